@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/clock.h"
+
+#include <stdio.h>
+#include <time.h>
+
+static uint64_t read_clock(clockid_t id)
+{
+    struct timespec now = { 0 };
+
+    (void)clock_gettime(id, &now); /* cannot fail for the clocks named below */
+    return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
+}
+
+struct instant clock_now(void)
+{
+    return (struct instant){
+        .monotonic_ns = read_clock(CLOCK_MONOTONIC),
+        .realtime_ns = read_clock(CLOCK_REALTIME),
+    };
+}
+
+void clock_format(uint64_t realtime_ns, char *buf, size_t size)
+{
+    time_t seconds = (time_t)(realtime_ns / NS_PER_SECOND);
+    unsigned milliseconds = (unsigned)(realtime_ns / NS_PER_MS % 1000);
+    struct tm tm = { 0 };
+    char date[CLOCK_TEXT_SIZE];
+
+    gmtime_r(&seconds, &tm);
+    strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm);
+    (void)snprintf(buf, size, "%s.%03uZ", date, milliseconds); /* fits: see header */
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * clock.h - the time, as one thing that can be stepped by a test.
+ *
+ * Intervals use the monotonic clock, which stands still while the machine
+ * sleeps; dates use the real-time clock.
+ */
+#ifndef BASE_CLOCK_H
+#define BASE_CLOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define NS_PER_SECOND 1000000000ull
+#define NS_PER_MS 1000000ull
+#define NS_PER_US 1000ull
+
+struct instant {
+    uint64_t monotonic_ns;
+    uint64_t realtime_ns; /* since 1970, UTC */
+};
+
+struct instant clock_now(void);
+
+/* Writes a date as RFC 3339 in UTC with milliseconds: 2026-03-14T09:26:53.589Z.
+ * `buf` needs CLOCK_TEXT_SIZE bytes. */
+#define CLOCK_TEXT_SIZE 32
+void clock_format(uint64_t realtime_ns, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int positive(int code)
+{
+    return code < 0 ? -code : code;
+}
+
+int error_set(struct spoor_error *err, int code, const char *fmt, ...)
+{
+    va_list args;
+
+    code = positive(code);
+    if (err) {
+        err->code = code;
+        va_start(args, fmt);
+        (void)vsnprintf(err->message, sizeof(err->message), fmt, args); /* cut is fine */
+        va_end(args);
+    }
+    return -code;
+}
+
+int error_sys(struct spoor_error *err, int code, const char *fmt, ...)
+{
+    char what[sizeof(err->message)];
+    char why[128];
+    va_list args;
+
+    if (!err)
+        return -positive(code);
+    va_start(args, fmt);
+    (void)vsnprintf(what, sizeof(what), fmt, args); /* cut is fine */
+    va_end(args);
+    return error_set(err, code, "%s: %s", what, strerror_r(positive(code), why, sizeof(why)));
+}
+
+int error_prefix(struct spoor_error *err, int code, const char *fmt, ...)
+{
+    char what[sizeof(err->message)];
+    char old[sizeof(err->message)];
+    va_list args;
+
+    if (!err)
+        return -positive(code);
+    va_start(args, fmt);
+    (void)vsnprintf(what, sizeof(what), fmt, args); /* cut is fine */
+    va_end(args);
+    memcpy(old, err->message, sizeof(old));
+    old[sizeof(old) - 1] = '\0';
+    return error_set(err, code, "%s: %s", what, old);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * error.h - how a failure is described on its way up to the caller.
+ *
+ * Each function returns -code, so that one line describes and returns:
+ *
+ *     return error_set(err, EINVAL, "interval must be positive");
+ *     return error_sys(err, r, "open '%s'", path);    adds ": No such file..."
+ *     return error_prefix(err, r, "sampling");        adds "sampling: " in front
+ *
+ * `code` is an errno value, positive or negative. `err` may be NULL. A message
+ * that does not fit is cut, never overrun.
+ */
+#ifndef BASE_ERROR_H
+#define BASE_ERROR_H
+
+#include "base/compiler.h"
+#include "spoor/spoor.h"
+
+int error_set(struct spoor_error *err, int code, const char *fmt, ...) PRINTF_LIKE(3, 4);
+int error_sys(struct spoor_error *err, int code, const char *fmt, ...) PRINTF_LIKE(3, 4);
+int error_prefix(struct spoor_error *err, int code, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/parse.h"
+
+#include <errno.h>
+#include <string.h>
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static const char *skip_blanks(const char *text)
+{
+    while (is_blank(*text))
+        text++;
+    return text;
+}
+
+int parse_u64(const char **cursor, uint64_t *ret)
+{
+    const char *text = skip_blanks(*cursor);
+    uint64_t value = 0;
+
+    if (!is_digit(*text))
+        return -EBADMSG;
+    for (; is_digit(*text); text++) {
+        if (__builtin_mul_overflow(value, 10u, &value) ||
+            __builtin_add_overflow(value, (uint64_t)(*text - '0'), &value))
+            return -EBADMSG;
+    }
+    *cursor = text;
+    *ret = value;
+    return 0;
+}
+
+int parse_i64(const char **cursor, int64_t *ret)
+{
+    const char *text = skip_blanks(*cursor);
+    bool is_negative = *text == '-';
+    uint64_t value;
+
+    if (is_negative)
+        text++;
+    if (!is_digit(*text) || parse_u64(&text, &value) < 0 || value > INT64_MAX)
+        return -EBADMSG;
+    *cursor = text;
+    *ret = is_negative ? -(int64_t)value : (int64_t)value;
+    return 0;
+}
+
+int parse_whole_u64(const char *text, uint64_t *ret)
+{
+    uint64_t value;
+
+    if (parse_u64(&text, &value) < 0)
+        return -EBADMSG;
+    text = skip_blanks(text);
+    if (*text == '\n')
+        text++;
+    if (*text != '\0')
+        return -EBADMSG;
+    *ret = value;
+    return 0;
+}
+
+const char *parse_next_line(const char *text)
+{
+    const char *end = strchr(text, '\n');
+
+    return end ? end + 1 : text + strlen(text);
+}
+
+const char *parse_key(const char *text, const char *key)
+{
+    size_t length = strlen(key);
+
+    for (; *text; text = parse_next_line(text)) {
+        if (strncmp(text, key, length) == 0 && (is_blank(text[length]) || text[length] == '='))
+            return skip_blanks(text + length + (text[length] == '='));
+    }
+    return NULL;
+}
+
+int parse_key_u64(const char *text, const char *key, uint64_t *ret)
+{
+    const char *value = parse_key(text, key);
+
+    return value ? parse_u64(&value, ret) : -ENOENT;
+}
+
+int parse_word(const char **cursor, char *buf, size_t size)
+{
+    const char *start = skip_blanks(*cursor);
+    size_t length = strcspn(start, " \t\n");
+
+    if (length == 0 || length >= size)
+        return -EBADMSG;
+    memcpy(buf, start, length);
+    buf[length] = '\0';
+    *cursor = start + length;
+    return (int)length;
+}
+
+int parse_cpu_list_count(const char *text, unsigned *ret_count)
+{
+    uint64_t count = 0;
+
+    for (;;) {
+        uint64_t first, last;
+
+        if (parse_u64(&text, &first) < 0)
+            return -EBADMSG;
+        last = first;
+        if (*text == '-') {
+            text++;
+            if (parse_u64(&text, &last) < 0)
+                return -EBADMSG;
+        }
+        if (last < first || last > UINT16_MAX)
+            return -EBADMSG;
+        count += last - first + 1;
+        if (*text != ',')
+            break;
+        text++;
+    }
+    if ((*text != '\0' && *text != '\n') || count > UINT16_MAX)
+        return -EBADMSG;
+    *ret_count = (unsigned)count;
+    return 0;
+}
+
+uint64_t sum_u64(uint64_t a, uint64_t b)
+{
+    uint64_t sum;
+
+    return a == UINT64_MAX || b == UINT64_MAX || __builtin_add_overflow(a, b, &sum) ? UINT64_MAX
+                                                                                    : sum;
+}
+
+uint64_t product_u64(uint64_t a, uint64_t b)
+{
+    uint64_t product;
+
+    return a == UINT64_MAX || b == UINT64_MAX || __builtin_mul_overflow(a, b, &product)
+               ? UINT64_MAX
+               : product;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * parse.h - small readers of the kernel's text formats. Pure: text in, value out.
+ *
+ * All work on NUL-ended text. They accept what the kernel writes and nothing
+ * else: no sign where none belongs, no overflow, no octal, no locale.
+ */
+#ifndef BASE_PARSE_H
+#define BASE_PARSE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Reads a decimal number after blanks and moves *cursor behind it. Returns 0,
+ * or -EBADMSG (not a number, or too large) and leaves *cursor and *ret alone. */
+int parse_u64(const char **cursor, uint64_t *ret);
+int parse_i64(const char **cursor, int64_t *ret);
+
+/* A whole text that is one number, blanks and a newline around it allowed. */
+int parse_whole_u64(const char *text, uint64_t *ret);
+
+/* The number after `key` at the start of a line: parse_key(text, "MemFree:", &v).
+ * The key is followed by blanks or '='. -ENOENT: no such line. */
+int parse_key_u64(const char *text, const char *key, uint64_t *ret);
+
+/* The start of the value after `key` at the start of a line, or NULL. */
+const char *parse_key(const char *text, const char *key);
+
+/* Where the next line starts, or the end of the text. */
+const char *parse_next_line(const char *text);
+
+/* Copies one word (up to a blank or the end of the line) and moves *cursor
+ * behind it. Returns its length; -EBADMSG: no word, or it does not fit. */
+int parse_word(const char **cursor, char *buf, size_t size);
+
+/* Counts the CPUs of a list as "0-3,8,10-11". -EBADMSG where it is none. */
+int parse_cpu_list_count(const char *text, unsigned *ret_count);
+
+/* a + b and a * b, or UINT64_MAX (which is SPOOR_UNKNOWN) where either operand is
+ * that or the result does not fit. */
+uint64_t sum_u64(uint64_t a, uint64_t b);
+uint64_t product_u64(uint64_t a, uint64_t b);
+
+#endif

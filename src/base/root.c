@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/root.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+int root_open(const char *path, struct root *ret)
+{
+    bool is_live = !path || strcmp(path, "/") == 0;
+    int fd = open(is_live ? "/" : path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd < 0)
+        return -errno;
+    *ret = (struct root){ .fd = fd, .is_live = is_live };
+    return 0;
+}
+
+void root_close(struct root *root)
+{
+    if (root->fd >= 0)
+        close(root->fd);
+    root->fd = -1;
+}
+
+static int format_path(char path[PATH_MAX], const char *fmt, va_list args)
+{
+    int length = vsnprintf(path, PATH_MAX, fmt, args);
+
+    return length < 0 || length >= PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+static int open_at(const struct root *root, int flags, const char *fmt, va_list args)
+{
+    char path[PATH_MAX];
+    int r = format_path(path, fmt, args);
+    int fd;
+
+    if (r < 0)
+        return r;
+    fd = openat(root->fd, path, flags | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+/* A file of /proc may be returned in pieces, so read until the end. Returns the
+ * length, which is `size` - 1 at most; *is_cut says whether there was more. */
+static ssize_t read_all(int fd, char *buf, size_t size, bool *is_cut)
+{
+    size_t used = 0;
+
+    *is_cut = false;
+    for (;;) {
+        ssize_t n = pread(fd, buf + used, size - used, (off_t)used);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        used += (size_t)n;
+        if (used == size) {
+            *is_cut = true;
+            used--;
+            n = 0;
+        }
+        if (n == 0) {
+            buf[used] = '\0';
+            return (ssize_t)used;
+        }
+    }
+}
+
+static ssize_t read_whole(int fd, char *buf, size_t size)
+{
+    bool is_cut;
+    ssize_t n = read_all(fd, buf, size, &is_cut);
+
+    return n >= 0 && is_cut ? -EFBIG : n;
+}
+
+ssize_t root_read(const struct root *root, char *buf, size_t size, const char *fmt, ...)
+{
+    AUTO_CLOSE int fd = -1;
+    va_list args;
+
+    va_start(args, fmt);
+    fd = open_at(root, O_RDONLY, fmt, args);
+    va_end(args);
+    return fd < 0 ? fd : read_whole(fd, buf, size);
+}
+
+ssize_t root_read_start(const struct root *root, char *buf, size_t size, const char *fmt, ...)
+{
+    AUTO_CLOSE int fd = -1;
+    va_list args;
+    bool is_cut;
+
+    va_start(args, fmt);
+    fd = open_at(root, O_RDONLY, fmt, args);
+    va_end(args);
+    return fd < 0 ? fd : read_all(fd, buf, size, &is_cut);
+}
+
+int root_open_dir(const struct root *root, const char *fmt, ...)
+{
+    va_list args;
+    int fd;
+
+    va_start(args, fmt);
+    fd = open_at(root, O_RDONLY | O_DIRECTORY, fmt, args);
+    va_end(args);
+    return fd;
+}
+
+ssize_t root_read_link(const struct root *root, char *buf, size_t size, const char *fmt, ...)
+{
+    char path[PATH_MAX];
+    va_list args;
+    ssize_t n;
+    int r;
+
+    va_start(args, fmt);
+    r = format_path(path, fmt, args);
+    va_end(args);
+    if (r < 0)
+        return r;
+    n = readlinkat(root->fd, path, buf, size);
+    if (n < 0)
+        return -errno;
+    if ((size_t)n == size)
+        return -EFBIG;
+    buf[n] = '\0';
+    return n;
+}
+
+bool root_exists(const struct root *root, const char *fmt, ...)
+{
+    char path[PATH_MAX];
+    struct stat stat;
+    va_list args;
+    int r;
+
+    va_start(args, fmt);
+    r = format_path(path, fmt, args);
+    va_end(args);
+    return r == 0 && fstatat(root->fd, path, &stat, 0) == 0;
+}
+
+/* The last descriptors under the process's limit are left free, so that files
+ * which are opened for one read can always be read. */
+static bool may_keep(int fd)
+{
+    enum { LEFT_FREE = 64 };
+    struct rlimit limit;
+
+    return getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur > (rlim_t)fd + LEFT_FREE;
+}
+
+ssize_t kept_read(struct kept *kept, const struct root *root, char *buf, size_t size,
+                  const char *fmt, ...)
+{
+    bool keeps = root->is_live;
+    ssize_t n;
+
+    if (kept->fd < 0) {
+        va_list args;
+        int fd;
+
+        va_start(args, fmt);
+        fd = open_at(root, O_RDONLY, fmt, args);
+        va_end(args);
+        if (fd < 0)
+            return fd;
+        kept->fd = fd;
+        keeps = keeps && may_keep(fd);
+    }
+    n = read_whole(kept->fd, buf, size);
+    if (!keeps)
+        kept_close(kept);
+    return n;
+}
+
+void kept_close(struct kept *kept)
+{
+    if (kept->fd >= 0)
+        close(kept->fd);
+    kept->fd = -1;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * unknown.h - the value of a raw figure that was not measured.
+ *
+ * Raw figures are uint64_t in kernel units or nanoseconds and bytes. UNKNOWN is
+ * "not measured", which is never written as 0. Derived figures are double, where
+ * NaN says the same.
+ */
+#ifndef BASE_UNKNOWN_H
+#define BASE_UNKNOWN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define UNKNOWN UINT64_MAX
+
+static inline bool is_known(uint64_t value)
+{
+    return value != UNKNOWN;
+}
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * limits.h - what the job may use: the smallest of what cgroups, CPU affinity and
+ * the batch system allow. Read once at the start of a run.
+ */
+#ifndef JOB_LIMITS_H
+#define JOB_LIMITS_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/root.h"
+
+struct limits {
+    double cpus;             /* may be a fraction (a quota); NaN: unknown */
+    const char *cpus_source; /* static: "affinity", "cgroup.cpu.max", "slurm", ... or NULL */
+    uint64_t memory_bytes;   /* UNKNOWN: no limit, or it cannot be read */
+    const char *memory_source;
+};
+
+/* How environment variables are looked up: getenv, or a test's own. */
+typedef const char *environment_get(const char *name);
+
+void limits_read(const struct root *root, pid_t pid, environment_get *get, struct limits *ret);
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sample/metric.h"
+
+#include <math.h>
+
+#include "base/unknown.h"
+
+#define COUNTER SPOOR_COUNTER
+#define GAUGE SPOOR_GAUGE
+
+/* clang-format off */
+static const struct metric_row rows[METRIC_COUNT] = {
+/*                                  name                         help                                                                  rate                 kind      unit */
+[METRIC_MAIN_CPU] =             { { "main_cpu_seconds",          "CPU time of the first process, its children apart",                   "main_cpu_cores",    COUNTER }, UNIT_NANOSECONDS },
+[METRIC_MAIN_RSS] =             { { "main_rss_bytes",            "memory the first process has mapped",                                 NULL,                GAUGE   }, UNIT_BYTES },
+[METRIC_MAIN_PRIVATE] =         { { "main_private_bytes",        "the part of it that no other process has mapped",                     NULL,                GAUGE   }, UNIT_BYTES },
+[METRIC_MAIN_SHARED] =          { { "main_shared_bytes",         "the part of it that other processes have mapped too",                 NULL,                GAUGE   }, UNIT_BYTES },
+[METRIC_MAIN_RSS_PEAK] =        { { "main_rss_peak_bytes",       "the kernel's high-water mark of the first process",                   NULL,                GAUGE   }, UNIT_BYTES },
+[METRIC_MAIN_THREADS] =         { { "main_threads",              "threads of the first process",                                        NULL,                GAUGE   }, UNIT_COUNT },
+
+[METRIC_DESCENDANTS_CPU] =      { { "descendants_cpu_seconds",   "CPU time of all that the first process started",                      "descendants_cpu_cores", COUNTER }, UNIT_NANOSECONDS },
+[METRIC_DESCENDANTS_RSS] =      { { "descendants_rss_bytes",     "memory the descendants have mapped, shared pages counted once",       NULL,                GAUGE   }, UNIT_BYTES },
+[METRIC_DESCENDANTS_PRIVATE] =  { { "descendants_private_bytes", "the part of it that one process alone has mapped",                    NULL,                GAUGE   }, UNIT_BYTES },
+[METRIC_DESCENDANTS_SHARED] =   { { "descendants_shared_bytes",  "the part of it that several processes have mapped",                   NULL,                GAUGE   }, UNIT_BYTES },
+[METRIC_DESCENDANTS_RSS_PEAK] = { { "descendants_rss_peak_bytes", "the largest high-water mark of a descendant",                        NULL,                GAUGE   }, UNIT_BYTES },
+[METRIC_DESCENDANTS_RSS_BOUND] = { { "descendants_rss_bound_bytes", "sum of the high-water marks of the descendants alive: an upper bound", NULL,           GAUGE   }, UNIT_BYTES },
+[METRIC_DESCENDANTS_THREADS] =  { { "descendants_threads",       "threads of the descendants",                                          NULL,                GAUGE   }, UNIT_COUNT },
+
+[METRIC_JOB_CPU] =              { { "job_cpu_seconds",           "CPU time of the job",                                                 "job_cpu_cores",     COUNTER }, UNIT_NANOSECONDS },
+[METRIC_JOB_USER] =             { { "job_user_seconds",          "the part of it spent in the program",                                 NULL,                COUNTER }, UNIT_NANOSECONDS },
+[METRIC_JOB_SYSTEM] =           { { "job_system_seconds",        "the part of it spent in the kernel",                                  NULL,                COUNTER }, UNIT_NANOSECONDS },
+[METRIC_JOB_RSS] =              { { "job_rss_bytes",             "memory the job has mapped, shared pages counted once",                NULL,                GAUGE   }, UNIT_BYTES },
+[METRIC_JOB_PRIVATE] =          { { "job_private_bytes",         "the part of it that one process alone has mapped",                    NULL,                GAUGE   }, UNIT_BYTES },
+[METRIC_JOB_SHARED] =           { { "job_shared_bytes",          "the part of it that several processes have mapped",                   NULL,                GAUGE   }, UNIT_BYTES },
+[METRIC_JOB_PSS] =              { { "job_pss_bytes",             "memory of the job, a page that n processes map counted as 1/n each",  NULL,                GAUGE   }, UNIT_BYTES },
+[METRIC_JOB_SWAP] =             { { "job_swap_bytes",            "memory of the job that is swapped out",                               NULL,                GAUGE   }, UNIT_BYTES },
+[METRIC_JOB_RSS_PEAK] =         { { "job_rss_peak_bytes",        "the largest high-water mark of a process of the job",                 NULL,                GAUGE   }, UNIT_BYTES },
+[METRIC_JOB_RSS_BOUND] =        { { "job_rss_bound_bytes",       "sum of the high-water marks of the processes alive: an upper bound",  NULL,                GAUGE   }, UNIT_BYTES },
+[METRIC_JOB_MEMORY_PEAK] =      { { "job_memory_peak_bytes",     "the kernel's peak of the job's cgroup, page cache included",          NULL,                GAUGE   }, UNIT_BYTES },
+[METRIC_JOB_ANON] =             { { "job_anon_bytes",            "memory of the job's cgroup that no file backs",                       NULL,                GAUGE   }, UNIT_BYTES },
+[METRIC_JOB_PAGE_CACHE] =       { { "job_page_cache_bytes",      "page cache of the job's cgroup",                                      NULL,                GAUGE   }, UNIT_BYTES },
+[METRIC_JOB_THREADS] =          { { "job_threads",               "threads of the job",                                                  NULL,                GAUGE   }, UNIT_COUNT },
+[METRIC_JOB_PROCESSES] =        { { "job_processes",             "processes of the job",                                                NULL,                GAUGE   }, UNIT_COUNT },
+[METRIC_JOB_STARTED] =          { { "job_started_processes",     "processes of the job seen so far",                                    NULL,                COUNTER }, UNIT_COUNT },
+[METRIC_JOB_READ] =             { { "job_read_bytes",            "bytes fetched from storage",                                          "job_read_bytes_per_second", COUNTER }, UNIT_BYTES },
+[METRIC_JOB_WRITTEN] =          { { "job_written_bytes",         "bytes sent to storage",                                               "job_written_bytes_per_second", COUNTER }, UNIT_BYTES },
+[METRIC_JOB_READ_CHARS] =       { { "job_read_chars_bytes",      "bytes that read calls returned, from cache, pipes and files",         NULL,                COUNTER }, UNIT_BYTES },
+[METRIC_JOB_WRITTEN_CHARS] =    { { "job_written_chars_bytes",   "bytes that write calls took",                                         NULL,                COUNTER }, UNIT_BYTES },
+[METRIC_JOB_OOM_KILLS] =        { { "job_oom_kills",             "processes that the out-of-memory killer ended in the job's cgroup",   NULL,                COUNTER }, UNIT_COUNT },
+[METRIC_JOB_THROTTLED] =        { { "job_throttled_seconds",     "time the job's cgroup was kept from running by its CPU quota",        NULL,                COUNTER }, UNIT_NANOSECONDS },
+
+[METRIC_HOST_CPU] =             { { "host_cpu_seconds",          "busy CPU time of the machine",                                        "host_cpu_cores",    COUNTER }, UNIT_NANOSECONDS },
+[METRIC_HOST_CPU_USER] =        { { "host_cpu_user_seconds",     "the part of it spent in programs, niced ones included",               NULL,                COUNTER }, UNIT_NANOSECONDS },
+[METRIC_HOST_CPU_SYSTEM] =      { { "host_cpu_system_seconds",   "the part of it spent in the kernel, interrupts included",             NULL,                COUNTER }, UNIT_NANOSECONDS },
+[METRIC_HOST_CPU_IOWAIT] =      { { "host_cpu_iowait_seconds",   "idle CPU time with I/O outstanding",                                  NULL,                COUNTER }, UNIT_NANOSECONDS },
+[METRIC_HOST_CPU_STEAL] =       { { "host_cpu_steal_seconds",    "time the hypervisor gave to others",                                  NULL,                COUNTER }, UNIT_NANOSECONDS },
+[METRIC_HOST_MEMORY_USED] =     { { "host_memory_used_bytes",    "memory of the machine that is not available to programs",             NULL,                GAUGE   }, UNIT_BYTES },
+[METRIC_HOST_MEMORY_AVAILABLE] = { { "host_memory_available_bytes", "memory that programs can still have without swapping",             NULL,                GAUGE   }, UNIT_BYTES },
+[METRIC_HOST_MEMORY_CACHED] =   { { "host_memory_cached_bytes",  "page cache, buffers and reclaimable kernel memory",                   NULL,                GAUGE   }, UNIT_BYTES },
+[METRIC_HOST_SWAP_USED] =       { { "host_swap_used_bytes",      "swap space in use",                                                   NULL,                GAUGE   }, UNIT_BYTES },
+[METRIC_HOST_DISK_READ] =       { { "host_disk_read_bytes",      "bytes read from the machine's disks",                                 "host_disk_read_bytes_per_second", COUNTER }, UNIT_BYTES },
+[METRIC_HOST_DISK_WRITTEN] =    { { "host_disk_written_bytes",   "bytes written to the machine's disks",                                "host_disk_written_bytes_per_second", COUNTER }, UNIT_BYTES },
+[METRIC_HOST_DISK_SPACE_USED] = { { "host_disk_space_used_bytes", "space in use on the mounted disks",                                  NULL,                GAUGE   }, UNIT_BYTES },
+[METRIC_HOST_DISK_SPACE_FREE] = { { "host_disk_space_free_bytes", "space left for ordinary users on the mounted disks",                 NULL,                GAUGE   }, UNIT_BYTES },
+[METRIC_HOST_NETWORK_RECEIVED] = { { "host_network_received_bytes", "bytes received by the network interfaces, loopback apart",         "host_network_received_bytes_per_second", COUNTER }, UNIT_BYTES },
+[METRIC_HOST_NETWORK_SENT] =    { { "host_network_sent_bytes",   "bytes sent by the network interfaces, loopback apart",                "host_network_sent_bytes_per_second", COUNTER }, UNIT_BYTES },
+[METRIC_HOST_CPU_PRESSURE] =    { { "host_cpu_pressure_seconds", "time in which some process of the machine waited for a CPU",           NULL,                COUNTER }, UNIT_NANOSECONDS },
+[METRIC_HOST_MEMORY_PRESSURE] = { { "host_memory_pressure_seconds", "time in which some process of the machine waited for memory",       NULL,                COUNTER }, UNIT_NANOSECONDS },
+[METRIC_HOST_IO_PRESSURE] =     { { "host_io_pressure_seconds",  "time in which some process of the machine waited for I/O",            NULL,                COUNTER }, UNIT_NANOSECONDS },
+};
+/* clang-format on */
+
+const struct metric_row *metric_row(enum metric metric)
+{
+    return &rows[metric];
+}
+
+double metric_value(enum metric metric, uint64_t raw)
+{
+    if (!is_known(raw))
+        return NAN;
+    return rows[metric].unit == UNIT_NANOSECONDS ? (double)raw / 1e9 : (double)raw;
+}
+
+size_t spoor_metric_count(void)
+{
+    return METRIC_COUNT;
+}
+
+const struct spoor_metric *spoor_metric_get(size_t index)
+{
+    return index < METRIC_COUNT ? &rows[index].published : NULL;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sample.h - one look at the job and its machine. */
+#ifndef SAMPLE_SAMPLE_H
+#define SAMPLE_SAMPLE_H
+
+#include <stdint.h>
+
+#include "base/unknown.h"
+#include "sample/metric.h"
+
+struct sample {
+    uint64_t elapsed_ns;  /* since the first sample */
+    uint64_t realtime_ns; /* since 1970, UTC */
+    uint64_t value[METRIC_COUNT];
+};
+
+static inline void sample_clear(struct sample *sample)
+{
+    sample->elapsed_ns = 0;
+    sample->realtime_ns = 0;
+    for (int i = 0; i < METRIC_COUNT; i++)
+        sample->value[i] = UNKNOWN;
+}
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "series/figure.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "series/rate.h"
+
+enum derivation {
+    TOTAL,     /* growth of a counter from the first to the last sample */
+    MEAN_RATE, /* that growth over the time */
+    MAX_RATE,  /* the largest growth over one interval */
+    PEAK,      /* the largest value of a gauge */
+    NOT_YET,   /* kept in the report's shape; nothing measures it */
+};
+
+struct row {
+    const char *path;
+    enum derivation derivation;
+    enum metric metric;
+    enum metric raised_by;  /* a peak that the kernel keeps, or METRIC_NONE */
+    enum metric bounded_by; /* what the peak cannot have passed, or METRIC_NONE */
+    const char *reason;     /* of NOT_YET */
+};
+
+#define NO_GPU "this version does not measure GPUs"
+#define NO_ENERGY "this version does not measure energy"
+
+/* clang-format off */
+static const struct row rows[] = {
+    { "cpu.total_seconds",                   TOTAL,     METRIC_JOB_CPU,              METRIC_NONE, METRIC_NONE, NULL },
+    { "cpu.user_seconds",                    TOTAL,     METRIC_JOB_USER,             METRIC_NONE, METRIC_NONE, NULL },
+    { "cpu.system_seconds",                  TOTAL,     METRIC_JOB_SYSTEM,           METRIC_NONE, METRIC_NONE, NULL },
+    { "cpu.mean_cores",                      MEAN_RATE, METRIC_JOB_CPU,              METRIC_NONE, METRIC_NONE, NULL },
+    { "cpu.max_cores",                       MAX_RATE,  METRIC_JOB_CPU,              METRIC_NONE, METRIC_NONE, NULL },
+    { "cpu.main.mean_cores",                 MEAN_RATE, METRIC_MAIN_CPU,             METRIC_NONE, METRIC_NONE, NULL },
+    { "cpu.main.max_cores",                  MAX_RATE,  METRIC_MAIN_CPU,             METRIC_NONE, METRIC_NONE, NULL },
+    { "cpu.descendants.mean_cores",          MEAN_RATE, METRIC_DESCENDANTS_CPU,      METRIC_NONE, METRIC_NONE, NULL },
+    { "cpu.descendants.max_cores",           MAX_RATE,  METRIC_DESCENDANTS_CPU,      METRIC_NONE, METRIC_NONE, NULL },
+    { "cpu.system.mean_cores",               MEAN_RATE, METRIC_HOST_CPU,             METRIC_NONE, METRIC_NONE, NULL },
+    { "cpu.system.max_cores",                MAX_RATE,  METRIC_HOST_CPU,             METRIC_NONE, METRIC_NONE, NULL },
+    { "cpu.threads.main",                    PEAK,      METRIC_MAIN_THREADS,         METRIC_NONE, METRIC_NONE, NULL },
+    { "cpu.threads.descendants",             PEAK,      METRIC_DESCENDANTS_THREADS,  METRIC_NONE, METRIC_NONE, NULL },
+    { "cpu.threads.combined",                PEAK,      METRIC_JOB_THREADS,          METRIC_NONE, METRIC_NONE, NULL },
+
+    { "memory.main.total_rss_bytes",         PEAK,      METRIC_MAIN_RSS,             METRIC_MAIN_RSS_PEAK, METRIC_MAIN_RSS_PEAK, NULL },
+    { "memory.main.private_rss_bytes",       PEAK,      METRIC_MAIN_PRIVATE,         METRIC_NONE, METRIC_NONE, NULL },
+    { "memory.main.shared_rss_bytes",        PEAK,      METRIC_MAIN_SHARED,          METRIC_NONE, METRIC_NONE, NULL },
+    { "memory.descendants.total_rss_bytes",  PEAK,      METRIC_DESCENDANTS_RSS,      METRIC_DESCENDANTS_RSS_PEAK, METRIC_DESCENDANTS_RSS_BOUND, NULL },
+    { "memory.descendants.private_rss_bytes", PEAK,     METRIC_DESCENDANTS_PRIVATE,  METRIC_NONE, METRIC_NONE, NULL },
+    { "memory.descendants.shared_rss_bytes", PEAK,      METRIC_DESCENDANTS_SHARED,   METRIC_NONE, METRIC_NONE, NULL },
+    { "memory.combined.total_rss_bytes",     PEAK,      METRIC_JOB_RSS,              METRIC_JOB_RSS_PEAK, METRIC_JOB_RSS_BOUND, NULL },
+    { "memory.combined.private_rss_bytes",   PEAK,      METRIC_JOB_PRIVATE,          METRIC_NONE, METRIC_NONE, NULL },
+    { "memory.combined.shared_rss_bytes",    PEAK,      METRIC_JOB_SHARED,           METRIC_NONE, METRIC_NONE, NULL },
+    { "memory.combined.pss_bytes",           PEAK,      METRIC_JOB_PSS,              METRIC_NONE, METRIC_NONE, NULL },
+    { "memory.job_peak_bytes",               PEAK,      METRIC_JOB_MEMORY_PEAK,      METRIC_NONE, METRIC_NONE, NULL },
+    { "memory.anon_peak_bytes",              PEAK,      METRIC_JOB_ANON,             METRIC_NONE, METRIC_NONE, NULL },
+    { "memory.page_cache_peak_bytes",        PEAK,      METRIC_JOB_PAGE_CACHE,       METRIC_NONE, METRIC_NONE, NULL },
+    { "memory.swap_peak_bytes",              PEAK,      METRIC_JOB_SWAP,             METRIC_NONE, METRIC_NONE, NULL },
+    { "memory.system_peak_bytes",            PEAK,      METRIC_HOST_MEMORY_USED,     METRIC_NONE, METRIC_NONE, NULL },
+
+    { "gpu.memory.main_bytes",               NOT_YET,   METRIC_NONE, METRIC_NONE, METRIC_NONE, NO_GPU },
+    { "gpu.memory.descendants_bytes",        NOT_YET,   METRIC_NONE, METRIC_NONE, METRIC_NONE, NO_GPU },
+    { "gpu.memory.combined_bytes",           NOT_YET,   METRIC_NONE, METRIC_NONE, METRIC_NONE, NO_GPU },
+    { "gpu.memory.system_bytes",             NOT_YET,   METRIC_NONE, METRIC_NONE, METRIC_NONE, NO_GPU },
+    { "gpu.utilization.mean_gpus",           NOT_YET,   METRIC_NONE, METRIC_NONE, METRIC_NONE, NO_GPU },
+    { "gpu.utilization.max_gpus",            NOT_YET,   METRIC_NONE, METRIC_NONE, METRIC_NONE, NO_GPU },
+    { "gpu.job_utilization.mean_gpus",       NOT_YET,   METRIC_NONE, METRIC_NONE, METRIC_NONE, NO_GPU },
+    { "gpu.job_utilization.max_gpus",        NOT_YET,   METRIC_NONE, METRIC_NONE, METRIC_NONE, NO_GPU },
+
+    { "io.read_bytes",                       TOTAL,     METRIC_JOB_READ,             METRIC_NONE, METRIC_NONE, NULL },
+    { "io.written_bytes",                    TOTAL,     METRIC_JOB_WRITTEN,          METRIC_NONE, METRIC_NONE, NULL },
+    { "io.read_chars",                       TOTAL,     METRIC_JOB_READ_CHARS,       METRIC_NONE, METRIC_NONE, NULL },
+    { "io.written_chars",                    TOTAL,     METRIC_JOB_WRITTEN_CHARS,    METRIC_NONE, METRIC_NONE, NULL },
+
+    { "network.received_bytes",              TOTAL,     METRIC_HOST_NETWORK_RECEIVED, METRIC_NONE, METRIC_NONE, NULL },
+    { "network.sent_bytes",                  TOTAL,     METRIC_HOST_NETWORK_SENT,    METRIC_NONE, METRIC_NONE, NULL },
+
+    { "energy.cpu_joules",                   NOT_YET,   METRIC_NONE, METRIC_NONE, METRIC_NONE, NO_ENERGY },
+    { "energy.gpu_joules",                   NOT_YET,   METRIC_NONE, METRIC_NONE, METRIC_NONE, NO_GPU },
+
+    { "processes.max_concurrent",            PEAK,      METRIC_JOB_PROCESSES,        METRIC_NONE, METRIC_NONE, NULL },
+    { "processes.started",                   PEAK,      METRIC_JOB_STARTED,          METRIC_NONE, METRIC_NONE, NULL },
+
+    { "pressure.cpu_seconds",                TOTAL,     METRIC_HOST_CPU_PRESSURE,    METRIC_NONE, METRIC_NONE, NULL },
+    { "pressure.memory_seconds",             TOTAL,     METRIC_HOST_MEMORY_PRESSURE, METRIC_NONE, METRIC_NONE, NULL },
+    { "pressure.io_seconds",                 TOTAL,     METRIC_HOST_IO_PRESSURE,     METRIC_NONE, METRIC_NONE, NULL },
+
+    { "events.oom_kills",                    TOTAL,     METRIC_JOB_OOM_KILLS,        METRIC_NONE, METRIC_NONE, NULL },
+    { "events.throttled_seconds",            TOTAL,     METRIC_JOB_THROTTLED,        METRIC_NONE, METRIC_NONE, NULL },
+};
+/* clang-format on */
+
+static struct spoor_figure not_measured(const char *reason)
+{
+    return (struct spoor_figure){
+        .value = NAN,
+        .low = NAN,
+        .high = NAN,
+        .reason = reason ? reason : "no sample holds it",
+    };
+}
+
+/* A high-water mark speaks of the time before us too. Only one that rose while we
+ * looked is known to belong to this run or phase. */
+static uint64_t risen(const struct summary *summary, enum metric metric)
+{
+    const struct tally *tally;
+
+    if (metric == METRIC_NONE)
+        return UNKNOWN;
+    tally = &summary->tally[metric];
+    return is_known(tally->last) && tally->max > tally->first ? tally->max : UNKNOWN;
+}
+
+static void raise_peak(struct spoor_figure *figure, const struct row *row,
+                       const struct summary *summary, const struct origin *origins)
+{
+    double kernel_peak = metric_value(row->metric, risen(summary, row->raised_by));
+
+    if (!(kernel_peak > figure->value))
+        return;
+    figure->value = kernel_peak;
+    figure->source = origins[row->raised_by].source;
+    figure->is_exact = origins[row->raised_by].is_exact;
+}
+
+/* What a sampled peak may have been between the samples. */
+static void bound_peak(struct spoor_figure *figure, const struct row *row,
+                       const struct summary *summary)
+{
+    double bound = metric_value(row->metric, risen(summary, row->bounded_by));
+
+    if (figure->is_exact || row->bounded_by == METRIC_NONE)
+        return;
+    figure->low = figure->value;
+    figure->high = bound > figure->value ? bound : figure->value;
+}
+
+static double derive(enum derivation derivation, enum metric metric, const struct tally *tally)
+{
+    uint64_t span_ns = tally->last_ns - tally->first_ns;
+    double mean = counter_rate(metric, tally->first, tally->last, span_ns);
+
+    switch (derivation) {
+    case TOTAL:
+        return metric_value(metric, counter_delta(tally->first, tally->last));
+    case MEAN_RATE:
+        return mean;
+    case MAX_RATE:
+        return tally->max_rate >= mean ? tally->max_rate : mean;
+    case PEAK:
+        return metric_value(metric, tally->max);
+    case NOT_YET:
+        break;
+    }
+    return NAN;
+}
+
+struct spoor_figure figure_get(size_t index, const struct summary *summary,
+                               const struct origin origins[METRIC_COUNT])
+{
+    const struct row *row = &rows[index];
+    struct spoor_figure figure = { .low = NAN, .high = NAN };
+
+    if (row->derivation == NOT_YET)
+        return not_measured(row->reason);
+    figure.value = derive(row->derivation, row->metric, &summary->tally[row->metric]);
+    if (isnan(figure.value))
+        return not_measured(origins[row->metric].reason);
+    figure.source = origins[row->metric].source;
+    figure.is_exact = origins[row->metric].is_exact && row->derivation != MAX_RATE;
+    raise_peak(&figure, row, summary, origins);
+    bound_peak(&figure, row, summary);
+    return figure;
+}
+
+size_t figure_count(void)
+{
+    return ARRAY_SIZE(rows);
+}
+
+const char *figure_path(size_t index)
+{
+    return rows[index].path;
+}
+
+ssize_t figure_index(const char *path)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        if (strcmp(rows[i].path, path) == 0)
+            return (ssize_t)i;
+    }
+    return -ENOENT;
+}
+
+struct spoor_figure figure_find(const char *path, const struct summary *summary,
+                                const struct origin origins[METRIC_COUNT])
+{
+    ssize_t index = figure_index(path);
+
+    return index < 0 ? not_measured("there is no such figure")
+                     : figure_get((size_t)index, summary, origins);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * figure.h - the one table of figures: what a report says about a run or phase.
+ *
+ * A figure is a number derived from a metric's tally, with its source, whether it
+ * is exact, and the bounds of a sampled peak. Rows are in the order of the JSON
+ * report; a path as "memory.main.total_rss_bytes" is the place there.
+ */
+#ifndef SERIES_FIGURE_H
+#define SERIES_FIGURE_H
+
+#include <stddef.h>
+
+#include "sample/metric.h"
+#include "series/summary.h"
+#include "spoor/spoor.h"
+
+size_t figure_count(void);
+const char *figure_path(size_t index);
+
+/* The figure of a row, from the tallies of a run and the origins of its metrics. */
+struct spoor_figure figure_get(size_t index, const struct summary *summary,
+                               const struct origin origins[METRIC_COUNT]);
+
+/* The same by path. A path that is not in the table gives NaN with a reason. */
+struct spoor_figure figure_find(const char *path, const struct summary *summary,
+                                const struct origin origins[METRIC_COUNT]);
+
+/* Index of a path, or -ENOENT. */
+ssize_t figure_index(const char *path);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "series/summary.h"
+
+#include <math.h>
+
+#include "series/rate.h"
+
+void summary_init(struct summary *summary, uint64_t interval_ns)
+{
+    *summary = (struct summary){ .window_ns = interval_ns / 2 };
+    for (int i = 0; i < METRIC_COUNT; i++) {
+        summary->tally[i] = (struct tally){
+            .first = UNKNOWN,
+            .last = UNKNOWN,
+            .max = UNKNOWN,
+            .anchor = UNKNOWN,
+            .max_rate = NAN,
+        };
+    }
+}
+
+static void tally_rate(struct tally *tally, enum metric metric, uint64_t value, uint64_t now_ns,
+                       uint64_t window_ns)
+{
+    uint64_t span_ns = now_ns - tally->anchor_ns;
+    double rate;
+
+    if (span_ns == 0 || span_ns < window_ns)
+        return;
+    rate = counter_rate(metric, tally->anchor, value, span_ns);
+    if (!(rate <= tally->max_rate)) /* also when max_rate is NaN */
+        tally->max_rate = rate;
+    tally->anchor = value;
+    tally->anchor_ns = now_ns;
+}
+
+static void tally_add(struct tally *tally, enum metric metric, uint64_t value, uint64_t now_ns,
+                      uint64_t window_ns)
+{
+    if (!is_known(value))
+        return;
+    if (!is_known(tally->first)) {
+        tally->first = tally->anchor = value;
+        tally->first_ns = tally->anchor_ns = now_ns;
+    } else if (metric_row(metric)->published.kind == SPOOR_COUNTER) {
+        tally_rate(tally, metric, value, now_ns, window_ns);
+    }
+    if (!is_known(tally->max) || value > tally->max)
+        tally->max = value;
+    tally->last = value;
+    tally->last_ns = now_ns;
+}
+
+void summary_add(struct summary *summary, const struct sample *sample)
+{
+    if (summary->sample_count == 0) {
+        summary->started_ns = sample->elapsed_ns;
+        summary->started_realtime_ns = sample->realtime_ns;
+    }
+    summary->ended_ns = sample->elapsed_ns;
+    summary->ended_realtime_ns = sample->realtime_ns;
+    summary->sample_count++;
+    for (int i = 0; i < METRIC_COUNT; i++)
+        tally_add(&summary->tally[i], (enum metric)i, sample->value[i], sample->elapsed_ns,
+                  summary->window_ns);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * summary.h - what is left of all samples: first, last, peak and fastest rate of
+ * every metric. Its size does not depend on the length of the run.
+ *
+ * There is one for the run and one for each phase.
+ */
+#ifndef SERIES_SUMMARY_H
+#define SERIES_SUMMARY_H
+
+#include <stdint.h>
+
+#include "sample/sample.h"
+
+struct tally {
+    uint64_t first; /* first known value */
+    uint64_t last;  /* last known value */
+    uint64_t max;
+    double max_rate;    /* base units per second; NaN: no window yet */
+    uint64_t anchor;    /* value at the start of the open rate window */
+    uint64_t anchor_ns; /* when that was, as sample.elapsed_ns */
+    uint64_t first_ns, last_ns;
+};
+
+struct summary {
+    uint64_t started_ns, ended_ns; /* sample.elapsed_ns of the first and last sample */
+    uint64_t started_realtime_ns, ended_realtime_ns;
+    uint64_t sample_count;
+    uint64_t window_ns; /* shortest span over which a rate is taken */
+    struct tally tally[METRIC_COUNT];
+};
+
+/* Rates are taken over half an interval at least, so that the two samples at the
+ * end of a run, a moment apart, do not make a peak out of noise. */
+void summary_init(struct summary *summary, uint64_t interval_ns);
+void summary_add(struct summary *summary, const struct sample *sample);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fake_root.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+void fake_root_init(struct fake_root *fake)
+{
+    const char *folder = getenv("TMPDIR");
+
+    (void)snprintf(fake->path, sizeof(fake->path), "%s/spoor-test-XXXXXX",
+                   folder && strlen(folder) < 32 ? folder : "/tmp");
+    assert_non_null(mkdtemp(fake->path));
+    assert_int_equal(root_open(fake->path, &fake->root), 0);
+}
+
+static int remove_one(const char *path, const struct stat *stat, int type, struct FTW *ftw)
+{
+    (void)stat;
+    (void)type;
+    (void)ftw;
+    return remove(path);
+}
+
+void fake_root_done(struct fake_root *fake)
+{
+    root_close(&fake->root);
+    assert_int_equal(nftw(fake->path, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+static void full_path(const struct fake_root *fake, const char *path, char full[PATH_MAX])
+{
+    assert_true(snprintf(full, PATH_MAX, "%s/%s", fake->path, path) < PATH_MAX);
+    for (char *slash = strchr(full + strlen(fake->path) + 1, '/'); slash;
+         slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        assert_true(mkdir(full, 0755) == 0 || errno == EEXIST);
+        *slash = '/';
+    }
+}
+
+void fake_root_write(struct fake_root *fake, const char *path, const char *text)
+{
+    char full[PATH_MAX];
+    FILE *file;
+
+    full_path(fake, path, full);
+    file = fopen(full, "we");
+    assert_non_null(file);
+    assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
+    assert_int_equal(fclose(file), 0);
+}
+
+void fake_root_link(struct fake_root *fake, const char *path, const char *target)
+{
+    char full[PATH_MAX];
+
+    full_path(fake, path, full);
+    assert_int_equal(symlink(target, full), 0);
+}

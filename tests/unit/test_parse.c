@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+
+#include "base/compiler.h"
+#include "base/parse.h"
+
+static void numbers_move_the_cursor(void **state)
+{
+    const char *cursor = "  12 -7 x";
+    uint64_t u;
+    int64_t i;
+
+    (void)state;
+    assert_int_equal(parse_u64(&cursor, &u), 0);
+    assert_int_equal(u, 12);
+    assert_int_equal(parse_i64(&cursor, &i), 0);
+    assert_int_equal(i, -7);
+    assert_int_equal(parse_i64(&cursor, &i), -EBADMSG);
+    assert_string_equal(cursor, " x");
+}
+
+static void numbers_that_do_not_fit_are_refused(void **state)
+{
+    static const char *const bad[] = {
+        "18446744073709551616", "99999999999999999999999", "-1", "", " ", "x1", "--1", "+1"
+    };
+    uint64_t u = 5;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        const char *cursor = bad[i];
+
+        assert_int_equal(parse_u64(&cursor, &u), -EBADMSG);
+        assert_ptr_equal(cursor, bad[i]);
+    }
+    assert_int_equal(u, 5); /* untouched on failure */
+}
+
+static void the_largest_number_fits(void **state)
+{
+    const char *cursor = "18446744073709551615";
+    uint64_t u;
+
+    (void)state;
+    assert_int_equal(parse_u64(&cursor, &u), 0);
+    assert_true(u == UINT64_MAX);
+}
+
+static void a_key_stands_at_the_start_of_a_line(void **state)
+{
+    static const char text[] = "XMemFree: 1 kB\nMemFree:   2 kB\noom_kill 3\nrbytes=4\n";
+    uint64_t value;
+
+    (void)state;
+    assert_int_equal(parse_key_u64(text, "MemFree:", &value), 0);
+    assert_int_equal(value, 2);
+    assert_int_equal(parse_key_u64(text, "oom_kill", &value), 0);
+    assert_int_equal(value, 3);
+    assert_int_equal(parse_key_u64(text, "rbytes", &value), 0);
+    assert_int_equal(value, 4);
+    assert_int_equal(parse_key_u64(text, "Mem", &value), -ENOENT);
+    assert_int_equal(parse_key_u64("MemFree: x\n", "MemFree:", &value), -EBADMSG);
+    assert_int_equal(parse_key_u64("", "MemFree:", &value), -ENOENT);
+}
+
+static void cpu_lists_are_counted(void **state)
+{
+    static const struct {
+        const char *text;
+        unsigned count;
+    } good[] = { { "0", 1 }, { "0-3\n", 4 }, { "0-3,8,10-11\n", 7 } };
+    static const char *const bad[] = { "", "\n", "3-1", "0-", "0,", "a", "0-99999999", "0 1" };
+    unsigned count;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+        assert_int_equal(parse_cpu_list_count(good[i].text, &count), 0);
+        assert_int_equal(count, good[i].count);
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+        assert_int_equal(parse_cpu_list_count(bad[i], &count), -EBADMSG);
+}
+
+static void a_whole_number_has_nothing_behind_it(void **state)
+{
+    uint64_t value;
+
+    (void)state;
+    assert_int_equal(parse_whole_u64("42\n", &value), 0);
+    assert_int_equal(value, 42);
+    assert_int_equal(parse_whole_u64("max\n", &value), -EBADMSG);
+    assert_int_equal(parse_whole_u64("42 43\n", &value), -EBADMSG);
+}
+
+static void unknown_stays_unknown_in_sums(void **state)
+{
+    (void)state;
+    assert_int_equal(sum_u64(1, 2), 3);
+    assert_true(sum_u64(UINT64_MAX, 2) == UINT64_MAX);
+    assert_true(sum_u64(UINT64_MAX - 1, 2) == UINT64_MAX);
+    assert_true(product_u64(UINT64_MAX / 2, 3) == UINT64_MAX);
+    assert_int_equal(product_u64(6, 7), 42);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_move_the_cursor),
+        cmocka_unit_test(numbers_that_do_not_fit_are_refused),
+        cmocka_unit_test(the_largest_number_fits),
+        cmocka_unit_test(a_key_stands_at_the_start_of_a_line),
+        cmocka_unit_test(cpu_lists_are_counted),
+        cmocka_unit_test(a_whole_number_has_nothing_behind_it),
+        cmocka_unit_test(unknown_stays_unknown_in_sums),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
