@@ -40,7 +40,7 @@ static inline int take_fd(int *fd)
 }
 
 #define take_ptr(pointer)                         \
-    ({                                            \
+    __extension__({                               \
         __typeof__(pointer) *place_ = &(pointer); \
         __typeof__(pointer) taken_ = *place_;     \
         *place_ = NULL;                           \

@@ -31,6 +31,7 @@ void root_close(struct root *root)
     root->fd = -1;
 }
 
+PRINTF_LIKE(2, 0)
 static int format_path(char path[PATH_MAX], const char *fmt, va_list args)
 {
     int length = vsnprintf(path, PATH_MAX, fmt, args);
@@ -38,6 +39,7 @@ static int format_path(char path[PATH_MAX], const char *fmt, va_list args)
     return length < 0 || length >= PATH_MAX ? -ENAMETOOLONG : 0;
 }
 
+PRINTF_LIKE(3, 0)
 static int open_at(const struct root *root, int flags, const char *fmt, va_list args)
 {
     char path[PATH_MAX];
@@ -163,27 +165,51 @@ static bool may_keep(int fd)
     return getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur > (rlim_t)fd + LEFT_FREE;
 }
 
-ssize_t kept_read(struct kept *kept, const struct root *root, char *buf, size_t size,
-                  const char *fmt, ...)
+/* As read_all, on a file that stays open where that is possible. */
+PRINTF_LIKE(6, 0)
+static ssize_t kept_read_all(struct kept *kept, const struct root *root, char *buf, size_t size,
+                             bool *is_cut, const char *fmt, va_list args)
 {
     bool keeps = root->is_live;
     ssize_t n;
 
     if (kept->fd < 0) {
-        va_list args;
-        int fd;
+        int fd = open_at(root, O_RDONLY, fmt, args);
 
-        va_start(args, fmt);
-        fd = open_at(root, O_RDONLY, fmt, args);
-        va_end(args);
         if (fd < 0)
             return fd;
         kept->fd = fd;
         keeps = keeps && may_keep(fd);
     }
-    n = read_whole(kept->fd, buf, size);
+    n = read_all(kept->fd, buf, size, is_cut);
     if (!keeps)
         kept_close(kept);
+    return n;
+}
+
+ssize_t kept_read(struct kept *kept, const struct root *root, char *buf, size_t size,
+                  const char *fmt, ...)
+{
+    va_list args;
+    bool is_cut = false;
+    ssize_t n;
+
+    va_start(args, fmt);
+    n = kept_read_all(kept, root, buf, size, &is_cut, fmt, args);
+    va_end(args);
+    return n >= 0 && is_cut ? -EFBIG : n;
+}
+
+ssize_t kept_read_start(struct kept *kept, const struct root *root, char *buf, size_t size,
+                        const char *fmt, ...)
+{
+    va_list args;
+    bool is_cut = false;
+    ssize_t n;
+
+    va_start(args, fmt);
+    n = kept_read_all(kept, root, buf, size, &is_cut, fmt, args);
+    va_end(args);
     return n;
 }
 

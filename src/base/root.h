@@ -67,6 +67,10 @@ struct kept {
  * is not open yet. Where descriptors run short the file is closed after the read. */
 ssize_t kept_read(struct kept *kept, const struct root *root, char *buf, size_t size,
                   const char *fmt, ...) PRINTF_LIKE(5, 6);
+
+/* As kept_read, but a file that does not fit is cut instead of refused. */
+ssize_t kept_read_start(struct kept *kept, const struct root *root, char *buf, size_t size,
+                        const char *fmt, ...) PRINTF_LIKE(5, 6);
 void kept_close(struct kept *kept);
 
 #endif

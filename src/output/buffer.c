@@ -18,6 +18,8 @@ void buffer_clear(struct buffer *buffer)
 {
     buffer->length = 0;
     buffer->error = 0;
+    if (buffer->text)
+        buffer->text[0] = '\0';
 }
 
 /* Makes room for `length` bytes and the NUL. */
@@ -65,11 +67,13 @@ void buffer_format(struct buffer *buffer, const char *fmt, ...)
     va_start(args, fmt);
     length = vsnprintf(NULL, 0, fmt, args);
     va_end(args);
+    if (length < 0 && !buffer->error)
+        buffer->error = -EINVAL;
     if (length < 0 || reserve(buffer, (size_t)length) < 0)
         return;
     va_start(args, fmt);
-    (void)vsnprintf(buffer->text + buffer->length, (size_t)length + 1, fmt,
-                    args); /* measured */
+    /* Measured above, so it fits. */
+    (void)vsnprintf(buffer->text + buffer->length, (size_t)length + 1, fmt, args);
     va_end(args);
     buffer->length += (size_t)length;
 }
@@ -90,8 +94,8 @@ int buffer_write(const struct buffer *buffer, int fd)
 
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0)
-            return -errno;
+        if (n <= 0)
+            return n < 0 ? -errno : -EIO;
         done += (size_t)n;
     }
     return 0;

@@ -56,7 +56,7 @@ struct report {
     size_t phase_count;
 
     /* what the tracker itself cost */
-    uint64_t tracker_cpu_ns;
+    uint64_t tracker_cpu_ns;        /* UNKNOWN where it cannot be read */
     uint64_t tracker_max_rss_bytes; /* UNKNOWN where it cannot be read */
     uint64_t late_samples;
     uint64_t detail_reads;

@@ -78,7 +78,7 @@ const struct metric_row *metric_row(enum metric metric)
 double metric_value(enum metric metric, uint64_t raw)
 {
     if (!is_known(raw))
-        return NAN;
+        return (double)NAN;
     return rows[metric].unit == UNIT_NANOSECONDS ? (double)raw / 1e9 : (double)raw;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/parse.h"
 #include "series/rate.h"
 
 enum derivation {
@@ -13,6 +14,7 @@ enum derivation {
     MEAN_RATE, /* that growth over the time */
     MAX_RATE,  /* the largest growth over one interval */
     PEAK,      /* the largest value of a gauge */
+    SEEN,      /* processes at the first sample, and those that came since */
     NOT_YET,   /* kept in the report's shape; nothing measures it */
 };
 
@@ -82,7 +84,7 @@ static const struct row rows[] = {
     { "energy.gpu_joules",                   NOT_YET,   METRIC_NONE, METRIC_NONE, METRIC_NONE, NO_GPU },
 
     { "processes.max_concurrent",            PEAK,      METRIC_JOB_PROCESSES,        METRIC_NONE, METRIC_NONE, NULL },
-    { "processes.started",                   PEAK,      METRIC_JOB_STARTED,          METRIC_NONE, METRIC_NONE, NULL },
+    { "processes.started",                   SEEN,      METRIC_JOB_STARTED,          METRIC_NONE, METRIC_NONE, NULL },
 
     { "pressure.cpu_seconds",                TOTAL,     METRIC_HOST_CPU_PRESSURE,    METRIC_NONE, METRIC_NONE, NULL },
     { "pressure.memory_seconds",             TOTAL,     METRIC_HOST_MEMORY_PRESSURE, METRIC_NONE, METRIC_NONE, NULL },
@@ -96,9 +98,9 @@ static const struct row rows[] = {
 static struct spoor_figure not_measured(const char *reason)
 {
     return (struct spoor_figure){
-        .value = NAN,
-        .low = NAN,
-        .high = NAN,
+        .value = nan(""),
+        .low = nan(""),
+        .high = nan(""),
         .reason = reason ? reason : "no sample holds it",
     };
 }
@@ -112,67 +114,96 @@ static uint64_t risen(const struct summary *summary, enum metric metric)
     if (metric == METRIC_NONE)
         return UNKNOWN;
     tally = &summary->tally[metric];
-    return is_known(tally->last) && tally->max > tally->first ? tally->max : UNKNOWN;
+    return is_known(tally->max) && tally->max > tally->first ? tally->max : UNKNOWN;
 }
 
+/* A peak that the kernel kept stands above what we saw, and where both are the same
+ * it is the better source. It may be known where no sample is. */
 static void raise_peak(struct spoor_figure *figure, const struct row *row,
                        const struct summary *summary, const struct origin *origins)
 {
     double kernel_peak = metric_value(row->metric, risen(summary, row->raised_by));
 
-    if (!(kernel_peak > figure->value))
+    if (isnan(kernel_peak) || kernel_peak < figure->value)
         return;
     figure->value = kernel_peak;
     figure->source = origins[row->raised_by].source;
     figure->is_exact = origins[row->raised_by].is_exact;
 }
 
-/* What a sampled peak may have been between the samples. */
+/* What a sampled peak may have been between the samples. A mark that did not rise
+ * is an upper bound as well. */
 static void bound_peak(struct spoor_figure *figure, const struct row *row,
                        const struct summary *summary)
 {
-    double bound = metric_value(row->metric, risen(summary, row->bounded_by));
+    double bound;
 
     if (figure->is_exact || row->bounded_by == METRIC_NONE)
+        return;
+    bound = metric_value(row->metric, summary->tally[row->bounded_by].max);
+    if (isnan(bound))
         return;
     figure->low = figure->value;
     figure->high = bound > figure->value ? bound : figure->value;
 }
 
-static double derive(enum derivation derivation, enum metric metric, const struct tally *tally)
+/* Those there at the first sample, and those that came since. */
+static double derive_seen(const struct summary *summary, enum metric metric)
 {
-    uint64_t span_ns = tally->last_ns - tally->first_ns;
-    double mean = counter_rate(metric, tally->first, tally->last, span_ns);
+    const struct tally *tally = &summary->tally[metric];
+    uint64_t there = summary->tally[METRIC_JOB_PROCESSES].first;
 
-    switch (derivation) {
+    if (!is_known(there))
+        there = tally->first;
+    return metric_value(metric, sum_u64(there, counter_delta(tally->first, tally->last)));
+}
+
+static double derive(const struct row *row, const struct summary *summary)
+{
+    const struct tally *tally = &summary->tally[row->metric];
+    uint64_t span_ns = tally->last_ns - tally->first_ns;
+    double mean = counter_rate(row->metric, tally->first, tally->last, span_ns);
+
+    switch (row->derivation) {
     case TOTAL:
-        return metric_value(metric, counter_delta(tally->first, tally->last));
+        return metric_value(row->metric, counter_delta(tally->first, tally->last));
+    case SEEN:
+        return derive_seen(summary, row->metric);
     case MEAN_RATE:
         return mean;
     case MAX_RATE:
         return tally->max_rate >= mean ? tally->max_rate : mean;
     case PEAK:
-        return metric_value(metric, tally->max);
+        return metric_value(row->metric, tally->max);
     case NOT_YET:
         break;
     }
-    return NAN;
+    return nan("");
+}
+
+/* Why a figure has no value, though its metric may have some. */
+static const char *missing_reason(const struct row *row, const struct summary *summary,
+                                  const struct origin *origins)
+{
+    if (is_known(summary->tally[row->metric].first))
+        return "one sample gives no rate";
+    return origins[row->metric].reason;
 }
 
 struct spoor_figure figure_get(size_t index, const struct summary *summary,
                                const struct origin origins[METRIC_COUNT])
 {
     const struct row *row = &rows[index];
-    struct spoor_figure figure = { .low = NAN, .high = NAN };
+    struct spoor_figure figure = { .low = nan(""), .high = nan("") };
 
     if (row->derivation == NOT_YET)
         return not_measured(row->reason);
-    figure.value = derive(row->derivation, row->metric, &summary->tally[row->metric]);
-    if (isnan(figure.value))
-        return not_measured(origins[row->metric].reason);
+    figure.value = derive(row, summary);
     figure.source = origins[row->metric].source;
     figure.is_exact = origins[row->metric].is_exact && row->derivation != MAX_RATE;
     raise_peak(&figure, row, summary, origins);
+    if (isnan(figure.value))
+        return not_measured(missing_reason(row, summary, origins));
     bound_peak(&figure, row, summary);
     return figure;
 }
@@ -185,6 +216,25 @@ size_t figure_count(void)
 const char *figure_path(size_t index)
 {
     return rows[index].path;
+}
+
+enum metric figure_metric(size_t index)
+{
+    return rows[index].metric;
+}
+
+const char *figure_derivation(size_t index)
+{
+    static const char *const texts[] = {
+        [TOTAL] = "growth from the first to the last sample",
+        [MEAN_RATE] = "that growth per second",
+        [MAX_RATE] = "largest growth per second from one sample to the next",
+        [PEAK] = "largest value",
+        [SEEN] = "those at the first sample and all that came since",
+        [NOT_YET] = "not measured yet",
+    };
+
+    return texts[rows[index].derivation];
 }
 
 ssize_t figure_index(const char *path)

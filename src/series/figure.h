@@ -18,6 +18,11 @@
 size_t figure_count(void);
 const char *figure_path(size_t index);
 
+/* What a figure is made from, METRIC_NONE where nothing measures it yet, and how, in
+ * a few words: for the documentation. */
+enum metric figure_metric(size_t index);
+const char *figure_derivation(size_t index);
+
 /* The figure of a row, from the tallies of a run and the origins of its metrics. */
 struct spoor_figure figure_get(size_t index, const struct summary *summary,
                                const struct origin origins[METRIC_COUNT]);

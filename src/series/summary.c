@@ -14,7 +14,7 @@ void summary_init(struct summary *summary, uint64_t interval_ns)
             .last = UNKNOWN,
             .max = UNKNOWN,
             .anchor = UNKNOWN,
-            .max_rate = NAN,
+            .max_rate = nan(""),
         };
     }
 }

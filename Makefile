@@ -1,0 +1,51 @@
+# The front door. Meson does the building; see CONTRIBUTING.md.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -c
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+BUILD ?= build
+
+all: $(BUILD)/build.ninja
+	@ninja -C $(BUILD) --quiet | { grep -v '^ninja: no work to do' || true; }
+
+$(BUILD)/build.ninja:
+	@tools/deps --check build
+	@meson setup $(BUILD) --prefix $(abspath $(PREFIX)) >/dev/null || \
+		{ cat $(BUILD)/meson-logs/meson-log.txt >&2; rm -rf $(BUILD); exit 1; }
+
+deps:
+	@tools/deps build test lint
+
+demo:
+	@tools/deps build
+	@$(MAKE) --no-print-directory all
+	@examples/demo $(BUILD)/spoor
+
+test:
+	@tools/deps build test
+	@tools/run-tests
+
+lint:
+	@tools/deps build test lint
+	@tools/lint
+
+bench:
+	@tools/deps build test
+	@$(MAKE) --no-print-directory all
+	@/usr/bin/python3 tests/bench/run.py $(BUILD)/spoor
+
+install: all
+	@meson configure $(BUILD) --prefix $(abspath $(PREFIX))
+	@ninja -C $(BUILD) >/dev/null
+	@DESTDIR=$(DESTDIR) meson install -C $(BUILD) --no-rebuild --quiet
+
+format:
+	@tools/deps lint
+	@git ls-files --cached --others --exclude-standard '*.c' '*.h' | xargs clang-format -i
+
+clean:
+	@rm -rf $(BUILD) build-asan build-tsan build-gcc build-clang
+
+.PHONY: all deps demo test lint bench install format clean

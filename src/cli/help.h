@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* help.h - what the tables of commands and options say, for people and programs. */
+#ifndef CLI_HELP_H
+#define CLI_HELP_H
+
+#include <stdio.h>
+
+#include "cli/command.h"
+
+/* Writes words to `out`, broken at spaces before column 80, each line but the first
+ * indented. `column` is where the first word starts, from 0. */
+void help_wrap(FILE *out, const char *text, int column, int indent);
+
+/* `spoor --help`. */
+void help_overview(FILE *out);
+
+/* `spoor COMMAND --help`. */
+void help_command(FILE *out, const struct command *command);
+
+/* The options of a command as scdoc source, for the manual page. */
+void help_man_options(FILE *out, const struct command *command);
+
+/* A completion script for bash. */
+void help_completion_bash(FILE *out);
+
+#endif

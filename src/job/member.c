@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "job/member.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/parse.h"
+#include "base/unknown.h"
+#include "source/proc/cpu_clock.h"
+#include "source/proc/pid_io.h"
+#include "source/proc/pid_stat.h"
+#include "source/proc/pid_statm.h"
+#include "source/proc/pid_status.h"
+
+/* io and status are read at most this often while a process runs. */
+#define SLOW_PERIOD_NS NS_PER_SECOND
+
+static uint64_t ticks_to_ns(uint64_t ticks)
+{
+    return product_u64(ticks, NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
+static uint64_t pages_to_bytes(uint64_t pages)
+{
+    return product_u64(pages, (uint64_t)sysconf(_SC_PAGESIZE));
+}
+
+static bool is_gone(int r)
+{
+    return r == -ESRCH || r == -ENOENT;
+}
+
+/* The stat file: state, parent, threads, faults, and the CPU time of waited-for
+ * children, which the CPU clock leaves out. */
+static int read_stat(struct member *member, const struct root *root)
+{
+    struct usage *usage = &member->usage;
+    struct pid_stat stat;
+    int r = pid_stat_read(&member->stat_file, root, member->pid, &stat);
+
+    if (r < 0)
+        return r;
+    if (member->start_ticks != UNKNOWN && stat.start_ticks != member->start_ticks)
+        return -ESRCH; /* the pid is another process's now */
+    member->start_ticks = stat.start_ticks;
+    member->parent_pid = stat.parent_pid;
+    memcpy(member->comm, stat.comm, sizeof(member->comm));
+    member->threads = stat.threads;
+    member->faults = stat.minor_faults + stat.major_faults;
+    member->has_exec = stat.has_exec;
+    member->has_waited = stat.child_minor_faults > 0;
+    member->is_zombie = stat.state == 'Z' || stat.state == 'X';
+    member->cpu_ns = is_known(member->clock_ns)
+                         ? member->clock_ns
+                         : ticks_to_ns(stat.user_ticks + stat.system_ticks);
+    usage->counter[USAGE_CPU_NS] =
+        sum_u64(member->cpu_ns, ticks_to_ns(stat.child_user_ticks + stat.child_system_ticks));
+    usage->counter[USAGE_USER_NS] = ticks_to_ns(stat.user_ticks + stat.child_user_ticks);
+    usage->counter[USAGE_SYSTEM_NS] = ticks_to_ns(stat.system_ticks + stat.child_system_ticks);
+    return 0;
+}
+
+static void read_io(struct member *member, const struct root *root)
+{
+    struct pid_io io;
+    int r = pid_io_read(&member->io_file, root, member->pid, &io);
+
+    member->io_is_denied = r == -EACCES || r == -EPERM;
+    if (r < 0)
+        return;
+    member->usage.counter[USAGE_READ_BYTES] = io.read_bytes;
+    member->usage.counter[USAGE_WRITTEN_BYTES] = io.written_bytes;
+    member->usage.counter[USAGE_READ_CHARS] = io.read_chars;
+    member->usage.counter[USAGE_WRITTEN_CHARS] = io.written_chars;
+}
+
+static void read_status(struct member *member, const struct root *root)
+{
+    struct pid_status status;
+
+    if (pid_status_read(root, member->pid, &status) < 0)
+        return;
+    if (is_known(status.rss_peak_bytes) && status.rss_peak_bytes > member->rss_peak_bytes)
+        member->rss_peak_bytes = status.rss_peak_bytes;
+    member->swap_bytes = is_known(status.swap_bytes) ? status.swap_bytes : 0;
+}
+
+static int read_memory(struct member *member, const struct root *root)
+{
+    struct pid_statm statm;
+    int r = pid_statm_read(&member->statm_file, root, member->pid, &statm);
+
+    if (r < 0)
+        return r;
+    member->rss_bytes = pages_to_bytes(statm.resident_pages);
+    member->shared_bytes = pages_to_bytes(statm.shared_pages);
+    if (member->rss_bytes > member->rss_peak_bytes)
+        member->rss_peak_bytes = member->rss_bytes;
+    return 0;
+}
+
+/* Where there is no CPU clock, the ticks of the stat file are its stand-in. */
+static void read_clock(struct member *member, const struct root *root)
+{
+    uint64_t ns;
+    int r = cpu_clock_read(root, member->pid, &ns);
+
+    if (r == 0)
+        member->clock_ns = ns;
+    else if (!is_gone(r))
+        member->clock_ns = UNKNOWN;
+}
+
+static void read_slow(struct member *member, const struct root *root, uint64_t now_ns)
+{
+    read_io(member, root);
+    if (!member->is_zombie)
+        read_status(member, root);
+    member->slow_clock_ns = member->clock_ns;
+    member->slow_read_ns = now_ns;
+}
+
+static bool has_run(const struct member *member, uint64_t since_clock_ns)
+{
+    return !is_known(member->clock_ns) || member->clock_ns != since_clock_ns;
+}
+
+void member_look(struct member *member, const struct root *root, uint64_t now_ns,
+                 bool is_thorough)
+{
+    bool was_zombie = member->is_zombie;
+
+    /* statm first: being a kept file, it tells whether the pid is still ours. */
+    if (is_gone(read_memory(member, root))) {
+        member->has_left = true;
+        return;
+    }
+    read_clock(member, root);
+    if (has_run(member, member->stat_clock_ns) || (member->rss_bytes == 0 && !was_zombie)) {
+        if (is_gone(read_stat(member, root))) {
+            member->has_left = true;
+            return;
+        }
+        member->stat_clock_ns = member->clock_ns;
+    }
+    if (is_thorough || (member->is_zombie && !was_zombie) ||
+        (has_run(member, member->slow_clock_ns) &&
+         now_ns - member->slow_read_ns >= SLOW_PERIOD_NS))
+        read_slow(member, root, now_ns);
+}
+
+int member_open(const struct root *root, pid_t pid, uint64_t now_ns, struct member *ret)
+{
+    struct member member = {
+        .pid = pid,
+        .start_ticks = UNKNOWN,
+        .stat_file = KEPT_CLOSED,
+        .statm_file = KEPT_CLOSED,
+        .io_file = KEPT_CLOSED,
+        .children_file = KEPT_CLOSED,
+        .clock_ns = UNKNOWN,
+        .stat_clock_ns = UNKNOWN,
+        .slow_clock_ns = UNKNOWN,
+        .children_clock_ns = UNKNOWN,
+    };
+
+    usage_clear(&member.usage);
+    member_look(&member, root, now_ns, true);
+    if (member.has_left || !is_known(member.start_ticks)) {
+        member_close(&member);
+        return -ESRCH;
+    }
+    member.detail_rss_bytes = member.rss_bytes;
+    member.detail_faults = member.faults;
+    *ret = member;
+    return 0;
+}
+
+void member_close(struct member *member)
+{
+    kept_close(&member->stat_file);
+    kept_close(&member->statm_file);
+    kept_close(&member->io_file);
+    kept_close(&member->children_file);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * member.h - one process of the job: its open files and what was last read.
+ *
+ * A look costs two system calls while the process rests: a process whose CPU clock
+ * has not moved has not run, so it has not forked, waited, read, written or grown.
+ * Only its resident size can fall by itself (reclaim), so statm is always read.
+ */
+#ifndef JOB_MEMBER_H
+#define JOB_MEMBER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/root.h"
+#include "job/usage.h"
+
+struct member {
+    pid_t pid;
+    pid_t parent_pid;
+    uint64_t start_ticks; /* with the pid: its identity */
+    char comm[64];        /* hostile text */
+
+    struct kept stat_file;
+    struct kept statm_file;
+    struct kept io_file;
+    struct kept children_file;
+
+    uint64_t clock_ns;       /* its CPU clock; UNKNOWN where there is none */
+    uint64_t cpu_ns;         /* of itself, ended threads included: the clock, or ticks */
+    struct usage usage;      /* of itself and the children it waited for */
+    uint64_t rss_bytes;      /* 0 once it is a zombie */
+    uint64_t shared_bytes;   /* the part of rss that files or shared memory back */
+    uint64_t rss_peak_bytes; /* largest VmHWM read, or rss seen */
+    uint64_t swap_bytes;
+    uint64_t threads;
+    uint64_t faults; /* minor and major */
+    bool has_exec;
+    bool has_waited; /* it has reaped a child */
+    bool is_zombie;
+    bool has_left;   /* it ended and was reaped */
+    bool is_counted; /* its final usage is in the job's account already */
+    bool io_is_denied;
+
+    uint64_t stat_clock_ns; /* clock_ns when stat was last read; UNKNOWN: never */
+    uint64_t slow_clock_ns; /* likewise for io and status */
+    uint64_t slow_read_ns;  /* when those were last read */
+    uint64_t
+        children_clock_ns; /* clock_ns when its children were last listed; UNKNOWN: never */
+
+    /* for the memory detail: what the last detail read saw; see detail.c */
+    uint64_t detail_rss_bytes;
+    uint64_t detail_private_bytes;
+    uint64_t detail_faults;
+};
+
+/* Identifies the process and reads all of it. -ESRCH or -ENOENT: it has ended. On
+ * success the caller closes *ret. */
+int member_open(const struct root *root, pid_t pid, uint64_t now_ns, struct member *ret);
+void member_close(struct member *member);
+
+/* Reads what may have changed. `is_thorough` reads io and status whatever the clock
+ * says. Sets is_zombie and has_left. */
+void member_look(struct member *member, const struct root *root, uint64_t now_ns,
+                 bool is_thorough);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * shared_memory.h - memory of several processes, shared pages counted once.
+ *
+ * Pure: per-process sums in, totals out. For a group of processes
+ *
+ *   total    the pages that at least one of them has mapped, each counted once
+ *   private  those that one process of the whole machine has mapped alone
+ *   shared   total - private
+ *
+ * private is exact. total is exact where every process that maps a page belongs to
+ * the job; files that outsiders map too (libraries) leave an uncertainty, which
+ * `ambiguity_bytes` bounds. Derivation, errors and costs: docs/MEASURING.md.
+ */
+#ifndef JOB_SHARED_MEMORY_H
+#define JOB_SHARED_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* One process, in bytes. */
+struct memory_view {
+    bool is_main;
+    uint64_t rss;
+    uint64_t pss;
+    uint64_t pss_file;      /* the part of pss that files back, shared memory apart */
+    uint64_t private_total; /* pages no other process maps */
+    uint64_t private_dirty;
+    uint64_t shared_total; /* pages other processes map too */
+    uint64_t file;         /* the part of rss that files back, shared memory apart */
+};
+
+struct memory_split {
+    uint64_t total_bytes;
+    uint64_t private_bytes;
+    uint64_t shared_bytes;
+};
+
+struct memory_estimate {
+    struct memory_split main, descendants, combined;
+    uint64_t pss_bytes;
+    uint64_t ambiguity_bytes;
+};
+
+/* `is_racy`: processes came or went while the views were taken. Then only the bound
+ * that does not add up parts of different instants is used. */
+void shared_memory_estimate(const struct memory_view *views, size_t count, bool is_racy,
+                            struct memory_estimate *ret);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * usage.h - the counters of a process that its parent inherits.
+ *
+ * When a parent waits for a child, the kernel adds the child's counters to the
+ * parent's. So the sum over the living, each with its waited-for children, is
+ * conserved, and nothing of an ended process need be remembered, unless nobody
+ * waited for it (see job.c).
+ */
+#ifndef JOB_USAGE_H
+#define JOB_USAGE_H
+
+#include <stdint.h>
+
+enum usage_counter {
+    USAGE_CPU_NS,
+    USAGE_USER_NS,
+    USAGE_SYSTEM_NS,
+    USAGE_READ_BYTES,
+    USAGE_WRITTEN_BYTES,
+    USAGE_READ_CHARS,
+    USAGE_WRITTEN_CHARS,
+    USAGE_COUNT,
+};
+
+/* A counter that could not be read is UNKNOWN. */
+struct usage {
+    uint64_t counter[USAGE_COUNT];
+};
+
+void usage_clear(struct usage *usage); /* all UNKNOWN */
+
+/* Adds what is known. A counter stays UNKNOWN until one known value came. */
+void usage_add(struct usage *into, const struct usage *usage);
+
+/* Raises each counter to that of `floor`: totals never step back. */
+void usage_raise(struct usage *usage, const struct usage *floor);
+
+#endif

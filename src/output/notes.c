@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "output/notes.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "output/number.h"
+#include "series/figure.h"
+
+/* The figures that a reader of the text would ask about, and what to call them. */
+static const struct {
+    const char *path;
+    const char *name;
+} topics[] = {
+    { "cpu.total_seconds", "CPU time" },
+    { "cpu.user_seconds", "user and system time" },
+    { "memory.combined.total_rss_bytes", "peak memory" },
+    { "memory.combined.private_rss_bytes", "private and shared memory" },
+    { "io.read_bytes", "storage" },
+    { "io.read_chars", "calls" },
+    { "network.received_bytes", "network" },
+    { "processes.started", "processes" },
+    { "cpu.threads.combined", "threads" },
+};
+
+static void note_sampled(const struct spoor_figure *figures, uint64_t interval_ns,
+                         struct page *page)
+{
+    struct buffer names = { 0 };
+    struct buffer text = { 0 };
+
+    for (size_t i = 0; i < ARRAY_SIZE(topics); i++) {
+        if (isnan(figures[i].value) || figures[i].is_exact)
+            continue;
+        buffer_add_text(page_item(&names), topics[i].name);
+        if (figures[i].high > figures[i].low)
+            buffer_format(&names, " (at most %s)", number_bytes(figures[i].high).text);
+    }
+    if (names.length > 0) {
+        buffer_add_text(&text, "sampled every ");
+        number_write_seconds(interval_ns, 0, &text);
+        buffer_format(&text, " s: %s", names.text);
+        page_note(page, PAGE_DIM, "not exact", text.text ? text.text : "");
+    }
+    buffer_done(&names);
+    buffer_done(&text);
+}
+
+/* One line for each reason, with all that it is the reason of. */
+static void note_missing(const struct spoor_figure *figures, struct page *page)
+{
+    bool is_noted[ARRAY_SIZE(topics)] = { false };
+
+    for (size_t i = 0; i < ARRAY_SIZE(topics); i++) {
+        const char *reason = figures[i].reason;
+        struct buffer text = { 0 };
+
+        if (!isnan(figures[i].value) || is_noted[i] || !reason)
+            continue;
+        for (size_t other = i; other < ARRAY_SIZE(topics); other++) {
+            if (!figures[other].reason || strcmp(figures[other].reason, reason) != 0)
+                continue;
+            buffer_add_text(page_item(&text), topics[other].name);
+            is_noted[other] = true;
+        }
+        buffer_add_text(&text, ": ");
+        page_escape(page, reason, &text);
+        page_note(page, PAGE_DIM, "not known", text.text ? text.text : "");
+        buffer_done(&text);
+    }
+}
+
+void notes_write(const struct report *report, struct page *page)
+{
+    struct spoor_figure figures[ARRAY_SIZE(topics)];
+
+    for (size_t i = 0; i < ARRAY_SIZE(topics); i++)
+        figures[i] = figure_find(topics[i].path, report->summary, report->origins);
+    note_sampled(figures, report->interval_ns, page);
+    note_missing(figures, page);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* notes.h - what the text report says about its own figures. */
+#ifndef OUTPUT_NOTES_H
+#define OUTPUT_NOTES_H
+
+#include "output/page.h"
+#include "output/report.h"
+
+/* Which figures are sampled and how far off a peak may be; which are missing and
+ * why. Nothing where all are exact. */
+void notes_write(const struct report *report, struct page *page);
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "output/page.h"
+
+#include <string.h>
+
+#include "output/escape.h"
+#include "output/utf8.h"
+
+void page_add(struct page *page, enum page_style style, const char *text)
+{
+    static const char *const codes[] = {
+        [PAGE_PLAIN] = "",
+        [PAGE_BOLD] = "\033[1m",
+        [PAGE_DIM] = "\033[2m",
+        [PAGE_RED] = "\033[31m",
+    };
+    bool is_styled = page->has_color && style != PAGE_PLAIN && *text;
+
+    if (is_styled)
+        buffer_add_text(page->out, codes[style]);
+    buffer_add_text(page->out, text);
+    if (is_styled)
+        buffer_add_text(page->out, "\033[0m");
+}
+
+void page_escape(const struct page *page, const char *text, struct buffer *out)
+{
+    struct buffer safe = { 0 };
+
+    if (page->has_unicode) {
+        escape_terminal(text, out);
+        return;
+    }
+    escape_terminal(text, &safe);
+    if (safe.text)
+        escape_ascii(safe.text, out);
+    buffer_done(&safe);
+}
+
+void page_cut(const char *text, size_t columns, struct buffer *out)
+{
+    if (utf8_fitting(text, columns) == strlen(text)) {
+        buffer_add_text(out, text);
+        return;
+    }
+    buffer_add(out, text, utf8_fitting(text, columns - 3));
+    buffer_add_text(out, "...");
+}
+
+static void add_blanks(struct page *page, size_t count)
+{
+    while (count-- > 0)
+        buffer_add(page->out, " ", 1);
+}
+
+/* Blanks that make `used` columns `wanted`; one at least. */
+static void fill(struct page *page, size_t used, size_t wanted)
+{
+    add_blanks(page, used < wanted ? wanted - used : 1);
+}
+
+/* Bytes of `text` for the next line: up to the last blank that lets it fit, or as
+ * many as fit where a word is longer than a line. */
+static size_t line_length(const char *text, size_t columns)
+{
+    size_t fitting = utf8_fitting(text, columns);
+    size_t length = fitting;
+
+    if (text[fitting] == '\0' || text[fitting] == ' ')
+        return fitting;
+    while (length > 0 && text[length] != ' ')
+        length--;
+    return length > 0 ? length : fitting;
+}
+
+/* Adds a text whose first line starts where we stand, which is column `indent`. */
+static void add_wrapped(struct page *page, enum page_style style, const char *text,
+                        size_t indent)
+{
+    struct buffer line = { 0 };
+
+    for (bool is_first = true; *text; is_first = false) {
+        size_t length = line_length(text, PAGE_COLUMNS - indent);
+
+        if (!is_first) {
+            buffer_add(page->out, "\n", 1);
+            add_blanks(page, indent);
+        }
+        buffer_clear(&line);
+        buffer_add(&line, text, length);
+        page_add(page, style, line.text ? line.text : "");
+        text += length;
+        text += strspn(text, " ");
+    }
+    buffer_done(&line);
+}
+
+void page_row(struct page *page, const char *label, const char *value, const char *details)
+{
+    size_t used = utf8_columns(label) + utf8_columns(value);
+
+    page_add(page, *label == ' ' ? PAGE_DIM : PAGE_BOLD, label);
+    fill(page, used, PAGE_DETAIL_START - 2);
+    page_add(page, PAGE_PLAIN, value);
+    if (details && *details) {
+        add_blanks(page, 2);
+        add_wrapped(page, PAGE_PLAIN, details, PAGE_DETAIL_START);
+    }
+    buffer_add(page->out, "\n", 1);
+}
+
+void page_note(struct page *page, enum page_style style, const char *label, const char *text)
+{
+    page_add(page, style, label);
+    fill(page, utf8_columns(label), PAGE_NOTE_START);
+    add_wrapped(page, style == PAGE_DIM ? PAGE_DIM : PAGE_PLAIN, text, PAGE_NOTE_START);
+    buffer_add(page->out, "\n", 1);
+}
+
+struct buffer *page_item(struct buffer *list)
+{
+    if (list->length > 0)
+        buffer_add_text(list, ", ");
+    return list;
+}
+
+void page_blank(struct page *page)
+{
+    buffer_add(page->out, "\n", 1);
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * text.c - the report on one screen, for people.
+ *
+ * One function a row, in the order of the screen. A row whose figures nobody would
+ * miss is left out where they are not known or say nothing; the others say "n/a",
+ * and notes.c says why.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "base/unknown.h"
+#include "output/ending.h"
+#include "output/escape.h"
+#include "output/notes.h"
+#include "output/number.h"
+#include "output/output.h"
+#include "output/page.h"
+#include "output/phase_table.h"
+#include "output/sparkline.h"
+#include "series/figure.h"
+
+static double value_of(const struct report *report, const char *path)
+{
+    return figure_find(path, report->summary, report->origins).value;
+}
+
+static double elapsed_seconds(const struct report *report)
+{
+    const struct summary *summary = report->summary;
+
+    return summary->sample_count > 0 ? (double)(summary->ended_ns - summary->started_ns) / 1e9
+                                     : nan("");
+}
+
+/* The command, or what stands in for it. */
+static void headline_write(const struct report *report, struct page *page)
+{
+    struct buffer full = { 0 };
+    struct buffer shown = { 0 };
+    struct buffer cut = { 0 };
+
+    if (report->name) {
+        page_escape(page, report->name, &full);
+        buffer_add_text(&full, ": ");
+    }
+    if (report->command && report->command[0])
+        escape_command(report->command, &full);
+    else
+        buffer_format(&full, "process %d", (int)report->pid);
+    if (full.text && page->has_unicode)
+        page_cut(full.text, PAGE_COLUMNS, &cut);
+    else if (full.text) {
+        escape_ascii(full.text, &shown);
+        page_cut(shown.text ? shown.text : "", PAGE_COLUMNS, &cut);
+    }
+    page_add(page, PAGE_BOLD, cut.text ? cut.text : "");
+    page_blank(page);
+    buffer_done(&full);
+    buffer_done(&shown);
+    buffer_done(&cut);
+}
+
+static void ending_write(const struct report *report, struct page *page)
+{
+    struct ending ending = ending_get(report);
+    struct number elapsed = number_duration(elapsed_seconds(report));
+    char date[CLOCK_TEXT_SIZE];
+    char text[128];
+
+    if (!report->has_ended)
+        (void)snprintf(text, sizeof(text), "followed for %s, exit code not known",
+                       elapsed.text);
+    else if (ending.signal_name[0])
+        (void)snprintf(text, sizeof(text), "killed by %s%s after %s", ending.signal_name,
+                       WCOREDUMP(report->wait_status) ? " (core dumped)" : "", elapsed.text);
+    else
+        (void)snprintf(text, sizeof(text), "exited %u after %s", (unsigned)ending.exit_code,
+                       elapsed.text);
+    page_add(page, report->has_ended && ending.exit_code != 0 ? PAGE_RED : PAGE_PLAIN, text);
+
+    clock_format(report->summary->started_realtime_ns, date, sizeof(date));
+    (void)snprintf(text, sizeof(text), ", started %.10s %.8s UTC", date, date + 11);
+    page_add(page, PAGE_DIM, report->summary->sample_count > 0 ? text : "");
+    page_blank(page);
+    page_blank(page);
+}
+
+enum { CURVE_POINTS_MIN = 4, CURVE_COLUMNS = PAGE_DETAIL_COLUMNS };
+
+static void curve_write(const struct report *report, struct page *page, enum metric metric)
+{
+    double curve[CURVE_COLUMNS];
+    struct buffer text = { 0 };
+
+    if (!page->has_unicode || report->series->count < CURVE_POINTS_MIN)
+        return;
+    if (metric_row(metric)->published.kind == SPOOR_COUNTER)
+        sparkline_rate(report->series, report->summary, metric, curve, CURVE_COLUMNS);
+    else
+        sparkline_gauge(report->series, metric, curve, CURVE_COLUMNS);
+    if (sparkline_max(curve, CURVE_COLUMNS) > 0) {
+        sparkline_write(curve, CURVE_COLUMNS, &text);
+        page_row(page, "", "", text.text);
+    }
+    buffer_done(&text);
+}
+
+static void cpu_write(const struct report *report, struct page *page)
+{
+    struct buffer details = { 0 };
+
+    buffer_format(page_item(&details), "user %s",
+                  number_duration(value_of(report, "cpu.user_seconds")).text);
+    buffer_format(page_item(&details), "system %s",
+                  number_duration(value_of(report, "cpu.system_seconds")).text);
+    page_row(page, "CPU time", number_duration(value_of(report, "cpu.total_seconds")).text,
+             details.text);
+    buffer_clear(&details);
+    buffer_format(page_item(&details), "on average, %s at most",
+                  number_short(value_of(report, "cpu.max_cores")).text);
+    if (!isnan(report->limits->cpus)) {
+        buffer_add_text(page_item(&details), "of ");
+        number_write(report->limits->cpus, &details);
+        buffer_add_text(&details, " allowed");
+    }
+    page_row(page, "CPU cores", number_short(value_of(report, "cpu.mean_cores")).text,
+             details.text);
+    curve_write(report, page, METRIC_JOB_CPU);
+    buffer_done(&details);
+}
+
+/* "private 1.40 GB, shared 61.0 MB" of a scope; nothing where neither is known. */
+static void add_shares(const struct report *report, const char *scope, struct buffer *details)
+{
+    static const struct {
+        const char *key, *name;
+    } shares[] = { { "private_rss_bytes", "private" }, { "shared_rss_bytes", "shared" } };
+    char path[64];
+
+    for (size_t i = 0; i < ARRAY_SIZE(shares); i++) {
+        double bytes;
+
+        (void)snprintf(path, sizeof(path), "memory.%s.%s", scope, shares[i].key); /* fits */
+        bytes = value_of(report, path);
+        if (!isnan(bytes))
+            buffer_format(page_item(details), "%s %s", shares[i].name,
+                          number_bytes(bytes).text);
+    }
+}
+
+static void scope_write(const struct report *report, struct page *page, const char *label,
+                        const char *scope)
+{
+    struct buffer details = { 0 };
+    char path[64];
+
+    (void)snprintf(path, sizeof(path), "memory.%s.total_rss_bytes", scope); /* fits */
+    add_shares(report, scope, &details);
+    page_row(page, label, number_bytes(value_of(report, path)).text, details.text);
+    buffer_done(&details);
+}
+
+static void limit_write(const struct report *report, struct page *page, double peak)
+{
+    double limit = metric_value(METRIC_JOB_RSS, report->limits->memory_bytes);
+    struct buffer details = { 0 };
+
+    if (isnan(limit))
+        return;
+    if (limit > 0 && peak >= 0) {
+        buffer_format(page_item(&details), "%s used at the peak",
+                      number_percent(peak / limit).text);
+        buffer_format(page_item(&details), "%s left",
+                      number_bytes(limit > peak ? limit - peak : 0).text);
+    }
+    page_row(page, "  limit", number_bytes(limit).text, details.text);
+    buffer_done(&details);
+}
+
+static void memory_write(const struct report *report, struct page *page)
+{
+    double peak = value_of(report, "memory.combined.total_rss_bytes");
+    double with_cache = value_of(report, "memory.job_peak_bytes");
+    double swap = value_of(report, "memory.swap_peak_bytes");
+    struct buffer shares = { 0 };
+    struct buffer details = { 0 };
+
+    add_shares(report, "combined", &shares);
+    buffer_format(&details, "peak%s%s%s", shares.length ? ": " : "",
+                  shares.length ? shares.text : "", shares.length ? " (counted once)" : "");
+    buffer_done(&shares);
+    if (with_cache > 0)
+        buffer_format(page_item(&details), "%s with page cache", number_bytes(with_cache).text);
+    if (swap > 0)
+        buffer_format(page_item(&details), "%s swapped out", number_bytes(swap).text);
+    page_row(page, "Memory", number_bytes(peak).text, details.text);
+    buffer_done(&details);
+    curve_write(report, page, METRIC_JOB_RSS);
+    if (value_of(report, "memory.descendants.total_rss_bytes") > 0) {
+        scope_write(report, page, "  main", "main");
+        scope_write(report, page, "  descendants", "descendants");
+    }
+    limit_write(report, page, fmax(peak, with_cache));
+}
+
+/* Bytes in and out: "12.0 MB  read, 48.0 MB written". */
+static void transfers_write(const struct report *report, struct page *page)
+{
+    static const struct {
+        const char *label, *path_in, *in, *path_out, *out;
+    } transfers[] = {
+        { "Storage", "io.read_bytes", "read", "io.written_bytes", "written" },
+        { "Calls", "io.read_chars", "read", "io.written_chars",
+          "written (files, cache, pipes)" },
+        { "Network", "network.received_bytes", "received", "network.sent_bytes",
+          "sent (whole host)" },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(transfers); i++) {
+        struct buffer details = { 0 };
+
+        buffer_format(&details, "%s, %s %s", transfers[i].in,
+                      number_bytes(value_of(report, transfers[i].path_out)).text,
+                      transfers[i].out);
+        page_row(page, transfers[i].label,
+                 number_bytes(value_of(report, transfers[i].path_in)).text, details.text);
+        buffer_done(&details);
+    }
+}
+
+static void pressure_write(const struct report *report, struct page *page)
+{
+    static const struct {
+        const char *path, *name;
+    } kinds[] = {
+        { "pressure.cpu_seconds", "CPU" },
+        { "pressure.memory_seconds", "memory" },
+        { "pressure.io_seconds", "I/O" },
+    };
+    static const double notable = 0.1; /* of the time */
+    struct buffer details = { 0 };
+    double elapsed = elapsed_seconds(report);
+
+    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+        double stalled = value_of(report, kinds[i].path);
+
+        if (elapsed > 0 && stalled / elapsed >= notable)
+            buffer_format(page_item(&details), "%s %s", kinds[i].name,
+                          number_percent(fmin(stalled / elapsed, 1)).text);
+    }
+    if (details.length > 0) {
+        buffer_add_text(&details, " of the time (whole host)");
+        page_row(page, "Pressure", "waits for", details.text);
+    }
+    buffer_done(&details);
+}
+
+/* "1 thread", "12 threads". */
+static void add_counted(struct buffer *out, double count, const char *noun)
+{
+    bool is_one = count > 0.5 && count < 1.5;
+
+    buffer_format(out, "%s %s%s", number_count(count).text, noun, is_one ? "" : "s");
+}
+
+static void processes_write(const struct report *report, struct page *page)
+{
+    struct buffer details = { 0 };
+
+    buffer_format(&details, "at once, %s in all, ",
+                  number_count(value_of(report, "processes.started")).text);
+    add_counted(&details, value_of(report, "cpu.threads.combined"), "thread");
+    page_row(page, "Processes", number_count(value_of(report, "processes.max_concurrent")).text,
+             details.text);
+    buffer_done(&details);
+}
+
+static void host_write(const struct report *report, struct page *page)
+{
+    const struct host_facts *host = report->host;
+    struct buffer details = { 0 };
+    char cpus[32] = "n/a";
+
+    if (is_known(host->cpus))
+        (void)snprintf(cpus, sizeof(cpus), "%llu CPU%s", (unsigned long long)host->cpus,
+                       host->cpus == 1 ? "" : "s");
+    if (host->cpu_model[0])
+        page_escape(page, host->cpu_model, page_item(&details));
+    if (is_known(host->memory_bytes))
+        buffer_add_text(page_item(&details), number_bytes((double)host->memory_bytes).text);
+    if (host->kernel[0]) {
+        buffer_add_text(page_item(&details), "Linux ");
+        page_escape(page, host->kernel, &details);
+    }
+    page_row(page, "Host", cpus, details.text);
+    buffer_done(&details);
+}
+
+static void warnings_write(const struct report *report, struct page *page)
+{
+    for (size_t i = 0; i < report->warning_count; i++) {
+        struct buffer text = { 0 };
+
+        page_escape(page, report->warnings[i].message, &text);
+        page_note(page, PAGE_RED, "warning", text.text ? text.text : "");
+        buffer_done(&text);
+    }
+}
+
+static void tracker_write(const struct report *report, struct page *page)
+{
+    double cpu = metric_value(METRIC_JOB_CPU, report->tracker_cpu_ns);
+    double elapsed = elapsed_seconds(report);
+    struct buffer text = { 0 };
+
+    buffer_format(&text, "%s of CPU", number_duration(cpu).text);
+    if (elapsed > 0)
+        buffer_format(&text, " (%s of a core)", number_percent(cpu / elapsed).text);
+    buffer_format(
+        page_item(&text), "%s of RAM",
+        number_bytes(metric_value(METRIC_JOB_RSS, report->tracker_max_rss_bytes)).text);
+    add_counted(page_item(&text), (double)report->summary->sample_count, "sample");
+    if (report->late_samples > 0)
+        buffer_format(page_item(&text), "%llu late", (unsigned long long)report->late_samples);
+    page_note(page, PAGE_DIM, "tracker", text.text ? text.text : "");
+    buffer_done(&text);
+}
+
+void text_write(const struct report *report, bool has_color, bool has_unicode,
+                struct buffer *out)
+{
+    struct page page = { .out = out, .has_color = has_color, .has_unicode = has_unicode };
+
+    headline_write(report, &page);
+    ending_write(report, &page);
+    cpu_write(report, &page);
+    memory_write(report, &page);
+    transfers_write(report, &page);
+    processes_write(report, &page);
+    pressure_write(report, &page);
+    host_write(report, &page);
+    phase_table_write(report, &page);
+    page_blank(&page);
+    warnings_write(report, &page);
+    tracker_write(report, &page);
+    notes_write(report, &page);
+}

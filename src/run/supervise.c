@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * supervise.c - the loop of the main thread while the job runs.
+ *
+ * Three facts shape this file:
+ *
+ * - A zombie still has its last figures, a reaped process has none. So each is
+ *   looked at with WNOWAIT, shown to the session, then reaped.
+ * - The command itself stays a zombie until the last sample has been taken. As long
+ *   as it does, waitid(P_ALL) may return it again and again; other zombies of that
+ *   moment are found through the list of our children.
+ * - Once the command is reaped, its pid may belong to someone else: nothing is sent
+ *   to it any more.
+ */
+#include "run/supervise.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "run/forward.h"
+#include "run/process.h"
+
+/* Helpers of the job (a pool's manager, a filter at the end of a pipe) end a moment
+ * after it, when they notice. They get this long before they count as left over. */
+#define FAREWELL_NS (10 * NS_PER_MS)
+#define CHILDREN_MAX 4096
+
+struct supervision {
+    pid_t pid; /* the command; 0 once it is reaped */
+    spoor_session *session;
+    bool waits_for_all;
+    bool has_ended;    /* the command has */
+    bool has_children; /* some process of the job is not reaped yet */
+    bool is_cut_short; /* the user does not want to wait for the rest */
+    int wait_status;
+    struct root root;
+};
+
+int supervise_exit_code(int wait_status)
+{
+    return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+static int wait_status_of(const siginfo_t *info)
+{
+    if (info->si_code == CLD_EXITED)
+        return (info->si_status & 0xff) << 8;
+    return info->si_status | (info->si_code == CLD_DUMPED ? 0x80 : 0);
+}
+
+static void reap(pid_t pid)
+{
+    siginfo_t info;
+
+    while (waitid(P_PID, (id_t)pid, &info, WEXITED) < 0 && errno == EINTR)
+        continue;
+}
+
+static void tell_session(const struct supervision *job, pid_t pid)
+{
+    if (job->session)
+        spoor_session_child_ended(job->session, pid);
+}
+
+/* The command has ended and is a zombie. */
+static void note_end(struct supervision *job, const siginfo_t *info)
+{
+    job->has_ended = true;
+    job->wait_status = wait_status_of(info);
+    if (job->session)
+        spoor_session_set_wait_status(job->session, job->wait_status);
+}
+
+/* Reaps what has ended, up to the command's own end where that ends the job. */
+static int collect(struct supervision *job, struct spoor_error *err)
+{
+    for (;;) {
+        siginfo_t info = { 0 };
+
+        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0) {
+            if (errno == EINTR)
+                continue;
+            job->has_children = false;
+            return job->has_ended ? 0 : error_sys(err, errno, "wait for the command");
+        }
+        if (info.si_pid == 0)
+            return 0;
+        tell_session(job, info.si_pid);
+        if (info.si_pid == job->pid) {
+            note_end(job, &info);
+            if (!job->waits_for_all)
+                return 0;
+            job->pid = 0;
+        }
+        reap(info.si_pid);
+    }
+}
+
+/* Reaps zombies that stand behind the command's in the list. Returns how many
+ * children, the command apart, have not ended. */
+static size_t collect_others(const struct supervision *job)
+{
+    pid_t children[CHILDREN_MAX];
+    ssize_t n = process_children(&job->root, getpid(), children, CHILDREN_MAX);
+    size_t left_count = 0;
+
+    for (ssize_t i = 0; i < n; i++) {
+        siginfo_t info = { 0 };
+
+        if (children[i] == job->pid ||
+            waitid(P_PID, (id_t)children[i], &info, WEXITED | WNOHANG | WNOWAIT) < 0)
+            continue;
+        if (info.si_pid == 0) {
+            left_count++;
+            continue;
+        }
+        tell_session(job, info.si_pid);
+        reap(info.si_pid);
+    }
+    return left_count;
+}
+
+static void warn_about_rest(const struct supervision *job)
+{
+    size_t count = process_count_descendants(&job->root, getpid(), job->pid);
+    char message[200];
+
+    if (count == 0 || !job->session)
+        return;
+    (void)snprintf(message, sizeof(message),
+                   "%zu process%s of the job %s still running when it ended; what %s did "
+                   "after that is not in here (--wait all waits)",
+                   count, count == 1 ? "" : "es", count == 1 ? "was" : "were",
+                   count == 1 ? "it" : "they");
+    spoor_session_warn(job->session, "still-running", message);
+}
+
+/* Gives the rest of the job its moment, then says what is left of it. */
+static void take_leave(const struct supervision *job)
+{
+    uint64_t deadline_ns = clock_now().monotonic_ns + FAREWELL_NS;
+    sigset_t child_ended;
+
+    sigemptyset(&child_ended);
+    sigaddset(&child_ended, SIGCHLD);
+    while (collect_others(job) > 0) {
+        uint64_t now_ns = clock_now().monotonic_ns;
+        struct timespec left = { 0 };
+
+        if (now_ns >= deadline_ns) {
+            warn_about_rest(job);
+            return;
+        }
+        left.tv_nsec = (long)(deadline_ns - now_ns);
+        (void)sigtimedwait(&child_ended, NULL, &left); /* either way we look again */
+    }
+}
+
+/* Stops us as the signal would have, had we not blocked it. In an orphaned process
+ * group the kernel drops it, and we go on at once. */
+static void stop_ourselves(void)
+{
+    sigset_t stop;
+
+    sigemptyset(&stop);
+    sigaddset(&stop, SIGTSTP);
+    (void)raise(SIGTSTP);
+    sigprocmask(SIG_UNBLOCK, &stop, NULL);
+    sigprocmask(SIG_BLOCK, &stop, NULL);
+}
+
+static void pass_on(const struct supervision *job, const siginfo_t *info)
+{
+    /* The job may be gone: then there is no one to tell. */
+    if (info->si_code == SI_QUEUE)
+        (void)sigqueue(job->pid, info->si_signo, info->si_value);
+    else
+        (void)kill(job->pid, info->si_signo);
+}
+
+static void handle_signal(struct supervision *job, const siginfo_t *info)
+{
+    struct forward_facts facts = { .self = getpid() };
+
+    if (job->pid == 0) { /* only the rest is left, and it is not ours to signal */
+        job->is_cut_short = info->si_signo == SIGINT || info->si_signo == SIGTERM ||
+                            info->si_signo == SIGHUP || info->si_signo == SIGQUIT;
+    } else {
+        facts.is_from_job =
+            forward_is_sent(info) && process_descends(&job->root, info->si_pid, facts.self);
+        facts.shares_group = getpgid(job->pid) == getpgrp();
+        if (forward_is_wanted(info, &facts))
+            pass_on(job, info);
+    }
+    if (info->si_signo == SIGTSTP)
+        stop_ourselves();
+}
+
+static bool is_over(const struct supervision *job)
+{
+    return job->has_ended && (!job->waits_for_all || !job->has_children || job->is_cut_short);
+}
+
+static int watch_over(struct supervision *job, struct spoor_error *err)
+{
+    sigset_t signals;
+
+    forward_signals(&signals);
+    for (;;) {
+        siginfo_t info;
+        int r = collect(job, err);
+
+        if (r < 0)
+            return r;
+        if (is_over(job))
+            return 0;
+        if (sigwaitinfo(&signals, &info) >= 0)
+            handle_signal(job, &info);
+    }
+}
+
+int supervise(const struct supervise_options *options, int *ret_wait_status,
+              struct spoor_error *err)
+{
+    struct supervision job = {
+        .pid = options->pid,
+        .session = options->session,
+        .waits_for_all = options->waits_for_all,
+        .has_children = true,
+        .root = ROOT_CLOSED,
+    };
+    int r;
+
+    (void)root_open(NULL, &job.root); /* without /proc we see less, and go on */
+    r = watch_over(&job, err);
+    if (r == 0) {
+        take_leave(&job);
+        if (job.session)
+            r = spoor_session_stop(job.session, err);
+        if (job.pid)
+            reap(job.pid);
+        *ret_wait_status = job.wait_status;
+    }
+    root_close(&job.root);
+    return r;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run/watch.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "run/process.h"
+
+#define POLLING_MS 20 /* where there is no pidfd */
+#define REAPED_MS 200 /* most parents reap at once */
+
+/* Of the kernel's linux/pidfd.h, which is younger than many systems' headers. */
+struct pid_fd_info {
+    uint64_t mask;
+    uint64_t cgroup_id;
+    uint32_t ids[11]; /* pid, tgid, ppid, then the user and group ids */
+    int32_t exit_code;
+};
+#define PID_FD_INFO_EXIT (UINT64_C(1) << 3)
+#define PID_FD_GET_INFO _IOWR(0xFF, 11, struct pid_fd_info)
+
+static void ending_signals(sigset_t *ret)
+{
+    sigemptyset(ret);
+    sigaddset(ret, SIGINT);
+    sigaddset(ret, SIGTERM);
+    sigaddset(ret, SIGHUP);
+}
+
+int watch_identify(struct watch *watch)
+{
+    struct process process;
+    int r = process_read(&watch->root, watch->pid, &process);
+
+    if (r < 0)
+        return r == -ENOENT ? -ESRCH : r;
+    watch->start_ticks = process.start_ticks;
+    return 0;
+}
+
+static int open_process(struct watch *watch)
+{
+    watch->pid_fd = (int)syscall(SYS_pidfd_open, watch->pid, 0);
+    if (watch->pid_fd >= 0)
+        return 0;
+    return errno == ESRCH ? -ESRCH : watch_identify(watch);
+}
+
+int watch_open(pid_t pid, struct watch *ret, struct spoor_error *err)
+{
+    struct watch watch = { .pid = pid, .pid_fd = -1, .signal_fd = -1, .root = ROOT_CLOSED };
+    sigset_t blocked;
+    int r;
+
+    r = root_open(NULL, &watch.root);
+    if (r < 0)
+        return error_sys(err, r, "open '/'");
+    r = open_process(&watch);
+    if (r < 0) {
+        watch_close(&watch);
+        return r == -ESRCH ? error_set(err, ESRCH, "there is no process %d", (int)pid)
+                           : error_sys(err, r, "process %d", (int)pid);
+    }
+    ending_signals(&blocked);
+    watch.signal_fd = signalfd(-1, &blocked, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (watch.signal_fd < 0) {
+        r = error_sys(err, errno, "signalfd");
+        watch_close(&watch);
+        return r;
+    }
+    sigaddset(&blocked, SIGPIPE);
+    sigprocmask(SIG_BLOCK, &blocked, NULL);
+    *ret = watch;
+    return 0;
+}
+
+void watch_close(struct watch *watch)
+{
+    int *const fds[] = { &watch->pid_fd, &watch->signal_fd };
+
+    for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+        if (*fds[i] >= 0)
+            close(*fds[i]);
+        *fds[i] = -1;
+    }
+    root_close(&watch->root);
+}
+
+static bool has_ended(const struct watch *watch)
+{
+    struct process process;
+
+    return process_has_ended(&watch->root, watch->pid) ||
+           process_read(&watch->root, watch->pid, &process) < 0 ||
+           process.start_ticks != watch->start_ticks;
+}
+
+/* How long to sleep now; false: the time is up. */
+static bool time_left(const struct watch *watch, uint64_t deadline_ns, struct timespec *ret)
+{
+    uint64_t now_ns = clock_now().monotonic_ns;
+    uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
+
+    if (watch->pid_fd < 0 && left_ns > POLLING_MS * NS_PER_MS)
+        left_ns = POLLING_MS * NS_PER_MS;
+    ret->tv_sec = (time_t)(left_ns / NS_PER_SECOND);
+    ret->tv_nsec = (long)(left_ns % NS_PER_SECOND);
+    return deadline_ns > now_ns;
+}
+
+int watch_wait(struct watch *watch, uint64_t duration_ns, enum watch_end *ret,
+               struct spoor_error *err)
+{
+    uint64_t deadline_ns = duration_ns ? clock_now().monotonic_ns + duration_ns : UINT64_MAX;
+
+    for (;;) {
+        struct pollfd fds[] = {
+            { .fd = watch->signal_fd, .events = POLLIN },
+            { .fd = watch->pid_fd, .events = POLLIN }, /* -1 is passed over */
+        };
+        struct timespec left;
+
+        if (!time_left(watch, deadline_ns, &left)) {
+            *ret = WATCH_TIME_IS_UP;
+            return 0;
+        }
+        if (ppoll(fds, ARRAY_SIZE(fds), &left, NULL) < 0) {
+            if (errno == EINTR)
+                continue;
+            return error_sys(err, errno, "wait for process %d", (int)watch->pid);
+        }
+        if (fds[1].revents || (watch->pid_fd < 0 && has_ended(watch))) {
+            *ret = WATCH_PROCESS_ENDED;
+            return 0;
+        }
+        if (fds[0].revents) {
+            *ret = WATCH_INTERRUPTED;
+            return 0;
+        }
+    }
+}
+
+int watch_wait_status(const struct watch *watch, int *ret_wait_status)
+{
+    struct pollfd reaped = { .fd = watch->pid_fd, .events = 0 };
+    struct pid_fd_info info = { .mask = PID_FD_INFO_EXIT };
+
+    /* Where the kernel cannot tell, do not wait for it. */
+    if (watch->pid_fd < 0 ||
+        (ioctl(watch->pid_fd, PID_FD_GET_INFO, &info) < 0 && errno != ESRCH))
+        return -ENODATA;
+    (void)poll(&reaped, 1, REAPED_MS); /* POLLHUP comes when it is reaped */
+    info = (struct pid_fd_info){ .mask = PID_FD_INFO_EXIT };
+    if (ioctl(watch->pid_fd, PID_FD_GET_INFO, &info) < 0 || !(info.mask & PID_FD_INFO_EXIT))
+        return -ENODATA;
+    *ret_wait_status = info.exit_code;
+    return 0;
+}

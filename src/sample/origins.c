@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sample/origins.h"
+
+#include <string.h>
+
+#define NEEDS_CGROUP                                                                     \
+    {                                                                                    \
+        NULL, "needs a cgroup of the job's own, which this version does not make", false \
+    }
+#define NOT_READABLE(file) "cannot read " file " here"
+
+/* clang-format off */
+static const struct origin defaults[METRIC_COUNT] = {
+/*                                  source                     why it may be missing                                  exact */
+[METRIC_MAIN_CPU] =               { "procfs.cpuclock",         "the process ended before it could be looked at",       true },
+[METRIC_MAIN_RSS] =               { "procfs.statm",            "the process ended before it could be looked at",       false },
+[METRIC_MAIN_PRIVATE] =           { "procfs.smaps_rollup",     "the process ended before it could be looked at",       false },
+[METRIC_MAIN_SHARED] =            { "procfs.smaps_rollup",     "the process ended before it could be looked at",       false },
+[METRIC_MAIN_RSS_PEAK] =          { "procfs.status.VmHWM",     "the process ended before it could be looked at",       false },
+[METRIC_MAIN_THREADS] =           { "procfs.stat",             "the process ended before it could be looked at",       false },
+[METRIC_DESCENDANTS_CPU] =        { "procfs.cpuclock",         "no process could be looked at",                        false },
+[METRIC_DESCENDANTS_RSS] =        { "procfs.smaps_rollup",     "they ended before they could be looked at",            false },
+[METRIC_DESCENDANTS_PRIVATE] =    { "procfs.smaps_rollup",     "they ended before they could be looked at",            false },
+[METRIC_DESCENDANTS_SHARED] =     { "procfs.smaps_rollup",     "they ended before they could be looked at",            false },
+[METRIC_DESCENDANTS_RSS_PEAK] =   { "procfs.status.VmHWM",     "they ended before they could be looked at",            false },
+[METRIC_DESCENDANTS_RSS_BOUND] =  { "procfs.status.VmHWM",     "they ended before they could be looked at",            false },
+[METRIC_DESCENDANTS_THREADS] =    { "procfs.stat",             "they ended before they could be looked at",            false },
+[METRIC_JOB_CPU] =                { "procfs.cpuclock",         "no process could be looked at",                        false },
+[METRIC_JOB_USER] =               { "procfs.stat",             "no process could be looked at",                        false },
+[METRIC_JOB_SYSTEM] =             { "procfs.stat",             "no process could be looked at",                        false },
+[METRIC_JOB_RSS] =                { "procfs.smaps_rollup",     "no process could be looked at while it lived",         false },
+[METRIC_JOB_PRIVATE] =            { "procfs.smaps_rollup",     "no process could be looked at while it lived",         false },
+[METRIC_JOB_SHARED] =             { "procfs.smaps_rollup",     "no process could be looked at while it lived",         false },
+[METRIC_JOB_PSS] =                { "procfs.smaps_rollup",     "no process could be looked at while it lived",         false },
+[METRIC_JOB_SWAP] =               { "procfs.status.VmSwap",    NOT_READABLE("/proc/PID/status"),                       false },
+[METRIC_JOB_RSS_PEAK] =           { "procfs.status.VmHWM",     "no process could be looked at while it lived",         false },
+[METRIC_JOB_RSS_BOUND] =          { "procfs.status.VmHWM",     "no process could be looked at while it lived",         false },
+[METRIC_JOB_MEMORY_PEAK] =        NEEDS_CGROUP,
+[METRIC_JOB_ANON] =               NEEDS_CGROUP,
+[METRIC_JOB_PAGE_CACHE] =         NEEDS_CGROUP,
+[METRIC_JOB_THREADS] =            { "procfs.stat",             "no process could be looked at",                        false },
+[METRIC_JOB_PROCESSES] =          { "procfs.children",         "no process could be looked at",                        false },
+[METRIC_JOB_STARTED] =            { "procfs.children",         "no process could be looked at",                        false },
+[METRIC_JOB_READ] =               { "procfs.io",               NOT_READABLE("/proc/PID/io"),                           false },
+[METRIC_JOB_WRITTEN] =            { "procfs.io",               NOT_READABLE("/proc/PID/io"),                           false },
+[METRIC_JOB_READ_CHARS] =         { "procfs.io",               NOT_READABLE("/proc/PID/io"),                           false },
+[METRIC_JOB_WRITTEN_CHARS] =      { "procfs.io",               NOT_READABLE("/proc/PID/io"),                           false },
+[METRIC_JOB_OOM_KILLS] =          { "cgroup.oom_kill",         "no cgroup with a memory controller is readable",       true },
+[METRIC_JOB_THROTTLED] =          { "cgroup.cpu.stat",         "no cgroup with a CPU controller is readable",          true },
+
+[METRIC_HOST_CPU] =               { "host.procfs.stat",        NOT_READABLE("/proc/stat"),                             true },
+[METRIC_HOST_CPU_USER] =          { "host.procfs.stat",        NOT_READABLE("/proc/stat"),                             true },
+[METRIC_HOST_CPU_SYSTEM] =        { "host.procfs.stat",        NOT_READABLE("/proc/stat"),                             true },
+[METRIC_HOST_CPU_IOWAIT] =        { "host.procfs.stat",        NOT_READABLE("/proc/stat"),                             true },
+[METRIC_HOST_CPU_STEAL] =         { "host.procfs.stat",        NOT_READABLE("/proc/stat"),                             true },
+[METRIC_HOST_MEMORY_USED] =       { "host.procfs.meminfo",     NOT_READABLE("/proc/meminfo"),                          false },
+[METRIC_HOST_MEMORY_AVAILABLE] =  { "host.procfs.meminfo",     NOT_READABLE("/proc/meminfo"),                          false },
+[METRIC_HOST_MEMORY_CACHED] =     { "host.procfs.meminfo",     NOT_READABLE("/proc/meminfo"),                          false },
+[METRIC_HOST_SWAP_USED] =         { "host.procfs.meminfo",     NOT_READABLE("/proc/meminfo"),                          false },
+[METRIC_HOST_DISK_READ] =         { "host.procfs.diskstats",   "no disk is listed in /proc/diskstats",                 true },
+[METRIC_HOST_DISK_WRITTEN] =      { "host.procfs.diskstats",   "no disk is listed in /proc/diskstats",                 true },
+[METRIC_HOST_DISK_SPACE_USED] =   { "host.statvfs",            "no disk is mounted here",                              false },
+[METRIC_HOST_DISK_SPACE_FREE] =   { "host.statvfs",            "no disk is mounted here",                              false },
+[METRIC_HOST_NETWORK_RECEIVED] =  { "host.procfs.net.dev",     "no network interface but loopback",                    true },
+[METRIC_HOST_NETWORK_SENT] =      { "host.procfs.net.dev",     "no network interface but loopback",                    true },
+[METRIC_HOST_CPU_PRESSURE] =      { "host.procfs.pressure",    "this kernel keeps no pressure figures",                true },
+[METRIC_HOST_MEMORY_PRESSURE] =   { "host.procfs.pressure",    "this kernel keeps no pressure figures",                true },
+[METRIC_HOST_IO_PRESSURE] =       { "host.procfs.pressure",    "this kernel keeps no pressure figures",                true },
+};
+
+static const enum metric sharing[] = {
+    METRIC_MAIN_PRIVATE, METRIC_MAIN_SHARED, METRIC_DESCENDANTS_PRIVATE,
+    METRIC_DESCENDANTS_SHARED, METRIC_JOB_PRIVATE, METRIC_JOB_SHARED, METRIC_JOB_PSS,
+};
+
+static const enum metric io[] = {
+    METRIC_JOB_READ, METRIC_JOB_WRITTEN, METRIC_JOB_READ_CHARS, METRIC_JOB_WRITTEN_CHARS,
+};
+/* clang-format on */
+
+void origins_init(struct origin origins[METRIC_COUNT])
+{
+    memcpy(origins, defaults, sizeof(defaults));
+}
+
+static void update_sharing(struct origin *origins, const struct job *job)
+{
+    const char *reason = NULL;
+
+    if (job->detail.mode == SPOOR_DETAIL_NEVER)
+        reason = "switched off (--detail never)";
+    else if (job->detail.is_denied)
+        reason = "the memory maps of another user's process cannot be read";
+    if (!reason)
+        return;
+    for (size_t i = 0; i < sizeof(sharing) / sizeof(sharing[0]); i++)
+        origins[sharing[i]].reason = reason;
+    origins[METRIC_JOB_RSS].source = origins[METRIC_DESCENDANTS_RSS].source = "procfs.statm";
+}
+
+void origins_update(struct origin origins[METRIC_COUNT], const struct job *job,
+                    const struct job_reading *reading)
+{
+    bool is_spawned = job->tracker_pid != 0;
+
+    origins[METRIC_MAIN_CPU].source = job->has_clock ? "procfs.cpuclock" : "procfs.stat";
+    origins[METRIC_JOB_CPU].source = reading->cpu_source;
+    origins[METRIC_JOB_CPU].is_exact = reading->cpu_is_exact;
+    origins[METRIC_DESCENDANTS_CPU].source = reading->cpu_source;
+    origins[METRIC_DESCENDANTS_CPU].is_exact = reading->cpu_is_exact;
+    origins[METRIC_JOB_USER].source = is_spawned ? "wait4" : "procfs.stat";
+    origins[METRIC_JOB_USER].is_exact = reading->io_is_exact && job->main_has_ended;
+    origins[METRIC_JOB_SYSTEM] = origins[METRIC_JOB_USER];
+    for (size_t i = 0; i < sizeof(io) / sizeof(io[0]); i++) {
+        origins[io[i]].is_exact = reading->io_is_exact;
+        if (job->saw_denied_io)
+            origins[io[i]].reason = "the I/O of another user's process cannot be read";
+    }
+    if (job->main_peak_is_exact) {
+        origins[METRIC_MAIN_RSS_PEAK].source = "wait4.ru_maxrss";
+        origins[METRIC_MAIN_RSS_PEAK].is_exact = true;
+    }
+    update_sharing(origins, job);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* origins.h - where each metric comes from, and why some do not come. */
+#ifndef SAMPLE_ORIGINS_H
+#define SAMPLE_ORIGINS_H
+
+#include "job/job.h"
+#include "sample/metric.h"
+
+/* The origins before anything is known about this machine. */
+void origins_init(struct origin origins[METRIC_COUNT]);
+
+/* What the latest look at the job says about its sources. */
+void origins_update(struct origin origins[METRIC_COUNT], const struct job *job,
+                    const struct job_reading *reading);
+
+#endif

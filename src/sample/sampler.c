@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sample/sampler.h"
+
+#include "base/parse.h"
+#include "sample/origins.h"
+
+int sampler_init(struct sampler *sampler, const struct root *root, pid_t pid,
+                 bool caller_spawned, enum spoor_detail detail, struct instant now)
+{
+    struct cgroups cgroups;
+    bool has_cgroups;
+    int r;
+
+    sampler->root = root;
+    sampler->has_started = false;
+    r = job_init(&sampler->job, root, pid, caller_spawned, detail, now.monotonic_ns);
+    if (r < 0)
+        return r;
+    host_init(&sampler->host);
+    has_cgroups = cgroups_read(root, pid, &cgroups) == 0;
+    cgroup_watch_init(&sampler->cgroup_watch, root, has_cgroups ? &cgroups : NULL);
+    origins_init(sampler->origins);
+    return 0;
+}
+
+void sampler_done(struct sampler *sampler)
+{
+    job_done(&sampler->job);
+    host_done(&sampler->host);
+    cgroup_watch_done(&sampler->cgroup_watch);
+}
+
+static uint64_t minus(uint64_t a, uint64_t b)
+{
+    if (!is_known(a) || !is_known(b))
+        return UNKNOWN;
+    return a > b ? a - b : 0;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void fill_split(uint64_t *value, enum metric total, const struct memory_split *split)
+{
+    /* total, private and shared of a scope follow each other in enum metric */
+    value[total] = split->total_bytes;
+    value[total + 1] = split->private_bytes;
+    value[total + 2] = split->shared_bytes;
+}
+
+_Static_assert(METRIC_MAIN_SHARED == METRIC_MAIN_RSS + 2 &&
+                   METRIC_DESCENDANTS_SHARED == METRIC_DESCENDANTS_RSS + 2 &&
+                   METRIC_JOB_SHARED == METRIC_JOB_RSS + 2,
+               "total, private, shared");
+
+static void fill_job(const struct job_reading *reading, uint64_t *value)
+{
+    const uint64_t *counter = reading->usage.counter;
+
+    value[METRIC_JOB_CPU] = counter[USAGE_CPU_NS];
+    value[METRIC_JOB_USER] = counter[USAGE_USER_NS];
+    value[METRIC_JOB_SYSTEM] = counter[USAGE_SYSTEM_NS];
+    value[METRIC_MAIN_CPU] = reading->main_cpu_ns;
+    value[METRIC_DESCENDANTS_CPU] = minus(counter[USAGE_CPU_NS], reading->main_cpu_ns);
+    value[METRIC_JOB_READ] = counter[USAGE_READ_BYTES];
+    value[METRIC_JOB_WRITTEN] = counter[USAGE_WRITTEN_BYTES];
+    value[METRIC_JOB_READ_CHARS] = counter[USAGE_READ_CHARS];
+    value[METRIC_JOB_WRITTEN_CHARS] = counter[USAGE_WRITTEN_CHARS];
+
+    fill_split(value, METRIC_MAIN_RSS, &reading->memory.main);
+    fill_split(value, METRIC_DESCENDANTS_RSS, &reading->memory.descendants);
+    fill_split(value, METRIC_JOB_RSS, &reading->memory.combined);
+    value[METRIC_JOB_PSS] = reading->memory.pss_bytes;
+    value[METRIC_JOB_SWAP] = reading->swap_bytes;
+    value[METRIC_MAIN_RSS_PEAK] = reading->main_rss_peak_bytes;
+    value[METRIC_DESCENDANTS_RSS_PEAK] = reading->descendants_rss_peak_bytes;
+    value[METRIC_DESCENDANTS_RSS_BOUND] = reading->descendants_rss_bound_bytes;
+    value[METRIC_JOB_RSS_PEAK] =
+        larger(reading->main_rss_peak_bytes, reading->descendants_rss_peak_bytes);
+    value[METRIC_JOB_RSS_BOUND] = reading->rss_bound_bytes;
+
+    value[METRIC_MAIN_THREADS] = reading->main_threads;
+    value[METRIC_DESCENDANTS_THREADS] = reading->descendants_threads;
+    value[METRIC_JOB_THREADS] = reading->main_threads + reading->descendants_threads;
+    value[METRIC_JOB_PROCESSES] = reading->process_count;
+    value[METRIC_JOB_STARTED] = reading->started_count;
+}
+
+static void fill_host(const struct host_reading *host, uint64_t *value)
+{
+    value[METRIC_HOST_CPU] = sum_u64(host->cpu.user_ns, host->cpu.system_ns);
+    value[METRIC_HOST_CPU_USER] = host->cpu.user_ns;
+    value[METRIC_HOST_CPU_SYSTEM] = host->cpu.system_ns;
+    value[METRIC_HOST_CPU_IOWAIT] = host->cpu.iowait_ns;
+    value[METRIC_HOST_CPU_STEAL] = host->cpu.steal_ns;
+    value[METRIC_HOST_MEMORY_USED] =
+        minus(host->memory.total_bytes, host->memory.available_bytes);
+    value[METRIC_HOST_MEMORY_AVAILABLE] = host->memory.available_bytes;
+    value[METRIC_HOST_MEMORY_CACHED] = host->memory.cached_bytes;
+    value[METRIC_HOST_SWAP_USED] = host->memory.swap_used_bytes;
+    value[METRIC_HOST_DISK_READ] = host->disk.read_bytes;
+    value[METRIC_HOST_DISK_WRITTEN] = host->disk.written_bytes;
+    value[METRIC_HOST_DISK_SPACE_USED] = host->space.used_bytes;
+    value[METRIC_HOST_DISK_SPACE_FREE] = host->space.free_bytes;
+    value[METRIC_HOST_NETWORK_RECEIVED] = host->network.received_bytes;
+    value[METRIC_HOST_NETWORK_SENT] = host->network.sent_bytes;
+    value[METRIC_HOST_CPU_PRESSURE] = host->pressure_ns[PRESSURE_CPU];
+    value[METRIC_HOST_MEMORY_PRESSURE] = host->pressure_ns[PRESSURE_MEMORY];
+    value[METRIC_HOST_IO_PRESSURE] = host->pressure_ns[PRESSURE_IO];
+}
+
+void sampler_tick(struct sampler *sampler, struct instant now, bool is_last, struct sample *ret)
+{
+    bool is_first = !sampler->has_started;
+    struct cgroup_events events;
+
+    if (is_first) {
+        sampler->started = now;
+        sampler->has_started = true;
+    }
+    if (is_last)
+        host_expire(&sampler->host);
+    sample_clear(ret);
+    ret->elapsed_ns = now.monotonic_ns - sampler->started.monotonic_ns;
+    ret->realtime_ns = now.realtime_ns;
+
+    /* The host first: its count of forks tells whether to look for new children. */
+    host_read(&sampler->host, sampler->root, now.monotonic_ns, &sampler->host_reading);
+    if (is_first)
+        sampler->first_oom_kills = sampler->host_reading.oom_kills_count;
+    fill_host(&sampler->host_reading, ret->value);
+
+    job_refresh(&sampler->job, now.monotonic_ns, sampler->host_reading.cpu.forks_count,
+                is_last);
+    job_read(&sampler->job, now.monotonic_ns, &sampler->reading);
+    fill_job(&sampler->reading, ret->value);
+
+    cgroup_watch_read(&sampler->cgroup_watch, sampler->root, &events);
+    ret->value[METRIC_JOB_OOM_KILLS] = events.oom_kills_count;
+    ret->value[METRIC_JOB_THROTTLED] = events.throttled_ns;
+    origins_update(sampler->origins, &sampler->job, &sampler->reading);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sampler.h - takes one sample: asks the job and the host, fills the metrics.
+ *
+ * sampler_tick() is a plain function of the time it is given. It knows no thread and
+ * no clock, so that a test can step it over a fixture machine.
+ */
+#ifndef SAMPLE_SAMPLER_H
+#define SAMPLE_SAMPLER_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/clock.h"
+#include "base/root.h"
+#include "job/job.h"
+#include "sample/sample.h"
+#include "source/cgroup/cgroup_events.h"
+#include "source/host/host.h"
+
+struct sampler {
+    const struct root *root; /* borrowed */
+    struct job job;
+    struct host host;
+    struct cgroup_watch cgroup_watch;
+    struct origin origins[METRIC_COUNT];
+    struct job_reading reading; /* the latest, for warnings about it */
+    struct host_reading host_reading;
+    uint64_t first_oom_kills; /* of the machine, at the first sample */
+    struct instant started;
+    bool has_started;
+};
+
+/* -ESRCH: no such process. On success the caller ends it with sampler_done(). */
+int sampler_init(struct sampler *sampler, const struct root *root, pid_t pid,
+                 bool caller_spawned, enum spoor_detail detail, struct instant now);
+void sampler_done(struct sampler *sampler);
+
+/* Takes a sample. `is_last` also reads what is otherwise read seldom. */
+void sampler_tick(struct sampler *sampler, struct instant now, bool is_last,
+                  struct sample *ret);
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report.c - what a session says about its run. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "output/output.h"
+#include "series/figure.h"
+#include "session/save.h"
+#include "session/session.h"
+#include "source/proc/pid_status.h"
+
+/* The tracker is the process that calls us. Its high-water mark is asked of the kernel and
+ * not of getrusage(), whose figure starts with that of the program that started us. */
+static uint64_t own_peak_bytes(const struct root *root)
+{
+    struct pid_status status;
+
+    if (!root->is_live || pid_status_read(root, getpid(), &status) < 0)
+        return UNKNOWN;
+    return status.rss_peak_bytes;
+}
+
+static const char *or_null(const char *text)
+{
+    return *text ? text : NULL;
+}
+
+static struct report make_report(spoor_session *session)
+{
+    return (struct report){
+        .id = session->run.id,
+        .name = session->run.name,
+        .tags = (const char *const *)session->run.tags,
+        .command = (const char *const *)session->run.command,
+        .user = or_null(session->run.user),
+        .cwd = or_null(session->run.cwd),
+        .pid = session->pid,
+        .has_ended = session->has_wait_status,
+        .wait_status = session->wait_status,
+        .interval_ns = session->interval_ns,
+        .host = &session->host,
+        .limits = &session->limits,
+        .origins = session->sampler.origins,
+        .summary = &session->summary,
+        .series = &session->series,
+        .phases = session->phases,
+        .phase_count = session->phase_count,
+        .tracker_cpu_ns = session_own_cpu_ns(session),
+        .tracker_max_rss_bytes = own_peak_bytes(&session->root),
+        .late_samples = session->late_samples,
+        .detail_reads = session->sampler.job.detail.reads,
+        .warnings = session->warnings,
+        .warning_count = session->warning_count,
+    };
+}
+
+static bool locale_is_utf8(void)
+{
+    static const char *const variables[] = { "LC_ALL", "LC_CTYPE", "LANG" };
+
+    for (size_t i = 0; i < ARRAY_SIZE(variables); i++) {
+        const char *value = getenv(variables[i]);
+
+        if (value && *value)
+            return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
+    }
+    return false;
+}
+
+static int format_report(spoor_session *session, enum spoor_format format, bool has_header,
+                         struct buffer *out, struct spoor_error *err)
+{
+    struct report report;
+    int r = 0;
+
+    pthread_mutex_lock(&session->mutex);
+    report = make_report(session);
+    switch (format) {
+    case SPOOR_TEXT:
+    case SPOOR_TEXT_COLOR:
+        text_write(&report, format == SPOOR_TEXT_COLOR, locale_is_utf8(), out);
+        break;
+    case SPOOR_JSON:
+        json_write(&report, out);
+        break;
+    case SPOOR_CSV:
+        csv_write(&report, has_header, out);
+        break;
+    default:
+        r = error_set(err, EINVAL, "report format %d: no such format", (int)format);
+    }
+    pthread_mutex_unlock(&session->mutex);
+    if (r == 0 && buffer_error(out) < 0)
+        r = error_sys(err, buffer_error(out), "make the report");
+    return r;
+}
+
+int spoor_session_write(spoor_session *session, enum spoor_format format, int fd,
+                        struct spoor_error *err)
+{
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+    int r = format_report(session, format, true, &text, err);
+
+    if (r < 0)
+        return r;
+    r = buffer_write(&text, fd);
+    return r < 0 ? error_sys(err, r, "write the report") : 0;
+}
+
+int spoor_session_save(spoor_session *session, enum spoor_format format, const char *path,
+                       enum spoor_save how, struct spoor_error *err)
+{
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+    bool has_header = how != SPOOR_APPEND || !save_has_content(path);
+    int r = format_report(session, format, has_header, &text, err);
+
+    return r < 0 ? r : save_text(&text, path, how, err);
+}
+
+int spoor_session_figure(spoor_session *session, const char *path, struct spoor_figure *ret,
+                         struct spoor_error *err)
+{
+    ssize_t index = figure_index(path);
+
+    if (index < 0)
+        return error_set(err, ENOENT, "there is no figure '%s'", path);
+    pthread_mutex_lock(&session->mutex);
+    *ret = figure_get((size_t)index, &session->summary, session->sampler.origins);
+    pthread_mutex_unlock(&session->mutex);
+    return 0;
+}
+
+ssize_t spoor_session_latest(spoor_session *session, double *values, size_t count)
+{
+    ssize_t r = METRIC_COUNT;
+
+    pthread_mutex_lock(&session->mutex);
+    if (!session->sampler.has_started)
+        r = -EAGAIN;
+    for (size_t i = 0; r >= 0 && i < count; i++)
+        values[i] = i < METRIC_COUNT ? metric_value((enum metric)i, session->latest.value[i])
+                                     : (double)NAN;
+    pthread_mutex_unlock(&session->mutex);
+    return r;
+}

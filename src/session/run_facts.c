@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "session/run_facts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/compiler.h"
+#include "base/parse.h"
+#include "source/proc/pid_cmdline.h"
+#include "source/proc/pid_status.h"
+
+enum { ARGUMENTS_MAX = 4096, CMDLINE_MAX = 128 << 10 };
+
+static void free_list(char **list)
+{
+    for (char **text = list; text && *text; text++)
+        free(*text);
+    free(list);
+}
+
+static int copy_list(const char *const *from, char ***ret)
+{
+    size_t count = 0;
+    char **list;
+
+    while (from[count])
+        count++;
+    list = calloc(count + 1, sizeof(*list));
+    if (!list)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++) {
+        list[i] = strdup(from[i]);
+        if (!list[i]) {
+            free_list(list);
+            return -ENOMEM;
+        }
+    }
+    *ret = list;
+    return 0;
+}
+
+static void make_id(char id[33])
+{
+    unsigned char bytes[16] = { 0 };
+
+    (void)!getrandom(bytes, sizeof(bytes), GRND_NONBLOCK); /* fails at early boot only */
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        (void)snprintf(id + 2 * i, 3, "%02x", (unsigned)bytes[i]); /* two digits and a NUL */
+}
+
+static int ask_command(struct run_facts *facts, const struct root *root, pid_t pid)
+{
+    AUTO_FREE char *text = malloc(CMDLINE_MAX);
+    AUTO_FREE const char **arguments = calloc(ARGUMENTS_MAX, sizeof(*arguments));
+    ssize_t length;
+
+    if (!text || !arguments)
+        return -ENOMEM;
+    length = pid_cmdline_read(root, pid, text, CMDLINE_MAX);
+    if (length <= 0)
+        return 0; /* not known */
+    cmdline_split(text, (size_t)length, arguments, ARGUMENTS_MAX);
+    return copy_list(arguments, &facts->command);
+}
+
+int passwd_parse_name(const char *text, uint64_t uid, char *buf, size_t size)
+{
+    for (; *text; text = parse_next_line(text)) {
+        size_t length = strcspn(text, ":\n");
+        const char *cursor = text + length;
+        uint64_t line_uid;
+
+        if (*cursor != ':')
+            continue;
+        cursor++;
+        cursor += strcspn(cursor, ":\n");
+        if (*cursor != ':')
+            continue;
+        cursor++;
+        if (parse_u64(&cursor, &line_uid) < 0 || *cursor != ':' || line_uid != uid)
+            continue;
+        if (length == 0 || length >= size)
+            return -EBADMSG;
+        memcpy(buf, text, length);
+        buf[length] = '\0';
+        return 0;
+    }
+    return -ENOENT;
+}
+
+/* Through /etc/passwd and not getpwuid(), which loads libraries and may ask a server. */
+static void ask_user(struct run_facts *facts, const struct root *root, pid_t pid)
+{
+    char text[32 << 10];
+    const char *own_name = getenv("USER");
+    struct pid_status status;
+
+    if (pid_status_read(root, pid, &status) < 0)
+        return;
+    if (root_read_start(root, text, sizeof(text), "etc/passwd") > 0 &&
+        passwd_parse_name(text, status.uid, facts->user, sizeof(facts->user)) == 0)
+        return;
+    if (root->is_live && status.uid == getuid() && own_name && *own_name)
+        (void)snprintf(facts->user, sizeof(facts->user), "%s", own_name); /* cut is fine */
+    else
+        (void)snprintf(facts->user, sizeof(facts->user), "%llu",
+                       (unsigned long long)status.uid);
+}
+
+int run_facts_init(struct run_facts *facts, const struct spoor_options *options,
+                   const struct root *root)
+{
+    int r = 0;
+
+    *facts = (struct run_facts){ 0 };
+    make_id(facts->id);
+    if (options->name) {
+        facts->name = strdup(options->name);
+        if (!facts->name)
+            return -ENOMEM;
+    }
+    if (options->tags)
+        r = copy_list(options->tags, &facts->tags);
+    if (r == 0)
+        r = options->command ? copy_list(options->command, &facts->command)
+                             : ask_command(facts, root, options->pid);
+    if (r < 0)
+        return r;
+    ask_user(facts, root, options->pid);
+    if (root_read_link(root, facts->cwd, sizeof(facts->cwd), "proc/%d/cwd", (int)options->pid) <
+        0)
+        facts->cwd[0] = '\0';
+    return 0;
+}
+
+void run_facts_done(struct run_facts *facts)
+{
+    free(facts->name);
+    free_list(facts->tags);
+    free_list(facts->command);
+    *facts = (struct run_facts){ 0 };
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run_facts.h - what a run is called and who runs it: fixed when it is opened. */
+#ifndef SESSION_RUN_FACTS_H
+#define SESSION_RUN_FACTS_H
+
+#include <limits.h>
+
+#include "base/root.h"
+#include "spoor/spoor.h"
+
+struct run_facts {
+    char id[33];        /* random, 32 hexadecimal digits */
+    char *name;         /* NULL: none */
+    char **tags;        /* ended by NULL; NULL: none */
+    char **command;     /* ended by NULL; NULL: not known */
+    char user[64];      /* empty: not known */
+    char cwd[PATH_MAX]; /* empty: not known */
+};
+
+/* Copies what the options say and asks the kernel for the rest. Only memory can fail:
+ * -ENOMEM. The caller ends it with run_facts_done(), after a failure too. */
+int run_facts_init(struct run_facts *facts, const struct spoor_options *options,
+                   const struct root *root);
+void run_facts_done(struct run_facts *facts);
+
+/* The name of a user in the text of /etc/passwd. -ENOENT: no such line. */
+int passwd_parse_name(const char *text, uint64_t uid, char *buf, size_t size);
+
+#endif

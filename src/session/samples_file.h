@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * samples_file.h - a row per sample, on disk as soon as it is taken.
+ *
+ * Each row is one write of whole lines to the end of the file, so that whoever reads
+ * along, or comes after a crash, finds whole rows only. What cannot be written (a full
+ * disk) costs rows, never the run.
+ */
+#ifndef SESSION_SAMPLES_FILE_H
+#define SESSION_SAMPLES_FILE_H
+
+#include "output/buffer.h"
+#include "output/output.h"
+#include "sample/sample.h"
+#include "spoor/spoor.h"
+
+struct samples_file {
+    const struct stream *stream; /* NULL: none is wanted */
+    int fd;                      /* -1: none, or it failed */
+    int error;                   /* 0, or what a write failed with */
+    uint64_t lost_rows;
+    struct buffer row;
+    struct sample previous;
+    bool has_previous;
+};
+
+#define SAMPLES_FILE_CLOSED \
+    {                       \
+        .fd = -1            \
+    }
+
+/* Opens the file and writes its header. `path` NULL: none is wanted. `flags` as in
+ * spoor_options. Follows no symbolic link. */
+int samples_file_open(struct samples_file *file, const char *path, unsigned flags,
+                      struct spoor_error *err);
+void samples_file_close(struct samples_file *file);
+
+void samples_file_add(struct samples_file *file, const struct sample *sample);
+
+#endif

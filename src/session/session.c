@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session.c - the life of a session: open, start, sample, stop, close.
+ *
+ * Samples are taken at absolute deadlines, the start plus a multiple of the interval,
+ * so that they do not drift. A deadline that has passed before its sample could be
+ * taken is left out and counted as late.
+ */
+#include "session/session.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "source/proc/cpu_clock.h"
+#include "source/proc/pid_status.h"
+
+const char *spoor_version(void)
+{
+    return SPOOR_VERSION;
+}
+
+/* ---- open --------------------------------------------------------------- */
+
+/* Accepts the options of a caller built against an older, shorter struct. */
+static int copy_options(const struct spoor_options *from, struct spoor_options *ret,
+                        struct spoor_error *err)
+{
+    struct spoor_options options = SPOOR_OPTIONS_INIT;
+
+    if (from->size < sizeof(from->size) || from->size > sizeof(options))
+        return error_set(err, EINVAL, "options of %zu bytes: start from SPOOR_OPTIONS_INIT",
+                         from->size);
+    memcpy(&options, from, from->size);
+    if (options.pid <= 0)
+        return error_set(err, EINVAL, "process id %d: must be positive", (int)options.pid);
+    if (options.interval_ns < SPOOR_INTERVAL_MIN_NS ||
+        options.interval_ns > SPOOR_INTERVAL_MAX_NS)
+        return error_set(err, EINVAL, "interval of %llu ns: must be 1 ms to 1 h",
+                         (unsigned long long)options.interval_ns);
+    if ((unsigned)options.detail > SPOOR_DETAIL_NEVER)
+        return error_set(err, EINVAL, "detail %d: no such choice", (int)options.detail);
+    *ret = options;
+    return 0;
+}
+
+/* A thread has a /proc folder of its own that looks like a process's. */
+static int check_process(const struct root *root, pid_t pid, struct spoor_error *err)
+{
+    struct pid_status status;
+    int r = pid_status_read(root, pid, &status);
+
+    if (r == -ENOENT || r == -ESRCH)
+        return error_set(err, ESRCH, "there is no process %d", (int)pid);
+    if (r < 0)
+        return error_sys(err, r, "process %d", (int)pid);
+    if (status.thread_group != (uint64_t)pid)
+        return error_set(err, EINVAL, "%d is a thread of process %llu: give that instead",
+                         (int)pid, (unsigned long long)status.thread_group);
+    return 0;
+}
+
+uint64_t session_own_cpu_ns(const spoor_session *session)
+{
+    uint64_t now_ns;
+
+    if (cpu_clock_read(&session->root, getpid(), &now_ns) < 0)
+        return UNKNOWN;
+    return now_ns;
+}
+
+static void init_locks(spoor_session *session)
+{
+    pthread_condattr_t attributes;
+
+    (void)pthread_mutex_init(&session->mutex, NULL); /* cannot fail with defaults */
+    (void)pthread_condattr_init(&attributes);
+    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&session->wake, &attributes);
+    (void)pthread_condattr_destroy(&attributes);
+}
+
+static const char *environment(const char *name)
+{
+    return getenv(name);
+}
+
+static int open_parts(spoor_session *session, const struct spoor_options *options,
+                      struct spoor_error *err)
+{
+    const char *path = options->root ? options->root : "/";
+    bool is_spawned = options->flags & SPOOR_CALLER_SPAWNED;
+    int r = root_open(path, &session->root);
+
+    if (r < 0)
+        return error_sys(err, r, "root folder '%s'", path);
+    r = check_process(&session->root, options->pid, err);
+    if (r < 0)
+        return r;
+    r = run_facts_init(&session->run, options, &session->root);
+    if (r == 0)
+        r = series_init(&session->series);
+    if (r < 0)
+        return error_set(err, ENOMEM, "out of memory");
+    r = samples_file_open(&session->samples, options->samples_path, options->flags, err);
+    if (r < 0)
+        return r;
+    r = sampler_init(&session->sampler, &session->root, options->pid, is_spawned,
+                     options->detail, clock_now());
+    if (r < 0)
+        return error_sys(err, r, "process %d", (int)options->pid);
+    session->has_sampler = true;
+    host_facts_read(&session->root, &session->host);
+    limits_read(&session->root, options->pid, environment, &session->limits);
+    summary_init(&session->summary, options->interval_ns);
+    return 0;
+}
+
+static void close_session(spoor_session **session)
+{
+    (void)spoor_session_close(*session);
+}
+
+int spoor_session_open(const struct spoor_options *options, spoor_session **ret,
+                       struct spoor_error *err)
+{
+    CLEANUP(close_session) spoor_session *session = NULL;
+    struct spoor_options copy;
+    int r = copy_options(options, &copy, err);
+
+    if (r < 0)
+        return r;
+    session = calloc(1, sizeof(*session));
+    if (!session)
+        return error_set(err, ENOMEM, "out of memory");
+    session->pid = copy.pid;
+    session->flags = copy.flags;
+    session->interval_ns = copy.interval_ns;
+    session->root = (struct root)ROOT_CLOSED;
+    session->samples = (struct samples_file)SAMPLES_FILE_CLOSED;
+    init_locks(session);
+    session->warnings = calloc(WARNINGS_MAX, sizeof(*session->warnings));
+    if (!session->warnings)
+        return error_set(err, ENOMEM, "out of memory");
+    r = open_parts(session, &copy, err);
+    if (r < 0)
+        return r;
+    *ret = take_ptr(session);
+    return 0;
+}
+
+spoor_session *spoor_session_close(spoor_session *session)
+{
+    if (!session)
+        return NULL;
+    (void)spoor_session_stop(session, NULL); /* nothing to do where it was never started */
+    samples_file_close(&session->samples);
+    if (session->has_sampler)
+        sampler_done(&session->sampler);
+    series_done(&session->series);
+    run_facts_done(&session->run);
+    root_close(&session->root);
+    (void)pthread_cond_destroy(&session->wake);
+    (void)pthread_mutex_destroy(&session->mutex);
+    free(session->phases);
+    free(session->warnings);
+    free(session);
+    return NULL;
+}
+
+/* ---- sample ------------------------------------------------------------- */
+
+void session_take_sample(spoor_session *session, struct instant now, bool is_last)
+{
+    sampler_tick(&session->sampler, now, is_last, &session->latest);
+    summary_add(&session->summary, &session->latest);
+    series_append(&session->series, &session->latest);
+    for (size_t i = 0; i < session->phase_count; i++) {
+        if (session->phases[i].is_open)
+            summary_add(&session->phases[i].summary, &session->latest);
+    }
+    samples_file_add(&session->samples, &session->latest);
+}
+
+static void wait_until(spoor_session *session, uint64_t deadline_ns)
+{
+    struct timespec deadline = {
+        .tv_sec = (time_t)(deadline_ns / NS_PER_SECOND),
+        .tv_nsec = (long)(deadline_ns % NS_PER_SECOND),
+    };
+
+    while (!session->is_stopping) {
+        if (pthread_cond_timedwait(&session->wake, &session->mutex, &deadline) == ETIMEDOUT)
+            return;
+    }
+}
+
+/* The next deadline after now; those in between are missed. */
+static uint64_t next_deadline(spoor_session *session, uint64_t deadline_ns)
+{
+    uint64_t now_ns = clock_now().monotonic_ns;
+    uint64_t missed = 0;
+
+    deadline_ns += session->interval_ns;
+    if (now_ns > deadline_ns)
+        missed = (now_ns - deadline_ns) / session->interval_ns + 1;
+    session->late_samples += missed;
+    return deadline_ns + missed * session->interval_ns;
+}
+
+static void *sample_until_stopped(void *data)
+{
+    spoor_session *session = data;
+    uint64_t deadline_ns = session->sampler.started.monotonic_ns + session->interval_ns;
+
+    pthread_mutex_lock(&session->mutex);
+    for (;;) {
+        wait_until(session, deadline_ns);
+        if (session->is_stopping)
+            break;
+        session_take_sample(session, clock_now(), false);
+        deadline_ns = next_deadline(session, deadline_ns);
+    }
+    pthread_mutex_unlock(&session->mutex);
+    return NULL;
+}
+
+/* Signals are the business of the caller's own threads. */
+static int create_thread(spoor_session *session)
+{
+    sigset_t all, before;
+    int r;
+
+    (void)sigfillset(&all);
+    r = pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (r != 0)
+        return -r;
+    r = pthread_create(&session->thread, NULL, sample_until_stopped, session);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return -r;
+}
+
+int spoor_session_start(spoor_session *session, struct spoor_error *err)
+{
+    int r;
+
+    if (session->has_thread || session->has_stopped)
+        return error_set(err, EALREADY, "the session was started before");
+    pthread_mutex_lock(&session->mutex);
+    session_take_sample(session, clock_now(), false);
+    pthread_mutex_unlock(&session->mutex);
+    r = create_thread(session);
+    if (r < 0)
+        return error_sys(err, r, "start the sampling thread");
+    session->has_thread = true;
+    return 0;
+}
+
+int spoor_session_sample(spoor_session *session, struct spoor_error *err)
+{
+    int r = 0;
+
+    pthread_mutex_lock(&session->mutex);
+    if (session->has_stopped)
+        r = error_set(err, EINVAL, "the session was stopped");
+    else
+        session_take_sample(session, clock_now(), false);
+    pthread_mutex_unlock(&session->mutex);
+    return r;
+}
+
+void spoor_session_child_ended(spoor_session *session, pid_t pid)
+{
+    pthread_mutex_lock(&session->mutex);
+    if (!session->has_stopped)
+        job_child_ended(&session->sampler.job, pid, clock_now().monotonic_ns);
+    pthread_mutex_unlock(&session->mutex);
+}
+
+void spoor_session_set_wait_status(spoor_session *session, int wait_status)
+{
+    pthread_mutex_lock(&session->mutex);
+    session->wait_status = wait_status;
+    session->has_wait_status = true;
+    pthread_mutex_unlock(&session->mutex);
+}
+
+int spoor_session_stop(spoor_session *session, struct spoor_error *err)
+{
+    (void)err; /* nothing of it fails today */
+    pthread_mutex_lock(&session->mutex);
+    session->is_stopping = true;
+    pthread_cond_signal(&session->wake);
+    pthread_mutex_unlock(&session->mutex);
+    if (!session->has_thread)
+        return 0;
+    (void)pthread_join(session->thread, NULL);
+    session->has_thread = false;
+
+    pthread_mutex_lock(&session->mutex);
+    session_take_sample(session, clock_now(), true);
+    session_close_phases(session);
+    session_judge(session);
+    session->has_stopped = true;
+    pthread_mutex_unlock(&session->mutex);
+    return 0;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session.h - what a session is made of, for the files of this folder.
+ *
+ * One mutex guards everything below it: the thread holds it while it takes a sample,
+ * a caller while it asks.
+ */
+#ifndef SESSION_SESSION_H
+#define SESSION_SESSION_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "base/clock.h"
+#include "base/root.h"
+#include "job/limits.h"
+#include "output/report.h"
+#include "sample/sampler.h"
+#include "series/series.h"
+#include "series/summary.h"
+#include "session/run_facts.h"
+#include "session/samples_file.h"
+#include "source/host/facts.h"
+#include "spoor/spoor.h"
+
+struct spoor_session {
+    /* fixed when the session is opened */
+    pid_t pid;
+    unsigned flags;
+    uint64_t interval_ns;
+    struct root root;
+    struct run_facts run;
+    struct host_facts host;
+    struct limits limits;
+
+    pthread_t thread;
+    bool has_thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t wake; /* told when is_stopping is set; uses the monotonic clock */
+
+    bool is_stopping;
+    bool has_stopped;
+    bool has_sampler;
+    struct sampler sampler;
+    struct sample latest;
+    struct summary summary;
+    struct series series;
+    struct samples_file samples;
+    struct phase *phases; /* PHASES_MAX at most; owned */
+    size_t phase_count;
+    size_t phase_capacity;
+    struct warning *warnings; /* WARNINGS_MAX; owned */
+    size_t warning_count;
+    bool has_wait_status;
+    int wait_status;
+    uint64_t late_samples;
+};
+
+/* Takes a sample and hands it to all that keep or write samples. With the mutex held. */
+void session_take_sample(spoor_session *session, struct instant now, bool is_last);
+
+/* CPU time of the calling process, which is the tracker. UNKNOWN on a fixture machine. */
+uint64_t session_own_cpu_ns(const spoor_session *session);
+
+/* Closes the phases that are still open. With the mutex held. */
+void session_close_phases(spoor_session *session);
+
+/* Adds a warning; more than WARNINGS_MAX are dropped. With the mutex held. */
+void session_add_warning(spoor_session *session, const char *code, const char *fmt, ...)
+    PRINTF_LIKE(3, 4);
+
+/* What the run's own figures give cause to warn of: once, at its end. With the mutex held. */
+void session_judge(spoor_session *session);
+
+#endif

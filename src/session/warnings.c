@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* warnings.c - what a report warns of. */
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "series/rate.h"
+#include "session/session.h"
+
+void session_add_warning(spoor_session *session, const char *code, const char *fmt, ...)
+{
+    struct warning *warning;
+    va_list args;
+
+    if (session->warning_count == WARNINGS_MAX)
+        return;
+    warning = &session->warnings[session->warning_count++];
+    (void)snprintf(warning->code, sizeof(warning->code), "%s", code); /* cut is fine */
+    va_start(args, fmt);
+    (void)vsnprintf(warning->message, sizeof(warning->message), fmt, args); /* cut is fine */
+    va_end(args);
+}
+
+void spoor_session_warn(spoor_session *session, const char *code, const char *message)
+{
+    pthread_mutex_lock(&session->mutex);
+    session_add_warning(session, code, "%s", message);
+    pthread_mutex_unlock(&session->mutex);
+}
+
+static uint64_t growth(const spoor_session *session, enum metric metric)
+{
+    const struct tally *tally = &session->summary.tally[metric];
+    uint64_t delta = counter_delta(tally->first, tally->last);
+
+    return is_known(delta) ? delta : 0;
+}
+
+/* The kernel does not say for what a process got SIGKILL. A kill counted in the job's cgroup,
+ * or on the machine, in the same time is the sign of the out-of-memory killer. */
+static void judge_oom(spoor_session *session)
+{
+    uint64_t in_cgroup = growth(session, METRIC_JOB_OOM_KILLS);
+    uint64_t on_host = counter_delta(session->sampler.first_oom_kills,
+                                     session->sampler.host_reading.oom_kills_count);
+    bool was_killed = session->has_wait_status && WIFSIGNALED(session->wait_status) &&
+                      WTERMSIG(session->wait_status) == SIGKILL;
+
+    if (in_cgroup > 0)
+        session_add_warning(session, "oom",
+                            "the out-of-memory killer ended %llu process%s in "
+                            "the job's cgroup",
+                            (unsigned long long)in_cgroup, in_cgroup == 1 ? "" : "es");
+    else if (was_killed && is_known(on_host) && on_host > 0)
+        session_add_warning(session, "oom",
+                            "the job was killed, probably by the out-of-memory "
+                            "killer: it struck on this machine meanwhile");
+}
+
+/* Two counts of the same CPU time: by perf, and by adding up processes. */
+static void judge_cpu(spoor_session *session)
+{
+    const struct job_reading *reading = &session->sampler.reading;
+    uint64_t tree_ns = reading->tree_cpu_ns;
+    uint64_t perf_ns = reading->perf_cpu_ns;
+    uint64_t apart_ns;
+
+    if (!is_known(tree_ns) || !is_known(perf_ns))
+        return;
+    apart_ns = tree_ns > perf_ns ? tree_ns - perf_ns : perf_ns - tree_ns;
+    if (apart_ns <= tree_ns / 20 || apart_ns <= 20 * NS_PER_MS)
+        return;
+    if (perf_ns > tree_ns)
+        session_add_warning(session, "unwaited-children",
+                            "processes that nobody waited for "
+                            "used %.2f s of CPU time: it is counted, their I/O may not be",
+                            (double)apart_ns / 1e9);
+    else
+        session_add_warning(session, "sources-disagree",
+                            "CPU time: %.2f s by wait4, %.2f s by "
+                            "perf; the larger is reported",
+                            (double)tree_ns / 1e9, (double)perf_ns / 1e9);
+}
+
+static void judge_limits(spoor_session *session)
+{
+    uint64_t throttled_ns = growth(session, METRIC_JOB_THROTTLED);
+    uint64_t swapped = session->summary.tally[METRIC_JOB_SWAP].max;
+
+    if (throttled_ns > 0)
+        session_add_warning(session, "throttled",
+                            "the CPU quota kept the job's cgroup from "
+                            "running for %.2f s",
+                            (double)throttled_ns / 1e9);
+    if (is_known(swapped) && swapped > 0)
+        session_add_warning(session, "swapped", "up to %.1f MB of the job were swapped out",
+                            (double)swapped / 1e6);
+}
+
+static void judge_tracking(spoor_session *session)
+{
+    const struct job *job = &session->sampler.job;
+
+    if (session->late_samples > 0)
+        session_add_warning(session, "late-samples",
+                            "%llu samples were left out: the machine "
+                            "was busy, or a look took longer than the interval",
+                            (unsigned long long)session->late_samples);
+    if (job->saw_denied_io)
+        session_add_warning(session, "io-denied",
+                            "the I/O of some processes could not be read: "
+                            "they belong to another user");
+    if (job->detail.is_denied)
+        session_add_warning(session, "detail-denied",
+                            "private and shared memory could not be "
+                            "read: some processes belong to another user");
+    if (job->is_full)
+        session_add_warning(session, "too-many-processes",
+                            "more than %d processes at once: the "
+                            "others are not looked at",
+                            MEMBERS_MAX);
+    if (session->samples.error != 0)
+        session_add_warning(session, "samples-lost",
+                            "%llu rows of the samples file could not be "
+                            "written: %s",
+                            (unsigned long long)session->samples.lost_rows,
+                            strerror(-session->samples.error));
+}
+
+void session_judge(spoor_session *session)
+{
+    judge_oom(session);
+    judge_limits(session);
+    judge_cpu(session);
+    judge_tracking(session);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cpu_stat.c - parse /proc/stat.
+ *
+ *     cpu  1809 0 913 182852 1367 0 13 6 0 0      the sum, in ticks
+ *     cpu0 1014 0 499 91126 854 0 4 2 0 0         one line for each CPU online
+ *     intr 153411 0 0 ...                         thousands of numbers
+ *     processes 4902
+ *
+ * The numbers of a cpu line, in order: see enum column. Later kernels add more.
+ */
+#include "source/host/cpu_stat.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/parse.h"
+#include "base/unknown.h"
+
+enum column {
+    COLUMN_USER,
+    COLUMN_NICE,
+    COLUMN_SYSTEM,
+    COLUMN_IDLE,
+    COLUMN_IOWAIT,
+    COLUMN_IRQ,
+    COLUMN_SOFTIRQ,
+    COLUMN_STEAL,
+    COLUMN_COUNT,
+    COLUMNS_NEEDED = COLUMN_IDLE + 1,
+};
+
+/* Whole seconds first: ticks times a thousand million would soon not fit. */
+static uint64_t ticks_to_ns(uint64_t ticks, uint64_t ticks_per_second)
+{
+    if (!is_known(ticks))
+        return UNKNOWN;
+    return sum_u64(product_u64(ticks / ticks_per_second, NS_PER_SECOND),
+                   ticks % ticks_per_second * NS_PER_SECOND / ticks_per_second);
+}
+
+static int parse_columns(const char *text, uint64_t column[COLUMN_COUNT])
+{
+    const char *line = parse_key(text, "cpu");
+    int count = 0;
+
+    /* Without its newline the last number may be half of one. */
+    if (!line || !strchr(line, '\n'))
+        return -EBADMSG;
+    while (count < COLUMN_COUNT && parse_u64(&line, &column[count]) == 0)
+        count++;
+    if (count < COLUMNS_NEEDED)
+        return -EBADMSG;
+    for (; count < COLUMN_COUNT; count++)
+        column[count] = UNKNOWN;
+    return 0;
+}
+
+/* Counts the cpuN lines. They are all there only if a line follows that is not the
+ * start of one more. */
+static uint64_t count_cpus(const char *text)
+{
+    uint64_t count = 0;
+
+    for (; strncmp(text, "cpu", 3) == 0; text = parse_next_line(text))
+        count += isdigit((unsigned char)text[3]) ? 1 : 0;
+    return strncmp(text, "cpu", strlen(text)) != 0 && count > 0 ? count : UNKNOWN;
+}
+
+static uint64_t known_or_0(uint64_t value)
+{
+    return is_known(value) ? value : 0;
+}
+
+int cpu_stat_parse(const char *text, uint64_t ticks_per_second, struct cpu_stat *ret)
+{
+    uint64_t column[COLUMN_COUNT];
+    uint64_t user_ticks, system_ticks;
+    struct cpu_stat stat;
+    const char *forks;
+
+    if (ticks_per_second == 0 || parse_columns(text, column) < 0)
+        return -EBADMSG;
+
+    /* A kernel that has no column for interrupts counts them as system time. */
+    user_ticks = sum_u64(column[COLUMN_USER], column[COLUMN_NICE]);
+    system_ticks = sum_u64(column[COLUMN_SYSTEM], sum_u64(known_or_0(column[COLUMN_IRQ]),
+                                                          known_or_0(column[COLUMN_SOFTIRQ])));
+    stat = (struct cpu_stat){
+        .user_ns = ticks_to_ns(user_ticks, ticks_per_second),
+        .system_ns = ticks_to_ns(system_ticks, ticks_per_second),
+        .idle_ns = ticks_to_ns(column[COLUMN_IDLE], ticks_per_second),
+        .iowait_ns = ticks_to_ns(column[COLUMN_IOWAIT], ticks_per_second),
+        .steal_ns = ticks_to_ns(column[COLUMN_STEAL], ticks_per_second),
+        .cpus = count_cpus(text),
+        .forks_count = UNKNOWN,
+    };
+    forks = parse_key(text, "processes");
+    if (forks && strchr(forks, '\n'))
+        (void)parse_u64(&forks, &stat.forks_count); /* stays unknown */
+    *ret = stat;
+    return 0;
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "source/host/facts.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/compiler.h"
+#include "base/parse.h"
+#include "base/unknown.h"
+#include "source/host/cpu_stat.h"
+#include "source/host/meminfo.h"
+
+/* Copies a part of a text, cut to fit, without the blanks at its ends. */
+static void copy_trimmed(const char *start, const char *end, char *buf, size_t size)
+{
+    static const char blanks[] = " \t\r\n";
+    size_t length;
+
+    while (start < end && strchr(blanks, *start))
+        start++;
+    while (end > start && strchr(blanks, end[-1]))
+        end--;
+    length = (size_t)(end - start);
+    if (length >= size)
+        length = size - 1;
+    memcpy(buf, start, length);
+    buf[length] = '\0';
+}
+
+/* The value of the first line "key   : value", or NULL. */
+static const char *cpuinfo_value(const char *text, const char *key)
+{
+    size_t length = strlen(key);
+
+    for (; *text; text = parse_next_line(text)) {
+        const char *colon = text + length;
+
+        if (strncmp(text, key, length) != 0)
+            continue;
+        colon += strspn(colon, " \t");
+        if (*colon == ':')
+            return colon + 1;
+    }
+    return NULL;
+}
+
+int cpuinfo_parse_model(const char *text, char *buf, size_t size)
+{
+    /* x86 and most others, boards with ARM, old ARM, MIPS, POWER */
+    static const char *const keys[] = { "model name", "Model", "Processor", "cpu model",
+                                        "cpu" };
+
+    for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+        const char *value = cpuinfo_value(text, keys[i]);
+        const char *end = value ? value + strcspn(value, "\n") : NULL;
+
+        if (!value || value + strspn(value, " \t") == end)
+            continue;
+        copy_trimmed(value, end, buf, size);
+        return 0;
+    }
+    return -ENOENT;
+}
+
+/* Copies a value as a shell would read it: quotes taken off and, but for single
+ * ones, backslashes too. */
+static void copy_unquoted(const char *value, char *buf, size_t size)
+{
+    char quote = *value == '"' || *value == '\'' ? *value : '\0';
+    size_t used = 0;
+
+    if (quote)
+        value++;
+    for (; *value && *value != '\n' && used + 1 < size; value++) {
+        if (quote && *value == quote)
+            break;
+        if (*value == '\\' && quote != '\'' && value[1] && value[1] != '\n')
+            value++;
+        buf[used++] = *value;
+    }
+    buf[used] = '\0';
+}
+
+int os_release_parse_name(const char *text, char *buf, size_t size)
+{
+    static const char key[] = "PRETTY_NAME=";
+
+    for (; *text; text = parse_next_line(text)) {
+        const char *value = text + strlen(key);
+
+        if (strncmp(text, key, strlen(key)) != 0 || *value == '\n' || *value == '\0')
+            continue;
+        copy_unquoted(value, buf, size);
+        return 0;
+    }
+    return -ENOENT;
+}
+
+/* The one line of a file of /proc/sys. */
+static void read_line(const struct root *root, const char *path, char *buf, size_t size)
+{
+    char text[512];
+
+    if (root_read_start(root, text, sizeof(text), "%s", path) < 0)
+        return;
+    copy_trimmed(text, text + strcspn(text, "\n"), buf, size);
+}
+
+/* Holds /proc/cpuinfo of 64 CPUs (the model stands at the first, but for boards
+ * with ARM, which have few) and the cpu lines of /proc/stat of 2000. */
+enum { TEXT_SIZE = 256 * 1024 };
+
+void host_facts_read(const struct root *root, struct host_facts *ret)
+{
+    AUTO_FREE char *text = malloc(TEXT_SIZE);
+    struct cpu_stat stat;
+    struct meminfo memory;
+
+    *ret = (struct host_facts){ .cpus = UNKNOWN, .memory_bytes = UNKNOWN };
+    read_line(root, "proc/sys/kernel/hostname", ret->hostname, sizeof(ret->hostname));
+    read_line(root, "proc/sys/kernel/osrelease", ret->kernel, sizeof(ret->kernel));
+    if (!text)
+        return;
+    /* What cannot be read or parsed stays unknown. */
+    if (root_read_start(root, text, TEXT_SIZE, "etc/os-release") >= 0 ||
+        root_read_start(root, text, TEXT_SIZE, "usr/lib/os-release") >= 0)
+        (void)os_release_parse_name(text, ret->os, sizeof(ret->os));
+    if (root_read_start(root, text, TEXT_SIZE, "proc/cpuinfo") >= 0)
+        (void)cpuinfo_parse_model(text, ret->cpu_model, sizeof(ret->cpu_model));
+    if (root_read_start(root, text, TEXT_SIZE, "proc/meminfo") >= 0 &&
+        meminfo_parse(text, &memory) == 0)
+        ret->memory_bytes = memory.total_bytes;
+    /* Only counted here, so any number of ticks will do. */
+    if (root_read_start(root, text, TEXT_SIZE, "proc/stat") >= 0 &&
+        cpu_stat_parse(text, 1, &stat) == 0)
+        ret->cpus = stat.cpus;
+}

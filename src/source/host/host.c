@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "source/host/host.h"
+
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/unknown.h"
+#include "source/host/pressure.h"
+#include "source/host/vmstat.h"
+
+static const uint64_t SPACE_PERIOD_NS = 10 * NS_PER_SECOND;
+static const uint64_t OOM_KILLS_PERIOD_NS = NS_PER_SECOND;
+
+static const char *const pressure_paths[PRESSURE_COUNT] = {
+    [PRESSURE_CPU] = "proc/pressure/cpu",
+    [PRESSURE_MEMORY] = "proc/pressure/memory",
+    [PRESSURE_IO] = "proc/pressure/io",
+};
+
+static const struct host_reading nothing = {
+    .cpu = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN },
+    .memory = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN },
+    .disk = { UNKNOWN, UNKNOWN },
+    .network = { UNKNOWN, UNKNOWN },
+    .space = { UNKNOWN, UNKNOWN },
+    .pressure_ns = { UNKNOWN, UNKNOWN, UNKNOWN },
+    .oom_kills_count = UNKNOWN,
+};
+
+void host_init(struct host *host)
+{
+    long ticks = sysconf(_SC_CLK_TCK);
+
+    host->ticks_per_second = ticks > 0 ? (uint64_t)ticks : 0;
+    host->stat.fd = host->meminfo.fd = host->diskstats.fd = host->net_dev.fd = -1;
+    host->vmstat.fd = -1;
+    for (int i = 0; i < PRESSURE_COUNT; i++)
+        host->pressure[i].fd = -1;
+    host->disks.count = host->interfaces.count = 0;
+    host->space = nothing.space;
+    host->oom_kills_count = UNKNOWN;
+    host_expire(host);
+}
+
+void host_done(struct host *host)
+{
+    kept_close(&host->stat);
+    kept_close(&host->meminfo);
+    kept_close(&host->diskstats);
+    kept_close(&host->net_dev);
+    kept_close(&host->vmstat);
+    for (int i = 0; i < PRESSURE_COUNT; i++)
+        kept_close(&host->pressure[i]);
+}
+
+void host_expire(struct host *host)
+{
+    host->space_due_ns = 0;
+    host->oom_kills_due_ns = 0;
+}
+
+/* Half a table of devices would be another sum at every reading: it is refused. */
+static const char *read_whole(struct host *host, const struct root *root, struct kept *kept,
+                              const char *path)
+{
+    return kept_read(kept, root, host->text, sizeof(host->text), "%s", path) < 0 ? ""
+                                                                                 : host->text;
+}
+
+static const char *read_start(struct host *host, const struct root *root, struct kept *kept,
+                              const char *path)
+{
+    return kept_read_start(kept, root, host->text, sizeof(host->text), "%s", path) < 0
+               ? ""
+               : host->text;
+}
+
+static void read_space(struct host *host, const struct root *root)
+{
+    struct kept kept = KEPT_CLOSED;
+    const char *text = read_start(host, root, &kept, "proc/self/mountinfo");
+
+    kept_close(&kept);
+    host->space = nothing.space;
+    (void)mounts_read(root, text, &host->space); /* stays unknown */
+}
+
+static void read_oom_kills(struct host *host, const struct root *root)
+{
+    const char *text = read_start(host, root, &host->vmstat, "proc/vmstat");
+
+    host->oom_kills_count = UNKNOWN;
+    (void)vmstat_parse_oom_kills(text, &host->oom_kills_count); /* stays unknown */
+}
+
+void host_read(struct host *host, const struct root *root, uint64_t now_ns,
+               struct host_reading *ret)
+{
+    const char *text;
+
+    /* A parser that fails leaves its part as it is: unknown. */
+    *ret = nothing;
+    text = read_start(host, root, &host->stat, "proc/stat");
+    (void)cpu_stat_parse(text, host->ticks_per_second, &ret->cpu);
+    text = read_start(host, root, &host->meminfo, "proc/meminfo");
+    (void)meminfo_parse(text, &ret->memory);
+    text = read_whole(host, root, &host->diskstats, "proc/diskstats");
+    (void)diskstats_parse(text, &host->disks, root, &ret->disk);
+    text = read_whole(host, root, &host->net_dev, "proc/net/dev");
+    (void)net_dev_parse(text, &host->interfaces, root, &ret->network);
+    for (int i = 0; i < PRESSURE_COUNT; i++) {
+        text = read_whole(host, root, &host->pressure[i], pressure_paths[i]);
+        (void)pressure_parse(text, &ret->pressure_ns[i]);
+    }
+    if (now_ns >= host->oom_kills_due_ns) {
+        read_oom_kills(host, root);
+        host->oom_kills_due_ns = now_ns + OOM_KILLS_PERIOD_NS;
+    }
+    if (now_ns >= host->space_due_ns) {
+        read_space(host, root);
+        host->space_due_ns = now_ns + SPACE_PERIOD_NS;
+    }
+    ret->oom_kills_count = host->oom_kills_count;
+    ret->space = host->space;
+}

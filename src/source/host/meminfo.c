@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* meminfo.c - parse /proc/meminfo: "MemTotal:       49364832 kB". */
+#include "source/host/meminfo.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/parse.h"
+#include "base/unknown.h"
+
+enum line {
+    LINE_TOTAL,
+    LINE_FREE,
+    LINE_AVAILABLE,
+    LINE_BUFFERS,
+    LINE_CACHED,
+    LINE_SLAB_RECLAIMABLE,
+    LINE_SWAP_TOTAL,
+    LINE_SWAP_FREE,
+    LINE_COUNT,
+};
+
+static const char *const keys[LINE_COUNT] = {
+    [LINE_TOTAL] = "MemTotal:",         [LINE_FREE] = "MemFree:",
+    [LINE_AVAILABLE] = "MemAvailable:", [LINE_BUFFERS] = "Buffers:",
+    [LINE_CACHED] = "Cached:",          [LINE_SLAB_RECLAIMABLE] = "SReclaimable:",
+    [LINE_SWAP_TOTAL] = "SwapTotal:",   [LINE_SWAP_FREE] = "SwapFree:",
+};
+
+/* What the kernel calls kB is 1024 bytes. A number without it is cut short. */
+static uint64_t line_bytes(const char *text, const char *key)
+{
+    const char *value = parse_key(text, key);
+    uint64_t kib;
+
+    if (!value || parse_u64(&value, &kib) < 0 || strncmp(value, " kB", 3) != 0)
+        return UNKNOWN;
+    return product_u64(kib, 1024);
+}
+
+int meminfo_parse(const char *text, struct meminfo *ret)
+{
+    uint64_t bytes[LINE_COUNT];
+    struct meminfo info;
+
+    for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+        bytes[i] = line_bytes(text, keys[i]);
+    if (!is_known(bytes[LINE_TOTAL]))
+        return -EBADMSG;
+
+    info = (struct meminfo){
+        .total_bytes = bytes[LINE_TOTAL],
+        .free_bytes = bytes[LINE_FREE],
+        .available_bytes = bytes[LINE_AVAILABLE],
+        .cached_bytes = sum_u64(sum_u64(bytes[LINE_BUFFERS], bytes[LINE_CACHED]),
+                                bytes[LINE_SLAB_RECLAIMABLE]),
+        .swap_used_bytes = UNKNOWN,
+    };
+    /* Kernels before 3.14 have no MemAvailable. */
+    if (!is_known(info.available_bytes))
+        info.available_bytes =
+            sum_u64(sum_u64(bytes[LINE_FREE], bytes[LINE_BUFFERS]), bytes[LINE_CACHED]);
+    if (is_known(bytes[LINE_SWAP_TOTAL]) && is_known(bytes[LINE_SWAP_FREE]) &&
+        bytes[LINE_SWAP_FREE] <= bytes[LINE_SWAP_TOTAL])
+        info.swap_used_bytes = bytes[LINE_SWAP_TOTAL] - bytes[LINE_SWAP_FREE];
+    *ret = info;
+    return 0;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* meminfo.h - the memory of the whole machine, from /proc/meminfo. */
+#ifndef SOURCE_HOST_MEMINFO_H
+#define SOURCE_HOST_MEMINFO_H
+
+#include <stdint.h>
+
+/* UNKNOWN where the kernel does not say. */
+struct meminfo {
+    uint64_t total_bytes;
+    uint64_t free_bytes;      /* in no use at all */
+    uint64_t available_bytes; /* what programs can have without swapping */
+    uint64_t cached_bytes;    /* page cache, buffers and reclaimable kernel memory */
+    uint64_t swap_used_bytes;
+};
+
+/* -EBADMSG: it does not even tell the total. */
+int meminfo_parse(const char *text, struct meminfo *ret);
+
+#endif

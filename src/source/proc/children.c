@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "source/proc/children.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/parse.h"
+
+int children_parse(const char *text, child_found *found, void *data)
+{
+    int count = 0;
+
+    for (;;) {
+        uint64_t pid;
+
+        while (*text == ' ' || *text == '\n')
+            text++;
+        if (*text == '\0')
+            return count;
+        if (parse_u64(&text, &pid) < 0 || pid == 0 || pid > INT32_MAX)
+            return -EBADMSG;
+        found((pid_t)pid, data);
+        count++;
+    }
+}
+
+void children_buffer_done(struct children_buffer *buffer)
+{
+    free(buffer->text);
+    *buffer = (struct children_buffer){ 0 };
+}
+
+static int buffer_grow(struct children_buffer *buffer)
+{
+    enum { FIRST = 16 << 10, LAST = 16 << 20 };
+    size_t size = buffer->size ? 2 * buffer->size : FIRST;
+    char *text;
+
+    if (size > LAST)
+        return -EFBIG;
+    text = realloc(buffer->text, size);
+    if (!text)
+        return -ENOMEM;
+    *buffer = (struct children_buffer){ text, size };
+    return 0;
+}
+
+static int thread_children(struct kept *file, const struct root *root, pid_t pid, pid_t tid,
+                           struct children_buffer *buffer, child_found *found, void *data)
+{
+    ssize_t n = -EFBIG;
+
+    if (buffer->size > 0)
+        n = kept_read(file, root, buffer->text, buffer->size, "proc/%d/task/%d/children",
+                      (int)pid, (int)tid);
+    while (n == -EFBIG) {
+        int r = buffer_grow(buffer);
+
+        if (r < 0)
+            return r;
+        n = kept_read(file, root, buffer->text, buffer->size, "proc/%d/task/%d/children",
+                      (int)pid, (int)tid);
+    }
+    return n < 0 ? (int)n : children_parse(buffer->text, found, data);
+}
+
+/* Calls `each` for every entry of a folder whose name is a number. Reads it with
+ * getdents64 and a buffer of its own, since opendir() allocates. */
+static int each_number(int folder, child_found *each, void *data)
+{
+    _Alignas(struct dirent64) char entries[4096];
+    ssize_t n;
+
+    while ((n = getdents64(folder, entries, sizeof(entries))) > 0) {
+        for (ssize_t at = 0; at < n;) {
+            const struct dirent64 *entry = (const struct dirent64 *)(void *)(entries + at);
+            uint64_t number;
+
+            if (parse_whole_u64(entry->d_name, &number) == 0 && number <= INT32_MAX)
+                each((pid_t)number, data);
+            at += entry->d_reclen;
+        }
+    }
+    return n < 0 ? -errno : 0;
+}
+
+struct other_threads {
+    const struct root *root;
+    pid_t pid;
+    struct children_buffer *buffer;
+    child_found *found;
+    void *data;
+};
+
+static void ask_other_thread(pid_t tid, void *data)
+{
+    struct other_threads *others = data;
+    struct kept file = KEPT_CLOSED;
+
+    if (tid == others->pid)
+        return;
+    /* A thread that has ended meanwhile has no children: they went to another. */
+    (void)thread_children(&file, others->root, others->pid, tid, others->buffer, others->found,
+                          others->data);
+    kept_close(&file);
+}
+
+int children_read(struct kept *leader, const struct root *root, pid_t pid,
+                  uint64_t thread_count, struct children_buffer *buffer, child_found *found,
+                  void *data)
+{
+    struct other_threads others = { root, pid, buffer, found, data };
+    AUTO_CLOSE int folder = -1;
+    int r = thread_children(leader, root, pid, pid, buffer, found, data);
+
+    if (r < 0 || thread_count <= 1)
+        return r < 0 ? r : 0;
+    folder = root_open_dir(root, "proc/%d/task", (int)pid);
+    return folder < 0 ? folder : each_number(folder, ask_other_thread, &others);
+}
+
+bool children_are_listed(const struct root *root)
+{
+    if (root->is_live)
+        return root_exists(root, "proc/self/task/%d/children", (int)getpid());
+    /* A fixture has no process of ours: ask its init. */
+    return root_exists(root, "proc/1/task/1/children");
+}
+
+int proc_each_pid(const struct root *root, child_found *found, void *data)
+{
+    AUTO_CLOSE int folder = root_open_dir(root, "proc");
+
+    return folder < 0 ? folder : each_number(folder, found, data);
+}

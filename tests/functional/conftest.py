@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the functional tests share: the binary, the workloads, results that are checked."""
+import json
+import os
+import pathlib
+import select
+import shutil
+import subprocess
+import time
+
+import pytest
+
+import schema
+
+HERE = pathlib.Path(__file__).parent
+DEADLINE_SECONDS = 60
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "threads: also run with the thread sanitizer")
+
+
+def eventually(condition, what):
+    """Polls until condition() is true and returns it; fails after a long time."""
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while time.monotonic() < deadline:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.005)
+    pytest.fail(f"not within {DEADLINE_SECONDS} s: {what}")
+
+
+def read_line(stream):
+    """One line of a job's output, as text; fails where none comes."""
+    fd = stream if isinstance(stream, int) else stream.fileno()
+    line = b""
+    while not line.endswith(b"\n"):
+        ready, _, _ = select.select([fd], [], [], DEADLINE_SECONDS)
+        assert ready, f"no line within {DEADLINE_SECONDS} s, only {line!r}"
+        byte = os.read(fd, 1)
+        assert byte, f"the output ended after {line!r}"
+        line += byte
+    return line.decode().strip()
+
+
+class Spoor:
+    """The program under test."""
+
+    def __init__(self, binary, folder):
+        self.binary = str(binary)
+        self.folder = folder
+        self.started = []
+        self.count = 0
+
+    def __call__(self, *arguments, **options):
+        """Runs it to its end. Output is text."""
+        options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE,
+                   "stderr": subprocess.PIPE, "text": True, "errors": "surrogateescape",
+                   "timeout": DEADLINE_SECONDS, **options}
+        return subprocess.run([self.binary, *map(os.fspath, arguments)], check=False, **options)
+
+    def start(self, *arguments, **options):
+        """Starts it with pipes (of bytes) for input and output. Ended with the test."""
+        options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE,
+                   "stderr": subprocess.PIPE, **options}
+        process = subprocess.Popen([self.binary, *map(os.fspath, arguments)], **options)
+        self.started.append(process)
+        return process
+
+    def result(self, *command, options=(), **popen):
+        """`spoor run` around a command: the finished process and its valid JSON result."""
+        path = self.new_path("result.json")
+        done = self("run", "-q", "-o", path, *options, "--", *command, **popen)
+        return done, load(path)
+
+    def new_path(self, name):
+        self.count += 1
+        return self.folder / f"{self.count}-{name}"
+
+    def end(self):
+        for process in self.started:
+            for stream in (process.stdin, process.stdout, process.stderr):
+                if stream and not stream.closed:
+                    stream.close()
+            if process.poll() is None:
+                try:
+                    process.wait(timeout=5)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+
+
+def load(path):
+    """A JSON result from a file; it must fit the schema."""
+    result = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+    schema.check(result)
+    return result
+
+
+@pytest.fixture
+def spoor(tmp_path):
+    binary = os.environ.get("SPOOR_BINARY", HERE.parent.parent / "build/spoor")
+    program = Spoor(binary, tmp_path)
+    yield program
+    program.end()
+
+
+@pytest.fixture(scope="session")
+def workload(tmp_path_factory):
+    """workload("burn") is the path of the compiled workloads/burn.c."""
+    folder = tmp_path_factory.mktemp("workloads")
+    sources = sorted((HERE / "workloads").glob("*.c"))
+    compiler = shutil.which("cc") or "gcc"
+    compiling = [subprocess.Popen([compiler, "-std=gnu11", "-D_GNU_SOURCE", "-O1", "-o",
+                                   folder / source.stem, source]) for source in sources]
+    assert all(process.wait() == 0 for process in compiling)
+    return lambda name: str(folder / name)
+
+
+@pytest.fixture
+def clean_environment():
+    """The environment without what configures spoor."""
+    return {key: value for key, value in os.environ.items() if not key.startswith("SPOOR_")}
+
+
+@pytest.fixture(autouse=True)
+def without_configuration(monkeypatch):
+    for key in list(os.environ):
+        if key.startswith("SPOOR_") and key != "SPOOR_BINARY":
+            monkeypatch.delenv(key)
+
+
+def value(result, path):
+    """The value of a measure: value(result, "cpu.total_seconds")."""
+    for key in path.split("."):
+        result = result[key]
+    return result["value"]

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The schema spoor/1 as a shape to hold a result against.
+
+A shape is a dict of required keys, a list of one shape, a set of types, or MEASURE. Keys may be
+added within spoor/1, so those that are not named here are allowed.
+"""
+import math
+import re
+
+MEASURE = object()
+TEXT, NUMBER, COUNT, NOTHING = str, (int, float), int, type(None)
+DATE = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$")
+
+
+def measures(names):
+    return {name: MEASURE for name in names.split()}
+
+
+CORES = measures("mean_cores max_cores")
+RSS = measures("total_rss_bytes private_rss_bytes shared_rss_bytes")
+
+SECTIONS = {
+    "cpu": {
+        **measures("total_seconds user_seconds system_seconds mean_cores max_cores"),
+        "main": CORES, "descendants": CORES, "system": CORES,
+        "threads": measures("main descendants combined"),
+    },
+    "memory": {
+        "main": RSS, "descendants": RSS, "combined": {**RSS, **measures("pss_bytes")},
+        **measures("job_peak_bytes anon_peak_bytes page_cache_peak_bytes swap_peak_bytes "
+                   "system_peak_bytes"),
+    },
+    "io": measures("read_bytes written_bytes read_chars written_chars"),
+    "network": {**measures("received_bytes sent_bytes"), "scope": {TEXT}},
+    "processes": measures("max_concurrent started"),
+    "pressure": measures("cpu_seconds memory_seconds io_seconds"),
+    "events": measures("oom_kills throttled_seconds"),
+}
+GPU = {
+    "count": {COUNT, NOTHING}, "selected": [{COUNT, TEXT}],
+    "memory": measures("main_bytes descendants_bytes combined_bytes system_bytes"),
+    "utilization": measures("mean_gpus max_gpus"),
+    "job_utilization": measures("mean_gpus max_gpus"),
+    "devices": [{"uuid": {TEXT}}],
+}
+RESULT = {
+    "schema": {TEXT},
+    "run": {
+        "id": {TEXT}, "name": {TEXT, NOTHING}, "tags": {}, "command": [{TEXT}], "pid": {COUNT},
+        "host": {TEXT}, "user": {TEXT, NOTHING}, "cwd": {TEXT, NOTHING},
+        "started_at": {TEXT}, "ended_at": {TEXT}, "elapsed_seconds": {NUMBER},
+        "exit_code": {COUNT, NOTHING}, "signal": {TEXT, NOTHING}, "interval_seconds": {NUMBER},
+        "samples": {COUNT}, "spoor_version": {TEXT},
+    },
+    "host": {
+        "os": {TEXT, NOTHING}, "kernel": {TEXT, NOTHING}, "cpu_model": {TEXT, NOTHING},
+        "cpus": {COUNT, NOTHING}, "memory_bytes": {COUNT, NOTHING},
+        "gpus": [{"index": {COUNT}, "uuid": {TEXT}, "name": {TEXT}}], "cloud": {},
+    },
+    "limits": {"cpus": {NUMBER, NOTHING}, "memory_bytes": {COUNT, NOTHING},
+               "gpus": [{COUNT, TEXT}]},
+    **SECTIONS,
+    "gpu": GPU,
+    "energy": measures("cpu_joules gpu_joules"),
+    "phases": [{"name": {TEXT}, "started_at": {TEXT}, "elapsed_seconds": {NUMBER}, **SECTIONS}],
+    "tracker": {"cpu_seconds": {NUMBER, NOTHING}, "max_rss_bytes": {COUNT, NOTHING},
+                "late_samples": {COUNT}, "detail_reads": {COUNT}},
+    "warnings": [{"code": {TEXT}, "message": {TEXT}}],
+}
+
+
+def check(result):
+    """Fails with the place of the first thing that does not fit."""
+    check_shape(result, RESULT, "")
+    assert result["schema"] == "spoor/1"
+    run = result["run"]
+    for key in ("started_at", "ended_at"):
+        assert DATE.match(run[key]), f"run.{key}: {run[key]!r} is no RFC 3339 date in UTC"
+    assert run["started_at"] <= run["ended_at"]
+    assert run["samples"] >= 2, "a first and a last sample"
+    assert result["network"]["scope"] in ("job", "host")
+
+
+def check_shape(found, shape, place):
+    if shape is MEASURE:
+        check_measure(found, place)
+    elif isinstance(shape, dict):
+        assert isinstance(found, dict), f"{place}: {found!r} is no object"
+        for key, inner in shape.items():
+            assert key in found, f"{place}: no key {key!r}"
+            check_shape(found[key], inner, f"{place}.{key}".lstrip("."))
+    elif isinstance(shape, list):
+        assert isinstance(found, list), f"{place}: {found!r} is no array"
+        for index, item in enumerate(found):
+            check_shape(item, shape[0], f"{place}[{index}]")
+    else:
+        types = tuple(kind for entry in shape
+                      for kind in (entry if isinstance(entry, tuple) else (entry,)))
+        assert isinstance(found, types) and not isinstance(found, bool), f"{place}: {found!r}"
+
+
+def check_measure(found, place):
+    assert isinstance(found, dict), f"{place}: {found!r} is no measure"
+    allowed = {"value", "source", "exact", "low", "high", "reason"}
+    assert {"value", "source", "exact"} <= set(found) <= allowed, f"{place}: {sorted(found)}"
+    assert isinstance(found["exact"], bool), place
+    number = found["value"]
+    if number is None:
+        assert found["source"] is None and not found["exact"], f"{place}: {found}"
+        assert found.get("reason"), f"{place}: null without a reason"
+        assert "low" not in found and "high" not in found, f"{place}: bounds of nothing"
+        return
+    assert isinstance(number, (int, float)) and not isinstance(number, bool), f"{place}: {number!r}"
+    assert math.isfinite(number) and number >= 0, f"{place}: {number}"
+    assert found["source"] and "reason" not in found, f"{place}: {found}"
+    assert ("low" in found) == ("high" in found), f"{place}: one bound"
+    if "low" in found:
+        assert found["low"] <= number <= found["high"], f"{place}: {found}"
+        assert not found["exact"], f"{place}: exact, with bounds"

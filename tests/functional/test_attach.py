@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tracking a process that runs already."""
+import os
+import signal
+import subprocess
+
+import pytest
+
+from conftest import eventually, load, read_line, value
+
+
+@pytest.fixture
+def held(workload):
+    """A process of 50 MiB that ends with its input."""
+    process = subprocess.Popen([workload("hold"), "50"], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE)
+    read_line(process.stdout)
+    yield process
+    process.stdin.close()
+    process.stdout.close()
+    process.wait()
+
+
+def first_rows(path, count=3):
+    """Waits until tracking goes on: that many lines are in the samples file."""
+    eventually(lambda: path.exists() and path.read_bytes().count(b"\n") >= count, "samples")
+
+
+@pytest.mark.threads
+def test_attach_until_the_process_ends(spoor, held):
+    path, samples = spoor.new_path("result.json"), spoor.new_path("s.csv")
+    process = spoor.start("attach", "-q", "-i", "0.02", "-o", path, "--samples", samples,
+                          "-p", str(held.pid))
+    first_rows(samples)
+    held.stdin.close()
+    held.wait()
+    assert process.wait() == 0
+    result = load(path)
+    assert result["run"]["pid"] == held.pid
+    assert result["run"]["command"][1] == "50"
+    assert value(result, "memory.combined.total_rss_bytes") == pytest.approx(50 << 20, rel=0.05)
+
+
+@pytest.mark.threads
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signal_ends_the_tracking_and_not_the_process(spoor, held, number):
+    path, samples = spoor.new_path("result.json"), spoor.new_path("s.csv")
+    process = spoor.start("attach", "-q", "-i", "0.02", "-o", path, "--samples", samples,
+                          str(held.pid))
+    first_rows(samples)
+    process.send_signal(number)
+    assert process.wait() == 0
+    assert held.poll() is None
+    result = load(path)
+    assert result["run"]["exit_code"] is None and result["run"]["signal"] is None
+
+
+def test_duration_ends_the_tracking(spoor, held):
+    path = spoor.new_path("result.json")
+    done = spoor("attach", "-q", "--duration", "100ms", "-i", "0.02", "-o", path, str(held.pid))
+    assert done.returncode == 0 and held.poll() is None
+    assert load(path)["run"]["elapsed_seconds"] >= 0.1
+
+
+def test_attach_prints_the_summary(spoor, held):
+    done = spoor("attach", "--duration", "50ms", "-p", str(held.pid))
+    assert done.returncode == 0 and done.stdout == ""
+    assert "CPU" in done.stderr and "emory" in done.stderr
+
+
+def test_what_was_used_before_is_not_counted(spoor, workload):
+    """The CPU time of the job is what it spends while it is tracked."""
+    process = subprocess.Popen(["sh", "-c", f"{workload('burn')} 0.5; echo done; read -r line"],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert read_line(process.stdout) == "done"
+    path = spoor.new_path("result.json")
+    assert spoor("attach", "-q", "--duration", "50ms", "-o", path, str(process.pid)).returncode == 0
+    process.communicate(b"\n")
+    assert value(load(path), "cpu.total_seconds") < 0.2
+
+
+def test_children_that_were_there_before_belong_to_the_job(spoor, workload):
+    process = subprocess.Popen([workload("forks"), "20"], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE)
+    assert read_line(process.stdout) == "ready"
+    path = spoor.new_path("result.json")
+    assert spoor("attach", "-q", "--duration", "50ms", "-o", path, str(process.pid)).returncode == 0
+    process.communicate()
+    assert value(load(path), "processes.max_concurrent") == 21
+
+
+@pytest.fixture
+def foreign():
+    """A process that we may not look into: su, which runs as root and asks for a password."""
+    if os.geteuid() == 0:
+        pytest.skip("root may read every process")
+    process = subprocess.Popen(["su", "-c", "true"], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert os.read(process.stdout.fileno(), 100)
+    with pytest.raises(PermissionError):
+        with open(f"/proc/{process.pid}/io", encoding="ascii") as file:
+            file.read()
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def test_process_of_another_user_is_reported_as_far_as_can_be_read(spoor, foreign):
+    path = spoor.new_path("result.json")
+    done = spoor("attach", "-q", "--duration", "50ms", "-o", path, str(foreign.pid))
+    assert done.returncode == 0
+    result = load(path)
+    assert value(result, "memory.main.total_rss_bytes") > 0
+    assert value(result, "cpu.total_seconds") is not None
+    for section, key in (("io", "written_bytes"), ("io", "read_chars")):
+        assert result[section][key]["value"] is None
+        assert "another user" in result[section][key]["reason"]
+    assert value(result, "memory.main.private_rss_bytes") is None
+    assert result["memory"]["main"]["private_rss_bytes"]["reason"]
+
+
+def test_process_of_another_user_is_shown_as_not_available(spoor, foreign):
+    done = spoor("attach", "--duration", "50ms", "-p", str(foreign.pid))
+    assert done.returncode == 0 and "n/a" in done.stderr

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What cannot be meant is refused: a sentence, exit code 125, and nothing is started."""
+import os
+import re
+import threading
+
+import pytest
+
+
+def refused(done, *words):
+    """One sentence of ours, and perhaps a line that says where to read on."""
+    assert done.returncode == 125, done
+    lines = done.stderr.splitlines()
+    assert lines and lines[0].startswith("spoor: ") and len(lines) <= 2, done.stderr
+    for word in words:
+        assert word in done.stderr, f"{word!r} is not in {done.stderr!r}"
+    assert done.stdout == ""
+    return True
+
+
+@pytest.fixture
+def marker(tmp_path):
+    path = tmp_path / "started"
+    yield path
+    assert not path.exists(), "the command was started"
+
+
+OPTIONS = {
+    "unknown option": (["--intervall", "1"], ["--intervall", "--interval"]),
+    "unknown option, far from any": (["--xyzzy"], ["--xyzzy"]),
+    "unknown letter": (["-Z"], ["-Z"]),
+    "value missing": (["--interval"], []),
+    "flag neither on nor off": (["--quiet=perhaps"], ["--quiet", "perhaps"]),
+    "interval 0": (["-i", "0"], ["0"]),
+    "interval negative": (["-i", "-1"], ["-1"]),
+    "interval nan": (["-i", "nan"], ["nan"]),
+    "interval inf": (["-i", "inf"], ["inf"]),
+    "interval word": (["-i", "often"], ["often"]),
+    "interval empty": (["-i", ""], []),
+    "interval with rest": (["-i", "1x"], ["1x"]),
+    "interval too short": (["-i", "10us"], ["10us"]),
+    "interval too long": (["-i", "2h"], ["2h"]),
+    "interval absurd": (["-i", "1e300"], ["1e300"]),
+    "format unknown": (["-f", "xml"], ["xml", "json"]),
+    "format of later": (["-f", "html"], ["html"]),
+    "detail unknown": (["--detail", "often"], ["often", "auto"]),
+    "color unknown": (["--color", "blue"], ["blue", "auto"]),
+    "wait unknown": (["--wait", "some"], ["some", "main"]),
+    "tag without value": (["--tag", "novalue"], ["novalue", "="]),
+    "tag without key": (["--tag", "=value"], ["=value"]),
+    "samples of no kind": (["--samples", "s.parquet"], ["s.parquet", ".csv", ".jsonl"]),
+    "output folder missing": (["-o", "/no/such/folder/r.json"], ["/no/such/folder"]),
+    "output is a folder": (["-o", "/tmp"], ["/tmp"]),
+    "samples folder missing": (["--samples", "/no/such/folder/s.csv"], ["/no/such/folder"]),
+    "descriptor not open": (["--summary-fd", "777"], ["777"]),
+    "descriptor no number": (["--summary-fd", "two"], ["two"]),
+    "descriptor negative": (["--summary-fd", "-1"], ["-1"]),
+    "config missing": (["--config", "/no/such/config.json"], ["/no/such/config.json"]),
+    "append and no-clobber": (["--append", "--no-clobber"], ["--append", "--no-clobber"]),
+}
+
+
+@pytest.mark.parametrize("arguments, words", OPTIONS.values(), ids=OPTIONS)
+def test_option_that_cannot_be_meant(spoor, marker, arguments, words):
+    if arguments == ["--interval"]:
+        assert refused(spoor("run", "--interval"), "--interval")
+    else:
+        assert refused(spoor("run", *arguments, "--", "touch", marker), *words)
+
+
+@pytest.mark.parametrize("arguments", [["run"], ["run", "--"], ["run", "-q"], ["run", "--", ""]],
+                         ids=str)
+def test_empty_command(spoor, arguments):
+    assert refused(spoor(*arguments), "command")
+
+
+def test_unknown_command_names_the_nearest(spoor):
+    assert refused(spoor("atach", "1"), "atach", "attach")
+
+
+def test_no_command_at_all(spoor):
+    done = spoor()
+    assert done.returncode == 125 and "spoor run" in done.stdout + done.stderr
+
+
+CONFIGS = {
+    "broken JSON": ('{\n  "interval": 1,\n  oops\n}\n', [r"\b3\b"]),
+    "cut JSON": ('{"interval": ', [r"\b1\b"]),
+    "no object": ("[1, 2]", []),
+    "empty": ("", []),
+    "unknown key": ('{"intervall": 1}', ["intervall", "interval"]),
+    "bad value": ('{"interval": "often"}', ["interval", "often"]),
+    "wrong type": ('{"interval": [1]}', ["interval"]),
+    "bytes that are no text": ('{"name": "\udcff"}', []),
+}
+
+
+@pytest.mark.parametrize("content, patterns", CONFIGS.values(), ids=CONFIGS)
+def test_config_that_cannot_be_meant(spoor, tmp_path, marker, content, patterns):
+    path = tmp_path / "config.json"
+    path.write_bytes(content.encode("utf-8", "surrogateescape"))
+    done = spoor("run", "--config", path, "--", "touch", marker)
+    assert refused(done, str(path))
+    for pattern in patterns:
+        assert re.search(pattern, done.stderr.replace(str(path), "")), done.stderr
+
+
+def test_broken_config_is_located_by_line_and_column(spoor, tmp_path, marker):
+    path = tmp_path / "config.json"
+    path.write_text('{\n  "interval": 1,\n  oops\n}\n')
+    done = spoor("run", "--config", path, "--", "touch", marker)
+    assert refused(done)
+    place = re.search(r":(\d+):(\d+)|line (\d+),? column (\d+)", done.stderr)
+    assert place and "3" in place.groups(), done.stderr
+
+
+@pytest.mark.parametrize("name, text", [("SPOOR_INTERVAL", "never"), ("SPOOR_FORMAT", "xml"),
+                                        ("SPOOR_DETAIL", "maybe")])
+def test_variable_that_cannot_be_meant_is_named(spoor, marker, clean_environment, name, text):
+    done = spoor("run", "--", "touch", marker, env={**clean_environment, name: text})
+    assert refused(done, name, text)
+
+
+@pytest.mark.parametrize("pid", ["0", "-1", "abc", "", "99999999999999999999", "1.5", "12x"])
+def test_pid_that_is_none(spoor, pid):
+    assert refused(spoor("attach", "-p", pid))
+
+
+def test_pid_of_no_process(spoor):
+    with open("/proc/sys/kernel/pid_max", encoding="ascii") as file:
+        pid = int(file.read()) - 1
+    assert not os.path.exists(f"/proc/{pid}")
+    assert refused(spoor("attach", str(pid)), str(pid))
+
+
+def test_pid_of_a_thread(spoor):
+    done = threading.Event()
+    thread = threading.Thread(target=done.wait)
+    thread.start()
+    try:
+        assert refused(spoor("attach", str(thread.native_id)), "thread", str(os.getpid()))
+    finally:
+        done.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("arguments", [[], ["1", "2"], ["--duration", "0", "1"],
+                                       ["--duration", "nan", "1"], ["--duration", "-3", "1"]],
+                         ids=str)
+def test_attach_that_cannot_be_meant(spoor, arguments):
+    assert refused(spoor("attach", *arguments))
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["attach", "-h"], ["help"],
+                                       ["doctor", "--help"], ["--version"], ["-V"]], ids=str)
+def test_help_goes_to_stdout(spoor, arguments):
+    done = spoor(*arguments)
+    assert done.returncode == 0 and done.stderr == "" and "spoor" in done.stdout
+    assert all(len(line) <= 100 for line in done.stdout.splitlines())

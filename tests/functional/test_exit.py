@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the command ends is how spoor ends."""
+import os
+import signal
+
+import pytest
+
+from conftest import load, read_line
+
+# Signals whose default action ends a process; 32 and 33 belong to the C library.
+DEADLY = [n for n in range(1, 65) if n not in (32, 33) and n not in map(int, (
+    signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGCONT,
+    signal.SIGCHLD, signal.SIGURG, signal.SIGWINCH))]
+
+
+def test_every_exit_code_passes_through(spoor):
+    wrong = {}
+    for code in range(256):
+        done = spoor("run", "-q", "--", "sh", "-c", f"exit {code}")
+        if done.returncode != code or done.stderr:
+            wrong[code] = (done.returncode, done.stderr)
+    assert wrong == {}
+
+
+def test_result_holds_the_exit_code(spoor):
+    done, result = spoor.result("sh", "-c", "exit 7")
+    assert done.returncode == 7
+    assert (result["run"]["exit_code"], result["run"]["signal"]) == (7, None)
+    assert result["run"]["command"] == ["sh", "-c", "exit 7"]
+
+
+@pytest.mark.parametrize("number", DEADLY)
+def test_death_by_signal(spoor, workload, number):
+    done, result = spoor.result(workload("die"), str(number))
+    assert done.returncode == 128 + number
+    assert result["run"]["exit_code"] == 128 + number
+    name = result["run"]["signal"]
+    if number < 32:
+        names = {key for key, member in signal.Signals.__members__.items() if member == number}
+        # A signal that Linux knows by two names.
+        assert name in names | ({"SIGSTKFLT"} if number == 16 else set())
+    else:
+        assert name.startswith("SIG")
+
+
+@pytest.mark.threads
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_signal_that_ends_the_job_leaves_a_whole_result(spoor, workload, number):
+    path = spoor.new_path("result.json")
+    process = spoor.start("run", "-q", "-o", path, "--", workload("hold"), "1")
+    read_line(process.stdout)
+    process.send_signal(number)
+    assert process.wait() == 128 + number
+    assert load(path)["run"]["signal"] == number.name
+
+
+@pytest.mark.threads
+def test_killed_job_leaves_a_whole_result(spoor, workload):
+    path = spoor.new_path("result.json")
+    process = spoor.start("run", "-q", "-o", path, "--", workload("hold"), "1")
+    os.kill(int(read_line(process.stdout)), signal.SIGKILL)
+    assert process.wait() == 137
+    result = load(path)
+    assert result["run"]["signal"] == "SIGKILL"
+    assert result["memory"]["combined"]["total_rss_bytes"]["value"] > 0
+
+
+def test_command_that_is_not_there_is_127(spoor, monkeypatch):
+    # A folder of PATH that may not be searched would make it "permission denied".
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    done = spoor("run", "--", "no-such-command-at-all")
+    assert done.returncode == 127
+    assert "no-such-command-at-all" in done.stderr and "not found" in done.stderr.lower()
+
+
+def test_command_that_is_not_executable_is_126(spoor, tmp_path):
+    path = tmp_path / "plain.txt"
+    path.write_text("no program")
+    done = spoor("run", "--", path)
+    assert done.returncode == 126
+    assert "plain.txt" in done.stderr
+
+
+def test_folder_as_command_is_126(spoor, tmp_path):
+    assert spoor("run", "--", tmp_path).returncode == 126
+
+
+def test_status_of_a_command_behind_a_pipe_of_forks(spoor):
+    """Orphans that end after the command do not change its status."""
+    done = spoor("run", "-q", "--", "sh", "-c", "(exit 3) & (exit 4) & exit 5")
+    assert done.returncode == 5
+
+
+def test_parent_that_ignores_children_still_gets_the_code(spoor):
+    """SIGCHLD ignored is inherited; the kernel would reap the command before us."""
+    script = 'trap "" CHLD; "$0" run -q -- sh -c "exit 9"; exit $?'
+    done = spoor("run", "-q", "--", "sh", "-c", script, spoor.binary)
+    assert done.returncode == 9
+
+
+def test_spoor_in_spoor(spoor):
+    done, result = spoor.result(spoor.binary, "run", "-q", "--", "sh", "-c", "exit 11")
+    assert done.returncode == 11
+    assert result["processes"]["max_concurrent"]["value"] >= 1

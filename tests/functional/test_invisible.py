@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The job cannot tell that it is wrapped: all it can see of its start is its own."""
+import os
+import resource
+import signal
+import subprocess
+
+import pytest
+
+PAYLOAD = b"".join(bytes([byte]) for byte in range(256)) * 4096
+
+
+def seen_by(command, **options):
+    """What `inside` prints, started by this command. Options are those of Popen."""
+    done = subprocess.run([*map(os.fspath, command)], stdout=subprocess.PIPE, check=True,
+                          **options)
+    return done.stdout.decode(errors="surrogateescape").splitlines()
+
+
+def both(spoor, workload, **options):
+    """What the job sees alone, and what it sees wrapped."""
+    with open(os.devnull, "rb") as nothing, open(os.devnull, "wb") as sink:
+        # Descriptors are named by what they are of: the same here for both.
+        options = {"stdin": nothing, "stderr": sink, **options}
+        job = [workload("inside"), "one", "two words", ""]
+        alone = seen_by(job, **options)
+        wrapped = seen_by([spoor.binary, "run", "-q", "--", *job], **options)
+    # The pipe that we read from is a new one each time.
+    return [[line for line in lines if not line.startswith("fd 1 ")] for lines in (alone, wrapped)]
+
+
+def test_job_sees_what_it_would_see_alone(spoor, workload):
+    alone, wrapped = both(spoor, workload)
+    assert wrapped == alone
+    assert any(line.startswith("environment PATH=") for line in alone)
+
+
+def test_descriptors_given_to_the_job_are_its_own(spoor, workload, tmp_path):
+    with open(tmp_path / "seven", "wb") as first, open(tmp_path / "eight", "wb") as second:
+        alone, wrapped = both(spoor, workload, pass_fds=(first.fileno(), second.fileno()))
+    assert wrapped == alone
+    assert sum(line.startswith("fd ") for line in wrapped) == 4  # stdout apart
+
+
+def test_signals_that_are_blocked_or_ignored_stay_so(spoor, workload):
+    def prepare():
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR2, signal.SIGTERM})
+
+    alone, wrapped = both(spoor, workload, preexec_fn=prepare, restore_signals=False)
+    assert wrapped == alone
+    assert f"SigBlk:\t{1 << 11 | 1 << 14:016x}" in wrapped
+
+
+def test_limits_niceness_and_mask_of_files_stay_so(spoor, workload):
+    def prepare():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (200, 400))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        os.nice(3)
+        os.umask(0o027)
+
+    alone, wrapped = both(spoor, workload, preexec_fn=prepare)
+    assert wrapped == alone
+
+
+def test_nothing_is_added_to_an_empty_environment(spoor, workload):
+    alone, wrapped = both(spoor, workload, env={})
+    assert wrapped == alone
+    assert not any(line.startswith("environment") for line in wrapped)
+
+
+def test_sample_files_and_reports_leak_no_descriptor(spoor, workload, tmp_path):
+    with open(os.devnull, "rb") as nothing, open(os.devnull, "wb") as sink:
+        lines = seen_by([spoor.binary, "run", "-q", "-o", tmp_path / "r.json", "--samples",
+                         tmp_path / "s.csv", "--", workload("inside")], stdin=nothing, stderr=sink)
+    assert [line.split()[1] for line in lines if line.startswith("fd ")] == ["0", "1", "2"]
+
+
+def test_input_and_output_pass_unchanged(spoor):
+    done = subprocess.run([spoor.binary, "run", "-q", "--", "sh", "-c", "tee /dev/stderr"],
+                          input=PAYLOAD, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          check=True)
+    assert done.stdout == PAYLOAD
+    assert done.stderr == PAYLOAD
+
+
+def test_input_is_not_read_by_spoor(spoor):
+    """What the job leaves unread stays for the next reader."""
+    read, write = os.pipe()
+    os.write(write, b"for the next")
+    os.close(write)
+    assert spoor("run", "-q", "--", "true", stdin=read).returncode == 0
+    assert os.read(read, 100) == b"for the next"
+    os.close(read)
+
+
+@pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1, 2)], ids=str)
+def test_closed_standard_descriptors_do_not_fail_the_job(spoor, tmp_path, closed):
+    marker = tmp_path / "ran"
+    redirections = " ".join({0: "<&-", 1: ">&-", 2: "2>&-"}[fd] for fd in closed)
+    done = subprocess.run(["sh", "-c", f'"$0" run -o "$2" -- touch "$1" {redirections}',
+                           spoor.binary, marker, tmp_path / "r.json"], check=False)
+    assert done.returncode == 0
+    assert marker.exists() and (tmp_path / "r.json").read_text().startswith("{")
+
+
+def test_summary_goes_to_stderr_and_output_stays_clean(spoor):
+    done = spoor("run", "--", "echo", "hello")
+    assert done.stdout == "hello\n"
+    assert "CPU" in done.stderr and "\x1b" not in done.stderr
+
+
+def test_quiet_says_nothing(spoor):
+    done = spoor("run", "-q", "--", "true")
+    assert (done.stdout, done.stderr) == ("", "")

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers against what the job is known to use."""
+import os
+import subprocess
+
+import pytest
+
+from conftest import eventually, load, read_line, value
+
+MIB = 1 << 20
+
+
+@pytest.mark.threads
+def test_one_second_of_cpu_time(spoor, workload):
+    _, result = spoor.result(workload("burn"), "1")
+    total = value(result, "cpu.total_seconds")
+    assert total == pytest.approx(1.0, rel=0.03)
+    assert value(result, "cpu.user_seconds") + value(result, "cpu.system_seconds") == \
+        pytest.approx(total, rel=0.05, abs=0.03)
+    assert value(result, "cpu.main.max_cores") <= 1.1
+    assert 0 < value(result, "cpu.mean_cores") <= 1.05
+
+
+def test_cpu_time_of_children_is_the_jobs(spoor, workload):
+    _, result = spoor.result(workload("burn"), "1", "4", options=["-i", "0.05"])
+    assert value(result, "cpu.total_seconds") == pytest.approx(1.0, rel=0.05)
+    assert value(result, "cpu.descendants.mean_cores") > 10 * value(result, "cpu.main.mean_cores")
+
+
+def test_held_memory(spoor, workload):
+    _, result = spoor.result(workload("hold"), "200")
+    for scope in ("main", "combined"):
+        assert value(result, f"memory.{scope}.total_rss_bytes") == \
+            pytest.approx(200 * MIB, rel=0.02)
+
+
+@pytest.mark.threads
+@pytest.mark.parametrize("detail", ["auto", "always", "never"])
+def test_private_memory_is_read_as_asked(spoor, workload, detail):
+    path, samples = spoor.new_path("result.json"), spoor.new_path("samples.jsonl")
+    process = spoor.start("run", "-q", "-i", "0.02", "--detail", detail, "-o", path, "--samples",
+                          samples, "--", workload("hold"), "200")
+    read_line(process.stdout)  # the memory is held from here on
+    before = len(samples.read_text().splitlines())
+    eventually(lambda: len(samples.read_text().splitlines()) > before + 3, "more samples")
+    process.stdin.close()
+    assert process.wait() == 0
+    result = load(path)
+    private = value(result, "memory.main.private_rss_bytes")
+    if detail == "never":
+        assert private is None and result["tracker"]["detail_reads"] == 0
+    else:
+        assert private == pytest.approx(200 * MIB, rel=0.02)
+
+
+def test_peak_between_samples_is_not_missed(spoor):
+    """The kernel's high-water mark stands above what was sampled."""
+    script = "x = bytearray(b'x') * (150 << 20); del x"
+    _, result = spoor.result("/usr/bin/python3", "-c", script, options=["-i", "60"])
+    assert value(result, "memory.combined.total_rss_bytes") >= 150 * MIB
+
+
+def test_bytes_that_are_written(spoor, workload, tmp_path):
+    path = tmp_path / "data"
+    _, result = spoor.result(workload("scribble"), path, "16")
+    assert value(result, "io.written_chars") == pytest.approx(16 * MIB, rel=0.05)
+    kind = subprocess.run(["stat", "-f", "-c", "%T", tmp_path], stdout=subprocess.PIPE, text=True,
+                          check=True).stdout.strip()
+    if kind == "tmpfs":
+        assert value(result, "io.written_bytes") < MIB
+    else:
+        assert value(result, "io.written_bytes") == pytest.approx(16 * MIB, rel=0.05)
+
+
+def test_bytes_that_are_read(spoor, tmp_path):
+    path = tmp_path / "data"
+    path.write_bytes(b"x" * (8 * MIB))
+    _, result = spoor.result("cat", path, stdout=subprocess.DEVNULL)
+    assert value(result, "io.read_chars") == pytest.approx(8 * MIB, rel=0.05)
+
+
+def test_shortest_job_has_numbers(spoor):
+    _, result = spoor.result("true")
+    for path in ("cpu.total_seconds", "memory.main.total_rss_bytes", "processes.max_concurrent",
+                 "io.read_chars"):
+        assert value(result, path) is not None, path
+    assert value(result, "processes.max_concurrent") == 1
+    assert value(result, "memory.main.total_rss_bytes") > 100_000
+
+
+def test_tracker_tells_its_own_cost(spoor, workload):
+    _, result = spoor.result(workload("burn"), "0.3", options=["-i", "0.01"])
+    tracker = result["tracker"]
+    assert 0 < tracker["cpu_seconds"] < 5 and tracker["max_rss_bytes"] > 0
+    assert result["run"]["samples"] >= 10
+
+
+def memory_group():
+    """A folder of the memory controller in which a group can be made, and its limit file."""
+    with open("/proc/self/cgroup", encoding="utf-8") as file:
+        for line in file:
+            _, controllers, path = line.rstrip("\n").split(":", 2)
+            if "memory" in controllers.split(","):
+                return f"/sys/fs/cgroup/memory{path}", "memory.limit_in_bytes"
+            if controllers == "" and os.path.exists(f"/sys/fs/cgroup{path}/memory.max"):
+                return f"/sys/fs/cgroup{path}", "memory.max"
+    pytest.skip("no memory controller")
+
+
+def test_oom_kill_is_reported(spoor, workload):
+    if os.geteuid() != 0:
+        pytest.skip("only root may make a cgroup")
+    folder, limit = memory_group()
+    group = f"{folder}/spoor-test-{os.getpid()}"
+    try:
+        os.mkdir(group)
+    except OSError as error:
+        pytest.skip(f"no cgroup of our own: {error}")
+    try:
+        with open(f"{group}/{limit}", "w", encoding="ascii") as file:
+            file.write(str(64 * MIB))
+        path = spoor.new_path("result.json")
+        # The shell enters the group and becomes spoor. The job is the largest in it.
+        done = subprocess.run(
+            ["sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec "$@"', group, spoor.binary, "run",
+             "-q", "-o", path, "--", workload("hold"), "500"], stdin=subprocess.DEVNULL,
+            check=False)
+    finally:
+        os.rmdir(group)
+    assert done.returncode == 137
+    result = load(path)
+    assert result["run"]["signal"] == "SIGKILL"
+    assert value(result, "events.oom_kills") >= 1
+    assert any("memory" in warning["message"] for warning in result["warnings"])
+
+
+def test_limit_of_memory_is_reported(spoor):
+    if os.geteuid() != 0:
+        limits = spoor.result("true")[1]["limits"]
+        assert limits["cpus"] is None or limits["cpus"] > 0
+        return
+    folder, limit = memory_group()
+    group = f"{folder}/spoor-limit-{os.getpid()}"
+    try:
+        os.mkdir(group)
+    except OSError as error:
+        pytest.skip(f"no cgroup of our own: {error}")
+    try:
+        with open(f"{group}/{limit}", "w", encoding="ascii") as file:
+            file.write(str(256 * MIB))
+        path = spoor.new_path("result.json")
+        subprocess.run(["sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec "$@"', group, spoor.binary,
+                        "run", "-q", "-o", path, "--", "true"], check=True)
+    finally:
+        os.rmdir(group)
+    assert load(path)["limits"]["memory_bytes"] == 256 * MIB
+
+
+def test_job_confined_to_one_cpu_may_use_one(spoor):
+    path = spoor.new_path("result.json")
+    cpu = min(os.sched_getaffinity(0))
+    process = spoor.start("run", "-q", "-o", path, "--", "cat",
+                          preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
+    process.stdin.write(b"x\n")
+    process.stdin.flush()
+    assert read_line(process.stdout) == "x"
+    process.stdin.close()
+    assert process.wait() == 0
+    assert load(path)["limits"]["cpus"] == 1

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options, variables, config file and default, in this order."""
+import json
+
+import pytest
+
+from conftest import load
+
+
+@pytest.fixture
+def interval(spoor, tmp_path, clean_environment):
+    """interval(option, variable, config): which one a run used."""
+
+    def run(option=None, variable=None, config=None):
+        arguments, environment = [], dict(clean_environment)
+        if option:
+            arguments += ["-i", option]
+        if variable:
+            environment["SPOOR_INTERVAL"] = variable
+        if config:
+            (tmp_path / "config.json").write_text(json.dumps({"interval": config}))
+            arguments += ["--config", tmp_path / "config.json"]
+        path = spoor.new_path("result.json")
+        done = spoor("run", "-q", "-o", path, *arguments, "--", "true", env=environment)
+        assert done.returncode == 0, done.stderr
+        return load(path)["run"]["interval_seconds"]
+
+    return run
+
+
+def test_order_of_settings(interval):
+    assert interval() == 1
+    assert interval(config="4s") == 4
+    assert interval(config="4s", variable="3s") == 3
+    assert interval(config="4s", variable="3s", option="2s") == 2
+
+
+@pytest.mark.parametrize("text, seconds", [("0.5", 0.5), ("500ms", 0.5), ("2m", 120), ("1h", 3600),
+                                           ("0.001", 0.001), ("1ms", 0.001), ("3600", 3600),
+                                           ("1.5s", 1.5)])
+def test_manners_of_writing_an_interval(interval, text, seconds):
+    assert interval(option=text) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("arguments", [["-i2"], ["-i", "2"], ["--interval", "2"], ["--interval=2"],
+                                       ["-qi2"]], ids=str)
+def test_manners_of_giving_a_value(spoor, arguments):
+    path = spoor.new_path("result.json")
+    assert spoor("run", "-q", "-o", path, *arguments, "--", "true").returncode == 0
+    assert load(path)["run"]["interval_seconds"] == 2
+
+
+def test_config_by_variable(spoor, tmp_path, clean_environment):
+    (tmp_path / "config.json").write_text('{"interval": 7, "name": "from the file"}')
+    path = spoor.new_path("result.json")
+    environment = {**clean_environment, "SPOOR_CONFIG": str(tmp_path / "config.json")}
+    assert spoor("run", "-q", "-o", path, "--", "true", env=environment).returncode == 0
+    run = load(path)["run"]
+    assert (run["interval_seconds"], run["name"]) == (7, "from the file")
+
+
+def test_name_and_tags_are_in_the_result(spoor):
+    _, result = spoor.result("true", options=["--name", "my run", "--tag", "a=1", "--tag", "b=x=y"])
+    assert result["run"]["name"] == "my run"
+    assert result["run"]["tags"] == {"a": "1", "b": "x=y"}
+
+
+def test_options_end_at_the_command(spoor):
+    """What follows the command is the command's, with or without "--"."""
+    done = spoor("run", "-q", "echo", "-q", "--help", "--", "-i")
+    assert done.stdout == "-q --help -- -i\n"
+
+
+def test_doctor_names_sources_and_remedies(spoor):
+    done = spoor("doctor")
+    assert done.returncode == 0 and done.stderr == ""
+    assert "CPU" in done.stdout and "yes" in done.stdout and "procfs" in done.stdout.lower()

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Signals reach the job once, whoever sends them; stopping and continuing work."""
+import os
+import pty
+import signal
+import subprocess
+import termios
+
+import pytest
+
+from conftest import eventually, load, read_line
+
+FORWARDED = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1,
+             signal.SIGUSR2, signal.SIGWINCH, signal.SIGALRM, signal.SIGRTMIN + 3]
+
+
+def state_of(pid):
+    """The state letter of a process, or None when it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+@pytest.mark.threads
+@pytest.mark.parametrize("number", FORWARDED, ids=int)
+def test_signal_sent_to_spoor_reaches_the_job_once(spoor, workload, number):
+    process = spoor.start("run", "-q", "--", workload("signals"))
+    assert read_line(process.stdout).startswith("ready")
+    process.send_signal(number)
+    assert read_line(process.stdout) == str(int(number))
+    process.stdin.close()
+    assert process.stdout.read() == b""
+    assert process.wait() == 0
+
+
+def test_each_of_many_signals_is_forwarded(spoor, workload):
+    process = spoor.start("run", "-q", "--", workload("signals"))
+    read_line(process.stdout)
+    for _ in range(50):
+        for number in (signal.SIGUSR1, signal.SIGTERM, signal.SIGUSR2):
+            process.send_signal(number)
+            assert read_line(process.stdout) == str(int(number))
+    process.stdin.close()
+    assert process.wait() == 0
+
+
+def test_stopped_job_is_continued_through_spoor(spoor, workload):
+    process = spoor.start("run", "-q", "--", workload("signals"))
+    job = int(read_line(process.stdout).split()[1])
+    os.kill(job, signal.SIGSTOP)
+    eventually(lambda: state_of(job) == "T", "the job stops")
+    assert process.poll() is None
+    process.send_signal(signal.SIGCONT)
+    assert read_line(process.stdout) == str(int(signal.SIGCONT))
+    eventually(lambda: state_of(job) in "SR", "the job goes on")
+    process.stdin.close()
+    assert process.wait() == 0
+
+
+def test_children_that_the_job_stops_are_left_alone(spoor):
+    """A SIGCHLD for a stop is no end."""
+    script = "sh -c 'kill -STOP $$; exit 3' & child=$!; " \
+             "while ! grep -q '^State:.T' /proc/$child/status; do :; done; " \
+             "kill -CONT $child; wait $child"
+    assert spoor("run", "-q", "--", "sh", "-c", script).returncode == 3
+
+
+class Terminal:
+    """A job in the foreground of a terminal of its own, under a small shell."""
+
+    def __init__(self, workload, *command):
+        report, report_end = os.pipe()
+        control_end, control = os.pipe()
+        self.master, terminal = pty.openpty()
+        # No echo, so that what is read is what the job writes.
+        attributes = termios.tcgetattr(terminal)
+        attributes[3] &= ~termios.ECHO
+        termios.tcsetattr(terminal, termios.TCSANOW, attributes)
+        self.attributes = attributes
+        # setsid -c makes the terminal the controlling one.
+        self.shell = subprocess.Popen(
+            ["setsid", "-c", workload("jobshell"), str(report_end), str(control_end), *command],
+            stdin=terminal, stdout=terminal, stderr=terminal,
+            pass_fds=(report_end, control_end))
+        for fd in (report_end, control_end, terminal):
+            os.close(fd)
+        self.report, self.control = report, control
+        self.pid = int(self.next_report().split()[1])
+
+    def next_report(self):
+        return read_line(self.report)
+
+    def next_line(self):
+        return read_line(self.master)
+
+    def type(self, keys):
+        os.write(self.master, keys)
+
+    def hang_up(self):
+        os.close(self.master)
+        self.master = None
+
+    def close(self):
+        for fd in (self.report, self.control, self.master):
+            if fd is not None:
+                os.close(fd)
+        self.shell.kill()
+        self.shell.wait()
+
+
+@pytest.fixture
+def terminal(spoor, workload):
+    opened = []
+
+    def open_terminal(*command, options=()):
+        opened.append(Terminal(workload, spoor.binary, "run", "-q", *options, "--", *command))
+        return opened[-1]
+
+    yield open_terminal
+    for each in opened:
+        each.close()
+
+
+@pytest.mark.parametrize("key, number", [(b"\x03", signal.SIGINT), (b"\x1c", signal.SIGQUIT)],
+                         ids=["ctrl-c", "ctrl-backslash"])
+def test_key_of_the_terminal_signals_the_job_once(terminal, workload, key, number):
+    typed = terminal(workload("signals"))
+    assert typed.next_line().startswith("ready")
+    # Often, since two signals that come close enough together are one to the kernel.
+    for _ in range(50):
+        typed.type(key)
+        assert typed.next_line() == str(int(number))
+        # Spoor takes its signals in the order of their numbers: what it forwarded because
+        # of the key would come before this one.
+        os.kill(typed.pid, signal.SIGUSR2)
+        assert typed.next_line() == str(int(signal.SIGUSR2))
+    typed.type(b"\x04")
+    assert typed.next_report() == "exited 0"
+
+
+def test_key_that_ends_the_job_ends_spoor_after_it(terminal, workload):
+    typed = terminal(workload("hold"), "1")
+    typed.next_line()
+    typed.type(b"\x03")
+    assert typed.next_report() == f"exited {128 + signal.SIGINT}"
+
+
+def test_ctrl_z_stops_job_and_spoor_and_both_go_on(terminal, workload):
+    typed = terminal(workload("hold"), "1")
+    job = int(typed.next_line())
+    typed.type(b"\x1a")
+    assert typed.next_report() == f"stopped {int(signal.SIGTSTP)}"
+    eventually(lambda: state_of(job) == "T", "the job stops")
+    os.write(typed.control, b"c")
+    eventually(lambda: state_of(job) in ("S", "R"), "the job goes on")
+    eventually(lambda: state_of(typed.pid) in ("S", "R"), "spoor goes on")
+    typed.type(b"\x04")
+    assert typed.next_report() == "exited 0"
+
+
+def test_new_size_of_the_terminal_reaches_the_job_once(terminal, workload):
+    typed = terminal(workload("signals"))
+    typed.next_line()
+    termios.tcsetwinsize(typed.master, (33, 99))
+    assert typed.next_line() == str(int(signal.SIGWINCH))
+    os.kill(typed.pid, signal.SIGRTMIN)
+    assert typed.next_line() == str(int(signal.SIGRTMIN))
+    typed.type(b"\x04")
+    assert typed.next_report() == "exited 0"
+
+
+def test_terminal_that_goes_away_leaves_a_whole_result(spoor, terminal, workload, tmp_path):
+    path, pipe = spoor.new_path("result.json"), tmp_path / "pipe"
+    # The job reads something else, so that the signal and not the end of input ends it.
+    os.mkfifo(pipe)
+    writer = os.open(pipe, os.O_RDWR)
+    typed = terminal("sh", "-c", 'exec "$0" 1 <"$1"', workload("hold"), str(pipe),
+                     options=["-o", str(path)])
+    job = int(typed.next_line())
+    typed.hang_up()
+    eventually(path.exists, "the result is written")
+    assert load(path)["run"]["signal"] == "SIGHUP"
+    eventually(lambda: state_of(job) is None, "the job is gone")
+    os.close(writer)
+
+
+def test_terminal_is_left_as_it_was(terminal):
+    typed = terminal("sh", "-c", "stty -a >/dev/null && [ -t 0 ] && [ -t 1 ] && [ -t 2 ]")
+    assert typed.next_report() == "exited 0"
+    assert termios.tcgetattr(typed.master)[:4] == typed.attributes[:4]

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many processes, deep trees, orphans, and names that lie."""
+import csv
+import json
+import os
+import resource
+import subprocess
+
+import pytest
+
+from conftest import eventually, load, read_line, value
+
+HOSTILE = [
+    "\x1b[31mred\x1b]0;title\x07",
+    "line one\nline two\r\x00"[:-1],
+    'quote " comma , semicolon ; tab \t back \\ slash',
+    "=cmd|' /C calc'!A0",
+    os.fsdecode(b"bad \xff\xfe utf-8 \xc0\xaf \xed\xa0\x80"),
+    "right-to-left \u202e override",
+    "\x9b31m C1",
+]
+NAMES = ["a) R 1 (b", "x\ny\nz", ") (", "((((((((", "))))))))))))))", "", " ", "S 1 1 1 1 1 1"]
+
+
+def rows_of(path):
+    """The whole rows of a samples file that is being written."""
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text().split("\n")[:-1]]
+
+
+@pytest.mark.threads
+@pytest.mark.parametrize("shape, count", [("wide", 1000), ("deep", 100)])
+def test_every_process_of_a_large_job_is_seen(spoor, workload, shape, count):
+    path, samples = spoor.new_path("result.json"), spoor.new_path("samples.jsonl")
+    process = spoor.start("run", "-q", "-i", "0.05", "-o", path, "--samples", samples, "--",
+                          workload("forks"), str(count), shape)
+    assert read_line(process.stdout) == "ready"
+    eventually(lambda: any(row["job_processes"] == count + 1 for row in rows_of(samples)),
+               f"a sample with {count + 1} processes")
+    process.stdin.close()
+    assert process.wait() == 0
+    result = load(path)
+    assert value(result, "processes.max_concurrent") == count + 1
+    assert value(result, "processes.started") >= count + 1
+
+
+def test_large_job_under_a_low_limit_of_descriptors(spoor, workload):
+    """Where descriptors run short, files are opened for each read: nothing is lost."""
+    path, samples = spoor.new_path("result.json"), spoor.new_path("samples.jsonl")
+    process = spoor.start(
+        "run", "-q", "-i", "0.05", "-o", path, "--samples", samples, "--", workload("forks"), "200",
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)))
+    assert read_line(process.stdout) == "ready"
+    eventually(lambda: any(row["job_processes"] == 201 for row in rows_of(samples)),
+               "a sample with 201 processes")
+    process.stdin.close()
+    assert process.wait() == 0
+    assert value(load(path), "memory.combined.total_rss_bytes") > 0
+
+
+def test_short_children_are_counted_in_cpu_time(spoor, workload):
+    _, result = spoor.result(workload("burn"), "0.5", "50")
+    assert value(result, "cpu.total_seconds") == pytest.approx(0.5, rel=0.15)
+
+
+def test_daemon_is_followed_to_its_end_with_wait_all(spoor, workload):
+    _, result = spoor.result(workload("daemon"), "burn", options=["--wait", "all"])
+    assert value(result, "cpu.total_seconds") >= 0.29
+    assert result["run"]["exit_code"] == 0
+
+
+def test_daemon_that_lives_on_is_named_in_a_warning(spoor, workload):
+    path = spoor.new_path("result.json")
+    read, write = os.pipe()
+    process = spoor.start("run", "-q", "-o", path, "--", workload("daemon"), "wait", stdin=read)
+    os.close(read)
+    read_line(process.stdout)
+    assert process.wait() == 0
+    assert "still-running" in [warning["code"] for warning in load(path)["warnings"]]
+    os.close(write)
+    assert process.stdout.read() == b""  # the daemon has ended too
+
+
+def test_parent_that_ignores_its_children(spoor, workload):
+    done, result = spoor.result(workload("ignore_children"), "5")
+    assert done.returncode == 0
+    assert value(result, "processes.started") >= 1
+
+
+@pytest.mark.parametrize("name", NAMES, ids=repr)
+def test_name_of_a_process_does_not_mislead(spoor, workload, name):
+    _, result = spoor.result(workload("rename"), name, "0.2", options=["-i", "0.02"])
+    assert value(result, "cpu.total_seconds") == pytest.approx(0.2, rel=0.15)
+    assert value(result, "processes.max_concurrent") == 2
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_arguments_are_escaped_in_text(spoor, text):
+    done = spoor("run", "--name", text, "--", "sh", "-c", "exit 0", text)
+    assert done.returncode == 0
+    printed = done.stderr.replace("\n", "")
+    assert printed.isprintable() and "\u202e" not in printed, ascii(printed)
+    printed.encode("utf-8")  # and it is valid
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_arguments_are_whole_in_json(spoor, text):
+    done, result = spoor.result("sh", "-c", "exit 0", text, options=["--name", text,
+                                                                     "--tag", f"key={text}"])
+    assert done.returncode == 0
+    found = result["run"]["command"][3]
+    valid = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    # How many marks stand for a run of bad bytes is not agreed on.
+    assert found.replace("\ufffd", "") == valid.replace("\ufffd", "")
+    assert ("\ufffd" in found) == ("\ufffd" in valid)
+    assert result["run"]["name"] == found and result["run"]["tags"]["key"] == found
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_arguments_stay_in_their_cell_of_csv(spoor, tmp_path, text):
+    path = tmp_path / "r.csv"
+    assert spoor("run", "-q", "-o", path, "--", "sh", "-c", "exit 0", text).returncode == 0
+    content = path.read_text(encoding="utf-8")
+    assert content.count("\n") == 2, "a header and one row, one line each"
+    header, row = csv.reader(content.splitlines())
+    assert len(header) == len(row) and row[header.index("exit_code")] == "0"
+
+
+def test_very_long_command_line(spoor):
+    arguments = ["x" * 100_000] * 10
+    done, result = spoor.result("true", *arguments)
+    assert done.returncode == 0
+    assert len(result["run"]["command"]) >= 2
+    done = subprocess.run([spoor.binary, "run", "--", "true", *arguments], check=False,
+                          stderr=subprocess.PIPE, text=True)
+    assert all(len(line) <= 200 for line in done.stderr.splitlines())

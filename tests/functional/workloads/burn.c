@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* burn SECONDS [CHILDREN] - spends that much CPU time, shared out among children if any. */
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static void spin(double seconds)
+{
+    volatile unsigned work = 0;
+    struct timespec used;
+
+    do {
+        for (int i = 0; i < 10000; i++)
+            work = work + 1;
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    } while ((double)used.tv_sec + (double)used.tv_nsec / 1e9 < seconds);
+}
+
+int main(int argc, char **argv)
+{
+    double seconds = argc > 1 ? strtod(argv[1], NULL) : 1;
+    long children = argc > 2 ? strtol(argv[2], NULL, 10) : 0;
+
+    if (children == 0)
+        spin(seconds);
+    for (long i = 0; i < children; i++) {
+        if (fork() == 0) {
+            spin(seconds / (double)children);
+            _exit(0);
+        }
+        wait(NULL);
+    }
+    return 0;
+}

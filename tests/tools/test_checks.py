@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each check of tools/ passes a good tree and fails on a planted fault."""
+import pathlib
+import subprocess
+
+import pytest
+
+TOOLS = pathlib.Path(__file__).resolve().parent.parent.parent / "tools"
+LONG = "int long_one(int x)\n{\n" + "    x++;\n" * 60 + "    return x;\n}\n"
+COMPLEX = "int tangled(int x)\n{\n" + "    if (x > 1)\n        x++;\n" * 15 + "    return x;\n}\n"
+
+
+def check(name, folder):
+    return subprocess.run([TOOLS / f"check-{name}", folder], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, check=False)
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """plant(path, text) writes a file of a small, good tree."""
+
+    def plant(path, text):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+        return tmp_path
+
+    plant("include/spoor/spoor.h", "/* Opens. */\nSPOOR_API int spoor_open(void);\n"
+          "SPOOR_API int spoor_open_too(void);\n")
+    plant("src/base/text.c", '#include "base/text.h"\n')
+    plant("src/sample/metric.c", '[METRIC_A] = { { "a_bytes", "help" } },\n')
+    plant("docs/METRICS.md", "| `a_bytes` | gauge |\n")
+    plant("src/cli/main.c", '#include "spoor/spoor.h"\n#include "run/spawn.h"\n')
+    plant("src/source/proc/stat.c", '#include "base/text.h"\n#include "source/proc/stat.h"\n'
+          "/* sprintf() in a comment is no call */\nint f(void)\n{\n    return 0;\n}\n")
+    for folder in ("tests", "tools", "examples"):
+        (tmp_path / folder).mkdir(exist_ok=True)
+    plant("build/spoor", "#!/bin/sh\necho '  -i, --interval TIME  how often'\n").joinpath(
+        "build/spoor").chmod(0o755)
+    plant("build/docs/man/spoor.1", ".TP\n\\fB-i\\fR, \\fB--interval\\fR \\fITIME\\fR\n")
+    return plant
+
+
+@pytest.mark.parametrize("name", ["layers", "sizes", "banned", "docs"])
+def test_good_tree_passes(tree, tmp_path, name):
+    done = check(name, tmp_path)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+FAULTS = {
+    "upward include": ("layers", "src/base/bad.c", '#include "source/proc/stat.h"\n'),
+    "cli past the header": ("layers", "src/cli/bad.c", '#include "session/session.h"\n'),
+    "run past the header": ("layers", "src/run/bad.c", '#include "job/job.h"\n'),
+    "run includes cli": ("layers", "src/run/bad.h", '#include "cli/option.h"\n'),
+    "include without a folder": ("layers", "src/job/bad.c", '#include "bad.h"\n'),
+    "folder of no layer": ("layers", "src/utils/bad.c", "int x;\n"),
+    "long function": ("sizes", "src/base/bad.c", LONG),
+    "tangled function": ("sizes", "src/base/bad.c", COMPLEX),
+    "long file": ("sizes", "src/base/bad.h", "int x;\n" * 501),
+    "sprintf": ("banned", "src/base/bad.c", '    sprintf(buf, "%d", x);\n'),
+    "sscanf": ("banned", "src/base/bad.c", '    if (sscanf(text, "%d", &x) == 1)\n'),
+    "system": ("banned", "tests/bad.c", '    system("ls");\n'),
+    "atoi": ("banned", "src/cli/bad.c", "    x = atoi(text);\n"),
+    "undocumented function": ("docs", "include/spoor/spoor.h", "SPOOR_API int spoor_x(void);\n"),
+    "metric not in the page": ("docs", "docs/METRICS.md", "| `b_bytes` | gauge |\n"),
+    "option not in the man page": ("docs", "build/docs/man/spoor.1", ".TP\n\\fB--other\\fR\n"),
+}
+
+
+@pytest.mark.parametrize("name, path, text", FAULTS.values(), ids=FAULTS)
+def test_fault_is_found(tree, name, path, text):
+    done = check(name, tree(path, text))
+    assert done.returncode != 0 and done.stdout != ""

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scripts that install and that count."""
+import importlib.machinery
+import importlib.util
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+TOOLS = pathlib.Path(__file__).resolve().parent.parent.parent / "tools"
+
+
+@pytest.fixture
+def runner():
+    loader = importlib.machinery.SourceFileLoader("run_tests", str(TOOLS / "run-tests"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("run_tests", loader))
+    loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def tally(runner, monkeypatch):
+    monkeypatch.setenv("CI", "true")
+    tally = runner.Tally()
+    tally.expected = [["user", "test_root_*", "needs root"]]
+    return tally
+
+
+def test_counts_are_summed(tally, capsys):
+    tally.add("one", 3, [], [], "any", 0)
+    tally.add("two", 4, [], [("test_root_only", "why")], "user", 0)
+    assert tally.close() == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "7 passed, 0 failed, 1 skipped"
+
+
+def test_failure_fails(tally):
+    tally.add("one", 3, [("test_a", "text")], [], "any", 0)
+    assert tally.close() == 1
+
+
+@pytest.mark.parametrize("name, who", [("test_other", "user"), ("test_root_only", "root")])
+def test_unexpected_skip_fails_under_ci_only(tally, monkeypatch, name, who):
+    tally.add("one", 3, [], [(name, "why")], who, 0)
+    assert tally.close() == 1
+    monkeypatch.delenv("CI")
+    assert tally.close() == 0
+
+
+def test_program_counts_its_test_functions(runner, tmp_path):
+    program = tmp_path / "test"
+    program.write_text("#!/bin/sh\necho 'ok 1 - a'\necho 'not ok 2 - b'\n"
+                       "echo 'not ok 3 # SKIP c'\nexit 1\n")
+    program.chmod(0o755)
+    passed, failures, skips = runner.run_program(("t", [], [str(program)], {}, None), [])
+    assert (passed, [name for name, _ in failures], [name for name, _ in skips]) == \
+        (1, ["t.b"], ["t.c"])
+
+
+def test_descriptor_left_open_is_found(runner):
+    text = ("==7== FILE DESCRIPTORS: 3 open (2 std) at exit.\n"
+            "==7== Open file descriptor 5: /tmp/x\n==7==    at 0x1: open\n==7== \n"
+            "==7== Open file descriptor 3: /tmp/y\n==7==    <inherited from parent>\n")
+    assert runner.open_descriptors(text) == ["Open file descriptor 5: /tmp/x"]
+
+
+def deps(folder, packages, *arguments):
+    shutil.copy(TOOLS / "deps", folder)
+    (folder / "packages").write_text(packages)
+    return subprocess.run([folder / "deps", *arguments], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, check=False)
+
+
+def test_deps_is_quiet_when_nothing_is_missing(tmp_path):
+    done = deps(tmp_path, "build sh sh -c true\ntest no-such false\n", "build")
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_deps_names_what_is_missing(tmp_path):
+    done = deps(tmp_path, "build no-such-one false\nbuild sh true\nlint no-such-two false\n",
+                "--check", "build", "lint")
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-1].endswith("no-such-one no-such-two")

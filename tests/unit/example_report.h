@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * example_report.h - a report on a run that never was, for tests of the outputs.
+ *
+ * Six samples, a second apart, of a job of three processes: 0 to 5 s; 10 s of CPU;
+ * a peak of 1.2 GB seen in sample 3, up to 1.5 GB possible. All known figures are
+ * written out in example_report.c.
+ */
+#ifndef TESTS_EXAMPLE_REPORT_H
+#define TESTS_EXAMPLE_REPORT_H
+
+#include "output/report.h"
+
+enum { EXAMPLE_SAMPLES = 6, EXAMPLE_PHASES = 10, EXAMPLE_WARNINGS = 2 };
+
+struct example {
+    struct report report; /* the test may change what it likes */
+    struct host_facts host;
+    struct limits limits;
+    struct origin origins[METRIC_COUNT];
+    struct sample samples[EXAMPLE_SAMPLES];
+    struct summary summary;
+    struct series series;
+    struct phase phases[EXAMPLE_PHASES];       /* filled; report.phase_count is 0 */
+    struct warning warnings[EXAMPLE_WARNINGS]; /* filled; report.warning_count is 0 */
+};
+
+/* Allocates an example; the test fails where it cannot. */
+struct example *example_new(void);
+void example_free(struct example *example);
+
+/* A report in which nothing is known: no sample, no facts. */
+void example_forget(struct example *example);
+
+#endif

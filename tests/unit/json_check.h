@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* json_check.h - is a text JSON, to the letter of RFC 8259, and nothing else? */
+#ifndef TESTS_JSON_CHECK_H
+#define TESTS_JSON_CHECK_H
+
+#include <stdbool.h>
+
+/* One value, blanks around it allowed. No key twice in an object. */
+bool json_is_valid(const char *text);
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "output/buffer.h"
+
+static void text_is_ended_with_a_nul_byte(void **state)
+{
+    struct buffer buffer = { 0 };
+
+    (void)state;
+    buffer_add(&buffer, "abc", 2);
+    assert_string_equal(buffer.text, "ab");
+    buffer_add_text(&buffer, "");
+    buffer_format(&buffer, "%d-%s", 7, "x");
+    assert_string_equal(buffer.text, "ab7-x");
+    assert_int_equal(buffer.length, 5);
+    buffer_done(&buffer);
+    assert_null(buffer.text);
+    buffer_done(&buffer); /* twice is harmless */
+}
+
+static void it_grows_as_it_needs(void **state)
+{
+    struct buffer buffer = { 0 };
+
+    (void)state;
+    for (int i = 0; i < 100000; i++)
+        buffer_format(&buffer, "%05d", i);
+    assert_int_equal(buffer_error(&buffer), 0);
+    assert_int_equal(buffer.length, 500000);
+    assert_string_equal(buffer.text + 499995, "99999");
+    buffer_done(&buffer);
+}
+
+static void clearing_keeps_the_memory(void **state)
+{
+    struct buffer buffer = { 0 };
+    const char *text;
+
+    (void)state;
+    buffer_clear(&buffer); /* an empty one, too */
+    buffer_add_text(&buffer, "some text");
+    text = buffer.text;
+    buffer_clear(&buffer);
+    assert_int_equal(buffer.length, 0);
+    assert_string_equal(buffer.text, "");
+    buffer_add_text(&buffer, "other");
+    assert_ptr_equal(buffer.text, text);
+    buffer_done(&buffer);
+}
+
+static void too_long_is_remembered(void **state)
+{
+    struct buffer buffer = { 0 };
+    int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+    (void)state;
+    buffer_add_text(&buffer, "start");
+    buffer_add(&buffer, "x", (size_t)BUFFER_MAX); /* refused before it is read */
+    assert_int_equal(buffer_error(&buffer), -EFBIG);
+    buffer_add_text(&buffer, "more");
+    buffer_format(&buffer, "more");
+    assert_string_equal(buffer.text, "start");
+    assert_int_equal(buffer_write(&buffer, fd), -EFBIG);
+    buffer_add(&buffer, "x", SIZE_MAX);
+    assert_int_equal(buffer_error(&buffer), -EFBIG);
+    buffer_clear(&buffer);
+    assert_int_equal(buffer_error(&buffer), 0);
+    buffer_done(&buffer);
+    close(fd);
+}
+
+static void all_of_it_is_written(void **state)
+{
+    char path[] = "/tmp/spoor-buffer-XXXXXX";
+    int fd = mkostemp(path, O_CLOEXEC);
+    struct buffer buffer = { 0 };
+    char found[16] = { 0 };
+
+    (void)state;
+    assert_true(fd >= 0);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(buffer_write(&buffer, fd), 0); /* nothing */
+    buffer_add(&buffer, "a\0b", 3);
+    assert_int_equal(buffer_write(&buffer, fd), 0);
+    assert_int_equal(pread(fd, found, sizeof(found), 0), 3);
+    assert_memory_equal(found, "a\0b", 3);
+    close(fd);
+    assert_int_equal(buffer_write(&buffer, -1), -EBADF);
+    buffer_done(&buffer);
+}
+
+static void a_full_disk_is_reported(void **state)
+{
+    struct buffer buffer = { 0 };
+    int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
+
+    (void)state;
+    assert_true(fd >= 0);
+    buffer_add_text(&buffer, "text");
+    assert_int_equal(buffer_write(&buffer, fd), -ENOSPC);
+    buffer_done(&buffer);
+    close(fd);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(text_is_ended_with_a_nul_byte),
+        cmocka_unit_test(it_grows_as_it_needs),
+        cmocka_unit_test(clearing_keeps_the_memory),
+        cmocka_unit_test(too_long_is_remembered),
+        cmocka_unit_test(all_of_it_is_written),
+        cmocka_unit_test(a_full_disk_is_reported),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/compiler.h"
+#include "fake_root.h"
+#include "source/proc/children.h"
+
+struct found {
+    pid_t pids[4096];
+    size_t count;
+};
+
+static void remember(pid_t pid, void *data)
+{
+    struct found *found = data;
+
+    assert_true(found->count < ARRAY_SIZE(found->pids));
+    found->pids[found->count++] = pid;
+}
+
+static bool holds(const struct found *found, pid_t pid)
+{
+    for (size_t i = 0; i < found->count; i++) {
+        if (found->pids[i] == pid)
+            return true;
+    }
+    return false;
+}
+
+static void a_list_is_pids_and_blanks(void **state)
+{
+    static const char *const damaged[] = { "x", "12 x", "-1", "0", "99999999999" };
+    struct found found = { .count = 0 };
+
+    (void)state;
+    assert_int_equal(children_parse("12 15 9 ", remember, &found), 3);
+    assert_int_equal(found.pids[2], 9);
+    assert_int_equal(children_parse("", remember, &found), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(damaged); i++)
+        assert_int_equal(children_parse(damaged[i], remember, &found), -EBADMSG);
+}
+
+static void every_thread_is_asked(void **state)
+{
+    struct kept leader = KEPT_CLOSED;
+    struct children_buffer buffer = { 0 };
+    struct found found = { .count = 0 };
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    fake_root_write(&fake, "proc/42/task/42/children", "50 ");
+    fake_root_write(&fake, "proc/42/task/43/children", "51 52 ");
+    fake_root_write(&fake, "proc/42/task/44/children", "");
+    assert_int_equal(children_read(&leader, &fake.root, 42, 3, &buffer, remember, &found), 0);
+    assert_int_equal(found.count, 3);
+    assert_true(holds(&found, 50) && holds(&found, 51) && holds(&found, 52));
+
+    found.count = 0; /* one thread: the others' files are not opened */
+    assert_int_equal(children_read(&leader, &fake.root, 42, 1, &buffer, remember, &found), 0);
+    assert_int_equal(found.count, 1);
+    children_buffer_done(&buffer);
+    fake_root_done(&fake);
+}
+
+static void a_long_list_makes_the_buffer_grow(void **state)
+{
+    enum { COUNT = 4000 };
+    struct kept leader = KEPT_CLOSED;
+    struct children_buffer buffer = { 0 };
+    struct found found = { .count = 0 };
+    struct fake_root fake;
+    char *text = malloc(COUNT * 8 + 1);
+    size_t length = 0;
+
+    (void)state;
+    assert_non_null(text);
+    for (int i = 0; i < COUNT; i++)
+        length += (size_t)snprintf(text + length, 9, "%d ", 1000000 + i);
+    fake_root_init(&fake);
+    fake_root_write(&fake, "proc/42/task/42/children", text);
+    assert_int_equal(children_read(&leader, &fake.root, 42, 1, &buffer, remember, &found), 0);
+    assert_int_equal(found.count, COUNT);
+    assert_int_equal(found.pids[COUNT - 1], 1000000 + COUNT - 1);
+    children_buffer_done(&buffer);
+    fake_root_done(&fake);
+    free(text);
+}
+
+static void a_process_that_ended_has_no_list(void **state)
+{
+    struct kept leader = KEPT_CLOSED;
+    struct children_buffer buffer = { 0 };
+    struct found found = { .count = 0 };
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    assert_int_equal(children_read(&leader, &fake.root, 42, 1, &buffer, remember, &found),
+                     -ENOENT);
+    assert_false(children_are_listed(&fake.root));
+    children_buffer_done(&buffer);
+    fake_root_done(&fake);
+}
+
+static void folders_with_numbers_are_processes(void **state)
+{
+    struct found found = { .count = 0 };
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    fake_root_write(&fake, "proc/1/stat", "");
+    fake_root_write(&fake, "proc/42/stat", "");
+    fake_root_write(&fake, "proc/net/dev", "");
+    fake_root_write(&fake, "proc/99999999999999999999/stat", "");
+    assert_int_equal(proc_each_pid(&fake.root, remember, &found), 0);
+    assert_int_equal(found.count, 2);
+    assert_true(holds(&found, 1) && holds(&found, 42));
+    fake_root_done(&fake);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_list_is_pids_and_blanks),
+        cmocka_unit_test(every_thread_is_asked),
+        cmocka_unit_test(a_long_list_makes_the_buffer_grow),
+        cmocka_unit_test(a_process_that_ended_has_no_list),
+        cmocka_unit_test(folders_with_numbers_are_processes),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

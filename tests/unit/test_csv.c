@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "example_report.h"
+#include "json_check.h"
+#include "output/output.h"
+#include "series/figure.h"
+
+static int set_up(void **state)
+{
+    *state = example_new();
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    example_free(*state);
+    return 0;
+}
+
+/* Cells of one line by RFC 4180; fails the test where it is not well formed. */
+static size_t count_cells(const char *line, const char *end)
+{
+    size_t cells = 1;
+    bool is_quoted = false;
+
+    for (; line < end; line++) {
+        if (*line == '"')
+            is_quoted = !is_quoted;
+        else if (*line == ',' && !is_quoted)
+            cells++;
+        assert_true((unsigned char)*line >= 0x20);
+    }
+    assert_false(is_quoted);
+    return cells;
+}
+
+/* Checks that all lines have as many cells as the first. Returns how many lines. */
+static size_t check_lines(const struct buffer *out)
+{
+    size_t lines = 0;
+    size_t cells = 0;
+    const char *end;
+
+    assert_int_equal(buffer_error(out), 0);
+    for (const char *line = out->text; *line; line = end + 1, lines++) {
+        end = strchr(line, '\n');
+        assert_non_null(end);
+        if (lines == 0)
+            cells = count_cells(line, end);
+        assert_int_equal(count_cells(line, end), cells);
+    }
+    return lines;
+}
+
+static void the_summary_is_a_header_and_a_row(void **state)
+{
+    struct example *example = *state;
+    struct buffer out = { 0 };
+    const char *row;
+
+    csv_write(&example->report, true, &out);
+    assert_int_equal(check_lines(&out), 2);
+    assert_int_equal(count_cells(out.text, strchr(out.text, '\n')), figure_count() + 12);
+    assert_ptr_equal(strstr(out.text,
+                            "run_id,name,command,started_at,elapsed_seconds,exit_code,"
+                            "signal,samples,cpu_total_seconds,cpu_user_seconds,"),
+                     out.text);
+    assert_non_null(strstr(out.text, ",memory_combined_total_rss_bytes,"));
+    row = strchr(out.text, '\n') + 1;
+    assert_non_null(strstr(out.text, ",events_throttled_seconds,tracker_cpu_seconds,"
+                                     "tracker_max_rss_bytes,tracker_late_samples,"
+                                     "tracker_detail_reads\n"));
+    assert_ptr_equal(strstr(row, "0123456789abcdef0123456789abcdef,,"
+                                 "python3 train.py --name 'it'\\''s me',"
+                                 "2026-03-14T09:26:53.589Z,5,0,,6,10,9.25,0.75,2,3.5,"),
+                     row);
+    assert_non_null(strstr(row, ",,,0.012,3200000,0,3\n"));
+    buffer_done(&out);
+}
+
+static void rows_of_other_runs_fit_under_the_header(void **state)
+{
+    static const char *const command[] = { "a,\"b\"\n", "\x1b[2J\xff", NULL };
+    struct example *example = *state;
+    struct buffer out = { 0 };
+
+    csv_write(&example->report, true, &out);
+    example->report.command = command;
+    example->report.name = " \"x\",\r\n=1+1";
+    example->report.wait_status = 9;
+    csv_write(&example->report, false, &out);
+    assert_non_null(strstr(out.text, ",\" \"\"x\"\",\\r\\n=1+1\","
+                                     "\"$'a,\"\"b\"\"\\n' $'\\x1b[2J\\xff'\","));
+    assert_non_null(strstr(out.text, ",137,SIGKILL,6,"));
+    example_forget(example);
+    csv_write(&example->report, false, &out);
+    assert_non_null(strstr(out.text, "\n0123456789abcdef0123456789abcdef,,,,,,,0,,,"));
+    assert_int_equal(check_lines(&out), 4);
+    buffer_done(&out);
+}
+
+static void write_stream(const struct stream *stream, const struct example *example,
+                         struct buffer *out)
+{
+    stream->begin(out);
+    for (size_t i = 0; i < EXAMPLE_SAMPLES; i++)
+        stream->row(&example->samples[i], i > 0 ? &example->samples[i - 1] : NULL, out);
+    assert_int_equal(buffer_error(out), 0);
+}
+
+static void samples_are_rows_under_the_names_of_the_metrics(void **state)
+{
+    struct example *example = *state;
+    struct buffer out = { 0 };
+
+    write_stream(stream_for_path("x.csv"), example, &out);
+    assert_int_equal(check_lines(&out), 1 + EXAMPLE_SAMPLES);
+    assert_ptr_equal(strstr(out.text, "timestamp,elapsed_seconds,main_cpu_seconds,"
+                                      "main_cpu_cores,main_rss_bytes,"),
+                     out.text);
+    assert_non_null(strstr(out.text, ",job_read_bytes,job_read_bytes_per_second,"));
+    /* No rate at the first, one at the second; unknown is an empty cell. */
+    assert_non_null(strstr(out.text, "\n1773480413.589,0,0,,2000000,1000000,1000000,"));
+    assert_non_null(strstr(out.text, "\n1773480414.589,1,0.5,0.5,100000000,90000000,"));
+    buffer_done(&out);
+}
+
+static void samples_are_objects_of_one_line_each(void **state)
+{
+    struct example *example = *state;
+    struct buffer out = { 0 };
+    size_t lines = 0;
+    char *next;
+
+    write_stream(stream_for_path("x.jsonl"), example, &out);
+    assert_non_null(strstr(out.text, "{\"timestamp\": 1773480413.589, \"elapsed_seconds\": 0, "
+                                     "\"main_cpu_seconds\": 0, \"main_cpu_cores\": null, "));
+    assert_non_null(strstr(out.text, "\"job_cpu_seconds\": 0.5, \"job_cpu_cores\": 0.5, "));
+    for (char *line = out.text; *line; line = next + 1, lines++) {
+        next = strchr(line, '\n');
+        assert_non_null(next);
+        *next = '\0';
+        assert_true(json_is_valid(line));
+    }
+    assert_int_equal(lines, EXAMPLE_SAMPLES);
+    buffer_done(&out);
+}
+
+static void time_that_stood_still_gives_no_rate(void **state)
+{
+    struct example *example = *state;
+    struct buffer out = { 0 };
+
+    example->samples[1].elapsed_ns = 0;
+    stream_for_path("x.csv")->row(&example->samples[1], &example->samples[0], &out);
+    assert_ptr_equal(strstr(out.text, "1773480414.589,0,0.5,,100000000,"), out.text);
+    buffer_done(&out);
+}
+
+static void a_row_reuses_the_memory_of_the_one_before(void **state)
+{
+    static const char *const paths[] = { "x.csv", "x.jsonl" };
+    struct example *example = *state;
+
+    for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+        const struct stream *stream = stream_for_path(paths[i]);
+        struct buffer out = { 0 };
+        const char *text;
+        size_t capacity;
+
+        stream->begin(&out);
+        stream->row(&example->samples[3], &example->samples[2], &out);
+        text = out.text;
+        capacity = out.capacity;
+        for (int k = 0; k < 1000; k++) {
+            buffer_clear(&out);
+            stream->row(&example->samples[4], &example->samples[3], &out);
+        }
+        assert_ptr_equal(out.text, text);
+        assert_int_equal(out.capacity, capacity);
+        buffer_done(&out);
+    }
+}
+
+static void the_suffix_chooses_the_stream(void **state)
+{
+    static const char *const others[] = { "", ".csv", "csv", "x.CSV", "x.json", "x.csv.gz" };
+
+    (void)state;
+    assert_string_equal(stream_for_path("a/b.csv")->suffix, ".csv");
+    assert_string_equal(stream_for_path("b.c.jsonl")->suffix, ".jsonl");
+    for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+        assert_null(stream_for_path(others[i]));
+}
+
+#define with_example(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        with_example(the_summary_is_a_header_and_a_row),
+        with_example(rows_of_other_runs_fit_under_the_header),
+        with_example(samples_are_rows_under_the_names_of_the_metrics),
+        with_example(samples_are_objects_of_one_line_each),
+        with_example(time_that_stood_still_gives_no_rate),
+        with_example(a_row_reuses_the_memory_of_the_one_before),
+        cmocka_unit_test(the_suffix_chooses_the_stream),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "output/escape.h"
+#include "output/utf8.h"
+
+typedef void escape_function(const char *text, struct buffer *out);
+
+static void check(escape_function *escape, const char *text, const char *expected)
+{
+    struct buffer out = { 0 };
+
+    escape(text, &out);
+    assert_int_equal(buffer_error(&out), 0);
+    assert_string_equal(out.text ? out.text : "", expected);
+    buffer_done(&out);
+}
+
+struct pair {
+    const char *text, *expected;
+};
+
+static void check_all(escape_function *escape, const struct pair *pairs, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        check(escape, pairs[i].text, pairs[i].expected);
+}
+
+static void a_terminal_gets_no_control_characters(void **state)
+{
+    static const struct pair pairs[] = {
+        { "", "" },
+        { "plain text", "plain text" },
+        { "a\nb\tc\rd", "a\\nb\\tc\\rd" },
+        { "\x1b[2J\x1b]0;title\x07", "\\x1b[2J\\x1b]0;title\\x07" },
+        { "\x7f", "\\x7f" },
+        { "\xc2\x9b"
+          "31m",
+          "\\u009b31m" }, /* CSI as one character */
+        { "a\\nb", "a\\\\nb" },
+        { "\xe2\x80\xae"
+          "evil",
+          "\\u202eevil" },                                  /* right-to-left override */
+        { "\xe2\x81\xa6x\xe2\x81\xa9", "\\u2066x\\u2069" }, /* isolates */
+        { "\xe2\x80\xa8", "\\u2028" },
+        { "\xf3\xa0\x81\x81", "\\U000e0041" }, /* a tag */
+    };
+
+    (void)state;
+    check_all(escape_terminal, pairs, ARRAY_SIZE(pairs));
+}
+
+static void valid_utf8_is_kept(void **state)
+{
+    static const char text[] =
+        "\xc3\xa9 \xe2\x82\xac \xf0\x9f\x90\xbe"; /* e acute, euro, paws */
+
+    (void)state;
+    check(escape_terminal, text, text);
+    check(escape_csv, text, text);
+    check(escape_json, text, "\"\xc3\xa9 \xe2\x82\xac \xf0\x9f\x90\xbe\"");
+}
+
+/* Each is no UTF-8 from its first byte to its last. */
+static const char *const broken[] = {
+    "\x80", /* a continuation alone */
+    "\xff",
+    "\xfe",
+    "\xc3", /* cut short */
+    "\xe2\x82",
+    "\xf0\x9f\x90",
+    "\xc0\xaf", /* overlong '/' */
+    "\xe0\x80\xaf",
+    "\xf0\x80\x80\xaf",
+    "\xed\xa0\x80", /* a surrogate */
+    "\xed\xbf\xbf",
+    "\xf4\x90\x80\x80", /* beyond U+10FFFF */
+    "\xf8\x88\x80\x80", /* five bytes */
+};
+
+static void invalid_bytes_are_shown_in_hexadecimal(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(broken); i++) {
+        struct buffer expected = { 0 };
+        uint32_t character = 7;
+
+        for (const char *c = broken[i]; *c; c++)
+            buffer_format(&expected, "\\x%02x", (unsigned)(unsigned char)*c);
+        check(escape_terminal, broken[i], expected.text);
+        buffer_done(&expected);
+        assert_true(utf8_decode(broken[i], &character) < 0);
+        assert_int_equal(character, 7); /* untouched on failure */
+    }
+}
+
+static void invalid_bytes_are_replaced_in_json(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(broken); i++) {
+        struct buffer expected = { 0 };
+
+        buffer_add_text(&expected, "\"");
+        for (size_t k = 0; k < strlen(broken[i]); k++)
+            buffer_add_text(&expected, "\xef\xbf\xbd");
+        buffer_add_text(&expected, "\"");
+        check(escape_json, broken[i], expected.text);
+        buffer_done(&expected);
+    }
+}
+
+static void a_valid_character_follows_an_invalid_byte(void **state)
+{
+    (void)state;
+    check(escape_terminal, "\xe2\x82z", "\\xe2\\x82z");
+    check(escape_terminal, "\xc3\xc3\xa9", "\\xc3\xc3\xa9");
+}
+
+static void json_strings_are_quoted(void **state)
+{
+    static const struct pair pairs[] = {
+        { "", "\"\"" },
+        { "a\"b\\c/", "\"a\\\"b\\\\c/\"" },
+        { "\n\r\t\x01\x1b", "\"\\n\\r\\t\\u0001\\u001b\"" },
+        { "\x7f\xc2\x80", "\"\\u007f\\u0080\"" },
+        { "\xe2\x80\xa8\xe2\x80\xae", "\"\\u2028\\u202e\"" },
+        { "\xf3\xa0\x81\x81", "\"\\udb40\\udc41\"" }, /* a pair of surrogates */
+    };
+
+    (void)state;
+    check_all(escape_json, pairs, ARRAY_SIZE(pairs));
+}
+
+static void csv_cells_are_quoted_where_needed(void **state)
+{
+    static const struct pair pairs[] = {
+        { "plain", "plain" },
+        { "", "\"\"" },
+        { "a,b", "\"a,b\"" },
+        { "say \"x\"", "\"say \"\"x\"\"\"" },
+        { " a", "\" a\"" },
+        { "a ", "\"a \"" },
+        { "two\nlines\r", "two\\nlines\\r" },
+        { "=1+1", "=1+1" },
+        { "@x", "@x" },
+        { "\x1b,\xff", "\"\\x1b,\\xff\"" },
+        { "a\\b", "a\\\\b" },
+    };
+
+    (void)state;
+    check_all(escape_csv, pairs, ARRAY_SIZE(pairs));
+    check(escape_csv_quote, "'a\\b', \"c\"", "\"'a\\b', \"\"c\"\"\"");
+}
+
+static void arguments_can_be_pasted_into_a_shell(void **state)
+{
+    static const struct pair pairs[] = {
+        { "plain-1.0_x/y:z=@%+,", "plain-1.0_x/y:z=@%+," },
+        { "", "''" },
+        { "two words", "'two words'" },
+        { "$HOME;`x`*", "'$HOME;`x`*'" },
+        { "it's", "'it'\\''s'" },
+        { "'", "''\\'''" },
+        { "back\\slash", "'back\\slash'" },
+        { "a\nb", "$'a\\nb'" },
+        { "it's\x1b[m\\", "$'it\\'s\\x1b[m\\\\'" },
+        { "\xff", "$'\\xff'" },
+        { "\xc3\xa9", "'\xc3\xa9'" },
+    };
+
+    (void)state;
+    check_all(escape_shell, pairs, ARRAY_SIZE(pairs));
+}
+
+static void a_command_is_its_arguments_with_blanks_between(void **state)
+{
+    static const char *const command[] = { "sh", "-c", "exit 7", NULL };
+    static const char *const empty[] = { NULL };
+    struct buffer out = { 0 };
+
+    (void)state;
+    escape_command(NULL, &out);
+    escape_command(empty, &out);
+    assert_int_equal(out.length, 0);
+    escape_command(command, &out);
+    assert_string_equal(out.text, "sh -c 'exit 7'");
+    buffer_done(&out);
+}
+
+static void ascii_terminals_get_ascii(void **state)
+{
+    (void)state;
+    check(escape_ascii, "a\\b", "a\\b");
+    check(escape_ascii, "\xc3\xa9\xf0\x9f\x90\xbe", "\\u00e9\\U0001f43e");
+}
+
+/* Every byte that reaches an output is harmless, whatever went in. */
+static void huge_hostile_text_is_safe(void **state)
+{
+    static escape_function *const escapes[] = { escape_terminal, escape_csv, escape_json,
+                                                escape_shell };
+    enum { SIZE = 100000 };
+    char *text = malloc(SIZE + 1);
+    uint32_t random = 12345;
+
+    (void)state;
+    assert_non_null(text);
+    for (size_t i = 0; i < SIZE; i++) {
+        random = random * 1664525 + 1013904223;
+        text[i] = (char)(random >> 24 ? random >> 24 : 1);
+    }
+    text[SIZE] = '\0';
+    for (size_t i = 0; i < ARRAY_SIZE(escapes); i++) {
+        struct buffer out = { 0 };
+        const char *cursor;
+        uint32_t character = 0;
+        int length;
+
+        escapes[i](text, &out);
+        assert_int_equal(buffer_error(&out), 0);
+        for (cursor = out.text; (length = utf8_decode(cursor, &character)) != 0;
+             cursor += length) {
+            assert_true(length > 0);
+            assert_false(utf8_is_unsafe(character));
+        }
+        buffer_done(&out);
+    }
+    free(text);
+}
+
+static void columns_count_wide_characters_twice(void **state)
+{
+    static const char text[] = "a\xc3\xa9\xe6\xbc\xa2z"; /* a, e acute, a Han character, z */
+
+    (void)state;
+    assert_int_equal(utf8_columns(""), 0);
+    assert_int_equal(utf8_columns(text), 5);
+    assert_int_equal(utf8_fitting(text, 0), 0);
+    assert_int_equal(utf8_fitting(text, 2), 3);
+    assert_int_equal(utf8_fitting(text, 3), 3); /* half of it does not fit */
+    assert_int_equal(utf8_fitting(text, 4), 6);
+    assert_int_equal(utf8_fitting(text, 100), 7);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_terminal_gets_no_control_characters),
+        cmocka_unit_test(valid_utf8_is_kept),
+        cmocka_unit_test(invalid_bytes_are_shown_in_hexadecimal),
+        cmocka_unit_test(invalid_bytes_are_replaced_in_json),
+        cmocka_unit_test(a_valid_character_follows_an_invalid_byte),
+        cmocka_unit_test(json_strings_are_quoted),
+        cmocka_unit_test(csv_cells_are_quoted_where_needed),
+        cmocka_unit_test(arguments_can_be_pasted_into_a_shell),
+        cmocka_unit_test(a_command_is_its_arguments_with_blanks_between),
+        cmocka_unit_test(ascii_terminals_get_ascii),
+        cmocka_unit_test(huge_hostile_text_is_safe),
+        cmocka_unit_test(columns_count_wide_characters_twice),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <math.h>
+
+#include "base/clock.h"
+#include "series/figure.h"
+
+#define MB 1000000ull
+
+/* A summary that is filled by hand, and where its metrics come from. */
+struct machine {
+    struct summary summary;
+    struct origin origins[METRIC_COUNT];
+};
+
+static void machine_init(struct machine *machine)
+{
+    summary_init(&machine->summary, NS_PER_SECOND);
+    for (int i = 0; i < METRIC_COUNT; i++)
+        machine->origins[i] = (struct origin){ "test", NULL, false };
+}
+
+/* Values of one metric, a second apart. */
+static void observe(struct machine *machine, enum metric metric, const uint64_t *values,
+                    size_t count)
+{
+    struct summary summary;
+
+    summary_init(&summary, NS_PER_SECOND);
+    for (size_t i = 0; i < count; i++) {
+        struct sample sample;
+
+        sample_clear(&sample);
+        sample.elapsed_ns = i * NS_PER_SECOND;
+        sample.value[metric] = values[i];
+        summary_add(&summary, &sample);
+    }
+    machine->summary.tally[metric] = summary.tally[metric];
+}
+
+#define OBSERVE(machine, metric, ...)                           \
+    observe(machine, metric, (const uint64_t[]){ __VA_ARGS__ }, \
+            sizeof((const uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t))
+
+static struct spoor_figure find(const struct machine *machine, const char *path)
+{
+    return figure_find(path, &machine->summary, machine->origins);
+}
+
+static void assert_near(double found, double expected)
+{
+    assert_true(fabs(found - expected) < 1e-9);
+}
+
+static void paths_are_unique_and_found(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < figure_count(); i++) {
+        assert_int_equal(figure_index(figure_path(i)), i);
+        assert_non_null(figure_derivation(i));
+        assert_in_range(figure_metric(i), 0, METRIC_NONE);
+    }
+    assert_int_equal(figure_index("cpu"), -ENOENT);
+    assert_int_equal(figure_index(""), -ENOENT);
+    assert_int_equal(figure_index("cpu.total_seconds."), -ENOENT);
+}
+
+static void nothing_is_known_without_samples(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine);
+    for (size_t i = 0; i < figure_count(); i++) {
+        struct spoor_figure figure = figure_get(i, &machine.summary, machine.origins);
+
+        assert_true(isnan(figure.value));
+        assert_true(isnan(figure.low));
+        assert_true(isnan(figure.high));
+        assert_null(figure.source);
+        assert_non_null(figure.reason);
+        assert_false(figure.is_exact);
+    }
+}
+
+static void the_reason_is_that_of_the_source(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine);
+    machine.origins[METRIC_JOB_READ] = (struct origin){ NULL, "not ours to read", false };
+    assert_string_equal(find(&machine, "io.read_bytes").reason, "not ours to read");
+    assert_string_equal(find(&machine, "energy.gpu_joules").reason,
+                        "this version does not measure GPUs");
+    assert_string_equal(find(&machine, "no.such").reason, "there is no such figure");
+}
+
+static void totals_are_growth(void **state)
+{
+    struct machine machine;
+    struct spoor_figure figure;
+
+    (void)state;
+    machine_init(&machine);
+    machine.origins[METRIC_HOST_NETWORK_SENT] = (struct origin){ "net", NULL, true };
+    OBSERVE(&machine, METRIC_HOST_NETWORK_SENT, 1000, 1500, 4000);
+    figure = find(&machine, "network.sent_bytes");
+    assert_near(figure.value, 3000);
+    assert_true(figure.is_exact);
+    assert_string_equal(figure.source, "net");
+    assert_null(figure.reason);
+    assert_true(isnan(figure.low)); /* bounds are for sampled peaks */
+}
+
+static void cores_are_mean_and_fastest_growth(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine);
+    machine.origins[METRIC_JOB_CPU].is_exact = true;
+    OBSERVE(&machine, METRIC_JOB_CPU, 0, 3 * NS_PER_SECOND, 4 * NS_PER_SECOND);
+    assert_near(find(&machine, "cpu.total_seconds").value, 4);
+    assert_near(find(&machine, "cpu.mean_cores").value, 2);
+    assert_true(find(&machine, "cpu.mean_cores").is_exact);
+    assert_near(find(&machine, "cpu.max_cores").value, 3);
+    assert_false(find(&machine, "cpu.max_cores").is_exact);
+}
+
+static void one_sample_gives_a_total_but_no_rate(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine);
+    OBSERVE(&machine, METRIC_JOB_CPU, 5);
+    assert_near(find(&machine, "cpu.total_seconds").value, 0);
+    assert_true(isnan(find(&machine, "cpu.mean_cores").value));
+    assert_string_equal(find(&machine, "cpu.max_cores").reason, "one sample gives no rate");
+}
+
+static void the_fastest_rate_is_never_below_the_mean(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine);
+    OBSERVE(&machine, METRIC_JOB_CPU, 0, NS_PER_SECOND);
+    machine.summary.tally[METRIC_JOB_CPU].max_rate = nan(""); /* no window was closed */
+    assert_near(find(&machine, "cpu.max_cores").value, 1);
+}
+
+#define MAIN_PEAK "memory.main.total_rss_bytes"
+#define JOB_PEAK "memory.combined.total_rss_bytes"
+
+static void a_peak_is_never_below_that_of_the_kernel(void **state)
+{
+    struct machine machine;
+    struct spoor_figure figure;
+
+    (void)state;
+    machine_init(&machine);
+    machine.origins[METRIC_MAIN_RSS_PEAK] = (struct origin){ "kernel", NULL, true };
+    OBSERVE(&machine, METRIC_MAIN_RSS, 1 * MB, 100 * MB, 50 * MB);
+    OBSERVE(&machine, METRIC_MAIN_RSS_PEAK, 1 * MB, 100 * MB, 600 * MB);
+    figure = find(&machine, MAIN_PEAK);
+    assert_near(figure.value, 600e6);
+    assert_true(figure.is_exact);
+    assert_string_equal(figure.source, "kernel");
+    assert_true(isnan(figure.low));
+    assert_true(isnan(figure.high));
+}
+
+static void a_sample_at_the_peak_of_the_kernel_is_exact(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine);
+    machine.origins[METRIC_MAIN_RSS_PEAK] = (struct origin){ "kernel", NULL, true };
+    OBSERVE(&machine, METRIC_MAIN_RSS, 1 * MB, 100 * MB);
+    OBSERVE(&machine, METRIC_MAIN_RSS_PEAK, 1 * MB, 100 * MB);
+    assert_true(find(&machine, MAIN_PEAK).is_exact);
+    assert_string_equal(find(&machine, MAIN_PEAK).source, "kernel");
+}
+
+static void the_peak_of_the_kernel_counts_where_no_sample_is_known(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine);
+    OBSERVE(&machine, METRIC_MAIN_RSS_PEAK, 1 * MB, 100 * MB);
+    assert_near(find(&machine, MAIN_PEAK).value, 100e6);
+}
+
+/* A phase that starts after the peak of the process must not report it. */
+static void a_peak_from_before_is_a_bound_and_not_the_value(void **state)
+{
+    struct machine machine;
+    struct spoor_figure figure;
+
+    (void)state;
+    machine_init(&machine);
+    machine.origins[METRIC_MAIN_RSS_PEAK].is_exact = true;
+    OBSERVE(&machine, METRIC_MAIN_RSS, 20 * MB, 30 * MB);
+    OBSERVE(&machine, METRIC_MAIN_RSS_PEAK, 600 * MB, 600 * MB);
+    figure = find(&machine, MAIN_PEAK);
+    assert_near(figure.value, 30e6);
+    assert_false(figure.is_exact);
+    assert_near(figure.low, 30e6);
+    assert_near(figure.high, 600e6);
+}
+
+static void sampled_peaks_have_bounds(void **state)
+{
+    struct machine machine;
+    struct spoor_figure figure;
+
+    (void)state;
+    machine_init(&machine);
+    OBSERVE(&machine, METRIC_JOB_RSS, 1 * MB, 120 * MB, 80 * MB);
+    figure = find(&machine, JOB_PEAK);
+    assert_near(figure.value, 120e6);
+    assert_true(isnan(figure.low)); /* nothing bounds it */
+    assert_true(isnan(figure.high));
+    OBSERVE(&machine, METRIC_JOB_RSS_BOUND, 1 * MB, 150 * MB, 150 * MB);
+    figure = find(&machine, JOB_PEAK);
+    assert_near(figure.low, 120e6);
+    assert_near(figure.high, 150e6);
+    /* A bound that lags behind cannot be below the value. */
+    OBSERVE(&machine, METRIC_JOB_RSS_BOUND, 1 * MB, 100 * MB, 100 * MB);
+    assert_near(find(&machine, JOB_PEAK).high, 120e6);
+}
+
+/* The largest process alone proves a peak of the job, which may have been higher. */
+static void a_lower_bound_raises_the_peak_and_stays_inexact(void **state)
+{
+    struct machine machine;
+    struct spoor_figure figure;
+
+    (void)state;
+    machine_init(&machine);
+    OBSERVE(&machine, METRIC_JOB_RSS, 1 * MB, 100 * MB);
+    OBSERVE(&machine, METRIC_JOB_RSS_PEAK, 1 * MB, 300 * MB);
+    OBSERVE(&machine, METRIC_JOB_RSS_BOUND, 1 * MB, 400 * MB);
+    figure = find(&machine, JOB_PEAK);
+    assert_near(figure.value, 300e6);
+    assert_false(figure.is_exact);
+    assert_near(figure.low, 300e6);
+    assert_near(figure.high, 400e6);
+}
+
+static void a_phase_counts_its_own_processes(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine);
+    OBSERVE(&machine, METRIC_JOB_STARTED, 1, 4, 7); /* a run from its start */
+    OBSERVE(&machine, METRIC_JOB_PROCESSES, 1, 3, 2);
+    assert_near(find(&machine, "processes.started").value, 7);
+    assert_near(find(&machine, "processes.max_concurrent").value, 3);
+    OBSERVE(&machine, METRIC_JOB_STARTED, 100, 101); /* a phase: two there, one came */
+    OBSERVE(&machine, METRIC_JOB_PROCESSES, 2, 3);
+    assert_near(find(&machine, "processes.started").value, 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(paths_are_unique_and_found),
+        cmocka_unit_test(nothing_is_known_without_samples),
+        cmocka_unit_test(the_reason_is_that_of_the_source),
+        cmocka_unit_test(totals_are_growth),
+        cmocka_unit_test(cores_are_mean_and_fastest_growth),
+        cmocka_unit_test(one_sample_gives_a_total_but_no_rate),
+        cmocka_unit_test(the_fastest_rate_is_never_below_the_mean),
+        cmocka_unit_test(a_peak_is_never_below_that_of_the_kernel),
+        cmocka_unit_test(a_sample_at_the_peak_of_the_kernel_is_exact),
+        cmocka_unit_test(the_peak_of_the_kernel_counts_where_no_sample_is_known),
+        cmocka_unit_test(a_peak_from_before_is_a_bound_and_not_the_value),
+        cmocka_unit_test(sampled_peaks_have_bounds),
+        cmocka_unit_test(a_lower_bound_raises_the_peak_and_stays_inexact),
+        cmocka_unit_test(a_phase_counts_its_own_processes),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

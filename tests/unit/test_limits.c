@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/unknown.h"
+#include "fake_root.h"
+#include "job/limits.h"
+
+#define MIB (1ull << 20)
+
+/* A machine with 8 CPUs and 1 GiB, and process 42 on it. */
+static void write_machine(struct fake_root *fake)
+{
+    fake_root_write(fake, "proc/stat",
+                    "cpu 1 2 3 4\ncpu0 1 2 3 4\ncpu1 1 2 3 4\ncpu2 1 2 3 4\ncpu3 1 2 3 4\n"
+                    "cpu4 1 2 3 4\ncpu5 1 2 3 4\ncpu6 1 2 3 4\ncpu7 1 2 3 4\nintr 0\n");
+    fake_root_write(fake, "proc/meminfo", "MemTotal: 1048576 kB\n");
+    fake_root_write(fake, "proc/42/status", "Name:\tx\nCpus_allowed_list:\t0-7\nMems:\t0\n");
+}
+
+static void write_v2(struct fake_root *fake)
+{
+    fake_root_write(fake, "proc/42/cgroup", "0::/a/b\n");
+    fake_root_write(fake, "proc/self/mountinfo",
+                    "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+    fake_root_write(fake, "sys/fs/cgroup/a/b/cpu.max", "max 100000\n");
+    fake_root_write(fake, "sys/fs/cgroup/a/b/memory.max", "max\n");
+}
+
+static void write_v1(struct fake_root *fake)
+{
+    fake_root_write(fake, "proc/42/cgroup", "4:memory:/a/b\n3:cpuset:/\n2:cpu:/a/b\n0::/\n");
+    fake_root_write(fake, "proc/self/mountinfo",
+                    "32 31 0:29 / /cg/cpu rw - cgroup cgroup rw,cpu\n"
+                    "33 31 0:30 / /cg/cpuset rw - cgroup cgroup rw,cpuset\n"
+                    "35 31 0:32 / /cg/memory rw - cgroup cgroup rw,memory\n"
+                    "41 31 0:38 / /cg/unified rw - cgroup2 cgroup2 rw\n");
+    fake_root_write(fake, "cg/cpu/a/b/cpu.cfs_quota_us", "-1\n");
+    fake_root_write(fake, "cg/cpu/a/b/cpu.cfs_period_us", "100000\n");
+    fake_root_write(fake, "cg/memory/a/b/memory.limit_in_bytes", "9223372036854771712\n");
+}
+
+static const char *no_environment(const char *name)
+{
+    (void)name;
+    return NULL;
+}
+
+static void without_limits_the_machine_is_the_limit(void **state)
+{
+    struct limits limits;
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    write_machine(&fake);
+    write_v2(&fake);
+    fake_root_write(&fake, "sys/fs/cgroup/cpuset.cpus.effective", "0-7\n");
+    limits_read(&fake.root, 42, no_environment, &limits);
+    assert_float_equal(limits.cpus, 8, 0);
+    assert_string_equal(limits.cpus_source, "affinity");
+    assert_true(limits.memory_bytes == UNKNOWN);
+    assert_null(limits.memory_source);
+
+    write_v1(&fake);
+    limits_read(&fake.root, 42, no_environment, &limits);
+    assert_float_equal(limits.cpus, 8, 0);
+    assert_true(limits.memory_bytes == UNKNOWN);
+    fake_root_done(&fake);
+}
+
+static void affinity_limits_cpus_and_names_them(void **state)
+{
+    struct limits limits;
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    write_machine(&fake);
+    fake_root_write(&fake, "proc/42/status", "Cpus_allowed_list:\t1,3-4\n");
+    limits_read(&fake.root, 42, no_environment, &limits);
+    assert_float_equal(limits.cpus, 3, 0);
+    assert_string_equal(limits.cpus_source, "affinity");
+    fake_root_done(&fake);
+}
+
+static void cpus_that_could_be_plugged_in_do_not_count(void **state)
+{
+    struct limits limits;
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    write_machine(&fake);
+    fake_root_write(&fake, "proc/42/status", "Cpus_allowed_list:\t0-127\n");
+    limits_read(&fake.root, 42, no_environment, &limits);
+    assert_float_equal(limits.cpus, 8, 0);
+    fake_root_done(&fake);
+}
+
+static void on_version_2_the_tightest_ancestor_wins(void **state)
+{
+    struct limits limits;
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    write_machine(&fake);
+    write_v2(&fake);
+    fake_root_write(&fake, "sys/fs/cgroup/a/b/cpu.max", "400000 100000\n");
+    fake_root_write(&fake, "sys/fs/cgroup/a/cpu.max", "150000 100000\n");
+    fake_root_write(&fake, "sys/fs/cgroup/a/b/memory.max", "536870912\n");
+    fake_root_write(&fake, "sys/fs/cgroup/a/memory.max", "268435456\n");
+    fake_root_write(&fake, "sys/fs/cgroup/memory.max", "1073741824\n");
+    limits_read(&fake.root, 42, no_environment, &limits);
+    assert_float_equal(limits.cpus, 1.5, 0);
+    assert_string_equal(limits.cpus_source, "cgroup.cpu.max");
+    assert_int_equal(limits.memory_bytes, 256 * MIB);
+    assert_string_equal(limits.memory_source, "cgroup.memory.max");
+    fake_root_done(&fake);
+}
+
+static void on_version_1_the_tightest_ancestor_wins(void **state)
+{
+    struct limits limits;
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    write_machine(&fake);
+    write_v1(&fake);
+    fake_root_write(&fake, "cg/cpu/a/cpu.cfs_quota_us", "50000\n");
+    fake_root_write(&fake, "cg/cpu/a/cpu.cfs_period_us", "100000\n");
+    fake_root_write(&fake, "cg/memory/a/memory.limit_in_bytes", "104857600\n");
+    limits_read(&fake.root, 42, no_environment, &limits);
+    assert_float_equal(limits.cpus, 0.5, 0);
+    assert_string_equal(limits.cpus_source, "cgroup.cpu.cfs_quota_us");
+    assert_int_equal(limits.memory_bytes, 100 * MIB);
+    assert_string_equal(limits.memory_source, "cgroup.memory.limit_in_bytes");
+    fake_root_done(&fake);
+}
+
+static void a_cpuset_is_named_before_the_affinity_it_causes(void **state)
+{
+    struct limits limits;
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    write_machine(&fake);
+    write_v1(&fake);
+    fake_root_write(&fake, "proc/42/status", "Cpus_allowed_list:\t0-1\n");
+    fake_root_write(&fake, "cg/cpuset/cpuset.cpus", "0-1\n");
+    limits_read(&fake.root, 42, no_environment, &limits);
+    assert_float_equal(limits.cpus, 2, 0);
+    assert_string_equal(limits.cpus_source, "cgroup.cpuset.cpus");
+    fake_root_write(&fake, "cg/cpuset/cpuset.effective_cpus", "0\n");
+    limits_read(&fake.root, 42, no_environment, &limits);
+    assert_float_equal(limits.cpus, 1, 0);
+    assert_string_equal(limits.cpus_source, "cgroup.cpuset.effective_cpus");
+
+    write_v2(&fake);
+    fake_root_write(&fake, "sys/fs/cgroup/a/cpuset.cpus.effective", "0-1\n");
+    limits_read(&fake.root, 42, no_environment, &limits);
+    assert_string_equal(limits.cpus_source, "cgroup.cpuset.cpus.effective");
+    fake_root_done(&fake);
+}
+
+static void a_limit_above_the_machine_is_none(void **state)
+{
+    struct limits limits;
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    write_machine(&fake);
+    write_v2(&fake);
+    fake_root_write(&fake, "sys/fs/cgroup/a/cpu.max", "6400000 100000\n");
+    fake_root_write(&fake, "sys/fs/cgroup/a/memory.max", "1073741824\n"); /* all of it */
+    limits_read(&fake.root, 42, no_environment, &limits);
+    assert_float_equal(limits.cpus, 8, 0);
+    assert_string_equal(limits.cpus_source, "affinity");
+    assert_true(limits.memory_bytes == UNKNOWN);
+    fake_root_done(&fake);
+}
+
+static const char *slurm_per_cpu(const char *name)
+{
+    if (strcmp(name, "SLURM_CPUS_PER_TASK") == 0)
+        return "2";
+    if (strcmp(name, "SLURM_CPUS_ON_NODE") == 0)
+        return "4";
+    return strcmp(name, "SLURM_MEM_PER_CPU") == 0 ? "100" : NULL;
+}
+
+static const char *slurm_per_node(const char *name)
+{
+    if (strcmp(name, "SLURM_CPUS_ON_NODE") == 0)
+        return "4";
+    if (strcmp(name, "SLURM_MEM_PER_CPU") == 0)
+        return "1";
+    return strcmp(name, "SLURM_MEM_PER_NODE") == 0 ? "512" : NULL;
+}
+
+static const char *slurm_nonsense(const char *name)
+{
+    if (strcmp(name, "SLURM_CPUS_PER_TASK") == 0)
+        return "0";
+    if (strcmp(name, "SLURM_CPUS_ON_NODE") == 0)
+        return "4(x2)";
+    if (strcmp(name, "SLURM_MEM_PER_NODE") == 0)
+        return "18446744073709551614";
+    return strcmp(name, "SLURM_MEM_PER_CPU") == 0 ? "" : NULL;
+}
+
+static const char *slurm_larger(const char *name)
+{
+    return strncmp(name, "SLURM_", 6) == 0 ? "4096" : NULL;
+}
+
+static void the_batch_system_limits_too(void **state)
+{
+    struct limits limits;
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    write_machine(&fake);
+    limits_read(&fake.root, 42, slurm_per_cpu, &limits);
+    assert_float_equal(limits.cpus, 2, 0);
+    assert_string_equal(limits.cpus_source, "slurm");
+    assert_int_equal(limits.memory_bytes, 400 * MIB);
+    assert_string_equal(limits.memory_source, "slurm");
+    limits_read(&fake.root, 42, slurm_per_node, &limits);
+    assert_float_equal(limits.cpus, 4, 0);
+    assert_int_equal(limits.memory_bytes, 512 * MIB);
+
+    write_v2(&fake); /* what the kernel holds it to is tighter */
+    fake_root_write(&fake, "sys/fs/cgroup/a/cpu.max", "100000 100000\n");
+    fake_root_write(&fake, "sys/fs/cgroup/a/memory.max", "1048576\n");
+    limits_read(&fake.root, 42, slurm_per_node, &limits);
+    assert_string_equal(limits.cpus_source, "cgroup.cpu.max");
+    assert_int_equal(limits.memory_bytes, MIB);
+    fake_root_done(&fake);
+}
+
+static void what_the_batch_system_cannot_mean_is_not_heeded(void **state)
+{
+    struct limits limits;
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    write_machine(&fake);
+    limits_read(&fake.root, 42, slurm_nonsense, &limits);
+    assert_float_equal(limits.cpus, 8, 0);
+    assert_string_equal(limits.cpus_source, "affinity");
+    assert_true(limits.memory_bytes == UNKNOWN);
+    limits_read(&fake.root, 42, slurm_larger, &limits);
+    assert_float_equal(limits.cpus, 8, 0);
+    assert_true(limits.memory_bytes == UNKNOWN);
+    fake_root_done(&fake);
+}
+
+static void a_machine_that_tells_nothing_is_unknown(void **state)
+{
+    struct limits limits;
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    limits_read(&fake.root, 42, no_environment, &limits);
+    assert_true(isnan(limits.cpus));
+    assert_null(limits.cpus_source);
+    assert_true(limits.memory_bytes == UNKNOWN);
+    assert_null(limits.memory_source);
+    limits_read(&fake.root, 42, slurm_per_cpu, &limits);
+    assert_float_equal(limits.cpus, 2, 0);
+    fake_root_done(&fake);
+}
+
+static void damaged_files_are_no_limits(void **state)
+{
+    struct limits limits;
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    write_machine(&fake);
+    write_v2(&fake);
+    fake_root_write(&fake, "proc/42/status", "Cpus_allowed_list:\t0-");
+    fake_root_write(&fake, "sys/fs/cgroup/a/cpu.max", "0 100000\n");
+    fake_root_write(&fake, "sys/fs/cgroup/a/b/cpu.max", "");
+    fake_root_write(&fake, "sys/fs/cgroup/a/memory.max", "12 34\n");
+    fake_root_write(&fake, "sys/fs/cgroup/a/cpuset.cpus.effective", "\n");
+    limits_read(&fake.root, 42, no_environment, &limits);
+    assert_true(isnan(limits.cpus));
+    assert_true(limits.memory_bytes == UNKNOWN);
+    fake_root_done(&fake);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_limits_the_machine_is_the_limit),
+        cmocka_unit_test(affinity_limits_cpus_and_names_them),
+        cmocka_unit_test(cpus_that_could_be_plugged_in_do_not_count),
+        cmocka_unit_test(on_version_2_the_tightest_ancestor_wins),
+        cmocka_unit_test(on_version_1_the_tightest_ancestor_wins),
+        cmocka_unit_test(a_cpuset_is_named_before_the_affinity_it_causes),
+        cmocka_unit_test(a_limit_above_the_machine_is_none),
+        cmocka_unit_test(the_batch_system_limits_too),
+        cmocka_unit_test(what_the_batch_system_cannot_mean_is_not_heeded),
+        cmocka_unit_test(a_machine_that_tells_nothing_is_unknown),
+        cmocka_unit_test(damaged_files_are_no_limits),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/unknown.h"
+#include "source/host/meminfo.h"
+
+#define TEXT                     \
+    "MemTotal:        1000 kB\n" \
+    "MemFree:          300 kB\n" \
+    "MemAvailable:     600 kB\n" \
+    "Buffers:           10 kB\n" \
+    "Cached:           200 kB\n" \
+    "SwapCached:         7 kB\n" \
+    "SwapTotal:        500 kB\n" \
+    "SwapFree:         499 kB\n" \
+    "SReclaimable:      40 kB\n" \
+    "HugePages_Total:    0\n"
+
+static void sizes_are_in_bytes(void **state)
+{
+    struct meminfo info;
+
+    (void)state;
+    assert_int_equal(meminfo_parse(TEXT, &info), 0);
+    assert_int_equal(info.total_bytes, 1000 * 1024);
+    assert_int_equal(info.free_bytes, 300 * 1024);
+    assert_int_equal(info.available_bytes, 600 * 1024);
+    assert_int_equal(info.cached_bytes, 250 * 1024);
+    assert_int_equal(info.swap_used_bytes, 1024);
+}
+
+static void without_available_the_caches_count_as_such(void **state)
+{
+    struct meminfo info;
+
+    (void)state;
+    assert_int_equal(meminfo_parse("MemTotal: 1000 kB\nMemFree: 300 kB\nBuffers: 10 kB\n"
+                                   "Cached: 200 kB\n",
+                                   &info),
+                     0);
+    assert_int_equal(info.available_bytes, 510 * 1024);
+    assert_true(info.cached_bytes == UNKNOWN);
+    assert_true(info.swap_used_bytes == UNKNOWN);
+}
+
+static void a_machine_without_swap_uses_none(void **state)
+{
+    struct meminfo info;
+
+    (void)state;
+    assert_int_equal(meminfo_parse("MemTotal: 1 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\n", &info),
+                     0);
+    assert_int_equal(info.swap_used_bytes, 0);
+    assert_true(info.available_bytes == UNKNOWN);
+}
+
+static void more_free_swap_than_there_is_makes_it_unknown(void **state)
+{
+    struct meminfo info;
+
+    (void)state;
+    assert_int_equal(meminfo_parse("MemTotal: 1 kB\nSwapTotal: 1 kB\nSwapFree: 2 kB\n", &info),
+                     0);
+    assert_true(info.swap_used_bytes == UNKNOWN);
+}
+
+static void a_cut_never_gives_a_wrong_number(void **state)
+{
+    struct meminfo whole, info;
+    char text[sizeof(TEXT)];
+
+    (void)state;
+    assert_int_equal(meminfo_parse(TEXT, &whole), 0);
+    for (size_t length = 0; length < strlen(TEXT); length++) {
+        memcpy(text, TEXT, length);
+        text[length] = '\0';
+        if (meminfo_parse(text, &info) < 0) {
+            assert_null(strchr(text, '\n'));
+            continue;
+        }
+        assert_int_equal(info.total_bytes, whole.total_bytes);
+        assert_true(info.free_bytes == whole.free_bytes || info.free_bytes == UNKNOWN);
+        assert_true(info.cached_bytes == whole.cached_bytes || info.cached_bytes == UNKNOWN);
+        assert_true(info.swap_used_bytes == whole.swap_used_bytes ||
+                    info.swap_used_bytes == UNKNOWN);
+    }
+}
+
+static void refuses_damaged_text(void **state)
+{
+    static const char *const damaged[] = {
+        "",
+        "MemTotal:",
+        "MemTotal: 12",
+        "MemTotal: x kB\n",
+        "MemTotal: -1 kB\n",
+        "MemFree: 1 kB\n",
+        "MemTotal: 18446744073709551616 kB\n",
+        "MemTotal: 18446744073709551615 kB\n",
+    };
+    struct meminfo info = { .total_bytes = 5 };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(damaged); i++)
+        assert_int_equal(meminfo_parse(damaged[i], &info), -EBADMSG);
+    assert_int_equal(info.total_bytes, 5); /* untouched on failure */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sizes_are_in_bytes),
+        cmocka_unit_test(without_available_the_caches_count_as_such),
+        cmocka_unit_test(a_machine_without_swap_uses_none),
+        cmocka_unit_test(more_free_swap_than_there_is_makes_it_unknown),
+        cmocka_unit_test(a_cut_never_gives_a_wrong_number),
+        cmocka_unit_test(refuses_damaged_text),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

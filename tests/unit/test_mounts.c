@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/sysmacros.h>
+
+#include "base/compiler.h"
+#include "base/root.h"
+#include "source/host/mounts.h"
+
+static bool is_disk(const char *line)
+{
+    struct mountinfo mount;
+
+    assert_int_equal(mountinfo_parse_line(line, &mount), 0);
+    return mount_is_disk(&mount);
+}
+
+static void only_writable_block_devices_are_disks(void **state)
+{
+    static const char *const disks[] = {
+        "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard\n",
+        "27 1 254:0 / / ro,relatime - ext4 /dev/vda rw\n", /* only this mount is read-only */
+        "28 1 0:25 /@home /home rw - btrfs /dev/nvme0n1p2 rw,subvol=/@home\n",
+        "29 1 253:1 / /x rw - xfs /dev/mapper/vg-lv rw\n",
+    };
+    static const char *const others[] = {
+        "22 27 0:21 / /proc rw - proc proc rw\n",
+        "24 27 0:6 / /dev rw - devtmpfs devtmpfs rw\n",
+        "30 27 7:1 / /snap/x ro - squashfs /dev/loop1 ro\n",
+        "30 27 7:1 / /image rw - ext4 /dev/loop1 rw\n",
+        "31 27 11:0 / /cd ro - iso9660 /dev/sr0 ro\n",
+        "32 27 8:1 / /old ro - ext4 /dev/sda1 ro,errors=continue\n",
+        "33 27 0:50 / /f rw - fuse /dev/fuse rw\n",
+        "34 27 0:51 / /n rw - nfs server:/export rw\n",
+        "35 27 0:52 / / rw - overlay overlay rw\n",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(disks); i++)
+        assert_true(is_disk(disks[i]));
+    for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+        assert_false(is_disk(others[i]));
+}
+
+/* A mountinfo line that says "/" is a disk, whatever it is on this machine. */
+static void describe_root_folder(char *buf, size_t size)
+{
+    struct stat root;
+
+    assert_int_equal(stat("/", &root), 0);
+    assert_true(snprintf(buf, size, "27 1 %u:%u / / rw - ext4 /dev/vda rw\n",
+                         major(root.st_dev), minor(root.st_dev)) < (int)size);
+}
+
+static void a_filesystem_counts_once(void **state)
+{
+    char line[128], text[512];
+    struct root root = ROOT_CLOSED;
+    struct statvfs space;
+    struct mounts once, twice;
+
+    (void)state;
+    assert_int_equal(root_open(NULL, &root), 0);
+    describe_root_folder(line, sizeof(line));
+    assert_true(snprintf(text, sizeof(text), "garbage\n%s%s%s", line, line, "27 1 cut") <
+                (int)sizeof(text));
+    assert_int_equal(statvfs("/", &space), 0);
+    assert_int_equal(mounts_read(&root, line, &once), 0);
+    assert_int_equal(mounts_read(&root, text, &twice), 0);
+    assert_true(once.free_bytes <= space.f_blocks * space.f_frsize);
+    assert_true(once.used_bytes <= space.f_blocks * space.f_frsize);
+    /* others may write meanwhile, but hardly half of the disk */
+    assert_true(twice.used_bytes < once.used_bytes + space.f_blocks * space.f_frsize / 2);
+    root_close(&root);
+}
+
+static void a_mount_that_is_hidden_by_another_is_passed_over(void **state)
+{
+    struct root root = ROOT_CLOSED;
+    struct mounts mounts = { .used_bytes = 5 };
+
+    (void)state;
+    assert_int_equal(root_open(NULL, &root), 0);
+    assert_int_equal(mounts_read(&root, "27 1 4095:1 / / rw - ext4 /dev/sda1 rw\n", &mounts),
+                     -ENOENT);
+    assert_int_equal(
+        mounts_read(&root, "27 1 8:1 / /no\\040such rw - ext4 /dev/sda1 rw\n", &mounts),
+        -ENOENT);
+    assert_int_equal(mounts_read(&root, "", &mounts), -ENOENT);
+    assert_int_equal(mounts.used_bytes, 5); /* untouched on failure */
+    root_close(&root);
+}
+
+static void a_fixture_has_no_disks_to_ask(void **state)
+{
+    struct root root = ROOT_CLOSED;
+    struct mounts mounts;
+
+    (void)state;
+    assert_int_equal(root_open("/proc", &root), 0);
+    assert_int_equal(mounts_read(&root, "27 1 254:0 / / rw - ext4 /dev/vda rw\n", &mounts),
+                     -ENOTSUP);
+    root_close(&root);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_writable_block_devices_are_disks),
+        cmocka_unit_test(a_filesystem_counts_once),
+        cmocka_unit_test(a_mount_that_is_hidden_by_another_is_passed_over),
+        cmocka_unit_test(a_fixture_has_no_disks_to_ask),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

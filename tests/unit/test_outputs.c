@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/outputs.h"
+#include "fake_root.h"
+
+struct fixture {
+    struct fake_root fake;
+    struct cli_settings settings;
+    struct outputs outputs;
+    struct spoor_error err;
+    char path[128];
+};
+
+static void begin(struct fixture *f, const char *name)
+{
+    fake_root_init(&f->fake);
+    settings_init(&f->settings);
+    f->settings.color = CLI_COLOR_NEVER;
+    f->outputs = (struct outputs){ .device_fd = -1 };
+    (void)snprintf(f->path, sizeof(f->path), "%s/%s", f->fake.path, name);
+}
+
+static void end(struct fixture *f)
+{
+    f->settings.output_path = NULL; /* not the settings' own here */
+    f->settings.samples_path = NULL;
+    settings_done(&f->settings);
+    outputs_done(&f->outputs);
+    fake_root_done(&f->fake);
+}
+
+static int plan(struct fixture *f)
+{
+    return outputs_plan(&f->settings, &f->outputs, &f->err);
+}
+
+static void text_goes_to_stderr_unless_quiet(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    begin(&f, "");
+    assert_int_equal(plan(&f), 0);
+    assert_int_equal(f.outputs.count, 1);
+    assert_int_equal(f.outputs.items[0].fd, STDERR_FILENO);
+    assert_int_equal(f.outputs.items[0].format, SPOOR_TEXT);
+    f.settings.is_quiet = true;
+    assert_int_equal(plan(&f), 0);
+    assert_int_equal(f.outputs.count, 0);
+    end(&f);
+}
+
+static void without_a_file_the_report_takes_the_place_of_the_text(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    begin(&f, "");
+    f.settings.has_format = true;
+    f.settings.format = SPOOR_JSON;
+    assert_int_equal(plan(&f), 0);
+    assert_int_equal(f.outputs.count, 1);
+    assert_int_equal(f.outputs.items[0].format, SPOOR_JSON);
+    end(&f);
+}
+
+static void the_name_of_the_file_chooses_the_format(void **state)
+{
+    static const struct {
+        const char *name;
+        enum spoor_format format;
+    } names[] = { { "a.json", SPOOR_JSON },
+                  { "a.csv", SPOOR_CSV },
+                  { "a", SPOOR_TEXT },
+                  { "a.txt", SPOOR_TEXT },
+                  { ".json", SPOOR_JSON } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        struct fixture f;
+
+        begin(&f, names[i].name);
+        f.settings.output_path = f.path;
+        assert_int_equal(plan(&f), 0);
+        assert_int_equal(f.outputs.count, 2);
+        assert_int_equal(f.outputs.items[0].format, names[i].format);
+        assert_int_equal(f.outputs.items[0].fd, -1);
+        assert_string_equal(f.outputs.items[0].path, f.path);
+        assert_int_equal(f.outputs.items[1].format, SPOOR_TEXT);
+        f.settings.has_format = true;
+        f.settings.format = SPOOR_CSV;
+        assert_int_equal(plan(&f), 0);
+        assert_int_equal(f.outputs.items[0].format, SPOOR_CSV);
+        end(&f);
+    }
+}
+
+static void the_same_text_is_not_shown_twice(void **state)
+{
+    char dash[] = "-";
+    struct fixture f;
+
+    (void)state;
+    begin(&f, "");
+    f.settings.output_path = dash;
+    assert_int_equal(plan(&f), 0);
+    assert_int_equal(f.outputs.count, 1);
+    assert_int_equal(f.outputs.items[0].fd, STDOUT_FILENO);
+    f.settings.has_format = true;
+    f.settings.format = SPOOR_JSON;
+    assert_int_equal(plan(&f), 0);
+    assert_int_equal(f.outputs.count, 2);
+    end(&f);
+}
+
+static void a_file_that_could_not_be_written_is_refused(void **state)
+{
+    static const struct {
+        const char *name;
+        int code;
+    } names[] = { { "none/a.json", -ENOENT }, { "file/a.json", -ENOTDIR },
+                  { "folder", -EISDIR },      { "folder/", -EISDIR },
+                  { "link", -ELOOP },         { "a.html", -EINVAL },
+                  { "pipe", -EINVAL } };
+    struct fixture f;
+    char pipe_path[128];
+
+    (void)state;
+    begin(&f, "");
+    fake_root_write(&f.fake, "file", "x");
+    fake_root_write(&f.fake, "folder/x", "x");
+    fake_root_link(&f.fake, "link", "file");
+    (void)snprintf(pipe_path, sizeof(pipe_path), "%s/pipe", f.fake.path);
+    assert_int_equal(mkfifo(pipe_path, 0600), 0);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        (void)snprintf(f.path, sizeof(f.path), "%s/%s", f.fake.path, names[i].name);
+        f.settings.output_path = f.path;
+        assert_int_equal(plan(&f), names[i].code);
+        assert_non_null(strstr(f.err.message, f.path));
+    }
+    end(&f);
+}
+
+static void no_clobber_refuses_a_file_that_exists(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    begin(&f, "file");
+    fake_root_write(&f.fake, "file", "x");
+    f.settings.output_path = f.path;
+    assert_int_equal(plan(&f), 0);
+    assert_int_equal(f.outputs.save, SPOOR_REPLACE);
+    f.settings.is_no_clobber = true;
+    assert_int_equal(plan(&f), -EEXIST);
+    f.settings.is_no_clobber = false;
+    f.settings.is_append = true;
+    assert_int_equal(plan(&f), 0);
+    assert_int_equal(f.outputs.save, SPOOR_APPEND);
+    end(&f);
+}
+
+static void a_device_is_written_and_never_replaced(void **state)
+{
+    char null[] = "/dev/null";
+    struct fixture f;
+
+    (void)state;
+    begin(&f, "");
+    f.settings.output_path = null;
+    assert_int_equal(plan(&f), 0);
+    assert_true(f.outputs.device_fd >= 0);
+    assert_int_equal(f.outputs.items[0].fd, f.outputs.device_fd);
+    end(&f);
+    assert_int_equal(f.outputs.device_fd, -1);
+}
+
+static void samples_and_report_need_a_file_each(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    begin(&f, "a.csv");
+    f.settings.output_path = f.path;
+    f.settings.samples_path = f.path;
+    assert_int_equal(plan(&f), -EINVAL);
+    assert_string_equal(f.err.message, "--output and --samples name the same file");
+    end(&f);
+}
+
+static void a_descriptor_must_be_open_for_writing(void **state)
+{
+    struct fixture f;
+    int fd;
+
+    (void)state;
+    begin(&f, "file");
+    fake_root_write(&f.fake, "file", "x");
+    f.settings.summary_fd = 999;
+    assert_int_equal(plan(&f), -EBADF);
+    fd = open(f.path, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(fcntl(fd, F_SETFD, 0), 0); /* as a shell would leave it */
+    f.settings.summary_fd = fd;
+    assert_int_equal(plan(&f), -EBADF);
+    close(fd);
+    fd = open(f.path, O_RDWR | O_CLOEXEC);
+    assert_int_equal(fcntl(fd, F_SETFD, 0), 0);
+    f.settings.summary_fd = fd;
+    assert_int_equal(plan(&f), 0);
+    assert_int_equal(f.outputs.count, 2);
+    assert_int_equal(f.outputs.items[0].fd, fd);
+    assert_int_equal(fcntl(fd, F_SETFD, FD_CLOEXEC), 0); /* one of our own */
+    assert_int_equal(plan(&f), -EBADF);
+    close(fd);
+    end(&f);
+}
+
+static void colour_needs_a_terminal_that_wants_it(void **state)
+{
+    int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+    (void)state;
+    assert_false(outputs_has_color(CLI_COLOR_AUTO, fd));
+    assert_true(outputs_has_color(CLI_COLOR_ALWAYS, fd));
+    assert_false(outputs_has_color(CLI_COLOR_NEVER, fd));
+    close(fd);
+    fd = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0 || !isatty(fd)) {
+        print_message("no pseudo terminal here: %s\n", strerror(errno));
+        skip();
+    }
+    unsetenv("NO_COLOR");
+    setenv("TERM", "xterm", 1);
+    assert_true(outputs_has_color(CLI_COLOR_AUTO, fd));
+    setenv("NO_COLOR", "", 1);
+    assert_true(outputs_has_color(CLI_COLOR_AUTO, fd));
+    setenv("NO_COLOR", "1", 1);
+    assert_false(outputs_has_color(CLI_COLOR_AUTO, fd));
+    unsetenv("NO_COLOR");
+    setenv("TERM", "dumb", 1);
+    assert_false(outputs_has_color(CLI_COLOR_AUTO, fd));
+    close(fd);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(text_goes_to_stderr_unless_quiet),
+        cmocka_unit_test(without_a_file_the_report_takes_the_place_of_the_text),
+        cmocka_unit_test(the_name_of_the_file_chooses_the_format),
+        cmocka_unit_test(the_same_text_is_not_shown_twice),
+        cmocka_unit_test(a_file_that_could_not_be_written_is_refused),
+        cmocka_unit_test(no_clobber_refuses_a_file_that_exists),
+        cmocka_unit_test(a_device_is_written_and_never_replaced),
+        cmocka_unit_test(samples_and_report_need_a_file_each),
+        cmocka_unit_test(a_descriptor_must_be_open_for_writing),
+        cmocka_unit_test(colour_needs_a_terminal_that_wants_it),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

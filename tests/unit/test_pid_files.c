@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/unknown.h"
+#include "source/proc/pid_cmdline.h"
+#include "source/proc/pid_io.h"
+#include "source/proc/pid_statm.h"
+#include "source/proc/pid_status.h"
+#include "source/proc/smaps_rollup.h"
+
+static void statm_is_three_numbers(void **state)
+{
+    static const char *const damaged[] = { "", "1", "1 2", "1 2 x", "a b c" };
+    struct pid_statm statm = { .size_pages = 9 };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(damaged); i++)
+        assert_int_equal(pid_statm_parse(damaged[i], &statm), -EBADMSG);
+    assert_int_equal(statm.size_pages, 9);
+    assert_int_equal(pid_statm_parse("100 50 20 1 0 30 0\n", &statm), 0);
+    assert_int_equal(statm.size_pages, 100);
+    assert_int_equal(statm.resident_pages, 50);
+    assert_int_equal(statm.shared_pages, 20);
+}
+
+#define STATUS_HEAD                      \
+    "Name:\tx\nUmask:\t0022\nState:\tS " \
+    "(sleeping)\nTgid:\t42\nPid:\t43\nUid:\t1000\t1000\t1\t1\n"
+
+static void status_tells_the_high_water_mark(void **state)
+{
+    struct pid_status status;
+
+    (void)state;
+    assert_int_equal(pid_status_parse(STATUS_HEAD "VmPeak:\t   99 kB\nVmHWM:\t   1024 kB\n"
+                                                  "RssAnon:\t 5 kB\nVmSwap:\t 3 kB\n"
+                                                  "Threads:\t2\nSigIgn:\t0000000000010000\n",
+                                      &status),
+                     0);
+    assert_int_equal(status.thread_group, 42);
+    assert_int_equal(status.uid, 1000);
+    assert_int_equal(status.rss_peak_bytes, 1048576);
+    assert_int_equal(status.rss_anon_bytes, 5120);
+    assert_int_equal(status.swap_bytes, 3072);
+    assert_int_equal(status.threads, 2);
+    assert_true(status.ignores_child_signal);
+    assert_false(is_known(status.rss_shmem_bytes)); /* no such line */
+}
+
+static void a_zombie_has_no_memory_lines(void **state)
+{
+    struct pid_status status;
+
+    (void)state;
+    assert_int_equal(pid_status_parse(STATUS_HEAD "SigIgn:\t0000000000000000\n", &status), 0);
+    assert_false(is_known(status.rss_peak_bytes));
+    assert_false(status.ignores_child_signal);
+}
+
+static void a_hostile_name_fakes_no_line(void **state)
+{
+    struct pid_status status;
+
+    (void)state;
+    /* The kernel writes a newline in a name as \n, so a name cannot start a line. */
+    assert_int_equal(pid_status_parse("Name:\tVmHWM: 77 kB\\nTgid:\t7\nTgid:\t42\n", &status),
+                     0);
+    assert_int_equal(status.thread_group, 42);
+    assert_false(is_known(status.rss_peak_bytes));
+}
+
+static void status_without_its_first_lines_is_refused(void **state)
+{
+    struct pid_status status;
+
+    (void)state;
+    assert_int_equal(pid_status_parse("", &status), -EBADMSG);
+    assert_int_equal(pid_status_parse("Name:\tx\nTgid:", &status), -EBADMSG);
+}
+
+static void io_needs_its_four_lines(void **state)
+{
+    struct pid_io io = { .read_chars = 9 };
+
+    (void)state;
+    assert_int_equal(pid_io_parse("", &io), -EBADMSG);
+    assert_int_equal(pid_io_parse("rchar: 1\nwchar: 2\nread_bytes: 4096\n", &io), -EBADMSG);
+    assert_int_equal(io.read_chars, 9);
+    assert_int_equal(pid_io_parse("rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 4096\n"
+                                  "write_bytes: 8192\ncancelled_write_bytes: 0\n",
+                                  &io),
+                     0);
+    assert_int_equal(io.read_chars, 1);
+    assert_int_equal(io.written_chars, 2);
+    assert_int_equal(io.read_bytes, 4096);
+    assert_int_equal(io.written_bytes, 8192);
+}
+
+#define ROLLUP                                                                                \
+    "55d0-7ffd ---p 00000000 00:00 0                          [rollup]\n"                     \
+    "Rss:                1000 kB\nPss:                 500 kB\nPss_Dirty:           1 kB\n"   \
+    "Pss_Anon:            300 kB\nPss_File:            150 kB\nPss_Shmem:            50 kB\n" \
+    "Shared_Clean:        600 kB\nShared_Dirty:        100 kB\nPrivate_Clean:        20 kB\n" \
+    "Private_Dirty:       280 kB\nReferenced:         1000 kB\nAnonymous:          300 kB\n"
+
+static void rollup_is_in_bytes(void **state)
+{
+    struct smaps_rollup rollup;
+
+    (void)state;
+    assert_int_equal(smaps_rollup_parse(ROLLUP, &rollup), 0);
+    assert_int_equal(rollup.rss, 1000 * 1024);
+    assert_int_equal(rollup.pss, 500 * 1024);
+    assert_int_equal(rollup.pss_anon, 300 * 1024);
+    assert_int_equal(rollup.pss_shmem, 50 * 1024);
+    assert_int_equal(rollup.private_dirty, 280 * 1024);
+    assert_int_equal(rollup.anonymous, 300 * 1024);
+}
+
+static void an_empty_rollup_is_a_process_that_ended(void **state)
+{
+    struct smaps_rollup rollup;
+
+    (void)state;
+    assert_int_equal(smaps_rollup_parse("", &rollup), -ESRCH);
+    assert_int_equal(smaps_rollup_parse("Rss: 1 kB\n", &rollup), -EBADMSG);
+}
+
+static void an_old_kernel_does_not_split_pss(void **state)
+{
+    struct smaps_rollup rollup;
+
+    (void)state;
+    assert_int_equal(smaps_rollup_parse("Rss: 1 kB\nPss: 1 kB\nShared_Clean: 1 kB\n"
+                                        "Shared_Dirty: 0 kB\nPrivate_Clean: 0 kB\n"
+                                        "Private_Dirty: 0 kB\nAnonymous: 0 kB\n",
+                                        &rollup),
+                     0);
+    assert_false(is_known(rollup.pss_anon));
+}
+
+static void a_command_line_is_split_at_its_nuls(void **state)
+{
+    char text[] = "sh\0-c\0\0echo a\0";
+    const char *arguments[8];
+
+    (void)state;
+    assert_int_equal(cmdline_split(text, sizeof(text) - 1, arguments, 8), 4);
+    assert_string_equal(arguments[0], "sh");
+    assert_string_equal(arguments[1], "-c");
+    assert_string_equal(arguments[2], "");
+    assert_string_equal(arguments[3], "echo a");
+    assert_null(arguments[4]);
+    assert_int_equal(cmdline_split(text, sizeof(text) - 1, arguments, 2), 1);
+    assert_null(arguments[1]);
+    assert_int_equal(cmdline_split(text, 0, arguments, 2), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(statm_is_three_numbers),
+        cmocka_unit_test(status_tells_the_high_water_mark),
+        cmocka_unit_test(a_zombie_has_no_memory_lines),
+        cmocka_unit_test(a_hostile_name_fakes_no_line),
+        cmocka_unit_test(status_without_its_first_lines_is_refused),
+        cmocka_unit_test(io_needs_its_four_lines),
+        cmocka_unit_test(rollup_is_in_bytes),
+        cmocka_unit_test(an_empty_rollup_is_a_process_that_ended),
+        cmocka_unit_test(an_old_kernel_does_not_split_pss),
+        cmocka_unit_test(a_command_line_is_split_at_its_nuls),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "fake_root.h"
+#include "spoor/spoor.h"
+
+/* A child that waits until it is told to end, through a pipe. */
+struct child {
+    pid_t pid;
+    int end_fd;
+};
+
+static struct child start_child(void)
+{
+    struct child child;
+    int pipe_fds[2];
+
+    assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
+    child.pid = fork();
+    assert_true(child.pid >= 0);
+    if (child.pid == 0) {
+        char byte;
+
+        close(pipe_fds[1]);
+        _exit(read(pipe_fds[0], &byte, 1) == 0 ? 0 : 1);
+    }
+    close(pipe_fds[0]);
+    child.end_fd = pipe_fds[1];
+    return child;
+}
+
+static void end_child(struct child *child)
+{
+    int status;
+
+    close(child->end_fd);
+    assert_int_equal(waitpid(child->pid, &status, 0), child->pid);
+    assert_int_equal(status, 0);
+}
+
+static spoor_session *open_session(pid_t pid, uint64_t interval_ns)
+{
+    struct spoor_options options = SPOOR_OPTIONS_INIT;
+    struct spoor_error err;
+    spoor_session *session;
+
+    options.pid = pid;
+    options.interval_ns = interval_ns;
+    assert_int_equal(spoor_session_open(&options, &session, &err), 0);
+    return session;
+}
+
+static void bad_options_are_refused_with_a_sentence(void **state)
+{
+    static const struct {
+        pid_t pid;
+        uint64_t interval_ns;
+        size_t size;
+        const char *message;
+    } bad[] = {
+        { 0, 1000000, sizeof(struct spoor_options), "process id 0: must be positive" },
+        { -5, 1000000, sizeof(struct spoor_options), "process id -5: must be positive" },
+        { 1, 999999, sizeof(struct spoor_options),
+          "interval of 999999 ns: must be 1 ms to 1 h" },
+        { 1, 0, sizeof(struct spoor_options), "interval of 0 ns: must be 1 ms to 1 h" },
+        { 1, 1000000, 0, "options of 0 bytes: start from SPOOR_OPTIONS_INIT" },
+        { 1, 1000000, 5000, "options of 5000 bytes: start from SPOOR_OPTIONS_INIT" },
+        { 0x7ffffff0, 1000000, sizeof(struct spoor_options), "there is no process 2147483632" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        struct spoor_options options = SPOOR_OPTIONS_INIT;
+        struct spoor_error err = { 0 };
+        spoor_session *session = NULL;
+
+        options.size = bad[i].size;
+        options.pid = bad[i].pid;
+        options.interval_ns = bad[i].interval_ns;
+        assert_true(spoor_session_open(&options, &session, &err) < 0);
+        assert_string_equal(err.message, bad[i].message);
+        assert_null(session);
+    }
+}
+
+struct waiter {
+    int pipe_fds[2];
+    pid_t tid;
+    pthread_barrier_t has_tid;
+};
+
+static void *tell_tid_and_wait(void *data)
+{
+    struct waiter *waiter = data;
+    char byte;
+
+    waiter->tid = gettid();
+    (void)pthread_barrier_wait(&waiter->has_tid);
+    (void)!read(waiter->pipe_fds[0], &byte, 1); /* until the other end is closed */
+    return NULL;
+}
+
+static void a_thread_is_not_a_process(void **state)
+{
+    struct spoor_options options = SPOOR_OPTIONS_INIT;
+    struct spoor_error err = { 0 };
+    struct waiter waiter;
+    spoor_session *session;
+    char expected[100];
+    pthread_t thread;
+
+    (void)state;
+    assert_int_equal(pipe2(waiter.pipe_fds, O_CLOEXEC), 0);
+    assert_int_equal(pthread_barrier_init(&waiter.has_tid, NULL, 2), 0);
+    assert_int_equal(pthread_create(&thread, NULL, tell_tid_and_wait, &waiter), 0);
+    (void)pthread_barrier_wait(&waiter.has_tid);
+    options.pid = waiter.tid;
+    assert_int_equal(spoor_session_open(&options, &session, &err), -EINVAL);
+    (void)snprintf(expected, sizeof(expected),
+                   "%d is a thread of process %d: give that instead", (int)waiter.tid,
+                   (int)getpid());
+    assert_string_equal(err.message, expected);
+    close(waiter.pipe_fds[1]);
+    (void)pthread_join(thread, NULL);
+    close(waiter.pipe_fds[0]);
+    (void)pthread_barrier_destroy(&waiter.has_tid);
+}
+
+static void samples_come_by_themselves(void **state)
+{
+    struct child child = start_child();
+    spoor_session *session = open_session(child.pid, SPOOR_INTERVAL_MIN_NS);
+    size_t count = spoor_metric_count();
+    double *values = calloc(count, sizeof(*values));
+    struct spoor_error err;
+    struct spoor_figure figure;
+    double first_host_seconds = 0;
+    size_t host_cpu = count;
+
+    (void)state;
+    assert_non_null(values);
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(spoor_metric_get(i)->name, "host_cpu_seconds") == 0)
+            host_cpu = i;
+    }
+    assert_true(host_cpu < count);
+    assert_int_equal(spoor_session_latest(session, values, count), -EAGAIN);
+    assert_int_equal(spoor_session_start(session, &err), 0);
+    assert_int_equal(spoor_session_latest(session, values, count), count);
+    first_host_seconds = values[host_cpu];
+    /* Busy until the machine's CPU time has moved in a later sample: only the thread takes it. */
+    while (!(values[host_cpu] > first_host_seconds))
+        assert_int_equal(spoor_session_latest(session, values, count), count);
+    end_child(&child);
+    assert_int_equal(spoor_session_stop(session, &err), 0);
+    assert_int_equal(spoor_session_stop(session, &err), 0); /* may be called twice */
+    assert_int_equal(spoor_session_figure(session, "processes.started", &figure, &err), 0);
+    assert_true(figure.value >= 1 && figure.value <= 1);
+    assert_int_equal(spoor_session_figure(session, "nonsense", &figure, &err), -ENOENT);
+    assert_string_equal(err.message, "there is no figure 'nonsense'");
+    free(values);
+    assert_null(spoor_session_close(session));
+}
+
+static void phases_have_figures_of_their_own(void **state)
+{
+    struct child child = start_child();
+    spoor_session *session = open_session(child.pid, SPOOR_INTERVAL_MAX_NS);
+    struct spoor_error err;
+    char text[65536];
+    int pipe_fds[2];
+    ssize_t n;
+
+    (void)state;
+    assert_int_equal(spoor_phase_start(session, "early", &err), -EINVAL);
+    assert_string_equal(err.message, "phase 'early': the session is not running");
+    assert_int_equal(spoor_session_start(session, &err), 0);
+    assert_int_equal(spoor_phase_start(session, "outer", &err), 0);
+    assert_int_equal(spoor_phase_start(session, "inner", &err), 0);
+    assert_int_equal(spoor_phase_stop(session, "inner", &err), 0);
+    assert_int_equal(spoor_phase_stop(session, "inner", &err), -ENOENT);
+    assert_string_equal(err.message, "phase 'inner' is not open");
+    assert_int_equal(spoor_phase_start(session, "", &err), -EINVAL);
+    end_child(&child);
+    assert_int_equal(spoor_session_stop(session, &err), 0);
+    assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
+    assert_true(fcntl(pipe_fds[1], F_SETPIPE_SZ, 1 << 20) >= 0);
+    assert_int_equal(spoor_session_write(session, SPOOR_JSON, pipe_fds[1], &err), 0);
+    close(pipe_fds[1]);
+    n = read(pipe_fds[0], text, sizeof(text) - 1);
+    assert_true(n > 0);
+    text[n] = '\0';
+    close(pipe_fds[0]);
+    assert_non_null(strstr(text, "\"name\": \"outer\""));
+    assert_non_null(strstr(text, "\"name\": \"inner\""));
+    assert_null(strstr(text, "\"name\": \"early\""));
+    session = spoor_session_close(session);
+}
+
+static void phases_are_bounded(void **state)
+{
+    spoor_session *session = open_session(getpid(), SPOOR_INTERVAL_MAX_NS);
+    struct spoor_error err;
+
+    (void)state;
+    assert_int_equal(spoor_session_start(session, &err), 0);
+    for (int i = 0; i < 256; i++)
+        assert_int_equal(spoor_phase_start(session, "x", &err), 0);
+    assert_int_equal(spoor_phase_start(session, "x", &err), -ENOSPC);
+    session = spoor_session_close(session);
+}
+
+static void a_report_replaces_a_file_whole_or_not_at_all(void **state)
+{
+    spoor_session *session = open_session(getpid(), SPOOR_INTERVAL_MAX_NS);
+    struct spoor_error err;
+    struct fake_root fake;
+    char path[128], link_path[128];
+    struct stat before, after;
+
+    (void)state;
+    fake_root_init(&fake);
+    (void)snprintf(path, sizeof(path), "%s/report.csv", fake.path);
+    (void)snprintf(link_path, sizeof(link_path), "%s/link.csv", fake.path);
+    assert_int_equal(spoor_session_start(session, &err), 0);
+    assert_int_equal(spoor_session_save(session, SPOOR_CSV, path, SPOOR_NO_CLOBBER, &err), 0);
+    assert_int_equal(spoor_session_save(session, SPOOR_CSV, path, SPOOR_NO_CLOBBER, &err),
+                     -EEXIST);
+    assert_int_equal(stat(path, &before), 0);
+    assert_int_equal(spoor_session_save(session, SPOOR_CSV, path, SPOOR_REPLACE, &err), 0);
+    assert_int_equal(stat(path, &after), 0);
+    assert_true(before.st_ino != after.st_ino); /* renamed, not written over */
+    assert_int_equal(spoor_session_save(session, SPOOR_CSV, path, SPOOR_APPEND, &err), 0);
+    assert_int_equal(stat(path, &before), 0);
+    assert_true(before.st_size > after.st_size && before.st_size < 2 * after.st_size);
+    assert_int_equal(symlink(path, link_path), 0);
+    assert_int_equal(spoor_session_save(session, SPOOR_CSV, link_path, SPOOR_REPLACE, &err),
+                     -ELOOP);
+    assert_int_equal(spoor_session_save(session, SPOOR_CSV, link_path, SPOOR_APPEND, &err),
+                     -ELOOP);
+    session = spoor_session_close(session);
+    fake_root_done(&fake);
+}
+
+static void nothing_is_closed_twice_or_left_open(void **state)
+{
+    (void)state;
+    assert_null(spoor_session_close(NULL));
+    for (int i = 0; i < 100; i++) {
+        spoor_session *session = open_session(getpid(), SPOOR_INTERVAL_MIN_NS);
+        struct spoor_error err;
+
+        if (i % 2)
+            assert_int_equal(spoor_session_start(session, &err), 0);
+        assert_null(spoor_session_close(session));
+    }
+    /* 100 sessions later the next descriptor is a small number still. */
+    {
+        int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+        assert_true(fd >= 0 && fd < 20);
+        close(fd);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bad_options_are_refused_with_a_sentence),
+        cmocka_unit_test(a_thread_is_not_a_process),
+        cmocka_unit_test(samples_come_by_themselves),
+        cmocka_unit_test(phases_have_figures_of_their_own),
+        cmocka_unit_test(phases_are_bounded),
+        cmocka_unit_test(a_report_replaces_a_file_whole_or_not_at_all),
+        cmocka_unit_test(nothing_is_closed_twice_or_left_open),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

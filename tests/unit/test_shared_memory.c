@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/unknown.h"
+#include "job/shared_memory.h"
+
+#define MB (1024u * 1024u)
+
+/* A process with memory of its own, memory it shares with `sharers` in all, and a library
+ * of which `library` is mapped by it and by outsiders, `library_share` being its part. */
+static struct memory_view view(uint64_t own, uint64_t shared, unsigned sharers,
+                               uint64_t library, uint64_t library_share)
+{
+    return (struct memory_view){
+        .rss = own + shared + library,
+        .pss = own + shared / sharers + library_share,
+        .pss_file = library_share,
+        .private_total = own,
+        .private_dirty = own,
+        .shared_total = shared + library,
+        .file = library,
+    };
+}
+
+static void nothing_is_nothing(void **state)
+{
+    struct memory_estimate estimate;
+
+    (void)state;
+    shared_memory_estimate(NULL, 0, false, &estimate);
+    assert_int_equal(estimate.combined.total_bytes, 0);
+    assert_int_equal(estimate.pss_bytes, 0);
+}
+
+static void one_process_is_its_resident_size(void **state)
+{
+    struct memory_view views[] = { view(100 * MB, 0, 1, 2 * MB, MB / 10) };
+    struct memory_estimate estimate;
+
+    (void)state;
+    views[0].is_main = true;
+    shared_memory_estimate(views, 1, false, &estimate);
+    assert_int_equal(estimate.main.total_bytes, 102 * MB);
+    assert_int_equal(estimate.main.private_bytes, 100 * MB);
+    assert_int_equal(estimate.main.shared_bytes, 2 * MB);
+    assert_int_equal(estimate.combined.total_bytes, 102 * MB);
+    assert_int_equal(estimate.descendants.total_bytes, 0);
+}
+
+/* Four processes that share 300 MB: main and three children. */
+static void shared_pages_count_once(void **state)
+{
+    struct memory_view views[4];
+    struct memory_estimate estimate;
+
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        views[i] = view(MB, 300 * MB, 4, 0, 0);
+    views[0].is_main = true;
+    shared_memory_estimate(views, 4, false, &estimate);
+    assert_int_equal(estimate.combined.total_bytes, 304 * MB);
+    assert_int_equal(estimate.combined.private_bytes, 4 * MB);
+    assert_int_equal(estimate.combined.shared_bytes, 300 * MB);
+    /* Main is an outsider to the three; they still map all 300 MB. */
+    assert_int_equal(estimate.descendants.total_bytes, 303 * MB);
+    assert_int_equal(estimate.pss_bytes, 304 * MB);
+}
+
+/* A library that outsiders map too: its PSS says little, its largest user at least that. */
+static void a_library_counts_as_its_largest_user(void **state)
+{
+    struct memory_view views[] = { view(10 * MB, 0, 1, 20 * MB, MB),
+                                   view(10 * MB, 0, 1, 8 * MB, MB) };
+    struct memory_estimate estimate;
+
+    (void)state;
+    views[0].is_main = true;
+    shared_memory_estimate(views, 2, false, &estimate);
+    assert_int_equal(estimate.combined.total_bytes, 40 * MB);
+    assert_int_equal(estimate.ambiguity_bytes, 8 * MB);
+}
+
+/* A child ended between two reads: parts of different instants must not be added up. */
+static void a_race_leaves_the_safe_bound(void **state)
+{
+    struct memory_view views[2];
+    struct memory_estimate estimate;
+
+    (void)state;
+    /* The first was read while it shared with one child, the second when alone. */
+    views[0] = view(0, 100 * MB, 2, 0, 0);
+    views[0].is_main = true;
+    views[1] = view(0, 100 * MB, 1, 0, 0);
+    shared_memory_estimate(views, 2, false, &estimate);
+    assert_int_equal(estimate.combined.total_bytes, 150 * MB);
+    shared_memory_estimate(views, 2, true, &estimate);
+    assert_int_equal(estimate.combined.total_bytes, 100 * MB);
+}
+
+static void parts_always_add_up(void **state)
+{
+    struct memory_view views[3];
+    struct memory_estimate estimate;
+
+    (void)state;
+    for (uint64_t seed = 1; seed < 2000; seed++) {
+        for (uint64_t i = 0; i < 3; i++) {
+            uint64_t mix = (seed * 2654435761u + i * 40503u) % 1000003u;
+
+            views[i] = view(mix % 977 * 4096, mix % 613 * 4096, 1 + (unsigned)(mix % 5),
+                            mix % 401 * 4096, mix % 401 * 1024);
+            views[i].is_main = i == 0;
+        }
+        shared_memory_estimate(views, 3, seed % 2, &estimate);
+        assert_int_equal(estimate.combined.private_bytes + estimate.combined.shared_bytes,
+                         estimate.combined.total_bytes);
+        assert_true(estimate.combined.total_bytes >= views[0].rss);
+        assert_true(estimate.combined.total_bytes <=
+                    views[0].rss + views[1].rss + views[2].rss);
+        assert_true(estimate.combined.total_bytes >= estimate.main.total_bytes);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_is_nothing),
+        cmocka_unit_test(one_process_is_its_resident_size),
+        cmocka_unit_test(shared_pages_count_once),
+        cmocka_unit_test(a_library_counts_as_its_largest_user),
+        cmocka_unit_test(a_race_leaves_the_safe_bound),
+        cmocka_unit_test(parts_always_add_up),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

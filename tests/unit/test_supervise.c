@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "run/spawn.h"
+#include "run/supervise.h"
+
+struct result {
+    int code;          /* exit code, or -errno of exec */
+    bool has_children; /* some process of the job is left */
+};
+
+/* What spoor does, without a session. */
+static struct result supervise_command(const char *const *argv, bool waits_for_all)
+{
+    struct supervise_options options = { .waits_for_all = waits_for_all };
+    struct result result = { .code = -1 };
+    struct spawn spawn;
+    int wait_status;
+
+    if (spawn_start((char *const *)(uintptr_t)argv, &spawn, NULL) == 0) {
+        result.code = spawn_release(&spawn);
+        options.pid = spawn.pid;
+        if (result.code == 0 && supervise(&options, &wait_status, NULL) == 0)
+            result.code = supervise_exit_code(wait_status);
+    }
+    result.has_children = waitpid(-1, NULL, WNOHANG) == 0;
+    return result;
+}
+
+/* Runs a command under a supervisor of its own, which starts with this action for
+ * SIGCHLD: signals stay as they are here. */
+static struct result run_with(const char *const *argv, bool waits_for_all,
+                              void (*on_child)(int))
+{
+    struct result result = { .code = -1 };
+    int answer[2];
+    pid_t pid;
+
+    assert_int_equal(pipe2(answer, O_CLOEXEC), 0);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        (void)signal(SIGCHLD, on_child);
+        close(answer[0]);
+        result = supervise_command(argv, waits_for_all);
+        (void)!write(answer[1], &result, sizeof(result)); /* its lack fails the read */
+        close(answer[1]);
+        _exit(0);
+    }
+    close(answer[1]);
+    assert_int_equal(read(answer[0], &result, sizeof(result)), sizeof(result));
+    close(answer[0]);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    return result;
+}
+
+static struct result run(const char *const *argv, bool waits_for_all)
+{
+    return run_with(argv, waits_for_all, SIG_DFL);
+}
+
+static int shell(const char *script)
+{
+    const char *const argv[] = { "sh", "-c", script, NULL };
+
+    return run(argv, false).code;
+}
+
+static void exit_codes_pass_through(void **state)
+{
+    (void)state;
+    assert_int_equal(shell("exit 0"), 0);
+    assert_int_equal(shell("exit 7"), 7);
+    assert_int_equal(shell("exit 255"), 255);
+}
+
+static void death_by_a_signal_is_128_and_its_number(void **state)
+{
+    (void)state;
+    assert_int_equal(shell("kill -KILL $$"), 128 + SIGKILL);
+    assert_int_equal(shell("kill -TERM $$"), 128 + SIGTERM);
+    assert_int_equal(shell("ulimit -c 0; kill -SEGV $$"), 128 + SIGSEGV);
+}
+
+static void a_failed_exec_tells_why(void **state)
+{
+    static const char *const missing[] = { "/nonexistent/command", NULL };
+    static const char *const folder[] = { "/", NULL };
+
+    (void)state;
+    assert_int_equal(run(missing, false).code, -ENOENT);
+    assert_int_equal(run(folder, false).code, -EACCES);
+    assert_false(run(folder, false).has_children); /* reaped */
+}
+
+static void the_child_waits_until_the_gate_opens(void **state)
+{
+    static const char *const argv[] = { "sh", "-c", "kill -KILL $$", NULL };
+    struct spawn spawn;
+    siginfo_t info = { 0 };
+    sigset_t mask;
+
+    (void)state;
+    assert_int_equal(sigprocmask(SIG_SETMASK, NULL, &mask), 0);
+    assert_int_equal(spawn_start((char *const *)(uintptr_t)argv, &spawn, NULL), 0);
+    assert_int_equal(waitid(P_PID, (id_t)spawn.pid, &info, WEXITED | WNOHANG | WNOWAIT), 0);
+    assert_int_equal(info.si_pid, 0); /* alive */
+    close(spawn.gate_fd);             /* as if we had died */
+    close(spawn.exec_fd);
+    assert_int_equal(waitid(P_PID, (id_t)spawn.pid, &info, WEXITED), 0);
+    assert_int_equal(info.si_code, CLD_EXITED);
+    assert_int_equal(info.si_status, 125); /* and not SIGKILL: it has run nothing */
+    assert_int_equal(sigprocmask(SIG_SETMASK, &mask, NULL), 0);
+}
+
+static void the_child_is_untouched(void **state)
+{
+    static const char *const argv[] = { "sh", "-c",
+                                        "test $(ulimit -n) = $LIMIT &&"
+                                        "test $(cut -d' ' -f5 /proc/$$/stat) = $GROUP &&"
+                                        "grep -q '^SigBlk:.0*$' /proc/self/status &&"
+                                        "test ! -e /proc/$$/fd/$FIRST_FREE",
+                                        NULL };
+    struct rlimit limit;
+    char text[32];
+    int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    (void)snprintf(text, sizeof(text), "%llu", (unsigned long long)limit.rlim_cur);
+    setenv("LIMIT", limit.rlim_cur == RLIM_INFINITY ? "unlimited" : text, 1);
+    (void)snprintf(text, sizeof(text), "%d", (int)getpgrp());
+    setenv("GROUP", text, 1);
+    (void)snprintf(text, sizeof(text), "%d", fd); /* what we open next gets this number */
+    setenv("FIRST_FREE", text, 1);
+    close(fd);
+    assert_int_equal(run(argv, false).code, 0);
+}
+
+static void ignored_ends_of_children_stay_so_for_the_command_only(void **state)
+{
+    static const char *const argv[] = { "grep", "-q", "^SigIgn:.*[13579bdf]....$", /* bit 16 */
+                                        "/proc/self/status", NULL };
+
+    (void)state;
+    assert_int_equal(run_with(argv, false, SIG_IGN).code, 0);
+    assert_int_equal(run(argv, false).code, 1);
+}
+
+/* Reads one byte that the job wrote. */
+static char hear(int fd)
+{
+    char c = '?';
+
+    assert_int_equal(read(fd, &c, 1), 1);
+    return c;
+}
+
+static void signals_sent_to_us_reach_the_job_once(void **state)
+{
+    static const char *const argv[] = {
+        "sh", "-c",
+        "n=0; trap 'n=$((n + 1)); printf u >&9' USR1; trap 'exit $((40 + n))' TERM;"
+        "printf r >&9; while :; do sleep 0.01; done",
+        NULL
+    };
+    siginfo_t info = { 0 };
+    pid_t supervisor;
+    int voice[2];
+
+    (void)state;
+    assert_int_equal(pipe2(voice, O_CLOEXEC), 0);
+    supervisor = fork();
+    assert_true(supervisor >= 0);
+    if (supervisor == 0) {
+        int code = dup2(voice[1], 9) == 9 ? supervise_command(argv, false).code : 1;
+
+        close(voice[0]);
+        close(voice[1]);
+        close(9);
+        _exit(code);
+    }
+    close(voice[1]);
+    assert_int_equal(hear(voice[0]), 'r');
+    assert_int_equal(kill(supervisor, SIGUSR1), 0);
+    assert_int_equal(hear(voice[0]), 'u');
+    assert_int_equal(kill(supervisor, SIGTERM), 0);
+    assert_int_equal(waitid(P_PID, (id_t)supervisor, &info, WEXITED), 0);
+    assert_int_equal(info.si_code, CLD_EXITED);
+    assert_int_equal(info.si_status, 41); /* one USR1, then TERM */
+    close(voice[0]);
+}
+
+static void what_the_job_sends_to_us_is_not_given_back(void **state)
+{
+    (void)state;
+    assert_int_equal(shell("n=0; trap 'n=$((n + 1))' USR1; kill -USR1 $PPID; kill -USR1 $$;"
+                           "kill -USR1 $PPID; exit $((40 + n))"),
+                     41); /* that to itself; not those to us */
+}
+
+static void orphans_are_waited_for_where_asked(void **state)
+{
+    static const char *const waits[] = { "sh", "-c", "(read x <&9) & exit 5", NULL };
+    /* $$ is the command, also in the subshell. */
+    static const char *const endures[] = {
+        "sh", "-c", "(while kill -0 $$ 2>/dev/null; do :; done) & exit 5", NULL
+    };
+    struct result result;
+    int gate[2];
+
+    (void)state;
+    assert_int_equal(pipe2(gate, O_CLOEXEC), 0);
+    assert_int_equal(dup2(gate[0], 9), 9);
+    result = run(waits, false);
+    assert_int_equal(result.code, 5);
+    assert_true(result.has_children); /* it waits at its pipe until we close ours */
+    close(gate[0]);
+    close(gate[1]);
+    close(9);
+    result = run(endures, true);
+    assert_int_equal(result.code, 5);
+    assert_false(result.has_children);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(exit_codes_pass_through),
+        cmocka_unit_test(death_by_a_signal_is_128_and_its_number),
+        cmocka_unit_test(a_failed_exec_tells_why),
+        cmocka_unit_test(the_child_waits_until_the_gate_opens),
+        cmocka_unit_test(the_child_is_untouched),
+        cmocka_unit_test(ignored_ends_of_children_stay_so_for_the_command_only),
+        cmocka_unit_test(signals_sent_to_us_reach_the_job_once),
+        cmocka_unit_test(what_the_job_sends_to_us_is_not_given_back),
+        cmocka_unit_test(orphans_are_waited_for_where_asked),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "example_report.h"
+#include "output/output.h"
+#include "output/utf8.h"
+
+static int set_up(void **state)
+{
+    *state = example_new();
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    example_free(*state);
+    return 0;
+}
+
+/* Writes without colour and checks what holds for every report: it fits a screen
+ * of 80 columns and no line ends with blanks. Returns the number of lines. */
+static size_t write_text(const struct example *example, bool has_unicode, struct buffer *out)
+{
+    size_t lines = 0;
+    char *end;
+
+    text_write(&example->report, false, has_unicode, out);
+    assert_int_equal(buffer_error(out), 0);
+    for (char *line = out->text; *line; line = end + 1, lines++) {
+        end = strchr(line, '\n');
+        assert_non_null(end);
+        assert_true(end == line || end[-1] != ' ');
+        *end = '\0';
+        assert_in_range(utf8_columns(line), 0, 80);
+        *end = '\n';
+    }
+    return lines;
+}
+
+static void assert_holds(const struct buffer *out, const char *text)
+{
+    if (!strstr(out->text, text))
+        fail_msg("not found: %s, but: %s", text, out->text);
+}
+
+static const char whole_report[] =
+    "python3 train.py --name 'it'\\''s me'\n"
+    "exited 0 after 5.00 s, started 2026-03-14 09:26:53 UTC\n"
+    "\n"
+    "CPU time          10.0 s  user 9.25 s, system 750 ms\n"
+    "CPU cores           2.00  on average, 3.50 at most, of 4 allowed\n"
+    "                          ▂▂▂▂▂▂▂▂▂▂▃▇▇▇▇▇▇▇▇▇▇▇██████████▇▇▇▇▇▇▇▇▇▇▇▂▁▁▁▁▁▁▁▁▁▁\n"
+    "Memory           1.20 GB  peak: private 1.18 GB, shared 20.0 MB (counted once)\n"
+    "                          ▁▁▁▁▁▁▁▁▁▁▂▂▂▂▂▂▂▂▂▂▂▆▆▆▆▆▆▆▆▆▆▆████████████▅▅▅▅▅▅▅▅▅▅\n"
+    "  main            210 MB  private 180 MB, shared 20.0 MB\n"
+    "  descendants    1.00 GB\n"
+    "  limit          2.00 GB  60 % used at the peak, 800 MB left\n"
+    "Storage          12.0 MB  read, 48.0 MB written\n"
+    "Calls            15.0 MB  read, 50.0 MB written (files, cache, pipes)\n"
+    "Network          1.20 MB  received, 300 kB sent (whole host)\n"
+    "Processes              3  at once, 7 in all, 12 threads\n"
+    "Host              8 CPUs  AMD EPYC 7763 64-Core Processor, 33.6 GB, Linux 6.12.1\n"
+    "\n"
+    "tracker      12.0 ms of CPU (0.2 % of a core), 3.20 MB of RAM, 6 samples\n"
+    "not exact    sampled every 1 s: peak memory (at most 1.50 GB), private and\n"
+    "             shared memory, processes, threads\n";
+
+static void the_report_fits_one_screen(void **state)
+{
+    struct buffer out = { 0 };
+
+    assert_in_range(write_text(*state, true, &out), 1, 25);
+    assert_string_equal(out.text, whole_report);
+    buffer_done(&out);
+}
+
+static void colours_change_nothing_but_colour(void **state)
+{
+    const struct example *example = *state;
+    struct buffer out = { 0 };
+    char *to;
+
+    text_write(&example->report, true, true, &out);
+    assert_holds(&out, "\033[1mCPU time\033[0m          10.0 s");
+    assert_holds(&out, "\033[2mtracker\033[0m");
+    to = out.text;
+    for (const char *from = out.text; *from;) {
+        if (*from == '\033')
+            from += strcspn(from, "m") + 1;
+        else
+            *to++ = *from++;
+    }
+    *to = '\0';
+    assert_string_equal(out.text, whole_report);
+    buffer_done(&out);
+}
+
+static void without_unicode_all_is_ascii(void **state)
+{
+    static const char *const command[] = { "caf\xc3\xa9", NULL };
+    struct example *example = *state;
+    struct buffer out = { 0 };
+
+    example->report.command = command;
+    example->report.name = "\xc3\x9b"; /* its second byte is CSI to some terminals */
+    write_text(example, false, &out);
+    for (const char *c = out.text; *c; c++)
+        assert_in_range((unsigned char)*c, '\n', '~');
+    assert_holds(&out, "\\u00db: 'caf\\u00e9'\n");
+    buffer_done(&out);
+}
+
+static void endings_are_told_in_words(void **state)
+{
+    static const struct {
+        int wait_status;
+        const char *text;
+    } rows[] = {
+        { 7 << 8, "\nexited 7 after 5.00 s, started" },
+        { 9, "\nkilled by SIGKILL after 5.00 s, started" },
+        { 11 | 0x80, "\nkilled by SIGSEGV (core dumped) after 5.00 s, started" },
+    };
+    struct example *example = *state;
+    struct buffer out = { 0 };
+
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        buffer_clear(&out);
+        example->report.wait_status = rows[i].wait_status;
+        write_text(example, true, &out);
+        assert_holds(&out, rows[i].text);
+    }
+    buffer_clear(&out);
+    text_write(&example->report, true, true, &out);
+    assert_holds(&out, "\033[31mkilled by SIGSEGV"); /* failure is red */
+    buffer_clear(&out);
+    example->report.has_ended = false;
+    write_text(example, true, &out);
+    assert_holds(&out, "\nfollowed for 5.00 s, exit code not known, started");
+    buffer_done(&out);
+}
+
+static void what_is_not_known_is_said_and_why(void **state)
+{
+    struct example *example = *state;
+    struct buffer out = { 0 };
+
+    example->origins[METRIC_JOB_READ].reason = "only its owner may read /proc/PID/io";
+    example->origins[METRIC_JOB_READ_CHARS].reason = "only its owner may read /proc/PID/io";
+    example_forget(example);
+    write_text(example, true, &out);
+    assert_holds(&out, "process 4242\nfollowed for n/a, exit code not known\n\n"
+                       "CPU time             n/a  user n/a, system n/a\n");
+    assert_holds(&out, "Memory               n/a  peak\n");
+    assert_holds(&out, "Host                 n/a\n");
+    assert_holds(&out, "\nnot known    storage, calls: only its owner may read /proc/PID/io\n");
+    assert_null(strstr(out.text, "not exact"));
+    assert_null(strstr(out.text, "nan"));
+    buffer_done(&out);
+}
+
+static void rows_that_say_nothing_are_left_out(void **state)
+{
+    struct example *example = *state;
+    struct buffer out = { 0 };
+
+    example->limits.memory_bytes = UNKNOWN;
+    example->summary.tally[METRIC_DESCENDANTS_RSS].max = 0;
+    example->summary.tally[METRIC_JOB_THREADS].max = 1;
+    example->series.count = 3; /* too few for a curve */
+    write_text(example, true, &out);
+    assert_holds(&out, "at once, 7 in all, 1 thread\n");
+    assert_null(strstr(out.text, "limit"));
+    assert_null(strstr(out.text, "descendants"));
+    assert_null(strstr(out.text, "▁"));
+    assert_null(strstr(out.text, "Pressure"));
+    buffer_done(&out);
+}
+
+static void notable_pressure_swap_and_lateness_are_shown(void **state)
+{
+    struct example *example = *state;
+    struct buffer out = { 0 };
+    struct tally *swap = &example->summary.tally[METRIC_JOB_SWAP];
+
+    example->summary.tally[METRIC_HOST_CPU_PRESSURE].last = 1200000000;
+    swap->first = swap->last = swap->max = 5000000;
+    example->report.late_samples = 2;
+    write_text(example, true, &out);
+    assert_holds(&out, "Pressure       waits for  CPU 24 % of the time (whole host)\n");
+    assert_holds(&out, "5.00 MB swapped out");
+    assert_holds(&out, "6 samples, 2 late\n");
+    buffer_done(&out);
+}
+
+static void long_and_hostile_text_is_cut_and_escaped(void **state)
+{
+    static const char *const command[] = { "/usr/bin/a-program-with-a-long-name", "--option",
+                                           "one two three four five six seven eight", NULL };
+    static char huge[100001];
+    static const char *const huge_command[] = { huge, NULL };
+    struct example *example = *state;
+    struct buffer out = { 0 };
+
+    example->report.command = command;
+    write_text(example, true, &out);
+    assert_holds(&out, "/usr/bin/a-program-with-a-long-name --option 'one two three four five "
+                       "six sev...\n");
+    buffer_clear(&out);
+    memset(huge, '\x1b', sizeof(huge) - 1);
+    example->report.command = huge_command;
+    example->report.name = huge;
+    (void)snprintf(example->host.cpu_model, sizeof(example->host.cpu_model), "\x1b]0;%s",
+                   "x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x");
+    assert_in_range(write_text(example, true, &out), 1, 25);
+    assert_null(strchr(out.text, '\x1b'));
+    buffer_done(&out);
+}
+
+static void warnings_have_lines_of_their_own(void **state)
+{
+    struct example *example = *state;
+    struct buffer out = { 0 };
+
+    example->report.warning_count = EXAMPLE_WARNINGS;
+    memset(example->warnings[0].message, 'x', sizeof(example->warnings[0].message) - 1);
+    write_text(example, true, &out);
+    assert_holds(&out, "\nwarning      xxxxxxxxxx");
+    assert_holds(&out, "\nwarning      row\\n\\x1b[31m\"two\"\n");
+    buffer_done(&out);
+}
+
+static void phases_are_a_table_of_eight(void **state)
+{
+    struct example *example = *state;
+    struct buffer out = { 0 };
+
+    example->report.phase_count = 2;
+    write_text(example, true, &out);
+    assert_holds(&out,
+                 "\n\n"
+                 "Phases                                   time     CPU time  peak memory\n"
+                 "  load                                 2.00 s       3.50 s       800 MB\n"
+                 "  train\\x1b[2J, \"quick\"                2.00 s       3.00 s      1.20 GB\n"
+                 "\ntracker");
+    buffer_clear(&out);
+    example->report.phase_count = EXAMPLE_PHASES;
+    memset(example->phases[2].name, 'n', sizeof(example->phases[2].name) - 1);
+    write_text(example, true, &out);
+    assert_holds(&out,
+                 "  nnnnnnnnnnnnnnnnnnnnnnnnnnn...          n/a          n/a          n/a\n");
+    assert_holds(&out, "\n  and 2 more\n\ntracker");
+    buffer_done(&out);
+}
+
+static void all_exact_needs_no_remark(void **state)
+{
+    struct example *example = *state;
+    struct buffer out = { 0 };
+
+    for (int i = 0; i < METRIC_COUNT; i++)
+        example->origins[i].is_exact = true;
+    write_text(example, true, &out);
+    assert_null(strstr(out.text, "not exact"));
+    assert_null(strstr(out.text, "not known"));
+    buffer_done(&out);
+}
+
+#define with_example(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        with_example(the_report_fits_one_screen),
+        with_example(colours_change_nothing_but_colour),
+        with_example(without_unicode_all_is_ascii),
+        with_example(endings_are_told_in_words),
+        with_example(what_is_not_known_is_said_and_why),
+        with_example(rows_that_say_nothing_are_left_out),
+        with_example(notable_pressure_swap_and_lateness_are_shown),
+        with_example(long_and_hostile_text_is_cut_and_escaped),
+        with_example(warnings_have_lines_of_their_own),
+        with_example(phases_are_a_table_of_eight),
+        with_example(all_exact_needs_no_remark),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

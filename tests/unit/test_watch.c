@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "run/watch.h"
+
+/* A child that ends with `code` when *ret_gate_fd is closed. */
+static pid_t start_child(int code, int *ret_gate_fd)
+{
+    int gate[2];
+    pid_t pid;
+
+    assert_int_equal(pipe2(gate, O_CLOEXEC), 0);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        ssize_t n;
+        char c;
+
+        close(gate[1]);
+        n = read(gate[0], &c, 1);
+        close(gate[0]);
+        _exit(n == 0 ? code : 1);
+    }
+    close(gate[0]);
+    *ret_gate_fd = gate[1];
+    return pid;
+}
+
+static void the_end_of_the_process_ends_the_watch(void **state)
+{
+    enum watch_end end = WATCH_INTERRUPTED;
+    struct watch watch;
+    int gate_fd, wait_status;
+    pid_t pid = start_child(7, &gate_fd);
+    int r;
+
+    (void)state;
+    assert_int_equal(watch_open(pid, &watch, NULL), 0);
+    close(gate_fd);
+    assert_int_equal(watch_wait(&watch, 0, &end, NULL), 0);
+    assert_int_equal(end, WATCH_PROCESS_ENDED);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    r = watch_wait_status(&watch, &wait_status);
+    if (r == 0) /* since Linux 6.15 */
+        assert_int_equal(wait_status, 7 << 8);
+    else
+        assert_int_equal(r, -ENODATA);
+    watch_close(&watch);
+    watch_close(&watch); /* twice does no harm */
+}
+
+static void without_a_pidfd_the_process_is_polled(void **state)
+{
+    enum watch_end end = WATCH_INTERRUPTED;
+    struct watch watch;
+    int gate_fd, wait_status;
+    pid_t pid = start_child(7, &gate_fd);
+
+    (void)state;
+    assert_int_equal(watch_open(pid, &watch, NULL), 0);
+    if (watch.pid_fd >= 0)
+        close(watch.pid_fd);
+    watch.pid_fd = -1; /* as on a kernel that has none */
+    assert_int_equal(watch_identify(&watch), 0);
+    assert_int_equal(watch_wait(&watch, NS_PER_MS, &end, NULL), 0);
+    assert_int_equal(end, WATCH_TIME_IS_UP);
+    close(gate_fd);
+    assert_int_equal(watch_wait(&watch, 0, &end, NULL), 0);
+    assert_int_equal(end, WATCH_PROCESS_ENDED); /* a zombie has ended */
+    assert_int_equal(watch_wait_status(&watch, &wait_status), -ENODATA);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    watch_close(&watch);
+}
+
+static void time_and_signals_end_the_watch_not_the_process(void **state)
+{
+    enum watch_end end = WATCH_PROCESS_ENDED;
+    struct watch watch;
+    int gate_fd;
+    pid_t pid = start_child(0, &gate_fd);
+
+    (void)state;
+    assert_int_equal(watch_open(pid, &watch, NULL), 0);
+    assert_int_equal(watch_wait(&watch, NS_PER_MS, &end, NULL), 0);
+    assert_int_equal(end, WATCH_TIME_IS_UP);
+    assert_int_equal(raise(SIGTERM), 0);
+    assert_int_equal(watch_wait(&watch, 0, &end, NULL), 0);
+    assert_int_equal(end, WATCH_INTERRUPTED);
+    assert_int_equal(waitpid(pid, NULL, WNOHANG), 0); /* alive */
+    close(gate_fd);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    watch_close(&watch);
+}
+
+static void a_process_that_is_gone_is_refused(void **state)
+{
+    struct spoor_error err;
+    struct watch watch;
+    int gate_fd;
+    pid_t pid = start_child(0, &gate_fd);
+
+    (void)state;
+    close(gate_fd);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_int_equal(watch_open(pid, &watch, &err), -ESRCH);
+    assert_int_equal(err.code, ESRCH);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_end_of_the_process_ends_the_watch),
+        cmocka_unit_test(without_a_pidfd_the_process_is_polled),
+        cmocka_unit_test(time_and_signals_end_the_watch_not_the_process),
+        cmocka_unit_test(a_process_that_is_gone_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
