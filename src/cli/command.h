@@ -29,6 +29,12 @@ const struct command *command_find(const char *name);
 int command_begin(const struct command *command, int argc, char **argv,
                   struct cli_settings *settings, int *ret);
 
+/* Shows the version. Returns the exit code. */
+int command_version(void);
+
+/* Says that `word` is no command, and what was probably meant. Returns the exit code. */
+int command_refuse(const char *word);
+
 int command_run(const struct command *command, int argc, char **argv);
 int command_attach(const struct command *command, int argc, char **argv);
 int command_doctor(const struct command *command, int argc, char **argv);
