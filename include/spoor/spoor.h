@@ -71,6 +71,13 @@ enum spoor_detail {
     SPOOR_DETAIL_NEVER,
 };
 
+/* Whether the job gets a cgroup of its own, where the kernel keeps exact totals of it. */
+enum spoor_cgroup {
+    SPOOR_CGROUP_AUTO,    /* where that can be done without harm; else without */
+    SPOOR_CGROUP_OFF,     /* never */
+    SPOOR_CGROUP_REQUIRE, /* fail with ENOTSUP where its memory cannot be counted so */
+};
+
 /* Bits of spoor_options.flags. */
 enum {
     /* The caller is the job's parent and child subreaper: it forked `pid`,
@@ -93,17 +100,18 @@ struct spoor_options {
     unsigned flags;       /* SPOOR_CALLER_SPAWNED, ... */
     uint64_t interval_ns; /* time between two samples; MIN to MAX above */
     enum spoor_detail detail;
-    const char *name;        /* what the user calls this run, or NULL */
-    const char *const *tags; /* "KEY=VALUE", ended by NULL; or NULL */
-    const char *const
-        *command; /* the job's arguments, ended by NULL; NULL: asked of the kernel */
-    const char *samples_path; /* a row per sample goes here: FILE.csv or FILE.jsonl; or NULL */
-    const char *root;         /* folder that stands for "/"; NULL is "/" */
+    const char *name;           /* what the user calls this run, or NULL */
+    const char *const *tags;    /* "KEY=VALUE", ended by NULL; or NULL */
+    const char *const *command; /* arguments, ended by NULL; NULL: asked of the kernel */
+    const char *samples_path;  /* a row per sample goes here: FILE.csv or FILE.jsonl; or NULL */
+    const char *root;          /* folder that stands for "/"; NULL is "/" */
+    enum spoor_cgroup cgroup;  /* with SPOOR_CALLER_SPAWNED */
+    const char *cgroup_folder; /* a cgroup that was delegated to the user, or NULL */
 };
 #define SPOOR_OPTIONS_INIT                                                                \
     {                                                                                     \
         sizeof(struct spoor_options), 0, 0, 1000000000ull, SPOOR_DETAIL_AUTO, NULL, NULL, \
-            NULL, NULL, NULL                                                              \
+            NULL, NULL, NULL, SPOOR_CGROUP_AUTO, NULL                                     \
     }
 
 typedef struct spoor_session spoor_session;

@@ -213,6 +213,33 @@ ssize_t kept_read_start(struct kept *kept, const struct root *root, char *buf, s
     return n;
 }
 
+static ssize_t read_record(int fd, char *buf, size_t size)
+{
+    ssize_t n = pread(fd, buf, size, 0);
+
+    if (n < 0)
+        return -errno;
+    if ((size_t)n == size)
+        return -EFBIG;
+    buf[n] = '\0';
+    return n;
+}
+
+ssize_t kept_read_record(struct kept *kept, const struct root *root, char *buf, size_t size,
+                         const char *fmt, ...)
+{
+    va_list args;
+    bool is_cut = false;
+    ssize_t n;
+
+    if (kept->fd >= 0)
+        return read_record(kept->fd, buf, size);
+    va_start(args, fmt);
+    n = kept_read_all(kept, root, buf, size, &is_cut, fmt, args);
+    va_end(args);
+    return n >= 0 && is_cut ? -EFBIG : n;
+}
+
 void kept_close(struct kept *kept)
 {
     if (kept->fd >= 0)

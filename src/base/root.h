@@ -71,6 +71,11 @@ ssize_t kept_read(struct kept *kept, const struct root *root, char *buf, size_t 
 /* As kept_read, but a file that does not fit is cut instead of refused. */
 ssize_t kept_read_start(struct kept *kept, const struct root *root, char *buf, size_t size,
                         const char *fmt, ...) PRINTF_LIKE(5, 6);
+
+/* As kept_read, for a file that the kernel writes as one record (most small ones): what one
+ * system call gives is all of it, so that no second one is needed to see the end. */
+ssize_t kept_read_record(struct kept *kept, const struct root *root, char *buf, size_t size,
+                         const char *fmt, ...) PRINTF_LIKE(5, 6);
 void kept_close(struct kept *kept);
 
 #endif

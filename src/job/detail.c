@@ -7,27 +7,34 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/unknown.h"
+#include "job/borrowed_memory.h"
 #include "job/memory_view.h"
 #include "source/proc/pid_statm.h"
 
 /* 1 % of the time may be spent; a burst of up to 30 ms may be saved up. */
 enum { TIME_SHARE = 100 };
-#define TOKENS_MAX_NS (30 * NS_PER_MS)
+#define TOKENS_MAX_NS ((int64_t)(30 * NS_PER_MS))
 
-/* What a read is likely to cost: measured on 4 KiB pages. */
+/* What a read is likely to cost, until one was measured: 4 KiB pages. */
 #define COST_PER_PROCESS_NS 20000u
-#define COST_PER_PAGE_NS 6u
+#define COST_PER_PAGE_NS 16.0
 
 #define PAGE_BYTES 4096u
 
-void detail_init(struct detail *detail, enum spoor_detail mode)
+void detail_init(struct detail *detail, enum spoor_detail mode, bool uses_smaps, bool uses_scan)
 {
-    *detail = (struct detail){ .mode = mode, .tokens_ns = TOKENS_MAX_NS };
+    *detail = (struct detail){
+        .mode = mode,
+        .tokens_ns = TOKENS_MAX_NS,
+        .page_cost_ns = COST_PER_PAGE_NS,
+    };
+    sharing_init(&detail->sharing, uses_smaps, uses_scan);
 }
 
 void detail_done(struct detail *detail)
 {
     free(detail->views);
+    sharing_done(&detail->sharing);
     *detail = (struct detail){ 0 };
 }
 
@@ -36,6 +43,8 @@ void detail_member_left(struct detail *detail, const struct member *member)
     detail->members_changed = true;
     detail->left_private_bytes += member->detail_private_bytes;
 }
+
+/* ---- reading ------------------------------------------------------------ */
 
 static int reserve_views(struct detail *detail, size_t count)
 {
@@ -51,71 +60,263 @@ static int reserve_views(struct detail *detail, size_t count)
     return 0;
 }
 
-static bool is_alive(struct member *member, const struct root *root)
+/* A process that was read and ended since shared its pages with others that were read
+ * without it: their parts do not add up. A zombie has a statm of zeros. */
+static bool has_lost_one(struct members *members, const struct root *root)
 {
-    struct pid_statm statm;
+    for (size_t i = 0; i < members->count; i++) {
+        struct member *member = &members->list[i];
+        struct pid_statm statm;
 
-    return pid_statm_read(&member->statm_file, root, member->pid, &statm) == 0 &&
-           statm.resident_pages > 0;
+        if (member->rss_bytes > 0 &&
+            (pid_statm_read(&member->statm_file, root, member->pid, &statm) < 0 ||
+             statm.resident_pages == 0))
+            return true;
+    }
+    return false;
 }
 
-struct look {
+/* What reading the processes one by one came to. */
+struct survey {
+    size_t count;
+    uint64_t rss_bytes;
+    uint64_t main_rss_bytes, descendants_rss_max_bytes;
     bool is_racy;   /* a process ended meanwhile */
     bool is_denied; /* a process of another user */
 };
 
-static struct look read_views(struct detail *detail, const struct root *root,
-                              struct members *members, pid_t main_pid, size_t *ret_count)
+static void count_view(struct survey *survey, const struct member *member, bool is_main)
 {
-    struct look look = { 0 };
-    size_t count = 0;
+    survey->count++;
+    survey->rss_bytes += member->rss_bytes;
+    if (is_main)
+        survey->main_rss_bytes = member->rss_bytes;
+    else if (member->rss_bytes > survey->descendants_rss_max_bytes)
+        survey->descendants_rss_max_bytes = member->rss_bytes;
+}
+
+static void read_view(struct detail *detail, const struct root *root, struct member *member,
+                      bool is_main, struct survey *survey)
+{
+    struct memory_view *view = &detail->views[survey->count];
+    int r;
+
+    *view = (struct memory_view){ .pid = member->pid, .is_main = is_main };
+    r = memory_view_read(root, member->pid, view);
+    if (r == -ESRCH || r == -ENOENT) {
+        survey->is_racy = true;
+        return;
+    }
+    if (r < 0) {
+        survey->is_denied = true;
+        memory_view_from_statm(member, view);
+    }
+    member->detail_rss_bytes = member->rss_bytes;
+    member->detail_private_bytes = view->private_total;
+    member->detail_faults = member->faults;
+    count_view(survey, member, is_main);
+}
+
+static struct survey read_views(struct detail *detail, const struct root *root,
+                                struct members *members, pid_t main_pid)
+{
+    struct survey survey = { 0 };
 
     for (size_t i = 0; i < members->count; i++) {
         struct member *member = &members->list[i];
-        struct memory_view *view = &detail->views[count];
-        int r;
 
         if (member->rss_bytes == 0)
             continue;
-        *view = (struct memory_view){ .is_main = member->pid == main_pid };
-        r = memory_view_read(root, member->pid, view);
-        if (r == -ESRCH || r == -ENOENT) {
-            look.is_racy = true;
-            continue;
-        }
-        if (r < 0) {
-            look.is_denied = true;
-            memory_view_from_statm(member, view);
-        }
-        member->detail_rss_bytes = member->rss_bytes;
-        member->detail_private_bytes = view->private_total;
-        member->detail_faults = member->faults;
-        count++;
+        if (memory_is_borrowed(root, members, member))
+            member->detail_rss_bytes = 0; /* what it has after exec is all new */
+        else
+            read_view(detail, root, member, member->pid == main_pid, &survey);
     }
-    for (size_t i = 0; i < members->count && !look.is_racy; i++)
-        look.is_racy = members->list[i].rss_bytes > 0 && !is_alive(&members->list[i], root);
-    *ret_count = count;
-    return look;
+    return survey;
+}
+
+static void charge(struct detail *detail, uint64_t cost_ns)
+{
+    if (detail->mode == SPOOR_DETAIL_AUTO)
+        detail->tokens_ns -= (int64_t)cost_ns;
+}
+
+static void learn_cost(struct detail *detail, const struct survey *survey, uint64_t cost_ns)
+{
+    uint64_t fixed_ns = survey->count * COST_PER_PROCESS_NS;
+    uint64_t pages = survey->rss_bytes / PAGE_BYTES;
+
+    if (pages == 0)
+        return;
+    /* Half, so that one read which had to wait does not keep us from the next. */
+    detail->page_cost_ns /= 2;
+    if (cost_ns > fixed_ns)
+        detail->page_cost_ns += (double)(cost_ns - fixed_ns) / (double)pages / 2;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+static void take_discounts(struct detail *detail, const struct survey *survey)
+{
+    const struct memory_estimate *estimate = &detail->estimate;
+    uint64_t largest_bytes = larger(survey->main_rss_bytes, survey->descendants_rss_max_bytes);
+
+    detail->discounts = (struct discounts){
+        .job = less(largest_bytes, estimate->combined.total_bytes),
+        .main = less(survey->main_rss_bytes, estimate->main.total_bytes),
+        .descendants =
+            less(survey->descendants_rss_max_bytes, estimate->descendants.total_bytes),
+    };
+}
+
+static void raise_split(struct memory_split *highest, const struct memory_split *split)
+{
+    highest->total_bytes = larger(highest->total_bytes, split->total_bytes);
+    highest->private_bytes = larger(highest->private_bytes, split->private_bytes);
+}
+
+static void remember(struct detail *detail, const struct survey *survey)
+{
+    raise_split(&detail->highest.main, &detail->estimate.main);
+    raise_split(&detail->highest.descendants, &detail->estimate.descendants);
+    raise_split(&detail->highest.combined, &detail->estimate.combined);
+    take_discounts(detail, survey);
+    detail->has_estimate = true;
+    detail->is_denied = survey->is_denied;
+    detail->members_changed = survey->is_racy;
+    detail->left_private_bytes = 0;
+    detail->reads++;
+}
+
+/* The mappings, where the sums leave a doubt and there is time. */
+static void settle(struct detail *detail, const struct root *root, struct members *members,
+                   uint64_t walk_ns, struct survey *survey)
+{
+    uint64_t allowance_ns = detail->tokens_ns > 0 ? (uint64_t)detail->tokens_ns : 0;
+    enum sharing_result result;
+
+    if (detail->mode == SPOOR_DETAIL_ALWAYS)
+        allowance_ns = UINT64_MAX;
+    result = sharing_correct(&detail->sharing, root, detail->views, survey->count, walk_ns,
+                             allowance_ns, &detail->estimate);
+    detail->is_unsettled = result == SHARING_DEFERRED;
+    if (result != SHARING_READ && result != SHARING_FAILED)
+        return;
+    survey->is_racy = has_lost_one(members, root);
+    if (!survey->is_racy)
+        return;
+    sharing_forget(&detail->sharing);
+    shared_memory_estimate(detail->views, survey->count, true, &detail->estimate);
 }
 
 static void read_detail(struct detail *detail, const struct root *root, struct members *members,
                         pid_t main_pid)
 {
     uint64_t started_ns = clock_now().monotonic_ns;
-    uint64_t cost_ns;
-    struct look look;
-    size_t count;
+    uint64_t walked_ns;
+    struct survey survey;
 
-    look = read_views(detail, root, members, main_pid, &count);
-    shared_memory_estimate(detail->views, count, look.is_racy, &detail->estimate);
-    detail->is_denied = look.is_denied;
-    detail->has_estimate = true;
-    detail->members_changed = look.is_racy;
-    detail->left_private_bytes = 0;
-    detail->reads++;
-    cost_ns = clock_now().monotonic_ns - started_ns;
-    detail->tokens_ns = detail->tokens_ns > cost_ns ? detail->tokens_ns - cost_ns : 0;
+    if (detail->members_changed)
+        sharing_forget(&detail->sharing);
+    survey = read_views(detail, root, members, main_pid);
+    survey.is_racy = survey.is_racy || has_lost_one(members, root);
+    shared_memory_estimate(detail->views, survey.count, survey.is_racy, &detail->estimate);
+    walked_ns = clock_now().monotonic_ns;
+    learn_cost(detail, &survey, walked_ns - started_ns);
+    charge(detail, walked_ns - started_ns);
+    detail->is_unsettled = false;
+    if (!survey.is_racy && !survey.is_denied)
+        settle(detail, root, members, walked_ns - started_ns, &survey);
+    remember(detail, &survey);
+    charge(detail, clock_now().monotonic_ns - walked_ns);
 }
+
+/* ---- when --------------------------------------------------------------- */
+
+/* Has memory moved by 2 % since the last read? */
+static bool has_moved(const struct detail *detail, const struct movement *movement)
+{
+    uint64_t threshold = detail->estimate.combined.total_bytes / 50;
+
+    return !detail->has_estimate || detail->members_changed || movement->grown > threshold ||
+           movement->shrunk > threshold || movement->faults > threshold;
+}
+
+static uint64_t cost_ns(const struct detail *detail, const struct members *members,
+                        const struct movement *movement)
+{
+    return members->count * COST_PER_PROCESS_NS +
+           (uint64_t)((double)(movement->rss / PAGE_BYTES) * detail->page_cost_ns);
+}
+
+/* The tokens at a moment, where `most` may be saved up. */
+static int64_t tokens_at(const struct detail *detail, uint64_t now_ns, uint64_t most_ns)
+{
+    int64_t most = most_ns > (uint64_t)TOKENS_MAX_NS ? (int64_t)most_ns : TOKENS_MAX_NS;
+    int64_t tokens_ns = detail->tokens_ns;
+
+    if (detail->refilled_ns != 0 && now_ns > detail->refilled_ns)
+        tokens_ns += (int64_t)((now_ns - detail->refilled_ns) / TIME_SHARE);
+    return tokens_ns < most ? tokens_ns : most;
+}
+
+static bool exceeds(const struct memory_split *split, const struct memory_split *highest)
+{
+    return split->total_bytes > highest->total_bytes ||
+           (is_known(split->private_bytes) && split->private_bytes > highest->private_bytes);
+}
+
+static bool is_highest(const struct detail *detail, const struct memory_estimate *estimate)
+{
+    return exceeds(&estimate->combined, &detail->highest.combined) ||
+           exceeds(&estimate->descendants, &detail->highest.descendants) ||
+           exceeds(&estimate->main, &detail->highest.main);
+}
+
+static bool should_read(struct detail *detail, const struct members *members,
+                        const struct movement *movement, uint64_t now_ns,
+                        const struct memory_estimate *followed)
+{
+    uint64_t read_ns = cost_ns(detail, members, movement);
+    uint64_t settle_ns = sharing_cost_ns(&detail->sharing, members->count, read_ns);
+    /* A read that shows no maximum leaves enough for one that may. */
+    bool is_first = !detail->has_estimate || is_highest(detail, followed);
+    uint64_t needed_ns = is_first ? read_ns : 2 * read_ns;
+
+    detail->tokens_ns =
+        tokens_at(detail, now_ns, 3 * (read_ns + (detail->is_unsettled ? settle_ns : 0)));
+    detail->refilled_ns = now_ns;
+    if (detail->mode != SPOOR_DETAIL_AUTO)
+        return detail->mode == SPOOR_DETAIL_ALWAYS;
+    return (has_moved(detail, movement) && detail->tokens_ns >= (int64_t)needed_ns) ||
+           (detail->is_unsettled && detail->tokens_ns >= (int64_t)(read_ns + settle_ns));
+}
+
+bool detail_is_wanted_for_peak(const struct detail *detail, struct members *members,
+                               pid_t main_pid, uint64_t now_ns,
+                               const struct memory_estimate *followed)
+{
+    struct movements moved_by;
+    uint64_t needed_ns;
+
+    if (detail->mode != SPOOR_DETAIL_AUTO || !detail->has_estimate ||
+        !is_highest(detail, followed))
+        return false;
+    moved_by = movements_measure(detail->root, members, main_pid);
+    needed_ns = cost_ns(detail, members, &moved_by.job);
+    return moved_by.job.rss > 0 && has_moved(detail, &moved_by.job) &&
+           tokens_at(detail, now_ns, 3 * needed_ns) >= (int64_t)needed_ns;
+}
+
+/* ---- in between --------------------------------------------------------- */
 
 static void forget_sharing(struct memory_estimate *estimate)
 {
@@ -125,138 +326,62 @@ static void forget_sharing(struct memory_estimate *estimate)
     for (size_t i = 0; i < ARRAY_SIZE(splits); i++)
         splits[i]->private_bytes = splits[i]->shared_bytes = UNKNOWN;
     estimate->pss_bytes = UNKNOWN;
+    estimate->hugetlb_bytes = UNKNOWN;
 }
 
-/* The way without detail: the resident sizes alone. */
-static void estimate_from_statm(struct detail *detail, struct members *members, pid_t main_pid,
-                                struct memory_estimate *ret)
+static void follow(const struct detail *detail, const struct movements *moved_by,
+                   struct memory_estimate *ret)
+{
+    if (!detail->has_estimate) {
+        movements_estimate(moved_by, ret);
+        return;
+    }
+    *ret = detail->estimate;
+    movements_follow(moved_by, &detail->discounts, detail->left_private_bytes, ret);
+    if (detail->is_denied)
+        forget_sharing(ret);
+}
+
+void detail_follow(const struct detail *detail, struct members *members, pid_t main_pid,
+                   struct memory_estimate *ret)
+{
+    struct movements moved_by = movements_measure(detail->root, members, main_pid);
+
+    follow(detail, &moved_by, ret);
+}
+
+/* A member that has called exec since has memory of its own now. */
+static void note_borrowers(struct detail *detail, const struct root *root,
+                           struct members *members)
 {
     size_t count = 0;
 
     for (size_t i = 0; i < members->count; i++) {
-        if (members->list[i].rss_bytes == 0)
+        struct member *member = &members->list[i];
+
+        if (!memory_is_borrowed(root, members, member))
             continue;
-        detail->views[count] =
-            (struct memory_view){ .is_main = members->list[i].pid == main_pid };
-        memory_view_from_statm(&members->list[i], &detail->views[count++]);
+        member->detail_rss_bytes = 0;
+        count++;
     }
-    shared_memory_estimate(detail->views, count, true, ret);
-    forget_sharing(ret);
-}
-
-struct movement {
-    uint64_t rss_bytes, rss_max_bytes;
-    uint64_t grown_bytes, shrunk_bytes;
-    uint64_t fault_bytes;
-};
-
-/* How far the job, main and the descendants have moved since the last read. */
-struct movements {
-    struct movement job, main, descendants;
-};
-
-static void add_movement(struct movement *movement, const struct member *member)
-{
-    movement->rss_bytes += member->rss_bytes;
-    if (member->rss_bytes > movement->rss_max_bytes)
-        movement->rss_max_bytes = member->rss_bytes;
-    if (member->rss_bytes > member->detail_rss_bytes)
-        movement->grown_bytes += member->rss_bytes - member->detail_rss_bytes;
-    else
-        movement->shrunk_bytes += member->detail_rss_bytes - member->rss_bytes;
-    movement->fault_bytes += (member->faults - member->detail_faults) * PAGE_BYTES;
-}
-
-static struct movements measure(const struct members *members, pid_t main_pid)
-{
-    struct movements movements = { 0 };
-
-    for (size_t i = 0; i < members->count; i++) {
-        const struct member *member = &members->list[i];
-
-        add_movement(&movements.job, member);
-        add_movement(member->pid == main_pid ? &movements.main : &movements.descendants,
-                     member);
-    }
-    return movements;
-}
-
-/* Has memory moved by 2 % since the last read? Faults are counted because a page
- * that is copied on write after a fork moves no resident size. */
-static bool has_moved(const struct detail *detail, const struct movement *movement)
-{
-    uint64_t threshold = detail->estimate.combined.total_bytes / 50;
-
-    return !detail->has_estimate || detail->members_changed ||
-           movement->grown_bytes > threshold || movement->shrunk_bytes > threshold ||
-           movement->fault_bytes > threshold;
-}
-
-static void refill_tokens(struct detail *detail, uint64_t now_ns, uint64_t cost_ns)
-{
-    uint64_t most = 3 * cost_ns > TOKENS_MAX_NS ? 3 * cost_ns : TOKENS_MAX_NS;
-
-    if (detail->refilled_ns != 0 && now_ns > detail->refilled_ns)
-        detail->tokens_ns += (now_ns - detail->refilled_ns) / TIME_SHARE;
-    if (detail->tokens_ns > most)
-        detail->tokens_ns = most;
-    detail->refilled_ns = now_ns;
-}
-
-static bool should_read(struct detail *detail, const struct members *members,
-                        const struct movement *movement, uint64_t now_ns)
-{
-    uint64_t cost_ns = members->count * COST_PER_PROCESS_NS +
-                       movement->rss_bytes / PAGE_BYTES * COST_PER_PAGE_NS;
-
-    refill_tokens(detail, now_ns, cost_ns);
-    if (detail->mode != SPOOR_DETAIL_AUTO)
-        return detail->mode == SPOOR_DETAIL_ALWAYS;
-    return has_moved(detail, movement) && detail->tokens_ns >= cost_ns;
-}
-
-static uint64_t moved(uint64_t value, uint64_t grown, uint64_t shrunk)
-{
-    value += grown;
-    return value > shrunk ? value - shrunk : 0;
-}
-
-static void follow(struct memory_split *split, const struct movement *movement,
-                   uint64_t left_bytes)
-{
-    uint64_t gone_bytes = movement->shrunk_bytes + left_bytes;
-
-    split->total_bytes = moved(split->total_bytes, movement->grown_bytes, gone_bytes);
-    if (split->total_bytes < movement->rss_max_bytes)
-        split->total_bytes = movement->rss_max_bytes;
-    if (split->total_bytes > movement->rss_bytes)
-        split->total_bytes = movement->rss_bytes;
-    split->private_bytes = moved(split->private_bytes, movement->grown_bytes, gone_bytes);
-    if (split->private_bytes > split->total_bytes)
-        split->private_bytes = split->total_bytes;
-    split->shared_bytes = split->total_bytes - split->private_bytes;
+    detail->members_changed |= count != detail->borrowers_count;
+    detail->borrowers_count = count;
 }
 
 void detail_update(struct detail *detail, const struct root *root, struct members *members,
                    pid_t main_pid, uint64_t now_ns, struct memory_estimate *ret)
 {
-    struct movements moved_by = measure(members, main_pid);
+    struct movements moved_by;
 
-    *ret = (struct memory_estimate){ 0 };
-    if (reserve_views(detail, members->count) < 0)
+    detail->root = root;
+    note_borrowers(detail, root, members);
+    moved_by = movements_measure(root, members, main_pid);
+    follow(detail, &moved_by, ret);
+    if (moved_by.job.rss == 0 || !should_read(detail, members, &moved_by.job, now_ns, ret) ||
+        reserve_views(detail, members->count) < 0)
         return;
-    if (moved_by.job.rss_bytes > 0 && should_read(detail, members, &moved_by.job, now_ns)) {
-        read_detail(detail, root, members, main_pid);
-        moved_by = measure(members, main_pid);
-    }
-    if (!detail->has_estimate) {
-        estimate_from_statm(detail, members, main_pid, ret);
-        return;
-    }
+    read_detail(detail, root, members, main_pid);
     *ret = detail->estimate;
-    follow(&ret->main, &moved_by.main, 0);
-    follow(&ret->descendants, &moved_by.descendants, detail->left_private_bytes);
-    follow(&ret->combined, &moved_by.job, detail->left_private_bytes);
     if (detail->is_denied)
         forget_sharing(ret);
 }

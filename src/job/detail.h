@@ -5,7 +5,9 @@
  *
  * smaps_rollup costs the job 6-8 ms per GiB, so it is read when memory has moved
  * and never for more than 1 % of the time (tokens). Between two reads the values
- * follow the resident sizes, which are read at every sample.
+ * follow the resident sizes, which are read at every sample and more often.
+ *
+ * A read that can show a new maximum goes first: others leave the time for one.
  */
 #ifndef JOB_DETAIL_H
 #define JOB_DETAIL_H
@@ -16,30 +18,52 @@
 
 #include "base/root.h"
 #include "job/members.h"
+#include "job/movement.h"
 #include "job/shared_memory.h"
+#include "job/sharing.h"
 #include "spoor/spoor.h"
 
 struct detail {
     enum spoor_detail mode;
+    const struct root *root;   /* of the last update; borrowed */
     struct memory_view *views; /* reused; owned */
     size_t view_capacity;
-    uint64_t tokens_ns;   /* time that may be spent reading */
+    int64_t tokens_ns;    /* time that may be spent reading; below 0: too much was */
     uint64_t refilled_ns; /* when tokens were last added; 0: never */
+    double page_cost_ns;  /* of reading, as measured: huge pages cost next to nothing */
     uint64_t reads;       /* how often detail was read */
     bool has_estimate;
-    bool is_denied;       /* some process could not be read: private and shared are unknown */
-    bool members_changed; /* since the last read; set by the job */
+    bool is_denied;         /* some process could not be read: private and shared are unknown */
+    bool is_unsettled;      /* the last read was not affordable to its end */
+    bool members_changed;   /* since the last read; set by the job */
+    size_t borrowers_count; /* members without memory of their own, at the last update */
     uint64_t left_private_bytes;     /* of members that left since the last read */
     struct memory_estimate estimate; /* of the last read */
+    struct memory_estimate highest;  /* totals and private memory of all reads */
+    struct discounts discounts;      /* of the last read */
+    struct sharing sharing;
 };
 
-void detail_init(struct detail *detail, enum spoor_detail mode);
+/* `uses_smaps` and `uses_scan`: the second and third levels of looking (sharing.h). */
+void detail_init(struct detail *detail, enum spoor_detail mode, bool uses_smaps,
+                 bool uses_scan);
 void detail_done(struct detail *detail);
 
 /* The job's memory now. `main_pid` is 0 while the job's program is not loaded or has
  * ended. Where detail is not read, private, shared and PSS are UNKNOWN. */
 void detail_update(struct detail *detail, const struct root *root, struct members *members,
                    pid_t main_pid, uint64_t now_ns, struct memory_estimate *ret);
+
+/* The same from the members' resident sizes alone: nothing is read. Cheap enough for every
+ * look between two samples. */
+void detail_follow(const struct detail *detail, struct members *members, pid_t main_pid,
+                   struct memory_estimate *ret);
+
+/* Does what detail_follow() says exceed all that was read so far, and is there time to find
+ * out? Then detail_update() reads, at this very moment. */
+bool detail_is_wanted_for_peak(const struct detail *detail, struct members *members,
+                               pid_t main_pid, uint64_t now_ns,
+                               const struct memory_estimate *followed);
 
 /* A member is about to be removed from the table. */
 void detail_member_left(struct detail *detail, const struct member *member);

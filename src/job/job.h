@@ -2,9 +2,12 @@
 /*
  * job.h - a process and everything it started: who belongs, and what they used.
  *
- * job_refresh() looks at all processes; job_read() adds up what was seen. Later
- * sources of exact totals (a cgroup of the job's own) join here: each quantity is
- * taken from the best source that serves, and says which.
+ *   membership.c   who belongs
+ *   settle.c       what becomes of the counters of those that end
+ *   totals.c       the sum, each quantity from the best source that serves
+ *   leaf.c         a cgroup of the job's own
+ *
+ * job_refresh() looks at all processes; job_read() adds up what was seen.
  */
 #ifndef JOB_JOB_H
 #define JOB_JOB_H
@@ -15,34 +18,60 @@
 
 #include "base/root.h"
 #include "job/detail.h"
+#include "job/leaf.h"
 #include "job/members.h"
+#include "job/rungs.h"
 #include "job/shared_memory.h"
 #include "job/usage.h"
+#include "source/perf/fault_gate.h"
 #include "source/proc/children.h"
 #include "spoor/spoor.h"
+
+struct job_options {
+    pid_t pid;
+    bool caller_spawned; /* see SPOOR_CALLER_SPAWNED */
+    enum spoor_detail detail;
+    enum spoor_cgroup cgroup;
+    const char *cgroup_folder; /* NULL: the tracker's own cgroup */
+    unsigned disabled;         /* rungs */
+    const char *(*environment)(const char *name);
+};
+
+/* The highest values seen since the last reading, by glances between samples too. */
+struct job_peaks {
+    uint64_t main_bytes, descendants_bytes, combined_bytes;
+    uint64_t private_bytes;
+    uint64_t anon_bytes, page_cache_bytes; /* of the leaf */
+    uint64_t rss_bound_bytes, descendants_rss_bound_bytes;
+    uint64_t process_count;
+};
 
 struct job {
     const struct root *root; /* borrowed */
     pid_t main_pid;
-    pid_t tracker_pid;   /* our own, where we spawned the job; else 0 */
+    pid_t tracker_pid; /* our own, where we spawned the job; else 0 */
+    bool uses_clocks;
     bool lists_children; /* the kernel has children files */
     bool has_program;    /* the main process has called exec, or was attached to */
     bool has_clock;      /* processes have CPU clocks here */
     bool main_has_ended;
     int task_clock_fd; /* perf's count of the job's CPU time; -1: none */
+    struct fault_gate gate;
+    struct leaf leaf;
     struct members members;
     struct detail detail;
     struct children_buffer children;
 
     struct usage departed; /* of ended processes that no living one inherited */
     struct usage reported; /* what was last reported: totals never step back */
-    uint64_t main_cpu_ns;  /* also after its end */
+    struct job_peaks peaks;
+    uint64_t main_cpu_ns; /* also after its end */
     uint64_t main_rss_peak_bytes;
     uint64_t largest_peak_bytes; /* of any process of the job, main apart */
     uint64_t spawn_rss_bytes; /* what we ourselves had when we forked: a floor of ru_maxrss */
     uint64_t started_count;
-    uint64_t fork_count; /* of the machine, at the last search for children */
-    unsigned refresh_count;
+    uint64_t birth_mark; /* at the last search for members */
+    unsigned search_count;
     bool main_peak_is_exact;
     bool saw_main, saw_descendant; /* with memory of its own, at least once */
     bool saw_denied_io;
@@ -50,15 +79,19 @@ struct job {
     bool is_full;      /* more processes than the table holds */
 };
 
-/* `caller_spawned`: see SPOOR_CALLER_SPAWNED. -ESRCH: no such process. */
-int job_init(struct job *job, const struct root *root, pid_t main_pid, bool caller_spawned,
-             enum spoor_detail detail, uint64_t now_ns);
+/* -ESRCH: no such process; -ENOTSUP: a cgroup was required and cannot be had (its reason is
+ * in job->leaf.reason). The caller ends the job with job_done(), after a failure too. */
+int job_init(struct job *job, const struct root *root, const struct job_options *options,
+             uint64_t now_ns);
 void job_done(struct job *job);
 
-/* Looks at every process, finds new ones and settles those that ended. `fork_count` is
- * the machine's count of processes ever made: while it stands still nobody can have a
- * new child. UNKNOWN: always search. `is_thorough` reads the slow files too. */
-void job_refresh(struct job *job, uint64_t now_ns, uint64_t fork_count, bool is_thorough);
+/* Looks at every process, finds new ones and settles those that ended. `birth_mark` is
+ * a number that changes whenever a process is made on the machine: while it stands still
+ * nobody can have a new child. UNKNOWN: always search. `is_thorough` reads the slow files too. */
+void job_refresh(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool is_thorough);
+
+/* The cheapest look, for peaks between samples: resident sizes alone. */
+void job_glance(struct job *job, uint64_t now_ns, uint64_t birth_mark);
 
 /* A child of ours has ended and is about to be reaped: takes its last figures. */
 void job_child_ended(struct job *job, pid_t pid, uint64_t now_ns);
@@ -70,6 +103,7 @@ struct job_reading {
     bool io_is_exact;
     uint64_t tree_cpu_ns; /* by adding up processes; UNKNOWN where nothing could be read */
     uint64_t perf_cpu_ns; /* by perf; UNKNOWN: none */
+    struct leaf_reading leaf;
 
     uint64_t main_cpu_ns;
     struct memory_estimate memory;
@@ -83,5 +117,23 @@ struct job_reading {
 };
 
 void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret);
+
+/* CPU time of the job so far by the cheapest source; UNKNOWN where none is cheap. Tells
+ * whether the job is at rest. */
+uint64_t job_quick_cpu_ns(struct job *job);
+
+/* ---- among the files of the job ---- */
+
+struct look job_look(const struct job *job, uint64_t now_ns, bool is_thorough);
+void job_add_member(struct job *job, const struct look *look, pid_t pid);
+void job_search(struct job *job, const struct look *look, uint64_t birth_mark);
+
+/* Until it calls exec, what we forked is a copy of ourselves: none of its memory is the
+ * job's. */
+void job_check_program(struct job *job, struct member *main, const struct look *look);
+
+/* Notes what outlives the process: peaks, main's CPU time. */
+void job_remember(struct job *job, const struct member *member);
+void job_settle_left(struct job *job);
 
 #endif

@@ -102,10 +102,10 @@ static int read_memory(struct member *member, const struct root *root)
 }
 
 /* Where there is no CPU clock, the ticks of the stat file are its stand-in. */
-static void read_clock(struct member *member, const struct root *root)
+static void read_clock(struct member *member, const struct look *look)
 {
     uint64_t ns;
-    int r = cpu_clock_read(root, member->pid, &ns);
+    int r = look->uses_clocks ? cpu_clock_read(look->root, member->pid, &ns) : -ENOTSUP;
 
     if (r == 0)
         member->clock_ns = ns;
@@ -113,13 +113,13 @@ static void read_clock(struct member *member, const struct root *root)
         member->clock_ns = UNKNOWN;
 }
 
-static void read_slow(struct member *member, const struct root *root, uint64_t now_ns)
+static void read_slow(struct member *member, const struct look *look)
 {
-    read_io(member, root);
+    read_io(member, look->root);
     if (!member->is_zombie)
-        read_status(member, root);
+        read_status(member, look->root);
     member->slow_clock_ns = member->clock_ns;
-    member->slow_read_ns = now_ns;
+    member->slow_read_ns = look->now_ns;
 }
 
 static bool has_run(const struct member *member, uint64_t since_clock_ns)
@@ -127,32 +127,43 @@ static bool has_run(const struct member *member, uint64_t since_clock_ns)
     return !is_known(member->clock_ns) || member->clock_ns != since_clock_ns;
 }
 
-void member_look(struct member *member, const struct root *root, uint64_t now_ns,
-                 bool is_thorough)
+static bool is_slow_due(const struct member *member, const struct look *look, bool was_zombie)
+{
+    return look->is_thorough || (member->is_zombie && !was_zombie) ||
+           (has_run(member, member->slow_clock_ns) &&
+            look->now_ns - member->slow_read_ns >= SLOW_PERIOD_NS);
+}
+
+void member_look(struct member *member, const struct look *look)
 {
     bool was_zombie = member->is_zombie;
 
     /* statm first: being a kept file, it tells whether the pid is still ours. */
-    if (is_gone(read_memory(member, root))) {
+    if (is_gone(read_memory(member, look->root))) {
         member->has_left = true;
         return;
     }
-    read_clock(member, root);
+    read_clock(member, look);
     if (has_run(member, member->stat_clock_ns) || (member->rss_bytes == 0 && !was_zombie)) {
-        if (is_gone(read_stat(member, root))) {
+        if (is_gone(read_stat(member, look->root))) {
             member->has_left = true;
             return;
         }
         member->stat_clock_ns = member->clock_ns;
     }
-    if (is_thorough || (member->is_zombie && !was_zombie) ||
-        (has_run(member, member->slow_clock_ns) &&
-         now_ns - member->slow_read_ns >= SLOW_PERIOD_NS))
-        read_slow(member, root, now_ns);
+    if (is_slow_due(member, look, was_zombie))
+        read_slow(member, look);
 }
 
-int member_open(const struct root *root, pid_t pid, uint64_t now_ns, struct member *ret)
+void member_glance(struct member *member, const struct root *root)
 {
+    if (is_gone(read_memory(member, root)))
+        member->rss_bytes = 0; /* settled at the next look */
+}
+
+int member_open(const struct look *look, pid_t pid, struct member *ret)
+{
+    struct look thorough = *look;
     struct member member = {
         .pid = pid,
         .start_ticks = UNKNOWN,
@@ -166,8 +177,9 @@ int member_open(const struct root *root, pid_t pid, uint64_t now_ns, struct memb
         .children_clock_ns = UNKNOWN,
     };
 
+    thorough.is_thorough = true;
     usage_clear(&member.usage);
-    member_look(&member, root, now_ns, true);
+    member_look(&member, &thorough);
     if (member.has_left || !is_known(member.start_ticks)) {
         member_close(&member);
         return -ESRCH;

@@ -16,6 +16,14 @@
 #include "base/root.h"
 #include "job/usage.h"
 
+/* How a look is taken. */
+struct look {
+    const struct root *root;
+    uint64_t now_ns;
+    bool uses_clocks; /* ask processes' CPU clocks */
+    bool is_thorough; /* read io and status whatever the clock says */
+};
+
 struct member {
     pid_t pid;
     pid_t parent_pid;
@@ -55,14 +63,15 @@ struct member {
     uint64_t detail_faults;
 };
 
-/* Identifies the process and reads all of it. -ESRCH or -ENOENT: it has ended. On
- * success the caller closes *ret. */
-int member_open(const struct root *root, pid_t pid, uint64_t now_ns, struct member *ret);
+/* Identifies the process and reads all of it. -ESRCH: it has ended. On success the caller
+ * closes *ret. */
+int member_open(const struct look *look, pid_t pid, struct member *ret);
 void member_close(struct member *member);
 
-/* Reads what may have changed. `is_thorough` reads io and status whatever the clock
- * says. Sets is_zombie and has_left. */
-void member_look(struct member *member, const struct root *root, uint64_t now_ns,
-                 bool is_thorough);
+/* Reads what may have changed. Sets is_zombie and has_left. */
+void member_look(struct member *member, const struct look *look);
+
+/* Reads the resident size alone: the cheapest look, for peaks between samples. */
+void member_glance(struct member *member, const struct root *root);
 
 #endif

@@ -5,6 +5,16 @@
 #include "source/proc/pid_status.h"
 #include "source/proc/smaps_rollup.h"
 
+static uint64_t known_or_0(uint64_t value)
+{
+    return is_known(value) ? value : 0;
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
 void memory_view_from_statm(const struct member *member, struct memory_view *view)
 {
     uint64_t shared =
@@ -12,7 +22,7 @@ void memory_view_from_statm(const struct member *member, struct memory_view *vie
 
     view->rss = member->rss_bytes;
     view->shared_total = shared;
-    view->file = shared;
+    view->file = view->mapped = shared;
     view->private_total = view->private_dirty = member->rss_bytes - shared;
     view->pss_file = 0;
     view->pss = view->private_total;
@@ -32,19 +42,23 @@ static uint64_t shmem_bytes(const struct root *root, pid_t pid, uint64_t pss_shm
 int memory_view_read(const struct root *root, pid_t pid, struct memory_view *view)
 {
     struct smaps_rollup rollup;
-    uint64_t apart;
+    uint64_t apart, merged, shared;
     int r = smaps_rollup_read(root, pid, &rollup);
 
     if (r < 0)
         return r;
-    view->rss = rollup.rss;
+    shared = rollup.shared_clean + rollup.shared_dirty;
+    merged = known_or_0(rollup.merged);
+    view->rss = less(rollup.rss, merged);
     view->pss = rollup.pss;
-    view->pss_file = is_known(rollup.pss_file) ? rollup.pss_file : 0;
+    view->pss_file = known_or_0(rollup.pss_file);
     view->private_total = rollup.private_clean + rollup.private_dirty;
     view->private_dirty = rollup.private_dirty;
-    view->shared_total = rollup.shared_clean + rollup.shared_dirty;
-    apart = rollup.anonymous +
-            shmem_bytes(root, pid, is_known(rollup.pss_shmem) ? rollup.pss_shmem : 0);
-    view->file = rollup.rss > apart ? rollup.rss - apart : 0;
+    view->shared_total = less(shared, merged);
+    view->mapped = less(rollup.rss, rollup.anonymous);
+    apart = rollup.anonymous + shmem_bytes(root, pid, known_or_0(rollup.pss_shmem));
+    view->file = less(rollup.rss, apart);
+    view->hugetlb_private = known_or_0(rollup.private_hugetlb);
+    view->hugetlb_shared = known_or_0(rollup.shared_hugetlb);
     return 0;
 }

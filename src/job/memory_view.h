@@ -9,7 +9,7 @@
 #include "job/member.h"
 #include "job/shared_memory.h"
 
-/* From smaps_rollup. is_main is left alone. -ESRCH or -ENOENT: the process has ended;
+/* From smaps_rollup. pid and is_main are left alone. -ESRCH or -ENOENT: the process has ended;
  * -EACCES: it is another user's. */
 int memory_view_read(const struct root *root, pid_t pid, struct memory_view *view);
 

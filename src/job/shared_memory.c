@@ -10,6 +10,9 @@
  * For the descendants alone the main process is an outsider. What they map is
  * what the job maps less what main alone maps: its private pages.
  *
+ * A process may map a page twice, and then its resident size is too large; only its
+ * mappings can tell (shared_files.h).
+ *
  * Whatever the sharing, a group has at least its private pages and the shared
  * pages of its largest sharer: sum of private + max of shared.
  */
@@ -24,7 +27,8 @@ struct sums {
     uint64_t private_total;
     uint64_t shared_max;
     uint64_t file, file_max;
-    size_t count;
+    uint64_t doubled_max; /* what one process may have mapped twice, at most */
+    uint64_t hugetlb_private, hugetlb_shared_max;
 };
 
 static uint64_t larger(uint64_t a, uint64_t b)
@@ -44,7 +48,6 @@ static uint64_t less(uint64_t a, uint64_t b)
 
 static void sums_add(struct sums *sums, const struct memory_view *view)
 {
-    sums->count++;
     sums->rss += view->rss;
     sums->rss_max = larger(sums->rss_max, view->rss);
     sums->memory_pss += less(view->pss, view->pss_file);
@@ -53,6 +56,16 @@ static void sums_add(struct sums *sums, const struct memory_view *view)
     sums->shared_max = larger(sums->shared_max, view->shared_total);
     sums->file += view->file;
     sums->file_max = larger(sums->file_max, view->file);
+    /* Each page that is mapped twice is in `shared` twice, and of a file. */
+    sums->doubled_max =
+        larger(sums->doubled_max, smaller(view->shared_total, view->mapped) / 2);
+    sums->hugetlb_private += view->hugetlb_private;
+    sums->hugetlb_shared_max = larger(sums->hugetlb_shared_max, view->hugetlb_shared);
+}
+
+static uint64_t pss(const struct sums *sums)
+{
+    return sums->memory_pss + sums->file_pss;
 }
 
 static struct memory_split split(uint64_t total, const struct sums *sums)
@@ -60,7 +73,8 @@ static struct memory_split split(uint64_t total, const struct sums *sums)
     struct memory_split split;
 
     total = larger(total, sums->private_total + sums->shared_max);
-    total = smaller(larger(total, sums->rss_max), sums->rss);
+    /* PSS is above the resident size only where pages were merged. */
+    total = smaller(larger(total, sums->rss_max), larger(sums->rss, pss(sums)));
     split.total_bytes = total;
     split.private_bytes = smaller(sums->private_total, total);
     split.shared_bytes = total - split.private_bytes;
@@ -81,6 +95,12 @@ static uint64_t descendants_total(const struct sums *job, const struct sums *des
     return smaller(memory, job->memory_pss) + file_total(descendants);
 }
 
+/* No page is in PSS more than once: what a total has above it may be counted twice. */
+static uint64_t doubled(const struct memory_split *split, const struct sums *sums)
+{
+    return smaller(less(split->total_bytes, pss(sums)), sums->doubled_max);
+}
+
 void shared_memory_estimate(const struct memory_view *views, size_t count, bool is_racy,
                             struct memory_estimate *ret)
 {
@@ -93,10 +113,12 @@ void shared_memory_estimate(const struct memory_view *views, size_t count, bool 
         if (views[i].is_main)
             main_private_dirty = views[i].private_dirty;
     }
-    ret->main = split(main.rss, &main);
+    ret->main = split(larger(main.rss, pss(&main)), &main);
     ret->combined = split(is_racy ? 0 : job.memory_pss + file_total(&job), &job);
     ret->descendants = split(
         is_racy ? 0 : descendants_total(&job, &descendants, main_private_dirty), &descendants);
-    ret->pss_bytes = job.memory_pss + job.file_pss;
+    ret->pss_bytes = pss(&job);
     ret->ambiguity_bytes = less(job.file, file_total(&job));
+    ret->doubled_bytes = larger(doubled(&ret->main, &main), doubled(&ret->combined, &job));
+    ret->hugetlb_bytes = job.hugetlb_private + job.hugetlb_shared_max;
 }

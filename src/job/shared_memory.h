@@ -20,16 +20,21 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* One process, in bytes. */
+/* One process, in bytes. Pages of equal content that the kernel merged (KSM) count in pss
+ * alone: thousands of addresses may be one page. */
 struct memory_view {
+    pid_t pid;
     bool is_main;
     uint64_t rss;
     uint64_t pss;
     uint64_t pss_file;      /* the part of pss that files back, shared memory apart */
     uint64_t private_total; /* pages no other process maps */
     uint64_t private_dirty;
-    uint64_t shared_total; /* pages other processes map too */
-    uint64_t file;         /* the part of rss that files back, shared memory apart */
+    uint64_t shared_total;    /* pages other processes map too */
+    uint64_t file;            /* the part of rss that files back, shared memory apart */
+    uint64_t mapped;          /* the part of rss that files or shared memory back */
+    uint64_t hugetlb_private; /* huge pages of hugetlbfs are in no other figure */
+    uint64_t hugetlb_shared;
 };
 
 struct memory_split {
@@ -41,7 +46,9 @@ struct memory_split {
 struct memory_estimate {
     struct memory_split main, descendants, combined;
     uint64_t pss_bytes;
-    uint64_t ambiguity_bytes;
+    uint64_t ambiguity_bytes; /* combined may be too low by this much */
+    uint64_t doubled_bytes;   /* or a total too high: pages a process maps twice */
+    uint64_t hugetlb_bytes;   /* apart from all the others */
 };
 
 /* `is_racy`: processes came or went while the views were taken. Then only the bound

@@ -8,6 +8,7 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
@@ -133,7 +134,8 @@ static void cpu_write(const struct report *report, struct page *page)
     buffer_done(&details);
 }
 
-/* "private 1.40 GB, shared 61.0 MB" of a scope; nothing where neither is known. */
+/* "private up to 1.40 GB, shared up to 61.0 MB" of a scope: each had its peak at a moment of
+ * its own. Nothing where neither is known. */
 static void add_shares(const struct report *report, const char *scope, struct buffer *details)
 {
     static const struct {
@@ -147,7 +149,7 @@ static void add_shares(const struct report *report, const char *scope, struct bu
         (void)snprintf(path, sizeof(path), "memory.%s.%s", scope, shares[i].key); /* fits */
         bytes = value_of(report, path);
         if (!isnan(bytes))
-            buffer_format(page_item(details), "%s %s", shares[i].name,
+            buffer_format(page_item(details), "%s up to %s", shares[i].name,
                           number_bytes(bytes).text);
     }
 }
@@ -190,8 +192,8 @@ static void memory_write(const struct report *report, struct page *page)
     struct buffer details = { 0 };
 
     add_shares(report, "combined", &shares);
-    buffer_format(&details, "peak%s%s%s", shares.length ? ": " : "",
-                  shares.length ? shares.text : "", shares.length ? " (counted once)" : "");
+    buffer_format(&details, "peak%s%s", shares.length ? "; " : "",
+                  shares.length ? shares.text : "");
     buffer_done(&shares);
     if (with_cache > 0)
         buffer_format(page_item(&details), "%s with page cache", number_bytes(with_cache).text);
@@ -232,6 +234,13 @@ static void transfers_write(const struct report *report, struct page *page)
     }
 }
 
+static bool is_of_host(const struct report *report, const char *path)
+{
+    struct spoor_figure figure = figure_find(path, report->summary, report->origins);
+
+    return figure.source && strncmp(figure.source, "host.", 5) == 0;
+}
+
 static void pressure_write(const struct report *report, struct page *page)
 {
     static const struct {
@@ -253,7 +262,9 @@ static void pressure_write(const struct report *report, struct page *page)
                           number_percent(fmin(stalled / elapsed, 1)).text);
     }
     if (details.length > 0) {
-        buffer_add_text(&details, " of the time (whole host)");
+        buffer_add_text(&details, is_of_host(report, kinds[0].path)
+                                      ? " of the time (whole host)"
+                                      : " of the time");
         page_row(page, "Pressure", "waits for", details.text);
     }
     buffer_done(&details);

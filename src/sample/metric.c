@@ -40,6 +40,7 @@ static const struct metric_row rows[METRIC_COUNT] = {
 [METRIC_JOB_ANON] =             { { "job_anon_bytes",            "memory of the job's cgroup that no file backs",                       NULL,                GAUGE   }, UNIT_BYTES },
 [METRIC_JOB_PAGE_CACHE] =       { { "job_page_cache_bytes",      "page cache of the job's cgroup",                                      NULL,                GAUGE   }, UNIT_BYTES },
 [METRIC_JOB_THREADS] =          { { "job_threads",               "threads of the job",                                                  NULL,                GAUGE   }, UNIT_COUNT },
+[METRIC_JOB_THREADS_PEAK] =     { { "job_threads_peak",          "the most threads the job's cgroup has had at once",                   NULL,                GAUGE   }, UNIT_COUNT },
 [METRIC_JOB_PROCESSES] =        { { "job_processes",             "processes of the job",                                                NULL,                GAUGE   }, UNIT_COUNT },
 [METRIC_JOB_STARTED] =          { { "job_started_processes",     "processes of the job seen so far",                                    NULL,                COUNTER }, UNIT_COUNT },
 [METRIC_JOB_READ] =             { { "job_read_bytes",            "bytes fetched from storage",                                          "job_read_bytes_per_second", COUNTER }, UNIT_BYTES },
@@ -48,6 +49,9 @@ static const struct metric_row rows[METRIC_COUNT] = {
 [METRIC_JOB_WRITTEN_CHARS] =    { { "job_written_chars_bytes",   "bytes that write calls took",                                         NULL,                COUNTER }, UNIT_BYTES },
 [METRIC_JOB_OOM_KILLS] =        { { "job_oom_kills",             "processes that the out-of-memory killer ended in the job's cgroup",   NULL,                COUNTER }, UNIT_COUNT },
 [METRIC_JOB_THROTTLED] =        { { "job_throttled_seconds",     "time the job's cgroup was kept from running by its CPU quota",        NULL,                COUNTER }, UNIT_NANOSECONDS },
+[METRIC_JOB_CPU_PRESSURE] =     { { "job_cpu_pressure_seconds",  "time in which some process of the job waited for a CPU",              NULL,                COUNTER }, UNIT_NANOSECONDS },
+[METRIC_JOB_MEMORY_PRESSURE] =  { { "job_memory_pressure_seconds", "time in which some process of the job waited for memory",           NULL,                COUNTER }, UNIT_NANOSECONDS },
+[METRIC_JOB_IO_PRESSURE] =      { { "job_io_pressure_seconds",   "time in which some process of the job waited for I/O",                NULL,                COUNTER }, UNIT_NANOSECONDS },
 
 [METRIC_HOST_CPU] =             { { "host_cpu_seconds",          "busy CPU time of the machine",                                        "host_cpu_cores",    COUNTER }, UNIT_NANOSECONDS },
 [METRIC_HOST_CPU_USER] =        { { "host_cpu_user_seconds",     "the part of it spent in programs, niced ones included",               NULL,                COUNTER }, UNIT_NANOSECONDS },

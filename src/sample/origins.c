@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+#include "base/compiler.h"
+#include "base/unknown.h"
+
 #define NEEDS_CGROUP                                                                     \
     {                                                                                    \
         NULL, "needs a cgroup of the job's own, which this version does not make", false \
@@ -35,10 +38,11 @@ static const struct origin defaults[METRIC_COUNT] = {
 [METRIC_JOB_SWAP] =               { "procfs.status.VmSwap",    NOT_READABLE("/proc/PID/status"),                       false },
 [METRIC_JOB_RSS_PEAK] =           { "procfs.status.VmHWM",     "no process could be looked at while it lived",         false },
 [METRIC_JOB_RSS_BOUND] =          { "procfs.status.VmHWM",     "no process could be looked at while it lived",         false },
-[METRIC_JOB_MEMORY_PEAK] =        NEEDS_CGROUP,
-[METRIC_JOB_ANON] =               NEEDS_CGROUP,
-[METRIC_JOB_PAGE_CACHE] =         NEEDS_CGROUP,
+[METRIC_JOB_MEMORY_PEAK] =        { "cgroup.memory.peak",      "needs a cgroup of the job's own",                      true },
+[METRIC_JOB_ANON] =               { "cgroup.memory.stat",      "needs a cgroup of the job's own",                      false },
+[METRIC_JOB_PAGE_CACHE] =         { "cgroup.memory.stat",      "needs a cgroup of the job's own",                      false },
 [METRIC_JOB_THREADS] =            { "procfs.stat",             "no process could be looked at",                        false },
+[METRIC_JOB_THREADS_PEAK] =       { "cgroup.pids.peak",        "needs a cgroup of the job's own",                      true },
 [METRIC_JOB_PROCESSES] =          { "procfs.children",         "no process could be looked at",                        false },
 [METRIC_JOB_STARTED] =            { "procfs.children",         "no process could be looked at",                        false },
 [METRIC_JOB_READ] =               { "procfs.io",               NOT_READABLE("/proc/PID/io"),                           false },
@@ -47,6 +51,9 @@ static const struct origin defaults[METRIC_COUNT] = {
 [METRIC_JOB_WRITTEN_CHARS] =      { "procfs.io",               NOT_READABLE("/proc/PID/io"),                           false },
 [METRIC_JOB_OOM_KILLS] =          { "cgroup.oom_kill",         "no cgroup with a memory controller is readable",       true },
 [METRIC_JOB_THROTTLED] =          { "cgroup.cpu.stat",         "no cgroup with a CPU controller is readable",          true },
+[METRIC_JOB_CPU_PRESSURE] =       { "host.procfs.pressure",    "this kernel keeps no pressure figures",                true },
+[METRIC_JOB_MEMORY_PRESSURE] =    { "host.procfs.pressure",    "this kernel keeps no pressure figures",                true },
+[METRIC_JOB_IO_PRESSURE] =        { "host.procfs.pressure",    "this kernel keeps no pressure figures",                true },
 
 [METRIC_HOST_CPU] =               { "host.procfs.stat",        NOT_READABLE("/proc/stat"),                             true },
 [METRIC_HOST_CPU_USER] =          { "host.procfs.stat",        NOT_READABLE("/proc/stat"),                             true },
@@ -93,26 +100,58 @@ static void update_sharing(struct origin *origins, const struct job *job)
         reason = "the memory maps of another user's process cannot be read";
     if (!reason)
         return;
-    for (size_t i = 0; i < sizeof(sharing) / sizeof(sharing[0]); i++)
+    for (size_t i = 0; i < ARRAY_SIZE(sharing); i++)
         origins[sharing[i]].reason = reason;
     origins[METRIC_JOB_RSS].source = origins[METRIC_DESCENDANTS_RSS].source = "procfs.statm";
 }
 
-void origins_update(struct origin origins[METRIC_COUNT], const struct job *job,
-                    const struct job_reading *reading)
+static const enum metric of_cgroup[] = {
+    METRIC_JOB_MEMORY_PEAK,
+    METRIC_JOB_ANON,
+    METRIC_JOB_PAGE_CACHE,
+    METRIC_JOB_THREADS_PEAK,
+};
+
+static void update_cgroup(struct origin *origins, const struct leaf *leaf)
 {
-    bool is_spawned = job->tracker_pid != 0;
+    for (size_t i = 0; i < ARRAY_SIZE(of_cgroup); i++) {
+        if (leaf->reason)
+            origins[of_cgroup[i]].reason = leaf->reason;
+    }
+    if (leaf_has(leaf, LEAF_MEMORY))
+        origins[METRIC_JOB_MEMORY_PEAK].source = "cgroup.memory.max_usage_in_bytes";
+    if (leaf_has(leaf, LEAF_UNIFIED)) {
+        origins[METRIC_JOB_CPU_PRESSURE].source = "cgroup.cpu.pressure";
+        origins[METRIC_JOB_MEMORY_PRESSURE].source = "cgroup.memory.pressure";
+        origins[METRIC_JOB_IO_PRESSURE].source = "cgroup.io.pressure";
+    }
+}
+
+static void update_cpu(struct origin *origins, const struct job *job,
+                       const struct job_reading *reading)
+{
+    bool is_of_cgroup = is_known(reading->leaf.user_ns);
 
     origins[METRIC_MAIN_CPU].source = job->has_clock ? "procfs.cpuclock" : "procfs.stat";
     origins[METRIC_JOB_CPU].source = reading->cpu_source;
     origins[METRIC_JOB_CPU].is_exact = reading->cpu_is_exact;
     origins[METRIC_DESCENDANTS_CPU].source = reading->cpu_source;
     origins[METRIC_DESCENDANTS_CPU].is_exact = reading->cpu_is_exact;
-    origins[METRIC_JOB_USER].source = is_spawned ? "wait4" : "procfs.stat";
-    origins[METRIC_JOB_USER].is_exact = reading->io_is_exact && job->main_has_ended;
+    if (is_of_cgroup)
+        origins[METRIC_JOB_USER].source = reading->cpu_source;
+    else
+        origins[METRIC_JOB_USER].source = job->tracker_pid != 0 ? "wait4" : "procfs.stat";
+    origins[METRIC_JOB_USER].is_exact =
+        is_of_cgroup || (reading->io_is_exact && job->main_has_ended);
     origins[METRIC_JOB_SYSTEM] = origins[METRIC_JOB_USER];
-    for (size_t i = 0; i < sizeof(io) / sizeof(io[0]); i++) {
-        origins[io[i]].is_exact = reading->io_is_exact;
+}
+
+void origins_update(struct origin origins[METRIC_COUNT], const struct job *job,
+                    const struct job_reading *reading)
+{
+    update_cpu(origins, job, reading);
+    for (size_t i = 0; i < ARRAY_SIZE(io); i++) {
+        origins[io[i]].is_exact = reading->io_is_exact && !job->saw_denied_io;
         if (job->saw_denied_io)
             origins[io[i]].reason = "the I/O of another user's process cannot be read";
     }
@@ -121,4 +160,5 @@ void origins_update(struct origin origins[METRIC_COUNT], const struct job *job,
         origins[METRIC_MAIN_RSS_PEAK].is_exact = true;
     }
     update_sharing(origins, job);
+    update_cgroup(origins, &job->leaf);
 }

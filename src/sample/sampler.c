@@ -4,23 +4,23 @@
 #include "base/parse.h"
 #include "sample/origins.h"
 
-int sampler_init(struct sampler *sampler, const struct root *root, pid_t pid,
-                 bool caller_spawned, enum spoor_detail detail, struct instant now)
+int sampler_init(struct sampler *sampler, const struct root *root,
+                 const struct job_options *options, struct instant now)
 {
     struct cgroups cgroups;
-    bool has_cgroups;
+    bool has_cgroups = cgroups_read(root, options->pid, &cgroups) == 0;
     int r;
 
     sampler->root = root;
     sampler->has_started = false;
-    r = job_init(&sampler->job, root, pid, caller_spawned, detail, now.monotonic_ns);
-    if (r < 0)
-        return r;
-    host_init(&sampler->host);
-    has_cgroups = cgroups_read(root, pid, &cgroups) == 0;
+    /* The cgroups the job starts in; it may get one of its own below them now. */
     cgroup_watch_init(&sampler->cgroup_watch, root, has_cgroups ? &cgroups : NULL);
+    host_init(&sampler->host);
     origins_init(sampler->origins);
-    return 0;
+    r = job_init(&sampler->job, root, options, now.monotonic_ns);
+    if (r < 0)
+        sampler_done(sampler);
+    return r;
 }
 
 void sampler_done(struct sampler *sampler)
@@ -88,6 +88,26 @@ static void fill_job(const struct job_reading *reading, uint64_t *value)
     value[METRIC_JOB_STARTED] = reading->started_count;
 }
 
+static uint64_t first_known(uint64_t a, uint64_t b)
+{
+    return is_known(a) ? a : b;
+}
+
+/* What the job's own cgroup says; where it has none, what is known of more than the job. */
+static void fill_cgroup(const struct leaf_reading *leaf, const struct cgroup_events *events,
+                        const struct host_reading *host, uint64_t *value)
+{
+    value[METRIC_JOB_MEMORY_PEAK] = leaf->memory_peak_bytes;
+    value[METRIC_JOB_ANON] = leaf->anon_bytes;
+    value[METRIC_JOB_PAGE_CACHE] = leaf->page_cache_bytes;
+    value[METRIC_JOB_THREADS_PEAK] = leaf->threads_peak;
+    value[METRIC_JOB_OOM_KILLS] = first_known(leaf->oom_kills_count, events->oom_kills_count);
+    value[METRIC_JOB_THROTTLED] = events->throttled_ns;
+    for (int i = 0; i < PRESSURE_COUNT; i++)
+        value[METRIC_JOB_CPU_PRESSURE + i] =
+            first_known(leaf->pressure_ns[i], host->pressure_ns[i]);
+}
+
 static void fill_host(const struct host_reading *host, uint64_t *value)
 {
     value[METRIC_HOST_CPU] = sum_u64(host->cpu.user_ns, host->cpu.system_ns);
@@ -115,6 +135,7 @@ void sampler_tick(struct sampler *sampler, struct instant now, bool is_last, str
 {
     bool is_first = !sampler->has_started;
     struct cgroup_events events;
+    uint64_t birth_mark;
 
     if (is_first) {
         sampler->started = now;
@@ -126,19 +147,24 @@ void sampler_tick(struct sampler *sampler, struct instant now, bool is_last, str
     ret->elapsed_ns = now.monotonic_ns - sampler->started.monotonic_ns;
     ret->realtime_ns = now.realtime_ns;
 
-    /* The host first: its count of forks tells whether to look for new children. */
+    /* Before the job is looked at: what is born later changes the mark again. */
+    birth_mark = host_read_birth_mark(&sampler->host, sampler->root);
     host_read(&sampler->host, sampler->root, now.monotonic_ns, &sampler->host_reading);
     if (is_first)
         sampler->first_oom_kills = sampler->host_reading.oom_kills_count;
     fill_host(&sampler->host_reading, ret->value);
 
-    job_refresh(&sampler->job, now.monotonic_ns, sampler->host_reading.cpu.forks_count,
-                is_last);
+    job_refresh(&sampler->job, now.monotonic_ns, birth_mark, is_last);
     job_read(&sampler->job, now.monotonic_ns, &sampler->reading);
     fill_job(&sampler->reading, ret->value);
 
     cgroup_watch_read(&sampler->cgroup_watch, sampler->root, &events);
-    ret->value[METRIC_JOB_OOM_KILLS] = events.oom_kills_count;
-    ret->value[METRIC_JOB_THROTTLED] = events.throttled_ns;
+    fill_cgroup(&sampler->reading.leaf, &events, &sampler->host_reading, ret->value);
     origins_update(sampler->origins, &sampler->job, &sampler->reading);
+}
+
+void sampler_glance(struct sampler *sampler, struct instant now)
+{
+    job_glance(&sampler->job, now.monotonic_ns,
+               host_read_birth_mark(&sampler->host, sampler->root));
 }

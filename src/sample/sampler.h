@@ -31,13 +31,16 @@ struct sampler {
     bool has_started;
 };
 
-/* -ESRCH: no such process. On success the caller ends it with sampler_done(). */
-int sampler_init(struct sampler *sampler, const struct root *root, pid_t pid,
-                 bool caller_spawned, enum spoor_detail detail, struct instant now);
+/* As job_init(). On success the caller ends it with sampler_done(). */
+int sampler_init(struct sampler *sampler, const struct root *root,
+                 const struct job_options *options, struct instant now);
 void sampler_done(struct sampler *sampler);
 
 /* Takes a sample. `is_last` also reads what is otherwise read seldom. */
 void sampler_tick(struct sampler *sampler, struct instant now, bool is_last,
                   struct sample *ret);
+
+/* A look between samples, for peaks. */
+void sampler_glance(struct sampler *sampler, struct instant now);
 
 #endif

@@ -45,7 +45,7 @@ static const struct row rows[] = {
     { "cpu.system.max_cores",                MAX_RATE,  METRIC_HOST_CPU,             METRIC_NONE, METRIC_NONE, NULL },
     { "cpu.threads.main",                    PEAK,      METRIC_MAIN_THREADS,         METRIC_NONE, METRIC_NONE, NULL },
     { "cpu.threads.descendants",             PEAK,      METRIC_DESCENDANTS_THREADS,  METRIC_NONE, METRIC_NONE, NULL },
-    { "cpu.threads.combined",                PEAK,      METRIC_JOB_THREADS,          METRIC_NONE, METRIC_NONE, NULL },
+    { "cpu.threads.combined",                PEAK,      METRIC_JOB_THREADS,          METRIC_JOB_THREADS_PEAK, METRIC_NONE, NULL },
 
     { "memory.main.total_rss_bytes",         PEAK,      METRIC_MAIN_RSS,             METRIC_MAIN_RSS_PEAK, METRIC_MAIN_RSS_PEAK, NULL },
     { "memory.main.private_rss_bytes",       PEAK,      METRIC_MAIN_PRIVATE,         METRIC_NONE, METRIC_NONE, NULL },
@@ -86,9 +86,9 @@ static const struct row rows[] = {
     { "processes.max_concurrent",            PEAK,      METRIC_JOB_PROCESSES,        METRIC_NONE, METRIC_NONE, NULL },
     { "processes.started",                   SEEN,      METRIC_JOB_STARTED,          METRIC_NONE, METRIC_NONE, NULL },
 
-    { "pressure.cpu_seconds",                TOTAL,     METRIC_HOST_CPU_PRESSURE,    METRIC_NONE, METRIC_NONE, NULL },
-    { "pressure.memory_seconds",             TOTAL,     METRIC_HOST_MEMORY_PRESSURE, METRIC_NONE, METRIC_NONE, NULL },
-    { "pressure.io_seconds",                 TOTAL,     METRIC_HOST_IO_PRESSURE,     METRIC_NONE, METRIC_NONE, NULL },
+    { "pressure.cpu_seconds",                TOTAL,     METRIC_JOB_CPU_PRESSURE,    METRIC_NONE, METRIC_NONE, NULL },
+    { "pressure.memory_seconds",             TOTAL,     METRIC_JOB_MEMORY_PRESSURE, METRIC_NONE, METRIC_NONE, NULL },
+    { "pressure.io_seconds",                 TOTAL,     METRIC_JOB_IO_PRESSURE,     METRIC_NONE, METRIC_NONE, NULL },
 
     { "events.oom_kills",                    TOTAL,     METRIC_JOB_OOM_KILLS,        METRIC_NONE, METRIC_NONE, NULL },
     { "events.throttled_seconds",            TOTAL,     METRIC_JOB_THROTTLED,        METRIC_NONE, METRIC_NONE, NULL },

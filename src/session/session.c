@@ -1,24 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * session.c - the life of a session: open, start, sample, stop, close.
- *
- * Samples are taken at absolute deadlines, the start plus a multiple of the interval,
- * so that they do not drift. A deadline that has passed before its sample could be
- * taken is left out and counted as late.
- */
+/* session.c - the life of a session: open, start, sample, stop, close. */
 #include "session/session.h"
 
 #include <errno.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "session/thread.h"
 #include "source/proc/cpu_clock.h"
 #include "source/proc/pid_status.h"
 
@@ -45,6 +36,8 @@ static int copy_options(const struct spoor_options *from, struct spoor_options *
         options.interval_ns > SPOOR_INTERVAL_MAX_NS)
         return error_set(err, EINVAL, "interval of %llu ns: must be 1 ms to 1 h",
                          (unsigned long long)options.interval_ns);
+    if ((unsigned)options.cgroup > SPOOR_CGROUP_REQUIRE)
+        return error_set(err, EINVAL, "cgroup %d: no such choice", (int)options.cgroup);
     if ((unsigned)options.detail > SPOOR_DETAIL_NEVER)
         return error_set(err, EINVAL, "detail %d: no such choice", (int)options.detail);
     *ret = options;
@@ -76,27 +69,41 @@ uint64_t session_own_cpu_ns(const spoor_session *session)
     return now_ns;
 }
 
-static void init_locks(spoor_session *session)
-{
-    pthread_condattr_t attributes;
-
-    (void)pthread_mutex_init(&session->mutex, NULL); /* cannot fail with defaults */
-    (void)pthread_condattr_init(&attributes);
-    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&session->wake, &attributes);
-    (void)pthread_condattr_destroy(&attributes);
-}
-
 static const char *environment(const char *name)
 {
     return getenv(name);
+}
+
+static int open_sampler(spoor_session *session, const struct spoor_options *options,
+                        struct spoor_error *err)
+{
+    struct job_options job = {
+        .pid = options->pid,
+        .caller_spawned = options->flags & SPOOR_CALLER_SPAWNED,
+        .detail = options->detail,
+        .cgroup = options->cgroup,
+        .cgroup_folder = options->cgroup_folder,
+        .environment = environment,
+    };
+    const char *unknown;
+    int r = rungs_parse(getenv("SPOOR_DISABLE"), &job.disabled, &unknown);
+
+    if (r < 0)
+        return error_set(err, EINVAL, "SPOOR_DISABLE: there is no source '%s'", unknown);
+    r = sampler_init(&session->sampler, &session->root, &job, clock_now());
+    if (r == -ENOTSUP)
+        return error_set(err, ENOTSUP, "no cgroup for the job: %s",
+                         session->sampler.job.leaf.reason);
+    if (r < 0)
+        return error_sys(err, r, "process %d", (int)options->pid);
+    session->has_sampler = true;
+    return 0;
 }
 
 static int open_parts(spoor_session *session, const struct spoor_options *options,
                       struct spoor_error *err)
 {
     const char *path = options->root ? options->root : "/";
-    bool is_spawned = options->flags & SPOOR_CALLER_SPAWNED;
     int r = root_open(path, &session->root);
 
     if (r < 0)
@@ -112,11 +119,9 @@ static int open_parts(spoor_session *session, const struct spoor_options *option
     r = samples_file_open(&session->samples, options->samples_path, options->flags, err);
     if (r < 0)
         return r;
-    r = sampler_init(&session->sampler, &session->root, options->pid, is_spawned,
-                     options->detail, clock_now());
+    r = open_sampler(session, options, err);
     if (r < 0)
-        return error_sys(err, r, "process %d", (int)options->pid);
-    session->has_sampler = true;
+        return r;
     host_facts_read(&session->root, &session->host);
     limits_read(&session->root, options->pid, environment, &session->limits);
     summary_init(&session->summary, options->interval_ns);
@@ -145,7 +150,8 @@ int spoor_session_open(const struct spoor_options *options, spoor_session **ret,
     session->interval_ns = copy.interval_ns;
     session->root = (struct root)ROOT_CLOSED;
     session->samples = (struct samples_file)SAMPLES_FILE_CLOSED;
-    init_locks(session);
+    session->stop_fd = -1;
+    (void)pthread_mutex_init(&session->mutex, NULL); /* cannot fail with defaults */
     session->warnings = calloc(WARNINGS_MAX, sizeof(*session->warnings));
     if (!session->warnings)
         return error_set(err, ENOMEM, "out of memory");
@@ -167,7 +173,6 @@ spoor_session *spoor_session_close(spoor_session *session)
     series_done(&session->series);
     run_facts_done(&session->run);
     root_close(&session->root);
-    (void)pthread_cond_destroy(&session->wake);
     (void)pthread_mutex_destroy(&session->mutex);
     free(session->phases);
     free(session->warnings);
@@ -189,64 +194,6 @@ void session_take_sample(spoor_session *session, struct instant now, bool is_las
     samples_file_add(&session->samples, &session->latest);
 }
 
-static void wait_until(spoor_session *session, uint64_t deadline_ns)
-{
-    struct timespec deadline = {
-        .tv_sec = (time_t)(deadline_ns / NS_PER_SECOND),
-        .tv_nsec = (long)(deadline_ns % NS_PER_SECOND),
-    };
-
-    while (!session->is_stopping) {
-        if (pthread_cond_timedwait(&session->wake, &session->mutex, &deadline) == ETIMEDOUT)
-            return;
-    }
-}
-
-/* The next deadline after now; those in between are missed. */
-static uint64_t next_deadline(spoor_session *session, uint64_t deadline_ns)
-{
-    uint64_t now_ns = clock_now().monotonic_ns;
-    uint64_t missed = 0;
-
-    deadline_ns += session->interval_ns;
-    if (now_ns > deadline_ns)
-        missed = (now_ns - deadline_ns) / session->interval_ns + 1;
-    session->late_samples += missed;
-    return deadline_ns + missed * session->interval_ns;
-}
-
-static void *sample_until_stopped(void *data)
-{
-    spoor_session *session = data;
-    uint64_t deadline_ns = session->sampler.started.monotonic_ns + session->interval_ns;
-
-    pthread_mutex_lock(&session->mutex);
-    for (;;) {
-        wait_until(session, deadline_ns);
-        if (session->is_stopping)
-            break;
-        session_take_sample(session, clock_now(), false);
-        deadline_ns = next_deadline(session, deadline_ns);
-    }
-    pthread_mutex_unlock(&session->mutex);
-    return NULL;
-}
-
-/* Signals are the business of the caller's own threads. */
-static int create_thread(spoor_session *session)
-{
-    sigset_t all, before;
-    int r;
-
-    (void)sigfillset(&all);
-    r = pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (r != 0)
-        return -r;
-    r = pthread_create(&session->thread, NULL, sample_until_stopped, session);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return -r;
-}
-
 int spoor_session_start(spoor_session *session, struct spoor_error *err)
 {
     int r;
@@ -256,11 +203,8 @@ int spoor_session_start(spoor_session *session, struct spoor_error *err)
     pthread_mutex_lock(&session->mutex);
     session_take_sample(session, clock_now(), false);
     pthread_mutex_unlock(&session->mutex);
-    r = create_thread(session);
-    if (r < 0)
-        return error_sys(err, r, "start the sampling thread");
-    session->has_thread = true;
-    return 0;
+    r = thread_start(session);
+    return r < 0 ? error_sys(err, r, "start the sampling thread") : 0;
 }
 
 int spoor_session_sample(spoor_session *session, struct spoor_error *err)
@@ -295,15 +239,9 @@ void spoor_session_set_wait_status(spoor_session *session, int wait_status)
 int spoor_session_stop(spoor_session *session, struct spoor_error *err)
 {
     (void)err; /* nothing of it fails today */
-    pthread_mutex_lock(&session->mutex);
-    session->is_stopping = true;
-    pthread_cond_signal(&session->wake);
-    pthread_mutex_unlock(&session->mutex);
     if (!session->has_thread)
         return 0;
-    (void)pthread_join(session->thread, NULL);
-    session->has_thread = false;
-
+    thread_stop(session);
     pthread_mutex_lock(&session->mutex);
     session_take_sample(session, clock_now(), true);
     session_close_phases(session);

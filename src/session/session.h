@@ -36,9 +36,8 @@ struct spoor_session {
     pthread_t thread;
     bool has_thread;
     pthread_mutex_t mutex;
-    pthread_cond_t wake; /* told when is_stopping is set; uses the monotonic clock */
+    int stop_fd; /* an eventfd that ends the thread; -1: there is none */
 
-    bool is_stopping;
     bool has_stopped;
     bool has_sampler;
     struct sampler sampler;

@@ -49,7 +49,7 @@ static const struct {
     { METRIC_HOST_MEMORY_USED, "procfs.meminfo", false, { 3000 * MB, 3100 * MB, 3900 * MB, 4200 * MB, 3800 * MB, 3000 * MB } },
     { METRIC_HOST_NETWORK_RECEIVED, "procfs.net.dev", true, { 7000, 7000, 8000, 9000, 1207000, 1207000 } },
     { METRIC_HOST_NETWORK_SENT, "procfs.net.dev", true, { 5000, 5000, 5000, 5000, 305000, 305000 } },
-    { METRIC_HOST_CPU_PRESSURE, "procfs.pressure", true, { 0, 0, 100 * MS, 200 * MS, 200 * MS, 200 * MS } },
+    { METRIC_JOB_CPU_PRESSURE, "host.procfs.pressure", true, { 0, 0, 100 * MS, 200 * MS, 200 * MS, 200 * MS } },
 };
 /* clang-format on */
 

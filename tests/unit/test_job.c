@@ -81,8 +81,10 @@ static void begin(struct fixture *f, const struct fake_process *main_process,
     if (lists_children)
         fake_root_write(&f->fake, "proc/1/task/1/children", "");
     put_process(&f->fake, main_process);
-    assert_int_equal(job_init(&f->job, &f->fake.root, main_process->pid, false,
-                              SPOOR_DETAIL_NEVER, f->now_ns),
+    assert_int_equal(job_init(&f->job, &f->fake.root,
+                              &(struct job_options){ .pid = main_process->pid,
+                                                     .detail = SPOOR_DETAIL_NEVER },
+                              f->now_ns),
                      0);
 }
 
@@ -286,7 +288,9 @@ static void no_process_is_no_job(void **state)
 
     (void)state;
     fake_root_init(&fake);
-    assert_int_equal(job_init(&job, &fake.root, 10, false, SPOOR_DETAIL_AUTO, SECOND), -ESRCH);
+    assert_int_equal(job_init(&job, &fake.root, &(struct job_options){ .pid = 10 }, SECOND),
+                     -ESRCH);
+    job_done(&job);
     fake_root_done(&fake);
 }
 

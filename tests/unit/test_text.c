@@ -59,9 +59,9 @@ static const char whole_report[] =
     "CPU time          10.0 s  user 9.25 s, system 750 ms\n"
     "CPU cores           2.00  on average, 3.50 at most, of 4 allowed\n"
     "                          ▂▂▂▂▂▂▂▂▂▂▃▇▇▇▇▇▇▇▇▇▇▇██████████▇▇▇▇▇▇▇▇▇▇▇▂▁▁▁▁▁▁▁▁▁▁\n"
-    "Memory           1.20 GB  peak: private 1.18 GB, shared 20.0 MB (counted once)\n"
+    "Memory           1.20 GB  peak; private up to 1.18 GB, shared up to 20.0 MB\n"
     "                          ▁▁▁▁▁▁▁▁▁▁▂▂▂▂▂▂▂▂▂▂▂▆▆▆▆▆▆▆▆▆▆▆████████████▅▅▅▅▅▅▅▅▅▅\n"
-    "  main            210 MB  private 180 MB, shared 20.0 MB\n"
+    "  main            210 MB  private up to 180 MB, shared up to 20.0 MB\n"
     "  descendants    1.00 GB\n"
     "  limit          2.00 GB  60 % used at the peak, 800 MB left\n"
     "Storage          12.0 MB  read, 48.0 MB written\n"
@@ -191,7 +191,7 @@ static void notable_pressure_swap_and_lateness_are_shown(void **state)
     struct buffer out = { 0 };
     struct tally *swap = &example->summary.tally[METRIC_JOB_SWAP];
 
-    example->summary.tally[METRIC_HOST_CPU_PRESSURE].last = 1200000000;
+    example->summary.tally[METRIC_JOB_CPU_PRESSURE].last = 1200000000;
     swap->first = swap->last = swap->max = 5000000;
     example->report.late_samples = 2;
     write_text(example, true, &out);

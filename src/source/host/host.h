@@ -39,7 +39,7 @@ enum { HOST_TEXT_SIZE = 256 * 1024 };
 /* About 350 KiB: not for the stack. All of it is private. */
 struct host {
     uint64_t ticks_per_second;
-    struct kept stat, meminfo, diskstats, net_dev, vmstat;
+    struct kept stat, loadavg, meminfo, diskstats, net_dev, vmstat;
     struct kept pressure[PRESSURE_COUNT];
     struct device_table disks, interfaces;
     uint64_t space_due_ns, oom_kills_due_ns; /* when to read these anew */
@@ -56,6 +56,10 @@ void host_done(struct host *host);
 /* Takes one reading. `now_ns` is the monotonic time. Never fails. */
 void host_read(struct host *host, const struct root *root, uint64_t now_ns,
                struct host_reading *ret);
+
+/* A number that changes whenever a process or thread is made on the machine; UNKNOWN where
+ * it cannot be read. 0.8 us. */
+uint64_t host_read_birth_mark(struct host *host, const struct root *root);
 
 /* Makes the next host_read() read disk space and OOM kills too, however fresh
  * they are: for the last sample of a run. */

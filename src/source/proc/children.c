@@ -34,7 +34,7 @@ void children_buffer_done(struct children_buffer *buffer)
     *buffer = (struct children_buffer){ 0 };
 }
 
-static int buffer_grow(struct children_buffer *buffer)
+int children_buffer_grow(struct children_buffer *buffer)
 {
     enum { FIRST = 16 << 10, LAST = 16 << 20 };
     size_t size = buffer->size ? 2 * buffer->size : FIRST;
@@ -58,7 +58,7 @@ static int thread_children(struct kept *file, const struct root *root, pid_t pid
         n = kept_read(file, root, buffer->text, buffer->size, "proc/%d/task/%d/children",
                       (int)pid, (int)tid);
     while (n == -EFBIG) {
-        int r = buffer_grow(buffer);
+        int r = children_buffer_grow(buffer);
 
         if (r < 0)
             return r;

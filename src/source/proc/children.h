@@ -30,6 +30,9 @@ struct children_buffer {
 };
 void children_buffer_done(struct children_buffer *buffer);
 
+/* Doubles it. -EFBIG: it is as large as it may get. */
+int children_buffer_grow(struct children_buffer *buffer);
+
 /* The children of every thread of a process. `leader` is the kept file of its first
  * thread; `thread_count` > 1 has the others listed and asked. -ENOENT: the process
  * has ended, or the kernel has no such file. */

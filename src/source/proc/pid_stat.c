@@ -89,7 +89,7 @@ int pid_stat_parse(const char *text, struct pid_stat *ret)
 int pid_stat_read(struct kept *kept, const struct root *root, pid_t pid, struct pid_stat *ret)
 {
     char text[1024];
-    ssize_t n = kept_read(kept, root, text, sizeof(text), "proc/%d/stat", (int)pid);
+    ssize_t n = kept_read_record(kept, root, text, sizeof(text), "proc/%d/stat", (int)pid);
 
     return n < 0 ? (int)n : pid_stat_parse(text, ret);
 }

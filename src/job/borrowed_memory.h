@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* borrowed_memory.h - members that run in the memory of their parent. */
+#ifndef JOB_BORROWED_MEMORY_H
+#define JOB_BORROWED_MEMORY_H
+
+#include <stdbool.h>
+
+#include "base/root.h"
+#include "job/members.h"
+
+/* Is it a child of vfork() or posix_spawn() that has not called exec yet? Its memory is
+ * its parent's and counts there. Costs a system call only where the two look alike. */
+bool memory_is_borrowed(const struct root *root, struct members *members,
+                        const struct member *member);
+
+#endif

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* leaf.c - making and removing the job's cgroup. What it says: leaf_read.c. */
+#include "job/leaf.h"
+
+#include <errno.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/compiler.h"
+#include "base/unknown.h"
+#include "source/cgroup/cgroup_file.h"
+#include "source/cgroup/cgroup_folder.h"
+
+static const char *const controllers[] = { "memory", "pids", "io" };
+
+struct name {
+    char text[48]; /* "spoor-PID-RANDOM" */
+};
+
+static struct name make_name(pid_t tracker)
+{
+    struct name name;
+    unsigned random = 0;
+
+    (void)!getrandom(&random, sizeof(random), GRND_NONBLOCK); /* 0 will do as well */
+    (void)snprintf(name.text, sizeof(name.text), "spoor-%d-%08x", (int)tracker, random);
+    return name;
+}
+
+static const char *explain(int r)
+{
+    switch (-r) {
+    case EACCES:
+    case EPERM:
+        return "the cgroup belongs to another user (delegate one and give it with --cgroup)";
+    case EROFS:
+        return "cgroups are read-only here, as in most containers";
+    case EBUSY:
+        return "the cgroup has other processes in it";
+    case ENOENT:
+        return "no cgroup is visible here";
+    default:
+        return "the kernel refuses a cgroup here";
+    }
+}
+
+/* Makes a folder in one tree and moves the child into it; leaves nothing behind on failure. */
+static int make_folder(struct leaf *leaf, enum leaf_tree tree, const struct cgroup *parent,
+                       const struct name *name, pid_t child)
+{
+    struct leaf_folder folder = { .parent = *parent, .own = *parent };
+    int r = cgroup_to_child(&folder.own, name->text);
+
+    if (r == 0)
+        r = cgroup_make(leaf->root, &folder.own);
+    if (r < 0)
+        return r;
+    r = cgroup_move(leaf->root, &folder.own, child);
+    if (r < 0) {
+        (void)cgroup_remove(leaf->root, &folder.own); /* empty: it was made just now */
+        return r;
+    }
+    cgroup_remove_abandoned(leaf->root, parent);
+    folder.is_made = true;
+    leaf->folders[tree] = folder;
+    return 0;
+}
+
+/* The tree's top has no cgroup.events, and may have processes beside cgroups with
+ * controllers. */
+static bool is_top(const struct root *root, const struct cgroup *cgroup)
+{
+    return !root_exists(root, "%s/cgroup.events", cgroup->path);
+}
+
+static void enable_controllers(const struct root *root, const struct cgroup *cgroup)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(controllers); i++)
+        (void)cgroup_enable(root, cgroup, controllers[i]); /* those we may: the others are
+                                                              figures that are not there */
+}
+
+/* A cgroup in which nobody is but us: we step aside into a folder of our own, since the kernel
+ * wants no processes beside cgroups with controllers. */
+static void step_aside(struct leaf *leaf, const struct cgroup *cgroup, const struct name *name,
+                       pid_t tracker, pid_t child)
+{
+    struct cgroup aside = *cgroup;
+    char text[sizeof(name->text) + 8];
+
+    if (is_top(leaf->root, cgroup) || !cgroup_holds_only(leaf->root, cgroup, tracker, child))
+        return;
+    (void)snprintf(text, sizeof(text), "%s-self", name->text); /* fits: see above */
+    if (cgroup_to_child(&aside, text) < 0 || cgroup_make(leaf->root, &aside) < 0)
+        return;
+    if (cgroup_move(leaf->root, &aside, tracker) < 0 ||
+        cgroup_move(leaf->root, &aside, child) < 0) {
+        (void)cgroup_move_all(leaf->root, &aside, cgroup);
+        (void)cgroup_remove(leaf->root, &aside);
+        return;
+    }
+    leaf->tracker_own = aside;
+    enable_controllers(leaf->root, cgroup);
+}
+
+static void step_back(struct leaf *leaf)
+{
+    const struct cgroup *parent = &leaf->folders[LEAF_UNIFIED].parent;
+
+    if (!cgroup_is_visible(&leaf->tracker_own))
+        return;
+    for (size_t i = 0; i < ARRAY_SIZE(controllers); i++)
+        (void)cgroup_disable(leaf->root, parent, controllers[i]);
+    (void)cgroup_move_all(leaf->root, &leaf->tracker_own, parent);
+    (void)cgroup_remove(leaf->root, &leaf->tracker_own);
+    leaf->tracker_own.path[0] = '\0';
+}
+
+static int open_unified(struct leaf *leaf, const struct cgroup *cgroup, const struct name *name,
+                        pid_t tracker, pid_t child)
+{
+    int r;
+
+    if (!cgroup_is_visible(cgroup))
+        return -ENOENT;
+    step_aside(leaf, cgroup, name, tracker, child);
+    r = make_folder(leaf, LEAF_UNIFIED, cgroup, name, child);
+    if (r < 0) {
+        leaf->folders[LEAF_UNIFIED].parent = *cgroup;
+        step_back(leaf);
+    }
+    return r;
+}
+
+/* Version 1. Memory: only where the limits of the cgroups above count what is below. CPU time:
+ * only where the tree is not also the scheduler's, since a group of its own there would change
+ * how much of the CPUs the job gets. */
+static int open_v1(struct leaf *leaf, const struct cgroups *cgroups, const struct name *name,
+                   pid_t child)
+{
+    const struct cgroup *memory = &cgroups->of[CGROUP_MEMORY];
+    const struct cgroup *pids = &cgroups->of[CGROUP_PIDS];
+    const struct cgroup *cpuacct = &cgroups->of[CGROUP_CPUACCT];
+    uint64_t is_hierarchical = 0;
+    int r = -ENOENT;
+
+    if (cgroup_is_visible(memory) && !memory->is_v2 &&
+        cgroup_read_u64(leaf->root, memory, "memory.use_hierarchy", &is_hierarchical) == 0 &&
+        is_hierarchical == 1)
+        r = make_folder(leaf, LEAF_MEMORY, memory, name, child);
+    if (cgroup_is_visible(pids) && !pids->is_v2)
+        (void)make_folder(leaf, LEAF_PIDS, pids, name, child);
+    if (!leaf_has(leaf, LEAF_UNIFIED) && cgroup_is_visible(cpuacct) && !cpuacct->is_v2 &&
+        strcmp(cpuacct->path, cgroups->of[CGROUP_CPU].path) != 0)
+        (void)make_folder(leaf, LEAF_CPUACCT, cpuacct, name, child);
+    return r;
+}
+
+static int find_given(const struct root *root, const char *path, struct cgroup *ret)
+{
+    AUTO_CLOSE int fd = -1;
+    struct cgroup cgroup = { 0 };
+    struct statfs filesystem;
+    int length;
+
+    while (*path == '/')
+        path++;
+    length = snprintf(cgroup.path, sizeof(cgroup.path), "%s", path);
+    if (length <= 0 || (size_t)length >= sizeof(cgroup.path))
+        return -EINVAL;
+    while (length > 1 && cgroup.path[length - 1] == '/')
+        cgroup.path[--length] = '\0';
+    fd = root_open_dir(root, "%s", cgroup.path);
+    if (fd < 0)
+        return fd;
+    if (fstatfs(fd, &filesystem) < 0)
+        return -errno;
+    cgroup.is_v2 = filesystem.f_type == CGROUP2_SUPER_MAGIC;
+    *ret = cgroup;
+    return 0;
+}
+
+/* A folder that the user handed to us. Of version 1 it is taken for what its files say. */
+static int open_given(struct leaf *leaf, const char *path, const struct name *name, pid_t child)
+{
+    static const struct {
+        const char *file;
+        enum leaf_tree tree;
+    } v1[] = { { "memory.usage_in_bytes", LEAF_MEMORY },
+               { "pids.current", LEAF_PIDS },
+               { "cpuacct.usage", LEAF_CPUACCT } };
+    struct cgroup cgroup;
+    int r = find_given(leaf->root, path, &cgroup);
+
+    if (r < 0)
+        return r;
+    if (cgroup.is_v2) {
+        enable_controllers(leaf->root, &cgroup);
+        return make_folder(leaf, LEAF_UNIFIED, &cgroup, name, child);
+    }
+    r = -EINVAL;
+    for (size_t i = 0; i < ARRAY_SIZE(v1); i++) {
+        if (root_exists(leaf->root, "%s/%s", cgroup.path, v1[i].file))
+            r = make_folder(leaf, v1[i].tree, &cgroup, name, child);
+    }
+    return r;
+}
+
+static void watch_events(struct leaf *leaf)
+{
+    struct cgroups cgroups = { 0 };
+
+    if (leaf_has(leaf, LEAF_MEMORY))
+        cgroups.of[CGROUP_MEMORY] = leaf->folders[LEAF_MEMORY].own;
+    else if (leaf_has(leaf, LEAF_UNIFIED))
+        cgroups.of[CGROUP_MEMORY] = leaf->folders[LEAF_UNIFIED].own;
+    cgroup_watch_init(&leaf->events, leaf->root, &cgroups);
+}
+
+static int open_own(struct leaf *leaf, const struct name *name, pid_t tracker, pid_t child)
+{
+    struct cgroups cgroups;
+    int unified;
+    int v1 = cgroups_read(leaf->root, tracker, &cgroups);
+
+    if (v1 < 0)
+        return v1;
+    unified = open_unified(leaf, &cgroups.of[CGROUP_UNIFIED], name, tracker, child);
+    v1 = open_v1(leaf, &cgroups, name, child);
+    return v1 == -ENOENT ? unified : v1;
+}
+
+void leaf_open(struct leaf *leaf, const struct root *root, pid_t tracker, pid_t child,
+               const char *folder, const char *(*environment)(const char *name))
+{
+    struct name name = make_name(tracker);
+    int r;
+
+    *leaf = (struct leaf){ .root = root };
+    for (int i = 0; i < LEAF_FILE_COUNT; i++)
+        leaf->files[i] = (struct kept)KEPT_CLOSED;
+    if (!folder && environment("SLURM_JOB_ID")) {
+        leaf->reason = "the cgroups of a Slurm step are Slurm's";
+    } else {
+        r = folder ? open_given(leaf, folder, &name, child)
+                   : open_own(leaf, &name, tracker, child);
+        if (r < 0)
+            leaf->reason = explain(r);
+        else if (!leaf_has_memory(leaf))
+            leaf->reason = "no memory controller is handed down to cgroups of ours";
+    }
+    watch_events(leaf);
+}
+
+void leaf_close(struct leaf *leaf)
+{
+    if (!leaf->root)
+        return;
+    for (int i = 0; i < LEAF_FILE_COUNT; i++)
+        kept_close(&leaf->files[i]);
+    cgroup_watch_done(&leaf->events);
+    for (int i = LEAF_TREE_COUNT - 1; i >= 0; i--) {
+        struct leaf_folder *folder = &leaf->folders[i];
+
+        if (!folder->is_made)
+            continue;
+        /* The memory tree's charges go up to the parent; nothing else is left of it. */
+        if (cgroup_remove(leaf->root, &folder->own) < 0) {
+            (void)cgroup_move_all(leaf->root, &folder->own, &folder->parent);
+            (void)cgroup_remove(leaf->root, &folder->own); /* else: removed by a later start */
+        }
+    }
+    step_back(leaf);
+    leaf->root = NULL;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* leaf_read.c - what the job's cgroup says. */
+#include <errno.h>
+
+#include "base/compiler.h"
+#include "base/unknown.h"
+#include "job/leaf.h"
+#include "source/cgroup/cgroup_file.h"
+#include "source/cgroup/cgroup_totals.h"
+#include "source/host/pressure.h"
+
+bool leaf_has_memory(const struct leaf *leaf)
+{
+    if (leaf_has(leaf, LEAF_MEMORY))
+        return true;
+    return leaf_has(leaf, LEAF_UNIFIED) &&
+           root_exists(leaf->root, "%s/memory.current", leaf->folders[LEAF_UNIFIED].own.path);
+}
+
+/* Reads a file of a folder of the leaf; -ENOENT where there is no such folder. All but the list
+ * of processes are one record. */
+static ssize_t read_record(struct leaf *leaf, enum leaf_tree tree, enum leaf_file kept,
+                           const char *file, char *text, size_t size)
+{
+    if (!leaf_has(leaf, tree))
+        return -ENOENT;
+    return kept_read_record(&leaf->files[kept], leaf->root, text, size, "%s/%s",
+                            leaf->folders[tree].own.path, file);
+}
+
+static uint64_t read_number(struct leaf *leaf, enum leaf_tree tree, enum leaf_file kept,
+                            const char *file)
+{
+    char text[64];
+    uint64_t value;
+
+    if (read_record(leaf, tree, kept, file, text, sizeof(text)) < 0 ||
+        cgroup_parse_u64(text, &value) < 0)
+        return UNKNOWN;
+    return value;
+}
+
+static void read_cpu(struct leaf *leaf, struct leaf_reading *reading)
+{
+    struct cgroup_cpu cpu;
+    char text[1024];
+
+    if (read_record(leaf, LEAF_UNIFIED, LEAF_FILE_CPU, "cpu.stat", text, sizeof(text)) >= 0 &&
+        cgroup_parse_cpu_stat(text, &cpu) == 0) {
+        reading->cpu_ns = cpu.total_ns;
+        reading->user_ns = cpu.user_ns;
+        reading->system_ns = cpu.system_ns;
+        return;
+    }
+    reading->cpu_ns = read_number(leaf, LEAF_CPUACCT, LEAF_FILE_CPU, "cpuacct.usage");
+    reading->user_ns =
+        read_number(leaf, LEAF_CPUACCT, LEAF_FILE_CPU_USER, "cpuacct.usage_user");
+    reading->system_ns =
+        read_number(leaf, LEAF_CPUACCT, LEAF_FILE_CPU_SYSTEM, "cpuacct.usage_sys");
+}
+
+static enum leaf_tree memory_tree(const struct leaf *leaf)
+{
+    return leaf_has(leaf, LEAF_MEMORY) ? LEAF_MEMORY : LEAF_UNIFIED;
+}
+
+static int read_memory_stat(struct leaf *leaf, struct cgroup_memory *ret)
+{
+    char text[8192];
+    ssize_t n = read_record(leaf, memory_tree(leaf), LEAF_FILE_MEMORY_STAT, "memory.stat", text,
+                            sizeof(text));
+
+    return n < 0 ? (int)n : cgroup_parse_memory_stat(text, ret);
+}
+
+static void read_memory(struct leaf *leaf, struct leaf_reading *reading)
+{
+    enum leaf_tree tree = memory_tree(leaf);
+    const char *peak = tree == LEAF_MEMORY ? "memory.max_usage_in_bytes" : "memory.peak";
+    struct cgroup_memory memory = { UNKNOWN, UNKNOWN };
+
+    (void)read_memory_stat(leaf, &memory); /* else it stays unknown */
+    reading->memory_peak_bytes = read_number(leaf, tree, LEAF_FILE_MEMORY_PEAK, peak);
+    reading->anon_bytes = memory.anon_bytes;
+    reading->page_cache_bytes = memory.page_cache_bytes;
+}
+
+void leaf_raise_memory(struct leaf *leaf, uint64_t *anon_bytes, uint64_t *page_cache_bytes)
+{
+    struct cgroup_memory memory;
+
+    if (read_memory_stat(leaf, &memory) < 0)
+        return;
+    if (memory.anon_bytes > *anon_bytes)
+        *anon_bytes = memory.anon_bytes;
+    if (memory.page_cache_bytes > *page_cache_bytes)
+        *page_cache_bytes = memory.page_cache_bytes;
+}
+
+static void read_io(struct leaf *leaf, struct leaf_reading *reading)
+{
+    struct cgroup_io io;
+    char text[8192];
+
+    reading->read_bytes = reading->written_bytes = UNKNOWN;
+    if (read_record(leaf, LEAF_UNIFIED, LEAF_FILE_IO, "io.stat", text, sizeof(text)) < 0 ||
+        cgroup_parse_io_stat(text, &io) < 0)
+        return;
+    reading->read_bytes = io.read_bytes;
+    reading->written_bytes = io.written_bytes;
+}
+
+static void read_pressure(struct leaf *leaf, struct leaf_reading *reading)
+{
+    static const char *const files[PRESSURE_COUNT] = { "cpu.pressure", "memory.pressure",
+                                                       "io.pressure" };
+    char text[512];
+
+    for (int i = 0; i < PRESSURE_COUNT; i++) {
+        reading->pressure_ns[i] = UNKNOWN;
+        if (read_record(leaf, LEAF_UNIFIED, (enum leaf_file)(LEAF_FILE_PRESSURE + i), files[i],
+                        text, sizeof(text)) >= 0)
+            (void)pressure_parse(text, &reading->pressure_ns[i]); /* else it stays unknown */
+    }
+}
+
+uint64_t leaf_read_cpu_ns(struct leaf *leaf)
+{
+    struct leaf_reading reading;
+
+    read_cpu(leaf, &reading);
+    return reading.cpu_ns;
+}
+
+void leaf_read(struct leaf *leaf, struct leaf_reading *ret)
+{
+    struct cgroup_events events = { UNKNOWN, UNKNOWN };
+
+    read_cpu(leaf, ret);
+    read_memory(leaf, ret);
+    read_io(leaf, ret);
+    read_pressure(leaf, ret);
+    ret->threads_peak = read_number(leaf, leaf_has(leaf, LEAF_PIDS) ? LEAF_PIDS : LEAF_UNIFIED,
+                                    LEAF_FILE_THREADS_PEAK, "pids.peak");
+    if (leaf->root)
+        cgroup_watch_read(&leaf->events, leaf->root, &events);
+    ret->oom_kills_count = events.oom_kills_count;
+}
+
+ssize_t leaf_read_procs(struct leaf *leaf, char *text, size_t size)
+{
+    if (!leaf_has(leaf, LEAF_UNIFIED))
+        return -ENOENT;
+    return kept_read(&leaf->files[LEAF_FILE_PROCS], leaf->root, text, size, "%s/cgroup.procs",
+                     leaf->folders[LEAF_UNIFIED].own.path);
+}

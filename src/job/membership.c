@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * membership.c - which processes belong to the job.
+ *
+ * A job is the process we were given and everything it started. Facts that shape
+ * this file:
+ *
+ * - A pid is reused. A process is known by (pid, start time), or by an open file.
+ * - A parent can end before its child, which is then adopted by init, or by us when
+ *   we are the subreaper. So membership is remembered: once in, a process stays in
+ *   until it ends; and where we spawned the job, every child of ours is of the job.
+ * - In a cgroup of the job's own all of that is the kernel's business: its list of
+ *   processes is the job.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/unknown.h"
+#include "job/job.h"
+#include "source/proc/children.h"
+
+/* A process may get a child without running itself: an orphan that a nested subreaper
+ * adopts. So now and then all are asked, moved or not. */
+enum { FULL_SEARCH_EVERY = 16 };
+
+struct search {
+    struct job *job;
+    const struct look *look;
+};
+
+void job_add_member(struct job *job, const struct look *look, pid_t pid)
+{
+    struct member member;
+
+    if (members_find(&job->members, pid) || member_open(look, pid, &member) < 0)
+        return;
+    if (!members_add(&job->members, &member)) {
+        member_close(&member);
+        job->is_full = true;
+        return;
+    }
+    job->started_count++;
+    job->detail.members_changed = true;
+}
+
+static void add_found(pid_t pid, void *data)
+{
+    struct search *search = data;
+
+    job_add_member(search->job, search->look, pid);
+}
+
+/* The way without children files: a process belongs if its parent does. */
+static void add_if_parent_belongs(pid_t pid, void *data)
+{
+    struct search *search = data;
+    struct job *job = search->job;
+    struct member member;
+
+    if (members_find(&job->members, pid) || member_open(search->look, pid, &member) < 0)
+        return;
+    member_close(&member);
+    if (members_find(&job->members, member.parent_pid) ||
+        (job->tracker_pid != 0 && member.parent_pid == job->tracker_pid))
+        job_add_member(job, search->look, pid);
+}
+
+static void search_all(struct search *search)
+{
+    struct members *members = &search->job->members;
+
+    for (size_t before = 0; before != members->count;) {
+        before = members->count;
+        (void)proc_each_pid(search->look->root, add_if_parent_belongs, search);
+    }
+}
+
+static void search_children(struct search *search, bool is_full)
+{
+    struct job *job = search->job;
+
+    if (job->tracker_pid != 0) {
+        struct kept file = KEPT_CLOSED;
+
+        /* Any thread of ours may be the one that adopted an orphan. */
+        (void)children_read(&file, job->root, job->tracker_pid, 2, &job->children, add_found,
+                            search);
+        kept_close(&file);
+    }
+    /* New members are added behind and are asked in their turn. */
+    for (size_t i = 0; i < job->members.count; i++) {
+        struct member *member = &job->members.list[i];
+        struct kept file = member->children_file;
+
+        if (member->has_left || member->is_zombie ||
+            (!is_full && is_known(member->clock_ns) &&
+             member->clock_ns == member->children_clock_ns))
+            continue;
+        member->children_clock_ns = member->clock_ns;
+        /* The table may move while children are added: work on a copy of the file. */
+        member->children_file = (struct kept)KEPT_CLOSED;
+        (void)children_read(&file, job->root, member->pid, member->threads, &job->children,
+                            add_found, search); /* fails where it has just ended */
+        job->members.list[i].children_file = file;
+    }
+}
+
+/* The list of the job's own cgroup. False: there is none. */
+static bool search_leaf(struct search *search)
+{
+    struct job *job = search->job;
+    struct children_buffer *buffer = &job->children;
+    ssize_t n = -EFBIG;
+
+    while (n == -EFBIG) {
+        if (buffer->size > 0)
+            n = leaf_read_procs(&job->leaf, buffer->text, buffer->size);
+        if (n == -EFBIG && children_buffer_grow(buffer) < 0)
+            return false;
+    }
+    return n >= 0 && children_parse(buffer->text, add_found, search) >= 0;
+}
+
+void job_search(struct job *job, const struct look *look, uint64_t birth_mark)
+{
+    struct search search = { job, look };
+    bool is_full = job->search_count++ % FULL_SEARCH_EVERY == 0;
+
+    if (is_known(birth_mark) && birth_mark == job->birth_mark && !is_full)
+        return;
+    job->birth_mark = birth_mark;
+    if (leaf_has(&job->leaf, LEAF_UNIFIED) && search_leaf(&search))
+        return;
+    if (job->lists_children)
+        search_children(&search, is_full);
+    else
+        search_all(&search);
+}

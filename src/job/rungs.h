@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rungs.h - the sources that can be switched off, so that tests run every one of them
+ * on any machine: SPOOR_DISABLE=cgroup,perf
+ */
+#ifndef JOB_RUNGS_H
+#define JOB_RUNGS_H
+
+/* Bits of a set of rungs that are switched off. */
+enum rung {
+    RUNG_CGROUP = 1u << 0,    /* a cgroup of the job's own */
+    RUNG_PERF = 1u << 1,      /* perf's task-clock */
+    RUNG_GATE = 1u << 2,      /* page faults as a gate for fast looks */
+    RUNG_RING = 1u << 3,      /* perf's record of forks and exits */
+    RUNG_CONNECTOR = 1u << 4, /* the proc connector */
+    RUNG_TASKSTATS = 1u << 5, /* exit records */
+    RUNG_CLOCK = 1u << 6,     /* CPU clocks of processes */
+    RUNG_CHILDREN = 1u << 7,  /* children files */
+    RUNG_SMAPS = 1u << 8,     /* the second level of shared memory */
+    RUNG_SCAN = 1u << 9,      /* its third level: PAGEMAP_SCAN */
+};
+
+/* From a list as "cgroup,perf". -EINVAL: it names no rung that there is; *ret_name is that
+ * part of the list then. NULL or empty is none. */
+int rungs_parse(const char *list, unsigned *ret_disabled, const char **ret_name);
+
+#endif

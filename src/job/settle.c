@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * settle.c - what becomes of the counters of a process that ends.
+ *
+ * - What an ended process used goes to the parent that waited for it (usage.h). It
+ *   is lost where nobody waits: the parent ignores SIGCHLD, or the process was
+ *   adopted by a stranger. Then we keep what we last saw.
+ * - A process that starts and ends between two looks is never seen. Its counters
+ *   reach a living parent, or us, all the same.
+ * - Where we are the reaper, a process's last figures are taken from the zombie.
+ */
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/unknown.h"
+#include "job/job.h"
+#include "source/proc/pid_status.h"
+
+static bool discards_children(struct job *job, const struct member *parent)
+{
+    struct pid_status status;
+
+    return pid_status_read(job->root, parent->pid, &status) == 0 && status.ignores_child_signal;
+}
+
+/* Did anybody inherit what this process used? */
+static bool was_inherited(struct job *job, const struct member *member)
+{
+    struct member *parent = members_find(&job->members, member->parent_pid);
+
+    if (!parent)
+        /* Where we spawned the job a parent that is not here ended before, and left its
+         * final figures, with this one's if it had waited, to us. */
+        return job->tracker_pid != 0;
+    if (parent->has_left)
+        return parent->is_counted;
+    if (!discards_children(job, parent))
+        return true;
+    job->saw_unwaited = true;
+    return false;
+}
+
+void job_remember(struct job *job, const struct member *member)
+{
+    bool is_main = member->pid == job->main_pid;
+
+    if (member->rss_bytes > 0)
+        *(is_main ? &job->saw_main : &job->saw_descendant) = true;
+    if (is_main) {
+        job->main_cpu_ns = member->cpu_ns;
+        job->has_clock = is_known(member->clock_ns);
+        if (member->rss_peak_bytes > job->main_rss_peak_bytes)
+            job->main_rss_peak_bytes = member->rss_peak_bytes;
+    } else if (member->rss_peak_bytes > job->largest_peak_bytes) {
+        job->largest_peak_bytes = member->rss_peak_bytes;
+    }
+    job->saw_denied_io |= member->io_is_denied;
+}
+
+void job_settle_left(struct job *job)
+{
+    for (size_t i = 0; i < job->members.count; i++) {
+        struct member *member = &job->members.list[i];
+
+        if (!member->has_left)
+            continue;
+        if (!member->is_counted && !was_inherited(job, member))
+            usage_add(&job->departed, &member->usage);
+        if (member->pid == job->main_pid)
+            job->main_has_ended = true;
+        detail_member_left(&job->detail, member);
+    }
+    members_remove_left(&job->members);
+}
+
+static uint64_t timeval_to_ns(struct timeval time)
+{
+    return (uint64_t)time.tv_sec * NS_PER_SECOND + (uint64_t)time.tv_usec * NS_PER_US;
+}
+
+/* What the kernel will hand to whoever reaps this zombie: the CPU time of the process and
+ * of the children it waited for, in microseconds. The C library's waitid() has no place
+ * for it; the system call does. */
+static bool read_final_rusage(pid_t pid, struct rusage *ret)
+{
+    siginfo_t info;
+
+    return syscall(SYS_waitid, P_PID, pid, &info, WEXITED | WNOWAIT | WNOHANG, ret) == 0;
+}
+
+/* ru_maxrss is the larger of the process's own peak and its waited-for children's; and it
+ * has a floor: what the spawner had when it forked. */
+static void take_peak(struct job *job, struct member *member, uint64_t maxrss_bytes)
+{
+    bool is_main = member->pid == job->main_pid;
+
+    if (maxrss_bytes > job->spawn_rss_bytes && maxrss_bytes > member->rss_peak_bytes) {
+        if (!member->has_waited)
+            member->rss_peak_bytes = maxrss_bytes;
+        else if (maxrss_bytes > job->largest_peak_bytes)
+            job->largest_peak_bytes = maxrss_bytes;
+    }
+    if (is_main)
+        job->main_peak_is_exact = maxrss_bytes <= member->rss_peak_bytes;
+}
+
+static void take_rusage(struct job *job, struct member *member)
+{
+    struct rusage rusage = { 0 };
+
+    if (!read_final_rusage(member->pid, &rusage))
+        return;
+    member->usage.counter[USAGE_USER_NS] = timeval_to_ns(rusage.ru_utime);
+    member->usage.counter[USAGE_SYSTEM_NS] = timeval_to_ns(rusage.ru_stime);
+    member->usage.counter[USAGE_CPU_NS] =
+        member->usage.counter[USAGE_USER_NS] + member->usage.counter[USAGE_SYSTEM_NS];
+    take_peak(job, member, (uint64_t)rusage.ru_maxrss * 1024);
+}
+
+void job_child_ended(struct job *job, pid_t pid, uint64_t now_ns)
+{
+    struct look look = job_look(job, now_ns, true);
+    struct member *member;
+
+    job_add_member(job, &look, pid); /* it may have lived between two looks */
+    member = members_find(&job->members, pid);
+    if (!member || member->is_counted)
+        return;
+    member_look(member, &look);
+    if (pid == job->main_pid)
+        job_check_program(job, member, &look);
+    take_rusage(job, member);
+    job_remember(job, member);
+    usage_add(&job->departed, &member->usage);
+    member->is_counted = true;
+    member->has_left = true; /* its caller reaps it now */
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * shared_files.c - totals of a group from its mappings.
+ *
+ * For one file (device and inode), and for all memory of no file together, a group maps
+ *
+ *   own pages + max(PSS of the others, W)
+ *
+ * PSS is exact where no outsider maps the file, too low otherwise. W is a lower bound
+ * whoever else maps it: the heaviest set of areas that show different parts of the file,
+ * so that no page is counted twice. Finding it is the scheduling of weighted intervals:
+ * by ends, each area is either left out or joins the best set that ends before it.
+ *
+ * For the descendants main is an outsider. Where the job's PSS explains the file, there
+ * are no others, and the descendants map what the job maps less what main alone does.
+ */
+#include "job/shared_files.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+
+enum group { MAIN, DESCENDANTS, COMBINED, GROUP_COUNT };
+
+struct group_sums {
+    struct area_bytes bytes;
+    uint64_t heaviest; /* W */
+};
+
+struct scratch {
+    uint64_t *ends; /* of the areas of the group at hand, ascending */
+    uint64_t *best; /* weight of the best set among the first n of them */
+};
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+static int compare(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int compare_areas(const void *left, const void *right)
+{
+    const struct memory_area *a = left, *b = right;
+    int order = compare(a->device, b->device);
+
+    if (order == 0)
+        order = compare(a->inode, b->inode);
+    return order != 0 ? order : compare(a->offset_end, b->offset_end);
+}
+
+static bool is_in(const struct area_process *process, enum group group)
+{
+    return group == COMBINED || process->is_main == (group == MAIN);
+}
+
+static void add(struct area_bytes *sum, const struct area_bytes *bytes)
+{
+    sum->own += bytes->own;
+    sum->shared += bytes->shared;
+    sum->proportional += bytes->proportional;
+}
+
+/* How many of the ascending values are not above the limit? */
+static size_t count_up_to(const uint64_t *values, size_t count, uint64_t limit)
+{
+    size_t low = 0;
+
+    while (low < count) {
+        size_t middle = low + (count - low) / 2;
+
+        if (values[middle] <= limit)
+            low = middle + 1;
+        else
+            count = middle;
+    }
+    return low;
+}
+
+static struct group_sums sum_group(const struct file_areas *file, enum group group,
+                                   const struct scratch *scratch)
+{
+    struct group_sums sums = { 0 };
+    size_t count = 0;
+
+    scratch->best[0] = 0;
+    for (size_t i = 0; i < file->count; i++) {
+        const struct memory_area *area = &file->list[i];
+        size_t before;
+
+        if (!is_in(&file->all->processes[area->process], group))
+            continue;
+        add(&sums.bytes, &area->bytes);
+        before = count_up_to(scratch->ends, count, area->offset);
+        scratch->ends[count] = area->offset_end;
+        scratch->best[count + 1] =
+            larger(scratch->best[count], scratch->best[before] + area->bytes.shared);
+        count++;
+    }
+    sums.heaviest = scratch->best[count];
+    return sums;
+}
+
+static struct group_sums sum_anonymous(const struct memory_areas *areas, enum group group)
+{
+    struct group_sums sums = { 0 };
+
+    for (size_t i = 0; i < areas->process_count; i++) {
+        const struct area_process *process = &areas->processes[i];
+
+        if (!is_in(process, group))
+            continue;
+        add(&sums.bytes, &process->anonymous);
+        sums.heaviest = larger(sums.heaviest, process->anonymous.shared);
+    }
+    return sums;
+}
+
+static uint64_t total_of(const struct group_sums *sums)
+{
+    return sums->bytes.own + larger(sums->bytes.proportional, sums->heaviest);
+}
+
+static struct group_bytes totals(const struct group_sums sums[GROUP_COUNT])
+{
+    const struct group_sums *job = &sums[COMBINED], *descendants = &sums[DESCENDANTS];
+    struct group_bytes total = {
+        .main = total_of(&sums[MAIN]),
+        .descendants = total_of(descendants),
+        .combined = total_of(job),
+    };
+    /* PSS is rounded down to kB in every area. */
+    uint64_t explained = job->bytes.proportional + job->bytes.proportional / 1000 + 4096;
+
+    if (explained >= job->heaviest)
+        total.descendants = larger(total.descendants,
+                                   smaller(less(total.combined, sums[MAIN].bytes.own),
+                                           descendants->bytes.own + descendants->bytes.shared));
+    total.combined = larger(total.combined, larger(total.main, total.descendants));
+    return total;
+}
+
+/* The areas stand in the order of their ends: from the last one down, each adds what lies
+ * below everything seen so far. */
+static uint64_t span_of(const struct file_areas *file)
+{
+    uint64_t low = UINT64_MAX;
+    uint64_t span = 0;
+
+    for (size_t i = file->count; i-- > 0;) {
+        const struct memory_area *area = &file->list[i];
+
+        if (area->offset >= low)
+            continue;
+        span += smaller(area->offset_end, low) - area->offset;
+        low = area->offset;
+    }
+    return span;
+}
+
+static void add_total(struct group_bytes *sum, const struct group_bytes *total)
+{
+    sum->main += total->main;
+    sum->descendants += total->descendants;
+    sum->combined += total->combined;
+}
+
+static void add_file(struct file_areas *file, const struct file_resolver *resolver,
+                     const struct scratch *scratch, struct shared_files *result)
+{
+    struct group_sums sums[GROUP_COUNT];
+    const struct area_bytes *job = &sums[COMBINED].bytes;
+    struct group_bytes total;
+    uint64_t most, ambiguity;
+
+    for (enum group group = MAIN; group < GROUP_COUNT; group++)
+        sums[group] = sum_group(file, group, scratch);
+    total = totals(sums);
+    file->span_bytes = span_of(file);
+    most = smaller(job->shared, less(file->span_bytes, job->own));
+    ambiguity = less(most, less(total.combined, job->own));
+    if (resolver && ambiguity > resolver->threshold_bytes &&
+        resolver->resolve(resolver->data, file, &total) == 0) {
+        ambiguity = 0;
+        result->resolved_count++;
+    }
+    result->ambiguity_bytes += ambiguity;
+    add_total(&result->total, &total);
+}
+
+static size_t same_file_count(const struct memory_area *list, size_t count)
+{
+    size_t n = 1;
+
+    while (n < count && list[n].device == list[0].device && list[n].inode == list[0].inode)
+        n++;
+    return n;
+}
+
+int shared_files_estimate(struct memory_areas *areas, const struct file_resolver *resolver,
+                          struct shared_files *ret)
+{
+    AUTO_FREE uint64_t *numbers = calloc(2 * (areas->count + 1), sizeof(*numbers));
+    struct scratch scratch = { .ends = numbers };
+    struct group_sums anonymous[GROUP_COUNT];
+    struct shared_files result = { 0 };
+
+    if (!numbers)
+        return -ENOMEM;
+    scratch.best = numbers + areas->count + 1;
+    for (enum group group = MAIN; group < GROUP_COUNT; group++)
+        anonymous[group] = sum_anonymous(areas, group);
+    result.total = totals(anonymous);
+    for (size_t i = 0; i < areas->process_count; i++) {
+        const struct area_process *process = &areas->processes[i];
+
+        *(process->is_main ? &result.rss.main : &result.rss.descendants) += process->rss;
+        result.rss.combined += process->rss;
+    }
+    if (areas->count > 0)
+        qsort(areas->list, areas->count, sizeof(*areas->list), compare_areas);
+    for (size_t first = 0; first < areas->count;) {
+        struct file_areas file = { .all = areas, .list = &areas->list[first] };
+
+        file.count = same_file_count(file.list, areas->count - first);
+        add_file(&file, resolver, &scratch, &result);
+        first += file.count;
+    }
+    *ret = result;
+    return 0;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * totals.c - what the job uses: each quantity from the best source that serves.
+ *
+ * CPU time, best first: the job's own cgroup; the larger of perf's count and the sum over
+ * the tree. perf leaves out the tear-down of processes, the tree those nobody waits for.
+ */
+#include "base/clock.h"
+#include "base/unknown.h"
+#include "job/job.h"
+#include "source/perf/task_clock.h"
+
+static void raise(uint64_t *value, uint64_t seen)
+{
+    if (is_known(seen) && (!is_known(*value) || seen > *value))
+        *value = seen;
+}
+
+/* ---- CPU and I/O -------------------------------------------------------- */
+
+/* perf adds up over all processes at each reading, so it is left out where the cgroup serves,
+ * but for the last reading, which compares them. */
+static uint64_t read_perf_ns(const struct job *job)
+{
+    uint64_t ns;
+
+    if (job->task_clock_fd < 0 || task_clock_read(job->task_clock_fd, &ns) < 0)
+        return UNKNOWN;
+    return ns;
+}
+
+static const char *tree_source(const struct job *job)
+{
+    if (job->tracker_pid != 0)
+        return "wait4";
+    return job->has_clock ? "procfs.cpuclock" : "procfs.stat";
+}
+
+static void read_cpu(struct job *job, struct job_reading *reading)
+{
+    uint64_t *counter = reading->usage.counter;
+    uint64_t tree_ns = counter[USAGE_CPU_NS];
+    bool needs_perf = !is_known(reading->leaf.cpu_ns) || job->members.count == 0;
+    uint64_t perf_ns = needs_perf ? read_perf_ns(job) : UNKNOWN;
+    uint64_t exact_ns = is_known(reading->leaf.cpu_ns) ? reading->leaf.cpu_ns : perf_ns;
+
+    reading->tree_cpu_ns = tree_ns;
+    reading->perf_cpu_ns = perf_ns;
+    reading->cpu_source = tree_source(job);
+    reading->cpu_is_exact = is_known(exact_ns);
+    if (is_known(reading->leaf.cpu_ns)) {
+        counter[USAGE_CPU_NS] = reading->leaf.cpu_ns;
+        reading->cpu_source = "cgroup.cpu.stat";
+        if (is_known(reading->leaf.user_ns) && is_known(reading->leaf.system_ns)) {
+            counter[USAGE_USER_NS] = reading->leaf.user_ns;
+            counter[USAGE_SYSTEM_NS] = reading->leaf.system_ns;
+        }
+    } else if (is_known(perf_ns) && (!is_known(tree_ns) || perf_ns > tree_ns)) {
+        counter[USAGE_CPU_NS] = perf_ns;
+        reading->cpu_source = "perf.task-clock";
+    }
+    /* Where all CPU time came to us everybody was waited for, and so did all I/O. */
+    reading->io_is_exact = is_known(exact_ns) && is_known(tree_ns) &&
+                           tree_ns + tree_ns / 50 + NS_PER_MS >= exact_ns && !job->saw_unwaited;
+}
+
+/* The cgroup counts what reached the disk, the processes what they dirtied: what is still in
+ * the cache when the job ends will be written too, so the larger is what the job wrote. */
+static void read_io(struct job_reading *reading)
+{
+    raise(&reading->usage.counter[USAGE_READ_BYTES], reading->leaf.read_bytes);
+    raise(&reading->usage.counter[USAGE_WRITTEN_BYTES], reading->leaf.written_bytes);
+}
+
+uint64_t job_quick_cpu_ns(struct job *job)
+{
+    uint64_t leaf_ns = leaf_read_cpu_ns(&job->leaf);
+    struct member *main;
+
+    if (is_known(leaf_ns))
+        return leaf_ns;
+    if (job->task_clock_fd >= 0)
+        return read_perf_ns(job);
+    main = members_find(&job->members, job->main_pid);
+    return job->members.count == 1 && main ? main->clock_ns : UNKNOWN;
+}
+
+/* ---- memory ------------------------------------------------------------- */
+
+static void forget(struct memory_split *split)
+{
+    *split = (struct memory_split){ UNKNOWN, UNKNOWN, UNKNOWN };
+}
+
+/* Processes that came and went unseen had memory all the same: it is unknown, not 0. */
+static void forget_unseen(const struct job *job, struct memory_estimate *memory)
+{
+    bool has_descendants = job->started_count > 1;
+
+    if (!job->saw_main)
+        forget(&memory->main);
+    if (has_descendants && !job->saw_descendant)
+        forget(&memory->descendants);
+    if (!job->saw_main && !job->saw_descendant)
+        forget(&memory->combined);
+}
+
+static void raise_to_peaks(struct job *job, struct job_reading *reading)
+{
+    const struct job_peaks *peaks = &job->peaks;
+
+    raise(&reading->memory.main.total_bytes, peaks->main_bytes);
+    raise(&reading->memory.descendants.total_bytes, peaks->descendants_bytes);
+    raise(&reading->memory.combined.total_bytes, peaks->combined_bytes);
+    if (is_known(reading->memory.combined.private_bytes))
+        raise(&reading->memory.combined.private_bytes, peaks->private_bytes);
+    if (is_known(reading->leaf.anon_bytes)) {
+        raise(&reading->leaf.anon_bytes, peaks->anon_bytes);
+        raise(&reading->leaf.page_cache_bytes, peaks->page_cache_bytes);
+    }
+    raise(&reading->rss_bound_bytes, peaks->rss_bound_bytes);
+    raise(&reading->descendants_rss_bound_bytes, peaks->descendants_rss_bound_bytes);
+    raise(&reading->process_count, peaks->process_count);
+    job->peaks = (struct job_peaks){ 0 };
+}
+
+/* ---- the reading -------------------------------------------------------- */
+
+static void add_living(struct job *job, struct job_reading *reading)
+{
+    for (size_t i = 0; i < job->members.count; i++) {
+        const struct member *member = &job->members.list[i];
+        bool is_main = member->pid == job->main_pid;
+
+        if (member->has_left)
+            continue;
+        usage_add(&reading->usage, &member->usage);
+        if (member->is_zombie)
+            continue;
+        reading->process_count++;
+        reading->swap_bytes += member->swap_bytes;
+        reading->rss_bound_bytes += member->rss_peak_bytes;
+        *(is_main ? &reading->main_threads : &reading->descendants_threads) += member->threads;
+        if (!is_main)
+            reading->descendants_rss_bound_bytes += member->rss_peak_bytes;
+    }
+}
+
+void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
+{
+    struct job_reading reading = {
+        .main_cpu_ns = job->main_cpu_ns,
+        .main_rss_peak_bytes = job->main_rss_peak_bytes,
+        .descendants_rss_peak_bytes = job->largest_peak_bytes,
+        .started_count = job->started_count,
+    };
+
+    reading.usage = job->departed;
+    leaf_read(&job->leaf, &reading.leaf);
+    add_living(job, &reading);
+    read_cpu(job, &reading);
+    read_io(&reading);
+    usage_raise(&reading.usage, &job->reported);
+    job->reported = reading.usage;
+    detail_update(&job->detail, job->root, &job->members, job->main_pid, now_ns,
+                  &reading.memory);
+    raise_to_peaks(job, &reading);
+    forget_unseen(job, &reading.memory);
+    *ret = reading;
+}
+
+void job_glance(struct job *job, uint64_t now_ns, uint64_t birth_mark)
+{
+    struct look look = job_look(job, now_ns, false);
+    struct job_peaks *peaks = &job->peaks;
+    uint64_t bound_bytes = 0, descendants_bound_bytes = 0, process_count = 0;
+    struct memory_estimate estimate;
+
+    job_search(job, &look, birth_mark);
+    for (size_t i = 0; i < job->members.count; i++) {
+        struct member *member = &job->members.list[i];
+
+        if (member->has_left || member->is_zombie)
+            continue;
+        member_glance(member, job->root);
+        if (member->pid == job->main_pid)
+            job_check_program(job, member, &look);
+        job_remember(job, member);
+        process_count += member->rss_bytes > 0;
+        bound_bytes += member->rss_peak_bytes;
+        descendants_bound_bytes += member->pid == job->main_pid ? 0 : member->rss_peak_bytes;
+    }
+    detail_follow(&job->detail, &job->members, job->main_pid, &estimate);
+    raise(&peaks->main_bytes, estimate.main.total_bytes);
+    raise(&peaks->descendants_bytes, estimate.descendants.total_bytes);
+    raise(&peaks->combined_bytes, estimate.combined.total_bytes);
+    raise(&peaks->private_bytes, estimate.combined.private_bytes);
+    raise(&peaks->rss_bound_bytes, bound_bytes);
+    raise(&peaks->descendants_rss_bound_bytes, descendants_bound_bytes);
+    raise(&peaks->process_count, process_count);
+    leaf_raise_memory(&job->leaf, &peaks->anon_bytes, &peaks->page_cache_bytes);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "session/pace.h"
+
+#include "base/clock.h"
+
+#define WINDOW_NS (20 * NS_PER_MS)
+#define WINDOW_GAP_NS (2 * NS_PER_MS)
+#define SINGLE_GAP_NS (10 * NS_PER_MS)
+#define ACTIVE_GAP_NS (20 * NS_PER_MS)
+#define POLL_GAP_NS (10 * NS_PER_MS) /* without a gate */
+
+/* A wake-up costs a few microseconds besides the glance itself. */
+#define WAKE_COST_NS (5 * NS_PER_US)
+
+enum {
+    WINDOW_SHARE = 100, /* a glance's cost to the gap: 1 % */
+    ACTIVE_SHARE = 200,
+    QUIET_GLANCES = 5, /* then the job is at rest */
+};
+
+void pace_init(struct pace *pace, uint64_t start_ns, uint64_t interval_ns, bool has_gate)
+{
+    *pace = (struct pace){
+        .interval_ns = interval_ns,
+        .deadline_ns = start_ns + interval_ns,
+        .glance_ns = start_ns + WINDOW_GAP_NS,
+        .has_gate = has_gate,
+    };
+}
+
+uint64_t pace_wake_ns(const struct pace *pace)
+{
+    return pace->glance_ns < pace->deadline_ns ? pace->glance_ns : pace->deadline_ns;
+}
+
+static uint64_t gap(const struct pace *pace, uint64_t least_ns, unsigned share)
+{
+    uint64_t fair_ns = (pace->cost_ns + WAKE_COST_NS) * share;
+
+    return fair_ns > least_ns ? fair_ns : least_ns;
+}
+
+static uint64_t window_gap(const struct pace *pace)
+{
+    return gap(pace, pace->is_single ? SINGLE_GAP_NS : WINDOW_GAP_NS, WINDOW_SHARE);
+}
+
+void pace_gate_opened(struct pace *pace, uint64_t now_ns)
+{
+    uint64_t length_ns = pace->arm_cost_ns * WINDOW_SHARE;
+
+    pace->window_end_ns = now_ns + (length_ns > WINDOW_NS ? length_ns : WINDOW_NS);
+    pace->glance_ns = now_ns;
+    pace->quiet_glances = 0;
+}
+
+/* Has the job used CPU time since it was last asked? Where that is not known it has. */
+static bool was_active(struct pace *pace, uint64_t cpu_ns)
+{
+    bool is_active = cpu_ns == UINT64_MAX || cpu_ns != pace->cpu_ns;
+
+    pace->cpu_ns = cpu_ns;
+    pace->quiet_glances = is_active ? 0 : pace->quiet_glances + 1;
+    /* Without a gate nothing would tell that a resting job grows again. */
+    return !pace->has_gate || pace->quiet_glances < QUIET_GLANCES;
+}
+
+static uint64_t active_gap(const struct pace *pace)
+{
+    return gap(pace, pace->has_gate ? ACTIVE_GAP_NS : POLL_GAP_NS, ACTIVE_SHARE);
+}
+
+bool pace_glanced(struct pace *pace, uint64_t now_ns, uint64_t cost_ns, uint64_t cpu_ns)
+{
+    bool is_active = was_active(pace, cpu_ns);
+
+    pace->cost_ns = pace->cost_ns == 0 ? cost_ns : (7 * pace->cost_ns + cost_ns) / 8;
+    if (now_ns < pace->window_end_ns) {
+        pace->glance_ns = now_ns + window_gap(pace);
+        return false;
+    }
+    pace->glance_ns = is_active ? now_ns + active_gap(pace) : PACE_NEVER;
+    if (pace->window_end_ns == 0)
+        return false;
+    pace->window_end_ns = 0;
+    return true;
+}
+
+uint64_t pace_sampled(struct pace *pace, uint64_t now_ns, uint64_t cpu_ns)
+{
+    uint64_t missed = 0;
+
+    if (was_active(pace, cpu_ns) && pace->glance_ns == PACE_NEVER)
+        pace->glance_ns = now_ns + active_gap(pace);
+    if (now_ns < pace->deadline_ns)
+        return 0; /* a sample that was asked for, not due */
+    pace->deadline_ns += pace->interval_ns;
+    if (now_ns > pace->deadline_ns) {
+        missed = (now_ns - pace->deadline_ns) / pace->interval_ns + 1;
+        pace->deadline_ns += missed * pace->interval_ns;
+    }
+    return missed;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pace.h - when to sample, and when to glance in between. Pure: times in, times out.
+ *
+ * Samples come at absolute deadlines. Between them the job's memory is glanced at
+ *
+ * - in a window of 20 ms after its page faults opened the gate, every 2 ms or more, then
+ *   once more after the gate is armed again;
+ * - every 20 ms while it uses CPU time, since the gate is blind to some growth;
+ * - not at all while it rests.
+ *
+ * The gaps grow with what a glance costs, so that glances take 1 % of a core at most while
+ * the job grows, and half a percent while it is merely active.
+ */
+#ifndef SESSION_PACE_H
+#define SESSION_PACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PACE_NEVER UINT64_MAX
+
+struct pace {
+    uint64_t interval_ns;
+    uint64_t deadline_ns;   /* of the next sample */
+    uint64_t glance_ns;     /* of the next glance, or PACE_NEVER */
+    uint64_t window_end_ns; /* 0: no window is open */
+    uint64_t cost_ns;       /* CPU time of a glance, smoothed */
+    uint64_t arm_cost_ns;   /* CPU time to arm the gate and disarm it */
+    uint64_t cpu_ns;        /* the job's CPU time when it was last asked */
+    unsigned quiet_glances; /* in a row, in which the job used none */
+    bool has_gate;
+    bool is_single; /* the job is one process: its high-water mark misses nothing */
+};
+
+void pace_init(struct pace *pace, uint64_t start_ns, uint64_t interval_ns, bool has_gate);
+
+/* When to wake up next. */
+uint64_t pace_wake_ns(const struct pace *pace);
+
+/* The gate has opened: the caller disarms it. */
+void pace_gate_opened(struct pace *pace, uint64_t now_ns);
+
+/* After a glance: what it cost, the job's CPU time (UINT64_MAX: not known). Returns whether the
+ * gate is to be armed now; the caller does that, and glances once more. */
+bool pace_glanced(struct pace *pace, uint64_t now_ns, uint64_t cost_ns, uint64_t cpu_ns);
+
+/* After a sample. Returns how many deadlines were missed. */
+uint64_t pace_sampled(struct pace *pace, uint64_t now_ns, uint64_t cpu_ns);
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "session/thread.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "session/pace.h"
+#include "session/session.h"
+
+static uint64_t thread_cpu_ns(void)
+{
+    struct timespec time = { 0 };
+
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time); /* cannot fail */
+    return (uint64_t)time.tv_sec * NS_PER_SECOND + (uint64_t)time.tv_nsec;
+}
+
+enum wake { WAKE_TIME, WAKE_GATE, WAKE_STOP };
+
+static enum wake wait_until(spoor_session *session, uint64_t wake_ns)
+{
+    struct fault_gate *gate = &session->sampler.job.gate;
+    struct pollfd fds[] = {
+        { .fd = session->stop_fd, .events = POLLIN },
+        { .fd = gate->signal_fd, .events = POLLIN }, /* -1 is passed over */
+    };
+    uint64_t now_ns = clock_now().monotonic_ns;
+    uint64_t left_ns = wake_ns > now_ns ? wake_ns - now_ns : 0;
+    struct timespec timeout = {
+        .tv_sec = (time_t)(left_ns / NS_PER_SECOND),
+        .tv_nsec = (long)(left_ns % NS_PER_SECOND),
+    };
+
+    (void)ppoll(fds, 2, &timeout, NULL); /* all signals are blocked here: no EINTR */
+    if (fds[0].revents)
+        return WAKE_STOP;
+    return fds[1].revents && fault_gate_take(gate) ? WAKE_GATE : WAKE_TIME;
+}
+
+static void glance(spoor_session *session, struct pace *pace)
+{
+    struct job *job = &session->sampler.job;
+    uint64_t before_ns = thread_cpu_ns();
+    uint64_t cost_ns;
+
+    sampler_glance(&session->sampler, clock_now());
+    cost_ns = thread_cpu_ns() - before_ns;
+    pace->is_single = job->members.count == 1;
+    if (!pace_glanced(pace, clock_now().monotonic_ns, cost_ns, job_quick_cpu_ns(job)))
+        return;
+    before_ns = thread_cpu_ns();
+    fault_gate_arm(&job->gate);
+    pace->arm_cost_ns = thread_cpu_ns() - before_ns;
+    sampler_glance(&session->sampler, clock_now()); /* what came before it was armed */
+}
+
+static void wake_up(spoor_session *session, struct pace *pace, enum wake wake)
+{
+    struct job *job = &session->sampler.job;
+    uint64_t now_ns = clock_now().monotonic_ns;
+
+    if (wake == WAKE_GATE) {
+        fault_gate_disarm(&job->gate);
+        pace_gate_opened(pace, now_ns);
+    }
+    if (now_ns >= pace->deadline_ns) {
+        session_take_sample(session, clock_now(), false);
+        session->late_samples +=
+            pace_sampled(pace, clock_now().monotonic_ns, job_quick_cpu_ns(job));
+    }
+    if (now_ns >= pace->glance_ns)
+        glance(session, pace);
+}
+
+static void *sample_until_stopped(void *data)
+{
+    spoor_session *session = data;
+    struct fault_gate *gate = &session->sampler.job.gate;
+    struct pace pace;
+    enum wake wake;
+
+    /* Only this thread uses the gate; the job's other parts are used under the mutex. */
+    pace_init(&pace, session->sampler.started.monotonic_ns, session->interval_ns,
+              fault_gate_attach(gate) == 0);
+    fault_gate_arm(gate);
+    while ((wake = wait_until(session, pace_wake_ns(&pace))) != WAKE_STOP) {
+        pthread_mutex_lock(&session->mutex);
+        wake_up(session, &pace, wake);
+        pthread_mutex_unlock(&session->mutex);
+    }
+    fault_gate_disarm(gate);
+    return NULL;
+}
+
+/* Signals are the business of the caller's own threads. */
+static int create_thread(spoor_session *session)
+{
+    sigset_t all, before;
+    int r;
+
+    (void)sigfillset(&all);
+    r = pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (r != 0)
+        return -r;
+    r = pthread_create(&session->thread, NULL, sample_until_stopped, session);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return -r;
+}
+
+int thread_start(spoor_session *session)
+{
+    int r;
+
+    session->stop_fd = eventfd(0, EFD_CLOEXEC);
+    if (session->stop_fd < 0)
+        return -errno;
+    r = create_thread(session);
+    session->has_thread = r == 0;
+    return r;
+}
+
+void thread_stop(spoor_session *session)
+{
+    uint64_t one = 1;
+
+    (void)!write(session->stop_fd, &one, sizeof(one)); /* a counter has room for 1 */
+    (void)pthread_join(session->thread, NULL);
+    session->has_thread = false;
+    close(session->stop_fd);
+    session->stop_fd = -1;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * netlink.c - frames of netlink: a length, then what it covers, padded to four bytes.
+ *
+ * Nothing here is read through a cast: a datagram's parts need not be aligned.
+ */
+#include "source/events/netlink.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/cleanup.h"
+
+enum { REQUEST_MAX = 512 };
+
+static void ask_for_room(int fd, size_t buffer_bytes)
+{
+    int room = (int)buffer_bytes;
+
+    /* The first is root's; either may be refused, which makes a loss likelier and no more. */
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)) < 0)
+        (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
+}
+
+int netlink_open(int protocol, uint32_t groups, size_t buffer_bytes)
+{
+    struct sockaddr_nl address = { .nl_family = AF_NETLINK, .nl_groups = groups };
+    AUTO_CLOSE int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol);
+
+    if (fd < 0)
+        return -errno;
+    ask_for_room(fd, buffer_bytes);
+    if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
+        return -errno;
+    return take_fd(&fd);
+}
+
+int netlink_send(int fd, uint16_t type, uint16_t flags, uint32_t sequence, const void *payload,
+                 size_t size)
+{
+    struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
+    unsigned char message[REQUEST_MAX] = { 0 };
+    struct nlmsghdr header = {
+        .nlmsg_len = (uint32_t)(sizeof(header) + size),
+        .nlmsg_type = type,
+        .nlmsg_flags = flags,
+        .nlmsg_seq = sequence,
+    };
+
+    if (size > sizeof(message) - sizeof(header))
+        return -EMSGSIZE;
+    memcpy(message, &header, sizeof(header));
+    memcpy(message + sizeof(header), payload, size);
+    if (sendto(fd, message, header.nlmsg_len, 0, (const struct sockaddr *)&kernel,
+               sizeof(kernel)) < 0)
+        return -errno;
+    return 0;
+}
+
+ssize_t netlink_receive(int fd, void *buf, size_t size)
+{
+    for (;;) {
+        struct sockaddr_nl sender = { 0 };
+        socklen_t length = sizeof(sender);
+        ssize_t n = recvfrom(fd, buf, size, 0, (struct sockaddr *)&sender, &length);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return errno == EAGAIN ? 0 : -errno;
+        /* Other processes can write to this socket, too. */
+        if (n > 0 && sender.nl_pid == 0)
+            return n;
+    }
+}
+
+static void skip(struct bytes *bytes, size_t size)
+{
+    size_t padded = NLMSG_ALIGN(size);
+
+    if (padded > bytes->left)
+        padded = bytes->left;
+    bytes->at += padded;
+    bytes->left -= padded;
+}
+
+bool netlink_next(struct bytes *datagram, struct nlmsghdr *ret_header,
+                  struct bytes *ret_payload)
+{
+    struct nlmsghdr header;
+
+    if (!bytes_copy(datagram, &header, sizeof(header)) || header.nlmsg_len < sizeof(header) ||
+        header.nlmsg_len > datagram->left)
+        return false;
+    *ret_header = header;
+    *ret_payload =
+        (struct bytes){ datagram->at + sizeof(header), header.nlmsg_len - sizeof(header) };
+    skip(datagram, header.nlmsg_len);
+    return true;
+}
+
+bool netlink_attribute(struct bytes *attributes, unsigned *ret_type, struct bytes *ret_value)
+{
+    struct nlattr header;
+
+    if (!bytes_copy(attributes, &header, sizeof(header)) || header.nla_len < sizeof(header) ||
+        header.nla_len > attributes->left)
+        return false;
+    *ret_type = header.nla_type & NLA_TYPE_MASK;
+    *ret_value =
+        (struct bytes){ attributes->at + sizeof(header), header.nla_len - sizeof(header) };
+    skip(attributes, header.nla_len);
+    return true;
+}
+
+bool bytes_copy(const struct bytes *bytes, void *to, size_t size)
+{
+    if (bytes->left < size)
+        return false;
+    memcpy(to, bytes->at, size);
+    return true;
+}

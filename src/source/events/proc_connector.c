@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * proc_connector.c - subscribe to the proc connector and read its events.
+ *
+ * - Who asks and is refused gets an answer with an error, or none at all: only an answer
+ *   without an error says that events will come. It stands in the queue when sendto() returns.
+ * - From Linux 6.6 on a second request can name the kinds of events; the filter would drop the
+ *   answer, too, so that it is asked for afterwards. Older kernels ignore this request.
+ * - An event of a fork is sent before the new process runs: the stream is in order.
+ */
+#include "source/events/proc_connector.h"
+
+#include <errno.h>
+#include <linux/cn_proc.h>
+#include <linux/connector.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "source/events/netlink.h"
+
+/* What stays unread for some milliseconds while a machine forks as fast as it can. */
+enum { BUFFER_BYTES = 4 << 20, DATAGRAM_MAX = 1024 };
+
+/* Inode of the machine's own pid namespace: a constant of the kernel's. */
+#define INITIAL_PID_NAMESPACE "pid:[4026531836]"
+
+/* The second form of the request, which not every <linux/cn_proc.h> has. */
+struct filtered_request {
+    uint32_t operation;
+    uint32_t event_types;
+};
+
+static int request(int fd, const void *what, uint16_t size)
+{
+    unsigned char message[sizeof(struct cn_msg) + sizeof(struct filtered_request)];
+    struct cn_msg header = {
+        .id = { CN_IDX_PROC, CN_VAL_PROC },
+        .seq = (uint32_t)getpid(),
+        .len = size,
+    };
+
+    memcpy(message, &header, sizeof(header));
+    memcpy(message + sizeof(header), what, size);
+    return netlink_send(fd, NLMSG_DONE, 0, 0, message, sizeof(header) + size);
+}
+
+/* Everything of the event that was sent; what an older kernel does not know is 0. */
+static bool read_message(struct bytes *datagram, struct cn_msg *ret_header,
+                         struct proc_event *ret_event)
+{
+    struct nlmsghdr frame;
+    struct bytes payload;
+    size_t size;
+
+    if (!netlink_next(datagram, &frame, &payload) ||
+        !bytes_copy(&payload, ret_header, sizeof(*ret_header)))
+        return false;
+    size = payload.left - sizeof(*ret_header);
+    if (ret_header->len > size || ret_header->len < offsetof(struct proc_event, event_data))
+        return false;
+    if (size > sizeof(*ret_event))
+        size = sizeof(*ret_event);
+    memset(ret_event, 0, sizeof(*ret_event));
+    memcpy(ret_event, payload.at + sizeof(*ret_header), size);
+    return true;
+}
+
+/* 0: the kernel agreed. */
+static int read_answer(int fd)
+{
+    unsigned char datagram[DATAGRAM_MAX];
+    ssize_t n;
+
+    while ((n = netlink_receive(fd, datagram, sizeof(datagram))) != 0) {
+        struct bytes rest = { datagram, n > 0 ? (size_t)n : 0 };
+        struct cn_msg header;
+        struct proc_event event;
+
+        if (n < 0)
+            return (int)n;
+        if (read_message(&rest, &header, &event) && event.what == PROC_EVENT_NONE &&
+            header.seq == (uint32_t)getpid())
+            return -(int)event.event_data.ack.err;
+    }
+    return -ENOTSUP;
+}
+
+static int subscribe(int fd)
+{
+    uint32_t listen = PROC_CN_MCAST_LISTEN;
+    struct filtered_request filtered = { PROC_CN_MCAST_LISTEN,
+                                         PROC_EVENT_FORK | PROC_EVENT_EXIT };
+    int r = request(fd, &listen, sizeof(listen));
+
+    if (r < 0)
+        return r;
+    r = read_answer(fd);
+    if (r < 0)
+        return r;
+    return request(fd, &filtered, sizeof(filtered));
+}
+
+int proc_connector_open(const struct root *root, struct proc_connector *ret)
+{
+    AUTO_CLOSE int fd = -1;
+    char name[64];
+    int r;
+
+    *ret = (struct proc_connector)PROC_CONNECTOR_CLOSED;
+    if (!root->is_live || root_read_link(root, name, sizeof(name), "proc/self/ns/pid") < 0 ||
+        strcmp(name, INITIAL_PID_NAMESPACE) != 0)
+        return -ENOTSUP;
+    fd = netlink_open(NETLINK_CONNECTOR, CN_IDX_PROC, BUFFER_BYTES);
+    if (fd < 0)
+        return fd;
+    r = subscribe(fd);
+    if (r < 0)
+        return r;
+    ret->fd = take_fd(&fd);
+    return 0;
+}
+
+void proc_connector_close(struct proc_connector *connector)
+{
+    uint32_t ignore = PROC_CN_MCAST_IGNORE;
+
+    if (connector->fd < 0)
+        return;
+    /* Else the kernel makes up events for nobody until the next boot. It may refuse. */
+    (void)request(connector->fd, &ignore, sizeof(ignore));
+    close(connector->fd);
+    connector->fd = -1;
+}
+
+int proc_connector_parse(const void *datagram, size_t size, struct process_event *ret)
+{
+    struct bytes rest = { datagram, size };
+    struct cn_msg header;
+    struct proc_event event;
+
+    if (!read_message(&rest, &header, &event))
+        return -EBADMSG;
+    if (header.id.idx != CN_IDX_PROC || header.id.val != CN_VAL_PROC)
+        return -ENOMSG;
+    if (event.what == PROC_EVENT_FORK &&
+        header.len >= offsetof(struct proc_event, event_data) + sizeof(event.event_data.fork)) {
+        *ret = (struct process_event){
+            .kind = PROCESS_FORKED,
+            .pid = event.event_data.fork.child_tgid,
+            .parent_pid = event.event_data.fork.parent_tgid,
+            .is_thread = event.event_data.fork.child_pid != event.event_data.fork.child_tgid,
+            .time_ns = event.timestamp_ns,
+        };
+        return 0;
+    }
+    if (event.what == PROC_EVENT_EXIT) {
+        *ret = (struct process_event){
+            .kind = PROCESS_EXITED,
+            .pid = event.event_data.exit.process_tgid,
+            .parent_pid = event.event_data.exit.parent_tgid,
+            .is_thread =
+                event.event_data.exit.process_pid != event.event_data.exit.process_tgid,
+            .time_ns = event.timestamp_ns,
+        };
+        return 0;
+    }
+    return -ENOMSG;
+}
+
+void proc_connector_drain(struct proc_connector *connector, process_event_seen *seen,
+                          void *data)
+{
+    unsigned char datagram[DATAGRAM_MAX];
+    uint64_t started_ns = clock_now().monotonic_ns;
+    ssize_t n;
+
+    while ((n = netlink_receive(connector->fd, datagram, sizeof(datagram))) != 0) {
+        struct process_event event;
+        int r;
+
+        if (n == -ENOBUFS) {
+            connector->lost_count++;
+            continue;
+        }
+        if (n < 0)
+            return;
+        r = proc_connector_parse(datagram, (size_t)n, &event);
+        if (r == 0)
+            seen(&event, data);
+        else if (r == -EBADMSG)
+            connector->lost_count++;
+        /* A machine may fork faster than we read. */
+        if (r == 0 && event.time_ns > started_ns)
+            return;
+    }
+}

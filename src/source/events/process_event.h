@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* process_event.h - a process or thread that started or ended, whoever told us. */
+#ifndef SOURCE_EVENTS_PROCESS_EVENT_H
+#define SOURCE_EVENTS_PROCESS_EVENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum process_event_kind { PROCESS_FORKED, PROCESS_EXITED };
+
+struct process_event {
+    enum process_event_kind kind;
+    pid_t pid;        /* the process; of a thread the one it is part of */
+    pid_t parent_pid; /* of a new process: who made it */
+    bool is_thread;   /* not the first thread of its process */
+    uint64_t time_ns; /* of the monotonic clock */
+};
+
+/* Events come in the order in which they happened. */
+typedef void process_event_seen(const struct process_event *event, void *data);
+
+#endif

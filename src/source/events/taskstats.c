@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * taskstats.c - find the family, register for exit records, read them.
+ *
+ * A message of generic netlink is a header of four bytes and attributes. An exit record holds
+ * one for the thread (its number and a struct taskstats) and, when it was the last of several
+ * threads, one for the process. The struct grows at its end from kernel to kernel and carries
+ * its version: what is asked for is read by its offset, as far as the struct goes.
+ */
+#include "source/events/taskstats.h"
+
+#include <errno.h>
+#include <linux/genetlink.h>
+#include <linux/taskstats.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/parse.h"
+#include "base/unknown.h"
+#include "source/events/netlink.h"
+
+/* Some thousand records: they are read now and then, not at every exit. */
+enum { BUFFER_BYTES = 8 << 20, DATAGRAM_MAX = 4096, DRAIN_MAX = 1 << 16 };
+
+enum { CPU_LIST_MAX = 256 };
+
+enum {
+    TGID_VERSION = 12, /* of the struct, from which on it has the next two */
+    TGID_OFFSET = 368,
+    LAST_OF_PROCESS = 0x20, /* in ac_flag */
+};
+
+static int request(int fd, uint16_t family, uint8_t command, uint16_t attribute,
+                   const char *text)
+{
+    unsigned char message[sizeof(struct genlmsghdr) + sizeof(struct nlattr) + CPU_LIST_MAX] = {
+        0
+    };
+    struct genlmsghdr header = { .cmd = command, .version = 1 };
+    size_t length = strlen(text) + 1;
+    struct nlattr name = { .nla_len = (uint16_t)(sizeof(name) + length),
+                           .nla_type = attribute };
+
+    if (length > CPU_LIST_MAX)
+        return -E2BIG;
+    memcpy(message, &header, sizeof(header));
+    memcpy(message + sizeof(header), &name, sizeof(name));
+    memcpy(message + sizeof(header) + sizeof(name), text, length);
+    return netlink_send(fd, family, NLM_F_REQUEST | NLM_F_ACK, 1, message,
+                        sizeof(header) + NLA_ALIGN(sizeof(name) + length));
+}
+
+/* Reads answers up to the kernel's acknowledgement and returns what that says. A family's
+ * number on the way goes to *ret_family. */
+static int read_answer(int fd, uint16_t *ret_family)
+{
+    unsigned char datagram[DATAGRAM_MAX];
+    ssize_t n;
+
+    while ((n = netlink_receive(fd, datagram, sizeof(datagram))) > 0) {
+        struct bytes rest = { datagram, (size_t)n }, payload, value;
+        struct nlmsghdr header;
+        unsigned type;
+        int32_t error;
+
+        while (netlink_next(&rest, &header, &payload)) {
+            if (header.nlmsg_type == NLMSG_ERROR)
+                return bytes_copy(&payload, &error, sizeof(error)) ? error : -EBADMSG;
+            if (header.nlmsg_type != GENL_ID_CTRL || payload.left < GENL_HDRLEN)
+                continue;
+            payload.at += GENL_HDRLEN;
+            payload.left -= GENL_HDRLEN;
+            while (netlink_attribute(&payload, &type, &value)) {
+                if (type == CTRL_ATTR_FAMILY_ID)
+                    (void)bytes_copy(&value, ret_family, sizeof(*ret_family));
+            }
+        }
+    }
+    return n < 0 ? (int)n : -ENOMSG;
+}
+
+static int find_family(int fd, uint16_t *ret)
+{
+    uint16_t family = 0;
+    int r = request(fd, GENL_ID_CTRL, CTRL_CMD_GETFAMILY, CTRL_ATTR_FAMILY_NAME,
+                    TASKSTATS_GENL_NAME);
+
+    if (r == 0)
+        r = read_answer(fd, &family);
+    if (r < 0)
+        return r;
+    if (family == 0)
+        return -ENOENT;
+    *ret = family;
+    return 0;
+}
+
+/* A process can end on any CPU, so records of all are asked for. */
+static int list_cpus(const struct root *root, char *buf, size_t size)
+{
+    ssize_t n = root_read(root, buf, size, "sys/devices/system/cpu/possible");
+
+    if (n < 0)
+        return (int)n;
+    buf[strcspn(buf, "\n")] = '\0';
+    return 0;
+}
+
+int taskstats_open(const struct root *root, struct taskstats_socket *ret)
+{
+    AUTO_CLOSE int fd = -1;
+    char cpus[CPU_LIST_MAX];
+    uint16_t family, unused;
+    int r;
+
+    *ret = (struct taskstats_socket)TASKSTATS_CLOSED;
+    if (!root->is_live)
+        return -ENOTSUP;
+    r = list_cpus(root, cpus, sizeof(cpus));
+    if (r < 0)
+        return r;
+    fd = netlink_open(NETLINK_GENERIC, 0, BUFFER_BYTES);
+    if (fd < 0)
+        return fd;
+    r = find_family(fd, &family);
+    if (r == 0)
+        r = request(fd, family, TASKSTATS_CMD_GET, TASKSTATS_CMD_ATTR_REGISTER_CPUMASK, cpus);
+    if (r == 0)
+        r = read_answer(fd, &unused);
+    if (r < 0)
+        return r;
+    *ret = (struct taskstats_socket){ .fd = take_fd(&fd), .family = family };
+    return 0;
+}
+
+void taskstats_close(struct taskstats_socket *taskstats)
+{
+    /* The kernel drops a listener that has gone at its next record. */
+    if (taskstats->fd >= 0)
+        close(taskstats->fd);
+    taskstats->fd = -1;
+}
+
+/* Copies from the middle of the struct; false where it is shorter than that. */
+static bool copy_at(const struct bytes *stats, size_t offset, void *to, size_t size)
+{
+    struct bytes rest = { stats->at + offset, stats->left - offset };
+
+    return stats->left >= offset && bytes_copy(&rest, to, size);
+}
+
+static int read_stats(const struct bytes *stats, struct exit_record *record)
+{
+    uint64_t peak_kib;
+    uint32_t tgid;
+    uint16_t version;
+    uint8_t flags;
+
+    if (!copy_at(stats, offsetof(struct taskstats, version), &version, sizeof(version)) ||
+        !copy_at(stats, offsetof(struct taskstats, ac_flag), &flags, sizeof(flags)) ||
+        !copy_at(stats, offsetof(struct taskstats, hiwater_rss), &peak_kib, sizeof(peak_kib)))
+        return -EBADMSG;
+    /* A thread of the kernel has none, nor has a process that could not start. */
+    record->peak_rss_bytes = peak_kib == 0 ? UNKNOWN : product_u64(peak_kib, 1024);
+    if (version >= TGID_VERSION && copy_at(stats, TGID_OFFSET, &tgid, sizeof(tgid))) {
+        record->tgid = (pid_t)tgid;
+        record->is_group_exit = flags & LAST_OF_PROCESS;
+    }
+    return 0;
+}
+
+/* The attribute of one thread: its number, then the struct. */
+static int read_thread(struct bytes parts, struct exit_record *ret)
+{
+    struct exit_record record = { 0 };
+    bool has_stats = false;
+    struct bytes value;
+    unsigned type;
+    uint32_t pid = 0;
+
+    while (netlink_attribute(&parts, &type, &value)) {
+        if (type == TASKSTATS_TYPE_PID && !bytes_copy(&value, &pid, sizeof(pid)))
+            return -EBADMSG;
+        if (type != TASKSTATS_TYPE_STATS)
+            continue;
+        if (read_stats(&value, &record) < 0)
+            return -EBADMSG;
+        has_stats = true;
+    }
+    if (pid == 0 || !has_stats)
+        return -EBADMSG;
+    record.pid = (pid_t)pid;
+    if (record.tgid == 0)
+        record.tgid = record.pid;
+    *ret = record;
+    return 0;
+}
+
+int taskstats_parse(const void *datagram, size_t size, uint16_t family, struct exit_record *ret)
+{
+    struct bytes rest = { datagram, size }, payload, value;
+    struct exit_record record = { 0 };
+    bool is_last_of_several = false;
+    struct nlmsghdr header;
+    unsigned type;
+
+    if (!netlink_next(&rest, &header, &payload))
+        return -EBADMSG;
+    if (header.nlmsg_type != family)
+        return -ENOMSG;
+    if (payload.left < GENL_HDRLEN)
+        return -EBADMSG;
+    payload.at += GENL_HDRLEN;
+    payload.left -= GENL_HDRLEN;
+    while (netlink_attribute(&payload, &type, &value)) {
+        if (type == TASKSTATS_TYPE_AGGR_PID && read_thread(value, &record) < 0)
+            return -EBADMSG;
+        if (type == TASKSTATS_TYPE_AGGR_TGID)
+            is_last_of_several = true;
+    }
+    if (record.pid == 0)
+        return -EBADMSG;
+    record.is_group_exit |= is_last_of_several;
+    *ret = record;
+    return 0;
+}
+
+void taskstats_drain(struct taskstats_socket *taskstats, exit_record_seen *seen, void *data)
+{
+    unsigned char datagram[DATAGRAM_MAX];
+    ssize_t n;
+
+    /* A machine may end processes faster than we read. */
+    for (int i = 0; i < DRAIN_MAX; i++) {
+        struct exit_record record;
+        int r;
+
+        n = netlink_receive(taskstats->fd, datagram, sizeof(datagram));
+        if (n == -ENOBUFS) {
+            taskstats->lost_count++;
+            continue;
+        }
+        if (n <= 0)
+            return;
+        r = taskstats_parse(datagram, (size_t)n, taskstats->family, &record);
+        if (r == 0)
+            seen(&record, data);
+        else if (r == -EBADMSG)
+            taskstats->lost_count++;
+    }
+}

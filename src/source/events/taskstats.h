@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * taskstats.h - the peak memory of every process and thread that ends on this machine, told by
+ * the kernel over generic netlink.
+ *
+ * The record is written while the process still has its memory, so the peak is its own, whoever
+ * waits for it and whatever it was forked from. Root's only, and only in the machine's own pid
+ * namespace. Its CPU times are not used: they are whole clock ticks.
+ */
+#ifndef SOURCE_EVENTS_TASKSTATS_H
+#define SOURCE_EVENTS_TASKSTATS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/root.h"
+
+struct exit_record {
+    pid_t pid;               /* of the thread that ended */
+    pid_t tgid;              /* its process; `pid` where an old kernel does not say */
+    uint64_t peak_rss_bytes; /* of the process so far; UNKNOWN: it had no memory any more */
+    bool is_group_exit;      /* it was the last of its process */
+};
+
+typedef void exit_record_seen(const struct exit_record *record, void *data);
+
+struct taskstats_socket {
+    int fd; /* -1: closed; readable at every exit of the machine */
+    uint16_t family;
+    uint64_t lost_count; /* how often records were lost: it is not told how many */
+};
+
+#define TASKSTATS_CLOSED \
+    {                    \
+        .fd = -1         \
+    }
+
+/* -EPERM: not root; -EINVAL: another namespace; -ENOENT: a kernel without it. */
+int taskstats_open(const struct root *root, struct taskstats_socket *ret);
+void taskstats_close(struct taskstats_socket *taskstats);
+
+/* Calls `seen` for all records there are. */
+void taskstats_drain(struct taskstats_socket *taskstats, exit_record_seen *seen, void *data);
+
+/* The first record of a datagram. 0; -ENOMSG: it speaks of something else; -EBADMSG: it is
+ * damaged. */
+int taskstats_parse(const void *datagram, size_t size, uint16_t family,
+                    struct exit_record *ret);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * churn MILLISECONDS - children that come and go while somebody reads their memory: a process of
+ * 100 MB forks one every 4 ms, each writes 5 MB of what it inherited and ends after 15 ms.
+ */
+#include <errno.h>
+#include <stdatomic.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ledger.h"
+#include "workload.h"
+
+static const size_t inherited_bytes = 100 * MB;
+static const size_t written_bytes = 5 * MB;
+
+struct copies {
+    atomic_long now, most; /* children that have written and not yet ended */
+    char *memory;
+};
+
+static void act(void *data)
+{
+    struct copies *copies = data;
+    long now, most = atomic_load(&copies->most);
+
+    write_pages(copies->memory, written_bytes);
+    now = atomic_fetch_add(&copies->now, 1) + 1;
+    while (now > most && !atomic_compare_exchange_weak(&copies->most, &most, now))
+        ;
+    hold_ms(15);
+    release(copies->memory, written_bytes);
+    atomic_fetch_sub(&copies->now, 1);
+    _exit(0); /* its CPU time is taken when it is waited for: its end is a good part of it */
+}
+
+static double now_ms(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec * 1e3 + (double)time.tv_nsec / 1e6;
+}
+
+int main(int argc, char **argv)
+{
+    long milliseconds = number_argument(argc, argv, 1);
+    struct copies *copies = shared_memory(sizeof(*copies));
+    double base, copied, end;
+    long count = 0;
+
+    ledger_open();
+    base = resident_bytes();
+    copies->memory = touch(inherited_bytes);
+    for (end = now_ms() + (double)milliseconds; now_ms() < end; count++) {
+        start(act, copies);
+        hold_ms(4);
+        while (waitpid(-1, NULL, WNOHANG) > 0)
+            ;
+    }
+    while (wait(NULL) > 0 || errno == EINTR)
+        ;
+    release(copies->memory, inherited_bytes);
+    copied = (double)atomic_load(&copies->most) * (double)written_bytes;
+    ledger_set(PEAK_RSS_BYTES, base + (double)inherited_bytes + copied);
+    ledger_set(MAIN_RSS_BYTES, base + (double)inherited_bytes);
+    ledger_set(PROCESSES, (double)count + 1);
+    ledger_add_waited_cpu();
+    ledger_add_own_cpu();
+    ledger_close();
+    return 0;
+}

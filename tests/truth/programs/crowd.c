@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * crowd COUNT - so many children of 1 MB each, all of them there at once. Next to that what each
+ * has besides counts: its stack, and what it wrote of its parent's. It asks the kernel for it.
+ */
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "ledger.h"
+#include "workload.h"
+
+struct crowd {
+    meeting *place;
+    atomic_long private_bytes; /* of all children */
+};
+
+static void act(void *data)
+{
+    struct crowd *crowd = data;
+    char *memory = touch(MB);
+
+    meet(crowd->place);
+    atomic_fetch_add(&crowd->private_bytes, (long)private_bytes());
+    meet(crowd->place);
+    meet(crowd->place);
+    release(memory, MB);
+    /* Their CPU time is taken when they are waited for: the end of so many counts. */
+    _exit(0);
+}
+
+static void note_truth(const struct crowd *crowd, double base, long count)
+{
+    double private = (double)atomic_load(&crowd->private_bytes);
+
+    ledger_set(PEAK_RSS_BYTES, private + base);
+    ledger_set(DESCENDANTS_RSS_BYTES, private + base);
+    ledger_set(PRIVATE_BYTES, private);
+    ledger_set(PROCESSES, (double)count + 1);
+    ledger_set(CONCURRENT, (double)count + 1);
+    ledger_set(THREADS, (double)count + 1);
+}
+
+int main(int argc, char **argv)
+{
+    long count = number_argument(argc, argv, 1);
+    struct crowd *crowd = shared_memory(sizeof(*crowd));
+    pid_t *pids = calloc((size_t)count, sizeof(*pids));
+    double base;
+
+    ledger_open();
+    if (!pids)
+        ledger_fail("memory");
+    crowd->place = meeting_of((unsigned)count + 1);
+    for (long i = 0; i < count; i++)
+        pids[i] = start(act, crowd);
+    meet(crowd->place);
+    meet(crowd->place); /* all have looked at themselves */
+    base = resident_bytes();
+    hold_ms(600);
+    meet(crowd->place);
+    for (long i = 0; i < count; i++)
+        wait_for(pids[i]);
+    free(pids);
+    note_truth(crowd, base, count);
+    ledger_add_waited_cpu();
+    ledger_add_own_cpu();
+    ledger_close();
+    return 0;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ledger.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "workload.h"
+
+static const char *const names[FIGURE_COUNT] = {
+    [CPU_SECONDS] = "cpu_seconds",
+    [PEAK_RSS_BYTES] = "peak_rss_bytes",
+    [MAIN_RSS_BYTES] = "main_rss_bytes",
+    [DESCENDANTS_RSS_BYTES] = "descendants_rss_bytes",
+    [PRIVATE_BYTES] = "private_bytes",
+    [SHARED_BYTES] = "shared_bytes",
+    [JOB_PEAK_BYTES] = "job_peak_bytes",
+    [ANON_BYTES] = "anon_bytes",
+    [PAGE_CACHE_BYTES] = "page_cache_bytes",
+    [WRITTEN_BYTES] = "written_bytes",
+    [WRITTEN_CHARS] = "written_chars",
+    [READ_CHARS] = "read_chars",
+    [PROCESSES] = "processes",
+    [CONCURRENT] = "concurrent",
+    [THREADS] = "threads",
+};
+
+/* Values are kept in thousandths of a unit: processes add to them at the same time. */
+struct ledger {
+    atomic_int_fast64_t thousandths[FIGURE_COUNT];
+    atomic_bool is_known[FIGURE_COUNT];
+    atomic_int_fast64_t cpu_ns;
+    pid_t main_pid;
+    int64_t cpu_at_gate_ns; /* what the main process had used when the counting began */
+};
+
+static struct ledger *ledger;
+
+noreturn void ledger_fail(const char *what)
+{
+    fprintf(stderr, "truth: %s: %s\n", what, strerror(errno));
+    _exit(99);
+}
+
+noreturn void ledger_cannot(const char *what)
+{
+    fprintf(stderr, "%s\n", what);
+    _exit(77);
+}
+
+static int64_t own_cpu_ns(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
+}
+
+static void pass_byte(const char *gate, const char *suffix, int flags)
+{
+    char path[4096];
+    char byte = 'x';
+    int fd;
+
+    snprintf(path, sizeof(path), "%s.%s", gate, suffix);
+    fd = open(path, flags | O_CLOEXEC);
+    if (fd < 0)
+        ledger_fail(path);
+    if ((flags == O_RDONLY ? read(fd, &byte, 1) : write(fd, &byte, 1)) != 1)
+        ledger_fail(path);
+    close(fd);
+}
+
+void ledger_open(void)
+{
+    const char *gate = getenv("TRUTH_GATE");
+
+    ledger = shared_memory(sizeof(*ledger));
+    ledger->main_pid = getpid();
+    if (gate) {
+        pass_byte(gate, "ready", O_WRONLY);
+        pass_byte(gate, "go", O_RDONLY);
+        ledger->cpu_at_gate_ns = own_cpu_ns();
+    }
+}
+
+void ledger_add_own_cpu(void)
+{
+    bool is_main = getpid() == ledger->main_pid;
+
+    atomic_fetch_add(&ledger->cpu_ns, own_cpu_ns() - (is_main ? ledger->cpu_at_gate_ns : 0));
+}
+
+void ledger_add_waited_cpu(void)
+{
+    struct rusage usage;
+
+    getrusage(RUSAGE_CHILDREN, &usage);
+    atomic_fetch_add(&ledger->cpu_ns,
+                     (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * INT64_C(1000000000) +
+                         (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * INT64_C(1000));
+}
+
+void ledger_set(enum figure figure, double value)
+{
+    atomic_store(&ledger->thousandths[figure], (int_fast64_t)(value * 1000));
+    atomic_store(&ledger->is_known[figure], true);
+}
+
+void ledger_add(enum figure figure, double value)
+{
+    atomic_fetch_add(&ledger->thousandths[figure], (int_fast64_t)(value * 1000));
+    atomic_store(&ledger->is_known[figure], true);
+}
+
+void ledger_set_lone_memory(double bytes)
+{
+    ledger_set(PEAK_RSS_BYTES, bytes);
+    ledger_set(MAIN_RSS_BYTES, bytes);
+    ledger_set(PRIVATE_BYTES, bytes);
+}
+
+void ledger_close(void)
+{
+    const char *path = getenv("TRUTH");
+    char line[2048];
+    size_t used;
+    int fd;
+
+    used = (size_t)snprintf(line, sizeof(line), "{\"%s\": %.6f", names[CPU_SECONDS],
+                            (double)ledger->cpu_ns / 1e9);
+    for (int i = CPU_SECONDS + 1; i < FIGURE_COUNT; i++) {
+        if (ledger->is_known[i])
+            used += (size_t)snprintf(line + used, sizeof(line) - used, ", \"%s\": %.0f",
+                                     names[i], (double)ledger->thousandths[i] / 1000);
+    }
+    used += (size_t)snprintf(line + used, sizeof(line) - used, "}\n");
+    fd = open(path ? path : "/dev/stdout", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (fd < 0 || write(fd, line, used) != (ssize_t)used)
+        ledger_fail("$TRUTH");
+    close(fd);
+}

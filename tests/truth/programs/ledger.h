@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ledger.h - where a job writes down what it truly uses.
+ *
+ * The ledger is memory that all processes of the job share. Each adds its own CPU clock just
+ * before it ends and notes the memory it touched; the last one writes one line of JSON to the
+ * file that $TRUTH names, with a key for each figure that was noted.
+ *
+ * Where $TRUTH_GATE is set, the job is to be attached to: it says that it is ready on the FIFO
+ * $TRUTH_GATE.ready, waits for a byte on $TRUTH_GATE.go, and counts from there on.
+ *
+ * Whatever goes wrong ends the job with status 99 and a line on stderr; a job that cannot do its
+ * work on this machine ends with status 77 and the reason.
+ */
+#ifndef TRUTH_LEDGER_H
+#define TRUTH_LEDGER_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdnoreturn.h>
+
+enum figure {
+    CPU_SECONDS,
+    PEAK_RSS_BYTES, /* distinct pages that the job has mapped, at the worst moment */
+    MAIN_RSS_BYTES,
+    DESCENDANTS_RSS_BYTES,
+    PRIVATE_BYTES, /* the part that one process alone maps; its own worst moment */
+    SHARED_BYTES,
+    JOB_PEAK_BYTES, /* all memory it was charged for, page cache included */
+    ANON_BYTES,
+    PAGE_CACHE_BYTES,
+    WRITTEN_BYTES, /* to storage */
+    WRITTEN_CHARS, /* by calls */
+    READ_CHARS,
+    PROCESSES, /* ever */
+    CONCURRENT,
+    THREADS, /* at once */
+    FIGURE_COUNT,
+};
+
+/* To be called first. */
+void ledger_open(void);
+
+/* Adds the CPU clock of this process, all of its threads included. Last thing before it ends. */
+void ledger_add_own_cpu(void);
+
+/* Adds what the kernel says of the children that this process has waited for: of programs that
+ * are not ours. Their end is in it, which no clock of a living process can tell. */
+void ledger_add_waited_cpu(void);
+
+void ledger_set(enum figure figure, double value);
+void ledger_add(enum figure figure, double value);
+
+/* Sets what one process of `bytes` touched, and nobody else, means: main, total, private. */
+void ledger_set_lone_memory(double bytes);
+
+/* Writes the line. */
+void ledger_close(void);
+
+noreturn void ledger_fail(const char *what);   /* with errno; status 99 */
+noreturn void ledger_cannot(const char *what); /* status 77 */
+
+#endif

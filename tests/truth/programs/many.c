@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * many COUNT MILLISECONDS wait|ignore - short processes, four at a time, that burn CPU time.
+ * "ignore": their parent ignores SIGCHLD, so that nobody is told what they used.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "ledger.h"
+#include "workload.h"
+
+enum { AT_ONCE = 4 };
+
+struct many {
+    long milliseconds;
+    int tokens[2]; /* a byte for each process that may start */
+};
+
+static void act(void *data)
+{
+    struct many *many = data;
+
+    burn_ms(many->milliseconds);
+    if (write(many->tokens[1], "x", 1) != 1)
+        ledger_fail("token");
+}
+
+static void wait_for_all(void)
+{
+    while (wait(NULL) > 0 || errno == EINTR)
+        ;
+}
+
+int main(int argc, char **argv)
+{
+    long count = number_argument(argc, argv, 1);
+    struct many many = { .milliseconds = number_argument(argc, argv, 2) };
+    char token;
+
+    if (argc > 3 && strcmp(argv[3], "ignore") == 0)
+        signal(SIGCHLD, SIG_IGN);
+    ledger_open();
+    if (pipe2(many.tokens, O_CLOEXEC) < 0)
+        ledger_fail("pipe");
+    for (long i = 0; i < count; i++) {
+        if (i >= AT_ONCE && read(many.tokens[0], &token, 1) != 1)
+            ledger_fail("token");
+        start(act, &many);
+        if (argc > 3 && strcmp(argv[3], "wait") == 0) {
+            while (waitpid(-1, NULL, WNOHANG) > 0)
+                ;
+        }
+    }
+    wait_for_all();
+    ledger_set(PROCESSES, (double)count + 1);
+    ledger_add_own_cpu();
+    ledger_close();
+    return 0;
+}

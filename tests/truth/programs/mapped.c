@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mapped once|written|twice|parts|shm - a file in memory, mapped in every way.
+ *
+ * once:    300 MB, mapped by one process
+ * written: the same as a private mapping, a third of which is written: a copy takes the place of
+ *          the page in this process
+ * twice:   100 MB, mapped two times by one process: 100 MB of memory, counted as 200 by the kernel
+ * parts:   240 MB, of which three children map all and touch a half, at 0, 60 and 120 MB
+ * shm:     two objects of 60 MB with the same name, which is not one object, in three processes
+ */
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "ledger.h"
+#include "workload.h"
+
+enum { HOLD_MS = 700, CHILDREN = 3 };
+
+static char *map_file(int fd, size_t bytes, int flags)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
+
+    if (memory == MAP_FAILED)
+        ledger_fail("mmap");
+    return memory;
+}
+
+static void map_once(void)
+{
+    size_t bytes = 300 * MB;
+    double base = resident_bytes();
+    char *memory = map_file(make_sparse_file(bytes), bytes, MAP_SHARED);
+
+    read_pages(memory, bytes);
+    hold_ms(HOLD_MS);
+    release(memory, bytes);
+    ledger_set_lone_memory(base + (double)bytes);
+}
+
+static void map_and_write(void)
+{
+    size_t bytes = 300 * MB;
+    double base = resident_bytes();
+    char *memory = map_file(make_sparse_file(bytes), bytes, MAP_PRIVATE);
+
+    read_pages(memory, bytes);
+    write_pages(memory, bytes / 3);
+    hold_ms(HOLD_MS);
+    release(memory, bytes);
+    ledger_set_lone_memory(base + (double)bytes);
+    ledger_set(ANON_BYTES, (double)bytes / 3);
+}
+
+static void map_twice(void)
+{
+    size_t bytes = 100 * MB;
+    int fd = make_sparse_file(bytes);
+    double base = resident_bytes();
+    char *maps[2];
+
+    for (int i = 0; i < 2; i++) {
+        maps[i] = map_file(fd, bytes, MAP_SHARED);
+        read_pages(maps[i], bytes);
+    }
+    hold_ms(HOLD_MS);
+    for (int i = 0; i < 2; i++)
+        release(maps[i], bytes);
+    ledger_set(PEAK_RSS_BYTES, base + (double)bytes);
+}
+
+struct part {
+    int fd;
+    size_t file_bytes, start, bytes;
+    meeting *place;
+};
+
+static void touch_part(void *data)
+{
+    const struct part *part = data;
+    char *memory = map_file(part->fd, part->file_bytes, MAP_SHARED);
+
+    /* Without this the kernel maps neighbours of a touched page too. */
+    madvise(memory, part->file_bytes, MADV_RANDOM);
+    read_pages(memory + part->start, part->bytes);
+    meet(part->place);
+    meet(part->place);
+    release(memory, part->file_bytes);
+}
+
+static void run_children(void (*act)(void *), struct part parts[CHILDREN])
+{
+    pid_t pids[CHILDREN];
+
+    for (int i = 0; i < CHILDREN; i++) {
+        parts[i].place = i == 0 ? meeting_of(CHILDREN + 1) : parts[0].place;
+        pids[i] = start(act, &parts[i]);
+    }
+    meet(parts[0].place);
+    hold_ms(HOLD_MS);
+    meet(parts[0].place);
+    for (int i = 0; i < CHILDREN; i++)
+        wait_for(pids[i]);
+    ledger_set(PROCESSES, CHILDREN + 1);
+    ledger_set(CONCURRENT, CHILDREN + 1);
+}
+
+static void map_parts(void)
+{
+    size_t bytes = 240 * MIB;
+    int fd = make_sparse_file(bytes);
+    double base = resident_bytes();
+    struct part parts[CHILDREN];
+
+    for (size_t i = 0; i < CHILDREN; i++)
+        parts[i] = (struct part){ fd, bytes, i * 60 * MIB, bytes / 2, NULL };
+    run_children(touch_part, parts);
+    ledger_set(PEAK_RSS_BYTES, base + (double)bytes);
+    ledger_set(DESCENDANTS_RSS_BYTES, base + (double)bytes);
+    /* 0-60 and 180-240 have one reader, 60-180 two. */
+    ledger_set(PRIVATE_BYTES, (double)bytes / 2);
+    ledger_set(SHARED_BYTES, (double)bytes / 2 + base);
+}
+
+static void map_shm(void)
+{
+    size_t bytes = 60 * MIB;
+    struct part parts[CHILDREN];
+    double base = resident_bytes();
+
+    for (size_t i = 0; i < CHILDREN; i++) {
+        /* The first two have an object of their own, the third that of the first. */
+        int fd = i < 2 ? memfd_create("object", MFD_CLOEXEC) : parts[0].fd;
+
+        if (fd < 0 || ftruncate(fd, (off_t)bytes) < 0)
+            ledger_fail("memfd");
+        parts[i] = (struct part){ fd, bytes, 0, bytes, NULL };
+    }
+    run_children(touch_part, parts);
+    ledger_set(PEAK_RSS_BYTES, base + 2 * (double)bytes);
+    ledger_set(DESCENDANTS_RSS_BYTES, base + 2 * (double)bytes);
+    ledger_set(PRIVATE_BYTES, (double)bytes);
+    ledger_set(SHARED_BYTES, (double)bytes + base);
+}
+
+static const struct {
+    const char *name;
+    void (*act)(void);
+} ways[] = {
+    { "once", map_once },   { "written", map_and_write }, { "twice", map_twice },
+    { "parts", map_parts }, { "shm", map_shm },
+};
+
+int main(int argc, char **argv)
+{
+    ledger_open();
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+        if (argc > 1 && strcmp(argv[1], ways[i].name) == 0)
+            ways[i].act();
+    }
+    ledger_add_own_cpu();
+    ledger_close();
+    return 0;
+}

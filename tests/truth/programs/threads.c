@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* threads - 40 times eight threads that burn 3 ms each and end: their CPU time must not end. */
+#include <pthread.h>
+
+#include "ledger.h"
+#include "workload.h"
+
+enum { WAVES = 40, THREADS_AT_ONCE = 8 };
+
+static void *act(void *data)
+{
+    meet(data); /* all of a wave are there at once */
+    burn_ms(3);
+    meet(data);
+    return NULL;
+}
+
+int main(void)
+{
+    pthread_t threads[THREADS_AT_ONCE];
+    meeting *place;
+
+    ledger_open();
+    place = meeting_of(THREADS_AT_ONCE);
+    for (int wave = 0; wave < WAVES; wave++) {
+        for (int i = 0; i < THREADS_AT_ONCE; i++) {
+            if (pthread_create(&threads[i], NULL, act, place) != 0)
+                ledger_fail("thread");
+        }
+        for (int i = 0; i < THREADS_AT_ONCE; i++)
+            pthread_join(threads[i], NULL);
+    }
+    ledger_set(PROCESSES, 1);
+    ledger_set(CONCURRENT, 1);
+    ledger_set(THREADS, THREADS_AT_ONCE + 1);
+    ledger_add_own_cpu();
+    ledger_close();
+    return 0;
+}

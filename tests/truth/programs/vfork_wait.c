@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * vfork_wait - a child that has not yet become another program uses the memory of its parent:
+ * two processes of 100 MB that are 100 MB.
+ */
+#include <poll.h>
+#include <unistd.h>
+
+#include "ledger.h"
+#include "workload.h"
+
+int main(void)
+{
+    size_t bytes = 100 * MB;
+    char *memory;
+    double base;
+    pid_t child;
+
+    ledger_open();
+    base = resident_bytes();
+    memory = touch(bytes);
+    child = vfork();
+    if (child < 0)
+        ledger_fail("vfork");
+    if (child == 0) {
+        poll(NULL, 0, 900);
+        execl("/bin/true", "true", (char *)NULL);
+        _exit(1);
+    }
+    wait_for(child);
+    hold_ms(300);
+    release(memory, bytes);
+    ledger_set(PEAK_RSS_BYTES, base + (double)bytes);
+    ledger_set(MAIN_RSS_BYTES, base + (double)bytes);
+    ledger_set(PRIVATE_BYTES, (double)bytes);
+    ledger_set(PROCESSES, 2);
+    ledger_set(CONCURRENT, 2);
+    ledger_add_waited_cpu();
+    ledger_add_own_cpu();
+    ledger_close();
+    return 0;
+}

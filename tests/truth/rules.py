@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a report may say of a job whose true use is known.
+
+- A figure marked exact is within 2 % of the truth.
+- A sampled peak of memory has bounds, and they hold the truth.
+- A sampled total or count is never above the truth: what was not seen is missing, nothing is
+  counted twice.
+- Nothing is 0 where the truth is not; what is null has a reason.
+- Some figures of some jobs must be near on the best rung, exact or not (see cases.py).
+
+All but the last hold on every rung. Each rule allows for what the truth itself does not know, the
+floor: see FIGURES.
+"""
+import dataclasses
+
+EXACT_TOLERANCE = 0.02
+
+MB = 1_000_000
+# A job's programs are linked statically: what they map besides the memory they count, their own
+# text and data, stack and C library, is 0.7 MB, in part shared with other runs of the same file.
+MEMORY_FLOOR = 1 * MB
+# The kernel charges a job for page tables, stacks and batches per CPU: 0.6 to 3.8 MB were measured.
+CHARGED_FLOOR = 4 * MB
+# Starting a program and taking it down costs a process up to 0.3 ms that its own clock cannot see
+# (it is read before the end), and so does what is touched only then.
+CPU_FLOOR = 0.020
+# The ledger's own line, the samples' pipes and the loader.
+CHARS_FLOOR = 0.1 * MB
+
+
+@dataclasses.dataclass(frozen=True)
+class Figure:
+    """One of the names that a job writes down, and where the report has it."""
+    path: str
+    kind: str  # total: a counter; peak: memory at its worst; count: most at once, or ever
+    floor: float
+
+
+FIGURES = {
+    "cpu_seconds": Figure("cpu.total_seconds", "total", CPU_FLOOR),
+    "peak_rss_bytes": Figure("memory.combined.total_rss_bytes", "peak", MEMORY_FLOOR),
+    "main_rss_bytes": Figure("memory.main.total_rss_bytes", "peak", MEMORY_FLOOR),
+    "descendants_rss_bytes": Figure("memory.descendants.total_rss_bytes", "peak", MEMORY_FLOOR),
+    "private_bytes": Figure("memory.combined.private_rss_bytes", "peak", MEMORY_FLOOR),
+    "shared_bytes": Figure("memory.combined.shared_rss_bytes", "peak", MEMORY_FLOOR),
+    "job_peak_bytes": Figure("memory.job_peak_bytes", "peak", CHARGED_FLOOR),
+    "anon_bytes": Figure("memory.anon_peak_bytes", "peak", CHARGED_FLOOR),
+    "page_cache_bytes": Figure("memory.page_cache_peak_bytes", "peak", CHARGED_FLOOR),
+    "written_bytes": Figure("io.written_bytes", "total", CHARS_FLOOR),
+    "written_chars": Figure("io.written_chars", "total", CHARS_FLOOR),
+    "read_chars": Figure("io.read_chars", "total", CHARS_FLOOR),
+    "processes": Figure("processes.started", "count", 0),
+    "concurrent": Figure("processes.max_concurrent", "count", 0),
+    "threads": Figure("cpu.threads.combined", "count", 0),
+}
+
+
+@dataclasses.dataclass
+class Row:
+    """One figure of one run, judged. `fault` is empty where no rule is broken."""
+    figure: str
+    true: float
+    value: float = None
+    exact: bool = False
+    low: float = None
+    high: float = None
+    source: str = None
+    note: str = ""
+    fault: str = ""
+
+    @property
+    def error(self):
+        """Relative; None where nothing was measured."""
+        if self.value is None:
+            return None
+        return (self.value - self.true) / self.true if self.true else float(self.value != 0)
+
+
+def find(report, path):
+    """The measure at a dotted path."""
+    for key in path.split("."):
+        report = report[key]
+    return report
+
+
+def measures(report, path=""):
+    """Every measure of a report: (path, measure)."""
+    if isinstance(report, dict):
+        if "value" in report and "exact" in report:
+            yield path, report
+        else:
+            for key, part in report.items():
+                yield from measures(part, f"{path}.{key}" if path else key)
+
+
+def broken_rule(row, kind, floor):
+    """The rule that a row breaks, in words; "" where it breaks none."""
+    slack = max(EXACT_TOLERANCE * row.true, floor)
+    if row.value == 0 and row.true > floor:
+        return "0 where the truth is not"
+    if row.exact:
+        return "" if abs(row.value - row.true) <= slack else "exact, and over 2 % off"
+    if kind != "peak":
+        return "" if row.value <= row.true + slack else "sampled, and above the truth"
+    if row.low is None or row.high is None:
+        return "a sampled peak without bounds"
+    if not row.low - floor <= row.true <= row.high + floor:
+        return "the truth is not within the bounds"
+    return ""
+
+
+def judge_figure(name, true, report, must=None):
+    """The row of one figure. `must` is the error, relative, that it may have at most, exact or
+    not; None: any that the rules allow."""
+    figure = FIGURES[name]
+    measure = find(report, figure.path)
+    row = Row(name, true, measure["value"], measure["exact"], measure.get("low"),
+              measure.get("high"), measure["source"])
+    if row.value is None:
+        row.note = measure.get("reason") or ""
+        if not row.note:
+            row.fault = "null without a reason"
+        elif must is not None:
+            row.fault = "null, and must be measured here"
+        return row
+    row.fault = broken_rule(row, figure.kind, figure.floor)
+    if not row.fault and must is not None and \
+            abs(row.value - true) > max(must * true, figure.floor):
+        row.fault = f"must be within {must:.0%} here"
+    return row
+
+
+def judge_form(report):
+    """What is wrong with the measures as such, whatever their values: a list of texts."""
+    faults = []
+    for path, measure in measures(report):
+        value, low, high = (measure.get(key) for key in ("value", "low", "high"))
+        if value is None and not measure.get("reason"):
+            faults.append(f"{path}: null without a reason")
+        if value is not None and not measure["source"]:
+            faults.append(f"{path}: a value without a source")
+        if low is not None and not low <= value <= high:
+            faults.append(f"{path}: {value} is not within its bounds {low} and {high}")
+    return faults
+
+
+def judge(truth, report, must=None):
+    """All rows of a run: `truth` as the job wrote it, `must` {name: relative error}."""
+    must = must or {}
+    return [judge_figure(name, true, report, must.get(name)) for name, true in truth.items()]

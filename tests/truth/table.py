@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How outcomes are printed."""
+
+COLUMNS = "{:<20} {:<17} {:<22} {:>10} {:>10} {:>8} {:<7} {:>21} {:<24} {}"
+HEADER = ("program", "rung", "figure", "true", "reported", "error", "", "bounds", "source",
+          "verdict")
+
+
+def quantity(name, value):
+    if value is None:
+        return "n/a"
+    if name.endswith("_seconds"):
+        return f"{value:.3f} s"
+    if name.endswith(("_bytes", "_chars")):
+        return f"{value / 1e6:.1f} MB"
+    return f"{value:.0f}"
+
+
+def line(outcome, row):
+    bounds = ""
+    if row.low is not None:
+        bounds = f"{quantity(row.figure, row.low)}-{quantity(row.figure, row.high)}"
+    error = "" if row.error is None else f"{row.error:+.1%}"
+    kind = "" if row.value is None else "exact" if row.exact else "sampled"
+    verdict = f"FAILED: {row.fault}" if row.fault else "ok" + (f" ({row.note})" if row.note else "")
+    return COLUMNS.format(outcome.case.name, f"{outcome.rung.name}, {outcome.rung.user}",
+                          row.figure, quantity(row.figure, row.true),
+                          quantity(row.figure, row.value), error, kind, bounds, row.source or "",
+                          verdict)
+
+
+def show(outcomes):
+    print(COLUMNS.format(*HEADER))
+    for outcome in outcomes:
+        for row in outcome.rows:
+            print(line(outcome, row))
+        for fault in outcome.faults:
+            print(f"{outcome.case.name:<20} {outcome.rung.name}, {outcome.rung.user}"
+                  f"  FAILED: {fault}")
+        if outcome.skip:
+            print(f"{outcome.case.name:<20} {outcome.rung.name}, {outcome.rung.user}"
+                  f"  skipped: {outcome.skip}")

@@ -1,0 +1,272 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""truth.py [--only TEXT] [--rung TEXT] [--json FILE] [BINARY] - reports against the truth.
+
+Builds the jobs of programs/, which write down what they use, runs each on every rung of the ladder
+(SPOOR_DISABLE), as root and as an ordinary user, and compares. Prints a table; the last line is
+"N passed, N failed, N skipped", where each figure of each run counts as one. The status is 0
+where no rule (rules.py) is broken.
+"""
+import argparse
+import concurrent.futures
+import contextlib
+import dataclasses
+import json
+import os
+import pathlib
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import cases
+import rules
+import table
+
+HERE = pathlib.Path(__file__).resolve().parent
+NOBODY = 65534
+TIMEOUT_SECONDS = 90
+CANNOT = 77  # a job's exit code: it cannot do its work on this machine
+SHARED_SOURCES = ("ledger.c", "workload.c")
+COMPILER_FLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-O2", "-static", "-pthread"]
+LIGHT_WORKERS, HEAVY_WORKERS = 3, 1
+
+
+@dataclasses.dataclass
+class Outcome:
+    """What became of one run: rows, or why there are none."""
+    case: cases.Case
+    rung: cases.Rung
+    rows: list = dataclasses.field(default_factory=list)
+    faults: list = dataclasses.field(default_factory=list)
+    skip: str = ""
+
+    @property
+    def name(self):
+        return f"{self.case.name} [{self.rung.name}, {self.rung.user}]"
+
+
+def build_programs(folder):
+    """Compiles programs/*.c, statically: their own memory is small and the same everywhere."""
+    compiler = shutil.which("cc") or "gcc"
+    sources = sorted((HERE / "programs").glob("*.c"))
+    objects = {source: folder / f"{source.stem}.o" for source in sources}
+
+    def call(*arguments):
+        subprocess.run([compiler, *COMPILER_FLAGS, *map(str, arguments)], check=True)
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        list(pool.map(lambda source: call("-c", "-o", objects[source], source), sources))
+        shared = [objects[HERE / "programs" / name] for name in SHARED_SOURCES]
+        list(pool.map(lambda source: call("-o", folder / source.stem, objects[source], *shared),
+                      [source for source in sources if source.name not in SHARED_SOURCES]))
+
+
+class Runner:
+    """Runs cases from a folder that every user can read."""
+
+    def __init__(self, folder, binary):
+        self.folder = folder
+        self.binary = folder / "spoor"
+        shutil.copy(binary, self.binary)
+        build_programs(folder)
+        subprocess.run(["chmod", "-R", "a+rX", str(folder)], check=True)
+        self.environment = {key: value for key, value in os.environ.items()
+                            if not key.startswith(("SPOOR_", "TRUTH"))}
+
+    def run(self, case, rung):
+        """Runs a case on a rung and judges it."""
+        outcome = Outcome(case, rung)
+        home = pathlib.Path(tempfile.mkdtemp(prefix="run-", dir=self.folder))
+        try:
+            if rung.user == "user" and os.geteuid() == 0:
+                os.chown(home, NOBODY, NOBODY)
+            status, output = (self.attach if rung.is_attach else self.wrap)(case, rung, home)
+            self.judge(outcome, status, output, home)
+        except (subprocess.TimeoutExpired, TimeoutError) as error:
+            outcome.faults.append(f"did not end: {error}")
+        finally:
+            shutil.rmtree(home, ignore_errors=True)
+        return outcome
+
+    def start(self, rung, home, command, variables):
+        """Starts a command as the user of a rung, in a session of its own."""
+        if rung.user == "user" and os.geteuid() == 0:
+            command = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
+                       *command]
+        with open(home / "output", "ab") as output:
+            return subprocess.Popen(list(map(str, command)), cwd=home, stdin=subprocess.DEVNULL,
+                                    stdout=output, stderr=output, start_new_session=True,
+                                    env={**self.environment, "HOME": str(home), **variables})
+
+    def job(self, case):
+        program, *arguments = shlex.split(case.command)
+        return [self.folder / program, *arguments]
+
+    def wrap(self, case, rung, home):
+        variables = {"TRUTH": str(home / "truth.json")}
+        if rung.disable:
+            variables["SPOOR_DISABLE"] = rung.disable
+        process = self.start(rung, home, [self.binary, "run", "-q", "-o", home / "report.json",
+                                          *case.options, "--", *self.job(case)], variables)
+        return finish(process), (home / "output").read_text(errors="replace")
+
+    def attach(self, case, rung, home):
+        """The job waits at its gate until the tracker has taken its first sample."""
+        gate = home / "gate"
+        samples = home / "samples.jsonl"
+        for name in ("ready", "go"):
+            os.mkfifo(f"{gate}.{name}")
+            os.chmod(f"{gate}.{name}", 0o666)
+        job = self.start(rung, home, self.job(case),
+                         {"TRUTH": str(home / "truth.json"), "TRUTH_GATE": str(gate)})
+        try:
+            if not wait_for_byte(f"{gate}.ready", job):
+                return finish(job), (home / "output").read_text(errors="replace")
+            variables = {"SPOOR_DISABLE": rung.disable} if rung.disable else {}
+            tracker = self.start(rung, home, [self.binary, "attach", "-q", "-o",
+                                              home / "report.json", "--samples", samples, job.pid],
+                                 variables)
+            wait_until(lambda: tracker.poll() is not None
+                       or (samples.exists() and b"\n" in samples.read_bytes()), "first sample")
+            with open(f"{gate}.go", "wb") as file:
+                file.write(b"x")
+            status = finish(job)
+            finish(tracker)
+        finally:
+            if job.poll() is None:
+                job.kill()
+                job.wait()
+        return status, (home / "output").read_text(errors="replace")
+
+    @staticmethod
+    def judge(outcome, status, output, home):
+        if status == CANNOT:
+            outcome.skip = output.strip() or "the job gave no reason"
+            return
+        try:
+            truth = json.loads((home / "truth.json").read_text())
+            report = json.loads((home / "report.json").read_text())
+        except (OSError, ValueError) as error:
+            outcome.faults.append(f"status {status}, {error}: {output.strip()[-500:]}")
+            return
+        if status != 0:
+            outcome.faults.append(f"status {status}: {output.strip()[-500:]}")
+        outcome.rows = rules.judge(truth, report, cases.must_of(outcome.case, outcome.rung))
+        outcome.faults += rules.judge_form(report)
+
+
+def finish(process):
+    """Waits for the end of a process; ends it, and its session, where it takes too long."""
+    try:
+        return process.wait(TIMEOUT_SECONDS)
+    except subprocess.TimeoutExpired:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, 9)
+        process.wait()
+        raise
+
+
+def wait_until(condition, what):
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"no {what} in {TIMEOUT_SECONDS} s")
+        time.sleep(0.002)
+
+
+def wait_for_byte(path, process):
+    """Reads a byte from a FIFO. False where the process that is to write it ends instead."""
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        def has_come():
+            with contextlib.suppress(BlockingIOError):
+                return os.read(fd, 1) == b"x"
+            return False
+
+        got = []
+        wait_until(lambda: got.append(has_come()) or got[-1] or process.poll() is not None,
+                   "word from the job")
+        return got[-1]
+    finally:
+        os.close(fd)
+
+
+@contextlib.contextmanager
+def switched(settings):
+    """Writes kernel settings {path: value} and puts back what was there. Not allowed: leaves it."""
+    before = {}
+    try:
+        for path, value in settings.items():
+            with contextlib.suppress(OSError):
+                old = pathlib.Path(path).read_text()
+                pathlib.Path(path).write_text(str(value))
+                before[path] = old
+        yield
+    finally:
+        for path, value in reversed(before.items()):
+            pathlib.Path(path).write_text(value)
+
+
+NEEDS = {
+    "": {},
+    # 16 pages for each run, and as many runs as there are workers.
+    "hugetlb": {"/proc/sys/vm/nr_hugepages": 16 * LIGHT_WORKERS},
+    "ksm": {"/sys/kernel/mm/ksm/pages_to_scan": 20000, "/sys/kernel/mm/ksm/sleep_millisecs": 5,
+            "/sys/kernel/mm/ksm/run": 1},
+}
+
+
+def run_all(runner, planned):
+    """Outcomes in the order planned. What needs a kernel setting runs apart from the others."""
+    outcomes = []
+    for need, settings in NEEDS.items():
+        with switched(settings), \
+                concurrent.futures.ThreadPoolExecutor(LIGHT_WORKERS) as light, \
+                concurrent.futures.ThreadPoolExecutor(HEAVY_WORKERS) as heavy:
+            futures = [(heavy if case.is_heavy else light).submit(runner.run, case, rung)
+                       for case, rung in planned if case.needs == need]
+            outcomes += [future.result() for future in futures]
+    return outcomes
+
+
+def results(outcomes):
+    """What counts: passed, failures [(name, text)], skips [(name, reason)]."""
+    passed, failures, skips = 0, [], []
+    for outcome in outcomes:
+        passed += sum(not row.fault for row in outcome.rows)
+        failures += [(f"{outcome.name} {row.figure}", table.line(outcome, row))
+                     for row in outcome.rows if row.fault]
+        failures += [(outcome.name, fault) for fault in outcome.faults]
+        if outcome.skip:
+            skips.append((outcome.name, outcome.skip))
+    return passed, failures, skips
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("binary", nargs="?", default=HERE.parent.parent / "build/spoor")
+    parser.add_argument("--only", default="", help="cases whose name or command has this in it")
+    parser.add_argument("--rung", default="", help="rungs whose name or user is this")
+    parser.add_argument("--json", help="write what counts to this file")
+    arguments = parser.parse_args()
+    users = ["root", "user"] if os.geteuid() == 0 else ["user"]
+    planned = [(case, rung) for case, rung in cases.plan(users)
+               if (arguments.only in case.name or arguments.only in case.command)
+               and arguments.rung in ("", rung.name, rung.user)]
+    with tempfile.TemporaryDirectory(prefix="spoor-truth-") as name:
+        outcomes = run_all(Runner(pathlib.Path(name), arguments.binary), planned)
+    table.show(outcomes)
+    passed, failures, skips = results(outcomes)
+    if arguments.json:
+        pathlib.Path(arguments.json).write_text(json.dumps([passed, failures, skips]))
+    for text, reason in skips:
+        print(f"skipped {text}: {reason}")
+    print(f"{passed} passed, {len(failures)} failed, {len(skips)} skipped")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the reports of the machine must say: the rules of the truth suite, and what only cgroup v2
+can show: which source served, and that no cgroup is left behind.
+
+A check yields (what it checks, whether that holds, the figures).
+"""
+import json
+
+import rules  # of the truth suite
+
+# A process's last clock reading is before its end, and starting and ending takes long in an
+# emulated machine.
+START_OF_JOB_SECONDS = 0.05
+END_OF_PROCESS_SECONDS = 0.002
+LIMIT_BYTES = 256 << 20  # of the place "limited"
+
+
+def near(value, true, relative):
+    return value is not None and abs(value - true) <= true * relative
+
+
+def shown(measure):
+    value = measure["value"]
+    return f"null: {measure.get('reason')}" if value is None else f"{value} ({measure['source']})"
+
+
+def check_truth(run, report, truth):
+    """The rules of the suite. CPU time apart: the allowance differs, and is for more only."""
+    rows = rules.judge({key: true for key, true in truth.items() if key != "cpu_seconds"},
+                       report, {key: far for key, far in run.must.items() if key in truth})
+    for row in rows:
+        yield (f"{row.figure} keeps the rules", not row.fault,
+               f"{row.fault}: true {row.true}, reported {row.value} ({row.source}),"
+               f" {row.low} to {row.high}")
+    faults = rules.judge_form(report)
+    yield "every measure is well-formed", not faults, "; ".join(faults)
+
+    cpu, true = report["cpu"]["total_seconds"], truth["cpu_seconds"]
+    slack = max(true * rules.EXACT_TOLERANCE, rules.CPU_FLOOR)
+    most = true + slack + START_OF_JOB_SECONDS + END_OF_PROCESS_SECONDS * truth.get("processes", 4)
+    least = true - slack if cpu["exact"] or "cpu_seconds" in run.must else 0
+    yield ("cpu_seconds keeps the rules", least <= (cpu["value"] or -1) <= most,
+           f"true {true}, reported {shown(cpu)}")
+
+
+def check_source(report, path, source):
+    measure = rules.find(report, path)
+    yield f"{path} is of {source}", measure["source"] == source, shown(measure)
+
+
+def check_sources(run, report, truth):
+    """Which sources serve where."""
+    cpu, peak = report["cpu"]["total_seconds"], report["memory"]["job_peak_bytes"]
+    if run.leaf != "none":
+        yield from check_source(report, "cpu.total_seconds", "cgroup.cpu.stat")
+        yield "cpu.total_seconds is exact", cpu["exact"], shown(cpu)
+    elif run.place != "root":
+        # This kernel refuses perf to ordinary users.
+        yield from check_source(report, "cpu.total_seconds", "wait4")
+    if run.leaf != "all":
+        yield "memory.job_peak_bytes is not guessed", peak["value"] is None, shown(peak)
+        return
+    yield from check_source(report, "memory.job_peak_bytes", "cgroup.memory.peak")
+    yield "memory.job_peak_bytes is exact", peak["exact"], shown(peak)
+    if "job_peak_bytes" in truth:
+        yield ("memory.job_peak_bytes is there to 3 %",
+               near(peak["value"], truth["job_peak_bytes"], 0.03)
+               or near(peak["value"], truth["job_peak_bytes"] + rules.CHARGED_FLOOR / 2,
+                       rules.CHARGED_FLOOR / 2 / truth["job_peak_bytes"]),
+               f"true {truth['job_peak_bytes']}, reported {shown(peak)}")
+    if "written_bytes" in truth:
+        yield from check_source(report, "io.written_bytes", "cgroup.io.stat")
+
+
+def check_oom(report):
+    kills = report["events"]["oom_kills"]
+    yield "the OOM kill is counted", kills["value"] == 1, shown(kills)
+    yield "the signal is named", report["run"]["signal"] == "SIGKILL", report["run"]["signal"]
+    # So the leaf is where the limit of the cgroup above holds.
+    peak = report["memory"]["job_peak_bytes"]
+    yield "the peak is the limit", near(peak["value"], LIMIT_BYTES, 0.03), shown(peak)
+
+
+def check_end(run, parts):
+    """How spoor ended, and what of it is still there."""
+    output = parts.get("output", "")
+    yield (f"the status is {run.status}", parts.get("status") == run.status,
+           f"{parts.get('status')}: {output[-300:]}")
+    yield "no cgroup is left behind", parts.get("groups") == "", parts.get("groups", "not known")
+    if run.name == "crash":
+        yield ("there was a cgroup while the job ran", "during: /sys/fs/cgroup/spoor-" in output,
+               output)
+    if run.name == "refused":
+        yield ("a sentence says why, and there is no report",
+               "cgroup" in output and not parts.get("report"), output)
+
+
+def check(run, parts):
+    """All checks of a run; `parts` is what the machine sent."""
+    yield from check_end(run, parts)
+    if run.name == "refused":
+        return
+    try:
+        report = json.loads(parts.get("report", ""))
+        truth = json.loads(parts.get("truth", "")) if run.has_truth else {}
+    except ValueError:
+        yield ("there is a report and a truth", False,
+               f"{parts.get('report', 'no report')[:80]}, {parts.get('truth', 'no truth')}")
+        return
+    yield from check_sources(run, report, truth)
+    if run.has_truth:
+        yield from check_truth(run, report, truth)
+    if run.name == "oom":
+        yield from check_oom(report)
+
+
+def check_machine(facts):
+    mounts, controllers = facts.get("mounts", ""), facts.get("controllers", "")
+    yield ("cgroup v2 is mounted on /sys/fs/cgroup", "cgroup2 /sys/fs/cgroup cgroup2" in mounts,
+           mounts)
+    yield ("the controllers are handed down",
+           set(controllers.split()) >= {"cpu", "io", "memory", "pids"}, controllers)
+    yield "it ended in order", "over" in facts, "stopped before the last run was over"

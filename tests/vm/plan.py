@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What runs in the machine, and where. The places are those of init."""
+import dataclasses
+import shlex
+
+import cases  # of the truth suite
+
+FOLDER = "/sys/fs/cgroup/folder"
+
+# Places where the job gets a cgroup with all controllers, and one where it gets a bare one.
+LEAF = ("root", "limited", "scope", "folder")
+BARE = ("crowded",)
+
+# Two lists of cases run beside each other, one for each CPU of the machine.
+STREAMS = (("root", "limited"), ("scope", "folder", "crowded", "plain"))
+
+# Where a case of the truth suite runs, if not as root and as the user of a scope.
+PLACES = {
+    "spike 500 MB 100 ms": ("root", "scope", "folder", "crowded", "plain"),
+    "200 short": ("root", "scope", "plain"),
+    "200 not waited for": ("root", "scope", "crowded"),
+    "daemon left behind": ("root", "scope", "folder"),
+    "brief": ("root", "scope", "plain"),
+    # An emulated machine is too slow for these.
+    "20000 true": (),
+}
+# Nor does it show how well we see what takes 5 ms.
+WITHOUT_MUST = ("spike 16 MB 5 ms", "small spike by read")
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """One line of the script."""
+    name: str
+    place: str
+    job: str
+    options: tuple = ()  # of spoor run; None: the job is the whole command
+    status: str = "0"
+    must: dict = dataclasses.field(default_factory=dict)  # as in the truth suite
+    has_truth: bool = True
+
+    @property
+    def leaf(self):
+        """What cgroup the job gets: all, bare or none."""
+        if "off" in (self.options or ()):
+            return "none"
+        return "all" if self.place in LEAF else "bare" if self.place in BARE else "none"
+
+    def words(self):
+        if self.options is None:
+            return shlex.split(self.job)
+        given = ("--cgroup", FOLDER) if self.place == "folder" else ()
+        return ["/bin/spoor", "run", "-q", "-o", "report.json", *self.options, *given, "--",
+                *shlex.split(f"/bin/{self.job}")]
+
+
+def truth_runs():
+    for case in cases.CASES:
+        for place in PLACES.get(case.name, ("root", "scope")) if case.can_run else ():
+            is_best = place in LEAF and case.name not in WITHOUT_MUST
+            yield Run(case.name, place, case.command, case.options,
+                      must=case.must if is_best else {})
+
+
+def own_runs():
+    """What only cgroups can show: see checks.py."""
+    yield Run("oom", "limited", "grow", status="137", has_truth=False)
+    yield Run("crash", "root", "/sbin/crash", None)
+    for place in ("root", "scope"):
+        yield Run("off", place, "brief", ("--cgroup", "off"))
+        yield Run("require", place, "brief", ("--cgroup", "require"))
+    for place in ("crowded", "plain"):
+        yield Run("refused", place, "brief", ("--cgroup", "require"), "125", has_truth=False)
+
+
+def streams():
+    """The runs of each stream, in order."""
+    runs = [*truth_runs(), *own_runs()]
+    return [[run for run in runs if run.place in places] for places in STREAMS]
