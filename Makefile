@@ -36,6 +36,18 @@ bench:
 	@$(MAKE) --no-print-directory all
 	@/usr/bin/python3 tests/bench/run.py $(BUILD)/spoor
 
+# Reports against the truth: jobs that know what they use.
+truth:
+	@tools/deps build test
+	@$(MAKE) --no-print-directory all
+	@/usr/bin/python3 tests/truth/truth.py $(BUILD)/spoor
+
+# On a stock kernel with cgroup v2, in an emulated machine.
+vm:
+	@tools/deps build test vm
+	@$(MAKE) --no-print-directory all
+	@tests/vm/run $(BUILD)/spoor
+
 install: all
 	@meson configure $(BUILD) --prefix $(abspath $(PREFIX))
 	@ninja -C $(BUILD) >/dev/null
@@ -48,4 +60,4 @@ format:
 clean:
 	@rm -rf $(BUILD) build-asan build-tsan build-gcc build-clang
 
-.PHONY: all deps demo test lint bench install format clean
+.PHONY: all deps demo test lint bench truth vm install format clean

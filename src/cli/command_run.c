@@ -19,8 +19,11 @@
 #include "run/spawn.h"
 #include "run/supervise.h"
 
-/* Opens and starts a session on the child at its gate. NULL: it was said why. */
-static spoor_session *track(const struct cli_settings *settings, pid_t pid, char **command)
+/* Opens and starts a session on the child at its gate. -EINVAL and -ENOTSUP: something that the
+ * user asked for cannot be had. Otherwise the job runs, and *ret is NULL where it is not
+ * tracked. What failed has been said. */
+static int track(const struct cli_settings *settings, pid_t pid, char **command,
+                 spoor_session **ret)
 {
     struct spoor_options options = session_options(settings);
     spoor_session *session = NULL;
@@ -33,11 +36,16 @@ static spoor_session *track(const struct cli_settings *settings, pid_t pid, char
     r = spoor_session_open(&options, &session, &err);
     if (r == 0)
         r = spoor_session_start(session, &err);
+    if (r == -EINVAL || r == -ENOTSUP) {
+        complain("%s", err.message);
+        return r;
+    }
     if (r < 0) {
         complain("the job runs untracked: %s", err.message);
         session = spoor_session_close(session);
     }
-    return session;
+    *ret = session;
+    return 0;
 }
 
 static int refuse_exec(const char *file, int code)
@@ -63,7 +71,10 @@ static int run_job(const struct cli_settings *settings, const struct outputs *ou
     if (spawn_start(command, &spawn, &err) < 0)
         return complain("%s", err.message);
     options.pid = spawn.pid;
-    options.session = track(settings, spawn.pid, command);
+    if (track(settings, spawn.pid, command, &options.session) < 0) {
+        spawn_cancel(&spawn);
+        return EXIT_OWN_FAILURE;
+    }
     r = spawn_release(&spawn);
     if (r < 0) {
         spoor_session_close(options.session);

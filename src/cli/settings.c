@@ -21,6 +21,7 @@ void settings_init(struct cli_settings *settings)
     *settings = (struct cli_settings){
         .interval_ns = defaults.interval_ns,
         .detail = defaults.detail,
+        .cgroup = defaults.cgroup,
         .summary_fd = -1,
     };
 }
@@ -34,6 +35,7 @@ void settings_done(struct cli_settings *settings)
     free(settings->samples_path);
     free(settings->config_path);
     free(settings->name);
+    free(settings->cgroup_folder);
     settings_init(settings);
 }
 
@@ -131,6 +133,24 @@ static int apply_detail(struct cli_settings *settings, const struct cli_option *
         return choice;
     settings->detail = details[choice];
     return 0;
+}
+
+/* One of the three words, or a folder, which has a slash in it. */
+static int apply_cgroup(struct cli_settings *settings, const struct cli_option *option,
+                        const char *value, struct spoor_error *err)
+{
+    static const char *const words[] = { "auto", "off", "require" };
+
+    for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+        if (strcmp(value, words[i]) == 0) {
+            settings->cgroup = (enum spoor_cgroup)i;
+            return 0;
+        }
+    }
+    if (!strchr(value, '/'))
+        return error_set(err, EINVAL, "'%s' is none of %s", value, option->value);
+    settings->cgroup = SPOOR_CGROUP_REQUIRE;
+    return set_text(&settings->cgroup_folder, value, err);
 }
 
 static int apply_color(struct cli_settings *settings, const struct cli_option *option,
@@ -285,6 +305,7 @@ static const struct cli_option rows[] = {
 { '\0', "no-clobber", NULL,                "refuse to start where a FILE exists", BOTH, apply_no_clobber },
 { '\0', "summary-fd", "N",                 "write the report to the open descriptor N too", BOTH, apply_summary_fd },
 { '\0', "detail",     "auto|always|never", "when to read private and shared memory, which slows the job: at most 1% of the time (auto, the default), at every sample, or never", BOTH, apply_detail },
+{ '\0', "cgroup",     "auto|off|require|FOLDER", "give the job a cgroup of its own, for exact figures: where that is possible (auto, the default), never, or fail without; FOLDER: make it below this one, which was delegated to you", RUN, apply_cgroup },
 { '\0', "color",      "auto|always|never", "colour the summary; auto: on a terminal, unless NO_COLOR is set", EVERY, apply_color },
 { '\0', "config",     "FILE",              "read settings from a JSON file whose keys are long options", BOTH | OPTION_NO_FILE, apply_config },
 { 'h',  "help",       NULL,                "show this help", EVERY | LINE_ONLY, apply_help },

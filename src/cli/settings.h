@@ -33,6 +33,8 @@ struct cli_settings {
     bool has_format; /* a format was given */
     enum spoor_format format;
     enum spoor_detail detail;
+    enum spoor_cgroup cgroup;
+    char *cgroup_folder; /* NULL: none was given */
     enum cli_color color;
     bool is_quiet;
     bool is_append;

@@ -18,13 +18,45 @@ struct look job_look(const struct job *job, uint64_t now_ns, bool is_thorough)
     };
 }
 
+struct events {
+    struct job *job;
+    unsigned disabled;
+    int error;
+};
+
+static void open_thread_events(pid_t tid, void *data)
+{
+    struct events *events = data;
+
+    if (events->error == 0 && !(events->disabled & RUNG_PERF))
+        events->error = task_clock_add(&events->job->task_clock, tid);
+    if (!(events->disabled & RUNG_GATE))
+        (void)fault_gate_add(&events->job->gate, tid); /* else we poll */
+}
+
+/* perf's events, on each thread that the job has now: one where we spawned it. A job that we
+ * attach to may start a thread meanwhile, which then is counted by its maker's event or, where
+ * that was opened too late, not: so perf is not taken for exact there. */
+static void open_events(struct job *job, unsigned disabled, uint64_t now_ns)
+{
+    struct events events = { job, disabled, 0 };
+    struct look look = job_look(job, now_ns, false);
+
+    if (!job->root->is_live)
+        return;
+    job_search(job, &look, UNKNOWN);
+    for (size_t i = 0; i < job->members.count; i++) {
+        (void)proc_each_thread(job->root, job->members.list[i].pid, open_thread_events,
+                               &events);
+        job->attached_cpu_ns += job->members.list[i].usage.counter[USAGE_CPU_NS];
+    }
+    if (events.error < 0)
+        event_set_close(&job->task_clock);
+}
+
 /* What must be in place before the job's program runs. */
 static int prepare_spawned(struct job *job, const struct job_options *options)
 {
-    if (!(options->disabled & RUNG_PERF))
-        job->task_clock_fd = task_clock_open(options->pid);
-    if (!(options->disabled & RUNG_GATE))
-        (void)fault_gate_open(&job->gate, options->pid); /* else we poll */
     if (options->cgroup == SPOOR_CGROUP_OFF)
         job->leaf.reason = "switched off (--cgroup off)";
     else if (options->disabled & RUNG_CGROUP)
@@ -50,7 +82,6 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
         .uses_clocks = !(options->disabled & RUNG_CLOCK),
         .lists_children = !(options->disabled & RUNG_CHILDREN) && children_are_listed(root),
         .has_program = !options->caller_spawned,
-        .task_clock_fd = -1,
         .gate = FAULT_GATE_NONE,
         .leaf = LEAF_NONE,
         .birth_mark = UNKNOWN,
@@ -70,6 +101,7 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
         member_close(&main);
         return -ENOMEM;
     }
+    open_events(job, options->disabled, now_ns);
     return options->caller_spawned ? prepare_spawned(job, options) : 0;
 }
 
@@ -80,9 +112,7 @@ void job_done(struct job *job)
     children_buffer_done(&job->children);
     leaf_close(&job->leaf);
     fault_gate_close(&job->gate);
-    if (job->task_clock_fd >= 0)
-        close(job->task_clock_fd);
-    job->task_clock_fd = -1;
+    event_set_close(&job->task_clock);
 }
 
 void job_check_program(struct job *job, struct member *main, const struct look *look)

@@ -23,6 +23,7 @@
 #include "job/rungs.h"
 #include "job/shared_memory.h"
 #include "job/usage.h"
+#include "source/perf/event_set.h"
 #include "source/perf/fault_gate.h"
 #include "source/proc/children.h"
 #include "spoor/spoor.h"
@@ -55,7 +56,8 @@ struct job {
     bool has_program;    /* the main process has called exec, or was attached to */
     bool has_clock;      /* processes have CPU clocks here */
     bool main_has_ended;
-    int task_clock_fd; /* perf's count of the job's CPU time; -1: none */
+    struct event_set task_clock; /* perf's count of the job's CPU time; empty: none */
+    uint64_t attached_cpu_ns;    /* what the tree had used when that began to count */
     struct fault_gate gate;
     struct leaf leaf;
     struct members members;

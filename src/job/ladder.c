@@ -23,12 +23,11 @@ typedef int probe(const struct root *root);
 
 static int probe_task_clock(const struct root *root)
 {
-    int fd = root->is_live ? task_clock_open(getpid()) : -ENOTSUP;
+    struct event_set events = { 0 };
+    int r = root->is_live ? task_clock_add(&events, getpid()) : -ENOTSUP;
 
-    if (fd < 0)
-        return fd;
-    close(fd);
-    return 0;
+    event_set_close(&events);
+    return r;
 }
 
 /* Asking whether we are a subreaper changes nothing and tells whether one can be. */

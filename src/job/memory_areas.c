@@ -95,7 +95,7 @@ int memory_areas_add(struct memory_areas *areas, const struct smaps_area *area)
     areas->seen_count++;
     if (area->rss == 0)
         return 0;
-    process->rss += area->rss > area->merged ? area->rss - area->merged : 0;
+    process->rss += area->rss;
     if (area->inode != 0)
         return add_file_area(areas, area, &bytes);
     process->anonymous.own += bytes.own;

@@ -20,7 +20,7 @@ void memory_view_from_statm(const struct member *member, struct memory_view *vie
     uint64_t shared =
         member->shared_bytes < member->rss_bytes ? member->shared_bytes : member->rss_bytes;
 
-    view->rss = member->rss_bytes;
+    view->resident = view->rss = member->rss_bytes;
     view->shared_total = shared;
     view->file = view->mapped = shared;
     view->private_total = view->private_dirty = member->rss_bytes - shared;
@@ -42,20 +42,24 @@ static uint64_t shmem_bytes(const struct root *root, pid_t pid, uint64_t pss_shm
 int memory_view_read(const struct root *root, pid_t pid, struct memory_view *view)
 {
     struct smaps_rollup rollup;
-    uint64_t apart, merged, shared;
+    uint64_t apart, merged, shared, anonymous;
     int r = smaps_rollup_read(root, pid, &rollup);
 
     if (r < 0)
         return r;
     shared = rollup.shared_clean + rollup.shared_dirty;
     merged = known_or_0(rollup.merged);
-    view->rss = less(rollup.rss, merged);
+    anonymous = less(rollup.anonymous, merged);
+    if (merged > 0 && known_or_0(rollup.pss_anon) > anonymous)
+        anonymous = rollup.pss_anon;
+    view->mapped = less(rollup.rss, rollup.anonymous);
+    view->resident = rollup.rss;
+    view->rss = view->mapped + anonymous;
     view->pss = rollup.pss;
     view->pss_file = known_or_0(rollup.pss_file);
     view->private_total = rollup.private_clean + rollup.private_dirty;
     view->private_dirty = rollup.private_dirty;
     view->shared_total = less(shared, merged);
-    view->mapped = less(rollup.rss, rollup.anonymous);
     apart = rollup.anonymous + shmem_bytes(root, pid, known_or_0(rollup.pss_shmem));
     view->file = less(rollup.rss, apart);
     view->hugetlb_private = known_or_0(rollup.private_hugetlb);

@@ -20,11 +20,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* One process, in bytes. Pages of equal content that the kernel merged (KSM) count in pss
- * alone: thousands of addresses may be one page. */
+/* One process, in bytes. Of pages of equal content that the kernel merged (KSM) thousands
+ * of addresses may be one page: they count by their part in pss alone. */
 struct memory_view {
     pid_t pid;
     bool is_main;
+    uint64_t resident; /* as the kernel counts it, merged pages by their addresses */
     uint64_t rss;
     uint64_t pss;
     uint64_t pss_file;      /* the part of pss that files back, shared memory apart */

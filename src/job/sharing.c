@@ -55,7 +55,14 @@ static uint64_t apart(uint64_t a, uint64_t b)
 struct view_sums {
     uint64_t mapped;
     struct group_bytes rss;
+    struct group_bytes resident;
 };
+
+static void add_bytes(struct group_bytes *sum, bool is_main, uint64_t bytes)
+{
+    *(is_main ? &sum->main : &sum->descendants) += bytes;
+    sum->combined += bytes;
+}
 
 static struct view_sums sum_views(const struct memory_view *views, size_t count)
 {
@@ -63,8 +70,8 @@ static struct view_sums sum_views(const struct memory_view *views, size_t count)
 
     for (size_t i = 0; i < count; i++) {
         sums.mapped += views[i].mapped;
-        *(views[i].is_main ? &sums.rss.main : &sums.rss.descendants) += views[i].rss;
-        sums.rss.combined += views[i].rss;
+        add_bytes(&sums.rss, views[i].is_main, views[i].rss);
+        add_bytes(&sums.resident, views[i].is_main, views[i].resident);
     }
     return sums;
 }
@@ -120,11 +127,13 @@ static void take(struct sharing *sharing, const struct shared_files *files,
     const struct group_bytes *total = &files->total, *rss = &files->rss;
 
     sharing->correction = (struct correction){
-        .main = difference(total->main, rss->main, estimate->main.total_bytes, sums->rss.main),
-        .descendants = difference(total->descendants, rss->descendants,
-                                  estimate->descendants.total_bytes, sums->rss.descendants),
+        .main =
+            difference(total->main, rss->main, estimate->main.total_bytes, sums->resident.main),
+        .descendants =
+            difference(total->descendants, rss->descendants, estimate->descendants.total_bytes,
+                       sums->resident.descendants),
         .combined = difference(total->combined, rss->combined, estimate->combined.total_bytes,
-                               sums->rss.combined),
+                               sums->resident.combined),
     };
     sharing->has_correction = true;
     sharing->mapped_bytes = sums->mapped;

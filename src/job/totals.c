@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/unknown.h"
 #include "job/job.h"
-#include "source/perf/task_clock.h"
 
 static void raise(uint64_t *value, uint64_t seen)
 {
@@ -24,9 +23,9 @@ static uint64_t read_perf_ns(const struct job *job)
 {
     uint64_t ns;
 
-    if (job->task_clock_fd < 0 || task_clock_read(job->task_clock_fd, &ns) < 0)
+    if (event_set_read(&job->task_clock, &ns) < 0)
         return UNKNOWN;
-    return ns;
+    return job->tracker_pid != 0 ? ns : job->attached_cpu_ns + ns;
 }
 
 static const char *tree_source(const struct job *job)
@@ -47,7 +46,7 @@ static void read_cpu(struct job *job, struct job_reading *reading)
     reading->tree_cpu_ns = tree_ns;
     reading->perf_cpu_ns = perf_ns;
     reading->cpu_source = tree_source(job);
-    reading->cpu_is_exact = is_known(exact_ns);
+    reading->cpu_is_exact = is_known(exact_ns) && job->tracker_pid != 0; /* see open_events() */
     if (is_known(reading->leaf.cpu_ns)) {
         counter[USAGE_CPU_NS] = reading->leaf.cpu_ns;
         reading->cpu_source = "cgroup.cpu.stat";
@@ -79,7 +78,7 @@ uint64_t job_quick_cpu_ns(struct job *job)
 
     if (is_known(leaf_ns))
         return leaf_ns;
-    if (job->task_clock_fd >= 0)
+    if (job->task_clock.count > 0)
         return read_perf_ns(job);
     main = members_find(&job->members, job->main_pid);
     return job->members.count == 1 && main ? main->clock_ns : UNKNOWN;

@@ -195,7 +195,7 @@ static void memory_write(const struct report *report, struct page *page)
     buffer_format(&details, "peak%s%s", shares.length ? "; " : "",
                   shares.length ? shares.text : "");
     buffer_done(&shares);
-    if (with_cache > 0)
+    if (with_cache > peak)
         buffer_format(page_item(&details), "%s with page cache", number_bytes(with_cache).text);
     if (swap > 0)
         buffer_format(page_item(&details), "%s swapped out", number_bytes(swap).text);
@@ -329,7 +329,7 @@ static void tracker_write(const struct report *report, struct page *page)
     struct buffer text = { 0 };
 
     buffer_format(&text, "%s of CPU", number_duration(cpu).text);
-    if (elapsed > 0)
+    if (elapsed >= 0.1) /* of less it says nothing about a longer run */
         buffer_format(&text, " (%s of a core)", number_percent(cpu / elapsed).text);
     buffer_format(
         page_item(&text), "%s of RAM",

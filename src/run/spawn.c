@@ -115,11 +115,25 @@ int spawn_start(char *const argv[], struct spawn *ret, struct spoor_error *err)
     return 0;
 }
 
+static void reap(pid_t pid)
+{
+    siginfo_t info;
+
+    while (waitid(P_PID, (id_t)pid, &info, WEXITED) < 0 && errno == EINTR)
+        continue;
+}
+
+void spawn_cancel(struct spawn *spawn)
+{
+    close(take_fd(&spawn->gate_fd));
+    close(take_fd(&spawn->exec_fd));
+    reap(spawn->pid);
+}
+
 int spawn_release(struct spawn *spawn)
 {
     AUTO_CLOSE int gate_fd = take_fd(&spawn->gate_fd);
     AUTO_CLOSE int exec_fd = take_fd(&spawn->exec_fd);
-    siginfo_t info;
     ssize_t n;
     int code;
 
@@ -128,7 +142,6 @@ int spawn_release(struct spawn *spawn)
     (void)n;
     if (read_all(exec_fd, &code, sizeof(code)) != (ssize_t)sizeof(code))
         return 0; /* exec closed the pipe */
-    while (waitid(P_PID, (id_t)spawn->pid, &info, WEXITED) < 0 && errno == EINTR)
-        continue;
+    reap(spawn->pid);
     return -code;
 }

@@ -32,4 +32,7 @@ int spawn_start(char *const argv[], struct spawn *ret, struct spoor_error *err);
  * which exec failed; the child has been reaped then. */
 int spawn_release(struct spawn *spawn);
 
+/* Ends the child without having run anything. */
+void spawn_cancel(struct spawn *spawn);
+
 #endif

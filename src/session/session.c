@@ -92,7 +92,9 @@ static int open_sampler(spoor_session *session, const struct spoor_options *opti
         return error_set(err, EINVAL, "SPOOR_DISABLE: there is no source '%s'", unknown);
     r = sampler_init(&session->sampler, &session->root, &job, clock_now());
     if (r == -ENOTSUP)
-        return error_set(err, ENOTSUP, "no cgroup for the job: %s",
+        return error_set(err, ENOTSUP, "no cgroup for the job%s%s: %s",
+                         options->cgroup_folder ? " below " : "",
+                         options->cgroup_folder ? options->cgroup_folder : "",
                          session->sampler.job.leaf.reason);
     if (r < 0)
         return error_sys(err, r, "process %d", (int)options->pid);

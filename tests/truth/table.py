@@ -19,7 +19,8 @@ def quantity(name, value):
 def line(outcome, row):
     bounds = ""
     if row.low is not None:
-        bounds = f"{quantity(row.figure, row.low)}-{quantity(row.figure, row.high)}"
+        high = "?" if row.high is None else quantity(row.figure, row.high)
+        bounds = f"{quantity(row.figure, row.low)}-{high}"
     error = "" if row.error is None else f"{row.error:+.1%}"
     kind = "" if row.value is None else "exact" if row.exact else "sampled"
     verdict = f"FAILED: {row.fault}" if row.fault else "ok" + (f" ({row.note})" if row.note else "")

@@ -8,10 +8,11 @@ import json
 
 import rules  # of the truth suite
 
-# A process's last clock reading is before its end, and starting and ending takes long in an
-# emulated machine.
-START_OF_JOB_SECONDS = 0.05
-END_OF_PROCESS_SECONDS = 0.002
+# A process reads its clock before its end. To start it and to take down its memory and files is up
+# to a fifth of the work where each step is emulated. So here CPU time may be more than the truth;
+# that nothing is counted twice, the truth suite shows on a real machine.
+UNSEEN_PART = 0.25
+UNSEEN_SECONDS = 0.1
 LIMIT_BYTES = 256 << 20  # of the place "limited"
 
 
@@ -37,9 +38,9 @@ def check_truth(run, report, truth):
 
     cpu, true = report["cpu"]["total_seconds"], truth["cpu_seconds"]
     slack = max(true * rules.EXACT_TOLERANCE, rules.CPU_FLOOR)
-    most = true + slack + START_OF_JOB_SECONDS + END_OF_PROCESS_SECONDS * truth.get("processes", 4)
     least = true - slack if cpu["exact"] or "cpu_seconds" in run.must else 0
-    yield ("cpu_seconds keeps the rules", least <= (cpu["value"] or -1) <= most,
+    yield ("cpu_seconds keeps the rules",
+           least < (cpu["value"] or 0) <= true * (1 + UNSEEN_PART) + UNSEEN_SECONDS,
            f"true {true}, reported {shown(cpu)}")
 
 
@@ -79,6 +80,11 @@ def check_oom(report):
     # So the leaf is where the limit of the cgroup above holds.
     peak = report["memory"]["job_peak_bytes"]
     yield "the peak is the limit", near(peak["value"], LIMIT_BYTES, 0.03), shown(peak)
+
+
+def skip_reason(parts):
+    """Why a job could not do its work on this machine; "" where it could."""
+    return parts.get("output", "").strip() if parts.get("status") == "77" else ""
 
 
 def check_end(run, parts):

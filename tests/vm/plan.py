@@ -14,13 +14,32 @@ BARE = ("crowded",)
 # Two lists of cases run beside each other, one for each CPU of the machine.
 STREAMS = (("root", "limited"), ("scope", "folder", "crowded", "plain"))
 
-# Where a case of the truth suite runs, if not as root and as the user of a scope.
+# Where a case of the truth suite runs, if not as root and as the user of a scope. What does not
+# depend on who runs it is run once.
 PLACES = {
     "spike 500 MB 100 ms": ("root", "scope", "folder", "crowded", "plain"),
+    "spike by read": ("root",),
+    "twins apart": ("root",),
     "200 short": ("root", "scope", "plain"),
     "200 not waited for": ("root", "scope", "crowded"),
-    "daemon left behind": ("root", "scope", "folder"),
+    "daemon": ("scope",),
+    "daemon left behind": ("root", "folder"),
+    "child of a thread": ("scope",),
+    "exec chain": ("root",),
+    "odd name": ("scope",),
+    "sharing": ("root",),
+    "copies on write": ("scope",),
+    "mapped file": ("root",),
+    "mapped and written": ("scope",),
+    "mapped twice": ("root",),
+    "parts of a file": ("root",),
+    "shared objects": ("scope",),
     "brief": ("root", "scope", "plain"),
+    "huge pages": ("root",),
+    "hugetlb": ("root",),
+    "threads": ("root",),
+    "vfork": ("root",),
+    "churn": ("root",),
     # An emulated machine is too slow for these.
     "20000 true": (),
 }

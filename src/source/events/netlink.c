@@ -107,7 +107,7 @@ bool netlink_attribute(struct bytes *attributes, unsigned *ret_type, struct byte
     if (!bytes_copy(attributes, &header, sizeof(header)) || header.nla_len < sizeof(header) ||
         header.nla_len > attributes->left)
         return false;
-    *ret_type = header.nla_type & NLA_TYPE_MASK;
+    *ret_type = header.nla_type & (unsigned)NLA_TYPE_MASK;
     *ret_value =
         (struct bytes){ attributes->at + sizeof(header), header.nla_len - sizeof(header) };
     skip(attributes, header.nla_len);

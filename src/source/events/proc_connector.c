@@ -38,7 +38,7 @@ static int request(int fd, const void *what, uint16_t size)
     unsigned char message[sizeof(struct cn_msg) + sizeof(struct filtered_request)];
     struct cn_msg header = {
         .id = { CN_IDX_PROC, CN_VAL_PROC },
-        .seq = (uint32_t)getpid(),
+        .ack = (uint32_t)getpid(), /* comes back, one larger, in the answer */
         .len = size,
     };
 
@@ -82,7 +82,7 @@ static int read_answer(int fd)
         if (n < 0)
             return (int)n;
         if (read_message(&rest, &header, &event) && event.what == PROC_EVENT_NONE &&
-            header.seq == (uint32_t)getpid())
+            header.ack == (uint32_t)getpid() + 1)
             return -(int)event.event_data.ack.err;
     }
     return -ENOTSUP;

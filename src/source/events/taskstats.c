@@ -26,7 +26,8 @@ enum { BUFFER_BYTES = 8 << 20, DATAGRAM_MAX = 4096, DRAIN_MAX = 1 << 16 };
 enum { CPU_LIST_MAX = 256 };
 
 enum {
-    TGID_VERSION = 12, /* of the struct, from which on it has the next two */
+    SHIFTED_VERSION = 15, /* fields were added in the middle; from 16 on they are at the end */
+    TGID_VERSION = 12,    /* from which on it has the next two */
     TGID_OFFSET = 368,
     LAST_OF_PROCESS = 0x20, /* in ac_flag */
 };
@@ -48,7 +49,7 @@ static int request(int fd, uint16_t family, uint8_t command, uint16_t attribute,
     memcpy(message + sizeof(header), &name, sizeof(name));
     memcpy(message + sizeof(header) + sizeof(name), text, length);
     return netlink_send(fd, family, NLM_F_REQUEST | NLM_F_ACK, 1, message,
-                        sizeof(header) + NLA_ALIGN(sizeof(name) + length));
+                        sizeof(header) + name.nla_len);
 }
 
 /* Reads answers up to the kernel's acknowledgement and returns what that says. A family's
@@ -161,6 +162,10 @@ static int read_stats(const struct bytes *stats, struct exit_record *record)
         !copy_at(stats, offsetof(struct taskstats, ac_flag), &flags, sizeof(flags)) ||
         !copy_at(stats, offsetof(struct taskstats, hiwater_rss), &peak_kib, sizeof(peak_kib)))
         return -EBADMSG;
+    if (version == SHIFTED_VERSION) {
+        record->peak_rss_bytes = UNKNOWN;
+        return 0;
+    }
     /* A thread of the kernel has none, nor has a process that could not start. */
     record->peak_rss_bytes = peak_kib == 0 ? UNKNOWN : product_u64(peak_kib, 1024);
     if (version >= TGID_VERSION && copy_at(stats, TGID_OFFSET, &tgid, sizeof(tgid))) {

@@ -88,6 +88,13 @@ static int each_number(int folder, child_found *each, void *data)
     return n < 0 ? -errno : 0;
 }
 
+int proc_each_thread(const struct root *root, pid_t pid, child_found *found, void *data)
+{
+    AUTO_CLOSE int folder = root_open_dir(root, "proc/%d/task", (int)pid);
+
+    return folder < 0 ? folder : each_number(folder, found, data);
+}
+
 struct other_threads {
     const struct root *root;
     pid_t pid;
@@ -114,13 +121,11 @@ int children_read(struct kept *leader, const struct root *root, pid_t pid,
                   void *data)
 {
     struct other_threads others = { root, pid, buffer, found, data };
-    AUTO_CLOSE int folder = -1;
     int r = thread_children(leader, root, pid, pid, buffer, found, data);
 
     if (r < 0 || thread_count <= 1)
         return r < 0 ? r : 0;
-    folder = root_open_dir(root, "proc/%d/task", (int)pid);
-    return folder < 0 ? folder : each_number(folder, ask_other_thread, &others);
+    return proc_each_thread(root, pid, ask_other_thread, &others);
 }
 
 bool children_are_listed(const struct root *root)

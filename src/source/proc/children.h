@@ -40,6 +40,9 @@ int children_read(struct kept *leader, const struct root *root, pid_t pid,
                   uint64_t thread_count, struct children_buffer *buffer, child_found *found,
                   void *data);
 
+/* Calls `found` for every thread of a process. */
+int proc_each_thread(const struct root *root, pid_t pid, child_found *found, void *data);
+
 /* Does this kernel have the files? */
 bool children_are_listed(const struct root *root);
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -55,7 +56,7 @@ int pagemap_read(int fd, uint64_t start, uint64_t end, pagemap_each *each, void 
 {
     const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
     uint64_t range_start = 0, range_end = 0;
-    uint64_t entries[512];
+    uint64_t entries[512] = { 0 };
 
     for (uint64_t address = start; address < end;) {
         uint64_t left = (end - address) / page_bytes;
@@ -91,7 +92,7 @@ static bool is_unavailable(int error)
 
 int pagemap_scan(int fd, uint64_t start, uint64_t end, pagemap_each *each, void *data)
 {
-    struct scan_range ranges[256];
+    struct scan_range ranges[256] = { 0 };
     struct scan_request request = {
         .size = sizeof(request),
         .start = start,

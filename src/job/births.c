@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * births.c - counts processes by the events of their lives.
+ *
+ * - A process has ended when its last thread has: the first may end before others, and where
+ *   another calls exec, the first ends and the process lives on.
+ * - The ring tells of the job alone. The connector tells of the whole machine: there a process
+ *   is of the job if its parent is.
+ * - An exit record comes before the event of the same end, but by another way. So numbers of
+ *   ended processes are kept until the records that came meanwhile are read; and for a record
+ *   of an unknown process that would matter the events are read first.
+ */
+#include "job/births.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "base/unknown.h"
+#include "job/rungs.h"
+#include "source/proc/pid_stat.h"
+
+struct births_source {
+    unsigned rung;
+    const char *source;
+    const char *name; /* in a reason */
+    unsigned rest_ms;
+    bool is_machine_wide;
+    int (*open)(struct births *births);
+    void (*drain)(struct births *births);
+    uint64_t (*lost_count)(const struct births *births);
+};
+
+/* ---- the two sources ---------------------------------------------------- */
+
+/* Edge-triggered, since a ring of an ended job is ready for ever. */
+static void watch(struct births *births, int fd)
+{
+    struct epoll_event event = { .events = EPOLLIN | EPOLLET };
+
+    /* Without it there are drains at the samples only. */
+    (void)epoll_ctl(births->epoll_fd, EPOLL_CTL_ADD, fd, &event);
+}
+
+static void note(const struct process_event *event, void *data)
+{
+    births_note(data, event);
+}
+
+static int open_ring(struct births *births)
+{
+    int r = fork_ring_open(births->root, births->main_pid, &births->ring);
+
+    for (size_t i = 0; i < births->ring.count; i++)
+        watch(births, births->ring.cpu[i].fd);
+    return r;
+}
+
+static void drain_ring(struct births *births)
+{
+    fork_ring_drain(&births->ring, note, births);
+}
+
+static uint64_t lost_by_ring(const struct births *births)
+{
+    return births->ring.lost_count + births->ring.was_full;
+}
+
+static int open_connector(struct births *births)
+{
+    int r = proc_connector_open(births->root, &births->connector);
+
+    if (r == 0)
+        watch(births, births->connector.fd);
+    return r;
+}
+
+static void drain_connector(struct births *births)
+{
+    proc_connector_drain(&births->connector, note, births);
+}
+
+static uint64_t lost_by_connector(const struct births *births)
+{
+    return births->connector.lost_count;
+}
+
+/* Best first. */
+static const struct births_source sources[] = {
+    { RUNG_RING, "perf.fork-ring", "perf's fork ring", 0, false, open_ring, drain_ring,
+      lost_by_ring },
+    { RUNG_CONNECTOR, "proc-connector", "proc connector", 5, true, open_connector,
+      drain_connector, lost_by_connector },
+};
+
+/* ---- open and close ----------------------------------------------------- */
+
+static void add_reason(struct births *births, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* A reason that does not fit is cut. */
+static void add_reason(struct births *births, const char *fmt, ...)
+{
+    size_t used = strlen(births->reason);
+    va_list args;
+
+    if (used > 0 && used + 2 < sizeof(births->reason)) {
+        memcpy(births->reason + used, "; ", 3);
+        used += 2;
+    }
+    va_start(args, fmt);
+    (void)vsnprintf(births->reason + used, sizeof(births->reason) - used, fmt, args);
+    va_end(args);
+}
+
+static void mark_inexact(struct births *births, const char *why)
+{
+    if (!births->is_exact)
+        return; /* the first reason is enough */
+    births->is_exact = false;
+    add_reason(births, "%s", why);
+}
+
+static bool open_source(struct births *births, const struct births_source *source,
+                        unsigned disabled)
+{
+    char text[96];
+    int r = disabled & source->rung ? -ECANCELED : source->open(births);
+
+    if (r == 0) {
+        births->events = source;
+        return true;
+    }
+    if (r == -ECANCELED)
+        add_reason(births, "%s: switched off", source->name);
+    else if (r == -E2BIG)
+        add_reason(births, "%s: more than %d CPUs", source->name, FORK_RING_CPU_MAX);
+    else
+        add_reason(births, "%s: %s", source->name, strerror_r(-r, text, sizeof(text)));
+    return false;
+}
+
+static bool add_main(struct births *births)
+{
+    struct pid_entry *entry = pid_set_add(&births->pids, births->main_pid);
+
+    if (!entry)
+        return false;
+    entry->threads = 1;
+    births->started_count = births->live_count = births->max_concurrent = 1;
+    return true;
+}
+
+void births_open(struct births *births, const struct root *root, pid_t main_pid,
+                 unsigned disabled)
+{
+    *births = (struct births){
+        .started_count = UNKNOWN,
+        .live_count = UNKNOWN,
+        .max_concurrent = UNKNOWN,
+        .main_peak_bytes = UNKNOWN,
+        .largest_peak_bytes = UNKNOWN,
+        .root = root,
+        .main_pid = main_pid,
+        .connector = PROC_CONNECTOR_CLOSED,
+        .taskstats = TASKSTATS_CLOSED,
+        .epoll_fd = epoll_create1(EPOLL_CLOEXEC),
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(sources) && !births->events; i++)
+        (void)open_source(births, &sources[i], disabled); /* it says why not */
+    if (!births->events)
+        return;
+    if (!add_main(births)) {
+        births_close(births);
+        add_reason(births, "out of memory");
+        return;
+    }
+    births->source = births->events->source;
+    births->rest_ms = births->events->rest_ms;
+    births->is_exact = true;
+    births->reason[0] = '\0';
+    births->has_peaks =
+        !(disabled & RUNG_TASKSTATS) && taskstats_open(root, &births->taskstats) == 0;
+}
+
+void births_close(struct births *births)
+{
+    if (!births->root)
+        return;
+    fork_ring_close(&births->ring);
+    proc_connector_close(&births->connector);
+    taskstats_close(&births->taskstats);
+    pid_set_done(&births->pids);
+    if (births->epoll_fd >= 0)
+        close(births->epoll_fd);
+    births->epoll_fd = -1;
+    births->events = NULL;
+}
+
+int births_fd(const struct births *births)
+{
+    return births->events ? births->epoll_fd : -1;
+}
+
+/* ---- events ------------------------------------------------------------- */
+
+static void note_fork(struct births *births, const struct process_event *event)
+{
+    struct pid_entry *entry;
+
+    if (event->is_thread) {
+        entry = pid_set_find(&births->pids, event->pid);
+        if (entry && entry->threads > 0)
+            entry->threads++;
+        return;
+    }
+    if (births->events->is_machine_wide && !pid_set_find(&births->pids, event->parent_pid))
+        return;
+    births->started_count++;
+    entry = pid_set_add(&births->pids, event->pid);
+    if (!entry) {
+        mark_inexact(births, "more processes than could be followed");
+        return;
+    }
+    /* Where it lives already, its end was lost and its number used again. */
+    if (entry->threads == 0)
+        births->live_count++;
+    entry->threads = 1;
+    entry->is_new = true;
+    births->must_filter = true;
+    if (births->live_count > births->max_concurrent)
+        births->max_concurrent = births->live_count;
+}
+
+static uint64_t boot_clock_ns(void)
+{
+    struct timespec now = { 0 };
+
+    (void)clock_gettime(CLOCK_BOOTTIME, &now); /* cannot fail for this clock */
+    return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
+}
+
+/* Perf lets go of a process that starts a set-uid program as if it had ended. Is it there, is
+ * it no zombie, and not another one that was given the number since? */
+static bool lives_on(const struct births *births, const struct process_event *event)
+{
+    struct kept file = KEPT_CLOSED;
+    uint64_t tick_ns = NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK);
+    uint64_t age_ns = clock_now().monotonic_ns - event->time_ns;
+    struct pid_stat stat;
+    int r;
+
+    if (kill(event->pid, 0) < 0 && errno == ESRCH)
+        return false;
+    r = pid_stat_read(&file, births->root, event->pid, &stat);
+    kept_close(&file);
+    /* Without memory it is on its way out. */
+    return r == 0 && stat.state != 'Z' && stat.rss_pages > 0 &&
+           stat.start_ticks * tick_ns + age_ns <= boot_clock_ns();
+}
+
+static void note_exit(struct births *births, const struct process_event *event)
+{
+    struct pid_entry *entry = pid_set_find(&births->pids, event->pid);
+
+    if (!entry || entry->threads == 0) {
+        if (!births->events->is_machine_wide)
+            mark_inexact(births, "an end without a beginning");
+        return;
+    }
+    if (--entry->threads > 0)
+        return;
+    births->live_count--;
+    if (!births->events->is_machine_wide && lives_on(births, event))
+        mark_inexact(births, "a set-uid program: what it starts is not seen");
+    if (births->taskstats.fd >= 0)
+        births->must_filter = true;
+    else
+        pid_set_remove(&births->pids, entry);
+}
+
+void births_note(struct births *births, const struct process_event *event)
+{
+    switch (event->kind) {
+    case PROCESS_FORKED:
+        note_fork(births, event);
+        break;
+    case PROCESS_EXITED:
+        note_exit(births, event);
+        break;
+    }
+}
+
+static void note_record(const struct exit_record *record, void *data)
+{
+    struct births *births = data;
+    uint64_t *peak = record->tgid == births->main_pid ? &births->main_peak_bytes
+                                                      : &births->largest_peak_bytes;
+
+    if (!is_known(record->peak_rss_bytes) ||
+        (is_known(*peak) && record->peak_rss_bytes <= *peak))
+        return;
+    if (!pid_set_find(&births->pids, record->tgid))
+        births->events->drain(births);
+    if (pid_set_find(&births->pids, record->tgid))
+        *peak = record->peak_rss_bytes;
+}
+
+/* ---- drain -------------------------------------------------------------- */
+
+/* After a loss we may wait for ends that were told to nobody. */
+static bool still_exists(struct pid_entry *entry, void *data)
+{
+    struct births *births = data;
+
+    if (entry->threads == 0 || kill(entry->pid, 0) == 0 || errno != ESRCH)
+        return true;
+    births->live_count--;
+    return false;
+}
+
+static void check_losses(struct births *births)
+{
+    uint64_t lost_count = births->events->lost_count(births);
+
+    if (births->taskstats.lost_count > 0)
+        births->has_peaks = false;
+    if (lost_count == births->lost_count)
+        return;
+    births->lost_count = lost_count;
+    mark_inexact(births, "events were lost: more processes came than could be read");
+    pid_set_filter(&births->pids, still_exists, births);
+}
+
+struct announcement {
+    void (*born)(pid_t pid, void *data);
+    void *data;
+};
+
+static bool announce(struct pid_entry *entry, void *data)
+{
+    const struct announcement *announcement = data;
+
+    if (entry->threads == 0)
+        return false;
+    if (entry->is_new && announcement->born)
+        announcement->born(entry->pid, announcement->data);
+    entry->is_new = false;
+    return true;
+}
+
+void births_drain(struct births *births, void (*born)(pid_t pid, void *data), void *data)
+{
+    struct announcement announcement = { born, data };
+    struct epoll_event ready[FORK_RING_CPU_MAX];
+
+    if (!births->events)
+        return;
+    /* First, so that what comes from now on makes it ready again. */
+    if (births->epoll_fd >= 0)
+        (void)epoll_wait(births->epoll_fd, ready, ARRAY_SIZE(ready), 0);
+    births->events->drain(births);
+    if (births->taskstats.fd >= 0)
+        taskstats_drain(&births->taskstats, note_record, births);
+    check_losses(births);
+    if (!births->must_filter)
+        return;
+    births->must_filter = false;
+    pid_set_filter(&births->pids, announce, &announcement);
+}

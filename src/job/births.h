@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * births.h - how many processes a job started and had at once, and the peak memory of those
+ * that ended, from events instead of looks: nothing is too short to be seen.
+ *
+ * The best of two sources serves: perf's ring of forks and exits, else the proc connector.
+ * Beside either, where root allows it, exit records tell peaks of memory.
+ */
+#ifndef JOB_BIRTHS_H
+#define JOB_BIRTHS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/root.h"
+#include "job/pid_set.h"
+#include "source/events/fork_ring.h"
+#include "source/events/proc_connector.h"
+#include "source/events/taskstats.h"
+
+struct births_source; /* one of the two */
+
+struct births {
+    /* For the caller to read, true as of the last drain. Processes, not threads; the main one
+     * counts as the first. UNKNOWN where no source serves. */
+    const char *source; /* "perf.fork-ring", "proc-connector" or NULL */
+    char reason[192];   /* why there is none, or why it is not exact; else empty */
+    bool is_exact;
+    uint64_t started_count;
+    uint64_t live_count;
+    uint64_t max_concurrent;
+    unsigned rest_ms; /* after a drain wait so long for the next: this source wakes often */
+
+    /* Largest peak of resident memory of ended processes; UNKNOWN: none was told. One that
+     * was vforked and ran no program of its own has its parent's memory, and peak. */
+    bool has_peaks; /* exit records come, and none was lost */
+    uint64_t main_peak_bytes;
+    uint64_t largest_peak_bytes; /* of one process other than the main one */
+
+    /* Ours. */
+    const struct root *root; /* borrowed */
+    pid_t main_pid;
+    const struct births_source *events;
+    struct fork_ring ring;
+    struct proc_connector connector;
+    struct taskstats_socket taskstats;
+    struct pid_set pids;
+    int epoll_fd;
+    uint64_t lost_count; /* what the source said at the last drain */
+    bool must_filter;    /* there are new or ended ones in `pids` */
+};
+
+/* Opens what it can of the sources that `disabled` (rungs.h) does not name, falling to none.
+ * To be called while the main process has neither children nor threads. */
+void births_open(struct births *births, const struct root *root, pid_t main_pid,
+                 unsigned disabled);
+
+/* Accepts a zeroed one. */
+void births_close(struct births *births);
+
+/* A descriptor that is readable when it is time to drain; -1: none. The ring makes it so when
+ * it is half full, thus drain also at each sample. */
+int births_fd(const struct births *births);
+
+/* Reads all there is. `born` (may be NULL) is told of each new process that still lives, the
+ * main one apart. */
+void births_drain(struct births *births, void (*born)(pid_t pid, void *data), void *data);
+
+/* What a drain does with each event. */
+void births_note(struct births *births, const struct process_event *event);
+
+#endif

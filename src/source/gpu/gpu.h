@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gpu.h - what every GPU vendor provides, and nothing about any of them.
+ *
+ * To add a vendor: write source/gpu/<vendor>.c with one `const struct gpu_vendor`, and add
+ * it to the list in gpu.c. Nothing else changes.
+ *
+ * All of it is called by one thread of its own, since driver calls can block for long.
+ * Figures that a vendor does not have are UNKNOWN, never 0.
+ */
+#ifndef SOURCE_GPU_GPU_H
+#define SOURCE_GPU_GPU_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/root.h"
+#include "spoor/spoor.h"
+
+/* A device, as it is found when the vendor is opened. Texts may be hostile: they come from
+ * drivers, virtual machines and firmware. */
+struct gpu_device {
+    char uuid[96]; /* empty: the vendor has none; then the PCI address names it */
+    char name[96];
+    char pci_address[32]; /* "0000:3b:00.0"; empty for a part of a device (MIG) */
+    uint64_t memory_total_bytes;
+    bool is_part; /* a MIG device: a part of the device before it */
+};
+
+/* One reading of a device. Counters count from when the vendor was opened. */
+struct gpu_reading {
+    uint64_t memory_used_bytes;
+    uint64_t busy_ns; /* counter: time in which at least one kernel or engine ran, built from
+                            every sample the driver keeps, each weighed by its time */
+    uint64_t encoder_busy_ns, decoder_busy_ns; /* counters, likewise */
+    uint64_t energy_microjoules;               /* counter */
+    uint64_t power_milliwatts;
+    uint64_t temperature_celsius;
+    uint64_t clock_mhz;        /* of the compute cores */
+    uint64_t throttle_reasons; /* bits of enum gpu_throttle */
+    const char *busy_reason;   /* why busy_ns is UNKNOWN: static text, or NULL */
+};
+
+enum gpu_throttle {
+    GPU_THROTTLE_POWER = 1u << 0,
+    GPU_THROTTLE_THERMAL = 1u << 1,
+    GPU_THROTTLE_HARDWARE = 1u << 2, /* a slow-down that the hardware asked for */
+};
+
+/* What a process uses of a device. A pid may come for several devices, not twice for one. */
+struct gpu_process {
+    pid_t pid;             /* as seen in our pid namespace */
+    unsigned device;       /* index among this vendor's */
+    uint64_t memory_bytes; /* UNKNOWN: the driver does not say */
+    uint64_t busy_ns;      /* counter since the vendor was opened, per process; UNKNOWN */
+    bool is_attributed;    /* concluded (device's use less what was used before), not told */
+};
+
+/* The processes whose GPU use is asked for. Vendors that must look into each process
+ * (/proc/PID/fdinfo) look into these alone. */
+struct gpu_pids {
+    const pid_t *list; /* borrowed; sorted */
+    size_t count;
+};
+
+struct gpu_vendor {
+    const char *name; /* "nvidia", "amd", "intel" */
+
+    /* Opens the vendor's library or driver files. All of its state lives behind *ret.
+     * -ENODEV: this machine has no such GPU, which is no failure. May take 10 ms. */
+    int (*open)(const struct root *root, void **ret, struct spoor_error *err);
+    void (*close)(void *vendor);
+
+    /* Parts follow their device. Valid until closed. */
+    size_t (*device_count)(const void *vendor);
+    const struct gpu_device *(*device)(const void *vendor, size_t index);
+
+    /* Sets every field of *ret. Fails only when the device itself is lost. */
+    int (*read)(void *vendor, size_t device, uint64_t now_ns, struct gpu_reading *ret);
+
+    /* Fills at most `capacity` entries and returns how many there are, for all devices: those
+     * of `pids`, and others if they are seen anyway. This is the call that is made often (every
+     * 5 ms while the job has a context): it reads memory alone, busy_ns as of the last
+     * read_processes_busy(). */
+    ssize_t (*processes)(void *vendor, const struct gpu_pids *pids, struct gpu_process *list,
+                         size_t capacity);
+
+    /* Brings the busy_ns of processes up to date: called about every second. NULL: processes()
+     * does that itself. */
+    int (*read_busy)(void *vendor, const struct gpu_pids *pids, uint64_t now_ns);
+};
+
+/* The vendors this build knows, in the order in which reports list them. */
+extern const struct gpu_vendor *const gpu_vendors[];
+extern const size_t gpu_vendor_count;
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "source/perf/event_set.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int grow(struct event_set *set)
+{
+    size_t capacity = set->capacity ? 2 * set->capacity : 4;
+    int *fds;
+
+    if (capacity > EVENT_SET_MAX)
+        return -E2BIG;
+    fds = realloc(set->fds, capacity * sizeof(*fds));
+    if (!fds)
+        return -ENOMEM;
+    set->fds = fds;
+    set->capacity = capacity;
+    return 0;
+}
+
+int event_set_add(struct event_set *set, struct perf_event_attr *attr, pid_t tid)
+{
+    int r = set->count == set->capacity ? grow(set) : 0;
+    long fd;
+
+    if (r < 0)
+        return r;
+    attr->size = sizeof(*attr);
+    attr->inherit = 1;
+    attr->exclude_hv = 1;
+    fd = syscall(SYS_perf_event_open, attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    set->fds[set->count++] = (int)fd;
+    return 0;
+}
+
+void event_set_close(struct event_set *set)
+{
+    for (size_t i = 0; i < set->count; i++)
+        close(set->fds[i]);
+    free(set->fds);
+    *set = (struct event_set){ 0 };
+}
+
+int event_set_read(const struct event_set *set, uint64_t *ret)
+{
+    uint64_t sum = 0;
+
+    if (set->count == 0)
+        return -ENOENT;
+    for (size_t i = 0; i < set->count; i++) {
+        uint64_t value;
+        ssize_t n = read(set->fds[i], &value, sizeof(value));
+
+        if (n != (ssize_t)sizeof(value))
+            return n < 0 ? -errno : -EIO;
+        sum += value;
+    }
+    *ret = sum;
+    return 0;
+}
+
+void event_set_control(const struct event_set *set, unsigned long request)
+{
+    for (size_t i = 0; i < set->count; i++)
+        (void)ioctl(set->fds[i], request, 0); /* cannot fail for events of ours */
+}

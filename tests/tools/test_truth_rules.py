@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rules of the truth suite, on planted faults."""
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "truth"))
+import cases  # noqa: E402
+import rules  # noqa: E402
+
+MB = 1_000_000
+
+
+def fault(name, true, must=None, **measure):
+    measure = {"exact": False, "source": "somewhere", **measure}
+    report = measure
+    for key in reversed(rules.FIGURES[name].path.split(".")):
+        report = {key: report}
+    return rules.judge_figure(name, true, report, must).fault
+
+
+@pytest.mark.parametrize("value, is_right", [(98.1, True), (101.9, True), (97.9, False),
+                                             (102.1, False)])
+def test_exact_figure_is_within_two_per_cent(value, is_right):
+    assert (fault("cpu_seconds", 100, value=value, exact=True) == "") == is_right
+
+
+def test_small_figure_has_a_floor():
+    assert fault("cpu_seconds", 0.001, value=0.02, exact=True) == ""
+    assert fault("cpu_seconds", 0.001, value=0.03, exact=True) != ""
+
+
+@pytest.mark.parametrize("low, high, is_right", [
+    (90, 110, True), (100.5, 110, True), (102, 110, False), (80, 98, False), (80, 99.5, True),
+    (90, None, True), (102, None, False), (None, None, False)])
+def test_bounds_of_a_sampled_peak_hold_the_truth(low, high, is_right):
+    found = fault("peak_rss_bytes", 100 * MB, value=95 * MB, low=low and low * MB,
+                  high=high and high * MB)
+    assert (found == "") == is_right
+
+
+def test_sampled_total_may_miss_but_not_add():
+    assert fault("written_chars", 64 * MB, value=10 * MB) == ""
+    assert fault("written_chars", 64 * MB, value=128 * MB) != ""
+
+
+@pytest.mark.parametrize("is_exact", [True, False])
+def test_zero_is_no_value_of_what_was_used(is_exact):
+    assert "0" in fault("cpu_seconds", 4, value=0, exact=is_exact)
+
+
+def test_null_needs_a_reason():
+    assert fault("cpu_seconds", 4, value=None, source=None) != ""
+    assert fault("cpu_seconds", 4, value=None, source=None, reason="refused") == ""
+    assert fault("cpu_seconds", 4, must=0.02, value=None, source=None, reason="refused") != ""
+
+
+def test_what_must_be_near_is_near_though_bounds_are_wide():
+    wide = {"value": 60 * MB, "low": 60 * MB, "high": 900 * MB}
+    assert fault("peak_rss_bytes", 100 * MB, **wide) == ""
+    assert fault("peak_rss_bytes", 100 * MB, must=0.03, **wide) != ""
+
+
+def test_form_of_every_measure_is_checked():
+    report = {"a": {"b": {"value": None, "exact": False, "source": None}},
+              "c": {"value": 3, "exact": False, "source": "s", "low": 4, "high": 5},
+              "d": {"value": 3, "exact": True, "source": None},
+              "e": {"value": 3, "exact": False, "source": "s", "low": 3, "high": None}}
+    assert [text.split(":")[0] for text in rules.judge_form(report)] == ["a.b", "c", "d"]
+
+
+def test_every_case_names_a_program_and_figures_that_there_are():
+    programs = {path.stem for path in (pathlib.Path(cases.__file__).parent / "programs").glob("*.c")}
+    for case in cases.CASES:
+        assert case.command.split()[0] in programs
+        assert set(case.must) <= set(rules.FIGURES)
+    assert programs - {"ledger", "workload"} == {case.command.split()[0] for case in cases.CASES}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/unknown.h"
+#include "job/leaf.h"
+#include "job/rungs.h"
+#include "source/cgroup/cgroup_totals.h"
+#include "source/host/loadavg.h"
+
+static void rungs_are_named_in_a_list(void **state)
+{
+    const char *unknown = NULL;
+    unsigned disabled = 99;
+
+    (void)state;
+    assert_int_equal(rungs_parse(NULL, &disabled, &unknown), 0);
+    assert_int_equal(disabled, 0);
+    assert_int_equal(rungs_parse("cgroup,perf", &disabled, &unknown), 0);
+    assert_int_equal(disabled, RUNG_CGROUP | RUNG_PERF);
+    assert_int_equal(rungs_parse("scan", &disabled, &unknown), 0);
+    assert_int_equal(disabled, RUNG_SCAN);
+    assert_int_equal(rungs_parse("cgroup,cgro", &disabled, &unknown), -EINVAL);
+    assert_string_equal(unknown, "cgro");
+    assert_int_equal(rungs_parse(",", &disabled, &unknown), -EINVAL);
+}
+
+static void cpu_stat_is_in_microseconds(void **state)
+{
+    struct cgroup_cpu cpu = { .total_ns = 9 };
+
+    (void)state;
+    assert_int_equal(cgroup_parse_cpu_stat("usage_usec 12\nuser_usec 8\nsystem_usec 4\n"
+                                           "nice_usec 0\n",
+                                           &cpu),
+                     0);
+    assert_int_equal(cpu.total_ns, 12000);
+    assert_int_equal(cpu.user_ns, 8000);
+    assert_int_equal(cpu.system_ns, 4000);
+    assert_int_equal(cgroup_parse_cpu_stat("", &cpu), -EBADMSG);
+    assert_int_equal(cgroup_parse_cpu_stat("usage_usec x\n", &cpu), -EBADMSG);
+}
+
+static void shared_memory_is_not_page_cache(void **state)
+{
+    struct cgroup_memory memory;
+
+    (void)state;
+    assert_int_equal(
+        cgroup_parse_memory_stat("anon 100\nfile 50\nkernel 3\nshmem 20\n", &memory), 0);
+    assert_int_equal(memory.anon_bytes, 120);
+    assert_int_equal(memory.page_cache_bytes, 30);
+    assert_int_equal(cgroup_parse_memory_stat("cache 1\nrss 1\ntotal_cache 70\ntotal_rss 200\n"
+                                              "total_shmem 10\n",
+                                              &memory),
+                     0);
+    assert_int_equal(memory.anon_bytes, 210);
+    assert_int_equal(memory.page_cache_bytes, 60);
+    assert_int_equal(cgroup_parse_memory_stat("", &memory), -EBADMSG);
+}
+
+static void io_is_summed_over_devices(void **state)
+{
+    struct cgroup_io io;
+
+    (void)state;
+    assert_int_equal(cgroup_parse_io_stat("8:0 rbytes=10 wbytes=20 rios=1 wios=1\n"
+                                          "8:16 rbytes=1 wbytes=2 rios=1 wios=1\n"
+                                          "8:32 \n",
+                                          &io),
+                     0);
+    assert_int_equal(io.read_bytes, 11);
+    assert_int_equal(io.written_bytes, 22);
+    assert_int_equal(cgroup_parse_io_stat("", &io), 0);
+    assert_int_equal(io.read_bytes, 0);
+    assert_int_equal(cgroup_parse_io_stat("x rbytes=1\n", &io), -EBADMSG);
+}
+
+static void the_last_pid_is_the_last_number(void **state)
+{
+    uint64_t pid;
+
+    (void)state;
+    assert_int_equal(loadavg_parse_last_pid("0.00 0.01 0.05 1/89 4242\n", &pid), 0);
+    assert_int_equal(pid, 4242);
+    assert_int_equal(loadavg_parse_last_pid("", &pid), -EBADMSG);
+    assert_int_equal(loadavg_parse_last_pid("0.00 0.01", &pid), -EBADMSG);
+}
+
+static const char *empty_environment(const char *name)
+{
+    (void)name;
+    return NULL;
+}
+
+static const char *slurm_environment(const char *name)
+{
+    return strcmp(name, "SLURM_JOB_ID") == 0 ? "7" : NULL;
+}
+
+/* A child that waits until the pipe is closed. */
+static pid_t start_child(int *ret_end_fd)
+{
+    int fds[2];
+    pid_t pid;
+
+    assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        char byte;
+
+        close(fds[1]);
+        _exit(read(fds[0], &byte, 1) == 0 ? 0 : 1);
+    }
+    close(fds[0]);
+    *ret_end_fd = fds[1];
+    return pid;
+}
+
+static void end_child(pid_t pid, int end_fd)
+{
+    int status;
+
+    close(end_fd);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+}
+
+static void a_leaf_is_made_and_removed(void **state)
+{
+    struct leaf_reading reading;
+    struct leaf leaf;
+    struct root root;
+    char text[64], own[CGROUP_PATH_SIZE + 2];
+    int end_fd;
+    pid_t child = start_child(&end_fd);
+
+    (void)state;
+    assert_int_equal(root_open("/", &root), 0);
+    leaf_open(&leaf, &root, getpid(), child, NULL, empty_environment);
+    if (!leaf_has(&leaf, LEAF_UNIFIED)) {
+        print_message("no leaf can be made here: %s\n", leaf.reason ? leaf.reason : "");
+        leaf_close(&leaf);
+        root_close(&root);
+        end_child(child, end_fd);
+        skip();
+    }
+    assert_true(leaf_read_procs(&leaf, text, sizeof(text)) > 0);
+    assert_int_equal(strtol(text, NULL, 10), child);
+    leaf_read(&leaf, &reading);
+    assert_true(is_known(reading.cpu_ns));
+    (void)snprintf(own, sizeof(own), "/%s", leaf.folders[LEAF_UNIFIED].own.path);
+    /* The child is still there: it goes back to the cgroup above. */
+    leaf_close(&leaf);
+    assert_int_equal(access(own, F_OK), -1);
+    end_child(child, end_fd);
+    root_close(&root);
+}
+
+static void a_slurm_step_is_left_alone(void **state)
+{
+    struct leaf leaf;
+    struct root root;
+
+    (void)state;
+    assert_int_equal(root_open("/", &root), 0);
+    leaf_open(&leaf, &root, getpid(), getpid(), NULL, slurm_environment);
+    for (int i = 0; i < LEAF_TREE_COUNT; i++)
+        assert_false(leaf_has(&leaf, (enum leaf_tree)i));
+    assert_string_equal(leaf.reason, "the cgroups of a Slurm step are Slurm's");
+    leaf_close(&leaf);
+    root_close(&root);
+}
+
+static void a_folder_that_is_no_cgroup_is_refused(void **state)
+{
+    struct leaf_reading reading;
+    struct leaf leaf;
+    struct root root;
+
+    (void)state;
+    assert_int_equal(root_open("/", &root), 0);
+    leaf_open(&leaf, &root, getpid(), getpid(), "/tmp/", empty_environment);
+    assert_non_null(leaf.reason);
+    assert_false(leaf_has_memory(&leaf));
+    leaf_read(&leaf, &reading);
+    assert_false(is_known(reading.cpu_ns));
+    assert_false(is_known(reading.memory_peak_bytes));
+    leaf_close(&leaf);
+    root_close(&root);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rungs_are_named_in_a_list),
+        cmocka_unit_test(cpu_stat_is_in_microseconds),
+        cmocka_unit_test(shared_memory_is_not_page_cache),
+        cmocka_unit_test(io_is_summed_over_devices),
+        cmocka_unit_test(the_last_pid_is_the_last_number),
+        cmocka_unit_test(a_leaf_is_made_and_removed),
+        cmocka_unit_test(a_slurm_step_is_left_alone),
+        cmocka_unit_test(a_folder_that_is_no_cgroup_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

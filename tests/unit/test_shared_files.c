@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+
+#include "job/shared_files.h"
+
+#define MB ((uint64_t)1024 * 1024)
+
+enum { MAIN = 1, CHILD = 2 };
+
+/* An area of file `inode` that shows megabytes `from` to `to`, all of them resident:
+ * `own` of them private, of the others `part` in PSS. Inode 0: memory of no file. */
+static void put(struct memory_areas *areas, uint64_t inode, uint64_t from, uint64_t to,
+                uint64_t own, uint64_t part)
+{
+    const struct smaps_area area = {
+        .start = (from + 1000) * MB,
+        .end = (to + 1000) * MB,
+        .offset = inode ? from * MB : 0,
+        .device = 1,
+        .inode = inode,
+        .rss = (to - from) * MB,
+        .pss = (own + part) * MB,
+        .shared_clean = (to - from - own) * MB,
+        .private_dirty = own * MB,
+        .anonymous = inode ? 0 : (to - from) * MB,
+    };
+
+    assert_int_equal(memory_areas_add(areas, &area), 0);
+}
+
+static void begin(struct memory_areas *areas)
+{
+    *areas = (struct memory_areas){ 0 };
+    memory_areas_clear(areas, MEMORY_AREAS_MAX);
+}
+
+static void put_process(struct memory_areas *areas, int pid)
+{
+    assert_int_equal(memory_areas_add_process(areas, pid, pid == MAIN), 0);
+}
+
+static struct shared_files estimate(struct memory_areas *areas,
+                                    const struct file_resolver *resolver)
+{
+    struct shared_files files;
+
+    assert_int_equal(shared_files_estimate(areas, resolver, &files), 0);
+    memory_areas_done(areas);
+    return files;
+}
+
+static void nothing_is_nothing(void **state)
+{
+    struct memory_areas areas;
+    struct shared_files files;
+
+    (void)state;
+    begin(&areas);
+    files = estimate(&areas, NULL);
+    assert_int_equal(files.total.combined, 0);
+    assert_int_equal(files.ambiguity_bytes, 0);
+}
+
+/* 300 MB of a file, 150 MB by each of three, at 0, 75 and 150; an outsider maps it all, so
+ * that PSS is less than what is mapped. */
+static void parts_of_a_file_that_do_not_overlap_add_up(void **state)
+{
+    struct memory_areas areas;
+    struct shared_files files;
+
+    (void)state;
+    begin(&areas);
+    put_process(&areas, MAIN);
+    put(&areas, 0, 0, 1, 1, 0);
+    for (int i = 0; i < 3; i++) {
+        put_process(&areas, CHILD + i);
+        put(&areas, 9, 75 * (uint64_t)i, 75 * (uint64_t)i + 150, 0, 58);
+    }
+    files = estimate(&areas, NULL);
+    assert_int_equal(files.total.main, MB);
+    assert_int_equal(files.total.descendants, 300 * MB);
+    assert_int_equal(files.total.combined, 301 * MB);
+    assert_int_equal(files.rss.combined, 451 * MB);
+    assert_int_equal(files.ambiguity_bytes, 0);
+}
+
+/* 0-100 and 50-150 of one file in one process: each page of the middle is there twice. */
+static void a_file_mapped_twice_counts_once(void **state)
+{
+    struct memory_areas areas;
+    struct shared_files files;
+
+    (void)state;
+    begin(&areas);
+    put_process(&areas, MAIN);
+    put(&areas, 9, 0, 100, 50, 25);
+    put(&areas, 9, 50, 150, 50, 25);
+    files = estimate(&areas, NULL);
+    assert_int_equal(files.total.main, 150 * MB);
+    assert_int_equal(files.total.combined, 150 * MB);
+    assert_int_equal(files.ambiguity_bytes, 0);
+}
+
+/* The child inherited 100 MB and moved them to another address. */
+static void memory_of_no_file_counts_once_wherever_it_is(void **state)
+{
+    struct memory_areas areas;
+    struct shared_files files;
+
+    (void)state;
+    begin(&areas);
+    put_process(&areas, MAIN);
+    put(&areas, 0, 0, 100, 0, 50);
+    put_process(&areas, CHILD);
+    put(&areas, 0, 5000, 5100, 0, 50);
+    files = estimate(&areas, NULL);
+    assert_int_equal(files.total.main, 100 * MB);
+    assert_int_equal(files.total.descendants, 100 * MB);
+    assert_int_equal(files.total.combined, 100 * MB);
+}
+
+/* Main shares 90 MB with two children and has 100 MB of its own. */
+static void descendants_map_what_the_job_maps_less_what_main_alone_does(void **state)
+{
+    struct memory_areas areas;
+    struct shared_files files;
+
+    (void)state;
+    begin(&areas);
+    put_process(&areas, MAIN);
+    put(&areas, 0, 0, 190, 100, 30);
+    for (int i = 0; i < 2; i++) {
+        put_process(&areas, CHILD + i);
+        put(&areas, 0, 0, 90, 0, 30);
+    }
+    files = estimate(&areas, NULL);
+    assert_int_equal(files.total.combined, 190 * MB);
+    assert_int_equal(files.total.descendants, 90 * MB);
+}
+
+static void an_inode_of_another_device_is_another_file(void **state)
+{
+    struct memory_areas areas;
+    struct shared_files files;
+
+    (void)state;
+    begin(&areas);
+    put_process(&areas, MAIN);
+    put(&areas, 9, 0, 10, 0, 1);
+    put_process(&areas, CHILD);
+    put(&areas, 9, 0, 10, 0, 1);
+    areas.list[1].device = 2;
+    files = estimate(&areas, NULL);
+    assert_int_equal(files.total.combined, 20 * MB);
+}
+
+/* 25,600 addresses of one page. */
+static void merged_pages_count_by_their_pss(void **state)
+{
+    const struct smaps_area area = {
+        .start = MB,
+        .end = 101 * MB,
+        .rss = 100 * MB,
+        .pss = 4096,
+        .shared_dirty = 100 * MB,
+        .anonymous = 100 * MB,
+        .merged = 100 * MB,
+    };
+    struct memory_areas areas;
+    struct shared_files files;
+
+    (void)state;
+    begin(&areas);
+    put_process(&areas, MAIN);
+    assert_int_equal(memory_areas_add(&areas, &area), 0);
+    files = estimate(&areas, NULL);
+    assert_int_equal(files.total.main, 4096);
+}
+
+struct asked {
+    int count;
+    int answer;
+    uint64_t span_bytes;
+};
+
+static int resolve(void *data, const struct file_areas *file, struct group_bytes *ret)
+{
+    struct asked *asked = data;
+
+    asked->count++;
+    asked->span_bytes = file->span_bytes;
+    if (asked->answer == 0)
+        *ret = (struct group_bytes){ .descendants = 222 * MB, .combined = 222 * MB };
+    return asked->answer;
+}
+
+/* Two that map all of a file of 300 MB and have touched 120 of it each: the same or not? */
+static void put_uncertain(struct memory_areas *areas)
+{
+    begin(areas);
+    for (int i = 0; i < 2; i++) {
+        put_process(areas, CHILD + i);
+        put(areas, 9, 0, 300, 0, 40);
+        areas->list[i].rss = areas->list[i].bytes.shared = 120 * MB;
+    }
+}
+
+static void what_is_uncertain_is_asked(void **state)
+{
+    struct asked asked = { 0 };
+    struct file_resolver resolver = { resolve, &asked, 100 * MB };
+    struct memory_areas areas;
+    struct shared_files files;
+
+    (void)state;
+    put_uncertain(&areas);
+    files = estimate(&areas, &resolver);
+    assert_int_equal(asked.count, 1);
+    assert_int_equal(asked.span_bytes, 300 * MB);
+    assert_int_equal(files.total.combined, 222 * MB);
+    assert_int_equal(files.ambiguity_bytes, 0);
+    assert_int_equal(files.resolved_count, 1);
+
+    /* Not about little. */
+    resolver.threshold_bytes = 120 * MB;
+    put_uncertain(&areas);
+    files = estimate(&areas, &resolver);
+    assert_int_equal(asked.count, 1);
+    assert_int_equal(files.total.combined, 120 * MB);
+    assert_int_equal(files.ambiguity_bytes, 120 * MB);
+
+    /* No answer: the lower bound stands, and says how much it may be low. */
+    resolver.threshold_bytes = 0;
+    asked.answer = -EBUSY;
+    put_uncertain(&areas);
+    files = estimate(&areas, &resolver);
+    assert_int_equal(asked.count, 2);
+    assert_int_equal(files.total.combined, 120 * MB);
+    assert_int_equal(files.ambiguity_bytes, 120 * MB);
+}
+
+static uint32_t mixed(uint32_t *seed)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return *seed >> 8;
+}
+
+/* The heaviest set of areas that do not overlap, by trying all sets. */
+static uint64_t heaviest(const struct memory_areas *areas)
+{
+    uint64_t best = 0;
+
+    for (unsigned set = 0; set < 1u << areas->count; set++) {
+        uint64_t weight = 0;
+        bool is_valid = true;
+
+        for (size_t i = 0; i < areas->count && is_valid; i++) {
+            if (!(set >> i & 1))
+                continue;
+            weight += areas->list[i].bytes.shared;
+            for (size_t j = 0; j < i; j++)
+                is_valid &= !(set >> j & 1) ||
+                            areas->list[i].offset_end <= areas->list[j].offset ||
+                            areas->list[j].offset_end <= areas->list[i].offset;
+        }
+        if (is_valid && weight > best)
+            best = weight;
+    }
+    return best;
+}
+
+static void the_heaviest_set_is_found(void **state)
+{
+    uint32_t seed = 1;
+
+    (void)state;
+    for (int round = 0; round < 200; round++) {
+        struct memory_areas areas;
+        struct shared_files files;
+        uint64_t best;
+
+        begin(&areas);
+        put_process(&areas, CHILD);
+        for (uint32_t i = 0, count = 1 + mixed(&seed) % 9; i < count; i++) {
+            uint64_t from = mixed(&seed) % 40;
+
+            put(&areas, 9, from, from + 1 + mixed(&seed) % 20, 0, 0);
+        }
+        best = heaviest(&areas);
+        files = estimate(&areas, NULL);
+        assert_int_equal(files.total.descendants, best);
+        assert_int_equal(files.total.combined, best);
+    }
+}
+
+static void totals_stay_within_what_is_resident(void **state)
+{
+    uint32_t seed = 7;
+
+    (void)state;
+    for (int round = 0; round < 300; round++) {
+        struct memory_areas areas;
+        struct shared_files files;
+
+        begin(&areas);
+        for (int pid = MAIN; pid < 5; pid++) {
+            put_process(&areas, pid);
+            for (uint32_t i = 0; i < 6; i++) {
+                uint64_t from = mixed(&seed) % 40, size = 1 + mixed(&seed) % 20;
+                uint64_t own = mixed(&seed) % (size + 1);
+
+                put(&areas, mixed(&seed) % 3, from, from + size, own,
+                    mixed(&seed) % (size - own + 1));
+            }
+        }
+        files = estimate(&areas, NULL);
+        assert_true(files.total.combined <= files.rss.combined);
+        assert_true(files.total.main <= files.rss.main);
+        assert_true(files.total.descendants <= files.rss.descendants);
+        assert_true(files.total.combined >= files.total.main);
+        assert_true(files.total.combined >= files.total.descendants);
+    }
+}
+
+static void more_areas_than_the_limit_are_refused(void **state)
+{
+    const struct smaps_area area = { .start = 0, .end = 4096, .inode = 1, .rss = 4096 };
+    struct memory_areas areas = { 0 };
+
+    (void)state;
+    memory_areas_clear(&areas, 3);
+    put_process(&areas, MAIN);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(memory_areas_add(&areas, &area), 0);
+    assert_int_equal(memory_areas_add(&areas, &area), -E2BIG);
+    assert_int_equal(areas.seen_count, 3);
+    memory_areas_clear(&areas, SIZE_MAX);
+    assert_int_equal(areas.seen_max, MEMORY_AREAS_MAX);
+    assert_int_equal(areas.count, 0);
+    memory_areas_done(&areas);
+}
+
+/* By pairs this would take a minute. */
+static void many_areas_of_one_file_are_quickly_done(void **state)
+{
+    struct memory_areas areas;
+    struct shared_files files;
+
+    (void)state;
+    begin(&areas);
+    put_process(&areas, MAIN);
+    for (uint64_t i = 0; i < 100000; i++)
+        put(&areas, 9, (i * 7919) % 100000, (i * 7919) % 100000 + 1, 0, 0);
+    files = estimate(&areas, NULL);
+    assert_int_equal(files.total.main, 100000 * MB);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_is_nothing),
+        cmocka_unit_test(parts_of_a_file_that_do_not_overlap_add_up),
+        cmocka_unit_test(a_file_mapped_twice_counts_once),
+        cmocka_unit_test(memory_of_no_file_counts_once_wherever_it_is),
+        cmocka_unit_test(descendants_map_what_the_job_maps_less_what_main_alone_does),
+        cmocka_unit_test(an_inode_of_another_device_is_another_file),
+        cmocka_unit_test(merged_pages_count_by_their_pss),
+        cmocka_unit_test(what_is_uncertain_is_asked),
+        cmocka_unit_test(the_heaviest_set_is_found),
+        cmocka_unit_test(totals_stay_within_what_is_resident),
+        cmocka_unit_test(more_areas_than_the_limit_are_refused),
+        cmocka_unit_test(many_areas_of_one_file_are_quickly_done),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

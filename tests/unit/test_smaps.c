@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fake_root.h"
+#include "source/proc/smaps.h"
+#include "source/proc/smaps_rollup.h"
+
+#define HEAD "5572dac57000-5572dac59000 r--p 00001000 fe:01 247136                     "
+#define LINES                                                                                 \
+    "Size:                  8 kB\nKernelPageSize:        4 kB\nRss:                   8 kB\n" \
+    "Pss:                   4 kB\nPss_Dirty:             9 kB\nShared_Clean:          5 kB\n" \
+    "Shared_Dirty:          1 kB\nPrivate_Clean:         2 kB\nPrivate_Dirty:         0 kB\n" \
+    "Referenced:            8 kB\nAnonymous:             3 kB\nKSM:                   1 kB\n" \
+    "THPeligible:           0\nVmFlags: rd mr mw me \n"
+#define STACK "7ffd00000000-7ffd00021000 rw-p 00000000 00:00 0                  [stack]\n" LINES
+
+struct seen {
+    struct smaps_area first, last;
+    size_t count;
+    uint64_t rss;
+};
+
+static int note(const struct smaps_area *area, void *data)
+{
+    struct seen *seen = data;
+
+    if (seen->count++ == 0)
+        seen->first = *area;
+    seen->last = *area;
+    seen->rss += area->rss;
+    return 0;
+}
+
+/* Parses a text that comes `piece` bytes at a time. */
+static int parse(const char *text, size_t piece, struct seen *seen)
+{
+    struct smaps_parser parser;
+    size_t size = strlen(text);
+
+    *seen = (struct seen){ 0 };
+    smaps_parser_init(&parser, note, seen);
+    for (size_t i = 0; i < size; i += piece) {
+        int r = smaps_parser_feed(&parser, text + i, piece < size - i ? piece : size - i);
+
+        if (r != 0)
+            return r;
+    }
+    return smaps_parser_finish(&parser);
+}
+
+static void an_area_is_columns_and_lines(void **state)
+{
+    struct seen seen;
+
+    (void)state;
+    assert_int_equal(parse(HEAD "/usr/bin/cat\n" LINES STACK, 4096, &seen), 0);
+    assert_int_equal(seen.count, 2);
+    assert_int_equal(seen.first.start, 0x5572dac57000);
+    assert_int_equal(seen.first.end, 0x5572dac59000);
+    assert_int_equal(seen.first.offset, 0x1000);
+    assert_int_equal(seen.first.device, 0xfeull << 32 | 1);
+    assert_int_equal(seen.first.inode, 247136);
+    assert_int_equal(seen.first.rss, 8 * 1024);
+    assert_int_equal(seen.first.pss, 4 * 1024);
+    assert_int_equal(seen.first.shared_clean, 5 * 1024);
+    assert_int_equal(seen.first.shared_dirty, 1024);
+    assert_int_equal(seen.first.private_clean, 2 * 1024);
+    assert_int_equal(seen.first.private_dirty, 0);
+    assert_int_equal(seen.first.anonymous, 3 * 1024);
+    assert_int_equal(seen.first.merged, 1024);
+    assert_int_equal(seen.last.start, 0x7ffd00000000);
+    assert_int_equal(seen.last.inode, 0);
+}
+
+static void the_text_may_come_in_pieces_of_any_size(void **state)
+{
+    struct seen whole, seen;
+
+    (void)state;
+    assert_int_equal(parse(HEAD "/usr/bin/cat\n" LINES STACK, 4096, &whole), 0);
+    for (size_t piece = 1; piece < 200; piece++) {
+        assert_int_equal(parse(HEAD "/usr/bin/cat\n" LINES STACK, piece, &seen), 0);
+        assert_memory_equal(&seen, &whole, sizeof(seen));
+    }
+}
+
+/* A path may be 4095 bytes of anything but a newline, and may look like our text. */
+static void a_name_is_not_read(void **state)
+{
+    static const char *const names[] = { "Rss: 1000 kB", "5-6 r--p 0 0:0 0", "/a (deleted)",
+                                         "\x01\xff\x7f", "/x\\012Rss: 9 kB" };
+    char text[12000];
+    struct seen seen;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        (void)snprintf(text, sizeof(text), "%s%s\n%s", HEAD, names[i], LINES);
+        assert_int_equal(parse(text, 7, &seen), 0);
+        assert_int_equal(seen.count, 1);
+        assert_int_equal(seen.rss, 8 * 1024);
+    }
+    (void)snprintf(text, sizeof(text), "%s%04000d\n%s", HEAD, 7, LINES);
+    for (size_t piece = 1; piece < 5000; piece += 499) {
+        assert_int_equal(parse(text, piece, &seen), 0);
+        assert_int_equal(seen.first.inode, 247136);
+    }
+}
+
+static void an_old_kernel_tells_nothing_of_merged_pages(void **state)
+{
+    struct seen seen;
+
+    (void)state;
+    assert_int_equal(parse("1000-2000 r--p 00000000 00:00 0 \nRss: 4 kB\nPss: 4 kB\n"
+                           "Shared_Clean: 0 kB\nShared_Dirty: 0 kB\nPrivate_Clean: 4 kB\n"
+                           "Private_Dirty: 0 kB\nAnonymous: 4 kB\n",
+                           4096, &seen),
+                     0);
+    assert_int_equal(seen.first.merged, 0);
+}
+
+static void refuses_damaged_text(void **state)
+{
+    static const char *const damaged[] = {
+        LINES,                /* no area */
+        "x" HEAD "\n" LINES,  /* likewise */
+        HEAD "\n",            /* no lines */
+        HEAD "\nRss: 1 kB\n", /* too few */
+        HEAD "\nRss: 1 kB",   /* cut in a line */
+        HEAD "\nRss: x kB\n", /* no number */
+        HEAD "\nRss: -1 kB\n",
+        HEAD "\nRss: 99999999999999999999 kB\n",
+        HEAD "\nRss: 999999999999999999 kB\n" LINES,
+        "5572dac57000 r--p 0 0:0 0\n" LINES,
+        "5572dac57000-\n" LINES,
+        "5572dac57000-5572dac59000\n" LINES,
+        "5572dac57000-5572dac59000 r--p\n" LINES,
+        "5572dac57000-5572dac59000 r--p 0 0 0\n" LINES,
+        "5572dac57000-5572dac59000 r--p 0 0:0\n" LINES,
+        "5572dac57000-5572dac59000 r--p 0 0:0 x\n" LINES,
+        "5572dac59000-5572dac57000 r--p 0 0:0 0\n" LINES, /* ends before it starts */
+        "15572dac5700015572dac57000-1 r--p 0 0:0 0\n" LINES,
+        "1000-2000 r--p 0 123456789:0 0\n" LINES,
+    };
+    struct seen seen;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(damaged); i++) {
+        assert_int_equal(parse(damaged[i], 4096, &seen), -EBADMSG);
+        assert_int_equal(parse(damaged[i], 3, &seen), -EBADMSG);
+    }
+}
+
+static void an_empty_text_is_a_process_that_ended(void **state)
+{
+    struct fake_root fake;
+    struct seen seen;
+
+    (void)state;
+    assert_int_equal(parse("", 1, &seen), -ESRCH);
+    fake_root_init(&fake);
+    fake_root_write(&fake, "proc/7/smaps", "");
+    assert_int_equal(smaps_read(&fake.root, 7, note, &seen), -ESRCH);
+    assert_int_equal(smaps_read(&fake.root, 8, note, &seen), -ENOENT);
+    fake_root_done(&fake);
+}
+
+static void a_file_of_megabytes_is_read_in_pieces(void **state)
+{
+    enum { COUNT = 10000 };
+    static const char one[] = HEAD "/usr/bin/cat\n" LINES;
+    char *text = malloc(COUNT * sizeof(one));
+    struct seen seen = { 0 };
+    struct fake_root fake;
+
+    (void)state;
+    assert_non_null(text);
+    for (size_t i = 0; i < COUNT; i++)
+        memcpy(text + i * (sizeof(one) - 1), one, sizeof(one));
+    fake_root_init(&fake);
+    fake_root_write(&fake, "proc/7/smaps", text);
+    assert_int_equal(smaps_read(&fake.root, 7, note, &seen), 0);
+    assert_int_equal(seen.count, COUNT);
+    assert_int_equal(seen.rss, COUNT * 8 * 1024);
+    fake_root_done(&fake);
+    free(text);
+}
+
+static int stop_at_two(const struct smaps_area *area, void *data)
+{
+    (void)area;
+    return ++*(int *)data == 2 ? -E2BIG : 0;
+}
+
+static void the_reading_ends_when_the_caller_has_enough(void **state)
+{
+    struct fake_root fake;
+    int count = 0;
+
+    (void)state;
+    fake_root_init(&fake);
+    fake_root_write(&fake, "proc/7/smaps", STACK STACK STACK STACK);
+    assert_int_equal(smaps_read(&fake.root, 7, stop_at_two, &count), -E2BIG);
+    assert_int_equal(count, 2);
+    fake_root_done(&fake);
+}
+
+/* Both walk the same page tables. */
+static void areas_add_up_to_the_rollup(void **state)
+{
+    struct smaps_rollup rollup;
+    struct seen seen = { 0 };
+    struct root root;
+
+    (void)state;
+    assert_int_equal(root_open(NULL, &root), 0);
+    assert_int_equal(smaps_read(&root, getpid(), note, &seen), 0);
+    assert_int_equal(smaps_rollup_read(&root, getpid(), &rollup), 0);
+    assert_true(seen.count > 5);
+    assert_true(seen.rss > rollup.rss / 100 * 95 && seen.rss < rollup.rss / 100 * 105);
+    root_close(&root);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_area_is_columns_and_lines),
+        cmocka_unit_test(the_text_may_come_in_pieces_of_any_size),
+        cmocka_unit_test(a_name_is_not_read),
+        cmocka_unit_test(an_old_kernel_tells_nothing_of_merged_pages),
+        cmocka_unit_test(refuses_damaged_text),
+        cmocka_unit_test(an_empty_text_is_a_process_that_ended),
+        cmocka_unit_test(a_file_of_megabytes_is_read_in_pieces),
+        cmocka_unit_test(the_reading_ends_when_the_caller_has_enough),
+        cmocka_unit_test(areas_add_up_to_the_rollup),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
