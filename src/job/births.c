@@ -17,7 +17,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -27,11 +26,13 @@
 #include "job/rungs.h"
 #include "source/proc/pid_stat.h"
 
+#define RECORDS_EVERY_NS (100 * NS_PER_MS)
+
 struct births_source {
     unsigned rung;
     const char *source;
     const char *name; /* in a reason */
-    unsigned rest_ms;
+    unsigned drain_ms;
     bool is_machine_wide;
     int (*open)(struct births *births);
     void (*drain)(struct births *births);
@@ -40,15 +41,6 @@ struct births_source {
 
 /* ---- the two sources ---------------------------------------------------- */
 
-/* Edge-triggered, since a ring of an ended job is ready for ever. */
-static void watch(struct births *births, int fd)
-{
-    struct epoll_event event = { .events = EPOLLIN | EPOLLET };
-
-    /* Without it there are drains at the samples only. */
-    (void)epoll_ctl(births->epoll_fd, EPOLL_CTL_ADD, fd, &event);
-}
-
 static void note(const struct process_event *event, void *data)
 {
     births_note(data, event);
@@ -56,11 +48,7 @@ static void note(const struct process_event *event, void *data)
 
 static int open_ring(struct births *births)
 {
-    int r = fork_ring_open(births->root, births->main_pid, &births->ring);
-
-    for (size_t i = 0; i < births->ring.count; i++)
-        watch(births, births->ring.cpu[i].fd);
-    return r;
+    return fork_ring_open(births->root, births->main_pid, &births->ring);
 }
 
 static void drain_ring(struct births *births)
@@ -75,11 +63,7 @@ static uint64_t lost_by_ring(const struct births *births)
 
 static int open_connector(struct births *births)
 {
-    int r = proc_connector_open(births->root, &births->connector);
-
-    if (r == 0)
-        watch(births, births->connector.fd);
-    return r;
+    return proc_connector_open(births->root, &births->connector);
 }
 
 static void drain_connector(struct births *births)
@@ -92,9 +76,10 @@ static uint64_t lost_by_connector(const struct births *births)
     return births->connector.lost_count;
 }
 
-/* Best first. */
+/* Best first. A ring of 32 pages is full after some 25 ms of threads made as fast as one CPU
+ * can. The connector's buffer holds 20 ms of all that a small machine can fork. */
 static const struct births_source sources[] = {
-    { RUNG_RING, "perf.fork-ring", "perf's fork ring", 0, false, open_ring, drain_ring,
+    { RUNG_RING, "perf.fork-ring", "perf's fork ring", 20, false, open_ring, drain_ring,
       lost_by_ring },
     { RUNG_CONNECTOR, "proc-connector", "proc connector", 5, true, open_connector,
       drain_connector, lost_by_connector },
@@ -170,7 +155,6 @@ void births_open(struct births *births, const struct root *root, pid_t main_pid,
         .main_pid = main_pid,
         .connector = PROC_CONNECTOR_CLOSED,
         .taskstats = TASKSTATS_CLOSED,
-        .epoll_fd = epoll_create1(EPOLL_CLOEXEC),
     };
     for (size_t i = 0; i < ARRAY_SIZE(sources) && !births->events; i++)
         (void)open_source(births, &sources[i], disabled); /* it says why not */
@@ -182,7 +166,7 @@ void births_open(struct births *births, const struct root *root, pid_t main_pid,
         return;
     }
     births->source = births->events->source;
-    births->rest_ms = births->events->rest_ms;
+    births->drain_ms = births->events->drain_ms;
     births->is_exact = true;
     births->reason[0] = '\0';
     births->has_peaks =
@@ -197,15 +181,12 @@ void births_close(struct births *births)
     proc_connector_close(&births->connector);
     taskstats_close(&births->taskstats);
     pid_set_done(&births->pids);
-    if (births->epoll_fd >= 0)
-        close(births->epoll_fd);
-    births->epoll_fd = -1;
     births->events = NULL;
 }
 
 int births_fd(const struct births *births)
 {
-    return births->events ? births->epoll_fd : -1;
+    return births->connector.fd;
 }
 
 /* ---- events ------------------------------------------------------------- */
@@ -312,6 +293,17 @@ static void note_record(const struct exit_record *record, void *data)
         *peak = record->peak_rss_bytes;
 }
 
+/* Records of the whole machine pile up where none of ours ends. */
+static void drain_records(struct births *births)
+{
+    uint64_t now_ns = clock_now().monotonic_ns;
+
+    if (!births->must_filter && now_ns - births->records_read_ns < RECORDS_EVERY_NS)
+        return;
+    births->records_read_ns = now_ns;
+    taskstats_drain(&births->taskstats, note_record, births);
+}
+
 /* ---- drain -------------------------------------------------------------- */
 
 /* After a loss we may wait for ends that were told to nobody. */
@@ -358,16 +350,12 @@ static bool announce(struct pid_entry *entry, void *data)
 void births_drain(struct births *births, void (*born)(pid_t pid, void *data), void *data)
 {
     struct announcement announcement = { born, data };
-    struct epoll_event ready[FORK_RING_CPU_MAX];
 
     if (!births->events)
         return;
-    /* First, so that what comes from now on makes it ready again. */
-    if (births->epoll_fd >= 0)
-        (void)epoll_wait(births->epoll_fd, ready, ARRAY_SIZE(ready), 0);
     births->events->drain(births);
     if (births->taskstats.fd >= 0)
-        taskstats_drain(&births->taskstats, note_record, births);
+        drain_records(births);
     check_losses(births);
     if (!births->must_filter)
         return;

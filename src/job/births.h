@@ -30,7 +30,7 @@ struct births {
     uint64_t started_count;
     uint64_t live_count;
     uint64_t max_concurrent;
-    unsigned rest_ms; /* after a drain wait so long for the next: this source wakes often */
+    unsigned drain_ms; /* how often to drain, see births_fd() */
 
     /* Largest peak of resident memory of ended processes; UNKNOWN: none was told. One that
      * was vforked and ran no program of its own has its parent's memory, and peak. */
@@ -46,9 +46,9 @@ struct births {
     struct proc_connector connector;
     struct taskstats_socket taskstats;
     struct pid_set pids;
-    int epoll_fd;
-    uint64_t lost_count; /* what the source said at the last drain */
-    bool must_filter;    /* there are new or ended ones in `pids` */
+    uint64_t lost_count;      /* what the source said at the last drain */
+    uint64_t records_read_ns; /* when exit records were read last; monotonic */
+    bool must_filter;         /* there are new or ended ones in `pids` */
 };
 
 /* Opens what it can of the sources that `disabled` (rungs.h) does not name, falling to none.
@@ -59,8 +59,9 @@ void births_open(struct births *births, const struct root *root, pid_t main_pid,
 /* Accepts a zeroed one. */
 void births_close(struct births *births);
 
-/* A descriptor that is readable when it is time to drain; -1: none. The ring makes it so when
- * it is half full, thus drain also at each sample. */
+/* When to drain, beside at each sample: -1: every `drain_ms` while the job is busy, which
+ * costs next to nothing where nothing happened. Else a descriptor that is readable at every
+ * event: when it is, but no sooner than `drain_ms` after the last time. */
 int births_fd(const struct births *births);
 
 /* Reads all there is. `born` (may be NULL) is told of each new process that still lives, the

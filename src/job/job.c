@@ -57,6 +57,7 @@ static void open_events(struct job *job, unsigned disabled, uint64_t now_ns)
 /* What must be in place before the job's program runs. */
 static int prepare_spawned(struct job *job, const struct job_options *options)
 {
+    births_open(&job->births, job->root, options->pid, options->disabled);
     if (options->cgroup == SPOOR_CGROUP_OFF)
         job->leaf.reason = "switched off (--cgroup off)";
     else if (options->disabled & RUNG_CGROUP)
@@ -110,6 +111,7 @@ void job_done(struct job *job)
     members_done(&job->members);
     detail_done(&job->detail);
     children_buffer_done(&job->children);
+    births_close(&job->births);
     leaf_close(&job->leaf);
     fault_gate_close(&job->gate);
     event_set_close(&job->task_clock);
@@ -142,6 +144,7 @@ void job_refresh(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool is_
         if (member->pid == job->main_pid)
             job_check_program(job, member, &look);
     }
+    job_take_births(job, now_ns);
     job_search(job, &look, birth_mark);
     for (size_t i = 0; i < job->members.count; i++)
         job_remember(job, &job->members.list[i]);

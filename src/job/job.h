@@ -17,6 +17,7 @@
 #include <sys/types.h>
 
 #include "base/root.h"
+#include "job/births.h"
 #include "job/detail.h"
 #include "job/leaf.h"
 #include "job/members.h"
@@ -59,6 +60,7 @@ struct job {
     struct event_set task_clock; /* perf's count of the job's CPU time; empty: none */
     uint64_t attached_cpu_ns;    /* what the tree had used when that began to count */
     struct fault_gate gate;
+    struct births births;
     struct leaf leaf;
     struct members members;
     struct detail detail;
@@ -95,6 +97,9 @@ void job_refresh(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool is_
 /* The cheapest look, for peaks between samples: resident sizes alone. */
 void job_glance(struct job *job, uint64_t now_ns, uint64_t birth_mark);
 
+/* Takes the events of processes that were born or ended. */
+void job_take_births(struct job *job, uint64_t now_ns);
+
 /* A child of ours has ended and is about to be reaped: takes its last figures. */
 void job_child_ended(struct job *job, pid_t pid, uint64_t now_ns);
 
@@ -116,6 +121,7 @@ struct job_reading {
     uint64_t descendants_rss_bound_bytes;
     uint64_t main_threads, descendants_threads;
     uint64_t process_count, started_count;
+    uint64_t process_peak; /* the most at once, by events; UNKNOWN: none serve */
 };
 
 void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret);

@@ -136,3 +136,21 @@ void job_search(struct job *job, const struct look *look, uint64_t birth_mark)
     else
         search_all(&search);
 }
+
+void job_take_births(struct job *job, uint64_t now_ns)
+{
+    struct look look = job_look(job, now_ns, false);
+    struct search search = { job, &look };
+    const struct births *births = &job->births;
+
+    if (births_fd(births) < 0)
+        return;
+    births_drain(&job->births, add_found, &search);
+    if (!births->has_peaks)
+        return;
+    if (is_known(births->main_peak_bytes) && births->main_peak_bytes > job->main_rss_peak_bytes)
+        job->main_rss_peak_bytes = births->main_peak_bytes;
+    if (is_known(births->largest_peak_bytes) &&
+        births->largest_peak_bytes > job->largest_peak_bytes)
+        job->largest_peak_bytes = births->largest_peak_bytes;
+}

@@ -152,8 +152,13 @@ void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
         .main_rss_peak_bytes = job->main_rss_peak_bytes,
         .descendants_rss_peak_bytes = job->largest_peak_bytes,
         .started_count = job->started_count,
+        .process_peak = UNKNOWN,
     };
 
+    if (job->births.source) {
+        raise(&reading.started_count, job->births.started_count);
+        reading.process_peak = job->births.max_concurrent;
+    }
     reading.usage = job->departed;
     leaf_read(&job->leaf, &reading.leaf);
     add_living(job, &reading);

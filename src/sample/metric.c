@@ -42,6 +42,7 @@ static const struct metric_row rows[METRIC_COUNT] = {
 [METRIC_JOB_THREADS] =          { { "job_threads",               "threads of the job",                                                  NULL,                GAUGE   }, UNIT_COUNT },
 [METRIC_JOB_THREADS_PEAK] =     { { "job_threads_peak",          "the most threads the job's cgroup has had at once",                   NULL,                GAUGE   }, UNIT_COUNT },
 [METRIC_JOB_PROCESSES] =        { { "job_processes",             "processes of the job",                                                NULL,                GAUGE   }, UNIT_COUNT },
+[METRIC_JOB_PROCESSES_PEAK] =   { { "job_processes_peak",        "the most processes the job has had at once, by events",                NULL,                GAUGE   }, UNIT_COUNT },
 [METRIC_JOB_STARTED] =          { { "job_started_processes",     "processes of the job seen so far",                                    NULL,                COUNTER }, UNIT_COUNT },
 [METRIC_JOB_READ] =             { { "job_read_bytes",            "bytes fetched from storage",                                          "job_read_bytes_per_second", COUNTER }, UNIT_BYTES },
 [METRIC_JOB_WRITTEN] =          { { "job_written_bytes",         "bytes sent to storage",                                               "job_written_bytes_per_second", COUNTER }, UNIT_BYTES },

@@ -44,6 +44,7 @@ static const struct origin defaults[METRIC_COUNT] = {
 [METRIC_JOB_THREADS] =            { "procfs.stat",             "no process could be looked at",                        false },
 [METRIC_JOB_THREADS_PEAK] =       { "cgroup.pids.peak",        "needs a cgroup of the job's own",                      true },
 [METRIC_JOB_PROCESSES] =          { "procfs.children",         "no process could be looked at",                        false },
+[METRIC_JOB_PROCESSES_PEAK] =     { "perf.fork-ring",          "no source of process events serves here",              false },
 [METRIC_JOB_STARTED] =            { "procfs.children",         "no process could be looked at",                        false },
 [METRIC_JOB_READ] =               { "procfs.io",               NOT_READABLE("/proc/PID/io"),                           false },
 [METRIC_JOB_WRITTEN] =            { "procfs.io",               NOT_READABLE("/proc/PID/io"),                           false },
@@ -127,6 +128,21 @@ static void update_cgroup(struct origin *origins, const struct leaf *leaf)
     }
 }
 
+static void update_births(struct origin *origins, const struct job *job)
+{
+    const struct births *births = &job->births;
+
+    if (leaf_has(&job->leaf, LEAF_UNIFIED))
+        origins[METRIC_JOB_PROCESSES].source = origins[METRIC_JOB_STARTED].source =
+            "cgroup.procs";
+    if (!births->source)
+        return;
+    origins[METRIC_JOB_PROCESSES_PEAK].source = births->source;
+    origins[METRIC_JOB_STARTED].source = births->source;
+    origins[METRIC_JOB_PROCESSES_PEAK].is_exact = births->is_exact;
+    origins[METRIC_JOB_STARTED].is_exact = births->is_exact;
+}
+
 static void update_cpu(struct origin *origins, const struct job *job,
                        const struct job_reading *reading)
 {
@@ -161,4 +177,5 @@ void origins_update(struct origin origins[METRIC_COUNT], const struct job *job,
     }
     update_sharing(origins, job);
     update_cgroup(origins, &job->leaf);
+    update_births(origins, job);
 }

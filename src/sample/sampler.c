@@ -85,6 +85,7 @@ static void fill_job(const struct job_reading *reading, uint64_t *value)
     value[METRIC_DESCENDANTS_THREADS] = reading->descendants_threads;
     value[METRIC_JOB_THREADS] = reading->main_threads + reading->descendants_threads;
     value[METRIC_JOB_PROCESSES] = reading->process_count;
+    value[METRIC_JOB_PROCESSES_PEAK] = reading->process_peak;
     value[METRIC_JOB_STARTED] = reading->started_count;
 }
 

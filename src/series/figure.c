@@ -83,7 +83,7 @@ static const struct row rows[] = {
     { "energy.cpu_joules",                   NOT_YET,   METRIC_NONE, METRIC_NONE, METRIC_NONE, NO_ENERGY },
     { "energy.gpu_joules",                   NOT_YET,   METRIC_NONE, METRIC_NONE, METRIC_NONE, NO_GPU },
 
-    { "processes.max_concurrent",            PEAK,      METRIC_JOB_PROCESSES,        METRIC_NONE, METRIC_NONE, NULL },
+    { "processes.max_concurrent",            PEAK,      METRIC_JOB_PROCESSES,        METRIC_JOB_PROCESSES_PEAK, METRIC_NONE, NULL },
     { "processes.started",                   SEEN,      METRIC_JOB_STARTED,          METRIC_NONE, METRIC_NONE, NULL },
 
     { "pressure.cpu_seconds",                TOTAL,     METRIC_JOB_CPU_PRESSURE,    METRIC_NONE, METRIC_NONE, NULL },

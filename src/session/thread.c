@@ -20,26 +20,39 @@ static uint64_t thread_cpu_ns(void)
     return (uint64_t)time.tv_sec * NS_PER_SECOND + (uint64_t)time.tv_nsec;
 }
 
-enum wake { WAKE_TIME, WAKE_GATE, WAKE_STOP };
+enum wake { WAKE_TIME, WAKE_GATE, WAKE_BIRTHS, WAKE_STOP };
 
-static enum wake wait_until(spoor_session *session, uint64_t wake_ns)
+/* What the thread knows between two wake-ups. */
+struct rhythm {
+    struct pace pace;
+    uint64_t births_rest_ns; /* until when the events of births are let wait */
+};
+
+static enum wake wait_until(spoor_session *session, const struct rhythm *rhythm)
 {
     struct fault_gate *gate = &session->sampler.job.gate;
+    uint64_t now_ns = clock_now().monotonic_ns;
+    uint64_t wake_ns = pace_wake_ns(&rhythm->pace);
+    bool rests = now_ns < rhythm->births_rest_ns;
+    uint64_t left_ns;
+    struct timespec timeout;
     struct pollfd fds[] = {
         { .fd = session->stop_fd, .events = POLLIN },
         { .fd = gate->signal_fd, .events = POLLIN }, /* -1 is passed over */
-    };
-    uint64_t now_ns = clock_now().monotonic_ns;
-    uint64_t left_ns = wake_ns > now_ns ? wake_ns - now_ns : 0;
-    struct timespec timeout = {
-        .tv_sec = (time_t)(left_ns / NS_PER_SECOND),
-        .tv_nsec = (long)(left_ns % NS_PER_SECOND),
+        { .fd = rests ? -1 : births_fd(&session->sampler.job.births), .events = POLLIN },
     };
 
-    (void)ppoll(fds, 2, &timeout, NULL); /* all signals are blocked here: no EINTR */
+    if (rests && rhythm->births_rest_ns < wake_ns)
+        wake_ns = rhythm->births_rest_ns;
+    left_ns = wake_ns > now_ns ? wake_ns - now_ns : 0;
+    timeout.tv_sec = (time_t)(left_ns / NS_PER_SECOND);
+    timeout.tv_nsec = (long)(left_ns % NS_PER_SECOND);
+    (void)ppoll(fds, 3, &timeout, NULL); /* all signals are blocked here: no EINTR */
     if (fds[0].revents)
         return WAKE_STOP;
-    return fds[1].revents && fault_gate_take(gate) ? WAKE_GATE : WAKE_TIME;
+    if (fds[1].revents && fault_gate_take(gate))
+        return WAKE_GATE;
+    return fds[2].revents ? WAKE_BIRTHS : WAKE_TIME;
 }
 
 static void glance(spoor_session *session, struct pace *pace)
@@ -59,11 +72,16 @@ static void glance(spoor_session *session, struct pace *pace)
     sampler_glance(&session->sampler, clock_now()); /* what came before it was armed */
 }
 
-static void wake_up(spoor_session *session, struct pace *pace, enum wake wake)
+static void wake_up(spoor_session *session, struct rhythm *rhythm, enum wake wake)
 {
     struct job *job = &session->sampler.job;
+    struct pace *pace = &rhythm->pace;
     uint64_t now_ns = clock_now().monotonic_ns;
 
+    if (wake == WAKE_BIRTHS) {
+        job_take_births(job, now_ns);
+        rhythm->births_rest_ns = now_ns + job->births.rest_ms * NS_PER_MS;
+    }
     if (wake == WAKE_GATE) {
         fault_gate_disarm(&job->gate);
         pace_gate_opened(pace, now_ns);
@@ -81,16 +99,16 @@ static void *sample_until_stopped(void *data)
 {
     spoor_session *session = data;
     struct fault_gate *gate = &session->sampler.job.gate;
-    struct pace pace;
+    struct rhythm rhythm = { .births_rest_ns = 0 };
     enum wake wake;
 
     /* Only this thread uses the gate; the job's other parts are used under the mutex. */
-    pace_init(&pace, session->sampler.started.monotonic_ns, session->interval_ns,
+    pace_init(&rhythm.pace, session->sampler.started.monotonic_ns, session->interval_ns,
               fault_gate_attach(gate) == 0);
     fault_gate_arm(gate);
-    while ((wake = wait_until(session, pace_wake_ns(&pace))) != WAKE_STOP) {
+    while ((wake = wait_until(session, &rhythm)) != WAKE_STOP) {
         pthread_mutex_lock(&session->mutex);
-        wake_up(session, &pace, wake);
+        wake_up(session, &rhythm, wake);
         pthread_mutex_unlock(&session->mutex);
     }
     fault_gate_disarm(gate);

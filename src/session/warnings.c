@@ -9,6 +9,9 @@
 #include "series/rate.h"
 #include "session/session.h"
 
+/* What perf's clock misses of a process's end, at most. */
+#define END_OF_PROCESS_NS (300 * NS_PER_US)
+
 void session_add_warning(spoor_session *session, const char *code, const char *fmt, ...)
 {
     struct warning *warning;
@@ -59,29 +62,29 @@ static void judge_oom(spoor_session *session)
                             "killer: it struck on this machine meanwhile");
 }
 
-/* Two counts of the same CPU time: by perf, and by adding up processes. */
+/* Two counts of the same CPU time: by the cgroup or perf, and by adding up processes. perf
+ * leaves out the end of each process, so it may be lower by that. */
 static void judge_cpu(spoor_session *session)
 {
     const struct job_reading *reading = &session->sampler.reading;
     uint64_t tree_ns = reading->tree_cpu_ns;
-    uint64_t perf_ns = reading->perf_cpu_ns;
-    uint64_t apart_ns;
+    bool has_leaf = is_known(reading->leaf.cpu_ns);
+    uint64_t whole_ns = has_leaf ? reading->leaf.cpu_ns : reading->perf_cpu_ns;
+    uint64_t ends_ns = has_leaf ? 0 : reading->started_count * END_OF_PROCESS_NS;
+    uint64_t slack_ns = tree_ns / 20 > 20 * NS_PER_MS ? tree_ns / 20 : 20 * NS_PER_MS;
 
-    if (!is_known(tree_ns) || !is_known(perf_ns))
+    if (!is_known(tree_ns) || !is_known(whole_ns))
         return;
-    apart_ns = tree_ns > perf_ns ? tree_ns - perf_ns : perf_ns - tree_ns;
-    if (apart_ns <= tree_ns / 20 || apart_ns <= 20 * NS_PER_MS)
-        return;
-    if (perf_ns > tree_ns)
+    if (whole_ns > tree_ns + slack_ns)
         session_add_warning(session, "unwaited-children",
-                            "processes that nobody waited for "
-                            "used %.2f s of CPU time: it is counted, their I/O may not be",
-                            (double)apart_ns / 1e9);
-    else
+                            "processes that nobody waited for used %.2f s of CPU time: it is "
+                            "counted, their I/O may not be",
+                            (double)(whole_ns - tree_ns) / 1e9);
+    else if (tree_ns > whole_ns + ends_ns + slack_ns)
         session_add_warning(session, "sources-disagree",
-                            "CPU time: %.2f s by wait4, %.2f s by "
-                            "perf; the larger is reported",
-                            (double)tree_ns / 1e9, (double)perf_ns / 1e9);
+                            "CPU time: %.2f s by %s, %.2f s by adding up processes",
+                            (double)whole_ns / 1e9, has_leaf ? "the cgroup" : "perf",
+                            (double)tree_ns / 1e9);
 }
 
 static void judge_limits(spoor_session *session)

@@ -41,7 +41,8 @@ static void put_pages(struct fake_root *fake, int pid, const char *pages)
     assert_int_equal(close(fd), 0);
 }
 
-/* An area of pages: address, offset, count. All of them are taken as resident and shared. */
+/* An area of pages: address, offset, count. So little of it is shared that it is never
+ * clear with whom. */
 static void put_area(struct memory_areas *areas, uint64_t start, uint64_t offset,
                      uint64_t count)
 {
@@ -51,7 +52,7 @@ static void put_area(struct memory_areas *areas, uint64_t start, uint64_t offset
         .offset = offset * page_bytes(),
         .inode = 9,
         .rss = count * page_bytes(),
-        .shared_clean = count * page_bytes(),
+        .shared_clean = page_bytes(),
     };
 
     assert_int_equal(memory_areas_add(areas, &area), 0);

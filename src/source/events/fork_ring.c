@@ -17,12 +17,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "source/events/cpu_list.h"
 #include "source/events/task_record.h"
 
-/* 128 KiB are 4096 records: at 10,000 processes a second on one CPU 0.1 s from the wake-up to
- * the loss. */
+/* 128 KiB are 4096 records: the beginning and end of 2048 processes or threads. */
 enum { PAGES_MAX = 32 };
 
 /* The kernel writes no record that would leave less than itself and one on losses free. */
@@ -33,7 +33,7 @@ static size_t page_bytes(void)
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-static int open_event(pid_t pid, unsigned cpu, size_t data_bytes)
+static int open_event(pid_t pid, unsigned cpu)
 {
     /* Never with inherit_stat, which loses up to half of the records without a word. */
     struct perf_event_attr attr = {
@@ -44,8 +44,7 @@ static int open_event(pid_t pid, unsigned cpu, size_t data_bytes)
         .inherit = 1,
         .exclude_kernel = 1,
         .exclude_hv = 1,
-        .watermark = 1,
-        .wakeup_watermark = (uint32_t)(data_bytes / 2),
+        .watermark = 1, /* nobody waits: as few wake-ups as can be */
         .use_clockid = 1,
         .clockid = CLOCK_MONOTONIC,
     };
@@ -57,27 +56,23 @@ static int open_event(pid_t pid, unsigned cpu, size_t data_bytes)
 /* Returns the pages of records that could be had of at most `pages`, or -errno. */
 static int open_cpu(pid_t pid, unsigned cpu, int pages, struct fork_ring_cpu *ret)
 {
-    int r = -EPERM;
+    AUTO_CLOSE int fd = open_event(pid, cpu);
 
+    if (fd < 0)
+        return fd;
     for (; pages > 0; pages /= 2) {
         size_t data_bytes = (size_t)pages * page_bytes();
-        int fd = open_event(pid, cpu, data_bytes);
-        void *map;
+        void *map =
+            mmap(NULL, page_bytes() + data_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
-        if (fd < 0)
-            return fd;
-        map = mmap(NULL, page_bytes() + data_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         if (map != MAP_FAILED) {
-            *ret = (struct fork_ring_cpu){ fd, map, data_bytes };
+            *ret = (struct fork_ring_cpu){ take_fd(&fd), map, data_bytes };
             return pages;
         }
-        r = -errno;
-        close(fd);
-        /* EPERM: more than the user may lock. The watermark is set at the opening. */
-        if (r != -EPERM && r != -ENOMEM)
-            break;
+        if (errno != EPERM) /* more than the user may lock */
+            return -errno;
     }
-    return r;
+    return -EPERM;
 }
 
 int fork_ring_open(const struct root *root, pid_t pid, struct fork_ring *ret)
