@@ -166,6 +166,7 @@ void births_open(struct births *births, const struct root *root, pid_t main_pid,
         return;
     }
     births->source = births->events->source;
+    births->is_machine_wide = births->events->is_machine_wide;
     births->drain_ms = births->events->drain_ms;
     births->is_exact = true;
     births->reason[0] = '\0';
@@ -201,7 +202,7 @@ static void note_fork(struct births *births, const struct process_event *event)
             entry->threads++;
         return;
     }
-    if (births->events->is_machine_wide && !pid_set_find(&births->pids, event->parent_pid))
+    if (births->is_machine_wide && !pid_set_find(&births->pids, event->parent_pid))
         return;
     births->started_count++;
     entry = pid_set_add(&births->pids, event->pid);
@@ -251,14 +252,14 @@ static void note_exit(struct births *births, const struct process_event *event)
     struct pid_entry *entry = pid_set_find(&births->pids, event->pid);
 
     if (!entry || entry->threads == 0) {
-        if (!births->events->is_machine_wide)
+        if (!births->is_machine_wide)
             mark_inexact(births, "an end without a beginning");
         return;
     }
     if (--entry->threads > 0)
         return;
     births->live_count--;
-    if (!births->events->is_machine_wide && lives_on(births, event))
+    if (!births->is_machine_wide && lives_on(births, event))
         mark_inexact(births, "a set-uid program: what it starts is not seen");
     if (births->taskstats.fd >= 0)
         births->must_filter = true;

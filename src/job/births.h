@@ -42,6 +42,7 @@ struct births {
     const struct root *root; /* borrowed */
     pid_t main_pid;
     const struct births_source *events;
+    bool is_machine_wide; /* its events are not the job's alone */
     struct fork_ring ring;
     struct proc_connector connector;
     struct taskstats_socket taskstats;

@@ -143,7 +143,7 @@ void job_take_births(struct job *job, uint64_t now_ns)
     struct search search = { job, &look };
     const struct births *births = &job->births;
 
-    if (births_fd(births) < 0)
+    if (!births->source)
         return;
     births_drain(&job->births, add_found, &search);
     if (!births->has_peaks)

@@ -20,39 +20,55 @@ static uint64_t thread_cpu_ns(void)
     return (uint64_t)time.tv_sec * NS_PER_SECOND + (uint64_t)time.tv_nsec;
 }
 
-enum wake { WAKE_TIME, WAKE_GATE, WAKE_BIRTHS, WAKE_STOP };
+enum wake { WAKE_TIME, WAKE_GATE, WAKE_STOP };
 
 /* What the thread knows between two wake-ups. */
 struct rhythm {
     struct pace pace;
-    uint64_t births_rest_ns; /* until when the events of births are let wait */
+    uint64_t drained_ns; /* when the events of births were last taken */
 };
 
-static enum wake wait_until(spoor_session *session, const struct rhythm *rhythm)
+/* Until when the events of births are let wait; PACE_NEVER: for the next sample. */
+static uint64_t births_due_ns(const struct births *births, const struct rhythm *rhythm)
 {
+    bool is_busy = rhythm->pace.glance_ns != PACE_NEVER;
+
+    if (!births->source || (births_fd(births) < 0 && !is_busy))
+        return PACE_NEVER;
+    return rhythm->drained_ns + births->drain_ms * NS_PER_MS;
+}
+
+static struct timespec time_left(uint64_t now_ns, uint64_t until_ns)
+{
+    uint64_t left_ns = until_ns > now_ns ? until_ns - now_ns : 0;
+
+    return (struct timespec){
+        .tv_sec = (time_t)(left_ns / NS_PER_SECOND),
+        .tv_nsec = (long)(left_ns % NS_PER_SECOND),
+    };
+}
+
+static enum wake wait_for_work(spoor_session *session, const struct rhythm *rhythm)
+{
+    const struct births *births = &session->sampler.job.births;
     struct fault_gate *gate = &session->sampler.job.gate;
     uint64_t now_ns = clock_now().monotonic_ns;
     uint64_t wake_ns = pace_wake_ns(&rhythm->pace);
-    bool rests = now_ns < rhythm->births_rest_ns;
-    uint64_t left_ns;
-    struct timespec timeout;
+    uint64_t due_ns = births_due_ns(births, rhythm);
     struct pollfd fds[] = {
         { .fd = session->stop_fd, .events = POLLIN },
         { .fd = gate->signal_fd, .events = POLLIN }, /* -1 is passed over */
-        { .fd = rests ? -1 : births_fd(&session->sampler.job.births), .events = POLLIN },
+        { .fd = due_ns <= now_ns ? births_fd(births) : -1, .events = POLLIN },
     };
+    struct timespec timeout;
 
-    if (rests && rhythm->births_rest_ns < wake_ns)
-        wake_ns = rhythm->births_rest_ns;
-    left_ns = wake_ns > now_ns ? wake_ns - now_ns : 0;
-    timeout.tv_sec = (time_t)(left_ns / NS_PER_SECOND);
-    timeout.tv_nsec = (long)(left_ns % NS_PER_SECOND);
+    if (due_ns > now_ns || births_fd(births) < 0)
+        wake_ns = due_ns < wake_ns ? due_ns : wake_ns;
+    timeout = time_left(now_ns, wake_ns);
     (void)ppoll(fds, 3, &timeout, NULL); /* all signals are blocked here: no EINTR */
     if (fds[0].revents)
         return WAKE_STOP;
-    if (fds[1].revents && fault_gate_take(gate))
-        return WAKE_GATE;
-    return fds[2].revents ? WAKE_BIRTHS : WAKE_TIME;
+    return fds[1].revents && fault_gate_take(gate) ? WAKE_GATE : WAKE_TIME;
 }
 
 static void glance(spoor_session *session, struct pace *pace)
@@ -78,9 +94,9 @@ static void wake_up(spoor_session *session, struct rhythm *rhythm, enum wake wak
     struct pace *pace = &rhythm->pace;
     uint64_t now_ns = clock_now().monotonic_ns;
 
-    if (wake == WAKE_BIRTHS) {
+    if (now_ns >= births_due_ns(&job->births, rhythm)) {
         job_take_births(job, now_ns);
-        rhythm->births_rest_ns = now_ns + job->births.rest_ms * NS_PER_MS;
+        rhythm->drained_ns = now_ns;
     }
     if (wake == WAKE_GATE) {
         fault_gate_disarm(&job->gate);
@@ -99,14 +115,14 @@ static void *sample_until_stopped(void *data)
 {
     spoor_session *session = data;
     struct fault_gate *gate = &session->sampler.job.gate;
-    struct rhythm rhythm = { .births_rest_ns = 0 };
+    struct rhythm rhythm = { .drained_ns = 0 };
     enum wake wake;
 
     /* Only this thread uses the gate; the job's other parts are used under the mutex. */
     pace_init(&rhythm.pace, session->sampler.started.monotonic_ns, session->interval_ns,
               fault_gate_attach(gate) == 0);
     fault_gate_arm(gate);
-    while ((wake = wait_until(session, &rhythm)) != WAKE_STOP) {
+    while ((wake = wait_for_work(session, &rhythm)) != WAKE_STOP) {
         pthread_mutex_lock(&session->mutex);
         wake_up(session, &rhythm, wake);
         pthread_mutex_unlock(&session->mutex);

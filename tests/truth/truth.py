@@ -32,7 +32,7 @@ TIMEOUT_SECONDS = 90
 CANNOT = 77  # a job's exit code: it cannot do its work on this machine
 SHARED_SOURCES = ("ledger.c", "workload.c")
 COMPILER_FLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-O2", "-static", "-pthread"]
-LIGHT_WORKERS, HEAVY_WORKERS = 3, 1
+LIGHT_WORKERS, HEAVY_WORKERS = 4, 1
 
 
 @dataclasses.dataclass

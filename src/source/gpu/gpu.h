@@ -34,8 +34,13 @@ struct gpu_reading {
     uint64_t memory_used_bytes;
     uint64_t busy_ns; /* counter: time in which at least one kernel or engine ran, built from
                             every sample the driver keeps, each weighed by its time */
-    uint64_t encoder_busy_ns, decoder_busy_ns; /* counters, likewise */
-    uint64_t energy_microjoules;               /* counter */
+    /* Counter: the time that busy_ns speaks of. Driver samples come late and in lumps, and
+     * have holes: utilisation is the growth of busy_ns by the growth of this one, and is not
+     * known where this one did not grow. 0: busy_ns speaks of all of the time. */
+    uint64_t busy_covered_ns;
+    uint64_t encoder_busy_ns, decoder_busy_ns;       /* counters, as busy_ns */
+    uint64_t encoder_covered_ns, decoder_covered_ns; /* counters, as busy_covered_ns */
+    uint64_t energy_microjoules;                     /* counter */
     uint64_t power_milliwatts;
     uint64_t temperature_celsius;
     uint64_t clock_mhz;        /* of the compute cores */
@@ -55,7 +60,21 @@ struct gpu_process {
     unsigned device;       /* index among this vendor's */
     uint64_t memory_bytes; /* UNKNOWN: the driver does not say */
     uint64_t busy_ns;      /* counter since the vendor was opened, per process; UNKNOWN */
-    bool is_attributed;    /* concluded (device's use less what was used before), not told */
+    /* Counter: the time that busy_ns speaks of, the same for all processes of a device. The
+     * job's share is the growth of its busy_ns summed by the growth of this. 0: all of it. */
+    uint64_t busy_covered_ns;
+    bool is_attributed; /* concluded (device's use less what was used before), not told */
+    bool has_ended;     /* holds no memory any more: listed for its busy_ns */
+    const char *reason; /* why a figure is UNKNOWN: static text, or NULL */
+};
+
+/* What the driver remembers of a process on a device, also after it ended. */
+struct gpu_account {
+    pid_t pid;
+    unsigned device; /* index among this vendor's */
+    uint64_t peak_memory_bytes;
+    uint64_t busy_ns; /* in all of its life, in steps of 1 % of it */
+    bool has_ended;
 };
 
 /* The processes whose GPU use is asked for. Vendors that must look into each process
@@ -83,13 +102,24 @@ struct gpu_vendor {
     /* Fills at most `capacity` entries and returns how many there are, for all devices: those
      * of `pids`, and others if they are seen anyway. This is the call that is made often (every
      * 5 ms while the job has a context): it reads memory alone, busy_ns as of the last
-     * read_processes_busy(). */
+     * read_busy(). */
     ssize_t (*processes)(void *vendor, const struct gpu_pids *pids, struct gpu_process *list,
                          size_t capacity);
 
     /* Brings the busy_ns of processes up to date: called about every second. NULL: processes()
      * does that itself. */
     int (*read_busy)(void *vendor, const struct gpu_pids *pids, uint64_t now_ns);
+
+    /* Figures that cost milliseconds (energy, driver samples) are read anew every few seconds,
+     * and are those of the last time in between. After this call each is read once more when
+     * it is next asked for: to be called before the first and the last reading. NULL: nothing
+     * is ever old. */
+    void (*refresh)(void *vendor);
+
+    /* What the driver accounted for `pids`, ended ones among them: as processes(). NULL: this
+     * vendor keeps no accounts. To be called at the end, or when a process has ended. */
+    ssize_t (*accounts)(void *vendor, const struct gpu_pids *pids, struct gpu_account *list,
+                        size_t capacity);
 };
 
 /* The vendors this build knows, in the order in which reports list them. */

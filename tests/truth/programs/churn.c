@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * churn MILLISECONDS - children that come and go while somebody reads their memory: a process of
- * 100 MB forks one every 4 ms, each writes 5 MB of what it inherited and ends after 15 ms.
+ * 100 MB forks one every 4 ms, each writes 5 MiB of what it inherited and ends after 15 ms.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -13,25 +13,34 @@
 #include "workload.h"
 
 static const size_t inherited_bytes = 100 * MB;
-static const size_t written_bytes = 5 * MB;
+static const size_t step_bytes = 65536;
+static const size_t written_bytes = 80 * 65536;
 
 struct copies {
-    atomic_long now, most; /* children that have written and not yet ended */
+    atomic_long now, most; /* bytes that the children there have copied */
     char *memory;
 };
+
+static void note_copied(struct copies *copies, long bytes)
+{
+    long now = atomic_fetch_add(&copies->now, bytes) + bytes;
+    long most = atomic_load(&copies->most);
+
+    while (now > most && !atomic_compare_exchange_weak(&copies->most, &most, now))
+        ;
+}
 
 static void act(void *data)
 {
     struct copies *copies = data;
-    long now, most = atomic_load(&copies->most);
 
-    write_pages(copies->memory, written_bytes);
-    now = atomic_fetch_add(&copies->now, 1) + 1;
-    while (now > most && !atomic_compare_exchange_weak(&copies->most, &most, now))
-        ;
+    for (size_t done = 0; done < written_bytes; done += step_bytes) {
+        write_pages(copies->memory + done, step_bytes);
+        note_copied(copies, (long)step_bytes);
+    }
     hold_ms(15);
     release(copies->memory, written_bytes);
-    atomic_fetch_sub(&copies->now, 1);
+    atomic_fetch_sub(&copies->now, (long)written_bytes);
     _exit(0); /* its CPU time is taken when it is waited for: its end is a good part of it */
 }
 
@@ -62,7 +71,7 @@ int main(int argc, char **argv)
     while (wait(NULL) > 0 || errno == EINTR)
         ;
     release(copies->memory, inherited_bytes);
-    copied = (double)atomic_load(&copies->most) * (double)written_bytes;
+    copied = (double)atomic_load(&copies->most);
     ledger_set(PEAK_RSS_BYTES, base + (double)inherited_bytes + copied);
     ledger_set(MAIN_RSS_BYTES, base + (double)inherited_bytes);
     ledger_set(PROCESSES, (double)count + 1);

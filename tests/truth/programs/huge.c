@@ -27,6 +27,7 @@ static void act(void *data)
     write_pages(inherited->memory, transparent_bytes / 4);
     meet(inherited->place);
     meet(inherited->place);
+    release(inherited->memory, transparent_bytes);
 }
 
 static void use_transparent(void)

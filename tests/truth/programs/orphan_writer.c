@@ -23,7 +23,7 @@ static void act_as_orphan(void *data)
 
     *orphan->pid = getpid();
     meet(orphan->place); /* main has waited for the parent by now */
-    write_file(make_file(), orphan->bytes);
+    write_file(orphan->bytes);
     meet(orphan->place);
     meet(orphan->place); /* main watches it end */
 }

@@ -18,6 +18,14 @@ struct regions {
     meeting *place;
 };
 
+static void release_all(const struct regions *regions)
+{
+    for (int i = 0; i < REGIONS; i++) {
+        release(regions->shared[i], region_bytes);
+        release(regions->inherited[i], region_bytes);
+    }
+}
+
 static void act(void *data)
 {
     const struct regions *regions = data;
@@ -33,6 +41,7 @@ static void act(void *data)
     write_pages(regions->inherited[1], region_bytes / 2);
     meet(regions->place); /* some has been written */
     meet(regions->place);
+    release_all(regions);
 }
 
 static void note_truth(double base)
@@ -75,10 +84,7 @@ int main(void)
     meet(regions.place);
     for (int i = 0; i < CHILDREN; i++)
         wait_for(pids[i]);
-    for (int i = 0; i < REGIONS; i++) {
-        release(regions.shared[i], region_bytes);
-        release(regions.inherited[i], region_bytes);
-    }
+    release_all(&regions);
     note_truth(base);
     ledger_add_own_cpu();
     ledger_close();

@@ -204,8 +204,9 @@ int make_sparse_file(size_t bytes)
     return fd;
 }
 
-void write_file(int fd, size_t bytes)
+void write_file(size_t bytes)
 {
+    int fd = make_file();
     char *piece = reserve(MIB);
 
     memset(piece, 'x', MIB);
@@ -213,5 +214,6 @@ void write_file(int fd, size_t bytes)
         if (write(fd, piece, MIB) != (ssize_t)MIB)
             ledger_fail("write");
     }
+    close(fd);
     release(piece, MIB);
 }

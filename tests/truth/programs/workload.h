@@ -59,7 +59,8 @@ void wait_for(pid_t pid);
 int make_file(void);
 /* The same with `bytes` of holes: reading them fills the page cache and no disk. */
 int make_sparse_file(size_t bytes);
-/* Writes in pieces of 1 MiB, which a file on disk counts as written at once. */
-void write_file(int fd, size_t bytes);
+/* Makes such a file, writes it in pieces of 1 MiB, which a disk counts as written at once, and
+ * gives it up. */
+void write_file(size_t bytes);
 
 #endif

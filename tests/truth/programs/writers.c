@@ -10,13 +10,13 @@
 
 static void act_as_grandchild(void *data)
 {
-    write_file(make_file(), *(const size_t *)data);
+    write_file(*(const size_t *)data);
 }
 
 static void act_as_child(void *data)
 {
     wait_for(start(act_as_grandchild, data));
-    write_file(make_file(), *(const size_t *)data);
+    write_file(*(const size_t *)data);
 }
 
 int main(int argc, char **argv)
