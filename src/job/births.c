@@ -25,6 +25,7 @@
 #include "base/unknown.h"
 #include "job/rungs.h"
 #include "source/proc/pid_stat.h"
+#include "source/proc/pid_statm.h"
 
 #define RECORDS_EVERY_NS (100 * NS_PER_MS)
 
@@ -174,6 +175,25 @@ void births_open(struct births *births, const struct root *root, pid_t main_pid,
         !(disabled & RUNG_TASKSTATS) && taskstats_open(root, &births->taskstats) == 0;
 }
 
+void births_adopt(struct births *births, pid_t pid)
+{
+    struct pid_entry *entry;
+
+    if (!births->events)
+        return;
+    mark_inexact(births, "the job was running already");
+    if (pid_set_find(&births->pids, pid))
+        return;
+    entry = pid_set_add(&births->pids, pid);
+    if (!entry)
+        return;
+    entry->threads = 1;
+    births->started_count++;
+    births->live_count++;
+    if (births->live_count > births->max_concurrent)
+        births->max_concurrent = births->live_count;
+}
+
 void births_close(struct births *births)
 {
     if (!births->root)
@@ -228,23 +248,33 @@ static uint64_t boot_clock_ns(void)
     return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
 }
 
+/* Without memory it is a zombie, or on its way to be one. (stat's count of resident pages is
+ * no help: of a small process it may read 0.) */
+static bool has_memory(const struct births *births, pid_t pid)
+{
+    struct kept file = KEPT_CLOSED;
+    struct pid_statm statm;
+    int r = pid_statm_read(&file, births->root, pid, &statm);
+
+    kept_close(&file);
+    return r == 0 && statm.size_pages > 0;
+}
+
 /* Perf lets go of a process that starts a set-uid program as if it had ended. Is it there, is
- * it no zombie, and not another one that was given the number since? */
+ * it alive, and not another one that was given the number since? */
 static bool lives_on(const struct births *births, const struct process_event *event)
 {
     struct kept file = KEPT_CLOSED;
     uint64_t tick_ns = NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK);
-    uint64_t age_ns = clock_now().monotonic_ns - event->time_ns;
     struct pid_stat stat;
     int r;
 
-    if (kill(event->pid, 0) < 0 && errno == ESRCH)
+    if ((kill(event->pid, 0) < 0 && errno == ESRCH) || !has_memory(births, event->pid))
         return false;
     r = pid_stat_read(&file, births->root, event->pid, &stat);
     kept_close(&file);
-    /* Without memory it is on its way out. */
-    return r == 0 && stat.state != 'Z' && stat.rss_pages > 0 &&
-           stat.start_ticks * tick_ns + age_ns <= boot_clock_ns();
+    return r == 0 && stat.start_ticks * tick_ns <=
+                         boot_clock_ns() - (clock_now().monotonic_ns - event->time_ns);
 }
 
 static void note_exit(struct births *births, const struct process_event *event)
@@ -322,7 +352,8 @@ static void check_losses(struct births *births)
 {
     uint64_t lost_count = births->events->lost_count(births);
 
-    if (births->taskstats.lost_count > 0)
+    if (births->taskstats.lost_count > 0 ||
+        (!births->taskstats.has_records && births->live_count < births->started_count))
         births->has_peaks = false;
     if (lost_count == births->lost_count)
         return;

@@ -57,6 +57,10 @@ struct births {
 void births_open(struct births *births, const struct root *root, pid_t main_pid,
                  unsigned disabled);
 
+/* A process that is of the job already, where that was running when we came. Such counts are
+ * not exact. */
+void births_adopt(struct births *births, pid_t pid);
+
 /* Accepts a zeroed one. */
 void births_close(struct births *births);
 

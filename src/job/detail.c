@@ -80,20 +80,9 @@ static bool has_lost_one(struct members *members, const struct root *root)
 struct survey {
     size_t count;
     uint64_t rss_bytes;
-    uint64_t main_rss_bytes, descendants_rss_max_bytes;
     bool is_racy;   /* a process ended meanwhile */
     bool is_denied; /* a process of another user */
 };
-
-static void count_view(struct survey *survey, const struct member *member, bool is_main)
-{
-    survey->count++;
-    survey->rss_bytes += member->rss_bytes;
-    if (is_main)
-        survey->main_rss_bytes = member->rss_bytes;
-    else if (member->rss_bytes > survey->descendants_rss_max_bytes)
-        survey->descendants_rss_max_bytes = member->rss_bytes;
-}
 
 static void read_view(struct detail *detail, const struct root *root, struct member *member,
                       bool is_main, struct survey *survey)
@@ -111,10 +100,12 @@ static void read_view(struct detail *detail, const struct root *root, struct mem
         survey->is_denied = true;
         memory_view_from_statm(member, view);
     }
-    member->detail_rss_bytes = member->rss_bytes;
+    member->detail_rss_bytes =
+        member->rss_bytes > member->shared_bytes ? member->rss_bytes - member->shared_bytes : 0;
     member->detail_private_bytes = view->private_total;
     member->detail_faults = member->faults;
-    count_view(survey, member, is_main);
+    survey->rss_bytes += member->rss_bytes;
+    survey->count++;
 }
 
 static struct survey read_views(struct detail *detail, const struct root *root,
@@ -164,19 +155,6 @@ static uint64_t less(uint64_t a, uint64_t b)
     return a > b ? a - b : 0;
 }
 
-static void take_discounts(struct detail *detail, const struct survey *survey)
-{
-    const struct memory_estimate *estimate = &detail->estimate;
-    uint64_t largest_bytes = larger(survey->main_rss_bytes, survey->descendants_rss_max_bytes);
-
-    detail->discounts = (struct discounts){
-        .job = less(largest_bytes, estimate->combined.total_bytes),
-        .main = less(survey->main_rss_bytes, estimate->main.total_bytes),
-        .descendants =
-            less(survey->descendants_rss_max_bytes, estimate->descendants.total_bytes),
-    };
-}
-
 static void raise_split(struct memory_split *highest, const struct memory_split *split)
 {
     highest->total_bytes = larger(highest->total_bytes, split->total_bytes);
@@ -188,7 +166,6 @@ static void remember(struct detail *detail, const struct survey *survey)
     raise_split(&detail->highest.main, &detail->estimate.main);
     raise_split(&detail->highest.descendants, &detail->estimate.descendants);
     raise_split(&detail->highest.combined, &detail->estimate.combined);
-    take_discounts(detail, survey);
     detail->has_estimate = true;
     detail->is_denied = survey->is_denied;
     detail->members_changed = survey->is_racy;
@@ -245,9 +222,12 @@ static void read_detail(struct detail *detail, const struct root *root, struct m
 static bool has_moved(const struct detail *detail, const struct movement *movement)
 {
     uint64_t threshold = detail->estimate.combined.total_bytes / 50;
+    const struct movement_base *base = &detail->bases.job;
 
-    return !detail->has_estimate || detail->members_changed || movement->grown > threshold ||
-           movement->shrunk > threshold || movement->faults > threshold;
+    return !detail->has_estimate || detail->members_changed ||
+           movement->grown + less(movement->mapped, base->mapped) > threshold ||
+           movement->fallen + less(base->mapped, movement->mapped) > threshold ||
+           movement->faults > threshold;
 }
 
 static uint64_t cost_ns(const struct detail *detail, const struct members *members,
@@ -268,17 +248,35 @@ static int64_t tokens_at(const struct detail *detail, uint64_t now_ns, uint64_t 
     return tokens_ns < most ? tokens_ns : most;
 }
 
-static bool exceeds(const struct memory_split *split, const struct memory_split *highest)
+/* What the job may have beyond what the values say: pages of files that several have gained,
+ * if they are not the same ones, and pages that were copied on write. */
+static uint64_t uncertain_bytes(const struct detail *detail, const struct movement *movement)
 {
-    return split->total_bytes > highest->total_bytes ||
-           (is_known(split->private_bytes) && split->private_bytes > highest->private_bytes);
+    const struct movement_base *base = &detail->bases.job;
+    uint64_t mapped = less(movement->mapped, base->mapped);
+
+    return less(mapped, less(movement->mapped_max, base->mapped_max)) +
+           less(movement->faults, movement->grown + mapped);
 }
 
-static bool is_highest(const struct detail *detail, const struct memory_estimate *estimate)
+static bool exceeds(const struct memory_split *split, const struct memory_split *highest,
+                    uint64_t uncertain, uint64_t margin)
 {
-    return exceeds(&estimate->combined, &detail->highest.combined) ||
-           exceeds(&estimate->descendants, &detail->highest.descendants) ||
-           exceeds(&estimate->main, &detail->highest.main);
+    return split->total_bytes + uncertain > highest->total_bytes + margin ||
+           (is_known(split->private_bytes) &&
+            split->private_bytes + uncertain > highest->private_bytes + margin);
+}
+
+/* Could a read show more than all before, by more than `margin`? */
+static bool may_be_highest(const struct detail *detail, const struct movement *movement,
+                           const struct memory_estimate *estimate, uint64_t margin)
+{
+    const struct memory_estimate *highest = &detail->highest;
+
+    return exceeds(&estimate->combined, &highest->combined, uncertain_bytes(detail, movement),
+                   margin) ||
+           exceeds(&estimate->descendants, &highest->descendants, 0, margin) ||
+           exceeds(&estimate->main, &highest->main, 0, margin);
 }
 
 static bool should_read(struct detail *detail, const struct members *members,
@@ -288,7 +286,7 @@ static bool should_read(struct detail *detail, const struct members *members,
     uint64_t read_ns = cost_ns(detail, members, movement);
     uint64_t settle_ns = sharing_cost_ns(&detail->sharing, members->count, read_ns);
     /* A read that shows no maximum leaves enough for one that may. */
-    bool is_first = !detail->has_estimate || is_highest(detail, followed);
+    bool is_first = !detail->has_estimate || may_be_highest(detail, movement, followed, 0);
     uint64_t needed_ns = is_first ? read_ns : 2 * read_ns;
 
     detail->tokens_ns =
@@ -305,15 +303,18 @@ bool detail_is_wanted_for_peak(const struct detail *detail, struct members *memb
                                const struct memory_estimate *followed)
 {
     struct movements moved_by;
-    uint64_t needed_ns;
+    uint64_t margin, read_ns;
 
-    if (detail->mode != SPOOR_DETAIL_AUTO || !detail->has_estimate ||
-        !is_highest(detail, followed))
+    if (detail->mode != SPOOR_DETAIL_AUTO || !detail->has_estimate)
         return false;
     moved_by = movements_measure(detail->root, members, main_pid);
-    needed_ns = cost_ns(detail, members, &moved_by.job);
+    /* While memory grows, all that is seen is a maximum: one read in eight parts, and none
+     * that takes what the next sample needs. */
+    margin = detail->highest.combined.total_bytes / 8;
+    read_ns = cost_ns(detail, members, &moved_by.job);
     return moved_by.job.rss > 0 && has_moved(detail, &moved_by.job) &&
-           tokens_at(detail, now_ns, 3 * needed_ns) >= (int64_t)needed_ns;
+           may_be_highest(detail, &moved_by.job, followed, margin) &&
+           tokens_at(detail, now_ns, 3 * read_ns) >= (int64_t)(2 * read_ns);
 }
 
 /* ---- in between --------------------------------------------------------- */
@@ -337,7 +338,7 @@ static void follow(const struct detail *detail, const struct movements *moved_by
         return;
     }
     *ret = detail->estimate;
-    movements_follow(moved_by, &detail->discounts, detail->left_private_bytes, ret);
+    movements_follow(moved_by, &detail->bases, detail->left_private_bytes, ret);
     if (detail->is_denied)
         forget_sharing(ret);
 }
@@ -368,12 +369,29 @@ static void note_borrowers(struct detail *detail, const struct root *root,
     detail->borrowers_count = count;
 }
 
+static struct detail_excess excess_of(const struct memory_estimate *followed,
+                                      const struct memory_estimate *estimate)
+{
+    struct detail_excess excess = {
+        .main_total = less(followed->main.total_bytes, estimate->main.total_bytes),
+        .descendants_total =
+            less(followed->descendants.total_bytes, estimate->descendants.total_bytes),
+        .combined_total = less(followed->combined.total_bytes, estimate->combined.total_bytes),
+    };
+
+    if (is_known(followed->combined.private_bytes))
+        excess.combined_private =
+            less(followed->combined.private_bytes, estimate->combined.private_bytes);
+    return excess;
+}
+
 void detail_update(struct detail *detail, const struct root *root, struct members *members,
                    pid_t main_pid, uint64_t now_ns, struct memory_estimate *ret)
 {
     struct movements moved_by;
 
     detail->root = root;
+    detail->excess = (struct detail_excess){ 0 };
     note_borrowers(detail, root, members);
     moved_by = movements_measure(root, members, main_pid);
     follow(detail, &moved_by, ret);
@@ -381,6 +399,8 @@ void detail_update(struct detail *detail, const struct root *root, struct member
         reserve_views(detail, members->count) < 0)
         return;
     read_detail(detail, root, members, main_pid);
+    detail->bases = movements_base(&moved_by, &detail->estimate);
+    detail->excess = excess_of(ret, &detail->estimate);
     *ret = detail->estimate;
     if (detail->is_denied)
         forget_sharing(ret);

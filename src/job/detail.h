@@ -23,6 +23,14 @@
 #include "job/sharing.h"
 #include "spoor/spoor.h"
 
+/* How far the values had run ahead when a read showed them, in bytes: maxima that were
+ * taken from detail_follow() since the read before are likely too high by this much. All 0
+ * where the last update did not read. */
+struct detail_excess {
+    uint64_t main_total, descendants_total, combined_total;
+    uint64_t combined_private;
+};
+
 struct detail {
     enum spoor_detail mode;
     const struct root *root;   /* of the last update; borrowed */
@@ -40,7 +48,8 @@ struct detail {
     uint64_t left_private_bytes;     /* of members that left since the last read */
     struct memory_estimate estimate; /* of the last read */
     struct memory_estimate highest;  /* totals and private memory of all reads */
-    struct discounts discounts;      /* of the last read */
+    struct movement_bases bases;     /* of the last read */
+    struct detail_excess excess;     /* of the last update */
     struct sharing sharing;
 };
 
@@ -59,8 +68,9 @@ void detail_update(struct detail *detail, const struct root *root, struct member
 void detail_follow(const struct detail *detail, struct members *members, pid_t main_pid,
                    struct memory_estimate *ret);
 
-/* Does what detail_follow() says exceed all that was read so far, and is there time to find
- * out? Then detail_update() reads, at this very moment. */
+/* May the job have more now than all reads so far have shown, by an eighth, and is there
+ * time to find out? Then the caller calls detail_update() at this very moment, which reads.
+ * `followed` is what detail_follow() has just said. */
 bool detail_is_wanted_for_peak(const struct detail *detail, struct members *members,
                                pid_t main_pid, uint64_t now_ns,
                                const struct memory_estimate *followed);

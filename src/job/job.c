@@ -69,6 +69,17 @@ static int prepare_spawned(struct job *job, const struct job_options *options)
                                                                                    : 0;
 }
 
+/* Only the connector tells of a job that has children already. */
+static int prepare_attached(struct job *job, const struct job_options *options)
+{
+    if (!job->root->is_live)
+        return 0;
+    births_open(&job->births, job->root, options->pid, options->disabled | RUNG_RING);
+    for (size_t i = 0; i < job->members.count; i++)
+        births_adopt(&job->births, job->members.list[i].pid);
+    return 0;
+}
+
 int job_init(struct job *job, const struct root *root, const struct job_options *options,
              uint64_t now_ns)
 {
@@ -103,7 +114,8 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
         return -ENOMEM;
     }
     open_events(job, options->disabled, now_ns);
-    return options->caller_spawned ? prepare_spawned(job, options) : 0;
+    return options->caller_spawned ? prepare_spawned(job, options)
+                                   : prepare_attached(job, options);
 }
 
 void job_done(struct job *job)

@@ -43,8 +43,7 @@ struct job_options {
 struct job_peaks {
     uint64_t main_bytes, descendants_bytes, combined_bytes;
     uint64_t private_bytes;
-    uint64_t anon_bytes, page_cache_bytes; /* of the leaf */
-    uint64_t rss_bound_bytes, descendants_rss_bound_bytes;
+    struct cgroup_memory leaf;
     uint64_t process_count;
 };
 
@@ -76,6 +75,10 @@ struct job {
     uint64_t started_count;
     uint64_t birth_mark; /* at the last search for members */
     unsigned search_count;
+    uint64_t discount_bytes;   /* pages counted twice in a resident size, at most */
+    uint64_t main_bound_bytes; /* ru_maxrss of main: its own, or a child's; 0: not known yet */
+    uint64_t largest_bound_bytes; /* the largest ru_maxrss of all that we reaped */
+    bool outlived_main;           /* others lived when main ended */
     bool main_peak_is_exact;
     bool saw_main, saw_descendant; /* with memory of its own, at least once */
     bool saw_denied_io;
@@ -94,8 +97,9 @@ void job_done(struct job *job);
  * nobody can have a new child. UNKNOWN: always search. `is_thorough` reads the slow files too. */
 void job_refresh(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool is_thorough);
 
-/* The cheapest look, for peaks between samples: resident sizes alone. */
-void job_glance(struct job *job, uint64_t now_ns, uint64_t birth_mark);
+/* The cheapest look, for peaks between samples: resident sizes alone. Returns what such a look
+ * costs in CPU time, new processes and reads of detail apart. */
+uint64_t job_glance(struct job *job, uint64_t now_ns, uint64_t birth_mark);
 
 /* Takes the events of processes that were born or ended. */
 void job_take_births(struct job *job, uint64_t now_ns);
@@ -117,8 +121,10 @@ struct job_reading {
     uint64_t swap_bytes;
     uint64_t main_rss_peak_bytes;
     uint64_t descendants_rss_peak_bytes; /* the largest of one process */
-    uint64_t rss_bound_bytes;            /* sum over the living */
+    uint64_t discount_bytes;             /* how far marks may be above the pages there were */
+    uint64_t main_rss_bound_bytes;       /* upper bounds; UNKNOWN: none is known */
     uint64_t descendants_rss_bound_bytes;
+    uint64_t rss_bound_bytes;
     uint64_t main_threads, descendants_threads;
     uint64_t process_count, started_count;
     uint64_t process_peak; /* the most at once, by events; UNKNOWN: none serve */

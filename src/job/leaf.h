@@ -21,6 +21,7 @@
 #include "base/root.h"
 #include "source/cgroup/cgroup.h"
 #include "source/cgroup/cgroup_events.h"
+#include "source/cgroup/cgroup_totals.h"
 #include "source/host/host.h"
 #include "spoor/spoor.h"
 
@@ -51,7 +52,7 @@ enum leaf_file {
 struct leaf_reading {
     uint64_t cpu_ns, user_ns, system_ns;
     uint64_t memory_peak_bytes; /* page cache and kernel memory included */
-    uint64_t anon_bytes, page_cache_bytes;
+    struct cgroup_memory memory;
     uint64_t threads_peak;
     uint64_t read_bytes, written_bytes;
     uint64_t pressure_ns[PRESSURE_COUNT];
@@ -94,8 +95,8 @@ void leaf_read(struct leaf *leaf, struct leaf_reading *ret);
 /* The CPU time alone. UNKNOWN: it does not say. */
 uint64_t leaf_read_cpu_ns(struct leaf *leaf);
 
-/* Raises the two to what the cgroup holds now. */
-void leaf_raise_memory(struct leaf *leaf, uint64_t *anon_bytes, uint64_t *page_cache_bytes);
+/* Raises each part to what the cgroup holds now. */
+void leaf_raise_memory(struct leaf *leaf, struct cgroup_memory *peak);
 
 /* The processes in it, a pid per line. As kept_read(). -ENOENT: no leaf on version 2. */
 ssize_t leaf_read_procs(struct leaf *leaf, char *text, size_t size);

@@ -77,24 +77,27 @@ static void read_memory(struct leaf *leaf, struct leaf_reading *reading)
 {
     enum leaf_tree tree = memory_tree(leaf);
     const char *peak = tree == LEAF_MEMORY ? "memory.max_usage_in_bytes" : "memory.peak";
-    struct cgroup_memory memory = { UNKNOWN, UNKNOWN };
 
-    (void)read_memory_stat(leaf, &memory); /* else it stays unknown */
+    reading->memory = (struct cgroup_memory){ UNKNOWN, UNKNOWN, UNKNOWN };
+    (void)read_memory_stat(leaf, &reading->memory); /* else it stays unknown */
     reading->memory_peak_bytes = read_number(leaf, tree, LEAF_FILE_MEMORY_PEAK, peak);
-    reading->anon_bytes = memory.anon_bytes;
-    reading->page_cache_bytes = memory.page_cache_bytes;
 }
 
-void leaf_raise_memory(struct leaf *leaf, uint64_t *anon_bytes, uint64_t *page_cache_bytes)
+static void raise(uint64_t *value, uint64_t seen)
+{
+    if (seen > *value)
+        *value = seen;
+}
+
+void leaf_raise_memory(struct leaf *leaf, struct cgroup_memory *peak)
 {
     struct cgroup_memory memory;
 
     if (read_memory_stat(leaf, &memory) < 0)
         return;
-    if (memory.anon_bytes > *anon_bytes)
-        *anon_bytes = memory.anon_bytes;
-    if (memory.page_cache_bytes > *page_cache_bytes)
-        *page_cache_bytes = memory.page_cache_bytes;
+    raise(&peak->anon_bytes, memory.anon_bytes);
+    raise(&peak->shmem_bytes, memory.shmem_bytes);
+    raise(&peak->page_cache_bytes, memory.page_cache_bytes);
 }
 
 static void read_io(struct leaf *leaf, struct leaf_reading *reading)

@@ -6,24 +6,45 @@
 
 #define PAGE_BYTES 4096u
 
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+/* What it had of no file at the last read. A program that was loaded since shares no such
+ * memory with anybody: all of it is new. A copy of its parent is one from the start. */
+static uint64_t own_before(const struct member *member)
+{
+    return member->has_exec && member->detail_private_bytes == 0 ? 0 : member->detail_rss_bytes;
+}
+
 static void add_member(struct movement *movement, const struct member *member)
 {
     uint64_t rss = member->rss_bytes;
-    uint64_t shared = member->shared_bytes < rss ? member->shared_bytes : rss;
+    uint64_t mapped = smaller(member->shared_bytes, rss);
+    uint64_t own = rss - mapped;
+    uint64_t fallen = less(own_before(member), own);
 
     movement->rss += rss;
-    if (rss > movement->rss_max)
-        movement->rss_max = rss;
-    movement->own += rss - shared;
-    if (shared > movement->shared_max)
-        movement->shared_max = shared;
-    if (rss == 0)
-        movement->shrunk += member->detail_private_bytes; /* the rest stays with others */
-    else if (rss > member->detail_rss_bytes)
-        movement->grown += rss - member->detail_rss_bytes;
-    else
-        movement->shrunk += member->detail_rss_bytes - rss;
-    movement->faults += (member->faults - member->detail_faults) * PAGE_BYTES;
+    movement->rss_max = larger(movement->rss_max, rss);
+    movement->own += own;
+    movement->mapped += mapped;
+    movement->mapped_max = larger(movement->mapped_max, mapped);
+    movement->grown += less(own, own_before(member));
+    movement->fallen += fallen;
+    movement->shrunk +=
+        rss == 0 ? member->detail_private_bytes : smaller(fallen, member->detail_private_bytes);
+    movement->faults += less(member->faults, member->detail_faults) * PAGE_BYTES;
 }
 
 struct movements movements_measure(const struct root *root, struct members *members,
@@ -42,40 +63,52 @@ struct movements movements_measure(const struct root *root, struct members *memb
     return movements;
 }
 
-static uint64_t moved(uint64_t value, uint64_t grown, uint64_t shrunk)
+static struct movement_base base_of(const struct movement *movement,
+                                    const struct memory_split *split)
 {
-    value += grown;
-    return value > shrunk ? value - shrunk : 0;
+    return (struct movement_base){
+        .mapped = movement->mapped,
+        .mapped_max = movement->mapped_max,
+        .discount = less(movement->rss_max, split->total_bytes),
+    };
+}
+
+struct movement_bases movements_base(const struct movements *movements,
+                                     const struct memory_estimate *estimate)
+{
+    return (struct movement_bases){
+        .job = base_of(&movements->job, &estimate->combined),
+        .main = base_of(&movements->main, &estimate->main),
+        .descendants = base_of(&movements->descendants, &estimate->descendants),
+    };
 }
 
 static void follow(struct memory_split *split, const struct movement *movement,
-                   uint64_t discount_bytes, uint64_t left_bytes)
+                   const struct movement_base *base, uint64_t left_bytes)
 {
     uint64_t shrunk = movement->shrunk + left_bytes;
-    uint64_t least = moved(movement->rss_max, 0, discount_bytes);
+    uint64_t grown = movement->grown;
+    uint64_t total =
+        less(split->total_bytes + grown + movement->mapped_max, shrunk + base->mapped_max);
 
-    split->total_bytes = moved(split->total_bytes, movement->grown, shrunk);
-    if (split->total_bytes < least)
-        split->total_bytes = least;
-    if (split->total_bytes > movement->rss)
-        split->total_bytes = movement->rss;
-    split->private_bytes = moved(split->private_bytes, movement->grown, shrunk);
-    if (split->private_bytes > split->total_bytes)
-        split->private_bytes = split->total_bytes;
+    total = larger(total, less(movement->rss_max, base->discount));
+    split->total_bytes = smaller(total, movement->rss);
+    split->private_bytes =
+        smaller(less(split->private_bytes + grown, shrunk), split->total_bytes);
     split->shared_bytes = split->total_bytes - split->private_bytes;
 }
 
-void movements_follow(const struct movements *movements, const struct discounts *discounts,
+void movements_follow(const struct movements *movements, const struct movement_bases *bases,
                       uint64_t left_bytes, struct memory_estimate *estimate)
 {
-    follow(&estimate->main, &movements->main, discounts->main, 0);
-    follow(&estimate->descendants, &movements->descendants, discounts->descendants, left_bytes);
-    follow(&estimate->combined, &movements->job, discounts->job, left_bytes);
+    follow(&estimate->main, &movements->main, &bases->main, 0);
+    follow(&estimate->descendants, &movements->descendants, &bases->descendants, left_bytes);
+    follow(&estimate->combined, &movements->job, &bases->job, left_bytes);
 }
 
 static struct memory_split at_least(const struct movement *movement)
 {
-    return (struct memory_split){ movement->own + movement->shared_max, UNKNOWN, UNKNOWN };
+    return (struct memory_split){ movement->own + movement->mapped_max, UNKNOWN, UNKNOWN };
 }
 
 void movements_estimate(const struct movements *movements, struct memory_estimate *ret)

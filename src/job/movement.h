@@ -2,6 +2,12 @@
 /*
  * movement.h - how far the job's memory has moved since its detail was last read, and
  * what the last estimate becomes by it. Nothing is read.
+ *
+ * Resident sizes do not tell what is shared, but two things hold. Memory of no file that a
+ * process gains is new, and its own. Of files and shared memory a group has at least what
+ * its largest member has; what the others gain is most often the same pages, which a
+ * forked child maps one by one as it touches them. So the estimate may lag behind until
+ * the next read, but seldom runs ahead: a maximum that is too high would stay.
  */
 #ifndef JOB_MOVEMENT_H
 #define JOB_MOVEMENT_H
@@ -16,9 +22,12 @@
 /* Of a group of processes, in bytes. */
 struct movement {
     uint64_t rss, rss_max;
-    uint64_t own, shared_max; /* as statm splits rss: of no file, of files; the largest */
-    uint64_t grown, shrunk;   /* since the last read */
-    uint64_t faults;          /* pages faulted in since: a copy on write moves no size */
+    uint64_t own;                /* of no file */
+    uint64_t mapped, mapped_max; /* of files and shared memory */
+    uint64_t grown;              /* of `own`, since the last read */
+    uint64_t shrunk;             /* likewise, and surely held by nobody else */
+    uint64_t fallen;             /* likewise, held by others or not */
+    uint64_t faults;             /* pages faulted in: a copy on write moves no size */
 };
 
 struct movements {
@@ -29,14 +38,23 @@ struct movements {
 struct movements movements_measure(const struct root *root, struct members *members,
                                    pid_t main_pid);
 
-/* How much the last read was below what was resident, and so may be now: pages that are
- * mapped twice or merged. */
-struct discounts {
-    uint64_t job, main, descendants;
+/* What a group was when its detail was read. */
+struct movement_base {
+    uint64_t mapped, mapped_max;
+    uint64_t discount; /* how far the total was below the largest member, and so may be now:
+                        * pages that are mapped twice or merged */
 };
 
-/* Moves an estimate along. `left_bytes` went with processes that ended. */
-void movements_follow(const struct movements *movements, const struct discounts *discounts,
+struct movement_bases {
+    struct movement_base job, main, descendants;
+};
+
+struct movement_bases movements_base(const struct movements *movements,
+                                     const struct memory_estimate *estimate);
+
+/* Moves the estimate along that was read at `bases`. `left_bytes` went with processes that
+ * ended. */
+void movements_follow(const struct movements *movements, const struct movement_bases *bases,
                       uint64_t left_bytes, struct memory_estimate *estimate);
 
 /* An estimate where detail was never read: private, shared and PSS are UNKNOWN. */

@@ -35,8 +35,8 @@ static bool was_inherited(struct job *job, const struct member *member)
         /* Where we spawned the job a parent that is not here ended before, and left its
          * final figures, with this one's if it had waited, to us. */
         return job->tracker_pid != 0;
-    if (parent->has_left)
-        return parent->is_counted;
+    if (parent->has_left) /* what it had inherited went the same way as its own */
+        return parent->is_counted || was_inherited(job, parent);
     if (!discards_children(job, parent))
         return true;
     job->saw_unwaited = true;
@@ -103,8 +103,13 @@ static void take_peak(struct job *job, struct member *member, uint64_t maxrss_by
         else if (maxrss_bytes > job->largest_peak_bytes)
             job->largest_peak_bytes = maxrss_bytes;
     }
-    if (is_main)
-        job->main_peak_is_exact = maxrss_bytes <= member->rss_peak_bytes;
+    if (maxrss_bytes > job->largest_bound_bytes)
+        job->largest_bound_bytes = maxrss_bytes;
+    if (!is_main)
+        return;
+    job->main_peak_is_exact = maxrss_bytes <= member->rss_peak_bytes;
+    job->main_bound_bytes = maxrss_bytes;
+    job->outlived_main = job->births.source && job->births.live_count > 1;
 }
 
 static void take_rusage(struct job *job, struct member *member)

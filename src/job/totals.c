@@ -2,10 +2,13 @@
 /*
  * totals.c - what the job uses: each quantity from the best source that serves.
  *
- * CPU time, best first: the job's own cgroup; the larger of perf's count and the sum over
- * the tree. perf leaves out the tear-down of processes, the tree those nobody waits for.
+ * CPU time, best first: the job's own cgroup; the sum over the tree, which perf shows to be
+ * whole; perf's count, where it shows that somebody was not waited for.
  */
+#include <time.h>
+
 #include "base/clock.h"
+#include "base/parse.h"
 #include "base/unknown.h"
 #include "job/job.h"
 
@@ -35,32 +38,41 @@ static const char *tree_source(const struct job *job)
     return job->has_clock ? "procfs.cpuclock" : "procfs.stat";
 }
 
+/* Did more CPU time pass than came to us through parents that waited? By more than perf's own
+ * error: its clock runs on while an interrupt or the hypervisor has the CPU. */
+static bool exceeds(uint64_t whole_ns, uint64_t tree_ns)
+{
+    return is_known(whole_ns) && whole_ns > tree_ns + tree_ns / 10 + 10 * NS_PER_MS;
+}
+
 static void read_cpu(struct job *job, struct job_reading *reading)
 {
     uint64_t *counter = reading->usage.counter;
+    uint64_t leaf_ns = reading->leaf.cpu_ns;
     uint64_t tree_ns = counter[USAGE_CPU_NS];
-    bool needs_perf = !is_known(reading->leaf.cpu_ns) || job->members.count == 0;
+    bool needs_perf = !is_known(leaf_ns) || job->members.count == 0;
     uint64_t perf_ns = needs_perf ? read_perf_ns(job) : UNKNOWN;
-    uint64_t exact_ns = is_known(reading->leaf.cpu_ns) ? reading->leaf.cpu_ns : perf_ns;
+    uint64_t whole_ns = is_known(leaf_ns) ? leaf_ns : perf_ns;
+    bool has_unwaited = !is_known(tree_ns) || exceeds(whole_ns, tree_ns) || job->saw_unwaited;
+    bool is_whole = is_known(whole_ns) && !has_unwaited && job->tracker_pid != 0;
 
     reading->tree_cpu_ns = tree_ns;
     reading->perf_cpu_ns = perf_ns;
     reading->cpu_source = tree_source(job);
-    reading->cpu_is_exact = is_known(exact_ns) && job->tracker_pid != 0; /* see open_events() */
-    if (is_known(reading->leaf.cpu_ns)) {
-        counter[USAGE_CPU_NS] = reading->leaf.cpu_ns;
+    reading->cpu_is_exact = is_known(leaf_ns) || is_whole;
+    /* Where all CPU time came to us everybody was waited for, and so did all I/O. */
+    reading->io_is_exact = is_whole;
+    if (is_known(leaf_ns)) {
+        counter[USAGE_CPU_NS] = leaf_ns;
         reading->cpu_source = "cgroup.cpu.stat";
         if (is_known(reading->leaf.user_ns) && is_known(reading->leaf.system_ns)) {
             counter[USAGE_USER_NS] = reading->leaf.user_ns;
             counter[USAGE_SYSTEM_NS] = reading->leaf.system_ns;
         }
-    } else if (is_known(perf_ns) && (!is_known(tree_ns) || perf_ns > tree_ns)) {
+    } else if (is_known(perf_ns) && has_unwaited) {
         counter[USAGE_CPU_NS] = perf_ns;
         reading->cpu_source = "perf.task-clock";
     }
-    /* Where all CPU time came to us everybody was waited for, and so did all I/O. */
-    reading->io_is_exact = is_known(exact_ns) && is_known(tree_ns) &&
-                           tree_ns + tree_ns / 50 + NS_PER_MS >= exact_ns && !job->saw_unwaited;
 }
 
 /* The cgroup counts what reached the disk, the processes what they dirtied: what is still in
@@ -113,14 +125,38 @@ static void raise_to_peaks(struct job *job, struct job_reading *reading)
     raise(&reading->memory.combined.total_bytes, peaks->combined_bytes);
     if (is_known(reading->memory.combined.private_bytes))
         raise(&reading->memory.combined.private_bytes, peaks->private_bytes);
-    if (is_known(reading->leaf.anon_bytes)) {
-        raise(&reading->leaf.anon_bytes, peaks->anon_bytes);
-        raise(&reading->leaf.page_cache_bytes, peaks->page_cache_bytes);
+    if (is_known(reading->leaf.memory.anon_bytes)) {
+        raise(&reading->leaf.memory.anon_bytes, peaks->leaf.anon_bytes);
+        raise(&reading->leaf.memory.shmem_bytes, peaks->leaf.shmem_bytes);
+        raise(&reading->leaf.memory.page_cache_bytes, peaks->leaf.page_cache_bytes);
+        /* What no file backs is mapped by somebody of the job, or it would be free. */
+        raise(&reading->memory.combined.total_bytes, reading->leaf.memory.anon_bytes);
     }
-    raise(&reading->rss_bound_bytes, peaks->rss_bound_bytes);
-    raise(&reading->descendants_rss_bound_bytes, peaks->descendants_rss_bound_bytes);
     raise(&reading->process_count, peaks->process_count);
     job->peaks = (struct job_peaks){ 0 };
+}
+
+/* Above what the peaks cannot have been: known when the job has ended, everybody was waited for
+ * and it is known how many there were at once. ru_maxrss is the largest of all that were waited
+ * for, so none of the processes was larger. */
+static void read_bounds(const struct job *job, struct job_reading *reading)
+{
+    uint64_t others = is_known(reading->process_peak) ? reading->process_peak - 1 : 0;
+    bool all_waited = reading->io_is_exact || job->births.has_peaks;
+
+    reading->main_rss_bound_bytes = reading->descendants_rss_bound_bytes = UNKNOWN;
+    reading->rss_bound_bytes = UNKNOWN;
+    if (!job->main_has_ended || job->tracker_pid == 0)
+        return;
+    reading->main_rss_bound_bytes = job->main_bound_bytes;
+    if (!all_waited || !job->births.is_exact)
+        return;
+    /* Without its parent a descendant may have taken main's place among the processes. */
+    reading->descendants_rss_bound_bytes =
+        product_u64(others + job->outlived_main, job->largest_bound_bytes);
+    reading->rss_bound_bytes =
+        sum_u64(product_u64(others, job->largest_bound_bytes),
+                job->outlived_main ? job->largest_bound_bytes : job->main_bound_bytes);
 }
 
 /* ---- the reading -------------------------------------------------------- */
@@ -138,10 +174,7 @@ static void add_living(struct job *job, struct job_reading *reading)
             continue;
         reading->process_count++;
         reading->swap_bytes += member->swap_bytes;
-        reading->rss_bound_bytes += member->rss_peak_bytes;
         *(is_main ? &reading->main_threads : &reading->descendants_threads) += member->threads;
-        if (!is_main)
-            reading->descendants_rss_bound_bytes += member->rss_peak_bytes;
     }
 }
 
@@ -168,19 +201,20 @@ void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
     job->reported = reading.usage;
     detail_update(&job->detail, job->root, &job->members, job->main_pid, now_ns,
                   &reading.memory);
+    raise(&job->discount_bytes, job->detail.bases.job.discount);
+    reading.discount_bytes = job->discount_bytes;
     raise_to_peaks(job, &reading);
+    read_bounds(job, &reading);
     forget_unseen(job, &reading.memory);
     *ret = reading;
 }
 
-void job_glance(struct job *job, uint64_t now_ns, uint64_t birth_mark)
+/* The resident sizes of all, and what they add up to. */
+static void scan(struct job *job, const struct look *look)
 {
-    struct look look = job_look(job, now_ns, false);
     struct job_peaks *peaks = &job->peaks;
-    uint64_t bound_bytes = 0, descendants_bound_bytes = 0, process_count = 0;
-    struct memory_estimate estimate;
+    uint64_t process_count = 0;
 
-    job_search(job, &look, birth_mark);
     for (size_t i = 0; i < job->members.count; i++) {
         struct member *member = &job->members.list[i];
 
@@ -188,19 +222,40 @@ void job_glance(struct job *job, uint64_t now_ns, uint64_t birth_mark)
             continue;
         member_glance(member, job->root);
         if (member->pid == job->main_pid)
-            job_check_program(job, member, &look);
+            job_check_program(job, member, look);
         job_remember(job, member);
         process_count += member->rss_bytes > 0;
-        bound_bytes += member->rss_peak_bytes;
-        descendants_bound_bytes += member->pid == job->main_pid ? 0 : member->rss_peak_bytes;
     }
+    raise(&peaks->process_count, process_count);
+    leaf_raise_memory(&job->leaf, &peaks->leaf);
+}
+
+static uint64_t thread_cpu_ns(void)
+{
+    struct timespec time = { 0 };
+
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time); /* cannot fail */
+    return (uint64_t)time.tv_sec * NS_PER_SECOND + (uint64_t)time.tv_nsec;
+}
+
+uint64_t job_glance(struct job *job, uint64_t now_ns, uint64_t birth_mark)
+{
+    struct look look = job_look(job, now_ns, false);
+    struct job_peaks *peaks = &job->peaks;
+    struct memory_estimate estimate;
+    uint64_t before_ns, cost_ns;
+
+    job_search(job, &look, birth_mark);
+    before_ns = thread_cpu_ns();
+    scan(job, &look);
     detail_follow(&job->detail, &job->members, job->main_pid, &estimate);
+    cost_ns = thread_cpu_ns() - before_ns;
+    if (detail_is_wanted_for_peak(&job->detail, &job->members, job->main_pid, now_ns,
+                                  &estimate))
+        detail_update(&job->detail, job->root, &job->members, job->main_pid, now_ns, &estimate);
     raise(&peaks->main_bytes, estimate.main.total_bytes);
     raise(&peaks->descendants_bytes, estimate.descendants.total_bytes);
     raise(&peaks->combined_bytes, estimate.combined.total_bytes);
     raise(&peaks->private_bytes, estimate.combined.private_bytes);
-    raise(&peaks->rss_bound_bytes, bound_bytes);
-    raise(&peaks->descendants_rss_bound_bytes, descendants_bound_bytes);
-    raise(&peaks->process_count, process_count);
-    leaf_raise_memory(&job->leaf, &peaks->anon_bytes, &peaks->page_cache_bytes);
+    return cost_ns;
 }

@@ -11,7 +11,7 @@
 #include "series/figure.h"
 
 /* The figures that a reader of the text would ask about, and what to call them. */
-static const struct {
+static const struct topic {
     const char *path;
     const char *name;
 } topics[] = {
@@ -26,6 +26,13 @@ static const struct {
     { "cpu.threads.combined", "threads" },
 };
 
+/* A bound that is twice the value tells little, and that of the whole is enough. */
+static bool has_useful_bound(const struct topic *topic, const struct spoor_figure *figure)
+{
+    return strcmp(topic->name, "peak memory") == 0 && figure->high > figure->value &&
+           figure->high < 2 * figure->value;
+}
+
 static void note_sampled(const struct spoor_figure *figures, uint64_t interval_ns,
                          struct page *page)
 {
@@ -36,7 +43,7 @@ static void note_sampled(const struct spoor_figure *figures, uint64_t interval_n
         if (isnan(figures[i].value) || figures[i].is_exact)
             continue;
         buffer_add_text(page_item(&names), topics[i].name);
-        if (figures[i].high > figures[i].low)
+        if (has_useful_bound(&topics[i], &figures[i]))
             buffer_format(&names, " (at most %s)", number_bytes(figures[i].high).text);
     }
     if (names.length > 0) {

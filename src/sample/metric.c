@@ -16,6 +16,7 @@ static const struct metric_row rows[METRIC_COUNT] = {
 [METRIC_MAIN_PRIVATE] =         { { "main_private_bytes",        "the part of it that no other process has mapped",                     NULL,                GAUGE   }, UNIT_BYTES },
 [METRIC_MAIN_SHARED] =          { { "main_shared_bytes",         "the part of it that other processes have mapped too",                 NULL,                GAUGE   }, UNIT_BYTES },
 [METRIC_MAIN_RSS_PEAK] =        { { "main_rss_peak_bytes",       "the kernel's high-water mark of the first process",                   NULL,                GAUGE   }, UNIT_BYTES },
+[METRIC_MAIN_RSS_BOUND] =       { { "main_rss_bound_bytes",      "what that cannot have been above; known at the end",                    NULL,                GAUGE   }, UNIT_BYTES },
 [METRIC_MAIN_THREADS] =         { { "main_threads",              "threads of the first process",                                        NULL,                GAUGE   }, UNIT_COUNT },
 
 [METRIC_DESCENDANTS_CPU] =      { { "descendants_cpu_seconds",   "CPU time of all that the first process started",                      "descendants_cpu_cores", COUNTER }, UNIT_NANOSECONDS },
@@ -23,7 +24,7 @@ static const struct metric_row rows[METRIC_COUNT] = {
 [METRIC_DESCENDANTS_PRIVATE] =  { { "descendants_private_bytes", "the part of it that one process alone has mapped",                    NULL,                GAUGE   }, UNIT_BYTES },
 [METRIC_DESCENDANTS_SHARED] =   { { "descendants_shared_bytes",  "the part of it that several processes have mapped",                   NULL,                GAUGE   }, UNIT_BYTES },
 [METRIC_DESCENDANTS_RSS_PEAK] = { { "descendants_rss_peak_bytes", "the largest high-water mark of a descendant",                        NULL,                GAUGE   }, UNIT_BYTES },
-[METRIC_DESCENDANTS_RSS_BOUND] = { { "descendants_rss_bound_bytes", "sum of the high-water marks of the descendants alive: an upper bound", NULL,           GAUGE   }, UNIT_BYTES },
+[METRIC_DESCENDANTS_RSS_BOUND] = { { "descendants_rss_bound_bytes", "what their memory cannot have been above; known at the end", NULL,           GAUGE   }, UNIT_BYTES },
 [METRIC_DESCENDANTS_THREADS] =  { { "descendants_threads",       "threads of the descendants",                                          NULL,                GAUGE   }, UNIT_COUNT },
 
 [METRIC_JOB_CPU] =              { { "job_cpu_seconds",           "CPU time of the job",                                                 "job_cpu_cores",     COUNTER }, UNIT_NANOSECONDS },
@@ -35,7 +36,8 @@ static const struct metric_row rows[METRIC_COUNT] = {
 [METRIC_JOB_PSS] =              { { "job_pss_bytes",             "memory of the job, a page that n processes map counted as 1/n each",  NULL,                GAUGE   }, UNIT_BYTES },
 [METRIC_JOB_SWAP] =             { { "job_swap_bytes",            "memory of the job that is swapped out",                               NULL,                GAUGE   }, UNIT_BYTES },
 [METRIC_JOB_RSS_PEAK] =         { { "job_rss_peak_bytes",        "the largest high-water mark of a process of the job",                 NULL,                GAUGE   }, UNIT_BYTES },
-[METRIC_JOB_RSS_BOUND] =        { { "job_rss_bound_bytes",       "sum of the high-water marks of the processes alive: an upper bound",  NULL,                GAUGE   }, UNIT_BYTES },
+[METRIC_JOB_RSS_BOUND] =        { { "job_rss_bound_bytes",       "what its memory cannot have been above; known at the end",  NULL,                GAUGE   }, UNIT_BYTES },
+[METRIC_JOB_RSS_DISCOUNT] =     { { "job_rss_discount_bytes",    "pages that a process maps twice, or that were merged, seen so far",     NULL,                GAUGE   }, UNIT_BYTES },
 [METRIC_JOB_MEMORY_PEAK] =      { { "job_memory_peak_bytes",     "the kernel's peak of the job's cgroup, page cache included",          NULL,                GAUGE   }, UNIT_BYTES },
 [METRIC_JOB_ANON] =             { { "job_anon_bytes",            "memory of the job's cgroup that no file backs",                       NULL,                GAUGE   }, UNIT_BYTES },
 [METRIC_JOB_PAGE_CACHE] =       { { "job_page_cache_bytes",      "page cache of the job's cgroup",                                      NULL,                GAUGE   }, UNIT_BYTES },

@@ -20,13 +20,14 @@ static const struct origin defaults[METRIC_COUNT] = {
 [METRIC_MAIN_PRIVATE] =           { "procfs.smaps_rollup",     "the process ended before it could be looked at",       false },
 [METRIC_MAIN_SHARED] =            { "procfs.smaps_rollup",     "the process ended before it could be looked at",       false },
 [METRIC_MAIN_RSS_PEAK] =          { "procfs.status.VmHWM",     "the process ended before it could be looked at",       false },
+[METRIC_MAIN_RSS_BOUND] =         { "wait4.ru_maxrss",         "known at the end of a job that spoor started",          false },
 [METRIC_MAIN_THREADS] =           { "procfs.stat",             "the process ended before it could be looked at",       false },
 [METRIC_DESCENDANTS_CPU] =        { "procfs.cpuclock",         "no process could be looked at",                        false },
 [METRIC_DESCENDANTS_RSS] =        { "procfs.smaps_rollup",     "they ended before they could be looked at",            false },
 [METRIC_DESCENDANTS_PRIVATE] =    { "procfs.smaps_rollup",     "they ended before they could be looked at",            false },
 [METRIC_DESCENDANTS_SHARED] =     { "procfs.smaps_rollup",     "they ended before they could be looked at",            false },
 [METRIC_DESCENDANTS_RSS_PEAK] =   { "procfs.status.VmHWM",     "they ended before they could be looked at",            false },
-[METRIC_DESCENDANTS_RSS_BOUND] =  { "procfs.status.VmHWM",     "they ended before they could be looked at",            false },
+[METRIC_DESCENDANTS_RSS_BOUND] =  { "wait4.ru_maxrss",         "known at the end of a job that spoor started",          false },
 [METRIC_DESCENDANTS_THREADS] =    { "procfs.stat",             "they ended before they could be looked at",            false },
 [METRIC_JOB_CPU] =                { "procfs.cpuclock",         "no process could be looked at",                        false },
 [METRIC_JOB_USER] =               { "procfs.stat",             "no process could be looked at",                        false },
@@ -37,7 +38,8 @@ static const struct origin defaults[METRIC_COUNT] = {
 [METRIC_JOB_PSS] =                { "procfs.smaps_rollup",     "no process could be looked at while it lived",         false },
 [METRIC_JOB_SWAP] =               { "procfs.status.VmSwap",    NOT_READABLE("/proc/PID/status"),                       false },
 [METRIC_JOB_RSS_PEAK] =           { "procfs.status.VmHWM",     "no process could be looked at while it lived",         false },
-[METRIC_JOB_RSS_BOUND] =          { "procfs.status.VmHWM",     "no process could be looked at while it lived",         false },
+[METRIC_JOB_RSS_BOUND] =          { "wait4.ru_maxrss",         "known at the end of a job that spoor started",         false },
+[METRIC_JOB_RSS_DISCOUNT] =       { "procfs.smaps",            "no process could be looked at while it lived",         false },
 [METRIC_JOB_MEMORY_PEAK] =        { "cgroup.memory.peak",      "needs a cgroup of the job's own",                      true },
 [METRIC_JOB_ANON] =               { "cgroup.memory.stat",      "needs a cgroup of the job's own",                      false },
 [METRIC_JOB_PAGE_CACHE] =         { "cgroup.memory.stat",      "needs a cgroup of the job's own",                      false },
@@ -171,7 +173,7 @@ void origins_update(struct origin origins[METRIC_COUNT], const struct job *job,
         if (job->saw_denied_io)
             origins[io[i]].reason = "the I/O of another user's process cannot be read";
     }
-    if (job->main_peak_is_exact) {
+    if (job->main_peak_is_exact && reading->discount_bytes <= job->main_rss_peak_bytes / 100) {
         origins[METRIC_MAIN_RSS_PEAK].source = "wait4.ru_maxrss";
         origins[METRIC_MAIN_RSS_PEAK].is_exact = true;
     }

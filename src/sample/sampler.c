@@ -76,6 +76,8 @@ static void fill_job(const struct job_reading *reading, uint64_t *value)
     value[METRIC_JOB_SWAP] = reading->swap_bytes;
     value[METRIC_MAIN_RSS_PEAK] = reading->main_rss_peak_bytes;
     value[METRIC_DESCENDANTS_RSS_PEAK] = reading->descendants_rss_peak_bytes;
+    value[METRIC_JOB_RSS_DISCOUNT] = reading->discount_bytes;
+    value[METRIC_MAIN_RSS_BOUND] = reading->main_rss_bound_bytes;
     value[METRIC_DESCENDANTS_RSS_BOUND] = reading->descendants_rss_bound_bytes;
     value[METRIC_JOB_RSS_PEAK] =
         larger(reading->main_rss_peak_bytes, reading->descendants_rss_peak_bytes);
@@ -99,8 +101,8 @@ static void fill_cgroup(const struct leaf_reading *leaf, const struct cgroup_eve
                         const struct host_reading *host, uint64_t *value)
 {
     value[METRIC_JOB_MEMORY_PEAK] = leaf->memory_peak_bytes;
-    value[METRIC_JOB_ANON] = leaf->anon_bytes;
-    value[METRIC_JOB_PAGE_CACHE] = leaf->page_cache_bytes;
+    value[METRIC_JOB_ANON] = sum_u64(leaf->memory.anon_bytes, leaf->memory.shmem_bytes);
+    value[METRIC_JOB_PAGE_CACHE] = leaf->memory.page_cache_bytes;
     value[METRIC_JOB_THREADS_PEAK] = leaf->threads_peak;
     value[METRIC_JOB_OOM_KILLS] = first_known(leaf->oom_kills_count, events->oom_kills_count);
     value[METRIC_JOB_THROTTLED] = events->throttled_ns;
@@ -164,8 +166,8 @@ void sampler_tick(struct sampler *sampler, struct instant now, bool is_last, str
     origins_update(sampler->origins, &sampler->job, &sampler->reading);
 }
 
-void sampler_glance(struct sampler *sampler, struct instant now)
+uint64_t sampler_glance(struct sampler *sampler, struct instant now)
 {
-    job_glance(&sampler->job, now.monotonic_ns,
-               host_read_birth_mark(&sampler->host, sampler->root));
+    return job_glance(&sampler->job, now.monotonic_ns,
+                      host_read_birth_mark(&sampler->host, sampler->root));
 }

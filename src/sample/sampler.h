@@ -40,7 +40,7 @@ void sampler_done(struct sampler *sampler);
 void sampler_tick(struct sampler *sampler, struct instant now, bool is_last,
                   struct sample *ret);
 
-/* A look between samples, for peaks. */
-void sampler_glance(struct sampler *sampler, struct instant now);
+/* A look between samples, for peaks. Returns its cost, as job_glance(). */
+uint64_t sampler_glance(struct sampler *sampler, struct instant now);
 
 #endif

@@ -47,19 +47,19 @@ static const struct row rows[] = {
     { "cpu.threads.descendants",             PEAK,      METRIC_DESCENDANTS_THREADS,  METRIC_NONE, METRIC_NONE, NULL },
     { "cpu.threads.combined",                PEAK,      METRIC_JOB_THREADS,          METRIC_JOB_THREADS_PEAK, METRIC_NONE, NULL },
 
-    { "memory.main.total_rss_bytes",         PEAK,      METRIC_MAIN_RSS,             METRIC_MAIN_RSS_PEAK, METRIC_MAIN_RSS_PEAK, NULL },
-    { "memory.main.private_rss_bytes",       PEAK,      METRIC_MAIN_PRIVATE,         METRIC_NONE, METRIC_NONE, NULL },
-    { "memory.main.shared_rss_bytes",        PEAK,      METRIC_MAIN_SHARED,          METRIC_NONE, METRIC_NONE, NULL },
+    { "memory.main.total_rss_bytes",         PEAK,      METRIC_MAIN_RSS,             METRIC_MAIN_RSS_PEAK, METRIC_MAIN_RSS_BOUND, NULL },
+    { "memory.main.private_rss_bytes",       PEAK,      METRIC_MAIN_PRIVATE,         METRIC_NONE, METRIC_MAIN_RSS_BOUND, NULL },
+    { "memory.main.shared_rss_bytes",        PEAK,      METRIC_MAIN_SHARED,          METRIC_NONE, METRIC_MAIN_RSS_BOUND, NULL },
     { "memory.descendants.total_rss_bytes",  PEAK,      METRIC_DESCENDANTS_RSS,      METRIC_DESCENDANTS_RSS_PEAK, METRIC_DESCENDANTS_RSS_BOUND, NULL },
-    { "memory.descendants.private_rss_bytes", PEAK,     METRIC_DESCENDANTS_PRIVATE,  METRIC_NONE, METRIC_NONE, NULL },
-    { "memory.descendants.shared_rss_bytes", PEAK,      METRIC_DESCENDANTS_SHARED,   METRIC_NONE, METRIC_NONE, NULL },
+    { "memory.descendants.private_rss_bytes", PEAK,     METRIC_DESCENDANTS_PRIVATE,  METRIC_NONE, METRIC_DESCENDANTS_RSS_BOUND, NULL },
+    { "memory.descendants.shared_rss_bytes", PEAK,      METRIC_DESCENDANTS_SHARED,   METRIC_NONE, METRIC_DESCENDANTS_RSS_BOUND, NULL },
     { "memory.combined.total_rss_bytes",     PEAK,      METRIC_JOB_RSS,              METRIC_JOB_RSS_PEAK, METRIC_JOB_RSS_BOUND, NULL },
-    { "memory.combined.private_rss_bytes",   PEAK,      METRIC_JOB_PRIVATE,          METRIC_NONE, METRIC_NONE, NULL },
-    { "memory.combined.shared_rss_bytes",    PEAK,      METRIC_JOB_SHARED,           METRIC_NONE, METRIC_NONE, NULL },
-    { "memory.combined.pss_bytes",           PEAK,      METRIC_JOB_PSS,              METRIC_NONE, METRIC_NONE, NULL },
+    { "memory.combined.private_rss_bytes",   PEAK,      METRIC_JOB_PRIVATE,          METRIC_NONE, METRIC_JOB_RSS_BOUND, NULL },
+    { "memory.combined.shared_rss_bytes",    PEAK,      METRIC_JOB_SHARED,           METRIC_NONE, METRIC_JOB_RSS_BOUND, NULL },
+    { "memory.combined.pss_bytes",           PEAK,      METRIC_JOB_PSS,              METRIC_NONE, METRIC_JOB_RSS_BOUND, NULL },
     { "memory.job_peak_bytes",               PEAK,      METRIC_JOB_MEMORY_PEAK,      METRIC_NONE, METRIC_NONE, NULL },
-    { "memory.anon_peak_bytes",              PEAK,      METRIC_JOB_ANON,             METRIC_NONE, METRIC_NONE, NULL },
-    { "memory.page_cache_peak_bytes",        PEAK,      METRIC_JOB_PAGE_CACHE,       METRIC_NONE, METRIC_NONE, NULL },
+    { "memory.anon_peak_bytes",              PEAK,      METRIC_JOB_ANON,             METRIC_NONE, METRIC_JOB_MEMORY_PEAK, NULL },
+    { "memory.page_cache_peak_bytes",        PEAK,      METRIC_JOB_PAGE_CACHE,       METRIC_NONE, METRIC_JOB_MEMORY_PEAK, NULL },
     { "memory.swap_peak_bytes",              PEAK,      METRIC_JOB_SWAP,             METRIC_NONE, METRIC_NONE, NULL },
     { "memory.system_peak_bytes",            PEAK,      METRIC_HOST_MEMORY_USED,     METRIC_NONE, METRIC_NONE, NULL },
 
@@ -131,8 +131,15 @@ static void raise_peak(struct spoor_figure *figure, const struct row *row,
     figure->is_exact = origins[row->raised_by].is_exact;
 }
 
-/* What a sampled peak may have been between the samples. A mark that did not rise
- * is an upper bound as well. */
+static double discount(const struct summary *summary)
+{
+    uint64_t bytes = summary->tally[METRIC_JOB_RSS_DISCOUNT].max;
+
+    return is_known(bytes) ? (double)bytes : 0;
+}
+
+/* What a sampled peak may have been between the samples: at least what was seen, at most what
+ * something else bounds it by. */
 static void bound_peak(struct spoor_figure *figure, const struct row *row,
                        const struct summary *summary)
 {
@@ -141,10 +148,11 @@ static void bound_peak(struct spoor_figure *figure, const struct row *row,
     if (figure->is_exact || row->bounded_by == METRIC_NONE)
         return;
     bound = metric_value(row->metric, summary->tally[row->bounded_by].max);
-    if (isnan(bound))
-        return;
     figure->low = figure->value;
-    figure->high = bound > figure->value ? bound : figure->value;
+    /* The kernel's marks count a page once for each time it is mapped. */
+    if (row->raised_by != METRIC_NONE && metric_row(row->raised_by)->unit == UNIT_BYTES)
+        figure->low -= discount(summary);
+    figure->high = bound < figure->value ? figure->value : bound; /* NaN stays NaN */
 }
 
 /* Those there at the first sample, and those that came since. */

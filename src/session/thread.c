@@ -74,18 +74,16 @@ static enum wake wait_for_work(spoor_session *session, const struct rhythm *rhyt
 static void glance(spoor_session *session, struct pace *pace)
 {
     struct job *job = &session->sampler.job;
-    uint64_t before_ns = thread_cpu_ns();
-    uint64_t cost_ns;
+    uint64_t cost_ns = sampler_glance(&session->sampler, clock_now());
+    uint64_t before_ns;
 
-    sampler_glance(&session->sampler, clock_now());
-    cost_ns = thread_cpu_ns() - before_ns;
     pace->is_single = job->members.count == 1;
     if (!pace_glanced(pace, clock_now().monotonic_ns, cost_ns, job_quick_cpu_ns(job)))
         return;
     before_ns = thread_cpu_ns();
     fault_gate_arm(&job->gate);
     pace->arm_cost_ns = thread_cpu_ns() - before_ns;
-    sampler_glance(&session->sampler, clock_now()); /* what came before it was armed */
+    (void)sampler_glance(&session->sampler, clock_now()); /* what came before it was armed */
 }
 
 static void wake_up(spoor_session *session, struct rhythm *rhythm, enum wake wake)

@@ -71,7 +71,8 @@ def test_form_of_every_measure_is_checked():
 
 
 def test_every_case_names_a_program_and_figures_that_there_are():
-    programs = {path.stem for path in (pathlib.Path(cases.__file__).parent / "programs").glob("*.c")}
+    folder = pathlib.Path(cases.__file__).parent / "programs"
+    programs = {path.stem for path in folder.glob("*.c")}
     for case in cases.CASES:
         assert case.command.split()[0] in programs
         assert set(case.must) <= set(rules.FIGURES)

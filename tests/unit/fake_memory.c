@@ -122,6 +122,7 @@ void memory_put(struct memory_fixture *f, const struct fake_memory *m)
         member = memory_add(f, m->pid, rss_bytes);
     assert_non_null(member);
     member->rss_bytes = rss_bytes;
+    member->shared_bytes = m->file * (m->twice ? 2 : 1) * MB;
     memory_put_statm(f, m->pid, resident(m));
     put_rollup(f, m);
     put_smaps(f, m);

@@ -14,7 +14,7 @@ static void mappings_settle_what_sums_leave_open(void **state)
     struct memory_fixture f;
 
     (void)state;
-    memory_begin(&f, SPOOR_DETAIL_AUTO);
+    memory_begin(&f, SPOOR_DETAIL_ALWAYS);
     memory_put_file_job(&f);
     memory_update(&f);
     assert_int_equal(f.estimate.combined.total_bytes, 230 * MB);
@@ -31,7 +31,7 @@ static void each_level_can_be_switched_off(void **state)
     struct memory_fixture f;
 
     (void)state;
-    memory_begin(&f, SPOOR_DETAIL_AUTO);
+    memory_begin(&f, SPOOR_DETAIL_ALWAYS);
     f.detail.sharing.uses_smaps = false;
     memory_put_file_job(&f);
     memory_update(&f);
@@ -75,7 +75,7 @@ static void a_file_mapped_twice_counts_once(void **state)
     struct memory_fixture f;
 
     (void)state;
-    memory_begin(&f, SPOOR_DETAIL_AUTO);
+    memory_begin(&f, SPOOR_DETAIL_ALWAYS);
     memory_put(&f, &(struct fake_memory){
                        .pid = MAIN, .own = 10, .file = 100, .file_pss = 75, .twice = 50 });
     memory_update(&f);
@@ -135,6 +135,7 @@ static void time_spent_beyond_the_budget_is_owed(void **state)
     memory_begin(&f, SPOOR_DETAIL_AUTO);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 10 });
     memory_update(&f);
+    f.detail.page_cost_ns = 16;
     f.detail.tokens_ns = -15 * (int64_t)NS_PER_MS;
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 50 });
     memory_update(&f); /* 5 ms are owed still */
@@ -168,6 +169,72 @@ static void between_reads_values_follow_the_resident_sizes(void **state)
     assert_int_equal(f.estimate.combined.total_bytes, 90 * MB);
     assert_int_equal(f.estimate.descendants.total_bytes, 0);
     assert_int_equal(f.detail.reads, 1);
+    memory_end(&f);
+}
+
+/* Children that touch, page by page, the shared memory which main has already. */
+static void growth_of_what_main_maps_is_not_added_up(void **state)
+{
+    struct memory_fixture f;
+
+    (void)state;
+    memory_begin(&f, SPOOR_DETAIL_ALWAYS);
+    memory_put(&f,
+               &(struct fake_memory){ .pid = MAIN, .own = 10, .file = 100, .file_pss = 100 });
+    memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 10 });
+    memory_put(&f, &(struct fake_memory){ .pid = CHILD + 1, .own = 10 });
+    memory_update(&f);
+    assert_int_equal(f.estimate.combined.total_bytes, 130 * MB);
+    for (int pid = CHILD; pid <= CHILD + 1; pid++) {
+        members_find(&f.members, pid)->rss_bytes += 90 * MB;
+        members_find(&f.members, pid)->shared_bytes += 90 * MB;
+    }
+    memory_follow(&f);
+    assert_int_equal(f.estimate.combined.total_bytes, 130 * MB);
+    assert_int_equal(f.estimate.combined.private_bytes, 30 * MB);
+    assert_int_equal(f.estimate.descendants.total_bytes, 110 * MB);
+    memory_end(&f);
+}
+
+/* It was loaded after the last read: its memory of no file is nobody else's. A copy of its
+ * parent has nothing of its own at first. */
+static void memory_of_a_new_program_is_all_new(void **state)
+{
+    struct memory_fixture f;
+
+    (void)state;
+    memory_begin(&f, SPOOR_DETAIL_ALWAYS);
+    memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 50 });
+    memory_update(&f);
+    memory_add(&f, CHILD, 40 * MB)->has_exec = false;
+    memory_follow(&f);
+    assert_int_equal(f.estimate.combined.total_bytes, 50 * MB);
+    assert_int_equal(f.estimate.descendants.total_bytes, 40 * MB);
+    members_find(&f.members, CHILD)->has_exec = true;
+    memory_follow(&f);
+    assert_int_equal(f.estimate.combined.total_bytes, 90 * MB);
+    assert_int_equal(f.estimate.combined.private_bytes, 90 * MB);
+    memory_end(&f);
+}
+
+static void a_read_tells_how_far_the_values_had_run_ahead(void **state)
+{
+    struct memory_fixture f;
+
+    (void)state;
+    memory_begin(&f, SPOOR_DETAIL_ALWAYS);
+    memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 50 });
+    memory_update(&f);
+    assert_int_equal(f.detail.excess.combined_total, 0);
+    /* It has 40 MB more of one content, which the kernel merged meanwhile. */
+    memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 50, .merged = 40 });
+    memory_follow(&f);
+    assert_int_equal(f.estimate.combined.total_bytes, 90 * MB);
+    memory_update(&f);
+    assert_int_equal(f.estimate.combined.total_bytes, 50 * MB);
+    assert_int_equal(f.detail.excess.combined_total, 40 * MB);
+    assert_int_equal(f.detail.excess.main_total, 40 * MB);
+    assert_int_equal(f.detail.excess.combined_private, 40 * MB);
     memory_end(&f);
 }
 
@@ -207,6 +274,8 @@ static void a_new_maximum_is_worth_a_read(void **state)
     assert_false(is_wanted(&f)); /* nothing was read yet */
     memory_update(&f);
     main_member = members_find(&f.members, MAIN);
+    f.detail.page_cost_ns = 16;
+    f.detail.tokens_ns = 5 * (int64_t)NS_PER_MS;
     assert_false(is_wanted(&f));
     main_member->rss_bytes = 101 * MB; /* not worth it */
     assert_false(is_wanted(&f));
@@ -259,6 +328,9 @@ int main(void)
         cmocka_unit_test(what_there_is_no_time_for_is_done_later),
         cmocka_unit_test(time_spent_beyond_the_budget_is_owed),
         cmocka_unit_test(between_reads_values_follow_the_resident_sizes),
+        cmocka_unit_test(growth_of_what_main_maps_is_not_added_up),
+        cmocka_unit_test(memory_of_a_new_program_is_all_new),
+        cmocka_unit_test(a_read_tells_how_far_the_values_had_run_ahead),
         cmocka_unit_test(without_detail_only_totals_are_known),
         cmocka_unit_test(a_new_maximum_is_worth_a_read),
         cmocka_unit_test(a_read_for_a_maximum_goes_first),

@@ -21,7 +21,7 @@ static void a_process_that_ends_meanwhile_leaves_the_safe_bound(void **state)
     struct memory_fixture f;
 
     (void)state;
-    memory_begin(&f, SPOOR_DETAIL_AUTO);
+    memory_begin(&f, SPOOR_DETAIL_ALWAYS);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .shared = 100, .shared_pss = 50 });
     memory_put(&f, &(struct fake_memory){ .pid = CHILD, .shared = 100, .shared_pss = 100 });
     memory_put_statm(&f, CHILD, 0);
@@ -36,7 +36,7 @@ static void an_empty_file_is_a_process_that_ended(void **state)
     struct memory_fixture f;
 
     (void)state;
-    memory_begin(&f, SPOOR_DETAIL_AUTO);
+    memory_begin(&f, SPOOR_DETAIL_ALWAYS);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 20 });
     memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 30 });
     memory_write(&f, CHILD, "smaps_rollup", "");
@@ -52,7 +52,7 @@ static void a_process_that_ends_before_its_mappings_leaves_no_correction(void **
     struct memory_fixture f;
 
     (void)state;
-    memory_begin(&f, SPOOR_DETAIL_AUTO);
+    memory_begin(&f, SPOOR_DETAIL_ALWAYS);
     memory_put_file_job(&f);
     memory_write(&f, CHILD + 1, "smaps", "");
     memory_update(&f);
@@ -67,7 +67,7 @@ static void a_process_that_may_not_be_read_makes_sharing_unknown(void **state)
     char path[160];
 
     (void)state;
-    memory_begin(&f, SPOOR_DETAIL_AUTO);
+    memory_begin(&f, SPOOR_DETAIL_ALWAYS);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 20 });
     memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 30 });
     /* Root may read everything: a folder refuses even it. */
@@ -90,7 +90,7 @@ static void merged_pages_are_not_resident_memory(void **state)
     struct memory_fixture f;
 
     (void)state;
-    memory_begin(&f, SPOOR_DETAIL_AUTO);
+    memory_begin(&f, SPOOR_DETAIL_ALWAYS);
     memory_put(&f,
                &(struct fake_memory){ .pid = MAIN, .own = 2, .merged = 100, .shared_pss = 1 });
     memory_update(&f);
@@ -107,7 +107,7 @@ static void huge_pages_stand_apart(void **state)
     struct memory_fixture f;
 
     (void)state;
-    memory_begin(&f, SPOOR_DETAIL_AUTO);
+    memory_begin(&f, SPOOR_DETAIL_ALWAYS);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 2, .hugetlb = 64 });
     memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 2, .hugetlb = 64 });
     memory_update(&f);

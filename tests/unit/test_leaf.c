@@ -62,13 +62,15 @@ static void shared_memory_is_not_page_cache(void **state)
     (void)state;
     assert_int_equal(
         cgroup_parse_memory_stat("anon 100\nfile 50\nkernel 3\nshmem 20\n", &memory), 0);
-    assert_int_equal(memory.anon_bytes, 120);
+    assert_int_equal(memory.anon_bytes, 100);
+    assert_int_equal(memory.shmem_bytes, 20);
     assert_int_equal(memory.page_cache_bytes, 30);
     assert_int_equal(cgroup_parse_memory_stat("cache 1\nrss 1\ntotal_cache 70\ntotal_rss 200\n"
                                               "total_shmem 10\n",
                                               &memory),
                      0);
-    assert_int_equal(memory.anon_bytes, 210);
+    assert_int_equal(memory.anon_bytes, 200);
+    assert_int_equal(memory.shmem_bytes, 10);
     assert_int_equal(memory.page_cache_bytes, 60);
     assert_int_equal(cgroup_parse_memory_stat("", &memory), -EBADMSG);
 }

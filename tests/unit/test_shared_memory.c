@@ -26,6 +26,7 @@ static struct memory_view view(uint64_t own, uint64_t shared, unsigned sharers,
         .private_dirty = own,
         .shared_total = shared + library,
         .file = library,
+        .mapped = library,
     };
 }
 
@@ -104,6 +105,51 @@ static void a_race_leaves_the_safe_bound(void **state)
     assert_int_equal(estimate.combined.total_bytes, 100 * MB);
 }
 
+/* 100 MB of addresses that are one page each hundred: PSS has 1 MB of them. */
+static void merged_pages_count_by_their_pss(void **state)
+{
+    struct memory_view views[] = { view(2 * MB, 0, 1, 0, 0) };
+    struct memory_estimate estimate;
+
+    (void)state;
+    views[0].is_main = true;
+    views[0].resident = 102 * MB;
+    views[0].pss += MB;
+    shared_memory_estimate(views, 1, false, &estimate);
+    assert_int_equal(estimate.main.total_bytes, 3 * MB);
+    assert_int_equal(estimate.combined.total_bytes, 3 * MB);
+    assert_int_equal(estimate.combined.private_bytes, 2 * MB);
+}
+
+/* Half of what files back may be there twice, where others seem to map it. */
+static void a_double_mapping_is_suspected_where_it_is_possible(void **state)
+{
+    struct memory_view views[] = { view(10 * MB, 0, 1, 40 * MB, 20 * MB) };
+    struct memory_estimate estimate;
+
+    (void)state;
+    views[0].is_main = true;
+    shared_memory_estimate(views, 1, false, &estimate);
+    assert_int_equal(estimate.main.total_bytes, 50 * MB);
+    assert_int_equal(estimate.doubled_bytes, 20 * MB);
+    views[0] = view(10 * MB, 40 * MB, 1, 0, 0);
+    shared_memory_estimate(views, 1, false, &estimate);
+    assert_int_equal(estimate.doubled_bytes, 0);
+}
+
+static void huge_pages_that_are_shared_count_once(void **state)
+{
+    struct memory_view views[] = { view(MB, 0, 1, 0, 0), view(MB, 0, 1, 0, 0) };
+    struct memory_estimate estimate;
+
+    (void)state;
+    views[0].hugetlb_shared = views[1].hugetlb_shared = 64 * MB;
+    views[1].hugetlb_private = 4 * MB;
+    shared_memory_estimate(views, 2, false, &estimate);
+    assert_int_equal(estimate.hugetlb_bytes, 68 * MB);
+    assert_int_equal(estimate.combined.total_bytes, 2 * MB);
+}
+
 static void parts_always_add_up(void **state)
 {
     struct memory_view views[3];
@@ -136,6 +182,9 @@ int main(void)
         cmocka_unit_test(shared_pages_count_once),
         cmocka_unit_test(a_library_counts_as_its_largest_user),
         cmocka_unit_test(a_race_leaves_the_safe_bound),
+        cmocka_unit_test(merged_pages_count_by_their_pss),
+        cmocka_unit_test(a_double_mapping_is_suspected_where_it_is_possible),
+        cmocka_unit_test(huge_pages_that_are_shared_count_once),
         cmocka_unit_test(parts_always_add_up),
     };
 

@@ -45,8 +45,7 @@ int cgroup_parse_memory_stat(const char *text, struct cgroup_memory *ret)
         return -EBADMSG;
     if (!is_known(shmem) || shmem > file) /* the counters are not read at one instant */
         shmem = is_known(shmem) ? file : 0;
-    *ret =
-        (struct cgroup_memory){ .anon_bytes = anon + shmem, .page_cache_bytes = file - shmem };
+    *ret = (struct cgroup_memory){ anon, shmem, file - shmem };
     return 0;
 }
 

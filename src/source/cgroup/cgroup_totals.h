@@ -18,7 +18,8 @@ struct cgroup_cpu {
 int cgroup_parse_cpu_stat(const char *text, struct cgroup_cpu *ret);
 
 struct cgroup_memory {
-    uint64_t anon_bytes;       /* what no file backs, shared memory and tmpfs included */
+    uint64_t anon_bytes;       /* what no file backs, shared memory apart */
+    uint64_t shmem_bytes;      /* shared memory and tmpfs */
     uint64_t page_cache_bytes; /* what files back */
 };
 

@@ -249,9 +249,10 @@ void taskstats_drain(struct taskstats_socket *taskstats, exit_record_seen *seen,
         if (n <= 0)
             return;
         r = taskstats_parse(datagram, (size_t)n, taskstats->family, &record);
-        if (r == 0)
+        if (r == 0) {
+            taskstats->has_records = true;
             seen(&record, data);
-        else if (r == -EBADMSG)
+        } else if (r == -EBADMSG)
             taskstats->lost_count++;
     }
 }

@@ -4,8 +4,8 @@
  * the kernel over generic netlink.
  *
  * The record is written while the process still has its memory, so the peak is its own, whoever
- * waits for it and whatever it was forked from. Root's only, and only in the machine's own pid
- * namespace. Its CPU times are not used: they are whole clock ticks.
+ * waits for it and whatever it was forked from. Root's only, and only in the machine's own
+ * namespaces. Its CPU times are not used: they are whole clock ticks.
  */
 #ifndef SOURCE_EVENTS_TASKSTATS_H
 #define SOURCE_EVENTS_TASKSTATS_H
@@ -29,6 +29,7 @@ typedef void exit_record_seen(const struct exit_record *record, void *data);
 struct taskstats_socket {
     int fd; /* -1: closed; readable at every exit of the machine */
     uint16_t family;
+    bool has_records;    /* one came: in another network namespace none ever does */
     uint64_t lost_count; /* how often records were lost: it is not told how many */
 };
 

@@ -36,7 +36,7 @@ struct gpu_reading {
                             every sample the driver keeps, each weighed by its time */
     /* Counter: the time that busy_ns speaks of. Driver samples come late and in lumps, and
      * have holes: utilisation is the growth of busy_ns by the growth of this one, and is not
-     * known where this one did not grow. 0: busy_ns speaks of all of the time. */
+     * known where this one did not grow. UNKNOWN: busy_ns speaks of all of the time. */
     uint64_t busy_covered_ns;
     uint64_t encoder_busy_ns, decoder_busy_ns;       /* counters, as busy_ns */
     uint64_t encoder_covered_ns, decoder_covered_ns; /* counters, as busy_covered_ns */
@@ -61,7 +61,8 @@ struct gpu_process {
     uint64_t memory_bytes; /* UNKNOWN: the driver does not say */
     uint64_t busy_ns;      /* counter since the vendor was opened, per process; UNKNOWN */
     /* Counter: the time that busy_ns speaks of, the same for all processes of a device. The
-     * job's share is the growth of its busy_ns summed by the growth of this. 0: all of it. */
+     * job's share is the growth of its busy_ns, summed, by the growth of this. UNKNOWN: all
+     * of the time. */
     uint64_t busy_covered_ns;
     bool is_attributed; /* concluded (device's use less what was used before), not told */
     bool has_ended;     /* holds no memory any more: listed for its busy_ns */

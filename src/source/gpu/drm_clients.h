@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * drm_clients.h - who uses the devices of a DRM driver, and for how long they worked for it.
+ *
+ * A client is one opening of a device, known by (device, client id): its descriptors may be
+ * copied within a process and passed on to others, and count once. It belongs to the process
+ * in which it was seen first, as long as that one holds it, then to the next that does. What it
+ * used stays with that process when it ends.
+ *
+ * Busy time. A driver tells, for each client and class of engines (gfx, compute, copy, video),
+ * how long that class worked. Of these we take, between two counts, the class that worked the
+ * longest, divided by the number of its engines; the clients of a process are summed before.
+ * That is the least time in which the device is known to have worked for the process, it never
+ * passes the time that passed, and a compute engine at its limit shows as 100 %. A mean over
+ * classes would hide it behind idle video engines; a sum would count overlapping work twice.
+ *
+ * Counters may step back (drivers fold them lazily): the largest value seen stands.
+ *
+ * A client of the first sweep may be old: what it did before is not counted. One that comes
+ * later counts from its beginning.
+ */
+#ifndef SOURCE_GPU_DRM_CLIENTS_H
+#define SOURCE_GPU_DRM_CLIENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "source/gpu/drm_fdinfo.h"
+#include "source/gpu/gpu.h"
+
+/* Beyond these the longest ended make room; where none has ended, new ones are not seen. */
+enum { DRM_CLIENT_MAX = 4096, DRM_USE_MAX = 4096 };
+
+/* A class of engines of one device. */
+struct drm_class {
+    char name[DRM_NAME_SIZE];
+    uint64_t capacity;                 /* engines */
+    bool is_cycles;                    /* clients count in cycles of the device's clock */
+    bool is_percent;                   /* clients tell their share of the time lately */
+    bool has_total;                    /* the clock was read in this sweep */
+    uint64_t total_cycles;             /* that clock */
+    uint64_t anchor_cycles, anchor_ns; /* what it was when */
+    uint64_t span_cycles, span_ns;     /* how fast it runs; 0: not known yet */
+};
+
+struct drm_client {
+    uint64_t id;
+    unsigned device;
+    pid_t pid; /* whose it is, and its descriptor there */
+    int fd;
+    bool is_ended;
+    bool has_busy;         /* the driver tells the time of its engines */
+    size_t use;            /* index of its process and device; SIZE_MAX: no longer kept */
+    uint64_t memory_bytes; /* UNKNOWN */
+    uint64_t sweep;        /* the last that saw it */
+    pid_t next_pid;        /* where this sweep saw it */
+    int next_fd;
+    struct {
+        uint64_t value;       /* the largest seen: ns, cycles; or the percentage now */
+        uint64_t counted;     /* of it, what the busy time already holds */
+    } engine[DRM_ENGINE_MAX]; /* by class of the device */
+};
+
+/* A process on a device. */
+struct drm_use {
+    pid_t pid;
+    unsigned device;
+    uint64_t sweep;              /* the last in which it held something */
+    bool is_counted;             /* busy_ns has been counted once */
+    bool is_busy_hidden;         /* it works in ways that no counter shows */
+    bool has_unknown_busy;       /* a client that tells no engine time */
+    uint64_t memory_bytes;       /* 0 once ended */
+    uint64_t other_memory_bytes; /* told by another source; UNKNOWN */
+    uint64_t busy_ns;
+    uint64_t limit_ns; /* busy_ns may not pass it: moves on with time */
+    uint64_t gain_ns[DRM_ENGINE_MAX];
+};
+
+struct drm_clients {
+    struct drm_client *list;
+    size_t count, capacity;
+    struct drm_use *use;
+    size_t use_count, use_capacity;
+    struct drm_class (*class)[DRM_ENGINE_MAX]; /* of each device */
+    size_t *class_count;
+    size_t device_count;
+    size_t next;            /* where the next client is likely to stand */
+    uint64_t sweep;         /* the number of the sweep under way or last done */
+    bool is_first;          /* no sweep that looked at a process has ended */
+    bool hides_idle;        /* the driver leaves out engines that did nothing */
+    uint64_t counted_at_ns; /* UNKNOWN before the first count */
+};
+
+/* `hides_idle`: a client without any engine has done nothing, rather than not told. */
+int drm_clients_init(struct drm_clients *clients, size_t device_count, bool hides_idle);
+void drm_clients_done(struct drm_clients *clients);
+
+/* A sweep: begin, see every client of every process, end. Allocates only for new clients. */
+void drm_clients_begin(struct drm_clients *clients);
+int drm_clients_see(struct drm_clients *clients, unsigned device, pid_t pid, int fd,
+                    const struct drm_fdinfo *info);
+
+/* Within a sweep: memory of a process on a device as another source tells it. The larger of the
+ * two stands. */
+int drm_clients_see_memory(struct drm_clients *clients, unsigned device, pid_t pid,
+                           uint64_t memory_bytes);
+
+/* From now on the busy time of this process is UNKNOWN. */
+void drm_clients_hide_busy(struct drm_clients *clients, pid_t pid);
+
+/* Is there a client that the sweep under way has not seen? */
+bool drm_clients_misses_any(const struct drm_clients *clients);
+
+/* Those not seen have ended. `looked`: this sweep looked at a process. */
+void drm_clients_end(struct drm_clients *clients, bool looked);
+
+/* Adds what was done since the last count to the busy times. Call it after a sweep. */
+void drm_clients_count(struct drm_clients *clients, uint64_t now_ns);
+
+/* As gpu_vendor's processes(). A process that ended stays in the list with a memory of 0 and
+ * its last busy time. */
+size_t drm_clients_list(const struct drm_clients *clients, struct gpu_process *list,
+                        size_t capacity);
+
+#endif

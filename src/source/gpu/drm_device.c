@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "source/gpu/drm_device.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/parse.h"
+#include "base/unknown.h"
+#include "source/gpu/drm_pci.h"
+
+/* The number of an entry as "card12": -1 for "card12-DP-1" and all others. */
+static int numbered(const char *name, const char *prefix)
+{
+    size_t length = strlen(prefix);
+    uint64_t number;
+
+    if (strncmp(name, prefix, length) != 0 || name[length] < '0' || name[length] > '9' ||
+        parse_whole_u64(name + length, &number) < 0 || number > INT_MAX)
+        return -1;
+    return (int)number;
+}
+
+/* Calls `each` with the number of every entry "<prefix>N" of a folder. */
+static int each_numbered(int fd, const char *prefix, void (*each)(int number, void *data),
+                         void *data)
+{
+    DIR *folder = fdopendir(fd);
+    const struct dirent *entry;
+
+    if (!folder) {
+        int r = -errno;
+
+        close(fd);
+        return r;
+    }
+    while ((entry = readdir(folder))) {
+        int number = numbered(entry->d_name, prefix);
+
+        if (number >= 0)
+            each(number, data);
+    }
+    closedir(folder);
+    return 0;
+}
+
+uint64_t drm_device_number(const struct root *root, const struct drm_device *device,
+                           const char *path)
+{
+    char text[64];
+    uint64_t value;
+    ssize_t n =
+        root_read(root, text, sizeof(text), "sys/class/drm/card%u/%s", device->card, path);
+
+    return n < 0 || parse_whole_u64(text, &value) < 0 ? UNKNOWN : value;
+}
+
+ssize_t drm_device_text(const struct root *root, const struct drm_device *device,
+                        const char *path, char *buf, size_t size)
+{
+    char text[256];
+    ssize_t n = root_read_start(root, text, sizeof(text), "sys/class/drm/card%u/%s",
+                                device->card, path);
+    size_t length;
+
+    if (n < 0)
+        return n;
+    length = strcspn(text, "\n");
+    while (length > 0 && text[length - 1] == ' ')
+        length--;
+    if (length >= size)
+        length = size - 1;
+    for (size_t i = 0; i < length; i++)
+        buf[i] = (unsigned char)text[i] < ' ' || text[i] == 0x7f ? '?' : text[i];
+    buf[length] = '\0';
+    return (ssize_t)length;
+}
+
+uint64_t drm_device_sensor(const struct root *root, const struct drm_device *device,
+                           const char *const *names, uint64_t divisor)
+{
+    if (device->hwmon[0] == '\0')
+        return UNKNOWN;
+    for (; *names; names++) {
+        char path[96];
+        uint64_t value;
+
+        if (snprintf(path, sizeof(path), "device/hwmon/%s/%s", device->hwmon, *names) >=
+            (int)sizeof(path))
+            continue;
+        value = drm_device_number(root, device, path);
+        if (is_known(value))
+            return value / divisor;
+    }
+    return UNKNOWN;
+}
+
+struct gpu_reading drm_reading_unknown(void)
+{
+    return (struct gpu_reading){ .memory_used_bytes = UNKNOWN,
+                                 .busy_ns = UNKNOWN,
+                                 .encoder_busy_ns = UNKNOWN,
+                                 .decoder_busy_ns = UNKNOWN,
+                                 .energy_microjoules = UNKNOWN,
+                                 .power_milliwatts = UNKNOWN,
+                                 .temperature_celsius = UNKNOWN,
+                                 .clock_mhz = UNKNOWN,
+                                 .throttle_reasons = UNKNOWN };
+}
+
+bool drm_device_is_suspended(const struct root *root, const struct drm_device *device)
+{
+    char status[16];
+
+    return drm_device_text(root, device, "device/power/runtime_status", status,
+                           sizeof(status)) >= 0 &&
+           strcmp(status, "suspended") == 0;
+}
+
+bool drm_device_is_lost(const struct root *root, const struct drm_device *device)
+{
+    return !root_exists(root, "sys/class/drm/card%u/device/vendor", device->card);
+}
+
+uint64_t drm_counter_advance(struct drm_counter *counter, uint64_t value)
+{
+    if (!is_known(value))
+        return UNKNOWN;
+    if (counter->is_started)
+        counter->sum =
+            sum_u64(counter->sum, value - (value < counter->last ? 0 : counter->last));
+    counter->is_started = true;
+    counter->last = value;
+    return counter->sum;
+}
+
+struct lowest {
+    int number; /* -1: none */
+};
+
+static void keep_lowest(int number, void *data)
+{
+    struct lowest *lowest = data;
+
+    if (lowest->number < 0 || number < lowest->number)
+        lowest->number = number;
+}
+
+static void find_hwmon(const struct root *root, struct drm_device *device)
+{
+    struct lowest lowest = { -1 };
+    int fd = root_open_dir(root, "sys/class/drm/card%u/device/hwmon", device->card);
+
+    if (fd >= 0 && each_numbered(fd, "hwmon", keep_lowest, &lowest) == 0 && lowest.number >= 0)
+        (void)snprintf(device->hwmon, sizeof(device->hwmon), "hwmon%d", lowest.number);
+}
+
+/* "device" is a link to ".../0000:03:00.0". */
+static uint64_t pci_of(const struct root *root, const struct drm_device *device)
+{
+    char link[PATH_MAX];
+    const char *name;
+    uint64_t pci;
+
+    if (root_read_link(root, link, sizeof(link), "sys/class/drm/card%u/device", device->card) <
+        0)
+        return UNKNOWN;
+    name = strrchr(link, '/');
+    return drm_pci_parse(name ? name + 1 : link, &pci) < 0 ? UNKNOWN : pci;
+}
+
+struct search {
+    const struct root *root;
+    const char *vendor_id;
+    struct drm_devices *devices;
+};
+
+static void add_card(int number, void *data)
+{
+    struct search *search = data;
+    struct drm_device device = { .card = (unsigned)number, .gpu.memory_total_bytes = UNKNOWN };
+    char vendor_id[16];
+
+    if (search->devices->count == DRM_DEVICE_MAX ||
+        drm_device_text(search->root, &device, "device/vendor", vendor_id, sizeof(vendor_id)) <
+            0 ||
+        strcmp(vendor_id, search->vendor_id) != 0)
+        return;
+    device.pci = pci_of(search->root, &device);
+    if (is_known(device.pci))
+        drm_pci_format(device.pci, device.gpu.pci_address, sizeof(device.gpu.pci_address));
+    (void)drm_device_text(search->root, &device, "device/device", device.pci_id,
+                          sizeof(device.pci_id)); /* else stays empty */
+    find_hwmon(search->root, &device);
+    search->devices->list[search->devices->count++] = device;
+}
+
+static int compare(const void *left, const void *right)
+{
+    const struct drm_device *a = left, *b = right;
+
+    if (a->pci != b->pci)
+        return a->pci < b->pci ? -1 : 1;
+    return a->card < b->card ? -1 : a->card > b->card;
+}
+
+int drm_devices_find(const struct root *root, const char *vendor_id, struct drm_devices *ret)
+{
+    struct search search = { root, vendor_id, ret };
+    int fd = root_open_dir(root, "sys/class/drm");
+    int r;
+
+    if (fd < 0)
+        return -ENODEV;
+    ret->count = 0;
+    r = each_numbered(fd, "card", add_card, &search);
+    if (r < 0)
+        return r;
+    if (ret->count == 0)
+        return -ENODEV;
+    qsort(ret->list, ret->count, sizeof(ret->list[0]), compare);
+    return 0;
+}
+
+int drm_devices_at(const struct drm_devices *devices, uint64_t pci)
+{
+    for (size_t i = 0; i < devices->count && is_known(pci); i++) {
+        if (devices->list[i].pci == pci)
+            return (int)i;
+    }
+    return -ENODEV;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * drm_device.h - the graphics cards of one PCI vendor, as /sys/class/drm shows them.
+ *
+ * A card is /sys/class/drm/cardN; its "device" is the PCI device, which has the figures of the
+ * driver and a folder hwmon/hwmonM with the sensors. In a container all cards of the host show
+ * here, also those that were not given to it.
+ */
+#ifndef SOURCE_GPU_DRM_DEVICE_H
+#define SOURCE_GPU_DRM_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/root.h"
+#include "source/gpu/gpu.h"
+
+enum { DRM_DEVICE_MAX = 64 };
+
+/* A counter of the hardware, counted from the first value it had. */
+struct drm_counter {
+    bool is_started;
+    uint64_t last, sum;
+};
+
+struct drm_device {
+    struct gpu_device gpu;
+    uint64_t pci;    /* as in drm_pci.h; UNKNOWN: it has no PCI address */
+    unsigned card;   /* N of cardN */
+    char hwmon[24];  /* "hwmonM"; empty: no sensors */
+    char pci_id[16]; /* "0x744c", which model it is; empty: not told */
+    struct drm_counter energy_microjoules;
+};
+
+struct drm_devices {
+    size_t count;
+    struct drm_device list[DRM_DEVICE_MAX]; /* sorted by PCI address */
+};
+
+/* Finds the cards of a vendor ("0x1002"). Their names, UUIDs and memory are left empty and
+ * UNKNOWN. -ENODEV: there are none. */
+int drm_devices_find(const struct root *root, const char *vendor_id, struct drm_devices *ret);
+
+/* The index of the device with this PCI address, or -ENODEV. */
+int drm_devices_at(const struct drm_devices *devices, uint64_t pci);
+
+/* A file below cardN that is one number: "device/mem_info_vram_used". UNKNOWN: it cannot be
+ * read, or is none (negative, say). */
+uint64_t drm_device_number(const struct root *root, const struct drm_device *device,
+                           const char *path);
+
+/* A file below cardN that is one line of text, without bytes that could steer a terminal. It
+ * is cut where it does not fit. Returns its length, or -errno. */
+ssize_t drm_device_text(const struct root *root, const struct drm_device *device,
+                        const char *path, char *buf, size_t size);
+
+/* The first of these sensors (a list that NULL ends) that can be read, divided, or UNKNOWN. */
+uint64_t drm_device_sensor(const struct root *root, const struct drm_device *device,
+                           const char *const *names, uint64_t divisor);
+
+/* A reading of which nothing is known yet. */
+struct gpu_reading drm_reading_unknown(void);
+
+/* Has the driver switched the device off? Then reading its sensors would wake it up. */
+bool drm_device_is_suspended(const struct root *root, const struct drm_device *device);
+
+/* Is the device itself gone (unplugged, driver unbound)? */
+bool drm_device_is_lost(const struct root *root, const struct drm_device *device);
+
+/* Brings a counter up to date; a value below the last one is a counter that began anew.
+ * Returns the sum since the first call, or UNKNOWN where `value` is. */
+uint64_t drm_counter_advance(struct drm_counter *counter, uint64_t value);
+
+#endif

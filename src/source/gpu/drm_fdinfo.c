@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "source/gpu/drm_fdinfo.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/parse.h"
+#include "base/unknown.h"
+#include "source/gpu/drm_pci.h"
+
+struct unit {
+    const char *name;
+    uint64_t factor;
+};
+
+static const struct unit plain[] = { { "", 1 }, { NULL, 0 } };
+static const struct unit nanoseconds[] = { { "ns", 1 }, { NULL, 0 } };
+static const struct unit hertz[] = { { "Hz", 1 },        { "KHz", 1000 },       { "kHz", 1000 },
+                                     { "MHz", 1000000 }, { "GHz", 1000000000 }, { NULL, 0 } };
+static const struct unit bytes[] = { { "", 1 },          { "kB", 1 << 10 },  { "KiB", 1 << 10 },
+                                     { "MiB", 1 << 20 }, { "GiB", 1 << 30 }, { NULL, 0 } };
+
+enum figure_of { OF_ENGINE, OF_REGION };
+
+#define ENGINE(figure) OF_ENGINE, offsetof(struct drm_fdinfo_engine, figure)
+#define REGION(figure) OF_REGION, offsetof(struct drm_fdinfo_region, bytes[figure])
+
+/* Keys that a name follows. The longer of two that begin alike stands first. */
+static const struct row {
+    const char *prefix;
+    const struct unit *units;
+    enum figure_of of;
+    size_t offset;
+} rows[] = {
+    /* clang-format off */
+    { "drm-engine-capacity-", plain,       ENGINE(capacity) },
+    { "drm-engine-",          nanoseconds, ENGINE(busy_ns) },
+    { "drm-total-cycles-",    plain,       ENGINE(total_cycles) },
+    { "drm-cycles-",          plain,       ENGINE(cycles) },
+    { "drm-maxfreq-",         hertz,       ENGINE(max_hz) },
+    { "drm-total-",           bytes,       REGION(DRM_MEMORY_TOTAL) },
+    { "drm-shared-",          bytes,       REGION(DRM_MEMORY_SHARED) },
+    { "drm-resident-",        bytes,       REGION(DRM_MEMORY_RESIDENT) },
+    { "drm-memory-",          bytes,       REGION(DRM_MEMORY_RESIDENT_OLD) },
+    { "drm-purgeable-",       bytes,       REGION(DRM_MEMORY_PURGEABLE) },
+    { "drm-active-",          bytes,       REGION(DRM_MEMORY_ACTIVE) },
+    /* clang-format on */
+};
+
+/* Regions of amdgpu before 5.19. */
+static const struct {
+    const char *key, *region;
+} old_regions[] = { { "vram mem", "vram" }, { "gtt mem", "gtt" }, { "cpu mem", "cpu" } };
+
+/* A line's key, which ':' ends, and what follows. */
+struct line {
+    const char *key;
+    size_t key_length;
+    const char *value;
+};
+
+static bool is_line_end(const char *text)
+{
+    text += strspn(text, " \t");
+    return *text == '\0' || *text == '\n';
+}
+
+static bool has_key(const struct line *line, const char *key)
+{
+    return line->key_length == strlen(key) && memcmp(line->key, key, line->key_length) == 0;
+}
+
+static int parse_quantity(const char *value, const struct unit *units, uint64_t *ret)
+{
+    uint64_t number;
+
+    if (parse_u64(&value, &number) < 0)
+        return -EBADMSG;
+    value += strspn(value, " \t");
+    for (; units->name; units++) {
+        size_t length = strlen(units->name);
+
+        if (strncmp(value, units->name, length) == 0 && is_line_end(value + length)) {
+            *ret = product_u64(number, units->factor);
+            return 0;
+        }
+    }
+    return -EBADMSG;
+}
+
+/* "12.5%": the kernel writes the hundredths as a number of their own, so 12.5 is 12.05. */
+static int parse_percent(const char *value, uint64_t *ret)
+{
+    uint64_t whole, hundredths = 0;
+
+    if (parse_u64(&value, &whole) < 0)
+        return -EBADMSG;
+    if (*value == '.') {
+        value++;
+        if (*value < '0' || *value > '9' || parse_u64(&value, &hundredths) < 0)
+            return -EBADMSG;
+    }
+    if (*value != '%' || !is_line_end(value + 1) || whole > 100 || hundredths > 99)
+        return -EBADMSG;
+    *ret = whole * 100 + hundredths;
+    return 0;
+}
+
+static bool copy_name(char name[DRM_NAME_SIZE], const char *text, size_t length)
+{
+    if (length == 0 || length >= DRM_NAME_SIZE)
+        return false;
+    memcpy(name, text, length);
+    name[length] = '\0';
+    return true;
+}
+
+/* The engine of this name, added where it is new; NULL: no room, or no proper name. */
+static struct drm_fdinfo_engine *find_engine(struct drm_fdinfo *info, const char *text,
+                                             size_t length)
+{
+    struct drm_fdinfo_engine engine = { .busy_ns = UNKNOWN,
+                                        .cycles = UNKNOWN,
+                                        .total_cycles = UNKNOWN,
+                                        .max_hz = UNKNOWN,
+                                        .capacity = UNKNOWN,
+                                        .busy_percent_x100 = UNKNOWN };
+
+    if (!copy_name(engine.name, text, length))
+        return NULL;
+    for (size_t i = 0; i < info->engine_count; i++) {
+        if (strcmp(info->engine[i].name, engine.name) == 0)
+            return &info->engine[i];
+    }
+    if (info->engine_count == DRM_ENGINE_MAX)
+        return NULL;
+    info->engine[info->engine_count] = engine;
+    return &info->engine[info->engine_count++];
+}
+
+static struct drm_fdinfo_region *find_region(struct drm_fdinfo *info, const char *text,
+                                             size_t length)
+{
+    struct drm_fdinfo_region region;
+
+    if (!copy_name(region.name, text, length))
+        return NULL;
+    for (size_t i = 0; i < info->region_count; i++) {
+        if (strcmp(info->region[i].name, region.name) == 0)
+            return &info->region[i];
+    }
+    if (info->region_count == DRM_REGION_MAX)
+        return NULL;
+    for (size_t i = 0; i < DRM_MEMORY_COUNT; i++)
+        region.bytes[i] = UNKNOWN;
+    info->region[info->region_count] = region;
+    return &info->region[info->region_count++];
+}
+
+static void read_figure(const struct line *line, struct drm_fdinfo *info)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        size_t length = strlen(rows[i].prefix);
+        const char *name = line->key + length;
+        uint64_t value;
+        void *place;
+
+        if (line->key_length < length || memcmp(line->key, rows[i].prefix, length) != 0)
+            continue;
+        if (parse_quantity(line->value, rows[i].units, &value) < 0)
+            return;
+        length = line->key_length - length;
+        if (rows[i].of == OF_ENGINE)
+            place = find_engine(info, name, length);
+        else
+            place = find_region(info, name, length);
+        if (place)
+            memcpy((char *)place + rows[i].offset, &value, sizeof(value));
+        return;
+    }
+}
+
+static void read_old_figure(const struct line *line, struct drm_fdinfo *info)
+{
+    uint64_t value;
+
+    for (size_t i = 0; i < ARRAY_SIZE(old_regions); i++) {
+        const char *name = old_regions[i].region;
+
+        if (has_key(line, old_regions[i].key) &&
+            parse_quantity(line->value, bytes, &value) == 0) {
+            struct drm_fdinfo_region *region = find_region(info, name, strlen(name));
+
+            if (region)
+                region->bytes[DRM_MEMORY_RESIDENT_OLD] = value;
+            return;
+        }
+    }
+    if (parse_percent(line->value, &value) == 0) {
+        struct drm_fdinfo_engine *engine = find_engine(info, line->key, line->key_length);
+
+        if (engine)
+            engine->busy_percent_x100 = value;
+    }
+}
+
+/* Keys that occur once. Returns whether the line was one of them. */
+static bool read_identity(const struct line *line, struct drm_fdinfo *info, uint64_t *pasid)
+{
+    const char *value = line->value;
+
+    if (has_key(line, "drm-driver"))
+        (void)parse_word(&value, info->driver,
+                         sizeof(info->driver)); /* too long: stays empty */
+    else if (has_key(line, "drm-pdev") || has_key(line, "pdev"))
+        (void)drm_pci_parse(value + strspn(value, " \t"), &info->pci); /* else stays UNKNOWN */
+    else if (has_key(line, "drm-client-id"))
+        (void)parse_quantity(value, plain, &info->client_id); /* else stays UNKNOWN */
+    else if (has_key(line, "pasid"))
+        (void)parse_quantity(value, plain, pasid); /* else stays UNKNOWN */
+    else
+        return false;
+    return true;
+}
+
+int drm_fdinfo_parse(const char *text, struct drm_fdinfo *ret)
+{
+    struct drm_fdinfo info = { .pci = UNKNOWN, .client_id = UNKNOWN };
+    uint64_t pasid = UNKNOWN;
+
+    for (; *text; text = parse_next_line(text)) {
+        struct line line = { .key = text, .key_length = strcspn(text, ":\n") };
+
+        if (text[line.key_length] != ':')
+            continue;
+        line.value = text + line.key_length + 1;
+        if (read_identity(&line, &info, &pasid))
+            continue;
+        if (strncmp(text, "drm-", 4) == 0)
+            read_figure(&line, &info);
+        else
+            read_old_figure(&line, &info);
+    }
+    if (info.driver[0] == '\0' && !is_known(info.pci))
+        return -ENOENT;
+    /* amdgpu before 5.19 gave no client id; the id of its address space serves as one. */
+    if (!is_known(info.client_id))
+        info.client_id = pasid;
+    if (!is_known(info.client_id))
+        return -EBADMSG;
+    *ret = info;
+    return 0;
+}
+
+static bool begins_with_any(const char *name, const char *const *prefixes)
+{
+    for (; *prefixes; prefixes++) {
+        if (strncmp(name, *prefixes, strlen(*prefixes)) == 0)
+            return true;
+    }
+    return false;
+}
+
+static uint64_t region_memory(const struct drm_fdinfo_region *region)
+{
+    static const enum drm_memory best_first[] = { DRM_MEMORY_RESIDENT, DRM_MEMORY_RESIDENT_OLD,
+                                                  DRM_MEMORY_TOTAL };
+
+    for (size_t i = 0; i < ARRAY_SIZE(best_first); i++) {
+        if (is_known(region->bytes[best_first[i]]))
+            return region->bytes[best_first[i]];
+    }
+    return UNKNOWN;
+}
+
+/* UNKNOWN: there is no such region that tells its size. */
+static uint64_t sum_regions(const struct drm_fdinfo *info, const char *const *prefixes)
+{
+    uint64_t sum = 0;
+    bool found = false;
+
+    for (size_t i = 0; i < info->region_count; i++) {
+        uint64_t memory = region_memory(&info->region[i]);
+
+        if (is_known(memory) && begins_with_any(info->region[i].name, prefixes)) {
+            sum = sum_u64(sum, memory);
+            found = true;
+        }
+    }
+    return found ? sum : UNKNOWN;
+}
+
+uint64_t drm_fdinfo_memory(const struct drm_fdinfo *info)
+{
+    static const char *const own[] = { "vram", "local", NULL };
+    static const char *const machine[] = { "system", "gtt", NULL };
+    uint64_t memory = sum_regions(info, own);
+
+    return is_known(memory) ? memory : sum_regions(info, machine);
+}

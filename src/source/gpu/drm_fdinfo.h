@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * drm_fdinfo.h - parse /proc/PID/fdinfo/N of an open DRM device (card0, renderD128).
+ *
+ * Every driver writes the keys of the kernel's drm-usage-stats: who the client is, how long
+ * each class of engine worked for it, and how much memory it has in each region. amdgpu before
+ * Linux 5.19 had keys of its own ("pdev", "vram mem", "gfx0: 12.5%"), which are read into the
+ * same fields.
+ */
+#ifndef SOURCE_GPU_DRM_FDINFO_H
+#define SOURCE_GPU_DRM_FDINFO_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Engines and regions beyond these are left out; drivers have at most half as many. */
+enum { DRM_NAME_SIZE = 24, DRM_ENGINE_MAX = 16, DRM_REGION_MAX = 12 };
+
+/* A class of engines ("gfx", "render", "rcs"). Every figure may be UNKNOWN. */
+struct drm_fdinfo_engine {
+    char name[DRM_NAME_SIZE];
+    uint64_t busy_ns;      /* counter: work of this client, summed over the class's engines */
+    uint64_t cycles;       /* counter: the same in cycles of a clock */
+    uint64_t total_cycles; /* that clock itself, which always runs */
+    uint64_t max_hz;       /* or its frequency */
+    uint64_t capacity;     /* engines in the class; UNKNOWN is one */
+    uint64_t busy_percent_x100; /* old amdgpu: share of the time lately, in 1/100 percent */
+};
+
+enum drm_memory {
+    DRM_MEMORY_TOTAL,
+    DRM_MEMORY_SHARED,
+    DRM_MEMORY_RESIDENT,
+    DRM_MEMORY_RESIDENT_OLD, /* the same under the older key drm-memory-REGION */
+    DRM_MEMORY_PURGEABLE,
+    DRM_MEMORY_ACTIVE,
+    DRM_MEMORY_COUNT,
+};
+
+/* A region of memory ("vram", "gtt", "system0", "local0"). */
+struct drm_fdinfo_region {
+    char name[DRM_NAME_SIZE];
+    uint64_t bytes[DRM_MEMORY_COUNT]; /* UNKNOWN: the driver does not say */
+};
+
+struct drm_fdinfo {
+    char driver[DRM_NAME_SIZE]; /* empty: amdgpu before 5.19 */
+    uint64_t pci;               /* as in drm_pci.h; UNKNOWN: not a PCI device */
+    uint64_t client_id;         /* of this client on this device */
+    size_t engine_count, region_count;
+    struct drm_fdinfo_engine engine[DRM_ENGINE_MAX];
+    struct drm_fdinfo_region region[DRM_REGION_MAX];
+};
+
+/* -ENOENT: this is no DRM file. -EBADMSG: it is, but names no client, so that it could not be
+ * told from its copies. Lines that are damaged or unknown are passed over. */
+int drm_fdinfo_parse(const char *text, struct drm_fdinfo *ret);
+
+/* Memory of the client on the device: resident in the device's own memory (vram*, local*). A
+ * GPU without any (integrated) uses the machine's: there, what is resident of the regions
+ * system* and gtt. Memory that clients share counts for each of them. UNKNOWN: none is told. */
+uint64_t drm_fdinfo_memory(const struct drm_fdinfo *info);
+
+#endif

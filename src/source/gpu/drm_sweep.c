@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "source/gpu/drm_sweep.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "base/parse.h"
+#include "base/unknown.h"
+
+int drm_sweep_init(struct drm_sweep *sweep, const struct root *root,
+                   const struct drm_devices *devices, bool hides_idle)
+{
+    sweep->root = root;
+    sweep->devices = devices;
+    sweep->pid = sweep->spare = NULL;
+    sweep->pid_count = sweep->pid_capacity = 0;
+    sweep->quick_count = 0;
+    return drm_clients_init(&sweep->clients, devices->count, hides_idle);
+}
+
+void drm_sweep_done(struct drm_sweep *sweep)
+{
+    drm_clients_done(&sweep->clients);
+    free(sweep->pid);
+    free(sweep->spare);
+    sweep->pid = sweep->spare = NULL;
+    sweep->pid_count = sweep->pid_capacity = 0;
+}
+
+/* Both lists of processes have room for `count`. */
+static int reserve(struct drm_sweep *sweep, size_t count)
+{
+    size_t capacity = sweep->pid_capacity ? sweep->pid_capacity : 64;
+    struct drm_sweep_pid *grown;
+
+    if (count <= sweep->pid_capacity)
+        return 0;
+    while (capacity < count)
+        capacity *= 2;
+    grown = realloc(sweep->pid, capacity * sizeof(*grown));
+    if (!grown)
+        return -ENOMEM;
+    sweep->pid = grown;
+    grown = realloc(sweep->spare, capacity * sizeof(*grown));
+    if (!grown)
+        return -ENOMEM;
+    sweep->spare = grown;
+    sweep->pid_capacity = capacity;
+    return 0;
+}
+
+/* Takes over the processes asked for; what is known of one stays with it. */
+static int take_pids(struct drm_sweep *sweep, const struct gpu_pids *pids)
+{
+    size_t count = pids->count < DRM_SWEEP_PID_MAX ? pids->count : DRM_SWEEP_PID_MAX;
+    struct drm_sweep_pid *old;
+    size_t at = 0;
+    int r = reserve(sweep, count);
+
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < count; i++) {
+        while (at < sweep->pid_count && sweep->pid[at].pid < pids->list[i])
+            at++;
+        if (at < sweep->pid_count && sweep->pid[at].pid == pids->list[i])
+            sweep->spare[i] = sweep->pid[at];
+        else
+            sweep->spare[i] =
+                (struct drm_sweep_pid){ .pid = pids->list[i], .open_files = UNKNOWN };
+        sweep->spare[i].must_list = false;
+    }
+    old = sweep->pid;
+    sweep->pid = sweep->spare;
+    sweep->spare = old;
+    sweep->pid_count = count;
+    return 0;
+}
+
+static int compare_pid(const void *key, const void *entry)
+{
+    pid_t pid = *(const pid_t *)key, other = ((const struct drm_sweep_pid *)entry)->pid;
+
+    return pid < other ? -1 : pid > other;
+}
+
+/* Reads what a descriptor's client uses. Returns the index of its device, or -errno. */
+static int read_fdinfo(struct drm_sweep *sweep, pid_t pid, int fd, struct drm_fdinfo *ret)
+{
+    struct drm_fdinfo info;
+    int r = (int)root_read(sweep->root, sweep->text, sizeof(sweep->text), "proc/%d/fdinfo/%d",
+                           (int)pid, fd);
+
+    if (r >= 0)
+        r = drm_fdinfo_parse(sweep->text, &info);
+    if (r >= 0)
+        r = drm_devices_at(sweep->devices, info.pci);
+    if (r >= 0)
+        *ret = info;
+    return r;
+}
+
+/* "/dev/dri/renderD128", wherever that folder is mounted. */
+static bool is_drm_node(const char *link)
+{
+    static const char *const names[] = { "card", "renderD" };
+    const char *folder = strstr(link, "/dri/");
+
+    for (size_t i = 0; folder && i < ARRAY_SIZE(names); i++) {
+        size_t length = strlen(names[i]);
+        const char *number = folder + strlen("/dri/") + length;
+
+        if (strncmp(number - length, names[i], length) == 0 && *number >= '0' && *number <= '9')
+            return true;
+    }
+    return false;
+}
+
+static int look_at_fd(struct drm_sweep *sweep, struct drm_sweep_pid *entry, int fd)
+{
+    struct drm_fdinfo info;
+    char link[64];
+    int device;
+
+    /* Longer names are not of devices. */
+    if (root_read_link(sweep->root, link, sizeof(link), "proc/%d/fd/%d", (int)entry->pid, fd) <
+        0)
+        return 0;
+    if (strcmp(link, "/dev/kfd") == 0)
+        entry->holds_kfd = true;
+    if (!is_drm_node(link))
+        return 0;
+    device = read_fdinfo(sweep, entry->pid, fd, &info);
+    if (device < 0)
+        return 0; /* closed meanwhile, of another vendor, or no client */
+    return drm_clients_see(&sweep->clients, (unsigned)device, entry->pid, fd, &info);
+}
+
+/* Looks at every descriptor of an open /proc/PID/fd, with a buffer of its own, since opendir()
+ * allocates. */
+static int look_at_fds(struct drm_sweep *sweep, struct drm_sweep_pid *entry, int folder)
+{
+    _Alignas(struct dirent64) char entries[4096];
+    size_t count = 0;
+    ssize_t n;
+
+    while ((n = getdents64(folder, entries, sizeof(entries))) > 0 && count < DRM_SWEEP_FD_MAX) {
+        for (ssize_t at = 0; at < n;) {
+            const struct dirent64 *file = (const struct dirent64 *)(void *)(entries + at);
+            uint64_t fd;
+            int r;
+
+            at += file->d_reclen;
+            count++;
+            if (parse_whole_u64(file->d_name, &fd) < 0 || fd > INT_MAX)
+                continue;
+            r = look_at_fd(sweep, entry, (int)fd);
+            if (r == -ENOMEM)
+                return r;
+        }
+    }
+    return 0;
+}
+
+/* Are the descriptors of a process those that were listed last? `open_files` is what the kernel
+ * says of their number, 0: it does not say. On a fixture it never does. */
+static bool may_skip(const struct drm_sweep *sweep, const struct drm_sweep_pid *entry,
+                     uint64_t open_files)
+{
+    enum { QUICK_PER_LISTING = 16 };
+
+    if (!sweep->root->is_live || entry->must_list || entry->sweep == 0)
+        return false;
+    if (open_files > 0)
+        return open_files == entry->open_files;
+    return sweep->quick_count % QUICK_PER_LISTING != 0;
+}
+
+static int look_at_pid(struct drm_sweep *sweep, struct drm_sweep_pid *entry, bool is_full)
+{
+    AUTO_CLOSE int folder = root_open_dir(sweep->root, "proc/%d/fd", (int)entry->pid);
+    struct stat stat;
+    uint64_t open_files;
+
+    entry->is_refused = folder == -EACCES || folder == -EPERM;
+    if (folder < 0)
+        return 0;
+    open_files = fstat(folder, &stat) < 0 || stat.st_size < 0 ? 0 : (uint64_t)stat.st_size;
+    if (!is_full && may_skip(sweep, entry, open_files))
+        return 0;
+    entry->open_files = open_files;
+    entry->sweep = sweep->clients.sweep;
+    entry->holds_kfd = false;
+    return look_at_fds(sweep, entry, folder);
+}
+
+/* Reads the clients anew where they were found last. */
+static int look_at_known(struct drm_sweep *sweep)
+{
+    for (size_t i = 0; i < sweep->clients.count; i++) {
+        const struct drm_client *client = &sweep->clients.list[i];
+        struct drm_sweep_pid *entry;
+        struct drm_fdinfo info;
+        int device, r;
+
+        if (client->is_ended || sweep->pid_count == 0)
+            continue;
+        entry =
+            bsearch(&client->pid, sweep->pid, sweep->pid_count, sizeof(*entry), compare_pid);
+        if (!entry)
+            continue;
+        device = read_fdinfo(sweep, client->pid, client->fd, &info);
+        if (device != (int)client->device || info.client_id != client->id) {
+            entry->must_list = true;
+            continue;
+        }
+        r = drm_clients_see(&sweep->clients, client->device, client->pid, client->fd, &info);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+int drm_sweep_look(struct drm_sweep *sweep, const struct gpu_pids *pids, bool is_full)
+{
+    int r = take_pids(sweep, pids);
+
+    if (r < 0)
+        return r;
+    drm_clients_begin(&sweep->clients);
+    if (!is_full) {
+        sweep->quick_count++;
+        r = look_at_known(sweep);
+    }
+    for (size_t i = 0; r == 0 && i < sweep->pid_count; i++)
+        r = look_at_pid(sweep, &sweep->pid[i], is_full);
+
+    /* A client whose process ended may live on in one that was not listed now. */
+    if (r == 0 && drm_clients_misses_any(&sweep->clients)) {
+        for (size_t i = 0; r == 0 && i < sweep->pid_count; i++) {
+            if (sweep->pid[i].sweep != sweep->clients.sweep)
+                r = look_at_pid(sweep, &sweep->pid[i], true);
+        }
+    }
+    return r;
+}

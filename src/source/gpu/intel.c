@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * intel.c - Intel GPUs, through the files of the i915 and xe drivers.
+ *
+ * - Device: neither driver has a file that tells how busy the device is, so that its busy time
+ *   is UNKNOWN; that of the job's processes is known.
+ * - Process: fdinfo (drm_sweep.h). i915 counts nanoseconds, xe cycles of the device's clock.
+ * - Memory: a discrete GPU has its own (local0, vram0); of an integrated one, which has none, a
+ *   process's memory is what it holds for it of the machine's, and there is no total.
+ */
+#include "source/gpu/intel.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/parse.h"
+#include "base/unknown.h"
+#include "source/gpu/drm_device.h"
+#include "source/gpu/drm_sweep.h"
+
+struct intel {
+    const struct root *root;
+    struct drm_devices devices;
+    struct drm_sweep sweep;
+};
+
+/* Sensors of the card, else of its package. */
+static const char *const energy[] = { "energy1_input", "energy2_input", NULL };
+static const char *const power[] = { "power1_input", "power2_input", NULL };
+static const char *const temperature[] = { "temp1_input", "temp2_input", NULL };
+
+/* i915, and xe, which has one for each part of the GPU: the first has the compute engines. */
+static const char *const clock_mhz[] = { "gt/gt0/rps_act_freq_mhz", "gt_act_freq_mhz",
+                                         "device/tile0/gt0/freq0/act_freq", NULL };
+
+static uint64_t first_number(const struct root *root, const struct drm_device *device,
+                             const char *const *paths)
+{
+    uint64_t value = UNKNOWN;
+
+    for (; *paths && !is_known(value); paths++)
+        value = drm_device_number(root, device, *paths);
+    return value;
+}
+
+/* xe tells the memory of each tile, i915 (where it does) that of the card. */
+static uint64_t memory_total(const struct root *root, const struct drm_device *device)
+{
+    enum { TILE_MAX = 8 };
+    uint64_t sum = drm_device_number(root, device, "lmem_total_bytes");
+
+    for (int i = 0; i < TILE_MAX; i++) {
+        char path[64];
+        uint64_t bytes;
+
+        (void)snprintf(path, sizeof(path), "device/tile%d/physical_vram_size_bytes",
+                       i); /* fits */
+        bytes = drm_device_number(root, device, path);
+        if (!is_known(bytes))
+            break;
+        sum = is_known(sum) ? sum_u64(sum, bytes) : bytes;
+    }
+    return sum == 0 ? UNKNOWN : sum; /* 0: an integrated GPU, which has none */
+}
+
+static void describe(const struct root *root, struct drm_device *device)
+{
+    (void)snprintf(device->gpu.name, sizeof(device->gpu.name), "Intel GPU %s",
+                   device->pci_id); /* fits */
+    device->gpu.memory_total_bytes = memory_total(root, device);
+    if (!drm_device_is_suspended(root, device))
+        (void)drm_counter_advance(&device->energy_microjoules,
+                                  drm_device_sensor(root, device, energy, 1)); /* starts it */
+}
+
+static void intel_close(void *vendor)
+{
+    struct intel *intel = vendor;
+
+    if (!intel)
+        return;
+    drm_sweep_done(&intel->sweep);
+    free(intel);
+}
+
+static int intel_open(const struct root *root, void **ret, struct spoor_error *err)
+{
+    struct drm_devices devices;
+    struct intel *intel;
+    int r = drm_devices_find(root, "0x8086", &devices);
+
+    if (r < 0)
+        return r == -ENODEV ? r : error_sys(err, r, "look for Intel GPUs");
+    intel = calloc(1, sizeof(*intel));
+    if (!intel)
+        return error_set(err, ENOMEM, "out of memory");
+    intel->root = root;
+    intel->devices = devices;
+    for (size_t i = 0; i < devices.count; i++)
+        describe(root, &intel->devices.list[i]);
+    r = drm_sweep_init(&intel->sweep, root, &intel->devices, false);
+    if (r < 0) {
+        intel_close(intel);
+        return error_set(err, ENOMEM, "out of memory");
+    }
+    *ret = intel;
+    return 0;
+}
+
+static size_t intel_device_count(const void *vendor)
+{
+    return ((const struct intel *)vendor)->devices.count;
+}
+
+static const struct gpu_device *intel_device(const void *vendor, size_t index)
+{
+    return &((const struct intel *)vendor)->devices.list[index].gpu;
+}
+
+static uint64_t memory_used(const struct root *root, const struct drm_device *device)
+{
+    uint64_t total = drm_device_number(root, device, "lmem_total_bytes");
+    uint64_t free_bytes = drm_device_number(root, device, "lmem_avail_bytes");
+
+    return is_known(total) && is_known(free_bytes) && free_bytes <= total ? total - free_bytes
+                                                                          : UNKNOWN;
+}
+
+static int intel_read(void *vendor, size_t index, uint64_t now_ns, struct gpu_reading *ret)
+{
+    struct intel *intel = vendor;
+    struct drm_device *device = &intel->devices.list[index];
+    const struct root *root = intel->root;
+    struct gpu_reading reading = drm_reading_unknown();
+
+    (void)now_ns;
+    reading.busy_reason =
+        "the Intel drivers tell the busy time of processes, not of the device";
+    if (drm_device_is_lost(root, device))
+        return -ENODEV;
+    if (!drm_device_is_suspended(root, device)) {
+        reading.memory_used_bytes = memory_used(root, device);
+        reading.energy_microjoules = drm_counter_advance(
+            &device->energy_microjoules, drm_device_sensor(root, device, energy, 1));
+        reading.power_milliwatts = drm_device_sensor(root, device, power, 1000);
+        reading.temperature_celsius = drm_device_sensor(root, device, temperature, 1000);
+        reading.clock_mhz = first_number(root, device, clock_mhz);
+    }
+    *ret = reading;
+    return 0;
+}
+
+static int look(struct intel *intel, const struct gpu_pids *pids, bool is_full)
+{
+    int r = drm_sweep_look(&intel->sweep, pids, is_full);
+
+    if (r == 0)
+        drm_clients_end(&intel->sweep.clients, pids->count > 0);
+    return r;
+}
+
+static ssize_t intel_processes(void *vendor, const struct gpu_pids *pids,
+                               struct gpu_process *list, size_t capacity)
+{
+    struct intel *intel = vendor;
+    int r = look(intel, pids, false);
+
+    return r < 0 ? r : (ssize_t)drm_clients_list(&intel->sweep.clients, list, capacity);
+}
+
+static int intel_read_busy(void *vendor, const struct gpu_pids *pids, uint64_t now_ns)
+{
+    struct intel *intel = vendor;
+    int r = look(intel, pids, true);
+
+    if (r == 0)
+        drm_clients_count(&intel->sweep.clients, now_ns);
+    return r;
+}
+
+const struct gpu_vendor gpu_vendor_intel = {
+    .name = "intel",
+    .open = intel_open,
+    .close = intel_close,
+    .device_count = intel_device_count,
+    .device = intel_device,
+    .read = intel_read,
+    .processes = intel_processes,
+    .read_busy = intel_read_busy,
+};

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nvidia.c - NVIDIA GPUs, through the management library that comes with the driver.
+ *
+ * No process is started and nothing is locked: a call that the driver blocks holds up the
+ * thread that made it and no other. What the driver refuses costs a figure.
+ */
+#include "source/gpu/nvidia.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/error.h"
+
+static void close_vendor(void *vendor)
+{
+    struct nvidia *nvidia = vendor;
+
+    if (!nvidia)
+        return;
+    for (size_t i = 0; i < nvidia->count; i++)
+        nvidia_device_done(&nvidia->devices[i], &nvidia->nvml);
+    free(nvidia->devices);
+    free(nvidia->holders);
+    free(nvidia->minors);
+    free(nvidia->scratch.bytes);
+    nvidia_samples_done(&nvidia->samples);
+    nvml_close(&nvidia->nvml);
+    free(nvidia);
+}
+
+static void cleanup_vendor(struct nvidia **nvidia)
+{
+    close_vendor(*nvidia);
+}
+
+/* In a nested namespace processes are looked for by the devices they have open. */
+static int prepare_search(struct nvidia *nvidia)
+{
+    nvidia->ns = nvidia_namespace_read(nvidia->root);
+    if (!nvidia->ns.is_nested)
+        return 0;
+    nvidia->holders = calloc(nvidia->count, sizeof(*nvidia->holders));
+    nvidia->minors = calloc(nvidia->count, sizeof(*nvidia->minors));
+    if (!nvidia->holders || !nvidia->minors)
+        return -ENOMEM;
+    for (size_t i = 0; i < nvidia->count; i++) {
+        const struct nvidia_device *device = &nvidia->devices[i];
+
+        nvidia->minors[i] = device->has_parts ? UINT_MAX : device->minor;
+    }
+    return 0;
+}
+
+static int open_vendor(const struct root *root, void **ret, struct spoor_error *err)
+{
+    CLEANUP(cleanup_vendor) struct nvidia *nvidia = NULL;
+    struct instant now;
+    int r;
+
+    /* The library speaks of this machine, whatever folder stands for another one. */
+    if (!root->is_live)
+        return error_set(err, ENODEV, "the files are not those of this machine");
+    nvidia = calloc(1, sizeof(*nvidia));
+    if (!nvidia)
+        return error_set(err, ENOMEM, "out of memory");
+    nvidia->root = root;
+    r = nvml_open(&nvidia->nvml, err);
+    if (r < 0)
+        return r;
+    r = nvidia_devices_find(&nvidia->nvml, &nvidia->devices, &nvidia->count);
+    if (r < 0)
+        return error_sys(err, r, "NVIDIA devices");
+    r = prepare_search(nvidia);
+    if (r < 0)
+        return error_set(err, ENOMEM, "out of memory");
+    now = clock_now();
+    nvidia->opened_us = now.realtime_ns / NS_PER_US;
+    for (size_t i = 0; i < nvidia->count; i++)
+        nvidia_device_begin(&nvidia->devices[i], &nvidia->nvml, root, now.monotonic_ns,
+                            &nvidia->samples);
+    *ret = take_ptr(nvidia);
+    return 0;
+}
+
+static size_t device_count(const void *vendor)
+{
+    const struct nvidia *nvidia = vendor;
+
+    return nvidia->count;
+}
+
+static const struct gpu_device *device_facts(const void *vendor, size_t index)
+{
+    const struct nvidia *nvidia = vendor;
+
+    return &nvidia->devices[index].facts;
+}
+
+static int read_device(void *vendor, size_t device, uint64_t now_ns, struct gpu_reading *ret)
+{
+    struct nvidia *nvidia = vendor;
+
+    return nvidia_device_read(&nvidia->devices[device], &nvidia->nvml, nvidia->root, now_ns,
+                              &nvidia->samples, ret);
+}
+
+static ssize_t processes(void *vendor, const struct gpu_pids *pids, struct gpu_process *list,
+                         size_t capacity)
+{
+    return nvidia_processes(vendor, pids, list, capacity, clock_now().monotonic_ns);
+}
+
+static int read_busy(void *vendor, const struct gpu_pids *pids, uint64_t now_ns)
+{
+    return nvidia_processes_read_busy(vendor, pids, now_ns);
+}
+
+static void refresh(void *vendor)
+{
+    struct nvidia *nvidia = vendor;
+
+    nvidia->holders_pace.due_ns = 0;
+    for (size_t i = 0; i < nvidia->count; i++) {
+        struct nvidia_device *device = &nvidia->devices[i];
+
+        nvidia_meters_refresh(&device->meters);
+        nvidia_lists_refresh(&device->lists);
+        device->energy.pace.due_ns = 0;
+        device->clients_pace.due_ns = 0;
+    }
+}
+
+static ssize_t accounts(void *vendor, const struct gpu_pids *pids, struct gpu_account *list,
+                        size_t capacity)
+{
+    return nvidia_accounts(vendor, pids, list, capacity);
+}
+
+const struct gpu_vendor gpu_nvidia = {
+    .name = "nvidia",
+    .open = open_vendor,
+    .close = close_vendor,
+    .device_count = device_count,
+    .device = device_facts,
+    .read = read_device,
+    .processes = processes,
+    .read_busy = read_busy,
+    .refresh = refresh,
+    .accounts = accounts,
+};

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nvidia.h - the state of the NVIDIA vendor, for its own files. Others see gpu_nvidia alone.
+ */
+#ifndef SOURCE_GPU_NVIDIA_H
+#define SOURCE_GPU_NVIDIA_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/root.h"
+#include "source/gpu/gpu.h"
+#include "source/gpu/nvidia_device.h"
+#include "source/gpu/nvidia_list.h"
+#include "source/gpu/nvidia_namespace.h"
+#include "source/gpu/nvidia_nvml.h"
+#include "source/gpu/nvidia_pace.h"
+#include "source/gpu/nvidia_samples.h"
+
+struct nvidia {
+    const struct root *root; /* borrowed */
+    struct nvml nvml;
+    struct nvidia_device *devices;
+    size_t count;
+    uint64_t opened_us; /* time of day */
+
+    struct nvidia_namespace ns;
+    struct nvidia_holder *holders; /* of each device; where the namespace is nested */
+    unsigned *minors;              /* of each device, for the search */
+    struct pace holders_pace;
+    bool has_looked; /* for holders, at least once */
+
+    struct nvidia_samples samples;
+    struct nvidia_scratch scratch;
+};
+
+/* See gpu_vendor. */
+ssize_t nvidia_processes(struct nvidia *nvidia, const struct gpu_pids *pids,
+                         struct gpu_process *list, size_t capacity, uint64_t now_ns);
+int nvidia_processes_read_busy(struct nvidia *nvidia, const struct gpu_pids *pids,
+                               uint64_t now_ns);
+ssize_t nvidia_accounts(struct nvidia *nvidia, const struct gpu_pids *pids,
+                        struct gpu_account *list, size_t capacity);
+
+/* Is it an account of this run? One that ended before us is of a process that had the same
+ * number. Pure. */
+bool nvidia_account_is_ours(const struct nvml_accounting *stats, uint64_t opened_us);
+
+/* The vendor. */
+extern const struct gpu_vendor gpu_nvidia;
+
+#endif

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nvidia_device.c - find the devices. What they do is read in nvidia_read.c. */
+#include "source/gpu/nvidia_device.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/unknown.h"
+
+/* A text of the driver's, which may hold anything, as long as it ends. */
+static void read_text(int (*get)(nvml_device, char *, unsigned), nvml_device handle, char *text,
+                      size_t size)
+{
+    text[0] = '\0';
+    if (!get || get(handle, text, (unsigned)size) != NVML_SUCCESS)
+        text[0] = '\0';
+    text[size - 1] = '\0';
+}
+
+static void read_pci(const struct nvml *nvml, nvml_device handle, struct gpu_device *facts)
+{
+    struct nvml_pci pci = { .domain = 0 };
+    int length;
+
+    if (!nvml->pci || nvml->pci(handle, &pci) != NVML_SUCCESS)
+        return;
+    length = snprintf(facts->pci_address, sizeof(facts->pci_address), "%04x:%02x:%02x.0",
+                      pci.domain, pci.bus, pci.device);
+    if (length < 0 || (size_t)length >= sizeof(facts->pci_address))
+        facts->pci_address[0] = '\0';
+}
+
+static void identify(const struct nvml *nvml, struct nvidia_device *device)
+{
+    struct gpu_device *facts = &device->facts;
+
+    read_text(nvml->uuid, device->handle, facts->uuid, sizeof(facts->uuid));
+    read_text(nvml->name, device->handle, facts->name, sizeof(facts->name));
+    if (!facts->is_part)
+        read_pci(nvml, device->handle, facts);
+    device->energy.last_millijoules = UNKNOWN;
+    device->baseline_bytes = UNKNOWN;
+    facts->memory_total_bytes = UNKNOWN;
+}
+
+struct found {
+    struct nvidia_device *list;
+    size_t count, capacity;
+};
+
+static struct nvidia_device *add(struct found *found)
+{
+    size_t capacity = found->capacity ? found->capacity * 2 : 8;
+    struct nvidia_device *list;
+
+    if (found->count == NVIDIA_DEVICES_MAX)
+        return NULL;
+    if (found->count == found->capacity) {
+        list = reallocarray(found->list, capacity, sizeof(*list));
+        if (!list)
+            return NULL;
+        found->list = list;
+        found->capacity = capacity;
+    }
+    memset(&found->list[found->count], 0, sizeof(*found->list));
+    return &found->list[found->count++];
+}
+
+static bool has_mig(const struct nvml *nvml, nvml_device handle)
+{
+    unsigned current = 0, pending = 0;
+
+    return nvml->mig_mode && nvml->mig_count && nvml->mig_by_index && nvml->gpu_instance &&
+           nvml->mig_mode(handle, &current, &pending) == NVML_SUCCESS && current == 1;
+}
+
+/* Adds the parts of the device that was added last. */
+static int add_parts(const struct nvml *nvml, struct found *found)
+{
+    size_t place = found->count - 1;
+    nvml_device whole = found->list[place].handle;
+    unsigned minor = found->list[place].minor;
+    unsigned count = 0;
+
+    if (!has_mig(nvml, whole) || nvml->mig_count(whole, &count) != NVML_SUCCESS)
+        return 0;
+    for (unsigned i = 0; i < count && i < NVIDIA_DEVICES_MAX; i++) {
+        struct nvidia_device *part;
+        nvml_device handle;
+
+        if (nvml->mig_by_index(whole, i, &handle) != NVML_SUCCESS)
+            continue; /* slots may be empty */
+        part = add(found);
+        if (!part)
+            return -ENOMEM;
+        part->handle = handle;
+        part->whole = whole;
+        part->facts.is_part = true;
+        part->minor = UINT_MAX;
+        if (nvml->gpu_instance(handle, &part->gpu_instance) != NVML_SUCCESS)
+            part->gpu_instance = 0;
+        identify(nvml, part);
+        found->list[place].has_parts = true;
+    }
+    /* /dev/nvidiaN is that of all parts: it tells something where there is one alone. */
+    if (found->count == place + 2)
+        found->list[place + 1].minor = minor;
+    return 0;
+}
+
+static int add_device(const struct nvml *nvml, nvml_device handle, struct found *found)
+{
+    struct nvidia_device *device = add(found);
+
+    if (!device)
+        return -ENOMEM;
+    device->handle = handle;
+    device->whole = handle;
+    if (!nvml->minor || nvml->minor(handle, &device->minor) != NVML_SUCCESS)
+        device->minor = UINT_MAX;
+    identify(nvml, device);
+    return add_parts(nvml, found);
+}
+
+int nvidia_devices_find(const struct nvml *nvml, struct nvidia_device **ret, size_t *ret_count)
+{
+    struct found found = { 0 };
+    unsigned count = 0;
+
+    if (nvml->device_count(&count) != NVML_SUCCESS)
+        return -ENODEV;
+    for (unsigned i = 0; i < count && i < NVIDIA_DEVICES_MAX; i++) {
+        nvml_device handle;
+
+        if (nvml->device_by_index(i, &handle) != NVML_SUCCESS)
+            continue;
+        if (add_device(nvml, handle, &found) < 0) {
+            free(found.list);
+            return -ENOMEM;
+        }
+    }
+    if (found.count == 0) {
+        free(found.list);
+        return -ENODEV;
+    }
+    *ret = found.list;
+    *ret_count = found.count;
+    return 0;
+}
+
+static uint64_t newest_usage_us(const struct nvidia_samples *room, ssize_t count,
+                                uint64_t now_us)
+{
+    for (size_t i = (size_t)count; i-- > 0;)
+        if (busy_is_plausible(0, room->usage[i].stamp_us, 0, now_us))
+            return room->usage[i].stamp_us;
+    return 0;
+}
+
+void nvidia_device_begin(struct nvidia_device *device, const struct nvml *nvml,
+                         const struct root *root, uint64_t now_ns, struct nvidia_samples *room)
+{
+    const unsigned *gpu_instance = device->facts.is_part ? &device->gpu_instance : NULL;
+    ssize_t n;
+
+    (void)nvidia_device_read_memory(device->handle, nvml, root, &device->facts.memory_total_bytes,
+                                    &device->baseline_bytes); /* stays UNKNOWN */
+    nvidia_meters_init(&device->meters, nvml, device->handle, device->whole, gpu_instance,
+                       now_ns, room);
+    (void)nvidia_energy_read(&device->energy, nvml, device->handle, now_ns); /* the beginning */
+    if (device->has_parts)
+        return;
+    n = nvidia_samples_get_usage(room, nvml, device->handle, 0);
+    device->has_usage = n >= 0;
+    if (n >= 0)
+        nvidia_clients_begin(
+            &device->clients,
+            newest_usage_us(room, n, clock_now().realtime_ns / NS_PER_US), now_ns);
+}
+
+void nvidia_device_done(struct nvidia_device *device, const struct nvml *nvml)
+{
+    nvidia_meters_done(&device->meters, nvml);
+    nvidia_lists_done(&device->lists);
+    nvidia_clients_done(&device->clients);
+}

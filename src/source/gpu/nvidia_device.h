@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nvidia_device.h - one NVIDIA device, or one part (MIG device) of it: what it is, and what
+ * it is doing.
+ */
+#ifndef SOURCE_GPU_NVIDIA_DEVICE_H
+#define SOURCE_GPU_NVIDIA_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/root.h"
+#include "source/gpu/gpu.h"
+#include "source/gpu/nvidia_clients.h"
+#include "source/gpu/nvidia_list.h"
+#include "source/gpu/nvidia_meters.h"
+#include "source/gpu/nvidia_namespace.h"
+#include "source/gpu/nvidia_nvml.h"
+#include "source/gpu/nvidia_pace.h"
+
+#define NVIDIA_DEVICES_MAX 1024
+
+/* The counter as the driver has it, and what it grew by in our time. */
+struct nvidia_energy {
+    uint64_t last_millijoules; /* UNKNOWN: never read */
+    uint64_t grown_microjoules;
+    struct pace pace;
+};
+
+struct nvidia_device {
+    struct gpu_device facts;
+    nvml_device handle;
+    nvml_device whole;     /* the device that a part belongs to, or itself */
+    unsigned gpu_instance; /* of a part */
+    unsigned minor;        /* N of /dev/nvidiaN; UINT_MAX: not known, or shared by parts */
+    bool has_parts;        /* MIG is on: processes are those of its parts */
+
+    struct nvidia_meters meters;
+    struct nvidia_energy energy;
+
+    struct nvidia_lists lists;
+    uint64_t baseline_bytes; /* used before the job; UNKNOWN: the job was there first */
+    pid_t sole_pid;          /* the job's only process on it; 0: none or several */
+
+    struct nvidia_clients clients;
+    struct pace clients_pace;
+    bool has_usage;       /* the driver has samples per process */
+    size_t foreign_count; /* processes of the last samples that we have no name for */
+};
+
+/* All devices and their parts, in the driver's order, which is that of PCI addresses. Devices
+ * we may not touch are left out. On success *ret is the caller's, to be ended one by one and
+ * freed. -ENODEV: there is none. */
+int nvidia_devices_find(const struct nvml *nvml, struct nvidia_device **ret, size_t *ret_count);
+
+/* Begins to count. */
+void nvidia_device_begin(struct nvidia_device *device, const struct nvml *nvml,
+                         const struct root *root, uint64_t now_ns, struct nvidia_samples *room);
+void nvidia_device_done(struct nvidia_device *device, const struct nvml *nvml);
+
+/* Memory of the device; for one without memory of its own, the machine's. UNKNOWN where the
+ * driver does not say. Returns 0, or -ENODEV where the device is lost. */
+int nvidia_device_read_memory(nvml_device handle, const struct nvml *nvml,
+                              const struct root *root, uint64_t *ret_total_bytes,
+                              uint64_t *ret_used_bytes);
+
+/* Microjoules since the first call; as of the last time, where it is not due. */
+uint64_t nvidia_energy_read(struct nvidia_energy *energy, const struct nvml *nvml,
+                            nvml_device handle, uint64_t now_ns);
+
+/* See gpu_vendor.read. */
+int nvidia_device_read(struct nvidia_device *device, const struct nvml *nvml,
+                       const struct root *root, uint64_t now_ns, struct nvidia_samples *room,
+                       struct gpu_reading *ret);
+
+#endif

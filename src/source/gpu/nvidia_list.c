@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "source/gpu/nvidia_list.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/unknown.h"
+
+#define ENTRIES_AT_FIRST 32u
+#define TRIES_MAX 8
+#define MEMORY_OFFSET 8
+
+/* How long a list that holds none of the job is left alone. */
+static const uint64_t idle_period_ns[NVML_LIST_COUNT] = {
+    [NVML_COMPUTE] = 50 * NS_PER_MS,
+    [NVML_GRAPHICS] = 250 * NS_PER_MS,
+    [NVML_MPS] = 250 * NS_PER_MS,
+};
+
+bool gpu_pids_have(const struct gpu_pids *pids, unsigned pid)
+{
+    size_t low = 0, high = pids->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if ((unsigned)pids->list[middle] == pid)
+            return true;
+        if ((unsigned)pids->list[middle] < pid)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return false;
+}
+
+int nvidia_scratch_reserve(struct nvidia_scratch *scratch, size_t size)
+{
+    char *bytes;
+
+    if (size <= scratch->size)
+        return 0;
+    bytes = realloc(scratch->bytes, size);
+    if (!bytes)
+        return -ENOMEM;
+    scratch->bytes = bytes;
+    scratch->size = size;
+    return 0;
+}
+
+static int reserve(struct nvidia_list *list, size_t capacity)
+{
+    struct nvidia_entry *entries;
+
+    if (capacity <= list->capacity)
+        return 0;
+    entries = reallocarray(list->entries, capacity, sizeof(*entries));
+    if (!entries)
+        return -ENOMEM;
+    list->entries = entries;
+    list->capacity = capacity;
+    return 0;
+}
+
+static void list_done(struct nvidia_list *list)
+{
+    free(list->entries);
+    *list = (struct nvidia_list){ 0 };
+}
+
+void nvidia_lists_done(struct nvidia_lists *lists)
+{
+    for (size_t kind = 0; kind < NVML_LIST_COUNT; kind++)
+        list_done(&lists->kinds[kind]);
+    list_done(&lists->merged);
+}
+
+void nvidia_lists_refresh(struct nvidia_lists *lists)
+{
+    memset(lists->due_ns, 0, sizeof(lists->due_ns));
+}
+
+/* Calls until the list fits: it may grow between two calls. Returns how many entries stand in
+ * `scratch`, or -errno. */
+static ssize_t call(const struct nvml_list *from, nvml_device device,
+                    struct nvidia_scratch *scratch)
+{
+    size_t wanted = scratch->size / from->stride_bytes;
+
+    wanted = wanted < ENTRIES_AT_FIRST ? ENTRIES_AT_FIRST : wanted;
+    for (int tries = 0; tries < TRIES_MAX; tries++) {
+        unsigned count;
+        int status;
+
+        wanted = wanted > NVIDIA_LIST_MAX ? NVIDIA_LIST_MAX : wanted;
+        if (nvidia_scratch_reserve(scratch, wanted * from->stride_bytes) < 0)
+            return -ENOMEM;
+        count = (unsigned)wanted;
+        status = from->get(device, &count, scratch->bytes);
+        if (status == NVML_SUCCESS)
+            return count < wanted ? (ssize_t)count : (ssize_t)wanted;
+        if (status != NVML_INSUFFICIENT_SIZE)
+            return nvml_errno(status);
+        if (wanted == NVIDIA_LIST_MAX)
+            return -EFBIG;
+        wanted = (count > wanted ? count : wanted) * 2 + 5;
+    }
+    return -EAGAIN;
+}
+
+/* Reads one list as it is. On failure the list stays as it was. */
+static int read_list(struct nvidia_list *list, const struct nvml_list *from, nvml_device device,
+                     struct nvidia_scratch *scratch)
+{
+    ssize_t count = call(from, device, scratch);
+
+    if (count < 0)
+        return (int)count;
+    if (reserve(list, (size_t)count) < 0)
+        return -ENOMEM;
+    list->count = 0;
+    for (size_t i = 0; i < (size_t)count; i++) {
+        const char *at = scratch->bytes + i * from->stride_bytes;
+        unsigned long long memory_bytes;
+        unsigned pid;
+
+        memcpy(&pid, at, sizeof(pid));
+        memcpy(&memory_bytes, at + MEMORY_OFFSET, sizeof(memory_bytes));
+        if (pid == 0 || pid > INT_MAX)
+            continue;
+        list->entries[list->count++] = (struct nvidia_entry){
+            .pid = pid,
+            .memory_bytes = memory_bytes == NVML_NOT_AVAILABLE_64 ? UNKNOWN : memory_bytes,
+        };
+    }
+    return 0;
+}
+
+static int compare_pids(const void *left, const void *right)
+{
+    const struct nvidia_entry *a = left, *b = right;
+
+    return (a->pid > b->pid) - (a->pid < b->pid);
+}
+
+static uint64_t larger_known(uint64_t a, uint64_t b)
+{
+    if (!is_known(a) || !is_known(b))
+        return is_known(a) ? a : b;
+    return a > b ? a : b;
+}
+
+static int merge(struct nvidia_lists *lists)
+{
+    struct nvidia_list *merged = &lists->merged;
+    size_t total = 0, kept = 0;
+
+    for (size_t kind = 0; kind < NVML_LIST_COUNT; kind++)
+        total += lists->kinds[kind].count;
+    if (reserve(merged, total) < 0)
+        return -ENOMEM;
+    merged->count = 0;
+    if (total == 0)
+        return 0;
+    for (size_t kind = 0; kind < NVML_LIST_COUNT; kind++) {
+        const struct nvidia_list *list = &lists->kinds[kind];
+
+        if (list->count > 0)
+            memcpy(merged->entries + merged->count, list->entries,
+                   list->count * sizeof(*list->entries));
+        merged->count += list->count;
+    }
+    qsort(merged->entries, merged->count, sizeof(*merged->entries), compare_pids);
+    for (size_t i = 1; i < merged->count; i++) {
+        struct nvidia_entry *last = &merged->entries[kept];
+
+        if (merged->entries[i].pid == last->pid)
+            last->memory_bytes = larger_known(last->memory_bytes, merged->entries[i].memory_bytes);
+        else
+            merged->entries[++kept] = merged->entries[i];
+    }
+    merged->count = kept + 1;
+    return 0;
+}
+
+static bool has_any(const struct nvidia_list *list, const struct gpu_pids *pids)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (gpu_pids_have(pids, list->entries[i].pid))
+            return true;
+    return false;
+}
+
+int nvidia_lists_read(struct nvidia_lists *lists, const struct nvml *nvml, nvml_device device,
+                      const struct gpu_pids *pids, bool is_eager, uint64_t now_ns,
+                      struct nvidia_scratch *scratch)
+{
+    bool has_changed = false;
+
+    for (size_t kind = 0; kind < NVML_LIST_COUNT; kind++) {
+        struct nvidia_list *list = &lists->kinds[kind];
+        bool is_busy;
+        int r;
+
+        if (!nvml->lists[kind].get || now_ns < lists->due_ns[kind])
+            continue;
+        r = read_list(list, &nvml->lists[kind], device, scratch);
+        if (r == -ENODEV)
+            return r;
+        if (r == 0 || r == -ENOENT)
+            lists->is_known = true;
+        if (r == -ENOENT || r == -ENOTSUP || r == -EACCES)
+            list->count = 0; /* others pass: what was seen last is the better answer */
+        has_changed = true;
+        is_busy = is_eager ? list->count > 0 : has_any(list, pids);
+        lists->due_ns[kind] = is_busy ? 0 : now_ns + idle_period_ns[kind];
+    }
+    return has_changed ? merge(lists) : 0;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nvidia_list.h - the processes of one device and the memory each holds.
+ *
+ * The driver has three lists: of compute, graphics and MPS clients. A process may be in more
+ * than one with the same memory, so the largest counts, not the sum.
+ *
+ * The lists are asked every 5 ms. One that holds none of the job is asked less often, as a
+ * process cannot start using a GPU within that time.
+ */
+#ifndef SOURCE_GPU_NVIDIA_LIST_H
+#define SOURCE_GPU_NVIDIA_LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "source/gpu/gpu.h"
+#include "source/gpu/nvidia_nvml.h"
+
+/* The kernel's driver keeps no more than 950. */
+#define NVIDIA_LIST_MAX 4096
+
+struct nvidia_entry {
+    unsigned pid; /* as the driver calls it */
+    uint64_t memory_bytes;
+};
+
+/* Start from a zeroed one. */
+struct nvidia_list {
+    struct nvidia_entry *entries; /* ours */
+    size_t count, capacity;
+};
+
+struct nvidia_lists {
+    struct nvidia_list kinds[NVML_LIST_COUNT];
+    uint64_t due_ns[NVML_LIST_COUNT];
+    struct nvidia_list merged; /* sorted by pid, each once */
+    bool is_known;             /* at least one of the lists could be read */
+};
+
+void nvidia_lists_done(struct nvidia_lists *lists);
+
+/* Reads those lists that are due. With `is_eager` a list counts as the job's where it holds
+ * any process. `scratch` is the caller's, to be freed by it. Returns 0 or -errno: -ENODEV
+ * where the device is lost; what was read before stays. */
+struct nvidia_scratch {
+    char *bytes;
+    size_t size;
+};
+int nvidia_lists_read(struct nvidia_lists *lists, const struct nvml *nvml, nvml_device device,
+                      const struct gpu_pids *pids, bool is_eager, uint64_t now_ns,
+                      struct nvidia_scratch *scratch);
+
+/* All lists are due. */
+void nvidia_lists_refresh(struct nvidia_lists *lists);
+
+/* Is the process one of those asked for? */
+bool gpu_pids_have(const struct gpu_pids *pids, unsigned pid);
+
+/* Makes `size` bytes of room. -ENOMEM. */
+int nvidia_scratch_reserve(struct nvidia_scratch *scratch, size_t size);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nvidia_meters.h - how busy a device's cores, encoders and decoders were.
+ *
+ * The best source that a device has is found at the first reading and kept: the driver's
+ * buffered samples, GPM, or the driver's own rate at the moments we ask.
+ */
+#ifndef SOURCE_GPU_NVIDIA_METERS_H
+#define SOURCE_GPU_NVIDIA_METERS_H
+
+#include <stdint.h>
+
+#include "source/gpu/nvidia_busy.h"
+#include "source/gpu/nvidia_gpm.h"
+#include "source/gpu/nvidia_nvml.h"
+#include "source/gpu/nvidia_pace.h"
+#include "source/gpu/nvidia_samples.h"
+
+enum nvidia_meter_kind { METER_GPU, METER_ENCODER, METER_DECODER, METER_COUNT };
+
+enum nvidia_meter_source { METER_NONE, METER_SAMPLES, METER_GPM, METER_POLLED };
+
+struct nvidia_meter {
+    enum nvidia_meter_source source;
+    struct busy_meter busy;
+    struct pace pace;
+    uint64_t polled_ns; /* METER_POLLED: when it was asked last */
+};
+
+/* Start from a zeroed one. */
+struct nvidia_meters {
+    struct nvidia_meter list[METER_COUNT];
+    struct nvidia_gpm gpm; /* where it is the source of METER_GPU */
+};
+
+/* Finds the sources and begins to count. `whole` and `gpu_instance` say what a part belongs to;
+ * for a whole device they are the device itself and NULL. */
+void nvidia_meters_init(struct nvidia_meters *ret, const struct nvml *nvml, nvml_device device,
+                        nvml_device whole, const unsigned *gpu_instance, uint64_t now_ns,
+                        struct nvidia_samples *room);
+void nvidia_meters_done(struct nvidia_meters *meters, const struct nvml *nvml);
+
+/* Brings up to date what is due. */
+void nvidia_meters_read(struct nvidia_meters *meters, const struct nvml *nvml,
+                        nvml_device device, uint64_t now_ns, struct nvidia_samples *room);
+
+/* All are due. */
+void nvidia_meters_refresh(struct nvidia_meters *meters);
+
+#endif

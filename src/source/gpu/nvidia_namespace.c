@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "source/gpu/nvidia_namespace.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/compiler.h"
+#include "base/parse.h"
+#include "source/gpu/nvidia_list.h"
+
+/* The inode that the kernel gives the first pid namespace. */
+#define FIRST_NAMESPACE "pid:[4026531836]"
+#define DESCRIPTORS_MAX 4096
+#define PROCESSES_MAX 1024
+#define NAMES_MAX 32
+#define STATUS_SIZE 8192
+
+int nvidia_namespace_parse(const char *status, unsigned level, pid_t *ret)
+{
+    const char *cursor = parse_key(status, "NSpid:");
+    uint64_t number = 0;
+
+    if (!cursor || level == 0)
+        return -EBADMSG;
+    for (unsigned i = 0; i < level; i++) {
+        if (*cursor == '\n' || *cursor == '\0')
+            return -ENOENT;
+        if (parse_u64(&cursor, &number) < 0)
+            return -EBADMSG;
+    }
+    if (number == 0 || number > INT_MAX)
+        return -EBADMSG;
+    *ret = (pid_t)number;
+    return 0;
+}
+
+unsigned nvidia_namespace_count(const char *status)
+{
+    unsigned count = 0;
+    pid_t pid;
+
+    /* The kernel nests 32 levels at most. */
+    while (count < 33 && nvidia_namespace_parse(status, count + 1, &pid) == 0)
+        count++;
+    return count;
+}
+
+struct nvidia_namespace nvidia_namespace_read(const struct root *root)
+{
+    struct nvidia_namespace ns = { .is_nested = true };
+    char text[STATUS_SIZE];
+
+    if (root_read_link(root, text, sizeof(text), "proc/self/ns/pid") > 0)
+        ns.is_nested = strcmp(text, FIRST_NAMESPACE) != 0;
+    if (root_read_start(root, text, sizeof(text), "proc/self/status") > 0)
+        ns.level = nvidia_namespace_count(text);
+    return ns;
+}
+
+bool nvidia_namespace_is_foreign(const struct nvidia_namespace *ns, const struct root *root,
+                                 unsigned pid)
+{
+    return ns->is_nested && !root_exists(root, "proc/%u/stat", pid);
+}
+
+/* Our number of a process that /proc knows by one of an outer namespace: 0, where there is
+ * none. Such a /proc is mounted from the host. */
+static pid_t look_up(const struct nvidia_namespace *ns, const struct root *root, unsigned pid)
+{
+    char text[STATUS_SIZE];
+    pid_t ours;
+
+    if (ns->level < 2 || root_read_start(root, text, sizeof(text), "proc/%u/status", pid) < 0)
+        return 0;
+    return nvidia_namespace_parse(text, ns->level, &ours) == 0 ? ours : 0;
+}
+
+struct name {
+    unsigned from;
+    pid_t to; /* 0: not known */
+};
+
+static struct name *find_name(struct name *names, size_t count, unsigned from)
+{
+    for (size_t i = 0; i < count; i++)
+        if (names[i].from == from)
+            return &names[i];
+    return NULL;
+}
+
+/* Lists the numbers of the samples that are not the job's but may be. Returns how many. */
+static size_t list_foreigners(const struct nvidia_namespace *ns, const struct root *root,
+                              const struct gpu_pids *pids,
+                              const struct nvml_process_usage *list, size_t count,
+                              struct name names[NAMES_MAX])
+{
+    size_t found = 0;
+
+    for (size_t i = 0; i < count && found < NAMES_MAX; i++) {
+        unsigned pid = list[i].pid;
+        pid_t ours;
+
+        if (gpu_pids_have(pids, pid) || find_name(names, found, pid))
+            continue;
+        ours = look_up(ns, root, pid);
+        if (ours > 0 && gpu_pids_have(pids, (unsigned)ours))
+            names[found++] = (struct name){ .from = pid, .to = ours };
+        else if (nvidia_namespace_is_foreign(ns, root, pid))
+            names[found++] = (struct name){ .from = pid };
+    }
+    return found;
+}
+
+static bool names_any_of(const struct gpu_pids *pids, const struct nvml_process_usage *list,
+                         size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (gpu_pids_have(pids, list[i].pid))
+            return true;
+    return false;
+}
+
+size_t nvidia_namespace_rename(const struct nvidia_namespace *ns, const struct root *root,
+                               const struct gpu_pids *pids, pid_t sole,
+                               struct nvml_process_usage *list, size_t count)
+{
+    struct name names[NAMES_MAX] = { { 0 } };
+    size_t found, unknown = 0;
+
+    if (!ns->is_nested || count == 0)
+        return 0;
+    found = list_foreigners(ns, root, pids, list, count, names);
+    if (found == 1 && names[0].to == 0 && sole > 0 && !names_any_of(pids, list, count))
+        names[0].to = sole;
+    for (size_t i = 0; i < count; i++) {
+        const struct name *name = find_name(names, found, list[i].pid);
+
+        if (name && name->to > 0)
+            list[i].pid = (unsigned)name->to;
+    }
+    for (size_t i = 0; i < found; i++)
+        unknown += names[i].to == 0;
+    return unknown;
+}
+
+void nvidia_held_add(struct nvidia_held *held, const char *target)
+{
+    static const char device[] = "/dev/nvidia";
+    const char *cursor;
+    uint64_t minor;
+
+    if (strncmp(target, device, strlen(device)) != 0)
+        return;
+    cursor = target + strlen(device);
+    if (strncmp(cursor, "-uvm", 4) == 0 && strncmp(cursor, "-uvm-", 5) != 0)
+        held->has_memory = true;
+    /* A number and nothing behind it: not /dev/nvidiactl, nor a name of the job's making. */
+    if (*cursor >= '0' && *cursor <= '9' && parse_u64(&cursor, &minor) == 0 &&
+        *cursor == '\0' && minor < NVIDIA_MINORS_MAX)
+        held->minors[minor / 64] |= UINT64_C(1) << minor % 64;
+}
+
+bool nvidia_held_has(const struct nvidia_held *held, unsigned minor)
+{
+    if (!held->has_memory || minor >= NVIDIA_MINORS_MAX)
+        return false;
+    return held->minors[minor / 64] >> minor % 64 & 1;
+}
+
+static void close_folder(DIR **folder)
+{
+    if (*folder)
+        closedir(*folder);
+}
+
+int nvidia_held_read(const struct root *root, pid_t pid, struct nvidia_held *ret)
+{
+    CLEANUP(close_folder) DIR *folder = NULL;
+    AUTO_CLOSE int fd = root_open_dir(root, "proc/%d/fd", (int)pid);
+    struct nvidia_held held = { 0 };
+
+    if (fd < 0)
+        return fd;
+    folder = fdopendir(fd);
+    if (!folder)
+        return -errno;
+    (void)take_fd(&fd); /* the folder's now */
+    for (int i = 0; i < DESCRIPTORS_MAX; i++) {
+        const struct dirent *entry = readdir(folder);
+        char target[64];
+        ssize_t length;
+
+        if (!entry)
+            break;
+        length = readlinkat(dirfd(folder), entry->d_name, target, sizeof(target) - 1);
+        if (length <= 0)
+            continue;
+        target[length] = '\0';
+        nvidia_held_add(&held, target);
+    }
+    *ret = held;
+    return 0;
+}
+
+void nvidia_holders_read(const struct root *root, const struct gpu_pids *pids,
+                         const unsigned *minors, struct nvidia_holder *holders, size_t count)
+{
+    size_t pid_count = pids->count < PROCESSES_MAX ? pids->count : PROCESSES_MAX;
+
+    memset(holders, 0, count * sizeof(*holders));
+    for (size_t i = 0; i < pid_count; i++) {
+        struct nvidia_held held;
+
+        if (nvidia_held_read(root, pids->list[i], &held) < 0)
+            continue;
+        for (size_t j = 0; j < count; j++)
+            if (nvidia_held_has(&held, minors[j]) && holders[j].count++ == 0)
+                holders[j].pid = pids->list[i];
+    }
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nvidia_nvml.h - the part of NVIDIA's management library (NVML) that we use.
+ *
+ * The library comes with the driver and is opened at run time: these are our own declarations
+ * of its binary interface, which is stable. A function that this driver does not have is NULL
+ * and costs a figure, not the vendor; only those marked as required must be there.
+ *
+ * What changed between driver generations and is settled here, once:
+ *
+ * - Names end in _v2 or _v3 where a call changed; the newest that exists is taken.
+ * - The lists of processes are arrays whose elements have 16 bytes (first names), 24 (_v2 and
+ *   _v3), or 32 (_v3 of the 530 drivers alone). The pid is at 0 and its memory at 8 in all.
+ *   With the wrong stride every second process is garbage.
+ */
+#ifndef SOURCE_GPU_NVIDIA_NVML_H
+#define SOURCE_GPU_NVIDIA_NVML_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "spoor/spoor.h"
+
+typedef struct nvml_device_opaque *nvml_device;
+typedef struct nvml_gpm_sample_opaque *nvml_gpm_sample;
+
+/* What calls return. There are others. */
+enum nvml_return {
+    NVML_SUCCESS = 0,
+    NVML_NOT_SUPPORTED = 3,
+    NVML_NO_PERMISSION = 4,
+    NVML_NOT_FOUND = 6,
+    NVML_INSUFFICIENT_SIZE = 7,
+    NVML_DRIVER_NOT_LOADED = 9,
+    NVML_LIBRARY_NOT_FOUND = 12,
+    NVML_GPU_IS_LOST = 15,
+    NVML_VERSION_MISMATCH = 18,
+};
+
+/* In place of a figure of 32 or 64 bits: the driver does not say. */
+#define NVML_NOT_AVAILABLE_32 UINT32_MAX
+#define NVML_NOT_AVAILABLE_64 UINT64_MAX
+
+#define NVML_STRUCT_VERSION(type, version) \
+    ((unsigned)sizeof(type) | (unsigned)(version) << 24u)
+
+/* The first fields are the same in all generations; the rest is room for the longest. */
+struct nvml_pci {
+    char bus_id_legacy[16];
+    unsigned domain, bus, device;
+    unsigned rest[24];
+};
+
+struct nvml_memory {
+    unsigned long long total, free, used; /* used: with what the driver reserves */
+};
+
+struct nvml_memory_v2 {
+    unsigned version;
+    unsigned long long total, reserved, free, used; /* used: without it */
+};
+
+union nvml_value {
+    double as_double;
+    int as_int;
+    unsigned as_unsigned;
+    unsigned long as_unsigned_long;
+    unsigned long long as_unsigned_long_long;
+    long long as_long_long;
+    unsigned short as_unsigned_short;
+};
+
+enum nvml_value_type {
+    NVML_DOUBLE,
+    NVML_UNSIGNED,
+    NVML_UNSIGNED_LONG,
+    NVML_UNSIGNED_LONG_LONG,
+    NVML_LONG_LONG,
+    NVML_INT,
+    NVML_UNSIGNED_SHORT,
+};
+
+enum nvml_sampling {
+    NVML_SAMPLE_GPU = 1,
+    NVML_SAMPLE_ENCODER = 3,
+    NVML_SAMPLE_DECODER = 4,
+};
+
+struct nvml_sample {
+    unsigned long long stamp_us;
+    union nvml_value value;
+};
+
+struct nvml_rates {
+    unsigned gpu_percent, memory_percent;
+};
+
+/* Of nvmlDeviceGetProcessUtilization. */
+struct nvml_process_sample {
+    unsigned pid;
+    unsigned long long stamp_us;
+    unsigned sm_percent, memory_percent, encoder_percent, decoder_percent;
+};
+
+/* Of nvmlDeviceGetProcessesUtilizationInfo, and how we keep either. */
+struct nvml_process_usage {
+    unsigned long long stamp_us;
+    unsigned pid;
+    unsigned sm_percent, memory_percent, encoder_percent, decoder_percent;
+    unsigned jpeg_percent, flow_percent;
+};
+
+struct nvml_processes_usage {
+    unsigned version, count;
+    unsigned long long last_seen_us;
+    struct nvml_process_usage *list;
+};
+
+struct nvml_accounting {
+    unsigned gpu_percent, memory_percent;
+    unsigned long long max_memory_bytes, time_ms, start_us;
+    unsigned is_running;
+    unsigned reserved[5];
+};
+
+struct nvml_temperature {
+    unsigned version, sensor;
+    int celsius;
+};
+
+struct nvml_gpm_support {
+    unsigned version, is_supported;
+};
+
+struct nvml_gpm_metric {
+    unsigned id;
+    int status;
+    double value;
+    const char *names[3];
+};
+
+/* Later headers have a longer array: the library fills `count` entries, and may clear more. */
+struct nvml_gpm_metrics {
+    unsigned version, count;
+    nvml_gpm_sample sample1, sample2;
+    struct nvml_gpm_metric metrics[512];
+};
+
+enum { NVML_GPM_GRAPHICS_UTILISATION = 1 };
+
+/* Bits of the reasons why clocks are low. */
+enum {
+    NVML_CLOCKS_POWER_CAP = 0x04,
+    NVML_CLOCKS_HARDWARE = 0x08,
+    NVML_CLOCKS_THERMAL_SOFTWARE = 0x20,
+    NVML_CLOCKS_THERMAL_HARDWARE = 0x40,
+    NVML_CLOCKS_POWER_BRAKE = 0x80,
+};
+
+typedef int nvml_list_function(nvml_device device, unsigned *count, void *list);
+
+/* A list of processes: its newest call, and how far its elements stand apart. */
+struct nvml_list {
+    nvml_list_function *get;
+    size_t stride_bytes;
+};
+
+enum nvml_list_kind { NVML_COMPUTE, NVML_GRAPHICS, NVML_MPS, NVML_LIST_COUNT };
+
+struct nvml {
+    void *library;
+
+    int (*init)(void);
+    int (*shutdown)(void);
+    int (*device_count)(unsigned *ret);
+    int (*device_by_index)(unsigned index, nvml_device *ret);
+
+    int (*name)(nvml_device device, char *buf, unsigned size);
+    int (*uuid)(nvml_device device, char *buf, unsigned size);
+    int (*pci)(nvml_device device, struct nvml_pci *ret);
+    int (*minor)(nvml_device device, unsigned *ret);
+
+    int (*memory)(nvml_device device, struct nvml_memory *ret);
+    int (*memory_v2)(nvml_device device, struct nvml_memory_v2 *ret);
+    int (*power)(nvml_device device, unsigned *ret_milliwatts);
+    int (*energy)(nvml_device device, unsigned long long *ret_millijoules);
+    int (*temperature)(nvml_device device, int sensor, unsigned *ret_celsius);
+    int (*temperature_v)(nvml_device device, struct nvml_temperature *ret);
+    int (*clock)(nvml_device device, int type, unsigned *ret_mhz);
+    int (*throttle)(nvml_device device, unsigned long long *ret_bits);
+
+    int (*samples)(nvml_device device, int type, unsigned long long last_seen_us,
+                   int *ret_value_type, unsigned *count, struct nvml_sample *list);
+    int (*rates)(nvml_device device, struct nvml_rates *ret);
+    int (*encoder)(nvml_device device, unsigned *ret_percent, unsigned *ret_period_us);
+    int (*decoder)(nvml_device device, unsigned *ret_percent, unsigned *ret_period_us);
+
+    struct nvml_list lists[NVML_LIST_COUNT];
+    int (*process_usage)(nvml_device device, struct nvml_process_sample *list, unsigned *count,
+                         unsigned long long last_seen_us);
+    int (*processes_usage)(nvml_device device, struct nvml_processes_usage *usage);
+
+    int (*accounting_mode)(nvml_device device, int *ret_is_on);
+    int (*accounting_pids)(nvml_device device, unsigned *count, unsigned *pids);
+    int (*accounting)(nvml_device device, unsigned pid, struct nvml_accounting *ret);
+
+    int (*mig_mode)(nvml_device device, unsigned *ret_current, unsigned *ret_pending);
+    int (*mig_count)(nvml_device device, unsigned *ret);
+    int (*mig_by_index)(nvml_device device, unsigned index, nvml_device *ret);
+    int (*gpu_instance)(nvml_device device, unsigned *ret);
+
+    int (*gpm_support)(nvml_device device, struct nvml_gpm_support *ret);
+    int (*gpm_alloc)(nvml_gpm_sample *ret);
+    int (*gpm_free)(nvml_gpm_sample sample);
+    int (*gpm_get)(nvml_device device, nvml_gpm_sample sample);
+    int (*gpm_mig_get)(nvml_device device, unsigned gpu_instance, nvml_gpm_sample sample);
+    int (*gpm_metrics)(struct nvml_gpm_metrics *metrics);
+};
+
+/* Opens and starts the library. -ENODEV: there is none, or no driver behind it. -ENOSYS: it
+ * lacks a call we cannot do without. On success nvml_close() ends it. */
+int nvml_open(struct nvml *ret, struct spoor_error *err);
+
+/* Accepts a zeroed struct. */
+void nvml_close(struct nvml *nvml);
+
+/* The errno value, negative, of what a call returned; 0 for success. */
+int nvml_errno(int status);
+
+#endif

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nvidia_processes.c - what each process uses of each device: the driver's lists and samples,
+ * read by the ladder of nvidia_namespace.h.
+ */
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/unknown.h"
+#include "source/gpu/nvidia.h"
+
+#define HOLDERS_LEAST_NS (200 * NS_PER_MS)
+#define HOLDERS_MOST_NS (5 * NS_PER_SECOND)
+#define USAGE_LEAST_NS (900 * NS_PER_MS)
+#define USAGE_MOST_NS (4 * NS_PER_SECOND)
+
+static const char memory_hidden[] = "the driver does not tell the memory of processes here";
+static const char memory_zero[] =
+    "inside a container this driver does not tell the memory of a process";
+static const char memory_unclear[] =
+    "inside a container this driver does not tell which processes are the job's";
+static const char busy_hidden[] = "the driver keeps no samples of processes on this device";
+static const char busy_part[] = "the driver keeps no samples of processes on MIG devices";
+static const char busy_unclear[] =
+    "the driver's samples name processes by numbers of outside the container";
+
+struct sink {
+    struct gpu_process *list;
+    size_t capacity, count;
+};
+
+static void set_busy(const struct nvidia_device *device, struct gpu_process *process)
+{
+    const struct nvidia_client *client = nvidia_clients_find(&device->clients, process->pid);
+    const char *reason = device->facts.is_part ? busy_part : busy_hidden;
+
+    process->busy_ns = UNKNOWN;
+    process->busy_covered_ns = UNKNOWN;
+    if (device->has_usage && (client || device->foreign_count == 0)) {
+        process->busy_ns = client ? client->busy_ns : 0;
+        process->busy_covered_ns = device->clients.covered_ns;
+        return;
+    }
+    if (device->has_usage)
+        reason = busy_unclear;
+    if (!process->reason)
+        process->reason = reason;
+}
+
+static void emit(struct sink *sink, const struct nvidia_device *device,
+                 struct gpu_process process)
+{
+    set_busy(device, &process);
+    if (sink->count < sink->capacity)
+        sink->list[sink->count] = process;
+    sink->count++;
+}
+
+/* What the device's use has grown by since before the job. */
+static uint64_t grown_bytes(const struct nvidia *nvidia, const struct nvidia_device *device)
+{
+    uint64_t total_bytes, used_bytes;
+
+    if (nvidia_device_read_memory(device->handle, &nvidia->nvml, nvidia->root, &total_bytes,
+                                  &used_bytes) < 0 ||
+        !is_known(used_bytes) || !is_known(device->baseline_bytes) ||
+        used_bytes < device->baseline_bytes)
+        return UNKNOWN;
+    return used_bytes - device->baseline_bytes;
+}
+
+/* Rungs 1 and 2: a process that the list names. */
+static void emit_listed(const struct nvidia *nvidia, size_t index, size_t place,
+                        bool is_the_jobs, struct sink *sink)
+{
+    const struct nvidia_device *device = &nvidia->devices[index];
+    const struct nvidia_list *list = &device->lists.merged;
+    struct gpu_process process = {
+        .pid = (pid_t)list->entries[place].pid,
+        .device = (unsigned)index,
+        .memory_bytes = list->entries[place].memory_bytes,
+    };
+
+    if (!is_known(process.memory_bytes)) {
+        process.reason = memory_hidden;
+    } else if (is_the_jobs && process.memory_bytes == 0) {
+        process.memory_bytes =
+            nvidia->ns.is_nested && list->count == 1 ? grown_bytes(nvidia, device) : UNKNOWN;
+        process.is_attributed = is_known(process.memory_bytes);
+        process.reason = process.is_attributed ? NULL : memory_zero;
+    }
+    emit(sink, device, process);
+}
+
+/* Rung 3: a process that the list does not name, but that has the device open. Returns whether
+ * the one entry of the list is taken to be it. */
+static bool emit_holder(const struct nvidia *nvidia, size_t index, struct sink *sink)
+{
+    const struct nvidia_device *device = &nvidia->devices[index];
+    const struct nvidia_list *list = &device->lists.merged;
+    const struct nvidia_holder *holder = &nvidia->holders[index];
+    struct gpu_process process = {
+        .pid = holder->pid,
+        .device = (unsigned)index,
+        .memory_bytes = UNKNOWN,
+        .reason = memory_unclear,
+    };
+    bool is_entry = holder->count == 1 && list->count == 1 &&
+                    nvidia_namespace_is_foreign(&nvidia->ns, nvidia->root, list->entries[0].pid);
+
+    if (is_entry && list->entries[0].memory_bytes != 0)
+        process.memory_bytes = list->entries[0].memory_bytes;
+    else if (is_entry || (holder->count == 1 && list->count == 0))
+        process.memory_bytes = grown_bytes(nvidia, device);
+    if (is_known(process.memory_bytes)) {
+        process.is_attributed = true;
+        process.reason = NULL;
+    }
+    emit(sink, device, process);
+    return is_entry;
+}
+
+static bool is_listed(const struct nvidia_list *list, pid_t pid)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (list->entries[i].pid == (unsigned)pid)
+            return true;
+    return false;
+}
+
+/* Processes of the job that only the samples know: they ended, or let go of the device. */
+static void emit_ended(const struct nvidia *nvidia, size_t index, const struct gpu_pids *pids,
+                       pid_t holder, struct sink *sink)
+{
+    const struct nvidia_device *device = &nvidia->devices[index];
+
+    for (size_t i = 0; i < device->clients.count; i++) {
+        pid_t pid = device->clients.list[i].pid;
+        struct gpu_process process = { .pid = pid, .device = (unsigned)index };
+
+        if (pid == holder || !gpu_pids_have(pids, (unsigned)pid) ||
+            is_listed(&device->lists.merged, pid))
+            continue;
+        process.has_ended = device->lists.is_known;
+        process.memory_bytes = process.has_ended ? 0 : UNKNOWN;
+        process.reason = process.has_ended ? NULL : memory_hidden;
+        emit(sink, device, process);
+    }
+}
+
+static void emit_device(struct nvidia *nvidia, size_t index, const struct gpu_pids *pids,
+                        struct sink *sink)
+{
+    struct nvidia_device *device = &nvidia->devices[index];
+    const struct nvidia_list *list = &device->lists.merged;
+    bool is_taken = false;
+    pid_t holder = 0;
+    size_t ours = 0;
+
+    for (size_t i = 0; i < list->count; i++) {
+        if (gpu_pids_have(pids, list->entries[i].pid)) {
+            ours++;
+            device->sole_pid = (pid_t)list->entries[i].pid;
+        }
+    }
+    if (ours == 0 && nvidia->holders && nvidia->holders[index].count > 0) {
+        holder = nvidia->holders[index].pid;
+        is_taken = emit_holder(nvidia, index, sink);
+        device->sole_pid = holder;
+        ours = nvidia->holders[index].count;
+    }
+    if (ours != 1)
+        device->sole_pid = 0;
+    for (size_t i = 0; i < list->count && !is_taken; i++)
+        emit_listed(nvidia, index, i, gpu_pids_have(pids, list->entries[i].pid), sink);
+    emit_ended(nvidia, index, pids, holder, sink);
+}
+
+/* Looks for processes of the job that have a device open. Where one is found at the first look
+ * the job was there before us: what the device held then is no baseline. */
+static void look_for_holders(struct nvidia *nvidia, const struct gpu_pids *pids,
+                             uint64_t now_ns)
+{
+    if (!nvidia->holders || !pace_begin(&nvidia->holders_pace, now_ns))
+        return;
+    nvidia_holders_read(nvidia->root, pids, nvidia->minors, nvidia->holders, nvidia->count);
+    for (size_t i = 0; i < nvidia->count && !nvidia->has_looked; i++)
+        if (nvidia->holders[i].count > 0)
+            nvidia->devices[i].baseline_bytes = UNKNOWN;
+    nvidia->has_looked = true;
+    pace_end(&nvidia->holders_pace, now_ns, HOLDERS_LEAST_NS, HOLDERS_MOST_NS);
+}
+
+ssize_t nvidia_processes(struct nvidia *nvidia, const struct gpu_pids *pids,
+                         struct gpu_process *list, size_t capacity, uint64_t now_ns)
+{
+    struct sink sink = { .list = list, .capacity = capacity };
+
+    look_for_holders(nvidia, pids, now_ns);
+    for (size_t i = 0; i < nvidia->count; i++) {
+        struct nvidia_device *device = &nvidia->devices[i];
+
+        if (device->has_parts)
+            continue;
+        /* What a lost device held stays as it was last seen. */
+        (void)nvidia_lists_read(&device->lists, &nvidia->nvml, device->handle, pids,
+                                nvidia->ns.is_nested, now_ns, &nvidia->scratch);
+        emit_device(nvidia, i, pids, &sink);
+    }
+    return (ssize_t)sink.count;
+}
+
+static int read_usage(struct nvidia *nvidia, struct nvidia_device *device,
+                      const struct gpu_pids *pids, uint64_t now_ns)
+{
+    struct nvidia_samples *samples = &nvidia->samples;
+    uint64_t now_us = clock_now().realtime_ns / NS_PER_US;
+    ssize_t n = nvidia_samples_get_usage(samples, &nvidia->nvml, device->handle,
+                                         device->clients.last_us);
+
+    if (n < 0)
+        return (int)n;
+    if (n > 0)
+        device->foreign_count = nvidia_namespace_rename(
+            &nvidia->ns, nvidia->root, pids, device->sole_pid, samples->usage, (size_t)n);
+    return nvidia_clients_add(&device->clients, samples->usage, (size_t)n, now_ns, now_us);
+}
+
+int nvidia_processes_read_busy(struct nvidia *nvidia, const struct gpu_pids *pids,
+                               uint64_t now_ns)
+{
+    int result = 0;
+
+    for (size_t i = 0; i < nvidia->count; i++) {
+        struct nvidia_device *device = &nvidia->devices[i];
+        int r;
+
+        if (!device->has_usage || !pace_begin(&device->clients_pace, now_ns))
+            continue;
+        r = read_usage(nvidia, device, pids, now_ns);
+        pace_end(&device->clients_pace, now_ns, USAGE_LEAST_NS, USAGE_MOST_NS);
+        result = r < 0 ? r : result;
+    }
+    return result;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fake_drm.h - graphics cards, and processes that hold them open, on a fake machine. */
+#ifndef TESTS_FAKE_DRM_H
+#define TESTS_FAKE_DRM_H
+
+#include "fake_root.h"
+#include "source/gpu/gpu.h"
+
+/* A card: sys/class/drm/cardN with its "device" linked to a PCI device of this vendor. */
+void fake_drm_card(struct fake_root *fake, unsigned card, const char *pci,
+                   const char *vendor_id);
+
+/* A file of a card: fake_drm_file(&f, 0, "device/gpu_busy_percent", "50\n"). */
+void fake_drm_file(struct fake_root *fake, unsigned card, const char *path, const char *text);
+
+/* Descriptor `fd` of a process: the file it links to, and its fdinfo. An older one is replaced.
+ * `text` NULL: it has no fdinfo. */
+void fake_drm_fd(struct fake_root *fake, int pid, int fd, const char *target, const char *text);
+
+/* The descriptor is closed. */
+void fake_drm_close(struct fake_root *fake, int pid, int fd);
+
+/* Removes a file or link. */
+void fake_drm_remove(struct fake_root *fake, const char *path);
+
+/* The one entry of this process on this device; fails the test where there is none or two. */
+struct gpu_process fake_drm_process(const struct gpu_vendor *vendor, void *state,
+                                    const struct gpu_pids *pids, int pid, unsigned device);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include "gated_job.h"
+#include <cmocka.h>
+
+#include <errno.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+void gated_job_start(struct gated_job *job, int (*work)(void))
+{
+    int gate[2];
+    char byte;
+
+    assert_int_equal(pipe(gate), 0);
+    job->pid = fork();
+    assert_true(job->pid >= 0);
+    if (job->pid == 0) {
+        close(gate[1]);
+        _exit(read(gate[0], &byte, 1) == 0 ? work() : 99);
+    }
+    close(gate[0]);
+    job->gate_fd = gate[1];
+}
+
+void gated_job_begin(struct gated_job *job)
+{
+    close(job->gate_fd);
+    job->gate_fd = -1;
+}
+
+void gated_job_end(struct gated_job *job)
+{
+    int status;
+
+    assert_int_equal(waitpid(job->pid, &status, 0), job->pid);
+    assert_int_equal(status, 0);
+}
+
+int run_child(int (*work)(void))
+{
+    pid_t pid = fork();
+    int status = 1;
+
+    if (pid == 0)
+        _exit(work());
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return status != 0;
+}
+
+int do_nothing(void)
+{
+    return 0;
+}

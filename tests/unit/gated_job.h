@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gated_job.h - a process that waits until it may begin, for tests of what watches it. */
+#ifndef TESTS_GATED_JOB_H
+#define TESTS_GATED_JOB_H
+
+#include <sys/types.h>
+
+struct gated_job {
+    pid_t pid;
+    int gate_fd;
+};
+
+/* Forks a process that will run `work` and exit with what it returns: 0 is right. */
+void gated_job_start(struct gated_job *job, int (*work)(void));
+
+/* Lets it begin. */
+void gated_job_begin(struct gated_job *job);
+
+/* Waits for its end. Fails the test where the status is not 0. */
+void gated_job_end(struct gated_job *job);
+
+/* For use in `work`: forks a process that runs `work` and waits for it. 0, or 1 on failure. */
+int run_child(int (*work)(void));
+
+/* For use in `work`: does nothing. */
+int do_nothing(void);
+
+#endif

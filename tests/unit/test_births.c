@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/unknown.h"
+#include "gated_job.h"
+#include "job/births.h"
+#include "job/rungs.h"
+
+/* Beyond all pids there can be: nobody lives there. */
+enum { MAIN = 5000000, OTHER = 6000000 };
+
+static void begin(struct births *births, bool is_machine_wide)
+{
+    static const struct root none = ROOT_CLOSED;
+
+    *births = (struct births){
+        .is_exact = true,
+        .is_machine_wide = is_machine_wide,
+        .started_count = 1,
+        .live_count = 1,
+        .max_concurrent = 1,
+        .root = &none,
+        .main_pid = MAIN,
+        .connector = PROC_CONNECTOR_CLOSED,
+        .taskstats = TASKSTATS_CLOSED,
+    };
+    pid_set_add(&births->pids, MAIN)->threads = 1;
+}
+
+static void forked(struct births *births, pid_t parent_pid, pid_t pid)
+{
+    births_note(births, &(struct process_event){
+                            .kind = PROCESS_FORKED, .pid = pid, .parent_pid = parent_pid });
+}
+
+static void exited(struct births *births, pid_t pid)
+{
+    births_note(births, &(struct process_event){ .kind = PROCESS_EXITED, .pid = pid });
+}
+
+static void thread(struct births *births, enum process_event_kind kind, pid_t pid)
+{
+    births_note(births, &(struct process_event){ .kind = kind, .pid = pid, .is_thread = true });
+}
+
+static void the_most_at_once_is_kept(void **state)
+{
+    struct births births;
+
+    (void)state;
+    begin(&births, false);
+    for (int i = 1; i <= 3; i++)
+        forked(&births, MAIN, MAIN + i);
+    exited(&births, MAIN + 1);
+    exited(&births, MAIN + 2);
+    forked(&births, MAIN, MAIN + 4);
+    assert_int_equal(births.started_count, 5);
+    assert_int_equal(births.live_count, 3);
+    assert_int_equal(births.max_concurrent, 4);
+    assert_true(births.is_exact);
+    births_close(&births);
+}
+
+static void threads_are_not_processes(void **state)
+{
+    struct births births;
+
+    (void)state;
+    begin(&births, false);
+    thread(&births, PROCESS_FORKED, MAIN);
+    thread(&births, PROCESS_FORKED, MAIN);
+    thread(&births, PROCESS_EXITED, MAIN);
+    assert_int_equal(births.started_count, 1);
+    assert_int_equal(births.live_count, 1);
+    births_close(&births);
+}
+
+static void a_process_ends_with_its_last_thread(void **state)
+{
+    struct births births;
+
+    (void)state;
+    begin(&births, false);
+    thread(&births, PROCESS_FORKED, MAIN);
+    exited(&births, MAIN); /* the first of the two */
+    assert_int_equal(births.live_count, 1);
+    forked(&births, MAIN, MAIN + 1);
+    assert_int_equal(births.max_concurrent, 2);
+    thread(&births, PROCESS_EXITED, MAIN);
+    assert_int_equal(births.live_count, 1);
+    assert_true(births.is_exact);
+    births_close(&births);
+}
+
+static void of_the_machine_only_descendants_count(void **state)
+{
+    struct births births;
+
+    (void)state;
+    begin(&births, true);
+    forked(&births, OTHER, OTHER + 1);
+    thread(&births, PROCESS_FORKED, OTHER);
+    exited(&births, OTHER);
+    forked(&births, MAIN, MAIN + 1);
+    exited(&births, MAIN);
+    forked(&births, MAIN + 1, MAIN + 2);
+    forked(&births, MAIN, MAIN + 3); /* a number that was used again by a stranger */
+    assert_int_equal(births.started_count, 3);
+    assert_int_equal(births.live_count, 2);
+    assert_true(births.is_exact);
+    births_close(&births);
+}
+
+/* The ring speaks of the job alone, also when a beginning was lost. */
+static void an_end_without_a_beginning_is_a_loss(void **state)
+{
+    struct births births;
+
+    (void)state;
+    begin(&births, false);
+    exited(&births, MAIN + 1);
+    assert_false(births.is_exact);
+    assert_string_not_equal(births.reason, "");
+    assert_int_equal(births.live_count, 1);
+    births_close(&births);
+}
+
+static void a_number_used_again_is_another_process(void **state)
+{
+    struct births births;
+
+    (void)state;
+    begin(&births, false);
+    for (int i = 0; i < 3; i++) {
+        forked(&births, MAIN, MAIN + 1);
+        exited(&births, MAIN + 1);
+    }
+    forked(&births, MAIN, MAIN + 1);
+    forked(&births, MAIN, MAIN + 1); /* its end was lost */
+    assert_int_equal(births.started_count, 6);
+    assert_int_equal(births.live_count, 2);
+    births_close(&births);
+}
+
+/* As after a set-uid exec: perf says that it ended. */
+static void an_end_that_is_none_makes_it_inexact(void **state)
+{
+    struct process_event event = { .kind = PROCESS_EXITED };
+    struct gated_job job;
+    struct births births;
+    struct root root;
+
+    (void)state;
+    assert_int_equal(root_open(NULL, &root), 0);
+    gated_job_start(&job, do_nothing);
+    begin(&births, false);
+    births.root = &root;
+    forked(&births, MAIN, job.pid);
+    event.pid = job.pid;
+    event.time_ns = clock_now().monotonic_ns;
+    births_note(&births, &event);
+    assert_false(births.is_exact);
+    assert_non_null(strstr(births.reason, "set-uid"));
+    gated_job_begin(&job);
+    gated_job_end(&job);
+    births_close(&births);
+    root_close(&root);
+}
+
+static void without_a_source_nothing_is_known(void **state)
+{
+    struct births births;
+    struct root root;
+
+    (void)state;
+    assert_int_equal(root_open(NULL, &root), 0);
+    births_open(&births, &root, getpid(), RUNG_RING | RUNG_CONNECTOR);
+    assert_null(births.source);
+    assert_false(births.is_exact);
+    assert_false(births.has_peaks);
+    assert_false(is_known(births.started_count));
+    assert_false(is_known(births.max_concurrent));
+    assert_string_equal(births.reason,
+                        "perf's fork ring: switched off; proc connector: switched off");
+    assert_int_equal(births_fd(&births), -1);
+    births_drain(&births, NULL, NULL);
+    births_close(&births);
+    births_close(&births);
+    root_close(&root);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_most_at_once_is_kept),
+        cmocka_unit_test(threads_are_not_processes),
+        cmocka_unit_test(a_process_ends_with_its_last_thread),
+        cmocka_unit_test(of_the_machine_only_descendants_count),
+        cmocka_unit_test(an_end_without_a_beginning_is_a_loss),
+        cmocka_unit_test(a_number_used_again_is_another_process),
+        cmocka_unit_test(an_end_that_is_none_makes_it_inexact),
+        cmocka_unit_test(without_a_source_nothing_is_known),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

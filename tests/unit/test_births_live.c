@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "base/unknown.h"
+#include "gated_job.h"
+#include "job/births.h"
+#include "job/rungs.h"
+
+static const struct {
+    const char *source;
+    unsigned disabled;
+} kinds[] = {
+    { "perf.fork-ring", RUNG_CONNECTOR },
+    { "proc-connector", RUNG_RING },
+};
+
+struct watched {
+    struct root root;
+    struct births births;
+    struct gated_job job;
+};
+
+/* False, with a message, where the source is refused: the job never begins then. */
+static bool start(struct watched *w, size_t kind, int (*work)(void))
+{
+    assert_int_equal(root_open(NULL, &w->root), 0);
+    gated_job_start(&w->job, work);
+    births_open(&w->births, &w->root, w->job.pid, kinds[kind].disabled);
+    if (w->births.source) {
+        gated_job_begin(&w->job);
+        assert_string_equal(w->births.source, kinds[kind].source);
+        assert_string_equal(w->births.reason, "");
+        assert_true(w->births.is_exact);
+        return true;
+    }
+    print_message("%s\n", w->births.reason);
+    assert_int_equal(kill(w->job.pid, SIGKILL), 0);
+    assert_int_equal(waitpid(w->job.pid, NULL, 0), w->job.pid);
+    gated_job_begin(&w->job);
+    births_close(&w->births);
+    root_close(&w->root);
+    return false;
+}
+
+/* Drains as a tracker does until the job has ended. False, with a message, where the rest of
+ * the machine made so many processes that events were lost. */
+static bool finish(struct watched *w)
+{
+    struct pollfd events = { .fd = births_fd(&w->births), .events = POLLIN };
+    int status;
+
+    while (waitpid(w->job.pid, &status, WNOHANG) == 0) {
+        (void)poll(&events, 1, (int)w->births.drain_ms);
+        births_drain(&w->births, NULL, NULL);
+    }
+    assert_int_equal(status, 0);
+    births_drain(&w->births, NULL, NULL);
+    if (w->births.connector.lost_count == 0) {
+        assert_string_equal(w->births.reason, "");
+        assert_true(w->births.is_exact);
+        return true;
+    }
+    assert_false(w->births.is_exact);
+    print_message("%s\n", w->births.reason);
+    births_close(&w->births);
+    root_close(&w->root);
+    return false;
+}
+
+static void done(struct watched *w)
+{
+    births_close(&w->births);
+    root_close(&w->root);
+}
+
+/* Runs `work` under each source that serves; skips where none does. */
+static void count_job(int (*work)(void), uint64_t started, uint64_t at_once)
+{
+    unsigned served = 0;
+
+    for (size_t kind = 0; kind < ARRAY_SIZE(kinds); kind++) {
+        struct watched w;
+
+        if (!start(&w, kind, work) || !finish(&w))
+            continue;
+        assert_int_equal(w.births.started_count, started);
+        assert_int_equal(w.births.live_count, 0);
+        assert_int_equal(w.births.max_concurrent, at_once);
+        assert_int_equal(w.births.pids.count, 0);
+        done(&w);
+        served++;
+    }
+    if (served == 0)
+        skip();
+}
+
+static int start_three_hundred(void)
+{
+    for (int i = 0; i < 300; i++) {
+        if (run_child(do_nothing) != 0)
+            return 1;
+    }
+    return 0;
+}
+
+static void processes_in_a_row_are_all_counted(void **state)
+{
+    (void)state;
+    count_job(start_three_hundred, 301, 2);
+}
+
+/* Ten that wait for the end of a pipe. */
+static int start_ten_at_once(void)
+{
+    int gate[2], status = 0;
+    char byte;
+
+    if (pipe(gate) < 0)
+        return 1;
+    for (int i = 0; i < 10; i++) {
+        pid_t pid = fork();
+
+        if (pid < 0)
+            return 1;
+        if (pid == 0) {
+            close(gate[1]);
+            _exit(read(gate[0], &byte, 1) != 0);
+        }
+    }
+    close(gate[1]);
+    for (int i = 0; i < 10; i++) {
+        if (wait(&status) < 0 || status != 0)
+            return 1;
+    }
+    return 0;
+}
+
+static void processes_at_once_are_counted_at_once(void **state)
+{
+    (void)state;
+    count_job(start_ten_at_once, 11, 11);
+}
+
+/* Not do_nothing(): valgrind takes the memory of the thread for lost in a forked copy. */
+static int exec_true(void)
+{
+    execl("/bin/true", "true", (char *)NULL);
+    return 1;
+}
+
+static void *fork_in_a_thread(void *data)
+{
+    *(int *)data = run_child(exec_true);
+    return NULL;
+}
+
+static int start_from_a_thread(void)
+{
+    pthread_t id;
+    int result = 1;
+
+    if (pthread_create(&id, NULL, fork_in_a_thread, &result) != 0)
+        return 1;
+    pthread_join(id, NULL);
+    return result;
+}
+
+static void children_of_a_thread_count(void **state)
+{
+    (void)state;
+    count_job(start_from_a_thread, 2, 2);
+}
+
+static void *exec_in_a_thread(void *data)
+{
+    /* The new program starts two processes. */
+    execl("/bin/sh", "sh", "-c", "/bin/true; /bin/true; exit 0", (char *)NULL);
+    return data;
+}
+
+/* The first thread is ended by the exec of the second; the process is not. */
+static int exec_from_a_thread(void)
+{
+    pthread_t id;
+
+    if (pthread_create(&id, NULL, exec_in_a_thread, NULL) == 0)
+        pthread_join(id, NULL);
+    return 1;
+}
+
+static void a_process_outlives_its_first_thread(void **state)
+{
+    (void)state;
+    count_job(exec_from_a_thread, 3, 2);
+}
+
+static int fork_and_leave(void)
+{
+    pid_t pid = fork();
+
+    if (pid == 0)
+        _exit(run_child(do_nothing));
+    return pid < 0;
+}
+
+/* The job waits for the last of them by the end of a pipe that all of them hold. */
+static int start_a_daemon(void)
+{
+    int end[2];
+    char byte;
+
+    if (pipe(end) < 0)
+        return 1;
+    if (run_child(fork_and_leave) != 0)
+        return 1;
+    close(end[1]);
+    return read(end[0], &byte, 1) != 0;
+}
+
+static void daemons_count(void **state)
+{
+    unsigned served = 0;
+
+    (void)state;
+    for (size_t kind = 0; kind < ARRAY_SIZE(kinds); kind++) {
+        struct watched w;
+
+        if (!start(&w, kind, start_a_daemon) || !finish(&w))
+            continue;
+        assert_int_equal(w.births.started_count, 4);
+        assert_in_range(w.births.max_concurrent, 3, 4);
+        done(&w);
+        served++;
+    }
+    if (served == 0)
+        skip();
+}
+
+struct newborn {
+    unsigned count;
+    pid_t pid;
+};
+
+static void remember(pid_t pid, void *data)
+{
+    struct newborn *newborn = data;
+
+    newborn->count++;
+    newborn->pid = pid;
+}
+
+/* One child that ends and one that is held by a stop: the second alone can be looked at. */
+static int stop_with_a_child(void)
+{
+    pid_t pid;
+    int status;
+
+    if (run_child(do_nothing) != 0)
+        return 1;
+    pid = fork();
+    if (pid == 0) {
+        (void)raise(SIGSTOP);
+        _exit(0);
+    }
+    if (waitpid(pid, &status, WUNTRACED) != pid || !WIFSTOPPED(status))
+        return 1;
+    (void)raise(SIGSTOP);
+    return waitpid(pid, &status, 0) != pid;
+}
+
+static void the_living_are_announced_once(void **state)
+{
+    unsigned served = 0;
+
+    (void)state;
+    for (size_t kind = 0; kind < ARRAY_SIZE(kinds); kind++) {
+        struct newborn newborn = { 0 };
+        struct watched w;
+        int status;
+
+        if (!start(&w, kind, stop_with_a_child))
+            continue;
+        assert_int_equal(waitpid(w.job.pid, &status, WUNTRACED), w.job.pid);
+        assert_true(WIFSTOPPED(status));
+        births_drain(&w.births, remember, &newborn);
+        births_drain(&w.births, remember, &newborn);
+        assert_int_equal(newborn.count, 1);
+        assert_int_equal(kill(newborn.pid, SIGCONT), 0);
+        assert_int_equal(kill(w.job.pid, SIGCONT), 0);
+        if (!finish(&w))
+            continue;
+        assert_int_equal(w.births.started_count, 3);
+        done(&w);
+        served++;
+    }
+    if (served == 0)
+        skip();
+}
+
+enum { MAIN_BYTES = 16 << 20, CHILD_BYTES = 40 << 20 };
+
+static int touch(size_t bytes)
+{
+    char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+    return memory == MAP_FAILED || munmap(memory, bytes) != 0;
+}
+
+static int touch_much(void)
+{
+    return touch(CHILD_BYTES);
+}
+
+static int touch_in_main_and_child(void)
+{
+    for (int i = 0; i < 20; i++) {
+        if (run_child(i == 9 ? touch_much : do_nothing) != 0)
+            return 1;
+    }
+    return touch(MAIN_BYTES);
+}
+
+static void peaks_of_the_ended_are_kept(void **state)
+{
+    unsigned served = 0;
+
+    (void)state;
+    for (size_t kind = 0; kind < ARRAY_SIZE(kinds); kind++) {
+        struct watched w;
+        bool has_peaks;
+
+        if (!start(&w, kind, touch_in_main_and_child))
+            continue;
+        has_peaks = w.births.has_peaks;
+        if (!finish(&w))
+            continue;
+        if (has_peaks) {
+            assert_true(w.births.has_peaks);
+            assert_in_range(w.births.main_peak_bytes, MAIN_BYTES, CHILD_BYTES - 1);
+            assert_in_range(w.births.largest_peak_bytes, CHILD_BYTES, 2 * CHILD_BYTES);
+            served++;
+        } else {
+            assert_false(is_known(w.births.main_peak_bytes));
+            assert_false(is_known(w.births.largest_peak_bytes));
+        }
+        done(&w);
+    }
+    if (served == 0) {
+        print_message("taskstats: refused\n");
+        skip();
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(processes_in_a_row_are_all_counted),
+        cmocka_unit_test(processes_at_once_are_counted_at_once),
+        cmocka_unit_test(children_of_a_thread_count),
+        cmocka_unit_test(a_process_outlives_its_first_thread),
+        cmocka_unit_test(daemons_count),
+        cmocka_unit_test(the_living_are_announced_once),
+        cmocka_unit_test(peaks_of_the_ended_are_kept),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <linux/cn_proc.h>
+#include <linux/connector.h>
+#include <linux/netlink.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "fake_root.h"
+#include "gated_job.h"
+#include "source/events/proc_connector.h"
+
+/* A datagram as the kernel sends it: two headers, then the event. */
+struct datagram {
+    unsigned char bytes[256];
+    size_t size;
+};
+
+static void make(struct datagram *datagram, const struct proc_event *event)
+{
+    struct nlmsghdr frame = { .nlmsg_type = NLMSG_DONE };
+    struct cn_msg header = { .id = { CN_IDX_PROC, CN_VAL_PROC }, .len = sizeof(*event) };
+
+    frame.nlmsg_len = sizeof(frame) + sizeof(header) + sizeof(*event);
+    memcpy(datagram->bytes, &frame, sizeof(frame));
+    memcpy(datagram->bytes + sizeof(frame), &header, sizeof(header));
+    memcpy(datagram->bytes + sizeof(frame) + sizeof(header), event, sizeof(*event));
+    datagram->size = frame.nlmsg_len;
+}
+
+static struct proc_event fork_event(int tid, int pid)
+{
+    struct proc_event event = { .what = PROC_EVENT_FORK, .timestamp_ns = 5000000000 };
+
+    event.event_data.fork.parent_pid = 8; /* the thread that forked */
+    event.event_data.fork.parent_tgid = 7;
+    event.event_data.fork.child_pid = tid;
+    event.event_data.fork.child_tgid = pid;
+    return event;
+}
+
+static struct proc_event exit_event(int tid, int pid)
+{
+    struct proc_event event = { .what = PROC_EVENT_EXIT };
+
+    event.event_data.exit.process_pid = tid;
+    event.event_data.exit.process_tgid = pid;
+    event.event_data.exit.exit_code = 256;
+    return event;
+}
+
+static void forks_and_exits_are_read(void **state)
+{
+    struct proc_event event = fork_event(42, 42);
+    struct process_event seen;
+    struct datagram datagram;
+
+    (void)state;
+    make(&datagram, &event);
+    assert_int_equal(proc_connector_parse(datagram.bytes, datagram.size, &seen), 0);
+    assert_int_equal(seen.kind, PROCESS_FORKED);
+    assert_int_equal(seen.pid, 42);
+    assert_int_equal(seen.parent_pid, 7);
+    assert_int_equal(seen.time_ns, 5000000000);
+    assert_false(seen.is_thread);
+    event = exit_event(42, 42);
+    make(&datagram, &event);
+    assert_int_equal(proc_connector_parse(datagram.bytes, datagram.size, &seen), 0);
+    assert_int_equal(seen.kind, PROCESS_EXITED);
+    assert_int_equal(seen.pid, 42);
+    assert_false(seen.is_thread);
+}
+
+static void threads_are_told_from_processes(void **state)
+{
+    struct proc_event event = fork_event(43, 42);
+    struct process_event seen;
+    struct datagram datagram;
+
+    (void)state;
+    make(&datagram, &event);
+    assert_int_equal(proc_connector_parse(datagram.bytes, datagram.size, &seen), 0);
+    assert_int_equal(seen.pid, 42);
+    assert_true(seen.is_thread);
+    event = exit_event(43, 42);
+    make(&datagram, &event);
+    assert_int_equal(proc_connector_parse(datagram.bytes, datagram.size, &seen), 0);
+    assert_int_equal(seen.pid, 42);
+    assert_true(seen.is_thread);
+}
+
+static void other_events_are_no_message_of_ours(void **state)
+{
+    struct proc_event event = { .what = PROC_EVENT_EXEC };
+    struct process_event seen = { .pid = -1 };
+    struct datagram datagram;
+
+    (void)state;
+    make(&datagram, &event);
+    assert_int_equal(proc_connector_parse(datagram.bytes, datagram.size, &seen), -ENOMSG);
+    event.what = PROC_EVENT_NONE; /* an answer to somebody's request */
+    make(&datagram, &event);
+    assert_int_equal(proc_connector_parse(datagram.bytes, datagram.size, &seen), -ENOMSG);
+    event = fork_event(42, 42);
+    make(&datagram, &event);
+    datagram.bytes[sizeof(struct nlmsghdr)] = 9; /* another user of the connector */
+    assert_int_equal(proc_connector_parse(datagram.bytes, datagram.size, &seen), -ENOMSG);
+    assert_int_equal(seen.pid, -1);
+}
+
+static void a_truncated_datagram_is_refused(void **state)
+{
+    struct proc_event event = fork_event(42, 42);
+    struct process_event seen = { .pid = -1 };
+    struct datagram datagram;
+
+    (void)state;
+    make(&datagram, &event);
+    for (size_t size = 0; size < datagram.size; size++)
+        assert_int_equal(proc_connector_parse(datagram.bytes, size, &seen), -EBADMSG);
+    assert_int_equal(seen.pid, -1);
+}
+
+/* Each length in turn says more than was sent, or less than it needs. */
+static void lengths_that_lie_are_refused(void **state)
+{
+    struct proc_event event = fork_event(42, 42);
+    struct process_event seen = { .pid = -1 };
+    struct datagram datagram;
+    uint16_t length = 4096;
+
+    (void)state;
+    make(&datagram, &event);
+    memset(datagram.bytes, 0xff, 4);
+    assert_int_equal(proc_connector_parse(datagram.bytes, datagram.size, &seen), -EBADMSG);
+    memset(datagram.bytes, 0, 4);
+    assert_int_equal(proc_connector_parse(datagram.bytes, datagram.size, &seen), -EBADMSG);
+    make(&datagram, &event);
+    memcpy(datagram.bytes + sizeof(struct nlmsghdr) + offsetof(struct cn_msg, len), &length, 2);
+    assert_int_equal(proc_connector_parse(datagram.bytes, datagram.size, &seen), -EBADMSG);
+    length = 17; /* an event, but not all of it */
+    memcpy(datagram.bytes + sizeof(struct nlmsghdr) + offsetof(struct cn_msg, len), &length, 2);
+    assert_true(proc_connector_parse(datagram.bytes, datagram.size, &seen) < 0);
+    assert_int_equal(seen.pid, -1);
+}
+
+struct tally {
+    pid_t parent_pid;
+    unsigned forked, exited;
+    pid_t children[64];
+};
+
+static void count(const struct process_event *event, void *data)
+{
+    struct tally *tally = data;
+
+    if (event->is_thread)
+        return;
+    if (event->kind == PROCESS_FORKED && event->parent_pid == tally->parent_pid &&
+        tally->forked < 64)
+        tally->children[tally->forked++] = event->pid;
+    for (unsigned i = 0; event->kind == PROCESS_EXITED && i < tally->forked; i++)
+        tally->exited += tally->children[i] == event->pid;
+}
+
+static int start_forty(void)
+{
+    for (int i = 0; i < 40; i++) {
+        if (run_child(do_nothing) != 0)
+            return 1;
+    }
+    return 0;
+}
+
+static void the_kernel_tells_of_every_process(void **state)
+{
+    struct proc_connector connector;
+    struct gated_job job;
+    struct tally tally = { 0 };
+    struct root root;
+    int r;
+
+    (void)state;
+    assert_int_equal(root_open(NULL, &root), 0);
+    r = proc_connector_open(&root, &connector);
+    root_close(&root);
+    if (r < 0) {
+        print_message("proc connector: %s\n", strerror(-r));
+        skip();
+    }
+    gated_job_start(&job, start_forty);
+    tally.parent_pid = job.pid;
+    gated_job_begin(&job);
+    gated_job_end(&job);
+    proc_connector_drain(&connector, count, &tally);
+    assert_int_equal(tally.forked, 40);
+    assert_int_equal(tally.exited, 40);
+    assert_int_equal(connector.lost_count, 0);
+    proc_connector_close(&connector);
+    assert_int_equal(connector.fd, -1);
+    proc_connector_close(&connector);
+}
+
+static void in_another_pid_namespace_it_is_of_no_use(void **state)
+{
+    struct proc_connector connector;
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    fake_root_link(&fake, "proc/self/ns/pid", "pid:[4026532222]");
+    assert_int_equal(proc_connector_open(&fake.root, &connector), -ENOTSUP);
+    fake.root.is_live = true;
+    assert_int_equal(proc_connector_open(&fake.root, &connector), -ENOTSUP);
+    assert_int_equal(connector.fd, -1);
+    fake_root_done(&fake);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(forks_and_exits_are_read),
+        cmocka_unit_test(threads_are_told_from_processes),
+        cmocka_unit_test(other_events_are_no_message_of_ours),
+        cmocka_unit_test(a_truncated_datagram_is_refused),
+        cmocka_unit_test(lengths_that_lie_are_refused),
+        cmocka_unit_test(the_kernel_tells_of_every_process),
+        cmocka_unit_test(in_another_pid_namespace_it_is_of_no_use),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

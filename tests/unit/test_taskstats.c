@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <linux/genetlink.h>
+#include <linux/netlink.h>
+#include <linux/taskstats.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/unknown.h"
+#include "fake_root.h"
+#include "gated_job.h"
+#include "source/events/taskstats.h"
+
+enum { FAMILY = 24, TGID_OFFSET = 368, PEAK_KIB = 1112 };
+enum { ATTRIBUTES = sizeof(struct nlmsghdr) + sizeof(struct genlmsghdr) };
+
+#if TASKSTATS_VERSION >= 12
+_Static_assert(offsetof(struct taskstats, ac_tgid) == TGID_OFFSET, "as the reader has it");
+#endif
+
+/* A datagram, and where it has grown to. */
+struct datagram {
+    unsigned char bytes[4096];
+    size_t size;
+};
+
+static void put(struct datagram *d, const void *bytes, size_t size)
+{
+    if (size > 0)
+        memcpy(d->bytes + d->size, bytes, size);
+    d->size += (size + 3) / 4 * 4;
+}
+
+static void put_attribute(struct datagram *d, uint16_t type, const void *value, size_t size)
+{
+    struct nlattr header = { (uint16_t)(sizeof(header) + size), type };
+
+    put(d, &header, sizeof(header));
+    put(d, value, size);
+}
+
+/* The lengths of what encloses the rest are filled in when that is known. */
+static size_t open_nest(struct datagram *d, uint16_t type)
+{
+    size_t start = d->size;
+    struct nlattr header = { 0, type };
+
+    put(d, &header, sizeof(header));
+    return start;
+}
+
+static void close_nest(struct datagram *d, size_t start)
+{
+    uint16_t length = (uint16_t)(d->size - start);
+
+    memcpy(d->bytes + start, &length, sizeof(length));
+}
+
+struct fields {
+    uint32_t pid, tgid;
+    uint16_t version;
+    uint8_t flags;
+    uint64_t peak_kib;
+    size_t stats_bytes;
+};
+
+static void put_thread(struct datagram *d, uint16_t nest_type, const struct fields *fields)
+{
+    size_t nest = open_nest(d, nest_type);
+    unsigned char stats[600] = { 0 };
+
+    memcpy(stats + offsetof(struct taskstats, version), &fields->version, 2);
+    memcpy(stats + offsetof(struct taskstats, ac_flag), &fields->flags, 1);
+    memcpy(stats + offsetof(struct taskstats, hiwater_rss), &fields->peak_kib, 8);
+    memcpy(stats + TGID_OFFSET, &fields->tgid, 4);
+    put_attribute(
+        d, nest_type == TASKSTATS_TYPE_AGGR_PID ? TASKSTATS_TYPE_PID : TASKSTATS_TYPE_TGID,
+        &fields->pid, 4);
+    put_attribute(d, TASKSTATS_TYPE_NULL, NULL, 0); /* the kernel pads with these */
+    put_attribute(d, TASKSTATS_TYPE_STATS, stats, fields->stats_bytes);
+    close_nest(d, nest);
+}
+
+static void begin(struct datagram *d)
+{
+    struct nlmsghdr frame = { .nlmsg_type = FAMILY };
+    struct genlmsghdr header = { .cmd = TASKSTATS_CMD_NEW, .version = 1 };
+
+    d->size = 0;
+    put(d, &frame, sizeof(frame));
+    put(d, &header, sizeof(header));
+}
+
+static void end(struct datagram *d)
+{
+    uint32_t length = (uint32_t)d->size;
+
+    memcpy(d->bytes, &length, sizeof(length));
+}
+
+static void make(struct datagram *d, const struct fields *fields)
+{
+    begin(d);
+    put_thread(d, TASKSTATS_TYPE_AGGR_PID, fields);
+    end(d);
+}
+
+static const struct fields new_kernel = { 43, 42, 16, 0x20, PEAK_KIB, 560 };
+
+static void a_record_names_thread_process_and_peak(void **state)
+{
+    struct exit_record record;
+    struct datagram d;
+
+    (void)state;
+    make(&d, &new_kernel);
+    assert_int_equal(taskstats_parse(d.bytes, d.size, FAMILY, &record), 0);
+    assert_int_equal(record.pid, 43);
+    assert_int_equal(record.tgid, 42);
+    assert_int_equal(record.peak_rss_bytes, PEAK_KIB * 1024);
+    assert_true(record.is_group_exit);
+}
+
+static void a_thread_that_ends_before_others_is_no_end_of_its_process(void **state)
+{
+    struct fields fields = new_kernel;
+    struct exit_record record;
+    struct datagram d;
+
+    (void)state;
+    fields.flags = 0;
+    make(&d, &fields);
+    assert_int_equal(taskstats_parse(d.bytes, d.size, FAMILY, &record), 0);
+    assert_false(record.is_group_exit);
+    /* The last of several has the process's own figures behind. */
+    begin(&d);
+    put_thread(&d, TASKSTATS_TYPE_AGGR_PID, &fields);
+    put_thread(&d, TASKSTATS_TYPE_AGGR_TGID, &fields);
+    end(&d);
+    assert_int_equal(taskstats_parse(d.bytes, d.size, FAMILY, &record), 0);
+    assert_true(record.is_group_exit);
+    assert_int_equal(record.pid, 43);
+}
+
+static void an_old_kernel_does_not_name_the_process(void **state)
+{
+    const struct fields old = { 43, 0xdead, 8, 0x20, PEAK_KIB, 328 };
+    struct exit_record record;
+    struct datagram d;
+
+    (void)state;
+    make(&d, &old);
+    assert_int_equal(taskstats_parse(d.bytes, d.size, FAMILY, &record), 0);
+    assert_int_equal(record.tgid, 43);
+    assert_int_equal(record.peak_rss_bytes, PEAK_KIB * 1024);
+}
+
+/* Version 15 alone has its fields elsewhere. */
+static void a_peak_that_cannot_be_read_is_unknown(void **state)
+{
+    struct fields fields = new_kernel;
+    struct exit_record record;
+    struct datagram d;
+
+    (void)state;
+    fields.version = 15;
+    make(&d, &fields);
+    assert_int_equal(taskstats_parse(d.bytes, d.size, FAMILY, &record), 0);
+    assert_false(is_known(record.peak_rss_bytes));
+    fields = new_kernel;
+    fields.peak_kib = 0; /* a thread of the kernel */
+    make(&d, &fields);
+    assert_int_equal(taskstats_parse(d.bytes, d.size, FAMILY, &record), 0);
+    assert_false(is_known(record.peak_rss_bytes));
+    fields.peak_kib = UINT64_MAX / 2;
+    make(&d, &fields);
+    assert_int_equal(taskstats_parse(d.bytes, d.size, FAMILY, &record), 0);
+    assert_false(is_known(record.peak_rss_bytes));
+}
+
+static void a_truncated_datagram_is_refused(void **state)
+{
+    struct exit_record record = { .pid = -1 };
+    struct datagram d;
+
+    (void)state;
+    make(&d, &new_kernel);
+    for (uint32_t size = 0; size < d.size; size++) {
+        assert_int_equal(taskstats_parse(d.bytes, size, FAMILY, &record), -EBADMSG);
+        if (size < sizeof(struct nlmsghdr))
+            continue;
+        memcpy(d.bytes, &size, sizeof(size)); /* the frame itself says so */
+        assert_int_equal(taskstats_parse(d.bytes, size, FAMILY, &record), -EBADMSG);
+        end(&d);
+    }
+    assert_int_equal(record.pid, -1);
+}
+
+static void lengths_that_lie_are_refused(void **state)
+{
+    static const uint16_t lies[] = { 0, 1, 3, 4, 5, 4095, 0xffff };
+    struct exit_record record = { .pid = -1 };
+    struct datagram d;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(lies) / sizeof(*lies); i++) {
+        make(&d, &new_kernel);
+        memcpy(d.bytes + ATTRIBUTES, &lies[i], sizeof(lies[i]));
+        assert_int_equal(taskstats_parse(d.bytes, d.size, FAMILY, &record), -EBADMSG);
+        make(&d, &new_kernel); /* the number's attribute, inside */
+        memcpy(d.bytes + ATTRIBUTES + sizeof(struct nlattr), &lies[i], sizeof(lies[i]));
+        assert_int_equal(taskstats_parse(d.bytes, d.size, FAMILY, &record), -EBADMSG);
+    }
+    assert_int_equal(record.pid, -1);
+}
+
+static void another_family_is_no_message_of_ours(void **state)
+{
+    struct exit_record record;
+    struct datagram d;
+
+    (void)state;
+    make(&d, &new_kernel);
+    assert_int_equal(taskstats_parse(d.bytes, d.size, FAMILY + 1, &record), -ENOMSG);
+}
+
+enum { TOUCHED_BYTES = 24 << 20 };
+
+static int touch_memory(void)
+{
+    char *memory = mmap(NULL, TOUCHED_BYTES, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+    return memory == MAP_FAILED || munmap(memory, TOUCHED_BYTES) != 0;
+}
+
+static void find(const struct exit_record *record, void *data)
+{
+    struct exit_record *wanted = data;
+
+    if (record->tgid == wanted->tgid)
+        *wanted = *record;
+}
+
+static void the_kernel_tells_the_peak_of_a_process_that_ended(void **state)
+{
+    struct exit_record record = { 0 };
+    struct taskstats_socket taskstats;
+    struct gated_job job;
+    struct root root;
+    int r;
+
+    (void)state;
+    assert_int_equal(root_open(NULL, &root), 0);
+    r = taskstats_open(&root, &taskstats);
+    root_close(&root);
+    if (r < 0) {
+        print_message("taskstats: %s\n", strerror(-r));
+        skip();
+    }
+    gated_job_start(&job, touch_memory);
+    record.tgid = job.pid;
+    gated_job_begin(&job);
+    gated_job_end(&job);
+    taskstats_drain(&taskstats, find, &record);
+    assert_int_equal(record.pid, job.pid);
+    assert_true(record.is_group_exit);
+    assert_in_range(record.peak_rss_bytes, TOUCHED_BYTES - (1 << 20), UNKNOWN - 1);
+    taskstats_close(&taskstats);
+    taskstats_close(&taskstats);
+}
+
+static void a_fixture_has_none(void **state)
+{
+    struct taskstats_socket taskstats;
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    assert_int_equal(taskstats_open(&fake.root, &taskstats), -ENOTSUP);
+    fake.root.is_live = true;
+    assert_int_equal(taskstats_open(&fake.root, &taskstats), -ENOENT);
+    assert_int_equal(taskstats.fd, -1);
+    fake_root_done(&fake);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_record_names_thread_process_and_peak),
+        cmocka_unit_test(a_thread_that_ends_before_others_is_no_end_of_its_process),
+        cmocka_unit_test(an_old_kernel_does_not_name_the_process),
+        cmocka_unit_test(a_peak_that_cannot_be_read_is_unknown),
+        cmocka_unit_test(a_truncated_datagram_is_refused),
+        cmocka_unit_test(lengths_that_lie_are_refused),
+        cmocka_unit_test(another_family_is_no_message_of_ours),
+        cmocka_unit_test(the_kernel_tells_the_peak_of_a_process_that_ended),
+        cmocka_unit_test(a_fixture_has_none),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
