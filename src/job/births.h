@@ -29,8 +29,8 @@ struct births {
     bool is_exact;
     uint64_t started_count;
     uint64_t live_count;
-    uint64_t max_concurrent;
-    unsigned drain_ms; /* how often to drain, see births_fd() */
+    uint64_t max_concurrent; /* by the connector up to one more for each CPU, see there */
+    unsigned drain_ms;       /* how often to drain, see births_fd() */
 
     /* Largest peak of resident memory of ended processes; UNKNOWN: none was told. One that
      * was vforked and ran no program of its own has its parent's memory, and peak. */

@@ -3,11 +3,14 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "base/parse.h"
 #include "base/unknown.h"
 #include "job/borrowed_memory.h"
+#include "job/cpu_spent.h"
 #include "job/memory_view.h"
 #include "source/proc/pid_statm.h"
 
@@ -44,6 +47,16 @@ void detail_member_left(struct detail *detail, const struct member *member)
     detail->left_private_bytes += member->detail_private_bytes;
 }
 
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
 /* ---- reading ------------------------------------------------------------ */
 
 static int reserve_views(struct detail *detail, size_t count)
@@ -60,29 +73,40 @@ static int reserve_views(struct detail *detail, size_t count)
     return 0;
 }
 
-/* A process that was read and ended since shared its pages with others that were read
- * without it: their parts do not add up. A zombie has a statm of zeros. */
-static bool has_lost_one(struct members *members, const struct root *root)
-{
-    for (size_t i = 0; i < members->count; i++) {
-        struct member *member = &members->list[i];
-        struct pid_statm statm;
-
-        if (member->rss_bytes > 0 &&
-            (pid_statm_read(&member->statm_file, root, member->pid, &statm) < 0 ||
-             statm.resident_pages == 0))
-            return true;
-    }
-    return false;
-}
-
 /* What reading the processes one by one came to. */
 struct survey {
     size_t count;
     uint64_t rss_bytes;
-    bool is_racy;   /* a process ended meanwhile */
-    bool is_denied; /* a process of another user */
+    uint64_t moved_bytes; /* by which sizes changed meanwhile */
+    bool is_racy;         /* a process ended meanwhile */
+    bool is_denied;       /* a process of another user */
 };
+
+/* A process that was read and ended since shared its pages with others that were read
+ * without it: their parts do not add up. A zombie has a statm of zeros. The sizes of the
+ * others are those that values follow from: what came during the read may be in it. */
+static void look_again(struct members *members, const struct root *root, struct survey *survey)
+{
+    const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+
+    for (size_t i = 0; i < members->count; i++) {
+        struct member *member = &members->list[i];
+        uint64_t before_bytes = member->rss_bytes;
+        struct pid_statm statm;
+
+        if (before_bytes == 0)
+            continue;
+        if (pid_statm_read(&member->statm_file, root, member->pid, &statm) < 0 ||
+            statm.resident_pages == 0) {
+            survey->is_racy = true;
+            continue;
+        }
+        member->rss_bytes = product_u64(statm.resident_pages, page_bytes);
+        member->shared_bytes = product_u64(statm.shared_pages, page_bytes);
+        survey->moved_bytes +=
+            less(member->rss_bytes, before_bytes) + less(before_bytes, member->rss_bytes);
+    }
+}
 
 static void read_view(struct detail *detail, const struct root *root, struct member *member,
                       bool is_main, struct survey *survey)
@@ -100,8 +124,6 @@ static void read_view(struct detail *detail, const struct root *root, struct mem
         survey->is_denied = true;
         memory_view_from_statm(member, view);
     }
-    member->detail_rss_bytes =
-        member->rss_bytes > member->shared_bytes ? member->rss_bytes - member->shared_bytes : 0;
     member->detail_private_bytes = view->private_total;
     member->detail_faults = member->faults;
     survey->rss_bytes += member->rss_bytes;
@@ -145,20 +167,26 @@ static void learn_cost(struct detail *detail, const struct survey *survey, uint6
         detail->page_cost_ns += (double)(cost_ns - fixed_ns) / (double)pages / 2;
 }
 
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
-static uint64_t less(uint64_t a, uint64_t b)
-{
-    return a > b ? a - b : 0;
-}
-
 static void raise_split(struct memory_split *highest, const struct memory_split *split)
 {
     highest->total_bytes = larger(highest->total_bytes, split->total_bytes);
     highest->private_bytes = larger(highest->private_bytes, split->private_bytes);
+}
+
+/* What values follow from: sizes as they were at the end of the read. */
+static void take_bases(struct detail *detail, const struct root *root, struct members *members,
+                       pid_t main_pid)
+{
+    struct movements movements;
+
+    for (size_t i = 0; i < members->count; i++) {
+        struct member *member = &members->list[i];
+
+        if (member->detail_private_bytes > 0)
+            member->detail_rss_bytes = less(member->rss_bytes, member->shared_bytes);
+    }
+    movements = movements_measure(root, members, main_pid);
+    detail->bases = movements_base(&movements, &detail->estimate);
 }
 
 static void remember(struct detail *detail, const struct survey *survey)
@@ -170,6 +198,7 @@ static void remember(struct detail *detail, const struct survey *survey)
     detail->is_denied = survey->is_denied;
     detail->members_changed = survey->is_racy;
     detail->left_private_bytes = 0;
+    detail->unread_bytes = survey->moved_bytes;
     detail->reads++;
 }
 
@@ -187,7 +216,7 @@ static void settle(struct detail *detail, const struct root *root, struct member
     detail->is_unsettled = result == SHARING_DEFERRED;
     if (result != SHARING_READ && result != SHARING_FAILED)
         return;
-    survey->is_racy = has_lost_one(members, root);
+    look_again(members, root, survey);
     if (!survey->is_racy)
         return;
     sharing_forget(&detail->sharing);
@@ -197,23 +226,24 @@ static void settle(struct detail *detail, const struct root *root, struct member
 static void read_detail(struct detail *detail, const struct root *root, struct members *members,
                         pid_t main_pid)
 {
-    uint64_t started_ns = clock_now().monotonic_ns;
+    uint64_t started_ns = cpu_spent_ns();
     uint64_t walked_ns;
     struct survey survey;
 
     if (detail->members_changed)
         sharing_forget(&detail->sharing);
     survey = read_views(detail, root, members, main_pid);
-    survey.is_racy = survey.is_racy || has_lost_one(members, root);
+    look_again(members, root, &survey);
     shared_memory_estimate(detail->views, survey.count, survey.is_racy, &detail->estimate);
-    walked_ns = clock_now().monotonic_ns;
+    walked_ns = cpu_spent_ns();
     learn_cost(detail, &survey, walked_ns - started_ns);
     charge(detail, walked_ns - started_ns);
     detail->is_unsettled = false;
     if (!survey.is_racy && !survey.is_denied)
         settle(detail, root, members, walked_ns - started_ns, &survey);
     remember(detail, &survey);
-    charge(detail, clock_now().monotonic_ns - walked_ns);
+    take_bases(detail, root, members, main_pid);
+    charge(detail, cpu_spent_ns() - walked_ns);
 }
 
 /* ---- when --------------------------------------------------------------- */
@@ -225,7 +255,8 @@ static bool has_moved(const struct detail *detail, const struct movement *moveme
     const struct movement_base *base = &detail->bases.job;
 
     return !detail->has_estimate || detail->members_changed ||
-           movement->grown + less(movement->mapped, base->mapped) > threshold ||
+           detail->unread_bytes + movement->grown + less(movement->mapped, base->mapped) >
+               threshold ||
            movement->fallen + less(base->mapped, movement->mapped) > threshold ||
            movement->faults > threshold;
 }
@@ -248,14 +279,15 @@ static int64_t tokens_at(const struct detail *detail, uint64_t now_ns, uint64_t 
     return tokens_ns < most ? tokens_ns : most;
 }
 
-/* What the job may have beyond what the values say: pages of files that several have gained,
- * if they are not the same ones, and pages that were copied on write. */
+/* What the job may have beyond what the values say: memory that came during the last read,
+ * pages of files that several have gained, if they are not the same ones, and pages that
+ * were copied on write. */
 static uint64_t uncertain_bytes(const struct detail *detail, const struct movement *movement)
 {
     const struct movement_base *base = &detail->bases.job;
     uint64_t mapped = less(movement->mapped, base->mapped);
 
-    return less(mapped, less(movement->mapped_max, base->mapped_max)) +
+    return detail->unread_bytes + less(mapped, less(movement->mapped_max, base->mapped_max)) +
            less(movement->faults, movement->grown + mapped);
 }
 
@@ -399,7 +431,6 @@ void detail_update(struct detail *detail, const struct root *root, struct member
         reserve_views(detail, members->count) < 0)
         return;
     read_detail(detail, root, members, main_pid);
-    detail->bases = movements_base(&moved_by, &detail->estimate);
     detail->excess = excess_of(ret, &detail->estimate);
     *ret = detail->estimate;
     if (detail->is_denied)

@@ -45,6 +45,7 @@ struct detail {
     bool is_unsettled;      /* the last read was not affordable to its end */
     bool members_changed;   /* since the last read; set by the job */
     size_t borrowers_count; /* members without memory of their own, at the last update */
+    uint64_t unread_bytes;  /* by which sizes changed during the last read */
     uint64_t left_private_bytes;     /* of members that left since the last read */
     struct memory_estimate estimate; /* of the last read */
     struct memory_estimate highest;  /* totals and private memory of all reads */

@@ -34,6 +34,7 @@ void job_add_member(struct job *job, const struct look *look, pid_t pid)
 
     if (members_find(&job->members, pid) || member_open(look, pid, &member) < 0)
         return;
+    member.is_descendant = pid != job->main_pid;
     if (!members_add(&job->members, &member)) {
         member_close(&member);
         job->is_full = true;

@@ -28,6 +28,13 @@ static uint64_t own_before(const struct member *member)
     return member->has_exec && member->detail_private_bytes == 0 ? 0 : member->detail_rss_bytes;
 }
 
+/* A fork that runs its parent's program still: it began with its parent's pages. The main process
+ * of a job that was attached to may be one too; whose, nobody here knows. */
+static bool is_copy(const struct member *member)
+{
+    return !member->has_exec && member->is_descendant;
+}
+
 static void add_member(struct movement *movement, const struct member *member)
 {
     uint64_t rss = member->rss_bytes;
@@ -37,7 +44,7 @@ static void add_member(struct movement *movement, const struct member *member)
 
     movement->rss += rss;
     movement->rss_max = larger(movement->rss_max, rss);
-    movement->own += own;
+    movement->own += is_copy(member) ? less(own, member->detail_rss_bytes) : own;
     movement->mapped += mapped;
     movement->mapped_max = larger(movement->mapped_max, mapped);
     movement->grown += less(own, own_before(member));
@@ -108,7 +115,9 @@ void movements_follow(const struct movements *movements, const struct movement_b
 
 static struct memory_split at_least(const struct movement *movement)
 {
-    return (struct memory_split){ movement->own + movement->mapped_max, UNKNOWN, UNKNOWN };
+    uint64_t total = larger(movement->own + movement->mapped_max, movement->rss_max);
+
+    return (struct memory_split){ total, UNKNOWN, UNKNOWN };
 }
 
 void movements_estimate(const struct movements *movements, struct memory_estimate *ret)

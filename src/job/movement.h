@@ -22,7 +22,7 @@
 /* Of a group of processes, in bytes. */
 struct movement {
     uint64_t rss, rss_max;
-    uint64_t own;                /* of no file */
+    uint64_t own; /* of no file, and surely no other's: copies of a parent apart */
     uint64_t mapped, mapped_max; /* of files and shared memory */
     uint64_t grown;              /* of `own`, since the last read */
     uint64_t shrunk;             /* likewise, and surely held by nobody else */

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "base/clock.h"
+#include "job/cpu_spent.h"
 #include "job/shared_files.h"
 
 #define MIB (1024u * 1024u)
@@ -173,7 +173,7 @@ static int look(struct sharing *sharing, const struct root *root,
                 const struct memory_view *views, size_t count, uint64_t allowance_ns,
                 uint64_t total_bytes, struct shared_files *ret)
 {
-    uint64_t started_ns = clock_now().monotonic_ns;
+    uint64_t started_ns = cpu_spent_ns();
     struct page_scan_look pages = { .scan = &sharing->scan, .root = root };
     struct file_resolver resolver = {
         .resolve = page_scan_resolve,
@@ -185,7 +185,7 @@ static int look(struct sharing *sharing, const struct root *root,
 
     if (r != 0)
         return r;
-    spent_ns = clock_now().monotonic_ns - started_ns;
+    spent_ns = cpu_spent_ns() - started_ns;
     pages.allowance_ns = allowance_ns > spent_ns ? allowance_ns - spent_ns : 0;
     r = shared_files_estimate(&sharing->areas, sharing->uses_scan ? &resolver : NULL, ret);
     sharing->scans += pages.scan_count;

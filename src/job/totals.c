@@ -136,6 +136,24 @@ static void raise_to_peaks(struct job *job, struct job_reading *reading)
     job->peaks = (struct job_peaks){ 0 };
 }
 
+/* How far a resident size may be above the pages there are: pages that were found to be mapped
+ * twice, or merged. Of a lone process with much that is shared, or was mapped since detail was
+ * read, nobody knows: whom should it share with? It may have mapped a file twice. */
+static uint64_t doubtful_bytes(const struct job *job, const struct memory_estimate *memory)
+{
+    enum { MUCH = 16 << 20 };
+    uint64_t found = job->detail.bases.job.discount;
+    uint64_t mapped_before = job->detail.bases.main.mapped;
+    uint64_t doubtful = 0;
+
+    if (job->members.count != 1 || !is_known(memory->main.shared_bytes))
+        return found;
+    if (job->members.list[0].shared_bytes > mapped_before)
+        doubtful = job->members.list[0].shared_bytes - mapped_before;
+    raise(&doubtful, memory->main.shared_bytes);
+    return doubtful > MUCH && doubtful > found ? doubtful : found;
+}
+
 /* Above what the peaks cannot have been: known when the job has ended, everybody was waited for
  * and it is known how many there were at once. ru_maxrss is the largest of all that were waited
  * for, so none of the processes was larger. */
@@ -201,7 +219,7 @@ void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
     job->reported = reading.usage;
     detail_update(&job->detail, job->root, &job->members, job->main_pid, now_ns,
                   &reading.memory);
-    raise(&job->discount_bytes, job->detail.bases.job.discount);
+    raise(&job->discount_bytes, doubtful_bytes(job, &reading.memory));
     reading.discount_bytes = job->discount_bytes;
     raise_to_peaks(job, &reading);
     read_bounds(job, &reading);

@@ -51,6 +51,7 @@ class Case:
     can_attach: bool = True  # its figures mean the same when it is attached to
     can_run: bool = True
     rungs: tuple = ()        # (name, user); empty: all
+    blind: tuple = ()        # names of rungs on which nobody could know
     is_heavy: bool = False   # it keeps more than one CPU busy
     needs: str = ""          # hugetlb or ksm: what root has to switch on for it
 
@@ -72,7 +73,8 @@ CASES = [
     Case("twins apart", "twins apart", "memory"),
     Case("200 short", "many 200 20 wait", "tree", TREE, is_heavy=True),
     Case("200 not waited for", "many 200 20 ignore", "tree", TREE, is_heavy=True),
-    Case("daemon", "daemon 300 1000 stay", "tree", DAEMON),
+    # A process that leaves the tree between two looks is out of reach where there are no events.
+    Case("daemon", "daemon 300 1000 stay", "tree", DAEMON, blind=("attach bare",)),
     Case("daemon left behind", "daemon 300 1000 leave", "tree", DAEMON, ("--wait", "all"),
          can_attach=False),
     Case("child of a thread", "thread_child", "tree", TREE),
@@ -108,6 +110,7 @@ def plan(users):
     return [(case, rung) for case in CASES for rung in RUNGS
             if rung.user in users and rung.kind in ("", case.kind)
             and (case.can_attach if rung.is_attach else case.can_run)
+            and rung.name not in case.blind
             and (not case.rungs or (rung.name, rung.user) in case.rungs)]
 
 

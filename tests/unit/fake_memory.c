@@ -22,11 +22,12 @@ static unsigned resident(const struct fake_memory *m)
     return m->own + m->shared + m->merged + m->file * (m->twice ? 2 : 1);
 }
 
-void memory_put_statm(struct memory_fixture *f, int pid, unsigned megabytes)
+void memory_put_statm(struct memory_fixture *f, int pid, unsigned megabytes, unsigned mapped)
 {
     char text[64];
 
-    (void)snprintf(text, sizeof(text), "%u %u 0 0 0 0 0\n", megabytes * 256, megabytes * 256);
+    (void)snprintf(text, sizeof(text), "%u %u %u 0 0 0 0\n", megabytes * 256, megabytes * 256,
+                   mapped * 256);
     memory_write(f, pid, "statm", text);
 }
 
@@ -123,7 +124,7 @@ void memory_put(struct memory_fixture *f, const struct fake_memory *m)
     assert_non_null(member);
     member->rss_bytes = rss_bytes;
     member->shared_bytes = m->file * (m->twice ? 2 : 1) * MB;
-    memory_put_statm(f, m->pid, resident(m));
+    memory_put_statm(f, m->pid, resident(m), m->file * (m->twice ? 2 : 1));
     put_rollup(f, m);
     put_smaps(f, m);
 }

@@ -43,7 +43,7 @@ void memory_put(struct memory_fixture *f, const struct fake_memory *m);
 
 /* Single files of a process. */
 void memory_write(struct memory_fixture *f, int pid, const char *name, const char *text);
-void memory_put_statm(struct memory_fixture *f, int pid, unsigned megabytes);
+void memory_put_statm(struct memory_fixture *f, int pid, unsigned megabytes, unsigned mapped);
 
 /* Main and two children that show parts of a file which an outsider maps too: the children
  * megabytes 0-100 and 100-200, of which the sums tell only that they are 100 or more. */

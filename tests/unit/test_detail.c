@@ -238,6 +238,27 @@ static void a_read_tells_how_far_the_values_had_run_ahead(void **state)
     memory_end(&f);
 }
 
+/* The sizes were 50 MB before the read and are 60 after it: nobody knows what it saw. */
+static void what_came_during_a_read_makes_for_another(void **state)
+{
+    struct memory_fixture f;
+
+    (void)state;
+    memory_begin(&f, SPOOR_DETAIL_AUTO);
+    memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 50 });
+    memory_put_statm(&f, MAIN, 60, 0);
+    memory_update(&f);
+    assert_int_equal(f.detail.unread_bytes, 10 * MB);
+    assert_int_equal(members_find(&f.members, MAIN)->rss_bytes, 60 * MB);
+    memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 60 });
+    memory_update(&f);
+    assert_int_equal(f.detail.reads, 2);
+    assert_int_equal(f.estimate.combined.total_bytes, 60 * MB);
+    memory_update(&f); /* nothing moves any more */
+    assert_int_equal(f.detail.reads, 2);
+    memory_end(&f);
+}
+
 static void without_detail_only_totals_are_known(void **state)
 {
     struct memory_fixture f;
@@ -331,6 +352,7 @@ int main(void)
         cmocka_unit_test(growth_of_what_main_maps_is_not_added_up),
         cmocka_unit_test(memory_of_a_new_program_is_all_new),
         cmocka_unit_test(a_read_tells_how_far_the_values_had_run_ahead),
+        cmocka_unit_test(what_came_during_a_read_makes_for_another),
         cmocka_unit_test(without_detail_only_totals_are_known),
         cmocka_unit_test(a_new_maximum_is_worth_a_read),
         cmocka_unit_test(a_read_for_a_maximum_goes_first),

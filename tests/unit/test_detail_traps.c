@@ -24,7 +24,7 @@ static void a_process_that_ends_meanwhile_leaves_the_safe_bound(void **state)
     memory_begin(&f, SPOOR_DETAIL_ALWAYS);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .shared = 100, .shared_pss = 50 });
     memory_put(&f, &(struct fake_memory){ .pid = CHILD, .shared = 100, .shared_pss = 100 });
-    memory_put_statm(&f, CHILD, 0);
+    memory_put_statm(&f, CHILD, 0, 0);
     memory_update(&f);
     assert_int_equal(f.estimate.combined.total_bytes, 100 * MB);
     assert_true(f.detail.members_changed);

@@ -29,6 +29,8 @@ static void count(const struct process_event *event, void *data)
 
     tally->disordered += event->time_ns < tally->last_ns;
     tally->last_ns = event->time_ns;
+    if (event->is_thread)
+        return; /* of a sanitizer */
     if (event->kind == PROCESS_FORKED) {
         tally->forked++;
         tally->strangers += event->parent_pid != tally->main_pid;

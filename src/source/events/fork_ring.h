@@ -12,7 +12,8 @@
  * - It is not for waiting on: the kernel wakes who polls a ring at each exit in the job, full
  *   or not, which costs ten times what reading the records does.
  * - A set-uid program is followed no further: it is reported as ended while it lives on, and
- *   what it starts is not reported.
+ *   what it starts is not reported. Nothing tells such an end from a real one but a look at
+ *   the process, where it still lives by then.
  */
 #ifndef SOURCE_EVENTS_FORK_RING_H
 #define SOURCE_EVENTS_FORK_RING_H

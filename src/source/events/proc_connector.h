@@ -5,7 +5,8 @@
  *
  * The stream is the whole machine's: the reader picks out its job, and pays for the others
  * (1-3 us each). Root may listen, from Linux 6.6 on everyone; both only in the machine's own
- * namespaces, since elsewhere the pids are not ours or nothing comes.
+ * namespaces, since elsewhere the pids are not ours or nothing comes. An end is told a moment
+ * after the parent could know of it, and start another process.
  */
 #ifndef SOURCE_EVENTS_PROC_CONNECTOR_H
 #define SOURCE_EVENTS_PROC_CONNECTOR_H

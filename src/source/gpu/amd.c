@@ -208,7 +208,7 @@ static int amd_read_busy(void *vendor, const struct gpu_pids *pids, uint64_t now
     return r;
 }
 
-const struct gpu_vendor gpu_vendor_amd = {
+const struct gpu_vendor gpu_amd = {
     .name = "amd",
     .open = amd_open,
     .close = amd_close,

@@ -5,6 +5,6 @@
 
 #include "source/gpu/gpu.h"
 
-extern const struct gpu_vendor gpu_vendor_amd;
+extern const struct gpu_vendor gpu_amd;
 
 #endif

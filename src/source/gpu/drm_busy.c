@@ -15,13 +15,14 @@ static void advance_clock(struct drm_class *class, uint64_t now_ns)
 {
     if (!class->has_total)
         return;
-    if (!is_known(class->anchor_ns) || class->total_cycles < class->anchor_cycles) {
+    if (!is_known(class->anchor_ns) || class->total_cycles < class->counted_cycles) {
         class->anchor_ns = now_ns;
         class->anchor_cycles = class->total_cycles;
     } else if (class->total_cycles > class->anchor_cycles && now_ns > class->anchor_ns) {
         class->span_cycles = class->total_cycles - class->anchor_cycles;
         class->span_ns = now_ns - class->anchor_ns;
     }
+    class->counted_cycles = class->total_cycles;
 }
 
 /* What an engine did for a client since the last count. */

@@ -41,6 +41,7 @@ struct drm_class {
     bool is_percent;                   /* clients tell their share of the time lately */
     bool has_total;                    /* the clock was read in this sweep */
     uint64_t total_cycles;             /* that clock */
+    uint64_t counted_cycles;           /* what it was at the last count */
     uint64_t anchor_cycles, anchor_ns; /* what it was when */
     uint64_t span_cycles, span_ns;     /* how fast it runs; 0: not known yet */
 };

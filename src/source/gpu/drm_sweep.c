@@ -214,7 +214,7 @@ static int look_at_known(struct drm_sweep *sweep)
         if (!entry)
             continue;
         device = read_fdinfo(sweep, client->pid, client->fd, &info);
-        if (device != (int)client->device || info.client_id != client->id) {
+        if (device < 0 || device != (int)client->device || info.client_id != client->id) {
             entry->must_list = true;
             continue;
         }

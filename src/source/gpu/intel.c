@@ -181,7 +181,7 @@ static int intel_read_busy(void *vendor, const struct gpu_pids *pids, uint64_t n
     return r;
 }
 
-const struct gpu_vendor gpu_vendor_intel = {
+const struct gpu_vendor gpu_intel = {
     .name = "intel",
     .open = intel_open,
     .close = intel_close,

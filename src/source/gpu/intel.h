@@ -5,6 +5,6 @@
 
 #include "source/gpu/gpu.h"
 
-extern const struct gpu_vendor gpu_vendor_intel;
+extern const struct gpu_vendor gpu_intel;
 
 #endif

@@ -28,10 +28,10 @@ struct nvidia_client {
 struct nvidia_clients {
     struct nvidia_client *list; /* sorted by pid; ours */
     size_t count, capacity;
-    uint64_t last_us;    /* stamp of the newest sample of all, to ask the driver from; 0: none */
-    uint64_t period_us;  /* as in struct busy_meter */
-    uint64_t covered_ns; /* see gpu_process.busy_covered_ns */
-    uint64_t anchor_ns;  /* monotonic time when last_us was seen, or of the beginning */
+    uint64_t last_us;   /* stamp of the newest sample of all, to ask the driver from; 0: none */
+    uint64_t period_us; /* as in struct busy_meter */
+    uint64_t covered_ns;        /* see gpu_process.busy_covered_ns */
+    uint64_t anchor_ns;         /* monotonic time when last_us was seen, or of the beginning */
     uint64_t anchor_covered_ns; /* covered_ns then */
 };
 

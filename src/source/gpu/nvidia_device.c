@@ -167,7 +167,8 @@ void nvidia_device_begin(struct nvidia_device *device, const struct nvml *nvml,
     const unsigned *gpu_instance = device->facts.is_part ? &device->gpu_instance : NULL;
     ssize_t n;
 
-    (void)nvidia_device_read_memory(device->handle, nvml, root, &device->facts.memory_total_bytes,
+    (void)nvidia_device_read_memory(device->handle, nvml, root,
+                                    &device->facts.memory_total_bytes,
                                     &device->baseline_bytes); /* stays UNKNOWN */
     nvidia_meters_init(&device->meters, nvml, device->handle, device->whole, gpu_instance,
                        now_ns, room);
@@ -177,9 +178,9 @@ void nvidia_device_begin(struct nvidia_device *device, const struct nvml *nvml,
     n = nvidia_samples_get_usage(room, nvml, device->handle, 0);
     device->has_usage = n >= 0;
     if (n >= 0)
-        nvidia_clients_begin(
-            &device->clients,
-            newest_usage_us(room, n, clock_now().realtime_ns / NS_PER_US), now_ns);
+        nvidia_clients_begin(&device->clients,
+                             newest_usage_us(room, n, clock_now().realtime_ns / NS_PER_US),
+                             now_ns);
 }
 
 void nvidia_device_done(struct nvidia_device *device, const struct nvml *nvml)

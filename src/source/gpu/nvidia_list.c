@@ -178,7 +178,8 @@ static int merge(struct nvidia_lists *lists)
         struct nvidia_entry *last = &merged->entries[kept];
 
         if (merged->entries[i].pid == last->pid)
-            last->memory_bytes = larger_known(last->memory_bytes, merged->entries[i].memory_bytes);
+            last->memory_bytes =
+                larger_known(last->memory_bytes, merged->entries[i].memory_bytes);
         else
             merged->entries[++kept] = merged->entries[i];
     }

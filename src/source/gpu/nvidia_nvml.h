@@ -41,8 +41,7 @@ enum nvml_return {
 #define NVML_NOT_AVAILABLE_32 UINT32_MAX
 #define NVML_NOT_AVAILABLE_64 UINT64_MAX
 
-#define NVML_STRUCT_VERSION(type, version) \
-    ((unsigned)sizeof(type) | (unsigned)(version) << 24u)
+#define NVML_STRUCT_VERSION(type, version) ((unsigned)sizeof(type) | (unsigned)(version) << 24u)
 
 /* The first fields are the same in all generations; the rest is room for the longest. */
 struct nvml_pci {

@@ -105,8 +105,9 @@ static bool emit_holder(const struct nvidia *nvidia, size_t index, struct sink *
         .memory_bytes = UNKNOWN,
         .reason = memory_unclear,
     };
-    bool is_entry = holder->count == 1 && list->count == 1 &&
-                    nvidia_namespace_is_foreign(&nvidia->ns, nvidia->root, list->entries[0].pid);
+    bool is_entry =
+        holder->count == 1 && list->count == 1 &&
+        nvidia_namespace_is_foreign(&nvidia->ns, nvidia->root, list->entries[0].pid);
 
     if (is_entry && list->entries[0].memory_bytes != 0)
         process.memory_bytes = list->entries[0].memory_bytes;

@@ -88,7 +88,8 @@ static uint64_t read_clock(const struct nvml *nvml, nvml_device handle)
 /* The older call is left out of later drivers. */
 static uint64_t read_temperature(const struct nvml *nvml, nvml_device handle)
 {
-    struct nvml_temperature newer = { .version = NVML_STRUCT_VERSION(struct nvml_temperature, 1),
+    struct nvml_temperature newer = { .version =
+                                          NVML_STRUCT_VERSION(struct nvml_temperature, 1),
                                       .sensor = SENSOR_GPU };
     unsigned celsius = 0;
     int status;
@@ -185,7 +186,8 @@ int nvidia_device_read(struct nvidia_device *device, const struct nvml *nvml,
     copy_meter(&meters[METER_ENCODER], &reading.encoder_busy_ns, &reading.encoder_covered_ns);
     copy_meter(&meters[METER_DECODER], &reading.decoder_busy_ns, &reading.decoder_covered_ns);
     reading.busy_reason = is_known(reading.busy_ns) ? NULL : busy_reason(device);
-    reading.energy_microjoules = nvidia_energy_read(&device->energy, nvml, device->handle, now_ns);
+    reading.energy_microjoules =
+        nvidia_energy_read(&device->energy, nvml, device->handle, now_ns);
     reading.power_milliwatts = read_power(nvml, device->handle);
     reading.temperature_celsius = read_temperature(nvml, device->handle);
     reading.clock_mhz = read_clock(nvml, device->handle);

@@ -89,7 +89,8 @@ ssize_t nvidia_samples_get(struct nvidia_samples *samples, const struct nvml *nv
         if (n < 0)
             return n;
         count = (unsigned)samples->device_capacity;
-        status = nvml->samples(device, (int)type, last_us, &value_type, &count, samples->device);
+        status =
+            nvml->samples(device, (int)type, last_us, &value_type, &count, samples->device);
         n = end_of_call(status, count, samples->device_capacity);
         if (status != NVML_INSUFFICIENT_SIZE) {
             *ret_value_type = value_type;
@@ -112,8 +113,8 @@ static ssize_t get_new_usage(struct nvidia_samples *samples, const struct nvml *
             .version = NVML_STRUCT_VERSION(struct nvml_processes_usage, 1),
             .last_seen_us = last_us,
         };
-        int r = reserve(&samples->usage, &samples->usage_capacity, wanted,
-                        sizeof(*samples->usage));
+        int r =
+            reserve(&samples->usage, &samples->usage_capacity, wanted, sizeof(*samples->usage));
         int status;
 
         if (r < 0)

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "source/gpu/visible.h"
+
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/parse.h"
+
+#define ITEM_SIZE 128
+
+static const struct {
+    const char *name;
+    bool ends_at_fault;
+    bool has_ranges;
+    const char *none[3]; /* words that mean no device at all */
+} sources[] = {
+    [VISIBLE_OPTION] = { "--gpus", false, true, { "none" } },
+    [VISIBLE_CUDA] = { "CUDA_VISIBLE_DEVICES", true, false, { "-1", "NoDevFiles", "none" } },
+    [VISIBLE_NVIDIA] = { "NVIDIA_VISIBLE_DEVICES", false, true, { "none", "void" } },
+    [VISIBLE_ROCR] = { "ROCR_VISIBLE_DEVICES", true, false, { "-1", "none" } },
+    [VISIBLE_SLURM] = { "SLURM_JOB_GPUS", false, true, { "none" } },
+};
+
+struct choice {
+    enum visible_source source;
+    const struct gpu_device *const *devices;
+    size_t count;
+    bool *selected;
+};
+
+const char *visible_name(enum visible_source source)
+{
+    return sources[source].name;
+}
+
+/* Reads hexadecimal digits up to `end` and moves behind it. */
+static bool read_hex(const char **cursor, char end, uint64_t *ret)
+{
+    static const char digits[] = "0123456789abcdef";
+    uint64_t value = 0;
+    size_t length = 0;
+
+    for (; **cursor && **cursor != end; (*cursor)++, length++) {
+        const char *digit =
+            strchr(digits, **cursor >= 'A' && **cursor <= 'F' ? **cursor + 32 : **cursor);
+
+        if (!digit || length == 8)
+            return false;
+        value = value << 4 | (uint64_t)(digit - digits);
+    }
+    if (length == 0 || **cursor != end)
+        return false;
+    *cursor += end != '\0';
+    *ret = value;
+    return true;
+}
+
+/* The address as one number that sorts like it. UINT64_MAX: not one. */
+static uint64_t pci_key(const char *text)
+{
+    uint64_t domain, bus, device, function;
+
+    if (!read_hex(&text, ':', &domain) || !read_hex(&text, ':', &bus) ||
+        !read_hex(&text, '.', &device) || !read_hex(&text, '\0', &function) || bus > 0xff ||
+        device > 0x1f || function > 7)
+        return UINT64_MAX;
+    return domain << 16 | bus << 8 | device << 3 | function;
+}
+
+int visible_compare_pci(const struct gpu_device *a, const struct gpu_device *b)
+{
+    uint64_t key_a = pci_key(a->pci_address), key_b = pci_key(b->pci_address);
+
+    return (key_a > key_b) - (key_a < key_b);
+}
+
+/* How many whole devices stand before `index`. Equal addresses keep the order of the list. */
+static size_t rank_of(const struct choice *choice, size_t index)
+{
+    size_t rank = 0;
+
+    for (size_t i = 0; i < choice->count; i++) {
+        int order = visible_compare_pci(choice->devices[i], choice->devices[index]);
+
+        if (!choice->devices[i]->is_part && (order < 0 || (order == 0 && i < index)))
+            rank++;
+    }
+    return rank;
+}
+
+/* The place of the device with that number, or -ENOENT. */
+static ssize_t find_number(const struct choice *choice, uint64_t number)
+{
+    for (size_t i = 0; i < choice->count; i++)
+        if (!choice->devices[i]->is_part && rank_of(choice, i) == number)
+            return (ssize_t)i;
+    return -ENOENT;
+}
+
+static void select_with_parts(const struct choice *choice, size_t index)
+{
+    choice->selected[index] = true;
+    for (size_t i = index + 1;
+         i < choice->count && choice->devices[i]->is_part && !choice->devices[index]->is_part;
+         i++)
+        choice->selected[i] = true;
+}
+
+/* "0-3" or "3". Returns 0, -EINVAL where the item is no such thing, -ENOENT for no device. */
+static int select_numbers(const struct choice *choice, const char *item)
+{
+    const char *cursor = item;
+    uint64_t first, last;
+    int result = 0;
+
+    if (*cursor < '0' || *cursor > '9' || parse_u64(&cursor, &first) < 0)
+        return -EINVAL;
+    last = first;
+    if (*cursor == '-' && sources[choice->source].has_ranges) {
+        cursor++;
+        if (*cursor < '0' || *cursor > '9' || parse_u64(&cursor, &last) < 0)
+            return -EINVAL;
+    }
+    if (*cursor != '\0')
+        return -EINVAL;
+    if (last < first || last - first >= choice->count)
+        return -ENOENT;
+    for (uint64_t number = first; number - first <= last - first; number++) {
+        ssize_t index = find_number(choice, number);
+
+        if (index < 0)
+            result = -ENOENT;
+        else
+            select_with_parts(choice, (size_t)index);
+        if (number == last)
+            break;
+    }
+    return result;
+}
+
+/* "0:1", a part by its number. */
+static int select_part(const struct choice *choice, const char *item)
+{
+    const char *cursor = item;
+    uint64_t number, part;
+    ssize_t index;
+
+    if (*cursor < '0' || *cursor > '9' || parse_u64(&cursor, &number) < 0 || *cursor++ != ':' ||
+        *cursor < '0' || *cursor > '9' || parse_u64(&cursor, &part) < 0 || *cursor != '\0')
+        return -EINVAL;
+    index = find_number(choice, number);
+    if (index < 0)
+        return -ENOENT;
+    for (size_t i = (size_t)index + 1; i < choice->count && choice->devices[i]->is_part; i++) {
+        if (part-- == 0) {
+            choice->selected[i] = true;
+            return 0;
+        }
+    }
+    return -ENOENT;
+}
+
+static int select_address(const struct choice *choice, const char *item)
+{
+    uint64_t key = pci_key(item);
+
+    if (key == UINT64_MAX)
+        return -EINVAL;
+    for (size_t i = 0; i < choice->count; i++) {
+        if (pci_key(choice->devices[i]->pci_address) == key) {
+            select_with_parts(choice, i);
+            return 0;
+        }
+    }
+    return -ENOENT;
+}
+
+/* -ENOTUNIQ: several start so, and none is that one. */
+static int select_uuid(const struct choice *choice, const char *item)
+{
+    size_t length = strlen(item), matches = 0, match = 0;
+
+    for (size_t i = 0; i < choice->count; i++) {
+        const char *uuid = choice->devices[i]->uuid;
+
+        if (strncmp(uuid, item, length) != 0)
+            continue;
+        match = i;
+        matches++;
+        if (uuid[length] == '\0') {
+            matches = 1;
+            break;
+        }
+    }
+    if (matches != 1)
+        return matches == 0 ? -ENOENT : -ENOTUNIQ;
+    select_with_parts(choice, match);
+    return 0;
+}
+
+static int select_item(const struct choice *choice, const char *item)
+{
+    static int (*const readers[])(const struct choice *choice, const char *item) = {
+        select_numbers,
+        select_part,
+        select_address,
+        select_uuid,
+    };
+    int r = -EINVAL;
+
+    if (*item == '\0')
+        return -EINVAL;
+    for (size_t i = 0; i < ARRAY_SIZE(readers) && r == -EINVAL; i++)
+        r = readers[i](choice, item);
+    return r;
+}
+
+static bool is_none(enum visible_source source, const char *text)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(sources[source].none); i++)
+        if (sources[source].none[i] && strcasecmp(text, sources[source].none[i]) == 0)
+            return true;
+    return false;
+}
+
+/* The next item without the blanks around it. One too long to be any is cut, and matches
+ * nothing. Returns where the one after it starts, or NULL. */
+static const char *next_item(const char *text, char item[ITEM_SIZE])
+{
+    size_t length = strcspn(text, ",");
+    const char *after = text[length] == ',' ? text + length + 1 : NULL;
+
+    while (length > 0 && strchr(" \t\n", *text)) {
+        text++;
+        length--;
+    }
+    while (length > 0 && strchr(" \t\n", text[length - 1]))
+        length--;
+    length = length < ITEM_SIZE ? length : ITEM_SIZE - 1;
+    memcpy(item, text, length);
+    item[length] = '\0';
+    return after;
+}
+
+static void describe(enum visible_source source, int code, const char *item,
+                     struct spoor_error *note)
+{
+    (void)error_set(note, -code,
+                    code == -ENOTUNIQ ? "%s: several GPUs start with '%s'"
+                                      : "%s: no GPU matches '%s'",
+                    sources[source].name, item);
+}
+
+size_t visible_select(enum visible_source source, const char *text,
+                      const struct gpu_device *const *devices, size_t count, bool *selected,
+                      struct spoor_error *note)
+{
+    const struct choice choice = { source, devices, count, selected };
+    char item[ITEM_SIZE];
+    size_t faults = 0;
+
+    memset(selected, 0, count * sizeof(*selected));
+    if (!next_item(text, item)) {
+        if (strcasecmp(item, "all") == 0)
+            memset(selected, true, count * sizeof(*selected));
+        if (item[0] == '\0' || strcasecmp(item, "all") == 0 || is_none(source, item))
+            return 0;
+    }
+    while (text) {
+        int r;
+
+        text = next_item(text, item);
+        r = select_item(&choice, item);
+        if (r == 0)
+            continue;
+        if (faults++ == 0)
+            describe(source, r, item, note);
+        if (sources[source].ends_at_fault)
+            break;
+    }
+    return faults;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "nvidia_fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "source/gpu/nvidia.h"
+
+#define SCRIPT "script"
+
+void machine_init(struct machine *machine, bool is_container)
+{
+    char path[128];
+
+    memset(machine, 0, sizeof(*machine));
+    fake_root_init(&machine->fake);
+    machine->fake.root.is_live = true; /* the library is there, whatever the files are */
+    fake_root_link(&machine->fake, "proc/self/ns/pid",
+                   is_container ? "pid:[4026532871]" : "pid:[4026531836]");
+    assert_true(snprintf(path, sizeof(path), "%s/" SCRIPT, machine->fake.path) <
+                (int)sizeof(path));
+    assert_int_equal(setenv("SPOOR_NVML_SCRIPT", path, 1), 0);
+}
+
+void machine_done(struct machine *machine)
+{
+    gpu_nvidia.close(machine->vendor);
+    fake_root_done(&machine->fake);
+}
+
+void machine_play(struct machine *machine, const char *script)
+{
+    fake_root_write(&machine->fake, SCRIPT, script);
+}
+
+void machine_open(struct machine *machine, const char *script)
+{
+    struct spoor_error err = { 0 };
+
+    machine_play(machine, script);
+    assert_int_equal(gpu_nvidia.open(&machine->fake.root, &machine->vendor, &err), 0);
+}
+
+void machine_add_process(struct machine *machine, int pid, const char *const *targets)
+{
+    char path[64];
+
+    (void)snprintf(path, sizeof(path), "proc/%d/stat", pid);
+    fake_root_write(&machine->fake, path, "a process");
+    for (int i = 0; targets[i]; i++) {
+        (void)snprintf(path, sizeof(path), "proc/%d/fd/%d", pid, i);
+        fake_root_link(&machine->fake, path, targets[i]);
+    }
+}
+
+struct gpu_reading machine_read(struct machine *machine, size_t device)
+{
+    struct gpu_reading reading;
+
+    gpu_nvidia.refresh(machine->vendor);
+    assert_int_equal(
+        gpu_nvidia.read(machine->vendor, device, clock_now().monotonic_ns, &reading), 0);
+    return reading;
+}
+
+static struct gpu_pids pids_of(const pid_t *list)
+{
+    struct gpu_pids pids = { .list = list };
+
+    while (list[pids.count] != 0)
+        pids.count++;
+    return pids;
+}
+
+void machine_read_processes(struct machine *machine, const pid_t *list)
+{
+    struct gpu_pids pids = pids_of(list);
+    ssize_t n;
+
+    gpu_nvidia.refresh(machine->vendor);
+    n = gpu_nvidia.processes(machine->vendor, &pids, machine->processes, MACHINE_PROCESSES);
+    assert_in_range(n, 0, MACHINE_PROCESSES);
+    machine->process_count = (size_t)n;
+}
+
+void machine_read_busy(struct machine *machine, const pid_t *list)
+{
+    struct gpu_pids pids = pids_of(list);
+
+    gpu_nvidia.refresh(machine->vendor);
+    (void)gpu_nvidia.read_busy(machine->vendor, &pids, clock_now().monotonic_ns);
+    machine_read_processes(machine, list);
+}
+
+static size_t count_of(const struct machine *machine, unsigned device, pid_t pid,
+                       const struct gpu_process **ret)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < machine->process_count; i++) {
+        if (machine->processes[i].pid == pid && machine->processes[i].device == device) {
+            *ret = &machine->processes[i];
+            count++;
+        }
+    }
+    return count;
+}
+
+const struct gpu_process *machine_process(const struct machine *machine, unsigned device,
+                                          pid_t pid)
+{
+    const struct gpu_process *process = NULL;
+
+    assert_int_equal(count_of(machine, device, pid, &process), 1);
+    return process;
+}
+
+bool machine_has_process(const struct machine *machine, unsigned device, pid_t pid)
+{
+    const struct gpu_process *process;
+
+    return count_of(machine, device, pid, &process) > 0;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nvidia_fixture.h - a machine with NVIDIA GPUs that a test makes up: files of /proc in a
+ * temporary folder, and the stand-in library, which plays a script.
+ */
+#ifndef TESTS_GPU_NVIDIA_FIXTURE_H
+#define TESTS_GPU_NVIDIA_FIXTURE_H
+
+#include "fake_root.h"
+#include "source/gpu/gpu.h"
+
+#define MACHINE_PROCESSES 64
+
+struct machine {
+    struct fake_root fake;
+    void *vendor; /* NULL: not open */
+    struct gpu_process processes[MACHINE_PROCESSES];
+    size_t process_count;
+};
+
+/* Makes the machine, in the first pid namespace or in a container. Nothing is open yet. */
+void machine_init(struct machine *machine, bool is_container);
+void machine_done(struct machine *machine);
+
+/* Writes the script anew. */
+void machine_play(struct machine *machine, const char *script);
+
+/* Plays the script and opens the vendor, which must succeed. */
+void machine_open(struct machine *machine, const char *script);
+
+/* A process that /proc shows, with these descriptors open: up to the first NULL. */
+void machine_add_process(struct machine *machine, int pid, const char *const *targets);
+
+/* A reading of a device with everything read anew. */
+struct gpu_reading machine_read(struct machine *machine, size_t device);
+
+/* Reads all processes anew, where `pids` are the job's, ended by 0. Sets machine->processes. */
+void machine_read_processes(struct machine *machine, const pid_t *pids);
+
+/* Reads what processes were busy with, and then the processes. */
+void machine_read_busy(struct machine *machine, const pid_t *pids);
+
+/* The process of the last reading on a device. Fails the test where it is not there once. */
+const struct gpu_process *machine_process(const struct machine *machine, unsigned device,
+                                          pid_t pid);
+bool machine_has_process(const struct machine *machine, unsigned device, pid_t pid);
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gpm.c - the stand-in's performance monitor: snapshots that know how busy it is. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "standin.h"
+
+#if STANDIN_GENERATION == GENERATION_FULL
+
+/* A snapshot of the real library holds counters; ours the device it was taken of. */
+struct snapshot {
+    nvml_device device;
+    unsigned gpu_instance;
+    bool is_part;
+};
+
+static struct snapshot *snapshot_of(nvml_gpm_sample sample)
+{
+    return (struct snapshot *)(void *)sample;
+}
+
+EXPORT int nvmlGpmQueryDeviceSupport(nvml_device device, struct nvml_gpm_support *ret)
+{
+    int status = standin_enter("nvmlGpmQueryDeviceSupport", device);
+
+    if (ret->version != 1)
+        return NVML_INVALID_ARGUMENT;
+    ret->is_supported = script_last(standin_script(), "gpm") != NULL;
+    return status;
+}
+
+EXPORT int nvmlGpmSampleAlloc(nvml_gpm_sample *ret)
+{
+    struct snapshot *snapshot = calloc(1, sizeof(*snapshot));
+
+    *ret = (nvml_gpm_sample)(void *)snapshot;
+    return snapshot ? NVML_SUCCESS : NVML_INSUFFICIENT_SIZE;
+}
+
+EXPORT int nvmlGpmSampleFree(nvml_gpm_sample sample)
+{
+    free(snapshot_of(sample));
+    return NVML_SUCCESS;
+}
+
+EXPORT int nvmlGpmSampleGet(nvml_device device, nvml_gpm_sample sample)
+{
+    *snapshot_of(sample) = (struct snapshot){ .device = device };
+    return standin_enter("nvmlGpmSampleGet", device);
+}
+
+EXPORT int nvmlGpmMigSampleGet(nvml_device device, unsigned gpu_instance,
+                               nvml_gpm_sample sample)
+{
+    *snapshot_of(sample) = (struct snapshot){ device, gpu_instance, true };
+    return standin_enter("nvmlGpmMigSampleGet", device);
+}
+
+/* "gpm N INSTANCE PERCENT"; the whole device has INSTANCE "all". */
+static bool find_percent(const struct snapshot *snapshot, double *ret)
+{
+    const char *line;
+    char words[96];
+
+    if (!snapshot->is_part) {
+        line = script_last(standin_script(),
+                           standin_words(words, "gpm", snapshot->device, "all"));
+        *ret = line ? (double)script_number(&line, 0) : 0;
+        return line != NULL;
+    }
+    (void)standin_words(words, "gpm", snapshot->device, "");
+    for (size_t n = 0; (line = script_line(standin_script(), n, words)); n++) {
+        if (script_number(&line, UINT64_MAX) != snapshot->gpu_instance)
+            continue;
+        *ret = (double)script_number(&line, 0);
+        return true;
+    }
+    return false;
+}
+
+EXPORT int nvmlGpmMetricsGet(struct nvml_gpm_metrics *metrics)
+{
+    int status = standin_enter("nvmlGpmMetricsGet", NULL);
+    double percent = 0;
+
+    if (status || metrics->version != 1 || metrics->count != 1 || !metrics->sample1)
+        return status ? status : NVML_INVALID_ARGUMENT;
+    metrics->metrics[0].status =
+        metrics->metrics[0].id == 1 && find_percent(snapshot_of(metrics->sample2), &percent)
+            ? NVML_SUCCESS
+            : NVML_NOT_SUPPORTED;
+    metrics->metrics[0].value = percent;
+    return NVML_SUCCESS;
+}
+#else
+/* An empty file is no C. */
+typedef int no_gpm;
+#endif

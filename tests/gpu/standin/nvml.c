@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nvml.c - a libnvidia-ml.so.1 that plays a script (script.h): devices and their figures. */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "standin.h"
+
+#define DEVICES 16
+#define PARTS 8
+
+/* One process plays one script: the state of a library is its process's. */
+static struct {
+    struct script script;
+    struct node wholes[DEVICES], parts[DEVICES][PARTS];
+    uint64_t started_ns, started_us;
+    struct {
+        char call[64];
+        unsigned times;
+    } grown[8];
+} standin;
+
+const struct script *standin_script(void)
+{
+    return &standin.script;
+}
+
+uint64_t standin_started_us(void)
+{
+    return standin.started_us;
+}
+
+const struct node *standin_node(nvml_device device)
+{
+    return (const struct node *)(const void *)device;
+}
+
+static nvml_device handle_of(struct node *node)
+{
+    return (nvml_device)(void *)node;
+}
+
+const char *standin_words(char buf[96], const char *word, nvml_device device, const char *rest)
+{
+    (void)snprintf(buf, 96, "%s %s%s%s", word, standin_node(device)->name, *rest ? " " : "", rest);
+    return buf;
+}
+
+bool standin_number(nvml_device device, const char *key, uint64_t *ret)
+{
+    char words[96];
+    const char *line = script_last(&standin.script, standin_words(words, "device", device, key));
+
+    if (!line)
+        return false;
+    *ret = script_number(&line, UINT64_MAX);
+    return true;
+}
+
+unsigned standin_times(const char *call)
+{
+    for (size_t i = 0; i < sizeof(standin.grown) / sizeof(standin.grown[0]); i++) {
+        if (strcmp(standin.grown[i].call, call) == 0)
+            return standin.grown[i].times++;
+        if (standin.grown[i].call[0] == '\0') {
+            (void)snprintf(standin.grown[i].call, sizeof(standin.grown[i].call), "%s", call);
+            return standin.grown[i].times++;
+        }
+    }
+    return 0;
+}
+
+static void sleep_ms(uint64_t ms)
+{
+    struct timespec time = { (time_t)(ms / 1000), (long)(ms % 1000) * 1000000 };
+
+    while (nanosleep(&time, &time) != 0)
+        continue;
+}
+
+int standin_enter(const char *call, nvml_device device)
+{
+    const char *line;
+    char words[96];
+
+    script_load(&standin.script, standin.started_ns);
+    (void)snprintf(words, sizeof(words), "block %s", call);
+    line = script_last(&standin.script, words);
+    if (line)
+        sleep_ms(script_number(&line, 0));
+    (void)snprintf(words, sizeof(words), "fail %s", call);
+    line = script_last(&standin.script, words);
+    if (!line && device) {
+        (void)snprintf(words, sizeof(words), "fail %s@%s", call, standin_node(device)->name);
+        line = script_last(&standin.script, words);
+    }
+    return line ? (int)script_number(&line, 0) : 0;
+}
+
+static int init(void)
+{
+    standin.started_ns = script_monotonic_ns();
+    standin.started_us = script_realtime_us();
+    memset(standin.grown, 0, sizeof(standin.grown));
+    for (int i = 0; i < DEVICES; i++) {
+        (void)snprintf(standin.wholes[i].name, sizeof(standin.wholes[i].name), "%d", i);
+        for (int j = 0; j < PARTS; j++)
+            (void)snprintf(standin.parts[i][j].name, sizeof(standin.parts[i][j].name), "%d.%d",
+                           i, j);
+    }
+    return standin_enter("nvmlInit", NULL);
+}
+
+static int device_by_index(unsigned index, nvml_device *ret)
+{
+    int status;
+
+    if (index >= DEVICES)
+        return NVML_INVALID_ARGUMENT;
+    *ret = handle_of(&standin.wholes[index]);
+    status = standin_enter("nvmlDeviceGetHandleByIndex", *ret);
+    return status;
+}
+
+static int device_count(unsigned *ret)
+{
+    int status = standin_enter("nvmlDeviceGetCount", NULL);
+    char words[96];
+
+    *ret = 0;
+    for (unsigned i = 0; i < DEVICES; i++)
+        if (script_last(&standin.script,
+                        standin_words(words, "device", handle_of(&standin.wholes[i]), "")))
+            *ret = i + 1;
+    return status;
+}
+
+#if STANDIN_GENERATION > GENERATION_V340
+EXPORT int nvmlInit_v2(void)
+{
+    return init();
+}
+
+EXPORT int nvmlDeviceGetCount_v2(unsigned *ret)
+{
+    return device_count(ret);
+}
+
+EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned index, nvml_device *ret)
+{
+    return device_by_index(index, ret);
+}
+#else
+EXPORT int nvmlInit(void)
+{
+    return init();
+}
+
+#if STANDIN_GENERATION > GENERATION_BROKEN
+EXPORT int nvmlDeviceGetCount(unsigned *ret)
+{
+    return device_count(ret);
+}
+#endif
+
+EXPORT int nvmlDeviceGetHandleByIndex(unsigned index, nvml_device *ret)
+{
+    return device_by_index(index, ret);
+}
+#endif
+
+EXPORT int nvmlShutdown(void)
+{
+    return NVML_SUCCESS;
+}
+
+#if STANDIN_GENERATION == GENERATION_BROKEN
+/* Keeps the compiler from minding what is not used. */
+EXPORT int (*const nvml_unused)(unsigned *ret);
+EXPORT int (*const nvml_unused)(unsigned *ret) = device_count;
+#endif
+
+#if STANDIN_GENERATION > GENERATION_BARE
+
+static int get_text(nvml_device device, const char *key, char *buf, unsigned size)
+{
+    const char *line;
+    char words[96];
+
+    line = script_last(&standin.script, standin_words(words, "device", device, key));
+    if (!line)
+        return NVML_NOT_SUPPORTED;
+    script_text(line, buf, size);
+    return NVML_SUCCESS;
+}
+
+EXPORT int nvmlDeviceGetName(nvml_device device, char *buf, unsigned size)
+{
+    int status = standin_enter("nvmlDeviceGetName", device);
+    const char *line;
+    char words[96];
+
+    if (status)
+        return status;
+    line = script_last(&standin.script, standin_words(words, "device", device, "name_hex"));
+    if (line) { /* not even ended */
+        (void)script_bytes(line, buf, size);
+        return NVML_SUCCESS;
+    }
+    return get_text(device, "name", buf, size);
+}
+
+EXPORT int nvmlDeviceGetUUID(nvml_device device, char *buf, unsigned size)
+{
+    int status = standin_enter("nvmlDeviceGetUUID", device);
+
+    return status ? status : get_text(device, "uuid", buf, size);
+}
+
+static int get_pci(nvml_device device, struct nvml_pci *ret)
+{
+    int status = standin_enter("nvmlDeviceGetPciInfo", device);
+    const char *line;
+    char words[96];
+
+    if (status)
+        return status;
+    line = script_last(&standin.script, standin_words(words, "device", device, "pci"));
+    if (!line)
+        return NVML_NOT_SUPPORTED;
+    ret->domain = (unsigned)script_number(&line, 0);
+    line += *line == ':';
+    ret->bus = (unsigned)script_number(&line, 0);
+    line += *line == ':';
+    ret->device = (unsigned)script_number(&line, 0);
+    return NVML_SUCCESS;
+}
+
+#if STANDIN_GENERATION > GENERATION_V340
+EXPORT int nvmlDeviceGetPciInfo_v3(nvml_device device, struct nvml_pci *ret)
+#else
+EXPORT int nvmlDeviceGetPciInfo(nvml_device device, struct nvml_pci *ret)
+#endif
+{
+    return get_pci(device, ret);
+}
+
+EXPORT int nvmlDeviceGetMemoryInfo(nvml_device device, struct nvml_memory *ret)
+{
+    int status = standin_enter("nvmlDeviceGetMemoryInfo", device);
+    uint64_t total, used, reserved = 0;
+
+    if (status)
+        return status;
+    if (!standin_number(device, "total", &total) || !standin_number(device, "used", &used))
+        return NVML_NOT_SUPPORTED;
+    (void)standin_number(device, "reserved", &reserved);
+    *ret = (struct nvml_memory){ total, total - used - reserved, used + reserved };
+    return NVML_SUCCESS;
+}
+
+/* The calls that give one number: of 32 bits, or of 64. */
+#define NUMBER(name, key, type)                             \
+    EXPORT int name(nvml_device device, type *ret)          \
+    {                                                       \
+        int status = standin_enter(#name, device);          \
+        uint64_t value;                                     \
+                                                            \
+        if (status == 0 && standin_number(device, key, &value)) \
+            *ret = (type)value;                             \
+        else if (status == 0)                               \
+            status = NVML_NOT_SUPPORTED;                    \
+        return status;                                      \
+    }
+
+NUMBER(nvmlDeviceGetMinorNumber, "minor", unsigned)
+NUMBER(nvmlDeviceGetPowerUsage, "power", unsigned)
+#if STANDIN_GENERATION == GENERATION_FULL
+NUMBER(nvmlDeviceGetCurrentClocksEventReasons, "throttle", unsigned long long)
+#else
+NUMBER(nvmlDeviceGetCurrentClocksThrottleReasons, "throttle", unsigned long long)
+#endif
+
+EXPORT int nvmlDeviceGetTemperature(nvml_device device, int sensor, unsigned *ret)
+{
+    int status = standin_enter("nvmlDeviceGetTemperature", device);
+    uint64_t value;
+
+    if (status || sensor != 0 || !standin_number(device, "temperature", &value))
+        return status ? status : NVML_NOT_SUPPORTED;
+    *ret = (unsigned)value;
+    return NVML_SUCCESS;
+}
+
+EXPORT int nvmlDeviceGetClockInfo(nvml_device device, int type, unsigned *ret)
+{
+    int status = standin_enter("nvmlDeviceGetClockInfo", device);
+    uint64_t value;
+
+    if (status || type != 1 || !standin_number(device, "clock", &value))
+        return status ? status : NVML_NOT_SUPPORTED;
+    *ret = (unsigned)value;
+    return NVML_SUCCESS;
+}
+
+EXPORT int nvmlDeviceGetUtilizationRates(nvml_device device, struct nvml_rates *ret)
+{
+    int status = standin_enter("nvmlDeviceGetUtilizationRates", device);
+    uint64_t value;
+
+    if (status || !standin_number(device, "rates", &value))
+        return status ? status : NVML_NOT_SUPPORTED;
+    *ret = (struct nvml_rates){ (unsigned)value, 0 };
+    return NVML_SUCCESS;
+}
+#endif
+
+#if STANDIN_GENERATION > GENERATION_V340
+
+NUMBER(nvmlDeviceGetTotalEnergyConsumption, "energy", unsigned long long)
+NUMBER(nvmlDeviceGetGpuInstanceId, "instance", unsigned)
+
+EXPORT int nvmlDeviceGetEncoderUtilization(nvml_device device, unsigned *ret, unsigned *period)
+{
+    int status = standin_enter("nvmlDeviceGetEncoderUtilization", device);
+    uint64_t value;
+
+    if (status || !standin_number(device, "encoder", &value))
+        return status ? status : NVML_NOT_SUPPORTED;
+    *ret = (unsigned)value;
+    *period = 200000;
+    return NVML_SUCCESS;
+}
+
+EXPORT int nvmlDeviceGetMigMode(nvml_device device, unsigned *current, unsigned *pending)
+{
+    int status = standin_enter("nvmlDeviceGetMigMode", device);
+    uint64_t value;
+
+    if (status || !standin_number(device, "mig", &value))
+        return status ? status : NVML_NOT_SUPPORTED;
+    *current = *pending = (unsigned)value;
+    return NVML_SUCCESS;
+}
+
+EXPORT int nvmlDeviceGetMaxMigDeviceCount(nvml_device device, unsigned *ret)
+{
+    *ret = PARTS;
+    return standin_enter("nvmlDeviceGetMaxMigDeviceCount", device);
+}
+
+EXPORT int nvmlDeviceGetMigDeviceHandleByIndex(nvml_device device, unsigned index,
+                                               nvml_device *ret)
+{
+    long whole = (long)(standin_node(device) - standin.wholes);
+    int status = standin_enter("nvmlDeviceGetMigDeviceHandleByIndex", device);
+    char words[96];
+
+    if (status || index >= PARTS)
+        return status ? status : NVML_INVALID_ARGUMENT;
+    *ret = handle_of(&standin.parts[whole][index]);
+    return script_last(&standin.script, standin_words(words, "device", *ret, ""))
+               ? NVML_SUCCESS
+               : NVML_NOT_FOUND;
+}
+#endif
+
+#if STANDIN_GENERATION > GENERATION_V470
+EXPORT int nvmlDeviceGetMemoryInfo_v2(nvml_device device, struct nvml_memory_v2 *ret)
+{
+    int status = standin_enter("nvmlDeviceGetMemoryInfo_v2", device);
+    uint64_t total, used, reserved = 0;
+
+    if (status)
+        return status;
+    if (ret->version != (40 | 2u << 24))
+        return 25; /* the version does not match */
+    if (!standin_number(device, "total", &total) || !standin_number(device, "used", &used))
+        return NVML_NOT_SUPPORTED;
+    (void)standin_number(device, "reserved", &reserved);
+    ret->total = total;
+    ret->reserved = reserved;
+    ret->free = total - used - reserved;
+    ret->used = used;
+    return NVML_SUCCESS;
+}
+#endif

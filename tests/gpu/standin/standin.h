@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * standin.h - what the files of the stand-in share.
+ *
+ * Generations of drivers differ in which functions they have: each is built as a library of
+ * its own, with STANDIN_GENERATION one of the numbers below.
+ */
+#ifndef TESTS_GPU_STANDIN_STANDIN_H
+#define TESTS_GPU_STANDIN_STANDIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "script.h"
+#include "source/gpu/nvidia_nvml.h"
+
+#define GENERATION_BROKEN 0 /* not even what is required */
+#define GENERATION_BARE 1   /* that and no more */
+#define GENERATION_V340 2   /* first names alone: lists of 16 bytes, no samples */
+#define GENERATION_V470 3   /* _v2: lists of 24 bytes, MIG, no GPM */
+#define GENERATION_V530 4   /* _v3 of 32 bytes */
+#define GENERATION_FULL 5   /* _v3 of 24 bytes, and everything else */
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* Status codes that only the stand-in needs. */
+#define NVML_INVALID_ARGUMENT 2
+
+struct node {
+    char name[8]; /* "0", "0.2" */
+};
+
+/* Reads the script into one that all share; blocks where `call` is to block. Returns what it is
+ * to fail with, or 0. */
+int standin_enter(const char *call, nvml_device device);
+const struct script *standin_script(void);
+
+/* The node behind a handle. */
+const struct node *standin_node(nvml_device device);
+
+/* "WORD N REST" as the beginning of a line. */
+const char *standin_words(char buf[96], const char *word, nvml_device device, const char *rest);
+
+/* A number of a device: false where the script has none. */
+bool standin_number(nvml_device device, const char *key, uint64_t *ret);
+
+/* When the library was started. */
+uint64_t standin_started_us(void);
+
+/* How often `call` has been made since the script's `grow` line first spoke of it. */
+unsigned standin_times(const char *call);
+
+#endif

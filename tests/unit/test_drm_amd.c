@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/unknown.h"
+#include "fake_drm.h"
+#include "source/gpu/amd.h"
+
+#define MS NS_PER_MS
+#define PCI "0000:03:00.0"
+#define CLIENT(id, gfx_ns, vram)                                                  \
+    "pos:\t0\ndrm-driver:\tamdgpu\ndrm-client-id:\t" id "\ndrm-pdev:\t" PCI       \
+    "\npasid:\t32770\ndrm-memory-vram:\t" vram "\ndrm-resident-vram:\t" vram "\n" \
+    "drm-engine-gfx:\t" gfx_ns " ns\n"
+
+static const struct gpu_vendor *const amd = &gpu_amd;
+
+struct machine {
+    struct fake_root fake;
+    void *vendor;
+};
+
+static const pid_t two_pids[] = { 41, 42 };
+static const struct gpu_pids both = { two_pids, 2 }, first = { two_pids, 1 },
+                             second = { two_pids + 1, 1 }, none = { NULL, 0 };
+
+static void set_up(struct machine *machine)
+{
+    struct fake_root *fake = &machine->fake;
+
+    fake_root_init(fake);
+    fake_drm_card(fake, 1, PCI, "0x1002\n");
+    fake_drm_file(fake, 1, "device/device", "0x744c\n");
+    fake_drm_file(fake, 1, "device/product_name", "Radeon Pro W7900\n");
+    fake_drm_file(fake, 1, "device/unique_id", "8d3f00e1a2b4c5d6\n");
+    fake_drm_file(fake, 1, "device/mem_info_vram_total", "51522830336\n");
+    fake_drm_file(fake, 1, "device/mem_info_vram_used", "1073741824\n");
+    fake_drm_file(fake, 1, "device/gpu_busy_percent", "40\n");
+    fake_drm_file(fake, 1, "device/hwmon/hwmon5/power1_average", "241000000\n");
+    fake_drm_file(fake, 1, "device/hwmon/hwmon5/temp1_input", "63000\n");
+    fake_drm_file(fake, 1, "device/hwmon/hwmon5/freq1_input", "2304000000\n");
+    fake_drm_file(fake, 1, "device/hwmon/hwmon5/energy1_input", "5000000\n");
+    machine->vendor = NULL;
+}
+
+static void open_it(struct machine *machine)
+{
+    struct spoor_error err = { 0 };
+
+    assert_int_equal(amd->open(&machine->fake.root, &machine->vendor, &err), 0);
+}
+
+static void tear_down(struct machine *machine)
+{
+    amd->close(machine->vendor);
+    fake_root_done(&machine->fake);
+}
+
+static struct gpu_process process(struct machine *machine, const struct gpu_pids *pids, int pid)
+{
+    return fake_drm_process(amd, machine->vendor, pids, pid, 0);
+}
+
+static void count(struct machine *machine, const struct gpu_pids *pids, uint64_t now_ns)
+{
+    assert_int_equal(amd->read_busy(machine->vendor, pids, now_ns), 0);
+}
+
+static void a_machine_without_cards_has_no_such_gpu(void **state)
+{
+    struct fake_root fake;
+    void *vendor = &fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    assert_int_equal(amd->open(&fake.root, &vendor, NULL), -ENODEV);
+    fake_root_write(&fake, "sys/class/drm/version", "drm 1.1.0 20060810\n");
+    assert_int_equal(amd->open(&fake.root, &vendor, NULL), -ENODEV);
+    fake_drm_card(&fake, 0, "0000:00:02.0", "0x8086\n");
+    fake_root_write(&fake, "sys/class/drm/card1/empty", "");
+    assert_int_equal(amd->open(&fake.root, &vendor, NULL), -ENODEV);
+    assert_ptr_equal(vendor, &fake); /* untouched on failure */
+    amd->close(NULL);
+    fake_root_done(&fake);
+}
+
+static void a_device_is_described_by_its_files(void **state)
+{
+    struct machine machine;
+    const struct gpu_device *device;
+
+    (void)state;
+    set_up(&machine);
+    fake_drm_card(&machine.fake, 0, "0000:83:00.0", "0x1002\n");
+    open_it(&machine);
+    assert_int_equal(amd->device_count(machine.vendor), 2);
+    device = amd->device(machine.vendor, 0); /* in the order of PCI addresses */
+    assert_string_equal(device->name, "Radeon Pro W7900");
+    assert_string_equal(device->uuid, "GPU-8d3f00e1a2b4c5d6");
+    assert_string_equal(device->pci_address, PCI);
+    assert_int_equal(device->memory_total_bytes, 51522830336);
+    assert_false(device->is_part);
+    device = amd->device(machine.vendor, 1); /* and without any */
+    assert_string_equal(device->name, "AMD GPU ");
+    assert_string_equal(device->uuid, "");
+    assert_string_equal(device->pci_address, "0000:83:00.0");
+    assert_true(device->memory_total_bytes == UNKNOWN);
+    tear_down(&machine);
+}
+
+static void hostile_texts_cannot_steer_a_terminal(void **state)
+{
+    struct machine machine;
+    char name[400];
+
+    (void)state;
+    set_up(&machine);
+    (void)memset(name, 'x', sizeof(name) - 1);
+    name[sizeof(name) - 1] = '\0';
+    memcpy(name, "\x1b[31m\x7f", 6);
+    fake_drm_file(&machine.fake, 1, "device/product_name", name);
+    fake_drm_file(&machine.fake, 1, "device/unique_id", "8d3f\"><b>\n");
+    open_it(&machine);
+    assert_memory_equal(amd->device(machine.vendor, 0)->name, "?[31m?xxx", 9);
+    assert_int_equal(strlen(amd->device(machine.vendor, 0)->name), 95);
+    assert_string_equal(amd->device(machine.vendor, 0)->uuid, "");
+    tear_down(&machine);
+}
+
+static void a_reading_has_all_that_the_driver_tells(void **state)
+{
+    struct machine machine;
+    struct gpu_reading reading;
+
+    (void)state;
+    set_up(&machine);
+    open_it(&machine);
+    fake_drm_file(&machine.fake, 1, "device/hwmon/hwmon5/energy1_input", "5600000\n");
+    assert_int_equal(amd->read(machine.vendor, 0, 1000 * MS, &reading), 0);
+    assert_int_equal(reading.memory_used_bytes, 1 << 30);
+    assert_int_equal(reading.busy_ns, 0);
+    assert_int_equal(reading.power_milliwatts, 241000);
+    assert_int_equal(reading.temperature_celsius, 63);
+    assert_int_equal(reading.clock_mhz, 2304);
+    assert_int_equal(reading.energy_microjoules, 600000); /* since it was opened */
+    assert_true(reading.encoder_busy_ns == UNKNOWN && reading.decoder_busy_ns == UNKNOWN);
+    assert_true(reading.throttle_reasons == UNKNOWN);
+    assert_null(reading.busy_reason);
+    tear_down(&machine);
+}
+
+static void device_busy_time_is_the_percentage_over_time(void **state)
+{
+    static const struct {
+        const char *percent;
+        uint64_t at_ms, busy_ms; /* UNKNOWN */
+    } steps[] = {
+        { "40\n", 1000, 0 },          { "40\n", 2000, 400 }, { "100\n", 2500, 900 },
+        { "65535\n", 3000, UNKNOWN }, { "", 3200, UNKNOWN }, { "50\n", 3500, 1400 },
+        { "50\n", 3400, 1400 },       { "0\n", 4500, 1400 },
+    };
+    struct machine machine;
+    struct gpu_reading reading;
+
+    (void)state;
+    set_up(&machine);
+    open_it(&machine);
+    for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
+        bool is_told = is_known(steps[i].busy_ms);
+
+        fake_drm_file(&machine.fake, 1, "device/gpu_busy_percent", steps[i].percent);
+        assert_int_equal(amd->read(machine.vendor, 0, steps[i].at_ms * MS, &reading), 0);
+        assert_true(reading.busy_ns == (is_told ? steps[i].busy_ms * MS : UNKNOWN));
+        assert_true(is_told == !reading.busy_reason);
+    }
+    tear_down(&machine);
+}
+
+static void missing_files_cost_their_figure_alone(void **state)
+{
+    struct machine machine;
+    struct gpu_reading reading;
+
+    (void)state;
+    fake_root_init(&machine.fake);
+    fake_drm_card(&machine.fake, 0, PCI, "0x1002\n");
+    fake_drm_file(&machine.fake, 0, "device/hwmon/hwmon0/power1_input", "9000000\n");
+    fake_drm_file(&machine.fake, 0, "device/hwmon/hwmon0/temp1_input", "-5000\n");
+    open_it(&machine);
+    assert_int_equal(amd->read(machine.vendor, 0, MS, &reading), 0);
+    assert_int_equal(reading.power_milliwatts, 9000); /* the newer name of the sensor */
+    assert_true(reading.temperature_celsius == UNKNOWN);
+    assert_true(reading.busy_ns == UNKNOWN);
+    assert_non_null(reading.busy_reason);
+    assert_true(reading.memory_used_bytes == UNKNOWN);
+    assert_true(reading.energy_microjoules == UNKNOWN);
+    tear_down(&machine);
+}
+
+static void a_device_that_sleeps_is_not_woken(void **state)
+{
+    struct machine machine;
+    struct gpu_reading reading;
+
+    (void)state;
+    set_up(&machine);
+    fake_drm_file(&machine.fake, 1, "device/power/runtime_status", "suspended\n");
+    open_it(&machine);
+    for (uint64_t i = 1; i <= 2; i++) {
+        assert_int_equal(amd->read(machine.vendor, 0, i * 1000 * MS, &reading), 0);
+        assert_int_equal(reading.busy_ns, 0);
+        assert_true(reading.power_milliwatts == UNKNOWN);
+        assert_true(reading.energy_microjoules == UNKNOWN);
+    }
+    fake_drm_file(&machine.fake, 1, "device/power/runtime_status", "active\n");
+    assert_int_equal(amd->read(machine.vendor, 0, 3000 * MS, &reading), 0);
+    assert_int_equal(reading.busy_ns, 400 * MS);
+    tear_down(&machine);
+}
+
+static void a_device_that_is_gone_is_lost(void **state)
+{
+    struct machine machine;
+    struct gpu_reading reading;
+
+    (void)state;
+    set_up(&machine);
+    open_it(&machine);
+    fake_drm_remove(&machine.fake, "sys/class/drm/card1/device");
+    assert_int_equal(amd->read(machine.vendor, 0, 0, &reading), -ENODEV);
+    tear_down(&machine);
+}
+
+static void a_process_has_the_memory_and_time_of_its_clients(void **state)
+{
+    struct machine machine;
+    struct gpu_process one;
+
+    (void)state;
+    set_up(&machine);
+    fake_drm_fd(&machine.fake, 41, 0, "/dev/null", "pos:\t0\n");
+    fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128", CLIENT("7", "5", "4096 KiB"));
+    open_it(&machine);
+    one = process(&machine, &both, 41);
+    assert_int_equal(one.memory_bytes, 4 << 20);
+    assert_true(one.busy_ns == UNKNOWN); /* not counted yet */
+    assert_false(one.has_ended);
+    assert_false(one.is_attributed);
+    count(&machine, &both, 1000 * MS);
+    fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128", CLIENT("7", "250000005", "1 MiB"));
+    fake_drm_fd(&machine.fake, 41, 6, "/dev/dri/card1", CLIENT("8", "100000000", "2 MiB"));
+    count(&machine, &both, 2000 * MS);
+    one = process(&machine, &both, 41);
+    assert_int_equal(one.memory_bytes, 3 << 20);
+    assert_int_equal(one.busy_ns, 350 * MS);
+    tear_down(&machine);
+}
+
+static void copies_of_a_descriptor_count_once(void **state)
+{
+    static const char text[] = CLIENT("7", "100000000", "1 MiB");
+    struct machine machine;
+    struct gpu_process list[8];
+
+    (void)state;
+    set_up(&machine);
+    open_it(&machine);
+    count(&machine, &both, 1000 * MS);
+    for (int fd = 5; fd < 9; fd++)
+        fake_drm_fd(&machine.fake, 41, fd, "/dev/dri/renderD128", text);
+    fake_drm_fd(&machine.fake, 42, 5, "/dev/dri/renderD128", text); /* passed on to a child */
+    count(&machine, &both, 2000 * MS);
+    assert_int_equal(amd->processes(machine.vendor, &both, list, 8), 1);
+    assert_int_equal(list[0].pid, 41);
+    assert_int_equal(list[0].memory_bytes, 1 << 20);
+    assert_int_equal(list[0].busy_ns, 100 * MS);
+    assert_int_equal(amd->processes(machine.vendor, &both, list, 0), 1); /* none has room */
+    tear_down(&machine);
+}
+
+static void a_client_outlives_the_process_it_came_from(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    set_up(&machine);
+    open_it(&machine);
+    count(&machine, &both, 1000 * MS);
+    fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128", CLIENT("7", "100000000", "1 MiB"));
+    fake_drm_fd(&machine.fake, 42, 9, "/dev/dri/renderD128", CLIENT("7", "100000000", "1 MiB"));
+    count(&machine, &both, 2000 * MS);
+    fake_drm_close(&machine.fake, 41, 5);
+    fake_drm_fd(&machine.fake, 42, 9, "/dev/dri/renderD128", CLIENT("7", "300000000", "2 MiB"));
+    count(&machine, &second, 3000 * MS);
+    assert_true(process(&machine, &second, 41).has_ended);
+    assert_int_equal(process(&machine, &second, 41).memory_bytes, 0);
+    assert_int_equal(process(&machine, &second, 41).busy_ns, 100 * MS);
+    assert_int_equal(process(&machine, &second, 42).memory_bytes, 2 << 20);
+    assert_int_equal(process(&machine, &second, 42).busy_ns, 200 * MS);
+    tear_down(&machine);
+}
+
+static void the_time_of_a_process_that_ended_is_kept(void **state)
+{
+    struct machine machine;
+    struct gpu_process ended;
+
+    (void)state;
+    set_up(&machine);
+    open_it(&machine);
+    count(&machine, &both, 1000 * MS);
+    fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128", CLIENT("7", "100000000", "1 MiB"));
+    count(&machine, &both, 2000 * MS);
+    /* Seen once more between two counts: that value is the last one, and is counted. */
+    fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128", CLIENT("7", "170000000", "1 MiB"));
+    assert_int_equal(process(&machine, &both, 41).busy_ns, 100 * MS);
+    fake_drm_close(&machine.fake, 41, 5);
+    ended = process(&machine, &second, 41);
+    assert_true(ended.has_ended);
+    assert_int_equal(ended.memory_bytes, 0);
+    count(&machine, &second, 3000 * MS);
+    assert_int_equal(process(&machine, &none, 41).busy_ns, 170 * MS);
+    count(&machine, &none, 4000 * MS);
+    assert_int_equal(process(&machine, &none, 41).busy_ns, 170 * MS);
+    tear_down(&machine);
+}
+
+static void a_process_without_engine_time_was_idle(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    set_up(&machine);
+    /* amdgpu leaves out engines that did nothing. */
+    fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128",
+                "drm-driver: amdgpu\ndrm-client-id: 7\ndrm-pdev: " PCI
+                "\ndrm-memory-vram: 5\n");
+    open_it(&machine);
+    count(&machine, &first, 1000 * MS);
+    assert_int_equal(process(&machine, &first, 41).busy_ns, 0);
+    tear_down(&machine);
+}
+
+static void old_keys_are_understood(void **state)
+{
+    static const char text[] = "pos:\t0\npdev:\t" PCI "\npasid:\t32769\nvram mem:\t2048 kB\n"
+                               "gtt mem:\t512 kB\ncpu mem:\t0 kB\ngfx0:\t25.0%\n";
+    struct machine machine;
+
+    (void)state;
+    set_up(&machine);
+    fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128", text);
+    fake_drm_fd(&machine.fake, 41, 6, "/dev/dri/renderD128", text);
+    open_it(&machine);
+    count(&machine, &first, 1000 * MS);
+    count(&machine, &first, 3000 * MS);
+    assert_int_equal(process(&machine, &first, 41).memory_bytes, 2 << 20);
+    assert_int_equal(process(&machine, &first, 41).busy_ns, 500 * MS);
+    tear_down(&machine);
+}
+
+static void descriptors_that_are_no_client_of_ours_are_passed_over(void **state)
+{
+    struct machine machine;
+    struct gpu_process list[4];
+    char huge[20000];
+
+    (void)state;
+    set_up(&machine);
+    (void)memset(huge, 'x', sizeof(huge) - 1);
+    huge[sizeof(huge) - 1] = '\0';
+    fake_drm_fd(&machine.fake, 41, 3, "/dev/dri/renderD129",
+                "drm-driver: i915\ndrm-client-id: 7\ndrm-pdev: 0000:00:02.0\n");
+    fake_drm_fd(&machine.fake, 41, 4, "/dev/dri/renderD128", NULL);
+    fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128", "");
+    fake_drm_fd(&machine.fake, 41, 6, "/dev/dri/renderD128", huge);
+    fake_drm_fd(&machine.fake, 41, 7, "/tmp/dri/cardinal", CLIENT("7", "5", "5"));
+    fake_drm_fd(&machine.fake, 41, 8, huge + sizeof(huge) - 200, CLIENT("7", "5", "5"));
+    fake_drm_fd(&machine.fake, 41, 9, "/dev/dri/renderD128",
+                "drm-driver: amdgpu\ndrm-pdev: " PCI "\n");
+    fake_root_link(&machine.fake, "proc/41/fd/not-a-number", "/dev/dri/renderD128");
+    open_it(&machine);
+    assert_int_equal(amd->processes(machine.vendor, &both, list, 4), 0);
+    count(&machine, &both, 1000 * MS);
+    assert_int_equal(amd->processes(machine.vendor, &none, list, 4), 0);
+    tear_down(&machine);
+}
+
+/* On a live machine a quick sweep does not list descriptors whose number has not changed. */
+static void known_clients_are_fresh_and_new_ones_found_at_the_next_count(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    set_up(&machine);
+    machine.fake.root.is_live = true;
+    fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128", CLIENT("7", "5", "1 MiB"));
+    open_it(&machine);
+    assert_int_equal(process(&machine, &both, 41).memory_bytes, 1 << 20);
+    fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128", CLIENT("7", "5", "2 MiB"));
+    assert_int_equal(process(&machine, &both, 41).memory_bytes, 2 << 20);
+    fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128", CLIENT("8", "5", "3 MiB"));
+    assert_int_equal(process(&machine, &both, 41).memory_bytes, 3 << 20); /* another client */
+    fake_drm_fd(&machine.fake, 42, 5, "/dev/dri/renderD128", CLIENT("9", "5", "4 MiB"));
+    count(&machine, &both, 1000 * MS);
+    assert_int_equal(process(&machine, &both, 42).memory_bytes, 4 << 20);
+    fake_drm_fd(&machine.fake, 41, 6, "/dev/dri/renderD128", CLIENT("9", "5", "4 MiB"));
+    count(&machine, &both, 2000 * MS);
+    /* The process of a client ends; another one, not to be listed, holds it too. */
+    assert_int_equal(process(&machine, &first, 41).memory_bytes, 7 << 20);
+    tear_down(&machine);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_machine_without_cards_has_no_such_gpu),
+        cmocka_unit_test(a_device_is_described_by_its_files),
+        cmocka_unit_test(hostile_texts_cannot_steer_a_terminal),
+        cmocka_unit_test(a_reading_has_all_that_the_driver_tells),
+        cmocka_unit_test(device_busy_time_is_the_percentage_over_time),
+        cmocka_unit_test(missing_files_cost_their_figure_alone),
+        cmocka_unit_test(a_device_that_sleeps_is_not_woken),
+        cmocka_unit_test(a_device_that_is_gone_is_lost),
+        cmocka_unit_test(a_process_has_the_memory_and_time_of_its_clients),
+        cmocka_unit_test(copies_of_a_descriptor_count_once),
+        cmocka_unit_test(a_client_outlives_the_process_it_came_from),
+        cmocka_unit_test(the_time_of_a_process_that_ended_is_kept),
+        cmocka_unit_test(a_process_without_engine_time_was_idle),
+        cmocka_unit_test(old_keys_are_understood),
+        cmocka_unit_test(descriptors_that_are_no_client_of_ours_are_passed_over),
+        cmocka_unit_test(known_clients_are_fresh_and_new_ones_found_at_the_next_count),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

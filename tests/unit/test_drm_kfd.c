@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/unknown.h"
+#include "fake_drm.h"
+#include "source/gpu/amd.h"
+
+#define PCI "0000:03:00.0"
+#define CLIENT                                                \
+    "drm-driver:\tamdgpu\ndrm-client-id:\t7\ndrm-pdev:\t" PCI \
+    "\ndrm-memory-vram:\t1 MiB\ndrm-engine-gfx:\t5 ns\n"
+
+static const struct gpu_vendor *const amd = &gpu_amd;
+
+struct machine {
+    struct fake_root fake;
+    void *vendor;
+};
+
+static const pid_t two_pids[] = { 41, 42 };
+static const struct gpu_pids both = { two_pids, 2 };
+
+static void open_it(struct machine *machine)
+{
+    assert_int_equal(amd->open(&machine->fake.root, &machine->vendor, NULL), 0);
+}
+
+static void tear_down(struct machine *machine)
+{
+    amd->close(machine->vendor);
+    fake_root_done(&machine->fake);
+}
+
+static struct gpu_process process(struct machine *machine, int pid)
+{
+    return fake_drm_process(amd, machine->vendor, &both, pid, 0);
+}
+
+#define NODES "sys/class/kfd/kfd/topology/nodes/"
+
+static void set_up(struct machine *machine, const char *pid_namespace)
+{
+    struct fake_root *fake = &machine->fake;
+
+    fake_root_init(fake);
+    fake_drm_card(fake, 1, PCI, "0x1002\n");
+    fake_root_link(fake, "proc/self/ns/pid", pid_namespace);
+    fake_root_write(fake, NODES "0/gpu_id", "0\n");
+    fake_root_write(fake, NODES "0/properties", "cpu_cores_count 8\nlocation_id 0\n");
+    fake_root_write(fake, NODES "1/gpu_id", "54321\n");
+    fake_root_write(fake, NODES "1/properties",
+                    "simd_count 192\nvendor_id 4098\nlocation_id 768\ndomain 0\n");
+    fake_root_write(fake, NODES "2/gpu_id", "999\n"); /* a GPU that is not ours to see */
+    fake_root_write(fake, NODES "3/gpu_id", "");
+    fake_root_write(fake, NODES "4/gpu_id", "777\n"); /* on another bus: of no card */
+    fake_root_write(fake, NODES "4/properties", "location_id 16384\ndomain 0\n");
+    fake_root_write(fake, "sys/class/kfd/kfd/proc/41/vram_54321", "8388608\n");
+    fake_root_write(fake, "sys/class/kfd/kfd/proc/41/vram_777", "5\n");
+    fake_root_write(fake, "sys/class/kfd/kfd/proc/42/vram_54321", "9\n");
+    fake_drm_fd(fake, 41, 3, "/dev/kfd", "pos:\t0\n");
+    fake_drm_fd(fake, 41, 5, "/dev/dri/renderD128", CLIENT);
+}
+
+static void kfd_tells_the_memory_of_rocm_and_nobody_its_time(void **state)
+{
+    struct machine machine;
+    struct gpu_process list[4];
+
+    (void)state;
+    set_up(&machine, "pid:[4026531836]");
+    open_it(&machine);
+    assert_int_equal(amd->read_busy(machine.vendor, &both, NS_PER_SECOND), 0);
+    assert_int_equal(amd->processes(machine.vendor, &both, list, 4), 1); /* 42 holds no KFD */
+    assert_int_equal(list[0].memory_bytes, 8 << 20);
+    assert_true(list[0].busy_ns == UNKNOWN);
+    assert_non_null(list[0].reason);
+    /* Without a descriptor of the device, KFD alone tells. */
+    fake_drm_close(&machine.fake, 41, 5);
+    assert_int_equal(process(&machine, 41).memory_bytes, 8 << 20);
+    assert_false(process(&machine, 41).has_ended);
+    fake_drm_remove(&machine.fake, "sys/class/kfd/kfd/proc/41/vram_54321");
+    assert_true(process(&machine, 41).has_ended);
+    tear_down(&machine);
+}
+
+static void in_a_container_kfd_would_name_strangers(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    set_up(&machine, "pid:[4026532999]");
+    open_it(&machine);
+    assert_int_equal(amd->read_busy(machine.vendor, &both, NS_PER_SECOND), 0);
+    assert_int_equal(process(&machine, 41).memory_bytes, 1 << 20); /* what fdinfo tells */
+    assert_true(process(&machine, 41).busy_ns == UNKNOWN);         /* it computes there */
+    tear_down(&machine);
+}
+
+static void a_process_we_may_not_look_into_is_known_to_kfd(void **state)
+{
+    enum { NOBODY = 65534 };
+    struct machine machine;
+    struct fake_root *fake = &machine.fake;
+    bool is_root = geteuid() == 0;
+
+    (void)state;
+    set_up(&machine, "pid:[4026531836]");
+    fake_root_write(fake, "proc/42/fd/0", "");
+    assert_int_equal(chmod(fake->path, 0755), 0);
+    assert_int_equal(fchmodat(fake->root.fd, "proc/42/fd", 0, 0), 0);
+    open_it(&machine);
+    /* Root may look into everything, so it is someone else for a moment. */
+    assert_true(!is_root || seteuid(NOBODY) == 0);
+    assert_int_equal(process(&machine, 42).memory_bytes, 9);
+    assert_true(!is_root || seteuid(0) == 0);
+    assert_int_equal(fchmodat(fake->root.fd, "proc/42/fd", 0755, 0), 0);
+    tear_down(&machine);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kfd_tells_the_memory_of_rocm_and_nobody_its_time),
+        cmocka_unit_test(in_a_container_kfd_would_name_strangers),
+        cmocka_unit_test(a_process_we_may_not_look_into_is_known_to_kfd),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
