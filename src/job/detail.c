@@ -141,7 +141,7 @@ static struct survey read_views(struct detail *detail, const struct root *root,
         if (member->rss_bytes == 0)
             continue;
         if (memory_is_borrowed(root, members, member))
-            member->detail_rss_bytes = 0; /* what it has after exec is all new */
+            member->detail_own_bytes = 0; /* what it has after exec is all new */
         else
             read_view(detail, root, member, member->pid == main_pid, &survey);
     }
@@ -183,7 +183,7 @@ static void take_bases(struct detail *detail, const struct root *root, struct me
         struct member *member = &members->list[i];
 
         if (member->detail_private_bytes > 0)
-            member->detail_rss_bytes = less(member->rss_bytes, member->shared_bytes);
+            member->detail_own_bytes = less(member->rss_bytes, member->shared_bytes);
     }
     movements = movements_measure(root, members, main_pid);
     detail->bases = movements_base(&movements, &detail->estimate);
@@ -394,7 +394,7 @@ static void note_borrowers(struct detail *detail, const struct root *root,
 
         if (!memory_is_borrowed(root, members, member))
             continue;
-        member->detail_rss_bytes = 0;
+        member->detail_own_bytes = 0;
         count++;
     }
     detail->members_changed |= count != detail->borrowers_count;

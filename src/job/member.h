@@ -59,7 +59,7 @@ struct member {
         children_clock_ns; /* clock_ns when its children were last listed; UNKNOWN: never */
 
     /* for the memory detail: what the last detail read saw; see detail.c */
-    uint64_t detail_rss_bytes;
+    uint64_t detail_own_bytes;
     uint64_t detail_private_bytes;
     uint64_t detail_faults;
 };

@@ -25,7 +25,7 @@ static uint64_t less(uint64_t a, uint64_t b)
  * memory with anybody: all of it is new. A copy of its parent is one from the start. */
 static uint64_t own_before(const struct member *member)
 {
-    return member->has_exec && member->detail_private_bytes == 0 ? 0 : member->detail_rss_bytes;
+    return member->has_exec && member->detail_private_bytes == 0 ? 0 : member->detail_own_bytes;
 }
 
 /* A fork that runs its parent's program still: it began with its parent's pages. The main process
@@ -44,7 +44,7 @@ static void add_member(struct movement *movement, const struct member *member)
 
     movement->rss += rss;
     movement->rss_max = larger(movement->rss_max, rss);
-    movement->own += is_copy(member) ? less(own, member->detail_rss_bytes) : own;
+    movement->own += is_copy(member) ? less(own, member->detail_own_bytes) : own;
     movement->mapped += mapped;
     movement->mapped_max = larger(movement->mapped_max, mapped);
     movement->grown += less(own, own_before(member));

@@ -5,11 +5,10 @@
  * CPU time, best first: the job's own cgroup; the sum over the tree, which perf shows to be
  * whole; perf's count, where it shows that somebody was not waited for.
  */
-#include <time.h>
-
 #include "base/clock.h"
 #include "base/parse.h"
 #include "base/unknown.h"
+#include "job/cpu_spent.h"
 #include "job/job.h"
 
 static void raise(uint64_t *value, uint64_t seen)
@@ -116,6 +115,43 @@ static void forget_unseen(const struct job *job, struct memory_estimate *memory)
         forget(&memory->combined);
 }
 
+/* How far a resident size may be above the pages there are: pages that were found to be mapped
+ * twice, or merged. Of a lone process with much that is shared, or was mapped since detail was
+ * read, nobody knows: whom should it share with? It may have mapped a file twice. */
+static uint64_t doubtful_bytes(const struct job *job, const struct memory_estimate *memory)
+{
+    enum { MUCH = 16 << 20 };
+    uint64_t found = job->detail.bases.job.discount;
+    uint64_t mapped_before = job->detail.bases.main.mapped;
+    uint64_t doubtful = 0;
+
+    if (job->members.count != 1 || !is_known(memory->main.shared_bytes))
+        return found;
+    if (job->members.list[0].shared_bytes > mapped_before)
+        doubtful = job->members.list[0].shared_bytes - mapped_before;
+    raise(&doubtful, memory->main.shared_bytes);
+    return doubtful > MUCH && doubtful > found ? doubtful : found;
+}
+
+static void lower(uint64_t *value, uint64_t excess)
+{
+    *value = *value > excess ? *value - excess : 0;
+}
+
+/* What the job's memory is, and by how much the glances since it was last read were too high. */
+static void read_detail(struct job *job, uint64_t now_ns, struct memory_estimate *ret)
+{
+    const struct detail_excess *excess = &job->detail.excess;
+    struct job_peaks *peaks = &job->peaks;
+
+    detail_update(&job->detail, job->root, &job->members, job->main_pid, now_ns, ret);
+    lower(&peaks->main_bytes, excess->main_total);
+    lower(&peaks->descendants_bytes, excess->descendants_total);
+    lower(&peaks->combined_bytes, excess->combined_total);
+    lower(&peaks->private_bytes, excess->combined_private);
+    raise(&job->discount_bytes, doubtful_bytes(job, ret));
+}
+
 static void raise_to_peaks(struct job *job, struct job_reading *reading)
 {
     const struct job_peaks *peaks = &job->peaks;
@@ -134,24 +170,6 @@ static void raise_to_peaks(struct job *job, struct job_reading *reading)
     }
     raise(&reading->process_count, peaks->process_count);
     job->peaks = (struct job_peaks){ 0 };
-}
-
-/* How far a resident size may be above the pages there are: pages that were found to be mapped
- * twice, or merged. Of a lone process with much that is shared, or was mapped since detail was
- * read, nobody knows: whom should it share with? It may have mapped a file twice. */
-static uint64_t doubtful_bytes(const struct job *job, const struct memory_estimate *memory)
-{
-    enum { MUCH = 16 << 20 };
-    uint64_t found = job->detail.bases.job.discount;
-    uint64_t mapped_before = job->detail.bases.main.mapped;
-    uint64_t doubtful = 0;
-
-    if (job->members.count != 1 || !is_known(memory->main.shared_bytes))
-        return found;
-    if (job->members.list[0].shared_bytes > mapped_before)
-        doubtful = job->members.list[0].shared_bytes - mapped_before;
-    raise(&doubtful, memory->main.shared_bytes);
-    return doubtful > MUCH && doubtful > found ? doubtful : found;
 }
 
 /* Above what the peaks cannot have been: known when the job has ended, everybody was waited for
@@ -217,9 +235,7 @@ void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
     read_io(&reading);
     usage_raise(&reading.usage, &job->reported);
     job->reported = reading.usage;
-    detail_update(&job->detail, job->root, &job->members, job->main_pid, now_ns,
-                  &reading.memory);
-    raise(&job->discount_bytes, doubtful_bytes(job, &reading.memory));
+    read_detail(job, now_ns, &reading.memory);
     reading.discount_bytes = job->discount_bytes;
     raise_to_peaks(job, &reading);
     read_bounds(job, &reading);
@@ -248,14 +264,6 @@ static void scan(struct job *job, const struct look *look)
     leaf_raise_memory(&job->leaf, &peaks->leaf);
 }
 
-static uint64_t thread_cpu_ns(void)
-{
-    struct timespec time = { 0 };
-
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time); /* cannot fail */
-    return (uint64_t)time.tv_sec * NS_PER_SECOND + (uint64_t)time.tv_nsec;
-}
-
 uint64_t job_glance(struct job *job, uint64_t now_ns, uint64_t birth_mark)
 {
     struct look look = job_look(job, now_ns, false);
@@ -264,13 +272,13 @@ uint64_t job_glance(struct job *job, uint64_t now_ns, uint64_t birth_mark)
     uint64_t before_ns, cost_ns;
 
     job_search(job, &look, birth_mark);
-    before_ns = thread_cpu_ns();
+    before_ns = cpu_spent_ns();
     scan(job, &look);
     detail_follow(&job->detail, &job->members, job->main_pid, &estimate);
-    cost_ns = thread_cpu_ns() - before_ns;
+    cost_ns = cpu_spent_ns() - before_ns;
     if (detail_is_wanted_for_peak(&job->detail, &job->members, job->main_pid, now_ns,
                                   &estimate))
-        detail_update(&job->detail, job->root, &job->members, job->main_pid, now_ns, &estimate);
+        read_detail(job, now_ns, &estimate);
     raise(&peaks->main_bytes, estimate.main.total_bytes);
     raise(&peaks->descendants_bytes, estimate.descendants.total_bytes);
     raise(&peaks->combined_bytes, estimate.combined.total_bytes);

@@ -151,7 +151,7 @@ static void bound_peak(struct spoor_figure *figure, const struct row *row,
     figure->low = figure->value;
     /* The kernel's marks count a page once for each time it is mapped. */
     if (row->raised_by != METRIC_NONE && metric_row(row->raised_by)->unit == UNIT_BYTES)
-        figure->low -= discount(summary);
+        figure->low = fmax(figure->low - discount(summary), 0);
     figure->high = bound < figure->value ? figure->value : bound; /* NaN stays NaN */
 }
 

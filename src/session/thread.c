@@ -9,16 +9,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "job/cpu_spent.h"
 #include "session/pace.h"
 #include "session/session.h"
-
-static uint64_t thread_cpu_ns(void)
-{
-    struct timespec time = { 0 };
-
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time); /* cannot fail */
-    return (uint64_t)time.tv_sec * NS_PER_SECOND + (uint64_t)time.tv_nsec;
-}
 
 enum wake { WAKE_TIME, WAKE_GATE, WAKE_STOP };
 
@@ -80,9 +73,9 @@ static void glance(spoor_session *session, struct pace *pace)
     pace->is_single = job->members.count == 1;
     if (!pace_glanced(pace, clock_now().monotonic_ns, cost_ns, job_quick_cpu_ns(job)))
         return;
-    before_ns = thread_cpu_ns();
+    before_ns = cpu_spent_ns();
     fault_gate_arm(&job->gate);
-    pace->arm_cost_ns = thread_cpu_ns() - before_ns;
+    pace->arm_cost_ns = cpu_spent_ns() - before_ns;
     (void)sampler_glance(&session->sampler, clock_now()); /* what came before it was armed */
 }
 

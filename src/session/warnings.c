@@ -119,6 +119,11 @@ static void judge_tracking(spoor_session *session)
         session_add_warning(session, "detail-denied",
                             "private and shared memory could not be "
                             "read: some processes belong to another user");
+    if (job->detail.sharing.is_too_large)
+        session_add_warning(
+            session, "too-many-mappings",
+            "the job has more memory mappings than are looked at: shared memory "
+            "is estimated from each process's sums alone");
     if (job->is_full)
         session_add_warning(session, "too-many-processes",
                             "more than %d processes at once: the "

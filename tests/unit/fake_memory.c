@@ -106,7 +106,7 @@ struct member *memory_add(struct memory_fixture *f, int pid, uint64_t rss_bytes)
         .io_file = KEPT_CLOSED,
         .children_file = KEPT_CLOSED,
         .rss_bytes = rss_bytes,
-        .detail_rss_bytes = rss_bytes,
+        .detail_own_bytes = rss_bytes,
     };
 
     f->detail.members_changed = true;

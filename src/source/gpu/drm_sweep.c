@@ -107,14 +107,14 @@ static int read_fdinfo(struct drm_sweep *sweep, pid_t pid, int fd, struct drm_fd
 /* "/dev/dri/renderD128", wherever that folder is mounted. */
 static bool is_drm_node(const char *link)
 {
-    static const char *const names[] = { "card", "renderD" };
+    static const char *const names[] = { "card0", "renderD128" }; /* up to the number */
     const char *folder = strstr(link, "/dri/");
 
     for (size_t i = 0; folder && i < ARRAY_SIZE(names); i++) {
-        size_t length = strlen(names[i]);
-        const char *number = folder + strlen("/dri/") + length;
+        size_t length = strcspn(names[i], "0123456789");
+        const char *name = folder + strlen("/dri/");
 
-        if (strncmp(number - length, names[i], length) == 0 && *number >= '0' && *number <= '9')
+        if (strncmp(name, names[i], length) == 0 && name[length] >= '0' && name[length] <= '9')
             return true;
     }
     return false;
