@@ -175,6 +175,17 @@ void births_open(struct births *births, const struct root *root, pid_t main_pid,
         !(disabled & RUNG_TASKSTATS) && taskstats_open(root, &births->taskstats) == 0;
 }
 
+/* Its threads that live: each will be told to end, and it is over with the last. */
+static uint32_t count_threads(const struct births *births, pid_t pid)
+{
+    struct kept file = KEPT_CLOSED;
+    struct pid_stat stat;
+    int r = pid_stat_read(&file, births->root, pid, &stat);
+
+    kept_close(&file);
+    return r == 0 && stat.threads > 0 ? (uint32_t)stat.threads : 1;
+}
+
 void births_adopt(struct births *births, pid_t pid)
 {
     struct pid_entry *entry;
@@ -182,14 +193,15 @@ void births_adopt(struct births *births, pid_t pid)
     if (!births->events)
         return;
     mark_inexact(births, "the job was running already");
-    if (pid_set_find(&births->pids, pid))
-        return;
     entry = pid_set_add(&births->pids, pid);
     if (!entry)
         return;
-    entry->threads = 1;
-    births->started_count++;
-    births->live_count++;
+    /* The main one is there since the opening. */
+    if (entry->threads == 0) {
+        births->started_count++;
+        births->live_count++;
+    }
+    entry->threads = count_threads(births, pid) & INT32_MAX;
     if (births->live_count > births->max_concurrent)
         births->max_concurrent = births->live_count;
 }
@@ -207,7 +219,7 @@ void births_close(struct births *births)
 
 int births_fd(const struct births *births)
 {
-    return births->connector.fd;
+    return births->events ? births->connector.fd : -1;
 }
 
 /* ---- events ------------------------------------------------------------- */

@@ -18,11 +18,11 @@
 
 #include "base/root.h"
 #include "job/births.h"
-#include "job/detail.h"
 #include "job/leaf.h"
 #include "job/members.h"
+#include "job/memory/detail.h"
+#include "job/memory/shared_memory.h"
 #include "job/rungs.h"
-#include "job/shared_memory.h"
 #include "job/usage.h"
 #include "source/perf/event_set.h"
 #include "source/perf/fault_gate.h"

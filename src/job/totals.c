@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "base/parse.h"
 #include "base/unknown.h"
-#include "job/cpu_spent.h"
 #include "job/job.h"
+#include "job/memory/cpu_spent.h"
 
 static void raise(uint64_t *value, uint64_t seen)
 {

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "fake_root.h"
-#include "job/detail.h"
+#include "job/memory/detail.h"
 
 #define MB ((uint64_t)1024 * 1024)
 

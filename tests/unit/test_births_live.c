@@ -259,6 +259,56 @@ static void daemons_count(void **state)
         skip();
 }
 
+/* As found by an attach: one more thread, which waits, and ends before the rest. */
+static void *end_when_told(void *data)
+{
+    char byte;
+
+    *(ssize_t *)data = read(STDIN_FILENO, &byte, 1);
+    return NULL;
+}
+
+static int thread_then_children(void)
+{
+    pthread_t id;
+    ssize_t n;
+    int told[2];
+
+    if (pipe(told) < 0 || dup2(told[0], STDIN_FILENO) < 0 ||
+        pthread_create(&id, NULL, end_when_told, &n) != 0)
+        return 1;
+    (void)raise(SIGSTOP);
+    if (write(told[1], "x", 1) != 1)
+        return 1;
+    pthread_join(id, NULL);
+    return run_child(exec_true) || run_child(exec_true);
+}
+
+static void an_adopted_process_outlives_its_threads(void **state)
+{
+    struct births births;
+    struct gated_job job;
+    struct root root;
+    int status;
+
+    (void)state;
+    assert_int_equal(root_open(NULL, &root), 0);
+    gated_job_start(&job, thread_then_children);
+    gated_job_begin(&job);
+    assert_int_equal(waitpid(job.pid, &status, WUNTRACED), job.pid);
+    assert_true(WIFSTOPPED(status));
+    births_open(&births, &root, job.pid, RUNG_RING);
+    births_adopt(&births, job.pid);
+    assert_int_equal(kill(job.pid, SIGCONT), 0);
+    gated_job_end(&job);
+    births_drain(&births, NULL, NULL);
+    if (births.source && births.connector.lost_count == 0)
+        assert_int_equal(births.started_count, 3);
+    assert_false(births.is_exact);
+    births_close(&births);
+    root_close(&root);
+}
+
 struct newborn {
     unsigned count;
     pid_t pid;
@@ -385,6 +435,7 @@ int main(void)
         cmocka_unit_test(children_of_a_thread_count),
         cmocka_unit_test(a_process_outlives_its_first_thread),
         cmocka_unit_test(daemons_count),
+        cmocka_unit_test(an_adopted_process_outlives_its_threads),
         cmocka_unit_test(the_living_are_announced_once),
         cmocka_unit_test(peaks_of_the_ended_are_kept),
     };

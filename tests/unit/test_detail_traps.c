@@ -13,7 +13,7 @@
 
 #include "base/unknown.h"
 #include "fake_memory.h"
-#include "job/borrowed_memory.h"
+#include "job/memory/borrowed_memory.h"
 
 /* The child was read and ended before the end: its statm shows a zombie. */
 static void a_process_that_ends_meanwhile_leaves_the_safe_bound(void **state)

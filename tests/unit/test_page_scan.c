@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "fake_root.h"
-#include "job/page_scan.h"
+#include "job/memory/page_scan.h"
 
 #define HAS ((1ull << 63) | (1ull << 61))
 

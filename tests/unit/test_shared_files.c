@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <errno.h>
 
-#include "job/shared_files.h"
+#include "job/memory/shared_files.h"
 
 #define MB ((uint64_t)1024 * 1024)
 

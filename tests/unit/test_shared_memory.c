@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/unknown.h"
-#include "job/shared_memory.h"
+#include "job/memory/shared_memory.h"
 
 #define MB (1024u * 1024u)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "job/memory_view.h"
+#include "job/memory/memory_view.h"
 
 #include "base/unknown.h"
 #include "source/proc/pid_status.h"

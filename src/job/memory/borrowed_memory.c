@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "job/borrowed_memory.h"
+#include "job/memory/borrowed_memory.h"
 
 #include "source/proc/same_memory.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "job/page_scan.h"
+#include "job/memory/page_scan.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/compiler.h"
-#include "job/cpu_spent.h"
+#include "job/memory/cpu_spent.h"
 #include "source/proc/pagemap.h"
 
 /* 32 GiB of small pages of one file: two bitmaps of 1 MiB. */

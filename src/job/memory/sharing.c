@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "job/sharing.h"
+#include "job/memory/sharing.h"
 
 #include <errno.h>
 
-#include "job/cpu_spent.h"
-#include "job/shared_files.h"
+#include "job/memory/cpu_spent.h"
+#include "job/memory/shared_files.h"
 
 #define MIB (1024u * 1024u)
 

@@ -14,7 +14,7 @@
  * For the descendants main is an outsider. Where the job's PSS explains the file, there
  * are no others, and the descendants map what the job maps less what main alone does.
  */
-#include "job/shared_files.h"
+#include "job/memory/shared_files.h"
 
 #include <errno.h>
 #include <stdlib.h>

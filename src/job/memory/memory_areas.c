@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "job/memory_areas.h"
+#include "job/memory/memory_areas.h"
 
 #include <errno.h>
 #include <stdlib.h>

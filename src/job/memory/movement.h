@@ -9,15 +9,15 @@
  * forked child maps one by one as it touches them. So the estimate may lag behind until
  * the next read, but seldom runs ahead: a maximum that is too high would stay.
  */
-#ifndef JOB_MOVEMENT_H
-#define JOB_MOVEMENT_H
+#ifndef JOB_MEMORY_MOVEMENT_H
+#define JOB_MEMORY_MOVEMENT_H
 
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "base/root.h"
 #include "job/members.h"
-#include "job/shared_memory.h"
+#include "job/memory/shared_memory.h"
 
 /* Of a group of processes, in bytes. */
 struct movement {

@@ -12,8 +12,8 @@
  * the job; files that outsiders map too (libraries) leave an uncertainty, which
  * `ambiguity_bytes` bounds. Derivation, errors and costs: docs/MEASURING.md.
  */
-#ifndef JOB_SHARED_MEMORY_H
-#define JOB_SHARED_MEMORY_H
+#ifndef JOB_MEMORY_SHARED_MEMORY_H
+#define JOB_MEMORY_SHARED_MEMORY_H
 
 #include <stdbool.h>
 #include <stddef.h>

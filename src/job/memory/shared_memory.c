@@ -16,7 +16,7 @@
  * Whatever the sharing, a group has at least its private pages and the shared
  * pages of its largest sharer: sum of private + max of shared.
  */
-#include "job/shared_memory.h"
+#include "job/memory/shared_memory.h"
 
 #include "base/unknown.h"
 

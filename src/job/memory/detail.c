@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "job/detail.h"
+#include "job/memory/detail.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,9 +9,9 @@
 #include "base/compiler.h"
 #include "base/parse.h"
 #include "base/unknown.h"
-#include "job/borrowed_memory.h"
-#include "job/cpu_spent.h"
-#include "job/memory_view.h"
+#include "job/memory/borrowed_memory.h"
+#include "job/memory/cpu_spent.h"
+#include "job/memory/memory_view.h"
 #include "source/proc/pid_statm.h"
 
 /* 1 % of the time may be spent; a burst of up to 30 ms may be saved up. */

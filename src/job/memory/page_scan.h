@@ -5,14 +5,14 @@
  * A bit for every page of the file that lies in some area, set where a process has it:
  * the ones are the answer. No frame numbers and no privilege are needed.
  */
-#ifndef JOB_PAGE_SCAN_H
-#define JOB_PAGE_SCAN_H
+#ifndef JOB_MEMORY_PAGE_SCAN_H
+#define JOB_MEMORY_PAGE_SCAN_H
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/root.h"
-#include "job/shared_files.h"
+#include "job/memory/shared_files.h"
 
 /* A file that was scanned. The answer stands while its resident size does. */
 struct scanned_file {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cpu_spent.h - what a look at memory costs. */
-#ifndef JOB_CPU_SPENT_H
-#define JOB_CPU_SPENT_H
+#ifndef JOB_MEMORY_CPU_SPENT_H
+#define JOB_MEMORY_CPU_SPENT_H
 
 #include <stdint.h>
 

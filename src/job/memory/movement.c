@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "job/movement.h"
+#include "job/memory/movement.h"
 
 #include "base/unknown.h"
-#include "job/borrowed_memory.h"
+#include "job/memory/borrowed_memory.h"
 
 #define PAGE_BYTES 4096u
 

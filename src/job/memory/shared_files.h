@@ -8,13 +8,13 @@
  * mapped at several places, or twice by one process, or by outsiders too. What remains
  * open is which of its pages a process touched: a resolver may be asked for that.
  */
-#ifndef JOB_SHARED_FILES_H
-#define JOB_SHARED_FILES_H
+#ifndef JOB_MEMORY_SHARED_FILES_H
+#define JOB_MEMORY_SHARED_FILES_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "job/memory_areas.h"
+#include "job/memory/memory_areas.h"
 
 /* Distinct memory of three groups of processes. */
 struct group_bytes {

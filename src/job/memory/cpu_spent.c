@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "job/cpu_spent.h"
+#include "job/memory/cpu_spent.h"
 
 #include <time.h>
 

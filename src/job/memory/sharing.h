@@ -6,17 +6,17 @@
  * Such a look costs as much as the estimate and more, so what it finds is kept and added
  * to later estimates, until processes come or go or their files' part moves by 5 %.
  */
-#ifndef JOB_SHARING_H
-#define JOB_SHARING_H
+#ifndef JOB_MEMORY_SHARING_H
+#define JOB_MEMORY_SHARING_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/root.h"
-#include "job/memory_areas.h"
-#include "job/page_scan.h"
-#include "job/shared_memory.h"
+#include "job/memory/memory_areas.h"
+#include "job/memory/page_scan.h"
+#include "job/memory/shared_memory.h"
 
 struct correction {
     int64_t main, descendants, combined; /* bytes to add to the totals */

@@ -9,8 +9,8 @@
  *
  * A read that can show a new maximum goes first: others leave the time for one.
  */
-#ifndef JOB_DETAIL_H
-#define JOB_DETAIL_H
+#ifndef JOB_MEMORY_DETAIL_H
+#define JOB_MEMORY_DETAIL_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,9 +18,9 @@
 
 #include "base/root.h"
 #include "job/members.h"
-#include "job/movement.h"
-#include "job/shared_memory.h"
-#include "job/sharing.h"
+#include "job/memory/movement.h"
+#include "job/memory/shared_memory.h"
+#include "job/memory/sharing.h"
 #include "spoor/spoor.h"
 
 /* How far the values had run ahead when a read showed them, in bytes: maxima that were

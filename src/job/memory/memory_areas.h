@@ -6,8 +6,8 @@
  * file is only added up per process: its addresses say nothing about sharing, since a
  * child may have moved (mremap) what it inherited.
  */
-#ifndef JOB_MEMORY_AREAS_H
-#define JOB_MEMORY_AREAS_H
+#ifndef JOB_MEMORY_MEMORY_AREAS_H
+#define JOB_MEMORY_MEMORY_AREAS_H
 
 #include <stdbool.h>
 #include <stddef.h>

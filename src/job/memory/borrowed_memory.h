@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* borrowed_memory.h - members that run in the memory of their parent. */
-#ifndef JOB_BORROWED_MEMORY_H
-#define JOB_BORROWED_MEMORY_H
+#ifndef JOB_MEMORY_BORROWED_MEMORY_H
+#define JOB_MEMORY_BORROWED_MEMORY_H
 
 #include <stdbool.h>
 
