@@ -2,141 +2,232 @@
 #include "job/ladder.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
-#include "source/cgroup/cgroup.h"
+#include "base/unknown.h"
+#include "job/job.h"
 #include "source/perf/task_clock.h"
-#include "source/proc/children.h"
 #include "source/proc/cpu_clock.h"
 #include "source/proc/pid_io.h"
-#include "source/proc/pid_stat.h"
-#include "source/proc/pid_statm.h"
-#include "source/proc/pid_status.h"
 #include "source/proc/smaps_rollup.h"
 
-/* A probe returns 0 where the source serves, or -errno. */
-typedef int probe(const struct root *root);
+/* A job that does nothing, followed as any other: what serves for it serves here. */
+struct trial {
+    const struct root *root;
+    pid_t pid;
+    int end_fd; /* closed, it ends */
+    struct job job;
+    int error; /* of starting it */
+};
 
-static int probe_task_clock(const struct root *root)
+static const char *environment(const char *name)
+{
+    return getenv(name);
+}
+
+static int start_child(struct trial *trial)
+{
+    int fds[2];
+    char byte;
+
+    if (pipe2(fds, O_CLOEXEC) < 0)
+        return -errno;
+    trial->pid = fork();
+    if (trial->pid == 0) {
+        close(fds[1]);
+        _exit(read(fds[0], &byte, 1) == 0 ? 0 : 1);
+    }
+    close(fds[0]);
+    trial->end_fd = fds[1];
+    return trial->pid < 0 ? -errno : 0;
+}
+
+static void trial_start(struct trial *trial, const struct root *root)
+{
+    struct job_options options = { .caller_spawned = true, .environment = environment };
+
+    *trial = (struct trial){ .root = root, .end_fd = -1 };
+    trial->error = root->is_live ? start_child(trial) : -ENOTSUP;
+    if (trial->error < 0)
+        return;
+    options.pid = trial->pid;
+    trial->error = job_init(&trial->job, root, &options, clock_now().monotonic_ns);
+}
+
+static void trial_end(struct trial *trial)
+{
+    if (trial->end_fd < 0)
+        return;
+    job_done(&trial->job);
+    close(trial->end_fd);
+    while (waitpid(trial->pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+}
+
+/* ---- probes: NULL where the source serves, or why not ------------------- */
+
+typedef const char *probe(struct trial *trial);
+
+static const char *why(int r)
+{
+    switch (-r) {
+    case 0:
+        return NULL;
+    case EACCES:
+    case EPERM:
+        return "permission denied";
+    case ENOENT:
+        return "this kernel does not have it";
+    case ENOTSUP:
+        return "not the live machine";
+    default:
+        return "the kernel refuses it";
+    }
+}
+
+static const char *probe_leaf(struct trial *trial, bool serves)
+{
+    if (trial->error < 0)
+        return why(trial->error);
+    if (serves)
+        return NULL;
+    return trial->job.leaf.reason ? trial->job.leaf.reason : "no such cgroup can be made here";
+}
+
+static const char *probe_leaf_unified(struct trial *trial)
+{
+    return probe_leaf(trial, leaf_has(&trial->job.leaf, LEAF_UNIFIED));
+}
+
+static const char *probe_leaf_cpu(struct trial *trial)
+{
+    return probe_leaf(trial, is_known(leaf_read_cpu_ns(&trial->job.leaf)));
+}
+
+static const char *probe_leaf_memory(struct trial *trial)
+{
+    return probe_leaf(trial, leaf_has_memory(&trial->job.leaf));
+}
+
+static const char *probe_leaf_threads(struct trial *trial)
+{
+    struct leaf_reading reading;
+
+    leaf_read(&trial->job.leaf, &reading);
+    return probe_leaf(trial, is_known(reading.threads_peak));
+}
+
+static const char *probe_task_clock(struct trial *trial)
 {
     struct event_set events = { 0 };
-    int r = root->is_live ? task_clock_add(&events, getpid()) : -ENOTSUP;
+    int r = trial->root->is_live ? task_clock_add(&events, getpid()) : -ENOTSUP;
 
     event_set_close(&events);
-    return r;
+    return why(r);
 }
 
-/* Asking whether we are a subreaper changes nothing and tells whether one can be. */
-static int probe_subreaper(const struct root *root)
+static const char *probe_gate(struct trial *trial)
 {
-    int value;
-
-    (void)root;
-    return prctl(PR_GET_CHILD_SUBREAPER, &value) < 0 ? -errno : 0;
+    if (trial->error < 0)
+        return why(trial->error);
+    return trial->job.gate.events.count > 0 ? NULL : "permission denied";
 }
 
-static int probe_cpu_clock(const struct root *root)
+static const char *probe_births(struct trial *trial, const char *source, unsigned others)
+{
+    struct births births = { 0 };
+    bool serves;
+
+    if (trial->error < 0)
+        return why(trial->error);
+    births_open(&births, trial->root, trial->pid, others);
+    serves = births.source && strcmp(births.source, source) == 0;
+    births_close(&births);
+    return serves ? NULL : "permission denied, or not in this namespace";
+}
+
+static const char *probe_ring(struct trial *trial)
+{
+    return probe_births(trial, "perf.fork-ring", RUNG_CONNECTOR | RUNG_TASKSTATS);
+}
+
+static const char *probe_connector(struct trial *trial)
+{
+    return probe_births(trial, "proc-connector", RUNG_RING | RUNG_TASKSTATS);
+}
+
+static const char *probe_exit_records(struct trial *trial)
+{
+    if (trial->error < 0)
+        return why(trial->error);
+    return trial->job.births.has_peaks ? NULL : "permission denied";
+}
+
+static const char *probe_always(struct trial *trial)
+{
+    (void)trial;
+    return NULL;
+}
+
+static const char *probe_cpu_clock(struct trial *trial)
 {
     uint64_t ns;
 
-    return cpu_clock_read(root, getpid(), &ns);
+    return why(cpu_clock_read(trial->root, getpid(), &ns));
 }
 
-static int probe_stat(const struct root *root)
-{
-    struct kept file = KEPT_CLOSED;
-    struct pid_stat stat;
-    int r = pid_stat_read(&file, root, getpid(), &stat);
-
-    kept_close(&file);
-    return r;
-}
-
-static int probe_statm(const struct root *root)
-{
-    struct kept file = KEPT_CLOSED;
-    struct pid_statm statm;
-    int r = pid_statm_read(&file, root, getpid(), &statm);
-
-    kept_close(&file);
-    return r;
-}
-
-static int probe_status(const struct root *root)
-{
-    struct pid_status status;
-
-    return pid_status_read(root, getpid(), &status);
-}
-
-static int probe_io(const struct root *root)
-{
-    struct kept file = KEPT_CLOSED;
-    struct pid_io io;
-    int r = pid_io_read(&file, root, getpid(), &io);
-
-    kept_close(&file);
-    return r;
-}
-
-static int probe_foreign_io(const struct root *root)
-{
-    struct kept file = KEPT_CLOSED;
-    struct pid_io io;
-    int r = pid_io_read(&file, root, 1, &io);
-
-    kept_close(&file);
-    return r;
-}
-
-static int probe_rollup(const struct root *root)
+static const char *probe_rollup(struct trial *trial)
 {
     struct smaps_rollup rollup;
 
-    return smaps_rollup_read(root, getpid(), &rollup);
+    return why(smaps_rollup_read(trial->root, getpid(), &rollup));
 }
 
-static int probe_children(const struct root *root)
+static const char *probe_children(struct trial *trial)
 {
-    return children_are_listed(root) ? 0 : -ENOENT;
+    return children_are_listed(trial->root) ? NULL : "this kernel does not have it";
 }
 
-static int probe_pressure(const struct root *root)
+static const char *probe_io_of(struct trial *trial, pid_t pid)
 {
-    char text[512];
-    ssize_t n = root_read(root, text, sizeof(text), "proc/pressure/cpu");
+    struct kept file = KEPT_CLOSED;
+    struct pid_io io;
+    int r = pid_io_read(&file, trial->root, pid, &io);
 
-    return n < 0 ? (int)n : 0;
+    kept_close(&file);
+    return why(r);
 }
 
-static int probe_cgroup(const struct root *root)
+static const char *probe_io(struct trial *trial)
 {
-    struct cgroups cgroups;
-
-    return cgroups_read(root, getpid(), &cgroups);
+    return probe_io_of(trial, getpid());
 }
 
-static int probe_net_dev(const struct root *root)
+static const char *probe_foreign_io(struct trial *trial)
 {
-    char text[64];
-    ssize_t n = root_read_start(root, text, sizeof(text), "proc/net/dev");
-
-    return n < 0 ? (int)n : 0;
+    return probe_io_of(trial, 1);
 }
 
-/* Kept in the table so that a user learns what is missing, and from which version on it is
- * not. */
-static int probe_later(const struct root *root)
+static const char *probe_pressure(struct trial *trial)
 {
-    (void)root;
-    return -ENOSYS;
+    return root_exists(trial->root, "proc/pressure/cpu") ? NULL
+                                                         : "this kernel does not have it";
 }
 
-#define OWN_PROCESS "mount /proc without hidepid, or run as root"
+static const char *probe_later(struct trial *trial)
+{
+    (void)trial;
+    return "not in this version";
+}
+
+#define DELEGATE "run as root, or have a cgroup delegated and give it with --cgroup"
+#define PARANOID "sysctl kernel.perf_event_paranoid=2; in a container, allow perf_event_open"
 
 static const struct {
     const char *quantity;
@@ -144,22 +235,34 @@ static const struct {
     probe *probe;
     const char *remedy;
 } rungs[] = {
-    { "CPU time of a job", "perf.task-clock", probe_task_clock,
-      "sysctl kernel.perf_event_paranoid=2, or allow perf_event_open in the container" },
-    { "CPU time of a job", "wait4 (subreaper)", probe_subreaper, NULL },
+    { "CPU time of a job", "cgroup.cpu.stat", probe_leaf_cpu, DELEGATE },
+    { "CPU time of a job", "wait4, shown to be whole by perf", probe_task_clock, PARANOID },
+    { "CPU time of a job", "wait4 (subreaper)", probe_always, NULL },
     { "CPU time of a process", "procfs.cpuclock", probe_cpu_clock, NULL },
-    { "CPU time of a process", "procfs.stat", probe_stat, OWN_PROCESS },
-    { "peak memory of a job", "cgroup.memory.peak", probe_later, NULL },
-    { "peak memory of a job", "procfs.statm (sampled)", probe_statm, OWN_PROCESS },
-    { "peak memory of a process", "procfs.status.VmHWM", probe_status, OWN_PROCESS },
-    { "private and shared memory", "procfs.smaps_rollup", probe_rollup, OWN_PROCESS },
+    { "CPU time of a process", "procfs.stat", probe_always, NULL },
+    { "peak memory of a job, with page cache", "cgroup.memory.peak", probe_leaf_memory,
+      DELEGATE },
+    { "peak memory of a job", "procfs.statm, looked at when it faults", probe_gate, PARANOID },
+    { "peak memory of a job", "procfs.statm, every 10 ms", probe_always, NULL },
+    { "peak memory of a process", "wait4.ru_maxrss, procfs.status.VmHWM", probe_always, NULL },
+    { "peak memory of processes nobody waits for", "taskstats", probe_exit_records,
+      "run as root" },
+    { "private and shared memory", "procfs.smaps_rollup, smaps, pagemap", probe_rollup,
+      "mount /proc without hidepid, or run as root" },
+    { "processes of a job", "cgroup.procs", probe_leaf_unified, DELEGATE },
     { "processes of a job", "procfs.children", probe_children,
-      "a kernel with CONFIG_PROC_CHILDREN; without it all of /proc is searched" },
-    { "disk I/O", "procfs.io", probe_io, OWN_PROCESS },
-    { "processes of other users", "procfs.io, smaps", probe_foreign_io, "run as root" },
-    { "CPU quota, OOM kills", "cgroup", probe_cgroup, "mount /sys/fs/cgroup" },
-    { "stalls", "host.procfs.pressure", probe_pressure, "boot with psi=1" },
-    { "network", "host.procfs.net.dev", probe_net_dev, NULL },
+      "a kernel with CONFIG_PROC_CHILDREN" },
+    { "processes of a job", "search of /proc", probe_always, NULL },
+    { "count of processes started", "perf.fork-ring", probe_ring, PARANOID },
+    { "count of processes started", "proc-connector", probe_connector, "run as root" },
+    { "count of processes started", "those that were seen", probe_always, NULL },
+    { "threads at once", "cgroup.pids.peak", probe_leaf_threads, DELEGATE },
+    { "threads at once", "procfs.stat", probe_always, NULL },
+    { "disk I/O", "procfs.io", probe_io, "mount /proc without hidepid, or run as root" },
+    { "processes of other users", "procfs.io, procfs.smaps", probe_foreign_io,
+      "run as root, with CAP_SYS_PTRACE in a container" },
+    { "stalls of the job", "cgroup pressure", probe_leaf_unified, DELEGATE },
+    { "stalls of the machine", "host.procfs.pressure", probe_pressure, "boot with psi=1" },
     { "GPUs", "nvml, drm", probe_later, NULL },
     { "energy", "rapl", probe_later, NULL },
 };
@@ -167,21 +270,20 @@ static const struct {
 void ladder_check(const struct root *root,
                   void (*each)(const struct spoor_rung *rung, void *data), void *data)
 {
+    struct trial trial;
+
+    trial_start(&trial, root);
     for (size_t i = 0; i < ARRAY_SIZE(rungs); i++) {
-        int r = rungs[i].probe(root);
-        char why[128];
+        const char *why_not = rungs[i].probe(&trial);
         struct spoor_rung rung = {
             .quantity = rungs[i].quantity,
             .source = rungs[i].source,
-            .is_available = r == 0,
+            .is_available = !why_not,
+            .why_not = why_not,
+            .remedy = why_not ? rungs[i].remedy : NULL,
         };
 
-        if (r == -ENOSYS)
-            rung.why_not = "not in this version";
-        else if (r < 0)
-            rung.why_not = strerror_r(-r, why, sizeof(why));
-        if (r < 0)
-            rung.remedy = rungs[i].remedy;
         each(&rung, data);
     }
+    trial_end(&trial);
 }

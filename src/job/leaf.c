@@ -37,7 +37,7 @@ static const char *explain(int r)
     switch (-r) {
     case EACCES:
     case EPERM:
-        return "the cgroup belongs to another user (delegate one and give it with --cgroup)";
+        return "the cgroup belongs to another user";
     case EROFS:
         return "cgroups are read-only here, as in most containers";
     case EBUSY:
