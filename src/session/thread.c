@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "job/cpu_spent.h"
+#include "job/memory/cpu_spent.h"
 #include "session/pace.h"
 #include "session/session.h"
 
