@@ -98,8 +98,9 @@ void job_done(struct job *job);
 void job_refresh(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool is_thorough);
 
 /* The cheapest look, for peaks between samples: resident sizes alone. Returns what such a look
- * costs in CPU time, new processes and reads of detail apart. */
-uint64_t job_glance(struct job *job, uint64_t now_ns, uint64_t birth_mark);
+ * costs in CPU time, new processes and reads of detail apart. `is_at_rest`: the job has just come
+ * to rest, which is the moment to read the detail of what it holds. */
+uint64_t job_glance(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool is_at_rest);
 
 /* Takes the events of processes that were born or ended. */
 void job_take_births(struct job *job, uint64_t now_ns);

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/unknown.h"
+#include "job/leaf_scope.h"
 #include "source/cgroup/cgroup_file.h"
 #include "source/cgroup/cgroup_folder.h"
 
@@ -44,6 +45,8 @@ static const char *explain(int r)
         return "the cgroup has other processes in it";
     case ENOENT:
         return "no cgroup is visible here";
+    case EINPROGRESS:
+        return "systemd was asked for a cgroup and gave none in time";
     default:
         return "the kernel refuses a cgroup here";
     }
@@ -222,17 +225,56 @@ static void watch_events(struct leaf *leaf)
     cgroup_watch_init(&leaf->events, leaf->root, &cgroups);
 }
 
-static int open_own(struct leaf *leaf, const struct name *name, pid_t tracker, pid_t child)
+static void remove_folders(struct leaf *leaf)
+{
+    for (int i = LEAF_TREE_COUNT - 1; i >= 0; i--) {
+        struct leaf_folder *folder = &leaf->folders[i];
+
+        if (!folder->is_made)
+            continue;
+        /* The memory tree's charges go up to the parent; nothing else is left of it. */
+        if (cgroup_remove(leaf->root, &folder->own) < 0) {
+            (void)cgroup_move_all(leaf->root, &folder->own, &folder->parent);
+            (void)cgroup_remove(leaf->root, &folder->own); /* else: removed by a later start */
+        }
+        folder->is_made = false;
+    }
+    step_back(leaf);
+}
+
+/* Through systemd, in place of what we could make ourselves. `r` is how that went, and is
+ * returned where systemd changes nothing. */
+static int open_scope(struct leaf *leaf, const struct cgroups *cgroups, const struct name *name,
+                      pid_t child, const char *(*environment)(const char *name), int r)
+{
+    struct leaf_scope scope;
+    int asked = leaf_scope_open(leaf->root, cgroups, name->text, child, environment, &scope);
+
+    if (asked < 0 && asked != -EINPROGRESS)
+        return r;
+    remove_folders(leaf); /* the job is not in them any more, or soon will not be */
+    if (asked < 0)
+        return asked;
+    enable_controllers(leaf->root, &scope.scope);
+    leaf->folders[LEAF_UNIFIED] = (struct leaf_folder){ scope.scope, scope.own, true };
+    leaf->keeper = scope.keeper;
+    return 0;
+}
+
+static int open_own(struct leaf *leaf, const struct name *name, pid_t tracker, pid_t child,
+                    const char *(*environment)(const char *name))
 {
     struct cgroups cgroups;
     int unified;
-    int v1 = cgroups_read(leaf->root, tracker, &cgroups);
+    int r = cgroups_read(leaf->root, tracker, &cgroups);
 
-    if (v1 < 0)
-        return v1;
+    if (r < 0)
+        return r;
     unified = open_unified(leaf, &cgroups.of[CGROUP_UNIFIED], name, tracker, child);
-    v1 = open_v1(leaf, &cgroups, name, child);
-    return v1 == -ENOENT ? unified : v1;
+    r = open_v1(leaf, &cgroups, name, child);
+    if (r == -ENOENT)
+        r = unified;
+    return leaf_has_memory(leaf) ? r : open_scope(leaf, &cgroups, name, child, environment, r);
 }
 
 void leaf_open(struct leaf *leaf, const struct root *root, pid_t tracker, pid_t child,
@@ -248,7 +290,7 @@ void leaf_open(struct leaf *leaf, const struct root *root, pid_t tracker, pid_t 
         leaf->reason = "the cgroups of a Slurm step are Slurm's";
     } else {
         r = folder ? open_given(leaf, folder, &name, child)
-                   : open_own(leaf, &name, tracker, child);
+                   : open_own(leaf, &name, tracker, child, environment);
         if (r < 0)
             leaf->reason = explain(r);
         else if (!leaf_has_memory(leaf))
@@ -264,17 +306,9 @@ void leaf_close(struct leaf *leaf)
     for (int i = 0; i < LEAF_FILE_COUNT; i++)
         kept_close(&leaf->files[i]);
     cgroup_watch_done(&leaf->events);
-    for (int i = LEAF_TREE_COUNT - 1; i >= 0; i--) {
-        struct leaf_folder *folder = &leaf->folders[i];
-
-        if (!folder->is_made)
-            continue;
-        /* The memory tree's charges go up to the parent; nothing else is left of it. */
-        if (cgroup_remove(leaf->root, &folder->own) < 0) {
-            (void)cgroup_move_all(leaf->root, &folder->own, &folder->parent);
-            (void)cgroup_remove(leaf->root, &folder->own); /* else: removed by a later start */
-        }
-    }
-    step_back(leaf);
+    if (leaf->keeper.pid != 0)
+        scope_keeper_stop(&leaf->keeper); /* and systemd removes the rest */
+    else
+        remove_folders(leaf);
     leaf->root = NULL;
 }

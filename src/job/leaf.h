@@ -9,7 +9,9 @@
  * controller has a tree and so a folder of its own.
  *
  * A leaf is made below the tracker's own cgroup, so that all limits on that go on to hold,
- * and is removed at the end; what is left in it then goes back to the cgroup above.
+ * and is removed at the end; what is left in it then goes back to the cgroup above. Where that
+ * gives no figures of memory, systemd may have a cgroup for the job: leaf_scope.h. That one is
+ * systemd's to remove, when all that is in it has ended.
  */
 #ifndef JOB_LEAF_H
 #define JOB_LEAF_H
@@ -22,6 +24,7 @@
 #include "source/cgroup/cgroup.h"
 #include "source/cgroup/cgroup_events.h"
 #include "source/cgroup/cgroup_totals.h"
+#include "source/cgroup/scope_keeper.h"
 #include "source/host/host.h"
 #include "spoor/spoor.h"
 
@@ -62,7 +65,8 @@ struct leaf_reading {
 struct leaf {
     const struct root *root; /* borrowed; NULL: there is no leaf */
     struct leaf_folder folders[LEAF_TREE_COUNT];
-    struct cgroup tracker_own; /* where the tracker stands meanwhile; empty: where it was */
+    struct cgroup tracker_own;  /* where the tracker stands meanwhile; empty: where it was */
+    struct scope_keeper keeper; /* of a cgroup that systemd made; none: all are ours */
     struct kept files[LEAF_FILE_COUNT];
     struct cgroup_watch events;
     const char *reason; /* why there is none, or no more of it; static; NULL: all is there */

@@ -166,8 +166,8 @@ void sampler_tick(struct sampler *sampler, struct instant now, bool is_last, str
     origins_update(sampler->origins, &sampler->job, &sampler->reading);
 }
 
-uint64_t sampler_glance(struct sampler *sampler, struct instant now)
+uint64_t sampler_glance(struct sampler *sampler, struct instant now, bool is_at_rest)
 {
     return job_glance(&sampler->job, now.monotonic_ns,
-                      host_read_birth_mark(&sampler->host, sampler->root));
+                      host_read_birth_mark(&sampler->host, sampler->root), is_at_rest);
 }

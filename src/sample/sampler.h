@@ -41,6 +41,6 @@ void sampler_tick(struct sampler *sampler, struct instant now, bool is_last,
                   struct sample *ret);
 
 /* A look between samples, for peaks. Returns its cost, as job_glance(). */
-uint64_t sampler_glance(struct sampler *sampler, struct instant now);
+uint64_t sampler_glance(struct sampler *sampler, struct instant now, bool is_at_rest);
 
 #endif

@@ -61,6 +61,7 @@ static bool was_active(struct pace *pace, uint64_t cpu_ns)
 
     pace->cpu_ns = cpu_ns;
     pace->quiet_glances = is_active ? 0 : pace->quiet_glances + 1;
+    pace->is_at_rest = pace->quiet_glances == QUIET_GLANCES;
     /* Without a gate nothing would tell that a resting job grows again. */
     return !pace->has_gate || pace->quiet_glances < QUIET_GLANCES;
 }

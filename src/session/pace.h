@@ -30,7 +30,8 @@ struct pace {
     uint64_t cpu_ns;        /* the job's CPU time when it was last asked */
     unsigned quiet_glances; /* in a row, in which the job used none */
     bool has_gate;
-    bool is_single; /* the job is one process: its high-water mark misses nothing */
+    bool is_at_rest; /* the job has just come to rest */
+    bool is_single;  /* the job is one process: its high-water mark misses nothing */
 };
 
 void pace_init(struct pace *pace, uint64_t start_ns, uint64_t interval_ns, bool has_gate);

@@ -67,16 +67,20 @@ static enum wake wait_for_work(spoor_session *session, const struct rhythm *rhyt
 static void glance(spoor_session *session, struct pace *pace)
 {
     struct job *job = &session->sampler.job;
-    uint64_t cost_ns = sampler_glance(&session->sampler, clock_now());
+    uint64_t cost_ns = sampler_glance(&session->sampler, clock_now(), false);
+    bool must_arm;
     uint64_t before_ns;
 
     pace->is_single = job->members.count == 1;
-    if (!pace_glanced(pace, clock_now().monotonic_ns, cost_ns, job_quick_cpu_ns(job)))
-        return;
-    before_ns = cpu_spent_ns();
-    fault_gate_arm(&job->gate);
-    pace->arm_cost_ns = cpu_spent_ns() - before_ns;
-    (void)sampler_glance(&session->sampler, clock_now()); /* what came before it was armed */
+    must_arm = pace_glanced(pace, clock_now().monotonic_ns, cost_ns, job_quick_cpu_ns(job));
+    if (must_arm) {
+        before_ns = cpu_spent_ns();
+        fault_gate_arm(&job->gate);
+        pace->arm_cost_ns = cpu_spent_ns() - before_ns;
+    }
+    /* Once more: for what came before the gate was armed, or for the detail of a job at rest. */
+    if (must_arm || pace->is_at_rest)
+        (void)sampler_glance(&session->sampler, clock_now(), pace->is_at_rest);
 }
 
 static void wake_up(spoor_session *session, struct rhythm *rhythm, enum wake wake)

@@ -1,79 +1,105 @@
+#!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""run.py [SPOOR] - what tracking costs: a table, and the same as JSON in build/bench.json.
+"""run.py [--quick] [--only TEXT] [SPOOR] - what tracking costs: a table, and build/bench.json.
 
-A row is a function of BENCHMARKS that returns a dict of numbers; `limit` is what must hold, and
-the status says whether it does. Runs with and without spoor take turns, so that a machine that
-slows down slows both.
+Each figure stands beside its floor, the same done by a minimal C program (programs/floor_*.c) at
+the same time, and its limit. The two take turns, so that a machine that slows down slows both;
+values are medians. The status is 0 also where a limit is missed: on a busy machine that means
+little, and the table says so.
+
+    verdict    ok; unclear: above the limit by less than chance explains; OVER
+    floor      what no tracker can go below; empty where there is none
 """
+import argparse
 import json
 import os
 import pathlib
-import statistics
+import platform
+import subprocess
 import sys
 import time
 
-TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+import machine
+import rows
+import sampling
+import slowing
+import starting
+import tracking
+
+QUIET_CORES = 0.15  # others may use as much before we say so
+
+BENCHMARKS = {
+    "start": starting.wall_time,
+    "cost": sampling.cost,
+    "foreign": sampling.foreign,
+    "tracking": tracking.tracking,
+    "strangers": tracking.strangers,
+    "slowing": slowing.slowing,
+    "memory": sampling.memory,
+    "instructions-start": starting.instructions_of_start,
+    "instructions-sample": starting.instructions_of_sample,
+}
 
 
-def wall_seconds(command):
-    """The time from starting a command to having waited for it."""
-    started = time.perf_counter()
-    pid = os.posix_spawnp(command[0], command, os.environ)
-    _, status = os.waitpid(pid, 0)
-    seconds = time.perf_counter() - started
-    assert status == 0, f"{command}: {status}"
-    return seconds
+def arguments():
+    parser = argparse.ArgumentParser(description="what tracking costs")
+    parser.add_argument("--quick", action="store_true", help="few rounds: to see that it works")
+    parser.add_argument("--only", default="", metavar="TEXT",
+                        help=f"benchmarks whose name holds TEXT: {', '.join(BENCHMARKS)}")
+    parser.add_argument("spoor", nargs="?", default="build/spoor")
+    return parser.parse_args()
 
 
-def take_turns(plain, wrapped, runs):
-    """Medians of the two, in milliseconds, after a run of each to warm up."""
-    times = ([], [])
-    for turn in range(runs + 1):
-        for command, kept in zip((plain, wrapped), times):
-            seconds = wall_seconds(command)
-            if turn > 0:
-                kept.append(seconds * 1e3)
-    return [statistics.median(kept) for kept in times], times
+def measure(bench, names):
+    """The rows of all benchmarks, and what could not be measured."""
+    measured, failures = [], []
+    for name in names:
+        print(f"{name} ...", end="", file=sys.stderr, flush=True)
+        started = time.monotonic()
+        try:
+            measured += BENCHMARKS[name](bench)
+        except (subprocess.SubprocessError, OSError, AssertionError, ValueError) as error:
+            failures.append(f"{name}: {type(error).__name__}: {error}")
+        print(f" {time.monotonic() - started:.0f} s", file=sys.stderr)
+    return measured, failures
 
 
-def start(spoor):
-    """Wall time that `spoor run -q` adds to a command that does nothing."""
-    (plain, wrapped), times = take_turns(["true"], [spoor, "run", "-q", "--", "true"], 50)
-    return {"name": "wall time added to `true`", "unit": "ms", "plain": plain,
-            "wrapped": wrapped, "added": wrapped - plain, "limit": 5.0,
-            "worst": max(times[1]) - plain}
-
-
-def start_with_report(spoor):
-    """The same with a JSON result, which every run of a pipeline would write."""
-    path = TOP / "build/bench-result.json"
-    command = [spoor, "run", "-q", "-o", str(path), "--", "true"]
-    (plain, wrapped), times = take_turns(["true"], command, 50)
-    path.unlink()
-    return {"name": "wall time added, with JSON", "unit": "ms", "plain": plain,
-            "wrapped": wrapped, "added": wrapped - plain, "limit": None,
-            "worst": max(times[1]) - plain}
-
-
-# The place for more: cost per tick, slowdown of a busy job, memory of the tracker.
-BENCHMARKS = [start, start_with_report]
+def judge(measured, failures, busy_cores):
+    """Lines to say below the table."""
+    lines = [f"not measured: {failure}" for failure in failures]
+    over, unclear = ([row.name for row in measured if row.verdict == verdict]
+                     for verdict in ("OVER", "unclear"))
+    if busy_cores > QUIET_CORES:
+        lines.append(f"This machine was not quiet: others kept {busy_cores:.1f} of its "
+                     f"{os.cpu_count()} cores busy. Times are too large, verdicts uncertain.")
+    if unclear:
+        lines.append(f"Unclear: {'; '.join(unclear)}")
+    if over:
+        lines.append(f"OVER THE LIMIT: {'; '.join(over)}")
+    return lines if over or unclear or failures else [*lines, "No limit is missed."]
 
 
 def main():
-    spoor = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else TOP / "build/spoor")
-    rows = [benchmark(spoor) for benchmark in BENCHMARKS]
-    print(f"{'':<30} {'plain':>9} {'with':>9} {'added':>9} {'worst':>9} {'limit':>9}")
-    for row in rows:
-        cells = [row[key] for key in ("plain", "wrapped", "added", "worst", "limit")]
-        print(f"{row['name']:<30} "
-              + " ".join(f"{cell:6.2f} {row['unit']}" if cell is not None else f"{'':>9}"
-                         for cell in cells))
-    path = TOP / "build/bench.json"
-    path.write_text(json.dumps({"benchmarks": rows}, indent=2) + "\n", encoding="utf-8")
-    print(f"\nas JSON: {path.relative_to(TOP)}")
-    over = [row["name"] for row in rows if row["limit"] is not None and row["added"] > row["limit"]]
-    if over:
-        sys.exit(f"over the limit: {', '.join(over)}")
+    options = arguments()
+    spoor = pathlib.Path(options.spoor).resolve()
+    bench = machine.Bench(str(spoor), spoor.parent / "tests/bench", 0.1 if options.quick else 1.0)
+    # A leftover SPOOR_INTERVAL or SPOOR_DISABLE would change what is measured.
+    for name in [name for name in os.environ if name.startswith("SPOOR_")]:
+        del os.environ[name]
+    busy_cores = machine.busy_cores()
+    measured, failures = measure(bench, [name for name in BENCHMARKS if options.only in name])
+    busy_cores = max(busy_cores, machine.busy_cores())
+    print("\n".join(["", *rows.format_table(measured), "", *judge(measured, failures, busy_cores)]))
+    path = spoor.parent / "bench.json"
+    path.write_text(json.dumps({
+        "kernel": platform.release(),
+        "cpus": os.cpu_count(),
+        "busy_cores_of_others": busy_cores,
+        "is_quick": options.quick,
+        "failures": failures,
+        "rows": [row.as_json() for row in measured],
+    }, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    print(f"as JSON: {os.path.relpath(path)}")
 
 
 if __name__ == "__main__":

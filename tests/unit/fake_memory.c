@@ -101,6 +101,7 @@ struct member *memory_add(struct memory_fixture *f, int pid, uint64_t rss_bytes)
         .pid = pid,
         .parent_pid = MAIN,
         .has_exec = true,
+        .is_descendant = pid != MAIN,
         .stat_file = KEPT_CLOSED,
         .statm_file = KEPT_CLOSED,
         .io_file = KEPT_CLOSED,
@@ -122,6 +123,8 @@ void memory_put(struct memory_fixture *f, const struct fake_memory *m)
     if (!member)
         member = memory_add(f, m->pid, rss_bytes);
     assert_non_null(member);
+    if (m->shared > 0) /* only a copy of its parent shares memory of no file */
+        member->has_exec = false;
     member->rss_bytes = rss_bytes;
     member->shared_bytes = m->file * (m->twice ? 2 : 1) * MB;
     memory_put_statm(f, m->pid, resident(m), m->file * (m->twice ? 2 : 1));

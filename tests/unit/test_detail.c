@@ -296,7 +296,7 @@ static void a_new_maximum_is_worth_a_read(void **state)
     memory_update(&f);
     main_member = members_find(&f.members, MAIN);
     f.detail.page_cost_ns = 16;
-    f.detail.tokens_ns = 5 * (int64_t)NS_PER_MS;
+    f.detail.tokens_ns = 25 * (int64_t)NS_PER_MS;
     assert_false(is_wanted(&f));
     main_member->rss_bytes = 101 * MB; /* not worth it */
     assert_false(is_wanted(&f));
@@ -304,7 +304,7 @@ static void a_new_maximum_is_worth_a_read(void **state)
     assert_false(is_wanted(&f));
     main_member->rss_bytes = 120 * MB;
     assert_true(is_wanted(&f));
-    f.detail.tokens_ns = 1000; /* no time */
+    f.detail.tokens_ns = 12 * (int64_t)NS_PER_MS; /* kept for when it has grown */
     assert_false(is_wanted(&f));
     f.now_ns += NS_PER_SECOND;
     assert_true(is_wanted(&f));

@@ -88,6 +88,7 @@ struct survey {
 static void look_again(struct members *members, const struct root *root, struct survey *survey)
 {
     const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t read_bytes = 0;
 
     for (size_t i = 0; i < members->count; i++) {
         struct member *member = &members->list[i];
@@ -105,7 +106,10 @@ static void look_again(struct members *members, const struct root *root, struct 
         member->shared_bytes = product_u64(statm.shared_pages, page_bytes);
         survey->moved_bytes +=
             less(member->rss_bytes, before_bytes) + less(before_bytes, member->rss_bytes);
+        read_bytes += before_bytes;
     }
+    /* A page that another maps meanwhile counts for one whole, then for half. */
+    survey->is_racy |= survey->moved_bytes > read_bytes / 100;
 }
 
 static void read_view(struct detail *detail, const struct root *root, struct member *member,
@@ -341,12 +345,12 @@ bool detail_is_wanted_for_peak(const struct detail *detail, struct members *memb
         return false;
     moved_by = movements_measure(detail->root, members, main_pid);
     /* While memory grows, all that is seen is a maximum: one read in eight parts, and none
-     * that takes what the next sample needs. */
+     * that takes what the next sample, or the moment when it has grown, needs. */
     margin = detail->highest.combined.total_bytes / 8;
     read_ns = cost_ns(detail, members, &moved_by.job);
     return moved_by.job.rss > 0 && has_moved(detail, &moved_by.job) &&
            may_be_highest(detail, &moved_by.job, followed, margin) &&
-           tokens_at(detail, now_ns, 3 * read_ns) >= (int64_t)(2 * read_ns);
+           tokens_at(detail, now_ns, 3 * read_ns) >= (int64_t)(2 * read_ns) + TOKENS_MAX_NS / 2;
 }
 
 /* ---- in between --------------------------------------------------------- */

@@ -90,15 +90,22 @@ struct movement_bases movements_base(const struct movements *movements,
     };
 }
 
+/* What is there whatever is shared: all that is one's own, and what the largest has mapped. */
+static uint64_t least_total(const struct movement *movement)
+{
+    return larger(movement->own + movement->mapped_max, movement->rss_max);
+}
+
 static void follow(struct memory_split *split, const struct movement *movement,
                    const struct movement_base *base, uint64_t left_bytes)
 {
     uint64_t shrunk = movement->shrunk + left_bytes;
     uint64_t grown = movement->grown;
-    uint64_t total =
-        less(split->total_bytes + grown + movement->mapped_max, shrunk + base->mapped_max);
+    /* What is mapped of files and shared memory may be what another had mapped before: only the
+     * next read tells. */
+    uint64_t total = less(split->total_bytes + grown, shrunk);
 
-    total = larger(total, less(movement->rss_max, base->discount));
+    total = larger(total, less(least_total(movement), base->discount));
     split->total_bytes = smaller(total, movement->rss);
     split->private_bytes =
         smaller(less(split->private_bytes + grown, shrunk), split->total_bytes);
@@ -115,9 +122,7 @@ void movements_follow(const struct movements *movements, const struct movement_b
 
 static struct memory_split at_least(const struct movement *movement)
 {
-    uint64_t total = larger(movement->own + movement->mapped_max, movement->rss_max);
-
-    return (struct memory_split){ total, UNKNOWN, UNKNOWN };
+    return (struct memory_split){ least_total(movement), UNKNOWN, UNKNOWN };
 }
 
 void movements_estimate(const struct movements *movements, struct memory_estimate *ret)

@@ -65,7 +65,7 @@ struct gpu_process {
      * of the time. */
     uint64_t busy_covered_ns;
     bool is_attributed; /* concluded (device's use less what was used before), not told */
-    bool has_ended;     /* holds no memory any more: listed for its busy_ns */
+    bool has_ended;     /* or let go of the device: holds no memory, listed for its busy_ns */
     const char *reason; /* why a figure is UNKNOWN: static text, or NULL */
 };
 

@@ -98,6 +98,8 @@ static ssize_t call(const struct nvml_list *from, nvml_device device,
         wanted = wanted > NVIDIA_LIST_MAX ? NVIDIA_LIST_MAX : wanted;
         if (nvidia_scratch_reserve(scratch, wanted * from->stride_bytes) < 0)
             return -ENOMEM;
+        /* An element that is said to be there and was not written is no process. */
+        memset(scratch->bytes, 0, wanted * from->stride_bytes);
         count = (unsigned)wanted;
         status = from->get(device, &count, scratch->bytes);
         if (status == NVML_SUCCESS)

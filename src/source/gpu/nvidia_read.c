@@ -74,15 +74,17 @@ static uint64_t known_32(int status, unsigned value)
 static uint64_t read_power(const struct nvml *nvml, nvml_device handle)
 {
     unsigned milliwatts = 0;
+    int status = nvml->power ? nvml->power(handle, &milliwatts) : NVML_NOT_SUPPORTED;
 
-    return nvml->power ? known_32(nvml->power(handle, &milliwatts), milliwatts) : UNKNOWN;
+    return known_32(status, milliwatts);
 }
 
 static uint64_t read_clock(const struct nvml *nvml, nvml_device handle)
 {
     unsigned mhz = 0;
+    int status = nvml->clock ? nvml->clock(handle, CLOCK_SM, &mhz) : NVML_NOT_SUPPORTED;
 
-    return nvml->clock ? known_32(nvml->clock(handle, CLOCK_SM, &mhz), mhz) : UNKNOWN;
+    return known_32(status, mhz);
 }
 
 /* The older call is left out of later drivers. */

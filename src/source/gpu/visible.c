@@ -261,14 +261,13 @@ size_t visible_select(enum visible_source source, const char *text,
     const struct choice choice = { source, devices, count, selected };
     char item[ITEM_SIZE];
     size_t faults = 0;
+    bool is_alone = next_item(text, item) == NULL;
+    bool is_all = is_alone && strcasecmp(item, "all") == 0;
 
-    memset(selected, 0, count * sizeof(*selected));
-    if (!next_item(text, item)) {
-        if (strcasecmp(item, "all") == 0)
-            memset(selected, true, count * sizeof(*selected));
-        if (item[0] == '\0' || strcasecmp(item, "all") == 0 || is_none(source, item))
-            return 0;
-    }
+    for (size_t i = 0; i < count; i++)
+        selected[i] = is_all;
+    if (is_all || (is_alone && (item[0] == '\0' || is_none(source, item))))
+        return 0;
     while (text) {
         int r;
 

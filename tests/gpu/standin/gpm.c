@@ -63,8 +63,8 @@ static bool find_percent(const struct snapshot *snapshot, double *ret)
     char words[96];
 
     if (!snapshot->is_part) {
-        line = script_last(standin_script(),
-                           standin_words(words, "gpm", snapshot->device, "all"));
+        line =
+            script_last(standin_script(), standin_words(words, "gpm", snapshot->device, "all"));
         *ret = line ? (double)script_number(&line, 0) : 0;
         return line != NULL;
     }

@@ -42,14 +42,16 @@ static nvml_device handle_of(struct node *node)
 
 const char *standin_words(char buf[96], const char *word, nvml_device device, const char *rest)
 {
-    (void)snprintf(buf, 96, "%s %s%s%s", word, standin_node(device)->name, *rest ? " " : "", rest);
+    (void)snprintf(buf, 96, "%s %s%s%s", word, standin_node(device)->name, *rest ? " " : "",
+                   rest);
     return buf;
 }
 
 bool standin_number(nvml_device device, const char *key, uint64_t *ret)
 {
     char words[96];
-    const char *line = script_last(&standin.script, standin_words(words, "device", device, key));
+    const char *line =
+        script_last(&standin.script, standin_words(words, "device", device, key));
 
     if (!line)
         return false;
@@ -260,17 +262,17 @@ EXPORT int nvmlDeviceGetMemoryInfo(nvml_device device, struct nvml_memory *ret)
 }
 
 /* The calls that give one number: of 32 bits, or of 64. */
-#define NUMBER(name, key, type)                             \
-    EXPORT int name(nvml_device device, type *ret)          \
-    {                                                       \
-        int status = standin_enter(#name, device);          \
-        uint64_t value;                                     \
-                                                            \
+#define NUMBER(name, key, type)                                 \
+    EXPORT int name(nvml_device device, type *ret)              \
+    {                                                           \
+        int status = standin_enter(#name, device);              \
+        uint64_t value;                                         \
+                                                                \
         if (status == 0 && standin_number(device, key, &value)) \
-            *ret = (type)value;                             \
-        else if (status == 0)                               \
-            status = NVML_NOT_SUPPORTED;                    \
-        return status;                                      \
+            *ret = (type)value;                                 \
+        else if (status == 0)                                   \
+            status = NVML_NOT_SUPPORTED;                        \
+        return status;                                          \
     }
 
 NUMBER(nvmlDeviceGetMinorNumber, "minor", unsigned)

@@ -33,37 +33,62 @@ static unsigned said(const char *call, size_t written)
     return line ? (unsigned)script_number(&line, 0) : (unsigned)written;
 }
 
+/* Where a process stands in what was written so far; `found` where it does not. */
+static size_t place_of(unsigned pid, const char *list, size_t stride, size_t found)
+{
+    size_t place = 0;
+    unsigned written;
+
+    for (; place < found; place++) {
+        memcpy(&written, list + place * stride, sizeof(written));
+        if (written == pid)
+            break;
+    }
+    return place;
+}
+
+static void write_process(char *at, size_t stride, unsigned pid, unsigned long long bytes)
+{
+    /* What lies between the fields, and behind them, is not to be relied on. */
+    memset(at, 0xa5, stride);
+    memcpy(at, &pid, sizeof(pid));
+    memcpy(at + 8, &bytes, sizeof(bytes));
+}
+
 static int list_processes(const char *call, nvml_device device, const char *kind, size_t stride,
                           unsigned *count, char *list)
 {
     int status = standin_enter(call, device);
-    unsigned room = *count;
-    size_t found = 0;
+    size_t room = *count, found = 0;
     const char *line;
     char words[96];
 
-    if (status || has_grown(call, room, count))
+    if (status || has_grown(call, (unsigned)room, count))
         return status ? status : NVML_INSUFFICIENT_SIZE;
     (void)standin_words(words, "process", device, kind);
-    for (; (line = script_line(standin_script(), found, words)); found++) {
+    for (size_t n = 0; (line = script_line(standin_script(), n, words)); n++) {
         unsigned pid = (unsigned)script_number(&line, 0);
+        bool is_gone = strncmp(line, " gone", 5) == 0;
         unsigned long long bytes = script_number(&line, UINT64_MAX);
+        size_t place = place_of(pid, list, stride, found < room ? found : room);
 
-        if (found >= room)
+        if (place < found && place < room && is_gone)
+            memmove(list + place * stride, list + (place + 1) * stride,
+                    (--found - place) * stride);
+        if (is_gone)
             continue;
-        /* What lies between the fields, and behind them, is not to be relied on. */
-        memset(list + found * stride, 0xa5, stride);
-        memcpy(list + found * stride, &pid, sizeof(pid));
-        memcpy(list + found * stride + 8, &bytes, sizeof(bytes));
+        if (place < room)
+            write_process(list + place * stride, stride, pid, bytes);
+        found += place == found || place == room;
     }
     *count = found > room ? (unsigned)found : said(call, found);
     return found > room ? NVML_INSUFFICIENT_SIZE : NVML_SUCCESS;
 }
 
-#define LIST(name, kind, stride)                                                \
-    EXPORT int name(nvml_device device, unsigned *count, void *list)            \
-    {                                                                           \
-        return list_processes(#name, device, kind, stride, count, list);        \
+#define LIST(name, kind, stride)                                         \
+    EXPORT int name(nvml_device device, unsigned *count, void *list)     \
+    {                                                                    \
+        return list_processes(#name, device, kind, stride, count, list); \
     }
 
 LIST(nvmlDeviceGetComputeRunningProcesses, "compute", 16)
@@ -132,7 +157,8 @@ static void put_stream(struct samples *samples, const char *words, bool has_pid,
         uint64_t period_us = script_number(&line, 200) * 1000;
         unsigned value = (unsigned)script_number(&line, 0);
 
-        for (uint64_t stamp_us = standin_started_us(); stamp_us <= now_us; stamp_us += period_us)
+        for (uint64_t stamp_us = standin_started_us(); stamp_us <= now_us;
+             stamp_us += period_us)
             if (stamp_us + 14000000 > now_us) /* as long as the driver keeps them */
                 put_if_newer(samples, pid, stamp_us, last_us, value);
     }
@@ -288,7 +314,9 @@ static void put_new_usage(struct samples *samples, unsigned pid, uint64_t stamp_
 EXPORT int nvmlDeviceGetProcessesUtilizationInfo(nvml_device device,
                                                  struct nvml_processes_usage *usage)
 {
-    struct samples samples = { .room = usage->count, .put = put_new_usage, .list = usage->list };
+    struct samples samples = { .room = usage->count,
+                               .put = put_new_usage,
+                               .list = usage->list };
 
     if (usage->version != (24 | 1u << 24))
         return 25; /* the version does not match */

@@ -55,8 +55,10 @@ uint64_t script_number(const char **cursor, uint64_t missing)
     char *end;
     uint64_t value;
 
-    if (!isdigit((unsigned char)*start))
+    if (!isdigit((unsigned char)*start)) {
+        *cursor = start + (*start == '-');
         return missing;
+    }
     value = strtoull(start, &end, 10);
     *cursor = end;
     return value;
@@ -112,7 +114,7 @@ size_t script_bytes(const char *cursor, char *buf, size_t size)
     static const char digits[] = "0123456789abcdef";
     size_t used = 0;
 
-    for (; used < size && *cursor > ' ' && cursor[1] > ' '; cursor += 2) {
+    for (; used<size && * cursor> ' ' && cursor[1] > ' '; cursor += 2) {
         const char *high = strchr(digits, cursor[0]), *low = strchr(digits, cursor[1]);
 
         if (!high || !low)

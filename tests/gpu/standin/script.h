@@ -14,7 +14,8 @@
  *     device N mig 1              its parts are those named 0.0, 0.1, ...
  *     device N instance ID        of a part: its GPU instance
  *     device N accounting 1
- *     process N LIST PID BYTES    LIST: compute, graphics, mps; BYTES "-": not available
+ *     process N LIST PID BYTES    LIST: compute, graphics, mps; BYTES "-": not available,
+ *                                 "gone": no longer
  *     sample N KIND STAMP VALUE   a buffered sample; KIND: gpu, encoder, decoder; STAMP in us
  *     stream N KIND MS VALUE      one every MS milliseconds since the start, stamped with today's time
  *     usage N PID STAMP PERCENT   a buffered sample of a process
@@ -48,7 +49,7 @@ const char *script_line(const struct script *script, size_t n, const char *words
 /* Likewise of the last such line. */
 const char *script_last(const struct script *script, const char *words);
 
-/* Reads the next number and moves on; `missing` where there is none. */
+/* Reads the next number and moves on; `missing` where there is none, or "-". */
 uint64_t script_number(const char **cursor, uint64_t missing);
 
 /* Copies the rest of the line. */

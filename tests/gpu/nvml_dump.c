@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu_dump.c - print what the GPU vendors say, once a second.
+ * nvml_dump.c - print what the GPU vendors say, once a second.
  *
- *     gpu_dump [SECONDS [PID...]]
+ *     nvml_dump [SECONDS [PID...]]
  *
  * Between two lines the memory of processes is asked for every 5 ms, as spoor does, and its
  * largest value is kept. The PIDs are treated as the job's. Each second ends with what the
@@ -185,7 +185,8 @@ static void watch(struct open_vendor *open, unsigned seconds, const struct gpu_p
         print_readings(open);
         print_processes(open, pids);
         printf("  cost: %u polls %.3f ms of CPU, figures %.3f ms of CPU in %.3f ms\n",
-               open->polls - polls, (double)spent_ns / 1e6, (double)(cpu_ns() - before_ns) / 1e6,
+               open->polls - polls, (double)spent_ns / 1e6,
+               (double)(cpu_ns() - before_ns) / 1e6,
                (double)(clock_now().monotonic_ns - wall_ns) / 1e6);
         (void)fflush(stdout);
     }

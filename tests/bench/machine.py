@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""machine.py - processes of the bench: started, looked at from outside, and ended."""
+import contextlib
+import dataclasses
+import os
+import pathlib
+import subprocess
+import tempfile
+import time
+
+DEADLINE_SECONDS = 60
+
+
+@dataclasses.dataclass
+class Bench:
+    """What every benchmark gets. `effort` is 1, or less for a quick look."""
+    spoor: str
+    programs: pathlib.Path
+    effort: float = 1.0
+
+    def program(self, name, *arguments):
+        return [str(self.programs / name), *map(str, arguments)]
+
+    def much(self, full, least):
+        """So many rounds, or fewer for a quick look."""
+        return max(least, round(full * self.effort))
+
+
+def run(command):
+    """Runs a program to its end. Returns what it printed."""
+    return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE,
+                          stdin=subprocess.DEVNULL).stdout
+
+
+@contextlib.contextmanager
+def started(command, **options):
+    """A process that is ended with the block. Errors show only where it fails early."""
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, **options)
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.terminate()
+        process.wait(DEADLINE_SECONDS)
+        if process.stdout:
+            process.stdout.close()
+
+
+@contextlib.contextmanager
+def crowd(bench, count):
+    """So many sleeping processes below one, all of them there. Yields the parent."""
+    with started(bench.program("crowd", count, 1), stdout=subprocess.PIPE) as process:
+        assert process.stdout.read(1) == b"\0", "the crowd ended early"
+        yield process
+
+
+@contextlib.contextmanager
+def scratch():
+    """A folder that nothing is written to the disk for."""
+    shared = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="spoor-bench-", dir=shared) as folder:
+        yield pathlib.Path(folder)
+
+
+def wait_until(condition, what):
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"no {what} in {DEADLINE_SECONDS} s")
+        time.sleep(0.005)
+
+
+def cpu_seconds(pid):
+    """CPU time of a living process, all threads, without children: its CPU clock."""
+    return time.clock_gettime(~pid << 3 | 2)
+
+
+def children(pid):
+    found = []
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        found += map(int, (task / "children").read_text().split())
+    return found
+
+
+def resident_bytes(pid):
+    """Resident size of a process, and its high-water mark."""
+    fields = dict(line.split(":", 1) for line in
+                  pathlib.Path(f"/proc/{pid}/status").read_text().splitlines())
+    return tuple(int(fields[key].split()[0]) * 1024 for key in ("VmRSS", "VmHWM"))
+
+
+def busy_cores(seconds=1.0):
+    """How many cores are in use now, by whomever, time stolen by a hypervisor included."""
+    def ticks():
+        fields = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
+        return sum(map(int, fields)) - int(fields[3]) - int(fields[4])
+
+    before, started_at = ticks(), time.monotonic()
+    time.sleep(seconds)
+    return (ticks() - before) / os.sysconf("SC_CLK_TCK") / (time.monotonic() - started_at)

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""rows.py - one figure of the bench beside its floor and its limit, and the table of them."""
+import dataclasses
+import math
+import statistics
+
+
+@dataclasses.dataclass
+class Row:
+    """`value`, `floor` and `limit` are in `unit`; None: there is none. `spread` is how far the
+    value may be off by chance (a standard error)."""
+    name: str
+    unit: str
+    value: float
+    floor: float = None
+    limit: float = None
+    limit_is: str = ""  # where it comes from: "1.5 x floor"
+    spread: float = 0.0
+    more: dict = dataclasses.field(default_factory=dict)  # for the JSON alone
+
+    @property
+    def verdict(self):
+        if self.limit is None:
+            return ""
+        if self.value <= self.limit:
+            return "ok"
+        return "unclear" if self.value - 2 * self.spread <= self.limit else "OVER"
+
+    def as_json(self):
+        return {**dataclasses.asdict(self), "verdict": self.verdict or None}
+
+
+def spread_of(values):
+    """The standard error of a median, by the median distance from it: outliers do not count."""
+    if len(values) < 3:
+        return 0.0
+    middle = statistics.median(values)
+    distance = statistics.median(abs(value - middle) for value in values)
+    return 1.253 * 1.4826 * distance / math.sqrt(len(values))
+
+
+def number(value, unit):
+    if value is None:
+        return ""
+    digits = 0 if abs(value) >= 100 else 2 if abs(value) < 10 else 1
+    return f"{value:,.{digits}f} {unit}".rstrip()
+
+
+def format_table(rows):
+    """The lines of the table, aligned."""
+    lines = [("figure", "value", "floor", "limit", "", "verdict")]
+    for row in rows:
+        value = number(row.value, row.unit)
+        if row.spread:
+            value = f"{value} ±{row.spread / abs(row.value or 1) * 100:.0f} %" \
+                if row.unit != "%" else f"{value} ±{row.spread:.2f}"
+        lines.append((row.name, value, number(row.floor, row.unit), number(row.limit, row.unit),
+                      row.limit_is, row.verdict))
+    widths = [max(len(line[i]) for line in lines) for i in range(6)]
+    aligned = [f"{line[0]:<{widths[0]}}  {line[1]:>{widths[1]}}  {line[2]:>{widths[2]}}  "
+               f"{line[3]:>{widths[3]}}  {line[4]:<{widths[4]}}  {line[5]}".rstrip()
+               for line in lines]
+    return [aligned[0], "-" * max(map(len, aligned)), *aligned[1:]]

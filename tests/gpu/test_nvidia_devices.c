@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/unknown.h"
+#include "nvidia_fixture.h"
+#include "source/gpu/nvidia.h"
+
+#define H200                        \
+    "device 0 uuid GPU-11111111\n"  \
+    "device 0 name NVIDIA H200\n"   \
+    "device 0 pci 0:59:0\n"         \
+    "device 0 minor 0\n"            \
+    "device 0 total 150754820096\n" \
+    "device 0 used 543162368\n"     \
+    "device 0 reserved 644874240\n"
+
+static void binary_interface_is_nvmls(void **state)
+{
+    (void)state;
+    assert_int_equal(sizeof(struct nvml_memory), 24);
+    assert_int_equal(sizeof(struct nvml_memory_v2), 40);
+    assert_int_equal(offsetof(struct nvml_memory_v2, used), 32);
+    assert_int_equal(sizeof(struct nvml_sample), 16);
+    assert_int_equal(sizeof(struct nvml_process_sample), 32);
+    assert_int_equal(offsetof(struct nvml_process_sample, sm_percent), 16);
+    assert_int_equal(sizeof(struct nvml_process_usage), 40);
+    assert_int_equal(sizeof(struct nvml_processes_usage), 24);
+    assert_int_equal(sizeof(struct nvml_accounting), 56);
+    assert_int_equal(offsetof(struct nvml_accounting, is_running), 32);
+    assert_int_equal(sizeof(struct nvml_gpm_metric), 40);
+    assert_int_equal(offsetof(struct nvml_gpm_metrics, metrics), 24);
+    assert_int_equal(offsetof(struct nvml_pci, domain), 16);
+    assert_true(sizeof(struct nvml_pci) >= 68);
+    assert_int_equal(NVML_STRUCT_VERSION(struct nvml_processes_usage, 1), 0x01000018);
+}
+
+static void device_has_name_memory_and_address(void **state)
+{
+    const struct gpu_device *device;
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, H200);
+    assert_int_equal(gpu_nvidia.device_count(machine.vendor), 1);
+    device = gpu_nvidia.device(machine.vendor, 0);
+    assert_string_equal(device->uuid, "GPU-11111111");
+    assert_string_equal(device->name, "NVIDIA H200");
+    assert_string_equal(device->pci_address, "0000:3b:00.0");
+    assert_int_equal(device->memory_total_bytes, 150754820096);
+    assert_false(device->is_part);
+    machine_done(&machine);
+}
+
+static void all_devices_are_found_not_only_four(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, "device 0 uuid GPU-0\ndevice 1 uuid GPU-1\ndevice 2 uuid GPU-2\n"
+                           "device 3 uuid GPU-3\ndevice 4 uuid GPU-4\ndevice 5 uuid GPU-5\n"
+                           "device 6 uuid GPU-6\ndevice 7 uuid GPU-7\ndevice 8 uuid GPU-8\n"
+                           "device 9 uuid GPU-9\n");
+    assert_int_equal(gpu_nvidia.device_count(machine.vendor), 10);
+    assert_string_equal(gpu_nvidia.device(machine.vendor, 9)->uuid, "GPU-9");
+    machine_done(&machine);
+}
+
+static void device_we_may_not_touch_is_left_out(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, "device 0 uuid GPU-0\ndevice 1 uuid GPU-1\n"
+                           "fail nvmlDeviceGetHandleByIndex@0 4\n");
+    assert_int_equal(gpu_nvidia.device_count(machine.vendor), 1);
+    assert_string_equal(gpu_nvidia.device(machine.vendor, 0)->uuid, "GPU-1");
+    machine_done(&machine);
+}
+
+static void figures_are_read_in_their_units(void **state)
+{
+    struct gpu_reading reading;
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, H200 "device 0 power 76543\ndevice 0 temperature 33\n"
+                                "device 0 clock 1980\ndevice 0 throttle 140\n"
+                                "device 0 energy 1000\n");
+    machine_play(&machine, H200 "device 0 power 76543\ndevice 0 temperature 33\n"
+                                "device 0 clock 1980\ndevice 0 throttle 140\n"
+                                "device 0 energy 1250\n");
+    reading = machine_read(&machine, 0);
+    assert_int_equal(reading.memory_used_bytes, 543162368); /* without what is reserved */
+    assert_int_equal(reading.power_milliwatts, 76543);
+    assert_int_equal(reading.temperature_celsius, 33);
+    assert_int_equal(reading.clock_mhz, 1980);
+    assert_int_equal(reading.throttle_reasons, GPU_THROTTLE_POWER | GPU_THROTTLE_HARDWARE);
+    assert_int_equal(reading.energy_microjoules, 250000); /* in our time */
+    machine_done(&machine);
+}
+
+static void figure_without_a_source_is_unknown_not_0(void **state)
+{
+    struct gpu_reading reading;
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, "device 0 uuid GPU-0\nfail nvmlDeviceGetSamples 3\n");
+    reading = machine_read(&machine, 0);
+    assert_false(is_known(gpu_nvidia.device(machine.vendor, 0)->memory_total_bytes));
+    assert_false(is_known(reading.memory_used_bytes));
+    assert_false(is_known(reading.busy_ns));
+    assert_non_null(reading.busy_reason);
+    assert_false(is_known(reading.encoder_busy_ns));
+    assert_false(is_known(reading.decoder_busy_ns));
+    assert_false(is_known(reading.energy_microjoules));
+    assert_false(is_known(reading.power_milliwatts));
+    assert_false(is_known(reading.temperature_celsius));
+    assert_false(is_known(reading.clock_mhz));
+    assert_false(is_known(reading.throttle_reasons));
+    machine_done(&machine);
+}
+
+static void not_available_is_unknown(void **state)
+{
+    struct gpu_reading reading;
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, H200 "device 0 power 4294967295\ndevice 0 clock 4294967295\n"
+                                "device 0 energy 18446744073709551615\n"
+                                "device 0 temperature 4294967295\n");
+    reading = machine_read(&machine, 0);
+    assert_false(is_known(reading.power_milliwatts));
+    assert_false(is_known(reading.clock_mhz));
+    assert_false(is_known(reading.energy_microjoules));
+    assert_false(is_known(reading.temperature_celsius));
+    machine_done(&machine);
+}
+
+static void energy_goes_on_when_the_driver_starts_anew(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, H200 "device 0 energy 5000\n");
+    machine_play(&machine, H200 "device 0 energy 5400\n");
+    assert_int_equal(machine_read(&machine, 0).energy_microjoules, 400000);
+    machine_play(&machine, H200 "device 0 energy 100\n");
+    assert_int_equal(machine_read(&machine, 0).energy_microjoules, 400000);
+    machine_play(&machine, H200 "device 0 energy 150\n");
+    assert_int_equal(machine_read(&machine, 0).energy_microjoules, 450000);
+    machine_done(&machine);
+}
+
+static void costly_figures_are_those_of_the_last_time_in_between(void **state)
+{
+    struct gpu_reading reading;
+    struct machine machine;
+    uint64_t now_ns;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, H200 "device 0 energy 1000\n");
+    now_ns = clock_now().monotonic_ns;
+    machine_play(&machine, H200 "device 0 energy 1001\ndevice 0 power 5\n");
+    assert_int_equal(gpu_nvidia.read(machine.vendor, 0, now_ns, &reading), 0);
+    assert_int_equal(reading.energy_microjoules, 0); /* known: it was read at the opening */
+    assert_int_equal(reading.power_milliwatts, 5);
+    assert_int_equal(gpu_nvidia.read(machine.vendor, 0, now_ns + 6 * NS_PER_SECOND, &reading),
+                     0);
+    assert_int_equal(reading.energy_microjoules, 1000);
+    machine_done(&machine);
+}
+
+static void memory_falls_back_to_the_first_version(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, H200 "fail nvmlDeviceGetMemoryInfo_v2 25\n");
+    assert_int_equal(machine_read(&machine, 0).memory_used_bytes, 543162368 + 644874240);
+    machine_done(&machine);
+}
+
+static void integrated_gpu_has_the_machines_memory(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    fake_root_write(&machine.fake, "proc/meminfo",
+                    "MemTotal:       1000 kB\nMemFree:  5 kB\nMemAvailable:    600 kB\n");
+    machine_open(&machine, "device 0 name Orin\n");
+    assert_int_equal(gpu_nvidia.device(machine.vendor, 0)->memory_total_bytes, 1000 * 1024);
+    assert_int_equal(machine_read(&machine, 0).memory_used_bytes, 400 * 1024);
+    /* A call that failed otherwise says nothing about whose memory it is. */
+    machine_play(&machine, "device 0 name Orin\nfail nvmlDeviceGetMemoryInfo 999\n");
+    assert_false(is_known(machine_read(&machine, 0).memory_used_bytes));
+    machine_done(&machine);
+}
+
+static void name_may_be_garbage_without_an_end(void **state)
+{
+    const struct gpu_device *device;
+    char script[512] = "device 0 name_hex ";
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    for (size_t i = 0; i < 120; i++)
+        memcpy(script + strlen(script), i % 2 ? "1b" : "ff", 3);
+    memcpy(script + strlen(script), "\n", 2);
+    machine_open(&machine, script);
+    device = gpu_nvidia.device(machine.vendor, 0);
+    assert_int_equal(strnlen(device->name, sizeof(device->name)), sizeof(device->name) - 1);
+    assert_int_equal((unsigned char)device->name[0], 0xff);
+    machine_done(&machine);
+}
+
+static void lost_device_fails_and_the_other_goes_on(void **state)
+{
+    const char *script = "device 0 total 100\ndevice 0 used 1\ndevice 1 total 100\n"
+                         "device 1 used 2\nfail nvmlDeviceGetMemoryInfo_v2@0 15\n"
+                         "fail nvmlDeviceGetComputeRunningProcesses_v3@0 15\n"
+                         "process 1 compute 42 7\n";
+    struct gpu_reading reading;
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, script);
+    assert_int_equal(gpu_nvidia.read(machine.vendor, 0, 1, &reading), -ENODEV);
+    assert_int_equal(machine_read(&machine, 1).memory_used_bytes, 2);
+    machine_read_processes(&machine, (pid_t[]){ 42, 0 });
+    assert_int_equal(machine_process(&machine, 1, 42)->memory_bytes, 7);
+    machine_done(&machine);
+}
+
+static void assert_refused(const char *script, int expected, const char *message)
+{
+    struct spoor_error err = { 0 };
+    struct machine machine;
+    void *vendor = &err;
+
+    machine_init(&machine, false);
+    machine_play(&machine, script);
+    assert_int_equal(gpu_nvidia.open(&machine.fake.root, &vendor, &err), expected);
+    assert_ptr_equal(vendor, &err); /* untouched on failure */
+    assert_non_null(strstr(err.message, message));
+    machine_done(&machine);
+}
+
+static void library_without_a_driver_is_no_gpu(void **state)
+{
+    (void)state;
+    assert_refused("fail nvmlInit 9\n", -ENODEV, "does not start");
+    assert_refused("", -ENODEV, "NVIDIA devices");
+    assert_refused("device 0 name x\nfail nvmlDeviceGetCount 999\n", -ENODEV, "NVIDIA devices");
+}
+
+static void driver_of_another_version_is_told(void **state)
+{
+    (void)state;
+    assert_refused("fail nvmlInit 18\n", -ELIBBAD, "different versions");
+    assert_refused("fail nvmlInit 4\n", -EACCES, "does not start (error 4)");
+}
+
+static void files_of_another_machine_have_no_gpu(void **state)
+{
+    struct spoor_error err = { 0 };
+    struct machine machine;
+    void *vendor = NULL;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_play(&machine, H200);
+    machine.fake.root.is_live = false;
+    assert_int_equal(gpu_nvidia.open(&machine.fake.root, &vendor, &err), -ENODEV);
+    machine_done(&machine);
+}
+
+static void every_call_may_fail_in_turn(void **state)
+{
+    static const char *const calls[] = {
+        "nvmlDeviceGetName",
+        "nvmlDeviceGetUUID",
+        "nvmlDeviceGetPciInfo",
+        "nvmlDeviceGetMinorNumber",
+        "nvmlDeviceGetMemoryInfo",
+        "nvmlDeviceGetMemoryInfo_v2",
+        "nvmlDeviceGetPowerUsage",
+        "nvmlDeviceGetTotalEnergyConsumption",
+        "nvmlDeviceGetTemperature",
+        "nvmlDeviceGetClockInfo",
+        "nvmlDeviceGetCurrentClocksEventReasons",
+        "nvmlDeviceGetSamples",
+        "nvmlDeviceGetUtilizationRates",
+        "nvmlDeviceGetEncoderUtilization",
+        "nvmlDeviceGetComputeRunningProcesses_v3",
+        "nvmlDeviceGetGraphicsRunningProcesses_v3",
+        "nvmlDeviceGetMPSComputeRunningProcesses_v3",
+        "nvmlDeviceGetProcessUtilization",
+        "nvmlDeviceGetProcessesUtilizationInfo",
+        "nvmlDeviceGetAccountingMode",
+        "nvmlDeviceGetAccountingPids",
+        "nvmlDeviceGetAccountingStats",
+        "nvmlDeviceGetMigMode",
+        "nvmlDeviceGetMaxMigDeviceCount",
+        "nvmlDeviceGetMigDeviceHandleByIndex",
+        "nvmlDeviceGetGpuInstanceId",
+        "nvmlGpmQueryDeviceSupport",
+        "nvmlGpmSampleGet",
+        "nvmlGpmMigSampleGet",
+        "nvmlGpmMetricsGet",
+    };
+    static const int statuses[] = { 1, 3, 4, 6, 7, 999 };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]) * 6; i++) {
+        struct gpu_pids pids = { .list = (pid_t[]){ 10 }, .count = 1 };
+        struct gpu_account account;
+        struct machine machine;
+        char script[512];
+
+        machine_init(&machine, i % 2 == 0);
+        (void)snprintf(script, sizeof(script),
+                       H200 "device 0 mig 1\ndevice 0.0 total 5\ndevice 0.0 used 3\n"
+                            "device 0.0 instance 1\ngpm 0 1 50\ndevice 0 accounting 1\n"
+                            "account 0 10 5 5 5 1 5\nprocess 0.0 compute 10 5\nfail %s %d\n",
+                       calls[i / 6], statuses[i % 6]);
+        machine_open(&machine, script);
+        for (size_t j = 0; j < gpu_nvidia.device_count(machine.vendor); j++)
+            assert_true(machine_read(&machine, j).memory_used_bytes != 0);
+        machine_read_busy(&machine, (pid_t[]){ 10, 0 });
+        if (machine.process_count > 0)
+            assert_int_equal(machine.processes[0].memory_bytes, 5);
+        assert_in_range(gpu_nvidia.accounts(machine.vendor, &pids, &account, 1), 0, 1);
+        machine_done(&machine);
+    }
+}
+
+/* The thread that asks waits; that nobody else does is the session's to show. */
+static void call_that_blocks_is_waited_for(void **state)
+{
+    struct machine machine;
+    uint64_t before_ns;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, H200 "device 0 power 5\n");
+    machine_play(&machine, H200 "device 0 power 6\nblock nvmlDeviceGetPowerUsage 50\n");
+    before_ns = clock_now().monotonic_ns;
+    assert_int_equal(machine_read(&machine, 0).power_milliwatts, 6);
+    assert_true(clock_now().monotonic_ns - before_ns >= 50 * NS_PER_MS);
+    machine_done(&machine);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(binary_interface_is_nvmls),
+        cmocka_unit_test(device_has_name_memory_and_address),
+        cmocka_unit_test(all_devices_are_found_not_only_four),
+        cmocka_unit_test(device_we_may_not_touch_is_left_out),
+        cmocka_unit_test(figures_are_read_in_their_units),
+        cmocka_unit_test(figure_without_a_source_is_unknown_not_0),
+        cmocka_unit_test(not_available_is_unknown),
+        cmocka_unit_test(energy_goes_on_when_the_driver_starts_anew),
+        cmocka_unit_test(costly_figures_are_those_of_the_last_time_in_between),
+        cmocka_unit_test(memory_falls_back_to_the_first_version),
+        cmocka_unit_test(integrated_gpu_has_the_machines_memory),
+        cmocka_unit_test(name_may_be_garbage_without_an_end),
+        cmocka_unit_test(lost_device_fails_and_the_other_goes_on),
+        cmocka_unit_test(library_without_a_driver_is_no_gpu),
+        cmocka_unit_test(driver_of_another_version_is_told),
+        cmocka_unit_test(files_of_another_machine_have_no_gpu),
+        cmocka_unit_test(every_call_may_fail_in_turn),
+        cmocka_unit_test(call_that_blocks_is_waited_for),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

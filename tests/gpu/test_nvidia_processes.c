@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/unknown.h"
+#include "nvidia_fixture.h"
+#include "source/gpu/nvidia.h"
+
+#define DEVICE "device 0 total 100000\ndevice 0 used 1000\n"
+
+static void memory_of_each_process_is_read(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE "process 0 compute 10 543162368\nprocess 0 compute 20 4096\n"
+                                  "process 0 compute 30 17\n");
+    machine_read_processes(&machine, (pid_t[]){ 10, 20, 0 });
+    assert_int_equal(machine.process_count, 3);
+    assert_int_equal(machine_process(&machine, 0, 10)->memory_bytes, 543162368);
+    assert_int_equal(machine_process(&machine, 0, 20)->memory_bytes, 4096);
+    assert_int_equal(machine_process(&machine, 0, 30)->memory_bytes, 17); /* a foreign one */
+    assert_false(machine_process(&machine, 0, 10)->is_attributed);
+    assert_null(machine_process(&machine, 0, 10)->reason);
+    machine_done(&machine);
+}
+
+static void process_of_several_lists_counts_once_with_the_largest(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE "process 0 compute 10 100\nprocess 0 graphics 10 300\n"
+                                  "process 0 mps 10 200\nprocess 0 graphics 20 -\n"
+                                  "process 0 mps 20 50\nprocess 0 mps 30 5\n");
+    machine_read_processes(&machine, (pid_t[]){ 10, 0 });
+    assert_int_equal(machine.process_count, 3);
+    assert_int_equal(machine_process(&machine, 0, 10)->memory_bytes, 300);
+    assert_int_equal(machine_process(&machine, 0, 20)->memory_bytes, 50);
+    assert_int_equal(machine_process(&machine, 0, 30)->memory_bytes, 5);
+    machine_done(&machine);
+}
+
+static void process_on_two_devices_comes_for_each(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE "device 1 total 5\nprocess 0 compute 10 1\n"
+                                  "process 1 compute 10 2\n");
+    machine_read_processes(&machine, (pid_t[]){ 10, 0 });
+    assert_int_equal(machine_process(&machine, 0, 10)->memory_bytes, 1);
+    assert_int_equal(machine_process(&machine, 1, 10)->memory_bytes, 2);
+    machine_done(&machine);
+}
+
+static void memory_not_available_is_unknown_with_a_reason(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE "process 0 compute 10 -\n");
+    machine_read_processes(&machine, (pid_t[]){ 10, 0 });
+    assert_false(is_known(machine_process(&machine, 0, 10)->memory_bytes));
+    assert_non_null(machine_process(&machine, 0, 10)->reason);
+    machine_done(&machine);
+}
+
+static void list_that_grows_between_two_calls_is_asked_again(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE "process 0 compute 10 100\n"
+                                  "grow nvmlDeviceGetComputeRunningProcesses_v3 3\n");
+    machine_read_processes(&machine, (pid_t[]){ 10, 0 });
+    assert_int_equal(machine_process(&machine, 0, 10)->memory_bytes, 100);
+    machine_done(&machine);
+}
+
+static void list_that_never_fits_costs_the_list_alone(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE "process 0 compute 10 100\nprocess 0 graphics 20 200\n"
+                                  "grow nvmlDeviceGetComputeRunningProcesses_v3 999999\n");
+    machine_read_processes(&machine, (pid_t[]){ 10, 20, 0 });
+    assert_int_equal(machine.process_count, 1);
+    assert_int_equal(machine_process(&machine, 0, 20)->memory_bytes, 200);
+    machine_done(&machine);
+}
+
+static void list_of_a_thousand_is_read_whole(void **state)
+{
+    static char script[65536] = DEVICE;
+    struct gpu_pids pids = { 0 };
+    struct machine machine;
+    size_t used = strlen(script);
+
+    (void)state;
+    machine_init(&machine, false);
+    for (int i = 0; i < 950; i++)
+        used += (size_t)snprintf(script + used, sizeof(script) - used,
+                                 "process 0 compute %d %d\n", 1000 + i, i + 1);
+    machine_open(&machine, script);
+    /* More than the caller has room for: told how many there are. */
+    assert_int_equal(
+        gpu_nvidia.processes(machine.vendor, &pids, machine.processes, MACHINE_PROCESSES), 950);
+    assert_int_equal(machine.processes[63].pid, 1063);
+    assert_int_equal(machine.processes[63].memory_bytes, 64);
+    machine_done(&machine);
+}
+
+static void more_elements_than_room_are_not_believed(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE "process 0 compute 10 100\n"
+                                  "flood nvmlDeviceGetComputeRunningProcesses_v3 4000000000\n");
+    machine_read_processes(&machine, (pid_t[]){ 10, 0 });
+    assert_int_equal(machine_process(&machine, 0, 10)->memory_bytes, 100);
+    machine_done(&machine);
+}
+
+static void refused_list_is_empty_and_passing_trouble_keeps_the_last(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE "process 0 compute 10 100\n");
+    machine_read_processes(&machine, (pid_t[]){ 10, 0 });
+    machine_play(&machine, DEVICE "fail nvmlDeviceGetComputeRunningProcesses_v3 999\n");
+    machine_read_processes(&machine, (pid_t[]){ 10, 0 });
+    assert_int_equal(machine_process(&machine, 0, 10)->memory_bytes, 100);
+    machine_play(&machine, DEVICE "fail nvmlDeviceGetComputeRunningProcesses_v3 4\n");
+    machine_read_processes(&machine, (pid_t[]){ 10, 0 });
+    assert_false(machine_has_process(&machine, 0, 10));
+    machine_done(&machine);
+}
+
+static void jobs_process_is_asked_for_at_every_call(void **state)
+{
+    struct gpu_pids pids = { .list = (pid_t[]){ 10, 0 }, .count = 1 };
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE "process 0 compute 10 100\n");
+    machine_read_processes(&machine, pids.list);
+    for (uint64_t i = 0; i < 5; i++) { /* without a refresh */
+        char script[128];
+
+        (void)snprintf(script, sizeof(script), DEVICE "process 0 compute 10 %u\n",
+                       (unsigned)i + 200);
+        machine_play(&machine, script);
+        assert_int_equal(
+            gpu_nvidia.processes(machine.vendor, &pids, machine.processes, MACHINE_PROCESSES),
+            1);
+        assert_int_equal(machine.processes[0].memory_bytes, i + 200);
+    }
+    machine_done(&machine);
+}
+
+static void list_without_the_job_is_left_alone_for_a_while(void **state)
+{
+    struct gpu_pids pids = { .list = (pid_t[]){ 10 }, .count = 1 };
+    struct gpu_process process;
+    struct machine machine;
+    uint64_t now_ns;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE "process 0 compute 77 100\n");
+    now_ns = clock_now().monotonic_ns;
+    assert_int_equal(nvidia_processes(machine.vendor, &pids, &process, 1, now_ns), 1);
+    machine_play(&machine, DEVICE "process 0 compute 10 5\n");
+    (void)nvidia_processes(machine.vendor, &pids, &process, 1, now_ns + 5 * NS_PER_MS);
+    assert_int_equal(process.pid, 77);
+    (void)nvidia_processes(machine.vendor, &pids, &process, 1, now_ns + 50 * NS_PER_MS);
+    assert_int_equal(process.pid, 10);
+    machine_done(&machine);
+}
+
+static void mig_device_has_memory_and_processes_of_its_own(void **state)
+{
+    const char *script = "device 0 total 1000\ndevice 0 used 300\ndevice 0 mig 1\n"
+                         "device 0.0 uuid MIG-a\ndevice 0.0 total 400\ndevice 0.0 used 100\n"
+                         "device 0.0 instance 7\n"
+                         "device 0.2 uuid MIG-c\ndevice 0.2 total 500\ndevice 0.2 used 200\n"
+                         "device 0.2 instance 9\n"
+                         "device 1 uuid GPU-1\n"
+                         /* the whole device lists them too, where one may see that */
+                         "process 0 compute 10 11\nprocess 0 compute 20 22\n"
+                         "process 0.0 compute 10 11\nprocess 0.2 compute 20 22\n";
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, script);
+    assert_int_equal(gpu_nvidia.device_count(machine.vendor), 4);
+    assert_true(gpu_nvidia.device(machine.vendor, 1)->is_part);
+    assert_string_equal(gpu_nvidia.device(machine.vendor, 1)->uuid, "MIG-a");
+    assert_string_equal(gpu_nvidia.device(machine.vendor, 1)->pci_address, "");
+    assert_string_equal(gpu_nvidia.device(machine.vendor, 2)->uuid, "MIG-c");
+    assert_false(gpu_nvidia.device(machine.vendor, 3)->is_part);
+    assert_int_equal(machine_read(&machine, 2).memory_used_bytes, 200);
+    machine_read_processes(&machine, (pid_t[]){ 10, 20, 0 });
+    assert_int_equal(machine.process_count, 2);
+    assert_int_equal(machine_process(&machine, 1, 10)->memory_bytes, 11);
+    assert_int_equal(machine_process(&machine, 2, 20)->memory_bytes, 22);
+    machine_done(&machine);
+}
+
+static void accounts_tell_the_peak_of_an_ended_process(void **state)
+{
+    /* 10 ended in our time; 20 ended long ago and had the same number; 30 is not the job's. */
+    const char *script = DEVICE "device 0 accounting 1\n"
+                                "account 0 10 4096 2000 9000000000000000 0 50\n"
+                                "account 0 20 8192 2000 1000000 0 50\n"
+                                "account 0 30 1 1 9000000000000000 0 1\n"
+                                "account 0 40 - 0 1000000 1 0\n";
+    struct gpu_pids pids = { .list = (pid_t[]){ 10, 20, 40 }, .count = 3 };
+    struct gpu_account accounts[4];
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, script);
+    assert_int_equal(gpu_nvidia.accounts(machine.vendor, &pids, accounts, 4), 2);
+    assert_int_equal(accounts[0].pid, 10);
+    assert_int_equal(accounts[0].peak_memory_bytes, 4096);
+    assert_int_equal(accounts[0].busy_ns, 1000000000); /* half of two seconds */
+    assert_true(accounts[0].has_ended);
+    assert_int_equal(accounts[1].pid, 40);
+    assert_false(is_known(accounts[1].peak_memory_bytes));
+    assert_false(is_known(accounts[1].busy_ns));
+    assert_false(accounts[1].has_ended);
+    machine_done(&machine);
+}
+
+static void accounts_are_none_where_accounting_is_off(void **state)
+{
+    struct gpu_pids pids = { .list = (pid_t[]){ 10 }, .count = 1 };
+    struct gpu_account account;
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE "account 0 10 4096 2000 9000000000000000 0 50\n");
+    assert_int_equal(gpu_nvidia.accounts(machine.vendor, &pids, &account, 1), 0);
+    machine_play(&machine, DEVICE "device 0 accounting 1\nfail nvmlDeviceGetAccountingPids 4\n"
+                                  "account 0 10 4096 2000 9000000000000000 0 50\n");
+    assert_int_equal(gpu_nvidia.accounts(machine.vendor, &pids, &account, 1), 0);
+    machine_done(&machine);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_of_each_process_is_read),
+        cmocka_unit_test(process_of_several_lists_counts_once_with_the_largest),
+        cmocka_unit_test(process_on_two_devices_comes_for_each),
+        cmocka_unit_test(memory_not_available_is_unknown_with_a_reason),
+        cmocka_unit_test(list_that_grows_between_two_calls_is_asked_again),
+        cmocka_unit_test(list_that_never_fits_costs_the_list_alone),
+        cmocka_unit_test(list_of_a_thousand_is_read_whole),
+        cmocka_unit_test(more_elements_than_room_are_not_believed),
+        cmocka_unit_test(refused_list_is_empty_and_passing_trouble_keeps_the_last),
+        cmocka_unit_test(jobs_process_is_asked_for_at_every_call),
+        cmocka_unit_test(list_without_the_job_is_left_alone_for_a_while),
+        cmocka_unit_test(mig_device_has_memory_and_processes_of_its_own),
+        cmocka_unit_test(accounts_tell_the_peak_of_an_ended_process),
+        cmocka_unit_test(accounts_are_none_where_accounting_is_off),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

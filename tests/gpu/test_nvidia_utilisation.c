@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/unknown.h"
+#include "nvidia_fixture.h"
+#include "source/gpu/nvidia.h"
+
+#define DEVICE "device 0 total 100000\ndevice 0 used 1000\n"
+#define MS(count) ((count)*1000000ull)
+
+static void every_buffered_sample_counts_by_its_time(void **state)
+{
+    struct gpu_reading reading;
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE "sample 0 gpu 1000000 100\n"); /* from before our time */
+    reading = machine_read(&machine, 0);
+    assert_int_equal(reading.busy_ns, 0);
+    assert_int_equal(reading.busy_covered_ns, 0);
+    machine_play(&machine, DEVICE "sample 0 gpu 1000000 100\nsample 0 gpu 1200000 50\n"
+                                  "sample 0 gpu 1300000 100\nsample 0 gpu 1500000 0\n");
+    reading = machine_read(&machine, 0);
+    assert_int_equal(reading.busy_ns, MS(200));
+    assert_int_equal(reading.busy_covered_ns, MS(500));
+    assert_null(reading.busy_reason);
+    machine_done(&machine);
+}
+
+static void sample_is_never_counted_twice(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE "sample 0 gpu 1000000 100\n");
+    machine_play(&machine, DEVICE "sample 0 gpu 1000000 100\nsample 0 gpu 1200000 50\n");
+    assert_int_equal(machine_read(&machine, 0).busy_ns, MS(100));
+    assert_int_equal(machine_read(&machine, 0).busy_ns, MS(100));
+    machine_done(&machine);
+}
+
+static void sample_over_100_or_from_the_future_is_dropped(void **state)
+{
+    struct gpu_reading reading;
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE "sample 0 gpu 1000000 1\n");
+    machine_play(&machine, DEVICE "sample 0 gpu 1200000 101\nsample 0 gpu 1300000 4294967295\n"
+                                  "sample 0 gpu 18446744073709551614 50\n"
+                                  "sample 0 gpu 1400000 50\n");
+    reading = machine_read(&machine, 0);
+    assert_int_equal(reading.busy_ns, MS(200)); /* it speaks of 400 ms */
+    machine_play(&machine, DEVICE "sample 0 gpu 1600000 100\n");
+    assert_int_equal(machine_read(&machine, 0).busy_ns, MS(400));
+    machine_done(&machine);
+}
+
+static void samples_may_have_another_type_and_order(void **state)
+{
+    static const char *const types[] = { "value_type 0\n", "value_type 3\n" };
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct machine machine;
+        char script[256];
+
+        machine_init(&machine, false);
+        machine_open(&machine, DEVICE "sample 0 gpu 1000000 1\n");
+        (void)snprintf(script, sizeof(script),
+                       DEVICE "sample 0 gpu 1400000 100\nsample 0 gpu 1200000 50\n%s",
+                       types[i]);
+        machine_play(&machine, script);
+        assert_int_equal(machine_read(&machine, 0).busy_ns, MS(300));
+        machine_done(&machine);
+    }
+}
+
+static void samples_of_an_unknown_type_count_nothing(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE "sample 0 gpu 1000000 1\n");
+    machine_play(&machine, DEVICE "sample 0 gpu 1400000 100\nvalue_type 77\n");
+    assert_int_equal(machine_read(&machine, 0).busy_covered_ns, 0);
+    machine_done(&machine);
+}
+
+static void more_samples_than_room_are_asked_for_again(void **state)
+{
+    static char script[32768] = DEVICE;
+    size_t used = strlen(script);
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE "sample 0 gpu 1000000 1\n");
+    for (unsigned i = 1; i <= 500; i++)
+        used += (size_t)snprintf(script + used, sizeof(script) - used, "sample 0 gpu %u 50\n",
+                                 1000000 + i * 20000);
+    machine_play(&machine, script);
+    assert_int_equal(machine_read(&machine, 0).busy_covered_ns, MS(10000));
+    assert_int_equal(machine_read(&machine, 0).busy_ns, MS(5000));
+    machine_done(&machine);
+}
+
+static void encoder_and_decoder_have_samples_of_their_own(void **state)
+{
+    struct gpu_reading reading;
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE "sample 0 encoder 1000000 1\nsample 0 decoder 1000000 1\n");
+    machine_play(&machine, DEVICE "sample 0 encoder 1200000 10\nsample 0 decoder 1200000 20\n");
+    reading = machine_read(&machine, 0);
+    assert_int_equal(reading.encoder_busy_ns, MS(20));
+    assert_int_equal(reading.encoder_covered_ns, MS(200));
+    assert_int_equal(reading.decoder_busy_ns, MS(40));
+    assert_int_equal(reading.busy_ns, 0);
+    machine_done(&machine);
+}
+
+static void device_without_samples_is_polled(void **state)
+{
+    const char *script = DEVICE "fail nvmlDeviceGetSamples 3\ndevice 0 rates 40\n";
+    struct gpu_reading reading;
+    struct machine machine;
+    uint64_t start_ns;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, script);
+    (void)machine_read(&machine, 0);
+    start_ns = clock_now().monotonic_ns + NS_PER_SECOND;
+    gpu_nvidia.refresh(machine.vendor); /* a slow machine asks less often */
+    assert_int_equal(gpu_nvidia.read(machine.vendor, 0, start_ns, &reading), 0);
+    assert_true(reading.busy_covered_ns >= NS_PER_SECOND);
+    assert_in_range(reading.busy_ns * 100 / reading.busy_covered_ns, 39, 40);
+    machine_done(&machine);
+}
+
+static void mig_device_is_measured_by_gpm(void **state)
+{
+    const char *script = "device 0 total 1\ndevice 0 mig 1\n"
+                         "device 0.1 uuid MIG-b\ndevice 0.1 instance 5\n"
+                         "fail nvmlDeviceGetSamples 3\ngpm 0 5 25\ngpm 0 all 10\n"
+                         "gpm 0 4 99\ngpm\n";
+    struct gpu_reading reading;
+    struct machine machine;
+    uint64_t later_ns;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, script);
+    later_ns = clock_now().monotonic_ns + 2 * NS_PER_SECOND;
+    assert_int_equal(gpu_nvidia.read(machine.vendor, 1, later_ns, &reading), 0);
+    assert_true(reading.busy_covered_ns >= 2 * NS_PER_SECOND);
+    assert_in_range(reading.busy_ns * 1000 / reading.busy_covered_ns, 249, 250);
+    assert_int_equal(gpu_nvidia.read(machine.vendor, 0, later_ns, &reading), 0);
+    assert_in_range(reading.busy_ns * 1000 / reading.busy_covered_ns, 99, 100);
+    machine_done(&machine);
+}
+
+static void mig_device_without_gpm_has_a_reason(void **state)
+{
+    const char *script = "device 0 total 1\ndevice 0 mig 1\ndevice 0.1 uuid MIG-b\n"
+                         "fail nvmlDeviceGetSamples 3\n"
+                         "fail nvmlDeviceGetProcessesUtilizationInfo 3\n"
+                         "fail nvmlDeviceGetProcessUtilization 3\nprocess 0.1 compute 10 5\n";
+    struct gpu_reading reading;
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, script);
+    reading = machine_read(&machine, 1);
+    assert_false(is_known(reading.busy_ns));
+    assert_non_null(strstr(reading.busy_reason, "MIG"));
+    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
+    assert_int_equal(machine_process(&machine, 1, 10)->memory_bytes, 5);
+    assert_false(is_known(machine_process(&machine, 1, 10)->busy_ns));
+    assert_non_null(strstr(machine_process(&machine, 1, 10)->reason, "MIG"));
+    machine_done(&machine);
+}
+
+static void busy_time_of_processes_is_told_apart(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE "process 0 compute 10 5\nprocess 0 compute 77 5\n"
+                                  "usage 0 10 1000000 100\nusage 0 77 1000000 100\n");
+    machine_play(&machine, DEVICE "process 0 compute 10 5\nprocess 0 compute 77 5\n"
+                                  "usage 0 10 1200000 30\nusage 0 77 1200000 60\n"
+                                  "usage 0 10 1400000 30\nusage 0 77 1400000 60\n");
+    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
+    assert_int_equal(machine_process(&machine, 0, 10)->busy_ns, MS(120));
+    assert_int_equal(machine_process(&machine, 0, 77)->busy_ns, MS(240));
+    assert_int_equal(machine_process(&machine, 0, 10)->busy_covered_ns, MS(400));
+    assert_null(machine_process(&machine, 0, 10)->reason);
+    machine_done(&machine);
+}
+
+static void process_that_ended_before_it_was_listed_is_counted(void **state)
+{
+    const struct gpu_process *process;
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE "usage 0 77 1000000 0\n");
+    machine_play(&machine, DEVICE "usage 0 10 1200000 80\nusage 0 99 1200000 10\n");
+    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
+    process = machine_process(&machine, 0, 10);
+    assert_int_equal(process->busy_ns, MS(160));
+    assert_int_equal(process->memory_bytes, 0); /* it is on no list: it holds nothing */
+    assert_true(process->has_ended);
+    assert_false(machine_has_process(&machine, 0, 99)); /* not the job's */
+    machine_done(&machine);
+}
+
+static void driver_without_the_newer_call_is_asked_by_the_older(void **state)
+{
+    const char *refusal = "fail nvmlDeviceGetProcessesUtilizationInfo 3\n";
+    struct machine machine;
+    char script[256];
+
+    (void)state;
+    machine_init(&machine, false);
+    (void)snprintf(script, sizeof(script), DEVICE "usage 0 10 1000000 1\n%s", refusal);
+    machine_open(&machine, script);
+    (void)snprintf(script, sizeof(script),
+                   DEVICE "process 0 compute 10 5\nusage 0 10 1200000 50\n%s", refusal);
+    machine_play(&machine, script);
+    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
+    assert_int_equal(machine_process(&machine, 0, 10)->busy_ns, MS(100));
+    machine_done(&machine);
+}
+
+static void driver_that_keeps_no_samples_of_processes_has_a_reason(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE "process 0 compute 10 5\n"
+                                  "fail nvmlDeviceGetProcessesUtilizationInfo 3\n"
+                                  "fail nvmlDeviceGetProcessUtilization 3\n");
+    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
+    assert_false(is_known(machine_process(&machine, 0, 10)->busy_ns));
+    assert_non_null(machine_process(&machine, 0, 10)->reason);
+    machine_done(&machine);
+}
+
+static void idle_process_is_0_since_that_was_measured(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE "process 0 compute 10 5\n");
+    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
+    assert_int_equal(machine_process(&machine, 0, 10)->busy_ns, 0);
+    assert_null(machine_process(&machine, 0, 10)->reason);
+    machine_done(&machine);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_buffered_sample_counts_by_its_time),
+        cmocka_unit_test(sample_is_never_counted_twice),
+        cmocka_unit_test(sample_over_100_or_from_the_future_is_dropped),
+        cmocka_unit_test(samples_may_have_another_type_and_order),
+        cmocka_unit_test(samples_of_an_unknown_type_count_nothing),
+        cmocka_unit_test(more_samples_than_room_are_asked_for_again),
+        cmocka_unit_test(encoder_and_decoder_have_samples_of_their_own),
+        cmocka_unit_test(device_without_samples_is_polled),
+        cmocka_unit_test(mig_device_is_measured_by_gpm),
+        cmocka_unit_test(mig_device_without_gpm_has_a_reason),
+        cmocka_unit_test(busy_time_of_processes_is_told_apart),
+        cmocka_unit_test(process_that_ended_before_it_was_listed_is_counted),
+        cmocka_unit_test(driver_without_the_newer_call_is_asked_by_the_older),
+        cmocka_unit_test(driver_that_keeps_no_samples_of_processes_has_a_reason),
+        cmocka_unit_test(idle_process_is_0_since_that_was_measured),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verdicts of the bench, and its table."""
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "bench"))
+import rows  # noqa: E402
+
+
+def row(value, limit, spread=0.0):
+    return rows.Row("a figure", "ms", value, 1.0, limit, "", spread)
+
+
+def test_at_the_limit_is_ok():
+    assert row(5.0, 5.0).verdict == "ok"
+
+
+def test_above_the_limit_is_over():
+    assert row(5.1, 5.0).verdict == "OVER"
+    assert row(5.1, 5.0, 0.04).verdict == "OVER"
+
+
+def test_above_the_limit_by_chance_is_unclear():
+    assert row(5.1, 5.0, 0.06).verdict == "unclear"
+
+
+def test_without_a_limit_there_is_no_verdict():
+    assert row(5.0, None).verdict == ""
+    assert row(5.0, None).as_json()["verdict"] is None
+
+
+def test_one_outlier_does_not_widen_the_spread():
+    assert rows.spread_of([10.0] * 9 + [1000.0]) == 0.0
+    assert rows.spread_of([9.0, 10.0, 11.0]) > 0.0
+
+
+def test_columns_of_the_table_are_aligned():
+    lines = rows.format_table([row(5.0, 5.0), row(12345.6, None)])
+    assert lines[2].startswith("a figure") and lines[2].endswith("ok")
+    assert lines[3].index(" ms") - lines[2].index(" ms") == 0
+    assert "12,346 ms" in lines[3]

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fake_manager.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+/* cmocka.h needs these two, stddef.h and stdint.h */
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "source/cgroup/dbus_message.h"
+
+#define MANAGER "org.freedesktop.systemd1.Manager"
+
+/* ---- bytes ---- */
+
+struct bytes {
+    uint8_t data[16 * 1024];
+    size_t length;
+};
+
+static void pad(struct bytes *bytes, size_t alignment)
+{
+    while (bytes->length % alignment)
+        bytes->data[bytes->length++] = 0;
+}
+
+static void add(struct bytes *bytes, const void *data, size_t size)
+{
+    memcpy(bytes->data + bytes->length, data, size);
+    bytes->length += size;
+}
+
+static void add_u32(struct bytes *bytes, uint32_t value)
+{
+    uint8_t four[4] = { (uint8_t)value, (uint8_t)(value >> 8), (uint8_t)(value >> 16),
+                        (uint8_t)(value >> 24) };
+
+    pad(bytes, 4);
+    add(bytes, four, sizeof(four));
+}
+
+static void add_string(struct bytes *bytes, const char *text)
+{
+    add_u32(bytes, (uint32_t)strlen(text));
+    add(bytes, text, strlen(text) + 1);
+}
+
+static void add_field(struct bytes *bytes, uint8_t code, char type, const char *text)
+{
+    uint8_t start[4] = { code, 1, (uint8_t)type, 0 };
+    uint8_t length = (uint8_t)strlen(text);
+
+    pad(bytes, 8);
+    add(bytes, start, sizeof(start));
+    if (type == 'g') {
+        add(bytes, &length, 1);
+        add(bytes, text, strlen(text) + 1);
+    } else {
+        add_string(bytes, text);
+    }
+}
+
+static void set_u32(struct bytes *bytes, size_t at, size_t value)
+{
+    size_t length = bytes->length;
+
+    bytes->length = at;
+    add_u32(bytes, (uint32_t)value);
+    bytes->length = length;
+}
+
+/* Begins a message; the lengths are set at its end. */
+static void begin(struct bytes *bytes, uint8_t type)
+{
+    uint8_t head[16] = { 'l', type, 1, 1, 0, 0, 0, 0, 42 };
+
+    bytes->length = 0;
+    add(bytes, head, sizeof(head));
+}
+
+static void send_message(int fd, struct bytes *bytes, const struct bytes *body)
+{
+    set_u32(bytes, 4, body->length);
+    set_u32(bytes, 12, bytes->length - 16);
+    pad(bytes, 8);
+    add(bytes, body->data, body->length);
+    (void)!send(fd, bytes->data, bytes->length, MSG_NOSIGNAL);
+}
+
+static void add_reply_serial(struct bytes *bytes, uint32_t serial)
+{
+    static const uint8_t start[4] = { 5, 1, 'u', 0 };
+
+    pad(bytes, 8);
+    add(bytes, start, sizeof(start));
+    add_u32(bytes, serial);
+}
+
+static void send_return(int fd, uint32_t serial, char type, const char *text)
+{
+    static struct bytes const none;
+    const char signature[2] = { type, '\0' };
+    struct bytes bytes, body = none;
+
+    begin(&bytes, 2);
+    add_reply_serial(&bytes, serial);
+    add_field(&bytes, 8, 'g', signature);
+    add_string(&body, text);
+    send_message(fd, &bytes, &body);
+}
+
+static void send_error(int fd, uint32_t serial, const char *name)
+{
+    static struct bytes const none;
+    struct bytes bytes, body = none;
+
+    begin(&bytes, 3);
+    add_field(&bytes, 4, 's', name);
+    add_reply_serial(&bytes, serial);
+    add_field(&bytes, 8, 'g', "s");
+    add_string(&body, "it will not be");
+    send_message(fd, &bytes, &body);
+}
+
+static void send_job_removed(int fd, const char *interface, const char *unit,
+                             const char *result)
+{
+    static struct bytes const none;
+    struct bytes bytes, body = none;
+
+    begin(&bytes, 4);
+    add_field(&bytes, 1, 'o', "/org/freedesktop/systemd1");
+    add_field(&bytes, 2, 's', interface);
+    add_field(&bytes, 3, 's', "JobRemoved");
+    add_field(&bytes, 8, 'g', "uoss");
+    add_u32(&body, 77);
+    add_string(&body, "/org/freedesktop/systemd1/job/77");
+    add_string(&body, unit);
+    add_string(&body, result);
+    send_message(fd, &bytes, &body);
+}
+
+/* Longer than anybody keeps. */
+static void send_long_signal(int fd)
+{
+    struct bytes bytes, body = { .length = 12000 };
+
+    begin(&bytes, 4);
+    add_field(&bytes, 1, 'o', "/org/freedesktop/systemd1");
+    add_field(&bytes, 3, 's', "PropertiesChanged");
+    send_message(fd, &bytes, &body);
+}
+
+/* ---- the conversation ---- */
+
+static bool receive(int fd, void *data, size_t size)
+{
+    return recv(fd, data, size, MSG_WAITALL) == (ssize_t)size;
+}
+
+static bool receive_line(int fd, char *line, size_t size)
+{
+    for (size_t i = 0; i + 1 < size; i++) {
+        if (!receive(fd, line + i, 1))
+            return false;
+        if (i > 0 && line[i - 1] == '\r' && line[i] == '\n') {
+            line[i - 1] = '\0';
+            return true;
+        }
+    }
+    return false;
+}
+
+static void say(int fd, const char *text)
+{
+    (void)!send(fd, text, strlen(text), MSG_NOSIGNAL);
+}
+
+/* Until the other side closes. */
+static void listen_on(int fd)
+{
+    char text[256];
+
+    while (recv(fd, text, sizeof(text), 0) > 0)
+        continue;
+}
+
+static bool log_in(struct fake_manager *fake, int fd)
+{
+    char line[64];
+    char first;
+
+    if (fake->manner == FAKE_HANGS_UP)
+        return false;
+    if (!receive(fd, &first, 1) || first != '\0' ||
+        !receive_line(fd, fake->login, sizeof(fake->login)))
+        return false;
+    switch ((int)fake->manner) {
+    case FAKE_REJECTS:
+        say(fd, "REJECTED EXTERNAL\r\n");
+        return true;
+    case FAKE_BABBLES:
+        say(fd, "HTTP/1.1 400 Bad Request\r\n");
+        return true;
+    case FAKE_BABBLES_ON:
+        for (int i = 0; i < 1000; i++)
+            say(fd, "OK ");
+        return true;
+    case FAKE_IS_MUTE:
+        return true;
+    default:
+        say(fd, "OK 0123456789abcdef0123456789abcdef\r\n");
+        return receive_line(fd, line, sizeof(line)) && strcmp(line, "BEGIN") == 0;
+    }
+}
+
+/* Other jobs' ends, and what looks like ours. */
+static void talk(int fd, const char *unit)
+{
+    send_long_signal(fd);
+    send_job_removed(fd, MANAGER, "other.service", "failed");
+    send_job_removed(fd, "com.example.Manager", unit, "failed");
+    send_error(fd, 999, "org.freedesktop.DBus.Error.AccessDenied");
+    send_long_signal(fd);
+}
+
+static void answer_start(struct fake_manager *fake, int fd, const struct dbus_message *call)
+{
+    static const char job[] = "/org/freedesktop/systemd1/job/77";
+    static const struct {
+        enum fake_manner manner;
+        const char *name;
+    } errors[] = {
+        { FAKE_DENIES, "org.freedesktop.DBus.Error.AccessDenied" },
+        { FAKE_HAS_NO_SYSTEMD, "org.freedesktop.DBus.Error.ServiceUnknown" },
+        { FAKE_HAS_ERROR, "org.freedesktop.systemd1.UnitExists" },
+    };
+    /* The first value of the body. */
+    const char *unit = (const char *)call->body + 4;
+
+    for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+        if (errors[i].manner == fake->manner) {
+            send_error(fd, call->serial, errors[i].name);
+            return;
+        }
+    }
+    if (fake->manner == FAKE_TALKS)
+        talk(fd, unit);
+    if (fake->manner != FAKE_SIGNALS_FIRST)
+        send_return(fd, call->serial, 'o', job);
+    if (fake->manner == FAKE_TALKS)
+        talk(fd, unit);
+    send_job_removed(fd, MANAGER, unit, fake->manner == FAKE_FAILS ? "failed" : "done");
+    if (fake->manner == FAKE_SIGNALS_FIRST)
+        send_return(fd, call->serial, 'o', job);
+}
+
+static void flood(int fd)
+{
+    char byte;
+
+    while (recv(fd, &byte, 1, MSG_DONTWAIT) != 0)
+        send_job_removed(fd, MANAGER, "other.service", "done");
+}
+
+/* False: the conversation is over. */
+static bool answer(struct fake_manager *fake, int fd, const struct dbus_message *call)
+{
+    if (strcmp(call->member, "Hello") == 0) {
+        if (fake->manner == FAKE_DENIES_HELLO)
+            send_error(fd, call->serial, "org.freedesktop.DBus.Error.LimitsExceeded");
+        else
+            send_return(fd, call->serial, 's', ":1.5");
+    }
+    if (strcmp(call->member, "StartTransientUnit") != 0)
+        return true;
+    switch ((int)fake->manner) {
+    case FAKE_HANGS_UP_LATE:
+        return false;
+    case FAKE_IS_MUTE_LATE:
+        return true;
+    case FAKE_SENDS_RUBBISH:
+        say(fd, "l\2\1\1 these are bytes but they are no message at all\r\n");
+        return true;
+    case FAKE_FLOODS:
+        flood(fd);
+        return false;
+    default:
+        answer_start(fake, fd, call);
+        return true;
+    }
+}
+
+/* Takes a call and answers it. */
+static bool serve(struct fake_manager *fake, int fd)
+{
+    uint8_t data[FAKE_CALL_SIZE];
+    struct dbus_message call;
+    size_t length;
+
+    if (!receive(fd, data, DBUS_HEAD_SIZE) || dbus_read_length(data, &length) < 0 ||
+        length > sizeof(data) || !receive(fd, data + DBUS_HEAD_SIZE, length - DBUS_HEAD_SIZE) ||
+        dbus_message_parse(data, length, &call) < 0 || fake->calls_count == FAKE_CALLS_MAX)
+        return false;
+    (void)snprintf(fake->members[fake->calls_count++], sizeof(fake->members[0]), "%s",
+                   call.member);
+    if (strcmp(call.member, "StartTransientUnit") == 0) {
+        memcpy(fake->call, data, length);
+        fake->call_length = length;
+    }
+    return answer(fake, fd, &call);
+}
+
+static void *run(void *data)
+{
+    struct fake_manager *fake = data;
+    int fd = accept(fake->listen_fd, NULL, NULL);
+
+    if (fd < 0)
+        return NULL;
+    if (log_in(fake, fd)) {
+        while (fake->manner != FAKE_IS_MUTE && serve(fake, fd))
+            continue;
+        if (fake->manner == FAKE_IS_MUTE)
+            listen_on(fd);
+    }
+    close(fd);
+    return NULL;
+}
+
+void fake_manager_start(struct fake_manager *fake, enum fake_manner manner, bool is_direct)
+{
+    struct sockaddr_un name = { .sun_family = AF_UNIX };
+
+    memset(fake, 0, sizeof(*fake));
+    fake->manner = manner;
+    fake->address.is_direct = is_direct;
+    (void)snprintf(fake->folder, sizeof(fake->folder), "/tmp/spoor-test-XXXXXX");
+    assert_non_null(mkdtemp(fake->folder));
+    (void)snprintf(fake->address.path, sizeof(fake->address.path), "%s/socket", fake->folder);
+    memcpy(name.sun_path, fake->address.path, sizeof(fake->address.path));
+    fake->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(fake->listen_fd >= 0);
+    assert_int_equal(bind(fake->listen_fd, (const struct sockaddr *)&name, sizeof(name)), 0);
+    assert_int_equal(listen(fake->listen_fd, 4), 0);
+    assert_int_equal(pthread_create(&fake->thread, NULL, run, fake), 0);
+}
+
+void fake_manager_stop(struct fake_manager *fake)
+{
+    shutdown(fake->listen_fd, SHUT_RDWR); /* where nobody has connected */
+    assert_int_equal(pthread_join(fake->thread, NULL), 0);
+    close(fake->listen_fd);
+    assert_int_equal(unlink(fake->address.path), 0);
+    assert_int_equal(rmdir(fake->folder), 0);
+}

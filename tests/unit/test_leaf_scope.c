@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What systemd does for real is not to be had in a test of a unit: this is about when it is
+ * asked. How it is asked: test_systemd_scope.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "fake_root.h"
+#include "job/leaf_scope.h"
+
+#define USER_SLICE "sys/fs/cgroup/user.slice/user-1000.slice"
+#define SESSION USER_SLICE "/session-3.scope"
+
+static const char mountinfo[] = "30 25 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+
+static int start(void **state)
+{
+    static struct fake_root fake; /* cmocka hands it to the test */
+
+    fake_root_init(&fake);
+    fake_root_write(&fake, "sys/fs/cgroup/cgroup.controllers", "cpuset cpu io memory pids\n");
+    fake_root_write(&fake, USER_SLICE "/memory.max", "max\n");
+    fake_root_write(&fake, SESSION "/memory.max", "max\n");
+    fake_root_write(&fake, SESSION "/memory.high", "max\n");
+    fake_root_write(&fake, SESSION "/cpu.max", "max 100000\n");
+    fake_root_write(&fake, SESSION "/cpuset.cpus", "\n");
+    fake_root_write(&fake, SESSION "/pids.max", "4096\n");
+    *state = &fake;
+    return 0;
+}
+
+static int stop(void **state)
+{
+    fake_root_done(*state);
+    return 0;
+}
+
+static bool is_fit(struct fake_root *fake, const char *line, uid_t uid)
+{
+    struct cgroups cgroups;
+
+    if (cgroups_parse(line, mountinfo, &cgroups) < 0)
+        return false;
+    return leaf_scope_is_fit(&fake->root, &cgroups, uid);
+}
+
+static void a_login_session_may_be_left(void **state)
+{
+    assert_true(is_fit(*state, "0::/user.slice/user-1000.slice/session-3.scope\n", 1000));
+    assert_true(is_fit(*state, "0::/user.slice/user-1000.slice/session-3.scope\n", 0));
+    /* A terminal's, below the user's manager. */
+    assert_true(is_fit(*state,
+                       "0::/user.slice/user-1000.slice/user@1000.service/app.slice/"
+                       "vte-spawn-1.scope\n",
+                       1000));
+}
+
+static void a_job_is_not_taken_from_those_who_look_for_it(void **state)
+{
+    static const char *const lines[] = {
+        "0::/\n",
+        "0::/user.slice\n",
+        "0::/user.slice/user-1000.slice/user@1000.service/app.slice/x.service\n",
+        "0::/user.slice/user-1000.slice/libpod-abc.scope/container\n",
+        "0::/user.slice/user-1000.slice/.scope\n",
+        "0::/user.slice/user-1000.slice/session-3.scopes\n",
+        "0::/../session-3.scope\n",
+        "0::/user.slice/user-1000.slice/user@1000.service/init.scope (deleted)\n",
+        "",
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+        if (is_fit(*state, lines[i], 1000))
+            fail_msg("%s", lines[i]);
+    }
+}
+
+static void a_user_leaves_no_slice_but_the_own(void **state)
+{
+    assert_false(is_fit(*state, "0::/user.slice/user-1000.slice/session-3.scope\n", 1001));
+    assert_false(is_fit(*state, "0::/user.slice/user-1000.slice/session-3.scope\n", 100));
+    assert_false(is_fit(*state, "0::/machine.slice/x.scope\n", 1000));
+}
+
+static void no_limit_is_left_behind(void **state)
+{
+    static const struct {
+        const char *file;
+        const char *text;
+    } limits[] = {
+        { SESSION "/memory.max", "1073741824\n" },
+        { SESSION "/memory.high", "1073741824\n" },
+        { SESSION "/memory.swap.max", "0\n" },
+        { SESSION "/cpu.max", "50000 100000\n" },
+        { SESSION "/cpuset.cpus", "0-3\n" },
+        { SESSION "/io.max", "8:0 rbps=1000 wbps=max riops=max wiops=max\n" },
+    };
+    struct fake_root *fake = *state;
+
+    for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
+        fake_root_write(fake, limits[i].file, limits[i].text);
+        if (is_fit(fake, "0::/user.slice/user-1000.slice/session-3.scope\n", 1000))
+            fail_msg("%s", limits[i].file);
+        stop(state);
+        start(state);
+    }
+}
+
+/* The user's manager is below the user's slice as well, the machine's is not. */
+static void a_limit_of_the_users_slice_goes_on_to_hold(void **state)
+{
+    fake_root_write(*state, USER_SLICE "/memory.max", "1073741824\n");
+    assert_true(is_fit(*state, "0::/user.slice/user-1000.slice/session-3.scope\n", 1000));
+    assert_false(is_fit(*state, "0::/user.slice/user-1000.slice/session-3.scope\n", 0));
+}
+
+static void without_memory_to_be_counted_nothing_is_won(void **state)
+{
+    static const char line[] = "0::/user.slice/user-1000.slice/session-3.scope\n";
+
+    fake_root_write(*state, "sys/fs/cgroup/cgroup.controllers", "cpuset cpu io pids\n");
+    assert_false(is_fit(*state, line, 1000));
+    fake_root_write(*state, "sys/fs/cgroup/cgroup.controllers", "memoryless\n");
+    assert_false(is_fit(*state, line, 1000));
+    fake_root_write(*state, "sys/fs/cgroup/cgroup.controllers", "");
+    assert_false(is_fit(*state, line, 1000));
+}
+
+static void memory_on_version_1_is_not_systemds(void **state)
+{
+    static const char both[] = "30 25 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
+                               "31 25 0:27 / /sys/fs/memory rw - cgroup cgroup rw,memory\n";
+    struct fake_root *fake = *state;
+    struct cgroups cgroups;
+
+    assert_int_equal(cgroups_parse("4:memory:/a.scope\n"
+                                   "0::/user.slice/user-1000.slice/session-3.scope\n",
+                                   both, &cgroups),
+                     0);
+    assert_false(leaf_scope_is_fit(&fake->root, &cgroups, 1000));
+}
+
+static void a_container_is_not_left(void **state)
+{
+    static const char line[] = "0::/user.slice/user-1000.slice/session-3.scope\n";
+
+    fake_root_write(*state, "run/.containerenv", "");
+    assert_false(is_fit(*state, line, 1000));
+    stop(state);
+    start(state);
+    fake_root_write(*state, ".dockerenv", "");
+    assert_false(is_fit(*state, line, 1000));
+}
+
+static const char *no_environment(const char *name)
+{
+    (void)name;
+    return NULL;
+}
+
+static void nobody_is_asked_about_a_machine_of_files(void **state)
+{
+    struct fake_root *fake = *state;
+    struct leaf_scope scope;
+    struct cgroups cgroups;
+
+    assert_int_equal(
+        cgroups_parse("0::/user.slice/user-1000.slice/session-3.scope\n", mountinfo, &cgroups),
+        0);
+    assert_int_equal(
+        leaf_scope_open(&fake->root, &cgroups, "x", getpid(), no_environment, &scope),
+        -ENOTSUP);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_login_session_may_be_left, start, stop),
+        cmocka_unit_test_setup_teardown(a_job_is_not_taken_from_those_who_look_for_it, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(a_user_leaves_no_slice_but_the_own, start, stop),
+        cmocka_unit_test_setup_teardown(no_limit_is_left_behind, start, stop),
+        cmocka_unit_test_setup_teardown(a_limit_of_the_users_slice_goes_on_to_hold, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(without_memory_to_be_counted_nothing_is_won, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(memory_on_version_1_is_not_systemds, start, stop),
+        cmocka_unit_test_setup_teardown(a_container_is_not_left, start, stop),
+        cmocka_unit_test_setup_teardown(nobody_is_asked_about_a_machine_of_files, start, stop),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

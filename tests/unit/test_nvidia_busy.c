@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "source/gpu/nvidia_busy.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+
+#include "source/gpu/nvidia_samples.h"
+
+#define NOW_US 2000000000ull
+#define MS(count) ((count)*1000000ull)
+
+static void sample_speaks_of_the_time_since_the_one_before(void **state)
+{
+    struct busy_meter meter = { 0 };
+
+    (void)state;
+    busy_meter_begin(&meter, 1000000);
+    assert_true(busy_meter_add(&meter, 1100000, 100, NOW_US));
+    assert_true(busy_meter_add(&meter, 1400000, 50, NOW_US));
+    assert_int_equal(meter.busy_ns, MS(250));
+    assert_int_equal(meter.covered_ns, MS(400));
+}
+
+static void first_sample_of_all_speaks_of_a_usual_period(void **state)
+{
+    struct busy_meter meter = { 0 };
+
+    (void)state;
+    assert_true(busy_meter_add(&meter, 1000000, 50, NOW_US));
+    assert_int_equal(meter.busy_ns, MS(100));
+    assert_int_equal(meter.covered_ns, MS(200));
+}
+
+static void sample_behind_a_hole_speaks_of_one_period_of_this_device(void **state)
+{
+    struct busy_meter meter = { 0 };
+
+    (void)state;
+    busy_meter_begin(&meter, 1000000);
+    assert_true(busy_meter_add(&meter, 1100000, 0, NOW_US));
+    assert_true(busy_meter_add(&meter, 1100000 + BUSY_HOLE_US + 1, 100, NOW_US));
+    assert_int_equal(meter.busy_ns, MS(100));
+    assert_int_equal(meter.covered_ns, MS(200)); /* the rest is neither busy nor idle */
+    assert_true(busy_meter_add(&meter, 1100000 + 2 * BUSY_HOLE_US + 1, 100, NOW_US));
+    assert_int_equal(meter.busy_ns, MS(1600)); /* just no hole */
+}
+
+static void damaged_sample_is_dropped_and_leaves_no_trace(void **state)
+{
+    static const struct {
+        uint64_t stamp_us;
+        double percent;
+    } damaged[] = {
+        { 1000000, 50 },
+        { 999999, 50 },
+        { 0, 50 },
+        { 1200000, 100.5 },
+        { 1200000, -1 },
+        { 1200000, (double)NAN },
+        { 1200000, 4294967295.0 },
+        { NOW_US + BUSY_FUTURE_US, 50 },
+        { UINT64_MAX, 50 },
+    };
+    struct busy_meter meter = { 0 };
+
+    (void)state;
+    busy_meter_begin(&meter, 1000000);
+    for (size_t i = 0; i < sizeof(damaged) / sizeof(damaged[0]); i++)
+        assert_false(busy_meter_add(&meter, damaged[i].stamp_us, damaged[i].percent, NOW_US));
+    assert_int_equal(meter.busy_ns, 0);
+    assert_int_equal(meter.covered_ns, 0);
+    assert_int_equal(meter.last_us, 1000000);
+}
+
+static void clock_that_was_set_back_begins_anew(void **state)
+{
+    struct busy_meter meter = { 0 };
+
+    (void)state;
+    busy_meter_begin(&meter, NOW_US);
+    busy_meter_heed_clock(&meter, NOW_US - 1000000); /* a little is nothing */
+    assert_int_equal(meter.last_us, NOW_US);
+    busy_meter_heed_clock(&meter, NOW_US - 2 * BUSY_FUTURE_US);
+    assert_int_equal(meter.last_us, NOW_US - 2 * BUSY_FUTURE_US);
+    assert_true(busy_meter_add(&meter, NOW_US - 2 * BUSY_FUTURE_US + 200000, 100,
+                               NOW_US - 2 * BUSY_FUTURE_US + 200000));
+    assert_int_equal(meter.busy_ns, MS(200));
+}
+
+static void span_counts_only_with_a_plausible_percentage(void **state)
+{
+    struct busy_meter meter = { 0 };
+
+    (void)state;
+    busy_meter_add_span(&meter, MS(1000), 25);
+    busy_meter_add_span(&meter, MS(1000), 101);
+    busy_meter_add_span(&meter, MS(1000), (double)NAN);
+    busy_meter_add_span(&meter, MS(1000), -1);
+    assert_int_equal(meter.busy_ns, MS(250));
+    assert_int_equal(meter.covered_ns, MS(1000));
+}
+
+static void period_is_the_shortest_plausible_one(void **state)
+{
+    (void)state;
+    assert_int_equal(busy_learn_period(0, 200000), 200000);
+    assert_int_equal(busy_learn_period(200000, 167000), 167000);
+    assert_int_equal(busy_learn_period(167000, 200000), 167000);
+    assert_int_equal(busy_learn_period(167000, 3), 167000);
+    assert_int_equal(busy_learn_period(0, 5000000), 0);
+}
+
+static void value_of_every_type_is_read(void **state)
+{
+    (void)state;
+    assert_true(fabs(nvidia_sample_percent((union nvml_value){ .as_double = 12.5 }, 0) - 12.5) <
+                1e-9);
+    assert_int_equal(nvidia_sample_percent((union nvml_value){ .as_unsigned = 7 }, 1), 7);
+    assert_int_equal(nvidia_sample_percent((union nvml_value){ .as_unsigned_long = 8 }, 2), 8);
+    assert_int_equal(nvidia_sample_percent((union nvml_value){ .as_unsigned_long_long = 9 }, 3),
+                     9);
+    assert_int_equal(nvidia_sample_percent((union nvml_value){ .as_long_long = -1 }, 4), -1);
+    assert_int_equal(nvidia_sample_percent((union nvml_value){ .as_int = -2 }, 5), -2);
+    assert_int_equal(nvidia_sample_percent((union nvml_value){ .as_unsigned_short = 3 }, 6), 3);
+    assert_true(isnan(nvidia_sample_percent((union nvml_value){ .as_int = 1 }, 7)));
+    assert_true(isnan(nvidia_sample_percent((union nvml_value){ .as_int = 1 }, -1)));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sample_speaks_of_the_time_since_the_one_before),
+        cmocka_unit_test(first_sample_of_all_speaks_of_a_usual_period),
+        cmocka_unit_test(sample_behind_a_hole_speaks_of_one_period_of_this_device),
+        cmocka_unit_test(damaged_sample_is_dropped_and_leaves_no_trace),
+        cmocka_unit_test(clock_that_was_set_back_begins_anew),
+        cmocka_unit_test(span_counts_only_with_a_plausible_percentage),
+        cmocka_unit_test(period_is_the_shortest_plausible_one),
+        cmocka_unit_test(value_of_every_type_is_read),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

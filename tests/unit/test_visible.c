@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "source/gpu/visible.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/compiler.h"
+
+/* In the driver's order; by PCI address it is b, a, c with its parts, d. */
+static const struct gpu_device devices[] = {
+    { .uuid = "GPU-aaaa1111", .pci_address = "0000:3b:00.0" },
+    { .uuid = "GPU-bbbb2222", .pci_address = "0000:0a:00.0" },
+    { .uuid = "GPU-cccc3333", .pci_address = "0000:af:00.0" },
+    { .uuid = "MIG-1111", .is_part = true },
+    { .uuid = "MIG-1122", .is_part = true },
+    { .uuid = "GPU-cccc4444", .pci_address = "10000:01:00.0" },
+};
+enum { A, B, C, PART_0, PART_1, D, COUNT };
+
+/* Returns the selection as text, one letter for each device: "x" or ".". */
+static const char *chosen(enum visible_source source, const char *text, size_t faults,
+                          struct spoor_error *note)
+{
+    static char result[COUNT + 1];
+    const struct gpu_device *list[COUNT];
+    bool selected[COUNT];
+
+    for (size_t i = 0; i < COUNT; i++) {
+        list[i] = &devices[i];
+        selected[i] = true; /* what stood there before does not matter */
+    }
+    assert_int_equal(visible_select(source, text, list, COUNT, selected, note), faults);
+    for (size_t i = 0; i < COUNT; i++)
+        result[i] = selected[i] ? 'x' : '.';
+    return result;
+}
+
+static void number_counts_whole_devices_by_pci_address(void **state)
+{
+    (void)state;
+    assert_string_equal(chosen(VISIBLE_CUDA, "0", 0, NULL), ".x....");
+    assert_string_equal(chosen(VISIBLE_CUDA, "1", 0, NULL), "x.....");
+    assert_string_equal(chosen(VISIBLE_SLURM, "0,1", 0, NULL), "xx....");
+    assert_string_equal(chosen(VISIBLE_SLURM, " 3 , 0 ", 0, NULL), ".x...x");
+    assert_string_equal(chosen(VISIBLE_OPTION, "0-1,3", 0, NULL), "xx...x");
+}
+
+static void device_comes_with_its_parts_and_a_part_alone(void **state)
+{
+    (void)state;
+    assert_string_equal(chosen(VISIBLE_NVIDIA, "2", 0, NULL), "..xxx.");
+    assert_string_equal(chosen(VISIBLE_NVIDIA, "2:1", 0, NULL), "....x.");
+    assert_string_equal(chosen(VISIBLE_CUDA, "MIG-1111", 0, NULL), "...x..");
+    assert_string_equal(chosen(VISIBLE_CUDA, "MIG-112", 0, NULL), "....x.");
+}
+
+static void uuid_may_be_cut_where_it_stays_unique(void **state)
+{
+    struct spoor_error note = { 0 };
+
+    (void)state;
+    assert_string_equal(chosen(VISIBLE_CUDA, "GPU-aaaa1111", 0, NULL), "x.....");
+    assert_string_equal(chosen(VISIBLE_CUDA, "GPU-b", 0, NULL), ".x....");
+    assert_string_equal(chosen(VISIBLE_OPTION, "GPU-cccc", 1, &note), "......");
+    assert_string_equal(note.message, "--gpus: several GPUs start with 'GPU-cccc'");
+    assert_int_equal(note.code, ENOTUNIQ);
+}
+
+static void pci_address_names_a_device(void **state)
+{
+    (void)state;
+    assert_string_equal(chosen(VISIBLE_OPTION, "0000:3B:00.0", 0, NULL), "x.....");
+    assert_string_equal(chosen(VISIBLE_OPTION, "00000000:AF:00.0", 0, NULL), "..xxx.");
+    assert_string_equal(chosen(VISIBLE_OPTION, "10000:01:00.0", 0, NULL), ".....x");
+}
+
+static void words_for_all_and_none_are_known(void **state)
+{
+    static const struct {
+        enum visible_source source;
+        const char *text;
+    } none[] = {
+        { VISIBLE_OPTION, "none" },     { VISIBLE_CUDA, "" },       { VISIBLE_CUDA, "-1" },
+        { VISIBLE_CUDA, "NoDevFiles" }, { VISIBLE_NVIDIA, "void" }, { VISIBLE_NVIDIA, "" },
+        { VISIBLE_NVIDIA, "none" },     { VISIBLE_ROCR, "-1" },     { VISIBLE_SLURM, " " },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(none); i++)
+        assert_string_equal(chosen(none[i].source, none[i].text, 0, NULL), "......");
+    assert_string_equal(chosen(VISIBLE_NVIDIA, "all", 0, NULL), "xxxxxx");
+    assert_string_equal(chosen(VISIBLE_OPTION, " ALL ", 0, NULL), "xxxxxx");
+}
+
+static void what_matches_nothing_is_told(void **state)
+{
+    struct spoor_error note = { 0 };
+
+    (void)state;
+    assert_string_equal(chosen(VISIBLE_OPTION, "0,GPU-9999,77", 2, &note), ".x....");
+    assert_string_equal(note.message, "--gpus: no GPU matches 'GPU-9999'");
+    assert_int_equal(note.code, ENOENT);
+    assert_string_equal(chosen(VISIBLE_SLURM, "9", 1, &note), "......");
+    assert_string_equal(note.message, "SLURM_JOB_GPUS: no GPU matches '9'");
+}
+
+static void cuda_stops_at_the_first_fault(void **state)
+{
+    (void)state;
+    assert_string_equal(chosen(VISIBLE_CUDA, "0,-1,1", 1, NULL), ".x....");
+    assert_string_equal(chosen(VISIBLE_ROCR, "0,nonsense,1", 1, NULL), ".x....");
+    assert_string_equal(chosen(VISIBLE_NVIDIA, "0,nonsense,1", 1, NULL), "xx....");
+}
+
+static void hostile_text_matches_nothing(void **state)
+{
+    static const char *const hostile[] = {
+        "99999999999999999999999",
+        "0-18446744073709551615",
+        "3-1",
+        "0-",
+        "-",
+        "0:",
+        ":",
+        "0:99",
+        "9:0",
+        "0x1",
+        "+1",
+        "GPU-%s%n",
+        "all0",
+        "0000:3b:00",
+        "0000:3b:00.9",
+        "0000:3b:1ff.0",
+        "::.",
+        "\x1b[31m",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(hostile); i++) {
+        struct spoor_error note = { 0 };
+
+        (void)chosen(VISIBLE_OPTION, hostile[i], 1, &note);
+        assert_non_null(strstr(note.message, "no GPU matches"));
+    }
+    (void)chosen(VISIBLE_OPTION, ",,,", 4, NULL);
+}
+
+static void huge_text_is_cut_not_overrun(void **state)
+{
+    static char text[100000];
+
+    (void)state;
+    memset(text, 'G', sizeof(text) - 1);
+    (void)chosen(VISIBLE_OPTION, text, 1, NULL);
+    memset(text, ',', sizeof(text) - 1);
+    (void)chosen(VISIBLE_OPTION, text, sizeof(text), NULL);
+}
+
+static void machine_without_gpus_selects_nothing(void **state)
+{
+    struct spoor_error note = { 0 };
+
+    (void)state;
+    assert_int_equal(visible_select(VISIBLE_CUDA, "all", NULL, 0, NULL, &note), 0);
+    assert_int_equal(visible_select(VISIBLE_CUDA, "0", NULL, 0, NULL, &note), 1);
+    assert_string_equal(note.message, "CUDA_VISIBLE_DEVICES: no GPU matches '0'");
+}
+
+static void devices_without_an_address_come_last(void **state)
+{
+    const struct gpu_device none = { .pci_address = "" }, some = devices[A];
+
+    (void)state;
+    assert_true(visible_compare_pci(&some, &none) < 0);
+    assert_true(visible_compare_pci(&none, &some) > 0);
+    assert_int_equal(visible_compare_pci(&none, &none), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(number_counts_whole_devices_by_pci_address),
+        cmocka_unit_test(device_comes_with_its_parts_and_a_part_alone),
+        cmocka_unit_test(uuid_may_be_cut_where_it_stays_unique),
+        cmocka_unit_test(pci_address_names_a_device),
+        cmocka_unit_test(words_for_all_and_none_are_known),
+        cmocka_unit_test(what_matches_nothing_is_told),
+        cmocka_unit_test(cuda_stops_at_the_first_fault),
+        cmocka_unit_test(hostile_text_matches_nothing),
+        cmocka_unit_test(huge_text_is_cut_not_overrun),
+        cmocka_unit_test(machine_without_gpus_selects_nothing),
+        cmocka_unit_test(devices_without_an_address_come_last),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
