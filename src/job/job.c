@@ -161,4 +161,5 @@ void job_refresh(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool is_
     for (size_t i = 0; i < job->members.count; i++)
         job_remember(job, &job->members.list[i]);
     job_settle_left(job);
+    job->was_thorough = is_thorough;
 }

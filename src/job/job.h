@@ -41,8 +41,7 @@ struct job_options {
 
 /* The highest values seen since the last reading, by glances between samples too. */
 struct job_peaks {
-    uint64_t main_bytes, descendants_bytes, combined_bytes;
-    uint64_t private_bytes;
+    struct memory_estimate memory;
     struct cgroup_memory leaf;
     uint64_t process_count;
 };
@@ -84,6 +83,7 @@ struct job {
     bool saw_denied_io;
     bool saw_unwaited; /* a parent that does not wait for its children */
     bool is_full;      /* more processes than the table holds */
+    bool was_thorough; /* the last look at all processes */
 };
 
 /* -ESRCH: no such process; -ENOTSUP: a cgroup was required and cannot be had (its reason is

@@ -24,6 +24,7 @@ struct trial {
     int end_fd; /* closed, it ends */
     struct job job;
     int error; /* of starting it */
+    char text[192];
 };
 
 static const char *environment(const char *name)
@@ -148,8 +149,9 @@ static const char *probe_births(struct trial *trial, const char *source, unsigne
         return why(trial->error);
     births_open(&births, trial->root, trial->pid, others);
     serves = births.source && strcmp(births.source, source) == 0;
+    memcpy(trial->text, births.reason, sizeof(trial->text));
     births_close(&births);
-    return serves ? NULL : "permission denied, or not in this namespace";
+    return serves ? NULL : trial->text;
 }
 
 static const char *probe_ring(struct trial *trial)

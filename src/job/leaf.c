@@ -294,7 +294,7 @@ void leaf_open(struct leaf *leaf, const struct root *root, pid_t tracker, pid_t 
         if (r < 0)
             leaf->reason = explain(r);
         else if (!leaf_has_memory(leaf))
-            leaf->reason = "no memory controller is handed down to cgroups of ours";
+            leaf->reason = "no controllers are handed down to cgroups of ours";
     }
     watch_events(leaf);
 }

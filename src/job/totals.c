@@ -51,7 +51,9 @@ static void read_cpu(struct job *job, struct job_reading *reading)
     uint64_t *counter = reading->usage.counter;
     uint64_t leaf_ns = reading->leaf.cpu_ns;
     uint64_t tree_ns = counter[USAGE_CPU_NS];
-    bool needs_perf = !is_known(leaf_ns) || job->members.count == 0;
+    /* One read for each thread there was, where we attached: at the end only. */
+    bool is_cheap = job->tracker_pid != 0 || job->was_thorough;
+    bool needs_perf = is_known(leaf_ns) ? job->members.count == 0 : is_cheap;
     uint64_t perf_ns = needs_perf ? read_perf_ns(job) : UNKNOWN;
     uint64_t whole_ns = is_known(leaf_ns) ? leaf_ns : perf_ns;
     bool has_unwaited =
@@ -150,6 +152,21 @@ static uint64_t doubtful_bytes(const struct job *job, const struct memory_estima
     return doubtful > MUCH && doubtful > found ? doubtful : found;
 }
 
+static void raise_split(struct memory_split *peak, const struct memory_split *seen)
+{
+    raise(&peak->total_bytes, seen->total_bytes);
+    raise(&peak->private_bytes, seen->private_bytes);
+    raise(&peak->shared_bytes, seen->shared_bytes);
+}
+
+static void raise_estimate(struct memory_estimate *peak, const struct memory_estimate *seen)
+{
+    raise_split(&peak->main, &seen->main);
+    raise_split(&peak->descendants, &seen->descendants);
+    raise_split(&peak->combined, &seen->combined);
+    raise(&peak->pss_bytes, seen->pss_bytes);
+}
+
 static void lower(uint64_t *value, uint64_t excess)
 {
     *value = *value > excess ? *value - excess : 0;
@@ -159,25 +176,37 @@ static void lower(uint64_t *value, uint64_t excess)
 static void read_detail(struct job *job, uint64_t now_ns, struct memory_estimate *ret)
 {
     const struct detail_excess *excess = &job->detail.excess;
-    struct job_peaks *peaks = &job->peaks;
+    struct memory_estimate *peaks = &job->peaks.memory;
 
     detail_update(&job->detail, job->root, &job->members, job->main_pid, now_ns, ret);
-    lower(&peaks->main_bytes, excess->main_total);
-    lower(&peaks->descendants_bytes, excess->descendants_total);
-    lower(&peaks->combined_bytes, excess->combined_total);
-    lower(&peaks->private_bytes, excess->combined_private);
+    lower(&peaks->main.total_bytes, excess->main_total);
+    lower(&peaks->descendants.total_bytes, excess->descendants_total);
+    lower(&peaks->combined.total_bytes, excess->combined_total);
+    lower(&peaks->combined.private_bytes, excess->combined_private);
+    raise_estimate(peaks, ret);
     raise(&job->discount_bytes, doubtful_bytes(job, ret));
+}
+
+/* A part that this reading does not know (no rights) stays unknown. */
+static void raise_known(struct memory_estimate *memory, const struct memory_estimate *peaks)
+{
+    bool has_parts = is_known(memory->combined.private_bytes);
+    struct memory_estimate seen = *peaks;
+
+    if (!has_parts) {
+        seen.main.private_bytes = seen.main.shared_bytes = UNKNOWN;
+        seen.descendants.private_bytes = seen.descendants.shared_bytes = UNKNOWN;
+        seen.combined.private_bytes = seen.combined.shared_bytes = UNKNOWN;
+        seen.pss_bytes = UNKNOWN;
+    }
+    raise_estimate(memory, &seen);
 }
 
 static void raise_to_peaks(struct job *job, struct job_reading *reading)
 {
     const struct job_peaks *peaks = &job->peaks;
 
-    raise(&reading->memory.main.total_bytes, peaks->main_bytes);
-    raise(&reading->memory.descendants.total_bytes, peaks->descendants_bytes);
-    raise(&reading->memory.combined.total_bytes, peaks->combined_bytes);
-    if (is_known(reading->memory.combined.private_bytes))
-        raise(&reading->memory.combined.private_bytes, peaks->private_bytes);
+    raise_known(&reading->memory, &peaks->memory);
     if (is_known(reading->leaf.memory.anon_bytes)) {
         raise(&reading->leaf.memory.anon_bytes, peaks->leaf.anon_bytes);
         raise(&reading->leaf.memory.shmem_bytes, peaks->leaf.shmem_bytes);
@@ -280,6 +309,7 @@ static void scan(struct job *job, const struct look *look)
         job_remember(job, member);
         process_count += member->rss_bytes > 0;
     }
+    job_settle_left(job); /* while their parents, who may have inherited from them, live */
     raise(&peaks->process_count, process_count);
     leaf_raise_memory(&job->leaf, &peaks->leaf);
 }
@@ -303,9 +333,9 @@ uint64_t job_glance(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool 
                                                 now_ns, &estimate))
         read_detail(job, now_ns, &estimate);
     raise(&job->discount_bytes, doubtful_bytes(job, &estimate));
-    raise(&peaks->main_bytes, estimate.main.total_bytes);
-    raise(&peaks->descendants_bytes, estimate.descendants.total_bytes);
-    raise(&peaks->combined_bytes, estimate.combined.total_bytes);
-    raise(&peaks->private_bytes, estimate.combined.private_bytes);
+    /* What is shared is known when it is read, not from sizes that have moved. */
+    estimate.main.shared_bytes = estimate.descendants.shared_bytes = 0;
+    estimate.combined.shared_bytes = estimate.pss_bytes = 0;
+    raise_estimate(&peaks->memory, &estimate);
     return cost_ns;
 }
