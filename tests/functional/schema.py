@@ -115,5 +115,6 @@ def check_measure(found, place):
     assert found["source"] and "reason" not in found, f"{place}: {found}"
     assert ("low" in found) == ("high" in found), f"{place}: one bound"
     if "low" in found:
-        assert found["low"] <= number <= found["high"], f"{place}: {found}"
+        high = math.inf if found["high"] is None else found["high"]  # no upper bound is known
+        assert found["low"] <= number <= high, f"{place}: {found}"
         assert not found["exact"], f"{place}: exact, with bounds"

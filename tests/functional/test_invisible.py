@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The job cannot tell that it is wrapped: all it can see of its start is its own."""
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -17,6 +18,16 @@ def seen_by(command, **options):
     return done.stdout.decode(errors="surrogateescape").splitlines()
 
 
+# A cgroup of the job's own, below the one it would be in: the one thing that tells, if it looks.
+LEAF = re.compile(r"^(\d+:[^:]*:.*?)/?spoor-\d+-[0-9a-f]{8}$")
+
+
+def without_leaf(line):
+    found = LEAF.match(line)
+    return (found.group(1) if not found.group(1).endswith(":") else found.group(1) + "/") \
+        if found else line
+
+
 def both(spoor, workload, **options):
     """What the job sees alone, and what it sees wrapped."""
     with open(os.devnull, "rb") as nothing, open(os.devnull, "wb") as sink:
@@ -26,13 +37,25 @@ def both(spoor, workload, **options):
         alone = seen_by(job, **options)
         wrapped = seen_by([spoor.binary, "run", "-q", "--", *job], **options)
     # The pipe that we read from is a new one each time.
-    return [[line for line in lines if not line.startswith("fd 1 ")] for lines in (alone, wrapped)]
+    return [[without_leaf(line) for line in lines if not line.startswith("fd 1 ")]
+            for lines in (alone, wrapped)]
 
 
 def test_job_sees_what_it_would_see_alone(spoor, workload):
     alone, wrapped = both(spoor, workload)
     assert wrapped == alone
     assert any(line.startswith("environment PATH=") for line in alone)
+
+
+def test_without_a_cgroup_nothing_tells(spoor, workload, monkeypatch):
+    monkeypatch.setenv("SPOOR_CGROUP", "off")
+    job = [workload("inside")]
+    with open(os.devnull, "rb") as nothing, open(os.devnull, "wb") as sink:
+        options = {"stdin": nothing, "stderr": sink}
+        alone, wrapped = seen_by(job, **options), \
+            seen_by([spoor.binary, "run", "-q", "--", *job], **options)
+    assert [line for line in wrapped if not line.startswith("fd 1 ")] == \
+        [line for line in alone if not line.startswith("fd 1 ")]
 
 
 def test_descriptors_given_to_the_job_are_its_own(spoor, workload, tmp_path):
