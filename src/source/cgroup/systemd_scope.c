@@ -133,7 +133,7 @@ static int receive_message(const struct systemd_connection *connection, uint8_t 
                            size_t size, struct dbus_message *ret)
 {
     for (;;) {
-        size_t length;
+        size_t length = 0;
         int r = receive_all(connection, data, DBUS_HEAD_SIZE);
 
         if (r == 0)
