@@ -67,7 +67,8 @@ static void read_io(struct member *member, const struct root *root)
     struct pid_io io;
     int r = pid_io_read(&member->io_file, root, member->pid, &io);
 
-    member->io_is_denied = r == -EACCES || r == -EPERM;
+    /* A zombie's file belongs to root: whoever it was, only one opened before can be read. */
+    member->io_is_denied = (r == -EACCES || r == -EPERM) && !member->is_zombie;
     if (r < 0)
         return;
     member->usage.counter[USAGE_READ_BYTES] = io.read_bytes;

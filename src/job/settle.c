@@ -122,6 +122,10 @@ static void take_rusage(struct job *job, struct member *member)
     member->usage.counter[USAGE_SYSTEM_NS] = timeval_to_ns(rusage.ru_stime);
     member->usage.counter[USAGE_CPU_NS] =
         member->usage.counter[USAGE_USER_NS] + member->usage.counter[USAGE_SYSTEM_NS];
+    /* The same counts as in its io file, in blocks of 512 bytes, for everybody to read. */
+    member->usage.counter[USAGE_READ_BYTES] = (uint64_t)rusage.ru_inblock * 512;
+    member->usage.counter[USAGE_WRITTEN_BYTES] = (uint64_t)rusage.ru_oublock * 512;
+    job->lost_chars |= !is_known(member->usage.counter[USAGE_READ_CHARS]);
     take_peak(job, member, (uint64_t)rusage.ru_maxrss * 1024);
 }
 

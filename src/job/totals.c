@@ -20,8 +20,6 @@ static void raise(uint64_t *value, uint64_t seen)
 
 /* ---- CPU and I/O -------------------------------------------------------- */
 
-/* perf adds up over all processes at each reading, so it is left out where the cgroup serves,
- * but for the last reading, which compares them. */
 static uint64_t read_perf_ns(const struct job *job)
 {
     uint64_t ns;
@@ -46,34 +44,44 @@ static bool exceeds(uint64_t whole_ns, uint64_t tree_ns, unsigned percent)
     return is_known(whole_ns) && whole_ns > tree_ns + tree_ns / 100 * percent + 10 * NS_PER_MS;
 }
 
+static void take_leaf_cpu(const struct leaf_reading *leaf, uint64_t *counter)
+{
+    counter[USAGE_CPU_NS] = leaf->cpu_ns;
+    if (!is_known(leaf->user_ns) || !is_known(leaf->system_ns))
+        return;
+    counter[USAGE_USER_NS] = leaf->user_ns;
+    counter[USAGE_SYSTEM_NS] = leaf->system_ns;
+}
+
+/* perf adds up over all threads at each reading: where the cgroup serves it is left to the last
+ * one, to compare; where we attached, to a thorough one. */
+static bool needs_perf(const struct job *job, const struct job_reading *reading)
+{
+    if (is_known(reading->leaf.cpu_ns))
+        return job->members.count == 0;
+    return job->tracker_pid != 0 || job->was_thorough;
+}
+
 static void read_cpu(struct job *job, struct job_reading *reading)
 {
     uint64_t *counter = reading->usage.counter;
-    uint64_t leaf_ns = reading->leaf.cpu_ns;
+    bool has_leaf = is_known(reading->leaf.cpu_ns);
     uint64_t tree_ns = counter[USAGE_CPU_NS];
-    /* One read for each thread there was, where we attached: at the end only. */
-    bool is_cheap = job->tracker_pid != 0 || job->was_thorough;
-    bool needs_perf = is_known(leaf_ns) ? job->members.count == 0 : is_cheap;
-    uint64_t perf_ns = needs_perf ? read_perf_ns(job) : UNKNOWN;
-    uint64_t whole_ns = is_known(leaf_ns) ? leaf_ns : perf_ns;
+    uint64_t perf_ns = needs_perf(job, reading) ? read_perf_ns(job) : UNKNOWN;
+    uint64_t whole_ns = has_leaf ? reading->leaf.cpu_ns : perf_ns;
     bool has_unwaited =
         !is_known(tree_ns) || exceeds(whole_ns, tree_ns, 25) || job->saw_unwaited;
-    bool is_whole = is_known(whole_ns) && !has_unwaited && !exceeds(whole_ns, tree_ns, 2) &&
-                    job->tracker_pid != 0;
 
     reading->tree_cpu_ns = tree_ns;
     reading->perf_cpu_ns = perf_ns;
     reading->cpu_source = tree_source(job);
-    reading->cpu_is_exact = is_known(leaf_ns) || is_whole;
     /* Where all CPU time came to us everybody was waited for, and so did all I/O. */
-    reading->io_is_exact = is_whole;
-    if (is_known(leaf_ns)) {
-        counter[USAGE_CPU_NS] = leaf_ns;
+    reading->io_is_exact = is_known(whole_ns) && !has_unwaited &&
+                           !exceeds(whole_ns, tree_ns, 2) && job->tracker_pid != 0;
+    reading->cpu_is_exact = has_leaf || reading->io_is_exact;
+    if (has_leaf) {
+        take_leaf_cpu(&reading->leaf, counter);
         reading->cpu_source = "cgroup.cpu.stat";
-        if (is_known(reading->leaf.user_ns) && is_known(reading->leaf.system_ns)) {
-            counter[USAGE_USER_NS] = reading->leaf.user_ns;
-            counter[USAGE_SYSTEM_NS] = reading->leaf.system_ns;
-        }
     } else if (is_known(perf_ns) && has_unwaited) {
         counter[USAGE_CPU_NS] = perf_ns;
         reading->cpu_source = "perf.task-clock";

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/parse.h"
@@ -119,8 +121,18 @@ ssize_t process_children(const struct root *root, pid_t pid, pid_t *buf, size_t 
     return (ssize_t)count;
 }
 
+/* A child of ours that wait() does not know is none of the job: a helper of the tracker. The
+ * job's orphans, whatever they were to their parents, are waited for as any child. */
+static bool is_helper(pid_t pid)
+{
+    siginfo_t info;
+
+    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
+}
+
 size_t process_count_descendants(const struct root *root, pid_t pid, pid_t except)
 {
+    size_t child_count;
     AUTO_FREE pid_t *queue = calloc(DESCENDANTS_MAX, sizeof(*queue));
     size_t alive_count = 0;
     size_t known_count;
@@ -129,8 +141,10 @@ size_t process_count_descendants(const struct root *root, pid_t pid, pid_t excep
     if (!queue)
         return 0;
     n = process_children(root, pid, queue, DESCENDANTS_MAX);
-    known_count = n > 0 ? (size_t)n : 0;
+    child_count = known_count = n > 0 ? (size_t)n : 0;
     for (size_t i = 0; i < known_count; i++) {
+        if (i < child_count && pid == getpid() && is_helper(queue[i]))
+            continue;
         if (queue[i] != except && !process_has_ended(root, queue[i]))
             alive_count++;
         n = process_children(root, queue[i], queue + known_count,

@@ -174,6 +174,9 @@ void origins_update(struct origin origins[METRIC_COUNT], const struct job *job,
         if (job->saw_denied_io)
             origins[io[i]].reason = "the I/O of another user's process cannot be read";
     }
+    if (job->lost_chars)
+        origins[METRIC_JOB_READ_CHARS].is_exact = origins[METRIC_JOB_WRITTEN_CHARS].is_exact =
+            false;
     if (job->main_peak_is_exact && reading->discount_bytes <= job->main_rss_peak_bytes / 100) {
         origins[METRIC_MAIN_RSS_PEAK].source = "wait4.ru_maxrss";
         origins[METRIC_MAIN_RSS_PEAK].is_exact = true;
