@@ -66,7 +66,7 @@ enum spoor_format {
 /* When private and shared memory are read. They need a walk over the job's
  * page tables, about 6 ms per GiB, during which its memory calls wait. */
 enum spoor_detail {
-    SPOOR_DETAIL_AUTO,   /* when memory has moved, at most 1 % of the time */
+    SPOOR_DETAIL_AUTO,   /* when memory has moved, at most 1/300 of the time */
     SPOOR_DETAIL_ALWAYS, /* at every sample, whatever it costs */
     SPOOR_DETAIL_NEVER,
 };

@@ -304,7 +304,7 @@ static const struct cli_option rows[] = {
 { '\0', "append",     NULL,                "add to FILEs that exist instead of replacing them", BOTH, apply_append },
 { '\0', "no-clobber", NULL,                "refuse to start where a FILE exists", BOTH, apply_no_clobber },
 { '\0', "summary-fd", "N",                 "write the report to the open descriptor N too", BOTH, apply_summary_fd },
-{ '\0', "detail",     "auto|always|never", "when to read private and shared memory, which slows the job: at most 1% of the time (auto, the default), at every sample, or never", BOTH, apply_detail },
+{ '\0', "detail",     "auto|always|never", "when to read private and shared memory, which slows the job: at most 0.3% of the time (auto, the default), at every sample, or never", BOTH, apply_detail },
 { '\0', "cgroup",     "auto|off|require|FOLDER", "give the job a cgroup of its own, for exact figures: where that is possible (auto, the default), never, or fail without; FOLDER: make it below this one, which was delegated to you", RUN, apply_cgroup },
 { '\0', "color",      "auto|always|never", "colour the summary; auto: on a terminal, unless NO_COLOR is set", EVERY, apply_color },
 { '\0', "config",     "FILE",              "read settings from a JSON file whose keys are long options", BOTH | OPTION_NO_FILE, apply_config },

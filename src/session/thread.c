@@ -28,7 +28,8 @@ static uint64_t births_due_ns(const struct births *births, const struct rhythm *
 
     if (!births->source || (births_fd(births) < 0 && !is_busy))
         return PACE_NEVER;
-    return rhythm->drained_ns + births->drain_ms * NS_PER_MS;
+    /* While the job rests, the events of the connector are others'. */
+    return rhythm->drained_ns + births->drain_ms * (is_busy ? 1 : 10) * NS_PER_MS;
 }
 
 static struct timespec time_left(uint64_t now_ns, uint64_t until_ns)

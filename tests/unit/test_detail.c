@@ -119,7 +119,7 @@ static void what_there_is_no_time_for_is_done_later(void **state)
     assert_int_equal(f.detail.sharing.reads, 0);
     assert_true(f.detail.is_unsettled);
     assert_int_equal(f.estimate.combined.total_bytes, 130 * MB);
-    /* Nothing moves, but time comes together: 10 ms in a second. */
+    /* Nothing moves, but time comes together: 3.3 ms in a second. */
     for (int i = 0; i < 20 && f.detail.is_unsettled; i++)
         memory_update(&f);
     assert_false(f.detail.is_unsettled);
@@ -134,13 +134,14 @@ static void time_spent_beyond_the_budget_is_owed(void **state)
     (void)state;
     memory_begin(&f, SPOOR_DETAIL_AUTO);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 10 });
+    memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 1 });
     memory_update(&f);
     f.detail.page_cost_ns = 16;
-    f.detail.tokens_ns = -15 * (int64_t)NS_PER_MS;
+    f.detail.tokens_ns = -4 * (int64_t)NS_PER_MS; /* a second brings 3.3 ms */
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 50 });
-    memory_update(&f); /* 5 ms are owed still */
+    memory_update(&f);
     assert_int_equal(f.detail.reads, 1);
-    assert_int_equal(f.estimate.combined.total_bytes, 50 * MB);
+    assert_int_equal(f.estimate.combined.total_bytes, 51 * MB);
     memory_update(&f);
     assert_int_equal(f.detail.reads, 2);
     memory_end(&f);
@@ -292,6 +293,7 @@ static void a_new_maximum_is_worth_a_read(void **state)
     (void)state;
     memory_begin(&f, SPOOR_DETAIL_AUTO);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 100 });
+    memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 1 });
     assert_false(is_wanted(&f)); /* nothing was read yet */
     memory_update(&f);
     main_member = members_find(&f.members, MAIN);
@@ -304,12 +306,33 @@ static void a_new_maximum_is_worth_a_read(void **state)
     assert_false(is_wanted(&f));
     main_member->rss_bytes = 120 * MB;
     assert_true(is_wanted(&f));
-    f.detail.tokens_ns = 12 * (int64_t)NS_PER_MS; /* kept for when it has grown */
+    f.detail.tokens_ns = 14 * (int64_t)NS_PER_MS; /* kept for when it has grown */
     assert_false(is_wanted(&f));
     f.now_ns += NS_PER_SECOND;
     assert_true(is_wanted(&f));
     f.detail.mode = SPOOR_DETAIL_NEVER;
     assert_false(is_wanted(&f));
+    memory_end(&f);
+}
+
+/* What a lone process has of no file is its own: its size tells all. */
+static void a_lone_process_is_read_when_its_mappings_move(void **state)
+{
+    struct memory_fixture f;
+
+    (void)state;
+    memory_begin(&f, SPOOR_DETAIL_AUTO);
+    memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 10, .file = 5, .file_pss = 5 });
+    memory_update(&f);
+    memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 500, .file = 5, .file_pss = 5 });
+    memory_update(&f);
+    assert_int_equal(f.detail.reads, 1);
+    assert_int_equal(f.estimate.combined.total_bytes, 505 * MB);
+    assert_int_equal(f.estimate.combined.private_bytes, 500 * MB);
+    memory_put(&f,
+               &(struct fake_memory){ .pid = MAIN, .own = 500, .file = 105, .file_pss = 105 });
+    memory_update(&f);
+    assert_int_equal(f.detail.reads, 2);
     memory_end(&f);
 }
 
@@ -322,9 +345,10 @@ static void a_read_for_a_maximum_goes_first(void **state)
     (void)state;
     memory_begin(&f, SPOOR_DETAIL_AUTO);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 1000 });
+    memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 1 });
     memory_update(&f);
     f.detail.page_cost_ns = 50;
-    one_read_ns = 20000 + 1000 * 256 * 50;
+    one_read_ns = 2 * 20000 + 1001 * 256 * 50;
     f.detail.refilled_ns = f.now_ns + NS_PER_SECOND; /* no refill at the next update */
     f.detail.tokens_ns = one_read_ns + one_read_ns / 10;
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 900 });
@@ -355,6 +379,7 @@ int main(void)
         cmocka_unit_test(what_came_during_a_read_makes_for_another),
         cmocka_unit_test(without_detail_only_totals_are_known),
         cmocka_unit_test(a_new_maximum_is_worth_a_read),
+        cmocka_unit_test(a_lone_process_is_read_when_its_mappings_move),
         cmocka_unit_test(a_read_for_a_maximum_goes_first),
     };
 

@@ -14,8 +14,9 @@
 #include "job/memory/memory_view.h"
 #include "source/proc/pid_statm.h"
 
-/* 1 % of the time may be spent; a burst of up to 30 ms may be saved up. */
-enum { TIME_SHARE = 100 };
+/* A third of a percent of the time may be spent; a burst of up to 30 ms may be saved up. A job
+ * that maps and unmaps all the time waits about three times as long as a read takes. */
+enum { TIME_SHARE = 300 };
 #define TOKENS_MAX_NS ((int64_t)(30 * NS_PER_MS))
 
 /* What a read is likely to cost, until one was measured: 4 KiB pages. */
@@ -118,7 +119,9 @@ static void read_view(struct detail *detail, const struct root *root, struct mem
     struct memory_view *view = &detail->views[survey->count];
     int r;
 
-    *view = (struct memory_view){ .pid = member->pid, .is_main = is_main };
+    *view = (struct memory_view){ .pid = member->pid,
+                                  .is_main = is_main,
+                                  .is_copy = !is_main && !member->has_exec };
     r = memory_view_read(root, member->pid, view);
     if (r == -ESRCH || r == -ENOENT) {
         survey->is_racy = true;
@@ -252,17 +255,23 @@ static void read_detail(struct detail *detail, const struct root *root, struct m
 
 /* ---- when --------------------------------------------------------------- */
 
-/* Has memory moved by 2 % since the last read? */
+static uint64_t apart(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : b - a;
+}
+
+/* Has memory moved by 2 % since the last read, in a way that sizes alone do not tell? What a lone
+ * process has of no file is its own, however it grows and shrinks. */
 static bool has_moved(const struct detail *detail, const struct movement *movement)
 {
     uint64_t threshold = detail->estimate.combined.total_bytes / 50;
-    const struct movement_base *base = &detail->bases.job;
+    uint64_t mapped = apart(movement->mapped, detail->bases.job.mapped);
 
-    return !detail->has_estimate || detail->members_changed ||
-           detail->unread_bytes + movement->grown + less(movement->mapped, base->mapped) >
-               threshold ||
-           movement->fallen + less(base->mapped, movement->mapped) > threshold ||
-           movement->faults > threshold;
+    if (!detail->has_estimate || detail->members_changed || mapped > threshold)
+        return true;
+    return movement->count > 1 &&
+           (detail->unread_bytes + movement->grown > threshold ||
+            movement->fallen > threshold || movement->faults > threshold);
 }
 
 static uint64_t cost_ns(const struct detail *detail, const struct members *members,

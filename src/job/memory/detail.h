@@ -4,7 +4,7 @@
  * said in between.
  *
  * smaps_rollup costs the job 6-8 ms per GiB, so it is read when memory has moved
- * and never for more than 1 % of the time (tokens). Between two reads the values
+ * and never for more than a third of a percent of the time (tokens). Between two reads the values
  * follow the resident sizes, which are read at every sample and more often.
  *
  * A read that can show a new maximum goes first: others leave the time for one.

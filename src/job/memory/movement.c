@@ -42,6 +42,7 @@ static void add_member(struct movement *movement, const struct member *member)
     uint64_t own = rss - mapped;
     uint64_t fallen = less(own_before(member), own);
 
+    movement->count += rss > 0;
     movement->rss += rss;
     movement->rss_max = larger(movement->rss_max, rss);
     movement->own += is_copy(member) ? less(own, member->detail_own_bytes) : own;

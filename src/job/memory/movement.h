@@ -21,6 +21,7 @@
 
 /* Of a group of processes, in bytes. */
 struct movement {
+    size_t count; /* of processes with memory */
     uint64_t rss, rss_max;
     uint64_t own; /* of no file, and surely no other's: copies of a parent apart */
     uint64_t mapped, mapped_max; /* of files and shared memory */

@@ -101,6 +101,21 @@ static uint64_t doubled(const struct memory_split *split, const struct sums *sum
     return smaller(less(split->total_bytes, pss(sums)), sums->doubled_max);
 }
 
+/* All that is mapped of files, but for what a copy has of its parent: of those only what it has
+ * beyond the largest program can be new. */
+static uint64_t file_in_doubt(const struct memory_view *views, size_t count)
+{
+    uint64_t program_max = 0, sum = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (!views[i].is_copy)
+            program_max = larger(program_max, views[i].file);
+    }
+    for (size_t i = 0; i < count; i++)
+        sum += views[i].is_copy ? less(views[i].file, program_max) : views[i].file;
+    return sum;
+}
+
 void shared_memory_estimate(const struct memory_view *views, size_t count, bool is_racy,
                             struct memory_estimate *ret)
 {
@@ -118,7 +133,7 @@ void shared_memory_estimate(const struct memory_view *views, size_t count, bool 
     ret->descendants = split(
         is_racy ? 0 : descendants_total(&job, &descendants, main_private_dirty), &descendants);
     ret->pss_bytes = pss(&job);
-    ret->ambiguity_bytes = less(job.file, file_total(&job));
+    ret->ambiguity_bytes = less(file_in_doubt(views, count), file_total(&job));
     ret->doubled_bytes = larger(doubled(&ret->main, &main), doubled(&ret->combined, &job));
     ret->hugetlb_bytes = job.hugetlb_private + job.hugetlb_shared_max;
 }

@@ -25,6 +25,7 @@
 struct memory_view {
     pid_t pid;
     bool is_main;
+    bool is_copy;      /* a fork that runs its parent's program still: it maps the same files */
     uint64_t resident; /* as the kernel counts it, merged pages by their addresses */
     uint64_t rss;
     uint64_t pss;
