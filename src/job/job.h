@@ -129,7 +129,8 @@ struct job_reading {
     uint64_t rss_bound_bytes;
     uint64_t main_threads, descendants_threads;
     uint64_t process_count, started_count;
-    uint64_t process_peak; /* the most at once, by events; UNKNOWN: none serve */
+    uint64_t process_peak;  /* the most at once, by events; UNKNOWN: none serve */
+    uint64_t process_bound; /* what that cannot have been above */
 };
 
 void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret);

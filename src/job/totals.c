@@ -231,7 +231,7 @@ static void raise_to_peaks(struct job *job, struct job_reading *reading)
  * for, so none of the processes was larger. */
 static void read_bounds(const struct job *job, struct job_reading *reading)
 {
-    uint64_t others = is_known(reading->process_peak) ? reading->process_peak - 1 : 0;
+    uint64_t others = is_known(reading->process_bound) ? reading->process_bound - 1 : 0;
     bool all_waited = reading->io_is_exact || job->births.has_peaks;
 
     reading->main_rss_bound_bytes = reading->descendants_rss_bound_bytes = UNKNOWN;
@@ -276,11 +276,15 @@ void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
         .descendants_rss_peak_bytes = job->largest_peak_bytes,
         .started_count = job->started_count,
         .process_peak = UNKNOWN,
+        .process_bound = UNKNOWN,
     };
 
     if (job->births.source) {
         raise(&reading.started_count, job->births.started_count);
-        reading.process_peak = job->births.max_concurrent;
+        reading.process_bound = job->births.max_concurrent;
+        /* The connector's events of different CPUs come out of order: it may be one too high. */
+        if (!job->births.is_machine_wide)
+            reading.process_peak = job->births.max_concurrent;
     }
     reading.usage = job->departed;
     leaf_read(&job->leaf, &reading.leaf);

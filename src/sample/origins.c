@@ -141,8 +141,7 @@ static void update_births(struct origin *origins, const struct job *job)
         return;
     origins[METRIC_JOB_PROCESSES_PEAK].source = births->source;
     origins[METRIC_JOB_STARTED].source = births->source;
-    /* The connector's events of different CPUs come out of order. */
-    origins[METRIC_JOB_PROCESSES_PEAK].is_exact = births->is_exact && !births->is_machine_wide;
+    origins[METRIC_JOB_PROCESSES_PEAK].is_exact = births->is_exact;
     origins[METRIC_JOB_STARTED].is_exact = births->is_exact;
 }
 

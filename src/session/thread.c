@@ -13,7 +13,12 @@
 #include "session/pace.h"
 #include "session/session.h"
 
-enum wake { WAKE_TIME, WAKE_GATE, WAKE_STOP };
+/* Why the thread woke up, besides the time. */
+struct wake {
+    bool is_stop;
+    bool is_gate;   /* the job has faulted */
+    bool is_births; /* there are events of births, and it is time to take them */
+};
 
 /* What the thread knows between two wake-ups. */
 struct rhythm {
@@ -42,27 +47,32 @@ static struct timespec time_left(uint64_t now_ns, uint64_t until_ns)
     };
 }
 
-static enum wake wait_for_work(spoor_session *session, const struct rhythm *rhythm)
+static struct wake wait_for_work(spoor_session *session, const struct rhythm *rhythm)
 {
     const struct births *births = &session->sampler.job.births;
     struct fault_gate *gate = &session->sampler.job.gate;
+    int births_source = births_fd(births); /* -1: it is asked when it is due */
     uint64_t now_ns = clock_now().monotonic_ns;
     uint64_t wake_ns = pace_wake_ns(&rhythm->pace);
     uint64_t due_ns = births_due_ns(births, rhythm);
+    bool is_due = due_ns <= now_ns;
     struct pollfd fds[] = {
         { .fd = session->stop_fd, .events = POLLIN },
         { .fd = gate->signal_fd, .events = POLLIN }, /* -1 is passed over */
-        { .fd = due_ns <= now_ns ? births_fd(births) : -1, .events = POLLIN },
+        { .fd = is_due ? births_source : -1, .events = POLLIN },
     };
     struct timespec timeout;
 
-    if (due_ns > now_ns || births_fd(births) < 0)
+    if (!is_due || births_source < 0)
         wake_ns = due_ns < wake_ns ? due_ns : wake_ns;
     timeout = time_left(now_ns, wake_ns);
     (void)ppoll(fds, 3, &timeout, NULL); /* all signals are blocked here: no EINTR */
-    if (fds[0].revents)
-        return WAKE_STOP;
-    return fds[1].revents && fault_gate_take(gate) ? WAKE_GATE : WAKE_TIME;
+    return (struct wake){
+        .is_stop = fds[0].revents != 0,
+        .is_gate = fds[1].revents && fault_gate_take(gate),
+        .is_births =
+            births_source < 0 ? clock_now().monotonic_ns >= due_ns : fds[2].revents != 0,
+    };
 }
 
 static void glance(spoor_session *session, struct pace *pace)
@@ -84,17 +94,17 @@ static void glance(spoor_session *session, struct pace *pace)
         (void)sampler_glance(&session->sampler, clock_now(), pace->is_at_rest);
 }
 
-static void wake_up(spoor_session *session, struct rhythm *rhythm, enum wake wake)
+static void wake_up(spoor_session *session, struct rhythm *rhythm, struct wake wake)
 {
     struct job *job = &session->sampler.job;
     struct pace *pace = &rhythm->pace;
     uint64_t now_ns = clock_now().monotonic_ns;
 
-    if (now_ns >= births_due_ns(&job->births, rhythm)) {
+    if (wake.is_births) {
         job_take_births(job, now_ns);
         rhythm->drained_ns = now_ns;
     }
-    if (wake == WAKE_GATE) {
+    if (wake.is_gate) {
         fault_gate_disarm(&job->gate);
         pace_gate_opened(pace, now_ns);
     }
@@ -112,13 +122,16 @@ static void *sample_until_stopped(void *data)
     spoor_session *session = data;
     struct fault_gate *gate = &session->sampler.job.gate;
     struct rhythm rhythm = { .drained_ns = 0 };
-    enum wake wake;
+    struct wake wake;
 
     /* Only this thread uses the gate; the job's other parts are used under the mutex. */
     pace_init(&rhythm.pace, session->sampler.started.monotonic_ns, session->interval_ns,
               fault_gate_attach(gate) == 0);
     fault_gate_arm(gate);
-    while ((wake = wait_for_work(session, &rhythm)) != WAKE_STOP) {
+    for (;;) {
+        wake = wait_for_work(session, &rhythm);
+        if (wake.is_stop)
+            break;
         pthread_mutex_lock(&session->mutex);
         wake_up(session, &rhythm, wake);
         pthread_mutex_unlock(&session->mutex);
