@@ -43,6 +43,7 @@ static void add_member(struct movement *movement, const struct member *member)
     uint64_t fallen = less(own_before(member), own);
 
     movement->count += rss > 0;
+    movement->copy_count += rss > 0 && is_copy(member) && member->detail_private_bytes == 0;
     movement->rss += rss;
     movement->rss_max = larger(movement->rss_max, rss);
     movement->own += is_copy(member) ? less(own, member->detail_own_bytes) : own;
@@ -98,7 +99,7 @@ static uint64_t least_total(const struct movement *movement)
 }
 
 static void follow(struct memory_split *split, const struct movement *movement,
-                   const struct movement_base *base, uint64_t left_bytes)
+                   const struct movement_base *base, uint64_t left_bytes, bool has_forked)
 {
     uint64_t shrunk = movement->shrunk + left_bytes;
     uint64_t grown = movement->grown;
@@ -108,17 +109,21 @@ static void follow(struct memory_split *split, const struct movement *movement,
 
     total = larger(total, less(least_total(movement), base->discount));
     split->total_bytes = smaller(total, movement->rss);
-    split->private_bytes =
-        smaller(less(split->private_bytes + grown, shrunk), split->total_bytes);
+    /* What was private to a process that has forked since is shared with its copy now. */
+    split->private_bytes = has_forked ? grown : less(split->private_bytes + grown, shrunk);
+    split->private_bytes = smaller(split->private_bytes, split->total_bytes);
     split->shared_bytes = split->total_bytes - split->private_bytes;
 }
 
 void movements_follow(const struct movements *movements, const struct movement_bases *bases,
                       uint64_t left_bytes, struct memory_estimate *estimate)
 {
-    follow(&estimate->main, &movements->main, &bases->main, 0);
-    follow(&estimate->descendants, &movements->descendants, &bases->descendants, left_bytes);
-    follow(&estimate->combined, &movements->job, &bases->job, left_bytes);
+    bool has_forked = movements->job.copy_count > 0;
+
+    follow(&estimate->main, &movements->main, &bases->main, 0, has_forked);
+    follow(&estimate->descendants, &movements->descendants, &bases->descendants, left_bytes,
+           has_forked);
+    follow(&estimate->combined, &movements->job, &bases->job, left_bytes, has_forked);
 }
 
 static struct memory_split at_least(const struct movement *movement)

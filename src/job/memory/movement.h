@@ -21,7 +21,8 @@
 
 /* Of a group of processes, in bytes. */
 struct movement {
-    size_t count; /* of processes with memory */
+    size_t count;      /* of processes with memory */
+    size_t copy_count; /* of them copies of their parents that were not read yet */
     uint64_t rss, rss_max;
     uint64_t own; /* of no file, and surely no other's: copies of a parent apart */
     uint64_t mapped, mapped_max; /* of files and shared memory */
