@@ -28,15 +28,18 @@ struct search {
     const struct look *look;
 };
 
-void job_add_member(struct job *job, const struct look *look, pid_t pid)
+/* A zombie that is ours to reap has had its last figures taken, or will have when its reaper tells
+ * us (job_child_ended): found once more by a search, it would count twice. */
+static bool is_settled_elsewhere(const struct job *job, const struct member *member)
 {
-    struct member member;
+    return member->is_zombie && job->tracker_pid != 0 && member->parent_pid == job->tracker_pid;
+}
 
-    if (members_find(&job->members, pid) || member_open(look, pid, &member) < 0)
-        return;
-    member.is_descendant = pid != job->main_pid;
-    if (!members_add(&job->members, &member)) {
-        member_close(&member);
+static void add_opened(struct job *job, struct member *member)
+{
+    member->is_descendant = member->pid != job->main_pid;
+    if (!members_add(&job->members, member)) {
+        member_close(member);
         job->is_full = true;
         return;
     }
@@ -44,11 +47,25 @@ void job_add_member(struct job *job, const struct look *look, pid_t pid)
     job->detail.members_changed = true;
 }
 
+void job_add_member(struct job *job, const struct look *look, pid_t pid)
+{
+    struct member member;
+
+    if (!members_find(&job->members, pid) && member_open(look, pid, &member) == 0)
+        add_opened(job, &member);
+}
+
 static void add_found(pid_t pid, void *data)
 {
     struct search *search = data;
+    struct member member;
 
-    job_add_member(search->job, search->look, pid);
+    if (members_find(&search->job->members, pid) || member_open(search->look, pid, &member) < 0)
+        return;
+    if (is_settled_elsewhere(search->job, &member))
+        member_close(&member);
+    else
+        add_opened(search->job, &member);
 }
 
 /* The way without children files: a process belongs if its parent does. */
@@ -60,10 +77,12 @@ static void add_if_parent_belongs(pid_t pid, void *data)
 
     if (members_find(&job->members, pid) || member_open(search->look, pid, &member) < 0)
         return;
-    member_close(&member);
-    if (members_find(&job->members, member.parent_pid) ||
-        (job->tracker_pid != 0 && member.parent_pid == job->tracker_pid))
-        job_add_member(job, search->look, pid);
+    if (!is_settled_elsewhere(job, &member) &&
+        (members_find(&job->members, member.parent_pid) ||
+         (job->tracker_pid != 0 && member.parent_pid == job->tracker_pid)))
+        add_opened(job, &member);
+    else
+        member_close(&member);
 }
 
 static void search_all(struct search *search)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include <stdio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -293,6 +294,49 @@ static void no_process_is_no_job(void **state)
     fake_root_done(&fake);
 }
 
+static const char *no_environment(const char *name)
+{
+    (void)name;
+    return NULL;
+}
+
+/* A child of ours that has ended stays in the list of our children until it is reaped: a search
+ * must not take it for a new process. */
+static void a_zombie_whose_figures_were_taken_is_not_found_again(void **state)
+{
+    const struct job_options options = {
+        .pid = fork(),
+        .caller_spawned = true,
+        .detail = SPOOR_DETAIL_NEVER,
+        .cgroup = SPOOR_CGROUP_OFF,
+        .disabled = RUNG_PERF | RUNG_GATE | RUNG_RING | RUNG_CONNECTOR | RUNG_TASKSTATS,
+        .environment = no_environment,
+    };
+    struct job_reading reading;
+    siginfo_t info;
+    struct root root;
+    struct job job;
+
+    (void)state;
+    assert_true(options.pid >= 0);
+    if (options.pid == 0)
+        _exit(0);
+    assert_int_equal(root_open("/", &root), 0);
+    assert_int_equal(job_init(&job, &root, &options, SECOND), 0);
+    assert_int_equal(waitid(P_PID, (id_t)options.pid, &info, WEXITED | WNOWAIT), 0);
+    job_child_ended(&job, options.pid, SECOND);
+    for (uint64_t i = 2; i < 4; i++) {
+        job_refresh(&job, i * SECOND, UNKNOWN, true);
+        job_read(&job, i * SECOND, &reading);
+        assert_int_equal(reading.started_count, 1);
+        assert_int_equal(reading.process_count, 0);
+        assert_int_equal(job.members.count, 0);
+    }
+    job_done(&job);
+    assert_int_equal(waitid(P_PID, (id_t)options.pid, &info, WEXITED), 0);
+    root_close(&root);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -307,6 +351,7 @@ int main(void)
         cmocka_unit_test(peaks_outlive_their_process),
         cmocka_unit_test(memory_of_an_unseen_process_is_unknown),
         cmocka_unit_test(no_process_is_no_job),
+        cmocka_unit_test(a_zombie_whose_figures_were_taken_is_not_found_again),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
