@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Linked with --wrap: every malloc, calloc and realloc of our objects comes here first.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "fake_root.h"
+#include "spoor/spoor.h"
+
+static atomic_ulong allocation_count;
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *old, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+
+void *__wrap_malloc(size_t size)
+{
+    atomic_fetch_add(&allocation_count, 1);
+    return __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    atomic_fetch_add(&allocation_count, 1);
+    return __real_calloc(count, size);
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+    atomic_fetch_add(&allocation_count, 1);
+    return __real_realloc(old, size);
+}
+
+/* A row per sample goes to a file, and the series is filled and halved more than once. */
+static void a_sample_allocates_nothing_after_the_first_few(void **state)
+{
+    enum { WARM_UP = 50, SAMPLES = 3000 };
+    struct spoor_options options = SPOOR_OPTIONS_INIT;
+    struct spoor_error err;
+    struct fake_root fake;
+    spoor_session *session;
+    unsigned long before;
+    char path[128];
+
+    (void)state;
+    fake_root_init(&fake);
+    (void)snprintf(path, sizeof(path), "%s/samples.csv", fake.path);
+    options.pid = getpid();
+    options.interval_ns = SPOOR_INTERVAL_MAX_NS;
+    options.samples_path = path;
+    assert_int_equal(spoor_session_open(&options, &session, &err), 0);
+    assert_int_equal(spoor_session_start(session, &err), 0);
+    assert_true(atomic_load(&allocation_count) > 0); /* they are counted */
+    for (int i = 0; i < WARM_UP; i++)
+        assert_int_equal(spoor_session_sample(session, &err), 0);
+    before = atomic_load(&allocation_count);
+    for (int i = 0; i < SAMPLES; i++)
+        assert_int_equal(spoor_session_sample(session, &err), 0);
+    assert_int_equal(atomic_load(&allocation_count) - before, 0);
+    session = spoor_session_close(session);
+    fake_root_done(&fake);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_sample_allocates_nothing_after_the_first_few),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
