@@ -19,4 +19,11 @@ static inline bool is_known(uint64_t value)
     return value != UNKNOWN;
 }
 
+/* Raises a value to one that was seen. What is not known raises nothing. */
+static inline void raise_to(uint64_t *value, uint64_t seen)
+{
+    if (is_known(seen) && (!is_known(*value) || seen > *value))
+        *value = seen;
+}
+
 #endif

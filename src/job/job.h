@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/environment.h"
 #include "base/root.h"
 #include "job/births.h"
 #include "job/leaf.h"
@@ -36,7 +37,7 @@ struct job_options {
     enum spoor_cgroup cgroup;
     const char *cgroup_folder; /* NULL: the tracker's own cgroup */
     unsigned disabled;         /* rungs */
-    const char *(*environment)(const char *name);
+    environment_get *environment;
 };
 
 /* The highest values seen since the last reading, by glances between samples too. */

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "base/environment.h"
 #include "base/unknown.h"
 #include "job/job.h"
 #include "source/perf/task_clock.h"
@@ -26,11 +27,6 @@ struct trial {
     int error; /* of starting it */
     char text[192];
 };
-
-static const char *environment(const char *name)
-{
-    return getenv(name);
-}
 
 static int start_child(struct trial *trial)
 {
@@ -51,7 +47,7 @@ static int start_child(struct trial *trial)
 
 static void trial_start(struct trial *trial, const struct root *root)
 {
-    struct job_options options = { .caller_spawned = true, .environment = environment };
+    struct job_options options = { .caller_spawned = true, .environment = environment_own };
 
     *trial = (struct trial){ .root = root, .end_fd = -1 };
     trial->error = root->is_live ? start_child(trial) : -ENOTSUP;

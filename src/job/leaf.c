@@ -245,7 +245,7 @@ static void remove_folders(struct leaf *leaf)
 /* Through systemd, in place of what we could make ourselves. `r` is how that went, and is
  * returned where systemd changes nothing. */
 static int open_scope(struct leaf *leaf, const struct cgroups *cgroups, const struct name *name,
-                      pid_t child, const char *(*environment)(const char *name), int r)
+                      pid_t child, environment_get *environment, int r)
 {
     struct leaf_scope scope;
     int asked = leaf_scope_open(leaf->root, cgroups, name->text, child, environment, &scope);
@@ -262,7 +262,7 @@ static int open_scope(struct leaf *leaf, const struct cgroups *cgroups, const st
 }
 
 static int open_own(struct leaf *leaf, const struct name *name, pid_t tracker, pid_t child,
-                    const char *(*environment)(const char *name))
+                    environment_get *environment)
 {
     struct cgroups cgroups;
     int unified;
@@ -278,7 +278,7 @@ static int open_own(struct leaf *leaf, const struct name *name, pid_t tracker, p
 }
 
 void leaf_open(struct leaf *leaf, const struct root *root, pid_t tracker, pid_t child,
-               const char *folder, const char *(*environment)(const char *name))
+               const char *folder, environment_get *environment)
 {
     struct name name = make_name(tracker);
     int r;

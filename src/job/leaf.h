@@ -20,6 +20,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/environment.h"
 #include "base/root.h"
 #include "source/cgroup/cgroup.h"
 #include "source/cgroup/cgroup_events.h"
@@ -81,7 +82,7 @@ struct leaf {
  * cgroup that was handed to us, or NULL: the tracker's own. `environment` is asked for signs
  * that cgroups are another's business. Never fails: reason says why there is none. */
 void leaf_open(struct leaf *leaf, const struct root *root, pid_t tracker, pid_t child,
-               const char *folder, const char *(*environment)(const char *name));
+               const char *folder, environment_get *environment);
 
 /* Removes it. The tracker and what is left of the job go back to where they came from. */
 void leaf_close(struct leaf *leaf);

@@ -83,21 +83,15 @@ static void read_memory(struct leaf *leaf, struct leaf_reading *reading)
     reading->memory_peak_bytes = read_number(leaf, tree, LEAF_FILE_MEMORY_PEAK, peak);
 }
 
-static void raise(uint64_t *value, uint64_t seen)
-{
-    if (seen > *value)
-        *value = seen;
-}
-
 void leaf_raise_memory(struct leaf *leaf, struct cgroup_memory *peak)
 {
     struct cgroup_memory memory;
 
     if (read_memory_stat(leaf, &memory) < 0)
         return;
-    raise(&peak->anon_bytes, memory.anon_bytes);
-    raise(&peak->shmem_bytes, memory.shmem_bytes);
-    raise(&peak->page_cache_bytes, memory.page_cache_bytes);
+    raise_to(&peak->anon_bytes, memory.anon_bytes);
+    raise_to(&peak->shmem_bytes, memory.shmem_bytes);
+    raise_to(&peak->page_cache_bytes, memory.page_cache_bytes);
 }
 
 static void read_io(struct leaf *leaf, struct leaf_reading *reading)

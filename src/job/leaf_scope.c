@@ -194,8 +194,7 @@ static int try_address(const struct root *root, const struct systemd_address *ad
 }
 
 int leaf_scope_open(const struct root *root, const struct cgroups *cgroups, const char *name,
-                    pid_t child, const char *(*environment)(const char *name),
-                    struct leaf_scope *ret)
+                    pid_t child, environment_get *environment, struct leaf_scope *ret)
 {
     struct systemd_address addresses[SYSTEMD_ADDRESSES_MAX];
     uint64_t deadline_ns = clock_now().monotonic_ns + TIME_NS;

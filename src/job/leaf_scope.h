@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "base/environment.h"
 #include "base/root.h"
 #include "source/cgroup/cgroup.h"
 #include "source/cgroup/scope_keeper.h"
@@ -32,7 +33,6 @@ bool leaf_scope_is_fit(const struct root *root, const struct cgroups *cgroups, u
  * -EINPROGRESS: systemd was asked, and the child has been moved or may be at any time, but
  * there is no cgroup for us to read. Other failures: the child is where it was. */
 int leaf_scope_open(const struct root *root, const struct cgroups *cgroups, const char *name,
-                    pid_t child, const char *(*environment)(const char *name),
-                    struct leaf_scope *ret);
+                    pid_t child, environment_get *environment, struct leaf_scope *ret);
 
 #endif

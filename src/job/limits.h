@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/environment.h"
 #include "base/root.h"
 
 struct limits {
@@ -17,9 +18,6 @@ struct limits {
     uint64_t memory_bytes;   /* UNKNOWN: no limit, or it cannot be read */
     const char *memory_source;
 };
-
-/* How environment variables are looked up: getenv, or a test's own. */
-typedef const char *environment_get(const char *name);
 
 void limits_read(const struct root *root, pid_t pid, environment_get *get, struct limits *ret);
 

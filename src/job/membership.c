@@ -168,9 +168,6 @@ void job_take_births(struct job *job, uint64_t now_ns)
     births_drain(&job->births, add_found, &search);
     if (!births->has_peaks)
         return;
-    if (is_known(births->main_peak_bytes) && births->main_peak_bytes > job->main_rss_peak_bytes)
-        job->main_rss_peak_bytes = births->main_peak_bytes;
-    if (is_known(births->largest_peak_bytes) &&
-        births->largest_peak_bytes > job->largest_peak_bytes)
-        job->largest_peak_bytes = births->largest_peak_bytes;
+    raise_to(&job->main_rss_peak_bytes, births->main_peak_bytes);
+    raise_to(&job->largest_peak_bytes, births->largest_peak_bytes);
 }

@@ -12,12 +12,6 @@
 #include "job/memory/cpu_spent.h"
 #include "source/proc/cpu_clock.h"
 
-static void raise(uint64_t *value, uint64_t seen)
-{
-    if (is_known(seen) && (!is_known(*value) || seen > *value))
-        *value = seen;
-}
-
 /* ---- CPU and I/O -------------------------------------------------------- */
 
 static uint64_t read_perf_ns(const struct job *job)
@@ -92,8 +86,8 @@ static void read_cpu(struct job *job, struct job_reading *reading)
  * the cache when the job ends will be written too, so the larger is what the job wrote. */
 static void read_io(struct job_reading *reading)
 {
-    raise(&reading->usage.counter[USAGE_READ_BYTES], reading->leaf.read_bytes);
-    raise(&reading->usage.counter[USAGE_WRITTEN_BYTES], reading->leaf.written_bytes);
+    raise_to(&reading->usage.counter[USAGE_READ_BYTES], reading->leaf.read_bytes);
+    raise_to(&reading->usage.counter[USAGE_WRITTEN_BYTES], reading->leaf.written_bytes);
 }
 
 /* The sum of the processes' clocks, where they are few. */
@@ -156,15 +150,15 @@ static uint64_t doubtful_bytes(const struct job *job, const struct memory_estima
         return found;
     if (job->members.list[0].shared_bytes > mapped_before)
         doubtful = job->members.list[0].shared_bytes - mapped_before;
-    raise(&doubtful, memory->main.shared_bytes);
+    raise_to(&doubtful, memory->main.shared_bytes);
     return doubtful > MUCH && doubtful > found ? doubtful : found;
 }
 
 static void raise_split(struct memory_split *peak, const struct memory_split *seen)
 {
-    raise(&peak->total_bytes, seen->total_bytes);
-    raise(&peak->private_bytes, seen->private_bytes);
-    raise(&peak->shared_bytes, seen->shared_bytes);
+    raise_to(&peak->total_bytes, seen->total_bytes);
+    raise_to(&peak->private_bytes, seen->private_bytes);
+    raise_to(&peak->shared_bytes, seen->shared_bytes);
 }
 
 static void raise_estimate(struct memory_estimate *peak, const struct memory_estimate *seen)
@@ -172,7 +166,7 @@ static void raise_estimate(struct memory_estimate *peak, const struct memory_est
     raise_split(&peak->main, &seen->main);
     raise_split(&peak->descendants, &seen->descendants);
     raise_split(&peak->combined, &seen->combined);
-    raise(&peak->pss_bytes, seen->pss_bytes);
+    raise_to(&peak->pss_bytes, seen->pss_bytes);
 }
 
 static void lower(uint64_t *value, uint64_t excess)
@@ -192,7 +186,7 @@ static void read_detail(struct job *job, uint64_t now_ns, struct memory_estimate
     lower(&peaks->combined.total_bytes, excess->combined_total);
     lower(&peaks->combined.private_bytes, excess->combined_private);
     raise_estimate(peaks, ret);
-    raise(&job->discount_bytes, doubtful_bytes(job, ret));
+    raise_to(&job->discount_bytes, doubtful_bytes(job, ret));
 }
 
 /* A part that this reading does not know (no rights) stays unknown. */
@@ -216,13 +210,13 @@ static void raise_to_peaks(struct job *job, struct job_reading *reading)
 
     raise_known(&reading->memory, &peaks->memory);
     if (is_known(reading->leaf.memory.anon_bytes)) {
-        raise(&reading->leaf.memory.anon_bytes, peaks->leaf.anon_bytes);
-        raise(&reading->leaf.memory.shmem_bytes, peaks->leaf.shmem_bytes);
-        raise(&reading->leaf.memory.page_cache_bytes, peaks->leaf.page_cache_bytes);
+        raise_to(&reading->leaf.memory.anon_bytes, peaks->leaf.anon_bytes);
+        raise_to(&reading->leaf.memory.shmem_bytes, peaks->leaf.shmem_bytes);
+        raise_to(&reading->leaf.memory.page_cache_bytes, peaks->leaf.page_cache_bytes);
         /* What no file backs is mapped by somebody of the job, or it would be free. */
-        raise(&reading->memory.combined.total_bytes, reading->leaf.memory.anon_bytes);
+        raise_to(&reading->memory.combined.total_bytes, reading->leaf.memory.anon_bytes);
     }
-    raise(&reading->process_count, peaks->process_count);
+    raise_to(&reading->process_count, peaks->process_count);
     job->peaks = (struct job_peaks){ 0 };
 }
 
@@ -280,7 +274,7 @@ void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
     };
 
     if (job->births.source) {
-        raise(&reading.started_count, job->births.started_count);
+        raise_to(&reading.started_count, job->births.started_count);
         reading.process_bound = job->births.max_concurrent;
         /* The connector's events of different CPUs come out of order: it may be one too high. */
         if (!job->births.is_machine_wide)
@@ -322,7 +316,7 @@ static void scan(struct job *job, const struct look *look)
         process_count += member->rss_bytes > 0;
     }
     job_settle_left(job); /* while their parents, who may have inherited from them, live */
-    raise(&peaks->process_count, process_count);
+    raise_to(&peaks->process_count, process_count);
     leaf_raise_memory(&job->leaf, &peaks->leaf);
 }
 
@@ -344,7 +338,7 @@ uint64_t job_glance(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool 
     if (is_at_rest || detail_is_wanted_for_peak(&job->detail, &job->members, job->main_pid,
                                                 now_ns, &estimate))
         read_detail(job, now_ns, &estimate);
-    raise(&job->discount_bytes, doubtful_bytes(job, &estimate));
+    raise_to(&job->discount_bytes, doubtful_bytes(job, &estimate));
     /* What is shared is known when it is read, not from sizes that have moved. */
     estimate.main.shared_bytes = estimate.descendants.shared_bytes = 0;
     estimate.combined.shared_bytes = estimate.pss_bytes = 0;

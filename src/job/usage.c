@@ -23,10 +23,6 @@ void usage_add(struct usage *into, const struct usage *usage)
 
 void usage_raise(struct usage *usage, const struct usage *floor)
 {
-    for (int i = 0; i < USAGE_COUNT; i++) {
-        if (!is_known(floor->counter[i]))
-            continue;
-        if (!is_known(usage->counter[i]) || usage->counter[i] < floor->counter[i])
-            usage->counter[i] = floor->counter[i];
-    }
+    for (int i = 0; i < USAGE_COUNT; i++)
+        raise_to(&usage->counter[i], floor->counter[i]);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sample/sampler.h"
 
+#include "base/arithmetic.h"
 #include "base/parse.h"
 #include "sample/origins.h"
 
@@ -34,12 +35,7 @@ static uint64_t minus(uint64_t a, uint64_t b)
 {
     if (!is_known(a) || !is_known(b))
         return UNKNOWN;
-    return a > b ? a - b : 0;
-}
-
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
+    return less(a, b);
 }
 
 static void fill_split(uint64_t *value, enum metric total, const struct memory_split *split)

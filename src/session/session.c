@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/environment.h"
 #include "base/error.h"
 #include "session/thread.h"
 #include "source/proc/cpu_clock.h"
@@ -69,11 +70,6 @@ uint64_t session_own_cpu_ns(const spoor_session *session)
     return now_ns;
 }
 
-static const char *environment(const char *name)
-{
-    return getenv(name);
-}
-
 static int open_sampler(spoor_session *session, const struct spoor_options *options,
                         struct spoor_error *err)
 {
@@ -83,7 +79,7 @@ static int open_sampler(spoor_session *session, const struct spoor_options *opti
         .detail = options->detail,
         .cgroup = options->cgroup,
         .cgroup_folder = options->cgroup_folder,
-        .environment = environment,
+        .environment = environment_own,
     };
     const char *unknown;
     int r = rungs_parse(getenv("SPOOR_DISABLE"), &job.disabled, &unknown);
@@ -125,7 +121,7 @@ static int open_parts(spoor_session *session, const struct spoor_options *option
     if (r < 0)
         return r;
     host_facts_read(&session->root, &session->host);
-    limits_read(&session->root, options->pid, environment, &session->limits);
+    limits_read(&session->root, options->pid, environment_own, &session->limits);
     summary_init(&session->summary, options->interval_ns);
     return 0;
 }

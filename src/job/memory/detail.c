@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/parse.h"
@@ -46,16 +47,6 @@ void detail_member_left(struct detail *detail, const struct member *member)
 {
     detail->members_changed = true;
     detail->left_private_bytes += member->detail_private_bytes;
-}
-
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
-static uint64_t less(uint64_t a, uint64_t b)
-{
-    return a > b ? a - b : 0;
 }
 
 /* ---- reading ------------------------------------------------------------ */
@@ -254,11 +245,6 @@ static void read_detail(struct detail *detail, const struct root *root, struct m
 }
 
 /* ---- when --------------------------------------------------------------- */
-
-static uint64_t apart(uint64_t a, uint64_t b)
-{
-    return a > b ? a - b : b - a;
-}
 
 /* Has memory moved by 2 % since the last read, in a way that sizes alone do not tell? What a lone
  * process has of no file is its own, however it grows and shrinks. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "job/memory/memory_view.h"
 
+#include "base/arithmetic.h"
 #include "base/unknown.h"
 #include "source/proc/pid_status.h"
 #include "source/proc/smaps_rollup.h"
@@ -8,11 +9,6 @@
 static uint64_t known_or_0(uint64_t value)
 {
     return is_known(value) ? value : 0;
-}
-
-static uint64_t less(uint64_t a, uint64_t b)
-{
-    return a > b ? a - b : 0;
 }
 
 void memory_view_from_statm(const struct member *member, struct memory_view *view)

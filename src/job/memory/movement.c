@@ -1,25 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "job/memory/movement.h"
 
+#include "base/arithmetic.h"
 #include "base/unknown.h"
 #include "job/memory/borrowed_memory.h"
 
 #define PAGE_BYTES 4096u
-
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-static uint64_t less(uint64_t a, uint64_t b)
-{
-    return a > b ? a - b : 0;
-}
 
 /* What it had of no file at the last read. A program that was loaded since shares no such
  * memory with anybody: all of it is new. A copy of its parent is one from the start. */

@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/arithmetic.h"
 #include "base/cleanup.h"
 
 enum group { MAIN, DESCENDANTS, COMBINED, GROUP_COUNT };
@@ -32,21 +33,6 @@ struct scratch {
     uint64_t *ends; /* of the areas of the group at hand, ascending */
     uint64_t *best; /* weight of the best set among the first n of them */
 };
-
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-static uint64_t less(uint64_t a, uint64_t b)
-{
-    return a > b ? a - b : 0;
-}
 
 static int compare(uint64_t a, uint64_t b)
 {

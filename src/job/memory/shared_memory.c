@@ -18,6 +18,7 @@
  */
 #include "job/memory/shared_memory.h"
 
+#include "base/arithmetic.h"
 #include "base/unknown.h"
 
 struct sums {
@@ -30,21 +31,6 @@ struct sums {
     uint64_t doubled_max; /* what one process may have mapped twice, at most */
     uint64_t hugetlb_private, hugetlb_shared_max;
 };
-
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-static uint64_t less(uint64_t a, uint64_t b)
-{
-    return a > b ? a - b : 0;
-}
 
 static void sums_add(struct sums *sums, const struct memory_view *view)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "job/memory/sharing.h"
 
+#include "base/arithmetic.h"
+
 #include <errno.h>
 
 #include "job/memory/cpu_spent.h"
@@ -39,16 +41,6 @@ uint64_t sharing_cost_ns(const struct sharing *sharing, size_t count, uint64_t w
 {
     return walk_ns + sharing->scan_cost_ns +
            (uint64_t)count * sharing->areas_per_process * COST_PER_AREA_NS;
-}
-
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
-static uint64_t apart(uint64_t a, uint64_t b)
-{
-    return a > b ? a - b : b - a;
 }
 
 /* Sums over the views. */

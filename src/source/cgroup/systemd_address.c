@@ -72,7 +72,7 @@ static const struct systemd_address of_machine[] = {
     { "/run/dbus/system_bus_socket", false },
 };
 
-size_t systemd_addresses(uid_t uid, const char *(*environment)(const char *name),
+size_t systemd_addresses(uid_t uid, environment_get *environment,
                          struct systemd_address ret[SYSTEMD_ADDRESSES_MAX])
 {
     const char *session = environment("DBUS_SESSION_BUS_ADDRESS");

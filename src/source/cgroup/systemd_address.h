@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "base/environment.h"
+
 enum { SYSTEMD_ADDRESSES_MAX = 3, SYSTEMD_PATH_SIZE = 108 };
 
 struct systemd_address {
@@ -25,7 +27,7 @@ int systemd_address_parse(const char *text, struct systemd_address *ret);
 
 /* Those of a user's manager, or for root of the machine's, best first. Returns how many;
  * whether somebody listens there is not looked at. */
-size_t systemd_addresses(uid_t uid, const char *(*environment)(const char *name),
+size_t systemd_addresses(uid_t uid, environment_get *environment,
                          struct systemd_address ret[SYSTEMD_ADDRESSES_MAX]);
 
 #endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* environment.h - how environment variables are looked up: those of the process, or a test's own. */
+#ifndef BASE_ENVIRONMENT_H
+#define BASE_ENVIRONMENT_H
+
+#include <stdlib.h>
+
+/* The value of a variable, or NULL. */
+typedef const char *environment_get(const char *name);
+
+static inline const char *environment_own(const char *name)
+{
+    return getenv(name);
+}
+
+#endif
