@@ -10,53 +10,83 @@
 #include "cli/message.h"
 #include "cli/outputs.h"
 
-struct ladder {
-    char quantity[64]; /* of the rung before */
-    bool is_served;    /* a better source of that quantity is in use */
-    int source_width;  /* of the widest */
-    bool has_color;
-    unsigned rung_count, available_count;
+/* A copy of a rung: the library's strings live for its call only. */
+struct row {
+    char quantity[64];
+    char source[64];
+    char why_not[192]; /* empty: it is available */
+    char remedy[128];  /* empty: none */
 };
 
-static void measure(const struct spoor_rung *rung, void *data)
+enum { ROWS_MAX = 64 };
+
+struct ladder {
+    struct row rows[ROWS_MAX];
+    size_t count;
+    int source_width; /* of the widest */
+    bool has_color;
+    unsigned available_count;
+};
+
+static void copy(char *buf, size_t size, const char *text)
+{
+    (void)snprintf(buf, size, "%s", text ? text : ""); /* cut is fine */
+}
+
+static void collect(const struct spoor_rung *rung, void *data)
 {
     struct ladder *ladder = data;
     int width = (int)strlen(rung->source);
+    struct row *row;
 
+    if (ladder->count == ROWS_MAX)
+        return;
+    row = &ladder->rows[ladder->count++];
+    copy(row->quantity, sizeof(row->quantity), rung->quantity);
+    copy(row->source, sizeof(row->source), rung->source);
+    copy(row->why_not, sizeof(row->why_not), rung->why_not);
+    copy(row->remedy, sizeof(row->remedy), rung->remedy);
     if (width > ladder->source_width)
         ladder->source_width = width;
-    ladder->rung_count++;
     ladder->available_count += rung->is_available;
 }
 
-static void print_rung(const struct spoor_rung *rung, void *data)
+/* `is_served`: a better source of the same quantity is in use. */
+static void print_row(const struct ladder *ladder, const struct row *row, bool is_served)
 {
-    struct ladder *ladder = data;
+    bool is_available = !row->why_not[0];
     int indent = 8 + ladder->source_width + 2;
-    const char *word;
+    const char *word = !is_available ? "no" : is_served ? "yes" : "used";
+    const char *color = is_available ? "\033[32m" : "\033[31m";
 
-    if (strncmp(ladder->quantity, rung->quantity, sizeof(ladder->quantity) - 1) != 0) {
-        printf("\n%s%s%s\n", ladder->has_color ? "\033[1m" : "", rung->quantity,
-               ladder->has_color ? "\033[0m" : "");
-        (void)snprintf(ladder->quantity, sizeof(ladder->quantity), "%s", rung->quantity);
-        ladder->is_served = false;
-    }
-    word = !rung->is_available ? "no" : ladder->is_served ? "yes" : "used";
-    ladder->is_served |= rung->is_available;
-    printf("  %s%-4s%s  %-*s",
-           !ladder->has_color   ? ""
-           : rung->is_available ? "\033[32m"
-                                : "\033[31m",
-           word, ladder->has_color ? "\033[0m" : "", rung->why_not ? ladder->source_width : 0,
-           rung->source);
-    if (rung->why_not) {
-        fputs("  ", stdout);
-        help_wrap(stdout, rung->why_not, indent, indent);
-    } else {
+    printf("  %s%-4s%s  %-*s", ladder->has_color ? color : "", word,
+           ladder->has_color ? "\033[0m" : "", is_available ? 0 : ladder->source_width,
+           row->source);
+    if (is_available) {
         putchar('\n');
+    } else {
+        fputs("  ", stdout);
+        help_wrap(stdout, row->why_not, indent, indent);
     }
-    if (rung->remedy)
-        printf("%*sto change it: %s\n", 8, "", rung->remedy);
+    if (row->remedy[0])
+        printf("%*sto change it: %s\n", 8, "", row->remedy);
+}
+
+static void print_rows(const struct ladder *ladder)
+{
+    bool is_served = false;
+
+    for (size_t i = 0; i < ladder->count; i++) {
+        const struct row *row = &ladder->rows[i];
+
+        if (i == 0 || strcmp(row->quantity, ladder->rows[i - 1].quantity) != 0) {
+            printf("\n%s%s%s\n", ladder->has_color ? "\033[1m" : "", row->quantity,
+                   ladder->has_color ? "\033[0m" : "");
+            is_served = false;
+        }
+        print_row(ladder, row, is_served);
+        is_served |= !row->why_not[0];
+    }
 }
 
 int command_doctor(const struct command *command, int argc, char **argv)
@@ -72,13 +102,11 @@ int command_doctor(const struct command *command, int argc, char **argv)
     if (code >= 0)
         return code;
     ladder.has_color = outputs_has_color(settings.color, STDOUT_FILENO);
-    /* Once for the widths, once to print: the strings live for the call only. */
-    if (spoor_machine_check(NULL, measure, &ladder, &err) < 0)
+    if (spoor_machine_check(NULL, collect, &ladder, &err) < 0)
         return complain("%s", err.message);
     puts("What can be measured here, the best source of each quantity first: 'used' by a run,\n"
          "'yes' where it could be, 'no' where it cannot.");
-    if (spoor_machine_check(NULL, print_rung, &ladder, &err) < 0)
-        return complain("%s", err.message);
-    printf("\n%u of %u sources can be used.\n", ladder.available_count, ladder.rung_count);
+    print_rows(&ladder);
+    printf("\n%u of %zu sources can be used.\n", ladder.available_count, ladder.count);
     return 0;
 }
