@@ -107,11 +107,13 @@ struct spoor_options {
     const char *root;          /* folder that stands for "/"; NULL is "/" */
     enum spoor_cgroup cgroup;  /* with SPOOR_CALLER_SPAWNED */
     const char *cgroup_folder; /* a cgroup that was delegated to the user, or NULL */
+    const char *gpus; /* which GPUs are the job's: "all", "none", or numbers, UUIDs and PCI
+                         addresses, commas between them; NULL: as its environment says */
 };
 #define SPOOR_OPTIONS_INIT                                                                \
     {                                                                                     \
         sizeof(struct spoor_options), 0, 0, 1000000000ull, SPOOR_DETAIL_AUTO, NULL, NULL, \
-            NULL, NULL, NULL, SPOOR_CGROUP_AUTO, NULL                                     \
+            NULL, NULL, NULL, SPOOR_CGROUP_AUTO, NULL, NULL                                     \
     }
 
 typedef struct spoor_session spoor_session;
