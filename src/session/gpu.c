@@ -82,6 +82,10 @@ void session_judge_gpus(spoor_session *session)
     for (size_t i = 0; i < troubles.refusal_count; i++)
         session_add_warning(session, "gpu-driver", "%s GPUs cannot be measured: %s",
                             troubles.refusals[i].vendor, troubles.refusals[i].error.message);
+    if (session->gpus && session->gpu.state == GPU_NONE && strcmp(session->gpus, "all") != 0 &&
+        strcmp(session->gpus, "none") != 0)
+        session_add_warning(session, "gpu-unknown", "--gpus %s: %s", session->gpus,
+                            session->gpu.reason);
     if (troubles.unmatched.code != 0) {
         list_gpus(&session->gpu, list, sizeof(list));
         session_add_warning(session, "gpu-unknown", "%s; there are %s",

@@ -86,10 +86,12 @@ void gpu_tally_device(struct gpu_tally *tally, size_t index, const struct gpu_re
     view->value[GPU_POWER] = reading->power_milliwatts;
     view->value[GPU_TEMPERATURE] = reading->temperature_celsius;
     view->value[GPU_CLOCK] = reading->clock_mhz;
-    view->value[GPU_ENERGY] = reading->energy_microjoules;
+    /* The first reading is where the counter starts: it says nothing yet. */
+    view->value[GPU_ENERGY] = unit->has_reading ? reading->energy_microjoules : UNKNOWN;
     view->utilization_mean = mean_of(&unit->busy, tally->start_ns);
     view->utilization_max = unit->busy.max;
-    raise_to(&view->energy_microjoules, reading->energy_microjoules);
+    raise_to(&view->energy_microjoules, view->value[GPU_ENERGY]);
+    unit->has_reading = true;
     raise_to(&view->power_max_milliwatts, reading->power_milliwatts);
     raise_to(&view->temperature_max_celsius, reading->temperature_celsius);
     if (is_known(reading->throttle_reasons))
