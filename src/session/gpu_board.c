@@ -67,6 +67,13 @@ static void end_call(struct gpu_board *board)
     board->calling_since_ns = 0;
 }
 
+void gpu_board_end_call(struct gpu_board *board)
+{
+    pthread_mutex_lock(&board->mutex);
+    end_call(board);
+    pthread_mutex_unlock(&board->mutex);
+}
+
 void gpu_board_publish(struct gpu_board *board, const struct gpu_watch *watch)
 {
     pthread_mutex_lock(&board->mutex);

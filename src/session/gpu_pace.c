@@ -5,7 +5,8 @@
 #include "base/clock.h"
 
 #define POLL_BUSY_NS (5 * NS_PER_MS)
-#define POLL_IDLE_NS (20 * NS_PER_MS)
+#define POLL_IDLE_NS (100 * NS_PER_MS)
+#define POLL_REST_NS (20 * NS_PER_MS)
 #define POLL_MOST_NS NS_PER_SECOND
 #define READ_LEAST_NS NS_PER_SECOND
 #define READ_MOST_NS (5 * NS_PER_SECOND)
@@ -66,6 +67,11 @@ void gpu_pace_polled(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
 {
     pace->poll_cost_ns = smooth(pace->poll_cost_ns, cost_ns);
     plan_poll(pace, now_ns, holds_context);
+}
+
+void gpu_pace_rested(struct gpu_pace *pace, uint64_t now_ns)
+{
+    pace->poll_due_ns = now_ns + POLL_REST_NS;
 }
 
 void gpu_pace_has_read(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,

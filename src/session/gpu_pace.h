@@ -2,9 +2,10 @@
 /*
  * gpu_pace.h - when to look at the GPUs. Pure: times in, times out.
  *
- * Quick looks come every 5 ms while a process of the job uses a GPU, every 20 ms otherwise; slow
- * ones about every second. The gaps grow with what looks cost, so that both kinds together take
- * half a percent of a core, and a tenth while the job uses no GPU.
+ * Quick looks come every 5 ms while a process of the job uses a GPU, every 100 ms otherwise, and
+ * slow ones about every second. The gaps grow with what looks cost, so that both kinds together
+ * take half a percent of a core, and a tenth while the job uses no GPU. Whether the job has run
+ * at all costs next to nothing to see: while it rests, that is looked at every 20 ms.
  */
 #ifndef SESSION_GPU_PACE_H
 #define SESSION_GPU_PACE_H
@@ -28,6 +29,8 @@ bool gpu_pace_read_is_due(const struct gpu_pace *pace, uint64_t now_ns);
 /* After a look: what it cost. A slow look is a quick one too. */
 void gpu_pace_polled(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
                      bool holds_context);
+/* After a quick look that found the job at rest. */
+void gpu_pace_rested(struct gpu_pace *pace, uint64_t now_ns);
 void gpu_pace_has_read(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
                        bool holds_context);
 

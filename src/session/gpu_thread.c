@@ -83,10 +83,14 @@ static void look(struct gpu_thread *thread)
     bool is_slow = gpu_pace_read_is_due(&thread->pace, now_ns);
 
     gpu_board_begin_call(&thread->board);
-    if (is_slow)
+    if (is_slow) {
         gpu_watch_read(watch, now_ns, false);
-    else
-        gpu_watch_poll(watch, now_ns);
+    } else if (!gpu_watch_poll(watch, now_ns)) {
+        gpu_board_end_call(&thread->board);
+        gpu_pace_rested(&thread->pace, now_ns);
+        (void)take_cost(thread);
+        return;
+    }
     gpu_board_publish(&thread->board, watch);
     now_ns = clock_now().monotonic_ns;
     if (is_slow)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 /* cmocka.h needs the four above */
 #include <cmocka.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +39,25 @@ void machine_done(struct machine *machine)
 
 void machine_play(struct machine *machine, const char *script)
 {
-    fake_root_write(&machine->fake, SCRIPT, script);
+    uint64_t now_us = clock_now().realtime_ns / NS_PER_US;
+    char *text = NULL;
+    size_t size;
+    FILE *file = open_memstream(&text, &size);
+    char *end;
+
+    assert_non_null(file);
+    while (*script) {
+        if (*script != '~') {
+            (void)fputc(*script++, file);
+            continue;
+        }
+        (void)fprintf(file, "%llu",
+                      (unsigned long long)(now_us + strtoull(script + 1, &end, 10) * 1000));
+        script = end;
+    }
+    assert_int_equal(fclose(file), 0);
+    fake_root_write(&machine->fake, SCRIPT, text);
+    free(text);
 }
 
 void machine_open(struct machine *machine, const char *script)
@@ -121,6 +140,17 @@ const struct gpu_process *machine_process(const struct machine *machine, unsigne
 
     assert_int_equal(count_of(machine, device, pid, &process), 1);
     return process;
+}
+
+unsigned machine_busy_percent(const struct machine *machine, unsigned device, pid_t pid)
+{
+    const struct gpu_process *process = machine_process(machine, device, pid);
+
+    if (!process) /* the compiler cannot see that it failed before */
+        return UINT_MAX;
+    assert_in_range(process->busy_covered_ns, 1, UINT64_MAX - 1);
+    return (unsigned)((process->busy_ns * 100 + process->busy_covered_ns / 2) /
+                      process->busy_covered_ns);
 }
 
 bool machine_has_process(const struct machine *machine, unsigned device, pid_t pid)

@@ -22,7 +22,8 @@ struct machine {
 void machine_init(struct machine *machine, bool is_container);
 void machine_done(struct machine *machine);
 
-/* Writes the script anew. */
+/* Writes the script anew. "~MS" in it is the time of day MS milliseconds from now, in
+ * microseconds. */
 void machine_play(struct machine *machine, const char *script);
 
 /* Plays the script and opens the vendor, which must succeed. */
@@ -43,6 +44,8 @@ void machine_read_busy(struct machine *machine, const pid_t *pids);
 /* The process of the last reading on a device. Fails the test where it is not there once. */
 const struct gpu_process *machine_process(const struct machine *machine, unsigned device,
                                           pid_t pid);
+/* Its busy time by the time covered. */
+unsigned machine_busy_percent(const struct machine *machine, unsigned device, pid_t pid);
 bool machine_has_process(const struct machine *machine, unsigned device, pid_t pid);
 
 #endif

@@ -155,7 +155,8 @@ static void refused_list_is_empty_and_passing_trouble_keeps_the_last(void **stat
     machine_done(&machine);
 }
 
-static void jobs_process_is_asked_for_at_every_call(void **state)
+/* As far as the device's memory has moved. */
+static void jobs_process_is_asked_for_when_memory_moves(void **state)
 {
     struct gpu_pids pids = { .list = (pid_t[]){ 10, 0 }, .count = 1 };
     struct machine machine;
@@ -167,7 +168,8 @@ static void jobs_process_is_asked_for_at_every_call(void **state)
     for (uint64_t i = 0; i < 5; i++) { /* without a refresh */
         char script[128];
 
-        (void)snprintf(script, sizeof(script), DEVICE "process 0 compute 10 %u\n",
+        (void)snprintf(script, sizeof(script),
+                       DEVICE "device 0 used %u\nprocess 0 compute 10 %u\n", (unsigned)i + 2000,
                        (unsigned)i + 200);
         machine_play(&machine, script);
         assert_int_equal(
@@ -178,7 +180,8 @@ static void jobs_process_is_asked_for_at_every_call(void **state)
     machine_done(&machine);
 }
 
-static void list_without_the_job_is_left_alone_for_a_while(void **state)
+/* Two processes could give and take the same amount. */
+static void list_is_asked_for_now_and_then_while_memory_stands_still(void **state)
 {
     struct gpu_pids pids = { .list = (pid_t[]){ 10 }, .count = 1 };
     struct gpu_process process;
@@ -193,7 +196,7 @@ static void list_without_the_job_is_left_alone_for_a_while(void **state)
     machine_play(&machine, DEVICE "process 0 compute 10 5\n");
     (void)nvidia_processes(machine.vendor, &pids, &process, 1, now_ns + 5 * NS_PER_MS);
     assert_int_equal(process.pid, 77);
-    (void)nvidia_processes(machine.vendor, &pids, &process, 1, now_ns + 50 * NS_PER_MS);
+    (void)nvidia_processes(machine.vendor, &pids, &process, 1, now_ns + 250 * NS_PER_MS);
     assert_int_equal(process.pid, 10);
     machine_done(&machine);
 }
@@ -283,8 +286,8 @@ int main(void)
         cmocka_unit_test(list_of_a_thousand_is_read_whole),
         cmocka_unit_test(more_elements_than_room_are_not_believed),
         cmocka_unit_test(refused_list_is_empty_and_passing_trouble_keeps_the_last),
-        cmocka_unit_test(jobs_process_is_asked_for_at_every_call),
-        cmocka_unit_test(list_without_the_job_is_left_alone_for_a_while),
+        cmocka_unit_test(jobs_process_is_asked_for_when_memory_moves),
+        cmocka_unit_test(list_is_asked_for_now_and_then_while_memory_stands_still),
         cmocka_unit_test(mig_device_has_memory_and_processes_of_its_own),
         cmocka_unit_test(accounts_tell_the_peak_of_an_ended_process),
         cmocka_unit_test(accounts_are_none_where_accounting_is_off),

@@ -203,15 +203,14 @@ static void busy_time_of_processes_is_told_apart(void **state)
 
     (void)state;
     machine_init(&machine, false);
-    machine_open(&machine, DEVICE "process 0 compute 10 5\nprocess 0 compute 77 5\n"
-                                  "usage 0 10 1000000 100\nusage 0 77 1000000 100\n");
+    machine_open(&machine, DEVICE "process 0 compute 10 5\nprocess 0 compute 77 5\n");
     machine_play(&machine, DEVICE "process 0 compute 10 5\nprocess 0 compute 77 5\n"
-                                  "usage 0 10 1200000 30\nusage 0 77 1200000 60\n"
-                                  "usage 0 10 1400000 30\nusage 0 77 1400000 60\n");
+                                  "usage 0 10 ~3800 20\nusage 0 77 ~3800 60\n"
+                                  "usage 0 10 ~4000 40\nusage 0 77 ~4000 60\n");
     machine_read_busy(&machine, (pid_t[]){ 10, 0 });
-    assert_int_equal(machine_process(&machine, 0, 10)->busy_ns, MS(120));
-    assert_int_equal(machine_process(&machine, 0, 77)->busy_ns, MS(240));
-    assert_int_equal(machine_process(&machine, 0, 10)->busy_covered_ns, MS(400));
+    assert_int_equal(machine_busy_percent(&machine, 0, 10), 30);
+    assert_int_equal(machine_busy_percent(&machine, 0, 77), 60);
+    assert_in_range(machine_process(&machine, 0, 10)->busy_covered_ns, MS(4000), MS(60000));
     assert_null(machine_process(&machine, 0, 10)->reason);
     machine_done(&machine);
 }
@@ -223,32 +222,32 @@ static void process_that_ended_before_it_was_listed_is_counted(void **state)
 
     (void)state;
     machine_init(&machine, false);
-    machine_open(&machine, DEVICE "usage 0 77 1000000 0\n");
-    machine_play(&machine, DEVICE "usage 0 10 1200000 80\nusage 0 99 1200000 10\n");
+    machine_open(&machine, DEVICE);
+    machine_play(&machine, DEVICE "usage 0 10 ~4000 80\nusage 0 99 ~4000 10\n");
     machine_read_busy(&machine, (pid_t[]){ 10, 0 });
     process = machine_process(&machine, 0, 10);
-    assert_int_equal(process->busy_ns, MS(160));
+    assert_int_equal(machine_busy_percent(&machine, 0, 10), 80);
     assert_int_equal(process->memory_bytes, 0); /* it is on no list: it holds nothing */
     assert_true(process->has_ended);
     assert_false(machine_has_process(&machine, 0, 99)); /* not the job's */
     machine_done(&machine);
 }
 
-static void driver_without_the_newer_call_is_asked_by_the_older(void **state)
+static void driver_without_the_older_call_is_asked_by_the_newer(void **state)
 {
-    const char *refusal = "fail nvmlDeviceGetProcessesUtilizationInfo 3\n";
+    const char *refusal = "fail nvmlDeviceGetProcessUtilization 3\n";
     struct machine machine;
     char script[256];
 
     (void)state;
     machine_init(&machine, false);
-    (void)snprintf(script, sizeof(script), DEVICE "usage 0 10 1000000 1\n%s", refusal);
+    (void)snprintf(script, sizeof(script), DEVICE "%s", refusal);
     machine_open(&machine, script);
     (void)snprintf(script, sizeof(script),
-                   DEVICE "process 0 compute 10 5\nusage 0 10 1200000 50\n%s", refusal);
+                   DEVICE "process 0 compute 10 5\nusage 0 10 ~4000 50\n%s", refusal);
     machine_play(&machine, script);
     machine_read_busy(&machine, (pid_t[]){ 10, 0 });
-    assert_int_equal(machine_process(&machine, 0, 10)->busy_ns, MS(100));
+    assert_int_equal(machine_busy_percent(&machine, 0, 10), 50);
     machine_done(&machine);
 }
 
@@ -295,7 +294,7 @@ int main(void)
         cmocka_unit_test(mig_device_without_gpm_has_a_reason),
         cmocka_unit_test(busy_time_of_processes_is_told_apart),
         cmocka_unit_test(process_that_ended_before_it_was_listed_is_counted),
-        cmocka_unit_test(driver_without_the_newer_call_is_asked_by_the_older),
+        cmocka_unit_test(driver_without_the_older_call_is_asked_by_the_newer),
         cmocka_unit_test(driver_that_keeps_no_samples_of_processes_has_a_reason),
         cmocka_unit_test(idle_process_is_0_since_that_was_measured),
     };

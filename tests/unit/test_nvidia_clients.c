@@ -12,50 +12,89 @@
 #include "base/clock.h"
 #include "source/gpu/nvidia_busy.h"
 
-#define NOW_US 2000000000ull
 #define MS(count) ((count)*1000000ull)
+#define START_US 1000000000ull
+#define AT(ms) (START_US + (ms)*1000ull)
 
-static void add(struct nvidia_clients *clients, unsigned pid, uint64_t stamp_us,
-                unsigned percent, uint64_t now_ns)
+static bool none_has_ended(pid_t pid, const void *data)
 {
-    const struct nvml_process_usage usage = { .pid = pid,
-                                              .stamp_us = stamp_us,
-                                              .sm_percent = percent };
-
-    assert_int_equal(nvidia_clients_add(clients, &usage, 1, now_ns, NOW_US), 0);
+    (void)pid;
+    (void)data;
+    return false;
 }
 
-static void each_process_has_its_own_time(void **state)
+static bool all_have_ended(pid_t pid, const void *data)
+{
+    (void)pid;
+    (void)data;
+    return true;
+}
+
+/* The answer of a driver whose samples are 200 ms apart, at `now_ms` after the start. */
+static void answer(struct nvidia_clients *clients, const struct nvml_process_usage *usage,
+                   size_t count, uint64_t now_ms)
+{
+    assert_int_equal(
+        nvidia_clients_add(clients, usage, count, 200000, AT(now_ms), none_has_ended, NULL), 0);
+}
+
+static void add(struct nvidia_clients *clients, unsigned pid, uint64_t stamp_ms,
+                unsigned percent, uint64_t now_ms)
+{
+    const struct nvml_process_usage usage = { .pid = pid,
+                                              .stamp_us = AT(stamp_ms),
+                                              .sm_percent = percent };
+
+    answer(clients, &usage, 1, now_ms);
+}
+
+static void an_answer_speaks_of_all_the_time_since_the_last(void **state)
 {
     const struct nvml_process_usage usage[] = {
-        { .pid = 20, .stamp_us = 1200000, .sm_percent = 10 },
-        { .pid = 10, .stamp_us = 1200000, .sm_percent = 40 },
-        { .pid = 10, .stamp_us = 1400000, .sm_percent = 40 },
-        { .pid = 20, .stamp_us = 1400000, .sm_percent = 20 },
+        { .pid = 20, .stamp_us = AT(400), .sm_percent = 10 }, /* idle since then */
+        { .pid = 10, .stamp_us = AT(1000), .sm_percent = 40 },
     };
     struct nvidia_clients clients = { 0 };
 
     (void)state;
-    nvidia_clients_begin(&clients, 1000000, 0);
-    assert_int_equal(nvidia_clients_add(&clients, usage, 4, MS(1000), NOW_US), 0);
-    assert_int_equal(nvidia_clients_find(&clients, 10)->busy_ns, MS(160));
-    assert_int_equal(nvidia_clients_find(&clients, 20)->busy_ns, MS(60));
+    nvidia_clients_begin(&clients, AT(0));
+    assert_int_equal(nvidia_clients_since_us(&clients, 200000), AT(50));
+    answer(&clients, usage, 2, 1150);
+    assert_int_equal(nvidia_clients_find(&clients, 10)->busy_ns, MS(400));
+    assert_int_equal(nvidia_clients_find(&clients, 20)->busy_ns, MS(100));
     assert_null(nvidia_clients_find(&clients, 15));
-    assert_int_equal(clients.covered_ns, MS(400));
+    assert_int_equal(clients.covered_ns, MS(1000));
+    assert_int_equal(nvidia_clients_since_us(&clients, 200000), AT(1050));
+    add(&clients, 10, 2000, 50, 2011);
+    assert_int_equal(nvidia_clients_find(&clients, 10)->busy_ns, MS(900));
+    assert_int_equal(nvidia_clients_find(&clients, 20)->busy_ns, MS(100));
+    assert_int_equal(clients.covered_ns, MS(2000));
     nvidia_clients_done(&clients);
 }
 
-static void process_without_samples_was_idle_meanwhile(void **state)
+static void samples_after_the_newest_that_is_told_were_idle(void **state)
 {
     struct nvidia_clients clients = { 0 };
 
     (void)state;
-    nvidia_clients_begin(&clients, 1000000, 0);
-    add(&clients, 10, 1200000, 50, MS(300));
-    add(&clients, 10, 1400000, 50, MS(500));
-    add(&clients, 10, 3400000, 50, MS(2500)); /* two seconds later: it speaks of 200 ms */
+    nvidia_clients_begin(&clients, AT(0));
+    add(&clients, 10, 400, 20, 2050); /* those of 600 to 2000 were counted by the driver */
+    assert_int_equal(nvidia_clients_find(&clients, 10)->busy_ns, MS(400));
+    assert_int_equal(clients.covered_ns, MS(2000));
+    nvidia_clients_done(&clients);
+}
+
+static void a_sample_that_may_still_come_is_waited_for(void **state)
+{
+    struct nvidia_clients clients = { 0 };
+
+    (void)state;
+    nvidia_clients_begin(&clients, AT(0));
+    add(&clients, 10, 400, 50, 605); /* the one of 600 may not be there yet */
+    assert_int_equal(clients.covered_ns, MS(400));
+    add(&clients, 10, 600, 50, 650);
     assert_int_equal(nvidia_clients_find(&clients, 10)->busy_ns, MS(300));
-    assert_int_equal(clients.covered_ns, MS(2400));
+    assert_int_equal(clients.covered_ns, MS(600));
     nvidia_clients_done(&clients);
 }
 
@@ -64,73 +103,61 @@ static void time_goes_on_without_any_samples(void **state)
     struct nvidia_clients clients = { 0 };
 
     (void)state;
-    nvidia_clients_begin(&clients, 1000000, 0);
-    add(&clients, 10, 1200000, 50, MS(300));
-    assert_int_equal(clients.covered_ns, MS(200));
-    assert_int_equal(nvidia_clients_add(&clients, NULL, 0, MS(400), NOW_US), 0);
-    assert_int_equal(clients.covered_ns, MS(200)); /* its sample may still come */
-    assert_int_equal(nvidia_clients_add(&clients, NULL, 0, MS(2300), NOW_US), 0);
+    nvidia_clients_begin(&clients, AT(0));
+    answer(&clients, NULL, 0, 100);
+    assert_int_equal(clients.covered_ns, 0); /* its sample may still come */
+    answer(&clients, NULL, 0, 2210);
     assert_int_equal(clients.covered_ns, MS(2000));
-    add(&clients, 10, 3200000, 50, MS(2400)); /* as late as the first was */
-    assert_int_equal(clients.covered_ns, MS(2200));
+    add(&clients, 10, 2400, 50, 2450);
+    assert_int_equal(clients.covered_ns, MS(2400));
+    assert_int_equal(nvidia_clients_find(&clients, 10)->busy_ns, MS(200));
     nvidia_clients_done(&clients);
 }
 
-static void device_that_never_had_a_sample_is_covered_from_the_beginning(void **state)
+static void what_an_ended_process_did_last_is_estimated(void **state)
 {
     struct nvidia_clients clients = { 0 };
 
     (void)state;
-    nvidia_clients_begin(&clients, 0, MS(100));
-    assert_int_equal(nvidia_clients_add(&clients, NULL, 0, MS(1100), NOW_US), 0);
-    assert_int_equal(clients.covered_ns, MS(800));
-    add(&clients, 10, NOW_US, 50, MS(1600));
-    assert_int_equal(clients.covered_ns, MS(1500));
-    assert_int_equal(nvidia_clients_find(&clients, 10)->busy_ns, MS(100));
+    nvidia_clients_begin(&clients, AT(0));
+    add(&clients, 10, 1000, 80, 1050);
+    assert_int_equal(
+        nvidia_clients_add(&clients, NULL, 0, 200000, AT(2210), all_have_ended, NULL), 0);
+    assert_int_equal(nvidia_clients_find(&clients, 10)->busy_ns, MS(800 + 400));
+    assert_int_equal(
+        nvidia_clients_add(&clients, NULL, 0, 200000, AT(4210), all_have_ended, NULL), 0);
+    assert_int_equal(nvidia_clients_find(&clients, 10)->busy_ns, MS(1200)); /* once */
     nvidia_clients_done(&clients);
 }
 
-static void time_before_the_beginning_is_not_counted(void **state)
+static void a_process_that_lives_and_is_not_told_was_idle(void **state)
 {
     struct nvidia_clients clients = { 0 };
 
     (void)state;
-    nvidia_clients_begin(&clients, 0, MS(100));
-    add(&clients, 10, NOW_US - 50000, 50, MS(200)); /* 50 ms after the beginning */
-    assert_int_equal(nvidia_clients_find(&clients, 10)->busy_ns, MS(25));
-    nvidia_clients_done(&clients);
-}
-
-static void covered_time_never_steps_back(void **state)
-{
-    struct nvidia_clients clients = { 0 };
-    uint64_t before_ns;
-
-    (void)state;
-    nvidia_clients_begin(&clients, 1000000, 0);
-    assert_int_equal(nvidia_clients_add(&clients, NULL, 0, MS(5000), NOW_US), 0);
-    before_ns = clients.covered_ns;
-    add(&clients, 10, 1200000, 50, MS(5001)); /* very late */
-    assert_true(clients.covered_ns >= before_ns);
+    nvidia_clients_begin(&clients, AT(0));
+    add(&clients, 10, 1000, 80, 1050);
+    answer(&clients, NULL, 0, 2210);
+    assert_int_equal(nvidia_clients_find(&clients, 10)->busy_ns, MS(800));
     nvidia_clients_done(&clients);
 }
 
 static void damaged_samples_are_dropped(void **state)
 {
     const struct nvml_process_usage usage[] = {
-        { .pid = 0, .stamp_us = 1200000, .sm_percent = 10 },
-        { .pid = 4000000000u, .stamp_us = 1200000, .sm_percent = 10 },
-        { .pid = 10, .stamp_us = 1200000, .sm_percent = 101 },
-        { .pid = 10, .stamp_us = 900000, .sm_percent = 10 },
+        { .pid = 0, .stamp_us = AT(200), .sm_percent = 10 },
+        { .pid = 4000000000u, .stamp_us = AT(200), .sm_percent = 10 },
+        { .pid = 10, .stamp_us = AT(200), .sm_percent = 101 },
+        { .pid = 10, .stamp_us = START_US - 1, .sm_percent = 10 },
         { .pid = 10, .stamp_us = UINT64_MAX, .sm_percent = 10 },
-        { .pid = 11, .stamp_us = 1200000, .sm_percent = 10 },
-        { .pid = 11, .stamp_us = 1200000, .sm_percent = 10 }, /* twice */
+        { .pid = 11, .stamp_us = AT(200), .sm_percent = 10 },
+        { .pid = 11, .stamp_us = AT(200), .sm_percent = 10 }, /* twice */
     };
     struct nvidia_clients clients = { 0 };
 
     (void)state;
-    nvidia_clients_begin(&clients, 1000000, 0);
-    assert_int_equal(nvidia_clients_add(&clients, usage, 7, MS(1000), NOW_US), 0);
+    nvidia_clients_begin(&clients, AT(0));
+    answer(&clients, usage, 7, 250);
     assert_int_equal(clients.count, 1);
     assert_int_equal(nvidia_clients_find(&clients, 11)->busy_ns, MS(20));
     nvidia_clients_done(&clients);
@@ -138,15 +165,12 @@ static void damaged_samples_are_dropped(void **state)
 
 static void clock_that_was_set_back_does_not_stop_the_count(void **state)
 {
-    const struct nvml_process_usage usage = { .pid = 10,
-                                              .stamp_us = NOW_US - 899800000,
-                                              .sm_percent = 100 };
     struct nvidia_clients clients = { 0 };
 
     (void)state;
-    nvidia_clients_begin(&clients, NOW_US, 0);
-    assert_int_equal(nvidia_clients_add(&clients, NULL, 0, MS(100), NOW_US - 900000000), 0);
-    assert_int_equal(nvidia_clients_add(&clients, &usage, 1, MS(400), NOW_US - 899700000), 0);
+    nvidia_clients_begin(&clients, AT(900000));
+    answer(&clients, NULL, 0, 100);
+    add(&clients, 10, 300, 100, 350);
     assert_int_equal(nvidia_clients_find(&clients, 10)->busy_ns, MS(200));
     nvidia_clients_done(&clients);
 }
@@ -156,9 +180,9 @@ static void idlest_process_is_forgotten_where_there_are_too_many(void **state)
     struct nvidia_clients clients = { 0 };
 
     (void)state;
-    nvidia_clients_begin(&clients, 1000000, 0);
+    nvidia_clients_begin(&clients, AT(0));
     for (unsigned i = 0; i < NVIDIA_CLIENTS_MAX + 1; i++)
-        add(&clients, 100000 - i, 1200000 + i, 10, MS(1000) + i);
+        add(&clients, 100000 - i, 200 + 200 * i, 10, 211 + 200 * i);
     assert_int_equal(clients.count, NVIDIA_CLIENTS_MAX);
     assert_null(nvidia_clients_find(&clients, 100000));
     assert_non_null(nvidia_clients_find(&clients, 99999));
@@ -170,12 +194,12 @@ static void idlest_process_is_forgotten_where_there_are_too_many(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_process_has_its_own_time),
-        cmocka_unit_test(process_without_samples_was_idle_meanwhile),
+        cmocka_unit_test(an_answer_speaks_of_all_the_time_since_the_last),
+        cmocka_unit_test(samples_after_the_newest_that_is_told_were_idle),
+        cmocka_unit_test(a_sample_that_may_still_come_is_waited_for),
         cmocka_unit_test(time_goes_on_without_any_samples),
-        cmocka_unit_test(device_that_never_had_a_sample_is_covered_from_the_beginning),
-        cmocka_unit_test(time_before_the_beginning_is_not_counted),
-        cmocka_unit_test(covered_time_never_steps_back),
+        cmocka_unit_test(what_an_ended_process_did_last_is_estimated),
+        cmocka_unit_test(a_process_that_lives_and_is_not_told_was_idle),
         cmocka_unit_test(damaged_samples_are_dropped),
         cmocka_unit_test(clock_that_was_set_back_does_not_stop_the_count),
         cmocka_unit_test(idlest_process_is_forgotten_where_there_are_too_many),

@@ -8,9 +8,11 @@
 
 #include "base/clock.h"
 #include "base/unknown.h"
+#include "source/proc/cpu_clock.h"
 
 #define OTHERS_EVERY_NS (5 * NS_PER_SECOND)
-enum { ROWS_MAX = 1 << 16 };
+#define REST_MOST_NS (250 * NS_PER_MS)
+enum { ROWS_MAX = 1 << 16, CLOCKS_MAX = 64 };
 
 static int place_devices(struct gpu_watch *watch)
 {
@@ -31,7 +33,8 @@ int gpu_watch_open(struct gpu_watch *watch, const struct root *root,
 {
     int r;
 
-    *watch = (struct gpu_watch){ .root = root, .account_bytes = UNKNOWN };
+    *watch =
+        (struct gpu_watch){ .root = root, .job_cpu_ns = UNKNOWN, .account_bytes = UNKNOWN };
     r = gpu_inventory_open(&watch->inventory, root, options->vendors, options->vendor_count,
                            options->choice);
     if (r < 0)
@@ -129,10 +132,38 @@ static void list_processes(struct gpu_watch *watch, uint64_t now_ns)
     }
 }
 
-void gpu_watch_poll(struct gpu_watch *watch, uint64_t now_ns)
+/* UNKNOWN: there are too many, or one cannot be read. */
+static uint64_t job_cpu_ns(const struct gpu_watch *watch)
 {
+    uint64_t sum_ns = 0;
+
+    if (watch->kin.count > CLOCKS_MAX)
+        return UNKNOWN;
+    for (size_t i = 0; i < watch->kin.count; i++) {
+        const struct gpu_relative *relative = &watch->kin.list[i];
+        uint64_t cpu_ns;
+
+        if (relative->ended_ns != 0)
+            continue;
+        if (cpu_clock_read(watch->root, relative->pid, &cpu_ns) < 0)
+            return UNKNOWN;
+        sum_ns += cpu_ns;
+    }
+    return sum_ns;
+}
+
+bool gpu_watch_poll(struct gpu_watch *watch, uint64_t now_ns)
+{
+    uint64_t before_ns = watch->job_cpu_ns;
+
+    watch->job_cpu_ns = job_cpu_ns(watch);
+    if (is_known(watch->job_cpu_ns) && watch->job_cpu_ns == before_ns &&
+        now_ns - watch->looked_ns < REST_MOST_NS)
+        return false;
+    watch->looked_ns = now_ns;
     list_processes(watch, now_ns);
     gpu_tally_memory(&watch->tally, watch->rows, watch->row_count, now_ns);
+    return true;
 }
 
 static void read_devices(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh)

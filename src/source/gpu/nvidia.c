@@ -129,6 +129,7 @@ static void refresh(void *vendor)
 
         nvidia_meters_refresh(&device->meters);
         nvidia_lists_refresh(&device->lists);
+        device->listed_ns = 0;
         device->energy.pace.due_ns = 0;
         device->clients_pace.due_ns = 0;
     }

@@ -10,17 +10,25 @@
 #include "base/clock.h"
 #include "source/gpu/nvidia_busy.h"
 
+/* A sample can be asked for that long after its time. */
+#define SETTLED_US 10000ull
+
 void nvidia_clients_done(struct nvidia_clients *clients)
 {
     free(clients->list);
     *clients = (struct nvidia_clients){ 0 };
 }
 
-void nvidia_clients_begin(struct nvidia_clients *clients, uint64_t stamp_us, uint64_t now_ns)
+void nvidia_clients_begin(struct nvidia_clients *clients, uint64_t now_us)
 {
-    clients->last_us = stamp_us;
-    clients->anchor_ns = now_ns;
-    clients->anchor_covered_ns = clients->covered_ns;
+    clients->until_us = now_us;
+}
+
+/* The stamps of samples waver by a millisecond; no sample comes within a quarter of a period
+ * after another. */
+uint64_t nvidia_clients_since_us(const struct nvidia_clients *clients, uint64_t period_us)
+{
+    return clients->until_us + (period_us ? period_us : BUSY_PERIOD_DEFAULT_US) / 4;
 }
 
 /* The place of `pid`, or where it would stand. */
@@ -93,78 +101,69 @@ static struct nvidia_client *find_or_add(struct nvidia_clients *clients, pid_t p
     return &clients->list[place];
 }
 
-static void count_sample(struct nvidia_clients *clients, struct nvidia_client *client,
-                         const struct nvml_process_usage *sample, uint64_t begun_us)
+/* Up to when the driver has spoken: the last of its regular samples, as far as one of them is
+ * known, else a moment whose sample must have come. */
+static uint64_t end_of_window_us(const struct nvidia_clients *clients, uint64_t newest_us,
+                                 uint64_t period_us, uint64_t now_us)
 {
-    uint64_t period_us = clients->period_us ? clients->period_us : BUSY_PERIOD_DEFAULT_US;
-    uint64_t cover_us =
-        busy_cover_us(client->last_us, sample->stamp_us, period_us, period_us * 3 / 2);
+    uint64_t settled_us = less(now_us, SETTLED_US);
 
-    cover_us =
-        smaller(cover_us, less(sample->stamp_us, begun_us)); /* older is not of our time */
-    if (client->last_us != 0)
-        clients->period_us =
-            busy_learn_period(clients->period_us, sample->stamp_us - client->last_us);
-    client->last_us = sample->stamp_us;
-    client->busy_ns += sample->sm_percent * cover_us * 10;
+    if (newest_us == 0)
+        return larger(clients->until_us, less(settled_us, period_us));
+    return newest_us + less(settled_us, newest_us) / period_us * period_us;
 }
 
-/* The samples reach up to the newest one. Without any the processes were idle: up to now less
- * one period, whose sample may still come. */
-static void cover(struct nvidia_clients *clients, uint64_t newest_us, uint64_t now_ns)
+/* Takes up what the answer says of each process. Returns the newest stamp; 0: there is none. */
+static uint64_t take_answer(struct nvidia_clients *clients,
+                            const struct nvml_process_usage *list, size_t count,
+                            uint64_t now_us, int *ret_error)
 {
-    uint64_t period_us = clients->period_us ? clients->period_us : BUSY_PERIOD_DEFAULT_US;
-    uint64_t since_ns = now_ns > clients->anchor_ns ? now_ns - clients->anchor_ns : 0;
-    uint64_t covered_ns;
+    uint64_t newest_us = 0;
 
-    if (newest_us != 0 && clients->last_us != 0)
-        since_ns = (newest_us - clients->last_us) * NS_PER_US;
-    else if (newest_us == 0)
-        since_ns -= since_ns < period_us * NS_PER_US ? since_ns : period_us * NS_PER_US;
-    covered_ns = clients->anchor_covered_ns + since_ns;
-    if (covered_ns > clients->covered_ns)
-        clients->covered_ns = covered_ns;
-    if (newest_us != 0) {
-        nvidia_clients_begin(clients, newest_us, now_ns);
-        clients->anchor_covered_ns = covered_ns;
+    for (size_t i = 0; i < count; i++) {
+        const struct nvml_process_usage *usage = &list[i];
+        struct nvidia_client *client;
+
+        if (usage->pid == 0 || usage->pid > INT_MAX ||
+            !busy_is_plausible(clients->until_us, usage->stamp_us, usage->sm_percent, now_us))
+            continue;
+        client = find_or_add(clients, (pid_t)usage->pid);
+        if (!client) {
+            *ret_error = -ENOMEM;
+            continue;
+        }
+        client->last_us = usage->stamp_us;
+        client->percent = usage->sm_percent;
+        newest_us = larger(newest_us, usage->stamp_us);
     }
-}
-
-/* From when on samples count, as time of day. */
-static uint64_t begun_at_us(const struct nvidia_clients *clients, uint64_t now_ns,
-                            uint64_t now_us)
-{
-    if (clients->last_us != 0)
-        return 0; /* by the newest sample of all */
-    return less(now_us, less(now_ns, clients->anchor_ns) / NS_PER_US);
+    return newest_us;
 }
 
 int nvidia_clients_add(struct nvidia_clients *clients, const struct nvml_process_usage *list,
-                       size_t count, uint64_t now_ns, uint64_t now_us)
+                       size_t count, uint64_t period_us, uint64_t now_us,
+                       nvidia_has_ended *has_ended, const void *data)
 {
-    uint64_t begun_us = begun_at_us(clients, now_ns, now_us);
-    uint64_t newest_us = 0;
+    uint64_t newest_us, end_us, window_us;
     int r = 0;
 
-    if (clients->last_us >= now_us + BUSY_FUTURE_US) /* the clock was set back */
-        nvidia_clients_begin(clients, now_us, now_ns);
-    for (size_t i = 0; i < count; i++) {
-        const struct nvml_process_usage *sample = &list[i];
-        struct nvidia_client *client;
+    if (clients->until_us >= now_us + BUSY_FUTURE_US) /* the clock was set back */
+        nvidia_clients_begin(clients, now_us);
+    newest_us = take_answer(clients, list, count, now_us, &r);
+    end_us = end_of_window_us(clients, newest_us,
+                              period_us ? period_us : BUSY_PERIOD_DEFAULT_US, now_us);
+    window_us = less(end_us, clients->until_us);
+    for (size_t i = 0; i < clients->count && window_us > 0; i++) {
+        struct nvidia_client *client = &clients->list[i];
+        bool is_answered = client->last_us > clients->until_us;
 
-        if (sample->pid == 0 || sample->pid > INT_MAX ||
-            !busy_is_plausible(clients->last_us, sample->stamp_us, sample->sm_percent, now_us))
-            continue;
-        client = find_or_add(clients, (pid_t)sample->pid);
-        if (!client) {
-            r = -ENOMEM;
-            continue;
-        }
-        if (sample->stamp_us <= client->last_us)
-            continue;
-        count_sample(clients, client, sample, begun_us);
-        newest_us = sample->stamp_us > newest_us ? sample->stamp_us : newest_us;
+        if (is_answered)
+            client->busy_ns += client->percent * window_us * 10;
+        else if (client->percent > 0 && has_ended(client->pid, data))
+            client->busy_ns += client->percent * window_us * 5;
+        if (!is_answered)
+            client->percent = 0;
     }
-    cover(clients, newest_us, now_ns);
+    clients->covered_ns += window_us * NS_PER_US;
+    clients->until_us = larger(clients->until_us, end_us);
     return r;
 }

@@ -2,9 +2,13 @@
 /*
  * nvidia_clients.h - the busy time of each process on one device. Pure.
  *
- * Built from the driver's samples per process by the rules of nvidia_busy.h. A process that
- * ended is kept: what it did shows up in the samples after its end. A process without samples
- * did nothing, so the time covered goes on without them.
+ * The driver keeps a sample of the device every 200 ms or so, and for each which process it was
+ * that kept it busy. Asked for the processes since a moment it gives one answer for each that
+ * did anything: the mean over all samples since then, and the time of the newest sample that
+ * was the process's. A process that has ended is in no answer any more, with all it did since
+ * we asked last: half of that window is taken to be as the one before.
+ *
+ * Of two processes that were busy within one sample the driver names one.
  */
 #ifndef SOURCE_GPU_NVIDIA_CLIENTS_H
 #define SOURCE_GPU_NVIDIA_CLIENTS_H
@@ -21,30 +25,33 @@
 struct nvidia_client {
     pid_t pid;
     uint64_t last_us; /* stamp of its newest sample */
+    uint64_t percent; /* of the last window */
     uint64_t busy_ns;
 };
 
-/* Start from a zeroed one. */
+/* Start from a zeroed one. Times of day. */
 struct nvidia_clients {
     struct nvidia_client *list; /* sorted by pid; ours */
     size_t count, capacity;
-    uint64_t last_us;   /* stamp of the newest sample of all, to ask the driver from; 0: none */
-    uint64_t period_us; /* as in struct busy_meter */
-    uint64_t covered_ns;        /* see gpu_process.busy_covered_ns */
-    uint64_t anchor_ns;         /* monotonic time when last_us was seen, or of the beginning */
-    uint64_t anchor_covered_ns; /* covered_ns then */
+    uint64_t until_us;   /* all up to here is counted */
+    uint64_t covered_ns; /* see gpu_process.busy_covered_ns */
 };
 
 void nvidia_clients_done(struct nvidia_clients *clients);
 
-/* Counting begins now. What the driver keeps up to `stamp_us` (0: it keeps none) is older. */
-void nvidia_clients_begin(struct nvidia_clients *clients, uint64_t stamp_us, uint64_t now_ns);
+/* Counting begins now. */
+void nvidia_clients_begin(struct nvidia_clients *clients, uint64_t now_us);
 
-/* Counts samples, in order of time, which were asked for at `now_ns` (monotonic) and `now_us`
- * (time of day). Returns 0 or -ENOMEM, where some were lost. With more processes than
- * NVIDIA_CLIENTS_MAX the one that was idle for longest is forgotten. */
+/* Since when to ask the driver, where its samples are `period_us` apart (0: not known). */
+uint64_t nvidia_clients_since_us(const struct nvidia_clients *clients, uint64_t period_us);
+
+/* Counts what the driver answered at `now_us`. `has_ended` says of a process that is not in the
+ * answer whether it still holds the device. Returns 0 or -ENOMEM, where some were lost. With
+ * more processes than NVIDIA_CLIENTS_MAX the one that was idle for longest is forgotten. */
+typedef bool nvidia_has_ended(pid_t pid, const void *data);
 int nvidia_clients_add(struct nvidia_clients *clients, const struct nvml_process_usage *list,
-                       size_t count, uint64_t now_ns, uint64_t now_us);
+                       size_t count, uint64_t period_us, uint64_t now_us,
+                       nvidia_has_ended *has_ended, const void *data);
 
 /* NULL: it had no sample. Valid until the next call that adds. */
 const struct nvidia_client *nvidia_clients_find(const struct nvidia_clients *clients,

@@ -152,20 +152,10 @@ int nvidia_devices_find(const struct nvml *nvml, struct nvidia_device **ret, siz
     return 0;
 }
 
-static uint64_t newest_usage_us(const struct nvidia_samples *room, ssize_t count,
-                                uint64_t now_us)
-{
-    for (size_t i = (size_t)count; i-- > 0;)
-        if (busy_is_plausible(0, room->usage[i].stamp_us, 0, now_us))
-            return room->usage[i].stamp_us;
-    return 0;
-}
-
 void nvidia_device_begin(struct nvidia_device *device, const struct nvml *nvml,
                          const struct root *root, uint64_t now_ns, struct nvidia_samples *room)
 {
     const unsigned *gpu_instance = device->facts.is_part ? &device->gpu_instance : NULL;
-    ssize_t n;
 
     (void)nvidia_device_read_memory(device->handle, nvml, root,
                                     &device->facts.memory_total_bytes,
@@ -175,12 +165,8 @@ void nvidia_device_begin(struct nvidia_device *device, const struct nvml *nvml,
     (void)nvidia_energy_read(&device->energy, nvml, device->handle, now_ns); /* the beginning */
     if (device->has_parts)
         return;
-    n = nvidia_samples_get_usage(room, nvml, device->handle, 0);
-    device->has_usage = n >= 0;
-    if (n >= 0)
-        nvidia_clients_begin(&device->clients,
-                             newest_usage_us(room, n, clock_now().realtime_ns / NS_PER_US),
-                             now_ns);
+    device->has_usage = nvidia_samples_get_usage(room, nvml, device->handle, 0) >= 0;
+    nvidia_clients_begin(&device->clients, clock_now().realtime_ns / NS_PER_US);
 }
 
 void nvidia_device_done(struct nvidia_device *device, const struct nvml *nvml)

@@ -40,6 +40,8 @@ struct nvidia_device {
     struct nvidia_energy energy;
 
     struct nvidia_lists lists;
+    uint64_t listed_ns;      /* when they were last read; monotonic */
+    uint64_t listed_bytes;   /* memory in use then; UNKNOWN: it says nothing about processes */
     uint64_t baseline_bytes; /* used before the job; UNKNOWN: the job was there first */
     pid_t sole_pid;          /* the job's only process on it; 0: none or several */
 
@@ -64,6 +66,9 @@ void nvidia_device_done(struct nvidia_device *device, const struct nvml *nvml);
 int nvidia_device_read_memory(nvml_device handle, const struct nvml *nvml,
                               const struct root *root, uint64_t *ret_total_bytes,
                               uint64_t *ret_used_bytes);
+
+/* Memory of its own in use; UNKNOWN where it has none or the driver does not say. */
+uint64_t nvidia_device_own_memory_used(nvml_device handle, const struct nvml *nvml);
 
 /* Microjoules since the first call; as of the last time, where it is not due. */
 uint64_t nvidia_energy_read(struct nvidia_energy *energy, const struct nvml *nvml,

@@ -5,14 +5,14 @@
 
 #include "base/clock.h"
 
-/* Encoders are idle in most jobs; the driver keeps their samples for 14 s or more. */
+/* The driver keeps samples for 14 s or more. Encoders are idle in most jobs. */
 static const struct {
     enum nvml_sampling sampling;
     uint64_t least_ns, most_ns; /* between two readings, see pace_end() */
 } kinds[METER_COUNT] = {
     [METER_GPU] = { NVML_SAMPLE_GPU, 900 * NS_PER_MS, 4 * NS_PER_SECOND },
-    [METER_ENCODER] = { NVML_SAMPLE_ENCODER, 5 * NS_PER_SECOND, 5 * NS_PER_SECOND },
-    [METER_DECODER] = { NVML_SAMPLE_DECODER, 5 * NS_PER_SECOND, 5 * NS_PER_SECOND },
+    [METER_ENCODER] = { NVML_SAMPLE_ENCODER, 10 * NS_PER_SECOND, 10 * NS_PER_SECOND },
+    [METER_DECODER] = { NVML_SAMPLE_DECODER, 10 * NS_PER_SECOND, 10 * NS_PER_SECOND },
 };
 
 /* A rate that is asked for speaks of the second before. */
@@ -140,12 +140,15 @@ void nvidia_meters_read(struct nvidia_meters *meters, const struct nvml *nvml,
     for (unsigned kind = 0; kind < METER_COUNT; kind++) {
         struct nvidia_meter *meter = &meters->list[kind];
         uint64_t least_ns = kinds[kind].least_ns;
+        uint64_t busy_ns = meter->busy.busy_ns;
 
         if (meter->source == METER_NONE || !pace_begin(&meter->pace, now_ns))
             continue;
         switch (meter->source) {
         case METER_SAMPLES:
             read_samples(meter, kind, nvml, device, room);
+            if (meter->busy.busy_ns == busy_ns) /* an idle one is asked seldom */
+                least_ns = kinds[kind].most_ns;
             break;
         case METER_GPM:
             read_gpm(meters, meter, nvml, now_ns);

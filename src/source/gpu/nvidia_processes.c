@@ -11,8 +11,12 @@
 
 #define HOLDERS_LEAST_NS (200 * NS_PER_MS)
 #define HOLDERS_MOST_NS (5 * NS_PER_SECOND)
+/* A process that ends takes what it did since the last answer with it. */
 #define USAGE_LEAST_NS (900 * NS_PER_MS)
-#define USAGE_MOST_NS (4 * NS_PER_SECOND)
+#define USAGE_MOST_NS (1500 * NS_PER_MS)
+#define USAGE_IDLE_NS (5 * NS_PER_SECOND)
+/* Two processes could give and take the same amount. */
+#define LISTED_MOST_NS (250 * NS_PER_MS)
 
 static const char memory_hidden[] = "the driver does not tell the memory of processes here";
 static const char memory_zero[] =
@@ -192,6 +196,31 @@ static void look_for_holders(struct nvidia *nvidia, const struct gpu_pids *pids,
     pace_end(&nvidia->holders_pace, now_ns, HOLDERS_LEAST_NS, HOLDERS_MOST_NS);
 }
 
+/* What a lost device held stays as it was last seen. */
+static void read_lists(struct nvidia *nvidia, struct nvidia_device *device,
+                       const struct gpu_pids *pids, uint64_t now_ns)
+{
+    (void)nvidia_lists_read(&device->lists, &nvidia->nvml, device->handle, pids,
+                            nvidia->ns.is_nested, now_ns, &nvidia->scratch);
+    device->listed_ns = now_ns;
+}
+
+/* The device's memory in use is asked for in a third of the time that the lists take. While it
+ * stands still, so does what processes have of it. */
+static bool must_list(const struct nvidia *nvidia, struct nvidia_device *device,
+                      uint64_t now_ns)
+{
+    uint64_t used_bytes = nvidia_device_own_memory_used(device->handle, &nvidia->nvml);
+    bool has_moved = used_bytes != device->listed_bytes;
+
+    if (!is_known(used_bytes))
+        return true;
+    device->listed_bytes = used_bytes;
+    if (has_moved)
+        nvidia_lists_refresh(&device->lists);
+    return has_moved || now_ns - device->listed_ns >= LISTED_MOST_NS;
+}
+
 ssize_t nvidia_processes(struct nvidia *nvidia, const struct gpu_pids *pids,
                          struct gpu_process *list, size_t capacity, uint64_t now_ns)
 {
@@ -203,28 +232,36 @@ ssize_t nvidia_processes(struct nvidia *nvidia, const struct gpu_pids *pids,
 
         if (device->has_parts)
             continue;
-        /* What a lost device held stays as it was last seen. */
-        (void)nvidia_lists_read(&device->lists, &nvidia->nvml, device->handle, pids,
-                                nvidia->ns.is_nested, now_ns, &nvidia->scratch);
+        if (must_list(nvidia, device, now_ns))
+            read_lists(nvidia, device, pids, now_ns);
         emit_device(nvidia, i, pids, &sink);
     }
     return (ssize_t)sink.count;
 }
 
+static bool has_let_go(pid_t pid, const void *data)
+{
+    const struct nvidia_lists *lists = data;
+
+    return lists->is_known && !is_listed(&lists->merged, pid);
+}
+
 static int read_usage(struct nvidia *nvidia, struct nvidia_device *device,
-                      const struct gpu_pids *pids, uint64_t now_ns)
+                      const struct gpu_pids *pids)
 {
     struct nvidia_samples *samples = &nvidia->samples;
+    uint64_t period_us = device->meters.list[METER_GPU].busy.period_us;
     uint64_t now_us = clock_now().realtime_ns / NS_PER_US;
     ssize_t n = nvidia_samples_get_usage(samples, &nvidia->nvml, device->handle,
-                                         device->clients.last_us);
+                                         nvidia_clients_since_us(&device->clients, period_us));
 
     if (n < 0)
         return (int)n;
     if (n > 0)
         device->foreign_count = nvidia_namespace_rename(
             &nvidia->ns, nvidia->root, pids, device->sole_pid, samples->usage, (size_t)n);
-    return nvidia_clients_add(&device->clients, samples->usage, (size_t)n, now_ns, now_us);
+    return nvidia_clients_add(&device->clients, samples->usage, (size_t)n, period_us, now_us,
+                              has_let_go, &device->lists);
 }
 
 int nvidia_processes_read_busy(struct nvidia *nvidia, const struct gpu_pids *pids,
@@ -234,12 +271,17 @@ int nvidia_processes_read_busy(struct nvidia *nvidia, const struct gpu_pids *pid
 
     for (size_t i = 0; i < nvidia->count; i++) {
         struct nvidia_device *device = &nvidia->devices[i];
+        bool is_idle;
         int r;
 
         if (!device->has_usage || !pace_begin(&device->clients_pace, now_ns))
             continue;
-        r = read_usage(nvidia, device, pids, now_ns);
-        pace_end(&device->clients_pace, now_ns, USAGE_LEAST_NS, USAGE_MOST_NS);
+        nvidia_lists_refresh(&device->lists); /* to know who has ended */
+        read_lists(nvidia, device, pids, now_ns);
+        r = read_usage(nvidia, device, pids);
+        is_idle = device->lists.merged.count == 0;
+        pace_end(&device->clients_pace, now_ns, is_idle ? USAGE_IDLE_NS : USAGE_LEAST_NS,
+                 is_idle ? USAGE_IDLE_NS : USAGE_MOST_NS);
         result = r < 0 ? r : result;
     }
     return result;

@@ -13,7 +13,7 @@
 
 /* The costliest call of all: 3 to 4 ms. */
 #define ENERGY_LEAST_NS (900 * NS_PER_MS)
-#define ENERGY_MOST_NS (5 * NS_PER_SECOND)
+#define ENERGY_MOST_NS (10 * NS_PER_SECOND)
 
 /* An integrated GPU has the machine's memory. */
 static void read_shared_memory(const struct root *root, uint64_t *ret_total_bytes,
@@ -51,6 +51,13 @@ static int read_own_memory(nvml_device handle, const struct nvml *nvml,
         }
     }
     return nvml_errno(status);
+}
+
+uint64_t nvidia_device_own_memory_used(nvml_device handle, const struct nvml *nvml)
+{
+    uint64_t total_bytes, used_bytes;
+
+    return read_own_memory(handle, nvml, &total_bytes, &used_bytes) < 0 ? UNKNOWN : used_bytes;
 }
 
 int nvidia_device_read_memory(nvml_device handle, const struct nvml *nvml,

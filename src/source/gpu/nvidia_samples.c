@@ -183,10 +183,11 @@ ssize_t nvidia_samples_get_usage(struct nvidia_samples *samples, const struct nv
 {
     ssize_t n = -ENOTSUP;
 
-    if (nvml->processes_usage)
-        n = get_new_usage(samples, nvml, device, last_us);
-    if (n < 0 && n != -ENODEV && nvml->process_usage)
+    /* The older call rounds percents, the newer cuts them. */
+    if (nvml->process_usage)
         n = get_converted_usage(samples, nvml, device, last_us);
+    if (n < 0 && n != -ENODEV && nvml->processes_usage)
+        n = get_new_usage(samples, nvml, device, last_us);
     if (n > 1)
         qsort(samples->usage, (size_t)n, sizeof(*samples->usage), compare_usage);
     return n;

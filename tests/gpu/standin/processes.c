@@ -219,16 +219,72 @@ static void put_old_usage(struct samples *samples, unsigned pid, uint64_t stamp_
         (struct nvml_process_sample){ .pid = pid, .stamp_us = stamp_us, .sm_percent = value };
 }
 
+/* All that the script says of processes, sample by sample. */
+struct usage_sample {
+    unsigned pid, percent;
+    uint64_t stamp_us;
+};
+
+enum { USAGE_MAX = 4096 };
+
+static void gather_usage(struct samples *samples, unsigned pid, uint64_t stamp_us,
+                         unsigned value)
+{
+    struct usage_sample *list = samples->list;
+
+    list[samples->found] =
+        (struct usage_sample){ .pid = pid, .percent = value, .stamp_us = stamp_us };
+}
+
+static size_t count_stamps(const struct usage_sample *list, size_t count)
+{
+    size_t stamps = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        bool is_new = true;
+
+        for (size_t j = 0; j < i; j++)
+            is_new &= list[j].stamp_us != list[i].stamp_us;
+        stamps += is_new;
+    }
+    return stamps;
+}
+
+/* As drivers do it: one answer for each process, the mean over all samples. What makes no sense
+ * is told as it is. */
+static void put_means(struct samples *samples, const struct usage_sample *list, size_t count)
+{
+    size_t stamps = count_stamps(list, count);
+
+    for (size_t i = 0; i < count; i++) {
+        uint64_t sum = 0, newest_us = 0;
+        bool is_first = true;
+
+        for (size_t j = 0; j < count; j++) {
+            if (list[j].pid != list[i].pid)
+                continue;
+            is_first &= j >= i;
+            sum += list[j].percent;
+            newest_us = list[j].stamp_us > newest_us ? list[j].stamp_us : newest_us;
+        }
+        if (is_first)
+            put_if_newer(samples, list[i].pid, newest_us, 0, (unsigned)(sum / stamps));
+    }
+}
+
 static int put_usage(const char *call, nvml_device device, struct samples *samples,
                      uint64_t last_us, unsigned *count)
 {
+    static struct usage_sample list[USAGE_MAX];
+    struct samples all = { .room = USAGE_MAX, .put = gather_usage, .list = list };
     int status = standin_enter(call, device);
     char words[96];
 
     if (status)
         return status;
-    put_exact(samples, standin_words(words, "usage", device, ""), true, last_us);
-    put_stream(samples, standin_words(words, "busy", device, ""), true, last_us);
+    put_exact(&all, standin_words(words, "usage", device, ""), true, last_us);
+    put_stream(&all, standin_words(words, "busy", device, ""), true, last_us);
+    put_means(samples, list, all.found < USAGE_MAX ? all.found : USAGE_MAX);
     *count = (unsigned)samples->found;
     if (samples->found > samples->room)
         return NVML_INSUFFICIENT_SIZE;
