@@ -211,7 +211,7 @@ void session_take_sample(spoor_session *session, struct instant now, bool is_las
         if (session->phases[i].is_open)
             summary_add(&session->phases[i].summary, &session->latest);
     }
-    samples_file_add(&session->samples, &session->latest);
+    samples_file_add(&session->samples, &session->latest, &session->gpu, is_last);
 }
 
 int spoor_session_start(spoor_session *session, struct spoor_error *err)

@@ -1,90 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GPUs, against a stand-in for NVIDIA's library that plays a script (tests/gpu/standin)."""
-import csv
+"""What is measured of GPUs, against a stand-in for NVIDIA's library."""
 import json
 import os
-import pathlib
 import signal
 import subprocess
 
 import pytest
 
 from conftest import eventually, load, read_line, value
-
-GIB = 1 << 30
-LIST = "nvmlDeviceGetComputeRunningProcesses_v3"
-CARD = """\
-device {0} uuid GPU-{0}000-aaaa
-device {0} name NVIDIA H200
-device {0} pci 0:{1}:0
-device {0} total 150000000000
-device {0} used 3000000000
-device {0} minor {0}
-"""
-# As NVML numbers its failures.
-NOT_SUPPORTED, LOST, VERSION_MISMATCH = 3, 15, 18
-WAIT = ("sh", "-c", "echo $$; read line || true")
-
-
-def card(number):
-    return CARD.format(number, 59 + number)
-
-
-class Machine:
-    """What the stand-in plays: lines that may be added to while it is asked."""
-
-    def __init__(self, folder, library):
-        self.script, self.log = folder / "script", folder / "calls"
-        self.text = ""
-        self.environment = {**os.environ, "LD_LIBRARY_PATH": str(library),
-                            "SPOOR_NVML_SCRIPT": str(self.script),
-                            "SPOOR_NVML_CALLS": str(self.log)}
-
-    def play(self, *lines):
-        """Adds lines, for all to be seen at once."""
-        self.text += "".join(line.rstrip("\n") + "\n" for line in lines)
-        new = self.script.with_suffix(".new")
-        new.write_text(self.text)
-        new.rename(self.script)
-
-    def calls(self, name):
-        return self.log.read_text().split("\n").count(name) if self.log.exists() else 0
-
-    def wait_for(self, name=LIST, times=2):
-        """Waits until it has been asked so often from now on."""
-        before = self.calls(name)
-        eventually(lambda: self.calls(name) >= before + times, f"{times} calls of {name}")
-
-
-@pytest.fixture
-def standin(spoor):
-    """The folders of the stand-in by generation of driver."""
-    folder = pathlib.Path(spoor.binary).parent / "tests/gpu/standin"
-    assert folder.exists(), f"{folder} is not there"
-    return folder
-
-
-@pytest.fixture
-def machine(tmp_path, standin):
-    return Machine(tmp_path, standin / "full")
-
-
-class Run:
-    """`spoor run` around a job that waits, on such a machine."""
-
-    def __init__(self, spoor, machine, *options, command=WAIT, **environment):
-        self.path = spoor.new_path("result.json")
-        self.machine = machine
-        self.process = spoor.start("run", "-q", "-o", self.path, *options, "--", *command,
-                                   env={**machine.environment, **environment})
-        self.pid = int(read_line(self.process.stdout))
-        self.result = None
-
-    def end(self):
-        self.process.stdin.close()
-        assert self.process.wait() == 0
-        self.result = load(self.path)
-        return self.result
+from gpus import GIB, LIST, LOST, NOT_SUPPORTED, SLOW, VERSION_MISMATCH, Run, card, rows_of
 
 
 @pytest.mark.threads
@@ -147,7 +71,7 @@ def test_utilisation_of_the_device_and_the_job(spoor, machine):
     run = Run(spoor, machine)
     machine.play(f"process 0 compute {run.pid} {GIB}", f"busy 0 {run.pid} 200 30",
                  "busy 0 1 200 20")
-    machine.wait_for("nvmlDeviceGetProcessesUtilizationInfo")
+    machine.wait_for(SLOW)
     result = run.end()
     assert value(result, "gpu.utilization.mean_gpus") == pytest.approx(0.5, abs=0.02)
     assert value(result, "gpu.utilization.max_gpus") == pytest.approx(0.5, abs=0.02)
@@ -162,7 +86,7 @@ def test_samples_that_come_in_lumps_make_no_ten_gpus(spoor, machine):
     """The driver's samples of a second arrive within one interval of 10 ms."""
     machine.play(card(0), "stream 0 gpu 20 100")
     run = Run(spoor, machine, "-i", "10ms")
-    machine.wait_for("nvmlDeviceGetSamples")
+    machine.wait_for(SLOW)
     result = run.end()
     assert value(result, "gpu.utilization.max_gpus") <= 1
     assert value(result, "gpu.utilization.mean_gpus") <= 1.01
@@ -376,11 +300,6 @@ def test_a_library_that_lacks_what_is_needed_is_a_warning(spoor, machine, standi
     machine.play(card(0))
     result = Run(spoor, machine).end()
     assert [warning["code"] for warning in result["warnings"]] == ["gpu-driver"]
-
-
-def rows_of(path):
-    with open(path, encoding="utf-8") as file:
-        return list(csv.DictReader(file))
 
 
 @pytest.mark.threads
