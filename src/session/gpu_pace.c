@@ -13,8 +13,8 @@
 
 /* Shares of a core, in millionths. */
 #define SHARE_ALL 5000
-#define SHARE_READ 2500
-#define SHARE_POLL_LEAST 2000
+#define SHARE_READ 2000
+#define SHARE_POLL_LEAST 4000
 #define SHARE_IDLE 1000
 
 void gpu_pace_init(struct gpu_pace *pace, uint64_t now_ns)
@@ -63,10 +63,10 @@ static void plan_poll(struct gpu_pace *pace, uint64_t now_ns, bool holds_context
 }
 
 void gpu_pace_polled(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
-                     bool holds_context)
+                     const struct gpu_activity *activity)
 {
     pace->poll_cost_ns = smooth(pace->poll_cost_ns, cost_ns);
-    plan_poll(pace, now_ns, holds_context);
+    plan_poll(pace, now_ns, activity->holds_context);
 }
 
 void gpu_pace_rested(struct gpu_pace *pace, uint64_t now_ns)
@@ -75,11 +75,12 @@ void gpu_pace_rested(struct gpu_pace *pace, uint64_t now_ns)
 }
 
 void gpu_pace_has_read(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
-                       bool holds_context)
+                       const struct gpu_activity *activity)
 {
     pace->read_cost_ns = smooth(pace->read_cost_ns, cost_ns);
-    pace->read_gap_ns =
-        within(gap_for(pace->read_cost_ns, SHARE_READ), READ_LEAST_NS, READ_MOST_NS);
+    pace->read_gap_ns = activity->is_quiet ? READ_MOST_NS
+                                           : within(gap_for(pace->read_cost_ns, SHARE_READ),
+                                                    READ_LEAST_NS, READ_MOST_NS);
     pace->read_due_ns = now_ns + pace->read_gap_ns;
-    plan_poll(pace, now_ns, holds_context);
+    plan_poll(pace, now_ns, activity->holds_context);
 }

@@ -3,7 +3,7 @@
  * gpu_pace.h - when to look at the GPUs. Pure: times in, times out.
  *
  * Quick looks come every 5 ms while a process of the job uses a GPU, every 100 ms otherwise, and
- * slow ones about every second. The gaps grow with what looks cost, so that both kinds together
+ * slow ones about every second, or five while it is quiet. The gaps grow with what looks cost, so that both kinds together
  * take half a percent of a core, and a tenth while the job uses no GPU. Whether the job has run
  * at all costs next to nothing to see: while it rests, that is looked at every 20 ms.
  */
@@ -19,6 +19,12 @@ struct gpu_pace {
     uint64_t read_gap_ns;
 };
 
+/* What the job does. */
+struct gpu_activity {
+    bool holds_context; /* a process of the job uses a GPU */
+    bool is_quiet;      /* it has hardly run since the last slow look, and no GPU was busy */
+};
+
 /* After the first slow look, which costs more than those to come. */
 void gpu_pace_init(struct gpu_pace *pace, uint64_t now_ns);
 
@@ -28,10 +34,10 @@ bool gpu_pace_read_is_due(const struct gpu_pace *pace, uint64_t now_ns);
 
 /* After a look: what it cost. A slow look is a quick one too. */
 void gpu_pace_polled(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
-                     bool holds_context);
+                     const struct gpu_activity *activity);
 /* After a quick look that found the job at rest. */
 void gpu_pace_rested(struct gpu_pace *pace, uint64_t now_ns);
 void gpu_pace_has_read(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
-                       bool holds_context);
+                       const struct gpu_activity *activity);
 
 #endif

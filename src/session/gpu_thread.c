@@ -81,6 +81,7 @@ static void look(struct gpu_thread *thread)
     struct gpu_watch *watch = &thread->watch;
     uint64_t now_ns = clock_now().monotonic_ns;
     bool is_slow = gpu_pace_read_is_due(&thread->pace, now_ns);
+    struct gpu_activity activity;
 
     gpu_board_begin_call(&thread->board);
     if (is_slow) {
@@ -92,11 +93,12 @@ static void look(struct gpu_thread *thread)
         return;
     }
     gpu_board_publish(&thread->board, watch);
+    activity = (struct gpu_activity){ watch->holds_context, watch->is_quiet };
     now_ns = clock_now().monotonic_ns;
     if (is_slow)
-        gpu_pace_has_read(&thread->pace, now_ns, take_cost(thread), watch->holds_context);
+        gpu_pace_has_read(&thread->pace, now_ns, take_cost(thread), &activity);
     else
-        gpu_pace_polled(&thread->pace, now_ns, take_cost(thread), watch->holds_context);
+        gpu_pace_polled(&thread->pace, now_ns, take_cost(thread), &activity);
 }
 
 static void look_until_ended(struct gpu_thread *thread)

@@ -183,7 +183,7 @@ static void costly_figures_are_those_of_the_last_time_in_between(void **state)
     assert_int_equal(gpu_nvidia.read(machine.vendor, 0, now_ns, &reading), 0);
     assert_int_equal(reading.energy_microjoules, 0); /* known: it was read at the opening */
     assert_int_equal(reading.power_milliwatts, 5);
-    assert_int_equal(gpu_nvidia.read(machine.vendor, 0, now_ns + 6 * NS_PER_SECOND, &reading),
+    assert_int_equal(gpu_nvidia.read(machine.vendor, 0, now_ns + 11 * NS_PER_SECOND, &reading),
                      0);
     assert_int_equal(reading.energy_microjoules, 1000);
     machine_done(&machine);

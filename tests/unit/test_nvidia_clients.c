@@ -9,8 +9,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
-#include "source/gpu/nvidia_busy.h"
+#include "base/unknown.h"
 
 #define MS(count) ((count)*1000000ull)
 #define START_US 1000000000ull
@@ -34,8 +33,29 @@ static bool all_have_ended(pid_t pid, const void *data)
 static void answer(struct nvidia_clients *clients, const struct nvml_process_usage *usage,
                    size_t count, uint64_t now_ms)
 {
-    assert_int_equal(
-        nvidia_clients_add(clients, usage, count, 200000, AT(now_ms), none_has_ended, NULL), 0);
+    const struct nvidia_answer all = {
+        .list = usage,
+        .count = count,
+        .now_us = AT(now_ms),
+        .period_us = 200000,
+        .device_busy_ns = MS(100000),
+        .has_ended = none_has_ended,
+    };
+
+    assert_int_equal(nvidia_clients_add(clients, &all), 0);
+}
+
+/* No process is told any more, and the device was busy for so long. */
+static void end_all(struct nvidia_clients *clients, uint64_t device_busy_ns, uint64_t now_ms)
+{
+    const struct nvidia_answer all = {
+        .now_us = AT(now_ms),
+        .period_us = 200000,
+        .device_busy_ns = device_busy_ns,
+        .has_ended = all_have_ended,
+    };
+
+    assert_int_equal(nvidia_clients_add(clients, &all), 0);
 }
 
 static void add(struct nvidia_clients *clients, unsigned pid, uint64_t stamp_ms,
@@ -114,19 +134,69 @@ static void time_goes_on_without_any_samples(void **state)
     nvidia_clients_done(&clients);
 }
 
-static void what_an_ended_process_did_last_is_estimated(void **state)
+static void what_an_ended_process_did_last_is_what_the_device_did(void **state)
 {
     struct nvidia_clients clients = { 0 };
 
     (void)state;
     nvidia_clients_begin(&clients, AT(0));
     add(&clients, 10, 1000, 80, 1050);
-    assert_int_equal(
-        nvidia_clients_add(&clients, NULL, 0, 200000, AT(2210), all_have_ended, NULL), 0);
-    assert_int_equal(nvidia_clients_find(&clients, 10)->busy_ns, MS(800 + 400));
-    assert_int_equal(
-        nvidia_clients_add(&clients, NULL, 0, 200000, AT(4210), all_have_ended, NULL), 0);
-    assert_int_equal(nvidia_clients_find(&clients, 10)->busy_ns, MS(1200)); /* once */
+    end_all(&clients, MS(300), 2210);
+    assert_int_equal(nvidia_clients_find(&clients, 10)->busy_ns, MS(800 + 300));
+    end_all(&clients, MS(300), 4210);
+    assert_int_equal(nvidia_clients_find(&clients, 10)->busy_ns, MS(1100)); /* once */
+    nvidia_clients_done(&clients);
+}
+
+static void a_process_that_never_was_in_an_answer_gets_its_share_too(void **state)
+{
+    struct nvidia_clients clients = { 0 };
+
+    (void)state;
+    nvidia_clients_begin(&clients, AT(0));
+    assert_int_equal(nvidia_clients_expect(&clients, 10), 0);
+    assert_int_equal(nvidia_clients_expect(&clients, 11), 0);
+    end_all(&clients, MS(600), 2210);
+    assert_int_equal(nvidia_clients_find(&clients, 10)->busy_ns, MS(300));
+    assert_int_equal(nvidia_clients_find(&clients, 11)->busy_ns, MS(300));
+    end_all(&clients, MS(600), 4210);
+    assert_int_equal(nvidia_clients_find(&clients, 10)->busy_ns, MS(300));
+    nvidia_clients_done(&clients);
+}
+
+static void what_others_did_is_not_the_ended_ones(void **state)
+{
+    const struct nvml_process_usage usage = { .pid = 11,
+                                              .stamp_us = AT(2000),
+                                              .sm_percent = 50 };
+    struct nvidia_answer all = {
+        .list = &usage,
+        .count = 1,
+        .now_us = AT(2050),
+        .period_us = 200000,
+        .device_busy_ns = MS(1200),
+        .has_ended = all_have_ended,
+    };
+    struct nvidia_clients clients = { 0 };
+
+    (void)state;
+    nvidia_clients_begin(&clients, AT(0));
+    assert_int_equal(nvidia_clients_expect(&clients, 10), 0);
+    assert_int_equal(nvidia_clients_add(&clients, &all), 0);
+    assert_int_equal(nvidia_clients_find(&clients, 11)->busy_ns, MS(1000));
+    assert_int_equal(nvidia_clients_find(&clients, 10)->busy_ns, MS(200));
+    nvidia_clients_done(&clients);
+}
+
+static void without_samples_of_the_device_nothing_is_added_for_the_ended(void **state)
+{
+    struct nvidia_clients clients = { 0 };
+
+    (void)state;
+    nvidia_clients_begin(&clients, AT(0));
+    add(&clients, 10, 1000, 80, 1050);
+    end_all(&clients, UNKNOWN, 2210);
+    assert_int_equal(nvidia_clients_find(&clients, 10)->busy_ns, MS(800));
     nvidia_clients_done(&clients);
 }
 
@@ -198,7 +268,10 @@ int main(void)
         cmocka_unit_test(samples_after_the_newest_that_is_told_were_idle),
         cmocka_unit_test(a_sample_that_may_still_come_is_waited_for),
         cmocka_unit_test(time_goes_on_without_any_samples),
-        cmocka_unit_test(what_an_ended_process_did_last_is_estimated),
+        cmocka_unit_test(what_an_ended_process_did_last_is_what_the_device_did),
+        cmocka_unit_test(a_process_that_never_was_in_an_answer_gets_its_share_too),
+        cmocka_unit_test(what_others_did_is_not_the_ended_ones),
+        cmocka_unit_test(without_samples_of_the_device_nothing_is_added_for_the_ended),
         cmocka_unit_test(a_process_that_lives_and_is_not_told_was_idle),
         cmocka_unit_test(damaged_samples_are_dropped),
         cmocka_unit_test(clock_that_was_set_back_does_not_stop_the_count),

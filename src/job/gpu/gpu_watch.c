@@ -6,12 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/unknown.h"
 #include "source/proc/cpu_clock.h"
 
 #define OTHERS_EVERY_NS (5 * NS_PER_SECOND)
 #define REST_MOST_NS (250 * NS_PER_MS)
+/* A driver's own threads in the job wake up now and then; to allocate takes longer. */
+#define REST_CPU_NS (100 * NS_PER_US)
 enum { ROWS_MAX = 1 << 16, CLOCKS_MAX = 64 };
 
 static int place_devices(struct gpu_watch *watch)
@@ -33,8 +36,9 @@ int gpu_watch_open(struct gpu_watch *watch, const struct root *root,
 {
     int r;
 
-    *watch =
-        (struct gpu_watch){ .root = root, .job_cpu_ns = UNKNOWN, .account_bytes = UNKNOWN };
+    *watch = (struct gpu_watch){
+        .root = root, .job_cpu_ns = UNKNOWN, .read_cpu_ns = UNKNOWN, .account_bytes = UNKNOWN
+    };
     r = gpu_inventory_open(&watch->inventory, root, options->vendors, options->vendor_count,
                            options->choice);
     if (r < 0)
@@ -154,12 +158,13 @@ static uint64_t job_cpu_ns(const struct gpu_watch *watch)
 
 bool gpu_watch_poll(struct gpu_watch *watch, uint64_t now_ns)
 {
-    uint64_t before_ns = watch->job_cpu_ns;
+    uint64_t cpu_ns = job_cpu_ns(watch);
 
-    watch->job_cpu_ns = job_cpu_ns(watch);
-    if (is_known(watch->job_cpu_ns) && watch->job_cpu_ns == before_ns &&
+    if (is_known(cpu_ns) && is_known(watch->job_cpu_ns) &&
+        apart(cpu_ns, watch->job_cpu_ns) < REST_CPU_NS &&
         now_ns - watch->looked_ns < REST_MOST_NS)
         return false;
+    watch->job_cpu_ns = cpu_ns;
     watch->looked_ns = now_ns;
     list_processes(watch, now_ns);
     gpu_tally_memory(&watch->tally, watch->rows, watch->row_count, now_ns);
@@ -187,6 +192,19 @@ static void read_devices(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh
     }
 }
 
+/* Less than a hundredth of the time counts as hardly. */
+static void note_activity(struct gpu_watch *watch, uint64_t now_ns)
+{
+    uint64_t cpu_ns = job_cpu_ns(watch);
+    uint64_t span_ns = now_ns - watch->read_ns;
+
+    watch->is_quiet = is_known(cpu_ns) && is_known(watch->read_cpu_ns) &&
+                      apart(cpu_ns, watch->read_cpu_ns) < span_ns / 100 &&
+                      watch->tally.totals.levels.utilization == 0;
+    watch->read_cpu_ns = cpu_ns;
+    watch->read_ns = now_ns;
+}
+
 void gpu_watch_read(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh)
 {
     const struct gpu_inventory *inventory = &watch->inventory;
@@ -205,6 +223,7 @@ void gpu_watch_read(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh)
     read_devices(watch, now_ns, is_fresh);
     (void)gpu_tally_busy(&watch->tally, watch->rows, watch->row_count, now_ns);
     gpu_tally_memory(&watch->tally, watch->rows, watch->row_count, now_ns);
+    note_activity(watch, now_ns);
 }
 
 static void take_accounts(struct gpu_watch *watch, size_t opened,

@@ -25,6 +25,9 @@ struct gpu_watch {
     bool holds_context;     /* a process of the job uses a GPU */
     uint64_t job_cpu_ns;    /* CPU time of the job's living processes at the last quick look */
     uint64_t looked_ns;     /* when drivers were last asked for processes */
+    bool is_quiet;          /* the job had hardly run by the last slow look, no GPU was busy */
+    uint64_t read_ns;       /* when that was */
+    uint64_t read_cpu_ns;   /* CPU time of the job then */
     uint64_t others_ns;     /* when the GPUs that are not the job's were last read */
     uint64_t account_bytes; /* the most that the driver accounted for one process; UNKNOWN */
 };
@@ -42,8 +45,8 @@ int gpu_watch_open(struct gpu_watch *watch, const struct root *root,
                    const struct gpu_watch_options *options);
 void gpu_watch_close(struct gpu_watch *watch);
 
-/* The quick look. Returns false where nobody was asked: no process of the job has run since the
- * last one, and who does not run allocates nothing. */
+/* The quick look. Returns false where nobody was asked: the processes of the job have hardly run
+ * since the last one, and who does not run allocates nothing. */
 bool gpu_watch_poll(struct gpu_watch *watch, uint64_t now_ns);
 
 /* The slow look. `is_fresh`: drivers read all anew, for the first and the last look. */

@@ -8,10 +8,12 @@
 
 #include "base/arithmetic.h"
 #include "base/clock.h"
+#include "base/unknown.h"
 #include "source/gpu/nvidia_busy.h"
 
 /* A sample can be asked for that long after its time. */
 #define SETTLED_US 10000ull
+#define NS_PER_US_PERCENT (NS_PER_US / 100)
 
 void nvidia_clients_done(struct nvidia_clients *clients)
 {
@@ -114,18 +116,18 @@ static uint64_t end_of_window_us(const struct nvidia_clients *clients, uint64_t 
 }
 
 /* Takes up what the answer says of each process. Returns the newest stamp; 0: there is none. */
-static uint64_t take_answer(struct nvidia_clients *clients,
-                            const struct nvml_process_usage *list, size_t count,
-                            uint64_t now_us, int *ret_error)
+static uint64_t take_up(struct nvidia_clients *clients, const struct nvidia_answer *answer,
+                        int *ret_error)
 {
     uint64_t newest_us = 0;
 
-    for (size_t i = 0; i < count; i++) {
-        const struct nvml_process_usage *usage = &list[i];
+    for (size_t i = 0; i < answer->count; i++) {
+        const struct nvml_process_usage *usage = &answer->list[i];
         struct nvidia_client *client;
 
         if (usage->pid == 0 || usage->pid > INT_MAX ||
-            !busy_is_plausible(clients->until_us, usage->stamp_us, usage->sm_percent, now_us))
+            !busy_is_plausible(clients->until_us, usage->stamp_us, usage->sm_percent,
+                               answer->now_us))
             continue;
         client = find_or_add(clients, (pid_t)usage->pid);
         if (!client) {
@@ -134,35 +136,82 @@ static uint64_t take_answer(struct nvidia_clients *clients,
         }
         client->last_us = usage->stamp_us;
         client->percent = usage->sm_percent;
+        client->is_over = false;
         newest_us = larger(newest_us, usage->stamp_us);
     }
     return newest_us;
 }
 
-int nvidia_clients_add(struct nvidia_clients *clients, const struct nvml_process_usage *list,
-                       size_t count, uint64_t period_us, uint64_t now_us,
-                       nvidia_has_ended *has_ended, const void *data)
+static bool is_answered(const struct nvidia_clients *clients,
+                        const struct nvidia_client *client)
 {
-    uint64_t newest_us, end_us, window_us;
+    return client->last_us > clients->until_us;
+}
+
+/* Returns the busy time of all in the answer. */
+static uint64_t count_answered(struct nvidia_clients *clients, uint64_t window_us)
+{
+    uint64_t sum_ns = 0;
+
+    for (size_t i = 0; i < clients->count; i++) {
+        struct nvidia_client *client = &clients->list[i];
+        uint64_t busy_ns = client->percent * window_us * NS_PER_US_PERCENT;
+
+        if (!is_answered(clients, client))
+            continue;
+        client->busy_ns += busy_ns;
+        sum_ns += busy_ns;
+    }
+    return sum_ns;
+}
+
+static bool ended_now(const struct nvidia_clients *clients, const struct nvidia_client *client,
+                      const struct nvidia_answer *answer)
+{
+    return !client->is_over && !is_answered(clients, client) &&
+           answer->has_ended(client->pid, answer->data);
+}
+
+/* `left_ns`: how long the device was busy with nobody in the answer. */
+static void count_ended(struct nvidia_clients *clients, const struct nvidia_answer *answer,
+                        uint64_t left_ns)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < clients->count; i++)
+        count += ended_now(clients, &clients->list[i], answer);
+    for (size_t i = 0; i < clients->count && count > 0; i++) {
+        if (!ended_now(clients, &clients->list[i], answer))
+            continue;
+        clients->list[i].is_over = true;
+        clients->list[i].busy_ns += left_ns / count;
+    }
+}
+
+int nvidia_clients_expect(struct nvidia_clients *clients, pid_t pid)
+{
+    struct nvidia_client *client = find_or_add(clients, pid);
+
+    if (!client)
+        return -ENOMEM;
+    client->is_over = false;
+    return 0;
+}
+
+int nvidia_clients_add(struct nvidia_clients *clients, const struct nvidia_answer *answer)
+{
+    uint64_t period_us = answer->period_us ? answer->period_us : BUSY_PERIOD_DEFAULT_US;
+    uint64_t newest_us, end_us, window_us, busy_ns;
     int r = 0;
 
-    if (clients->until_us >= now_us + BUSY_FUTURE_US) /* the clock was set back */
-        nvidia_clients_begin(clients, now_us);
-    newest_us = take_answer(clients, list, count, now_us, &r);
-    end_us = end_of_window_us(clients, newest_us,
-                              period_us ? period_us : BUSY_PERIOD_DEFAULT_US, now_us);
+    if (clients->until_us >= answer->now_us + BUSY_FUTURE_US) /* the clock was set back */
+        nvidia_clients_begin(clients, answer->now_us);
+    newest_us = take_up(clients, answer, &r);
+    end_us = end_of_window_us(clients, newest_us, period_us, answer->now_us);
     window_us = less(end_us, clients->until_us);
-    for (size_t i = 0; i < clients->count && window_us > 0; i++) {
-        struct nvidia_client *client = &clients->list[i];
-        bool is_answered = client->last_us > clients->until_us;
-
-        if (is_answered)
-            client->busy_ns += client->percent * window_us * 10;
-        else if (client->percent > 0 && has_ended(client->pid, data))
-            client->busy_ns += client->percent * window_us * 5;
-        if (!is_answered)
-            client->percent = 0;
-    }
+    busy_ns = count_answered(clients, window_us);
+    if (is_known(answer->device_busy_ns))
+        count_ended(clients, answer, less(answer->device_busy_ns, busy_ns));
     clients->covered_ns += window_us * NS_PER_US;
     clients->until_us = larger(clients->until_us, end_us);
     return r;

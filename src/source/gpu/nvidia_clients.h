@@ -6,7 +6,8 @@
  * that kept it busy. Asked for the processes since a moment it gives one answer for each that
  * did anything: the mean over all samples since then, and the time of the newest sample that
  * was the process's. A process that has ended is in no answer any more, with all it did since
- * we asked last: half of that window is taken to be as the one before.
+ * we asked last. What the device was busy with and no answer explains is shared out among those
+ * that have ended meanwhile.
  *
  * Of two processes that were busy within one sample the driver names one.
  */
@@ -24,9 +25,10 @@
 
 struct nvidia_client {
     pid_t pid;
-    uint64_t last_us; /* stamp of its newest sample */
-    uint64_t percent; /* of the last window */
+    uint64_t last_us; /* stamp of its newest sample; 0: it had none */
     uint64_t busy_ns;
+    uint64_t percent; /* of the answer that is being counted */
+    bool is_over;     /* its end was counted */
 };
 
 /* Start from a zeroed one. Times of day. */
@@ -45,15 +47,25 @@ void nvidia_clients_begin(struct nvidia_clients *clients, uint64_t now_us);
 /* Since when to ask the driver, where its samples are `period_us` apart (0: not known). */
 uint64_t nvidia_clients_since_us(const struct nvidia_clients *clients, uint64_t period_us);
 
-/* Counts what the driver answered at `now_us`. `has_ended` says of a process that is not in the
- * answer whether it still holds the device. Returns 0 or -ENOMEM, where some were lost. With
- * more processes than NVIDIA_CLIENTS_MAX the one that was idle for longest is forgotten. */
-typedef bool nvidia_has_ended(pid_t pid, const void *data);
-int nvidia_clients_add(struct nvidia_clients *clients, const struct nvml_process_usage *list,
-                       size_t count, uint64_t period_us, uint64_t now_us,
-                       nvidia_has_ended *has_ended, const void *data);
+/* It is on the device. Returns 0 or -ENOMEM. */
+int nvidia_clients_expect(struct nvidia_clients *clients, pid_t pid);
 
-/* NULL: it had no sample. Valid until the next call that adds. */
+struct nvidia_answer {
+    const struct nvml_process_usage *list;
+    size_t count;
+    uint64_t now_us;         /* when it was asked for */
+    uint64_t period_us;      /* between samples; 0: not known */
+    uint64_t device_busy_ns; /* of the device since the answer before; UNKNOWN */
+    /* Of a process that is not in the answer: does it hold the device no more? */
+    bool (*has_ended)(pid_t pid, const void *data);
+    const void *data;
+};
+
+/* Counts an answer. Returns 0 or -ENOMEM, where some were lost. With more processes than
+ * NVIDIA_CLIENTS_MAX the one that was idle for longest is forgotten. */
+int nvidia_clients_add(struct nvidia_clients *clients, const struct nvidia_answer *answer);
+
+/* NULL: it was never on the device. Valid until the next call that adds. */
 const struct nvidia_client *nvidia_clients_find(const struct nvidia_clients *clients,
                                                 pid_t pid);
 

@@ -47,8 +47,9 @@ struct nvidia_device {
 
     struct nvidia_clients clients;
     struct pace clients_pace;
-    bool has_usage;       /* the driver has samples per process */
-    size_t foreign_count; /* processes of the last samples that we have no name for */
+    uint64_t usage_busy_ns; /* of the device when samples of processes were last read */
+    bool has_usage;         /* the driver has samples per process */
+    size_t foreign_count;   /* processes of the last samples that we have no name for */
 };
 
 /* All devices and their parts, in the driver's order, which is that of PCI addresses. Devices

@@ -10,7 +10,7 @@ static const struct {
     enum nvml_sampling sampling;
     uint64_t least_ns, most_ns; /* between two readings, see pace_end() */
 } kinds[METER_COUNT] = {
-    [METER_GPU] = { NVML_SAMPLE_GPU, 900 * NS_PER_MS, 4 * NS_PER_SECOND },
+    [METER_GPU] = { NVML_SAMPLE_GPU, 900 * NS_PER_MS, 5 * NS_PER_SECOND },
     [METER_ENCODER] = { NVML_SAMPLE_ENCODER, 10 * NS_PER_SECOND, 10 * NS_PER_SECOND },
     [METER_DECODER] = { NVML_SAMPLE_DECODER, 10 * NS_PER_SECOND, 10 * NS_PER_SECOND },
 };
@@ -134,34 +134,47 @@ static void read_gpm(struct nvidia_meters *meters, struct nvidia_meter *meter,
         busy_meter_add_span(&meter->busy, span_ns, percent);
 }
 
+static void read_if_due(struct nvidia_meters *meters, enum nvidia_meter_kind kind,
+                        const struct nvml *nvml, nvml_device device, uint64_t now_ns,
+                        struct nvidia_samples *room)
+{
+    struct nvidia_meter *meter = &meters->list[kind];
+    uint64_t least_ns = kinds[kind].least_ns;
+    uint64_t busy_ns = meter->busy.busy_ns;
+
+    if (meter->source == METER_NONE || !pace_begin(&meter->pace, now_ns))
+        return;
+    switch (meter->source) {
+    case METER_SAMPLES:
+        read_samples(meter, kind, nvml, device, room);
+        if (meter->busy.busy_ns == busy_ns) /* an idle one is asked seldom */
+            least_ns = kinds[kind].most_ns;
+        break;
+    case METER_GPM:
+        read_gpm(meters, meter, nvml, now_ns);
+        break;
+    case METER_POLLED:
+        read_rate(meter, kind, nvml, device, now_ns);
+        least_ns = 0;
+        break;
+    case METER_NONE:
+        break;
+    }
+    pace_end(&meter->pace, now_ns, least_ns, kinds[kind].most_ns);
+}
+
 void nvidia_meters_read(struct nvidia_meters *meters, const struct nvml *nvml,
                         nvml_device device, uint64_t now_ns, struct nvidia_samples *room)
 {
-    for (unsigned kind = 0; kind < METER_COUNT; kind++) {
-        struct nvidia_meter *meter = &meters->list[kind];
-        uint64_t least_ns = kinds[kind].least_ns;
-        uint64_t busy_ns = meter->busy.busy_ns;
+    for (unsigned kind = 0; kind < METER_COUNT; kind++)
+        read_if_due(meters, kind, nvml, device, now_ns, room);
+}
 
-        if (meter->source == METER_NONE || !pace_begin(&meter->pace, now_ns))
-            continue;
-        switch (meter->source) {
-        case METER_SAMPLES:
-            read_samples(meter, kind, nvml, device, room);
-            if (meter->busy.busy_ns == busy_ns) /* an idle one is asked seldom */
-                least_ns = kinds[kind].most_ns;
-            break;
-        case METER_GPM:
-            read_gpm(meters, meter, nvml, now_ns);
-            break;
-        case METER_POLLED:
-            read_rate(meter, kind, nvml, device, now_ns);
-            least_ns = 0;
-            break;
-        case METER_NONE:
-            break;
-        }
-        pace_end(&meter->pace, now_ns, least_ns, kinds[kind].most_ns);
-    }
+void nvidia_meters_read_gpu(struct nvidia_meters *meters, const struct nvml *nvml,
+                            nvml_device device, uint64_t now_ns, struct nvidia_samples *room)
+{
+    meters->list[METER_GPU].pace.due_ns = 0;
+    read_if_due(meters, METER_GPU, nvml, device, now_ns, room);
 }
 
 void nvidia_meters_refresh(struct nvidia_meters *meters)

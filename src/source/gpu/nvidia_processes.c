@@ -11,10 +11,8 @@
 
 #define HOLDERS_LEAST_NS (200 * NS_PER_MS)
 #define HOLDERS_MOST_NS (5 * NS_PER_SECOND)
-/* A process that ends takes what it did since the last answer with it. */
 #define USAGE_LEAST_NS (900 * NS_PER_MS)
-#define USAGE_MOST_NS (1500 * NS_PER_MS)
-#define USAGE_IDLE_NS (5 * NS_PER_SECOND)
+#define USAGE_MOST_NS (4 * NS_PER_SECOND)
 /* Two processes could give and take the same amount. */
 #define LISTED_MOST_NS (250 * NS_PER_MS)
 
@@ -203,6 +201,9 @@ static void read_lists(struct nvidia *nvidia, struct nvidia_device *device,
     (void)nvidia_lists_read(&device->lists, &nvidia->nvml, device->handle, pids,
                             nvidia->ns.is_nested, now_ns, &nvidia->scratch);
     device->listed_ns = now_ns;
+    for (size_t i = 0; i < device->lists.merged.count && device->has_usage; i++)
+        (void)nvidia_clients_expect(&device->clients,
+                                    (pid_t)device->lists.merged.entries[i].pid);
 }
 
 /* The device's memory in use is asked for in a third of the time that the lists take. While it
@@ -246,22 +247,31 @@ static bool has_let_go(pid_t pid, const void *data)
     return lists->is_known && !is_listed(&lists->merged, pid);
 }
 
+/* The device's samples and those of its processes, together. */
 static int read_usage(struct nvidia *nvidia, struct nvidia_device *device,
-                      const struct gpu_pids *pids)
+                      const struct gpu_pids *pids, uint64_t now_ns)
 {
     struct nvidia_samples *samples = &nvidia->samples;
-    uint64_t period_us = device->meters.list[METER_GPU].busy.period_us;
-    uint64_t now_us = clock_now().realtime_ns / NS_PER_US;
-    ssize_t n = nvidia_samples_get_usage(samples, &nvidia->nvml, device->handle,
-                                         nvidia_clients_since_us(&device->clients, period_us));
+    const struct busy_meter *busy = &device->meters.list[METER_GPU].busy;
+    uint64_t before_ns = device->usage_busy_ns;
+    struct nvidia_answer answer = { .has_ended = has_let_go, .data = &device->lists };
+    ssize_t n;
 
+    nvidia_meters_read_gpu(&device->meters, &nvidia->nvml, device->handle, now_ns, samples);
+    device->usage_busy_ns = busy->busy_ns;
+    answer.device_busy_ns = busy->busy_ns - before_ns;
+    answer.period_us = busy->period_us;
+    answer.now_us = clock_now().realtime_ns / NS_PER_US;
+    n = nvidia_samples_get_usage(samples, &nvidia->nvml, device->handle,
+                                 nvidia_clients_since_us(&device->clients, answer.period_us));
     if (n < 0)
         return (int)n;
     if (n > 0)
         device->foreign_count = nvidia_namespace_rename(
             &nvidia->ns, nvidia->root, pids, device->sole_pid, samples->usage, (size_t)n);
-    return nvidia_clients_add(&device->clients, samples->usage, (size_t)n, period_us, now_us,
-                              has_let_go, &device->lists);
+    answer.list = samples->usage;
+    answer.count = (size_t)n;
+    return nvidia_clients_add(&device->clients, &answer);
 }
 
 int nvidia_processes_read_busy(struct nvidia *nvidia, const struct gpu_pids *pids,
@@ -271,17 +281,14 @@ int nvidia_processes_read_busy(struct nvidia *nvidia, const struct gpu_pids *pid
 
     for (size_t i = 0; i < nvidia->count; i++) {
         struct nvidia_device *device = &nvidia->devices[i];
-        bool is_idle;
         int r;
 
         if (!device->has_usage || !pace_begin(&device->clients_pace, now_ns))
             continue;
         nvidia_lists_refresh(&device->lists); /* to know who has ended */
         read_lists(nvidia, device, pids, now_ns);
-        r = read_usage(nvidia, device, pids);
-        is_idle = device->lists.merged.count == 0;
-        pace_end(&device->clients_pace, now_ns, is_idle ? USAGE_IDLE_NS : USAGE_LEAST_NS,
-                 is_idle ? USAGE_IDLE_NS : USAGE_MOST_NS);
+        r = read_usage(nvidia, device, pids, now_ns);
+        pace_end(&device->clients_pace, now_ns, USAGE_LEAST_NS, USAGE_MOST_NS);
         result = r < 0 ? r : result;
     }
     return result;

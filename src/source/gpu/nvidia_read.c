@@ -12,7 +12,7 @@
 #define CLOCK_SM 1
 
 /* The costliest call of all: 3 to 4 ms. */
-#define ENERGY_LEAST_NS (900 * NS_PER_MS)
+#define ENERGY_LEAST_NS (10 * NS_PER_SECOND)
 #define ENERGY_MOST_NS (10 * NS_PER_SECOND)
 
 /* An integrated GPU has the machine's memory. */
