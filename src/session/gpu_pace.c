@@ -13,8 +13,8 @@
 
 /* Shares of a core, in millionths. */
 #define SHARE_ALL 5000
-#define SHARE_READ 2000
-#define SHARE_POLL_LEAST 4000
+#define SHARE_READ 1500
+#define SHARE_POLL_LEAST 3500
 #define SHARE_IDLE 1000
 
 void gpu_pace_init(struct gpu_pace *pace, uint64_t now_ns)

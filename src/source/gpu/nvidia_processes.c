@@ -31,6 +31,12 @@ struct sink {
     size_t capacity, count;
 };
 
+/* One that is merely on the list may have samples under another number. */
+static bool has_worked(const struct nvidia_client *client)
+{
+    return client && (client->last_us != 0 || client->busy_ns > 0);
+}
+
 static void set_busy(const struct nvidia_device *device, struct gpu_process *process)
 {
     const struct nvidia_client *client = nvidia_clients_find(&device->clients, process->pid);
@@ -38,7 +44,7 @@ static void set_busy(const struct nvidia_device *device, struct gpu_process *pro
 
     process->busy_ns = UNKNOWN;
     process->busy_covered_ns = UNKNOWN;
-    if (device->has_usage && (client || device->foreign_count == 0)) {
+    if (device->has_usage && (has_worked(client) || device->foreign_count == 0)) {
         process->busy_ns = client ? client->busy_ns : 0;
         process->busy_covered_ns = device->clients.covered_ns;
         return;
@@ -141,8 +147,8 @@ static void emit_ended(const struct nvidia *nvidia, size_t index, const struct g
         pid_t pid = device->clients.list[i].pid;
         struct gpu_process process = { .pid = pid, .device = (unsigned)index };
 
-        if (pid == holder || !gpu_pids_have(pids, (unsigned)pid) ||
-            is_listed(&device->lists.merged, pid))
+        if (pid == holder || !has_worked(&device->clients.list[i]) ||
+            !gpu_pids_have(pids, (unsigned)pid) || is_listed(&device->lists.merged, pid))
             continue;
         process.has_ended = device->lists.is_known;
         process.memory_bytes = process.has_ended ? 0 : UNKNOWN;
