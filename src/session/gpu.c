@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpu.c - what a session does with its GPU thread. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +18,16 @@ void session_start_gpus(spoor_session *session)
         .disabled = session->disabled,
         .start_ns = session->sampler.started.monotonic_ns,
     };
+    const struct gpu_vendor *enabled[GPU_VENDORS_MAX];
     int r = gpu_thread_start(&options, &session->gpu_thread);
 
-    if (r < 0)
+    if (r == 0)
+        return;
+    session->gpu.state = GPU_NONE;
+    session->gpu.reason = gpu_vendors_enabled(session->disabled, enabled) == 0
+                              ? "switched off (SPOOR_DISABLE)"
+                              : "this machine has no GPU";
+    if (r != -ENODEV)
         session_add_warning(session, "gpu-thread", "GPUs are not looked at: %s", strerror(-r));
 }
 
@@ -72,9 +80,7 @@ static void forget_zeros(spoor_session *session)
 
 void session_add_gpus(spoor_session *session, struct instant now, bool is_last)
 {
-    if (!session->gpu_thread)
-        return;
-    if (session->gpu.state != GPU_NONE) {
+    if (session->gpu_thread && session->gpu.state != GPU_NONE) {
         if (is_last) {
             gpu_thread_ask_last(session->gpu_thread);
             gpu_thread_wait_last(session->gpu_thread);
@@ -82,7 +88,8 @@ void session_add_gpus(spoor_session *session, struct instant now, bool is_last)
         session_tell_gpus(session);
         gpu_thread_take(session->gpu_thread, now.monotonic_ns, &session->gpu);
     }
-    sampler_add_gpus(&session->sampler, &session->gpu, &session->latest);
+    if (session->gpu.reason || session->gpu.state == GPU_READY) /* else nobody has looked */
+        sampler_add_gpus(&session->sampler, &session->gpu, &session->latest);
     forget_zeros(session);
 }
 
@@ -113,12 +120,11 @@ static void raise_to_account(spoor_session *session, uint64_t bytes)
 
 void session_judge_gpus(spoor_session *session)
 {
-    struct gpu_troubles troubles;
+    struct gpu_troubles troubles = { .account_bytes = UNKNOWN };
     char list[160];
 
-    if (!session->gpu_thread)
-        return;
-    gpu_thread_troubles(session->gpu_thread, &troubles);
+    if (session->gpu_thread)
+        gpu_thread_troubles(session->gpu_thread, &troubles);
     for (size_t i = 0; i < troubles.refusal_count; i++)
         session_add_warning(session, "gpu-driver", "%s GPUs cannot be measured: %s",
                             troubles.refusals[i].vendor, troubles.refusals[i].error.message);

@@ -143,22 +143,26 @@ static void *watch_gpus(void *data)
 
 /* ---- for others --------------------------------------------------------- */
 
-static int read_choice(const struct gpu_thread_options *options, struct gpu_choice *ret)
+static int read_choice(const struct gpu_thread_options *options, const struct root *root,
+                       struct gpu_choice *ret)
 {
-    struct root root;
-    int r;
-
     if (options->tracker_pid != 0)
         return gpu_choice_init(ret, options->gpus, environment_own);
-    r = root_open(options->root, &root);
-    if (r < 0)
-        return r;
-    r = gpu_choice_init_for(ret, options->gpus, &root, options->main_pid);
-    root_close(&root);
-    return r;
+    return gpu_choice_init_for(ret, options->gpus, root, options->main_pid);
 }
 
-static int prepare(struct gpu_thread *thread, const struct gpu_thread_options *options)
+static bool may_be_here(const struct gpu_vendor *const *vendors, size_t count,
+                        const struct root *root)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!vendors[i]->may_be_here || vendors[i]->may_be_here(root))
+            return true;
+    }
+    return false;
+}
+
+static int prepare(struct gpu_thread *thread, const struct gpu_thread_options *options,
+                   const struct root *root)
 {
     thread->root_path = strdup(options->root ? options->root : "/");
     if (!thread->root_path)
@@ -171,10 +175,11 @@ static int prepare(struct gpu_thread *thread, const struct gpu_thread_options *o
         .tracker_pid = options->tracker_pid,
         .start_ns = options->start_ns,
     };
-    return read_choice(options, &thread->choice);
+    return read_choice(options, root, &thread->choice);
 }
 
-int gpu_thread_start(const struct gpu_thread_options *options, struct gpu_thread **ret)
+static int start(const struct gpu_thread_options *options, const struct root *root,
+                 struct gpu_thread **ret)
 {
     struct gpu_thread *thread = calloc(1, sizeof(*thread));
     int r;
@@ -182,7 +187,7 @@ int gpu_thread_start(const struct gpu_thread_options *options, struct gpu_thread
     if (!thread)
         return -ENOMEM;
     gpu_board_init(&thread->board);
-    r = prepare(thread, options);
+    r = prepare(thread, options, root);
     if (r == 0)
         r = -pthread_create(&thread->thread, NULL, watch_gpus, thread);
     if (r < 0) {
@@ -191,6 +196,21 @@ int gpu_thread_start(const struct gpu_thread_options *options, struct gpu_thread
     }
     *ret = thread;
     return 0;
+}
+
+int gpu_thread_start(const struct gpu_thread_options *options, struct gpu_thread **ret)
+{
+    const struct gpu_vendor *vendors[GPU_VENDORS_MAX];
+    size_t count = gpu_vendors_enabled(options->disabled, vendors);
+    struct root root;
+    int r = root_open(options->root, &root);
+
+    if (r < 0)
+        return r;
+    /* Nothing is allocated before: this is a machine without GPUs as a rule. */
+    r = may_be_here(vendors, count, &root) ? start(options, &root, ret) : -ENODEV;
+    root_close(&root);
+    return r;
 }
 
 void gpu_thread_tell(struct gpu_thread *thread, const struct members *members,

@@ -22,7 +22,7 @@ struct gpu_thread_options {
     uint64_t start_ns; /* of the run */
 };
 
-/* Starts it. On success the caller closes *ret. */
+/* Starts it. On success the caller closes *ret. -ENODEV: there is no GPU to look at. */
 int gpu_thread_start(const struct gpu_thread_options *options, struct gpu_thread **ret);
 
 /* Who belongs to the job now. Costs little where that is as before. */

@@ -212,6 +212,7 @@ static int amd_read_busy(void *vendor, const struct gpu_pids *pids, uint64_t now
 const struct gpu_vendor gpu_amd = {
     .name = "amd",
     .sources = { "drm.fdinfo", "drm.fdinfo", "amdgpu.gpu_busy_percent", "amdgpu.sysfs" },
+    .may_be_here = drm_may_be_here,
     .open = amd_open,
     .close = amd_close,
     .device_count = amd_device_count,

@@ -211,6 +211,11 @@ static int compare(const void *left, const void *right)
     return a->card < b->card ? -1 : a->card > b->card;
 }
 
+bool drm_may_be_here(const struct root *root)
+{
+    return root_exists(root, "sys/class/drm");
+}
+
 int drm_devices_find(const struct root *root, const char *vendor_id, struct drm_devices *ret)
 {
     struct search search = { root, vendor_id, ret };

@@ -38,6 +38,9 @@ struct drm_devices {
     struct drm_device list[DRM_DEVICE_MAX]; /* sorted by PCI address */
 };
 
+/* Does this machine have any card at all? */
+bool drm_may_be_here(const struct root *root);
+
 /* Finds the cards of a vendor ("0x1002"). Their names, UUIDs and memory are left empty and
  * UNKNOWN. -ENODEV: there are none. */
 int drm_devices_find(const struct root *root, const char *vendor_id, struct drm_devices *ret);

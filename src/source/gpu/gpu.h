@@ -100,6 +100,10 @@ struct gpu_vendor {
     const char *name; /* "nvidia", "amd", "intel" */
     struct gpu_sources sources;
 
+    /* Could such a GPU be here? A few looks for files, which cannot block, so that no thread
+     * is started for nothing. NULL: it could. */
+    bool (*may_be_here)(const struct root *root);
+
     /* Opens the vendor's library or driver files. All of its state lives behind *ret.
      * -ENODEV: this machine has no such GPU, which is no failure. May take 10 ms. */
     int (*open)(const struct root *root, void **ret, struct spoor_error *err);

@@ -185,6 +185,7 @@ static int intel_read_busy(void *vendor, const struct gpu_pids *pids, uint64_t n
 const struct gpu_vendor gpu_intel = {
     .name = "intel",
     .sources = { "drm.fdinfo", "drm.fdinfo", "drm.fdinfo", "intel.sysfs" },
+    .may_be_here = drm_may_be_here,
     .open = intel_open,
     .close = intel_close,
     .device_count = intel_device_count,

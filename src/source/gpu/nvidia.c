@@ -55,15 +55,20 @@ static int prepare_search(struct nvidia *nvidia)
     return 0;
 }
 
+/* The library speaks of this machine, whatever folder stands for another one. */
+static bool may_be_here(const struct root *root)
+{
+    return root->is_live && nvml_may_be_here(root);
+}
+
 static int open_vendor(const struct root *root, void **ret, struct spoor_error *err)
 {
     CLEANUP(cleanup_vendor) struct nvidia *nvidia = NULL;
     struct instant now;
     int r;
 
-    /* The library speaks of this machine, whatever folder stands for another one. */
-    if (!root->is_live)
-        return error_set(err, ENODEV, "the files are not those of this machine");
+    if (!may_be_here(root))
+        return error_set(err, ENODEV, "NVIDIA's driver is not installed");
     nvidia = calloc(1, sizeof(*nvidia));
     if (!nvidia)
         return error_set(err, ENOMEM, "out of memory");
@@ -144,6 +149,7 @@ static ssize_t accounts(void *vendor, const struct gpu_pids *pids, struct gpu_ac
 const struct gpu_vendor gpu_nvidia = {
     .name = "nvidia",
     .sources = { "nvml.processes", "nvml.process_samples", "nvml.samples", "nvml.device" },
+    .may_be_here = may_be_here,
     .open = open_vendor,
     .close = close_vendor,
     .device_count = device_count,

@@ -4,9 +4,13 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/error.h"
 
@@ -152,6 +156,32 @@ static int start(const struct nvml *nvml, struct spoor_error *err)
     if (r == -ELIBBAD)
         return error_set(err, -r, LIBRARY " and the kernel's driver are of different versions");
     return r < 0 ? error_set(err, -r, LIBRARY ": does not start (error %d)", status) : 0;
+}
+
+/* Is the library in the list of those that the system has? Read in pieces that overlap, so that
+ * the name is not cut. */
+static bool is_listed(const struct root *root)
+{
+    AUTO_CLOSE int folder = root_open_dir(root, "etc");
+    AUTO_CLOSE int fd =
+        folder < 0 ? -1 : openat(folder, "ld.so.cache", O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    char text[8192];
+    ssize_t n = fd < 0 ? -1 : pread(fd, text, sizeof(text), 0);
+
+    for (off_t at = 0; n >= (ssize_t)sizeof(LIBRARY); n = pread(fd, text, sizeof(text), at)) {
+        if (memmem(text, (size_t)n, LIBRARY, sizeof(LIBRARY)))
+            return true;
+        at += n - (ssize_t)sizeof(LIBRARY) + 1;
+    }
+    return false;
+}
+
+/* To look for a library that is not there takes hundreds of system calls. */
+bool nvml_may_be_here(const struct root *root)
+{
+    return getenv("LD_LIBRARY_PATH") || root_exists(root, "dev/nvidiactl") ||
+           root_exists(root, "proc/driver/nvidia") || root_exists(root, "dev/dxg") ||
+           is_listed(root);
 }
 
 int nvml_open(struct nvml *ret, struct spoor_error *err)

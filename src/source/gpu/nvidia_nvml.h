@@ -16,9 +16,11 @@
 #ifndef SOURCE_GPU_NVIDIA_NVML_H
 #define SOURCE_GPU_NVIDIA_NVML_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/root.h"
 #include "spoor/spoor.h"
 
 typedef struct nvml_device_opaque *nvml_device;
@@ -215,6 +217,9 @@ struct nvml {
     int (*gpm_mig_get)(nvml_device device, unsigned gpu_instance, nvml_gpm_sample sample);
     int (*gpm_metrics)(struct nvml_gpm_metrics *metrics);
 };
+
+/* Could the library be on this machine? Costs little where it is not. */
+bool nvml_may_be_here(const struct root *root);
 
 /* Opens and starts the library. -ENODEV: there is none, or no driver behind it. -ENOSYS: it
  * lacks a call we cannot do without. On success nvml_close() ends it. */
