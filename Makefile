@@ -55,7 +55,7 @@ install: all
 
 format:
 	@tools/deps lint
-	@git ls-files --cached --others --exclude-standard '*.c' '*.h' | xargs clang-format -i
+	@git ls-files --cached --others --exclude-standard '*.c' '*.h' '*.cu' '*.cuh' | xargs clang-format -i
 
 clean:
 	@rm -rf $(BUILD) build-asan build-tsan build-gcc build-clang

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hold MIB SECONDS - takes GPU memory and keeps it that long; with 0 MiB a context alone. */
+#include "load.cuh"
+
+int main(int argc, char **argv)
+{
+    const char *usage = "hold MIB SECONDS";
+    double mib = argument(argc, argv, 1, usage);
+    double seconds = argument(argc, argv, 2, usage);
+
+    hold((size_t)mib * MIB, seconds);
+    return 0;
+}

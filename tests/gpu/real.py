@@ -1,0 +1,302 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""real.py [--programs FOLDER] [--only TEXT] [--markdown FILE] [SPOOR] - on a real NVIDIA GPU.
+
+Runs CUDA loads whose use is known (cuda/) under spoor at its default options, asks nvidia-smi
+meanwhile, and compares. Then it measures what the tracking costs, against two starts of nvidia-smi
+a sample, as the predecessors do it. Prints a table; the status is 1 where a figure is off, 77 where
+there is no NVIDIA GPU. It takes about three minutes; give it a machine that nobody else uses.
+"""
+import argparse
+import datetime
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+import nvidia_smi  # noqa: E402
+from nvidia_smi import MIB  # noqa: E402
+from real_bench import Bench, CaseFailed  # noqa: E402
+from real_rows import Row, format_markdown, format_table  # noqa: E402
+
+CANNOT = 77
+MEMORY_LIMIT, BUSY_LIMIT, JOB_BUSY_LIMIT, IDLE_LIMIT = 0.02, 0.03, 0.05, 0.02
+COST_LIMIT_SHARE, COST_LIMIT_TIMES = 0.006, 50
+COST_SECONDS, COST_SHORT_SECONDS, PREDECESSOR_SAMPLES = 20, 4, 10
+
+
+class CaseSkipped(Exception):
+    """A case that this machine cannot run, and why."""
+
+
+def memory_row(case, run, scope, true=None, smi=None, judged=("true", "smi")):
+    figure = f"gpu.memory.{scope}_bytes"
+    return Row(case, figure, run.figure(figure), true, smi, "near", MEMORY_LIMIT, judged)
+
+
+def busy_row(case, run, figure, true, limit, smi=None):
+    """nvidia-smi's utilisation is of a moment: shown, not judged."""
+    path = f"gpu.{figure}.mean_gpus"
+    return Row(case, path, run.figure(path), true, smi, "apart", limit, ("true",))
+
+
+def energy_row(case, run):
+    """Roughly: mean power while the load ran, for all of the run."""
+    watts = run.smi_mean("watts")
+    smi = None if watts is None or run.elapsed is None else watts * run.elapsed
+    return Row(case, "energy.gpu_joules", run.figure("energy.gpu_joules"), None, smi)
+
+
+def the_truth(run):
+    if len(run.truths) != 1:
+        raise CaseFailed(f"{len(run.truths)} lines of truth, not one")
+    return run.truths[0]
+
+
+def busy_share(run):
+    """Of the whole run, the start of the program included."""
+    return the_truth(run)["busy_seconds"] / run.elapsed if run.elapsed else None
+
+
+def plus_context(bench, *amounts):
+    return None if bench.context_bytes is None else \
+        sum(amounts) + len(amounts) * bench.context_bytes
+
+
+def context(bench):
+    """How much a context takes, by nvidia-smi: what other cases add to what they ask for."""
+    with bench.beside(bench.command("hold", 0, 5)) as (pid, _):
+        reading = nvidia_smi.read()
+    bench.context_bytes = nvidia_smi.memory_of(reading, [pid])
+    if bench.context_bytes is None:
+        bench.notes.append("nvidia-smi tells no memory of processes: true memory is not known")
+        return []
+    bench.notes.append("true memory is what was asked for and a context, which alone is "
+                       f"{bench.context_bytes / MIB:.0f} MiB by nvidia-smi")
+    return []
+
+
+def devices(bench, case, run):
+    listed = (run.report.get("gpu") or {}).get("devices") or []
+    known = {device.get("uuid") for device in listed if isinstance(device, dict)}
+    count = len(bench.machine.uuids)
+    return [Row(case, "gpu.count", run.figure("gpu.count"), count, None, "apart", 0),
+            Row(case, "gpu.devices (UUIDs known)", len(known & set(bench.machine.uuids)), count,
+                None, "apart", 0)]
+
+
+def hold(bench):
+    case = "1 GiB held"
+    run = bench.track(bench.command("hold", 1024, 5))
+    true = plus_context(bench, the_truth(run)["bytes"])
+    return [*devices(bench, case, run),
+            *(memory_row(case, run, scope, true, run.smi_memory()) for scope in
+              ("main", "combined")),
+            memory_row(case, run, "system", None, run.smi_peak("used_bytes")),
+            energy_row(case, run)]
+
+
+def spike(bench):
+    """At three moments, so that none is that of a sample by chance. What nvidia-smi saw before is
+    the context."""
+    rows = []
+    for after_ms in (1130, 1470, 1810):
+        run = bench.track(bench.command("spike", 4096, 30, after_ms, 3))
+        truth = the_truth(run)
+        before = nvidia_smi.memory_of(run.readings[0], run.pids) if run.readings else None
+        true = None if before is None else before + truth["bytes"]
+        case = f"4 GiB for {truth['held_ms']:.1f} ms, after {after_ms / 1000} s"
+        rows.append(memory_row(case, run, "combined", true))
+    return rows
+
+
+def duty(bench):
+    case = "busy half of the time"
+    run = bench.track(bench.command("duty", 50, 100, 15))
+    truth, smi = the_truth(run), run.smi_mean("busy_gpus")
+    mean = run.figure("gpu.utilization.mean_gpus")
+    in_loop = None if mean is None else mean * run.elapsed / truth["loop_seconds"]
+    return [busy_row(case, run, "utilization", busy_share(run), BUSY_LIMIT, smi),
+            busy_row(case, run, "job_utilization", busy_share(run), JOB_BUSY_LIMIT),
+            Row(case, "utilization while it worked, mean_gpus", in_loop,
+                truth["busy_seconds"] / truth["loop_seconds"], smi, "apart", BUSY_LIMIT,
+                ("true",)),
+            energy_row(case, run)]
+
+
+def children(bench):
+    case = "two children"
+    run = bench.track(bench.command("children", 5, 1024, 2560), ready=2)
+    true = plus_context(bench, *(truth["bytes"] for truth in run.truths))
+    main = "gpu.memory.main_bytes"
+    return [Row(case, main, run.figure(main), 0, None, "apart", 0),
+            *(memory_row(case, run, scope, true, run.smi_memory()) for scope in
+              ("descendants", "combined")),
+            memory_row(case, run, "system", None, run.smi_peak("used_bytes"))]
+
+
+def foreign_idle_job(bench):
+    case = "1 GiB held, a foreign process busy"
+    with bench.beside(bench.command("duty", 50, 100, 60)) as (_, theirs):
+        run = bench.track(bench.command("hold", 1024, 8))
+    true = plus_context(bench, the_truth(run)["bytes"])
+    return [memory_row(case, run, "combined", true, run.smi_memory()),
+            memory_row(case, run, "system", None, run.smi_peak("used_bytes")),
+            busy_row(case, run, "job_utilization", 0, IDLE_LIMIT),
+            busy_row(case, run, "utilization", loop_share(theirs), BUSY_LIMIT,
+                     run.smi_mean("busy_gpus"))]
+
+
+def foreign_busy_job(bench):
+    """Each is busy while the other is not: 40 ms from the start of a period, 20 ms from 60 on."""
+    case = "40 % ours, 20 % and 3 GiB foreign"
+    with bench.beside(bench.command("duty", 20, 100, 60, 60, 3072)) as (_, theirs):
+        run = bench.track(bench.command("duty", 40, 100, 15, 0, 512))
+    true = plus_context(bench, the_truth(run)["bytes"])
+    return [memory_row(case, run, "combined", true, run.smi_memory()),
+            memory_row(case, run, "system", None, run.smi_peak("used_bytes")),
+            busy_row(case, run, "job_utilization", busy_share(run), JOB_BUSY_LIMIT),
+            busy_row(case, run, "utilization", busy_share(run) + loop_share(theirs), BUSY_LIMIT,
+                     run.smi_mean("busy_gpus"))]
+
+
+def loop_share(truths):
+    if len(truths) != 1:
+        raise CaseFailed("the foreign process did not say what it did")
+    return truths[0]["busy_seconds"] / truths[0]["loop_seconds"]
+
+
+def torch(bench):
+    """What it holds besides its own memory is only known from the device's: shown, not judged."""
+    case = "PyTorch matrix product"
+    found = subprocess.run([sys.executable, "-c", "import torch; torch.zeros(1).cuda()"],
+                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                           check=False)
+    if found.returncode != 0:
+        raise CaseSkipped((found.stderr.strip().splitlines() or ["no PyTorch"])[-1])
+    run = bench.track([sys.executable, HERE / "cuda/torch_matmul.py", 10])
+    truth, smi = the_truth(run), run.smi_mean("busy_gpus")
+    bench.notes.append(f"PyTorch {truth['torch']}, {truth['products']} products")
+    return [memory_row(case, run, "combined", truth["reserved_bytes"] + truth["context_bytes"],
+                       run.smi_memory(), ("smi",)),
+            busy_row(case, run, "utilization", busy_share(run), BUSY_LIMIT, smi),
+            busy_row(case, run, "job_utilization", busy_share(run), JOB_BUSY_LIMIT),
+            energy_row(case, run)]
+
+
+def cost(bench):
+    """Per sample: what a longer run takes more than a short one, so that neither start counts."""
+    with bench.beside(bench.command("hold", 256, 60)):
+        cpu, wall = nvidia_smi.predecessor_cost(PREDECESSOR_SAMPLES)
+    rows = []
+    for case, command, ready in (
+            ("cost, job with a context", lambda seconds: bench.command("hold", 256, seconds), 1),
+            ("cost, job without", lambda seconds: ["sleep", str(seconds)], 0)):
+        short, long = (bench.track(command(seconds), ("-i", "1"), ready, False)
+                       for seconds in (COST_SHORT_SECONDS, COST_SECONDS))
+        spent, elapsed = long.figure("tracker.cpu_seconds"), long.elapsed
+        ours = per_sample(short, long)
+        rows += [Row(case, "tracker_cpu_share", spent / elapsed if spent and elapsed else None,
+                     judge="most", limit=COST_LIMIT_SHARE),
+                 Row(case, "per sample, cpu_seconds", ours, None, cpu, "times", COST_LIMIT_TIMES),
+                 Row(case, "per sample, wall_seconds", ours, None, wall, "times",
+                     COST_LIMIT_TIMES)]
+    bench.notes.append("cost per sample under nvidia-smi: the two starts of it that gpu_tracker "
+                       f"makes, mean of {PREDECESSOR_SAMPLES} samples")
+    bench.notes.append("wall time per sample of spoor is not measured; all CPU time of the tracker, "
+                       "its other work included, stands for it")
+    return rows
+
+
+def per_sample(short, long):
+    figures = [run.figure(path) for path in ("tracker.cpu_seconds", "run.samples")
+               for run in (short, long)]
+    if None in figures or figures[3] <= figures[2]:
+        return None
+    return (figures[1] - figures[0]) / (figures[3] - figures[2])
+
+
+CASES = {"context": context, "hold": hold, "spike": spike, "duty": duty, "children": children,
+         "foreign-idle-job": foreign_idle_job, "foreign-busy-job": foreign_busy_job,
+         "torch": torch, "cost": cost}
+
+
+def run_case(name, bench):
+    """Rows, whatever happens; a case that was skipped is a note."""
+    try:
+        return CASES[name](bench)
+    except CaseSkipped as reason:
+        bench.notes.append(f"{name} skipped: {reason}")
+        return []
+    except CaseFailed as fault:
+        return [Row(name, "run", None, fault=str(fault))]
+    except Exception as error:  # the other cases are worth having
+        return [Row(name, "run", None, fault=f"{type(error).__name__}: {error}")]
+
+
+def run_all(bench, names):
+    rows = []
+    for name in names:
+        started = time.monotonic()
+        found = run_case(name, bench)
+        rows += found
+        print(f"{name}: {time.monotonic() - started:.0f} s, {len(found)} figures, "
+              f"{sum(row.is_failed for row in found)} failed", file=sys.stderr, flush=True)
+    return rows
+
+
+def build(folder):
+    """Compiles the programs where none were brought."""
+    subprocess.run([HERE / "build-cuda", folder], check=True)
+    return folder
+
+
+def heading(bench):
+    names = ", ".join(sorted(set(bench.machine.names))) or "no GPU"
+    today = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")
+    return f"{today}: {len(bench.machine.names)} x {names}, driver {bench.machine.driver}"
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("spoor", type=pathlib.Path, nargs="?", help="the binary (build/spoor)",
+                        default=HERE.parent.parent / "build/spoor")
+    parser.add_argument("--programs", type=pathlib.Path,
+                        help="folder of built CUDA loads; without it nvcc builds them")
+    parser.add_argument("--only", default="", help="cases whose name has this in it: "
+                        + ", ".join(CASES))
+    parser.add_argument("--markdown", type=pathlib.Path, help="write the table to this file, too")
+    return parser.parse_args()
+
+
+def main():
+    arguments = parse_arguments()
+    # An end that is asked for ends what was started, too.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    try:
+        nvidia_smi.read_machine()
+    except (OSError, subprocess.SubprocessError) as error:
+        print(f"real.py: needs an NVIDIA GPU: {error}", file=sys.stderr)
+        return CANNOT
+    with tempfile.TemporaryDirectory(prefix="spoor-gpu-") as name:
+        home = pathlib.Path(name)
+        programs = arguments.programs or build(home / "programs")
+        bench = Bench(arguments.spoor.absolute(), programs.absolute(), home)
+        rows = run_all(bench, [name for name in CASES
+                               if arguments.only in name or name == "context"])
+    print(heading(bench))
+    print("\n".join([*format_table(rows), *bench.notes]))
+    if arguments.markdown:
+        arguments.markdown.write_text(format_markdown(rows, heading(bench), bench.notes))
+    failed = sum(row.is_failed for row in rows)
+    print(f"{len(rows)} figures, {failed} failed")
+    return 1 if failed or not rows else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How real.py runs a load: under spoor, with nvidia-smi asked meanwhile, or beside the job."""
+import contextlib
+import dataclasses
+import json
+import os
+import pathlib
+import select
+import signal
+import subprocess
+import tempfile
+import time
+
+import nvidia_smi
+from real_rows import measure
+
+TIMEOUT_SECONDS = 120
+
+
+class CaseFailed(Exception):
+    """A case that gave no figures, and why."""
+
+
+@dataclasses.dataclass
+class Run:
+    """One tracked job: spoor's report, what the job did, what nvidia-smi saw."""
+    report: dict
+    truths: list
+    readings: list
+
+    def figure(self, path):
+        return measure(self.report, path)
+
+    @property
+    def elapsed(self):
+        return self.figure("run.elapsed_seconds")
+
+    @property
+    def pids(self):
+        return [truth["pid"] for truth in self.truths]
+
+    def smi_memory(self, pids=None):
+        """What nvidia-smi gave these processes at most; the job's where none are named."""
+        return nvidia_smi.peak(nvidia_smi.memory_of(reading, pids or self.pids)
+                               for reading in self.readings)
+
+    def smi_peak(self, field):
+        return nvidia_smi.peak(getattr(reading, field) for reading in self.readings)
+
+    def smi_mean(self, field):
+        return nvidia_smi.mean(getattr(reading, field) for reading in self.readings)
+
+
+class Bench:
+    """The programs, and how they are run."""
+
+    def __init__(self, spoor, programs, home):
+        self.spoor, self.programs, self.home = spoor, programs, home
+        self.machine = nvidia_smi.read_machine()
+        self.context_bytes = None  # what a process takes before it asks for memory
+        self.notes = []
+
+    def command(self, program, *arguments):
+        return [str(self.programs / program), *map(str, arguments)]
+
+    def new_folder(self):
+        return pathlib.Path(tempfile.mkdtemp(dir=self.home))
+
+    def track(self, command, options=(), ready=1, is_watched=True):
+        """Runs a command under spoor to its end. `ready`: so many of its processes say so."""
+        folder = self.new_folder()
+        process = start([self.spoor, "run", "-q", "-f", "json", "-o", folder / "report.json",
+                         *options, "--", *command], folder)
+        with ended(process):
+            wait_ready(process, ready)
+            readings = watch(process) if is_watched else []
+            status = finish(process)
+        if status != 0:
+            raise CaseFailed(f"status {status}: {tail(folder / 'stderr')}")
+        try:
+            report = json.loads((folder / "report.json").read_text())
+        except (OSError, ValueError) as error:
+            raise CaseFailed(f"no report: {error}") from error
+        return Run(report, read_truths(folder), readings)
+
+    @contextlib.contextmanager
+    def beside(self, command):
+        """A process that is not the job's, from when it is ready until the block ends. Yields its
+        pid, and a list that has its truth after the block."""
+        folder, truths = self.new_folder(), []
+        process = start(command, folder)
+        with ended(process):
+            if not wait_ready(process, 1):
+                raise CaseFailed(f"the foreign process: {tail(folder / 'stderr')}")
+            yield process.pid, truths
+            process.send_signal(signal.SIGTERM)
+            finish(process)
+        truths += read_truths(folder)
+
+
+def start(command, folder):
+    """Starts it in a session of its own; it writes its truth and its errors into the folder."""
+    with open(folder / "stderr", "wb") as stderr:
+        return subprocess.Popen(list(map(str, command)), stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=stderr, start_new_session=True,
+                                env={**os.environ, "TRUTH": str(folder / "truth")})
+
+
+def read_truths(folder):
+    """What the processes of a job wrote, one line each."""
+    path = folder / "truth"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+@contextlib.contextmanager
+def ended(process):
+    """Whatever happens, the process and what it started are gone after the block."""
+    try:
+        yield
+    finally:
+        if process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        process.stdout.close()
+
+
+def tail(path):
+    return " ".join(path.read_text(errors="replace").split())[-300:]
+
+
+def wait_ready(process, times):
+    """Reads as many lines "ready". False where the process ends before."""
+    fd, text = process.stdout.fileno(), b""
+    while text.count(b"ready\n") < times:
+        if not select.select([fd], [], [], TIMEOUT_SECONDS)[0]:
+            raise CaseFailed(f"not ready after {TIMEOUT_SECONDS} s")
+        piece = os.read(fd, 4096)
+        if not piece:
+            return False
+        text += piece
+    return True
+
+
+def watch(process):
+    """Asks nvidia-smi once a second until the process ends. Returns the readings."""
+    readings = []
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    while process.poll() is None and time.monotonic() < deadline:
+        readings.append(nvidia_smi.read())
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(1)
+    return readings
+
+
+def finish(process):
+    try:
+        return process.wait(TIMEOUT_SECONDS)
+    except subprocess.TimeoutExpired as error:
+        raise CaseFailed(f"did not end within {TIMEOUT_SECONDS} s") from error

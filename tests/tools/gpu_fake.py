@@ -1,0 +1,130 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Plays nvidia-smi, the CUDA loads and spoor for test_gpu_real.py, by the name it is called under.
+
+In FAKE_HOME, held/PID says what a process holds and uses: MiB, and the share of the time that it
+is busy; looks has a byte for each time that nvidia-smi was asked. A load stays until then.
+FAKE_FACTOR is what spoor makes of the truth: a factor, "null", or "damaged" for no JSON at all.
+"""
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+HOME = pathlib.Path(os.environ["FAKE_HOME"])
+CONTEXT_MIB, MIB = 500, 1 << 20
+WATTS, FOREVER, UNWATCHED_MIB = 100, "60", 256
+NAME, *ARGUMENTS = [os.path.basename(sys.argv[0]), *sys.argv[1:]]
+
+
+def looks():
+    return (HOME / "looks").stat().st_size
+
+
+def held():
+    """(MiB, busy share) by pid."""
+    found = {}
+    for path in (HOME / "held").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            found[int(path.name)] = tuple(map(float, path.read_text().split()))
+    return found
+
+
+def load(mib, busy=0.0, is_foreign=False, **truth):
+    """Holds memory until nvidia-smi was asked; a foreign one, until it is told to end."""
+    ended, before, deadline = [], looks(), time.monotonic() + 60
+    signal.signal(signal.SIGTERM, lambda *_: ended.append(True))
+    entry, draft = HOME / "held" / str(os.getpid()), HOME / f"draft-{os.getpid()}"
+    draft.write_text(f"{mib + CONTEXT_MIB} {busy}")
+    draft.rename(entry)
+    print("ready", flush=True)
+    while not ended and time.monotonic() < deadline and \
+            (is_foreign or (mib != UNWATCHED_MIB and looks() == before)):
+        time.sleep(0.002)
+    entry.unlink()
+    with open(os.environ["TRUTH"], "a", encoding="ascii") as file:
+        print(json.dumps({"pid": os.getpid(), "bytes": mib * MIB, **truth}), file=file)
+
+
+def play_nvidia_smi():
+    if "compute-apps" in ARGUMENTS[0]:
+        for pid, (mib, _) in held().items():
+            print(f"{pid}, {mib:.0f}")
+    elif "driver_version" in ARGUMENTS[0]:
+        print("580.1, GPU-1, NVIDIA Fake")
+    else:
+        print(f"{sum(mib for mib, _ in held().values()):.0f}, 37, {WATTS}.00")
+        with open(HOME / "looks", "a", encoding="ascii") as file:
+            file.write("x")
+
+
+def play_spoor():
+    command = ARGUMENTS[ARGUMENTS.index("--") + 1:]
+    is_sleep = command[0] == "sleep"
+    if not is_sleep and subprocess.call(command) != 0:
+        sys.exit(3)
+    is_cost = is_sleep or command[1] == str(UNWATCHED_MIB)
+    elapsed = float(command[-1]) if is_cost else 10.0
+    truth = pathlib.Path(os.environ["TRUTH"])
+    truths = [json.loads(line) for line in truth.read_text().splitlines()] if truth.exists() else []
+    factor = os.environ["FAKE_FACTOR"]
+    text = "no" if factor == "damaged" else json.dumps(report(truths, elapsed, factor))
+    pathlib.Path(ARGUMENTS[ARGUMENTS.index("-o") + 1]).write_text(text)
+
+
+def report(truths, elapsed, factor):
+    def measure(value):
+        return {"value": None if factor == "null" else value * float(factor)}
+
+    foreign = list(held().values())
+    ours = sum(entry["bytes"] + CONTEXT_MIB * MIB for entry in truths)
+    busy = sum(entry.get("busy_seconds", 0) for entry in truths) / elapsed
+    is_one = len(truths) == 1
+    return {
+        "run": {"elapsed_seconds": elapsed, "samples": int(elapsed) + 1},
+        "gpu": {"count": None if factor == "null" else 1,
+                "devices": [] if factor == "null" else [{"uuid": "GPU-1"}],
+                "memory": {"main_bytes": measure(ours if is_one else 0),
+                           "descendants_bytes": measure(0 if is_one else ours),
+                           "combined_bytes": measure(ours),
+                           "system_bytes": measure(ours + sum(mib for mib, _ in foreign) * MIB)},
+                "utilization": {"mean_gpus": measure(busy + sum(share for _, share in foreign))},
+                "job_utilization": {"mean_gpus": measure(busy)}},
+        "energy": {"gpu_joules": measure(elapsed * WATTS)},
+        # 10 us a sample and 10 ms for the start
+        "tracker": {"cpu_seconds": 0.01 + elapsed * 0.00001},
+    }
+
+
+def play_hold():
+    load(int(ARGUMENTS[0]))
+
+
+def play_spike():
+    """nvidia-smi sees the context alone."""
+    load(0, held_ms=30.2)
+    path = pathlib.Path(os.environ["TRUTH"])
+    path.write_text(path.read_text().replace('"bytes": 0', f'"bytes": {int(ARGUMENTS[0]) * MIB}'))
+
+
+def play_duty():
+    share = float(ARGUMENTS[0]) / 100
+    load(int(ARGUMENTS[4]) if len(ARGUMENTS) > 4 else 0, share, ARGUMENTS[2] == FOREVER,
+         busy_seconds=share * 10, loop_seconds=10.0)
+
+
+def play_children():
+    for amount in ARGUMENTS[1:]:
+        if os.fork() == 0:
+            load(int(amount))
+            os._exit(0)
+    for _ in ARGUMENTS[1:]:
+        os.wait()
+
+
+if __name__ == "__main__":
+    globals()["play_" + NAME.replace("-", "_")]()
