@@ -144,6 +144,11 @@ void session_judge_gpus(spoor_session *session)
             "GPUs did then is not known",
             (double)troubles.silent_for_ns / 1e9,
             (double)(troubles.silent_since_ns - session->sampler.started.monotonic_ns) / 1e9);
+    if (troubles.is_busy_mixed)
+        session_add_warning(session, "gpu-shared",
+                            "other processes were busy on the job's GPU: of all that are busy "
+                            "within a fifth of a second the driver names one, so the job's "
+                            "utilization may be theirs, or theirs its");
     if (is_known(troubles.account_bytes))
         raise_to_account(session, troubles.account_bytes);
 }

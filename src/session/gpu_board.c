@@ -85,6 +85,7 @@ void gpu_board_publish(struct gpu_board *board, const struct gpu_watch *watch)
     for (size_t i = 0; i < board->unit_count; i++)
         gpu_device_view_renew(&board->devices[i], &watch->tally.list[i].view);
     board->troubles.account_bytes = watch->account_bytes;
+    board->troubles.is_busy_mixed = watch->tally.totals.is_busy_mixed;
     pthread_mutex_unlock(&board->mutex);
 }
 

@@ -26,6 +26,7 @@ struct gpu_troubles {
     struct gpu_refusal refusals[GPU_VENDORS_MAX];
     size_t refusal_count;
     uint64_t account_bytes; /* the most the driver accounted for one process; UNKNOWN */
+    bool is_busy_mixed;     /* see struct gpu_totals */
 };
 
 struct gpu_board {

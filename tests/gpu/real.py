@@ -153,16 +153,28 @@ def foreign_idle_job(bench):
 
 
 def foreign_busy_job(bench):
-    """Each is busy while the other is not: 40 ms from the start of a period, 20 ms from 60 on."""
+    """Each is busy while the other is not: 0.8 s from the start of a period, 0.4 s from 1.2 s on."""
     case = "40 % ours, 20 % and 3 GiB foreign"
-    with bench.beside(bench.command("duty", 20, 100, 60, 60, 3072)) as (_, theirs):
-        run = bench.track(bench.command("duty", 40, 100, 15, 0, 512))
+    with bench.beside(bench.command("duty", 20, 2000, 60, 1200, 3072)) as (_, theirs):
+        run = bench.track(bench.command("duty", 40, 2000, 16, 0, 512))
     true = plus_context(bench, the_truth(run)["bytes"])
     return [memory_row(case, run, "combined", true, run.smi_memory()),
             memory_row(case, run, "system", None, run.smi_peak("used_bytes")),
             busy_row(case, run, "job_utilization", busy_share(run), JOB_BUSY_LIMIT),
             busy_row(case, run, "utilization", busy_share(run) + loop_share(theirs), BUSY_LIMIT,
                      run.smi_mean("busy_gpus"))]
+
+
+def mixed(bench):
+    """Both are busy within each of the driver's samples, of which it names one: that is said."""
+    case = "40 % ours, 20 % foreign, within 0.1 s"
+    with bench.beside(bench.command("duty", 20, 100, 60, 60)) as (_, _theirs):
+        run = bench.track(bench.command("duty", 40, 100, 6, 0))
+    warnings = [warning["code"] for warning in run.report.get("warnings", [])]
+    path = "gpu.job_utilization.mean_gpus"
+    return [Row(case, path, run.figure(path), busy_share(run)),
+            Row(case, "warnings gpu-shared", warnings.count("gpu-shared"), 1, None, "near", 0,
+                ("true",))]
 
 
 def loop_share(truths):
@@ -222,7 +234,7 @@ def per_sample(short, long):
 
 
 CASES = {"context": context, "hold": hold, "spike": spike, "duty": duty, "children": children,
-         "foreign-idle-job": foreign_idle_job, "foreign-busy-job": foreign_busy_job,
+         "foreign-idle-job": foreign_idle_job, "foreign-busy-job": foreign_busy_job, "mixed": mixed,
          "torch": torch, "cost": cost}
 
 

@@ -23,8 +23,12 @@ static struct gpu_tally tally;
 
 static int set_up(void **state)
 {
+    static const struct gpu_sources sources = { .names_one = false };
+
     (void)state;
     memset(units, 0, sizeof(units));
+    for (size_t i = 0; i < COUNT; i++)
+        units[i].sources = &sources;
     units[PART_0].device.is_part = units[PART_1].device.is_part = true;
     units[WHOLE].is_selected = units[PART_0].is_selected = units[PART_1].is_selected = true;
     return gpu_tally_init(&tally, units, COUNT, 0);
@@ -205,6 +209,26 @@ static void busy_time_of_the_job_is_that_of_its_processes(void **state)
     assert_int_equal(tally.totals.job_busy_ns, MS(550));
 }
 
+static void others_that_a_driver_cannot_tell_apart_are_told_of(void **state)
+{
+    static const struct gpu_sources names_one = { .names_one = true };
+    struct gpu_row rows[] = { row_of(WHOLE, 10, GB, 0, MS(1000)),
+                              row_of(WHOLE, 500, GB, MS(100), MS(1000)) };
+
+    (void)state;
+    assert_int_equal(gpu_tally_busy(&tally, rows, 2, MS(1000)), 0);
+    assert_false(tally.totals.is_busy_mixed);
+    units[WHOLE].sources = &names_one;
+    assert_int_equal(gpu_tally_busy(&tally, rows, 2, MS(2000)), 0); /* it was idle meanwhile */
+    assert_false(tally.totals.is_busy_mixed);
+    rows[1].process.busy_ns = MS(200);
+    assert_int_equal(gpu_tally_busy(&tally, rows + 1, 1, MS(3000)), 0); /* the job was away */
+    assert_false(tally.totals.is_busy_mixed);
+    rows[1].process.busy_ns = MS(300);
+    assert_int_equal(gpu_tally_busy(&tally, rows, 2, MS(4000)), 0);
+    assert_true(tally.totals.is_busy_mixed);
+}
+
 static void busy_time_that_is_not_told_is_no_zero(void **state)
 {
     const struct gpu_row row = row_of(PART_0, 10, GB, UNKNOWN, UNKNOWN);
@@ -311,6 +335,7 @@ int main(void)
         TEST(processes_that_may_be_left_out_make_it_unknown_too),
         TEST(no_gpu_of_the_job_is_no_figure),
         TEST(busy_time_of_the_job_is_that_of_its_processes),
+        TEST(others_that_a_driver_cannot_tell_apart_are_told_of),
         TEST(busy_time_that_is_not_told_is_no_zero),
         TEST(energy_counts_from_the_first_reading),
         TEST(sensors_keep_their_largest),

@@ -414,6 +414,30 @@ static void end_busy(struct gpu_tally *tally, struct gpu_unit_tally *unit, uint6
         view->job_utilization_mean = view->job_utilization_max = UNKNOWN;
 }
 
+static uint64_t others_busy_ns(const struct gpu_row *rows, size_t count, size_t unit)
+{
+    uint64_t sum_ns = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (!rows[i].is_job && rows[i].unit == unit && is_known(rows[i].process.busy_ns))
+            sum_ns += rows[i].process.busy_ns;
+    }
+    return sum_ns;
+}
+
+/* Were others busy since the last time on a GPU that the job uses? */
+static void note_others(struct gpu_tally *tally, size_t unit, const struct gpu_row *rows,
+                        size_t count)
+{
+    struct gpu_unit_tally *of = &tally->list[unit];
+    uint64_t before_ns = of->others_busy_ns;
+
+    of->others_busy_ns = others_busy_ns(rows, count, unit);
+    if (tally->units[unit].sources->names_one && tally->units[unit].is_selected &&
+        of->job_count > 0 && of->others_busy_ns > before_ns)
+        tally->totals.is_busy_mixed = true;
+}
+
 int gpu_tally_busy(struct gpu_tally *tally, const struct gpu_row *rows, size_t count,
                    uint64_t now_ns)
 {
@@ -428,8 +452,10 @@ int gpu_tally_busy(struct gpu_tally *tally, const struct gpu_row *rows, size_t c
         if (rows[i].is_job)
             add_busy(tally, &rows[i], &use_count);
     }
-    for (size_t i = 0; i < tally->count; i++)
+    for (size_t i = 0; i < tally->count; i++) {
+        note_others(tally, i, rows, count);
         end_busy(tally, &tally->list[i], now_ns);
+    }
     before = tally->uses;
     tally->uses = tally->spare;
     tally->spare = before;

@@ -94,6 +94,9 @@ struct gpu_sources {
     const char *process_busy;
     const char *device_busy;
     const char *device; /* memory, energy, sensors */
+    /* Of several processes that are busy within a fraction of a second it names one: what each
+     * did is told rightly only as long as they take turns. */
+    bool names_one;
 };
 
 struct gpu_vendor {
