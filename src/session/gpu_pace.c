@@ -10,6 +10,7 @@
 #define POLL_MOST_NS NS_PER_SECOND
 #define READ_LEAST_NS NS_PER_SECOND
 #define READ_MOST_NS (5 * NS_PER_SECOND)
+#define READ_QUIET_NS (10 * NS_PER_SECOND) /* drivers keep samples for 14 s */
 
 /* Shares of a core, in millionths. */
 #define SHARE_ALL 5000
@@ -69,16 +70,17 @@ void gpu_pace_polled(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
     plan_poll(pace, now_ns, activity->holds_context);
 }
 
-void gpu_pace_rested(struct gpu_pace *pace, uint64_t now_ns)
+void gpu_pace_rested(struct gpu_pace *pace, uint64_t now_ns,
+                     const struct gpu_activity *activity)
 {
-    pace->poll_due_ns = now_ns + POLL_REST_NS;
+    pace->poll_due_ns = now_ns + (activity->holds_context ? POLL_REST_NS : POLL_IDLE_NS);
 }
 
 void gpu_pace_has_read(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
                        const struct gpu_activity *activity)
 {
     pace->read_cost_ns = smooth(pace->read_cost_ns, cost_ns);
-    pace->read_gap_ns = activity->is_quiet ? READ_MOST_NS
+    pace->read_gap_ns = activity->is_quiet ? READ_QUIET_NS
                                            : within(gap_for(pace->read_cost_ns, SHARE_READ),
                                                     READ_LEAST_NS, READ_MOST_NS);
     pace->read_due_ns = now_ns + pace->read_gap_ns;

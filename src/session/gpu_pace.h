@@ -3,9 +3,9 @@
  * gpu_pace.h - when to look at the GPUs. Pure: times in, times out.
  *
  * Quick looks come every 5 ms while a process of the job uses a GPU, every 100 ms otherwise, and
- * slow ones about every second, or five while it is quiet. The gaps grow with what looks cost, so that both kinds together
+ * slow ones about every second, or ten while it is quiet. The gaps grow with what looks cost, so that both kinds together
  * take half a percent of a core, and a tenth while the job uses no GPU. Whether the job has run
- * at all costs next to nothing to see: while it rests, that is looked at every 20 ms.
+ * at all costs little to see: while it rests, that is looked at every 20 ms, or 100.
  */
 #ifndef SESSION_GPU_PACE_H
 #define SESSION_GPU_PACE_H
@@ -36,7 +36,8 @@ bool gpu_pace_read_is_due(const struct gpu_pace *pace, uint64_t now_ns);
 void gpu_pace_polled(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
                      const struct gpu_activity *activity);
 /* After a quick look that found the job at rest. */
-void gpu_pace_rested(struct gpu_pace *pace, uint64_t now_ns);
+void gpu_pace_rested(struct gpu_pace *pace, uint64_t now_ns,
+                     const struct gpu_activity *activity);
 void gpu_pace_has_read(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
                        const struct gpu_activity *activity);
 

@@ -87,8 +87,9 @@ static void look(struct gpu_thread *thread)
     if (is_slow) {
         gpu_watch_read(watch, now_ns, false);
     } else if (!gpu_watch_poll(watch, now_ns)) {
+        activity = (struct gpu_activity){ watch->holds_context, watch->is_quiet };
         gpu_board_end_call(&thread->board);
-        gpu_pace_rested(&thread->pace, now_ns);
+        gpu_pace_rested(&thread->pace, now_ns, &activity);
         (void)take_cost(thread);
         return;
     }
@@ -106,7 +107,7 @@ static void look_until_ended(struct gpu_thread *thread)
     struct gpu_board *board = &thread->board;
     struct gpu_watch *watch = &thread->watch;
 
-    gpu_watch_read(watch, clock_now().monotonic_ns, true);
+    gpu_watch_read(watch, clock_now().monotonic_ns, false); /* all is fresh from the opening */
     gpu_board_publish(board, watch);
     gpu_pace_init(&thread->pace, clock_now().monotonic_ns);
     (void)take_cost(thread);

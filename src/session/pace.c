@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "session/pace.h"
 
+#include "base/arithmetic.h"
 #include "base/clock.h"
 
 #define WINDOW_NS (20 * NS_PER_MS)
@@ -16,6 +17,7 @@ enum {
     WINDOW_SHARE = 100, /* a glance's cost to the gap: 1 % */
     ACTIVE_SHARE = 200,
     QUIET_GLANCES = 5, /* then the job is at rest */
+    REST_SHARE = 200,
 };
 
 void pace_init(struct pace *pace, uint64_t start_ns, uint64_t interval_ns, bool has_gate)
@@ -54,12 +56,15 @@ void pace_gate_opened(struct pace *pace, uint64_t now_ns)
     pace->quiet_glances = 0;
 }
 
-/* Has the job used CPU time since it was last asked? Where that is not known it has. */
-static bool was_active(struct pace *pace, uint64_t cpu_ns)
+/* Has the job used CPU time worth the name since it was last asked? Where that is not known it
+ * has. Threads that only wake up to see that there is nothing to do are no reason to look. */
+static bool was_active(struct pace *pace, uint64_t now_ns, uint64_t cpu_ns)
 {
-    bool is_active = cpu_ns == UINT64_MAX || cpu_ns != pace->cpu_ns;
+    bool is_active = cpu_ns == UINT64_MAX ||
+                     apart(cpu_ns, pace->cpu_ns) > (now_ns - pace->cpu_asked_ns) / REST_SHARE;
 
     pace->cpu_ns = cpu_ns;
+    pace->cpu_asked_ns = now_ns;
     pace->quiet_glances = is_active ? 0 : pace->quiet_glances + 1;
     pace->is_at_rest = pace->quiet_glances == QUIET_GLANCES;
     /* Without a gate nothing would tell that a resting job grows again. */
@@ -73,7 +78,7 @@ static uint64_t active_gap(const struct pace *pace)
 
 bool pace_glanced(struct pace *pace, uint64_t now_ns, uint64_t cost_ns, uint64_t cpu_ns)
 {
-    bool is_active = was_active(pace, cpu_ns);
+    bool is_active = was_active(pace, now_ns, cpu_ns);
 
     pace->cost_ns = pace->cost_ns == 0 ? cost_ns : (7 * pace->cost_ns + cost_ns) / 8;
     if (now_ns < pace->window_end_ns) {
@@ -91,7 +96,7 @@ uint64_t pace_sampled(struct pace *pace, uint64_t now_ns, uint64_t cpu_ns)
 {
     uint64_t missed = 0;
 
-    if (was_active(pace, cpu_ns) && pace->glance_ns == PACE_NEVER)
+    if (was_active(pace, now_ns, cpu_ns) && pace->glance_ns == PACE_NEVER)
         pace->glance_ns = now_ns + active_gap(pace);
     if (now_ns < pace->deadline_ns)
         return 0; /* a sample that was asked for, not due */

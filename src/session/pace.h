@@ -7,7 +7,7 @@
  * - in a window of 20 ms after its page faults opened the gate, every 2 ms or more, then
  *   once more after the gate is armed again;
  * - every 20 ms while it uses CPU time, since the gate is blind to some growth;
- * - not at all while it rests.
+ * - not at all while it rests: to use less than a 200th of the time is to rest.
  *
  * The gaps grow with what a glance costs, so that glances take 1 % of a core at most while
  * the job grows, and half a percent while it is merely active.
@@ -28,6 +28,7 @@ struct pace {
     uint64_t cost_ns;       /* CPU time of a glance, smoothed */
     uint64_t arm_cost_ns;   /* CPU time to arm the gate and disarm it */
     uint64_t cpu_ns;        /* the job's CPU time when it was last asked */
+    uint64_t cpu_asked_ns;  /* when that was */
     unsigned quiet_glances; /* in a row, in which the job used none */
     bool has_gate;
     bool is_at_rest; /* the job has just come to rest */

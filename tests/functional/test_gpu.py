@@ -82,6 +82,16 @@ def test_utilisation_of_the_device_and_the_job(spoor, machine):
     assert device["job_utilization"]["max"]["value"] == pytest.approx(0.3, abs=0.02)
 
 
+def test_others_on_the_jobs_gpu_are_told_of(spoor, machine):
+    machine.play(card(0), "stream 0 gpu 200 50", f"process 0 compute 1 {GIB}")
+    run = Run(spoor, machine)
+    machine.play(f"process 0 compute {run.pid} {GIB}", f"busy 0 {run.pid} 200 30",
+                 "busy 0 1 200 20")
+    machine.wait_for(SLOW)
+    warnings = run.end()["warnings"]
+    assert [warning["code"] for warning in warnings] == ["gpu-shared"]
+
+
 def test_samples_that_come_in_lumps_make_no_ten_gpus(spoor, machine):
     """The driver's samples of a second arrive within one interval of 10 ms."""
     machine.play(card(0), "stream 0 gpu 20 100")

@@ -27,8 +27,10 @@ static void looks_are_quick_while_the_job_uses_a_gpu(void **state)
     assert_int_equal(gpu_pace_wake_ns(&pace), MS(105));
     gpu_pace_polled(&pace, MS(105), US(15), &uses_none);
     assert_int_equal(gpu_pace_wake_ns(&pace), MS(205));
-    gpu_pace_rested(&pace, MS(205));
+    gpu_pace_rested(&pace, MS(205), &rests);
     assert_int_equal(gpu_pace_wake_ns(&pace), MS(225));
+    gpu_pace_rested(&pace, MS(225), &uses_none);
+    assert_int_equal(gpu_pace_wake_ns(&pace), MS(325));
 }
 
 static void a_slow_look_comes_about_every_second(void **state)
@@ -43,8 +45,8 @@ static void a_slow_look_comes_about_every_second(void **state)
     assert_false(gpu_pace_read_is_due(&pace, MS(1999)));
     assert_true(gpu_pace_read_is_due(&pace, MS(2000)));
     gpu_pace_has_read(&pace, MS(2000), US(300), &rests);
-    assert_false(gpu_pace_read_is_due(&pace, MS(6999)));
-    assert_true(gpu_pace_read_is_due(&pace, MS(7000)));
+    assert_false(gpu_pace_read_is_due(&pace, MS(11999)));
+    assert_true(gpu_pace_read_is_due(&pace, MS(12000)));
 }
 
 /* Steps through a minute; returns the share of it that looks took, in millionths. */

@@ -12,7 +12,8 @@
 #include "source/proc/cpu_clock.h"
 
 #define OTHERS_EVERY_NS (5 * NS_PER_SECOND)
-#define REST_MOST_NS (250 * NS_PER_MS)
+#define REST_MOST_NS (500 * NS_PER_MS)
+#define IDLE_MOST_NS NS_PER_SECOND
 /* A driver's own threads in the job wake up now and then; to allocate takes longer. */
 #define REST_CPU_NS (100 * NS_PER_US)
 enum { ROWS_MAX = 1 << 16, CLOCKS_MAX = 64 };
@@ -159,11 +160,14 @@ static uint64_t job_cpu_ns(const struct gpu_watch *watch)
 bool gpu_watch_poll(struct gpu_watch *watch, uint64_t now_ns)
 {
     uint64_t cpu_ns = job_cpu_ns(watch);
+    bool has_run = !is_known(cpu_ns) || !is_known(watch->job_cpu_ns) ||
+                   apart(cpu_ns, watch->job_cpu_ns) >= REST_CPU_NS;
 
-    if (is_known(cpu_ns) && is_known(watch->job_cpu_ns) &&
-        apart(cpu_ns, watch->job_cpu_ns) < REST_CPU_NS &&
-        now_ns - watch->looked_ns < REST_MOST_NS)
+    /* Once more after it has run: the last look may have come in the middle of it. */
+    if (!has_run && !watch->has_run &&
+        now_ns - watch->looked_ns < (watch->holds_context ? REST_MOST_NS : IDLE_MOST_NS))
         return false;
+    watch->has_run = has_run;
     watch->job_cpu_ns = cpu_ns;
     watch->looked_ns = now_ns;
     list_processes(watch, now_ns);

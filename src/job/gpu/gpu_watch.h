@@ -23,8 +23,9 @@ struct gpu_watch {
     struct gpu_row *rows; /* ours */
     size_t row_count, row_capacity;
     bool holds_context;     /* a process of the job uses a GPU */
-    uint64_t job_cpu_ns;    /* CPU time of the job's living processes at the last quick look */
-    uint64_t looked_ns;     /* when drivers were last asked for processes */
+    uint64_t job_cpu_ns;    /* CPU time of the job's living processes then */
+    bool has_run;           /* the job had run by the last quick look */
+    uint64_t looked_ns;     /* when that was */
     bool is_quiet;          /* the job had hardly run by the last slow look, no GPU was busy */
     uint64_t read_ns;       /* when that was */
     uint64_t read_cpu_ns;   /* CPU time of the job then */

@@ -80,10 +80,6 @@ ssize_t nvidia_samples_get(struct nvidia_samples *samples, const struct nvml *nv
         unsigned count = 0;
         int status;
 
-        if (wanted == 0) { /* with no room it tells how much it keeps */
-            status = nvml->samples(device, (int)type, 0, &value_type, &count, NULL);
-            wanted = status == NVML_SUCCESS && count <= NVIDIA_SAMPLES_MAX ? count : 0;
-        }
         n = reserve(&samples->device, &samples->device_capacity, wanted,
                     sizeof(*samples->device));
         if (n < 0)
