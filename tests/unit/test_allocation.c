@@ -8,6 +8,7 @@
 #include <stdint.h>
 /* cmocka.h needs the four above */
 #include <cmocka.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -43,6 +44,12 @@ void *__wrap_realloc(void *old, size_t size)
     return __real_realloc(old, size);
 }
 
+static void pass_over(const struct spoor_gpu *gpu, void *data)
+{
+    (void)gpu;
+    (void)data;
+}
+
 /* A row per sample goes to a file, and the series is filled and halved more than once. */
 static void a_sample_allocates_nothing_after_the_first_few(void **state)
 {
@@ -63,6 +70,8 @@ static void a_sample_allocates_nothing_after_the_first_few(void **state)
     assert_int_equal(spoor_session_open(&options, &session, &err), 0);
     assert_int_equal(spoor_session_start(session, &err), 0);
     assert_true(allocation_count > 0); /* they are counted */
+    while (spoor_session_gpus(session, pass_over, NULL, NULL) == -EAGAIN)
+        assert_int_equal(spoor_session_sample(session, &err), 0); /* rows wait for them */
     for (int i = 0; i < WARM_UP; i++)
         assert_int_equal(spoor_session_sample(session, &err), 0);
     before = allocation_count;
