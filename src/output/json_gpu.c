@@ -22,7 +22,7 @@ static void add_measure(struct json_writer *json, const char *key, enum gpu_meas
 
 void json_gpu_begin(struct json_writer *json, const struct gpu_view *view)
 {
-    if (view->state == GPU_PENDING && !view->units)
+    if (view->state == GPU_PENDING && view->count == 0)
         json_add_null(json, "count");
     else
         json_add_u64(json, "count", gpu_units_count_whole(view->units, view->count));

@@ -58,7 +58,7 @@ static const struct metric_row rows[METRIC_COUNT] = {
 [METRIC_JOB_MEMORY_PRESSURE] =  { { "job_memory_pressure_seconds", "time in which some process of the job waited for memory",           NULL,                COUNTER }, UNIT_NANOSECONDS },
 [METRIC_JOB_IO_PRESSURE] =      { { "job_io_pressure_seconds",   "time in which some process of the job waited for I/O",                NULL,                COUNTER }, UNIT_NANOSECONDS },
 [METRIC_JOB_GPU_MEMORY] =       { { "job_gpu_memory_bytes",      "GPU memory of the job, the most since the last sample",               NULL,                GAUGE   }, UNIT_BYTES },
-[METRIC_JOB_GPU_BUSY] =         { { "job_gpu_seconds",           "time in which the job's GPUs worked for it, summed over them",         NULL,                COUNTER }, UNIT_NANOSECONDS, true },
+[METRIC_JOB_GPU_BUSY] =         { { "job_gpu_seconds",           "time in which the job's GPUs worked for it, summed over them",         NULL,                COUNTER }, UNIT_NANOSECONDS },
 [METRIC_JOB_GPU_UTILIZATION] =  { { "job_gpu_utilization_gpus",  "GPUs at work for the job: a mean over the last second or so, the most since the last sample", NULL, GAUGE }, UNIT_MILLIONTHS },
 
 [METRIC_HOST_CPU] =             { { "host_cpu_seconds",          "busy CPU time of the machine",                                        "host_cpu_cores",    COUNTER }, UNIT_NANOSECONDS },
@@ -80,11 +80,22 @@ static const struct metric_row rows[METRIC_COUNT] = {
 [METRIC_HOST_MEMORY_PRESSURE] = { { "host_memory_pressure_seconds", "time in which some process of the machine waited for memory",       NULL,                COUNTER }, UNIT_NANOSECONDS },
 [METRIC_HOST_IO_PRESSURE] =     { { "host_io_pressure_seconds",  "time in which some process of the machine waited for I/O",            NULL,                COUNTER }, UNIT_NANOSECONDS },
 [METRIC_HOST_GPU_MEMORY] =      { { "host_gpu_memory_bytes",     "memory in use on all GPUs, by all processes, the most since the last sample", NULL,         GAUGE   }, UNIT_BYTES },
-[METRIC_HOST_GPU_BUSY] =        { { "host_gpu_seconds",          "time in which the job's GPUs worked for anybody, summed over them",    NULL,                COUNTER }, UNIT_NANOSECONDS, true },
+[METRIC_HOST_GPU_BUSY] =        { { "host_gpu_seconds",          "time in which the job's GPUs worked for anybody, summed over them",    NULL,                COUNTER }, UNIT_NANOSECONDS },
 [METRIC_HOST_GPU_UTILIZATION] = { { "host_gpu_utilization_gpus", "the job's GPUs at work for anybody: a mean over the last second or so, the most since the last sample", NULL, GAUGE }, UNIT_MILLIONTHS },
-[METRIC_HOST_GPU_ENERGY] =      { { "host_gpu_energy_joules",    "energy that the job's GPUs used",                                     NULL,                COUNTER }, UNIT_MICROJOULES, true },
+[METRIC_HOST_GPU_ENERGY] =      { { "host_gpu_energy_joules",    "energy that the job's GPUs used",                                     NULL,                COUNTER }, UNIT_MICROJOULES },
 };
 /* clang-format on */
+
+static const bool starts_at_zero[METRIC_COUNT] = {
+    [METRIC_JOB_GPU_BUSY] = true,
+    [METRIC_HOST_GPU_BUSY] = true,
+    [METRIC_HOST_GPU_ENERGY] = true,
+};
+
+bool metric_starts_at_zero(enum metric metric)
+{
+    return starts_at_zero[metric];
+}
 
 const struct metric_row *metric_row(enum metric metric)
 {

@@ -106,11 +106,12 @@ enum metric_unit {
 struct metric_row {
     struct spoor_metric published;
     enum metric_unit unit;
-    /* A counter that stands at 0 when the run begins, though it may be known only later. */
-    bool starts_at_zero;
 };
 
 const struct metric_row *metric_row(enum metric metric);
+
+/* Is it a counter that stands at 0 when the run begins, though it may be known only later? */
+bool metric_starts_at_zero(enum metric metric);
 
 /* A raw value in the base unit of its metric; NaN for UNKNOWN. */
 double metric_value(enum metric metric, uint64_t raw);

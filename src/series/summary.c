@@ -50,7 +50,7 @@ void summary_continue(struct summary *phase, const struct summary *run)
     for (int i = 0; i < METRIC_COUNT; i++) {
         struct tally *tally = &phase->tally[i];
 
-        if (!metric_row((enum metric)i)->starts_at_zero || is_known(tally->first) ||
+        if (!metric_starts_at_zero((enum metric)i) || is_known(tally->first) ||
             !is_known(run->tally[i].last))
             continue;
         tally->first = tally->last = tally->anchor = run->tally[i].last;
@@ -68,16 +68,15 @@ static void tally_add(struct summary *summary, enum metric metric, uint64_t valu
                       uint64_t now_ns)
 {
     struct tally *tally = &summary->tally[metric];
-    const struct metric_row *row = metric_row(metric);
 
     if (!is_known(value))
         return;
     if (!is_known(tally->first)) {
-        if (row->starts_at_zero && summary->sample_count > 1)
+        if (metric_starts_at_zero(metric) && summary->sample_count > 1)
             tally_begin(tally, 0, summary->started_ns);
         else
             tally_begin(tally, value, now_ns);
-    } else if (row->published.kind == SPOOR_COUNTER) {
+    } else if (metric_row(metric)->published.kind == SPOOR_COUNTER) {
         tally_rate(tally, metric, value, now_ns, summary->window_ns);
     }
     raise_to(&tally->max, value);

@@ -26,6 +26,7 @@ void pace_init(struct pace *pace, uint64_t start_ns, uint64_t interval_ns, bool 
         .interval_ns = interval_ns,
         .deadline_ns = start_ns + interval_ns,
         .glance_ns = start_ns + WINDOW_GAP_NS,
+        .cpu_asked_ns = start_ns,
         .has_gate = has_gate,
     };
 }

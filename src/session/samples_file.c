@@ -16,21 +16,21 @@
 
 static int open_flags(unsigned flags)
 {
-    int how = O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC;
+    int how = O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC;
 
     if (flags & SPOOR_SAMPLES_NO_CLOBBER)
         return how | O_EXCL;
     return flags & SPOOR_SAMPLES_APPEND ? how : how | O_TRUNC;
 }
 
-/* A file that may be written and not read will do, but for its header. */
+/* What is added to has its header read, where it may be. */
 static int open_file(const char *path, unsigned flags)
 {
-    int fd = open(path, open_flags(flags), 0666);
+    int fd = -1;
 
-    if (fd < 0 && errno == EACCES)
-        fd = open(path, (open_flags(flags) & ~O_RDWR) | O_WRONLY, 0666);
-    return fd;
+    if (flags & SPOOR_SAMPLES_APPEND)
+        fd = open(path, open_flags(flags) | O_RDWR, 0666);
+    return fd >= 0 ? fd : open(path, open_flags(flags) | O_WRONLY, 0666);
 }
 
 /* A file that is added to and holds rows already has its header. */
@@ -56,7 +56,7 @@ static struct stream_gpus read_header(int fd)
 
         at += strlen(",gpu");
         if (parse_u64(&at, &place) == 0 && strncmp(at, "_memory_bytes", 13) == 0 &&
-            place <= STREAM_GPUS_MAX && gpus.count < STREAM_GPUS_MAX)
+            place < STREAM_GPUS_MAX && gpus.count < STREAM_GPUS_MAX)
             gpus.places[gpus.count++] = place;
     }
     return gpus;

@@ -177,6 +177,11 @@ static void durations_have_the_units_that_fit(void **state)
 static void a_share_is_never_rounded_to_nothing(void **state)
 {
     (void)state;
+    assert_string_equal(number_energy(0.5).text, "0.50 J");
+    assert_string_equal(number_energy(499).text, "499 J");
+    assert_string_equal(number_energy(999.6).text, "1.00 kJ");
+    assert_string_equal(number_energy(4.2e6).text, "4.20 MJ");
+    assert_string_equal(number_energy(nan("")).text, "n/a");
     assert_string_equal(number_percent(0).text, "0.0 %");
     assert_string_equal(number_percent(0.00001).text, "<0.1 %");
     assert_string_equal(number_percent(0.003).text, "0.3 %");

@@ -59,14 +59,14 @@ static void a_job_at_rest_is_left_alone(void **state)
     (void)state;
     for (int i = 0; i < 10; i++) {
         now_ns += 20 * MS;
-        assert_false(pace_glanced(&pace, now_ns, 1000, 42));
-        /* 42 is new at first; the fifth time in a row that it is not, the job has come to rest */
+        /* it has run at first, hardly since: the fifth time in a row it has come to rest */
+        assert_false(pace_glanced(&pace, now_ns, 1000, 1 * MS + (unsigned)i * MS / 10));
         assert_int_equal(pace.is_at_rest, i == 5);
     }
     assert_true(pace.glance_ns == PACE_NEVER);
     assert_int_equal(pace_wake_ns(&pace), START + 1000 * MS);
     /* A sample that finds it active again has it glanced at again. */
-    (void)pace_sampled(&pace, now_ns, 43);
+    (void)pace_sampled(&pace, now_ns, 10 * MS);
     assert_true(pace.glance_ns != PACE_NEVER);
 }
 

@@ -120,9 +120,82 @@ static void a_reset_counter_has_no_negative_rate(void **state)
     assert_near(summary.tally[METRIC_JOB_CPU].max_rate, 1);
 }
 
+/* GPUs are known some time after the start, and their counters count from there. */
+static void a_counter_from_the_start_begins_there_though_it_is_known_later(void **state)
+{
+    const struct tally *tally;
+    struct summary summary;
+
+    (void)state;
+    summary_init(&summary, NS_PER_SECOND);
+    tally = &summary.tally[METRIC_JOB_GPU_BUSY];
+    add(&summary, 1000, METRIC_JOB_GPU_BUSY, UNKNOWN);
+    add(&summary, 3000, METRIC_JOB_GPU_BUSY, 800);
+    assert_int_equal(tally->first, 0);
+    assert_int_equal(tally->first_ns, 1000 * NS_PER_MS);
+    assert_int_equal(tally->last, 800);
+}
+
+static void a_phase_goes_on_from_where_the_run_has_its_counters(void **state)
+{
+    struct summary run, phase;
+
+    (void)state;
+    summary_init(&run, NS_PER_SECOND);
+    summary_init(&phase, NS_PER_SECOND);
+    add(&run, 0, METRIC_JOB_GPU_BUSY, UNKNOWN);
+    add(&run, 1000, METRIC_JOB_GPU_BUSY, 500);
+    add(&phase, 2000, METRIC_JOB_GPU_BUSY, UNKNOWN); /* the driver does not answer just now */
+    summary_continue(&phase, &run);
+    add(&phase, 3000, METRIC_JOB_GPU_BUSY, 700);
+    assert_int_equal(phase.tally[METRIC_JOB_GPU_BUSY].first, 500);
+    assert_int_equal(phase.tally[METRIC_JOB_GPU_BUSY].first_ns, 2000 * NS_PER_MS);
+    summary_init(&phase, NS_PER_SECOND);
+    add(&phase, 4000, METRIC_JOB_GPU_BUSY, 900);
+    summary_continue(&phase, &run);
+    assert_int_equal(phase.tally[METRIC_JOB_GPU_BUSY].first, 900);
+}
+
+static void the_first_sample_speaks_of_the_time_before(void **state)
+{
+    const struct tally *tally;
+    struct summary summary;
+
+    (void)state;
+    summary_init(&summary, NS_PER_SECOND);
+    tally = &summary.tally[METRIC_JOB_GPU_MEMORY];
+    add(&summary, 0, METRIC_JOB_GPU_MEMORY, 900);
+    assert_false(is_known(tally->later_max));
+    add(&summary, 1000, METRIC_JOB_GPU_MEMORY, 300);
+    add(&summary, 2000, METRIC_JOB_GPU_MEMORY, 200);
+    assert_int_equal(tally->max, 900);
+    assert_int_equal(tally->later_max, 300);
+    summary_raise(&summary, METRIC_JOB_GPU_MEMORY, 400);
+    summary_raise(&summary, METRIC_JOB_GPU_MEMORY, 100);
+    assert_int_equal(tally->later_max, 400);
+}
+
+static void a_zero_that_was_not_measured_is_forgotten(void **state)
+{
+    struct summary summary;
+
+    (void)state;
+    summary_init(&summary, NS_PER_SECOND);
+    add(&summary, 0, METRIC_JOB_GPU_MEMORY, 0);
+    summary_forget_zero(&summary, METRIC_JOB_GPU_MEMORY);
+    assert_false(is_known(summary.tally[METRIC_JOB_GPU_MEMORY].max));
+    add(&summary, 1000, METRIC_JOB_GPU_MEMORY, 5);
+    summary_forget_zero(&summary, METRIC_JOB_GPU_MEMORY);
+    assert_int_equal(summary.tally[METRIC_JOB_GPU_MEMORY].max, 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_counter_from_the_start_begins_there_though_it_is_known_later),
+        cmocka_unit_test(a_phase_goes_on_from_where_the_run_has_its_counters),
+        cmocka_unit_test(the_first_sample_speaks_of_the_time_before),
+        cmocka_unit_test(a_zero_that_was_not_measured_is_forgotten),
         cmocka_unit_test(without_samples_nothing_is_known),
         cmocka_unit_test(first_last_and_peak_are_kept),
         cmocka_unit_test(the_fastest_interval_is_kept),

@@ -98,7 +98,7 @@ static ssize_t select_among(struct gpu_inventory *inventory, const char *vendor,
                             enum visible_source source, const char *text,
                             struct spoor_error *note)
 {
-    AUTO_FREE const struct gpu_device **devices = calloc(inventory->count, sizeof(*devices));
+    AUTO_FREE const struct gpu_device **devices = calloc(inventory->count, sizeof(void *));
     AUTO_FREE bool *selected = calloc(inventory->count, sizeof(*selected));
     size_t count = 0, matches = 0;
 

@@ -71,7 +71,7 @@ int gpu_tally_init(struct gpu_tally *tally, const struct gpu_unit *units, size_t
 void gpu_tally_done(struct gpu_tally *tally);
 
 /* A reading of a GPU; NULL: it is lost. */
-void gpu_tally_device(struct gpu_tally *tally, size_t unit, const struct gpu_reading *reading,
+void gpu_tally_device(struct gpu_tally *tally, size_t index, const struct gpu_reading *reading,
                       uint64_t now_ns);
 
 /* The memory of all processes, then the totals. */

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A session on a machine with GPUs: the library's callers, phases, attribution. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/unknown.h"
+#include "job/gpu/gpu_watch.h"
+#include "nvidia_fixture.h"
+#include "sample/origins.h"
+#include "source/gpu/nvidia.h"
+
+#define GB 1000000000.0
+#define CARD                                                                            \
+    "device 0 uuid GPU-1\ndevice 0 name H200\ndevice 0 pci 0:3:0\ndevice 0 total 100\n" \
+    "device 0 used 50\ndevice 0 minor 0\n"
+
+static void collect(const struct spoor_gpu *gpu, void *data)
+{
+    char *text = data;
+
+    (void)snprintf(text + strlen(text), 200 - strlen(text), "%u %s %s %s %s %llu %d;",
+                   gpu->index, gpu->uuid, gpu->name, gpu->vendor, gpu->pci_address,
+                   (unsigned long long)gpu->memory_bytes, gpu->is_selected);
+}
+
+static void the_gpus_of_a_machine_are_listed(void **state)
+{
+    struct spoor_error err = { 0 };
+    struct machine machine;
+    char text[200] = "";
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_play(&machine, CARD);
+    assert_int_equal(spoor_gpu_list(NULL, NULL, collect, text, &err), 0);
+    assert_string_equal(text, "0 GPU-1 H200 nvidia 0000:03:00.0 100 1;");
+    text[0] = '\0';
+    assert_int_equal(spoor_gpu_list(NULL, "none", collect, text, &err), 0);
+    assert_string_equal(text, "0 GPU-1 H200 nvidia 0000:03:00.0 100 0;");
+    assert_int_equal(spoor_gpu_list(NULL, "7", collect, text, &err), -ENOENT);
+    assert_string_equal(err.message, "--gpus: no GPU matches '7'");
+    assert_int_equal(spoor_gpu_list(NULL, "1;2", collect, text, &err), -EINVAL);
+    assert_int_equal(spoor_gpu_list("/nowhere", NULL, collect, text, &err), -ENOENT);
+    machine_play(&machine, CARD "fail nvmlInit 18\n");
+    assert_int_equal(spoor_gpu_list(NULL, NULL, collect, text, &err), -ELIBBAD);
+    assert_non_null(strstr(err.message, "nvidia GPUs: "));
+    machine_done(&machine);
+}
+
+static void options_with_no_list_of_gpus_are_refused(void **state)
+{
+    struct spoor_options options = SPOOR_OPTIONS_INIT;
+    struct spoor_error err = { 0 };
+    spoor_session *session;
+
+    (void)state;
+    options.pid = getpid();
+    options.gpus = "0,,1";
+    assert_int_equal(spoor_session_open(&options, &session, &err), -EINVAL);
+    assert_memory_equal(err.message, "gpus: ", 6);
+}
+
+static double peak_of(spoor_session *session)
+{
+    struct spoor_figure figure;
+    struct spoor_error err;
+
+    assert_int_equal(spoor_session_figure(session, "gpu.memory.combined_bytes", &figure, &err),
+                     0);
+    return figure.value;
+}
+
+/* Takes samples until the memory in use now is this. */
+static void wait_for_memory(spoor_session *session, double bytes)
+{
+    double values[256];
+    size_t metric = 0;
+
+    while (strcmp(spoor_metric_get(metric)->name, "job_gpu_memory_bytes") != 0)
+        metric++;
+    for (;;) {
+        const struct timespec pause = { .tv_nsec = 2000000 };
+
+        assert_int_equal(spoor_session_sample(session, NULL), 0);
+        assert_true(spoor_session_latest(session, values, 256) > 0);
+        if (fabs(values[metric] - bytes) < 0.5)
+            return;
+        (void)nanosleep(&pause, NULL);
+    }
+}
+
+static void play_memory(struct machine *machine, unsigned long long bytes)
+{
+    char script[400];
+
+    (void)snprintf(script, sizeof(script), CARD "process 0 compute %d %llu\n", (int)getpid(),
+                   bytes);
+    machine_play(machine, script);
+}
+
+/* The JSON of the report, for the caller to free. */
+static char *report_of(spoor_session *session)
+{
+    FILE *file = tmpfile();
+    char *text = calloc(1, 1 << 20);
+
+    assert_non_null(file);
+    assert_non_null(text);
+    assert_int_equal(spoor_session_write(session, SPOOR_JSON, fileno(file), NULL), 0);
+    assert_true(pread(fileno(file), text, (1 << 20) - 1, 0) > 0);
+    (void)fclose(file);
+    return text;
+}
+
+static void a_phase_has_the_peak_of_its_own_time(void **state)
+{
+    struct spoor_options options = SPOOR_OPTIONS_INIT;
+    struct spoor_error err = { 0 };
+    struct machine machine;
+    spoor_session *session;
+    char text[200] = "";
+    const char *phase;
+    char *report;
+
+    (void)state;
+    machine_init(&machine, false);
+    play_memory(&machine, 5000000000);
+    options.pid = getpid();
+    options.interval_ns = SPOOR_INTERVAL_MAX_NS;
+    assert_int_equal(spoor_session_open(&options, &session, &err), 0);
+    assert_int_equal(spoor_session_start(session, &err), 0);
+    wait_for_memory(session, 5 * GB);
+    assert_int_equal(spoor_session_gpus(session, collect, text, &err), 0);
+    assert_string_equal(text, "0 GPU-1 H200 nvidia 0000:03:00.0 100 1;");
+    play_memory(&machine, 2000000000);
+    wait_for_memory(session, 2 * GB);
+    assert_int_equal(spoor_phase_start(session, "small", &err), 0);
+    play_memory(&machine, 3000000000);
+    wait_for_memory(session, 3 * GB);
+    assert_int_equal(spoor_phase_stop(session, "small", &err), 0);
+    assert_true(fabs(peak_of(session) - 5 * GB) < 0.5);
+    report = report_of(session);
+    phase = strstr(report, "\"phases\"");
+    assert_non_null(phase);
+    assert_non_null(strstr(phase, "\"combined_bytes\": {\"value\": 3000000000,"));
+    assert_null(strstr(phase, "\"devices\"")); /* of phases the totals only */
+    free(report);
+    session = spoor_session_close(session);
+    machine_done(&machine);
+}
+
+/* Inside a container, with a driver that tells no memory of processes. */
+static void what_was_concluded_says_so(void **state)
+{
+    static const char *const files[] = { "/dev/nvidia0", "/dev/nvidia-uvm", NULL };
+    const struct gpu_vendor *const vendors[] = { &gpu_nvidia };
+    struct origin origins[METRIC_COUNT];
+    struct gpu_origin_names names = { .process_memory = "nvml.processes" };
+    struct gpu_choice choice = { 0 };
+    struct gpu_watch_options options = {
+        .vendors = vendors, .vendor_count = 1, .choice = &choice, .main_pid = 41
+    };
+    struct gpu_view view = { .state = GPU_READY, .sources = &names };
+    struct gpu_watch watch;
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, true);
+    machine_play(&machine, CARD);
+    assert_int_equal(gpu_watch_open(&watch, &machine.fake.root, &options), 0);
+    gpu_watch_read(&watch, clock_now().monotonic_ns, true);
+    machine_add_process(&machine, 41, files);
+    machine_play(&machine, CARD "device 0 used 80\nprocess 0 compute 41 0\n");
+    gpu_watch_read(&watch, clock_now().monotonic_ns, true);
+    assert_int_equal(watch.tally.totals.levels.main_memory_bytes, 30);
+    assert_true(watch.tally.totals.is_attributed);
+    view.totals = watch.tally.totals;
+    origins_init(origins);
+    origins_update_gpus(origins, &view);
+    assert_string_equal(origins[METRIC_MAIN_GPU_MEMORY].source, "attributed");
+    gpu_watch_close(&watch);
+    machine_done(&machine);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_gpus_of_a_machine_are_listed),
+        cmocka_unit_test(options_with_no_list_of_gpus_are_refused),
+        cmocka_unit_test(a_phase_has_the_peak_of_its_own_time),
+        cmocka_unit_test(what_was_concluded_says_so),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
