@@ -209,6 +209,20 @@ SPOOR_API const struct spoor_metric *spoor_metric_get(size_t index);
  * metrics there are, or -EAGAIN before the first sample. */
 SPOOR_API ssize_t spoor_session_latest(spoor_session *session, double *values, size_t count);
 
+/* ---- agents: a tracker beside the program that it tracks ---------------- */
+
+/* The name of an agent's process, as in /proc/PID/comm. A living process of that name which
+ * runs a file called spoor..., and a dead one, are of no job: no tracker counts another. */
+#define SPOOR_AGENT_NAME "spoor-agent"
+
+/* Starts a program, as `spoor agent --pid PID`, which is nobody's child: the caller gets no
+ * SIGCHLD, and none of its calls of wait() finds it. None of the caller's memory is copied.
+ * arguments[0] is the path of the program; the list is ended by NULL. The program's standard
+ * input and output are the two descriptors, its standard error is /dev/null. It ends when its
+ * input does. */
+SPOOR_API int spoor_agent_start(char *const *arguments, int input_fd, int output_fd,
+                                struct spoor_error *err);
+
 /* ---- the machine -------------------------------------------------------- */
 
 /* One rung of the measuring ladder: a source, and whether it serves here. */

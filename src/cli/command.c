@@ -33,6 +33,18 @@ const struct command commands[] = {
         .main = command_attach,
     },
     {
+        .name = "agent",
+        .scope = OPTION_AGENT,
+        .operands = "",
+        .summary = "track the process that started it, told by lines what to do",
+        .about = "Tracks a process as attach does, for the program that started it: lines on "
+                 "standard input say what to do, answers go to standard output, one JSON "
+                 "object a line. It ends with the line 'stop', or when its input ends. Exit "
+                 "code: 0; 125 if there was nothing to track.",
+        .is_hidden = true,
+        .main = command_agent,
+    },
+    {
         .name = "doctor",
         .scope = OPTION_DOCTOR,
         .operands = "",

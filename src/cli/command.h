@@ -14,6 +14,7 @@ struct command {
     const char *summary;  /* one phrase, for the list of commands */
     const char *about;    /* a few sentences, for its own help */
     const char *example;
+    bool is_hidden; /* from the list of commands and the completion: for programs, not people */
     /* argv[0] is the command's name. Returns the exit code. */
     int (*main)(const struct command *command, int argc, char **argv);
 };
@@ -37,6 +38,7 @@ int command_refuse(const char *word);
 
 int command_run(const struct command *command, int argc, char **argv);
 int command_attach(const struct command *command, int argc, char **argv);
+int command_agent(const struct command *command, int argc, char **argv);
 int command_doctor(const struct command *command, int argc, char **argv);
 int command_help(const struct command *command, int argc, char **argv);
 

@@ -35,8 +35,10 @@ void help_overview(FILE *out)
           "Measures what a job uses: memory, CPU, I/O, time.\n\n"
           "Commands:\n",
           out);
-    for (const struct command *command = commands; command->name; command++)
-        fprintf(out, "  %-8s %s\n", command->name, command->summary);
+    for (const struct command *command = commands; command->name; command++) {
+        if (!command->is_hidden)
+            fprintf(out, "  %-8s %s\n", command->name, command->summary);
+    }
     fputs("\nOptions:\n"
           "  -h, --help     show this help; 'spoor COMMAND --help' shows a command's\n"
           "  -V, --version  show the version\n\n"

@@ -99,8 +99,10 @@ int settings_load(struct cli_settings *settings, unsigned scope, int argc, char 
         operand = read_operands(settings, scope, argc, argv, operand, &given, err);
     if (operand < 0 || settings->action != CLI_WORK)
         return operand;
-    if (scope == OPTION_DOCTOR && operand < argc)
-        return error_set(err, EINVAL, "doctor takes no operand: '%s'", argv[operand]);
+    if (scope & (OPTION_DOCTOR | OPTION_AGENT) && operand < argc)
+        return error_set(err, EINVAL, "%s takes no operand: '%s'", argv[0], argv[operand]);
+    if (scope == OPTION_AGENT)
+        return operand; /* told all by a program; the variables are for a person's spoor */
     r = apply_variables(settings, scope, &given, err);
     if (r < 0)
         return r;

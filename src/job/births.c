@@ -28,6 +28,7 @@
 #include "source/proc/pid_statm.h"
 
 #define RECORDS_EVERY_NS (100 * NS_PER_MS)
+#define THREADS_MASK ((1u << 30) - 1) /* what a pid_entry holds */
 
 struct births_source {
     unsigned rung;
@@ -201,9 +202,20 @@ void births_adopt(struct births *births, pid_t pid)
         births->started_count++;
         births->live_count++;
     }
-    entry->threads = count_threads(births, pid) & INT32_MAX;
+    entry->threads = count_threads(births, pid) & THREADS_MASK;
     if (births->live_count > births->max_concurrent)
         births->max_concurrent = births->live_count;
+}
+
+void births_disown(struct births *births, pid_t pid)
+{
+    struct pid_entry *entry = births->events ? pid_set_find(&births->pids, pid) : NULL;
+
+    if (!entry || entry->threads == 0 || entry->is_disowned)
+        return;
+    entry->is_disowned = true;
+    births->live_count--;
+    births->started_count -= births->started_count > 2 ? 2 : 1;
 }
 
 void births_close(struct births *births)
@@ -243,10 +255,11 @@ static void note_fork(struct births *births, const struct process_event *event)
         return;
     }
     /* Where it lives already, its end was lost and its number used again. */
-    if (entry->threads == 0)
+    if (entry->threads == 0 || entry->is_disowned)
         births->live_count++;
     entry->threads = 1;
     entry->is_new = true;
+    entry->is_disowned = false;
     births->must_filter = true;
     if (births->live_count > births->max_concurrent)
         births->max_concurrent = births->live_count;
@@ -300,6 +313,10 @@ static void note_exit(struct births *births, const struct process_event *event)
     }
     if (--entry->threads > 0)
         return;
+    if (entry->is_disowned) {
+        pid_set_remove(&births->pids, entry);
+        return;
+    }
     births->live_count--;
     if (!births->is_machine_wide && lives_on(births, event))
         mark_inexact(births, "a set-uid program: what it starts is not seen");
@@ -356,7 +373,7 @@ static bool still_exists(struct pid_entry *entry, void *data)
 
     if (entry->threads == 0 || kill(entry->pid, 0) == 0 || errno != ESRCH)
         return true;
-    births->live_count--;
+    births->live_count -= !entry->is_disowned;
     return false;
 }
 

@@ -61,6 +61,10 @@ void births_open(struct births *births, const struct root *root, pid_t main_pid,
  * not exact. */
 void births_adopt(struct births *births, pid_t pid);
 
+/* A process that was counted turns out to be an agent, made by a go-between that was gone at
+ * once: neither is of the job. The most at once stays as it was seen. */
+void births_disown(struct births *births, pid_t pid);
+
 /* Accepts a zeroed one. */
 void births_close(struct births *births);
 

@@ -9,11 +9,15 @@
  * - A parent can end before its child, which is then adopted by init, or by us when
  *   we are the subreaper. So membership is remembered: once in, a process stays in
  *   until it ends; and where we spawned the job, every child of ours is of the job.
+ * - An agent (spoor.h) is a tracker that a program of the job has started: it is of no job.
+ *   It has its name only when it runs, so a process may turn out to be one.
  * - In a cgroup of the job's own all of that is the kernel's business: its list of
  *   processes is the job.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/unknown.h"
 #include "job/job.h"
@@ -35,8 +39,43 @@ static bool is_settled_elsewhere(const struct job *job, const struct member *mem
     return member->is_zombie && job->tracker_pid != 0 && member->parent_pid == job->tracker_pid;
 }
 
+/* The name is free to look at, and it is all that a zombie has. The file that it runs is asked
+ * once: a process of the job may call itself what it likes. */
+static bool is_agent(const struct job *job, const struct member *member)
+{
+    char file[PATH_MAX];
+    const char *slash;
+
+    if (strcmp(member->comm, SPOOR_AGENT_NAME) != 0)
+        return false;
+    if (member->is_zombie ||
+        root_read_link(job->root, file, sizeof(file), "proc/%d/exe", (int)member->pid) < 0)
+        return true;
+    slash = strrchr(file, '/');
+    return slash && strncmp(slash, "/spoor", strlen("/spoor")) == 0;
+}
+
+void job_drop_agents(struct job *job)
+{
+    for (size_t i = 0; i < job->members.count; i++) {
+        struct member *member = &job->members.list[i];
+
+        if (member->comm[0] != SPOOR_AGENT_NAME[0] || member->pid == job->main_pid ||
+            member->is_counted || !is_agent(job, member))
+            continue;
+        member->has_left = member->is_counted = true; /* what it used is nobody's */
+        job->started_count--;
+        births_disown(&job->births, member->pid);
+    }
+}
+
 static void add_opened(struct job *job, struct member *member)
 {
+    if (is_agent(job, member)) {
+        births_disown(&job->births, member->pid);
+        member_close(member);
+        return;
+    }
     member->is_descendant = member->pid != job->main_pid;
     if (!members_add(&job->members, member)) {
         member_close(member);
