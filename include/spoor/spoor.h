@@ -215,13 +215,13 @@ SPOOR_API ssize_t spoor_session_latest(spoor_session *session, double *values, s
  * runs a file called spoor..., and a dead one, are of no job: no tracker counts another. */
 #define SPOOR_AGENT_NAME "spoor-agent"
 
-/* Starts a program, as `spoor agent --pid PID`, which is nobody's child: the caller gets no
+/* Starts a program, as that of `spoor agent --pid PID`, which is nobody's child: the caller gets no
  * SIGCHLD, and none of its calls of wait() finds it. None of the caller's memory is copied.
- * arguments[0] is the path of the program; the list is ended by NULL. The program's standard
- * input and output are the two descriptors, its standard error is /dev/null. It ends when its
- * input does. */
-SPOOR_API int spoor_agent_start(char *const *arguments, int input_fd, int output_fd,
-                                struct spoor_error *err);
+ * `path` is its file; the arguments begin with its name and are ended by NULL. Its standard
+ * input and output are the two descriptors, its standard error is /dev/null. An agent ends when
+ * its input does. */
+SPOOR_API int spoor_agent_start(const char *path, char *const *arguments, int input_fd,
+                                int output_fd, struct spoor_error *err);
 
 /* ---- the machine -------------------------------------------------------- */
 

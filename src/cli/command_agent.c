@@ -36,22 +36,46 @@ static int copy_line(int fd, FILE *out)
     return n < 0 ? -errno : 0;
 }
 
-static int write_report(spoor_session *session, void *data, FILE *out, struct spoor_error *err)
+/* The report as a file in memory, at its beginning. */
+static int open_report(spoor_session *session, enum spoor_format format, int *ret_fd,
+                       struct spoor_error *err)
 {
     AUTO_CLOSE int fd = memfd_create("report", MFD_CLOEXEC);
     int r;
 
-    (void)data;
     if (fd < 0)
         return error_sys(err, errno, "report");
-    r = spoor_session_write(session, SPOOR_JSON, fd, err);
+    r = spoor_session_write(session, format, fd, err);
+    if (r < 0)
+        return r;
+    if (lseek(fd, 0, SEEK_SET) < 0)
+        return error_sys(err, errno, "report");
+    *ret_fd = take_fd(&fd);
+    return 0;
+}
+
+static int write_report(spoor_session *session, void *data, FILE *out, struct spoor_error *err)
+{
+    AUTO_CLOSE int json_fd = -1;
+    AUTO_CLOSE int text_fd = -1;
+    char text[16 << 10];
+    ssize_t n;
+    int r = open_report(session, SPOOR_JSON, &json_fd, err);
+
+    (void)data;
+    if (r == 0)
+        r = open_report(session, SPOOR_TEXT, &text_fd, err);
     if (r < 0)
         return r;
     fputs("\"report\":", out);
-    if (lseek(fd, 0, SEEK_SET) < 0)
-        return error_sys(err, errno, "report");
-    r = copy_line(fd, out);
-    return r < 0 ? error_sys(err, r, "report") : 0;
+    r = copy_line(json_fd, out);
+    if (r < 0)
+        return error_sys(err, r, "report");
+    n = read(text_fd, text, sizeof(text) - 1); /* a screen of text; more is cut */
+    text[n > 0 ? n : 0] = '\0';
+    fputs(",\"text\":", out);
+    agent_put_text(out, text);
+    return 0;
 }
 
 static int serve(struct cli_settings *settings)

@@ -26,6 +26,7 @@
 enum { STACK_BYTES = 128 << 10 };
 
 struct order {
+    const char *path;
     char *const *arguments;
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -37,8 +38,8 @@ static int start_program(void *data)
     struct order *order = data;
     pid_t pid;
 
-    return posix_spawn(&pid, order->arguments[0], &order->actions, &order->attributes,
-                       order->arguments, environ);
+    return posix_spawn(&pid, order->path, &order->actions, &order->attributes, order->arguments,
+                       environ);
 }
 
 static int run_go_between(struct order *order)
@@ -89,15 +90,15 @@ static int fill_order(struct order *order, int input_fd, int output_fd)
     return -r;
 }
 
-int spoor_agent_start(char *const *arguments, int input_fd, int output_fd,
+int spoor_agent_start(const char *path, char *const *arguments, int input_fd, int output_fd,
                       struct spoor_error *err)
 {
-    struct order order = { .arguments = arguments };
+    struct order order = { .path = path, .arguments = arguments };
     int r;
 
     /* Numbers below 3 would be overwritten before they are copied. */
-    if (!arguments[0] || input_fd <= STDERR_FILENO || output_fd <= STDERR_FILENO)
-        return error_set(err, EINVAL, "agent: needs a program and descriptors above 2");
+    if (input_fd <= STDERR_FILENO || output_fd <= STDERR_FILENO)
+        return error_set(err, EINVAL, "agent: needs descriptors above 2");
     r = -posix_spawnattr_init(&order.attributes);
     if (r < 0)
         return error_sys(err, r, "agent");
@@ -109,5 +110,5 @@ int spoor_agent_start(char *const *arguments, int input_fd, int output_fd,
         posix_spawn_file_actions_destroy(&order.actions);
     }
     posix_spawnattr_destroy(&order.attributes);
-    return r < 0 ? error_sys(err, r, "start '%s'", arguments[0]) : 0;
+    return r < 0 ? error_sys(err, r, "start '%s'", path) : 0;
 }

@@ -24,8 +24,8 @@ static void count_signal(int number)
 
 static void what_is_started_is_nobodys_child(void **state)
 {
-    char program[] = "/bin/cat";
-    char *const arguments[] = { program, NULL };
+    char name[] = "cat";
+    char *const arguments[] = { name, NULL };
     struct sigaction action = { .sa_handler = count_signal };
     int input[2], output[2];
     char text[8] = "";
@@ -34,7 +34,7 @@ static void what_is_started_is_nobodys_child(void **state)
     assert_int_equal(sigaction(SIGCHLD, &action, NULL), 0);
     assert_int_equal(pipe2(input, O_CLOEXEC), 0);
     assert_int_equal(pipe2(output, O_CLOEXEC), 0);
-    assert_int_equal(spoor_agent_start(arguments, input[0], output[1], NULL), 0);
+    assert_int_equal(spoor_agent_start("/bin/cat", arguments, input[0], output[1], NULL), 0);
     close(input[0]);
     close(output[1]);
     assert_int_equal(write(input[1], "hello", 5), 5);
@@ -50,19 +50,18 @@ static void what_is_started_is_nobodys_child(void **state)
 
 static void what_cannot_be_started_is_named(void **state)
 {
-    char program[] = "/nowhere/spoor";
-    char *const arguments[] = { program, NULL };
-    char *const nothing[] = { NULL };
+    char name[] = "spoor";
+    char *const arguments[] = { name, NULL };
     struct spoor_error err;
     int fds[2];
 
     (void)state;
     assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
-    assert_int_equal(spoor_agent_start(arguments, fds[0], fds[1], &err), -ENOENT);
+    assert_int_equal(spoor_agent_start("/nowhere/spoor", arguments, fds[0], fds[1], &err),
+                     -ENOENT);
     assert_string_equal(err.message, "start '/nowhere/spoor': No such file or directory");
-    assert_int_equal(spoor_agent_start(arguments, 0, fds[1], &err), -EINVAL);
-    assert_int_equal(spoor_agent_start(nothing, fds[0], fds[1], &err), -EINVAL);
-    assert_string_equal(err.message, "agent: needs a program and descriptors above 2");
+    assert_int_equal(spoor_agent_start("/bin/cat", arguments, 0, fds[1], &err), -EINVAL);
+    assert_string_equal(err.message, "agent: needs descriptors above 2");
     close(fds[0]);
     close(fds[1]);
 }
