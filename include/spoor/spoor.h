@@ -93,6 +93,19 @@ enum {
 #define SPOOR_INTERVAL_MIN_NS 1000000ull       /* 1 ms */
 #define SPOOR_INTERVAL_MAX_NS 3600000000000ull /* 1 h */
 
+/* One sample, as it is taken. It and its values are valid during the call. */
+struct spoor_sample {
+    double elapsed_seconds; /* since the first sample */
+    double unix_seconds;    /* since 1970, UTC */
+    const double *values;   /* values[i] is metric i (spoor_metric_get), or NaN */
+    size_t count;
+};
+
+/* Called after every sample, the first and the last included; calls never overlap. It runs in
+ * the sampling thread (the first and last sample: in the thread that starts or stops the
+ * session), which waits for it: be quick, and call no function of the session. */
+typedef void spoor_sample_seen(const struct spoor_sample *sample, void *data);
+
 /* Start from SPOOR_OPTIONS_INIT, so that fields added later keep their default. */
 struct spoor_options {
     size_t size;          /* sizeof(struct spoor_options): lets the ABI grow */
@@ -107,11 +120,13 @@ struct spoor_options {
     const char *root;          /* folder that stands for "/"; NULL is "/" */
     enum spoor_cgroup cgroup;  /* with SPOOR_CALLER_SPAWNED */
     const char *cgroup_folder; /* a cgroup that was delegated to the user, or NULL */
+    spoor_sample_seen *sample_seen; /* NULL: none */
+    void *sample_data;              /* handed to sample_seen */
 };
 #define SPOOR_OPTIONS_INIT                                                                \
     {                                                                                     \
         sizeof(struct spoor_options), 0, 0, 1000000000ull, SPOOR_DETAIL_AUTO, NULL, NULL, \
-            NULL, NULL, NULL, SPOOR_CGROUP_AUTO, NULL                                     \
+            NULL, NULL, NULL, SPOOR_CGROUP_AUTO, NULL, NULL, NULL                         \
     }
 
 typedef struct spoor_session spoor_session;

@@ -314,4 +314,4 @@ static const struct cli_option rows[] = {
 };
 /* clang-format on */
 
-const struct option_table settings_table = { rows, ARRAY_SIZE(rows) };
+const struct option_table settings_table = { rows, ARRAY_SIZE(rows), false };

@@ -32,6 +32,8 @@ struct spoor_session {
     struct run_facts run;
     struct host_facts host;
     struct limits limits;
+    spoor_sample_seen *sample_seen; /* NULL: none */
+    void *sample_data;
 
     pthread_t thread;
     bool has_thread;

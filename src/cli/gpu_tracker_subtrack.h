@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gpu_tracker_subtrack.h - gpu-tracker sub-track combine|analyze|compare. */
+#ifndef CLI_GPU_TRACKER_SUBTRACK_H
+#define CLI_GPU_TRACKER_SUBTRACK_H
+
+/* argv[0] is the word after "sub-track". Returns the exit code: 0, or 1. */
+int gpu_tracker_subtrack(int argc, char **argv);
+
+#endif
