@@ -12,10 +12,27 @@
 
     spoor.snapshot().rss_bytes                                  # now, of this process
 """
+from __future__ import annotations
+
 from ._agent import Error, find_program
-from ._result import Measure, Report, Result, Snapshot
+from ._result import Result
 from ._tracker import Tracker, phase, snapshot
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ._report import Measure, Report, Snapshot
 
 __version__ = "0.1.0"
 __all__ = ["Error", "Measure", "Report", "Result", "Snapshot", "Tracker", "find_program", "phase",
            "snapshot"]
+
+
+def __getattr__(name: str) -> Any:
+    """The data classes of reports are made when they are first asked for."""
+    if name in ("Measure", "Report", "Snapshot"):
+        from . import _report
+
+        return getattr(_report, name)
+    raise AttributeError(f"module 'spoor' has no attribute {name!r}")

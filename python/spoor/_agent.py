@@ -7,12 +7,17 @@ kernel does whatever becomes of us.
 """
 from __future__ import annotations
 
+import json
 import os
 from _thread import allocate_lock
-from typing import Any, Dict, List, Optional, Set
+
+# Here and in the other modules: importing typing or dataclasses would cost 10 to 20 ms.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, List, Optional, Set
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
-_open: Set["Agent"] = set()
+_open: Set[Agent] = set()
 _start: Any = None  # the function of the library, once it is loaded
 
 
@@ -120,8 +125,6 @@ class Agent:
         return line
 
     def _answer(self) -> Dict[str, Any]:
-        import json
-
         line = self._line()
         if not line:
             raise Error("the tracker has ended unexpectedly")

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import functools
 import os
-from typing import Any, Callable, Dict, List, Mapping, Optional, TypeVar, Union
 
 from ._agent import Agent, Error, option_list
-from ._result import Result, Snapshot
+from ._result import Result
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Dict, List, Mapping, Optional, TypeVar, Union
 
-_running: List["Tracker"] = []  # of this process, newest last
+    from ._report import Snapshot
+
+    Function = TypeVar("Function", bound=Callable[..., Any])
+
+_running: List[Tracker] = []  # of this process, newest last
 _owner = os.getpid()
 
 
@@ -143,6 +148,8 @@ class Tracker:
 
     def snapshot(self) -> Snapshot:
         """What the process uses now."""
+        from ._report import Snapshot
+
         return Snapshot(self._pid or os.getpid(), self._ask("snapshot")["metrics"])
 
     def phase(self, name: str) -> "PhaseBlock":
@@ -188,6 +195,8 @@ def phase(name: str) -> PhaseBlock:
 
 def snapshot(pid: Optional[int] = None) -> Snapshot:
     """What a process and everything it started use now. None is this process."""
+    from ._report import Snapshot
+
     pid = pid or os.getpid()
     agent = Agent(f"--pid={pid}", "--detail=always")
     try:

@@ -69,6 +69,16 @@ static void answer_error(const struct spoor_error *err)
     end_answer();
 }
 
+void agent_begin_ready(void)
+{
+    printf("{\"event\":\"ready\",\"pid\":%d", (int)getpid());
+}
+
+void agent_end_ready(void)
+{
+    end_answer();
+}
+
 int agent_refuse(const struct spoor_error *err)
 {
     answer_error(err);
@@ -83,7 +93,8 @@ static void finish(struct agent *agent, enum watch_end end)
     if (agent->is_over)
         return;
     agent->is_over = true;
-    attachment_stop(agent->attachment, end);
+    if (agent->attachment->session)
+        attachment_stop(agent->attachment, end);
     agent->kind->finish(agent->attachment->session, agent->data);
 }
 
@@ -181,8 +192,11 @@ static int obey(struct agent *agent, const char *line, struct spoor_error *err)
 
     for (size_t i = 0; i < ARRAY_SIZE(actions); i++) {
         if (strlen(actions[i].word) == length && strncmp(line, actions[i].word, length) == 0 &&
-            (line[length] == ' ') == actions[i].has_name)
+            (line[length] == ' ') == actions[i].has_name) {
+            if (!agent->attachment->session && actions[i].act != show_result)
+                return error_set(err, ESRCH, "there is nothing to track");
             return actions[i].act(agent, line + length + actions[i].has_name, err);
+        }
     }
     return error_set(err, EINVAL, "an agent does not know '%.100s'", line);
 }
@@ -242,10 +256,12 @@ int agent_serve(struct attachment *attachment, const struct agent_kind *kind, vo
     struct spoor_error err = { 0 };
     enum watch_end end;
 
-    watch_ignore_signals(&attachment->watch);
-    attachment->watch.input_fd = STDIN_FILENO;
-    printf("{\"event\":\"ready\",\"pid\":%d", (int)getpid());
-    end_answer();
+    if (attachment->session) {
+        watch_ignore_signals(&attachment->watch);
+        attachment->watch.input_fd = STDIN_FILENO;
+    } else {
+        read_until_done(&agent);
+    }
     while (!agent.is_done) {
         if (watch_wait(&attachment->watch, 0, &end, &err) < 0 || end == WATCH_PROCESS_ENDED) {
             finish(&agent, end);

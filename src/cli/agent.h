@@ -37,7 +37,12 @@ void agent_begin(void);
 /* Answers that it cannot be done. Returns the exit code. */
 int agent_refuse(const struct spoor_error *err);
 
-/* Serves until the end. Returns the exit code. */
+/* The answer ready, to which members may be added in between, on stdout. */
+void agent_begin_ready(void);
+void agent_end_ready(void);
+
+/* Serves until the end. Where the attachment has no session there was nothing to track: the
+ * run is over already. Returns the exit code. */
 int agent_serve(struct attachment *attachment, const struct agent_kind *kind, void *data);
 
 /* Writes a text as JSON. */

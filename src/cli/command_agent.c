@@ -95,6 +95,8 @@ static int serve(struct cli_settings *settings)
     if (outputs_plan(settings, &outputs, &err) < 0 ||
         attachment_open(&options, &attachment, &err) < 0)
         return agent_refuse(&err);
+    agent_begin_ready();
+    agent_end_ready();
     return agent_serve(&attachment, &kind, &outputs);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "cli/gpu_tracker_agent.h"
 #include "cli/gpu_tracker_options.h"
 #include "cli/gpu_tracker_subtrack.h"
 #include "cli/gpu_tracker_track.h"
@@ -86,12 +87,16 @@ int gpu_tracker_main(int argc, char **argv)
 
     if (argc > 1 && strcmp(argv[1], "sub-track") == 0)
         return gpu_tracker_subtrack(argc - 2, argv + 2);
+    if (argc > 1 && strcmp(argv[1], "agent") == 0)
+        return gpu_tracker_agent(argc - 1, argv + 1);
     if (gpu_tracker_texts_parse(&texts, argc, argv, &err) < 0)
         return refuse_usage(err.message);
     if (texts.text[GPU_TRACKER_HELP])
         return show_help();
     if (texts.text[GPU_TRACKER_VERSION])
         return printf("%s\n", spoor_version()) < 0;
+    if (!texts.text[GPU_TRACKER_EXECUTE])
+        return refuse_usage("no command was given: --execute=<command>");
     if (texts.text[GPU_TRACKER_CONFIG] &&
         gpu_tracker_config_read(&texts, texts.text[GPU_TRACKER_CONFIG], &err) < 0)
         return log_error("%s", err.message);

@@ -86,8 +86,6 @@ int gpu_tracker_texts_parse(struct gpu_tracker_texts *texts, int argc, char **ar
         return 0;
     if (r < argc)
         return error_set(err, EINVAL, "unexpected argument: %s", argv[r]);
-    if (!texts->text[GPU_TRACKER_EXECUTE])
-        return error_set(err, EINVAL, "no command was given: --execute=<command>");
     return 0;
 }
 
@@ -243,7 +241,7 @@ int gpu_tracker_settings_make(const struct gpu_tracker_texts *texts,
     };
     int r = check_all(text, &settings, err);
 
-    if (r == 0)
+    if (r == 0 && settings.command)
         r = check_command(settings.command, &settings.words, err);
     if (r == 0)
         *ret = settings;

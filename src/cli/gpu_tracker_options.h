@@ -49,7 +49,7 @@ struct gpu_tracker_texts {
 
 /* Ready for use. The texts are borrowed from those above. */
 struct gpu_tracker_settings {
-    const char *command;     /* as it was given */
+    const char *command;     /* as it was given; NULL: none was, as to an agent */
     char **words;            /* the same, split; owned; at least one */
     const char *output_path; /* NULL: stdout */
     struct report_style style;
