@@ -156,6 +156,9 @@ class Tracker:
                                 f"{name!r}")
         self._check(sleep_time, ram_unit, gpu_ram_unit, time_unit, tracking_file, gpu_brand,
                     spelling)
+        if n_expected_cores is not None and n_expected_cores < 1:
+            raise ValueError(f'"{n_expected_cores}" is not a valid number of expected cores. Must '
+                             "be a whole number of at least 1.")
         self._disable_logs = disable_logs
         self._process_id = process_id
         self._options = {
@@ -196,7 +199,7 @@ class Tracker:
                              '"nvidia" and "amd".')
         if spelling not in ("descendants", "descendents"):
             raise ValueError(f'"{spelling}" is not a valid spelling. Valid values are '
-                             'descendants, descendents')
+                             '"descendants" or "descendents".')
 
     def _check_gpus(self) -> None:
         """The agent knows the GPUs: it refuses those that are not there."""

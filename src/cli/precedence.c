@@ -101,9 +101,8 @@ int settings_load(struct cli_settings *settings, unsigned scope, int argc, char 
         return operand;
     if (scope & (OPTION_DOCTOR | OPTION_AGENT) && operand < argc)
         return error_set(err, EINVAL, "%s takes no operand: '%s'", argv[0], argv[operand]);
-    if (scope == OPTION_AGENT)
-        return operand; /* told all by a program; the variables are for a person's spoor */
-    r = apply_variables(settings, scope, &given, err);
+    /* An agent is told all by its program; the variables are for a person's spoor. */
+    r = scope == OPTION_AGENT ? 0 : apply_variables(settings, scope, &given, err);
     if (r < 0)
         return r;
     if (settings->config_path) {

@@ -26,6 +26,7 @@
 #include "job/rungs.h"
 #include "source/proc/pid_stat.h"
 #include "source/proc/pid_statm.h"
+#include "spoor/spoor.h"
 
 #define RECORDS_EVERY_NS (100 * NS_PER_MS)
 #define THREADS_MASK ((1u << 30) - 1) /* what a pid_entry holds */
@@ -344,7 +345,7 @@ static void note_record(const struct exit_record *record, void *data)
     uint64_t *peak = record->tgid == births->main_pid ? &births->main_peak_bytes
                                                       : &births->largest_peak_bytes;
 
-    if (!is_known(record->peak_rss_bytes) ||
+    if (strcmp(record->name, SPOOR_AGENT_NAME) == 0 || !is_known(record->peak_rss_bytes) ||
         (is_known(*peak) && record->peak_rss_bytes <= *peak))
         return;
     if (!pid_set_find(&births->pids, record->tgid))
@@ -392,25 +393,27 @@ static void check_losses(struct births *births)
 }
 
 struct announcement {
-    void (*born)(pid_t pid, void *data);
+    births_born *born;
     void *data;
+    bool is_open; /* somebody is to be announced again */
 };
 
 static bool announce(struct pid_entry *entry, void *data)
 {
-    const struct announcement *announcement = data;
+    struct announcement *announcement = data;
 
     if (entry->threads == 0)
         return false;
-    if (entry->is_new && announcement->born)
-        announcement->born(entry->pid, announcement->data);
-    entry->is_new = false;
+    if (entry->is_new)
+        entry->is_new =
+            announcement->born && announcement->born(entry->pid, announcement->data);
+    announcement->is_open |= entry->is_new;
     return true;
 }
 
-void births_drain(struct births *births, void (*born)(pid_t pid, void *data), void *data)
+void births_drain(struct births *births, births_born *born, void *data)
 {
-    struct announcement announcement = { born, data };
+    struct announcement announcement = { born, data, false };
 
     if (!births->events)
         return;
@@ -422,4 +425,5 @@ void births_drain(struct births *births, void (*born)(pid_t pid, void *data), vo
         return;
     births->must_filter = false;
     pid_set_filter(&births->pids, announce, &announcement);
+    births->must_filter = announcement.is_open;
 }

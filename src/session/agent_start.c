@@ -8,6 +8,8 @@
  * - The go-between shares our memory (as vfork's child does) while this thread waits, so that
  *   a large caller is not copied, and it calls no exec: what it spends, some 50 us, is all
  *   that the caller inherits.
+ * - It has the name of an agent, and so has the program until it calls exec: other trackers
+ *   would take the memory that it shares with us for a descendant's.
  * - A child that was made without a signal for its end sends no SIGCHLD, and is found only by
  *   a wait() that asks for such children (__WALL). A call of exec would change both.
  */
@@ -17,6 +19,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,6 +40,8 @@ static int start_program(void *data)
 {
     struct order *order = data;
     pid_t pid;
+
+    (void)prctl(PR_SET_NAME, SPOOR_AGENT_NAME); /* our own name, not that of the caller */
 
     return posix_spawn(&pid, order->path, &order->actions, &order->attributes, order->arguments,
                        environ);

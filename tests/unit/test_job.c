@@ -134,13 +134,28 @@ static void run_file(struct fake_root *fake, int pid, const char *file)
     assert_int_equal(symlink(file, path), 0);
 }
 
+/* A file with zeros in it. */
+static void put_bytes(struct fake_root *fake, const char *name, const char *bytes, size_t size)
+{
+    char path[160];
+    FILE *file;
+
+    (void)snprintf(path, sizeof(path), "%s/%s", fake->path, name);
+    file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    fclose(file);
+}
+
 static void an_agent_is_of_no_job(void **state)
 {
     struct fixture f;
 
     (void)state;
-    begin(&f, &(struct fake_process){ .pid = 10, .user_ticks = 1, .children = "11 12 13 14 " },
-          true);
+    begin(
+        &f,
+        &(struct fake_process){ .pid = 10, .user_ticks = 1, .children = "11 12 13 14 15 16 " },
+        true);
     put_process(&f.fake, &(struct fake_process){ .pid = 11, .parent = 10, .user_ticks = 2 });
     put_process(&f.fake, &(struct fake_process){
                              .pid = 12, .parent = 10, .user_ticks = 4, .name = "spoor-agent" });
@@ -152,10 +167,16 @@ static void an_agent_is_of_no_job(void **state)
         &f.fake,
         &(struct fake_process){
             .pid = 14, .parent = 10, .user_ticks = 16, .name = "spoor-agent", .state = 'Z' });
+    put_process(&f.fake, &(struct fake_process){
+                             .pid = 15, .parent = 10, .user_ticks = 32, .name = "spoor" });
+    put_bytes(&f.fake, "proc/15/cmdline", "spoor\0agent\0--pid=10", 21);
+    put_process(&f.fake, &(struct fake_process){
+                             .pid = 16, .parent = 10, .user_ticks = 64, .name = "spoor" });
+    put_bytes(&f.fake, "proc/16/cmdline", "spoor\0run\0true", 15);
     look(&f);
-    assert_int_equal(f.reading.process_count, 3);
-    assert_int_equal(f.reading.started_count, 3);
-    assert_int_equal(cpu_ticks(&f), 11);
+    assert_int_equal(f.reading.process_count, 4);
+    assert_int_equal(f.reading.started_count, 4);
+    assert_int_equal(cpu_ticks(&f), 75);
     end(&f);
 }
 
