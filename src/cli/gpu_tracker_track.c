@@ -32,8 +32,9 @@
 #define NO_GPU \
     "No supported GPU was found. The GPU RAM and GPU utilization values will remain 0.0."
 
-/* Reasons for which figures are not known, each said once. */
-enum { REASONS_MAX = 16 };
+/* Of the figures that a report holds. */
+static const char *const sections[] = { "cpu.", "memory.", "gpu." };
+enum { SECTIONS = ARRAY_SIZE(sections) };
 
 struct tracking {
     const struct gpu_tracker_settings *settings;
@@ -41,8 +42,7 @@ struct tracking {
     struct rows rows;
     struct tracking_file *file; /* NULL: none */
     spoor_session *session;     /* NULL: the command ran untracked */
-    const char *reasons[REASONS_MAX];
-    size_t reason_count;
+    bool has_warned[SECTIONS];  /* of figures that are not known, once a section */
 };
 
 /* ---- before -------------------------------------------------------------- */
@@ -159,14 +159,13 @@ static void finish_file(struct tracking *tracking)
 
 static void warn_once(struct tracking *tracking, const char *path, const char *reason)
 {
-    for (size_t i = 0; i < tracking->reason_count; i++) {
-        if (strcmp(tracking->reasons[i], reason) == 0)
-            return;
+    for (size_t i = 0; i < SECTIONS; i++) {
+        if (strncmp(path, sections[i], strlen(sections[i])) != 0)
+            continue;
+        if (!tracking->has_warned[i] && !tracking->settings->is_silent)
+            log_warning("%s could not be measured and is shown as 0: %s.", path, reason);
+        tracking->has_warned[i] = true;
     }
-    if (tracking->reason_count == REASONS_MAX || tracking->settings->is_silent)
-        return;
-    tracking->reasons[tracking->reason_count++] = reason; /* reasons live as long as we do */
-    log_warning("%s could not be measured and is shown as 0: %s.", path, reason);
 }
 
 static double find_figure(void *data, const char *path)
