@@ -23,9 +23,9 @@
 #include "base/parse.h"
 #include "base/root.h"
 #include "cli/gpu_tracker_gpus.h"
+#include "cli/gpu_tracker_log.h"
 #include "cli/gpu_tracker_output.h"
 #include "cli/gpu_tracker_rows.h"
-#include "cli/log.h"
 #include "run/track.h"
 #include "store/tracking_file.h"
 
@@ -131,7 +131,7 @@ static void add_row(struct tracking *tracking, const double row[TRACKING_COLUMNS
 
     if (tracking->file && tracking_file_add(tracking->file, row, &err) < 0 &&
         !tracking->settings->is_silent)
-        log_warning("%s", err.message);
+        gpu_tracker_warning("%s", err.message);
 }
 
 static void see_sample(const struct spoor_sample *sample, void *data)
@@ -151,7 +151,7 @@ static void finish_file(struct tracking *tracking)
     if (rows_finish(&tracking->rows, row))
         add_row(tracking, row);
     if (tracking_file_close(tracking->file, &err) < 0 && !tracking->settings->is_silent)
-        log_warning("%s", err.message);
+        gpu_tracker_warning("%s", err.message);
     tracking->file = NULL;
 }
 
@@ -163,7 +163,8 @@ static void warn_once(struct tracking *tracking, const char *path, const char *r
         if (strncmp(path, sections[i], strlen(sections[i])) != 0)
             continue;
         if (!tracking->has_warned[i] && !tracking->settings->is_silent)
-            log_warning("%s could not be measured and is shown as 0: %s.", path, reason);
+            gpu_tracker_warning("%s could not be measured and is shown as 0: %s.", path,
+                                reason);
         tracking->has_warned[i] = true;
     }
 }
@@ -217,12 +218,12 @@ static int write_result(struct tracking *tracking, const struct tracked *tracked
                                             : WEXITSTATUS(wait_status)); /* fits */
     r = gpu_tracker_output_write(NULL, line, &err);
     if (!text)
-        return log_error("out of memory");
+        return gpu_tracker_error("out of memory");
     if (r == 0 || path)
         r = gpu_tracker_output_write(path, text, &err);
     if (r == 0)
         return 0;
-    log_error("%s", err.message);
+    gpu_tracker_error("%s", err.message);
     if (path)
         (void)gpu_tracker_output_write(NULL, text, NULL); /* better here than nowhere */
     return 1;
@@ -244,16 +245,16 @@ static void end_by(int number)
 static int refuse_exec(const struct gpu_tracker_settings *settings, int code)
 {
     if (code == ENOENT)
-        return log_error("Command not found: \"%s\"", settings->command);
-    log_error("The following error occurred when starting the command \"%s\":",
-              settings->command);
+        return gpu_tracker_error("Command not found: \"%s\"", settings->command);
+    gpu_tracker_error("The following error occurred when starting the command \"%s\":",
+                      settings->command);
     (void)printf("[Errno %d] %s: '%s'\n", code, strerror(code), settings->words[0]);
     return 1;
 }
 
 static void say(const char *message)
 {
-    (void)log_error("%s", message);
+    (void)gpu_tracker_error("%s", message);
 }
 
 static int run_command(struct tracking *tracking)
@@ -279,7 +280,7 @@ static int run_command(struct tracking *tracking)
     if (outcome != TRACK_RAN && settings->tracking_path)
         (void)unlink(settings->tracking_path); /* there is nothing in it */
     if (outcome == TRACK_REFUSED)
-        return log_error("%s", err.message);
+        return gpu_tracker_error("%s", err.message);
     if (outcome == TRACK_NO_EXEC)
         return refuse_exec(settings, err.code);
     tracking->session = tracked.session;
@@ -298,8 +299,8 @@ int gpu_tracker_track(const struct gpu_tracker_settings *settings)
     struct spoor_error err = { 0 };
 
     if (prepare(&tracking, &err) < 0)
-        return log_error("%s", err.message);
+        return gpu_tracker_error("%s", err.message);
     if (tracking.facts.gpu_count == 0 && !settings->is_silent)
-        log_warning(NO_GPU);
+        gpu_tracker_warning(NO_GPU);
     return run_command(&tracking);
 }

@@ -48,7 +48,7 @@ void help_overview(FILE *out)
     }
 }
 
-static void print_option(FILE *out, const struct cli_option *option)
+void help_option(FILE *out, const struct cli_option *option)
 {
     int column = 0;
 
@@ -75,7 +75,7 @@ void help_command(FILE *out, const struct command *command)
         fputs("\nOptions:\n", out);
         for (size_t i = 0; i < settings_table.count; i++) {
             if (settings_table.rows[i].flags & command->scope)
-                print_option(out, &settings_table.rows[i]);
+                help_option(out, &settings_table.rows[i]);
         }
     }
     if (command->scope & (OPTION_RUN | OPTION_ATTACH)) {

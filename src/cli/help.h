@@ -17,6 +17,9 @@ void help_overview(FILE *out);
 /* `spoor COMMAND --help`. */
 void help_command(FILE *out, const struct command *command);
 
+/* One row of a table of options, as it stands in a help. */
+void help_option(FILE *out, const struct cli_option *option);
+
 /* The options of a command as scdoc source, for the manual page. */
 void help_man_options(FILE *out, const struct command *command);
 
