@@ -29,15 +29,13 @@
 #include "run/track.h"
 #include "store/tracking_file.h"
 
-#define NO_GPU \
-    "No supported GPU was found. The GPU RAM and GPU utilization values will remain 0.0."
-
 /* Of the figures that a report holds. */
 static const char *const sections[] = { "cpu.", "memory.", "gpu." };
 enum { SECTIONS = ARRAY_SIZE(sections) };
 
 struct tracking {
     const struct gpu_tracker_settings *settings;
+    struct gpu_tracker_gpus gpus;
     struct usage_facts facts;
     struct rows rows;
     struct tracking_file *file; /* NULL: none */
@@ -61,17 +59,13 @@ static double read_ram_bytes(void)
     return (double)kibibytes * 1024;
 }
 
-static int read_facts(const struct gpu_tracker_settings *settings, struct usage_facts *ret,
-                      struct spoor_error *err)
+static struct usage_facts read_facts(const struct gpu_tracker_settings *settings,
+                                     const struct gpu_tracker_gpus *gpus)
 {
     long online = sysconf(_SC_NPROCESSORS_ONLN);
     uint64_t core_count = online > 0 ? (uint64_t)online : 1;
-    struct gpu_tracker_gpus gpus;
-    int r = gpu_tracker_gpus_find(settings->gpu_uuids, settings->gpu_brand, &gpus, err);
 
-    if (r < 0)
-        return r;
-    *ret = (struct usage_facts){
+    return (struct usage_facts){
         .ram_unit = settings->ram_unit,
         .gpu_ram_unit = settings->gpu_ram_unit,
         .time_unit = settings->time_unit,
@@ -79,11 +73,10 @@ static int read_facts(const struct gpu_tracker_settings *settings, struct usage_
         .expected_core_count =
             settings->expected_core_count ? settings->expected_core_count : core_count,
         .ram_bytes = read_ram_bytes(),
-        .gpu_count = gpus.count,
-        .expected_gpu_count = gpus.expected_count,
-        .gpu_ram_bytes = gpus.memory_bytes,
+        .gpu_count = gpus->count,
+        .expected_gpu_count = gpus->expected_count,
+        .gpu_ram_bytes = gpus->memory_bytes,
     };
-    return 0;
 }
 
 static int open_file(struct tracking *tracking, struct spoor_error *err)
@@ -108,19 +101,24 @@ static int open_file(struct tracking *tracking, struct spoor_error *err)
                               &tracking->file, err);
 }
 
-static int prepare(struct tracking *tracking, struct spoor_error *err)
+/* Returns 0; or 1, the exit code, after saying what is wrong. */
+static int prepare(struct tracking *tracking)
 {
     const struct gpu_tracker_settings *settings = tracking->settings;
-    int r = 0;
+    struct gpu_tracker_gpus *gpus = &tracking->gpus;
+    struct spoor_error err = { 0 };
 
-    if (settings->output_path)
-        r = gpu_tracker_output_check(settings->output_path, err);
-    if (r == 0)
-        r = read_facts(settings, &tracking->facts, err);
-    if (r == 0)
-        r = open_file(tracking, err);
+    if (settings->output_path && gpu_tracker_output_check(settings->output_path, &err) < 0)
+        return gpu_tracker_error("%s", err.message);
+    if (gpu_tracker_gpus_find(settings->gpu_uuids, settings->gpu_brand, gpus) < 0)
+        return gpu_tracker_error("%s", gpus->message);
+    tracking->facts = read_facts(settings, gpus);
     rows_init(&tracking->rows, &tracking->facts, settings->sleep_seconds);
-    return r;
+    if (open_file(tracking, &err) < 0)
+        return gpu_tracker_error("%s", err.message);
+    if (gpus->count == 0 && !settings->is_silent)
+        gpu_tracker_warning("%s", gpus->message);
+    return 0;
 }
 
 /* ---- meanwhile ----------------------------------------------------------- */
@@ -273,6 +271,7 @@ static int run_command(struct tracking *tracking)
 
     options.session.interval_ns =
         (uint64_t)fmin(settings->sleep_seconds * (double)NS_PER_SECOND, most);
+    options.session.gpus = tracking->gpus.selection;
     options.session.sample_seen = see_sample;
     options.session.sample_data = tracking;
     outcome = track(&options, &tracked, &err);
@@ -296,11 +295,10 @@ static int run_command(struct tracking *tracking)
 int gpu_tracker_track(const struct gpu_tracker_settings *settings)
 {
     struct tracking tracking = { .settings = settings };
-    struct spoor_error err = { 0 };
+    int code = prepare(&tracking);
 
-    if (prepare(&tracking, &err) < 0)
-        return gpu_tracker_error("%s", err.message);
-    if (tracking.facts.gpu_count == 0 && !settings->is_silent)
-        gpu_tracker_warning(NO_GPU);
-    return run_command(&tracking);
+    if (code == 0)
+        code = run_command(&tracking);
+    gpu_tracker_gpus_done(&tracking.gpus);
+    return code;
 }
