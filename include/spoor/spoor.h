@@ -93,6 +93,19 @@ enum {
 #define SPOOR_INTERVAL_MIN_NS 1000000ull       /* 1 ms */
 #define SPOOR_INTERVAL_MAX_NS 3600000000000ull /* 1 h */
 
+/* One sample, as it is taken. It and its values are valid during the call. */
+struct spoor_sample {
+    double elapsed_seconds; /* since the first sample */
+    double unix_seconds;    /* since 1970, UTC */
+    const double *values;   /* values[i] is metric i (spoor_metric_get), or NaN */
+    size_t count;
+};
+
+/* Called after every sample, the first and the last included; calls never overlap. It runs in
+ * the sampling thread (the first and last sample: in the thread that starts or stops the
+ * session), which waits for it: be quick, and call no function of the session. */
+typedef void spoor_sample_seen(const struct spoor_sample *sample, void *data);
+
 /* Start from SPOOR_OPTIONS_INIT, so that fields added later keep their default. */
 struct spoor_options {
     size_t size;          /* sizeof(struct spoor_options): lets the ABI grow */
@@ -107,12 +120,19 @@ struct spoor_options {
     const char *root;          /* folder that stands for "/"; NULL is "/" */
     enum spoor_cgroup cgroup;  /* with SPOOR_CALLER_SPAWNED */
     const char *cgroup_folder; /* a cgroup that was delegated to the user, or NULL */
+    const char *gpus; /* which GPUs are the job's: "all", "none", or numbers, UUIDs and PCI
+                         addresses, commas between them; NULL: as its environment says */
+    spoor_sample_seen *sample_seen; /* NULL: none */
+    void *sample_data;              /* handed to sample_seen */
 };
 #define SPOOR_OPTIONS_INIT                                                                \
     {                                                                                     \
         sizeof(struct spoor_options), 0, 0, 1000000000ull, SPOOR_DETAIL_AUTO, NULL, NULL, \
-            NULL, NULL, NULL, SPOOR_CGROUP_AUTO, NULL                                     \
+            NULL, NULL, NULL, SPOOR_CGROUP_AUTO, NULL, NULL, NULL, NULL                   \
     }
+
+/* Could that be a list for options.gpus? Looks at its form alone: no driver is asked. */
+SPOOR_API int spoor_check_gpus(const char *gpus, struct spoor_error *err);
 
 typedef struct spoor_session spoor_session;
 
@@ -225,6 +245,31 @@ struct spoor_rung {
 SPOOR_API int spoor_machine_check(const char *root,
                                   void (*each)(const struct spoor_rung *rung, void *data),
                                   void *data, struct spoor_error *err);
+
+/* A GPU, or a part of one (MIG device), which follows it in the list. The strings are valid
+ * during the call that gives them; they come from drivers and may hold any bytes. */
+struct spoor_gpu {
+    unsigned index;   /* place in the list; without parts that is its number in options.gpus */
+    const char *uuid; /* or its PCI address, where it has none */
+    const char *name; /* "NVIDIA H200" */
+    const char *vendor;      /* "nvidia", "amd", "intel" */
+    const char *pci_address; /* "0000:3b:00.0"; empty for a part */
+    uint64_t memory_bytes;   /* UINT64_MAX: not known */
+    bool is_part;
+    bool is_selected; /* it is one of the job's */
+};
+
+/* Calls `each` for every GPU of the machine; `selection` as options.gpus. Asks the drivers,
+ * which may take long. ENOENT: the selection names one that is not there. */
+SPOOR_API int spoor_gpu_list(const char *root, const char *selection,
+                             void (*each)(const struct spoor_gpu *gpu, void *data), void *data,
+                             struct spoor_error *err);
+
+/* The same for a session, as of its latest sample, without asking. EAGAIN: the drivers have not
+ * answered yet. */
+SPOOR_API int spoor_session_gpus(spoor_session *session,
+                                 void (*each)(const struct spoor_gpu *gpu, void *data),
+                                 void *data, struct spoor_error *err);
 
 #ifdef __cplusplus
 }

@@ -103,12 +103,17 @@ static const struct cli_option rows[] = {
 
 static const struct option_table table = { rows, ARRAY_SIZE(rows), true };
 
+void gpu_tracker_subtrack_usage(FILE *out)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(subcommands); i++)
+        fprintf(out, "    gpu-tracker sub-track %s %s\n", subcommands[i].name,
+                subcommands[i].usage);
+}
+
 static void put_usage(FILE *out)
 {
     fputs("Usage:\n", out);
-    for (size_t i = 0; i < ARRAY_SIZE(subcommands); i++)
-        fprintf(out, "  gpu-tracker sub-track %s %s\n", subcommands[i].name,
-                subcommands[i].usage);
+    gpu_tracker_subtrack_usage(out);
 }
 
 static int put_help(void)

@@ -8,7 +8,7 @@
 
 #include "base/compiler.h"
 #include "cli/command.h"
-#include "cli/gpu_tracker_subtrack.h"
+#include "cli/gpu_tracker.h"
 #include "cli/help.h"
 #include "cli/message.h"
 
@@ -24,20 +24,12 @@ static void fill_standard_descriptors(void)
     }
 }
 
-static int gpu_tracker(int argc, char **argv)
-{
-    if (argc > 1 && strcmp(argv[1], "sub-track") == 0)
-        return gpu_tracker_subtrack(argc - 2, argv + 2);
-    complain("gpu-tracker: only sub-track is there yet");
-    return 1;
-}
-
 /* The programs that this one is, by the name it was called by; spoor otherwise. */
 static const struct {
     const char *name;
     int (*main)(int argc, char **argv);
 } programs[] = {
-    { "gpu-tracker", gpu_tracker },
+    { "gpu-tracker", gpu_tracker_main },
 };
 
 static const char *called_as(const char *path)

@@ -36,6 +36,7 @@ struct cli_settings {
     enum spoor_detail detail;
     enum spoor_cgroup cgroup;
     char *cgroup_folder; /* NULL: none was given */
+    char *gpus;
     enum cli_color color;
     bool is_quiet;
     bool is_append;

@@ -106,6 +106,19 @@ def spoor(tmp_path):
     program.end()
 
 
+@pytest.fixture
+def gpu_tracker(spoor, tmp_path):
+    """The same program by its other name. It runs in a folder of its own."""
+    folder = tmp_path / "gpu-tracker"
+    folder.mkdir()
+    link = tmp_path / "bin" / "gpu-tracker"
+    link.parent.mkdir()
+    link.symlink_to(spoor.binary)
+    program = Spoor(link, folder)
+    yield program
+    program.end()
+
+
 @pytest.fixture(scope="session")
 def workload(tmp_path_factory):
     """workload("burn") is the path of the compiled workloads/burn.c."""
