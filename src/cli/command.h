@@ -29,6 +29,9 @@ const struct command *command_find(const char *name);
 int command_begin(const struct command *command, int argc, char **argv,
                   struct cli_settings *settings, int *ret);
 
+/* Shows the help or version that was asked for instead of work. Returns the exit code. */
+int command_show(const struct command *command, enum cli_action action);
+
 /* Shows the version. Returns the exit code. */
 int command_version(void);
 
@@ -38,6 +41,7 @@ int command_refuse(const char *word);
 int command_run(const struct command *command, int argc, char **argv);
 int command_attach(const struct command *command, int argc, char **argv);
 int command_doctor(const struct command *command, int argc, char **argv);
+int command_phase(const struct command *command, int argc, char **argv);
 int command_help(const struct command *command, int argc, char **argv);
 
 #endif

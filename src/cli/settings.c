@@ -35,6 +35,7 @@ void settings_done(struct cli_settings *settings)
     free(settings->samples_path);
     free(settings->config_path);
     free(settings->name);
+    free(settings->phase_file);
     free(settings->cgroup_folder);
     free(settings->gpus);
     settings_init(settings);
@@ -93,6 +94,13 @@ static int apply_name(struct cli_settings *settings, const struct cli_option *op
 {
     (void)option;
     return set_text(&settings->name, value, err);
+}
+
+static int apply_file(struct cli_settings *settings, const struct cli_option *option,
+                      const char *value, struct spoor_error *err)
+{
+    (void)option;
+    return set_text(&settings->phase_file, value, err);
 }
 
 static int apply_samples(struct cli_settings *settings, const struct cli_option *option,
@@ -296,6 +304,7 @@ static int apply_pid(struct cli_settings *settings, const struct cli_option *opt
 #define RUN OPTION_RUN
 #define ATTACH OPTION_ATTACH
 #define BOTH (OPTION_RUN | OPTION_ATTACH)
+#define PHASE OPTION_PHASE
 #define EVERY (OPTION_RUN | OPTION_ATTACH | OPTION_DOCTOR)
 #define LINE_ONLY (OPTION_NO_VARIABLE | OPTION_NO_FILE)
 
@@ -320,8 +329,9 @@ static const struct cli_option rows[] = {
 { '\0', "gpus",       "LIST",              "which GPUs are the job's: all, none, or numbers, UUIDs and PCI addresses, as 0,2 (default: as CUDA_VISIBLE_DEVICES and its like say, else all)", BOTH, apply_gpus },
 { '\0', "color",      "auto|always|never", "colour the summary; auto: on a terminal, unless NO_COLOR is set", EVERY, apply_color },
 { '\0', "config",     "FILE",              "read settings from a JSON file whose keys are long options", BOTH | OPTION_NO_FILE, apply_config },
-{ 'h',  "help",       NULL,                "show this help", EVERY | LINE_ONLY, apply_help },
-{ 'V',  "version",    NULL,                "show the version", EVERY | LINE_ONLY, apply_version },
+{ '\0', "file",       "FILE",              "write to FILE, which ends with .csv or .sqlite (default: that of SPOOR_PHASE_FILE, else PID.csv with the calling process's PID)", PHASE | LINE_ONLY, apply_file },
+{ 'h',  "help",       NULL,                "show this help", EVERY | PHASE | LINE_ONLY, apply_help },
+{ 'V',  "version",    NULL,                "show the version", EVERY | PHASE | LINE_ONLY, apply_version },
 };
 /* clang-format on */
 

@@ -23,42 +23,47 @@ static int compare_names(const struct dirent **left, const struct dirent **right
     return strcmp((*left)->d_name, (*right)->d_name);
 }
 
-static void free_texts(char **texts, size_t count)
+/* Paths that are ours. Zeroed is empty. */
+struct path_list {
+    char **paths;
+    size_t count;
+};
+
+static void path_list_done(struct path_list *list)
 {
-    for (size_t i = 0; i < count; i++)
-        free(texts[i]);
-    free(texts);
+    for (size_t i = 0; i < list->count; i++)
+        free(list->paths[i]);
+    free(list->paths);
 }
 
-/* All files of a folder, sorted. Returns their number, or -errno. */
-static int list_folder(const char *folder, char ***ret)
+/* Takes the names, and frees them. */
+static int add_paths(struct path_list *list, const char *folder, struct dirent **entries,
+                     size_t count)
 {
-    struct dirent **entries = NULL;
-    int count = scandir(folder, &entries, is_visible, compare_names);
     size_t length = strlen(folder);
     const char *slash = length > 0 && folder[length - 1] == '/' ? "" : "/";
-    char **files;
-    int r = count;
+    int r = 0;
 
-    if (count < 0)
-        return -errno;
-    files = calloc((size_t)count + 1, sizeof(*files));
-    for (int i = 0; i < count; i++) {
-        if (!files || asprintf(&files[i], "%s%s%s", folder, slash, entries[i]->d_name) < 0) {
+    list->paths = calloc(count + 1, sizeof(*list->paths));
+    for (size_t i = 0; i < count; i++) {
+        if (list->paths && r == 0 &&
+            asprintf(&list->paths[i], "%s%s%s", folder, slash, entries[i]->d_name) >= 0)
+            list->count++;
+        else
             r = -ENOMEM;
-            if (files)
-                files[i] = NULL;
-        }
         free(entries[i]);
     }
     free(entries);
-    if (r < 0 || !files) {
-        if (files)
-            free_texts(files, (size_t)count);
-        return -ENOMEM;
-    }
-    *ret = files;
     return r;
+}
+
+/* All files of a folder, sorted. 0 or -errno. */
+static int list_folder(const char *folder, struct path_list *ret)
+{
+    struct dirent **entries = NULL;
+    int count = scandir(folder, &entries, is_visible, compare_names);
+
+    return count < 0 ? -errno : add_paths(ret, folder, entries, (size_t)count);
 }
 
 static int combine(const char *path, const char *const *files, size_t count)
@@ -72,21 +77,19 @@ static int combine(const char *path, const char *const *files, size_t count)
 
 int subtrack_combine(const struct subtrack_settings *settings)
 {
-    char **files = NULL;
-    int count, code;
+    CLEANUP(path_list_done) struct path_list files = { 0 };
+    int r;
 
     if (settings->path_count > 1)
         return combine(settings->sub_tracking_file, settings->paths, settings->path_count);
-    count = list_folder(settings->paths[0], &files);
-    if (count < 0)
+    r = list_folder(settings->paths[0], &files);
+    if (r < 0)
         return gpu_tracker_error("a single -p is a folder of files to combine: %s: %s",
-                                 settings->paths[0], strerror(-count));
-    code = count == 0 ? gpu_tracker_error("there is no file to combine in the folder %s",
-                                          settings->paths[0])
-                      : combine(settings->sub_tracking_file, (const char *const *)files,
-                                (size_t)count);
-    free_texts(files, (size_t)count);
-    return code;
+                                 settings->paths[0], strerror(-r));
+    if (files.count == 0)
+        return gpu_tracker_error("there is no file to combine in the folder %s",
+                                 settings->paths[0]);
+    return combine(settings->sub_tracking_file, (const char *const *)files.paths, files.count);
 }
 
 static int write_results(enum subtrack_format format, const void *data, FILE *out)

@@ -90,8 +90,8 @@ int block_log_add(struct block_log *log, int64_t process_id, const char *name, b
 
 static int read_row(struct table *table, struct block_log *log, struct spoor_error *err)
 {
-    int64_t process_id, position;
-    double timestamp;
+    int64_t process_id = 0, position = 0;
+    double timestamp = 0;
     int r = table_integer(table, PROCESS_ID, &process_id, err);
 
     if (r == 0)

@@ -132,6 +132,20 @@ def workload(tmp_path_factory):
 
 
 @pytest.fixture
+def sub_track(spoor, tmp_path):
+    """Runs `gpu-tracker sub-track ...` in tmp_path."""
+    program = tmp_path / "bin" / "gpu-tracker"
+    program.parent.mkdir(exist_ok=True)
+    program.symlink_to(spoor.binary)
+
+    def run(*arguments, **options):
+        return subprocess.run([program, "sub-track", *map(os.fspath, arguments)], check=False,
+                              **{"text": True, "capture_output": True, "cwd": tmp_path,
+                                 "timeout": DEADLINE_SECONDS, "stdin": subprocess.DEVNULL, **options})
+    return run
+
+
+@pytest.fixture
 def clean_environment():
     """The environment without what configures spoor."""
     return {key: value for key, value in os.environ.items() if not key.startswith("SPOOR_")}
