@@ -101,7 +101,7 @@ static const struct cli_option rows[] = {
 };
 /* clang-format on */
 
-static const struct option_table table = { rows, ARRAY_SIZE(rows), true };
+const struct option_table gpu_tracker_subtrack_table = { rows, ARRAY_SIZE(rows), true };
 
 void gpu_tracker_subtrack_usage(FILE *out)
 {
@@ -120,7 +120,7 @@ static int put_help(void)
 {
     put_usage(stdout);
     fputs("\nOptions:\n", stdout);
-    for (size_t i = 0; i < table.count; i++)
+    for (size_t i = 0; i < gpu_tracker_subtrack_table.count; i++)
         help_option(stdout, &rows[i]);
     return 0;
 }
@@ -148,8 +148,8 @@ static int read_words(int argc, char **argv, struct subtrack_settings *settings,
     int next = 0;
 
     while (next < argc) {
-        next = option_parse(&table, EVERY, argc, argv, next, (struct cli_settings *)settings,
-                            given, err);
+        next = option_parse(&gpu_tracker_subtrack_table, EVERY, argc, argv, next,
+                            (struct cli_settings *)settings, given, err);
         if (next < 0 || settings->is_help)
             return next;
         if (next < argc && *ret_command)
@@ -164,7 +164,7 @@ static int read_words(int argc, char **argv, struct subtrack_settings *settings,
 static int check_given(const struct subcommand *command, uint32_t given,
                        const struct subtrack_settings *settings, struct spoor_error *err)
 {
-    for (size_t i = 0; i < table.count; i++) {
+    for (size_t i = 0; i < gpu_tracker_subtrack_table.count; i++) {
         if (given & UINT32_C(1) << i && !(rows[i].flags & command->scope))
             return error_set(err, EINVAL, "%s has no option --%s", command->name, rows[i].name);
     }

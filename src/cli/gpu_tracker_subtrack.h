@@ -5,6 +5,10 @@
 
 #include <stdio.h>
 
+#include "cli/option.h"
+
+extern const struct option_table gpu_tracker_subtrack_table;
+
 /* argv[0] is the word after "sub-track". Returns the exit code: 0, or 1. */
 int gpu_tracker_subtrack(int argc, char **argv);
 
