@@ -120,14 +120,19 @@ struct spoor_options {
     const char *root;          /* folder that stands for "/"; NULL is "/" */
     enum spoor_cgroup cgroup;  /* with SPOOR_CALLER_SPAWNED */
     const char *cgroup_folder; /* a cgroup that was delegated to the user, or NULL */
+    const char *gpus; /* which GPUs are the job's: "all", "none", or numbers, UUIDs and PCI
+                         addresses, commas between them; NULL: as its environment says */
     spoor_sample_seen *sample_seen; /* NULL: none */
     void *sample_data;              /* handed to sample_seen */
 };
 #define SPOOR_OPTIONS_INIT                                                                \
     {                                                                                     \
         sizeof(struct spoor_options), 0, 0, 1000000000ull, SPOOR_DETAIL_AUTO, NULL, NULL, \
-            NULL, NULL, NULL, SPOOR_CGROUP_AUTO, NULL, NULL, NULL                         \
+            NULL, NULL, NULL, SPOOR_CGROUP_AUTO, NULL, NULL, NULL, NULL                   \
     }
+
+/* Could that be a list for options.gpus? Looks at its form alone: no driver is asked. */
+SPOOR_API int spoor_check_gpus(const char *gpus, struct spoor_error *err);
 
 typedef struct spoor_session spoor_session;
 
@@ -254,6 +259,31 @@ struct spoor_rung {
 SPOOR_API int spoor_machine_check(const char *root,
                                   void (*each)(const struct spoor_rung *rung, void *data),
                                   void *data, struct spoor_error *err);
+
+/* A GPU, or a part of one (MIG device), which follows it in the list. The strings are valid
+ * during the call that gives them; they come from drivers and may hold any bytes. */
+struct spoor_gpu {
+    unsigned index;   /* place in the list; without parts that is its number in options.gpus */
+    const char *uuid; /* or its PCI address, where it has none */
+    const char *name; /* "NVIDIA H200" */
+    const char *vendor;      /* "nvidia", "amd", "intel" */
+    const char *pci_address; /* "0000:3b:00.0"; empty for a part */
+    uint64_t memory_bytes;   /* UINT64_MAX: not known */
+    bool is_part;
+    bool is_selected; /* it is one of the job's */
+};
+
+/* Calls `each` for every GPU of the machine; `selection` as options.gpus. Asks the drivers,
+ * which may take long. ENOENT: the selection names one that is not there. */
+SPOOR_API int spoor_gpu_list(const char *root, const char *selection,
+                             void (*each)(const struct spoor_gpu *gpu, void *data), void *data,
+                             struct spoor_error *err);
+
+/* The same for a session, as of its latest sample, without asking. EAGAIN: the drivers have not
+ * answered yet. */
+SPOOR_API int spoor_session_gpus(spoor_session *session,
+                                 void (*each)(const struct spoor_gpu *gpu, void *data),
+                                 void *data, struct spoor_error *err);
 
 #ifdef __cplusplus
 }

@@ -43,7 +43,7 @@ class Tracker:
     It runs beside the tracked process, never in it. pid is the process; None is this one.
     output, samples: files for the report (.json, .csv, .txt) and for a row per sample (.csv,
     .jsonl), which are complete even if this process is killed. interval is in seconds, or a
-    text as "500ms". A tracker may also decorate a function; each call is a run then.
+    text as "500ms"; gpus is a list as of `spoor run --gpus`. A tracker may also decorate a function; each call is a run then.
     """
 
     def __init__(self, pid: Optional[int] = None, *, interval: Union[float, str] = 1.0,
@@ -51,12 +51,12 @@ class Tracker:
                  format: Optional[str] = None,
                  samples: Optional[Union[str, os.PathLike[str]]] = None,
                  name: Optional[str] = None, tags: Optional[Mapping[str, str]] = None,
-                 detail: Optional[str] = None, append: bool = False,
-                 no_clobber: bool = False) -> None:
+                 detail: Optional[str] = None, gpus: Optional[str] = None,
+                 append: bool = False, no_clobber: bool = False) -> None:
         self._options: Dict[str, Any] = {
             "interval": _seconds(interval), "output": output, "format": format,
-            "samples": samples, "name": name, "detail": detail, "append": append,
-            "no-clobber": no_clobber}
+            "samples": samples, "name": name, "detail": detail, "gpus": gpus,
+            "append": append, "no-clobber": no_clobber}
         self._tags = dict(tags or {})
         self._pid = pid
         self._agent: Optional[Agent] = None

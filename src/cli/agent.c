@@ -62,10 +62,10 @@ static void answer(const char *event)
     end_answer();
 }
 
-static void answer_error(const struct spoor_error *err)
+static void answer_error(const char *message)
 {
     fputs("{\"event\":\"error\",\"message\":", stdout);
-    agent_put_text(stdout, err->message);
+    agent_put_text(stdout, message);
     end_answer();
 }
 
@@ -79,9 +79,9 @@ void agent_end_ready(void)
     end_answer();
 }
 
-int agent_refuse(const struct spoor_error *err)
+int agent_refuse(const char *message)
 {
-    answer_error(err);
+    answer_error(message);
     return EXIT_OWN_FAILURE;
 }
 
@@ -215,7 +215,7 @@ static void take_lines(struct agent *agent)
 
         *end = '\0';
         if (obey(agent, start, &err) < 0)
-            answer_error(&err);
+            answer_error(err.message);
         start = end + 1;
     }
     agent->used -= (size_t)(start - agent->line);
@@ -238,7 +238,7 @@ static void read_input(struct agent *agent)
     take_lines(agent);
     if (agent->used ==
         sizeof(agent->line)) { /* not even one whole line: all of it is refused */
-        answer_error(&(struct spoor_error){ .message = "a line is too long" });
+        answer_error("a line is too long");
         agent->used = 0;
     }
 }

@@ -35,7 +35,7 @@ struct agent_kind {
 void agent_begin(void);
 
 /* Answers that it cannot be done. Returns the exit code. */
-int agent_refuse(const struct spoor_error *err);
+int agent_refuse(const char *message);
 
 /* The answer ready, to which members may be added in between, on stdout. */
 void agent_begin_ready(void);

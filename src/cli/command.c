@@ -54,6 +54,18 @@ const struct command commands[] = {
         .main = command_doctor,
     },
     {
+        .name = "phase",
+        .scope = OPTION_PHASE,
+        .operands = "start|stop NAME",
+        .summary = "note that the calling job starts or stops a phase",
+        .about = "Adds a row to a file: the calling process, the name, start or stop, and the "
+                 "time. For any language; 'gpu-tracker sub-track analyze' says what each phase "
+                 "used. Several processes may write to one file. Exit code: 0; 125 if the row "
+                 "could not be written.",
+        .example = "spoor phase start load; ./load.sh; spoor phase stop load",
+        .main = command_phase,
+    },
+    {
         .name = "help",
         .operands = "[COMMAND]",
         .summary = "show the help of a command",
@@ -77,6 +89,14 @@ int command_version(void)
     return printf("spoor %s\n", spoor_version()) < 0;
 }
 
+int command_show(const struct command *command, enum cli_action action)
+{
+    if (action == CLI_SHOW_VERSION)
+        return command_version();
+    help_command(stdout, command);
+    return 0;
+}
+
 int command_begin(const struct command *command, int argc, char **argv,
                   struct cli_settings *settings, int *ret)
 {
@@ -85,12 +105,8 @@ int command_begin(const struct command *command, int argc, char **argv,
 
     if (r < 0)
         return complain("%s", err.message);
-    if (settings->action == CLI_SHOW_HELP) {
-        help_command(stdout, command);
-        return 0;
-    }
-    if (settings->action == CLI_SHOW_VERSION)
-        return command_version();
+    if (settings->action != CLI_WORK)
+        return command_show(command, settings->action);
     *ret = r;
     return -1;
 }

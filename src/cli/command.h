@@ -30,6 +30,9 @@ const struct command *command_find(const char *name);
 int command_begin(const struct command *command, int argc, char **argv,
                   struct cli_settings *settings, int *ret);
 
+/* Shows the help or version that was asked for instead of work. Returns the exit code. */
+int command_show(const struct command *command, enum cli_action action);
+
 /* Shows the version. Returns the exit code. */
 int command_version(void);
 
@@ -40,6 +43,7 @@ int command_run(const struct command *command, int argc, char **argv);
 int command_attach(const struct command *command, int argc, char **argv);
 int command_agent(const struct command *command, int argc, char **argv);
 int command_doctor(const struct command *command, int argc, char **argv);
+int command_phase(const struct command *command, int argc, char **argv);
 int command_help(const struct command *command, int argc, char **argv);
 
 #endif

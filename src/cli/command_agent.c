@@ -90,11 +90,11 @@ static int serve(struct cli_settings *settings)
     settings->is_quiet = true;
     if (settings->pid == 0) {
         (void)error_set(&err, EINVAL, "no process given: spoor agent --pid PID");
-        return agent_refuse(&err);
+        return agent_refuse(err.message);
     }
     if (outputs_plan(settings, &outputs, &err) < 0 ||
         attachment_open(&options, &attachment, &err) < 0)
-        return agent_refuse(&err);
+        return agent_refuse(err.message);
     agent_begin_ready();
     agent_end_ready();
     return agent_serve(&attachment, &kind, &outputs);
@@ -108,7 +108,7 @@ int command_agent(const struct command *command, int argc, char **argv)
     agent_begin();
     settings_init(&settings);
     if (settings_load(&settings, command->scope, argc, argv, &err) < 0)
-        return agent_refuse(&err);
+        return agent_refuse(err.message);
     if (settings.action != CLI_WORK) {
         int operand;
 

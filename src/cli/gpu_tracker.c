@@ -5,13 +5,11 @@
 
 #include "base/compiler.h"
 #include "cli/gpu_tracker_agent.h"
+#include "cli/gpu_tracker_log.h"
 #include "cli/gpu_tracker_options.h"
 #include "cli/gpu_tracker_subtrack.h"
 #include "cli/gpu_tracker_track.h"
 #include "cli/help.h"
-#include "cli/log.h"
-
-#define HELP_COLUMN 30
 
 /* A usage line names every option of the table but these, which have lines of their own. */
 static bool is_shown_apart(size_t option)
@@ -39,24 +37,8 @@ void gpu_tracker_usage(FILE *out)
         if (!is_shown_apart(i))
             put_option_usage(out, i);
     }
-    fputs("\n"
-          "    gpu-tracker sub-track combine --stf=<sub-track-file> -p <file-path>...\n"
-          "    gpu-tracker sub-track analyze --tf=<tracking-file> --stf=<sub-track-file> "
-          "[--output=<output>] [--format=<format>]\n"
-          "    gpu-tracker sub-track compare [--output=<output>] [--format=<format>] "
-          "[--cconfig=<config-file>] [-m <name>=<file-path>...] [--stat=<statistic>]\n",
-          out);
-}
-
-static void put_option_help(FILE *out, const struct cli_option *option)
-{
-    int column = option->letter ? fprintf(out, "    -%c --%s", option->letter, option->name)
-                                : fprintf(out, "    --%s", option->name);
-
-    if (option->value)
-        column += fprintf(out, "=%s", option->value);
-    fprintf(out, "%*s", column < HELP_COLUMN ? HELP_COLUMN - column : 1, "");
-    help_wrap(out, option->help, HELP_COLUMN, HELP_COLUMN);
+    fputc('\n', out);
+    gpu_tracker_subtrack_usage(out);
 }
 
 static int show_help(void)
@@ -68,7 +50,8 @@ static int show_help(void)
     gpu_tracker_usage(stdout);
     fputs("\nOptions:\n", stdout);
     for (size_t i = 0; i < gpu_tracker_table.count; i++)
-        put_option_help(stdout, &gpu_tracker_table.rows[i]);
+        help_option(stdout, &gpu_tracker_table.rows[i]);
+    fputs("\n'gpu-tracker sub-track --help' shows the options of sub-track.\n", stdout);
     return 0;
 }
 
@@ -99,8 +82,8 @@ int gpu_tracker_main(int argc, char **argv)
         return refuse_usage("no command was given: --execute=<command>");
     if (texts.text[GPU_TRACKER_CONFIG] &&
         gpu_tracker_config_read(&texts, texts.text[GPU_TRACKER_CONFIG], &err) < 0)
-        return log_error("%s", err.message);
+        return gpu_tracker_error("%s", err.message);
     if (gpu_tracker_settings_make(&texts, &settings, &err) < 0)
-        return log_error("%s", err.message);
+        return gpu_tracker_error("%s", err.message);
     return gpu_tracker_track(&settings);
 }

@@ -36,8 +36,15 @@ static void keep_warning(void *data, const char *message)
         told->warnings[told->warning_count++] = copy;
 }
 
+static void refuse(void *data, const char *message)
+{
+    (void)data;
+    (void)agent_refuse(message);
+}
+
 static void told_done(struct told *told)
 {
+    tracking_done(&told->tracking);
     for (size_t i = 0; i < told->warning_count; i++)
         free(told->warnings[i]);
     told->warning_count = 0;
@@ -132,12 +139,12 @@ static int serve(struct told *told, pid_t pid)
     struct spoor_error err = { 0 };
     size_t early_count;
 
-    if (tracking_prepare(&told->tracking, &err) < 0)
-        return agent_refuse(&err);
+    if (tracking_prepare(&told->tracking, refuse) < 0)
+        return 1;
     early_count = told->warning_count;
     if (attach(told, pid, &attachment, &err) < 0) {
         tracking_finish(&told->tracking);
-        return agent_refuse(&err);
+        return agent_refuse(err.message);
     }
     agent_begin_ready();
     fputc(',', stdout);
@@ -149,12 +156,11 @@ static int serve(struct told *told, pid_t pid)
 static int check(struct told *told)
 {
     struct gpu_tracker_settings settings = *told->tracking.settings;
-    struct spoor_error err = { 0 };
 
     settings.tracking_path = NULL;
     told->tracking.settings = &settings;
-    if (tracking_prepare(&told->tracking, &err) < 0)
-        return agent_refuse(&err);
+    if (tracking_prepare(&told->tracking, refuse) < 0)
+        return 1;
     agent_begin_ready();
     agent_end_ready();
     return 0;
@@ -188,7 +194,7 @@ int gpu_tracker_agent(int argc, char **argv)
 
     agent_begin();
     if (read_settings(&texts, argc, argv, &settings, &pid, &err) < 0)
-        return agent_refuse(&err);
+        return agent_refuse(err.message);
     told.tracking = (struct tracking){
         .settings = &settings,
         .warn = keep_warning,

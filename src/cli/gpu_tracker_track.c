@@ -18,9 +18,9 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "cli/gpu_tracker_log.h"
 #include "cli/gpu_tracker_output.h"
 #include "cli/gpu_tracker_tracking.h"
-#include "cli/log.h"
 #include "run/track.h"
 
 /* The report as text, to be freed; NULL: out of memory. */
@@ -56,12 +56,12 @@ static int write_result(struct tracking *tracking, const struct tracked *tracked
                                             : WEXITSTATUS(wait_status)); /* fits */
     r = gpu_tracker_output_write(NULL, line, &err);
     if (!text)
-        return log_error("out of memory");
+        return gpu_tracker_error("out of memory");
     if (r == 0 || path)
         r = gpu_tracker_output_write(path, text, &err);
     if (r == 0)
         return 0;
-    log_error("%s", err.message);
+    gpu_tracker_error("%s", err.message);
     if (path)
         (void)gpu_tracker_output_write(NULL, text, NULL); /* better here than nowhere */
     return 1;
@@ -83,16 +83,16 @@ static void end_by(int number)
 static int refuse_exec(const struct gpu_tracker_settings *settings, int code)
 {
     if (code == ENOENT)
-        return log_error("Command not found: \"%s\"", settings->command);
-    log_error("The following error occurred when starting the command \"%s\":",
-              settings->command);
+        return gpu_tracker_error("Command not found: \"%s\"", settings->command);
+    gpu_tracker_error("The following error occurred when starting the command \"%s\":",
+                      settings->command);
     (void)printf("[Errno %d] %s: '%s'\n", code, strerror(code), settings->words[0]);
     return 1;
 }
 
 static void say(const char *message)
 {
-    (void)log_error("%s", message);
+    (void)gpu_tracker_error("%s", message);
 }
 
 static int run_command(struct tracking *tracking)
@@ -114,7 +114,7 @@ static int run_command(struct tracking *tracking)
     if (outcome != TRACK_RAN && settings->tracking_path)
         (void)unlink(settings->tracking_path); /* there is nothing in it */
     if (outcome == TRACK_REFUSED)
-        return log_error("%s", err.message);
+        return gpu_tracker_error("%s", err.message);
     if (outcome == TRACK_NO_EXEC)
         return refuse_exec(settings, err.code);
     tracking->session = tracked.session;
@@ -130,17 +130,24 @@ static int run_command(struct tracking *tracking)
 static void warn(void *data, const char *message)
 {
     (void)data;
-    log_warning("%s", message);
+    gpu_tracker_warning("%s", message);
+}
+
+static void complain(void *data, const char *message)
+{
+    (void)data;
+    (void)gpu_tracker_error("%s", message);
 }
 
 int gpu_tracker_track(const struct gpu_tracker_settings *settings)
 {
     struct tracking tracking = { .settings = settings, .warn = warn };
     struct spoor_error err = { 0 };
+    int code;
 
     if (settings->output_path && gpu_tracker_output_check(settings->output_path, &err) < 0)
-        return log_error("%s", err.message);
-    if (tracking_prepare(&tracking, &err) < 0)
-        return log_error("%s", err.message);
-    return run_command(&tracking);
+        return gpu_tracker_error("%s", err.message);
+    code = tracking_prepare(&tracking, complain) < 0 ? 1 : run_command(&tracking);
+    tracking_done(&tracking);
+    return code;
 }

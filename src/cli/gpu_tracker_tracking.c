@@ -11,10 +11,9 @@
 #include "base/compiler.h"
 #include "base/parse.h"
 #include "base/root.h"
-#include "cli/gpu_tracker_gpus.h"
 
-#define NO_GPU \
-    "No supported GPU was found. The GPU RAM and GPU utilization values will remain 0.0."
+/* In the order of has_warned. */
+static const char *const sections[TRACKING_SECTIONS] = { "cpu.", "memory.", "gpu." };
 
 static void warn(struct tracking *tracking, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
@@ -47,17 +46,13 @@ static double read_ram_bytes(void)
     return (double)kibibytes * 1024;
 }
 
-static int read_facts(const struct gpu_tracker_settings *settings, struct usage_facts *ret,
-                      struct spoor_error *err)
+static struct usage_facts read_facts(const struct gpu_tracker_settings *settings,
+                                     const struct gpu_tracker_gpus *gpus)
 {
     long online = sysconf(_SC_NPROCESSORS_ONLN);
     uint64_t core_count = online > 0 ? (uint64_t)online : 1;
-    struct gpu_tracker_gpus gpus;
-    int r = gpu_tracker_gpus_find(settings->gpu_uuids, settings->gpu_brand, &gpus, err);
 
-    if (r < 0)
-        return r;
-    *ret = (struct usage_facts){
+    return (struct usage_facts){
         .ram_unit = settings->ram_unit,
         .gpu_ram_unit = settings->gpu_ram_unit,
         .time_unit = settings->time_unit,
@@ -65,11 +60,10 @@ static int read_facts(const struct gpu_tracker_settings *settings, struct usage_
         .expected_core_count =
             settings->expected_core_count ? settings->expected_core_count : core_count,
         .ram_bytes = read_ram_bytes(),
-        .gpu_count = gpus.count,
-        .expected_gpu_count = gpus.expected_count,
-        .gpu_ram_bytes = gpus.memory_bytes,
+        .gpu_count = gpus->count,
+        .expected_gpu_count = gpus->expected_count,
+        .gpu_ram_bytes = gpus->memory_bytes,
     };
-    return 0;
 }
 
 static int open_file(struct tracking *tracking, struct spoor_error *err)
@@ -94,18 +88,32 @@ static int open_file(struct tracking *tracking, struct spoor_error *err)
                               &tracking->file, err);
 }
 
-int tracking_prepare(struct tracking *tracking, struct spoor_error *err)
+int tracking_prepare(struct tracking *tracking, tracking_say *complain)
 {
-    int r = read_facts(tracking->settings, &tracking->facts, err);
+    const struct gpu_tracker_settings *settings = tracking->settings;
+    struct gpu_tracker_gpus *gpus = &tracking->gpus;
+    struct spoor_error err = { 0 };
+    int r = gpu_tracker_gpus_find(settings->gpu_uuids, settings->gpu_brand, gpus);
 
-    if (r == 0)
-        r = open_file(tracking, err);
-    if (r < 0)
+    if (r < 0) {
+        complain(tracking->warn_data, gpus->message);
         return r;
-    rows_init(&tracking->rows, &tracking->facts, tracking->settings->sleep_seconds);
-    if (tracking->facts.gpu_count == 0)
-        warn(tracking, NO_GPU);
+    }
+    tracking->facts = read_facts(settings, gpus);
+    rows_init(&tracking->rows, &tracking->facts, settings->sleep_seconds);
+    r = open_file(tracking, &err);
+    if (r < 0) {
+        complain(tracking->warn_data, err.message);
+        return r;
+    }
+    if (gpus->count == 0)
+        warn(tracking, "%s", gpus->message);
     return 0;
+}
+
+void tracking_done(struct tracking *tracking)
+{
+    gpu_tracker_gpus_done(&tracking->gpus);
 }
 
 /* ---- meanwhile ----------------------------------------------------------- */
@@ -133,6 +141,7 @@ void tracking_configure(struct tracking *tracking, struct spoor_options *options
 
     options->interval_ns =
         (uint64_t)fmin(tracking->settings->sleep_seconds * (double)NS_PER_SECOND, most);
+    options->gpus = tracking->gpus.selection;
     options->sample_seen = see_sample;
     options->sample_data = tracking;
 }
@@ -153,14 +162,13 @@ void tracking_finish(struct tracking *tracking)
 
 static void warn_once(struct tracking *tracking, const char *path, const char *reason)
 {
-    for (size_t i = 0; i < tracking->reason_count; i++) {
-        if (strcmp(tracking->reasons[i], reason) == 0)
-            return;
+    for (size_t i = 0; i < TRACKING_SECTIONS; i++) {
+        if (strncmp(path, sections[i], strlen(sections[i])) != 0)
+            continue;
+        if (!tracking->has_warned[i])
+            warn(tracking, "%s could not be measured and is shown as 0: %s.", path, reason);
+        tracking->has_warned[i] = true;
     }
-    if (tracking->reason_count == REASONS_MAX)
-        return;
-    tracking->reasons[tracking->reason_count++] = reason; /* reasons live as long as we do */
-    warn(tracking, "%s could not be measured and is shown as 0: %s.", path, reason);
 }
 
 static double find_figure(void *data, const char *path)

@@ -28,6 +28,7 @@ static const struct {
     { OPTION_RUN, "run" },
     { OPTION_ATTACH, "attach" },
     { OPTION_DOCTOR, "doctor" },
+    { OPTION_PHASE, "phase" },
 };
 
 static const char *command_of(unsigned scope)

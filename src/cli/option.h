@@ -38,6 +38,7 @@ enum {
     OPTION_REPEATABLE = 1u << 3, /* each use adds one; otherwise the last one counts */
     OPTION_NO_VARIABLE = 1u << 4,
     OPTION_NO_FILE = 1u << 5, /* has no place in a config file */
+    OPTION_PHASE = 1u << 7,
 };
 
 struct cli_option {

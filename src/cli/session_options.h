@@ -15,6 +15,7 @@ static inline struct spoor_options session_options(const struct cli_settings *se
     options.detail = settings->detail;
     options.cgroup = settings->cgroup;
     options.cgroup_folder = settings->cgroup_folder;
+    options.gpus = settings->gpus;
     options.name = settings->name;
     options.tags = (const char *const *)settings->tags;
     options.samples_path = settings->samples_path;

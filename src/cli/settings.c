@@ -35,7 +35,9 @@ void settings_done(struct cli_settings *settings)
     free(settings->samples_path);
     free(settings->config_path);
     free(settings->name);
+    free(settings->phase_file);
     free(settings->cgroup_folder);
+    free(settings->gpus);
     settings_init(settings);
 }
 
@@ -92,6 +94,13 @@ static int apply_name(struct cli_settings *settings, const struct cli_option *op
 {
     (void)option;
     return set_text(&settings->name, value, err);
+}
+
+static int apply_file(struct cli_settings *settings, const struct cli_option *option,
+                      const char *value, struct spoor_error *err)
+{
+    (void)option;
+    return set_text(&settings->phase_file, value, err);
 }
 
 static int apply_samples(struct cli_settings *settings, const struct cli_option *option,
@@ -151,6 +160,16 @@ static int apply_cgroup(struct cli_settings *settings, const struct cli_option *
         return error_set(err, EINVAL, "'%s' is none of %s", value, option->value);
     settings->cgroup = SPOOR_CGROUP_REQUIRE;
     return set_text(&settings->cgroup_folder, value, err);
+}
+
+/* Which GPUs there are is not known before the command runs: only the letters are looked at. */
+static int apply_gpus(struct cli_settings *settings, const struct cli_option *option,
+                      const char *value, struct spoor_error *err)
+{
+    int r = spoor_check_gpus(value, err);
+
+    (void)option;
+    return r < 0 ? r : set_text(&settings->gpus, value, err);
 }
 
 static int apply_color(struct cli_settings *settings, const struct cli_option *option,
@@ -286,6 +305,7 @@ static int apply_pid(struct cli_settings *settings, const struct cli_option *opt
 #define ATTACH OPTION_ATTACH
 #define BOTH (OPTION_RUN | OPTION_ATTACH)
 #define ALL (OPTION_RUN | OPTION_ATTACH | OPTION_AGENT)
+#define PHASE OPTION_PHASE
 #define EVERY (OPTION_RUN | OPTION_ATTACH | OPTION_AGENT | OPTION_DOCTOR)
 #define LINE_ONLY (OPTION_NO_VARIABLE | OPTION_NO_FILE)
 
@@ -307,10 +327,12 @@ static const struct cli_option rows[] = {
 { '\0', "summary-fd", "N",                 "write the report to the open descriptor N too", BOTH, apply_summary_fd },
 { '\0', "detail",     "auto|always|never", "when to read private and shared memory, which slows the job: at most 0.3% of the time (auto, the default), at every sample, or never", ALL, apply_detail },
 { '\0', "cgroup",     "auto|off|require|FOLDER", "give the job a cgroup of its own, for exact figures: where that is possible (auto, the default), never, or fail without; FOLDER: make it below this one, which was delegated to you", RUN, apply_cgroup },
+{ '\0', "gpus",       "LIST",              "which GPUs are the job's: all, none, or numbers, UUIDs and PCI addresses, as 0,2 (default: as CUDA_VISIBLE_DEVICES and its like say, else all)", ALL, apply_gpus },
 { '\0', "color",      "auto|always|never", "colour the summary; auto: on a terminal, unless NO_COLOR is set", EVERY, apply_color },
 { '\0', "config",     "FILE",              "read settings from a JSON file whose keys are long options", BOTH | OPTION_NO_FILE, apply_config },
-{ 'h',  "help",       NULL,                "show this help", EVERY | LINE_ONLY, apply_help },
-{ 'V',  "version",    NULL,                "show the version", EVERY | LINE_ONLY, apply_version },
+{ '\0', "file",       "FILE",              "write to FILE, which ends with .csv or .sqlite (default: that of SPOOR_PHASE_FILE, else PID.csv with the calling process's PID)", PHASE | LINE_ONLY, apply_file },
+{ 'h',  "help",       NULL,                "show this help", EVERY | PHASE | LINE_ONLY, apply_help },
+{ 'V',  "version",    NULL,                "show the version", EVERY | PHASE | LINE_ONLY, apply_version },
 };
 /* clang-format on */
 

@@ -28,13 +28,15 @@ struct cli_settings {
     char *samples_path;
     char *config_path;
     char *name;
-    char **tags; /* "KEY=VALUE", ended by NULL; NULL: none */
+    char *phase_file; /* phase */
+    char **tags;      /* "KEY=VALUE", ended by NULL; NULL: none */
     size_t tag_count;
     bool has_format; /* a format was given */
     enum spoor_format format;
     enum spoor_detail detail;
     enum spoor_cgroup cgroup;
     char *cgroup_folder; /* NULL: none was given */
+    char *gpus;
     enum cli_color color;
     bool is_quiet;
     bool is_append;

@@ -26,9 +26,9 @@
 #include "job/rungs.h"
 #include "source/proc/pid_stat.h"
 #include "source/proc/pid_statm.h"
-#include "spoor/spoor.h"
 
 #define RECORDS_EVERY_NS (100 * NS_PER_MS)
+#define OWN_PREFIX "spoor-" /* of the names of trackers' own threads and helpers: of no job */
 #define THREADS_MASK ((1u << 30) - 1) /* what a pid_entry holds */
 
 struct births_source {
@@ -345,7 +345,8 @@ static void note_record(const struct exit_record *record, void *data)
     uint64_t *peak = record->tgid == births->main_pid ? &births->main_peak_bytes
                                                       : &births->largest_peak_bytes;
 
-    if (strcmp(record->name, SPOOR_AGENT_NAME) == 0 || !is_known(record->peak_rss_bytes) ||
+    if (strncmp(record->name, OWN_PREFIX, strlen(OWN_PREFIX)) == 0 ||
+        !is_known(record->peak_rss_bytes) ||
         (is_known(*peak) && record->peak_rss_bytes <= *peak))
         return;
     if (!pid_set_find(&births->pids, record->tgid))

@@ -11,10 +11,20 @@ static const struct {
     const char *name;
     enum rung rung;
 } names[] = {
-    { "cgroup", RUNG_CGROUP }, { "perf", RUNG_PERF },           { "gate", RUNG_GATE },
-    { "ring", RUNG_RING },     { "connector", RUNG_CONNECTOR }, { "taskstats", RUNG_TASKSTATS },
-    { "clock", RUNG_CLOCK },   { "children", RUNG_CHILDREN },   { "smaps", RUNG_SMAPS },
+    { "cgroup", RUNG_CGROUP },
+    { "perf", RUNG_PERF },
+    { "gate", RUNG_GATE },
+    { "ring", RUNG_RING },
+    { "connector", RUNG_CONNECTOR },
+    { "taskstats", RUNG_TASKSTATS },
+    { "clock", RUNG_CLOCK },
+    { "children", RUNG_CHILDREN },
+    { "smaps", RUNG_SMAPS },
     { "scan", RUNG_SCAN },
+    { "gpu", RUNG_GPU },
+    { "nvidia", RUNG_NVIDIA },
+    { "amd", RUNG_AMD },
+    { "intel", RUNG_INTEL },
 };
 
 static unsigned find(const char *name, size_t length)
@@ -24,6 +34,11 @@ static unsigned find(const char *name, size_t length)
             return names[i].rung;
     }
     return 0;
+}
+
+unsigned rungs_find(const char *name)
+{
+    return find(name, strlen(name));
 }
 
 int rungs_parse(const char *list, unsigned *ret_disabled, const char **ret_name)

@@ -18,7 +18,14 @@ enum rung {
     RUNG_CHILDREN = 1u << 7,  /* children files */
     RUNG_SMAPS = 1u << 8,     /* the second level of shared memory */
     RUNG_SCAN = 1u << 9,      /* its third level: PAGEMAP_SCAN */
+    RUNG_GPU = 1u << 10,      /* GPUs of all vendors */
+    RUNG_NVIDIA = 1u << 11,
+    RUNG_AMD = 1u << 12,
+    RUNG_INTEL = 1u << 13,
 };
+
+/* The rung of that name; 0: there is none. */
+unsigned rungs_find(const char *name);
 
 /* From a list as "cgroup,perf". -EINVAL: it names no rung that there is; *ret_name is that
  * part of the list then. NULL or empty is none. */

@@ -6,32 +6,16 @@
  * table of figures. A path opens the objects it stands in and closes those it has
  * left; a few sections hold keys besides, which the table below adds.
  */
-#include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "output/ending.h"
+#include "output/json_gpu.h"
 #include "output/json_writer.h"
 #include "output/output.h"
 #include "series/figure.h"
 #include "spoor/spoor.h"
-
-static void add_measure(struct json_writer *json, const char *key,
-                        const struct spoor_figure *figure)
-{
-    json_begin_line(json, key, '{');
-    json_add_number(json, "value", figure->value);
-    json_add_text(json, "source", figure->source);
-    json_add_bool(json, "exact", figure->is_exact);
-    if (!isnan(figure->low)) {
-        json_add_number(json, "low", figure->low);
-        json_add_number(json, "high", figure->high); /* null: no upper bound is known */
-    }
-    if (isnan(figure->value))
-        json_add_text(json, "reason", figure->reason ? figure->reason : "not known");
-    json_end(json);
-}
 
 static void add_empty(struct json_writer *json, const char *key, char opening)
 {
@@ -39,27 +23,31 @@ static void add_empty(struct json_writer *json, const char *key, char opening)
     json_end(json);
 }
 
-static void begin_gpu(struct json_writer *json)
+/* Of phases the totals only are known. */
+static void begin_gpu(struct json_writer *json, const struct report *report)
 {
-    json_add_null(json, "count");
-    add_empty(json, "selected", '[');
+    if (report)
+        json_gpu_begin(json, report->gpu);
 }
 
-static void end_gpu(struct json_writer *json)
+static void end_gpu(struct json_writer *json, const struct report *report)
 {
-    add_empty(json, "devices", '[');
+    if (report)
+        json_gpu_end(json, report->gpu);
 }
 
-static void end_network(struct json_writer *json)
+static void end_network(struct json_writer *json, const struct report *report)
 {
+    (void)report;
     json_add_text(json, "scope", "host");
 }
 
-/* Keys of a section that are no measures: before the first and after the last. */
+/* Keys of a section that are no measures: before the first and after the last. The report is
+ * NULL in a phase. */
 static const struct {
     const char *section;
-    void (*begin)(struct json_writer *json);
-    void (*end)(struct json_writer *json);
+    void (*begin)(struct json_writer *json, const struct report *report);
+    void (*end)(struct json_writer *json, const struct report *report);
 } extras[] = {
     { "gpu", begin_gpu, end_gpu },
     { "network", NULL, end_network },
@@ -69,6 +57,7 @@ enum { PATH_DEPTH_MAX = 4, PATH_SIZE = 64 };
 
 /* The sections that are open. */
 struct place {
+    const struct report *report; /* NULL: those of a phase */
     unsigned depth;
     char name[PATH_DEPTH_MAX][PATH_SIZE];
 };
@@ -83,7 +72,7 @@ static void enter(struct json_writer *json, struct place *place, const char *nam
     json_begin(json, copy, '{');
     for (size_t i = 0; i < ARRAY_SIZE(extras); i++) {
         if (place->depth == 1 && extras[i].begin && strcmp(extras[i].section, copy) == 0)
-            extras[i].begin(json);
+            extras[i].begin(json, place->report);
     }
 }
 
@@ -94,7 +83,7 @@ static void leave_to(struct json_writer *json, struct place *place, unsigned dep
         for (size_t i = 0; i < ARRAY_SIZE(extras); i++) {
             if (place->depth == 0 && extras[i].end &&
                 strcmp(extras[i].section, place->name[0]) == 0)
-                extras[i].end(json);
+                extras[i].end(json, place->report);
         }
         json_end(json);
     }
@@ -122,14 +111,14 @@ static const char *go_to(struct json_writer *json, struct place *place, const ch
 }
 
 static void add_figures(struct json_writer *json, const struct summary *summary,
-                        const struct origin *origins)
+                        const struct origin *origins, const struct report *report)
 {
-    struct place place = { 0 };
+    struct place place = { .report = report };
 
     for (size_t i = 0; i < figure_count(); i++) {
         struct spoor_figure figure = figure_get(i, summary, origins);
 
-        add_measure(json, go_to(json, &place, figure_path(i)), &figure);
+        json_add_measure(json, go_to(json, &place, figure_path(i)), &figure);
     }
     leave_to(json, &place, 0);
 }
@@ -220,7 +209,7 @@ static void add_machine(struct json_writer *json, const struct report *report)
     json_add_text(json, "cpu_model", known(report->host->cpu_model));
     json_add_u64(json, "cpus", report->host->cpus);
     json_add_u64(json, "memory_bytes", report->host->memory_bytes);
-    add_empty(json, "gpus", '[');
+    json_gpu_add_list(json, "gpus", report->gpu);
     add_empty(json, "cloud", '{');
     json_end(json);
 
@@ -229,7 +218,7 @@ static void add_machine(struct json_writer *json, const struct report *report)
     json_add_text(json, "cpus_source", report->limits->cpus_source);
     json_add_u64(json, "memory_bytes", report->limits->memory_bytes);
     json_add_text(json, "memory_source", report->limits->memory_source);
-    add_empty(json, "gpus", '[');
+    json_gpu_add_selected(json, "gpus", report->gpu);
     json_end(json);
 }
 
@@ -243,7 +232,7 @@ static void add_phases(struct json_writer *json, const struct report *report)
         json_add_text(json, "name", phase->name);
         add_date(json, "started_at", &phase->summary, phase->summary.started_realtime_ns);
         add_elapsed(json, &phase->summary);
-        add_figures(json, &phase->summary, report->origins);
+        add_figures(json, &phase->summary, report->origins, NULL);
         json_end(json);
     }
     json_end(json);
@@ -279,7 +268,7 @@ void json_write(const struct report *report, struct buffer *out)
     json_add_text(&json, "schema", "spoor/1");
     add_run(&json, report);
     add_machine(&json, report);
-    add_figures(&json, report->summary, report->origins);
+    add_figures(&json, report->summary, report->origins, report);
     add_phases(&json, report);
     add_tracker(&json, report);
     add_warnings(&json, report);

@@ -44,6 +44,10 @@ void json_add_seconds(struct json_writer *json, const char *key, uint64_t nanose
 void json_add_metric(struct json_writer *json, const char *key, enum metric metric,
                      uint64_t raw);
 void json_add_bool(struct json_writer *json, const char *key, bool value);
+
+/* A number with its source, bounds, or why it is not known. */
+void json_add_measure(struct json_writer *json, const char *key,
+                      const struct spoor_figure *figure);
 void json_add_null(struct json_writer *json, const char *key);
 
 #endif

@@ -51,10 +51,19 @@ void number_write_metric(enum metric metric, uint64_t raw, struct buffer *out)
 {
     if (!is_known(raw))
         return;
-    if (metric_row(metric)->unit == UNIT_NANOSECONDS)
+    switch (metric_row(metric)->unit) {
+    case UNIT_NANOSECONDS:
         number_write_seconds(raw, 0, out);
-    else
+        break;
+    case UNIT_BYTES:
+    case UNIT_COUNT:
         number_write_u64(raw, out);
+        break;
+    case UNIT_MILLIONTHS:
+    case UNIT_MICROJOULES:
+        number_write(metric_value(metric, raw), out);
+        break;
+    }
 }
 
 /* Rounded half up, with so many decimals and a unit. */

@@ -5,7 +5,7 @@
 
 #include "base/compiler.h"
 #include "output/number.h"
-#include "output/utf8.h"
+#include "base/utf8.h"
 #include "series/figure.h"
 
 enum { NAME_COLUMNS = 32 };

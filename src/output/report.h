@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "job/gpu/gpu_view.h"
 #include "job/limits.h"
 #include "sample/metric.h"
 #include "series/series.h"
@@ -49,6 +50,7 @@ struct report {
 
     const struct host_facts *host;
     const struct limits *limits;
+    const struct gpu_view *gpu;
     const struct origin *origins; /* METRIC_COUNT of them */
     const struct summary *summary;
     const struct series *series;

@@ -18,6 +18,7 @@ static const struct metric_row rows[METRIC_COUNT] = {
 [METRIC_MAIN_RSS_PEAK] =        { { "main_rss_peak_bytes",       "the kernel's high-water mark of the first process",                   NULL,                GAUGE   }, UNIT_BYTES },
 [METRIC_MAIN_RSS_BOUND] =       { { "main_rss_bound_bytes",      "what that cannot have been above; known at the end",                    NULL,                GAUGE   }, UNIT_BYTES },
 [METRIC_MAIN_THREADS] =         { { "main_threads",              "threads of the first process",                                        NULL,                GAUGE   }, UNIT_COUNT },
+[METRIC_MAIN_GPU_MEMORY] =      { { "main_gpu_memory_bytes",     "GPU memory of the first process, the most since the last sample",      NULL,                GAUGE   }, UNIT_BYTES },
 
 [METRIC_DESCENDANTS_CPU] =      { { "descendants_cpu_seconds",   "CPU time of all that the first process started",                      "descendants_cpu_cores", COUNTER }, UNIT_NANOSECONDS },
 [METRIC_DESCENDANTS_RSS] =      { { "descendants_rss_bytes",     "memory the descendants have mapped, shared pages counted once",       NULL,                GAUGE   }, UNIT_BYTES },
@@ -26,6 +27,7 @@ static const struct metric_row rows[METRIC_COUNT] = {
 [METRIC_DESCENDANTS_RSS_PEAK] = { { "descendants_rss_peak_bytes", "the largest high-water mark of a descendant",                        NULL,                GAUGE   }, UNIT_BYTES },
 [METRIC_DESCENDANTS_RSS_BOUND] = { { "descendants_rss_bound_bytes", "what their memory cannot have been above; known at the end", NULL,           GAUGE   }, UNIT_BYTES },
 [METRIC_DESCENDANTS_THREADS] =  { { "descendants_threads",       "threads of the descendants",                                          NULL,                GAUGE   }, UNIT_COUNT },
+[METRIC_DESCENDANTS_GPU_MEMORY] = { { "descendants_gpu_memory_bytes", "GPU memory of the descendants, the most since the last sample",    NULL,                GAUGE   }, UNIT_BYTES },
 
 [METRIC_JOB_CPU] =              { { "job_cpu_seconds",           "CPU time of the job",                                                 "job_cpu_cores",     COUNTER }, UNIT_NANOSECONDS },
 [METRIC_JOB_USER] =             { { "job_user_seconds",          "the part of it spent in the program",                                 NULL,                COUNTER }, UNIT_NANOSECONDS },
@@ -55,6 +57,9 @@ static const struct metric_row rows[METRIC_COUNT] = {
 [METRIC_JOB_CPU_PRESSURE] =     { { "job_cpu_pressure_seconds",  "time in which some process of the job waited for a CPU",              NULL,                COUNTER }, UNIT_NANOSECONDS },
 [METRIC_JOB_MEMORY_PRESSURE] =  { { "job_memory_pressure_seconds", "time in which some process of the job waited for memory",           NULL,                COUNTER }, UNIT_NANOSECONDS },
 [METRIC_JOB_IO_PRESSURE] =      { { "job_io_pressure_seconds",   "time in which some process of the job waited for I/O",                NULL,                COUNTER }, UNIT_NANOSECONDS },
+[METRIC_JOB_GPU_MEMORY] =       { { "job_gpu_memory_bytes",      "GPU memory of the job, the most since the last sample",               NULL,                GAUGE   }, UNIT_BYTES },
+[METRIC_JOB_GPU_BUSY] =         { { "job_gpu_seconds",           "time in which the job's GPUs worked for it, summed over them",         NULL,                COUNTER }, UNIT_NANOSECONDS, true },
+[METRIC_JOB_GPU_UTILIZATION] =  { { "job_gpu_utilization_gpus",  "GPUs at work for the job: a mean over the last second or so, the most since the last sample", NULL, GAUGE }, UNIT_MILLIONTHS },
 
 [METRIC_HOST_CPU] =             { { "host_cpu_seconds",          "busy CPU time of the machine",                                        "host_cpu_cores",    COUNTER }, UNIT_NANOSECONDS },
 [METRIC_HOST_CPU_USER] =        { { "host_cpu_user_seconds",     "the part of it spent in programs, niced ones included",               NULL,                COUNTER }, UNIT_NANOSECONDS },
@@ -74,6 +79,10 @@ static const struct metric_row rows[METRIC_COUNT] = {
 [METRIC_HOST_CPU_PRESSURE] =    { { "host_cpu_pressure_seconds", "time in which some process of the machine waited for a CPU",           NULL,                COUNTER }, UNIT_NANOSECONDS },
 [METRIC_HOST_MEMORY_PRESSURE] = { { "host_memory_pressure_seconds", "time in which some process of the machine waited for memory",       NULL,                COUNTER }, UNIT_NANOSECONDS },
 [METRIC_HOST_IO_PRESSURE] =     { { "host_io_pressure_seconds",  "time in which some process of the machine waited for I/O",            NULL,                COUNTER }, UNIT_NANOSECONDS },
+[METRIC_HOST_GPU_MEMORY] =      { { "host_gpu_memory_bytes",     "memory in use on all GPUs, by all processes, the most since the last sample", NULL,         GAUGE   }, UNIT_BYTES },
+[METRIC_HOST_GPU_BUSY] =        { { "host_gpu_seconds",          "time in which the job's GPUs worked for anybody, summed over them",    NULL,                COUNTER }, UNIT_NANOSECONDS, true },
+[METRIC_HOST_GPU_UTILIZATION] = { { "host_gpu_utilization_gpus", "the job's GPUs at work for anybody: a mean over the last second or so, the most since the last sample", NULL, GAUGE }, UNIT_MILLIONTHS },
+[METRIC_HOST_GPU_ENERGY] =      { { "host_gpu_energy_joules",    "energy that the job's GPUs used",                                     NULL,                COUNTER }, UNIT_MICROJOULES, true },
 };
 /* clang-format on */
 
@@ -84,9 +93,12 @@ const struct metric_row *metric_row(enum metric metric)
 
 double metric_value(enum metric metric, uint64_t raw)
 {
-    if (!is_known(raw))
-        return (double)NAN;
-    return rows[metric].unit == UNIT_NANOSECONDS ? (double)raw / 1e9 : (double)raw;
+    static const double divisors[] = {
+        [UNIT_NANOSECONDS] = 1e9, [UNIT_BYTES] = 1,         [UNIT_COUNT] = 1,
+        [UNIT_MILLIONTHS] = 1e6,  [UNIT_MICROJOULES] = 1e6,
+    };
+
+    return is_known(raw) ? (double)raw / divisors[rows[metric].unit] : (double)NAN;
 }
 
 size_t spoor_metric_count(void)

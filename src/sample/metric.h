@@ -24,6 +24,7 @@ enum metric {
     METRIC_MAIN_RSS_PEAK,
     METRIC_MAIN_RSS_BOUND,
     METRIC_MAIN_THREADS,
+    METRIC_MAIN_GPU_MEMORY,
 
     METRIC_DESCENDANTS_CPU,
     METRIC_DESCENDANTS_RSS,
@@ -32,6 +33,7 @@ enum metric {
     METRIC_DESCENDANTS_RSS_PEAK,
     METRIC_DESCENDANTS_RSS_BOUND,
     METRIC_DESCENDANTS_THREADS,
+    METRIC_DESCENDANTS_GPU_MEMORY,
 
     METRIC_JOB_CPU,
     METRIC_JOB_USER,
@@ -61,6 +63,9 @@ enum metric {
     METRIC_JOB_CPU_PRESSURE, /* these three in the order of source/host/host.h */
     METRIC_JOB_MEMORY_PRESSURE,
     METRIC_JOB_IO_PRESSURE,
+    METRIC_JOB_GPU_MEMORY,
+    METRIC_JOB_GPU_BUSY,
+    METRIC_JOB_GPU_UTILIZATION,
 
     METRIC_HOST_CPU,
     METRIC_HOST_CPU_USER,
@@ -80,6 +85,10 @@ enum metric {
     METRIC_HOST_CPU_PRESSURE,
     METRIC_HOST_MEMORY_PRESSURE,
     METRIC_HOST_IO_PRESSURE,
+    METRIC_HOST_GPU_MEMORY,
+    METRIC_HOST_GPU_BUSY,
+    METRIC_HOST_GPU_UTILIZATION,
+    METRIC_HOST_GPU_ENERGY,
 
     METRIC_COUNT,
     METRIC_NONE = METRIC_COUNT,
@@ -90,11 +99,15 @@ enum metric_unit {
     UNIT_NANOSECONDS, /* written as seconds */
     UNIT_BYTES,
     UNIT_COUNT,
+    UNIT_MILLIONTHS,  /* of one */
+    UNIT_MICROJOULES, /* written as joules */
 };
 
 struct metric_row {
     struct spoor_metric published;
     enum metric_unit unit;
+    /* A counter that stands at 0 when the run begins, though it may be known only later. */
+    bool starts_at_zero;
 };
 
 const struct metric_row *metric_row(enum metric metric);

@@ -10,6 +10,7 @@
     {                                                                                    \
         NULL, "needs a cgroup of the job's own, which this version does not make", false \
     }
+#define GPUS_PENDING "GPUs are looked at while a session runs"
 #define NOT_READABLE(file) "cannot read " file " here"
 
 /* clang-format off */
@@ -22,6 +23,7 @@ static const struct origin defaults[METRIC_COUNT] = {
 [METRIC_MAIN_RSS_PEAK] =          { "procfs.status.VmHWM",     "the process ended before it could be looked at",       false },
 [METRIC_MAIN_RSS_BOUND] =         { "wait4.ru_maxrss",         "known at the end of a job that spoor started",          false },
 [METRIC_MAIN_THREADS] =           { "procfs.stat",             "the process ended before it could be looked at",       false },
+[METRIC_MAIN_GPU_MEMORY] =        { NULL,                      GPUS_PENDING,                                           false },
 [METRIC_DESCENDANTS_CPU] =        { "procfs.cpuclock",         "no process could be looked at",                        false },
 [METRIC_DESCENDANTS_RSS] =        { "procfs.smaps_rollup",     "they ended before they could be looked at",            false },
 [METRIC_DESCENDANTS_PRIVATE] =    { "procfs.smaps_rollup",     "they ended before they could be looked at",            false },
@@ -29,6 +31,7 @@ static const struct origin defaults[METRIC_COUNT] = {
 [METRIC_DESCENDANTS_RSS_PEAK] =   { "procfs.status.VmHWM",     "they ended before they could be looked at",            false },
 [METRIC_DESCENDANTS_RSS_BOUND] =  { "wait4.ru_maxrss",         "known at the end of a job that spoor started",          false },
 [METRIC_DESCENDANTS_THREADS] =    { "procfs.stat",             "they ended before they could be looked at",            false },
+[METRIC_DESCENDANTS_GPU_MEMORY] = { NULL,                      GPUS_PENDING,                                           false },
 [METRIC_JOB_CPU] =                { "procfs.cpuclock",         "no process could be looked at",                        false },
 [METRIC_JOB_USER] =               { "procfs.stat",             "no process could be looked at",                        false },
 [METRIC_JOB_SYSTEM] =             { "procfs.stat",             "no process could be looked at",                        false },
@@ -57,6 +60,9 @@ static const struct origin defaults[METRIC_COUNT] = {
 [METRIC_JOB_CPU_PRESSURE] =       { "host.procfs.pressure",    "this kernel keeps no pressure figures",                true },
 [METRIC_JOB_MEMORY_PRESSURE] =    { "host.procfs.pressure",    "this kernel keeps no pressure figures",                true },
 [METRIC_JOB_IO_PRESSURE] =        { "host.procfs.pressure",    "this kernel keeps no pressure figures",                true },
+[METRIC_JOB_GPU_MEMORY] =         { NULL,                      GPUS_PENDING,                                           false },
+[METRIC_JOB_GPU_BUSY] =           { NULL,                      GPUS_PENDING,                                           false },
+[METRIC_JOB_GPU_UTILIZATION] =    { NULL,                      GPUS_PENDING,                                           false },
 
 [METRIC_HOST_CPU] =               { "host.procfs.stat",        NOT_READABLE("/proc/stat"),                             true },
 [METRIC_HOST_CPU_USER] =          { "host.procfs.stat",        NOT_READABLE("/proc/stat"),                             true },
@@ -76,6 +82,10 @@ static const struct origin defaults[METRIC_COUNT] = {
 [METRIC_HOST_CPU_PRESSURE] =      { "host.procfs.pressure",    "this kernel keeps no pressure figures",                true },
 [METRIC_HOST_MEMORY_PRESSURE] =   { "host.procfs.pressure",    "this kernel keeps no pressure figures",                true },
 [METRIC_HOST_IO_PRESSURE] =       { "host.procfs.pressure",    "this kernel keeps no pressure figures",                true },
+[METRIC_HOST_GPU_MEMORY] =        { NULL,                      GPUS_PENDING,                                           false },
+[METRIC_HOST_GPU_BUSY] =          { NULL,                      GPUS_PENDING,                                           false },
+[METRIC_HOST_GPU_UTILIZATION] =   { NULL,                      GPUS_PENDING,                                           false },
+[METRIC_HOST_GPU_ENERGY] =        { NULL,                      GPUS_PENDING,                                           true },
 };
 
 static const enum metric sharing[] = {
@@ -183,4 +193,44 @@ void origins_update(struct origin origins[METRIC_COUNT], const struct job *job,
     update_sharing(origins, job);
     update_cgroup(origins, &job->leaf);
     update_births(origins, job);
+}
+
+static void set_origin(struct origin *origin, const char *source, const char *reason)
+{
+    if (*source)
+        origin->source = source;
+    if (reason)
+        origin->reason = reason;
+}
+
+void origins_update_gpus(struct origin origins[METRIC_COUNT], const struct gpu_view *view)
+{
+    const struct gpu_totals *totals = &view->totals;
+    static const struct gpu_origin_names none;
+    const struct gpu_origin_names *names = view->sources ? view->sources : &none;
+    bool is_ready = view->state == GPU_READY;
+    const struct {
+        enum metric metric;
+        const char *source;
+        const char *reason;
+    } updates[] = {
+        { METRIC_MAIN_GPU_MEMORY, names->process_memory, totals->memory_reason },
+        { METRIC_DESCENDANTS_GPU_MEMORY, names->process_memory, totals->memory_reason },
+        { METRIC_JOB_GPU_MEMORY, names->process_memory, totals->memory_reason },
+        { METRIC_JOB_GPU_BUSY, names->process_busy, totals->job_busy_reason },
+        { METRIC_JOB_GPU_UTILIZATION, names->process_busy, totals->job_busy_reason },
+        { METRIC_HOST_GPU_MEMORY, names->device, totals->host_memory_reason },
+        { METRIC_HOST_GPU_BUSY, names->device_busy, totals->busy_reason },
+        { METRIC_HOST_GPU_UTILIZATION, names->device_busy, totals->busy_reason },
+        { METRIC_HOST_GPU_ENERGY, names->device, totals->energy_reason },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(updates); i++) {
+        const char *source = updates[i].source;
+
+        if (is_ready && totals->is_attributed && source == names->process_memory)
+            source = "attributed";
+        set_origin(&origins[updates[i].metric], source,
+                   is_ready ? updates[i].reason : view->reason);
+    }
 }

@@ -162,6 +162,35 @@ void sampler_tick(struct sampler *sampler, struct instant now, bool is_last, str
     origins_update(sampler->origins, &sampler->job, &sampler->reading);
 }
 
+/* Busy times are carried on where a driver's samples come late, and may have been carried on
+ * too far. */
+static uint64_t never_back(uint64_t *said, uint64_t value)
+{
+    if (is_known(value))
+        *said = larger(*said, value);
+    return is_known(value) ? *said : UNKNOWN;
+}
+
+void sampler_add_gpus(struct sampler *sampler, const struct gpu_view *view, struct sample *ret)
+{
+    const struct gpu_totals *totals = &view->totals;
+    const struct gpu_levels *levels = &totals->levels;
+
+    origins_update_gpus(sampler->origins, view);
+    if (view->state != GPU_READY)
+        return;
+    ret->value[METRIC_MAIN_GPU_MEMORY] = levels->main_memory_bytes;
+    ret->value[METRIC_DESCENDANTS_GPU_MEMORY] = levels->descendants_memory_bytes;
+    ret->value[METRIC_JOB_GPU_MEMORY] = levels->job_memory_bytes;
+    ret->value[METRIC_JOB_GPU_BUSY] =
+        never_back(&sampler->job_gpu_busy_ns, totals->job_busy_ns);
+    ret->value[METRIC_JOB_GPU_UTILIZATION] = levels->job_utilization;
+    ret->value[METRIC_HOST_GPU_MEMORY] = levels->host_memory_bytes;
+    ret->value[METRIC_HOST_GPU_BUSY] = never_back(&sampler->gpu_busy_ns, totals->busy_ns);
+    ret->value[METRIC_HOST_GPU_UTILIZATION] = levels->utilization;
+    ret->value[METRIC_HOST_GPU_ENERGY] = totals->energy_microjoules;
+}
+
 uint64_t sampler_glance(struct sampler *sampler, struct instant now, bool is_at_rest)
 {
     return job_glance(&sampler->job, now.monotonic_ns,

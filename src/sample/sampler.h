@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/root.h"
+#include "job/gpu/gpu_view.h"
 #include "job/job.h"
 #include "sample/sample.h"
 #include "source/cgroup/cgroup_events.h"
@@ -26,7 +27,8 @@ struct sampler {
     struct origin origins[METRIC_COUNT];
     struct job_reading reading; /* the latest, for warnings about it */
     struct host_reading host_reading;
-    uint64_t first_oom_kills; /* of the machine, at the first sample */
+    uint64_t gpu_busy_ns, job_gpu_busy_ns; /* as last said: they never step back */
+    uint64_t first_oom_kills;              /* of the machine, at the first sample */
     struct instant started;
     bool has_started;
 };
@@ -39,6 +41,9 @@ void sampler_done(struct sampler *sampler);
 /* Takes a sample. `is_last` also reads what is otherwise read seldom. */
 void sampler_tick(struct sampler *sampler, struct instant now, bool is_last,
                   struct sample *ret);
+
+/* Adds what is known of the GPUs to a sample that was taken. */
+void sampler_add_gpus(struct sampler *sampler, const struct gpu_view *view, struct sample *ret);
 
 /* A look between samples, for peaks. Returns its cost, as job_glance(). */
 uint64_t sampler_glance(struct sampler *sampler, struct instant now, bool is_at_rest);

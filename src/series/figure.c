@@ -10,12 +10,13 @@
 #include "series/rate.h"
 
 enum derivation {
-    TOTAL,     /* growth of a counter from the first to the last sample */
-    MEAN_RATE, /* that growth over the time */
-    MAX_RATE,  /* the largest growth over one interval */
-    PEAK,      /* the largest value of a gauge */
-    SEEN,      /* processes at the first sample, and those that came since */
-    NOT_YET,   /* kept in the report's shape; nothing measures it */
+    TOTAL,      /* growth of a counter from the first to the last sample */
+    MEAN_RATE,  /* that growth over the time */
+    MAX_RATE,   /* the largest growth over one interval */
+    PEAK,       /* the largest value of a gauge */
+    LATER_PEAK, /* the largest value that speaks of the time after the first sample */
+    SEEN,       /* processes at the first sample, and those that came since */
+    NOT_YET,    /* kept in the report's shape; nothing measures it */
 };
 
 struct row {
@@ -27,7 +28,6 @@ struct row {
     const char *reason;     /* of NOT_YET */
 };
 
-#define NO_GPU "this version does not measure GPUs"
 #define NO_ENERGY "this version does not measure energy"
 
 /* clang-format off */
@@ -63,14 +63,14 @@ static const struct row rows[] = {
     { "memory.swap_peak_bytes",              PEAK,      METRIC_JOB_SWAP,             METRIC_NONE, METRIC_NONE, NULL },
     { "memory.system_peak_bytes",            PEAK,      METRIC_HOST_MEMORY_USED,     METRIC_NONE, METRIC_NONE, NULL },
 
-    { "gpu.memory.main_bytes",               NOT_YET,   METRIC_NONE, METRIC_NONE, METRIC_NONE, NO_GPU },
-    { "gpu.memory.descendants_bytes",        NOT_YET,   METRIC_NONE, METRIC_NONE, METRIC_NONE, NO_GPU },
-    { "gpu.memory.combined_bytes",           NOT_YET,   METRIC_NONE, METRIC_NONE, METRIC_NONE, NO_GPU },
-    { "gpu.memory.system_bytes",             NOT_YET,   METRIC_NONE, METRIC_NONE, METRIC_NONE, NO_GPU },
-    { "gpu.utilization.mean_gpus",           NOT_YET,   METRIC_NONE, METRIC_NONE, METRIC_NONE, NO_GPU },
-    { "gpu.utilization.max_gpus",            NOT_YET,   METRIC_NONE, METRIC_NONE, METRIC_NONE, NO_GPU },
-    { "gpu.job_utilization.mean_gpus",       NOT_YET,   METRIC_NONE, METRIC_NONE, METRIC_NONE, NO_GPU },
-    { "gpu.job_utilization.max_gpus",        NOT_YET,   METRIC_NONE, METRIC_NONE, METRIC_NONE, NO_GPU },
+    { "gpu.memory.main_bytes",               LATER_PEAK, METRIC_MAIN_GPU_MEMORY,      METRIC_NONE, METRIC_NONE, NULL },
+    { "gpu.memory.descendants_bytes",        LATER_PEAK, METRIC_DESCENDANTS_GPU_MEMORY, METRIC_NONE, METRIC_NONE, NULL },
+    { "gpu.memory.combined_bytes",           LATER_PEAK, METRIC_JOB_GPU_MEMORY,       METRIC_NONE, METRIC_NONE, NULL },
+    { "gpu.memory.system_bytes",             LATER_PEAK, METRIC_HOST_GPU_MEMORY,      METRIC_NONE, METRIC_NONE, NULL },
+    { "gpu.utilization.mean_gpus",           MEAN_RATE, METRIC_HOST_GPU_BUSY,        METRIC_NONE, METRIC_NONE, NULL },
+    { "gpu.utilization.max_gpus",            LATER_PEAK, METRIC_HOST_GPU_UTILIZATION, METRIC_NONE, METRIC_NONE, NULL },
+    { "gpu.job_utilization.mean_gpus",       MEAN_RATE, METRIC_JOB_GPU_BUSY,         METRIC_NONE, METRIC_NONE, NULL },
+    { "gpu.job_utilization.max_gpus",        LATER_PEAK, METRIC_JOB_GPU_UTILIZATION,  METRIC_NONE, METRIC_NONE, NULL },
 
     { "io.read_bytes",                       TOTAL,     METRIC_JOB_READ,             METRIC_NONE, METRIC_NONE, NULL },
     { "io.written_bytes",                    TOTAL,     METRIC_JOB_WRITTEN,          METRIC_NONE, METRIC_NONE, NULL },
@@ -81,7 +81,7 @@ static const struct row rows[] = {
     { "network.sent_bytes",                  TOTAL,     METRIC_HOST_NETWORK_SENT,    METRIC_NONE, METRIC_NONE, NULL },
 
     { "energy.cpu_joules",                   NOT_YET,   METRIC_NONE, METRIC_NONE, METRIC_NONE, NO_ENERGY },
-    { "energy.gpu_joules",                   NOT_YET,   METRIC_NONE, METRIC_NONE, METRIC_NONE, NO_GPU },
+    { "energy.gpu_joules",                   TOTAL,     METRIC_HOST_GPU_ENERGY,      METRIC_NONE, METRIC_NONE, NULL },
 
     { "processes.max_concurrent",            PEAK,      METRIC_JOB_PROCESSES,        METRIC_JOB_PROCESSES_PEAK, METRIC_NONE, NULL },
     { "processes.started",                   SEEN,      METRIC_JOB_STARTED,          METRIC_NONE, METRIC_NONE, NULL },
@@ -183,6 +183,9 @@ static double derive(const struct row *row, const struct summary *summary)
         return tally->max_rate >= mean ? tally->max_rate : mean;
     case PEAK:
         return metric_value(row->metric, tally->max);
+    case LATER_PEAK:
+        return metric_value(row->metric,
+                            is_known(tally->later_max) ? tally->later_max : tally->max);
     case NOT_YET:
         break;
     }
@@ -238,6 +241,7 @@ const char *figure_derivation(size_t index)
         [MEAN_RATE] = "that growth per second",
         [MAX_RATE] = "largest growth per second from one sample to the next",
         [PEAK] = "largest value",
+        [LATER_PEAK] = "largest value after the first sample",
         [SEEN] = "those at the first sample and all that came since",
         [NOT_YET] = "not measured yet",
     };

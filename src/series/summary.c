@@ -13,6 +13,7 @@ void summary_init(struct summary *summary, uint64_t interval_ns)
             .first = UNKNOWN,
             .last = UNKNOWN,
             .max = UNKNOWN,
+            .later_max = UNKNOWN,
             .anchor = UNKNOWN,
             .max_rate = nan(""),
         };
@@ -34,21 +35,52 @@ static void tally_rate(struct tally *tally, enum metric metric, uint64_t value, 
     tally->anchor_ns = now_ns;
 }
 
-static void tally_add(struct tally *tally, enum metric metric, uint64_t value, uint64_t now_ns,
-                      uint64_t window_ns)
+void summary_continue(struct summary *phase, const struct summary *run)
 {
+    for (int i = 0; i < METRIC_COUNT; i++) {
+        struct tally *tally = &phase->tally[i];
+
+        if (!metric_row((enum metric)i)->starts_at_zero || is_known(tally->first) ||
+            !is_known(run->tally[i].last))
+            continue;
+        tally->first = tally->last = tally->anchor = run->tally[i].last;
+        tally->first_ns = tally->last_ns = tally->anchor_ns = phase->started_ns;
+    }
+}
+
+static void tally_begin(struct tally *tally, uint64_t value, uint64_t now_ns)
+{
+    tally->first = tally->anchor = value;
+    tally->first_ns = tally->anchor_ns = now_ns;
+}
+
+static void tally_add(struct summary *summary, enum metric metric, uint64_t value,
+                      uint64_t now_ns)
+{
+    struct tally *tally = &summary->tally[metric];
+    const struct metric_row *row = metric_row(metric);
+
     if (!is_known(value))
         return;
     if (!is_known(tally->first)) {
-        tally->first = tally->anchor = value;
-        tally->first_ns = tally->anchor_ns = now_ns;
-    } else if (metric_row(metric)->published.kind == SPOOR_COUNTER) {
-        tally_rate(tally, metric, value, now_ns, window_ns);
+        if (row->starts_at_zero && summary->sample_count > 1)
+            tally_begin(tally, 0, summary->started_ns);
+        else
+            tally_begin(tally, value, now_ns);
+    } else if (row->published.kind == SPOOR_COUNTER) {
+        tally_rate(tally, metric, value, now_ns, summary->window_ns);
     }
-    if (!is_known(tally->max) || value > tally->max)
-        tally->max = value;
+    raise_to(&tally->max, value);
+    if (summary->sample_count > 1)
+        raise_to(&tally->later_max, value);
     tally->last = value;
     tally->last_ns = now_ns;
+}
+
+void summary_raise(struct summary *summary, enum metric metric, uint64_t value)
+{
+    raise_to(&summary->tally[metric].max, value);
+    raise_to(&summary->tally[metric].later_max, value);
 }
 
 void summary_add(struct summary *summary, const struct sample *sample)
@@ -61,6 +93,5 @@ void summary_add(struct summary *summary, const struct sample *sample)
     summary->ended_realtime_ns = sample->realtime_ns;
     summary->sample_count++;
     for (int i = 0; i < METRIC_COUNT; i++)
-        tally_add(&summary->tally[i], (enum metric)i, sample->value[i], sample->elapsed_ns,
-                  summary->window_ns);
+        tally_add(summary, (enum metric)i, sample->value[i], sample->elapsed_ns);
 }

@@ -16,6 +16,8 @@ struct tally {
     uint64_t first; /* first known value */
     uint64_t last;  /* last known value */
     uint64_t max;
+    uint64_t later_max; /* the largest but for the first sample: what a sample says of the time
+                           before it is of this run or phase from the second on */
     double max_rate;    /* base units per second; NaN: no window yet */
     uint64_t anchor;    /* value at the start of the open rate window */
     uint64_t anchor_ns; /* when that was, as sample.elapsed_ns */
@@ -33,6 +35,13 @@ struct summary {
 /* Rates are taken over half an interval at least, so that the two samples at the
  * end of a run, a moment apart, do not make a peak out of noise. */
 void summary_init(struct summary *summary, uint64_t interval_ns);
+
+/* A phase of a run has its first sample: counters from the start of the run that are not known
+ * just now go on from where the run has them. */
+void summary_continue(struct summary *phase, const struct summary *run);
+
+/* A level was that high, as something tells at the end. */
+void summary_raise(struct summary *summary, enum metric metric, uint64_t value);
 void summary_add(struct summary *summary, const struct sample *sample);
 
 #endif

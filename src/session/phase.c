@@ -51,6 +51,7 @@ static int start_phase(spoor_session *session, const char *name, struct spoor_er
     memcpy(phase->name, name, strlen(name) + 1); /* measured by check_phase */
     summary_init(&phase->summary, session->interval_ns);
     session_take_sample(session, clock_now(), false);
+    summary_continue(&phase->summary, &session->summary);
     return 0;
 }
 

@@ -44,6 +44,7 @@ static struct report make_report(spoor_session *session)
         .interval_ns = session->interval_ns,
         .host = &session->host,
         .limits = &session->limits,
+        .gpu = &session->gpu,
         .origins = session->sampler.origins,
         .summary = &session->summary,
         .series = &session->series,

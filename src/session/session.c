@@ -41,6 +41,8 @@ static int copy_options(const struct spoor_options *from, struct spoor_options *
         return error_set(err, EINVAL, "cgroup %d: no such choice", (int)options.cgroup);
     if ((unsigned)options.detail > SPOOR_DETAIL_NEVER)
         return error_set(err, EINVAL, "detail %d: no such choice", (int)options.detail);
+    if (options.gpus && gpu_choice_check(options.gpus, err) < 0)
+        return error_prefix(err, EINVAL, "gpus");
     *ret = options;
     return 0;
 }
@@ -86,6 +88,7 @@ static int open_sampler(spoor_session *session, const struct spoor_options *opti
 
     if (r < 0)
         return error_set(err, EINVAL, "SPOOR_DISABLE: there is no source '%s'", unknown);
+    session->disabled = job.disabled;
     r = sampler_init(&session->sampler, &session->root, &job, clock_now());
     if (r == -ENOTSUP)
         return error_set(err, ENOTSUP, "no cgroup for the job%s%s: %s",
@@ -96,6 +99,19 @@ static int open_sampler(spoor_session *session, const struct spoor_options *opti
         return error_sys(err, r, "process %d", (int)options->pid);
     session->has_sampler = true;
     return 0;
+}
+
+static int copy_text(const char *text, char **ret)
+{
+    *ret = text ? strdup(text) : NULL;
+    return text && !*ret ? -ENOMEM : 0;
+}
+
+static int copy_texts(spoor_session *session, const struct spoor_options *options)
+{
+    int r = copy_text(options->root, &session->root_path);
+
+    return r < 0 ? r : copy_text(options->gpus, &session->gpus);
 }
 
 static int open_parts(spoor_session *session, const struct spoor_options *options,
@@ -112,6 +128,8 @@ static int open_parts(spoor_session *session, const struct spoor_options *option
     r = run_facts_init(&session->run, options, &session->root);
     if (r == 0)
         r = series_init(&session->series);
+    if (r == 0)
+        r = copy_texts(session, options);
     if (r < 0)
         return error_set(err, ENOMEM, "out of memory");
     r = samples_file_open(&session->samples, options->samples_path, options->flags, err);
@@ -167,6 +185,7 @@ spoor_session *spoor_session_close(spoor_session *session)
     if (!session)
         return NULL;
     (void)spoor_session_stop(session, NULL); /* nothing to do where it was never started */
+    session_end_gpus(session);
     samples_file_close(&session->samples);
     if (session->has_sampler)
         sampler_done(&session->sampler);
@@ -174,6 +193,8 @@ spoor_session *spoor_session_close(spoor_session *session)
     run_facts_done(&session->run);
     root_close(&session->root);
     (void)pthread_mutex_destroy(&session->mutex);
+    free(session->root_path);
+    free(session->gpus);
     free(session->phases);
     free(session->warnings);
     free(session);
@@ -200,6 +221,7 @@ static void show_sample(const spoor_session *session)
 void session_take_sample(spoor_session *session, struct instant now, bool is_last)
 {
     sampler_tick(&session->sampler, now, is_last, &session->latest);
+    session_add_gpus(session, now, is_last);
     summary_add(&session->summary, &session->latest);
     series_append(&session->series, &session->latest);
     for (size_t i = 0; i < session->phase_count; i++) {
@@ -240,8 +262,11 @@ int spoor_session_sample(spoor_session *session, struct spoor_error *err)
 void spoor_session_child_ended(spoor_session *session, pid_t pid)
 {
     pthread_mutex_lock(&session->mutex);
-    if (!session->has_stopped)
+    if (!session->has_stopped) {
         job_child_ended(&session->sampler.job, pid, clock_now().monotonic_ns);
+        if (session->gpu_thread)
+            gpu_thread_tell_ended(session->gpu_thread, pid);
+    }
     pthread_mutex_unlock(&session->mutex);
 }
 
@@ -258,6 +283,7 @@ int spoor_session_stop(spoor_session *session, struct spoor_error *err)
     (void)err; /* nothing of it fails today */
     if (!session->has_thread)
         return 0;
+    session_ask_gpus_last(session);
     thread_stop(session);
     pthread_mutex_lock(&session->mutex);
     session_take_sample(session, clock_now(), true);

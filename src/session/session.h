@@ -13,11 +13,13 @@
 
 #include "base/clock.h"
 #include "base/root.h"
+#include "job/gpu/gpu_view.h"
 #include "job/limits.h"
 #include "output/report.h"
 #include "sample/sampler.h"
 #include "series/series.h"
 #include "series/summary.h"
+#include "session/gpu_thread.h"
 #include "session/run_facts.h"
 #include "session/samples_file.h"
 #include "source/host/facts.h"
@@ -32,6 +34,9 @@ struct spoor_session {
     struct run_facts run;
     struct host_facts host;
     struct limits limits;
+    char *root_path; /* as in the options; NULL: "/" */
+    char *gpus;      /* likewise */
+    unsigned disabled;
     spoor_sample_seen *sample_seen; /* NULL: none */
     void *sample_data;
 
@@ -44,6 +49,8 @@ struct spoor_session {
     bool has_sampler;
     struct sampler sampler;
     struct sample latest;
+    struct gpu_thread *gpu_thread; /* NULL: there is none */
+    struct gpu_view gpu;           /* as of the latest sample */
     struct summary summary;
     struct series series;
     struct samples_file samples;
@@ -59,6 +66,14 @@ struct spoor_session {
 
 /* Takes a sample and hands it to all that keep or write samples. With the mutex held. */
 void session_take_sample(spoor_session *session, struct instant now, bool is_last);
+
+/* The GPU thread of a session: see gpu.c. With the mutex held. */
+void session_start_gpus(spoor_session *session);
+void session_tell_gpus(spoor_session *session);
+void session_ask_gpus_last(spoor_session *session);
+void session_add_gpus(spoor_session *session, struct instant now, bool is_last);
+void session_judge_gpus(spoor_session *session);
+void session_end_gpus(spoor_session *session);
 
 /* CPU time of the calling process, which is the tracker. UNKNOWN on a fixture machine. */
 uint64_t session_own_cpu_ns(const spoor_session *session);

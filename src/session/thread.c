@@ -102,6 +102,7 @@ static void wake_up(spoor_session *session, struct rhythm *rhythm, struct wake w
 
     if (wake.is_births) {
         job_take_births(job, now_ns);
+        session_tell_gpus(session);
         rhythm->drained_ns = now_ns;
     }
     if (wake.is_gate) {
@@ -124,6 +125,9 @@ static void *sample_until_stopped(void *data)
     struct rhythm rhythm = { .drained_ns = 0 };
     struct wake wake;
 
+    pthread_mutex_lock(&session->mutex);
+    session_start_gpus(session); /* here, not on the way to the job's start */
+    pthread_mutex_unlock(&session->mutex);
     /* Only this thread uses the gate; the job's other parts are used under the mutex. */
     pace_init(&rhythm.pace, session->sampler.started.monotonic_ns, session->interval_ns,
               fault_gate_attach(gate) == 0);

@@ -143,4 +143,5 @@ void session_judge(spoor_session *session)
     judge_limits(session);
     judge_cpu(session);
     judge_tracking(session);
+    session_judge_gpus(session);
 }

@@ -162,4 +162,4 @@ static int csv_add(void *state, const double row[TRACKING_COLUMNS], struct spoor
     return r < 0 ? error_sys(err, r, "write") : 0;
 }
 
-const struct tracking_format tracking_csv = { ".csv", csv_open, csv_add, csv_close };
+const struct tracking_format tracking_csv = { csv_open, csv_add, csv_close };

@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "store/table.h"
 #include "store/tracking_format.h"
 
 struct tracking_file {
@@ -22,7 +23,10 @@ struct tracking_file {
     bool has_failed;
 };
 
-static const struct tracking_format *const formats[] = { &tracking_csv, &tracking_sqlite };
+static const struct tracking_format *const formats[] = {
+    [TABLE_CSV] = &tracking_csv,
+    [TABLE_SQLITE] = &tracking_sqlite,
+};
 
 const struct tracking_field tracking_fact_fields[TRACKING_FACTS] = {
     { "ram_unit", TRACKING_TEXT },
@@ -87,27 +91,11 @@ void tracking_fact_values(const struct tracking_facts *facts,
     memcpy(ret, values, sizeof(values));
 }
 
-static const struct tracking_format *format_of(const char *path)
-{
-    size_t length = strlen(path);
-
-    for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
-        size_t suffix = strlen(formats[i]->suffix);
-
-        if (length >= suffix && strcmp(path + length - suffix, formats[i]->suffix) == 0)
-            return formats[i];
-    }
-    return NULL;
-}
-
 int tracking_file_check_name(const char *path, struct spoor_error *err)
 {
-    if (format_of(path))
-        return 0;
-    return error_set(err, EINVAL,
-                     "Invalid file name: \"%s\". Valid file extensions are \".csv\" and "
-                     "\".sqlite\".",
-                     path);
+    int kind = table_check_name(path, err);
+
+    return kind < 0 ? kind : 0;
 }
 
 /* With the files SQLite keeps beside it: an old one would be taken for part of the new. */
@@ -154,13 +142,14 @@ int tracking_file_open(const char *path, bool overwrite, const struct tracking_f
 {
     AUTO_FREE struct tracking_file *file = calloc(1, sizeof(*file));
     AUTO_FREE char *copy = strdup(path);
-    int r = tracking_file_check_name(path, err);
+    int kind = table_check_name(path, err);
+    int r;
 
-    if (r < 0)
-        return r;
+    if (kind < 0)
+        return kind;
     if (!file || !copy)
         return error_set(err, ENOMEM, "out of memory");
-    file->format = format_of(path);
+    file->format = formats[kind];
     r = create(path, overwrite, &file->created, err);
     if (r < 0)
         return r;

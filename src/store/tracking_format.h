@@ -30,7 +30,6 @@ void tracking_fact_values(const struct tracking_facts *facts,
 /* A kind of file. Each opens a file that exists and is empty, writes the facts and an empty
  * table; adds a row, in which all is known; and ends it. 0 or -errno with a message. */
 struct tracking_format {
-    const char *suffix;
     int (*open)(const char *path, const struct tracking_facts *facts, void **ret,
                 struct spoor_error *err);
     int (*add)(void *state, const double row[TRACKING_COLUMNS], struct spoor_error *err);

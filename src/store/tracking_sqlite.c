@@ -183,5 +183,4 @@ static int database_close(void *state, struct spoor_error *err)
     return r;
 }
 
-const struct tracking_format tracking_sqlite = { ".sqlite", database_open, database_add,
-                                                 database_close };
+const struct tracking_format tracking_sqlite = { database_open, database_add, database_close };

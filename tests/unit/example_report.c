@@ -101,6 +101,7 @@ static void fill_report(struct example *example)
         .memory_bytes = 33600 * MB,
     };
     example->limits = (struct limits){ 4, "affinity", 2000 * MB, "cgroup.memory.max" };
+    example->gpu = (struct gpu_view){ .state = GPU_NONE, .reason = "this machine has no GPU" };
     example->warnings[0] = (struct warning){ "throttled", "the CPU quota held the job back" };
     example->warnings[1] = (struct warning){ "lost", "row\n\x1b[31m\"two\"" };
     example->report = (struct report){
@@ -114,6 +115,7 @@ static void fill_report(struct example *example)
         .interval_ns = NS_PER_SECOND,
         .host = &example->host,
         .limits = &example->limits,
+        .gpu = &example->gpu,
         .origins = example->origins,
         .summary = &example->summary,
         .series = &example->series,

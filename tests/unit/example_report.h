@@ -17,6 +17,7 @@ struct example {
     struct report report; /* the test may change what it likes */
     struct host_facts host;
     struct limits limits;
+    struct gpu_view gpu; /* a machine without any */
     struct origin origins[METRIC_COUNT];
     struct sample samples[EXAMPLE_SAMPLES];
     struct summary summary;

@@ -8,7 +8,6 @@
 #include <stdint.h>
 /* cmocka.h needs the four above */
 #include <cmocka.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -16,7 +15,8 @@
 #include "fake_root.h"
 #include "spoor/spoor.h"
 
-static atomic_ulong allocation_count;
+/* Of this thread, which takes the samples. */
+static _Thread_local unsigned long allocation_count;
 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
@@ -27,19 +27,19 @@ void *__wrap_realloc(void *old, size_t size);
 
 void *__wrap_malloc(size_t size)
 {
-    atomic_fetch_add(&allocation_count, 1);
+    allocation_count++;
     return __real_malloc(size);
 }
 
 void *__wrap_calloc(size_t count, size_t size)
 {
-    atomic_fetch_add(&allocation_count, 1);
+    allocation_count++;
     return __real_calloc(count, size);
 }
 
 void *__wrap_realloc(void *old, size_t size)
 {
-    atomic_fetch_add(&allocation_count, 1);
+    allocation_count++;
     return __real_realloc(old, size);
 }
 
@@ -62,13 +62,13 @@ static void a_sample_allocates_nothing_after_the_first_few(void **state)
     options.samples_path = path;
     assert_int_equal(spoor_session_open(&options, &session, &err), 0);
     assert_int_equal(spoor_session_start(session, &err), 0);
-    assert_true(atomic_load(&allocation_count) > 0); /* they are counted */
+    assert_true(allocation_count > 0); /* they are counted */
     for (int i = 0; i < WARM_UP; i++)
         assert_int_equal(spoor_session_sample(session, &err), 0);
-    before = atomic_load(&allocation_count);
+    before = allocation_count;
     for (int i = 0; i < SAMPLES; i++)
         assert_int_equal(spoor_session_sample(session, &err), 0);
-    assert_int_equal(atomic_load(&allocation_count) - before, 0);
+    assert_int_equal(allocation_count - before, 0);
     session = spoor_session_close(session);
     fake_root_done(&fake);
 }

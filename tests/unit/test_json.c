@@ -212,7 +212,7 @@ static void sections_hold_what_is_no_measure_too(void **state)
     struct buffer out = { 0 };
 
     write_json(*state, &out);
-    assert_holds(&out, "  \"gpu\": {\n    \"count\": null,\n    \"selected\": [],\n"
+    assert_holds(&out, "  \"gpu\": {\n    \"count\": 0,\n    \"selected\": [],\n"
                        "    \"memory\": {\n      \"main_bytes\": {");
     assert_holds(&out, "    },\n    \"devices\": []\n  },\n  \"io\": {");
     assert_holds(&out, "    \"scope\": \"host\"\n  },\n  \"energy\": {");

@@ -134,6 +134,7 @@ static int amd_read(void *vendor, size_t index, uint64_t now_ns, struct gpu_read
 
     if (drm_device_is_lost(root, device))
         return -ENODEV;
+    reading.processes_reason = drm_sweep_reason(&amd->sweep);
     if (drm_device_is_suspended(root, device)) {
         reading.busy_ns = advance_busy(amd, index, 0, now_ns); /* it does nothing, surely */
         *ret = reading;
@@ -210,6 +211,7 @@ static int amd_read_busy(void *vendor, const struct gpu_pids *pids, uint64_t now
 
 const struct gpu_vendor gpu_amd = {
     .name = "amd",
+    .sources = { "drm.fdinfo", "drm.fdinfo", "amdgpu.gpu_busy_percent", "amdgpu.sysfs" },
     .open = amd_open,
     .close = amd_close,
     .device_count = amd_device_count,

@@ -225,6 +225,14 @@ static int look_at_known(struct drm_sweep *sweep)
     return 0;
 }
 
+const char *drm_sweep_reason(const struct drm_sweep *sweep)
+{
+    for (size_t i = 0; i < sweep->pid_count; i++)
+        if (sweep->pid[i].is_refused)
+            return "the open files of another user's process cannot be looked at";
+    return NULL;
+}
+
 int drm_sweep_look(struct drm_sweep *sweep, const struct gpu_pids *pids, bool is_full)
 {
     int r = take_pids(sweep, pids);

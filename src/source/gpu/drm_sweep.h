@@ -49,6 +49,9 @@ int drm_sweep_init(struct drm_sweep *sweep, const struct root *root,
                    const struct drm_devices *devices, bool hides_idle);
 void drm_sweep_done(struct drm_sweep *sweep);
 
+/* Why some of the job's processes are passed over: static text; NULL: none is. */
+const char *drm_sweep_reason(const struct drm_sweep *sweep);
+
 /* Begins a sweep of sweep->clients and looks at all processes. Other sources may add what they
  * know before drm_clients_end(). */
 int drm_sweep_look(struct drm_sweep *sweep, const struct gpu_pids *pids, bool is_full);

@@ -46,6 +46,9 @@ struct gpu_reading {
     uint64_t clock_mhz;        /* of the compute cores */
     uint64_t throttle_reasons; /* bits of enum gpu_throttle */
     const char *busy_reason;   /* why busy_ns is UNKNOWN: static text, or NULL */
+    /* Why processes() may leave out some of the job's on this device: static text, or NULL
+     * where one that is not listed does not use it. */
+    const char *processes_reason;
 };
 
 enum gpu_throttle {
@@ -85,8 +88,17 @@ struct gpu_pids {
     size_t count;
 };
 
+/* Where a vendor's figures come from, as reports say it. */
+struct gpu_sources {
+    const char *process_memory; /* "nvml.processes" */
+    const char *process_busy;
+    const char *device_busy;
+    const char *device; /* memory, energy, sensors */
+};
+
 struct gpu_vendor {
     const char *name; /* "nvidia", "amd", "intel" */
+    struct gpu_sources sources;
 
     /* Opens the vendor's library or driver files. All of its state lives behind *ret.
      * -ENODEV: this machine has no such GPU, which is no failure. May take 10 ms. */

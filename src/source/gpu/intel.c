@@ -139,6 +139,7 @@ static int intel_read(void *vendor, size_t index, uint64_t now_ns, struct gpu_re
     (void)now_ns;
     reading.busy_reason =
         "the Intel drivers tell the busy time of processes, not of the device";
+    reading.processes_reason = drm_sweep_reason(&intel->sweep);
     if (drm_device_is_lost(root, device))
         return -ENODEV;
     if (!drm_device_is_suspended(root, device)) {
@@ -183,6 +184,7 @@ static int intel_read_busy(void *vendor, const struct gpu_pids *pids, uint64_t n
 
 const struct gpu_vendor gpu_intel = {
     .name = "intel",
+    .sources = { "drm.fdinfo", "drm.fdinfo", "drm.fdinfo", "intel.sysfs" },
     .open = intel_open,
     .close = intel_close,
     .device_count = intel_device_count,

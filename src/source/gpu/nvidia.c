@@ -142,6 +142,7 @@ static ssize_t accounts(void *vendor, const struct gpu_pids *pids, struct gpu_ac
 
 const struct gpu_vendor gpu_nvidia = {
     .name = "nvidia",
+    .sources = { "nvml.processes", "nvml.process_samples", "nvml.samples", "nvml.device" },
     .open = open_vendor,
     .close = close_vendor,
     .device_count = device_count,

@@ -188,6 +188,9 @@ int nvidia_device_read(struct nvidia_device *device, const struct nvml *nvml,
     copy_meter(&meters[METER_ENCODER], &reading.encoder_busy_ns, &reading.encoder_covered_ns);
     copy_meter(&meters[METER_DECODER], &reading.decoder_busy_ns, &reading.decoder_covered_ns);
     reading.busy_reason = is_known(reading.busy_ns) ? NULL : busy_reason(device);
+    reading.processes_reason = device->has_parts || device->lists.is_known
+                                   ? NULL
+                                   : "the driver does not list the processes of this device";
     reading.energy_microjoules =
         nvidia_energy_read(&device->energy, nvml, device->handle, now_ns);
     reading.power_milliwatts = read_power(nvml, device->handle);

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "job/gpu/gpu_inventory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "job/rungs.h"
+#include "source/gpu/visible.h"
+
+/* The variables that speak of a vendor's devices; the first that is set counts. */
+static const struct {
+    const char *vendor; /* NULL: of every one */
+    enum visible_source source;
+    bool may_be_empty; /* a list that matches nothing means no GPU */
+} variables[] = {
+    { "nvidia", VISIBLE_CUDA, true },
+    { "nvidia", VISIBLE_NVIDIA, false }, /* what the container was given shows as it is */
+    { "amd", VISIBLE_ROCR, true },
+    { NULL, VISIBLE_SLURM, false },
+};
+
+static int add_units(struct gpu_inventory *inventory, size_t opened)
+{
+    const struct gpu_opened *from = &inventory->opened[opened];
+    size_t count = from->vendor->device_count(from->state);
+    struct gpu_unit *units;
+
+    if (count == 0)
+        return 0;
+    units = realloc(inventory->units, (inventory->count + count) * sizeof(*units));
+    if (!units)
+        return -ENOMEM;
+    inventory->units = units;
+    for (size_t i = 0; i < count; i++)
+        units[inventory->count++] = (struct gpu_unit){
+            .device = *from->vendor->device(from->state, i),
+            .vendor = from->vendor->name,
+            .sources = &from->vendor->sources,
+            .opened = opened,
+            .number = i,
+        };
+    return 0;
+}
+
+static int open_vendor(struct gpu_inventory *inventory, const struct root *root,
+                       const struct gpu_vendor *vendor)
+{
+    struct spoor_error err = { 0 };
+    void *state = NULL;
+    int r = vendor->open(root, &state, &err);
+
+    if (r < 0) {
+        if (r != -ENODEV)
+            inventory->refusals[inventory->refusal_count++] =
+                (struct gpu_refusal){ vendor->name, err };
+        return 0;
+    }
+    inventory->opened[inventory->opened_count++] = (struct gpu_opened){ vendor, state };
+    return add_units(inventory, inventory->opened_count - 1);
+}
+
+/* How many entries stand together: a device and its parts. */
+static size_t family_size(const struct gpu_inventory *inventory, size_t first)
+{
+    size_t end = first + 1;
+
+    while (end < inventory->count && inventory->units[end].device.is_part)
+        end++;
+    return end - first;
+}
+
+/* Sorts whole devices by PCI address; each takes its parts along. Few enough to insert. */
+static void sort_units(struct gpu_inventory *inventory)
+{
+    struct gpu_unit *units = inventory->units;
+
+    for (size_t first = 0; first < inventory->count;) {
+        size_t size = family_size(inventory, first);
+        size_t place = 0;
+
+        while (place < first &&
+               visible_compare_pci(&units[place].device, &units[first].device) <= 0)
+            place += family_size(inventory, place);
+        for (size_t i = 0; i < size && place < first; i++) {
+            struct gpu_unit moved = units[first + i];
+
+            memmove(units + place + i + 1, units + place + i, (first - place) * sizeof(*units));
+            units[place + i] = moved;
+        }
+        first += size;
+    }
+}
+
+/* Selects among the devices of a vendor, or of all where `vendor` is NULL. Returns how many. */
+static ssize_t select_among(struct gpu_inventory *inventory, const char *vendor,
+                            enum visible_source source, const char *text,
+                            struct spoor_error *note)
+{
+    AUTO_FREE const struct gpu_device **devices = calloc(inventory->count, sizeof(*devices));
+    AUTO_FREE bool *selected = calloc(inventory->count, sizeof(*selected));
+    size_t count = 0, matches = 0;
+
+    if (!devices || !selected)
+        return -ENOMEM;
+    for (size_t i = 0; i < inventory->count; i++) {
+        if (!vendor || strcmp(inventory->units[i].vendor, vendor) == 0)
+            devices[count++] = &inventory->units[i].device;
+    }
+    (void)visible_select(source, text, devices, count, selected, note);
+    for (size_t i = 0; i < count; i++)
+        matches += selected[i];
+    count = 0;
+    for (size_t i = 0; i < inventory->count; i++) {
+        if (!vendor || strcmp(inventory->units[i].vendor, vendor) == 0)
+            inventory->units[i].is_selected = selected[count++];
+    }
+    return (ssize_t)matches;
+}
+
+static void select_all(struct gpu_inventory *inventory, const char *vendor)
+{
+    for (size_t i = 0; i < inventory->count; i++) {
+        if (strcmp(inventory->units[i].vendor, vendor) == 0)
+            inventory->units[i].is_selected = true;
+    }
+}
+
+static int select_by_variable(struct gpu_inventory *inventory, const char *vendor,
+                              const struct gpu_choice *choice)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(variables); i++) {
+        const char *text = choice->texts[variables[i].source];
+        ssize_t matches;
+
+        if (!text || (variables[i].vendor && strcmp(variables[i].vendor, vendor) != 0))
+            continue;
+        matches = select_among(inventory, vendor, variables[i].source, text, NULL);
+        if (matches < 0)
+            return (int)matches;
+        if (matches > 0 || variables[i].may_be_empty)
+            return 0;
+    }
+    select_all(inventory, vendor);
+    return 0;
+}
+
+static int select_units(struct gpu_inventory *inventory, const struct gpu_choice *choice)
+{
+    const char *option = choice->texts[VISIBLE_OPTION];
+    int r = 0;
+
+    if (option)
+        return select_among(inventory, NULL, VISIBLE_OPTION, option, &inventory->unmatched) < 0
+                   ? -ENOMEM
+                   : 0;
+    for (size_t i = 0; r == 0 && i < inventory->opened_count; i++)
+        r = select_by_variable(inventory, inventory->opened[i].vendor->name, choice);
+    return r;
+}
+
+int gpu_inventory_open(struct gpu_inventory *inventory, const struct root *root,
+                       const struct gpu_vendor *const *vendors, size_t vendor_count,
+                       const struct gpu_choice *choice)
+{
+    int r = 0;
+
+    *inventory = (struct gpu_inventory){ 0 };
+    for (size_t i = 0; r == 0 && i < vendor_count && i < GPU_VENDORS_MAX; i++)
+        r = open_vendor(inventory, root, vendors[i]);
+    if (r == 0 && inventory->count == 0)
+        r = -ENODEV;
+    if (r == 0) {
+        sort_units(inventory);
+        r = select_units(inventory, choice);
+    }
+    if (r < 0) {
+        gpu_inventory_close(inventory);
+        return r;
+    }
+    return 0;
+}
+
+/* What refused to open stays to be told of. */
+void gpu_inventory_close(struct gpu_inventory *inventory)
+{
+    for (size_t i = 0; i < inventory->opened_count; i++)
+        inventory->opened[i].vendor->close(inventory->opened[i].state);
+    inventory->opened_count = 0;
+    free(inventory->units);
+    inventory->units = NULL;
+    inventory->count = 0;
+}
+
+size_t gpu_vendors_enabled(unsigned disabled, const struct gpu_vendor *ret[GPU_VENDORS_MAX])
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < gpu_vendor_count && count < GPU_VENDORS_MAX; i++) {
+        const struct gpu_vendor *vendor = gpu_vendors[i];
+
+        if (!(disabled & (RUNG_GPU | rungs_find(vendor->name))))
+            ret[count++] = vendor;
+    }
+    return count;
+}
+
+size_t gpu_units_count_whole(const struct gpu_unit *units, size_t count)
+{
+    size_t whole = 0;
+
+    for (size_t i = 0; i < count; i++)
+        whole += !units[i].device.is_part;
+    return whole;
+}
+
+const char *gpu_unit_id(const struct gpu_unit *unit)
+{
+    return unit->device.uuid[0] ? unit->device.uuid : unit->device.pci_address;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gpu_tally.h - from what vendors tell of devices and processes to what is said of the job.
+ * Pure.
+ *
+ * - Sums are over the GPUs that are the job's, but for the host's memory, which is that of all.
+ *   A GPU that is split into parts counts as itself where it tells a figure, else as its parts.
+ * - What some GPU does not tell is left out of a sum; a sum of nothing is not known. What a
+ *   process of the job does not tell makes the job's sum unknown.
+ */
+#ifndef JOB_GPU_GPU_TALLY_H
+#define JOB_GPU_GPU_TALLY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "job/gpu/gpu_inventory.h"
+#include "job/gpu/gpu_share.h"
+#include "job/gpu/gpu_totals.h"
+#include "source/gpu/gpu.h"
+
+/* A process on a GPU. */
+struct gpu_row {
+    struct gpu_process process;
+    size_t unit;  /* in the list of all GPUs */
+    bool is_job;  /* it is of the job */
+    bool is_main; /* it is the job's first */
+};
+
+struct gpu_unit_tally {
+    struct gpu_share busy, job_busy, encoder, decoder;
+    struct gpu_device_view view;
+    uint64_t job_busy_ns;         /* counter: sum over the job's processes, ended ones too */
+    bool has_reading;
+    const char *processes_reason; /* see gpu_reading */
+    bool is_job_busy_unknown;     /* of a process of the job that is on it */
+
+    /* of the list of processes that is being looked at */
+    uint64_t listed_bytes, job_bytes;
+    uint64_t job_covered_ns;
+    size_t job_count;
+    const char *reason;
+    bool is_unknown, is_attributed;
+};
+
+/* The busy time of a process of the job when it was last looked at. */
+struct gpu_use {
+    size_t unit;
+    pid_t pid;
+    uint64_t busy_ns;
+};
+
+struct gpu_tally {
+    const struct gpu_unit *units; /* borrowed */
+    struct gpu_unit_tally *list;  /* one of each; ours */
+    size_t count;
+    uint64_t start_ns;
+    struct gpu_use *uses, *spare; /* sorted; ours */
+    size_t use_count, use_capacity;
+    struct gpu_totals totals;
+};
+
+/* `start_ns`: when the run began. The units must stay. Returns 0 or -ENOMEM. The caller ends
+ * it with gpu_tally_done(), after a failure too. */
+int gpu_tally_init(struct gpu_tally *tally, const struct gpu_unit *units, size_t count,
+                   uint64_t start_ns);
+void gpu_tally_done(struct gpu_tally *tally);
+
+/* A reading of a GPU; NULL: it is lost. */
+void gpu_tally_device(struct gpu_tally *tally, size_t unit, const struct gpu_reading *reading,
+                      uint64_t now_ns);
+
+/* The memory of all processes, then the totals. */
+void gpu_tally_memory(struct gpu_tally *tally, const struct gpu_row *rows, size_t count,
+                      uint64_t now_ns);
+
+/* The busy time of the job's processes, after it was read anew. -ENOMEM: it is lost. */
+int gpu_tally_busy(struct gpu_tally *tally, const struct gpu_row *rows, size_t count,
+                   uint64_t now_ns);
+
+/* What the driver accounted: the largest memory that a process of the job ever had. */
+void gpu_tally_account(struct gpu_tally *tally, size_t unit, uint64_t peak_bytes);
+
+#endif

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "session/gpu_board.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/arithmetic.h"
+#include "base/clock.h"
+#include "base/unknown.h"
+
+/* A driver that takes longer has stopped answering. */
+#define SILENT_AFTER_NS (2 * NS_PER_SECOND)
+/* The last look may take so long, unless a driver has taken this long already. */
+#define LAST_LOOK_MOST_NS NS_PER_SECOND
+#define STUCK_AFTER_NS (250 * NS_PER_MS)
+
+static const char too_early[] = "the run ended before the drivers had told of their GPUs";
+static const char has_stopped[] = "the GPU driver has stopped answering";
+
+void gpu_board_init(struct gpu_board *board)
+{
+    *board = (struct gpu_board){ .reason = too_early };
+    board->troubles.account_bytes = UNKNOWN;
+    gpu_totals_clear(&board->totals);
+    gpu_totals_clear(&board->latest);
+    (void)pthread_mutex_init(&board->mutex, NULL);  /* cannot fail with defaults */
+    (void)pthread_cond_init(&board->changed, NULL); /* likewise */
+}
+
+void gpu_board_done(struct gpu_board *board)
+{
+    (void)pthread_mutex_destroy(&board->mutex);
+    (void)pthread_cond_destroy(&board->changed);
+    free(board->living.list);
+    free(board->ended.list);
+    free(board->units);
+    free(board->devices);
+}
+
+/* ---- for the thread ----------------------------------------------------- */
+
+void gpu_board_begin_call(struct gpu_board *board)
+{
+    pthread_mutex_lock(&board->mutex);
+    board->calling_since_ns = clock_now().monotonic_ns;
+    pthread_mutex_unlock(&board->mutex);
+}
+
+/* For how long the driver has been asked. With the mutex held. */
+static uint64_t note_silence(struct gpu_board *board, uint64_t now_ns)
+{
+    uint64_t taken_ns = board->calling_since_ns ? less(now_ns, board->calling_since_ns) : 0;
+
+    if (taken_ns >= SILENT_AFTER_NS && taken_ns > board->troubles.silent_for_ns) {
+        board->troubles.silent_for_ns = taken_ns;
+        board->troubles.silent_since_ns = board->calling_since_ns;
+    }
+    return taken_ns;
+}
+
+/* With the mutex held. */
+static void end_call(struct gpu_board *board)
+{
+    (void)note_silence(board, clock_now().monotonic_ns);
+    board->calling_since_ns = 0;
+}
+
+void gpu_board_publish(struct gpu_board *board, const struct gpu_watch *watch)
+{
+    pthread_mutex_lock(&board->mutex);
+    end_call(board);
+    board->state = GPU_READY;
+    board->reason = NULL;
+    board->latest = watch->tally.totals;
+    gpu_totals_renew(&board->totals, &watch->tally.totals);
+    for (size_t i = 0; i < board->unit_count; i++)
+        gpu_device_view_renew(&board->devices[i], &watch->tally.list[i].view);
+    board->troubles.account_bytes = watch->account_bytes;
+    pthread_mutex_unlock(&board->mutex);
+}
+
+static const char *process_memory(const struct gpu_sources *sources)
+{
+    return sources->process_memory;
+}
+
+static const char *process_busy(const struct gpu_sources *sources)
+{
+    return sources->process_busy;
+}
+
+static const char *device_busy(const struct gpu_sources *sources)
+{
+    return sources->device_busy;
+}
+
+static const char *device(const struct gpu_sources *sources)
+{
+    return sources->device;
+}
+
+static void name_sources(struct gpu_origin_names *names, const struct gpu_watch *watch)
+{
+    gpu_watch_source(watch, process_memory, names->process_memory,
+                     sizeof(names->process_memory));
+    gpu_watch_source(watch, process_busy, names->process_busy, sizeof(names->process_busy));
+    gpu_watch_source(watch, device_busy, names->device_busy, sizeof(names->device_busy));
+    gpu_watch_source(watch, device, names->device, sizeof(names->device));
+}
+
+int gpu_board_publish_units(struct gpu_board *board, const struct gpu_watch *watch)
+{
+    const struct gpu_inventory *inventory = &watch->inventory;
+    struct gpu_unit *units = calloc(inventory->count, sizeof(*units));
+    struct gpu_device_view *devices = calloc(inventory->count, sizeof(*devices));
+
+    if (!units || !devices) {
+        free(units);
+        free(devices);
+        return -ENOMEM;
+    }
+    memcpy(units, inventory->units, inventory->count * sizeof(*units));
+    for (size_t i = 0; i < inventory->count; i++)
+        gpu_device_view_clear(&devices[i]);
+    pthread_mutex_lock(&board->mutex);
+    board->units = units;
+    board->devices = devices;
+    board->unit_count = inventory->count;
+    board->troubles.unmatched = inventory->unmatched;
+    name_sources(&board->sources, watch);
+    pthread_mutex_unlock(&board->mutex);
+    return 0;
+}
+
+void gpu_board_publish_none(struct gpu_board *board, const char *reason)
+{
+    pthread_mutex_lock(&board->mutex);
+    end_call(board);
+    board->state = GPU_NONE;
+    board->reason = reason;
+    pthread_mutex_unlock(&board->mutex);
+}
+
+void gpu_board_publish_refusals(struct gpu_board *board, const struct gpu_inventory *from)
+{
+    pthread_mutex_lock(&board->mutex);
+    memcpy(board->troubles.refusals, from->refusals, sizeof(from->refusals));
+    board->troubles.refusal_count = from->refusal_count;
+    pthread_mutex_unlock(&board->mutex);
+}
+
+/* With the mutex held. */
+static void take_news(struct gpu_board *board, struct gpu_watch *watch)
+{
+    uint64_t now_ns = clock_now().monotonic_ns;
+
+    if (!board->has_news)
+        return;
+    /* Where memory is short some are missing until they are told again. */
+    (void)gpu_kin_tell(&watch->kin, board->living.list, board->living.count, now_ns);
+    for (size_t i = 0; i < board->ended.count; i++)
+        (void)gpu_kin_add(&watch->kin, board->ended.list[i], now_ns);
+    board->ended.count = 0;
+    board->has_news = false;
+}
+
+static struct timespec timespec_of(uint64_t ns)
+{
+    return (struct timespec){ .tv_sec = (time_t)(ns / NS_PER_SECOND),
+                              .tv_nsec = (long)(ns % NS_PER_SECOND) };
+}
+
+bool gpu_board_wait(struct gpu_board *board, uint64_t until_ns, struct gpu_watch *watch)
+{
+    struct timespec until = timespec_of(until_ns);
+    bool goes_on;
+    int r = 0;
+
+    pthread_mutex_lock(&board->mutex);
+    while (!board->must_end && r != ETIMEDOUT)
+        r = pthread_cond_clockwait(&board->changed, &board->mutex, CLOCK_MONOTONIC, &until);
+    goes_on = !board->must_end;
+    take_news(board, watch);
+    pthread_mutex_unlock(&board->mutex);
+    return goes_on;
+}
+
+void gpu_board_end_last_look(struct gpu_board *board)
+{
+    pthread_mutex_lock(&board->mutex);
+    board->has_looked = true;
+    (void)pthread_cond_broadcast(&board->changed);
+    pthread_mutex_unlock(&board->mutex);
+}
+
+bool gpu_board_end(struct gpu_board *board)
+{
+    bool is_abandoned;
+
+    pthread_mutex_lock(&board->mutex);
+    is_abandoned = board->is_abandoned;
+    board->has_ended = true;
+    (void)pthread_cond_broadcast(&board->changed);
+    pthread_mutex_unlock(&board->mutex);
+    return is_abandoned;
+}
+
+/* ---- for the others ----------------------------------------------------- */
+
+static int add_pid(struct pid_list *pids, pid_t pid)
+{
+    if (pids->count == pids->capacity) {
+        size_t capacity = pids->capacity ? 2 * pids->capacity : 64;
+        pid_t *list = realloc(pids->list, capacity * sizeof(*list));
+
+        if (!list)
+            return -ENOMEM;
+        pids->list = list;
+        pids->capacity = capacity;
+    }
+    pids->list[pids->count++] = pid;
+    return 0;
+}
+
+void gpu_board_tell(struct gpu_board *board, const struct members *members,
+                    uint64_t started_count)
+{
+    pthread_mutex_lock(&board->mutex);
+    if (board->state != GPU_NONE &&
+        (board->members_count != members->count || board->started_count != started_count)) {
+        board->living.count = 0;
+        for (size_t i = 0; i < members->count; i++)
+            (void)add_pid(&board->living, members->list[i].pid); /* or found by the thread */
+        board->members_count = members->count;
+        board->started_count = started_count;
+        board->has_news = true;
+    }
+    pthread_mutex_unlock(&board->mutex);
+}
+
+void gpu_board_tell_ended(struct gpu_board *board, pid_t pid)
+{
+    pthread_mutex_lock(&board->mutex);
+    if (board->state != GPU_NONE && board->ended.count < GPU_KIN_ENDED_MAX) {
+        (void)add_pid(&board->ended, pid); /* or its use is nobody's */
+        board->has_news = true;
+    }
+    pthread_mutex_unlock(&board->mutex);
+}
+
+/* With the mutex held. */
+static void copy_devices(struct gpu_board *board, struct gpu_view *view)
+{
+    if (!view->devices && board->unit_count > 0)
+        view->devices = calloc(board->unit_count, sizeof(*view->devices));
+    if (!view->devices)
+        return;
+    view->units = board->units;
+    view->count = board->unit_count;
+    view->sources = &board->sources;
+    memcpy(view->devices, board->devices, board->unit_count * sizeof(*view->devices));
+    for (size_t i = 0; i < board->unit_count; i++) {
+        board->devices[i].value[GPU_MEMORY] = board->devices[i].memory_now_bytes;
+        board->devices[i].value[GPU_JOB_MEMORY] = board->devices[i].job_memory_now_bytes;
+    }
+}
+
+void gpu_board_take(struct gpu_board *board, uint64_t now_ns, struct gpu_view *view)
+{
+    pthread_mutex_lock(&board->mutex);
+    copy_devices(board, view);
+    view->state = board->state;
+    view->reason = board->reason;
+    view->totals = board->totals;
+    board->totals = board->latest;
+    if (note_silence(board, now_ns) >= SILENT_AFTER_NS && !board->has_looked) {
+        view->state = board->state == GPU_READY ? GPU_SILENT : GPU_PENDING;
+        view->reason = has_stopped;
+        gpu_totals_clear(&view->totals);
+    }
+    pthread_mutex_unlock(&board->mutex);
+}
+
+void gpu_board_ask_last(struct gpu_board *board)
+{
+    pthread_mutex_lock(&board->mutex);
+    board->must_end = true;
+    (void)pthread_cond_broadcast(&board->changed);
+    pthread_mutex_unlock(&board->mutex);
+}
+
+/* Waits until it is so, or as long as a thread is worth waiting for that may hang in a driver.
+ * With the mutex held. */
+static void wait_for(struct gpu_board *board, const bool *what)
+{
+    uint64_t now_ns = clock_now().monotonic_ns;
+    bool is_stuck =
+        board->calling_since_ns != 0 && less(now_ns, board->calling_since_ns) >= STUCK_AFTER_NS;
+    struct timespec until = timespec_of(now_ns + (is_stuck ? 0 : LAST_LOOK_MOST_NS));
+    int r = 0;
+
+    while (!*what && r != ETIMEDOUT)
+        r = pthread_cond_clockwait(&board->changed, &board->mutex, CLOCK_MONOTONIC, &until);
+}
+
+void gpu_board_wait_last(struct gpu_board *board)
+{
+    pthread_mutex_lock(&board->mutex);
+    wait_for(board, &board->has_looked);
+    pthread_mutex_unlock(&board->mutex);
+}
+
+void gpu_board_get_troubles(struct gpu_board *board, struct gpu_troubles *ret)
+{
+    pthread_mutex_lock(&board->mutex);
+    *ret = board->troubles;
+    pthread_mutex_unlock(&board->mutex);
+}
+
+bool gpu_board_leave(struct gpu_board *board)
+{
+    bool has_ended;
+
+    pthread_mutex_lock(&board->mutex);
+    wait_for(board, &board->has_ended);
+    has_ended = board->has_ended;
+    board->is_abandoned = !has_ended;
+    pthread_mutex_unlock(&board->mutex);
+    return has_ended;
+}
