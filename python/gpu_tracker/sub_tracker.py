@@ -22,7 +22,7 @@ else:
     from ._dataclass import dataclass
 
 _COLUMNS = ("process_id", "code_block_name", "position", "timestamp")
-_begun: Set[str] = set()               # files that this process, or the one it is a copy of, began
+_begun: Set[str] = set()  # files that this process, or the one that it was forked from, has made
 _databases: Dict[Tuple[int, str], Any] = {}  # connections, by process and file
 
 
@@ -56,7 +56,7 @@ def _append(path: str, text: str) -> None:
 
 
 def _database(path: str) -> Any:
-    key = (os.getpid(), path)
+    key = (os.getpid(), os.path.abspath(path))
     if key not in _databases:
         import sqlite3
 
@@ -76,19 +76,19 @@ def _begin(path: str, overwrite: bool) -> None:
             raise FileExistsError(f"File {path} already exists. Set overwrite to True to "
                                   "overwrite the existing file.")
         os.remove(path)
-        _databases.pop((os.getpid(), path), None)
+        _databases.pop((os.getpid(), os.path.abspath(path)), None)
     if extension == ".csv":
         with open(path, "x", encoding="utf-8", newline="") as file:
             file.write(",".join(_COLUMNS) + "\r\n")
     else:
         _database(path).execute("CREATE TABLE data (process_id INTEGER, code_block_name VARCHAR, "
                                 "position INTEGER, timestamp FLOAT)")
-    _begun.add(path)
+    _begun.add(os.path.abspath(path))
 
 
 def _log(path: str, overwrite: bool, process_id: int, name: str, position: int) -> None:
     now = time.time()
-    if path not in _begun:
+    if os.path.abspath(path) not in _begun:
         _begin(path, overwrite)
     if path.endswith(".csv"):
         _append(path, f"{process_id},{_cell(name)},{position},{now!r}\r\n")
@@ -212,6 +212,18 @@ def _combine_sqlite(path: str, files: Iterable[str]) -> None:
         connection.close()
 
 
+def _describe_stop(events: List[Tuple[int, float, int]]) -> str:
+    """A stop with nothing open before it, and the row that comes next."""
+    process_id, timestamp, _ = events[0]
+    invalid = "Sub-tracking file is invalid. Detected"
+    if len(events) == 1:
+        return f"{invalid} a stop ({timestamp}) of process ID {process_id} without a start."
+    pair = f"{invalid} timestamp pair ({timestamp}, {events[1][1]})"
+    if events[1][0] != process_id:
+        return f"{pair} with differing process IDs: {process_id} and {events[1][0]}."
+    return f"{pair} of process ID {process_id} with a start time greater than the stop time."
+
+
 # ---- analysis -----------------------------------------------------------------------------
 
 @dataclass
@@ -326,8 +338,9 @@ class SubTrackingAnalyzer:
     def load_timestamp_pairs(self, code_block_name: str) -> List[Tuple[float, float]]:
         """Start and stop of each call. Of calls inside each other the innermost stops first; a
         call that has not stopped is left out."""
-        events = sorted((row["process_id"], float(row["timestamp"]), row["position"])
-                        for row in self._events() if row["code_block_name"] == code_block_name)
+        events = sorted(((row["process_id"], float(row["timestamp"]), row["position"])
+                         for row in self._events() if row["code_block_name"] == code_block_name),
+                        key=lambda event: event[:2])
         pairs: List[Tuple[int, float, float]] = []
         started: Dict[int, List[float]] = {}
         for i, (process_id, timestamp, position) in enumerate(events):
@@ -337,14 +350,7 @@ class SubTrackingAnalyzer:
             elif starts:
                 pairs.append((process_id, starts.pop(), timestamp))
             else:
-                other = events[i + 1] if i + 1 < len(events) else events[i]
-                said = ("Sub-tracking file is invalid. Detected timestamp pair "
-                        f"({timestamp}, {other[1]})")
-                if other[0] != process_id:
-                    raise ValueError(f"{said} with differing process IDs: {process_id} and "
-                                     f"{other[0]}.")
-                raise ValueError(f"{said} of process ID {process_id} with a start time greater "
-                                 "than the stop time.")
+                raise ValueError(_describe_stop(events[i:i + 2]))
         return [(start, stop) for _, start, stop in sorted(pairs)]
 
     def load_timepoints(self, timestamp_pairs: List[Tuple[float, float]]) -> Rows:

@@ -17,6 +17,8 @@ DEADLINE_SECONDS = 60
 sys.path.insert(0, str(PACKAGES))
 os.environ["SPOOR_BIN"] = str(BINARY)
 os.environ["PYTHONPATH"] = str(PACKAGES)
+MARK = f"TESTED_BY={os.getpid()}"
+os.environ["TESTED_BY"] = str(os.getpid())
 for key in list(os.environ):
     if key.startswith("SPOOR_") and key not in ("SPOOR_BIN", "SPOOR_BINARY"):
         del os.environ[key]
@@ -42,13 +44,14 @@ def is_alive(pid):
 
 
 def agents():
-    """The agents that live, by pid."""
+    """The agents of these tests that live, by pid."""
     found = set()
     for path in pathlib.Path("/proc").glob("[0-9]*/comm"):
         try:
-            if path.read_text() == "spoor-agent\n" and is_alive(int(path.parent.name)):
+            if path.read_text() == "spoor-agent\n" and is_alive(int(path.parent.name)) and \
+                    MARK.encode() in (path.parent / "environ").read_bytes().split(b"\0"):
                 found.add(int(path.parent.name))
-        except (FileNotFoundError, ProcessLookupError):
+        except (FileNotFoundError, ProcessLookupError, PermissionError):
             pass
     return found
 
