@@ -58,7 +58,7 @@ TUTORIAL_5 = """
                 example_function()
                 raise RuntimeError('AN ERROR')
         except Exception as error:
-            print(f'The following error occured while tracking: {error}')
+            print(f'The following error occurred while tracking: {error}')
         finally:
             print(tracker.resource_usage.max_gpu_ram.main)
         ctx = mp.get_context(method='spawn')
@@ -177,7 +177,7 @@ def test_tutorial_of_version_5(run, tmp_path):
     assert shape(rest[4]) == ("MaxGPURAM(unit='megabytes', system_capacity=N, system=N, main=N, "
                               "descendants=N, combined=N)")
     assert shape(rest[5]) == "ComputeTime(unit='seconds', time=N)"
-    assert rest[6] == "The following error occured while tracking: AN ERROR"
+    assert rest[6] == "The following error occurred while tracking: AN ERROR"
     assert float(rest[7]) >= 0
     last = rest[8:]
     assert float(last[last.index("   Descendants:") + 1].split()[-1]) > 0.02
