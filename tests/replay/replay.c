@@ -92,14 +92,14 @@ static double find_figure(void *session, const char *path)
 
 static int gpu_tracker_write(struct gpu_tracker *tracker, const char *format)
 {
-    struct report_style style = { REPORT_TEXT, false };
+    struct report_style style = { GPU_TRACKER_TEXT, false };
     struct usage_run run = { .elapsed_seconds = tracker->rows.latest.elapsed_seconds };
     struct resource_usage usage;
 
     if (tracker->writes_rows)
         return 0;
     if (strcmp(format, "gpu-tracker-json") == 0)
-        style.format = REPORT_JSON;
+        style.format = GPU_TRACKER_JSON;
     rows_cpu(&tracker->rows, &run);
     usage = usage_of(&tracker->facts, &run, find_figure, tracker->session);
     report_write(stdout, &usage, style);
