@@ -131,7 +131,8 @@ def test_command_that_is_none(gpu_tracker, command, message):
 
 @pytest.mark.parametrize("command", ["no-such-command", "/no/such/command", "nosuch with words"])
 def test_command_that_is_not_found(gpu_tracker, command):
-    done = gpu_tracker("-e", command, "--disable-logs")
+    # A folder of PATH that cannot be read would be "permission denied".
+    done = gpu_tracker("-e", command, "--disable-logs", env={"PATH": "/usr/bin:/bin"})
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == f'ERROR:root:Command not found: "{command}"\n'
 
