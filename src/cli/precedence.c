@@ -99,8 +99,9 @@ int settings_load(struct cli_settings *settings, unsigned scope, int argc, char 
         operand = read_operands(settings, scope, argc, argv, operand, &given, err);
     if (operand < 0 || settings->action != CLI_WORK)
         return operand;
-    if (scope == OPTION_DOCTOR && operand < argc)
-        return error_set(err, EINVAL, "doctor takes no operand: '%s'", argv[operand]);
+    if (scope & (OPTION_DOCTOR | OPTION_INFO) && operand < argc)
+        return error_set(err, EINVAL, "%s takes no operand: '%s'",
+                         scope == OPTION_INFO ? "info" : "doctor", argv[operand]);
     r = apply_variables(settings, scope, &given, err);
     if (r < 0)
         return r;
