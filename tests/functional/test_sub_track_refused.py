@@ -41,7 +41,7 @@ def test_bad_usage_shows_the_usage(sub_track, case):
 def test_help(sub_track):
     for arguments in (["-h"], ["analyze", "--help"], ["--he"]):
         text = succeeded(sub_track(*arguments))
-        assert text.startswith("Usage:\n  gpu-tracker sub-track combine --stf=<sub-track-file> ")
+        assert text.startswith("Usage:\n    gpu-tracker sub-track combine --stf=<sub-track-file> ")
         for option in ("--output", "--format", "--tf", "--stf", "-p", "--cconfig", "-m", "--stat"):
             assert option in text
 
