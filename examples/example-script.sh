@@ -12,6 +12,7 @@ compute() {
 
 # tail keeps the whole of a line in memory, and nobody takes it out of its hands for a second.
 hold() {
+    # shellcheck disable=SC2216 # that is the point
     head -c 200000000 /dev/zero | tail | sleep 1
 }
 

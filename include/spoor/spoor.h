@@ -260,6 +260,11 @@ SPOOR_API int spoor_machine_check(const char *root,
                                   void (*each)(const struct spoor_rung *rung, void *data),
                                   void *data, struct spoor_error *err);
 
+/* Writes what machine this is, and its GPUs: as SPOOR_TEXT or SPOOR_JSON. `gpus` as in the
+ * options. Asks GPU drivers, which may take long. */
+SPOOR_API int spoor_machine_write(const char *root, const char *gpus, enum spoor_format format,
+                                  int fd, struct spoor_error *err);
+
 /* A GPU, or a part of one (MIG device), which follows it in the list. The strings are valid
  * during the call that gives them; they come from drivers and may hold any bytes. */
 struct spoor_gpu {

@@ -54,6 +54,16 @@ const struct command commands[] = {
         .main = command_doctor,
     },
     {
+        .name = "info",
+        .scope = OPTION_INFO,
+        .operands = "",
+        .summary = "say what machine this is, and what GPUs it has",
+        .about =
+            "Says what machine this is, what a job may use of it, and what GPUs it has: the "
+            "numbers and UUIDs that --gpus takes.",
+        .main = command_info,
+    },
+    {
         .name = "phase",
         .scope = OPTION_PHASE,
         .operands = "start|stop NAME",

@@ -11,6 +11,7 @@
 #include "base/parse.h"
 #include "cli/agent.h"
 #include "cli/gpu_tracker_options.h"
+#include "cli/gpu_tracker_output.h"
 #include "cli/gpu_tracker_report.h"
 #include "cli/gpu_tracker_tracking.h"
 
@@ -72,7 +73,7 @@ static void finish(spoor_session *session, void *data)
 
 /* The usage in one format; to be freed. NULL: out of memory. */
 static char *write_usage(const struct told *told, const struct resource_usage *usage,
-                         enum report_format format)
+                         enum gpu_tracker_format format)
 {
     struct report_style style = told->tracking.settings->style;
     char *text = NULL;
@@ -94,8 +95,8 @@ static int put_result(spoor_session *session, void *data, FILE *out, struct spoo
     struct told *told = data;
     struct resource_usage usage =
         tracking_usage(&told->tracking, told->tracking.rows.latest.elapsed_seconds);
-    char *json = write_usage(told, &usage, REPORT_JSON);
-    char *text = write_usage(told, &usage, REPORT_TEXT);
+    char *json = write_usage(told, &usage, GPU_TRACKER_JSON);
+    char *text = write_usage(told, &usage, GPU_TRACKER_TEXT);
 
     (void)session;
     if (json && text) {

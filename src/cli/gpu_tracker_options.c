@@ -156,20 +156,6 @@ static int check_brand(const char *text, struct spoor_error *err)
                      text);
 }
 
-static int check_format(const char *text, enum report_format *ret, struct spoor_error *err)
-{
-    if (text && strcmp(text, "pickle") == 0)
-        return error_set(err, EINVAL,
-                         "The pickle format is not supported. Use json, which "
-                         "'sub-track compare' reads too.");
-    if (text && strcmp(text, "text") != 0 && strcmp(text, "json") != 0)
-        return error_set(err, EINVAL,
-                         "\"%s\" is not a valid format. Valid values are \"json\" or \"text\".",
-                         text);
-    *ret = text && strcmp(text, "json") == 0 ? REPORT_JSON : REPORT_TEXT;
-    return 0;
-}
-
 static int check_spelling(const char *text, bool *ret, struct spoor_error *err)
 {
     bool is_old = text && strcmp(text, "descendents") == 0;
@@ -219,7 +205,7 @@ static int check_all(char *const text[GPU_TRACKER_OPTIONS], struct gpu_tracker_s
     if (r == 0)
         r = check_brand(text[GPU_TRACKER_GPU_BRAND], err);
     if (r == 0)
-        r = check_format(text[GPU_TRACKER_FORMAT], &ret->style.format, err);
+        r = gpu_tracker_format_parse(text[GPU_TRACKER_FORMAT], &ret->style.format, err);
     if (r == 0)
         r = check_spelling(text[GPU_TRACKER_SPELLING], &ret->style.is_descendents, err);
     return r;

@@ -12,6 +12,22 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 
+int gpu_tracker_format_parse(const char *text, enum gpu_tracker_format *ret,
+                             struct spoor_error *err)
+{
+    if (text && strcmp(text, "pickle") == 0)
+        return error_set(
+            err, EINVAL,
+            "\"pickle\" is not a valid format: to read it is to run what it holds. "
+            "Use \"json\", which sub-track compare reads.");
+    if (text && strcmp(text, "text") != 0 && strcmp(text, "json") != 0)
+        return error_set(err, EINVAL,
+                         "\"%s\" is not a valid format. Valid values are \"json\" or \"text\".",
+                         text);
+    *ret = text && strcmp(text, "json") == 0 ? GPU_TRACKER_JSON : GPU_TRACKER_TEXT;
+    return 0;
+}
+
 static int fail(const char *path, int code, struct spoor_error *err)
 {
     return error_sys(err, code, "The output file %s cannot be written", path);

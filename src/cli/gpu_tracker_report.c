@@ -127,20 +127,20 @@ static double rounded(double value)
 }
 
 static void put_value(FILE *out, const struct row *row, const void *place,
-                      enum report_format format)
+                      enum gpu_tracker_format format)
 {
     double number;
 
     switch (row->kind) {
     case WORD:
-        fprintf(out, format == REPORT_JSON ? "\"%s\"" : "%s", *(const char *const *)place);
+        fprintf(out, format == GPU_TRACKER_JSON ? "\"%s\"" : "%s", *(const char *const *)place);
         break;
     case COUNT:
         fprintf(out, "%" PRIu64, *(const uint64_t *)place);
         break;
     case FLOAT:
         number = *(const double *)place;
-        fputs(decimal_float(format == REPORT_JSON ? number : rounded(number)).text, out);
+        fputs(decimal_float(format == GPU_TRACKER_JSON ? number : rounded(number)).text, out);
         break;
     case SECTION:
         break;
@@ -160,7 +160,7 @@ static void write_text(FILE *out, const struct row *rows, const char *base, unsi
         if (row->kind == SECTION)
             write_text(out, row->inside, base + row->place, depth + 1, style);
         else
-            put_value(out, row, base + row->place, REPORT_TEXT);
+            put_value(out, row, base + row->place, GPU_TRACKER_TEXT);
     }
 }
 
@@ -175,14 +175,14 @@ static void write_json(FILE *out, const struct row *rows, const char *base, unsi
         if (row->kind == SECTION)
             write_json(out, row->inside, base + row->place, depth + 1, style);
         else
-            put_value(out, row, base + row->place, REPORT_JSON);
+            put_value(out, row, base + row->place, GPU_TRACKER_JSON);
     }
     fprintf(out, "\n%*s}", (int)depth, "");
 }
 
 void report_write(FILE *out, const struct resource_usage *usage, struct report_style style)
 {
-    if (style.format == REPORT_JSON)
+    if (style.format == GPU_TRACKER_JSON)
         write_json(out, report_rows, (const char *)usage, 0, &style);
     else
         write_text(out, report_rows, (const char *)usage, 0, &style);

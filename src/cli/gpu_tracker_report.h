@@ -9,12 +9,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "cli/gpu_tracker_output.h"
 #include "cli/gpu_tracker_usage.h"
 
-enum report_format { REPORT_TEXT, REPORT_JSON };
-
 struct report_style {
-    enum report_format format;
+    enum gpu_tracker_format format;
     bool is_descendents; /* spelt as in versions 1.2 to 3 */
 };
 

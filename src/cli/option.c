@@ -25,10 +25,8 @@ static const struct {
     unsigned scope;
     const char *command;
 } scopes[] = {
-    { OPTION_RUN, "run" },
-    { OPTION_ATTACH, "attach" },
-    { OPTION_DOCTOR, "doctor" },
-    { OPTION_PHASE, "phase" },
+    { OPTION_RUN, "run" },   { OPTION_ATTACH, "attach" }, { OPTION_DOCTOR, "doctor" },
+    { OPTION_INFO, "info" }, { OPTION_PHASE, "phase" },
 };
 
 static const char *command_of(unsigned scope)

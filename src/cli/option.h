@@ -34,11 +34,12 @@ enum {
     OPTION_RUN = 1u << 0,
     OPTION_ATTACH = 1u << 1,
     OPTION_DOCTOR = 1u << 2,
-    OPTION_AGENT = 1u << 6,
-    OPTION_REPEATABLE = 1u << 3, /* each use adds one; otherwise the last one counts */
-    OPTION_NO_VARIABLE = 1u << 4,
-    OPTION_NO_FILE = 1u << 5, /* has no place in a config file */
-    OPTION_PHASE = 1u << 7,
+    OPTION_INFO = 1u << 3,
+    OPTION_PHASE = 1u << 4,
+    OPTION_AGENT = 1u << 5,
+    OPTION_REPEATABLE = 1u << 6, /* each use adds one; otherwise the last one counts */
+    OPTION_NO_VARIABLE = 1u << 7,
+    OPTION_NO_FILE = 1u << 8, /* has no place in a config file */
 };
 
 struct cli_option {

@@ -92,9 +92,9 @@ int subtrack_combine(const struct subtrack_settings *settings)
     return combine(settings->sub_tracking_file, (const char *const *)files.paths, files.count);
 }
 
-static int write_results(enum subtrack_format format, const void *data, FILE *out)
+static int write_results(enum gpu_tracker_format format, const void *data, FILE *out)
 {
-    if (format == SUBTRACK_JSON)
+    if (format == GPU_TRACKER_JSON)
         results_write_json(data, out);
     else
         results_write_text(data, out);
@@ -132,7 +132,7 @@ static int analyze(const struct subtrack_settings *settings, struct results *ret
 int subtrack_analyze(const struct subtrack_settings *settings)
 {
     CLEANUP(results_done) struct results results = { 0 };
-    enum subtrack_format format;
+    enum gpu_tracker_format format;
     struct spoor_error err;
 
     if (subtrack_format(settings, &format) != 0)

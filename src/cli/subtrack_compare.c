@@ -152,11 +152,11 @@ static void say(bool is_error, const char *message)
         gpu_tracker_warning("%s", message);
 }
 
-static int write_comparison(enum subtrack_format format, const void *data, FILE *out)
+static int write_comparison(enum gpu_tracker_format format, const void *data, FILE *out)
 {
     const struct plan *plan = data;
 
-    return format == SUBTRACK_JSON
+    return format == GPU_TRACKER_JSON
                ? comparison_write_json(plan->sessions, plan->count, plan->statistic, out)
                : comparison_write_text(plan->sessions, plan->count, plan->statistic, out);
 }
@@ -178,7 +178,7 @@ int subtrack_compare(const struct subtrack_settings *settings)
 {
     CLEANUP(cleanup_json) json_t *config = NULL;
     CLEANUP(plan_done) struct plan plan = { 0 };
-    enum subtrack_format format;
+    enum gpu_tracker_format format;
     struct spoor_error err;
 
     if (subtrack_format(settings, &format) != 0)

@@ -12,6 +12,7 @@
 #include "base/compiler.h"
 #include "base/environment.h"
 #include "base/unknown.h"
+#include "job/gpu/gpu_inventory.h"
 #include "job/job.h"
 #include "source/perf/task_clock.h"
 #include "source/proc/cpu_clock.h"
@@ -25,8 +26,12 @@ struct trial {
     int end_fd; /* closed, it ends */
     struct job job;
     int error; /* of starting it */
-    char text[192];
+    unsigned disabled;
+    char text[sizeof(((struct spoor_error *)0)->message)];
 };
+
+_Static_assert(sizeof(((struct trial *)0)->text) >= sizeof(((struct births *)0)->reason),
+               "a reason of births fits");
 
 static int start_child(struct trial *trial)
 {
@@ -49,7 +54,10 @@ static void trial_start(struct trial *trial, const struct root *root)
 {
     struct job_options options = { .caller_spawned = true, .environment = environment_own };
 
+    const char *unknown;
+
     *trial = (struct trial){ .root = root, .end_fd = -1 };
+    (void)rungs_parse(getenv("SPOOR_DISABLE"), &trial->disabled, &unknown); /* none, then */
     trial->error = root->is_live ? start_child(trial) : -ENOTSUP;
     if (trial->error < 0)
         return;
@@ -145,7 +153,7 @@ static const char *probe_births(struct trial *trial, const char *source, unsigne
         return why(trial->error);
     births_open(&births, trial->root, trial->pid, others);
     serves = births.source && strcmp(births.source, source) == 0;
-    memcpy(trial->text, births.reason, sizeof(trial->text));
+    memcpy(trial->text, births.reason, sizeof(births.reason));
     births_close(&births);
     return serves ? NULL : trial->text;
 }
@@ -218,6 +226,43 @@ static const char *probe_pressure(struct trial *trial)
                                                          : "this kernel does not have it";
 }
 
+/* Opens a vendor as a run would. */
+static const char *probe_vendor(struct trial *trial, const char *name)
+{
+    const struct gpu_vendor *vendors[GPU_VENDORS_MAX];
+    size_t count = gpu_vendors_enabled(trial->disabled, vendors);
+
+    for (size_t i = 0; i < count; i++) {
+        struct spoor_error err = { 0 };
+        void *state;
+        int r;
+
+        if (strcmp(vendors[i]->name, name) != 0)
+            continue;
+        r = vendors[i]->open(trial->root, &state, &err);
+        if (r == 0)
+            vendors[i]->close(state);
+        memcpy(trial->text, err.message, sizeof(trial->text));
+        return r == 0 ? NULL : trial->text[0] ? trial->text : "this machine has none";
+    }
+    return "switched off (SPOOR_DISABLE)";
+}
+
+static const char *probe_nvidia(struct trial *trial)
+{
+    return probe_vendor(trial, "nvidia");
+}
+
+static const char *probe_amd(struct trial *trial)
+{
+    return probe_vendor(trial, "amd");
+}
+
+static const char *probe_intel(struct trial *trial)
+{
+    return probe_vendor(trial, "intel");
+}
+
 static const char *probe_later(struct trial *trial)
 {
     (void)trial;
@@ -261,7 +306,10 @@ static const struct {
       "run as root, with CAP_SYS_PTRACE in a container" },
     { "stalls of the job", "cgroup pressure", probe_leaf_unified, DELEGATE },
     { "stalls of the machine", "host.procfs.pressure", probe_pressure, "boot with psi=1" },
-    { "GPUs", "nvml, drm", probe_later, NULL },
+    { "NVIDIA GPUs", "nvml", probe_nvidia,
+      "install NVIDIA's driver; in a container, ask for the GPUs (as docker run --gpus all)" },
+    { "AMD GPUs", "amdgpu sysfs, drm.fdinfo, kfd", probe_amd, NULL },
+    { "Intel GPUs", "i915 or xe sysfs, drm.fdinfo", probe_intel, NULL },
     { "energy", "rapl", probe_later, NULL },
 };
 

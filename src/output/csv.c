@@ -168,7 +168,13 @@ void csv_write(const struct report *report, bool has_header, struct buffer *out)
     buffer_add(out, "\n", 1);
 }
 
-static void begin(struct buffer *out)
+static void add_gpu_names(size_t place, struct buffer *out)
+{
+    for (int i = 0; i < GPU_MEASURE_COUNT; i++)
+        buffer_format(out, ",gpu%zu_%s", place, gpu_measure_row((enum gpu_measure)i)->name);
+}
+
+static void begin(const struct stream_gpus *gpus, struct buffer *out)
 {
     buffer_add_text(out, "timestamp,elapsed_seconds");
     for (size_t i = 0; i < METRIC_COUNT; i++) {
@@ -181,11 +187,27 @@ static void begin(struct buffer *out)
             buffer_add_text(out, metric->rate);
         }
     }
+    for (size_t i = 0; i < gpus->count; i++)
+        add_gpu_names(gpus->places[i], out);
     buffer_add(out, "\n", 1);
 }
 
-static void row(const struct sample *sample, const struct sample *previous, struct buffer *out)
+static void add_gpu(const struct gpu_view *view, size_t place, struct buffer *out)
 {
+    bool is_there = view->state == GPU_READY && place < view->count;
+
+    for (int i = 0; i < GPU_MEASURE_COUNT; i++) {
+        buffer_add(out, ",", 1);
+        if (is_there)
+            number_write(gpu_measure_value((enum gpu_measure)i, view->devices[place].value[i]),
+                         out);
+    }
+}
+
+static void write_row(const struct stream_row *row, struct buffer *out)
+{
+    const struct sample *sample = row->sample;
+
     number_write_seconds(sample->realtime_ns, 3, out);
     buffer_add(out, ",", 1);
     number_write_seconds(sample->elapsed_ns, 0, out);
@@ -194,10 +216,12 @@ static void row(const struct sample *sample, const struct sample *previous, stru
         number_write_metric((enum metric)i, sample->value[i], out);
         if (metric_row((enum metric)i)->published.rate) {
             buffer_add(out, ",", 1);
-            number_write(stream_rate((enum metric)i, sample, previous), out);
+            number_write(stream_rate((enum metric)i, sample, row->previous), out);
         }
     }
+    for (size_t i = 0; row->of_gpus && i < row->of_gpus->count; i++)
+        add_gpu(row->gpu, row->of_gpus->places[i], out);
     buffer_add(out, "\n", 1);
 }
 
-const struct stream stream_csv = { ".csv", begin, row };
+const struct stream stream_csv = { ".csv", true, begin, write_row };

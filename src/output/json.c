@@ -201,24 +201,25 @@ static void add_run(struct json_writer *json, const struct report *report)
     json_end(json);
 }
 
-static void add_machine(struct json_writer *json, const struct report *report)
+static void add_machine(struct json_writer *json, const struct host_facts *host,
+                        const struct limits *limits, const struct gpu_view *gpu)
 {
     json_begin(json, "host", '{');
-    json_add_text(json, "os", known(report->host->os));
-    json_add_text(json, "kernel", known(report->host->kernel));
-    json_add_text(json, "cpu_model", known(report->host->cpu_model));
-    json_add_u64(json, "cpus", report->host->cpus);
-    json_add_u64(json, "memory_bytes", report->host->memory_bytes);
-    json_gpu_add_list(json, "gpus", report->gpu);
+    json_add_text(json, "os", known(host->os));
+    json_add_text(json, "kernel", known(host->kernel));
+    json_add_text(json, "cpu_model", known(host->cpu_model));
+    json_add_u64(json, "cpus", host->cpus);
+    json_add_u64(json, "memory_bytes", host->memory_bytes);
+    json_gpu_add_list(json, "gpus", gpu);
     add_empty(json, "cloud", '{');
     json_end(json);
 
     json_begin(json, "limits", '{');
-    json_add_number(json, "cpus", report->limits->cpus);
-    json_add_text(json, "cpus_source", report->limits->cpus_source);
-    json_add_u64(json, "memory_bytes", report->limits->memory_bytes);
-    json_add_text(json, "memory_source", report->limits->memory_source);
-    json_gpu_add_selected(json, "gpus", report->gpu);
+    json_add_number(json, "cpus", limits->cpus);
+    json_add_text(json, "cpus_source", limits->cpus_source);
+    json_add_u64(json, "memory_bytes", limits->memory_bytes);
+    json_add_text(json, "memory_source", limits->memory_source);
+    json_gpu_add_selected(json, "gpus", gpu);
     json_end(json);
 }
 
@@ -267,11 +268,24 @@ void json_write(const struct report *report, struct buffer *out)
     json_begin(&json, NULL, '{');
     json_add_text(&json, "schema", "spoor/1");
     add_run(&json, report);
-    add_machine(&json, report);
+    add_machine(&json, report->host, report->limits, report->gpu);
     add_figures(&json, report->summary, report->origins, report);
     add_phases(&json, report);
     add_tracker(&json, report);
     add_warnings(&json, report);
+    json_end(&json);
+    buffer_add(out, "\n", 1);
+}
+
+void machine_write_json(const struct host_facts *host, const struct limits *limits,
+                        const struct gpu_view *gpu, struct buffer *out)
+{
+    struct json_writer json = { .out = out };
+
+    json_begin(&json, NULL, '{');
+    json_add_text(&json, "schema", "spoor/1");
+    json_add_text(&json, "hostname", known(host->hostname));
+    add_machine(&json, host, limits, gpu);
     json_end(&json);
     buffer_add(out, "\n", 1);
 }

@@ -1,16 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* jsonl.c - the samples as JSON, an object and a line each; the keys of csv.c. */
+#include <math.h>
+
 #include "output/json_writer.h"
 #include "output/stream.h"
 
 /* Every line speaks for itself: there is no header. */
-static void begin(struct buffer *out)
+static void begin(const struct stream_gpus *gpus, struct buffer *out)
 {
+    (void)gpus;
     (void)out;
 }
 
-static void row(const struct sample *sample, const struct sample *previous, struct buffer *out)
+static void add_gpu(struct json_writer *json, const struct gpu_view *view, size_t place)
 {
+    json_begin_line(json, NULL, '{');
+    json_add_u64(json, "index", place);
+    for (int i = 0; i < GPU_MEASURE_COUNT; i++)
+        json_add_number(
+            json, gpu_measure_row((enum gpu_measure)i)->name,
+            view->state == GPU_READY && place < view->count
+                ? gpu_measure_value((enum gpu_measure)i, view->devices[place].value[i])
+                : (double)NAN);
+    json_end(json);
+}
+
+static void write_row(const struct stream_row *row, struct buffer *out)
+{
+    const struct sample *sample = row->sample;
     struct json_writer json = { .out = out };
 
     json_begin_line(&json, NULL, '{');
@@ -21,10 +38,19 @@ static void row(const struct sample *sample, const struct sample *previous, stru
 
         json_add_metric(&json, metric->name, (enum metric)i, sample->value[i]);
         if (metric->rate)
-            json_add_number(&json, metric->rate, stream_rate((enum metric)i, sample, previous));
+            json_add_number(&json, metric->rate,
+                            stream_rate((enum metric)i, sample, row->previous));
+    }
+    if (row->of_gpus) {
+        json_begin_line(&json, "gpus", '[');
+        for (size_t i = 0; i < row->of_gpus->count; i++)
+            add_gpu(&json, row->gpu, row->of_gpus->places[i]);
+        json_end(&json);
+    } else {
+        json_add_null(&json, "gpus");
     }
     json_end(&json);
     buffer_add(out, "\n", 1);
 }
 
-const struct stream stream_jsonl = { ".jsonl", begin, row };
+const struct stream stream_jsonl = { ".jsonl", false, begin, write_row };

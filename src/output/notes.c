@@ -14,16 +14,20 @@
 static const struct topic {
     const char *path;
     const char *name;
+    bool of_gpus; /* nobody asks where there is none */
 } topics[] = {
-    { "cpu.total_seconds", "CPU time" },
-    { "cpu.user_seconds", "user and system time" },
-    { "memory.combined.total_rss_bytes", "peak memory" },
-    { "memory.combined.private_rss_bytes", "private and shared memory" },
-    { "io.read_bytes", "storage" },
-    { "io.read_chars", "calls" },
-    { "network.received_bytes", "network" },
-    { "processes.started", "processes" },
-    { "cpu.threads.combined", "threads" },
+    { "cpu.total_seconds", "CPU time", false },
+    { "cpu.user_seconds", "user and system time", false },
+    { "memory.combined.total_rss_bytes", "peak memory", false },
+    { "memory.combined.private_rss_bytes", "private and shared memory", false },
+    { "gpu.memory.combined_bytes", "GPU memory", true },
+    { "gpu.job_utilization.mean_gpus", "GPU use of the job", true },
+    { "gpu.utilization.mean_gpus", "GPU use", true },
+    { "io.read_bytes", "storage", false },
+    { "io.read_chars", "calls", false },
+    { "network.received_bytes", "network", false },
+    { "processes.started", "processes", false },
+    { "cpu.threads.combined", "threads", false },
 };
 
 /* A bound that is twice the value tells little, and that of the whole is enough. */
@@ -84,8 +88,11 @@ void notes_write(const struct report *report, struct page *page)
 {
     struct spoor_figure figures[ARRAY_SIZE(topics)];
 
-    for (size_t i = 0; i < ARRAY_SIZE(topics); i++)
+    for (size_t i = 0; i < ARRAY_SIZE(topics); i++) {
         figures[i] = figure_find(topics[i].path, report->summary, report->origins);
+        if (topics[i].of_gpus && report->gpu->count == 0) /* nothing to say of it */
+            figures[i] = (struct spoor_figure){ .value = nan("") };
+    }
     note_sampled(figures, report->interval_ns, page);
     note_missing(figures, page);
 }

@@ -141,6 +141,18 @@ struct number number_duration(double seconds)
                                 : fixed(seconds * 1e6, 0, " us");
 }
 
+struct number number_energy(double joules)
+{
+    static const char *const units[] = { " J", " kJ", " MJ", " GJ", " TJ" };
+    size_t unit = 0;
+
+    while (joules >= 999.5 && unit + 1 < ARRAY_SIZE(units)) {
+        joules /= 1000;
+        unit++;
+    }
+    return three_digits(joules, units[unit]);
+}
+
 struct number number_percent(double fraction)
 {
     double percent = fraction * 100;

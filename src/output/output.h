@@ -20,16 +20,41 @@ void text_write(const struct report *report, bool has_color, bool has_unicode,
 /* Schema spoor/1, indented, with a final newline (json.c). */
 void json_write(const struct report *report, struct buffer *out);
 
+/* What machine this is: JSON, or text for people (machine.c). `gpu` may have no devices. */
+void machine_write_json(const struct host_facts *host, const struct limits *limits,
+                        const struct gpu_view *gpu, struct buffer *out);
+void machine_write_text(const struct host_facts *host, const struct limits *limits,
+                        const struct gpu_view *gpu, struct buffer *out);
+
 /* One row of all figures, after a header if wanted (csv.c). RFC 4180, "\n" ends lines. */
 void csv_write(const struct report *report, bool has_header, struct buffer *out);
 
-/* A stream of samples: `begin` once, then `row` for each, from the metric table.
- * `previous` is the sample before, for rates; NULL at the first. */
+/* The GPUs that have columns in a stream, by their place in the list of all. */
+enum { STREAM_GPUS_MAX = 256 };
+struct stream_gpus {
+    size_t count;
+    size_t places[STREAM_GPUS_MAX];
+};
+
+/* One row of a stream. */
+struct stream_row {
+    const struct sample *sample;
+    const struct sample *previous;     /* the one before, for rates; NULL at the first */
+    const struct gpu_view *gpu;        /* as it was then */
+    const struct stream_gpus *of_gpus; /* NULL: they are not known yet */
+};
+
+/* A stream of samples: `begin` once, then `row` for each, from the tables of metrics and of
+ * what is measured of each GPU. */
 struct stream {
     const char *suffix; /* of the file name: ".csv", ".jsonl" */
-    void (*begin)(struct buffer *out);
-    void (*row)(const struct sample *sample, const struct sample *previous, struct buffer *out);
+    bool has_header;    /* which names the GPUs, so that it waits for them */
+    void (*begin)(const struct stream_gpus *gpus, struct buffer *out);
+    void (*row)(const struct stream_row *row, struct buffer *out);
 };
+
+/* The columns of those that are the job's. */
+struct stream_gpus stream_gpus_of(const struct gpu_view *view);
 
 /* The stream for a file name; NULL: no such suffix. */
 const struct stream *stream_for_path(const char *path);

@@ -4,8 +4,8 @@
 #include <math.h>
 
 #include "base/compiler.h"
-#include "output/number.h"
 #include "base/utf8.h"
+#include "output/number.h"
 #include "series/figure.h"
 
 enum { NAME_COLUMNS = 32 };

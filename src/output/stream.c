@@ -22,6 +22,17 @@ const struct stream *stream_for_path(const char *path)
     return NULL;
 }
 
+struct stream_gpus stream_gpus_of(const struct gpu_view *view)
+{
+    struct stream_gpus gpus = { 0 };
+
+    for (size_t i = 0; i < view->count && gpus.count < STREAM_GPUS_MAX; i++) {
+        if (view->units[i].is_selected)
+            gpus.places[gpus.count++] = i;
+    }
+    return gpus;
+}
+
 double stream_rate(enum metric metric, const struct sample *sample,
                    const struct sample *previous)
 {

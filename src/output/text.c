@@ -22,6 +22,7 @@
 #include "output/page.h"
 #include "output/phase_table.h"
 #include "output/sparkline.h"
+#include "output/text_gpu.h"
 #include "series/figure.h"
 
 static double value_of(const struct report *report, const char *path)
@@ -350,6 +351,7 @@ void text_write(const struct report *report, bool has_color, bool has_unicode,
     ending_write(report, &page);
     cpu_write(report, &page);
     memory_write(report, &page);
+    text_gpu_write(report, &page);
     transfers_write(report, &page);
     processes_write(report, &page);
     pressure_write(report, &page);

@@ -5,19 +5,29 @@
 
 #include "series/rate.h"
 
+static void tally_clear(struct tally *tally)
+{
+    *tally = (struct tally){
+        .first = UNKNOWN,
+        .last = UNKNOWN,
+        .max = UNKNOWN,
+        .later_max = UNKNOWN,
+        .anchor = UNKNOWN,
+        .max_rate = nan(""),
+    };
+}
+
 void summary_init(struct summary *summary, uint64_t interval_ns)
 {
     *summary = (struct summary){ .window_ns = interval_ns / 2 };
-    for (int i = 0; i < METRIC_COUNT; i++) {
-        summary->tally[i] = (struct tally){
-            .first = UNKNOWN,
-            .last = UNKNOWN,
-            .max = UNKNOWN,
-            .later_max = UNKNOWN,
-            .anchor = UNKNOWN,
-            .max_rate = nan(""),
-        };
-    }
+    for (int i = 0; i < METRIC_COUNT; i++)
+        tally_clear(&summary->tally[i]);
+}
+
+void summary_forget_zero(struct summary *summary, enum metric metric)
+{
+    if (summary->tally[metric].max == 0)
+        tally_clear(&summary->tally[metric]);
 }
 
 static void tally_rate(struct tally *tally, enum metric metric, uint64_t value, uint64_t now_ns,

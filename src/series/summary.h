@@ -40,6 +40,9 @@ void summary_init(struct summary *summary, uint64_t interval_ns);
  * just now go on from where the run has them. */
 void summary_continue(struct summary *phase, const struct summary *run);
 
+/* All that is known of a metric is 0, and that was not measured: forgets it. */
+void summary_forget_zero(struct summary *summary, enum metric metric);
+
 /* A level was that high, as something tells at the end. */
 void summary_raise(struct summary *summary, enum metric metric, uint64_t value);
 void summary_add(struct summary *summary, const struct sample *sample);

@@ -42,6 +42,34 @@ void session_ask_gpus_last(spoor_session *session)
         gpu_thread_ask_last(thread);
 }
 
+static const struct {
+    enum metric metric;
+    bool is_memory; /* else busy time */
+} of_processes[] = {
+    { METRIC_MAIN_GPU_MEMORY, true },      { METRIC_DESCENDANTS_GPU_MEMORY, true },
+    { METRIC_JOB_GPU_MEMORY, true },       { METRIC_JOB_GPU_BUSY, false },
+    { METRIC_JOB_GPU_UTILIZATION, false },
+};
+
+/* A job that used no GPU at first, and then one whose driver does not tell how much: that 0 was
+ * not measured. */
+static void forget_zeros(spoor_session *session)
+{
+    const struct gpu_totals *totals = &session->gpu.totals;
+
+    for (size_t i = 0; i < ARRAY_SIZE(of_processes); i++) {
+        enum metric metric = of_processes[i].metric;
+
+        if (!(of_processes[i].is_memory ? totals->has_untold_memory : totals->has_untold_busy))
+            continue;
+        summary_forget_zero(&session->summary, metric);
+        for (size_t phase = 0; phase < session->phase_count; phase++)
+            summary_forget_zero(&session->phases[phase].summary, metric);
+        if (session->latest.value[metric] == 0)
+            session->latest.value[metric] = UNKNOWN;
+    }
+}
+
 void session_add_gpus(spoor_session *session, struct instant now, bool is_last)
 {
     if (!session->gpu_thread)
@@ -55,6 +83,7 @@ void session_add_gpus(spoor_session *session, struct instant now, bool is_last)
         gpu_thread_take(session->gpu_thread, now.monotonic_ns, &session->gpu);
     }
     sampler_add_gpus(&session->sampler, &session->gpu, &session->latest);
+    forget_zeros(session);
 }
 
 /* The list of those there are, for whoever named one that is not. */
@@ -69,6 +98,17 @@ static void list_gpus(const struct gpu_view *view, char *buf, size_t size)
 
         used += n > 0 ? (size_t)n : 0;
     }
+}
+
+/* The driver's own peak of one process is the job's at least. It is the run's, of no phase. */
+static void raise_to_account(spoor_session *session, uint64_t bytes)
+{
+    const struct tally *tally = &session->summary.tally[METRIC_JOB_GPU_MEMORY];
+
+    if (is_known(tally->max) && bytes <= tally->max)
+        return;
+    summary_raise(&session->summary, METRIC_JOB_GPU_MEMORY, bytes);
+    session->sampler.origins[METRIC_JOB_GPU_MEMORY].source = "nvml.accounting";
 }
 
 void session_judge_gpus(spoor_session *session)
@@ -99,7 +139,7 @@ void session_judge_gpus(spoor_session *session)
             (double)troubles.silent_for_ns / 1e9,
             (double)(troubles.silent_since_ns - session->sampler.started.monotonic_ns) / 1e9);
     if (is_known(troubles.account_bytes))
-        summary_raise(&session->summary, METRIC_JOB_GPU_MEMORY, troubles.account_bytes);
+        raise_to_account(session, troubles.account_bytes);
 }
 
 void session_end_gpus(spoor_session *session)

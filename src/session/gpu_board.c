@@ -103,11 +103,12 @@ static const char *device(const struct gpu_sources *sources)
 
 static void name_sources(struct gpu_origin_names *names, const struct gpu_watch *watch)
 {
-    gpu_watch_source(watch, process_memory, names->process_memory,
+    gpu_watch_source(watch, process_memory, false, names->process_memory,
                      sizeof(names->process_memory));
-    gpu_watch_source(watch, process_busy, names->process_busy, sizeof(names->process_busy));
-    gpu_watch_source(watch, device_busy, names->device_busy, sizeof(names->device_busy));
-    gpu_watch_source(watch, device, names->device, sizeof(names->device));
+    gpu_watch_source(watch, process_busy, false, names->process_busy,
+                     sizeof(names->process_busy));
+    gpu_watch_source(watch, device_busy, false, names->device_busy, sizeof(names->device_busy));
+    gpu_watch_source(watch, device, true, names->device, sizeof(names->device));
 }
 
 int gpu_board_publish_units(struct gpu_board *board, const struct gpu_watch *watch)

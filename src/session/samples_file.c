@@ -3,18 +3,34 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/parse.h"
+
+#define GPUS_MOST_NS NS_PER_SECOND
 
 static int open_flags(unsigned flags)
 {
-    int how = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC;
+    int how = O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC;
 
     if (flags & SPOOR_SAMPLES_NO_CLOBBER)
         return how | O_EXCL;
     return flags & SPOOR_SAMPLES_APPEND ? how : how | O_TRUNC;
+}
+
+/* A file that may be written and not read will do, but for its header. */
+static int open_file(const char *path, unsigned flags)
+{
+    int fd = open(path, open_flags(flags), 0666);
+
+    if (fd < 0 && errno == EACCES)
+        fd = open(path, (open_flags(flags) & ~O_RDWR) | O_WRONLY, 0666);
+    return fd;
 }
 
 /* A file that is added to and holds rows already has its header. */
@@ -25,11 +41,30 @@ static bool needs_header(int fd)
     return fstat(fd, &stat) < 0 || stat.st_size == 0;
 }
 
+/* The GPUs that a header names: those of its columns gpuN_memory_bytes. */
+static struct stream_gpus read_header(int fd)
+{
+    enum { HEADER_MAX = 1 << 17 };
+    AUTO_FREE char *text = calloc(1, HEADER_MAX);
+    struct stream_gpus gpus = { 0 };
+
+    if (!text || pread(fd, text, HEADER_MAX - 1, 0) <= 0)
+        return gpus;
+    text[strcspn(text, "\n")] = '\0';
+    for (const char *at = text; (at = strstr(at, ",gpu")) != NULL;) {
+        uint64_t place;
+
+        at += strlen(",gpu");
+        if (parse_u64(&at, &place) == 0 && strncmp(at, "_memory_bytes", 13) == 0 &&
+            place <= STREAM_GPUS_MAX && gpus.count < STREAM_GPUS_MAX)
+            gpus.places[gpus.count++] = place;
+    }
+    return gpus;
+}
+
 int samples_file_open(struct samples_file *file, const char *path, unsigned flags,
                       struct spoor_error *err)
 {
-    int r = 0;
-
     *file = (struct samples_file)SAMPLES_FILE_CLOSED;
     if (!path)
         return 0;
@@ -37,18 +72,15 @@ int samples_file_open(struct samples_file *file, const char *path, unsigned flag
     if (!file->stream)
         return error_set(err, EINVAL, "samples file '%s': the name must end in .csv or .jsonl",
                          path);
-    file->fd = open(path, open_flags(flags), 0666);
+    file->fd = open_file(path, flags);
     if (file->fd < 0)
         return error_sys(err, errno, "samples file '%s'", path);
-    if (needs_header(file->fd)) {
-        file->stream->begin(&file->row);
-        r = buffer_write(&file->row, file->fd);
-        buffer_clear(&file->row);
-    }
-    if (r < 0) {
-        samples_file_close(file);
-        return error_sys(err, r, "samples file '%s'", path);
-    }
+    if (!file->stream->has_header)
+        return 0;
+    file->needs_header = needs_header(file->fd);
+    file->has_gpus = !file->needs_header;
+    if (file->has_gpus)
+        file->gpus = read_header(file->fd);
     return 0;
 }
 
@@ -58,31 +90,86 @@ void samples_file_close(struct samples_file *file)
         close(file->fd);
     file->fd = -1;
     buffer_done(&file->row);
+    buffer_done(&file->held);
 }
 
 /* Writes whole rows only: what a full disk took of a row is cut off again. */
-static int write_row(const struct samples_file *file)
+static int write_whole(const struct samples_file *file, const struct buffer *text)
 {
     off_t end = lseek(file->fd, 0, SEEK_END);
-    int r = buffer_write(&file->row, file->fd);
+    int r = buffer_write(text, file->fd);
 
     if (r < 0 && end >= 0)
         (void)!ftruncate(file->fd, end); /* a pipe cannot be cut: nothing more to do */
     return r;
 }
 
-void samples_file_add(struct samples_file *file, const struct sample *sample)
+static void write_rows(struct samples_file *file, const struct buffer *text, uint64_t rows)
 {
-    int r;
+    int r = write_whole(file, text);
+
+    if (r < 0) {
+        file->error = r;
+        file->lost_rows += rows;
+    }
+}
+
+/* The header, and the rows that waited for it, with empty cells for the GPUs. */
+static void release(struct samples_file *file)
+{
+    struct buffer text = { 0 };
+    const char *row = file->held.text;
+
+    file->stream->begin(&file->gpus, &text);
+    for (uint64_t i = 0; i < file->held_rows; i++) {
+        size_t length = strcspn(row, "\n");
+
+        buffer_add(&text, row, length);
+        for (size_t cell = 0; cell < file->gpus.count * GPU_MEASURE_COUNT; cell++)
+            buffer_add(&text, ",", 1);
+        buffer_add(&text, "\n", 1);
+        row += length + 1;
+    }
+    write_rows(file, &text, file->held_rows);
+    buffer_done(&text);
+    buffer_done(&file->held);
+    file->held_rows = 0;
+    file->needs_header = false;
+}
+
+/* Which GPUs have columns: known once the drivers have told, or have not for too long. */
+static void learn_gpus(struct samples_file *file, const struct sample *sample,
+                       const struct gpu_view *gpu, bool is_last)
+{
+    bool is_told = gpu->state == GPU_NONE || gpu->units != NULL;
+
+    if (file->has_gpus)
+        return;
+    if (is_told ||
+        (file->stream->has_header && (is_last || sample->elapsed_ns >= GPUS_MOST_NS))) {
+        file->gpus = stream_gpus_of(gpu);
+        file->has_gpus = true;
+    }
+}
+
+void samples_file_add(struct samples_file *file, const struct sample *sample,
+                      const struct gpu_view *gpu, bool is_last)
+{
+    struct stream_row row = { sample, file->has_previous ? &file->previous : NULL, gpu, NULL };
 
     if (file->fd < 0)
         return;
-    buffer_clear(&file->row);
-    file->stream->row(sample, file->has_previous ? &file->previous : NULL, &file->row);
-    r = write_row(file);
-    if (r < 0) {
-        file->error = r;
-        file->lost_rows++;
+    learn_gpus(file, sample, gpu, is_last);
+    row.of_gpus = file->has_gpus ? &file->gpus : NULL;
+    if (file->needs_header && file->has_gpus)
+        release(file);
+    if (file->needs_header) {
+        file->stream->row(&row, &file->held);
+        file->held_rows++;
+    } else {
+        buffer_clear(&file->row);
+        file->stream->row(&row, &file->row);
+        write_rows(file, &file->row, 1);
     }
     file->previous = *sample;
     file->has_previous = true;

@@ -5,6 +5,9 @@
  * Each row is one write of whole lines to the end of the file, so that whoever reads
  * along, or comes after a crash, finds whole rows only. What cannot be written (a full
  * disk) costs rows, never the run.
+ *
+ * A header names the GPUs. Drivers take some milliseconds to tell of them, or do not answer at
+ * all: the first rows wait for them, for a second at most.
  */
 #ifndef SESSION_SAMPLES_FILE_H
 #define SESSION_SAMPLES_FILE_H
@@ -22,6 +25,11 @@ struct samples_file {
     struct buffer row;
     struct sample previous;
     bool has_previous;
+    bool needs_header;       /* and its rows wait for it */
+    bool has_gpus;           /* `gpus` is known */
+    struct stream_gpus gpus; /* that have columns */
+    struct buffer held;      /* rows that wait, without those columns */
+    uint64_t held_rows;
 };
 
 #define SAMPLES_FILE_CLOSED \
@@ -29,12 +37,14 @@ struct samples_file {
         .fd = -1            \
     }
 
-/* Opens the file and writes its header. `path` NULL: none is wanted. `flags` as in
- * spoor_options. Follows no symbolic link. */
+/* Opens the file. `path` NULL: none is wanted. `flags` as in spoor_options. Follows no symbolic
+ * link. */
 int samples_file_open(struct samples_file *file, const char *path, unsigned flags,
                       struct spoor_error *err);
 void samples_file_close(struct samples_file *file);
 
-void samples_file_add(struct samples_file *file, const struct sample *sample);
+/* `is_last`: no row comes after it, and none waits any longer. */
+void samples_file_add(struct samples_file *file, const struct sample *sample,
+                      const struct gpu_view *gpu, bool is_last);
 
 #endif

@@ -13,21 +13,22 @@ const char *const statistic_names[STATISTICS] = {
 /* Welford's recurrence: no large sums, no second pass. */
 void tally_add(struct tally *tally, double value)
 {
-    long double distance = value - tally->mean;
+    long double exact = (long double)value;
+    long double distance = exact - tally->mean;
 
     tally->min = tally->count == 0 || value < tally->min ? value : tally->min;
     tally->max = tally->count == 0 || value > tally->max ? value : tally->max;
     tally->count++;
     tally->mean += distance / (long double)tally->count;
-    tally->squares += distance * (value - tally->mean);
-    tally->total += value;
+    tally->squares += distance * (exact - tally->mean);
+    tally->total += exact;
 }
 
 void tally_get(const struct tally *tally, double ret[STATISTICS])
 {
     if (tally->count == 0) {
         for (size_t i = 0; i < STATISTICS; i++)
-            ret[i] = NAN;
+            ret[i] = (double)NAN;
         return;
     }
     ret[STATISTIC_MIN] = tally->min;

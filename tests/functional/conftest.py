@@ -163,3 +163,17 @@ def value(result, path):
     for key in path.split("."):
         result = result[key]
     return result["value"]
+
+
+@pytest.fixture
+def standin(spoor):
+    """The folders of the stand-in by generation of driver."""
+    folder = pathlib.Path(spoor.binary).parent / "tests/gpu/standin"
+    assert folder.exists(), f"{folder} is not there"
+    return folder
+
+
+@pytest.fixture
+def machine(tmp_path, standin):
+    import gpus  # which needs us
+    return gpus.Machine(tmp_path, standin / "full")

@@ -7,7 +7,7 @@ added within spoor/1, so those that are not named here are allowed.
 import math
 import re
 
-MEASURE = object()
+MEASURE, ANYTHING = object(), object()
 TEXT, NUMBER, COUNT, NOTHING = str, (int, float), int, type(None)
 DATE = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$")
 
@@ -37,11 +37,18 @@ SECTIONS = {
     "events": measures("oom_kills throttled_seconds"),
 }
 GPU = {
-    "count": {COUNT, NOTHING}, "selected": [{COUNT, TEXT}],
     "memory": measures("main_bytes descendants_bytes combined_bytes system_bytes"),
     "utilization": measures("mean_gpus max_gpus"),
     "job_utilization": measures("mean_gpus max_gpus"),
-    "devices": [{"uuid": {TEXT}}],
+}
+SECTIONS["gpu"] = GPU
+SECTIONS["energy"] = measures("cpu_joules gpu_joules")
+DEVICE = {
+    "index": {COUNT}, "uuid": {TEXT}, "name": {TEXT}, "vendor": {TEXT},
+    "memory": {"total_bytes": {COUNT, NOTHING}, **measures("peak_bytes job_peak_bytes")},
+    "utilization": measures("mean max"), "job_utilization": measures("mean max"),
+    **measures("energy_joules max_temperature_celsius max_power_watts"),
+    "throttled": ANYTHING,  # null or words: see check()
 }
 RESULT = {
     "schema": {TEXT},
@@ -55,13 +62,12 @@ RESULT = {
     "host": {
         "os": {TEXT, NOTHING}, "kernel": {TEXT, NOTHING}, "cpu_model": {TEXT, NOTHING},
         "cpus": {COUNT, NOTHING}, "memory_bytes": {COUNT, NOTHING},
-        "gpus": [{"index": {COUNT}, "uuid": {TEXT}, "name": {TEXT}}], "cloud": {},
+        "gpus": [{"index": {COUNT}, "uuid": {TEXT}, "name": {TEXT}, "vendor": {TEXT},
+                  "memory_bytes": {COUNT, NOTHING}}], "cloud": {},
     },
-    "limits": {"cpus": {NUMBER, NOTHING}, "memory_bytes": {COUNT, NOTHING},
-               "gpus": [{COUNT, TEXT}]},
+    "limits": {"cpus": {NUMBER, NOTHING}, "memory_bytes": {COUNT, NOTHING}, "gpus": [{TEXT}]},
     **SECTIONS,
-    "gpu": GPU,
-    "energy": measures("cpu_joules gpu_joules"),
+    "gpu": {"count": {COUNT, NOTHING}, "selected": [{TEXT}], **GPU, "devices": [DEVICE]},
     "phases": [{"name": {TEXT}, "started_at": {TEXT}, "elapsed_seconds": {NUMBER}, **SECTIONS}],
     "tracker": {"cpu_seconds": {NUMBER, NOTHING}, "max_rss_bytes": {COUNT, NOTHING},
                 "late_samples": {COUNT}, "detail_reads": {COUNT}},
@@ -79,9 +85,16 @@ def check(result):
     assert run["started_at"] <= run["ended_at"]
     assert run["samples"] >= 2, "a first and a last sample"
     assert result["network"]["scope"] in ("job", "host")
+    for device in result["gpu"]["devices"]:
+        assert device["uuid"] in result["gpu"]["selected"]
+        assert set(device["throttled"] or []) <= {"power", "thermal", "hardware"}
+    assert result["gpu"]["selected"] == result["limits"]["gpus"]
+    assert (result["gpu"]["count"] or 0) <= len(result["host"]["gpus"])
 
 
 def check_shape(found, shape, place):
+    if shape is ANYTHING:
+        return
     if shape is MEASURE:
         check_measure(found, place)
     elif isinstance(shape, dict):

@@ -4,6 +4,7 @@ starts."""
 import json
 import os
 import re
+import subprocess
 
 import pytest
 
@@ -130,7 +131,8 @@ def test_command_that_is_none(gpu_tracker, command, message):
 
 @pytest.mark.parametrize("command", ["no-such-command", "/no/such/command", "nosuch with words"])
 def test_command_that_is_not_found(gpu_tracker, command):
-    done = gpu_tracker("-e", command, "--disable-logs")
+    # A folder of PATH that cannot be read would be "permission denied".
+    done = gpu_tracker("-e", command, "--disable-logs", env={"PATH": "/usr/bin:/bin"})
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == f'ERROR:root:Command not found: "{command}"\n'
 
@@ -168,8 +170,8 @@ def test_command_that_cannot_be_started(gpu_tracker):
     ("--tf=rows.txt", 'Invalid file name: "rows.txt". Valid file extensions are ".csv" and '
                       '".sqlite".'),
     ("--format=xml", '"xml" is not a valid format. Valid values are "json" or "text".'),
-    ("--format=pickle", "The pickle format is not supported. Use json, which 'sub-track compare' "
-                        "reads too."),
+    ("--format=pickle", '"pickle" is not a valid format: to read it is to run what it holds. Use "json", '
+                        "which sub-track compare reads."),
     ("--spelling=x", '"x" is not a valid spelling. Valid values are "descendants" or '
                      '"descendents".'),
 ])
@@ -399,3 +401,22 @@ def test_config_file_that_is_no_json(refused, gpu_tracker, config):
     assert re.fullmatch(rf"ERROR:root:{path}:1:\d+: .+\n", refused(config("{ 'a': 1 }")))
     assert re.fullmatch(r"ERROR:root:.*/no/such.*No such file or directory\n",
                         refused("--tconfig=/no/such.json"))
+
+
+# ---- completion -------------------------------------------------------------
+
+@pytest.mark.parametrize("words, choices", [
+    (["--dis"], ["--disable-logs"]), (["-e", "true", "--ru", "=", "meg"], ["megabytes"]),
+    (["--tu", "="], ["seconds", "minutes", "hours", "days"]), (["sub"], ["sub-track"]),
+    (["sub-track", "com"], ["combine", "compare"]), (["sub-track", "compare", "--sta"], ["--stat"]),
+    (["-f", "j"], ["json"]),
+])
+def test_bash_completes(spoor, tmp_path, words, choices):
+    script = tmp_path / "completion"
+    script.write_text(spoor("help", "--completion", "bash", "gpu-tracker").stdout)
+    typed = " ".join(f"'{word}'" for word in ["gpu-tracker", *words])
+    done = subprocess.run(
+        ["bash", "-c", f"source {script}; COMP_WORDS=({typed}); COMP_CWORD={len(words)}; "
+                       "_gpu_tracker; printf '%s\\n' \"${COMPREPLY[@]}\""],
+        check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines() == choices

@@ -224,7 +224,7 @@ def test_samples_of_both_kinds_have_the_same_columns(spoor, tmp_path):
     assert header[:2] == ["timestamp", "elapsed_seconds"]
     assert {"job_cpu_seconds", "job_cpu_cores", "job_rss_bytes", "main_rss_bytes",
             "host_cpu_seconds", "job_processes"} <= set(header)
-    assert all(list(row) == header for row in objects)
+    assert all(list(row) == header + ["gpus"] for row in objects)  # one list for all GPUs
     assert len(set(header)) == len(header)
     assert len(rows) >= 4 and all(len(row) == len(header) for row in rows)
     for column in (0, 1):

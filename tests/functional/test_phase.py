@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """spoor phase: rows of a sub-tracking file, from any language and any number of processes."""
+import json
 import os
+import pathlib
+import shlex
 import signal
 import subprocess
 import time
@@ -8,6 +11,11 @@ import time
 import pytest
 
 from sub_tracking import read_events
+
+HERE = pathlib.Path(__file__).parent
+# Beside the copied tests, or in the repository.
+EXAMPLES = next(path for path in (HERE.parent / "examples", HERE.parent.parent / "examples")
+                if path.exists())
 
 
 def phase(spoor, *arguments, folder, **environment):
@@ -99,3 +107,28 @@ def test_a_full_disk_leaves_whole_rows(spoor, tmp_path):
         preexec_fn=lambda: signal.signal(signal.SIGXFSZ, signal.SIG_IGN))
     assert limited.returncode == 125 and "p.csv" in limited.stderr
     assert path.read_bytes() == whole
+
+
+@pytest.mark.parametrize("kind", ["csv", "sqlite"])
+def test_the_example_of_a_shell_script(spoor, gpu_tracker, kind):
+    """examples/phases.sh, tracked and analysed by the commands that it names."""
+    script = EXAMPLES / "phases.sh"
+    track, analyze = (shlex.split(line.strip("#\n ").replace(".csv", f".{kind}"))[1:]
+                      for line in script.read_text().splitlines() if "gpu-tracker" in line)
+    (gpu_tracker.folder / "phases.sh").write_text(script.read_text())
+    (gpu_tracker.folder / "spoor").symlink_to(spoor.binary)
+    options = {"cwd": gpu_tracker.folder,
+               "env": {**os.environ, "SPOOR_PHASE_FILE": f"phases.{kind}",
+                       "PATH": f"{gpu_tracker.folder}:{os.environ['PATH']}"}}
+    done = gpu_tracker(*track, **options)
+    assert done.returncode == 0 and "status code: 0" in done.stdout
+    done = gpu_tracker(*analyze, "-f", "json", **options)
+    assert done.returncode == 0, done
+    result = json.loads(done.stdout)
+    assert result["static_data"]["ram_unit"] == "gigabytes"
+    compute, load = result["code_block_results"]
+    assert (compute["name"], compute["num_calls"]) == ("compute", 2)
+    assert (load["name"], load["num_calls"], load["num_non_empty_calls"]) == ("load", 1, 1)
+    assert load["compute_time"]["total"] >= 0.5 and load["num_timepoints"] >= 1
+    assert load["resource_usage"]["combined_ram"]["max"] > 0
+    assert len({row[0] for row in read_events(gpu_tracker.folder / f"phases.{kind}")}) == 1

@@ -41,7 +41,7 @@ def test_bad_usage_shows_the_usage(sub_track, case):
 def test_help(sub_track):
     for arguments in (["-h"], ["analyze", "--help"], ["--he"]):
         text = succeeded(sub_track(*arguments))
-        assert text.startswith("Usage:\n  gpu-tracker sub-track combine --stf=<sub-track-file> ")
+        assert text.startswith("Usage:\n    gpu-tracker sub-track combine --stf=<sub-track-file> ")
         for option in ("--output", "--format", "--tf", "--stf", "-p", "--cconfig", "-m", "--stat"):
             assert option in text
 
@@ -55,7 +55,7 @@ def test_formats_and_outputs_that_cannot_be(sub_track, tmp_path, command):
     done = sub_track(*command, "-f", "pickle", "-o", "r.pkl")
     assert done.returncode == 1 and "json" in done.stderr and not (tmp_path / "r.pkl").exists()
     refused(sub_track(*command, "-o", "no/such/file"),
-            "File no/such/file: No such file or directory")
+            "The output file no/such/file cannot be written: No such file or directory")
     with open("/dev/full", "w", encoding="utf-8") as full:
         done = sub_track(*command, capture_output=False, stdout=full, stderr=subprocess.PIPE)
     assert done.returncode == 1 and "No space left" in done.stderr

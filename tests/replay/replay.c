@@ -92,14 +92,14 @@ static double find_figure(void *session, const char *path)
 
 static int gpu_tracker_write(struct gpu_tracker *tracker, const char *format)
 {
-    struct report_style style = { REPORT_TEXT, false };
+    struct report_style style = { GPU_TRACKER_TEXT, false };
     struct usage_run run = { .elapsed_seconds = tracker->rows.latest.elapsed_seconds };
     struct resource_usage usage;
 
     if (tracker->writes_rows)
         return 0;
     if (strcmp(format, "gpu-tracker-json") == 0)
-        style.format = REPORT_JSON;
+        style.format = GPU_TRACKER_JSON;
     rows_cpu(&tracker->rows, &run);
     usage = usage_of(&tracker->facts, &run, find_figure, tracker->session);
     report_write(stdout, &usage, style);
@@ -111,12 +111,13 @@ static int gpu_tracker_write(struct gpu_tracker *tracker, const char *format)
 /* Steps through all instants; writes the rows of a samples file if wanted. */
 static void step_through(spoor_session *session, const char *machine, struct buffer *rows)
 {
+    static const struct stream_gpus no_gpus;
     const struct stream *stream = stream_for_path("x.csv");
     struct sample previous;
     char path[4096], after[4096];
 
     if (rows)
-        stream->begin(rows);
+        stream->begin(&no_gpus, rows);
     for (unsigned step = 0; find_instant(machine, step, path, sizeof(path)); step++) {
         bool is_last = !find_instant(machine, step + 1, after, sizeof(after));
 
@@ -125,7 +126,9 @@ static void step_through(spoor_session *session, const char *machine, struct buf
             exit(fail(path));
         session_take_sample(session, instant_of(step), is_last);
         if (rows)
-            stream->row(&session->latest, step > 0 ? &previous : NULL, rows);
+            stream->row(&(struct stream_row){ &session->latest, step > 0 ? &previous : NULL,
+                                              &session->gpu, &no_gpus },
+                        rows);
         previous = session->latest;
     }
     session_judge(session);

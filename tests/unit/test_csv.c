@@ -108,12 +108,24 @@ static void rows_of_other_runs_fit_under_the_header(void **state)
     buffer_done(&out);
 }
 
+static const struct stream_gpus no_gpus;
+
+static void add_row(const struct stream *stream, const struct example *example, size_t i,
+                    struct buffer *out)
+{
+    const struct stream_row row = { &example->samples[i],
+                                    i > 0 ? &example->samples[i - 1] : NULL, &example->gpu,
+                                    &no_gpus };
+
+    stream->row(&row, out);
+}
+
 static void write_stream(const struct stream *stream, const struct example *example,
                          struct buffer *out)
 {
-    stream->begin(out);
+    stream->begin(&no_gpus, out);
     for (size_t i = 0; i < EXAMPLE_SAMPLES; i++)
-        stream->row(&example->samples[i], i > 0 ? &example->samples[i - 1] : NULL, out);
+        add_row(stream, example, i, out);
     assert_int_equal(buffer_error(out), 0);
 }
 
@@ -161,7 +173,7 @@ static void time_that_stood_still_gives_no_rate(void **state)
     struct buffer out = { 0 };
 
     example->samples[1].elapsed_ns = 0;
-    stream_for_path("x.csv")->row(&example->samples[1], &example->samples[0], &out);
+    add_row(stream_for_path("x.csv"), example, 1, &out);
     assert_ptr_equal(strstr(out.text, "1773480414.589,0,0.5,,100000000,"), out.text);
     buffer_done(&out);
 }
@@ -177,13 +189,13 @@ static void a_row_reuses_the_memory_of_the_one_before(void **state)
         const char *text;
         size_t capacity;
 
-        stream->begin(&out);
-        stream->row(&example->samples[3], &example->samples[2], &out);
+        stream->begin(&no_gpus, &out);
+        add_row(stream, example, 3, &out);
         text = out.text;
         capacity = out.capacity;
         for (int k = 0; k < 1000; k++) {
             buffer_clear(&out);
-            stream->row(&example->samples[4], &example->samples[3], &out);
+            add_row(stream, example, 4, &out);
         }
         assert_ptr_equal(out.text, text);
         assert_int_equal(out.capacity, capacity);

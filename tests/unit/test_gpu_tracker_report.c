@@ -197,18 +197,18 @@ static void check(const struct resource_usage *usage, struct report_style style,
 static void json_is_the_predecessors_to_the_letter(void **state)
 {
     (void)state;
-    check(&workstation, (struct report_style){ REPORT_JSON, false }, workstation_json);
+    check(&workstation, (struct report_style){ GPU_TRACKER_JSON, false }, workstation_json);
 }
 
 static void text_is_the_predecessors_to_the_letter(void **state)
 {
     (void)state;
-    check(&workstation, (struct report_style){ REPORT_TEXT, false }, workstation_text);
+    check(&workstation, (struct report_style){ GPU_TRACKER_TEXT, false }, workstation_text);
 }
 
 static void older_spelling_is_in_every_key_and_label(void **state)
 {
-    static const enum report_format formats[] = { REPORT_TEXT, REPORT_JSON };
+    static const enum gpu_tracker_format formats[] = { GPU_TRACKER_TEXT, GPU_TRACKER_JSON };
     static const char *const expected[] = { workstation_text, workstation_json };
 
     (void)state;
@@ -231,10 +231,10 @@ static void check_number(double value, const char *text_line, const char *json_l
     char *text;
 
     usage.compute_time.time = value;
-    text = written(&usage, (struct report_style){ REPORT_TEXT, false });
+    text = written(&usage, (struct report_style){ GPU_TRACKER_TEXT, false });
     assert_string_equal(strstr(text, "   Time: "), text_line);
     free(text);
-    text = written(&usage, (struct report_style){ REPORT_JSON, false });
+    text = written(&usage, (struct report_style){ GPU_TRACKER_JSON, false });
     assert_string_equal(strstr(text, "\"time\": "), json_line);
     free(text);
 }
@@ -259,7 +259,7 @@ static void all_zeros_keep_the_shape(void **state)
     struct resource_usage usage = { .max_ram.unit = "bytes",
                                     .max_gpu_ram.unit = "bytes",
                                     .compute_time.unit = "days" };
-    char *text = written(&usage, (struct report_style){ REPORT_TEXT, false });
+    char *text = written(&usage, (struct report_style){ GPU_TRACKER_TEXT, false });
     size_t lines = 1;
 
     (void)state;

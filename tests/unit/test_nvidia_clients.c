@@ -84,9 +84,20 @@ static void device_that_never_had_a_sample_is_covered_from_the_beginning(void **
     nvidia_clients_begin(&clients, 0, MS(100));
     assert_int_equal(nvidia_clients_add(&clients, NULL, 0, MS(1100), NOW_US), 0);
     assert_int_equal(clients.covered_ns, MS(800));
-    add(&clients, 10, 5000000, 50, MS(1600));
+    add(&clients, 10, NOW_US, 50, MS(1600));
     assert_int_equal(clients.covered_ns, MS(1500));
     assert_int_equal(nvidia_clients_find(&clients, 10)->busy_ns, MS(100));
+    nvidia_clients_done(&clients);
+}
+
+static void time_before_the_beginning_is_not_counted(void **state)
+{
+    struct nvidia_clients clients = { 0 };
+
+    (void)state;
+    nvidia_clients_begin(&clients, 0, MS(100));
+    add(&clients, 10, NOW_US - 50000, 50, MS(200)); /* 50 ms after the beginning */
+    assert_int_equal(nvidia_clients_find(&clients, 10)->busy_ns, MS(25));
     nvidia_clients_done(&clients);
 }
 
@@ -163,6 +174,7 @@ int main(void)
         cmocka_unit_test(process_without_samples_was_idle_meanwhile),
         cmocka_unit_test(time_goes_on_without_any_samples),
         cmocka_unit_test(device_that_never_had_a_sample_is_covered_from_the_beginning),
+        cmocka_unit_test(time_before_the_beginning_is_not_counted),
         cmocka_unit_test(covered_time_never_steps_back),
         cmocka_unit_test(damaged_samples_are_dropped),
         cmocka_unit_test(clock_that_was_set_back_does_not_stop_the_count),

@@ -37,7 +37,7 @@ static const struct tracking_facts facts = {
     .gpu_ram_unit = "megabytes",
     .time_unit = "hours",
     .ram_system_capacity = 67.254165504,
-    .gpu_ram_system_capacity = NAN,
+    .gpu_ram_system_capacity = (double)NAN,
     .system_core_count = 12,
     .n_expected_cores = 3,
 };
@@ -47,7 +47,7 @@ static const double lone[TRACKING_COLUMNS] = {
     [TRACKING_MAIN_RAM] = 0.341860352,
     [TRACKING_COMBINED_RAM] = 0.341860352,
     [TRACKING_SYSTEM_RAM] = 5,
-    [TRACKING_MAIN_GPU_RAM] = NAN,
+    [TRACKING_MAIN_GPU_RAM] = (double)NAN,
     [TRACKING_MAIN_N_THREADS] = 12,
     [TRACKING_COMBINED_N_THREADS] = 12,
     [TRACKING_CPU_MAIN_SUM_UTILIZATION_PERCENT] = 100.3,

@@ -203,9 +203,10 @@ static void sum_up_job_busy(struct gpu_tally *tally, uint64_t now_ns)
     for (size_t i = 0; i < tally->count; i++) {
         if (!tally->units[i].is_selected)
             continue;
-        if (!is_unknown)
+        if (!totals->has_untold_busy)
             totals->job_busy_reason = tally->list[i].view.job_busy_reason;
         is_unknown |= tally->list[i].is_job_busy_unknown;
+        totals->has_untold_busy |= tally->list[i].has_untold_busy;
     }
     totals->levels.job_utilization =
         is_unknown ? UNKNOWN : sum_of(tally, job_utilization_of, OF_JOB, now_ns);
@@ -272,7 +273,11 @@ static void end_memory(struct gpu_unit_tally *unit)
     view->job_memory_now_bytes = view->value[GPU_JOB_MEMORY];
     raise_to(&view->memory_peak_bytes, view->memory_now_bytes);
     raise_to(&view->job_memory_peak_bytes, view->job_memory_now_bytes);
-    view->job_memory_reason = unit->reason;
+    unit->has_untold_memory |= unit->is_unknown && unit->job_count > 0;
+    if (unit->has_untold_memory && view->job_memory_peak_bytes == 0)
+        view->job_memory_peak_bytes = UNKNOWN;
+    if (unit->reason)
+        view->job_memory_reason = unit->reason;
     view->is_attributed |= unit->is_attributed;
 }
 
@@ -307,6 +312,7 @@ static void sum_up_memory(struct gpu_tally *tally, const struct gpu_row *rows, s
         }
         is_hidden |= unit->processes_reason != NULL;
         tally->totals.is_attributed |= unit->is_attributed;
+        tally->totals.has_untold_memory |= unit->has_untold_memory;
         job_bytes = (is_known(job_bytes) ? job_bytes : 0) + unit->job_bytes;
     }
     levels->job_memory_bytes = is_unknown ? UNKNOWN : job_bytes;
@@ -316,7 +322,8 @@ static void sum_up_memory(struct gpu_tally *tally, const struct gpu_row *rows, s
         is_unknown || !is_known(job_bytes)
             ? UNKNOWN
             : less(levels->job_memory_bytes, levels->main_memory_bytes);
-    tally->totals.memory_reason = reason;
+    if (is_unknown || !tally->totals.memory_reason)
+        tally->totals.memory_reason = reason;
 }
 
 void gpu_tally_memory(struct gpu_tally *tally, const struct gpu_row *rows, size_t count,
@@ -399,8 +406,12 @@ static void end_busy(struct gpu_tally *tally, struct gpu_unit_tally *unit, uint6
     view->value[GPU_JOB_UTILIZATION] = unit->is_unknown ? UNKNOWN : unit->job_busy.last;
     view->job_utilization_mean = mean_of(&unit->job_busy, tally->start_ns);
     view->job_utilization_max = unit->job_busy.max;
-    view->job_busy_reason = unit->is_unknown ? unit->reason : too_short;
+    if (unit->is_unknown || !view->job_busy_reason)
+        view->job_busy_reason = unit->is_unknown ? unit->reason : too_short;
     unit->is_job_busy_unknown = unit->is_unknown;
+    unit->has_untold_busy |= unit->is_unknown && unit->job_count > 0;
+    if (unit->has_untold_busy && unit->job_busy.total_ns == 0)
+        view->job_utilization_mean = view->job_utilization_max = UNKNOWN;
 }
 
 int gpu_tally_busy(struct gpu_tally *tally, const struct gpu_row *rows, size_t count,

@@ -26,7 +26,10 @@ struct gpu_totals {
     struct gpu_levels levels;
     uint64_t busy_ns, job_busy_ns; /* counters since the start of the run */
     uint64_t energy_microjoules;   /* counter */
-    bool is_attributed;            /* memory of the job was concluded at least once, not told */
+    /* A process of the job did not tell its memory or busy time, now or before: where the
+     * figure is 0 it was not measured. */
+    bool has_untold_memory, has_untold_busy;
+    bool is_attributed; /* memory of the job was concluded at least once, not told */
     /* Why a figure is not known: static text, or NULL. */
     const char *memory_reason, *host_memory_reason;
     const char *busy_reason, *job_busy_reason, *energy_reason;

@@ -208,15 +208,15 @@ void gpu_watch_accounts(struct gpu_watch *watch)
     free(accounts);
 }
 
-void gpu_watch_source(const struct gpu_watch *watch, gpu_source_get *which, char *buf,
-                      size_t size)
+void gpu_watch_source(const struct gpu_watch *watch, gpu_source_get *which, bool of_all,
+                      char *buf, size_t size)
 {
     const struct gpu_inventory *inventory = &watch->inventory;
 
     buf[0] = '\0';
     for (size_t i = 0; i < inventory->opened_count; i++) {
         const char *source = which(&inventory->opened[i].vendor->sources);
-        bool is_selected = false;
+        bool is_selected = of_all;
 
         for (size_t unit = 0; unit < inventory->count; unit++)
             is_selected |=

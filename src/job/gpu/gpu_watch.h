@@ -49,10 +49,10 @@ void gpu_watch_read(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh);
 /* Asks for the accounts that drivers keep of the job's processes: at the end. */
 void gpu_watch_accounts(struct gpu_watch *watch);
 
-/* Where the figures come from: the sources of the vendors whose GPUs are the job's, "+" between
- * them. `which` gets one of a vendor's. */
+/* Where figures come from: the sources of the vendors whose GPUs are the job's, or of all, "+"
+ * between them. `which` gets one of a vendor's. */
 typedef const char *gpu_source_get(const struct gpu_sources *sources);
-void gpu_watch_source(const struct gpu_watch *watch, gpu_source_get *which, char *buf,
-                      size_t size);
+void gpu_watch_source(const struct gpu_watch *watch, gpu_source_get *which, bool of_all,
+                      char *buf, size_t size);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "base/clock.h"
 #include "source/gpu/nvidia_busy.h"
 
@@ -93,12 +94,14 @@ static struct nvidia_client *find_or_add(struct nvidia_clients *clients, pid_t p
 }
 
 static void count_sample(struct nvidia_clients *clients, struct nvidia_client *client,
-                         const struct nvml_process_usage *sample)
+                         const struct nvml_process_usage *sample, uint64_t begun_us)
 {
     uint64_t period_us = clients->period_us ? clients->period_us : BUSY_PERIOD_DEFAULT_US;
     uint64_t cover_us =
         busy_cover_us(client->last_us, sample->stamp_us, period_us, period_us * 3 / 2);
 
+    cover_us =
+        smaller(cover_us, less(sample->stamp_us, begun_us)); /* older is not of our time */
     if (client->last_us != 0)
         clients->period_us =
             busy_learn_period(clients->period_us, sample->stamp_us - client->last_us);
@@ -127,9 +130,19 @@ static void cover(struct nvidia_clients *clients, uint64_t newest_us, uint64_t n
     }
 }
 
+/* From when on samples count, as time of day. */
+static uint64_t begun_at_us(const struct nvidia_clients *clients, uint64_t now_ns,
+                            uint64_t now_us)
+{
+    if (clients->last_us != 0)
+        return 0; /* by the newest sample of all */
+    return less(now_us, less(now_ns, clients->anchor_ns) / NS_PER_US);
+}
+
 int nvidia_clients_add(struct nvidia_clients *clients, const struct nvml_process_usage *list,
                        size_t count, uint64_t now_ns, uint64_t now_us)
 {
+    uint64_t begun_us = begun_at_us(clients, now_ns, now_us);
     uint64_t newest_us = 0;
     int r = 0;
 
@@ -149,7 +162,7 @@ int nvidia_clients_add(struct nvidia_clients *clients, const struct nvml_process
         }
         if (sample->stamp_us <= client->last_us)
             continue;
-        count_sample(clients, client, sample);
+        count_sample(clients, client, sample, begun_us);
         newest_us = sample->stamp_us > newest_us ? sample->stamp_us : newest_us;
     }
     cover(clients, newest_us, now_ns);

@@ -85,6 +85,7 @@ int standin_enter(const char *call, nvml_device device)
     const char *line;
     char words[96];
 
+    script_note_call(call);
     script_load(&standin.script, standin.started_ns);
     (void)snprintf(words, sizeof(words), "block %s", call);
     line = script_last(&standin.script, words);

@@ -27,6 +27,9 @@
  *     block CALL MS               that call takes so long
  *     grow CALL TIMES             so many times that call finds one process more than there is room
  *     flood CALL COUNT            that call says that it wrote COUNT elements, whatever the room
+ *
+ * Where SPOOR_NVML_CALLS names a file, each call adds a line with its name to it, so that a test
+ * can wait until it was asked.
  */
 #ifndef TESTS_GPU_STANDIN_SCRIPT_H
 #define TESTS_GPU_STANDIN_SCRIPT_H
@@ -39,6 +42,9 @@ struct script {
     char text[65536];
     uint64_t elapsed_ms; /* since the library was started */
 };
+
+/* Notes that a call was made. */
+void script_note_call(const char *call);
 
 /* Reads the file; an empty script where there is none. */
 void script_load(struct script *script, uint64_t started_ns);

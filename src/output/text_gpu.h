@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* text_gpu.h - the GPU rows of the text report. */
+#ifndef OUTPUT_TEXT_GPU_H
+#define OUTPUT_TEXT_GPU_H
+
+#include "output/page.h"
+#include "output/report.h"
+
+/* What the job used of its GPUs, and a row for each that it used. Nothing where there is no
+ * GPU. */
+void text_gpu_write(const struct report *report, struct page *page);
+
+#endif

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Machines with GPUs for tests: a stand-in for NVIDIA's library that plays a script
+(tests/gpu/standin)."""
+import csv
+import os
+
+from conftest import eventually, load, read_line
+
+GIB = 1 << 30
+LIST = "nvmlDeviceGetComputeRunningProcesses_v3"
+SLOW = "nvmlDeviceGetPowerUsage"  # once in every slow look
+CARD = """\
+device {0} uuid GPU-{0}000-aaaa
+device {0} name NVIDIA H200
+device {0} pci 0:{1}:0
+device {0} total 150000000000
+device {0} used 3000000000
+device {0} minor {0}
+"""
+# As NVML numbers its failures.
+NOT_SUPPORTED, LOST, VERSION_MISMATCH = 3, 15, 18
+WAIT = ("sh", "-c", "echo $$; read line || true")
+
+
+def card(number):
+    return CARD.format(number, 59 + number)
+
+
+class Machine:
+    """What the stand-in plays: lines that may be added to while it is asked."""
+
+    def __init__(self, folder, library):
+        self.script, self.log = folder / "script", folder / "calls"
+        self.text = ""
+        self.environment = {**os.environ, "LD_LIBRARY_PATH": str(library),
+                            "SPOOR_NVML_SCRIPT": str(self.script),
+                            "SPOOR_NVML_CALLS": str(self.log)}
+
+    def play(self, *lines):
+        """Adds lines, for all to be seen at once."""
+        self.text += "".join(line.rstrip("\n") + "\n" for line in lines)
+        new = self.script.with_suffix(".new")
+        new.write_text(self.text)
+        new.rename(self.script)
+
+    def calls(self, name):
+        return self.log.read_text().split("\n").count(name) if self.log.exists() else 0
+
+    def wait_for(self, name=LIST, times=2):
+        """Waits until it has been asked so often from now on."""
+        before = self.calls(name)
+        eventually(lambda: self.calls(name) >= before + times, f"{times} calls of {name}")
+
+
+class Run:
+    """`spoor run` around a job that waits, on such a machine."""
+
+    def __init__(self, spoor, machine, *options, command=WAIT, **environment):
+        self.path = spoor.new_path("result.json")
+        self.machine = machine
+        self.process = spoor.start("run", "-q", "-o", self.path, *options, "--", *command,
+                                   env={**machine.environment, **environment})
+        self.pid = int(read_line(self.process.stdout))
+        self.result = None
+
+    def end(self):
+        self.process.stdin.close()
+        assert self.process.wait() == 0
+        self.result = load(self.path)
+        return self.result
+
+
+def rows_of(path):
+    with open(path, encoding="utf-8") as file:
+        return list(csv.DictReader(file))

@@ -1,0 +1,349 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is measured of GPUs, against a stand-in for NVIDIA's library."""
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+
+from conftest import eventually, load, read_line, value
+from gpus import GIB, LIST, LOST, NOT_SUPPORTED, SLOW, VERSION_MISMATCH, Run, card, rows_of
+
+
+@pytest.mark.threads
+def test_memory_of_a_process(spoor, machine):
+    machine.play(card(0))
+    run = Run(spoor, machine)
+    machine.play(f"process 0 compute {run.pid} {GIB}")
+    machine.wait_for()
+    result = run.end()
+    assert result["gpu"]["count"] == 1
+    assert result["gpu"]["selected"] == result["limits"]["gpus"] == ["GPU-0000-aaaa"]
+    assert value(result, "gpu.memory.main_bytes") == GIB
+    assert value(result, "gpu.memory.descendants_bytes") == 0
+    assert value(result, "gpu.memory.combined_bytes") == GIB
+    assert value(result, "gpu.memory.system_bytes") == 3000000000
+    assert result["gpu"]["memory"]["main_bytes"]["source"] == "nvml.processes"
+    device = result["gpu"]["devices"][0]
+    assert (device["uuid"], device["name"], device["vendor"]) == \
+        ("GPU-0000-aaaa", "NVIDIA H200", "nvidia")
+    assert device["memory"]["job_peak_bytes"]["value"] == GIB
+    assert result["host"]["gpus"][0]["memory_bytes"] == 150000000000
+    assert result["warnings"] == []
+
+
+def test_a_spike_between_two_samples_is_seen(spoor, machine):
+    machine.play(card(0))
+    run = Run(spoor, machine, "-i", "1h")
+    machine.play(f"process 0 compute {run.pid} {GIB}")
+    machine.wait_for()
+    machine.play(f"process 0 compute {run.pid} {5 * GIB}")
+    machine.wait_for()
+    machine.play(f"process 0 compute {run.pid} {GIB}")
+    machine.wait_for()
+    result = run.end()
+    assert value(result, "gpu.memory.combined_bytes") == 5 * GIB
+    assert value(result, "gpu.memory.system_bytes") == 5 * GIB
+    assert result["gpu"]["devices"][0]["memory"]["job_peak_bytes"]["value"] == 5 * GIB
+
+
+def test_descendants_and_strangers(spoor, machine):
+    """A child is of the job though no sample has seen it; a process of others is not."""
+    machine.play(card(0), f"process 0 compute 1 {2 * GIB}")
+    job = "echo $$; sh -c 'echo $$; read line'; read line"
+    run = Run(spoor, machine, "-i", "1h", command=("sh", "-c", job))
+    child = int(read_line(run.process.stdout))
+    machine.play(f"process 0 compute {run.pid} {GIB}", f"process 0 graphics {child} {GIB // 2}")
+    machine.wait_for("nvmlDeviceGetGraphicsRunningProcesses_v3")
+    machine.wait_for()
+    run.process.stdin.write(b"\n\n")
+    run.process.stdin.flush()
+    result = run.end()
+    assert value(result, "gpu.memory.main_bytes") == GIB
+    assert value(result, "gpu.memory.descendants_bytes") == GIB // 2
+    assert value(result, "gpu.memory.combined_bytes") == GIB * 3 // 2
+    assert value(result, "gpu.memory.system_bytes") == 2 * GIB + GIB * 3 // 2
+
+
+def test_utilisation_of_the_device_and_the_job(spoor, machine):
+    machine.play(card(0), "stream 0 gpu 200 50")
+    run = Run(spoor, machine)
+    machine.play(f"process 0 compute {run.pid} {GIB}", f"busy 0 {run.pid} 200 30",
+                 "busy 0 1 200 20")
+    machine.wait_for(SLOW)
+    result = run.end()
+    assert value(result, "gpu.utilization.mean_gpus") == pytest.approx(0.5, abs=0.02)
+    assert value(result, "gpu.utilization.max_gpus") == pytest.approx(0.5, abs=0.02)
+    assert value(result, "gpu.job_utilization.mean_gpus") == pytest.approx(0.3, abs=0.02)
+    assert value(result, "gpu.job_utilization.max_gpus") == pytest.approx(0.3, abs=0.02)
+    device = result["gpu"]["devices"][0]
+    assert device["utilization"]["mean"]["value"] == pytest.approx(0.5, abs=0.02)
+    assert device["job_utilization"]["max"]["value"] == pytest.approx(0.3, abs=0.02)
+
+
+def test_samples_that_come_in_lumps_make_no_ten_gpus(spoor, machine):
+    """The driver's samples of a second arrive within one interval of 10 ms."""
+    machine.play(card(0), "stream 0 gpu 20 100")
+    run = Run(spoor, machine, "-i", "10ms")
+    machine.wait_for(SLOW)
+    result = run.end()
+    assert value(result, "gpu.utilization.max_gpus") <= 1
+    assert value(result, "gpu.utilization.mean_gpus") <= 1.01
+
+
+def test_energy_and_sensors(spoor, machine):
+    machine.play(card(0), "device 0 power 300000", "device 0 energy 1000000",
+                 "device 0 temperature 51", "device 0 clock 1980", "device 0 throttle 4")
+    run = Run(spoor, machine)
+    machine.wait_for()
+    machine.play("device 0 energy 1250000", "device 0 temperature 48")
+    result = run.end()
+    assert value(result, "energy.gpu_joules") == 250
+    device = result["gpu"]["devices"][0]
+    assert device["energy_joules"]["value"] == 250
+    assert device["max_temperature_celsius"]["value"] == 51
+    assert device["max_power_watts"]["value"] == 300
+    assert device["throttled"] == ["power"]
+
+
+def test_what_is_not_available_is_null_with_a_reason(spoor, machine):
+    """A card that tells nothing but its name; a process whose memory is not told."""
+    machine.play("device 0 name NVIDIA H200", "device 0 uuid GPU-0000-aaaa")
+    run = Run(spoor, machine)
+    machine.play(f"process 0 compute {run.pid} -")
+    machine.wait_for()
+    result = run.end()
+    assert result["gpu"]["count"] == 1
+    for path in ("memory.combined_bytes", "memory.main_bytes", "memory.descendants_bytes",
+                 "utilization.mean_gpus", "utilization.max_gpus"):
+        assert value(result["gpu"], path) is None, path
+    assert value(result, "energy.gpu_joules") is None
+    reason = result["gpu"]["memory"]["combined_bytes"]["reason"]
+    assert "does not tell the memory of processes" in reason
+    device = result["gpu"]["devices"][0]
+    for key in ("energy_joules", "max_temperature_celsius", "max_power_watts"):
+        assert device[key]["value"] is None, key
+    assert device["throttled"] is None
+
+
+def test_a_job_without_a_gpu_used_zero_bytes(spoor, machine):
+    """That is measured, where the driver lists processes; else it is not known."""
+    machine.play(card(0))
+    run = Run(spoor, machine)
+    machine.wait_for()
+    assert value(run.end(), "gpu.memory.combined_bytes") == 0
+    for name in ("Compute", "Graphics", "MPSCompute"):
+        machine.play(f"fail nvmlDeviceGet{name}RunningProcesses_v3 {NOT_SUPPORTED}")
+    run = Run(spoor, machine)
+    machine.wait_for()
+    result = run.end()
+    assert value(result, "gpu.memory.combined_bytes") is None
+    assert "does not list" in result["gpu"]["memory"]["combined_bytes"]["reason"]
+
+
+def test_a_lost_device_keeps_what_it_told(spoor, machine):
+    machine.play(card(0))
+    run = Run(spoor, machine)
+    machine.play(f"process 0 compute {run.pid} {GIB}")
+    machine.wait_for()
+    for name in (LIST, "nvmlDeviceGetMemoryInfo_v2", "nvmlDeviceGetMemoryInfo"):
+        machine.play(f"fail {name} {LOST}")
+    machine.wait_for()
+    result = run.end()
+    assert value(result, "gpu.memory.combined_bytes") == GIB
+    assert value(result, "gpu.memory.system_bytes") == 3000000000
+
+
+def test_parts_of_a_device(spoor, machine):
+    """MIG: memory of a part and its utilisation, by GPM; where the whole tells, it counts."""
+    machine.play(card(0), "device 0 mig 1", "device 0.0 uuid MIG-1", "device 0.0 name part",
+                 "device 0.0 total 70000000000", "device 0.0 used 1500000000",
+                 "device 0.0 instance 3", "gpm 0 3 40", "gpm 0 all 25",
+                 *(f"fail nvmlDeviceGet{name} {NOT_SUPPORTED}"
+                   for name in ("Samples", "UtilizationRates", "ProcessUtilization",
+                                "ProcessesUtilizationInfo")))
+    run = Run(spoor, machine)
+    machine.play(f"process 0.0 compute {run.pid} {GIB}")
+    machine.wait_for("nvmlGpmMetricsGet", times=4)
+    result = run.end()
+    assert result["gpu"]["count"] == 1
+    assert result["gpu"]["selected"] == ["GPU-0000-aaaa", "MIG-1"]
+    assert value(result, "gpu.memory.combined_bytes") == GIB
+    assert value(result, "gpu.memory.system_bytes") == 3000000000
+    whole, part = result["gpu"]["devices"]
+    assert part["memory"]["job_peak_bytes"]["value"] == GIB
+    assert part["utilization"]["max"]["value"] == pytest.approx(0.4, abs=0.02)
+    assert whole["utilization"]["max"]["value"] == pytest.approx(0.25, abs=0.02)
+    assert "MIG" in part["job_utilization"]["mean"]["reason"]
+    assert value(result, "gpu.utilization.max_gpus") == pytest.approx(0.25, abs=0.02)
+    assert value(result, "gpu.job_utilization.mean_gpus") is None
+
+
+def test_accounts_of_the_driver_raise_the_peak(spoor, machine):
+    machine.play(card(0), "device 0 accounting 1")
+    run = Run(spoor, machine)
+    machine.play(f"process 0 compute {run.pid} {GIB}",
+                 f"account 0 {run.pid} {7 * GIB} 1000 0 1 0")
+    machine.wait_for()
+    result = run.end()
+    assert value(result, "gpu.memory.combined_bytes") == 7 * GIB
+    assert result["gpu"]["memory"]["combined_bytes"]["source"] == "nvml.accounting"
+    assert result["gpu"]["devices"][0]["memory"]["job_peak_bytes"]["value"] == 7 * GIB
+
+
+@pytest.mark.parametrize("generation", ["bare", "v340", "v470", "v530", "full"])
+def test_every_generation_of_drivers_ends_well(spoor, machine, standin, generation):
+    machine.environment["LD_LIBRARY_PATH"] = str(standin / generation)
+    machine.play(card(0))
+    result = Run(spoor, machine).end()
+    assert result["gpu"]["count"] == 1
+    assert result["warnings"] == []
+
+
+# ---- which GPUs ---------------------------------------------------------------------------
+
+@pytest.mark.parametrize("options, variables, selected", [
+    ((), {}, [0, 1, 2]),
+    (("--gpus", "1"), {}, [1]),
+    (("--gpus", "GPU-2,0"), {"CUDA_VISIBLE_DEVICES": "1"}, [0, 2]),
+    (("--gpus", "0000:3c:00.0"), {}, [1]),
+    (("--gpus", "all"), {"CUDA_VISIBLE_DEVICES": ""}, [0, 1, 2]),
+    (("--gpus", "none"), {}, []),
+    ((), {"CUDA_VISIBLE_DEVICES": "2"}, [2]),
+    ((), {"CUDA_VISIBLE_DEVICES": ""}, []),
+    ((), {"NVIDIA_VISIBLE_DEVICES": "GPU-1000-aaaa"}, [1]),
+    ((), {"NVIDIA_VISIBLE_DEVICES": "void"}, [0, 1, 2]),
+    ((), {"SLURM_JOB_GPUS": "0,1"}, [0, 1]),
+    ((), {"ROCR_VISIBLE_DEVICES": "0"}, [0, 1, 2]),
+    ((), {"SPOOR_GPUS": "1"}, [1]),
+])
+def test_which_gpus_are_the_jobs(spoor, machine, options, variables, selected):
+    machine.play(card(0), card(1), card(2))
+    run = Run(spoor, machine, *options, **variables)
+    machine.play(*(f"process {i} compute {run.pid} {GIB}" for i in range(3)))
+    machine.wait_for(times=6)
+    result = run.end()
+    assert result["gpu"]["selected"] == [f"GPU-{i}000-aaaa" for i in selected]
+    assert result["gpu"]["count"] == 3
+    assert [device["index"] for device in result["gpu"]["devices"]] == selected
+    expected = len(selected) * GIB if selected else None
+    assert value(result, "gpu.memory.combined_bytes") == expected
+    assert value(result, "gpu.memory.system_bytes") == 9000000000
+
+
+def test_a_gpu_that_is_not_there_is_a_warning(spoor, machine):
+    machine.play(card(0))
+    result = Run(spoor, machine, "--gpus", "0,GPU-9").end()
+    assert [warning["code"] for warning in result["warnings"]] == ["gpu-unknown"]
+    assert "'GPU-9'" in result["warnings"][0]["message"]
+    assert "0 GPU-0000-aaaa" in result["warnings"][0]["message"]
+
+
+@pytest.mark.parametrize("text", ["", "0,,1", ",", "0;1", "$(x)"])
+def test_no_list_of_gpus_is_refused_before_the_start(spoor, tmp_path, text):
+    done = spoor("run", "--gpus", text, "--", "touch", tmp_path / "ran")
+    assert done.returncode == 125
+    assert done.stderr.startswith("spoor: --gpus: ")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_attach_heeds_the_environment_of_the_process(spoor, machine):
+    machine.play(card(0), card(1))
+    job = subprocess.Popen(["cat"], stdin=subprocess.PIPE,
+                           env={**os.environ, "CUDA_VISIBLE_DEVICES": "1"})
+    machine.play(f"process 1 compute {job.pid} {GIB}")
+    path = spoor.new_path("result.json")
+    process = spoor.start("attach", "-q", "-o", path, str(job.pid),
+                          env={**machine.environment, "CUDA_VISIBLE_DEVICES": "0"})
+    machine.wait_for(times=6)
+    job.communicate()
+    assert process.wait() == 0
+    result = load(path)
+    assert result["gpu"]["selected"] == ["GPU-1000-aaaa"]
+    assert value(result, "gpu.memory.main_bytes") == GIB
+
+
+# ---- drivers that fail --------------------------------------------------------------------
+
+def test_without_a_gpu_nothing_is_said(spoor, tmp_path):
+    done, result = spoor.result("true")
+    assert result["gpu"]["count"] == 0
+    assert result["gpu"]["devices"] == result["gpu"]["selected"] == result["host"]["gpus"] == []
+    assert result["warnings"] == []
+    assert result["gpu"]["memory"]["combined_bytes"]["reason"] == "this machine has no GPU"
+    done = spoor("run", "--", "true")
+    assert "gpu" not in done.stderr.lower()
+
+
+def test_switched_off(spoor, machine):
+    machine.play(card(0))
+    for name in ("gpu", "nvidia"):
+        result = Run(spoor, machine, SPOOR_DISABLE=name).end()
+        assert result["gpu"]["count"] == 0
+        assert result["warnings"] == []
+    result = Run(spoor, machine, SPOOR_DISABLE="amd,intel").end()
+    assert result["gpu"]["count"] == 1
+
+
+def test_a_driver_of_another_version_is_a_warning(spoor, machine):
+    machine.play(card(0), f"fail nvmlInit {VERSION_MISMATCH}")
+    result = Run(spoor, machine).end()
+    assert result["gpu"]["count"] == 0
+    assert [warning["code"] for warning in result["warnings"]] == ["gpu-driver"]
+    assert "different versions" in result["warnings"][0]["message"]
+    assert "cannot be used" in result["gpu"]["memory"]["combined_bytes"]["reason"]
+
+
+def test_a_library_that_lacks_what_is_needed_is_a_warning(spoor, machine, standin):
+    machine.environment["LD_LIBRARY_PATH"] = str(standin / "broken")
+    machine.play(card(0))
+    result = Run(spoor, machine).end()
+    assert [warning["code"] for warning in result["warnings"]] == ["gpu-driver"]
+
+
+@pytest.mark.threads
+def test_a_driver_that_blocks_holds_up_nothing_else(spoor, machine):
+    """The cadence of samples stays, and Ctrl-C ends the run before the driver answers."""
+    machine.play(card(0))
+    samples = spoor.new_path("samples.csv")
+    run = Run(spoor, machine, "-i", "20ms", "--samples", samples,
+              command=("sh", "-c", "echo $$; trap 'exit 0' INT; while :; do sleep 0.05; done"))
+    machine.play(f"process 0 compute {run.pid} {GIB}")
+    memory = lambda: [row["job_gpu_memory_bytes"] for row in rows_of(samples)][-1:]
+    eventually(lambda: memory() == [str(GIB)], "a row with its memory")
+    machine.play(f"block {LIST} 60000")
+    blocked_since = rows_of(samples)[-1]["elapsed_seconds"]
+    eventually(lambda: memory() == [""], "it is noticed")
+    run.process.send_signal(signal.SIGINT)
+    assert run.process.wait(timeout=20) == 0  # the driver would answer after 60 s
+    result = load(run.path)
+    rows = [float(row["elapsed_seconds"]) for row in rows_of(samples)]
+    blocked = [time for time in rows if time > float(blocked_since)]
+    late = result["tracker"]["late_samples"]
+    assert len(blocked) + late >= 0.8 * (blocked[-1] - blocked[0]) / 0.02
+    assert late < len(blocked) / 2
+    assert value(result, "gpu.memory.combined_bytes") == GIB
+    assert [warning["code"] for warning in result["warnings"]
+            if warning["code"].startswith("gpu")] == ["gpu-blocked"]
+    assert value(result, "cpu.total_seconds") is not None
+
+
+@pytest.mark.threads
+def test_a_driver_that_blocks_at_its_start_costs_the_gpu_figures_only(spoor, machine):
+    machine.play(card(0), "block nvmlInit 60000")
+    run = Run(spoor, machine)
+    eventually(lambda: machine.calls("nvmlInit") > 0, "it is started")
+    result = run.end()
+    assert result["gpu"]["count"] is None
+    assert value(result, "gpu.memory.combined_bytes") is None
+    assert value(result, "memory.main.total_rss_bytes") > 0
+
+
+def test_hostile_names_are_made_safe(spoor, machine):
+    machine.play(card(0), "device 0 name_hex 1b5b33316d22ff0a4720")
+    done = spoor("run", "--", "true", env=machine.environment)
+    assert "\x1b" not in done.stderr
+    path = spoor.new_path("result.json")
+    assert spoor("run", "-q", "-o", path, "--", "true", env=machine.environment).returncode == 0
+    assert json.loads(path.read_text(encoding="utf-8"))["gpu"]["count"] == 1

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where GPUs are told of: samples, text, info, doctor."""
+import json
+
+import pytest
+
+from conftest import eventually, read_line
+from gpus import GIB, VERSION_MISMATCH, WAIT, Run, card, rows_of
+
+
+def test_samples_have_columns_for_each_gpu_of_the_job(spoor, machine):
+    """The first rows wait for the drivers to tell, and are not lost."""
+    machine.play(card(0), card(1), "device 1 power 250500")
+    path = spoor.new_path("samples.csv")
+    run = Run(spoor, machine, "--gpus", "1", "--samples", path)
+    machine.play(f"process 1 compute {run.pid} {GIB}")
+    machine.wait_for(times=6)
+    samples = run.end()["run"]["samples"]
+    rows = rows_of(path)
+    assert len(rows) == samples
+    names = [name for name in rows[0] if name.startswith("gpu")]
+    assert names[:2] == ["gpu1_memory_bytes", "gpu1_job_memory_bytes"]
+    assert not [name for name in names if not name.startswith("gpu1_")]
+    assert rows[0]["gpu1_memory_bytes"] == ""
+    assert rows[-1]["gpu1_job_memory_bytes"] == str(GIB)
+    assert rows[-1]["gpu1_power_watts"] == "250.5"
+    # What is added to the file keeps to its columns, whatever GPUs there are.
+    assert spoor("run", "-q", "--append", "--samples", path, "--", "true",
+                 env={**machine.environment, "SPOOR_DISABLE": "gpu"}).returncode == 0
+    assert all(None not in row and None not in row.values() for row in rows_of(path))
+
+
+def test_samples_as_objects_hold_the_gpus(spoor, machine):
+    machine.play(card(0))
+    path = spoor.new_path("samples.jsonl")
+    run = Run(spoor, machine, "--samples", path)
+    machine.play(f"process 0 compute {run.pid} {GIB}")
+    machine.wait_for()
+    run.end()
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    assert rows[0]["gpus"] is None
+    assert rows[-1]["gpus"][0]["index"] == 0
+    assert rows[-1]["gpus"][0]["job_memory_bytes"] == GIB
+    assert rows[-1]["gpus"][0]["energy_joules"] is None
+
+
+def test_rows_wait_no_longer_than_a_second_for_a_driver(spoor, machine):
+    machine.play(card(0), "block nvmlInit 60000")
+    path = spoor.new_path("samples.csv")
+    run = Run(spoor, machine, "-i", "50ms", "--samples", path)
+    eventually(lambda: path.read_text(encoding="utf-8").count("\n") > 2, "rows are written")
+    assert run.end()["run"]["samples"] == len(rows_of(path))
+    assert not [name for name in rows_of(path)[0] if name.startswith("gpu")]
+
+
+def test_text_has_a_row_for_each_gpu_that_was_used(spoor, machine):
+    machine.play(card(0), card(1), "device 0 energy 0", "device 0 temperature 61")
+    run = spoor.start("run", "--", *WAIT, env=machine.environment)
+    pid = int(read_line(run.stdout))
+    machine.play(f"process 0 compute {pid} {GIB}")
+    machine.wait_for(times=6)
+    machine.play("device 0 energy 4200000")
+    _, text = run.communicate()
+    lines = text.decode().splitlines()
+    assert any(line.startswith("GPU memory") and "1.07 GB" in line for line in lines)
+    assert any(line.startswith("  GPU 0") and "NVIDIA H200" in line for line in lines)
+    assert not any(line.startswith("  GPU 1") for line in lines)
+    assert "4.20 kJ" in text.decode() and "61 C" in text.decode()
+
+
+def test_info_lists_the_machine_and_its_gpus(spoor, machine):
+    machine.play(card(0), card(1))
+    done = spoor("info", env=machine.environment)
+    assert done.returncode == 0 and done.stderr == ""
+    assert "GPU 1        NVIDIA H200, 150 GB, GPU-1000-aaaa, 0000:3c:00.0" in done.stdout
+    done = spoor("info", "-f", "json", "--gpus", "1", env=machine.environment)
+    found = json.loads(done.stdout)
+    assert [gpu["uuid"] for gpu in found["host"]["gpus"]] == ["GPU-0000-aaaa", "GPU-1000-aaaa"]
+    assert found["limits"]["gpus"] == ["GPU-1000-aaaa"]
+    assert found["host"]["cpus"] >= 1
+    assert "GPUs         none" in spoor("info").stdout
+
+
+@pytest.mark.parametrize("arguments, message", [
+    (("--gpus", "7"), "--gpus: no GPU matches '7'"),
+    (("-f", "csv"), "--format: info is told in text or json"),
+    (("x",), "info takes no operand: 'x'"),
+])
+def test_info_refuses(spoor, machine, arguments, message):
+    machine.play(card(0))
+    done = spoor("info", *arguments, env=machine.environment)
+    assert done.returncode == 125
+    assert message in done.stderr and done.stdout == ""
+
+
+def test_doctor_says_of_each_vendor_whether_it_serves(spoor, machine):
+    done = spoor("doctor")
+    assert "NVIDIA GPUs\n  no    nvml" in done.stdout
+    assert "there is no libnvidia-ml.so.1" in done.stdout
+    assert "install NVIDIA's driver" in done.stdout
+    assert "AMD GPUs\n  no" in done.stdout and "Intel GPUs\n  no" in done.stdout
+    machine.play(card(0))
+    assert "NVIDIA GPUs\n  used  nvml" in spoor("doctor", env=machine.environment).stdout
+    done = spoor("doctor", env={**machine.environment, "SPOOR_DISABLE": "nvidia"})
+    assert "switched off (SPOOR_DISABLE)" in done.stdout
+    machine.play(f"fail nvmlInit {VERSION_MISMATCH}")
+    assert "different versions" in spoor("doctor", env=machine.environment).stdout
