@@ -32,8 +32,8 @@ static bool shares_memory(pid_t a, pid_t b)
 
 bool newborn_is_unborn(const struct root *root, const struct member *member)
 {
-    bool is_unborn = member->has_exec ? agents_is_unclear(root, member)
-                                      : shares_memory(member->parent_pid, member->pid);
-
-    return root->is_live && is_unborn && !member->is_zombie && is_young(member);
+    if (!root->is_live || member->is_zombie || !is_young(member))
+        return false;
+    return member->has_exec ? agents_is_unclear(root, member)
+                            : shares_memory(member->parent_pid, member->pid);
 }
