@@ -263,14 +263,12 @@ static int run_command(struct tracking *tracking)
         .session = SPOOR_OPTIONS_INIT,
         .say = say,
     };
-    double most = (double)SPOOR_INTERVAL_MAX_NS;
     struct spoor_error err = { 0 };
     struct tracked tracked;
     enum track_outcome outcome;
     int code;
 
-    options.session.interval_ns =
-        (uint64_t)fmin(settings->sleep_seconds * (double)NS_PER_SECOND, most);
+    options.session.interval_ns = (uint64_t)(settings->sleep_seconds * (double)NS_PER_SECOND);
     options.session.gpus = tracking->gpus.selection;
     options.session.sample_seen = see_sample;
     options.session.sample_data = tracking;
