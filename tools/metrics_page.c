@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "job/gpu/gpu_measure.h"
 #include "output/buffer.h"
 #include "sample/metric.h"
 #include "series/figure.h"
@@ -48,6 +49,22 @@ static void write_metrics(struct buffer *out)
         out, "\nCSV begins with `timestamp` (seconds since 1970, UTC) and\n"
              "`elapsed_seconds`. A counter only grows; its rate is the growth since the\n"
              "sample before, per second.\n");
+}
+
+static void write_gpu_measures(struct buffer *out)
+{
+    buffer_add_text(
+        out, "\n## Of each GPU\n"
+             "\nFor each GPU that is the job's: in CSV columns, N its place in the list; in "
+             "JSON lines\nan array `gpus` of objects with an `index`, the same names without "
+             "`gpuN_`. CSV's header waits up "
+             "to a second for the\ndrivers to tell of their GPUs.\n"
+             "\n| name | meaning |\n|---|---|\n");
+    for (int i = 0; i < GPU_MEASURE_COUNT; i++) {
+        const struct gpu_measure_row *row = gpu_measure_row((enum gpu_measure)i);
+
+        buffer_format(out, "| `gpuN_%s` | %s |\n", row->name, row->help);
+    }
 }
 
 static void write_figures(struct buffer *out)
@@ -100,6 +117,7 @@ int main(int argc, char **argv)
     }
     buffer_add_text(&page, introduction);
     write_metrics(&page);
+    write_gpu_measures(&page);
     write_figures(&page);
     r = buffer_error(&page);
     if (r == 0)

@@ -2,6 +2,7 @@
 #include "cli/gpu_tracker_options.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,7 +110,7 @@ static int check_sleep_time(const char *text, double *ret, struct spoor_error *e
         return error_set(err, EINVAL,
                          "Sleep time of %s is invalid. Must be at least 0.1 seconds.",
                          decimal_float(seconds).text);
-    *ret = seconds;
+    *ret = fmin(seconds, (double)SPOOR_INTERVAL_MAX_NS / 1e9);
     return 0;
 }
 

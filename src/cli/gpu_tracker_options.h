@@ -53,7 +53,7 @@ struct gpu_tracker_settings {
     char **words;            /* the same, split; owned; at least one */
     const char *output_path; /* NULL: stdout */
     struct report_style style;
-    double sleep_seconds;
+    double sleep_seconds; /* at most an hour */
     const struct usage_unit *ram_unit, *gpu_ram_unit, *time_unit;
     uint64_t expected_core_count; /* 0: as many as there are */
     const char *gpu_uuids;        /* between commas; NULL: all */

@@ -137,10 +137,8 @@ static void see_sample(const struct spoor_sample *sample, void *data)
 
 void tracking_configure(struct tracking *tracking, struct spoor_options *options)
 {
-    double most = (double)SPOOR_INTERVAL_MAX_NS;
-
     options->interval_ns =
-        (uint64_t)fmin(tracking->settings->sleep_seconds * (double)NS_PER_SECOND, most);
+        (uint64_t)(tracking->settings->sleep_seconds * (double)NS_PER_SECOND);
     options->gpus = tracking->gpus.selection;
     options->sample_seen = see_sample;
     options->sample_data = tracking;

@@ -59,7 +59,7 @@ static void bytes_are_multiplied_by_the_unit(void **state)
         { 0 },
     };
     struct usage_facts facts = facts_in("megabytes", "seconds");
-    struct usage_run run = { 1, NAN, NAN, NAN };
+    struct usage_run run = { 1, nan(""), nan(""), nan("") };
     struct resource_usage usage = usage_of(&facts, &run, find, figures);
 
     (void)state;
@@ -194,7 +194,7 @@ static void the_machine_is_between_the_job_and_all_cores(void **state)
 static void what_is_not_known_is_zero(void **state)
 {
     struct usage_facts facts = facts_in("bytes", "seconds");
-    struct usage_run run = { 0, NAN, NAN, NAN };
+    struct usage_run run = { 0, nan(""), nan(""), nan("") };
     struct figure none = { 0 };
     struct resource_usage usage;
 

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/unknown.h"
+#include "job/gpu/gpu_share.h"
+
+#define MS(n) ((n)*NS_PER_MS)
+#define START MS(500)
+
+static struct gpu_share begun(void)
+{
+    struct gpu_share share;
+
+    gpu_share_begin(&share, START);
+    return share;
+}
+
+static void nothing_is_known_before_the_first_window(void **state)
+{
+    struct gpu_share share = begun();
+
+    (void)state;
+    assert_true(gpu_share_total_ns(&share, START + MS(100)) == UNKNOWN);
+    assert_false(gpu_share_advance(&share, UNKNOWN, MS(100), START + MS(100)));
+    assert_false(gpu_share_advance(&share, 0, 0, START + MS(100))); /* it speaks of no time */
+    assert_true(share.last == UNKNOWN && share.max == UNKNOWN);
+}
+
+static void a_lump_is_spread_over_the_time_since_the_last(void **state)
+{
+    struct gpu_share share = begun();
+
+    (void)state;
+    /* A second of samples, half of it busy, comes at once. */
+    assert_true(gpu_share_advance(&share, MS(500), MS(1000), START + MS(1200)));
+    assert_int_equal(share.last, 500000);
+    assert_int_equal(share.max, 500000);
+    assert_int_equal(share.total_ns, MS(600)); /* the hole is filled with what came after */
+    assert_false(gpu_share_advance(&share, MS(500), MS(1000), START + MS(1300)));
+    assert_int_equal(gpu_share_total_ns(&share, START + MS(1300)), MS(650));
+    assert_true(gpu_share_advance(&share, MS(500), MS(2000), START + MS(2200)));
+    assert_int_equal(share.last, 0);
+    assert_int_equal(share.total_ns, MS(600));
+    assert_int_equal(share.max, 500000);
+}
+
+static void no_share_is_above_one_and_no_counter_steps_back(void **state)
+{
+    struct gpu_share share = begun();
+
+    (void)state;
+    assert_true(gpu_share_advance(&share, MS(3000), MS(1000), START + MS(1000)));
+    assert_int_equal(share.last, GPU_SHARE_WHOLE);
+    assert_true(gpu_share_advance(&share, MS(10), MS(2000), START + MS(2000)));
+    assert_int_equal(share.last, 0);
+    assert_int_equal(share.total_ns, MS(1000));
+}
+
+static void a_counter_of_all_the_time_is_measured_by_the_clock(void **state)
+{
+    struct gpu_share share = begun();
+
+    (void)state;
+    assert_false(gpu_share_advance(&share, 0, UNKNOWN, START + MS(1))); /* too short to tell */
+    assert_true(gpu_share_advance(&share, MS(250), UNKNOWN, START + MS(1000)));
+    assert_int_equal(share.last, 250000);
+    assert_int_equal(share.total_ns, MS(250));
+}
+
+static void a_short_window_is_not_the_largest(void **state)
+{
+    struct gpu_share share = begun();
+
+    (void)state;
+    assert_true(gpu_share_advance(&share, MS(500), MS(1000), START + MS(1000)));
+    assert_true(gpu_share_advance(&share, MS(530), MS(1030), START + MS(1030)));
+    assert_int_equal(share.last, GPU_SHARE_WHOLE);
+    assert_int_equal(share.max, 500000);
+}
+
+/* The counter of the time covered went on while nothing was there to be counted. */
+static void work_after_idleness_is_not_thinned_by_it(void **state)
+{
+    struct gpu_share share = begun();
+
+    (void)state;
+    for (uint64_t i = 1; i <= 10; i++)
+        gpu_share_idle(&share, START + MS(1000) * i);
+    assert_int_equal(share.max, 0);
+    assert_true(gpu_share_advance(&share, MS(800), MS(10800), START + MS(11000)));
+    assert_int_equal(share.last, 800000);
+    assert_int_equal(share.total_ns, MS(800));
+}
+
+static void what_is_not_heard_of_does_not_go_on_for_ever(void **state)
+{
+    struct gpu_share share = begun();
+
+    (void)state;
+    assert_true(gpu_share_advance(&share, MS(1000), MS(1000), START + MS(1000)));
+    assert_int_equal(gpu_share_total_ns(&share, START + MS(60000)), MS(6000));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_is_known_before_the_first_window),
+        cmocka_unit_test(a_lump_is_spread_over_the_time_since_the_last),
+        cmocka_unit_test(no_share_is_above_one_and_no_counter_steps_back),
+        cmocka_unit_test(a_counter_of_all_the_time_is_measured_by_the_clock),
+        cmocka_unit_test(a_short_window_is_not_the_largest),
+        cmocka_unit_test(work_after_idleness_is_not_thinned_by_it),
+        cmocka_unit_test(what_is_not_heard_of_does_not_go_on_for_ever),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

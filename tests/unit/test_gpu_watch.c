@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The whole way from files to totals: a machine with GPUs of several DRM drivers. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/unknown.h"
+#include "fake_drm.h"
+#include "job/gpu/gpu_watch.h"
+
+#define MS(n) ((n)*NS_PER_MS)
+#define MIB (1ull << 20)
+#define AMD_PCI "0000:03:00.0"
+#define XE_PCI "0000:04:00.0"
+#define I915_PCI "0000:00:02.0"
+
+#define AMDGPU(id, gfx_ns, vram)                                       \
+    "drm-driver:\tamdgpu\ndrm-client-id:\t" id "\ndrm-pdev:\t" AMD_PCI \
+    "\ndrm-memory-vram:\t" vram "\ndrm-engine-gfx:\t" gfx_ns " ns\n"
+#define AMDGPU_OLD(vram, percent) \
+    "pdev:\t" AMD_PCI "\npasid:\t32770\nvram mem:\t" vram "\ngfx0:\t" percent "%\n"
+#define I915(id, render_ns, memory)                                   \
+    "drm-driver:\ti915\ndrm-client-id:\t" id "\ndrm-pdev:\t" I915_PCI \
+    "\ndrm-resident-system0:\t" memory "\ndrm-engine-render:\t" render_ns " ns\n"
+#define XE(id, cycles, total, memory)                             \
+    "drm-driver:\txe\ndrm-client-id:\t" id "\ndrm-pdev:\t" XE_PCI \
+    "\ndrm-resident-vram0:\t" memory "\ndrm-cycles-ccs:\t" cycles \
+    "\ndrm-total-cycles-ccs:\t" total "\n"
+
+enum { I915_UNIT, AMD_UNIT, XE_UNIT }; /* in order of PCI addresses */
+
+struct machine {
+    struct fake_root fake;
+    struct gpu_choice choice;
+    struct gpu_watch watch;
+};
+
+static void add_process(struct machine *machine, int pid, int parent)
+{
+    char path[64], text[160];
+
+    (void)snprintf(path, sizeof(path), "proc/%d/stat", pid);
+    (void)snprintf(text, sizeof(text),
+                   "%d (x) S %d 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 100 0 0 0 0 0 0 0 0\n", pid,
+                   parent);
+    fake_root_write(&machine->fake, path, text);
+}
+
+static const char *no_variable(const char *name)
+{
+    (void)name;
+    return NULL;
+}
+
+static void open_machine(struct machine *machine, const char *gpus, environment_get *get)
+{
+    struct gpu_watch_options options = {
+        .vendors = gpu_vendors,
+        .vendor_count = gpu_vendor_count,
+        .choice = &machine->choice,
+        .main_pid = 41,
+    };
+
+    assert_int_equal(gpu_choice_init(&machine->choice, gpus, get), 0);
+    assert_int_equal(gpu_watch_open(&machine->watch, &machine->fake.root, &options), 0);
+}
+
+static void set_up(struct machine *machine)
+{
+    struct fake_root *fake = &machine->fake;
+
+    memset(machine, 0, sizeof(*machine));
+    fake_root_init(fake);
+    fake_drm_card(fake, 0, AMD_PCI, "0x1002\n");
+    fake_drm_file(fake, 0, "device/mem_info_vram_total", "17179869184\n");
+    fake_drm_file(fake, 0, "device/mem_info_vram_used", "2147483648\n");
+    fake_drm_file(fake, 0, "device/gpu_busy_percent", "60\n");
+    fake_drm_file(fake, 0, "device/hwmon/hwmon5/energy1_input", "5000000\n");
+    fake_drm_card(fake, 1, XE_PCI, "0x8086\n");
+    fake_drm_file(fake, 1, "device/tile0/physical_vram_size_bytes", "12884901888\n");
+    fake_drm_file(fake, 1, "device/hwmon/hwmon3/energy2_input", "1000000\n");
+    fake_drm_card(fake, 2, I915_PCI, "0x8086\n");
+    add_process(machine, 41, 1);
+    add_process(machine, 42, 41);
+    add_process(machine, 99, 1);
+}
+
+static void tear_down(struct machine *machine)
+{
+    gpu_watch_close(&machine->watch);
+    gpu_choice_done(&machine->choice);
+    fake_root_done(&machine->fake);
+}
+
+static void gpus_of_all_vendors_stand_in_one_list(void **state)
+{
+    const struct gpu_inventory *inventory;
+    struct machine machine;
+
+    (void)state;
+    set_up(&machine);
+    open_machine(&machine, NULL, no_variable);
+    inventory = &machine.watch.inventory;
+    assert_int_equal(inventory->count, 3);
+    assert_string_equal(inventory->units[I915_UNIT].device.pci_address, I915_PCI);
+    assert_string_equal(inventory->units[AMD_UNIT].vendor, "amd");
+    assert_string_equal(inventory->units[XE_UNIT].device.pci_address, XE_PCI);
+    assert_string_equal(gpu_unit_id(&inventory->units[XE_UNIT]), XE_PCI);
+    for (size_t i = 0; i < 3; i++)
+        assert_true(inventory->units[i].is_selected);
+    tear_down(&machine);
+}
+
+static void figures_of_all_drivers_add_up(void **state)
+{
+    const struct gpu_totals *totals;
+    struct machine machine;
+
+    (void)state;
+    set_up(&machine);
+    open_machine(&machine, NULL, no_variable);
+    totals = &machine.watch.tally.totals;
+    gpu_watch_read(&machine.watch, MS(0), true);
+    assert_int_equal(totals->levels.job_memory_bytes, 0);
+    fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128", AMDGPU("7", "0", "64 MiB"));
+    fake_drm_fd(&machine.fake, 41, 6, "/dev/dri/renderD128", AMDGPU("7", "0", "64 MiB"));
+    fake_drm_fd(&machine.fake, 42, 3, "/dev/dri/renderD129", XE("1", "0", "1000", "32 MiB"));
+    fake_drm_fd(&machine.fake, 41, 7, "/dev/dri/renderD130", I915("2", "0", "8 MiB"));
+    fake_drm_fd(&machine.fake, 99, 3, "/dev/dri/renderD128", AMDGPU("9", "0", "512 MiB"));
+    assert_int_equal(gpu_kin_tell(&machine.watch.kin, (const pid_t[]){ 41, 42 }, 2, MS(500)),
+                     0);
+    gpu_watch_poll(&machine.watch, MS(500));
+    assert_true(machine.watch.holds_context);
+    assert_int_equal(totals->levels.main_memory_bytes, 72 * MIB); /* a shared client once */
+    assert_int_equal(totals->levels.descendants_memory_bytes, 32 * MIB);
+    assert_int_equal(totals->levels.job_memory_bytes, 104 * MIB);
+    gpu_watch_read(&machine.watch, MS(1000), false);
+    fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128",
+                AMDGPU("7", "500000000", "64 MiB"));
+    fake_drm_fd(&machine.fake, 41, 6, "/dev/dri/renderD128",
+                AMDGPU("7", "500000000", "64 MiB"));
+    fake_drm_fd(&machine.fake, 41, 7, "/dev/dri/renderD130", I915("2", "250000000", "8 MiB"));
+    fake_drm_file(&machine.fake, 0, "device/hwmon/hwmon5/energy1_input", "9000000\n");
+    fake_drm_file(&machine.fake, 1, "device/hwmon/hwmon3/energy2_input", "1500000\n");
+    gpu_watch_read(&machine.watch, MS(2000), false);
+    assert_int_equal(totals->energy_microjoules, 4500000);
+    assert_in_range(machine.watch.tally.list[AMD_UNIT].view.value[GPU_JOB_UTILIZATION], 499000,
+                    501000);
+    assert_in_range(machine.watch.tally.list[I915_UNIT].view.value[GPU_JOB_UTILIZATION], 249000,
+                    251000);
+    assert_in_range(machine.watch.tally.list[AMD_UNIT].view.value[GPU_UTILIZATION], 599000,
+                    601000);
+    assert_int_equal(totals->levels.utilization,
+                     machine.watch.tally.list[AMD_UNIT].view.value[GPU_UTILIZATION]);
+    tear_down(&machine);
+}
+
+static void keys_of_an_old_amdgpu_serve(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    set_up(&machine);
+    open_machine(&machine, "1", no_variable);
+    fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128", AMDGPU_OLD("65536 kB", "12.50"));
+    gpu_watch_read(&machine.watch, MS(1000), true);
+    assert_int_equal(machine.watch.tally.totals.levels.main_memory_bytes, 64 * MIB);
+    tear_down(&machine);
+}
+
+static void one_that_ends_keeps_its_busy_time(void **state)
+{
+    const struct gpu_totals *totals;
+    struct machine machine;
+    uint64_t before_ns;
+
+    (void)state;
+    set_up(&machine);
+    open_machine(&machine, "1", no_variable);
+    totals = &machine.watch.tally.totals;
+    fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128", AMDGPU("7", "0", "64 MiB"));
+    gpu_watch_read(&machine.watch, MS(0), true);
+    fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128",
+                AMDGPU("7", "900000000", "64 MiB"));
+    gpu_watch_read(&machine.watch, MS(1000), false);
+    before_ns = totals->job_busy_ns;
+    assert_in_range(before_ns, MS(890), MS(910));
+    fake_drm_close(&machine.fake, 41, 5);
+    gpu_watch_read(&machine.watch, MS(2000), false);
+    assert_int_equal(totals->levels.job_memory_bytes, 0);
+    assert_int_equal(totals->job_busy_ns, before_ns);
+    tear_down(&machine);
+}
+
+static const char *rocr_zero(const char *name)
+{
+    return strcmp(name, "ROCR_VISIBLE_DEVICES") == 0 ? "" : NULL;
+}
+
+static const char *slurm_one(const char *name)
+{
+    return strcmp(name, "SLURM_JOB_GPUS") == 0 ? "0" : NULL;
+}
+
+static void each_vendor_has_its_variables(void **state)
+{
+    static const struct {
+        const char *gpus;
+        environment_get *get;
+        bool selected[3]; /* i915, amd, xe */
+    } cases[] = {
+        { NULL, no_variable, { true, true, true } },
+        { NULL, rocr_zero, { true, false, true } },
+        { NULL, slurm_one, { true, true, false } }, /* the first of each vendor's */
+        { "2", rocr_zero, { false, false, true } },
+        { AMD_PCI, no_variable, { false, true, false } },
+        { "none", no_variable, { false, false, false } },
+        { "all", rocr_zero, { true, true, true } },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct machine machine;
+
+        set_up(&machine);
+        open_machine(&machine, cases[i].gpus, cases[i].get);
+        for (size_t unit = 0; unit < 3; unit++)
+            assert_int_equal(machine.watch.inventory.units[unit].is_selected,
+                             cases[i].selected[unit]);
+        tear_down(&machine);
+    }
+}
+
+static void a_machine_without_a_gpu_has_nothing_to_watch(void **state)
+{
+    struct gpu_watch_options options = { .vendors = gpu_vendors,
+                                         .vendor_count = gpu_vendor_count };
+    struct gpu_choice choice = { 0 };
+    struct fake_root fake;
+    struct gpu_watch watch;
+
+    (void)state;
+    fake_root_init(&fake);
+    options.choice = &choice;
+    assert_int_equal(gpu_watch_open(&watch, &fake.root, &options), -ENODEV);
+    assert_int_equal(watch.inventory.refusal_count, 0);
+    fake_root_done(&fake);
+}
+
+static int fail_to_open(const struct root *root, void **ret, struct spoor_error *err)
+{
+    (void)root;
+    (void)ret;
+    (void)snprintf(err->message, sizeof(err->message), "broken");
+    return -EIO;
+}
+
+static void a_vendor_that_fails_is_told_of(void **state)
+{
+    static const struct gpu_vendor broken = { .name = "broken", .open = fail_to_open };
+    const struct gpu_vendor *const vendors[] = { &broken };
+    struct gpu_choice choice = { 0 };
+    struct gpu_inventory inventory;
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    assert_int_equal(gpu_inventory_open(&inventory, &fake.root, vendors, 1, &choice), -ENODEV);
+    assert_int_equal(inventory.refusal_count, 1);
+    assert_string_equal(inventory.refusals[0].vendor, "broken");
+    assert_string_equal(inventory.refusals[0].error.message, "broken");
+    fake_root_done(&fake);
+}
+
+static void a_variable_is_found_in_the_environment_of_a_process(void **state)
+{
+    static const char block[] = "PATH=/bin\0XCUDA=1\0CUDA_VISIBLE_DEVICES=0,1\0EMPTY=\0CUT=x";
+
+    (void)state;
+    assert_string_equal(gpu_choice_find(block, sizeof(block) - 1, "CUDA_VISIBLE_DEVICES"),
+                        "0,1");
+    assert_string_equal(gpu_choice_find(block, sizeof(block) - 1, "EMPTY"), "");
+    assert_null(gpu_choice_find(block, sizeof(block) - 1, "CUDA"));
+    assert_null(gpu_choice_find(block, sizeof(block) - 1, "CUT"));
+    assert_null(gpu_choice_find("", 0, "PATH"));
+}
+
+static const char *process_memory(const struct gpu_sources *sources)
+{
+    return sources->process_memory;
+}
+
+static const char *device(const struct gpu_sources *sources)
+{
+    return sources->device;
+}
+
+static void sources_are_those_of_the_vendors_in_use(void **state)
+{
+    struct machine machine;
+    char names[64];
+
+    (void)state;
+    set_up(&machine);
+    open_machine(&machine, "1", no_variable);
+    gpu_watch_source(&machine.watch, process_memory, true, names, sizeof(names));
+    assert_string_equal(names, "drm.fdinfo"); /* both have it: once */
+    gpu_watch_source(&machine.watch, device, false, names, sizeof(names));
+    assert_string_equal(names, "amdgpu.sysfs");
+    gpu_watch_source(&machine.watch, device, true, names, sizeof(names));
+    assert_string_equal(names, "amdgpu.sysfs+intel.sysfs");
+    tear_down(&machine);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gpus_of_all_vendors_stand_in_one_list),
+        cmocka_unit_test(figures_of_all_drivers_add_up),
+        cmocka_unit_test(keys_of_an_old_amdgpu_serve),
+        cmocka_unit_test(one_that_ends_keeps_its_busy_time),
+        cmocka_unit_test(each_vendor_has_its_variables),
+        cmocka_unit_test(a_machine_without_a_gpu_has_nothing_to_watch),
+        cmocka_unit_test(a_vendor_that_fails_is_told_of),
+        cmocka_unit_test(a_variable_is_found_in_the_environment_of_a_process),
+        cmocka_unit_test(sources_are_those_of_the_vendors_in_use),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
