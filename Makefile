@@ -48,6 +48,12 @@ vm:
 	@$(MAKE) --no-print-directory all
 	@tests/vm/run $(BUILD)/spoor
 
+# The Python packages, with program and library inside, for pip install --no-index.
+wheel:
+	@tools/deps build
+	@$(MAKE) --no-print-directory all
+	@tools/make-wheel $(BUILD) dist
+
 install: all
 	@meson configure $(BUILD) --prefix $(abspath $(PREFIX))
 	@ninja -C $(BUILD) >/dev/null
@@ -60,4 +66,4 @@ format:
 clean:
 	@rm -rf $(BUILD) build-asan build-tsan build-gcc build-clang
 
-.PHONY: all deps demo test lint bench truth vm install format clean
+.PHONY: all deps demo test lint bench truth vm wheel install format clean

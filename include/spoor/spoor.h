@@ -93,6 +93,19 @@ enum {
 #define SPOOR_INTERVAL_MIN_NS 1000000ull       /* 1 ms */
 #define SPOOR_INTERVAL_MAX_NS 3600000000000ull /* 1 h */
 
+/* One sample, as it is taken. It and its values are valid during the call. */
+struct spoor_sample {
+    double elapsed_seconds; /* since the first sample */
+    double unix_seconds;    /* since 1970, UTC */
+    const double *values;   /* values[i] is metric i (spoor_metric_get), or NaN */
+    size_t count;
+};
+
+/* Called after every sample, the first and the last included; calls never overlap. It runs in
+ * the sampling thread (the first and last sample: in the thread that starts or stops the
+ * session), which waits for it: be quick, and call no function of the session. */
+typedef void spoor_sample_seen(const struct spoor_sample *sample, void *data);
+
 /* Start from SPOOR_OPTIONS_INIT, so that fields added later keep their default. */
 struct spoor_options {
     size_t size;          /* sizeof(struct spoor_options): lets the ABI grow */
@@ -109,11 +122,13 @@ struct spoor_options {
     const char *cgroup_folder; /* a cgroup that was delegated to the user, or NULL */
     const char *gpus; /* which GPUs are the job's: "all", "none", or numbers, UUIDs and PCI
                          addresses, commas between them; NULL: as its environment says */
+    spoor_sample_seen *sample_seen; /* NULL: none */
+    void *sample_data;              /* handed to sample_seen */
 };
 #define SPOOR_OPTIONS_INIT                                                                \
     {                                                                                     \
         sizeof(struct spoor_options), 0, 0, 1000000000ull, SPOOR_DETAIL_AUTO, NULL, NULL, \
-            NULL, NULL, NULL, SPOOR_CGROUP_AUTO, NULL, NULL                               \
+            NULL, NULL, NULL, SPOOR_CGROUP_AUTO, NULL, NULL, NULL, NULL                   \
     }
 
 /* Could that be a list for options.gpus? Looks at its form alone: no driver is asked. */
@@ -213,6 +228,20 @@ SPOOR_API const struct spoor_metric *spoor_metric_get(size_t index);
 /* Copies the latest sample: values[i] is metric i, or NaN. Returns how many
  * metrics there are, or -EAGAIN before the first sample. */
 SPOOR_API ssize_t spoor_session_latest(spoor_session *session, double *values, size_t count);
+
+/* ---- agents: a tracker beside the program that it tracks ---------------- */
+
+/* The name of an agent's process, as in /proc/PID/comm. A living process of that name which
+ * runs a file called spoor..., and a dead one, are of no job: no tracker counts another. */
+#define SPOOR_AGENT_NAME "spoor-agent"
+
+/* Starts a program, as that of `spoor agent --pid PID`, which is nobody's child: the caller gets no
+ * SIGCHLD, and none of its calls of wait() finds it. None of the caller's memory is copied.
+ * `path` is its file; the arguments begin with its name and are ended by NULL. Its standard
+ * input and output are the two descriptors, its standard error is /dev/null. An agent ends when
+ * its input does. */
+SPOOR_API int spoor_agent_start(const char *path, char *const *arguments, int input_fd,
+                                int output_fd, struct spoor_error *err);
 
 /* ---- the machine -------------------------------------------------------- */
 

@@ -33,6 +33,18 @@ const struct command commands[] = {
         .main = command_attach,
     },
     {
+        .name = "agent",
+        .scope = OPTION_AGENT,
+        .operands = "",
+        .summary = "track the process that started it, told by lines what to do",
+        .about = "Tracks a process as attach does, for the program that started it: lines on "
+                 "standard input say what to do, answers go to standard output, one JSON "
+                 "object a line. It ends with the line 'stop', or when its input ends. Exit "
+                 "code: 0; 125 if there was nothing to track.",
+        .is_hidden = true,
+        .main = command_agent,
+    },
+    {
         .name = "doctor",
         .scope = OPTION_DOCTOR,
         .operands = "",
@@ -50,6 +62,18 @@ const struct command commands[] = {
             "Says what machine this is, what a job may use of it, and what GPUs it has: the "
             "numbers and UUIDs that --gpus takes.",
         .main = command_info,
+    },
+    {
+        .name = "phase",
+        .scope = OPTION_PHASE,
+        .operands = "start|stop NAME",
+        .summary = "note that the calling job starts or stops a phase",
+        .about = "Adds a row to a file: the calling process, the name, start or stop, and the "
+                 "time. For any language; 'gpu-tracker sub-track analyze' says what each phase "
+                 "used. Several processes may write to one file. Exit code: 0; 125 if the row "
+                 "could not be written.",
+        .example = "spoor phase start load; ./load.sh; spoor phase stop load",
+        .main = command_phase,
     },
     {
         .name = "help",
@@ -75,6 +99,14 @@ int command_version(void)
     return printf("spoor %s\n", spoor_version()) < 0;
 }
 
+int command_show(const struct command *command, enum cli_action action)
+{
+    if (action == CLI_SHOW_VERSION)
+        return command_version();
+    help_command(stdout, command);
+    return 0;
+}
+
 int command_begin(const struct command *command, int argc, char **argv,
                   struct cli_settings *settings, int *ret)
 {
@@ -83,12 +115,8 @@ int command_begin(const struct command *command, int argc, char **argv,
 
     if (r < 0)
         return complain("%s", err.message);
-    if (settings->action == CLI_SHOW_HELP) {
-        help_command(stdout, command);
-        return 0;
-    }
-    if (settings->action == CLI_SHOW_VERSION)
-        return command_version();
+    if (settings->action != CLI_WORK)
+        return command_show(command, settings->action);
     *ret = r;
     return -1;
 }

@@ -14,6 +14,7 @@ struct command {
     const char *summary;  /* one phrase, for the list of commands */
     const char *about;    /* a few sentences, for its own help */
     const char *example;
+    bool is_hidden; /* from the list of commands and the completion: for programs, not people */
     /* argv[0] is the command's name. Returns the exit code. */
     int (*main)(const struct command *command, int argc, char **argv);
 };
@@ -29,6 +30,9 @@ const struct command *command_find(const char *name);
 int command_begin(const struct command *command, int argc, char **argv,
                   struct cli_settings *settings, int *ret);
 
+/* Shows the help or version that was asked for instead of work. Returns the exit code. */
+int command_show(const struct command *command, enum cli_action action);
+
 /* Shows the version. Returns the exit code. */
 int command_version(void);
 
@@ -37,8 +41,10 @@ int command_refuse(const char *word);
 
 int command_run(const struct command *command, int argc, char **argv);
 int command_attach(const struct command *command, int argc, char **argv);
+int command_agent(const struct command *command, int argc, char **argv);
 int command_doctor(const struct command *command, int argc, char **argv);
 int command_info(const struct command *command, int argc, char **argv);
+int command_phase(const struct command *command, int argc, char **argv);
 int command_help(const struct command *command, int argc, char **argv);
 
 #endif

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/gpu_tracker_options.h"
+#include "cli/gpu_tracker_subtrack.h"
 #include "cli/help.h"
 #include "cli/message.h"
 #include "cli/nearest.h"
@@ -23,6 +25,31 @@ int command_refuse(const char *word)
     return complain("'%s' is not a command of spoor; to track it: spoor run -- %s", word, word);
 }
 
+/* The manual's options of a command, or of a table of gpu-tracker. */
+static int show_man_options(const char *topic)
+{
+    const struct command *found = command_find(topic);
+
+    if (strcmp(topic, "gpu-tracker") == 0)
+        help_man_table(stdout, &gpu_tracker_table);
+    else if (strcmp(topic, "sub-track") == 0)
+        help_man_table(stdout, &gpu_tracker_subtrack_table);
+    else if (found)
+        help_man_options(stdout, found);
+    else
+        return command_refuse(topic);
+    return 0;
+}
+
+static int show_completion(const char *program)
+{
+    if (strcmp(program, "gpu-tracker") == 0)
+        help_completion_gpu_tracker(stdout);
+    else
+        help_completion_bash(stdout);
+    return 0;
+}
+
 /* Shows what --man-options, --completion or a name asks for; these two are for the
  * build, and so are not listed. */
 int command_help(const struct command *command, int argc, char **argv)
@@ -35,17 +62,10 @@ int command_help(const struct command *command, int argc, char **argv)
         help_overview(stdout);
         return 0;
     }
-    if (strcmp(topic, "--completion") == 0 && argc == 3 && strcmp(argv[2], "bash") == 0) {
-        help_completion_bash(stdout);
-        return 0;
-    }
-    if (strcmp(topic, "--man-options") == 0 && argc == 3) {
-        found = command_find(argv[2]);
-        if (!found)
-            return command_refuse(argv[2]);
-        help_man_options(stdout, found);
-        return 0;
-    }
+    if (strcmp(topic, "--completion") == 0 && argc >= 3 && strcmp(argv[2], "bash") == 0)
+        return show_completion(argc > 3 ? argv[3] : "spoor");
+    if (strcmp(topic, "--man-options") == 0 && argc == 3)
+        return show_man_options(argv[2]);
     found = command_find(topic);
     if (!found)
         return command_refuse(topic);

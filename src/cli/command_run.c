@@ -16,78 +16,49 @@
 #include "cli/message.h"
 #include "cli/outputs.h"
 #include "cli/session_options.h"
-#include "run/spawn.h"
 #include "run/supervise.h"
-
-/* Opens and starts a session on the child at its gate. -EINVAL and -ENOTSUP: something that the
- * user asked for cannot be had. Otherwise the job runs, and *ret is NULL where it is not
- * tracked. What failed has been said. */
-static int track(const struct cli_settings *settings, pid_t pid, char **command,
-                 spoor_session **ret)
-{
-    struct spoor_options options = session_options(settings);
-    spoor_session *session = NULL;
-    struct spoor_error err = { 0 };
-    int r;
-
-    options.pid = pid;
-    options.flags |= SPOOR_CALLER_SPAWNED;
-    options.command = (const char *const *)command;
-    r = spoor_session_open(&options, &session, &err);
-    if (r == 0)
-        r = spoor_session_start(session, &err);
-    if (r == -EINVAL || r == -ENOTSUP) {
-        complain("%s", err.message);
-        return r;
-    }
-    if (r < 0) {
-        complain("the job runs untracked: %s", err.message);
-        session = spoor_session_close(session);
-    }
-    *ret = session;
-    return 0;
-}
+#include "run/track.h"
 
 static int refuse_exec(const char *file, int code)
 {
-    if (code == -ENOENT && !strchr(file, '/'))
+    if (code == ENOENT && !strchr(file, '/'))
         complain("'%s': command not found", file);
-    else if (code == -ENOENT && access(file, F_OK) == 0)
+    else if (code == ENOENT && access(file, F_OK) == 0)
         complain("cannot run '%s': the interpreter it names does not exist", file);
     else
-        complain("cannot run '%s': %s", file, strerror(-code));
-    return code == -ENOENT ? 127 : 126;
+        complain("cannot run '%s': %s", file, strerror(code));
+    return code == ENOENT ? 127 : 126;
+}
+
+static void say(const char *message)
+{
+    complain("%s", message);
 }
 
 static int run_job(const struct cli_settings *settings, const struct outputs *outputs,
                    char **command)
 {
-    struct supervise_options options = { .waits_for_all = settings->waits_for_all };
+    struct track_options options = {
+        .command = command,
+        .session = session_options(settings),
+        .waits_for_all = settings->waits_for_all,
+        .say = say,
+    };
     struct spoor_error err = { 0 };
-    struct spawn spawn;
-    int wait_status = EXIT_OWN_FAILURE << 8;
-    int r;
+    struct tracked tracked;
 
-    if (spawn_start(command, &spawn, &err) < 0)
+    switch (track(&options, &tracked, &err)) {
+    case TRACK_REFUSED:
         return complain("%s", err.message);
-    options.pid = spawn.pid;
-    if (track(settings, spawn.pid, command, &options.session) < 0) {
-        spawn_cancel(&spawn);
-        return EXIT_OWN_FAILURE;
+    case TRACK_NO_EXEC:
+        return refuse_exec(command[0], err.code);
+    case TRACK_RAN:
+        break;
     }
-    r = spawn_release(&spawn);
-    if (r < 0) {
-        spoor_session_close(options.session);
-        return refuse_exec(command[0], r);
-    }
-    if (options.session)
-        (void)spoor_session_sample(options.session, NULL); /* the next comes soon */
-    if (supervise(&options, &wait_status, &err) < 0)
-        complain("%s", err.message);
-    if (options.session)
-        outputs_write(outputs, options.session);
-    spoor_session_close(options.session);
-    return supervise_exit_code(wait_status);
+    if (tracked.session)
+        outputs_write(outputs, tracked.session);
+    spoor_session_close(tracked.session);
+    return supervise_exit_code(tracked.end.wait_status);
 }
 
 int command_run(const struct command *command, int argc, char **argv)

@@ -84,8 +84,10 @@ void help_completion_bash(FILE *out)
           "    if ((COMP_CWORD == 1)); then\n"
           "        COMPREPLY=($(compgen -W \"--help --version",
           out);
-    for (const struct command *command = commands; command->name; command++)
-        fprintf(out, " %s", command->name);
+    for (const struct command *command = commands; command->name; command++) {
+        if (!command->is_hidden)
+            fprintf(out, " %s", command->name);
+    }
     fputs("\" -- \"$cur\"))\n"
           "        return\n"
           "    fi\n",

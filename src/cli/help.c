@@ -35,8 +35,10 @@ void help_overview(FILE *out)
           "Measures what a job uses: memory, CPU, I/O, time.\n\n"
           "Commands:\n",
           out);
-    for (const struct command *command = commands; command->name; command++)
-        fprintf(out, "  %-8s %s\n", command->name, command->summary);
+    for (const struct command *command = commands; command->name; command++) {
+        if (!command->is_hidden)
+            fprintf(out, "  %-8s %s\n", command->name, command->summary);
+    }
     fputs("\nOptions:\n"
           "  -h, --help     show this help; 'spoor COMMAND --help' shows a command's\n"
           "  -V, --version  show the version\n\n"
@@ -48,7 +50,7 @@ void help_overview(FILE *out)
     }
 }
 
-static void print_option(FILE *out, const struct cli_option *option)
+void help_option(FILE *out, const struct cli_option *option)
 {
     int column = 0;
 
@@ -75,7 +77,7 @@ void help_command(FILE *out, const struct command *command)
         fputs("\nOptions:\n", out);
         for (size_t i = 0; i < settings_table.count; i++) {
             if (settings_table.rows[i].flags & command->scope)
-                print_option(out, &settings_table.rows[i]);
+                help_option(out, &settings_table.rows[i]);
         }
     }
     if (command->scope & (OPTION_RUN | OPTION_ATTACH)) {
@@ -111,21 +113,29 @@ static void put_value(FILE *out, const char *value)
     fputc('_', out);
 }
 
+static void put_man_option(FILE *out, const struct cli_option *option)
+{
+    if (option->letter)
+        fprintf(out, "*-%c*, ", option->letter);
+    fputc('*', out);
+    fprintf(out, "--%s*", option->name);
+    if (option->value)
+        put_value(out, option->value);
+    fputs("\n\t", out);
+    put_scdoc(out, option->help);
+    fputs(".\n\n", out);
+}
+
 void help_man_options(FILE *out, const struct command *command)
 {
     for (size_t i = 0; i < settings_table.count; i++) {
-        const struct cli_option *option = &settings_table.rows[i];
-
-        if (!(option->flags & command->scope))
-            continue;
-        if (option->letter)
-            fprintf(out, "*-%c*, ", option->letter);
-        fputc('*', out);
-        fprintf(out, "--%s*", option->name);
-        if (option->value)
-            put_value(out, option->value);
-        fputs("\n\t", out);
-        put_scdoc(out, option->help);
-        fputs(".\n\n", out);
+        if (settings_table.rows[i].flags & command->scope)
+            put_man_option(out, &settings_table.rows[i]);
     }
+}
+
+void help_man_table(FILE *out, const struct option_table *table)
+{
+    for (size_t i = 0; i < table->count; i++)
+        put_man_option(out, &table->rows[i]);
 }

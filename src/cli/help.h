@@ -17,10 +17,15 @@ void help_overview(FILE *out);
 /* `spoor COMMAND --help`. */
 void help_command(FILE *out, const struct command *command);
 
-/* The options of a command as scdoc source, for the manual page. */
-void help_man_options(FILE *out, const struct command *command);
+/* One row of a table of options, as it stands in a help. */
+void help_option(FILE *out, const struct cli_option *option);
 
-/* A completion script for bash. */
+/* The options of a command as scdoc source, for the manual page; or all of a table. */
+void help_man_options(FILE *out, const struct command *command);
+void help_man_table(FILE *out, const struct option_table *table);
+
+/* Completion scripts for bash, of spoor and of gpu-tracker. */
 void help_completion_bash(FILE *out);
+void help_completion_gpu_tracker(FILE *out);
 
 #endif

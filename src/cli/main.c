@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main.c - the program spoor: from its first argument to a command. */
+/* main.c - the program spoor: from its name and its first argument to a command. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/compiler.h"
 #include "cli/command.h"
+#include "cli/gpu_tracker.h"
 #include "cli/help.h"
 #include "cli/message.h"
 
@@ -22,11 +24,30 @@ static void fill_standard_descriptors(void)
     }
 }
 
+/* The programs that this one is, by the name it was called by; spoor otherwise. */
+static const struct {
+    const char *name;
+    int (*main)(int argc, char **argv);
+} programs[] = {
+    { "gpu-tracker", gpu_tracker_main },
+};
+
+static const char *called_as(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
 int main(int argc, char **argv)
 {
     const struct command *command;
 
     fill_standard_descriptors();
+    for (size_t i = 0; i < ARRAY_SIZE(programs) && argc > 0; i++) {
+        if (strcmp(called_as(argv[0]), programs[i].name) == 0)
+            return programs[i].main(argc, argv);
+    }
     if (argc < 2) {
         help_overview(stderr);
         return EXIT_OWN_FAILURE;

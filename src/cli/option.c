@@ -25,10 +25,8 @@ static const struct {
     unsigned scope;
     const char *command;
 } scopes[] = {
-    { OPTION_RUN, "run" },
-    { OPTION_ATTACH, "attach" },
-    { OPTION_DOCTOR, "doctor" },
-    { OPTION_INFO, "info" },
+    { OPTION_RUN, "run" },   { OPTION_ATTACH, "attach" }, { OPTION_DOCTOR, "doctor" },
+    { OPTION_INFO, "info" }, { OPTION_PHASE, "phase" },
 };
 
 static const char *command_of(unsigned scope)
@@ -50,6 +48,39 @@ const struct cli_option *option_find(const struct option_table *table, const cha
             return &table->rows[i];
     }
     return NULL;
+}
+
+static bool begins_with(const char *text, const char *start, size_t length)
+{
+    return strncmp(text, start, length) == 0;
+}
+
+const struct cli_option *option_find_prefix(const struct option_table *table, const char *name,
+                                            size_t length, struct spoor_error *err)
+{
+    const struct cli_option *found = option_find(table, name, length);
+    char list[200] = "";
+    size_t used = 0;
+    unsigned count = 0;
+
+    if (found)
+        return found;
+    for (size_t i = 0; i < table->count; i++) {
+        if (!begins_with(table->rows[i].name, name, length))
+            continue;
+        found = &table->rows[i];
+        (void)snprintf(list + used, sizeof(list) - used, "%s--%s", count ? ", " : "",
+                       found->name); /* a list that is too long is cut */
+        used = strlen(list);
+        count++;
+    }
+    if (count > 1)
+        (void)error_set(err, EINVAL, "--%.*s is not a unique prefix: %s?", (int)length, name,
+                        list);
+    else if (count == 0)
+        (void)error_set(err, EINVAL, "unknown option --%.*s", length < 60 ? (int)length : 60,
+                        name);
+    return count == 1 ? found : NULL;
 }
 
 static const struct cli_option *find_letter(const struct option_table *table, char letter)
@@ -151,6 +182,8 @@ static int unknown_letter(const struct parser *parser, char letter, struct spoor
                                                : tolower((unsigned char)letter);
     const struct cli_option *near = find_letter(parser->table, (char)other);
 
+    if (parser->table->has_prefixes)
+        return error_set(err, EINVAL, "unknown option -%c", letter);
     if (near && other != letter)
         return error_set(err, EINVAL, "unknown option -%c; did you mean -%c (--%s)?", letter,
                          near->letter, near->name);
@@ -161,13 +194,15 @@ static int unknown_letter(const struct parser *parser, char letter, struct spoor
 static int parse_long(struct parser *parser, const char *text, struct spoor_error *err)
 {
     size_t length = strcspn(text, "=");
-    const struct cli_option *option = option_find(parser->table, text, length);
+    const struct cli_option *option = parser->table->has_prefixes
+                                          ? option_find_prefix(parser->table, text, length, err)
+                                          : option_find(parser->table, text, length);
     char shown[64];
 
     /* A name that does not fit is cut in the message; it is unknown then. */
     (void)snprintf(shown, sizeof(shown), "--%.*s", length < 60 ? (int)length : 60, text);
     if (!option)
-        return unknown_name(parser, shown + 2, err);
+        return parser->table->has_prefixes ? -EINVAL : unknown_name(parser, shown + 2, err);
     return apply(parser, option, shown, text[length] == '=' ? text + length + 1 : NULL, err);
 }
 

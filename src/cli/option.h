@@ -8,7 +8,8 @@
  *
  * Accepted: -i5, -i 5, -qi5, --interval 5, --interval=5. A flag takes no value,
  * but --quiet=no undoes a variable or a config file. "--" ends the options, and
- * so does the first word that is none.
+ * so does the first word that is none. A table may allow long options to be cut
+ * short as far as they stay apart: --form for --format.
  */
 #ifndef CLI_OPTION_H
 #define CLI_OPTION_H
@@ -34,9 +35,11 @@ enum {
     OPTION_ATTACH = 1u << 1,
     OPTION_DOCTOR = 1u << 2,
     OPTION_INFO = 1u << 3,
-    OPTION_REPEATABLE = 1u << 4, /* each use adds one; otherwise the last one counts */
-    OPTION_NO_VARIABLE = 1u << 5,
-    OPTION_NO_FILE = 1u << 6, /* has no place in a config file */
+    OPTION_PHASE = 1u << 4,
+    OPTION_AGENT = 1u << 5,
+    OPTION_REPEATABLE = 1u << 6, /* each use adds one; otherwise the last one counts */
+    OPTION_NO_VARIABLE = 1u << 7,
+    OPTION_NO_FILE = 1u << 8, /* has no place in a config file */
 };
 
 struct cli_option {
@@ -52,6 +55,9 @@ struct cli_option {
 struct option_table {
     const struct cli_option *rows;
     size_t count;
+    /* The table of a predecessor: long options may be cut short, and no message names a
+     * command of spoor. */
+    bool has_prefixes;
 };
 
 /* Reads options from argv[first] on and applies those that belong to `scope`
@@ -64,6 +70,11 @@ int option_parse(const struct option_table *table, unsigned scope, int argc, cha
 /* The row of that name; NULL: there is none. `length` bytes of it count. */
 const struct cli_option *option_find(const struct option_table *table, const char *name,
                                      size_t length);
+
+/* The row of that name, or the only one whose name begins so. NULL: there is none; the message
+ * says why ("--t is not a unique prefix: --tu, --tf?"). */
+const struct cli_option *option_find_prefix(const struct option_table *table, const char *name,
+                                            size_t length, struct spoor_error *err);
 
 /* The row whose name is nearest; NULL: none is near. `scope` 0 is all commands. */
 const struct cli_option *option_nearest(const struct option_table *table, unsigned scope,

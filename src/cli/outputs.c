@@ -253,18 +253,26 @@ void outputs_done(struct outputs *outputs)
     outputs->count = 0;
 }
 
+int outputs_write_one(const struct outputs *outputs, size_t index, spoor_session *session,
+                      struct spoor_error *err)
+{
+    const struct output *output = &outputs->items[index];
+    int r;
+
+    if (output->fd >= 0)
+        r = spoor_session_write(session, output->format, output->fd, err);
+    else
+        r = spoor_session_save(session, output->format, output->path, outputs->save, err);
+    return r < 0 ? error_prefix(err, r, "the report could not be written to %s", output->path)
+                 : 0;
+}
+
 void outputs_write(const struct outputs *outputs, spoor_session *session)
 {
     for (size_t i = 0; i < outputs->count; i++) {
-        const struct output *output = &outputs->items[i];
         struct spoor_error err = { 0 };
-        int r;
 
-        if (output->fd >= 0)
-            r = spoor_session_write(session, output->format, output->fd, &err);
-        else
-            r = spoor_session_save(session, output->format, output->path, outputs->save, &err);
-        if (r < 0)
-            complain("the report could not be written to %s: %s", output->path, err.message);
+        if (outputs_write_one(outputs, i, session, &err) < 0)
+            complain("%s", err.message);
     }
 }

@@ -32,6 +32,10 @@ int outputs_plan(const struct cli_settings *settings, struct outputs *ret,
                  struct spoor_error *err);
 void outputs_done(struct outputs *outputs);
 
+/* Writes the report of one of the items. */
+int outputs_write_one(const struct outputs *outputs, size_t index, spoor_session *session,
+                      struct spoor_error *err);
+
 /* Writes every report. What fails is said in one line each on stderr. */
 void outputs_write(const struct outputs *outputs, spoor_session *session);
 

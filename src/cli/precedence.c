@@ -99,10 +99,10 @@ int settings_load(struct cli_settings *settings, unsigned scope, int argc, char 
         operand = read_operands(settings, scope, argc, argv, operand, &given, err);
     if (operand < 0 || settings->action != CLI_WORK)
         return operand;
-    if (scope & (OPTION_DOCTOR | OPTION_INFO) && operand < argc)
-        return error_set(err, EINVAL, "%s takes no operand: '%s'",
-                         scope == OPTION_INFO ? "info" : "doctor", argv[operand]);
-    r = apply_variables(settings, scope, &given, err);
+    if (scope & (OPTION_DOCTOR | OPTION_INFO | OPTION_AGENT) && operand < argc)
+        return error_set(err, EINVAL, "%s takes no operand: '%s'", argv[0], argv[operand]);
+    /* An agent is told all by its program; the variables are for a person's spoor. */
+    r = scope == OPTION_AGENT ? 0 : apply_variables(settings, scope, &given, err);
     if (r < 0)
         return r;
     if (settings->config_path) {

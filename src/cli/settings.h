@@ -28,7 +28,8 @@ struct cli_settings {
     char *samples_path;
     char *config_path;
     char *name;
-    char **tags; /* "KEY=VALUE", ended by NULL; NULL: none */
+    char *phase_file; /* phase */
+    char **tags;      /* "KEY=VALUE", ended by NULL; NULL: none */
     size_t tag_count;
     bool has_format; /* a format was given */
     enum spoor_format format;

@@ -28,6 +28,8 @@
 #include "source/proc/pid_statm.h"
 
 #define RECORDS_EVERY_NS (100 * NS_PER_MS)
+#define OWN_PREFIX "spoor-" /* of the names of trackers' own threads and helpers: of no job */
+#define THREADS_MASK ((1u << 30) - 1) /* what a pid_entry holds */
 
 struct births_source {
     unsigned rung;
@@ -201,9 +203,20 @@ void births_adopt(struct births *births, pid_t pid)
         births->started_count++;
         births->live_count++;
     }
-    entry->threads = count_threads(births, pid) & INT32_MAX;
+    entry->threads = count_threads(births, pid) & THREADS_MASK;
     if (births->live_count > births->max_concurrent)
         births->max_concurrent = births->live_count;
+}
+
+void births_disown(struct births *births, pid_t pid)
+{
+    struct pid_entry *entry = births->events ? pid_set_find(&births->pids, pid) : NULL;
+
+    if (!entry || entry->threads == 0 || entry->is_disowned)
+        return;
+    entry->is_disowned = true;
+    births->live_count--;
+    births->started_count -= births->started_count > 2 ? 2 : 1;
 }
 
 void births_close(struct births *births)
@@ -243,10 +256,11 @@ static void note_fork(struct births *births, const struct process_event *event)
         return;
     }
     /* Where it lives already, its end was lost and its number used again. */
-    if (entry->threads == 0)
+    if (entry->threads == 0 || entry->is_disowned)
         births->live_count++;
     entry->threads = 1;
     entry->is_new = true;
+    entry->is_disowned = false;
     births->must_filter = true;
     if (births->live_count > births->max_concurrent)
         births->max_concurrent = births->live_count;
@@ -300,6 +314,10 @@ static void note_exit(struct births *births, const struct process_event *event)
     }
     if (--entry->threads > 0)
         return;
+    if (entry->is_disowned) {
+        pid_set_remove(&births->pids, entry);
+        return;
+    }
     births->live_count--;
     if (!births->is_machine_wide && lives_on(births, event))
         mark_inexact(births, "a set-uid program: what it starts is not seen");
@@ -327,7 +345,8 @@ static void note_record(const struct exit_record *record, void *data)
     uint64_t *peak = record->tgid == births->main_pid ? &births->main_peak_bytes
                                                       : &births->largest_peak_bytes;
 
-    if (!is_known(record->peak_rss_bytes) ||
+    if (strncmp(record->name, OWN_PREFIX, strlen(OWN_PREFIX)) == 0 ||
+        !is_known(record->peak_rss_bytes) ||
         (is_known(*peak) && record->peak_rss_bytes <= *peak))
         return;
     if (!pid_set_find(&births->pids, record->tgid))
@@ -356,7 +375,7 @@ static bool still_exists(struct pid_entry *entry, void *data)
 
     if (entry->threads == 0 || kill(entry->pid, 0) == 0 || errno != ESRCH)
         return true;
-    births->live_count--;
+    births->live_count -= !entry->is_disowned;
     return false;
 }
 
@@ -375,25 +394,27 @@ static void check_losses(struct births *births)
 }
 
 struct announcement {
-    void (*born)(pid_t pid, void *data);
+    births_born *born;
     void *data;
+    bool is_open; /* somebody is to be announced again */
 };
 
 static bool announce(struct pid_entry *entry, void *data)
 {
-    const struct announcement *announcement = data;
+    struct announcement *announcement = data;
 
     if (entry->threads == 0)
         return false;
-    if (entry->is_new && announcement->born)
-        announcement->born(entry->pid, announcement->data);
-    entry->is_new = false;
+    if (entry->is_new)
+        entry->is_new =
+            announcement->born && announcement->born(entry->pid, announcement->data);
+    announcement->is_open |= entry->is_new;
     return true;
 }
 
-void births_drain(struct births *births, void (*born)(pid_t pid, void *data), void *data)
+void births_drain(struct births *births, births_born *born, void *data)
 {
-    struct announcement announcement = { born, data };
+    struct announcement announcement = { born, data, false };
 
     if (!births->events)
         return;
@@ -405,4 +426,5 @@ void births_drain(struct births *births, void (*born)(pid_t pid, void *data), vo
         return;
     births->must_filter = false;
     pid_set_filter(&births->pids, announce, &announcement);
+    births->must_filter = announcement.is_open;
 }

@@ -61,6 +61,10 @@ void births_open(struct births *births, const struct root *root, pid_t main_pid,
  * not exact. */
 void births_adopt(struct births *births, pid_t pid);
 
+/* A process that was counted turns out to be an agent, made by a go-between that was gone at
+ * once: neither is of the job. The most at once stays as it was seen. */
+void births_disown(struct births *births, pid_t pid);
+
 /* Accepts a zeroed one. */
 void births_close(struct births *births);
 
@@ -69,9 +73,12 @@ void births_close(struct births *births);
  * event: when it is, but no sooner than `drain_ms` after the last time. */
 int births_fd(const struct births *births);
 
+/* Told of a new process. True: tell again at the next drain. */
+typedef bool births_born(pid_t pid, void *data);
+
 /* Reads all there is. `born` (may be NULL) is told of each new process that still lives, the
  * main one apart. */
-void births_drain(struct births *births, void (*born)(pid_t pid, void *data), void *data);
+void births_drain(struct births *births, births_born *born, void *data);
 
 /* What a drain does with each event. */
 void births_note(struct births *births, const struct process_event *event);

@@ -158,6 +158,7 @@ void job_refresh(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool is_
     }
     job_take_births(job, now_ns);
     job_search(job, &look, birth_mark);
+    job_drop_agents(job);
     for (size_t i = 0; i < job->members.count; i++)
         job_remember(job, &job->members.list[i]);
     job_settle_left(job);

@@ -144,6 +144,10 @@ uint64_t job_quick_cpu_ns(struct job *job);
 
 struct look job_look(const struct job *job, uint64_t now_ns, bool is_thorough);
 void job_add_member(struct job *job, const struct look *look, pid_t pid);
+/* Lets go of members that have turned out to be agents. */
+void job_drop_agents(struct job *job);
+/* An agent is not counted; one that runs, nor its go-between, which was gone at once. */
+void job_disown(struct job *job, const struct member *agent);
 void job_search(struct job *job, const struct look *look, uint64_t birth_mark);
 
 /* Until it calls exec, what we forked is a copy of ourselves: none of its memory is the

@@ -9,6 +9,9 @@
  * - A parent can end before its child, which is then adopted by init, or by us when
  *   we are the subreaper. So membership is remembered: once in, a process stays in
  *   until it ends; and where we spawned the job, every child of ours is of the job.
+ * - A process that was just made by vfork has its parent's memory until it calls exec: it is
+ *   looked at again a little later (newborn.h).
+ * - An agent is a tracker that a program of the job has started: it is of no job (agents.h).
  * - In a cgroup of the job's own all of that is the kernel's business: its list of
  *   processes is the job.
  */
@@ -16,7 +19,9 @@
 #include <stdlib.h>
 
 #include "base/unknown.h"
+#include "job/agents.h"
 #include "job/job.h"
+#include "job/newborn.h"
 #include "source/proc/children.h"
 
 /* A process may get a child without running itself: an orphan that a nested subreaper
@@ -37,6 +42,11 @@ static bool is_settled_elsewhere(const struct job *job, const struct member *mem
 
 static void add_opened(struct job *job, struct member *member)
 {
+    if (agents_has(job->root, member)) {
+        job_disown(job, member);
+        member_close(member);
+        return;
+    }
     member->is_descendant = member->pid != job->main_pid;
     if (!members_add(&job->members, member)) {
         member_close(member);
@@ -55,17 +65,28 @@ void job_add_member(struct job *job, const struct look *look, pid_t pid)
         add_opened(job, &member);
 }
 
-static void add_found(pid_t pid, void *data)
+/* False: it is not yet what it will be, and is to be looked at again. */
+static bool add_found_or_wait(pid_t pid, struct search *search)
 {
-    struct search *search = data;
+    struct job *job = search->job;
     struct member member;
+    bool is_unborn;
 
-    if (members_find(&search->job->members, pid) || member_open(search->look, pid, &member) < 0)
-        return;
-    if (is_settled_elsewhere(search->job, &member))
+    if (members_find(&job->members, pid) || member_open(search->look, pid, &member) < 0)
+        return true;
+    is_unborn = newborn_is_unborn(job->root, &member);
+    if (is_unborn || is_settled_elsewhere(job, &member))
         member_close(&member);
     else
-        add_opened(search->job, &member);
+        add_opened(job, &member);
+    if (is_unborn)
+        job->birth_mark = UNKNOWN; /* the next search is not left out */
+    return !is_unborn;
+}
+
+static void add_found(pid_t pid, void *data)
+{
+    (void)add_found_or_wait(pid, data); /* the next search finds it again */
 }
 
 /* The way without children files: a process belongs if its parent does. */
@@ -148,13 +169,18 @@ void job_search(struct job *job, const struct look *look, uint64_t birth_mark)
 
     if (is_known(birth_mark) && birth_mark == job->birth_mark && !is_full)
         return;
-    job->birth_mark = birth_mark;
+    job->birth_mark = birth_mark; /* before the search, which may say that one more is needed */
     if (leaf_has(&job->leaf, LEAF_UNIFIED) && search_leaf(&search))
         return;
     if (job->lists_children)
         search_children(&search, is_full);
     else
         search_all(&search);
+}
+
+static bool take_newborn(pid_t pid, void *data)
+{
+    return !add_found_or_wait(pid, data); /* then it is told again */
 }
 
 void job_take_births(struct job *job, uint64_t now_ns)
@@ -165,7 +191,7 @@ void job_take_births(struct job *job, uint64_t now_ns)
 
     if (!births->source)
         return;
-    births_drain(&job->births, add_found, &search);
+    births_drain(&job->births, take_newborn, &search);
     if (!births->has_peaks)
         return;
     raise_to(&job->main_rss_peak_bytes, births->main_peak_bytes);

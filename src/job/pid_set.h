@@ -16,8 +16,9 @@
 
 struct pid_entry {
     pid_t pid;             /* 0: this slot is free */
-    uint32_t threads : 31; /* that live; 0: it has ended */
+    uint32_t threads : 30; /* that live; 0: it has ended */
     uint32_t is_new : 1;
+    uint32_t is_disowned : 1; /* it is of no job; only its end is waited for */
 };
 
 /* Zeroed is empty. */

@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/unknown.h"
+#include "job/agents.h"
 #include "job/job.h"
 #include "source/proc/pid_status.h"
 
@@ -74,6 +75,26 @@ void job_settle_left(struct job *job)
         detail_member_left(&job->detail, member);
     }
     members_remove_left(&job->members);
+}
+
+void job_disown(struct job *job, const struct member *agent)
+{
+    if (agent->has_exec)
+        births_disown(&job->births, agent->pid);
+}
+
+void job_drop_agents(struct job *job)
+{
+    for (size_t i = 0; i < job->members.count; i++) {
+        struct member *member = &job->members.list[i];
+
+        if (member->comm[0] != SPOOR_AGENT_NAME[0] || member->pid == job->main_pid ||
+            member->is_counted || !agents_has(job->root, member))
+            continue;
+        member->has_left = member->is_counted = true; /* what it used is nobody's */
+        job->started_count--;
+        job_disown(job, member);
+    }
 }
 
 static uint64_t timeval_to_ns(struct timeval time)

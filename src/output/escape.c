@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "output/utf8.h"
+#include "base/utf8.h"
 
 /* What a style does to characters that are safe on a terminal. The others are
  * escaped in all styles. */

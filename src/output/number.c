@@ -2,93 +2,20 @@
 #include "output/number.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "base/decimal.h"
 #include "base/unknown.h"
-
-/* A positive number as digits d.ddd x 10^exponent. */
-struct decimal {
-    char digits[20]; /* without zeros at the end */
-    int count;
-    int exponent;
-};
-
-/* 15 digits always survive a double, so whatever is shorter than 16 shows up among
- * the zeros at their end; 17 digits always tell two doubles apart. */
-static struct decimal shortest_decimal(double value)
-{
-    struct decimal decimal = { .count = 0 };
-    char text[40];
-    const char *cursor;
-
-    for (int precision = 15; precision <= 17; precision++) {
-        double again;
-
-        (void)snprintf(text, sizeof(text), "%.*e", precision - 1, value); /* fits */
-        again = strtod(text, NULL);
-        if (!(again < value) && !(again > value))
-            break;
-    }
-    /* What stands between the digits is the locale's decimal point. */
-    for (cursor = text; *cursor && *cursor != 'e'; cursor++) {
-        if (*cursor >= '0' && *cursor <= '9')
-            decimal.digits[decimal.count++] = *cursor;
-    }
-    while (decimal.count > 1 && decimal.digits[decimal.count - 1] == '0')
-        decimal.count--;
-    decimal.exponent = *cursor ? (int)strtol(cursor + 1, NULL, 10) : 0;
-    return decimal;
-}
-
-static void add_zeros(int count, struct buffer *out)
-{
-    while (count-- > 0)
-        buffer_add(out, "0", 1);
-}
-
-/* The digits with a decimal point behind the first `whole` of them. */
-static void add_digits(const struct decimal *decimal, int whole, struct buffer *out)
-{
-    int before = whole < decimal->count ? whole : decimal->count;
-
-    buffer_add(out, decimal->digits, (size_t)before);
-    add_zeros(whole - before, out);
-    if (decimal->count > before) {
-        buffer_add(out, ".", 1);
-        buffer_add(out, decimal->digits + before, (size_t)(decimal->count - before));
-    }
-}
 
 void number_write(double value, struct buffer *out)
 {
-    struct decimal decimal;
-
-    if (!isfinite(value))
-        return;
-    if (value < 0) {
-        buffer_add(out, "-", 1);
-        value = -value;
-    }
-    if (value < 1e15 && !((double)(uint64_t)value < value)) {
+    /* Most are whole, and written faster so. */
+    if (value >= 0 && value < 1e15 && !((double)(uint64_t)value < value))
         number_write_u64((uint64_t)value, out);
-        return;
-    }
-    decimal = shortest_decimal(value);
-    if (decimal.exponent >= 0 && decimal.exponent < 17) {
-        add_digits(&decimal, decimal.exponent + 1, out);
-    } else if (decimal.exponent < 0 && decimal.exponent >= -5) {
-        buffer_add_text(out, "0.");
-        add_zeros(-decimal.exponent - 1, out);
-        buffer_add(out, decimal.digits, (size_t)decimal.count);
-    } else {
-        add_digits(&decimal, 1, out);
-        buffer_format(out, "e%+03d", decimal.exponent);
-    }
+    else
+        buffer_add_text(out, decimal_number(value).text);
 }
 
 void number_write_u64(uint64_t value, struct buffer *out)

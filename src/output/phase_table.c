@@ -4,8 +4,8 @@
 #include <math.h>
 
 #include "base/compiler.h"
+#include "base/utf8.h"
 #include "output/number.h"
-#include "output/utf8.h"
 #include "series/figure.h"
 
 enum { NAME_COLUMNS = 32 };

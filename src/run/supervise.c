@@ -39,7 +39,9 @@ struct supervision {
     bool has_ended;    /* the command has */
     bool has_children; /* some process of the job is not reaped yet */
     bool is_cut_short; /* the user does not want to wait for the rest */
+    sigset_t received; /* signals that came to us while the command ran */
     int wait_status;
+    uint64_t ended_ns;
     struct root root;
 };
 
@@ -73,6 +75,7 @@ static void tell_session(const struct supervision *job, pid_t pid)
 static void note_end(struct supervision *job, const siginfo_t *info)
 {
     job->has_ended = true;
+    job->ended_ns = clock_now().monotonic_ns;
     job->wait_status = wait_status_of(info);
     if (job->session)
         spoor_session_set_wait_status(job->session, job->wait_status);
@@ -193,6 +196,7 @@ static void handle_signal(struct supervision *job, const siginfo_t *info)
         job->is_cut_short = info->si_signo == SIGINT || info->si_signo == SIGTERM ||
                             info->si_signo == SIGHUP || info->si_signo == SIGQUIT;
     } else {
+        (void)sigaddset(&job->received, info->si_signo); /* it is a signal: it came */
         facts.is_from_job =
             forward_is_sent(info) && process_descends(&job->root, info->si_pid, facts.self);
         facts.shares_group = getpgid(job->pid) == getpgrp();
@@ -226,7 +230,17 @@ static int watch_over(struct supervision *job, struct spoor_error *err)
     }
 }
 
-int supervise(const struct supervise_options *options, int *ret_wait_status,
+static struct supervise_end end_of(const struct supervision *job)
+{
+    return (struct supervise_end){
+        .wait_status = job->wait_status,
+        .monotonic_ns = job->ended_ns,
+        .is_by_our_signal = WIFSIGNALED(job->wait_status) &&
+                            sigismember(&job->received, WTERMSIG(job->wait_status)) == 1,
+    };
+}
+
+int supervise(const struct supervise_options *options, struct supervise_end *ret,
               struct spoor_error *err)
 {
     struct supervision job = {
@@ -238,6 +252,7 @@ int supervise(const struct supervise_options *options, int *ret_wait_status,
     };
     int r;
 
+    (void)sigemptyset(&job.received);
     (void)root_open(NULL, &job.root); /* without /proc we see less, and go on */
     r = watch_over(&job, err);
     if (r == 0) {
@@ -246,7 +261,7 @@ int supervise(const struct supervise_options *options, int *ret_wait_status,
             r = spoor_session_stop(job.session, err);
         if (job.pid)
             reap(job.pid);
-        *ret_wait_status = job.wait_status;
+        *ret = end_of(&job);
     }
     root_close(&job.root);
     return r;

@@ -57,7 +57,9 @@ static int open_process(struct watch *watch)
 
 int watch_open(pid_t pid, struct watch *ret, struct spoor_error *err)
 {
-    struct watch watch = { .pid = pid, .pid_fd = -1, .signal_fd = -1, .root = ROOT_CLOSED };
+    struct watch watch = {
+        .pid = pid, .pid_fd = -1, .signal_fd = -1, .input_fd = -1, .root = ROOT_CLOSED
+    };
     sigset_t blocked;
     int r;
 
@@ -95,6 +97,12 @@ void watch_close(struct watch *watch)
     root_close(&watch->root);
 }
 
+void watch_ignore_signals(struct watch *watch)
+{
+    close(watch->signal_fd);
+    watch->signal_fd = -1;
+}
+
 static bool has_ended(const struct watch *watch)
 {
     struct process process;
@@ -126,6 +134,7 @@ int watch_wait(struct watch *watch, uint64_t duration_ns, enum watch_end *ret,
         struct pollfd fds[] = {
             { .fd = watch->signal_fd, .events = POLLIN },
             { .fd = watch->pid_fd, .events = POLLIN }, /* -1 is passed over */
+            { .fd = watch->input_fd, .events = POLLIN },
         };
         struct timespec left;
 
@@ -142,8 +151,8 @@ int watch_wait(struct watch *watch, uint64_t duration_ns, enum watch_end *ret,
             *ret = WATCH_PROCESS_ENDED;
             return 0;
         }
-        if (fds[0].revents) {
-            *ret = WATCH_INTERRUPTED;
+        if (fds[0].revents || fds[2].revents) {
+            *ret = fds[0].revents ? WATCH_INTERRUPTED : WATCH_INPUT;
             return 0;
         }
     }

@@ -18,6 +18,7 @@ struct watch {
     pid_t pid;
     int pid_fd;           /* -1: this kernel has none, /proc is asked instead */
     int signal_fd;        /* SIGINT, SIGTERM, SIGHUP: blocked while the watch is open */
+    int input_fd;         /* -1, or a descriptor to wait for too; the caller's */
     uint64_t start_ticks; /* where pid_fd is -1 */
     struct root root;
 };
@@ -26,11 +27,15 @@ enum watch_end {
     WATCH_PROCESS_ENDED,
     WATCH_TIME_IS_UP,
     WATCH_INTERRUPTED, /* by one of the signals */
+    WATCH_INPUT,       /* there is something to read, or the end of it */
 };
 
 /* -ESRCH: there is no such process. Also blocks SIGPIPE, for good. */
 int watch_open(pid_t pid, struct watch *ret, struct spoor_error *err);
 void watch_close(struct watch *watch);
+
+/* The signals end nothing any more: they stay blocked, and nobody asks for them. */
+void watch_ignore_signals(struct watch *watch);
 
 /* Remembers which process it is where there is no pid_fd; part of watch_open().
  * -ESRCH: it is gone. */

@@ -164,6 +164,8 @@ int spoor_session_open(const struct spoor_options *options, spoor_session **ret,
     session->pid = copy.pid;
     session->flags = copy.flags;
     session->interval_ns = copy.interval_ns;
+    session->sample_seen = copy.sample_seen;
+    session->sample_data = copy.sample_data;
     session->root = (struct root)ROOT_CLOSED;
     session->samples = (struct samples_file)SAMPLES_FILE_CLOSED;
     session->stop_fd = -1;
@@ -201,6 +203,21 @@ spoor_session *spoor_session_close(spoor_session *session)
 
 /* ---- sample ------------------------------------------------------------- */
 
+static void show_sample(const spoor_session *session)
+{
+    double values[METRIC_COUNT];
+    struct spoor_sample sample = {
+        .elapsed_seconds = (double)session->latest.elapsed_ns / 1e9,
+        .unix_seconds = (double)session->latest.realtime_ns / 1e9,
+        .values = values,
+        .count = METRIC_COUNT,
+    };
+
+    for (int i = 0; i < METRIC_COUNT; i++)
+        values[i] = metric_value((enum metric)i, session->latest.value[i]);
+    session->sample_seen(&sample, session->sample_data);
+}
+
 void session_take_sample(spoor_session *session, struct instant now, bool is_last)
 {
     sampler_tick(&session->sampler, now, is_last, &session->latest);
@@ -212,6 +229,8 @@ void session_take_sample(spoor_session *session, struct instant now, bool is_las
             summary_add(&session->phases[i].summary, &session->latest);
     }
     samples_file_add(&session->samples, &session->latest, &session->gpu, is_last);
+    if (session->sample_seen)
+        show_sample(session);
 }
 
 int spoor_session_start(spoor_session *session, struct spoor_error *err)

@@ -37,6 +37,8 @@ struct spoor_session {
     char *root_path; /* as in the options; NULL: "/" */
     char *gpus;      /* likewise */
     unsigned disabled;
+    spoor_sample_seen *sample_seen; /* NULL: none */
+    void *sample_data;
 
     pthread_t thread;
     bool has_thread;

@@ -106,6 +106,19 @@ def spoor(tmp_path):
     program.end()
 
 
+@pytest.fixture
+def gpu_tracker(spoor, tmp_path):
+    """The same program by its other name. It runs in a folder of its own."""
+    folder = tmp_path / "gpu-tracker"
+    folder.mkdir()
+    link = tmp_path / "bin" / "gpu-tracker"
+    link.parent.mkdir()
+    link.symlink_to(spoor.binary)
+    program = Spoor(link, folder)
+    yield program
+    program.end()
+
+
 @pytest.fixture(scope="session")
 def workload(tmp_path_factory):
     """workload("burn") is the path of the compiled workloads/burn.c."""
@@ -116,6 +129,20 @@ def workload(tmp_path_factory):
                                    folder / source.stem, source]) for source in sources]
     assert all(process.wait() == 0 for process in compiling)
     return lambda name: str(folder / name)
+
+
+@pytest.fixture
+def sub_track(spoor, tmp_path):
+    """Runs `gpu-tracker sub-track ...` in tmp_path."""
+    program = tmp_path / "bin" / "gpu-tracker"
+    program.parent.mkdir(exist_ok=True)
+    program.symlink_to(spoor.binary)
+
+    def run(*arguments, **options):
+        return subprocess.run([program, "sub-track", *map(os.fspath, arguments)], check=False,
+                              **{"text": True, "capture_output": True, "cwd": tmp_path,
+                                 "timeout": DEADLINE_SECONDS, "stdin": subprocess.DEVNULL, **options})
+    return run
 
 
 @pytest.fixture

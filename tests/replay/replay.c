@@ -5,14 +5,19 @@
  * usage: replay MACHINE PID FORMAT
  *
  * MACHINE holds t0, t1, ...: instants one second apart. Writes the report, in text, json or
- * csv, or with "samples" the rows of a samples file (csv), to standard output.
+ * csv, or with "samples" the rows of a samples file (csv), to standard output. "gpu-tracker-text",
+ * "gpu-tracker-json" and "gpu-tracker-rows" are the report and the rows of gpu-tracker.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/decimal.h"
+#include "cli/gpu_tracker_report.h"
+#include "cli/gpu_tracker_rows.h"
 #include "output/output.h"
 #include "session/session.h"
 
@@ -38,6 +43,70 @@ static bool find_instant(const char *machine, unsigned step, char *path, size_t 
     (void)snprintf(path, size, "%s/t%u", machine, step);
     return stat(path, &stat_buf) == 0;
 }
+
+/* ---- gpu-tracker --------------------------------------------------------- */
+
+struct gpu_tracker {
+    spoor_session *session;
+    struct usage_facts facts;
+    struct rows rows;
+    bool writes_rows;
+};
+
+static void put_row(const double row[TRACKING_COLUMNS])
+{
+    for (int i = 0; i < TRACKING_COLUMNS; i++)
+        printf("%s%s", decimal_float(row[i]).text, i + 1 < TRACKING_COLUMNS ? "," : "\n");
+}
+
+static void see_sample(const struct spoor_sample *sample, void *data)
+{
+    struct gpu_tracker *tracker = data;
+    double row[TRACKING_COLUMNS];
+
+    if (rows_take(&tracker->rows, sample, row) && tracker->writes_rows)
+        put_row(row);
+}
+
+static void gpu_tracker_init(struct gpu_tracker *tracker, const char *format)
+{
+    *tracker = (struct gpu_tracker){
+        .facts = {
+            .ram_unit = usage_unit_find(usage_memory_units, "megabytes"),
+            .gpu_ram_unit = usage_unit_find(usage_memory_units, "megabytes"),
+            .time_unit = usage_unit_find(usage_time_units, "seconds"),
+            .expected_core_count = 2,
+        },
+        .writes_rows = strcmp(format, "gpu-tracker-rows") == 0,
+    };
+    rows_init(&tracker->rows, &tracker->facts, 1);
+}
+
+static double find_figure(void *session, const char *path)
+{
+    struct spoor_figure figure = { .value = (double)NAN };
+
+    (void)spoor_session_figure(session, path, &figure, NULL); /* NaN where there is none */
+    return figure.value;
+}
+
+static int gpu_tracker_write(struct gpu_tracker *tracker, const char *format)
+{
+    struct report_style style = { GPU_TRACKER_TEXT, false };
+    struct usage_run run = { .elapsed_seconds = tracker->rows.latest.elapsed_seconds };
+    struct resource_usage usage;
+
+    if (tracker->writes_rows)
+        return 0;
+    if (strcmp(format, "gpu-tracker-json") == 0)
+        style.format = GPU_TRACKER_JSON;
+    rows_cpu(&tracker->rows, &run);
+    usage = usage_of(&tracker->facts, &run, find_figure, tracker->session);
+    report_write(stdout, &usage, style);
+    return putchar('\n') == EOF;
+}
+
+/* ---- all ----------------------------------------------------------------- */
 
 /* Steps through all instants; writes the rows of a samples file if wanted. */
 static void step_through(spoor_session *session, const char *machine, struct buffer *rows)
@@ -86,10 +155,12 @@ int main(int argc, char **argv)
 {
     static const char *const command[] = { "fixture", "--job", NULL };
     struct spoor_options options = SPOOR_OPTIONS_INIT;
+    struct gpu_tracker tracker;
     struct buffer rows = { 0 };
     struct spoor_error err;
     spoor_session *session;
     char first[4096];
+    bool is_gpu_tracker;
     int r;
 
     if (argc != 4 || !find_instant(argv[1], 0, first, sizeof(first)))
@@ -97,11 +168,19 @@ int main(int argc, char **argv)
     options.root = first;
     options.pid = (pid_t)strtol(argv[2], NULL, 10);
     options.command = command;
+    is_gpu_tracker = strncmp(argv[3], "gpu-tracker-", strlen("gpu-tracker-")) == 0;
+    gpu_tracker_init(&tracker, argv[3]);
+    options.sample_seen = is_gpu_tracker ? see_sample : NULL;
+    options.sample_data = &tracker;
     if (spoor_session_open(&options, &session, &err) < 0)
         return fail(err.message);
     memset(session->run.id, '0', sizeof(session->run.id) - 1);
+    tracker.session = session;
+    tracker.facts.core_count = session->host.cpus;
+    tracker.facts.ram_bytes = (double)session->host.memory_bytes;
     step_through(session, argv[1], &rows);
-    r = write_result(session, argv[3], &rows);
+    r = is_gpu_tracker ? gpu_tracker_write(&tracker, argv[3])
+                       : write_result(session, argv[3], &rows);
     buffer_done(&rows);
     session = spoor_session_close(session);
     return r;

@@ -50,6 +50,8 @@ FAULTS = {
     "upward include": ("layers", "src/base/bad.c", '#include "source/proc/stat.h"\n'),
     "cli past the header": ("layers", "src/cli/bad.c", '#include "session/session.h"\n'),
     "run past the header": ("layers", "src/run/bad.c", '#include "job/job.h"\n'),
+    "store past the header": ("layers", "src/store/bad.c", '#include "output/number.h"\n'),
+    "subtrack includes cli": ("layers", "src/subtrack/bad.c", '#include "cli/option.h"\n'),
     "run includes cli": ("layers", "src/run/bad.h", '#include "cli/option.h"\n'),
     "include without a folder": ("layers", "src/job/bad.c", '#include "bad.h"\n'),
     "folder of no layer": ("layers", "src/utils/bad.c", "int x;\n"),

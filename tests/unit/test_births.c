@@ -197,6 +197,31 @@ static void without_a_source_nothing_is_known(void **state)
     root_close(&root);
 }
 
+static void an_agent_is_disowned_with_its_go_between(void **state)
+{
+    struct births births;
+
+    (void)state;
+    begin(&births, false);
+    births.events = (const struct births_source *)""; /* there is one */
+    forked(&births, MAIN, MAIN + 1);
+    forked(&births, MAIN + 1, MAIN + 2);
+    exited(&births, MAIN + 1);
+    births_disown(&births, MAIN + 2);
+    births_disown(&births, MAIN + 2); /* once is enough */
+    births_disown(&births, OTHER);    /* nobody */
+    assert_int_equal(births.started_count, 1);
+    assert_int_equal(births.live_count, 1);
+    thread(&births, PROCESS_FORKED, MAIN + 2);
+    thread(&births, PROCESS_EXITED, MAIN + 2);
+    exited(&births, MAIN + 2);
+    assert_int_equal(births.live_count, 1);
+    assert_true(births.is_exact); /* its end is none without a beginning */
+    forked(&births, MAIN, MAIN + 2);
+    assert_int_equal(births.live_count, 2); /* the number is another process's */
+    births_close(&births);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -208,6 +233,7 @@ int main(void)
         cmocka_unit_test(a_number_used_again_is_another_process),
         cmocka_unit_test(an_end_that_is_none_makes_it_inexact),
         cmocka_unit_test(without_a_source_nothing_is_known),
+        cmocka_unit_test(an_agent_is_disowned_with_its_go_between),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

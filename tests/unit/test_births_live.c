@@ -314,12 +314,13 @@ struct newborn {
     pid_t pid;
 };
 
-static void remember(pid_t pid, void *data)
+static bool remember(pid_t pid, void *data)
 {
     struct newborn *newborn = data;
 
     newborn->count++;
     newborn->pid = pid;
+    return false;
 }
 
 /* One child that ends and one that is held by a stop: the second alone can be looked at. */

@@ -10,7 +10,7 @@
 
 #include "base/compiler.h"
 #include "output/escape.h"
-#include "output/utf8.h"
+#include "base/utf8.h"
 
 typedef void escape_function(const char *text, struct buffer *out);
 

@@ -27,6 +27,7 @@ struct fake_process {
     bool ignores_children;
     const char *children;
     unsigned written_chars;
+    const char *name; /* NULL: "x" */
 };
 
 static void put_process(struct fake_root *fake, const struct fake_process *p)
@@ -35,9 +36,9 @@ static void put_process(struct fake_root *fake, const struct fake_process *p)
 
     (void)snprintf(path, sizeof(path), "proc/%d/stat", p->pid);
     (void)snprintf(text, sizeof(text),
-                   "%d (x) %c %d 1 1 0 -1 0 10 0 0 0 %u 0 %u 0 20 0 %d 0 %u 1000 %u 0\n",
-                   p->pid, p->state ? p->state : 'S', p->parent, p->user_ticks,
-                   p->child_user_ticks, p->threads ? p->threads : 1,
+                   "%d (%s) %c %d 1 1 0 -1 0 10 0 0 0 %u 0 %u 0 20 0 %d 0 %u 1000 %u 0\n",
+                   p->pid, p->name ? p->name : "x", p->state ? p->state : 'S', p->parent,
+                   p->user_ticks, p->child_user_ticks, p->threads ? p->threads : 1,
                    p->start_ticks ? p->start_ticks : 5, p->resident_pages);
     fake_root_write(fake, path, text);
     (void)snprintf(path, sizeof(path), "proc/%d/statm", p->pid);
@@ -122,6 +123,79 @@ static void grandchildren_belong(void **state)
     assert_int_equal(f.reading.started_count, 3);
     assert_int_equal(cpu_ticks(&f), 7);
     assert_int_equal(f.reading.main_cpu_ns, SECOND / 100);
+    end(&f);
+}
+
+static void run_file(struct fake_root *fake, int pid, const char *file)
+{
+    char path[160];
+
+    (void)snprintf(path, sizeof(path), "%s/proc/%d/exe", fake->path, pid);
+    assert_int_equal(symlink(file, path), 0);
+}
+
+/* A file with zeros in it. */
+static void put_bytes(struct fake_root *fake, const char *name, const char *bytes, size_t size)
+{
+    char path[160];
+    FILE *file;
+
+    (void)snprintf(path, sizeof(path), "%s/%s", fake->path, name);
+    file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    fclose(file);
+}
+
+static void an_agent_is_of_no_job(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    begin(
+        &f,
+        &(struct fake_process){ .pid = 10, .user_ticks = 1, .children = "11 12 13 14 15 16 " },
+        true);
+    put_process(&f.fake, &(struct fake_process){ .pid = 11, .parent = 10, .user_ticks = 2 });
+    put_process(&f.fake, &(struct fake_process){
+                             .pid = 12, .parent = 10, .user_ticks = 4, .name = "spoor-agent" });
+    run_file(&f.fake, 12, "/usr/bin/spoor");
+    put_process(&f.fake, &(struct fake_process){
+                             .pid = 13, .parent = 10, .user_ticks = 8, .name = "spoor-agent" });
+    run_file(&f.fake, 13, "/usr/bin/miner"); /* it calls itself so */
+    put_process(
+        &f.fake,
+        &(struct fake_process){
+            .pid = 14, .parent = 10, .user_ticks = 16, .name = "spoor-agent", .state = 'Z' });
+    put_process(&f.fake, &(struct fake_process){
+                             .pid = 15, .parent = 10, .user_ticks = 32, .name = "spoor" });
+    put_bytes(&f.fake, "proc/15/cmdline", "spoor\0agent\0--pid=10", 21);
+    put_process(&f.fake, &(struct fake_process){
+                             .pid = 16, .parent = 10, .user_ticks = 64, .name = "spoor" });
+    put_bytes(&f.fake, "proc/16/cmdline", "spoor\0run\0true", 15);
+    look(&f);
+    assert_int_equal(f.reading.process_count, 4);
+    assert_int_equal(f.reading.started_count, 4);
+    assert_int_equal(cpu_ticks(&f), 75);
+    end(&f);
+}
+
+static void a_process_may_turn_out_to_be_an_agent(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    begin(&f, &(struct fake_process){ .pid = 10, .user_ticks = 1, .children = "12 " }, true);
+    put_process(&f.fake, &(struct fake_process){ .pid = 12, .parent = 10, .user_ticks = 4 });
+    look(&f);
+    assert_int_equal(f.reading.process_count, 2);
+    put_process(&f.fake, &(struct fake_process){
+                             .pid = 12, .parent = 10, .user_ticks = 6, .name = "spoor-agent" });
+    look(&f);
+    assert_int_equal(f.reading.process_count, 1);
+    assert_int_equal(f.reading.started_count, 1);
+    look(&f);
+    assert_int_equal(f.reading.started_count, 1);
     end(&f);
 }
 
@@ -341,6 +415,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(grandchildren_belong),
+        cmocka_unit_test(an_agent_is_of_no_job),
+        cmocka_unit_test(a_process_may_turn_out_to_be_an_agent),
         cmocka_unit_test(without_children_files_parents_are_searched),
         cmocka_unit_test(a_waited_for_child_is_counted_once),
         cmocka_unit_test(a_child_nobody_waits_for_is_not_lost),

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/compiler.h"
@@ -178,6 +179,63 @@ static void samples_come_by_themselves(void **state)
     assert_null(spoor_session_close(session));
 }
 
+struct seen {
+    size_t count;
+    size_t metric_count;
+    double last_elapsed_seconds;
+    double last_unix_seconds;
+    double rss_bytes; /* of the first process, at the first sample */
+    size_t rss;       /* which metric that is */
+    bool is_in_order;
+};
+
+static void see_sample(const struct spoor_sample *sample, void *data)
+{
+    struct seen *seen = data;
+
+    if (seen->count++ == 0)
+        seen->rss_bytes = sample->values[seen->rss];
+    seen->metric_count = sample->count;
+    seen->is_in_order =
+        seen->is_in_order && sample->elapsed_seconds >= seen->last_elapsed_seconds;
+    seen->last_elapsed_seconds = sample->elapsed_seconds;
+    seen->last_unix_seconds = sample->unix_seconds;
+}
+
+static void every_sample_is_shown_to_the_caller(void **state)
+{
+    struct seen seen = { .is_in_order = true };
+    struct spoor_options options = SPOOR_OPTIONS_INIT;
+    struct child child = start_child();
+    time_t before = time(NULL);
+    struct spoor_error err;
+    spoor_session *session;
+
+    (void)state;
+    while (strcmp(spoor_metric_get(seen.rss)->name, "main_rss_bytes") != 0)
+        seen.rss++;
+    options.pid = child.pid;
+    options.interval_ns = SPOOR_INTERVAL_MAX_NS; /* the thread takes none */
+    options.sample_seen = see_sample;
+    options.sample_data = &seen;
+    assert_int_equal(spoor_session_open(&options, &session, &err), 0);
+    assert_int_equal(seen.count, 0);
+    assert_int_equal(spoor_session_start(session, &err), 0);
+    assert_int_equal(seen.count, 1);
+    assert_true(seen.last_elapsed_seconds <= 0);
+    assert_true(seen.rss_bytes > 0);
+    assert_int_equal(spoor_session_sample(session, &err), 0);
+    assert_int_equal(seen.count, 2);
+    end_child(&child);
+    assert_int_equal(spoor_session_stop(session, &err), 0);
+    assert_int_equal(seen.count, 3);
+    assert_int_equal(seen.metric_count, spoor_metric_count());
+    assert_true(seen.is_in_order && seen.last_elapsed_seconds > 0);
+    assert_true(seen.last_unix_seconds >= (double)before);
+    session = spoor_session_close(session);
+    assert_int_equal(seen.count, 3);
+}
+
 static void phases_have_figures_of_their_own(void **state)
 {
     struct child child = start_child();
@@ -285,6 +343,7 @@ int main(void)
         cmocka_unit_test(bad_options_are_refused_with_a_sentence),
         cmocka_unit_test(a_thread_is_not_a_process),
         cmocka_unit_test(samples_come_by_themselves),
+        cmocka_unit_test(every_sample_is_shown_to_the_caller),
         cmocka_unit_test(phases_have_figures_of_their_own),
         cmocka_unit_test(phases_are_bounded),
         cmocka_unit_test(a_report_replaces_a_file_whole_or_not_at_all),

@@ -268,7 +268,7 @@ static void the_table_is_sound(void **state)
         assert_non_null(option->apply);
         assert_ptr_equal(option_find(&settings_table, option->name, strlen(option->name)),
                          option);
-        assert_true(option->flags & (OPTION_RUN | OPTION_ATTACH));
+        assert_true(option->flags & (OPTION_RUN | OPTION_ATTACH | OPTION_PHASE));
         for (size_t j = 0; j < i; j++)
             assert_true(!option->letter || option->letter != settings_table.rows[j].letter);
     }

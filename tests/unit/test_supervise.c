@@ -28,14 +28,14 @@ static struct result supervise_command(const char *const *argv, bool waits_for_a
 {
     struct supervise_options options = { .waits_for_all = waits_for_all };
     struct result result = { .code = -1 };
+    struct supervise_end end;
     struct spawn spawn;
-    int wait_status;
 
     if (spawn_start((char *const *)(uintptr_t)argv, &spawn, NULL) == 0) {
         result.code = spawn_release(&spawn);
         options.pid = spawn.pid;
-        if (result.code == 0 && supervise(&options, &wait_status, NULL) == 0)
-            result.code = supervise_exit_code(wait_status);
+        if (result.code == 0 && supervise(&options, &end, NULL) == 0)
+            result.code = supervise_exit_code(end.wait_status);
     }
     result.has_children = waitpid(-1, NULL, WNOHANG) == 0;
     return result;

@@ -79,6 +79,7 @@ static void put_thread(struct datagram *d, uint16_t nest_type, const struct fiel
     memcpy(stats + offsetof(struct taskstats, version), &fields->version, 2);
     memcpy(stats + offsetof(struct taskstats, ac_flag), &fields->flags, 1);
     memcpy(stats + offsetof(struct taskstats, hiwater_rss), &fields->peak_kib, 8);
+    memcpy(stats + offsetof(struct taskstats, ac_comm), "worker", 6);
     memcpy(stats + TGID_OFFSET, &fields->tgid, 4);
     put_attribute(
         d, nest_type == TASKSTATS_TYPE_AGGR_PID ? TASKSTATS_TYPE_PID : TASKSTATS_TYPE_TGID,
@@ -125,6 +126,7 @@ static void a_record_names_thread_process_and_peak(void **state)
     assert_int_equal(record.pid, 43);
     assert_int_equal(record.tgid, 42);
     assert_int_equal(record.peak_rss_bytes, PEAK_KIB * 1024);
+    assert_string_equal(record.name, "worker");
     assert_true(record.is_group_exit);
 }
 

@@ -12,7 +12,7 @@
 #include "base/compiler.h"
 #include "example_report.h"
 #include "output/output.h"
-#include "output/utf8.h"
+#include "base/utf8.h"
 
 static int set_up(void **state)
 {

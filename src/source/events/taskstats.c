@@ -160,8 +160,11 @@ static int read_stats(const struct bytes *stats, struct exit_record *record)
 
     if (!copy_at(stats, offsetof(struct taskstats, version), &version, sizeof(version)) ||
         !copy_at(stats, offsetof(struct taskstats, ac_flag), &flags, sizeof(flags)) ||
+        !copy_at(stats, offsetof(struct taskstats, ac_comm), record->name,
+                 sizeof(record->name)) ||
         !copy_at(stats, offsetof(struct taskstats, hiwater_rss), &peak_kib, sizeof(peak_kib)))
         return -EBADMSG;
+    record->name[sizeof(record->name) - 1] = '\0';
     if (version == SHIFTED_VERSION) {
         record->peak_rss_bytes = UNKNOWN;
         return 0;

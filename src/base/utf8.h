@@ -3,8 +3,8 @@
  * utf8.h - text read as UTF-8, strictly: no overlong form, no surrogate, nothing
  * beyond U+10FFFF.
  */
-#ifndef OUTPUT_UTF8_H
-#define OUTPUT_UTF8_H
+#ifndef BASE_UTF8_H
+#define BASE_UTF8_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""spoor measures what a job uses: memory, CPU, GPU, I/O, processes and time.
+
+    import spoor
+
+    with spoor.Tracker(interval=0.1) as tracker:
+        with spoor.phase("load"):
+            load()
+    print(tracker.result)                                       # one screen of text
+    print(tracker.result.memory.main.private_rss_bytes.value)   # data classes
+    print(tracker.result["cpu"]["total_seconds"])               # the JSON of `spoor run`
+
+    spoor.snapshot().rss_bytes                                  # now, of this process
+"""
+from __future__ import annotations
+
+from ._agent import Error, find_program
+from ._result import Result
+from ._tracker import Tracker, phase, snapshot
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ._report import Measure, Report, Snapshot
+
+__version__ = "0.1.0"
+__all__ = ["Error", "Measure", "Report", "Result", "Snapshot", "Tracker", "find_program", "phase",
+           "snapshot"]
+
+
+def __getattr__(name: str) -> Any:
+    """The data classes of reports are made when they are first asked for."""
+    if name in ("Measure", "Report", "Snapshot"):
+        from . import _report
+
+        return getattr(_report, name)
+    raise AttributeError(f"module 'spoor' has no attribute {name!r}")

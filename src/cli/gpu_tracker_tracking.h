@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gpu_tracker_tracking.h - a session of gpu-tracker, whoever tracks what: the facts of the
+ * machine, the rows of the tracking file, and the usage in the end.
+ */
+#ifndef CLI_GPU_TRACKER_TRACKING_H
+#define CLI_GPU_TRACKER_TRACKING_H
+
+#include "cli/gpu_tracker_gpus.h"
+#include "cli/gpu_tracker_options.h"
+#include "cli/gpu_tracker_rows.h"
+#include "cli/gpu_tracker_usage.h"
+#include "spoor/spoor.h"
+#include "store/tracking_file.h"
+
+/* The sections of figures that a report holds. */
+enum { TRACKING_SECTIONS = 3 };
+
+typedef void tracking_say(void *data, const char *message);
+
+struct tracking {
+    const struct gpu_tracker_settings *settings;
+    tracking_say *warn; /* also from the sampling thread */
+    void *warn_data;
+
+    struct gpu_tracker_gpus gpus;
+    struct usage_facts facts;
+    struct rows rows;
+    struct tracking_file *file;         /* NULL: none */
+    spoor_session *session;             /* NULL: nothing was tracked */
+    bool has_warned[TRACKING_SECTIONS]; /* of figures that are not known, once a section */
+};
+
+/* Looks at the machine and makes the tracking file. The first three members are set. Fails
+ * where something that was asked for is not there; `complain` says it. */
+int tracking_prepare(struct tracking *tracking, tracking_say *complain);
+void tracking_done(struct tracking *tracking);
+
+/* Sets the interval, the GPUs, and that the samples come here. */
+void tracking_configure(struct tracking *tracking, struct spoor_options *options);
+
+/* After the last sample: completes the tracking file. */
+void tracking_finish(struct tracking *tracking);
+
+struct resource_usage tracking_usage(struct tracking *tracking, double elapsed_seconds);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "job/agents.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "source/proc/pid_cmdline.h"
+#include "spoor/spoor.h"
+
+#define PROGRAM "spoor"
+
+static bool runs_program(const struct root *root, pid_t pid)
+{
+    char file[PATH_MAX];
+    const char *slash;
+
+    if (root_read_link(root, file, sizeof(file), "proc/%d/exe", (int)pid) < 0)
+        return true; /* we may not ask, or it is just ending */
+    slash = strrchr(file, '/');
+    return slash && strncmp(slash + 1, PROGRAM, strlen(PROGRAM)) == 0;
+}
+
+/* The second of its arguments; "" where there is none, or not yet. */
+static void read_second(const struct root *root, pid_t pid, char *buf, size_t size)
+{
+    char text[64] = "";
+    size_t length;
+
+    buf[0] = '\0';
+    if (pid_cmdline_read(root, pid, text, sizeof(text) - 1) < 0)
+        return;
+    length = strlen(text) + 1;
+    if (length < sizeof(text))                          /* it is empty behind what was read */
+        (void)snprintf(buf, size, "%s", text + length); /* cut is fine */
+}
+
+bool agents_is_unclear(const struct root *root, const struct member *member)
+{
+    char word[8];
+
+    if (strcmp(member->comm, PROGRAM) != 0)
+        return false;
+    read_second(root, member->pid, word, sizeof(word));
+    return word[0] == '\0';
+}
+
+bool agents_has(const struct root *root, const struct member *member)
+{
+    char word[8];
+
+    if (strcmp(member->comm, SPOOR_AGENT_NAME) == 0)
+        return member->is_zombie || !member->has_exec || runs_program(root, member->pid);
+    if (strcmp(member->comm, PROGRAM) != 0 || member->is_zombie)
+        return false;
+    read_second(root, member->pid, word, sizeof(word)); /* it has not taken its name yet */
+    return strcmp(word, "agent") == 0;
+}

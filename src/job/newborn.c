@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "job/newborn.h"
+
+#include <linux/kcmp.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "job/agents.h"
+
+/* A process older than this is what it is. The kernel tells ages in hundredths of a second. */
+#define YOUNG_TICKS 5
+
+static bool is_young(const struct member *member)
+{
+    uint64_t ticks_per_second = (uint64_t)sysconf(_SC_CLK_TCK);
+    struct timespec now = { 0 };
+    uint64_t now_ticks;
+
+    (void)clock_gettime(CLOCK_BOOTTIME, &now); /* cannot fail for this clock */
+    now_ticks = (uint64_t)now.tv_sec * ticks_per_second +
+                (uint64_t)now.tv_nsec * ticks_per_second / 1000000000u;
+    return now_ticks < member->start_ticks + YOUNG_TICKS;
+}
+
+/* False where we may not ask. */
+static bool shares_memory(pid_t a, pid_t b)
+{
+    return syscall(SYS_kcmp, a, b, KCMP_VM, 0ul, 0ul) == 0;
+}
+
+bool newborn_is_unborn(const struct root *root, const struct member *member)
+{
+    if (!root->is_live || member->is_zombie || !is_young(member))
+        return false;
+    return member->has_exec ? agents_is_unclear(root, member)
+                            : shares_memory(member->parent_pid, member->pid);
+}

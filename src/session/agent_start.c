@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * agent_start.c - a process that is nobody's child.
+ *
+ * We start a go-between, which starts the program and ends; so the program is an orphan, which
+ * init adopts and reaps. Facts that shape this file:
+ *
+ * - The go-between shares our memory (as vfork's child does) while this thread waits, so that
+ *   a large caller is not copied, and it calls no exec: what it spends, some 50 us, is all
+ *   that the caller inherits.
+ * - It has the name of an agent, and so has the program until it calls exec: other trackers
+ *   would take the memory that it shares with us for a descendant's.
+ * - A child that was made without a signal for its end sends no SIGCHLD, and is found only by
+ *   a wait() that asks for such children (__WALL). A call of exec would change both.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+
+enum { STACK_BYTES = 128 << 10 };
+
+struct order {
+    const char *path;
+    char *const *arguments;
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+};
+
+/* Runs in the go-between. Its status is an errno value. */
+static int start_program(void *data)
+{
+    struct order *order = data;
+    pid_t pid;
+
+    (void)prctl(PR_SET_NAME, SPOOR_AGENT_NAME); /* our own name, not that of the caller */
+
+    return posix_spawn(&pid, order->path, &order->actions, &order->attributes, order->arguments,
+                       environ);
+}
+
+static int run_go_between(struct order *order)
+{
+    AUTO_FREE char *stack = malloc(STACK_BYTES);
+    sigset_t all, before;
+    int status = 0;
+    pid_t pid, r;
+
+    if (!stack)
+        return -ENOMEM;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* a handler would run on shared memory */
+    pid = clone(start_program, stack + STACK_BYTES, CLONE_VM | CLONE_VFORK, order);
+    if (pid < 0) {
+        status = -errno;
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        return status;
+    }
+    do
+        r = waitpid(pid, &status, __WALL);
+    while (r < 0 && errno == EINTR);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    /* Somebody else may have asked for all kinds of children, and got this one. */
+    return r < 0 || !WIFEXITED(status) ? 0 : -WEXITSTATUS(status);
+}
+
+static int fill_order(struct order *order, int input_fd, int output_fd)
+{
+    const short flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
+    sigset_t none, all;
+    int r;
+
+    sigemptyset(&none);
+    sigfillset(&all);
+    r = posix_spawnattr_setsigmask(&order->attributes, &none);
+    if (r == 0)
+        r = posix_spawnattr_setsigdefault(&order->attributes, &all);
+    if (r == 0)
+        r = posix_spawnattr_setflags(&order->attributes, flags);
+    if (r == 0)
+        r = posix_spawn_file_actions_adddup2(&order->actions, input_fd, STDIN_FILENO);
+    if (r == 0)
+        r = posix_spawn_file_actions_adddup2(&order->actions, output_fd, STDOUT_FILENO);
+    if (r == 0)
+        r = posix_spawn_file_actions_addopen(&order->actions, STDERR_FILENO, "/dev/null",
+                                             O_WRONLY, 0);
+    return -r;
+}
+
+int spoor_agent_start(const char *path, char *const *arguments, int input_fd, int output_fd,
+                      struct spoor_error *err)
+{
+    struct order order = { .path = path, .arguments = arguments };
+    int r;
+
+    /* Numbers below 3 would be overwritten before they are copied. */
+    if (input_fd <= STDERR_FILENO || output_fd <= STDERR_FILENO)
+        return error_set(err, EINVAL, "agent: needs descriptors above 2");
+    r = -posix_spawnattr_init(&order.attributes);
+    if (r < 0)
+        return error_sys(err, r, "agent");
+    r = -posix_spawn_file_actions_init(&order.actions);
+    if (r == 0) {
+        r = fill_order(&order, input_fd, output_fd);
+        if (r == 0)
+            r = run_go_between(&order);
+        posix_spawn_file_actions_destroy(&order.actions);
+    }
+    posix_spawnattr_destroy(&order.attributes);
+    return r < 0 ? error_sys(err, r, "start '%s'", path) : 0;
+}

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A tracker that a program steers by lines."""
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+
+import schema
+from conftest import eventually, load, read_line
+
+
+@pytest.fixture
+def held(workload):
+    """A process of 50 MiB that ends with its input."""
+    process = subprocess.Popen([workload("hold"), "50"], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE)
+    read_line(process.stdout)
+    yield process
+    process.stdin.close()
+    process.stdout.close()
+    process.wait()
+
+
+class Agent:
+    def __init__(self, spoor, *arguments):
+        self.process = spoor.start("agent", *arguments)
+
+    def tell(self, line):
+        self.process.stdin.write(line.encode() + b"\n")
+        self.process.stdin.flush()
+
+    def answer(self):
+        return json.loads(read_line(self.process.stdout))
+
+    def ask(self, line):
+        self.tell(line)
+        return self.answer()
+
+
+def ready(spoor, *arguments):
+    agent = Agent(spoor, *arguments)
+    assert agent.answer() == {"event": "ready", "pid": agent.process.pid}
+    return agent
+
+
+@pytest.mark.threads
+def test_agent_answers_every_line(spoor, held):
+    agent = ready(spoor, "--pid", str(held.pid), "-i", "0.02", "--name", "n", "--tag", "a=b")
+    assert agent.ask("phase-start load data") == {"event": "done"}
+    assert agent.ask("sample") == {"event": "done"}
+    assert agent.ask("phase-stop load data") == {"event": "done"}
+    metrics = agent.ask("snapshot")["metrics"]
+    assert metrics["main_rss_bytes"] == pytest.approx(50 << 20, rel=0.05)
+    assert "job_cpu_seconds" in metrics
+    result = agent.ask("stop")
+    assert agent.process.wait() == 0 and agent.process.stdout.read() == b""
+    assert result["event"] == "result"
+    schema.check(result["report"])
+    assert result["report"]["run"]["name"] == "n"
+    assert result["report"]["run"]["tags"] == {"a": "b"}
+    assert [phase["name"] for phase in result["report"]["phases"]] == ["load data"]
+
+
+@pytest.mark.parametrize("line, message", [
+    ("phase-stop x", "phase 'x' is not open"),
+    ("phase-start ", "a phase name has 1 to"),
+    ("dance", "an agent does not know 'dance'"),
+    ("stop now", "an agent does not know 'stop now'"),
+    ("phase-start", "an agent does not know 'phase-start'"),
+    ("", "an agent does not know ''"),
+    ("phase-start \udcff", "a phase name"),
+    ("x" * 5000, "a line is too long"),
+])
+def test_agent_says_what_it_cannot_do_and_goes_on(spoor, held, line, message):
+    agent = ready(spoor, "--pid", str(held.pid))
+    if "\udcff" in line:
+        agent.process.stdin.write(b"phase-stop \xff\n")
+        agent.process.stdin.flush()
+        assert agent.answer() == {"event": "error", "message": "phase '?' is not open"}
+    else:
+        answer = agent.ask(line)
+        assert answer["event"] == "error" and message in answer["message"]
+    while (answer := agent.ask("stop"))["event"] == "error":
+        continue  # the rest of a line that was too long
+    if answer["event"] == "result":
+        assert agent.process.wait() == 0
+
+
+@pytest.mark.parametrize("arguments, message", [
+    ((), "no process given: spoor agent --pid PID"),
+    (("--pid", "x"), "--pid: 'x' is not a process id"),
+    (("--pid", str(2 ** 22 + 1)), "there is no process"),
+    (("--pid", "1", "word"), "agent takes no operand: 'word'"),
+    (("--pid", "1", "--duration", "1"), "--duration"),
+    (("--pid", str(os.getpid()), "-o", "/nowhere/x.json"), "there is no folder '/nowhere'"),
+    (("--pid", str(os.getpid()), "--samples", "/nowhere/x.csv"), "there is no folder"),
+])
+def test_agent_refuses(spoor, arguments, message):
+    done = spoor("agent", *arguments)
+    assert done.returncode == 125 and done.stderr == ""
+    answer = json.loads(done.stdout)
+    assert answer["event"] == "error" and message in answer["message"]
+
+
+def test_end_of_input_ends_the_agent_with_its_files(spoor, held):
+    path, samples = spoor.new_path("r.json"), spoor.new_path("s.csv")
+    agent = ready(spoor, "--pid", str(held.pid), "-o", path, "--samples", samples)
+    agent.process.stdin.close()
+    assert agent.process.wait() == 0
+    assert load(path)["run"]["pid"] == held.pid
+    assert samples.read_bytes().count(b"\n") == 3
+    assert held.poll() is None
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signals_do_not_end_the_agent(spoor, held, number):
+    agent = ready(spoor, "--pid", str(held.pid))
+    agent.process.send_signal(number)
+    assert agent.ask("sample") == {"event": "done"}
+    assert agent.ask("stop")["event"] == "result"
+    assert agent.process.wait() == 0
+
+
+def test_files_are_there_when_the_process_has_ended_and_the_result_too(spoor, held):
+    path = spoor.new_path("r.json")
+    agent = ready(spoor, "--pid", str(held.pid), "-o", path)
+    held.stdin.close()
+    held.wait()
+    eventually(path.exists, "the report")
+    assert agent.ask("sample")["event"] == "error"
+    assert agent.ask("snapshot")["event"] == "snapshot"
+    assert agent.ask("stop")["report"]["run"] == load(path)["run"]
+    assert agent.process.wait() == 0
+
+
+def test_a_report_that_cannot_be_written_is_a_warning(spoor, held, tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    agent = ready(spoor, "--pid", str(held.pid), "-o", folder / "r.json")
+    folder.rmdir()
+    warnings = agent.ask("stop")["report"]["warnings"]
+    assert [w["code"] for w in warnings] == ["output"]
+    assert "the report could not be written to" in warnings[0]["message"]
+
+
+def test_variables_are_not_for_agents(spoor, held, tmp_path):
+    environment = {**os.environ, "SPOOR_OUTPUT": str(tmp_path / "x.json"), "SPOOR_NAME": "n"}
+    process = spoor.start("agent", "--pid", str(held.pid), env=environment)
+    read_line(process.stdout)
+    process.stdin.close()
+    assert process.wait() == 0 and not (tmp_path / "x.json").exists()
+
+
+def test_agent_is_not_in_the_list_of_commands_but_has_a_help(spoor):
+    assert "agent" not in spoor("--help").stdout
+    assert "spoor agent" in spoor("agent", "--help").stdout
+    assert "standard input" in spoor("help", "agent").stdout
+    completion = spoor("help", "--completion", "bash").stdout
+    assert "attach agent" not in completion

@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: Apache-2.0
+"""gpu-tracker around real commands: true numbers, in its predecessor's shape."""
+import csv
+import json
+import os
+import re
+import shlex
+import signal
+import sqlite3
+import time
+
+import pytest
+
+from conftest import eventually, read_line
+from gpu_tracker_report import NO_GPU, STATUS, parse_text, paths, result, split_output
+
+MEGABYTES = ["--ru=megabytes", "--tu=seconds"]
+
+
+def rows_of(path):
+    """The rows of a tracking file, as dicts of numbers."""
+    if path.suffix == ".sqlite":
+        with sqlite3.connect(path) as connection:
+            connection.row_factory = sqlite3.Row
+            return [dict(row) for row in connection.execute("SELECT * FROM data")]
+    with open(path, newline="", encoding="utf-8") as file:
+        lines = file.read().split("\r\n")
+    return [{key: float(value) for key, value in row.items()}
+            for row in csv.DictReader(lines[2:])]
+
+
+# ---- shape ------------------------------------------------------------------
+
+def test_text_has_every_label_in_order(gpu_tracker):
+    done = gpu_tracker("-e", "sleep 0.2")
+    status, report = split_output(done.stdout)
+    assert (done.returncode, status, done.stderr) == (0, 0, NO_GPU)
+    assert report.endswith("\n") and not report.endswith("\n\n")
+    found = parse_text(report[:-1])
+    assert list(found) == list(paths(column=1))
+    assert found["Max RAM", "Unit"] == found["Max GPU RAM", "Unit"] == "gigabytes"
+    assert found["Compute time", "Unit"] == "hours"
+
+
+def test_text_and_json_say_the_same(gpu_tracker, tmp_path):
+    """One run each, so only what does not change is compared."""
+    report = result(gpu_tracker, "true")
+    text = parse_text(split_output(gpu_tracker("-e", "true").stdout)[1][:-1])
+    cores = os.cpu_count()
+    assert report["cpu_utilization"]["system_core_count"] == cores
+    assert report["cpu_utilization"]["n_expected_cores"] == cores
+    assert text["CPU utilization", "System core count"] == str(cores)
+    with open("/proc/meminfo", encoding="utf-8") as file:
+        total = int(next(line for line in file if line.startswith("MemTotal:")).split()[1]) * 1024
+    assert report["max_ram"]["system_capacity"] == total * 1e-9
+    assert text["Max RAM", "System capacity"] == repr(float(f"{total * 1e-9:.3f}"))
+
+
+def test_without_a_gpu_all_of_it_is_zero(gpu_tracker):
+    report = result(gpu_tracker, "true")
+    assert report["max_gpu_ram"] == {"unit": "gigabytes", "system_capacity": 0.0, "system": 0.0,
+                                     "main": 0.0, "descendants": 0.0, "combined": 0.0}
+    utilization = report["gpu_utilization"]
+    assert utilization["system_gpu_count"] == utilization["n_expected_gpus"] == 0
+    assert set(utilization["gpu_percentages"].values()) == {0.0}
+
+
+def test_command_without_length_has_real_numbers(gpu_tracker):
+    report = result(gpu_tracker, "true", *MEGABYTES)
+    assert 0 < report["compute_time"]["time"] < 5
+    assert report["max_ram"]["main"]["total_rss"] > 0.1
+    assert report["max_ram"]["combined"]["total_rss"] > 0.1
+    assert report["cpu_utilization"]["main"]["mean_sum_percent"] > 0
+    assert report["cpu_utilization"]["main_n_threads"] == 1
+
+
+def test_what_could_not_be_measured_is_one_warning(gpu_tracker):
+    """A command may be over before its memory could be looked at; each section warns once."""
+    warning = r"WARNING:root:(memory|cpu)\.\S+ could not be measured and is shown as 0: [^\n]+\.\n"
+    for _ in range(20):
+        stderr = gpu_tracker("-e", "true").stderr
+        assert re.fullmatch(f"{NO_GPU}({warning})?({warning})?", stderr), stderr
+
+
+# ---- numbers ----------------------------------------------------------------
+
+def test_mean_is_cpu_time_over_wall_time(gpu_tracker, workload, tmp_path):
+    """A job that computes half of the time. What is true it says itself."""
+    path = tmp_path / "said"
+    report = result(gpu_tracker, f"sh -c '{workload('duty')} 1.5 >{path}'", "--st=0.1",
+                    "--nec=1")
+    cpu, wall = map(float, path.read_text().split())
+    percent = report["cpu_utilization"]["combined"]["mean_sum_percent"]
+    assert percent == pytest.approx(100 * cpu / wall, abs=2)
+    assert report["cpu_utilization"]["combined"]["mean_hardware_percent"] == percent
+    assert report["cpu_utilization"]["system"]["mean_sum_percent"] >= percent
+
+
+def test_mean_does_not_depend_on_the_sleep_time(gpu_tracker, workload, tmp_path):
+    path = tmp_path / "said"
+    for sleep_time in ("0.1", "1", "15"):
+        report = result(gpu_tracker, f"sh -c 'exec {workload('duty')} 0.8 >{path}'",
+                        f"--st={sleep_time}")
+        cpu, wall = map(float, path.read_text().split())
+        main = report["cpu_utilization"]["main"]
+        assert main["mean_sum_percent"] == pytest.approx(100 * cpu / wall, abs=2)
+        assert main["max_sum_percent"] >= main["mean_sum_percent"]
+        assert main["mean_hardware_percent"] == main["mean_sum_percent"] / os.cpu_count()
+
+
+def test_cpu_of_short_lived_children_counts(gpu_tracker, workload):
+    report = result(gpu_tracker, f"{workload('burn')} 0.5 50", "--tu=seconds")
+    seconds = report["cpu_utilization"]["descendants"]["mean_sum_percent"] / 100 \
+        * report["compute_time"]["time"]
+    assert seconds == pytest.approx(0.5, rel=0.1, abs=0.05)
+
+
+@pytest.mark.parametrize("sleep_time", ["0.1", "1", "60"])
+def test_compute_time_is_the_wall_time_of_the_command(gpu_tracker, tmp_path, sleep_time):
+    """Against the shell's own clock. 20 ms are for what it cannot see, its start and its end; on
+    a busy machine these take as long as what it sees beyond the second."""
+    path = tmp_path / "said"
+    script = f"date +%s.%N >{path}; sleep 1; date +%s.%N >>{path}"
+    report = result(gpu_tracker, f"sh -c '{script}'", f"--st={sleep_time}", "--tu=seconds")
+    start, end = map(float, path.read_text().split())
+    assert end - start <= report["compute_time"]["time"] + 0.002
+    assert report["compute_time"]["time"] <= end - start + 0.02 + 3 * (end - start - 1)
+
+
+def test_long_sleep_time_does_not_hold_up_the_end(gpu_tracker):
+    started = time.monotonic()
+    result(gpu_tracker, "true", "--st=60")
+    assert time.monotonic() - started < 30
+
+
+def test_memory_that_is_held_is_reported(gpu_tracker, workload):
+    """300 MiB, until a few rows have been written."""
+    path = gpu_tracker.folder / "rows.csv"
+    process = gpu_tracker.start("-e", workload("hold") + " 300", "-f", "json", "--st=0.1",
+                                *MEGABYTES, f"--tf={path}")
+    pid = int(read_line(process.stdout))
+    eventually(lambda: path.exists() and len(rows_of(path)) >= 5, "five rows")
+    assert os.path.exists(f"/proc/{pid}")
+    process.stdin.close()
+    status, report = split_output(process.stdout.read().decode())
+    assert (process.wait(), status) == (0, 0)
+    held = 300 * 1048576e-6
+    ram = json.loads(report)["max_ram"]
+    assert held <= ram["main"]["total_rss"] < held + 10
+    assert held <= ram["main"]["private_rss"] < held + 10
+    assert ram["combined"]["total_rss"] == pytest.approx(ram["main"]["total_rss"], abs=1)
+    assert ram["descendants"] == {"total_rss": 0.0, "private_rss": 0.0, "shared_rss": 0.0}
+    assert held <= max(row["main_ram"] for row in rows_of(path)) < held + 10
+
+
+def test_units_are_powers_of_ten(gpu_tracker, workload):
+    script = f"sh -c '{workload('hold')} 100 </dev/null >/dev/null'"
+    reports = {unit: result(gpu_tracker, script, f"--ru={unit}")["max_ram"]
+               for unit in ("bytes", "kilobytes", "megabytes", "gigabytes", "terabytes")}
+    for unit, power in (("kilobytes", 3), ("megabytes", 6), ("gigabytes", 9), ("terabytes", 12)):
+        assert reports[unit]["unit"] == unit
+        assert reports[unit]["system_capacity"] == pytest.approx(
+            reports["bytes"]["system_capacity"] / 10 ** power)
+        assert reports[unit]["descendants"]["total_rss"] == pytest.approx(
+            reports["bytes"]["descendants"]["total_rss"] / 10 ** power, rel=0.05)
+    assert reports["bytes"]["descendants"]["total_rss"] >= 100 << 20
+
+
+@pytest.mark.parametrize("unit, seconds", [("seconds", 1), ("minutes", 60), ("hours", 3600),
+                                           ("days", 86400)])
+def test_time_is_in_its_unit(gpu_tracker, unit, seconds):
+    compute_time = result(gpu_tracker, "sleep 0.2", f"--tu={unit}")["compute_time"]
+    assert compute_time["unit"] == unit
+    assert 0.2 / seconds <= compute_time["time"] < 5 / seconds
+
+
+def test_threads_and_cores_are_counted(gpu_tracker):
+    script = "sh -c 'sleep 0.3 & sleep 0.3 & wait'"
+    cpu = result(gpu_tracker, script, "--st=0.1", "--nec=3")["cpu_utilization"]
+    assert cpu["n_expected_cores"] == 3
+    assert cpu["main_n_threads"] == 1
+    assert cpu["descendants_n_threads"] == 2
+    assert cpu["combined_n_threads"] == 3
+
+
+# ---- tracking files ---------------------------------------------------------
+
+@pytest.mark.parametrize("suffix", ["csv", "sqlite"])
+def test_tracking_file_has_a_row_per_sample(gpu_tracker, suffix):
+    path = gpu_tracker.folder / f"rows.{suffix}"
+    started = time.time()
+    report = result(gpu_tracker, "sleep 1", "--st=0.1", f"--tf={path}", "--tu=seconds",
+                    "--ru=bytes")
+    ended = time.time()
+    rows = rows_of(path)
+    seconds = report["compute_time"]["time"]
+    # A row at every tenth of a second, as far as the machine was not too busy, and one at the end.
+    assert 5 <= len(rows) <= int(seconds / 0.1) + 2
+    times = [row["timestamp"] for row in rows]
+    assert times == sorted(times) and started <= times[0] and times[-1] <= ended
+    assert times[-1] - started >= seconds
+    assert all(later - earlier >= 0.04 for earlier, later in zip(times, times[1:-1]))
+    for row in rows:
+        assert 0 < row["main_ram"] <= report["max_ram"]["main"]["total_rss"]
+        assert row["main_n_threads"] == row["combined_n_threads"] == 1
+        assert row["descendants_ram"] == row["main_gpu_ram"] == 0
+        assert 0 < row["system_ram"] <= report["max_ram"]["system_capacity"]
+
+
+def test_rows_of_a_short_command_hold_its_peak(gpu_tracker, workload):
+    path = gpu_tracker.folder / "rows.csv"
+    report = result(gpu_tracker, f"sh -c 'exec {workload('hold')} 100 </dev/null >/dev/null'",
+                    f"--tf={path}", "--ru=megabytes")
+    rows = rows_of(path)
+    assert len(rows) == 1
+    assert rows[0]["main_ram"] == pytest.approx(report["max_ram"]["main"]["total_rss"], abs=1)
+    assert rows[0]["main_ram"] >= 104
+
+
+def test_rows_show_what_the_cpu_does(gpu_tracker, workload):
+    path = gpu_tracker.folder / "rows.csv"
+    report = result(gpu_tracker, f"sh -c 'sleep 0.6; {workload('burn')} 0.6'", "--st=0.2",
+                    f"--tf={path}", "--nec=1")
+    column = [row["cpu_combined_sum_utilization_percent"] for row in rows_of(path)]
+    assert column[0] < max(column) / 3
+    assert max(column) <= 110
+    assert report["cpu_utilization"]["combined"]["max_sum_percent"] == \
+        pytest.approx(max(column), rel=0.25)
+    for row in rows_of(path):
+        assert row["cpu_combined_hardware_utilization_percent"] == \
+            row["cpu_combined_sum_utilization_percent"]
+        assert row["cpu_main_sum_utilization_percent"] \
+            + row["cpu_descendants_sum_utilization_percent"] == \
+            pytest.approx(row["cpu_combined_sum_utilization_percent"], abs=1)
+
+
+# ---- the end of the command -------------------------------------------------
+
+def test_status_of_the_command_is_in_the_status_line_only(gpu_tracker):
+    done = gpu_tracker("-e", "sh -c 'exit 7'")
+    assert done.returncode == 0
+    assert split_output(done.stdout)[0] == 7
+
+
+def test_killed_command_has_a_negative_status(gpu_tracker):
+    done = gpu_tracker("-e", "sh -c 'kill -9 $$'")
+    assert done.returncode == 0
+    assert split_output(done.stdout)[0] == -9
+
+
+@pytest.mark.parametrize("script, code", [("exit 0", 0), ("exit 7", 7), ("kill -9 $$", 137)])
+def test_status_is_passed_on_when_asked_for(gpu_tracker, script, code):
+    assert gpu_tracker("-e", f"sh -c '{script}'", "--propagate").returncode == code
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signal_ends_command_and_tracker_and_the_result_is_there(gpu_tracker, workload, number):
+    process = gpu_tracker.start("-e", workload("hold") + " 1", "-f", "json")
+    pid = int(read_line(process.stdout))
+    process.send_signal(number)
+    status, report = split_output(process.stdout.read().decode())
+    assert status == -number
+    assert json.loads(report)["max_ram"]["main"]["total_rss"] > 0
+    assert process.wait() == -number
+    assert not os.path.exists(f"/proc/{pid}")
+
+
+def test_keyboard_interrupt_of_the_group_leaves_nothing_running(gpu_tracker, workload):
+    script = f"{workload('hold')} 1 & {workload('hold')} 1 & wait"
+    process = gpu_tracker.start("-e", f"bash -c {shlex.quote(script)}", start_new_session=True)
+    pids = [int(read_line(process.stdout)) for _ in range(2)]
+    os.killpg(process.pid, signal.SIGINT)
+    # Background children of a shell ignore the interrupt; the end of input ends them.
+    process.stdin.close()
+    output = process.stdout.read().decode()
+    assert STATUS + "-2\n" in output and "Compute time:" in output
+    assert process.wait() == -signal.SIGINT
+    eventually(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids), "all are gone")
+
+
+def test_command_that_takes_the_signal_ends_in_its_own_way(gpu_tracker):
+    process = gpu_tracker.start("-e", "sh -c 'trap \"exit 3\" TERM; echo go; "
+                                      "while :; do sleep 0.02; done'")
+    assert read_line(process.stdout) == "go"
+    process.send_signal(signal.SIGTERM)
+    assert split_output(process.stdout.read().decode())[0] == 3
+    assert process.wait() == 0
+
+
+def test_streams_of_the_command_are_its_own(gpu_tracker):
+    done = gpu_tracker("-e", "sh -c 'cat; echo err >&2; sleep 0.2'", stdin=None, input="in\n")
+    assert done.stdout.startswith("in\n" + STATUS + "0\nMax RAM:\n")
+    assert done.stderr == NO_GPU + "err\n"
+
+
+def test_nothing_is_left_in_the_folder(gpu_tracker):
+    gpu_tracker("-e", "true", cwd=gpu_tracker.folder)
+    gpu_tracker("-e", "nosuch", "--tf=rows.csv", cwd=gpu_tracker.folder)
+    assert os.listdir(gpu_tracker.folder) == []
+
+
+def test_closed_stdout_is_an_error_of_ours(gpu_tracker):
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    done = gpu_tracker("-e", "true", stdout=write_end)
+    os.close(write_end)
+    assert done.returncode == 1
+    assert "ERROR:root:The standard output cannot be written: Broken pipe\n" in done.stderr

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""gpu-tracker on machines with GPUs, played by the stand-in for NVIDIA's library."""
+import csv
+import json
+
+import pytest
+
+from conftest import read_line
+from gpu_tracker_report import split_output
+from gpus import GIB, SLOW, VERSION_MISMATCH, card
+
+UUIDS = "GPU-0000-aaaa, GPU-1000-aaaa"
+
+
+class Job:
+    """gpu-tracker around a job that waits until it is told to end."""
+
+    def __init__(self, gpu_tracker, machine, *options):
+        self.process = gpu_tracker.start("-e", "sh -c 'echo $$; read line || true'", "-f", "json",
+                                         *options, env=machine.environment,
+                                         cwd=gpu_tracker.folder)
+        self.pid = int(read_line(self.process.stdout))
+
+    def end(self):
+        self.process.stdin.close()
+        output, self.stderr = self.process.stdout.read().decode(), self.process.stderr.read()
+        status, report = split_output(output)
+        assert (self.process.wait(), status) == (0, 0)
+        return json.loads(report)
+
+
+def test_memory_is_in_units_of_ten(gpu_tracker, machine):
+    machine.play(card(0), card(1), "stream 0 gpu 200 50", "stream 1 gpu 200 100")
+    job = Job(gpu_tracker, machine, "--gru=megabytes")
+    machine.play(f"process 0 compute {job.pid} {GIB}")
+    machine.wait_for(SLOW, times=4)
+    report = job.end()
+    assert report["max_gpu_ram"] == {
+        "unit": "megabytes", "system_capacity": 300000.0, "system": 6000.0,
+        "main": GIB * 1e-6, "descendants": 0.0, "combined": GIB * 1e-6}
+    assert report["gpu_utilization"]["system_gpu_count"] == 2
+    assert report["gpu_utilization"]["n_expected_gpus"] == 2
+    assert job.stderr == b""
+
+
+def test_utilization_of_the_gpus_that_were_asked_for(gpu_tracker, machine):
+    machine.play(card(0), card(1), "stream 0 gpu 200 50", "stream 1 gpu 200 100")
+    job = Job(gpu_tracker, machine, "--guuids=GPU-0000-aaaa")
+    machine.wait_for(SLOW, times=4)
+    utilization = job.end()["gpu_utilization"]
+    assert (utilization["system_gpu_count"], utilization["n_expected_gpus"]) == (2, 1)
+    for name, percent in utilization["gpu_percentages"].items():
+        assert percent == pytest.approx(50, abs=2), name
+
+
+def test_sum_and_hardware_percentages(gpu_tracker, machine):
+    machine.play(card(0), card(1), "stream 0 gpu 200 50", "stream 1 gpu 200 100")
+    job = Job(gpu_tracker, machine)
+    machine.wait_for(SLOW, times=4)
+    percentages = job.end()["gpu_utilization"]["gpu_percentages"]
+    assert percentages["mean_sum_percent"] == pytest.approx(150, abs=5)
+    assert percentages["mean_hardware_percent"] == percentages["mean_sum_percent"] / 2
+    assert percentages["max_hardware_percent"] == percentages["max_sum_percent"] / 2
+
+
+def test_rows_hold_what_the_gpus_do(gpu_tracker, machine):
+    machine.play(card(0), "stream 0 gpu 100 50")
+    job = Job(gpu_tracker, machine, "--tf=rows.csv", "--st=0.1", "--gru=bytes")
+    machine.play(f"process 0 compute {job.pid} {GIB}")
+    machine.wait_for(SLOW)
+    job.end()
+    lines = (gpu_tracker.folder / "rows.csv").read_text().splitlines()
+    assert lines[1].split(",")[4] == "150000000000.0" and lines[1].endswith(",1,1")
+    rows = [{key: float(value) for key, value in row.items()} for row in csv.DictReader(lines[2:])]
+    assert rows[-1]["main_gpu_ram"] == rows[-1]["combined_gpu_ram"] == GIB
+    assert rows[-1]["descendants_gpu_ram"] == 0
+    assert rows[-1]["system_gpu_ram"] >= 3000000000
+    assert max(row["gpu_sum_utilization_percent"] for row in rows) == pytest.approx(50, abs=5)
+    for row in rows:
+        assert row["gpu_hardware_utilization_percent"] == row["gpu_sum_utilization_percent"]
+
+
+@pytest.mark.parametrize("options, message", [
+    (["--guuids=GPU-x"], f"GPU UUID of GPU-x is not valid. Available UUIDs are: {UUIDS}"),
+    (["--guuids=0"], f"GPU UUID of 0 is not valid. Available UUIDs are: {UUIDS}"),
+    (["--guuids=GPU-1000-aaaa,"], f"GPU UUID of  is not valid. Available UUIDs are: {UUIDS}"),
+    (["--guuids="], "gpu_uuids is not None but the set is empty. Please provide a set of at least "
+                    "one GPU UUID."),
+    (["--gb=amd"], 'No GPU of the brand "amd" was found.'),
+])
+def test_gpu_that_is_not_there_is_refused(gpu_tracker, machine, options, message):
+    machine.play(card(1), card(0))
+    trace = gpu_tracker.folder / "trace"
+    done = gpu_tracker("-e", f"touch {trace}", *options, env=machine.environment)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"ERROR:root:{message}\n"
+    assert not trace.exists()
+
+
+def test_empty_list_in_a_config_file_is_refused(gpu_tracker, machine):
+    machine.play(card(0))
+    path = gpu_tracker.folder / "config.json"
+    path.write_text('{"gpu_uuids": []}')
+    done = gpu_tracker("-e", "true", f"--tconfig={path}", env=machine.environment)
+    assert done.returncode == 1 and "the set is empty" in done.stderr
+
+
+def test_brand_that_is_there(gpu_tracker, machine):
+    machine.play(card(0))
+    assert Job(gpu_tracker, machine, "--gb=nvidia").end()["gpu_utilization"]["n_expected_gpus"] == 1
+
+
+def test_driver_that_does_not_answer_is_a_warning(gpu_tracker, machine):
+    """As for its predecessor, whose tool was there and could not connect."""
+    machine.play(card(0), f"fail nvmlInit {VERSION_MISMATCH}")
+    done = gpu_tracker("-e", "sleep 0.2", "-f", "json", env=machine.environment)
+    assert done.returncode == 0
+    assert done.stderr.count("WARNING:root:") == 1
+    assert done.stderr.endswith(" The GPU RAM and GPU utilization values will remain 0.0.\n")
+    assert "No supported GPU" not in done.stderr
+    report = json.loads(split_output(done.stdout)[1])
+    assert report["gpu_utilization"]["system_gpu_count"] == 0
+    done = gpu_tracker("-e", "true", "--gb=nvidia", env=machine.environment)
+    assert done.returncode == 1 and done.stderr.startswith("ERROR:root:")

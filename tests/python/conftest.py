@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of the Python packages share. They run from the source tree, on a build."""
+import os
+import pathlib
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+PACKAGES = TOP / "python"
+BINARY = pathlib.Path(os.environ.get("SPOOR_BINARY", TOP / "build/spoor")).absolute()
+DEADLINE_SECONDS = 60
+
+sys.path.insert(0, str(PACKAGES))
+os.environ["SPOOR_BIN"] = str(BINARY)
+os.environ["PYTHONPATH"] = str(PACKAGES)
+MARK = f"TESTED_BY={os.getpid()}"
+os.environ["TESTED_BY"] = str(os.getpid())
+for key in list(os.environ):
+    if key.startswith("SPOOR_") and key not in ("SPOOR_BIN", "SPOOR_BINARY"):
+        del os.environ[key]
+
+
+def eventually(condition, what):
+    """Polls until condition() is true and returns it; fails after a long time."""
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while time.monotonic() < deadline:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.005)
+    pytest.fail(f"not within {DEADLINE_SECONDS} s: {what}")
+
+
+def is_alive(pid):
+    try:
+        state = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state not in "ZX"
+
+
+def agents():
+    """The agents of these tests that live, by pid."""
+    found = set()
+    for path in pathlib.Path("/proc").glob("[0-9]*/comm"):
+        try:
+            if path.read_text() == "spoor-agent\n" and is_alive(int(path.parent.name)) and \
+                    MARK.encode() in (path.parent / "environ").read_bytes().split(b"\0"):
+                found.add(int(path.parent.name))
+        except (FileNotFoundError, ProcessLookupError, PermissionError):
+            pass
+    return found
+
+
+@pytest.fixture(autouse=True)
+def in_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def script(tmp_path):
+    """script(text, *arguments): runs a Python program to its end and returns what it printed."""
+    def start(text, *arguments, **options):
+        path = tmp_path / "program.py"
+        path.write_text(textwrap.dedent(text))
+        return subprocess.Popen([sys.executable, path, *map(str, arguments)],
+                                stdout=subprocess.PIPE, text=True, **options)
+
+    def run(text, *arguments, **options):
+        process = start(text, *arguments, stderr=subprocess.PIPE, **options)
+        out, err = process.communicate(timeout=DEADLINE_SECONDS)
+        assert process.returncode == 0, err
+        return out
+
+    run.start = start
+    return run

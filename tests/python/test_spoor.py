@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The package spoor."""
+import asyncio
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import spoor
+from conftest import BINARY, PACKAGES, TOP, agents, eventually, is_alive
+from spoor import _agent, _tracker
+
+
+def burn(seconds=0.05):
+    start = os.times()
+    while sum(os.times()[:2]) - sum(start[:2]) < seconds:
+        pass
+
+
+def test_block_measures_what_is_in_it():
+    burn(0.2)
+    with spoor.Tracker(interval=0.02, name="n", tags={"a": "b"}) as tracker:
+        assert tracker.is_running and tracker.result is None
+        burn(0.05)
+    result = tracker.result
+    assert not tracker.is_running
+    assert result.run.name == "n" and result.run.tags == {"a": "b"}
+    assert result.run.pid == os.getpid() and result["run"]["pid"] == os.getpid()
+    assert 0.04 < result.cpu.total_seconds.value < 0.2
+    assert result.memory.main.total_rss_bytes.value > 1e6
+    assert result.schema == "spoor/1" and result.to_dict()["schema"] == "spoor/1"
+    assert "CPU time" in str(result) and str(os.getpid()) in repr(result)
+
+
+def test_measures_are_data_classes():
+    with spoor.Tracker() as tracker:
+        pass
+    measure = tracker.result.memory.main.total_rss_bytes
+    assert isinstance(measure, spoor.Measure) and measure.source.startswith("procfs.")
+    assert measure.exact is False and measure.low <= measure.value and measure.reason is None
+    missing = tracker.result.energy.cpu_joules
+    assert missing.value is None and missing.reason
+    assert isinstance(tracker.result.report, spoor.Report)
+    with pytest.raises(AttributeError):
+        tracker.result.no_such_section
+
+
+def test_every_key_of_the_report_has_a_field():
+    with spoor.Tracker() as tracker:
+        with tracker.phase("p"):
+            pass
+
+    def check(data, fields, path):
+        for key, value in data.items():
+            if key in ("tags", "cloud") or path + key in extra:
+                continue
+            assert hasattr(fields, key), path + key
+            inner = getattr(fields, key)
+            if isinstance(value, dict):
+                check(value, inner, f"{path}{key}.")
+            elif isinstance(value, list) and value and isinstance(value[0], dict) \
+                    and not isinstance(inner[0], dict):
+                check(value[0], inner[0], f"{path}{key}.")
+
+    extra = ("limits.cpus_source", "limits.memory_source")
+    check(tracker.result.to_dict(), tracker.result.report, "")
+
+
+def test_start_and_stop_may_come_again():
+    tracker = spoor.Tracker()
+    for _ in range(2):
+        tracker.start()
+        assert tracker.stop() is tracker.result
+
+
+@pytest.mark.parametrize("misuse, message", [
+    (lambda tracker: tracker.stop(), "the tracker has not been started"),
+    (lambda tracker: tracker.sample(), "the tracker is not running"),
+    (lambda tracker: tracker.start().start(), "the tracker has been started already"),
+    (lambda tracker: tracker.start()._ask("phase-stop x"), "phase 'x' is not open"),
+])
+def test_misuse_is_an_error(misuse, message):
+    with pytest.raises(spoor.Error, match=message):
+        misuse(spoor.Tracker())
+
+
+@pytest.mark.parametrize("options, message", [
+    ({"pid": 2 ** 22 + 1}, "there is no process"),
+    ({"interval": 0}, "--interval: '0.000000000' is out of range"),
+    ({"interval": "soon"}, "'soon' is not a time"),
+    ({"output": "nowhere/r.json"}, "there is no folder 'nowhere'"),
+    ({"samples": "s.txt"}, "must end with .csv or .jsonl"),
+    ({"format": "xml"}, "--format"),
+    ({"detail": "sometimes"}, "--detail"),
+    ({"tags": {"": "x"}}, "is no tag"),
+    ({"append": True, "no_clobber": True}, "exclude each other"),
+])
+def test_what_the_agent_refuses_is_raised(options, message):
+    before = agents()
+    with pytest.raises(spoor.Error, match=message):
+        spoor.Tracker(**options).start()
+    eventually(lambda: agents() <= before, "the end of the agent")
+
+
+def test_files_are_written():
+    with spoor.Tracker(output="r.json", samples="s.csv", interval="20ms") as tracker:
+        tracker.sample()
+    with open("r.json", encoding="utf-8") as file:
+        assert json.load(file)["run"]["id"] == tracker.result.run.id
+    with open("s.csv", encoding="utf-8") as file:
+        assert len(file.readlines()) >= 4
+
+
+def test_report_that_cannot_be_written_is_a_warning():
+    os.mkdir("folder")
+    tracker = spoor.Tracker(output="folder/r.json").start()
+    os.rmdir("folder")
+    with pytest.warns(RuntimeWarning, match="could not be written to"):
+        tracker.stop()
+
+
+def test_phases_have_figures_of_their_own():
+    with spoor.Tracker() as outer, spoor.Tracker() as inner:
+        with spoor.phase("newest"):
+            burn(0.03)
+        with outer.phase("outer"), outer.phase("nested"):
+            pass
+
+        @spoor.phase("decorated")
+        def work():
+            return 7
+        assert work() == 7
+    assert [phase.name for phase in inner.result.phases] == ["newest", "decorated"]
+    assert [phase.name for phase in outer.result.phases] == ["outer", "nested"]
+    assert inner.result.phases[0].cpu.total_seconds.value >= 0.02
+
+
+def test_phase_without_a_tracker_does_nothing():
+    with spoor.phase("nobody"):
+        pass
+    with pytest.raises(ValueError, match="one line"):
+        spoor.phase("a\nb")
+
+
+def test_decorator_tracks_each_call():
+    tracker = spoor.Tracker(name="f")
+
+    @tracker
+    def work(x, *, y):
+        """Documented."""
+        return x + y
+
+    assert work(1, y=2) == 3 and work.__doc__ == "Documented."
+    first = tracker.result
+    assert work(3, y=4) == 7 and tracker.result is not first
+
+    @tracker
+    def fails():
+        raise KeyError("x")
+    with pytest.raises(KeyError):
+        fails()
+    assert tracker.result.run.name == "f"
+
+
+def test_coroutines_and_running_loops():
+    tracker = spoor.Tracker()
+
+    @tracker
+    async def work():
+        with spoor.Tracker() as inner:
+            await asyncio.sleep(0)
+        return inner.result.run.pid
+
+    assert asyncio.run(work()) == os.getpid()
+    assert tracker.result.run.pid == os.getpid()
+
+
+def test_snapshot_of_self_and_of_others():
+    held = bytearray(50 << 20)
+    own = spoor.snapshot()
+    assert own.pid == os.getpid() and own.private_bytes > len(held)
+    assert own.processes == 1 and own.threads >= 1 and own.cpu_seconds > 0
+    assert own["job_rss_bytes"] == own.rss_bytes == own.to_dict()["job_rss_bytes"]
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
+        assert 0 < spoor.snapshot(process.pid).rss_bytes < 20e6
+        process.stdin.close()
+    with pytest.raises(spoor.Error, match="there is no process"):
+        spoor.snapshot(2 ** 22 + 1)
+    with spoor.Tracker() as tracker:
+        assert tracker.snapshot().rss_bytes > len(held)
+
+
+def test_program_that_is_not_there(monkeypatch):
+    monkeypatch.setenv("SPOOR_BIN", "/nowhere/spoor")
+    with pytest.raises(spoor.Error, match="SPOOR_BIN: there is no program '/nowhere/spoor'"):
+        spoor.Tracker().start()
+    monkeypatch.delenv("SPOOR_BIN")
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(spoor.Error, match="the program 'spoor' is not installed"):
+        spoor.find_program()
+    monkeypatch.setenv("PATH", str(BINARY.parent))
+    assert spoor.find_program() == str(BINARY)
+
+
+def test_library_that_is_not_there(monkeypatch):
+    monkeypatch.setattr(_agent, "_start", None)
+    monkeypatch.setattr(_agent, "_library_names", lambda program: ["/nowhere/libspoor.so"])
+    with pytest.raises(spoor.Error, match="the library of spoor cannot be loaded"):
+        spoor.Tracker().start()
+
+
+def test_agent_that_dies_is_an_error():
+    tracker = spoor.Tracker().start()
+    os.kill(tracker._agent.ready["pid"], 9)
+    with pytest.raises(spoor.Error, match="the tracker has ended unexpectedly"):
+        tracker.stop()
+    assert not tracker.is_running
+
+
+def test_slow_modules_are_not_imported():
+    """They would cost every program that imports us 10 to 20 ms."""
+    code = ("import sys, spoor, gpu_tracker; "
+            "print(*{'typing', 'dataclasses', 'inspect', 'subprocess', 'ctypes', 'logging', "
+            "'sqlite3', 'csv'} & set(sys.modules))")
+    done = subprocess.run([sys.executable, "-S", "-c", code], check=True, text=True,
+                          stdout=subprocess.PIPE)
+    assert done.stdout == "\n"
+
+
+def test_version_is_that_of_the_program():
+    import gpu_tracker
+
+    shown = subprocess.run([BINARY, "--version"], check=True, text=True, stdout=subprocess.PIPE)
+    assert shown.stdout == f"spoor {spoor.__version__}\n"
+    assert gpu_tracker.__version__ == spoor.__version__
+    assert (PACKAGES / "spoor/py.typed").exists() and (TOP / "python/gpu_tracker/py.typed").exists()
+
+
+def test_tracker_that_is_dropped_lets_its_agent_go():
+    tracker = spoor.Tracker().start()
+    pid = tracker._agent.ready["pid"]
+    _tracker._running.clear()
+    del tracker
+    eventually(lambda: not is_alive(pid), "the end of the agent")

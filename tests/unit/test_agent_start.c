@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "spoor/spoor.h"
+
+static volatile sig_atomic_t signal_count;
+
+static void count_signal(int number)
+{
+    (void)number;
+    signal_count++;
+}
+
+static void what_is_started_is_nobodys_child(void **state)
+{
+    char name[] = "cat";
+    char *const arguments[] = { name, NULL };
+    struct sigaction action = { .sa_handler = count_signal };
+    int input[2], output[2];
+    char text[8] = "";
+
+    (void)state;
+    assert_int_equal(sigaction(SIGCHLD, &action, NULL), 0);
+    assert_int_equal(pipe2(input, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(output, O_CLOEXEC), 0);
+    assert_int_equal(spoor_agent_start("/bin/cat", arguments, input[0], output[1], NULL), 0);
+    close(input[0]);
+    close(output[1]);
+    assert_int_equal(write(input[1], "hello", 5), 5);
+    assert_int_equal(read(output[0], text, sizeof(text)), 5);
+    assert_string_equal(text, "hello");
+    close(input[1]);
+    assert_int_equal(read(output[0], text, sizeof(text)), 0); /* it ends with its input */
+    close(output[0]);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG | __WALL), -1);
+    assert_int_equal(errno, ECHILD);
+    assert_int_equal(signal_count, 0);
+}
+
+static void what_cannot_be_started_is_named(void **state)
+{
+    char name[] = "spoor";
+    char *const arguments[] = { name, NULL };
+    struct spoor_error err;
+    int fds[2];
+
+    (void)state;
+    assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+    assert_int_equal(spoor_agent_start("/nowhere/spoor", arguments, fds[0], fds[1], &err),
+                     -ENOENT);
+    assert_string_equal(err.message, "start '/nowhere/spoor': No such file or directory");
+    assert_int_equal(spoor_agent_start("/bin/cat", arguments, 0, fds[1], &err), -EINVAL);
+    assert_string_equal(err.message, "agent: needs descriptors above 2");
+    close(fds[0]);
+    close(fds[1]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_started_is_nobodys_child),
+        cmocka_unit_test(what_cannot_be_started_is_named),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

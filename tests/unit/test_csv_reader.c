@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/csv_reader.h"
+
+/* All records: cells between '|', records ended by ';', then "!" and the error if there is one. */
+static void check(const char *text, size_t length, const char *expected)
+{
+    FILE *in = fmemopen((void *)(uintptr_t)text, length, "r");
+    struct csv_reader reader = { .in = in };
+    char found[512] = "";
+    size_t used = 0;
+    int r;
+
+    assert_non_null(in);
+    while ((r = csv_reader_next(&reader)) > 0) {
+        for (size_t i = 0; i < reader.count; i++)
+            used +=
+                (size_t)snprintf(found + used, sizeof(found) - used, "%s%c",
+                                 csv_reader_cell(&reader, i), i + 1 < reader.count ? '|' : ';');
+    }
+    if (r < 0)
+        (void)snprintf(found + used, sizeof(found) - used, "!%d", -r);
+    assert_string_equal(found, expected);
+    csv_reader_done(&reader);
+    fclose(in);
+}
+
+#define CHECK(text, expected) check(text, strlen(text), expected)
+
+static void lines_are_records_and_commas_part_cells(void **state)
+{
+    (void)state;
+    CHECK("a,b\n1,2\n", "a|b;1|2;");
+    CHECK("a,b\r\n1,2\r\n", "a|b;1|2;");
+    CHECK("a,b\n1,2", "a|b;1|2;");
+    CHECK(",\n", "|;");
+    CHECK("a\rb\n", "a\rb;");
+    CHECK("\n\na\n\n", "a;");
+}
+
+static void quotes_hold_what_would_part(void **state)
+{
+    (void)state;
+    CHECK("\"a,b\",c\n", "a,b|c;");
+    CHECK("\"say \"\"x\"\"\",c\n", "say \"x\"|c;");
+    CHECK("\"two\nlines\",c\n", "two\nlines|c;");
+    CHECK("a\"b,c\n", "a\"b|c;");
+    CHECK("\"a\"", "a;");
+}
+
+static void what_is_no_csv_is_refused(void **state)
+{
+    static const char nul[] = "a,\0b\n";
+    char expected[16];
+
+    (void)state;
+    (void)snprintf(expected, sizeof(expected), "!%d", EBADMSG);
+    CHECK("\"a,b\n", expected);
+    check(nul, sizeof(nul) - 1, expected);
+}
+
+static void a_record_without_end_is_refused(void **state)
+{
+    size_t length = CSV_RECORD_MAX + 10;
+    char *text = malloc(length + 1);
+    char expected[16];
+
+    (void)state;
+    assert_non_null(text);
+    memset(text, 'x', length);
+    (void)snprintf(expected, sizeof(expected), "!%d", E2BIG);
+    check(text, length, expected);
+    memset(text, ',', length);
+    check(text, length, expected);
+    free(text);
+}
+
+static void cells_are_quoted_where_they_must(void **state)
+{
+    static const char *const cells[] = { "plain", "a,b", "say \"x\"", "two\nlines", "" };
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+
+    (void)state;
+    assert_non_null(out);
+    for (size_t i = 0; i < 5; i++) {
+        csv_write_cell(out, cells[i]);
+        fputc(i < 4 ? ',' : '\n', out);
+    }
+    fclose(out);
+    assert_string_equal(text, "plain,\"a,b\",\"say \"\"x\"\"\",\"two\nlines\",\n");
+    CHECK(text, "plain|a,b|say \"x\"|two\nlines|;");
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lines_are_records_and_commas_part_cells),
+        cmocka_unit_test(quotes_hold_what_would_part),
+        cmocka_unit_test(what_is_no_csv_is_refused),
+        cmocka_unit_test(a_record_without_end_is_refused),
+        cmocka_unit_test(cells_are_quoted_where_they_must),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "fake_root.h"
+#include "store/tracking_file.h"
+
+#define FACT_HEADER                                                                \
+    "ram_unit,gpu_ram_unit,time_unit,ram_system_capacity,gpu_ram_system_capacity," \
+    "system_core_count,n_expected_cores,system_gpu_count,n_expected_gpus\r\n"
+#define ROW_HEADER                                                                       \
+    "main_ram,descendants_ram,combined_ram,system_ram,main_gpu_ram,descendants_gpu_ram," \
+    "combined_gpu_ram,system_gpu_ram,gpu_sum_utilization_percent,"                       \
+    "gpu_hardware_utilization_percent,main_n_threads,descendants_n_threads,"             \
+    "combined_n_threads,cpu_system_sum_utilization_percent,"                             \
+    "cpu_system_hardware_utilization_percent,cpu_main_sum_utilization_percent,"          \
+    "cpu_main_hardware_utilization_percent,cpu_descendants_sum_utilization_percent,"     \
+    "cpu_descendants_hardware_utilization_percent,cpu_combined_sum_utilization_percent," \
+    "cpu_combined_hardware_utilization_percent,timestamp\r\n"
+
+static const struct tracking_facts facts = {
+    .ram_unit = "gigabytes",
+    .gpu_ram_unit = "megabytes",
+    .time_unit = "hours",
+    .ram_system_capacity = 67.254165504,
+    .gpu_ram_system_capacity = (double)NAN,
+    .system_core_count = 12,
+    .n_expected_cores = 3,
+};
+
+/* One process, which no other process descends from. */
+static const double lone[TRACKING_COLUMNS] = {
+    [TRACKING_MAIN_RAM] = 0.341860352,
+    [TRACKING_COMBINED_RAM] = 0.341860352,
+    [TRACKING_SYSTEM_RAM] = 5,
+    [TRACKING_MAIN_GPU_RAM] = (double)NAN,
+    [TRACKING_MAIN_N_THREADS] = 12,
+    [TRACKING_COMBINED_N_THREADS] = 12,
+    [TRACKING_CPU_MAIN_SUM_UTILIZATION_PERCENT] = 100.3,
+    [TRACKING_TIMESTAMP] = 1746129779.2048252,
+};
+
+struct folder {
+    struct fake_root fake;
+    char csv[96];
+    char sqlite[96];
+};
+
+static int set_up(void **state)
+{
+    static struct folder folder;
+
+    fake_root_init(&folder.fake);
+    (void)snprintf(folder.csv, sizeof(folder.csv), "%s/t.csv", folder.fake.path);
+    (void)snprintf(folder.sqlite, sizeof(folder.sqlite), "%s/t.sqlite", folder.fake.path);
+    *state = &folder;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct folder *folder = *state;
+
+    fake_root_done(&folder->fake);
+    return 0;
+}
+
+static struct tracking_file *opened(const char *path)
+{
+    struct tracking_file *file = NULL;
+    struct spoor_error err;
+
+    assert_int_equal(tracking_file_open(path, false, &facts, &file, &err), 0);
+    return file;
+}
+
+static void add(struct tracking_file *file, const double *row)
+{
+    struct spoor_error err;
+
+    assert_int_equal(tracking_file_add(file, row, &err), 0);
+}
+
+static const char *file_text(const char *path)
+{
+    static char text[65536];
+    FILE *in = fopen(path, "re");
+    size_t length;
+
+    assert_non_null(in);
+    length = fread(text, 1, sizeof(text) - 1, in);
+    fclose(in);
+    text[length] = '\0';
+    return text;
+}
+
+static void check_text(const char *path, const char *expected)
+{
+    assert_string_equal(file_text(path), expected);
+}
+
+static void check_last_line(const char *path, const char *expected)
+{
+    const char *text = file_text(path);
+    size_t length = strlen(text);
+
+    assert_true(length > strlen(expected));
+    assert_string_equal(text + length - strlen(expected), expected);
+}
+
+/* The rows of a query, cells between '|', rows ended by a newline. */
+static void check_query(const char *path, const char *sql, const char *expected)
+{
+    char text[8192] = "";
+    size_t used = 0;
+    sqlite3_stmt *statement;
+    sqlite3 *db;
+
+    assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), SQLITE_OK);
+    while (sqlite3_step(statement) == SQLITE_ROW) {
+        int count = sqlite3_column_count(statement);
+
+        for (int i = 0; i < count; i++)
+            used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%c",
+                                     (const char *)sqlite3_column_text(statement, i),
+                                     i + 1 < count ? '|' : '\n');
+    }
+    sqlite3_finalize(statement);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    assert_string_equal(text, expected);
+}
+
+#define FACT_LINES FACT_HEADER "gigabytes,megabytes,hours,67.254165504,0.0,12,3,0,0\r\n"
+#define LONE_LINE                                                                              \
+    "0.341860352,0.0,0.341860352,5.0,0.0,0.0,0.0,0.0,0.0,0.0,12,0,12,0.0,0.0,100.3,0.0,0,0.0," \
+    "0.0,0.0,1746129779.2048252\r\n"
+
+static void csv_has_facts_a_header_and_a_line_per_row(void **state)
+{
+    const struct folder *folder = *state;
+    struct tracking_file *file = opened(folder->csv);
+    double row[TRACKING_COLUMNS];
+
+    check_text(folder->csv, FACT_LINES ROW_HEADER);
+    add(file, lone);
+    /* On disk before the end. */
+    check_text(folder->csv, FACT_LINES ROW_HEADER LONE_LINE);
+    memcpy(row, lone, sizeof(row));
+    row[TRACKING_DESCENDANTS_N_THREADS] = 2;
+    row[TRACKING_TIMESTAMP] = 1746129780;
+    add(file, row);
+    assert_int_equal(tracking_file_close(file, NULL), 0);
+    check_text(folder->csv, FACT_LINES ROW_HEADER LONE_LINE
+               "0.341860352,0.0,0.341860352,5.0,0.0,0.0,0.0,0.0,0.0,0.0,12,2,12,0.0,0.0,100.3,"
+               "0.0,0.0,0.0,0.0,0.0,1746129780.0\r\n");
+}
+
+static void sqlite_has_a_table_of_facts_and_one_of_rows(void **state)
+{
+    const struct folder *folder = *state;
+    struct tracking_file *file = opened(folder->sqlite);
+    char beside[128];
+
+    add(file, lone);
+    /* Whoever reads along finds it. */
+    check_query(folder->sqlite, "SELECT count(*) FROM data", "1\n");
+    add(file, lone);
+    assert_int_equal(tracking_file_close(file, NULL), 0);
+    check_query(folder->sqlite, "SELECT * FROM static_data",
+                "gigabytes|megabytes|hours|67.254165504|0.0|12|3|0|0\n");
+    check_query(folder->sqlite,
+                "SELECT main_ram, main_gpu_ram, main_n_threads, "
+                "typeof(cpu_descendants_sum_utilization_percent), typeof(main_n_threads), "
+                "timestamp = 1746129779.2048252 FROM data",
+                "0.341860352|0.0|12|real|integer|1\n0.341860352|0.0|12|real|integer|1\n");
+    check_query(folder->sqlite,
+                "SELECT type, count(*) FROM pragma_table_info('data') GROUP BY type",
+                "FLOAT|19\nINTEGER|3\n");
+    check_query(folder->sqlite,
+                "SELECT type, count(*) FROM pragma_table_info('static_data') GROUP BY type",
+                "FLOAT|2\nINTEGER|4\nVARCHAR|3\n");
+    check_query(folder->sqlite, "PRAGMA journal_mode", "delete\n");
+    (void)snprintf(beside, sizeof(beside), "%s-wal", folder->sqlite);
+    assert_int_equal(access(beside, F_OK), -1);
+}
+
+static void columns_of_both_kinds_are_the_same(void **state)
+{
+    const struct folder *folder = *state;
+
+    assert_int_equal(tracking_file_close(opened(folder->sqlite), NULL), 0);
+    check_query(folder->sqlite,
+                "SELECT group_concat(name, ',') || char(13) FROM pragma_table_info('data')",
+                ROW_HEADER);
+    check_query(folder->sqlite,
+                "SELECT group_concat(name, ',') || char(13) FROM "
+                "pragma_table_info('static_data')",
+                FACT_HEADER);
+}
+
+static void a_killed_writer_leaves_what_it_wrote(void **state)
+{
+    const struct folder *folder = *state;
+    const char *const paths[] = { folder->csv, folder->sqlite };
+
+    for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+        pid_t child = fork();
+        int status;
+
+        assert_true(child >= 0);
+        if (child == 0) {
+            struct tracking_file *file;
+
+            if (tracking_file_open(paths[i], false, &facts, &file, NULL) == 0) {
+                for (int n = 0; n < 3; n++)
+                    (void)tracking_file_add(file, lone, NULL);
+            }
+            (void)raise(SIGKILL);
+            _exit(1);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFSIGNALED(status));
+    }
+    check_text(folder->csv, FACT_LINES ROW_HEADER LONE_LINE LONE_LINE LONE_LINE);
+    check_query(folder->sqlite, "SELECT count(*) FROM data", "3\n");
+    check_query(folder->sqlite, "PRAGMA integrity_check", "ok\n");
+}
+
+static void a_file_that_is_there_is_kept_or_replaced(void **state)
+{
+    const struct folder *folder = *state;
+    const char *const paths[] = { folder->csv, folder->sqlite };
+
+    for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+        struct tracking_file *file = opened(paths[i]);
+        struct spoor_error err;
+        char expected[256];
+
+        add(file, lone);
+        assert_int_equal(tracking_file_close(file, NULL), 0);
+        file = NULL;
+        assert_int_equal(tracking_file_open(paths[i], false, &facts, &file, &err), -EEXIST);
+        (void)snprintf(expected, sizeof(expected),
+                       "File %s already exists. Set overwrite to True to overwrite the "
+                       "existing file.",
+                       paths[i]);
+        assert_string_equal(err.message, expected);
+        assert_null(file);
+        assert_int_equal(tracking_file_open(paths[i], true, &facts, &file, &err), 0);
+        assert_int_equal(tracking_file_close(file, NULL), 0);
+    }
+    check_text(folder->csv, FACT_LINES ROW_HEADER);
+    check_query(folder->sqlite, "SELECT count(*) FROM data", "0\n");
+}
+
+static void the_name_says_the_kind(void **state)
+{
+    struct spoor_error err;
+
+    (void)state;
+    assert_int_equal(tracking_file_check_name("a.csv", &err), 0);
+    assert_int_equal(tracking_file_check_name(".sqlite", &err), 0);
+    assert_int_equal(tracking_file_check_name("a.txt", &err), -EINVAL);
+    assert_string_equal(err.message, "Invalid file name: \"a.txt\". Valid file extensions are "
+                                     "\".csv\" and \".sqlite\".");
+    assert_int_equal(tracking_file_check_name("csv", &err), -EINVAL);
+    assert_int_equal(tracking_file_open("a.CSV", false, &facts, NULL, &err), -EINVAL);
+}
+
+static void a_folder_that_is_missing_is_said(void **state)
+{
+    struct tracking_file *file = NULL;
+    struct spoor_error err;
+
+    (void)state;
+    assert_int_equal(tracking_file_open("/no/such/t.csv", false, &facts, &file, &err), -ENOENT);
+    assert_non_null(strstr(err.message, "/no/such/t.csv"));
+    assert_int_equal(tracking_file_open("/no/such/t.sqlite", true, &facts, &file, &err),
+                     -ENOENT);
+}
+
+static void a_removed_file_is_warned_of_once(void **state)
+{
+    const struct folder *folder = *state;
+    const char *const paths[] = { folder->csv, folder->sqlite };
+
+    for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+        struct tracking_file *file = opened(paths[i]);
+        struct spoor_error err;
+        char expected[256];
+
+        add(file, lone);
+        assert_int_equal(unlink(paths[i]), 0);
+        assert_int_equal(tracking_file_add(file, lone, &err), -ENOENT);
+        (void)snprintf(expected, sizeof(expected),
+                       "The file %s was removed in the middle of writing data to it.",
+                       paths[i]);
+        assert_string_equal(err.message, expected);
+        assert_int_equal(tracking_file_add(file, lone, &err), 0);
+        assert_int_equal(tracking_file_close(file, &err), 0);
+        assert_int_equal(access(paths[i], F_OK), -1);
+    }
+}
+
+/* Files may not grow beyond `bytes`. */
+static void set_file_limit(rlim_t bytes)
+{
+    struct rlimit limit;
+
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    limit.rlim_cur = bytes < limit.rlim_max ? bytes : limit.rlim_max;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+static void a_full_disk_costs_rows_and_leaves_whole_ones(void **state)
+{
+    const struct folder *folder = *state;
+    const char *const paths[] = { folder->csv, folder->sqlite };
+
+    assert_true(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
+    for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+        struct tracking_file *file = opened(paths[i]);
+        struct spoor_error err;
+        int r = 0;
+
+        set_file_limit(32768);
+        for (int n = 0; n < 1000 && r == 0; n++)
+            r = tracking_file_add(file, lone, &err);
+        assert_true(r < 0);
+        assert_non_null(strstr(err.message, paths[i]));
+        assert_int_equal(tracking_file_add(file, lone, &err), 0);
+        set_file_limit(RLIM_INFINITY);
+        assert_int_equal(tracking_file_close(file, &err), 0);
+    }
+    check_query(folder->sqlite, "PRAGMA integrity_check", "ok\n");
+    check_query(folder->sqlite, "SELECT count(*) > 0 FROM data", "1\n");
+    check_last_line(folder->csv, LONE_LINE);
+}
+
+int main(void)
+{
+#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        WITH_FOLDER(csv_has_facts_a_header_and_a_line_per_row),
+        WITH_FOLDER(sqlite_has_a_table_of_facts_and_one_of_rows),
+        WITH_FOLDER(columns_of_both_kinds_are_the_same),
+        WITH_FOLDER(a_killed_writer_leaves_what_it_wrote),
+        WITH_FOLDER(a_file_that_is_there_is_kept_or_replaced),
+        cmocka_unit_test(the_name_says_the_kind),
+        cmocka_unit_test(a_folder_that_is_missing_is_said),
+        WITH_FOLDER(a_removed_file_is_warned_of_once),
+        WITH_FOLDER(a_full_disk_costs_rows_and_leaves_whole_ones),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
