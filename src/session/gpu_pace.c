@@ -6,9 +6,10 @@
 
 #define POLL_BUSY_NS (5 * NS_PER_MS)
 #define POLL_IDLE_NS (100 * NS_PER_MS)
-#define POLL_REST_NS (20 * NS_PER_MS)
+#define POLL_REST_NS (25 * NS_PER_MS)
 #define POLL_MOST_NS NS_PER_SECOND
 #define READ_LEAST_NS NS_PER_SECOND
+#define SAVED_MOST_NS (3 * NS_PER_MS)
 #define READ_MOST_NS (5 * NS_PER_SECOND)
 #define READ_QUIET_NS (10 * NS_PER_SECOND) /* drivers keep samples for 14 s */
 
@@ -22,6 +23,7 @@ void gpu_pace_init(struct gpu_pace *pace, uint64_t now_ns)
 {
     *pace = (struct gpu_pace){ .poll_due_ns = now_ns,
                                .read_due_ns = now_ns + READ_LEAST_NS,
+                               .saved_until_ns = now_ns,
                                .read_gap_ns = READ_LEAST_NS };
 }
 
@@ -51,22 +53,42 @@ static uint64_t within(uint64_t gap_ns, uint64_t least_ns, uint64_t most_ns)
     return larger(least_ns, smaller(gap_ns, most_ns));
 }
 
-static void plan_poll(struct gpu_pace *pace, uint64_t now_ns, bool holds_context)
+/* What quick looks may take of the time, in millionths. */
+static uint64_t poll_share(const struct gpu_pace *pace)
 {
     uint64_t read_share = pace->read_cost_ns * 1000000 / pace->read_gap_ns;
-    uint64_t left = larger(less(SHARE_ALL, read_share), SHARE_POLL_LEAST);
 
-    pace->poll_due_ns =
-        now_ns +
-        (holds_context
-             ? within(gap_for(pace->poll_cost_ns, left), POLL_BUSY_NS, POLL_MOST_NS)
-             : within(gap_for(pace->poll_cost_ns, SHARE_IDLE), POLL_IDLE_NS, POLL_MOST_NS));
+    return larger(less(SHARE_ALL, read_share), SHARE_POLL_LEAST);
+}
+
+static void save_up(struct gpu_pace *pace, uint64_t now_ns)
+{
+    uint64_t earned_ns = less(now_ns, pace->saved_until_ns) * poll_share(pace) / 1000000;
+
+    pace->saved_ns = smaller(pace->saved_ns + earned_ns, SAVED_MOST_NS);
+    pace->saved_until_ns = now_ns;
+}
+
+static void plan_poll(struct gpu_pace *pace, uint64_t now_ns, bool holds_context)
+{
+    uint64_t gap_ns;
+
+    if (!holds_context)
+        gap_ns = within(gap_for(pace->poll_cost_ns, SHARE_IDLE), POLL_IDLE_NS, POLL_MOST_NS);
+    else if (pace->saved_ns >= pace->poll_cost_ns)
+        gap_ns = POLL_BUSY_NS;
+    else
+        gap_ns =
+            within(gap_for(pace->poll_cost_ns, poll_share(pace)), POLL_BUSY_NS, POLL_MOST_NS);
+    pace->poll_due_ns = now_ns + gap_ns;
 }
 
 void gpu_pace_polled(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
                      const struct gpu_activity *activity)
 {
     pace->poll_cost_ns = smooth(pace->poll_cost_ns, cost_ns);
+    save_up(pace, now_ns);
+    pace->saved_ns = less(pace->saved_ns, cost_ns);
     plan_poll(pace, now_ns, activity->holds_context);
 }
 

@@ -3,9 +3,10 @@
  * gpu_pace.h - when to look at the GPUs. Pure: times in, times out.
  *
  * Quick looks come every 5 ms while a process of the job uses a GPU, every 100 ms otherwise, and
- * slow ones about every second, or ten while it is quiet. The gaps grow with what looks cost, so that both kinds together
- * take half a percent of a core, and a tenth while the job uses no GPU. Whether the job has run
- * at all costs little to see: while it rests, that is looked at every 20 ms, or 100.
+ * slow ones about every second, or ten while it is quiet. The gaps grow with what looks cost, so
+ * that both kinds together take half a percent of a core, and a tenth while the job uses no GPU;
+ * what quick looks did not use they may take at once later. Whether the job has run at all costs
+ * little to see: while it rests, that is looked at every 25 ms, or 100.
  */
 #ifndef SESSION_GPU_PACE_H
 #define SESSION_GPU_PACE_H
@@ -17,6 +18,8 @@ struct gpu_pace {
     uint64_t poll_due_ns, read_due_ns;
     uint64_t poll_cost_ns, read_cost_ns; /* CPU time, smoothed; 0: not known yet */
     uint64_t read_gap_ns;
+    uint64_t saved_ns;       /* CPU time that quick looks did not use */
+    uint64_t saved_until_ns; /* up to when that was counted */
 };
 
 /* What the job does. */

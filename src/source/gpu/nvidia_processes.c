@@ -14,7 +14,7 @@
 #define USAGE_LEAST_NS (900 * NS_PER_MS)
 #define USAGE_MOST_NS (4 * NS_PER_SECOND)
 /* Two processes could give and take the same amount. */
-#define LISTED_MOST_NS (250 * NS_PER_MS)
+#define LISTED_MOST_NS (500 * NS_PER_MS)
 
 static const char memory_hidden[] = "the driver does not tell the memory of processes here";
 static const char memory_zero[] =
