@@ -335,9 +335,11 @@ uint64_t job_glance(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool 
     scan(job, &look);
     detail_follow(&job->detail, &job->members, job->main_pid, &estimate);
     cost_ns = cpu_spent_ns() - before_ns;
+    job->detail.job_rests = is_at_rest;
     if (is_at_rest || detail_is_wanted_for_peak(&job->detail, &job->members, job->main_pid,
                                                 now_ns, &estimate))
         read_detail(job, now_ns, &estimate);
+    job->detail.job_rests = false;
     raise_to(&job->discount_bytes, doubtful_bytes(job, &estimate));
     /* What is shared is known when it is read, not from sizes that have moved. */
     estimate.main.shared_bytes = estimate.descendants.shared_bytes = 0;

@@ -70,7 +70,8 @@ struct survey {
     size_t count;
     uint64_t rss_bytes;
     uint64_t moved_bytes; /* by which sizes changed meanwhile */
-    bool is_racy;         /* a process ended meanwhile */
+    bool has_ended;       /* a process, meanwhile */
+    bool is_racy;         /* so, or sizes changed too much: the parts do not add up */
     bool is_denied;       /* a process of another user */
 };
 
@@ -91,7 +92,7 @@ static void look_again(struct members *members, const struct root *root, struct 
             continue;
         if (pid_statm_read(&member->statm_file, root, member->pid, &statm) < 0 ||
             statm.resident_pages == 0) {
-            survey->is_racy = true;
+            survey->has_ended = true;
             continue;
         }
         member->rss_bytes = product_u64(statm.resident_pages, page_bytes);
@@ -101,7 +102,7 @@ static void look_again(struct members *members, const struct root *root, struct 
         read_bytes += before_bytes;
     }
     /* A page that another maps meanwhile counts for one whole, then for half. */
-    survey->is_racy |= survey->moved_bytes > read_bytes / 100;
+    survey->is_racy = survey->has_ended || survey->moved_bytes > read_bytes / 100;
 }
 
 static void read_view(struct detail *detail, const struct root *root, struct member *member,
@@ -115,7 +116,7 @@ static void read_view(struct detail *detail, const struct root *root, struct mem
                                   .is_copy = !is_main && !member->has_exec };
     r = memory_view_read(root, member->pid, view);
     if (r == -ESRCH || r == -ENOENT) {
-        survey->is_racy = true;
+        survey->has_ended = true;
         return;
     }
     if (r < 0) {
@@ -194,7 +195,8 @@ static void remember(struct detail *detail, const struct survey *survey)
     raise_split(&detail->highest.combined, &detail->estimate.combined);
     detail->has_estimate = true;
     detail->is_denied = survey->is_denied;
-    detail->members_changed = survey->is_racy;
+    detail->members_changed = survey->has_ended;
+    detail->was_racy = survey->is_racy;
     detail->left_private_bytes = 0;
     detail->unread_bytes = survey->moved_bytes;
     detail->reads++;
@@ -221,6 +223,27 @@ static void settle(struct detail *detail, const struct root *root, struct member
     shared_memory_estimate(detail->views, survey->count, true, &detail->estimate);
 }
 
+/* A page that one process was read with before another mapped it too counts for more than one. What
+ * moved during the read bounds that; what is surely there stays. */
+static void lower_by_moved(struct memory_split *split, const struct memory_split *least,
+                           uint64_t moved_bytes)
+{
+    split->total_bytes = larger(less(split->total_bytes, moved_bytes), least->total_bytes);
+    split->shared_bytes = less(split->total_bytes, split->private_bytes);
+}
+
+static void estimate_from(struct detail *detail, const struct survey *survey)
+{
+    struct memory_estimate least;
+
+    shared_memory_estimate(detail->views, survey->count, survey->is_racy, &detail->estimate);
+    if (survey->is_racy || survey->moved_bytes == 0)
+        return;
+    shared_memory_estimate(detail->views, survey->count, true, &least);
+    lower_by_moved(&detail->estimate.combined, &least.combined, survey->moved_bytes);
+    lower_by_moved(&detail->estimate.descendants, &least.descendants, survey->moved_bytes);
+}
+
 static void read_detail(struct detail *detail, const struct root *root, struct members *members,
                         pid_t main_pid)
 {
@@ -228,11 +251,11 @@ static void read_detail(struct detail *detail, const struct root *root, struct m
     uint64_t walked_ns;
     struct survey survey;
 
-    if (detail->members_changed)
+    if (detail->members_changed || detail->was_racy)
         sharing_forget(&detail->sharing);
     survey = read_views(detail, root, members, main_pid);
     look_again(members, root, &survey);
-    shared_memory_estimate(detail->views, survey.count, survey.is_racy, &detail->estimate);
+    estimate_from(detail, &survey);
     walked_ns = cpu_spent_ns();
     learn_cost(detail, &survey, walked_ns - started_ns);
     charge(detail, walked_ns - started_ns);
@@ -253,10 +276,11 @@ static bool has_moved(const struct detail *detail, const struct movement *moveme
     uint64_t threshold = detail->estimate.combined.total_bytes / 50;
     uint64_t mapped = apart(movement->mapped, detail->bases.job.mapped);
 
-    if (!detail->has_estimate || detail->members_changed || mapped > threshold)
+    if (!detail->has_estimate || detail->members_changed || mapped > threshold ||
+        detail->unread_bytes > threshold)
         return true;
     return movement->count > 1 &&
-           (detail->unread_bytes + movement->grown > threshold ||
+           (detail->was_racy || detail->unread_bytes + movement->grown > threshold ||
             movement->fallen > threshold || movement->faults > threshold);
 }
 
@@ -325,23 +349,31 @@ static bool should_read(struct detail *detail, const struct members *members,
     detail->refilled_ns = now_ns;
     if (detail->mode != SPOOR_DETAIL_AUTO)
         return detail->mode == SPOOR_DETAIL_ALWAYS;
+    /* A job at rest waits for nothing: what is spent on it now may be saved later. */
+    if (detail->job_rests && is_first)
+        needed_ns = 1;
     return (has_moved(detail, movement) && detail->tokens_ns >= (int64_t)needed_ns) ||
            (detail->is_unsettled && detail->tokens_ns >= (int64_t)(read_ns + settle_ns));
 }
 
-bool detail_is_wanted_for_peak(const struct detail *detail, struct members *members,
-                               pid_t main_pid, uint64_t now_ns,
-                               const struct memory_estimate *followed)
+bool detail_is_wanted_for_peak(struct detail *detail, struct members *members, pid_t main_pid,
+                               uint64_t now_ns, const struct memory_estimate *followed)
 {
     struct movements moved_by;
+    uint64_t before_bytes = detail->wanted_at_bytes;
     uint64_t margin, read_ns;
+    bool is_moving;
 
     if (detail->mode != SPOOR_DETAIL_AUTO || !detail->has_estimate)
         return false;
     moved_by = movements_measure(detail->root, members, main_pid);
-    /* While memory grows, all that is seen is a maximum: one read in eight parts, and none
-     * that takes what the next sample, or the moment when it has grown, needs. */
-    margin = detail->highest.combined.total_bytes / 8;
+    detail->wanted_at_bytes = moved_by.job.rss;
+    /* While memory grows, all that is seen is a maximum, and a read shows the least of it. Better
+     * to wait until it has grown; and none may take what that moment, or the next sample, needs. */
+    is_moving = apart(moved_by.job.rss, before_bytes) > before_bytes / 100;
+    if (is_moving && moved_by.job.count == 1)
+        return false;
+    margin = detail->highest.combined.total_bytes / (is_moving ? 2 : 8);
     read_ns = cost_ns(detail, members, &moved_by.job);
     return moved_by.job.rss > 0 && has_moved(detail, &moved_by.job) &&
            may_be_highest(detail, &moved_by.job, followed, margin) &&
