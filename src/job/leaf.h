@@ -69,6 +69,7 @@ struct leaf {
     struct cgroup tracker_own;  /* where the tracker stands meanwhile; empty: where it was */
     struct scope_keeper keeper; /* of a cgroup that systemd made; none: all are ours */
     struct kept files[LEAF_FILE_COUNT];
+    bool is_missing[LEAF_FILE_COUNT]; /* it was looked for: there is no such file */
     struct cgroup_watch events;
     const char *reason; /* why there is none, or no more of it; static; NULL: all is there */
 };
@@ -96,6 +97,9 @@ static inline bool leaf_has(const struct leaf *leaf, enum leaf_tree tree)
 bool leaf_has_memory(const struct leaf *leaf);
 
 void leaf_read(struct leaf *leaf, struct leaf_reading *ret);
+
+/* Of a reading its pressure alone, anew. */
+void leaf_read_pressure(struct leaf *leaf, struct leaf_reading *reading);
 
 /* The CPU time alone. UNKNOWN: it does not say. */
 uint64_t leaf_read_cpu_ns(struct leaf *leaf);

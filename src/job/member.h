@@ -2,9 +2,9 @@
 /*
  * member.h - one process of the job: its open files and what was last read.
  *
- * A look costs two system calls while the process rests: a process whose CPU clock
+ * A look costs one system call while the process rests: a process whose CPU clock
  * has not moved has not run, so it has not forked, waited, read, written or grown.
- * Only its resident size can fall by itself (reclaim), so statm is always read.
+ * Only its resident size can fall by itself (reclaim), so that is read now and then (rest.h).
  */
 #ifndef JOB_MEMBER_H
 #define JOB_MEMBER_H
@@ -22,6 +22,7 @@ struct look {
     uint64_t now_ns;
     bool uses_clocks; /* ask processes' CPU clocks */
     bool is_thorough; /* read io and status whatever the clock says */
+    bool passes_over; /* what has not run since it was last looked at */
 };
 
 struct member {
@@ -68,6 +69,9 @@ struct member {
  * closes *ret. */
 int member_open(const struct look *look, pid_t pid, struct member *ret);
 void member_close(struct member *member);
+
+/* Has it run since all of it was read? */
+bool member_has_run(const struct member *member);
 
 /* Reads what may have changed. Sets is_zombie and has_left. */
 void member_look(struct member *member, const struct look *look);

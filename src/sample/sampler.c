@@ -151,6 +151,9 @@ void sampler_tick(struct sampler *sampler, struct instant now, bool is_last, str
     host_read(&sampler->host, sampler->root, now.monotonic_ns, &sampler->host_reading);
     if (is_first)
         sampler->first_oom_kills = sampler->host_reading.oom_kills_count;
+    if (sampler->host_reading.memory.swap_used_bytes != sampler->swap_used_bytes)
+        rest_forget(&sampler->job.rest); /* memory is being taken from whoever rests */
+    sampler->swap_used_bytes = sampler->host_reading.memory.swap_used_bytes;
     fill_host(&sampler->host_reading, ret->value);
 
     job_refresh(&sampler->job, now.monotonic_ns, birth_mark, is_last);

@@ -27,6 +27,7 @@ struct sampler {
     struct job_reading reading; /* the latest, for warnings about it */
     struct host_reading host_reading;
     uint64_t first_oom_kills; /* of the machine, at the first sample */
+    uint64_t swap_used_bytes; /* of the machine, at the last one */
     struct instant started;
     bool has_started;
 };

@@ -105,6 +105,16 @@ static void look_again(struct members *members, const struct root *root, struct 
     survey->is_racy = survey->has_ended || survey->moved_bytes > read_bytes / 100;
 }
 
+/* FNV-1a; never 0. */
+static uint64_t program_of(const struct member *member)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+    for (const char *c = member->comm; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
+    return hash | 1;
+}
+
 static void read_view(struct detail *detail, const struct root *root, struct member *member,
                       bool is_main, struct survey *survey)
 {
@@ -113,7 +123,8 @@ static void read_view(struct detail *detail, const struct root *root, struct mem
 
     *view = (struct memory_view){ .pid = member->pid,
                                   .is_main = is_main,
-                                  .is_copy = !is_main && !member->has_exec };
+                                  .is_copy = !is_main && !member->has_exec,
+                                  .program = program_of(member) };
     r = memory_view_read(root, member->pid, view);
     if (r == -ESRCH || r == -ENOENT) {
         survey->has_ended = true;
@@ -458,9 +469,12 @@ void detail_update(struct detail *detail, const struct root *root, struct member
     note_borrowers(detail, root, members);
     moved_by = movements_measure(root, members, main_pid);
     follow(detail, &moved_by, ret);
+    detail->is_pending = moved_by.job.rss > 0 && detail->mode != SPOOR_DETAIL_NEVER;
     if (moved_by.job.rss == 0 || !should_read(detail, members, &moved_by.job, now_ns, ret) ||
-        reserve_views(detail, members->count) < 0)
+        reserve_views(detail, members->count) < 0) {
+        detail->is_pending &= has_moved(detail, &moved_by.job) || detail->is_unsettled;
         return;
+    }
     read_detail(detail, root, members, main_pid);
     detail->excess = excess_of(ret, &detail->estimate);
     *ret = detail->estimate;

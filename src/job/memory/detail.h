@@ -43,6 +43,7 @@ struct detail {
     bool has_estimate;
     bool is_denied;         /* some process could not be read: private and shared are unknown */
     bool is_unsettled;      /* the last read was not affordable to its end */
+    bool is_pending;        /* more is to be read, when there is time */
     bool was_racy;          /* sizes changed during the last read: it shows the least */
     bool members_changed;   /* since the last read; set by the job */
     bool job_rests;         /* set by the job: a read keeps nobody waiting */
