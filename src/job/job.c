@@ -16,6 +16,7 @@ struct look job_look(const struct job *job, uint64_t now_ns, bool is_thorough)
         .now_ns = now_ns,
         .uses_clocks = job->uses_clocks,
         .is_thorough = is_thorough,
+        .was_born = job->tracker_pid != 0,
     };
 }
 

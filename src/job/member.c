@@ -183,16 +183,19 @@ int member_open(const struct look *look, pid_t pid, struct member *ret)
         .clock_ns = UNKNOWN,
         .stat_clock_ns = UNKNOWN,
         .slow_clock_ns = UNKNOWN,
+        .slow_read_ns = look->now_ns,
         .children_clock_ns = UNKNOWN,
     };
 
-    thorough.is_thorough = true;
+    thorough.is_thorough |= !look->was_born;
     usage_clear(&member.usage);
     member_look(&member, &thorough);
     if (member.has_left || !is_known(member.start_ticks)) {
         member_close(&member);
         return -ESRCH;
     }
+    if (!is_known(member.slow_clock_ns))
+        read_io(&member, look->root); /* an ordinary user may not when it has ended */
     member.detail_own_bytes = member.rss_bytes;
     member.detail_faults = member.faults;
     *ret = member;

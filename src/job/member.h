@@ -23,6 +23,7 @@ struct look {
     bool uses_clocks; /* ask processes' CPU clocks */
     bool is_thorough; /* read io and status whatever the clock says */
     bool passes_over; /* what has not run since it was last looked at */
+    bool was_born;    /* what is opened began while we looked: its peak is its size so far */
 };
 
 struct member {
@@ -65,7 +66,7 @@ struct member {
     uint64_t detail_faults;
 };
 
-/* Identifies the process and reads all of it. -ESRCH: it has ended. On success the caller
+/* Identifies the process and reads it. -ESRCH: it has ended. On success the caller
  * closes *ret. */
 int member_open(const struct look *look, pid_t pid, struct member *ret);
 void member_close(struct member *member);

@@ -10,7 +10,7 @@
 #include "source/host/vmstat.h"
 
 static const uint64_t SPACE_PERIOD_NS = 10 * NS_PER_SECOND;
-static const uint64_t OOM_KILLS_PERIOD_NS = NS_PER_SECOND;
+static const uint64_t OOM_KILLS_PERIOD_NS = 60 * NS_PER_SECOND;
 
 static const char *const pressure_paths[PRESSURE_COUNT] = {
     [PRESSURE_CPU] = "proc/pressure/cpu",
@@ -19,7 +19,7 @@ static const char *const pressure_paths[PRESSURE_COUNT] = {
 };
 
 static const struct host_reading nothing = {
-    .cpu = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN },
+    .cpu = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN },
     .memory = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN },
     .disk = { UNKNOWN, UNKNOWN },
     .network = { UNKNOWN, UNKNOWN },
