@@ -26,6 +26,9 @@ enum { TIME_SHARE = 300 };
 
 #define PAGE_BYTES 4096u
 
+/* Looks in a row at which nothing had moved, after which growth has come to a pause. */
+enum { STILL_LOOKS = 2 };
+
 void detail_init(struct detail *detail, enum spoor_detail mode, bool uses_smaps, bool uses_scan)
 {
     *detail = (struct detail){
@@ -381,10 +384,13 @@ bool detail_is_wanted_for_peak(struct detail *detail, struct members *members, p
     detail->wanted_at_bytes = moved_by.job.rss;
     /* While memory grows, all that is seen is a maximum, and a read shows the least of it. Better
      * to wait until it has grown; and none may take what that moment, or the next sample, needs. */
-    is_moving = apart(moved_by.job.rss, before_bytes) > before_bytes / 100;
+    detail->still_looks = apart(moved_by.job.rss, before_bytes) > before_bytes / 100
+                              ? 0
+                              : detail->still_looks + 1;
+    is_moving = detail->still_looks < STILL_LOOKS;
     if (is_moving && moved_by.job.count == 1)
         return false;
-    margin = detail->highest.combined.total_bytes / (is_moving ? 2 : 8);
+    margin = detail->highest.combined.total_bytes / (is_moving ? 1 : 8);
     read_ns = cost_ns(detail, members, &moved_by.job);
     return moved_by.job.rss > 0 && has_moved(detail, &moved_by.job) &&
            may_be_highest(detail, &moved_by.job, followed, margin) &&

@@ -50,7 +50,8 @@ struct detail {
     size_t borrowers_count; /* members without memory of their own, at the last update */
     uint64_t unread_bytes;  /* by which sizes changed during the last read */
     uint64_t
-        wanted_at_bytes; /* all resident sizes when a read for a peak was last thought of */
+        wanted_at_bytes;  /* all resident sizes when a read for a peak was last thought of */
+    unsigned still_looks; /* since then, at which these had not moved */
     uint64_t left_private_bytes;     /* of members that left since the last read */
     struct memory_estimate estimate; /* of the last read */
     struct memory_estimate highest;  /* totals and private memory of all reads */
@@ -74,8 +75,8 @@ void detail_update(struct detail *detail, const struct root *root, struct member
 void detail_follow(const struct detail *detail, struct members *members, pid_t main_pid,
                    struct memory_estimate *ret);
 
-/* May the job have more now than all reads so far have shown, by an eighth (by half while it still
- * grows), and is there time to find out? Then the caller calls detail_update() at this very moment, which reads.
+/* May the job have more now than all reads so far have shown, by an eighth (twice as much while it
+ * still grows), and is there time to find out? Then the caller calls detail_update() at this very moment, which reads.
  * `followed` is what detail_follow() has just said. */
 bool detail_is_wanted_for_peak(struct detail *detail, struct members *members, pid_t main_pid,
                                uint64_t now_ns, const struct memory_estimate *followed);
