@@ -69,7 +69,8 @@ def test_what_must_be_near_is_near_though_bounds_are_wide():
 
 @pytest.mark.parametrize("source, is_exact, value, is_right", [
     ("wait4", True, 4.18, True), ("wait4", True, 4.2, False), ("wait4", True, 3.9, False),
-    ("perf.task-clock", False, 4.37, True), ("perf.task-clock", False, 4.39, False)])
+    ("perf.task-clock", False, 4.37, True), ("perf.task-clock", False, 4.39, False),
+    ("procfs.stat", False, 4.2, True), ("procfs.stat", False, 4.22, False)])
 def test_cpu_time_may_be_above_the_clocks_for_a_reason(source, is_exact, value, is_right):
     """200 ends of 0.55 ms, and 0.3 s that the hypervisor took: each to whom it belongs."""
     row, = rules.judge({"cpu_seconds": 4, "unseen_cpu_microseconds": 110_000},

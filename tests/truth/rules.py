@@ -27,6 +27,7 @@ CHARGED_FLOOR = 4 * MB
 # Starting a program and taking it down costs a process up to 0.3 ms that its own clock cannot see
 # (it is read before the end), and so does what is touched only then.
 CPU_FLOOR = 0.020
+TICK_SECONDS = 0.01
 # The ledger's own line, the samples' pipes and the loader.
 CHARS_FLOOR = 0.1 * MB
 
@@ -64,14 +65,17 @@ class Doubt:
     """By how much CPU time may be above what the processes' clocks said, in seconds. `unseen`: a
     process reads its clock before its end, whose cost the job has measured of some that it waited
     for. `stolen`: perf's clock runs on while an interrupt or the hypervisor has the CPU, and a
-    process's own does not; it is what the machine had of both in that time."""
+    process's own does not; it is what the machine had of both in that time. And where there are
+    ticks alone, growth of two counters (user and system) that began within one."""
     unseen: float = 0.0
     stolen: float = 0.0
 
     def above(self, name, source):
         if name != "cpu_seconds":
             return 0.0
-        return self.stolen if source == "perf.task-clock" else self.unseen
+        if source == "perf.task-clock":
+            return self.stolen
+        return self.unseen + (2 * TICK_SECONDS if source == "procfs.stat" else 0)
 
 
 @dataclasses.dataclass

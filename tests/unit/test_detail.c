@@ -360,7 +360,7 @@ static void a_job_at_rest_is_read_on_credit(void **state)
 }
 
 /* Two of 100 MB, all shared; one maps 1 MB more while the other is read. What was read of either
- * may count that twice: the least is taken. */
+ * may count that twice. */
 static void what_moves_during_a_read_is_not_counted_twice(void **state)
 {
     struct memory_fixture f;
@@ -374,6 +374,22 @@ static void what_moves_during_a_read_is_not_counted_twice(void **state)
     assert_int_equal(f.detail.unread_bytes, MB);
     assert_int_equal(f.estimate.combined.total_bytes, 100 * MB);
     assert_int_equal(f.estimate.combined.shared_bytes, 100 * MB);
+    memory_end(&f);
+}
+
+/* Main was read when all of its 90 MB were its own; then its child mapped them all, and was read. */
+static void what_was_private_and_is_shared_counts_once(void **state)
+{
+    struct memory_fixture f;
+
+    (void)state;
+    memory_begin(&f, SPOOR_DETAIL_AUTO);
+    memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 90 });
+    memory_put(&f, &(struct fake_memory){ .pid = CHILD, .shared = 90, .shared_pss = 45 });
+    memory_put_statm(&f, CHILD, 180, 0);
+    memory_update(&f);
+    assert_int_equal(f.estimate.combined.total_bytes, 90 * MB);
+    assert_int_equal(f.estimate.combined.private_bytes, 90 * MB);
     memory_end(&f);
 }
 
@@ -444,6 +460,7 @@ int main(void)
         cmocka_unit_test(doubling_is_not_waited_out),
         cmocka_unit_test(a_job_at_rest_is_read_on_credit),
         cmocka_unit_test(what_moves_during_a_read_is_not_counted_twice),
+        cmocka_unit_test(what_was_private_and_is_shared_counts_once),
         cmocka_unit_test(a_lone_process_is_read_when_its_mappings_move),
         cmocka_unit_test(a_read_for_a_maximum_goes_first),
     };

@@ -72,10 +72,11 @@ static int reserve_views(struct detail *detail, size_t count)
 struct survey {
     size_t count;
     uint64_t rss_bytes;
-    uint64_t moved_bytes; /* by which sizes changed meanwhile */
-    bool has_ended;       /* a process, meanwhile */
-    bool is_racy;         /* so, or sizes changed too much: the parts do not add up */
-    bool is_denied;       /* a process of another user */
+    uint64_t gained_bytes; /* by which sizes grew meanwhile */
+    uint64_t moved_bytes;  /* by which they changed */
+    bool has_ended;        /* a process, meanwhile */
+    bool is_racy;          /* so, or sizes changed too much: the parts do not add up */
+    bool is_denied;        /* a process of another user */
 };
 
 /* A process that was read and ended since shared its pages with others that were read
@@ -100,8 +101,8 @@ static void look_again(struct members *members, const struct root *root, struct 
         }
         member->rss_bytes = product_u64(statm.resident_pages, page_bytes);
         member->shared_bytes = product_u64(statm.shared_pages, page_bytes);
-        survey->moved_bytes +=
-            less(member->rss_bytes, before_bytes) + less(before_bytes, member->rss_bytes);
+        survey->gained_bytes += less(member->rss_bytes, before_bytes);
+        survey->moved_bytes += apart(member->rss_bytes, before_bytes);
         read_bytes += before_bytes;
     }
     /* A page that another maps meanwhile counts for one whole, then for half. */
@@ -237,25 +238,30 @@ static void settle(struct detail *detail, const struct root *root, struct member
     shared_memory_estimate(detail->views, survey->count, true, &detail->estimate);
 }
 
-/* A page that one process was read with before another mapped it too counts for more than one. What
- * moved during the read bounds that; what is surely there stays. */
-static void lower_by_moved(struct memory_split *split, const struct memory_split *least,
-                           uint64_t moved_bytes)
+/* Of a page that was read as one process's own, and that another mapped before it was read itself,
+ * the sums hold more than one. What sizes grew by during the read bounds that; what one process has
+ * is surely there. */
+static void discount(struct memory_split *split, uint64_t least, uint64_t gained_bytes)
 {
-    split->total_bytes = larger(less(split->total_bytes, moved_bytes), least->total_bytes);
-    split->shared_bytes = less(split->total_bytes, split->private_bytes);
+    least = larger(least, split->private_bytes);
+    split->total_bytes = larger(less(split->total_bytes, gained_bytes), least);
+    split->shared_bytes = split->total_bytes - split->private_bytes;
 }
 
-static void estimate_from(struct detail *detail, const struct survey *survey)
+static void discount_gained(struct detail *detail, const struct survey *survey)
 {
-    struct memory_estimate least;
+    uint64_t job_max = 0, descendants_max = 0;
 
-    shared_memory_estimate(detail->views, survey->count, survey->is_racy, &detail->estimate);
-    if (survey->is_racy || survey->moved_bytes == 0)
+    if (survey->count == 1 || survey->gained_bytes == 0)
         return;
-    shared_memory_estimate(detail->views, survey->count, true, &least);
-    lower_by_moved(&detail->estimate.combined, &least.combined, survey->moved_bytes);
-    lower_by_moved(&detail->estimate.descendants, &least.descendants, survey->moved_bytes);
+    for (size_t i = 0; i < survey->count; i++) {
+        const struct memory_view *view = &detail->views[i];
+
+        job_max = larger(job_max, view->rss);
+        descendants_max = larger(descendants_max, view->is_main ? 0 : view->rss);
+    }
+    discount(&detail->estimate.combined, job_max, survey->gained_bytes);
+    discount(&detail->estimate.descendants, descendants_max, survey->gained_bytes);
 }
 
 static void read_detail(struct detail *detail, const struct root *root, struct members *members,
@@ -269,13 +275,14 @@ static void read_detail(struct detail *detail, const struct root *root, struct m
         sharing_forget(&detail->sharing);
     survey = read_views(detail, root, members, main_pid);
     look_again(members, root, &survey);
-    estimate_from(detail, &survey);
+    shared_memory_estimate(detail->views, survey.count, survey.is_racy, &detail->estimate);
     walked_ns = cpu_spent_ns();
     learn_cost(detail, &survey, walked_ns - started_ns);
     charge(detail, walked_ns - started_ns);
     detail->is_unsettled = false;
     if (!survey.is_racy && !survey.is_denied)
         settle(detail, root, members, walked_ns - started_ns, &survey);
+    discount_gained(detail, &survey);
     remember(detail, &survey);
     take_bases(detail, root, members, main_pid);
     charge(detail, cpu_spent_ns() - walked_ns);
@@ -449,19 +456,22 @@ static void note_borrowers(struct detail *detail, const struct root *root,
     detail->borrowers_count = count;
 }
 
+/* What came during the read may be missing in it: that is no excess. */
 static struct detail_excess excess_of(const struct memory_estimate *followed,
-                                      const struct memory_estimate *estimate)
+                                      const struct memory_estimate *estimate,
+                                      uint64_t unread_bytes)
 {
+    const struct memory_split *job = &estimate->combined;
     struct detail_excess excess = {
         .main_total = less(followed->main.total_bytes, estimate->main.total_bytes),
-        .descendants_total =
-            less(followed->descendants.total_bytes, estimate->descendants.total_bytes),
-        .combined_total = less(followed->combined.total_bytes, estimate->combined.total_bytes),
+        .descendants_total = less(followed->descendants.total_bytes,
+                                  estimate->descendants.total_bytes + unread_bytes),
+        .combined_total = less(followed->combined.total_bytes, job->total_bytes + unread_bytes),
     };
 
     if (is_known(followed->combined.private_bytes))
         excess.combined_private =
-            less(followed->combined.private_bytes, estimate->combined.private_bytes);
+            less(followed->combined.private_bytes, job->private_bytes + unread_bytes);
     return excess;
 }
 
@@ -482,7 +492,7 @@ void detail_update(struct detail *detail, const struct root *root, struct member
         return;
     }
     read_detail(detail, root, members, main_pid);
-    detail->excess = excess_of(ret, &detail->estimate);
+    detail->excess = excess_of(ret, &detail->estimate, detail->unread_bytes);
     *ret = detail->estimate;
     if (detail->is_denied)
         forget_sharing(ret);
