@@ -164,6 +164,15 @@ void member_look(struct member *member, const struct look *look)
         read_slow(member, look);
 }
 
+uint64_t member_read_faults(struct member *member, const struct root *root)
+{
+    struct pid_stat stat;
+
+    if (pid_stat_read(&member->stat_file, root, member->pid, &stat) == 0)
+        member->faults = stat.minor_faults + stat.major_faults;
+    return member->faults;
+}
+
 void member_glance(struct member *member, const struct root *root)
 {
     if (is_gone(read_memory(member, root)))

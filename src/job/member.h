@@ -77,6 +77,9 @@ bool member_has_run(const struct member *member);
 /* Reads what may have changed. Sets is_zombie and has_left. */
 void member_look(struct member *member, const struct look *look);
 
+/* Reads its page faults so far alone. As they were where that fails. */
+uint64_t member_read_faults(struct member *member, const struct root *root);
+
 /* Reads the resident size alone: the cheapest look, for peaks between samples. */
 void member_glance(struct member *member, const struct root *root);
 

@@ -12,8 +12,7 @@
 #include "base/unknown.h"
 #include "job/memory/borrowed_memory.h"
 #include "job/memory/cpu_spent.h"
-#include "job/memory/memory_view.h"
-#include "source/proc/pid_statm.h"
+#include "job/memory/survey.h"
 
 /* A third of a percent of the time may be spent; a burst of up to 30 ms may be saved up. A job
  * that maps and unmaps all the time waits about three times as long as a read takes. */
@@ -68,100 +67,6 @@ static int reserve_views(struct detail *detail, size_t count)
     return 0;
 }
 
-/* What reading the processes one by one came to. */
-struct survey {
-    size_t count;
-    uint64_t rss_bytes;
-    uint64_t gained_bytes; /* by which sizes grew meanwhile */
-    uint64_t moved_bytes;  /* by which they changed */
-    bool has_ended;        /* a process, meanwhile */
-    bool is_racy;          /* so, or sizes changed too much: the parts do not add up */
-    bool is_denied;        /* a process of another user */
-};
-
-/* A process that was read and ended since shared its pages with others that were read
- * without it: their parts do not add up. A zombie has a statm of zeros. The sizes of the
- * others are those that values follow from: what came during the read may be in it. */
-static void look_again(struct members *members, const struct root *root, struct survey *survey)
-{
-    const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
-    uint64_t read_bytes = 0;
-
-    for (size_t i = 0; i < members->count; i++) {
-        struct member *member = &members->list[i];
-        uint64_t before_bytes = member->rss_bytes;
-        struct pid_statm statm;
-
-        if (before_bytes == 0)
-            continue;
-        if (pid_statm_read(&member->statm_file, root, member->pid, &statm) < 0 ||
-            statm.resident_pages == 0) {
-            survey->has_ended = true;
-            continue;
-        }
-        member->rss_bytes = product_u64(statm.resident_pages, page_bytes);
-        member->shared_bytes = product_u64(statm.shared_pages, page_bytes);
-        survey->gained_bytes += less(member->rss_bytes, before_bytes);
-        survey->moved_bytes += apart(member->rss_bytes, before_bytes);
-        read_bytes += before_bytes;
-    }
-    /* A page that another maps meanwhile counts for one whole, then for half. */
-    survey->is_racy = survey->has_ended || survey->moved_bytes > read_bytes / 100;
-}
-
-/* FNV-1a; never 0. */
-static uint64_t program_of(const struct member *member)
-{
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-
-    for (const char *c = member->comm; *c; c++)
-        hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
-    return hash | 1;
-}
-
-static void read_view(struct detail *detail, const struct root *root, struct member *member,
-                      bool is_main, struct survey *survey)
-{
-    struct memory_view *view = &detail->views[survey->count];
-    int r;
-
-    *view = (struct memory_view){ .pid = member->pid,
-                                  .is_main = is_main,
-                                  .is_copy = !is_main && !member->has_exec,
-                                  .program = program_of(member) };
-    r = memory_view_read(root, member->pid, view);
-    if (r == -ESRCH || r == -ENOENT) {
-        survey->has_ended = true;
-        return;
-    }
-    if (r < 0) {
-        survey->is_denied = true;
-        memory_view_from_statm(member, view);
-    }
-    member->detail_private_bytes = view->private_total;
-    member->detail_faults = member->faults;
-    survey->rss_bytes += member->rss_bytes;
-    survey->count++;
-}
-
-static struct survey read_views(struct detail *detail, const struct root *root,
-                                struct members *members, pid_t main_pid)
-{
-    struct survey survey = { 0 };
-
-    for (size_t i = 0; i < members->count; i++) {
-        struct member *member = &members->list[i];
-
-        if (member->rss_bytes == 0)
-            continue;
-        if (memory_is_borrowed(root, members, member))
-            member->detail_own_bytes = 0; /* what it has after exec is all new */
-        else
-            read_view(detail, root, member, member->pid == main_pid, &survey);
-    }
-    return survey;
-}
-
 static void charge(struct detail *detail, uint64_t cost_ns)
 {
     if (detail->mode == SPOOR_DETAIL_AUTO)
@@ -213,7 +118,7 @@ static void remember(struct detail *detail, const struct survey *survey)
     detail->members_changed = survey->has_ended;
     detail->was_racy = survey->is_racy;
     detail->left_private_bytes = 0;
-    detail->unread_bytes = survey->moved_bytes;
+    detail->unread_bytes = larger(survey->moved_bytes, survey->gained_bytes);
     detail->reads++;
 }
 
@@ -231,37 +136,11 @@ static void settle(struct detail *detail, const struct root *root, struct member
     detail->is_unsettled = result == SHARING_DEFERRED;
     if (result != SHARING_READ && result != SHARING_FAILED)
         return;
-    look_again(members, root, survey);
+    survey_look_again(survey, root, members);
     if (!survey->is_racy)
         return;
     sharing_forget(&detail->sharing);
     shared_memory_estimate(detail->views, survey->count, true, &detail->estimate);
-}
-
-/* Of a page that was read as one process's own, and that another mapped before it was read itself,
- * the sums hold more than one. What sizes grew by during the read bounds that; what one process has
- * is surely there. */
-static void discount(struct memory_split *split, uint64_t least, uint64_t gained_bytes)
-{
-    least = larger(least, split->private_bytes);
-    split->total_bytes = larger(less(split->total_bytes, gained_bytes), least);
-    split->shared_bytes = split->total_bytes - split->private_bytes;
-}
-
-static void discount_gained(struct detail *detail, const struct survey *survey)
-{
-    uint64_t job_max = 0, descendants_max = 0;
-
-    if (survey->count == 1 || survey->gained_bytes == 0)
-        return;
-    for (size_t i = 0; i < survey->count; i++) {
-        const struct memory_view *view = &detail->views[i];
-
-        job_max = larger(job_max, view->rss);
-        descendants_max = larger(descendants_max, view->is_main ? 0 : view->rss);
-    }
-    discount(&detail->estimate.combined, job_max, survey->gained_bytes);
-    discount(&detail->estimate.descendants, descendants_max, survey->gained_bytes);
 }
 
 static void read_detail(struct detail *detail, const struct root *root, struct members *members,
@@ -273,8 +152,8 @@ static void read_detail(struct detail *detail, const struct root *root, struct m
 
     if (detail->members_changed || detail->was_racy)
         sharing_forget(&detail->sharing);
-    survey = read_views(detail, root, members, main_pid);
-    look_again(members, root, &survey);
+    survey = survey_take(detail->views, root, members, main_pid);
+    survey_look_again(&survey, root, members);
     shared_memory_estimate(detail->views, survey.count, survey.is_racy, &detail->estimate);
     walked_ns = cpu_spent_ns();
     learn_cost(detail, &survey, walked_ns - started_ns);
@@ -282,7 +161,7 @@ static void read_detail(struct detail *detail, const struct root *root, struct m
     detail->is_unsettled = false;
     if (!survey.is_racy && !survey.is_denied)
         settle(detail, root, members, walked_ns - started_ns, &survey);
-    discount_gained(detail, &survey);
+    survey_discount(&survey, detail->views, &detail->estimate);
     remember(detail, &survey);
     take_bases(detail, root, members, main_pid);
     charge(detail, cpu_spent_ns() - walked_ns);
