@@ -40,7 +40,8 @@ void survey_look_again(struct survey *survey, const struct root *root, struct me
     }
     survey->gained_bytes = larger(survey->gained_bytes, copied_bytes);
     /* A page that another maps meanwhile counts for one whole, then for half. */
-    survey->is_racy = survey->has_ended || survey->moved_bytes > read_bytes / 100;
+    survey->is_racy = survey->has_ended ||
+                      larger(survey->moved_bytes, survey->gained_bytes) > read_bytes / 100;
 }
 
 /* FNV-1a; never 0. */
