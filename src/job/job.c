@@ -65,8 +65,8 @@ static int prepare_spawned(struct job *job, const struct job_options *options)
     else if (options->disabled & RUNG_CGROUP)
         job->leaf.reason = "switched off (SPOOR_DISABLE)";
     else
-        leaf_open(&job->leaf, job->root, job->tracker_pid, options->pid, options->cgroup_folder,
-                  options->environment);
+        leaf_open(&job->leaf, job->root, job->tracker_pid, options->pid, options->cgroups,
+                  options->cgroup_folder, options->environment);
     return options->cgroup == SPOOR_CGROUP_REQUIRE && !leaf_has_memory(&job->leaf) ? -ENOTSUP
                                                                                    : 0;
 }

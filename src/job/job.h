@@ -36,7 +36,9 @@ struct job_options {
     bool caller_spawned; /* see SPOOR_CALLER_SPAWNED */
     enum spoor_detail detail;
     enum spoor_cgroup cgroup;
-    const char *cgroup_folder; /* NULL: the tracker's own cgroup */
+    const struct cgroups
+        *cgroups;              /* the job's before it gets its own; NULL: none can be seen */
+    const char *cgroup_folder; /* NULL: one of those */
     unsigned disabled;         /* rungs */
     environment_get *environment;
 };

@@ -80,10 +80,11 @@ struct leaf {
     }
 
 /* Makes the leaf and moves `child` into it, which has not started anything yet. `folder` is a
- * cgroup that was handed to us, or NULL: the tracker's own. `environment` is asked for signs
+ * cgroup that was handed to us, or NULL: one of `cgroups`, which are the tracker's own (NULL: none
+ * can be seen). `environment` is asked for signs
  * that cgroups are another's business. Never fails: reason says why there is none. */
 void leaf_open(struct leaf *leaf, const struct root *root, pid_t tracker, pid_t child,
-               const char *folder, environment_get *environment);
+               const struct cgroups *cgroups, const char *folder, environment_get *environment);
 
 /* Removes it. The tracker and what is left of the job go back to where they came from. */
 void leaf_close(struct leaf *leaf);

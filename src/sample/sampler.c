@@ -8,17 +8,18 @@
 int sampler_init(struct sampler *sampler, const struct root *root,
                  const struct job_options *options, struct instant now)
 {
-    struct cgroups cgroups;
-    bool has_cgroups = cgroups_read(root, options->pid, &cgroups) == 0;
+    struct job_options job = *options;
     int r;
 
+    sampler->has_cgroups = cgroups_read(root, options->pid, &sampler->cgroups) == 0;
+    job.cgroups = sampler->has_cgroups ? &sampler->cgroups : NULL;
     sampler->root = root;
     sampler->has_started = false;
     /* The cgroups the job starts in; it may get one of its own below them now. */
-    cgroup_watch_init(&sampler->cgroup_watch, root, has_cgroups ? &cgroups : NULL);
+    cgroup_watch_init(&sampler->cgroup_watch, root, job.cgroups);
     host_init(&sampler->host);
     origins_init(sampler->origins);
-    r = job_init(&sampler->job, root, options, now.monotonic_ns);
+    r = job_init(&sampler->job, root, &job, now.monotonic_ns);
     if (r < 0)
         sampler_done(sampler);
     return r;

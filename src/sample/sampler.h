@@ -22,6 +22,8 @@ struct sampler {
     const struct root *root; /* borrowed */
     struct job job;
     struct host host;
+    struct cgroups cgroups; /* that the job was in when it began */
+    bool has_cgroups;       /* they can be seen */
     struct cgroup_watch cgroup_watch;
     struct origin origins[METRIC_COUNT];
     struct job_reading reading; /* the latest, for warnings about it */
