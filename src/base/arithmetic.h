@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* arithmetic.h - the larger, the smaller and the difference of two amounts that cannot be below 0. */
+/* arithmetic.h - what is done with two amounts that cannot be below 0. */
 #ifndef BASE_ARITHMETIC_H
 #define BASE_ARITHMETIC_H
 
@@ -24,6 +24,25 @@ static inline uint64_t less(uint64_t a, uint64_t b)
 static inline uint64_t apart(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : b - a;
+}
+
+/* a + b and a * b, or UINT64_MAX (which is SPOOR_UNKNOWN) where either operand is that or the
+ * result does not fit. */
+static inline uint64_t sum_u64(uint64_t a, uint64_t b)
+{
+    uint64_t sum;
+
+    return a == UINT64_MAX || b == UINT64_MAX || __builtin_add_overflow(a, b, &sum) ? UINT64_MAX
+                                                                                    : sum;
+}
+
+static inline uint64_t product_u64(uint64_t a, uint64_t b)
+{
+    uint64_t product;
+
+    return a == UINT64_MAX || b == UINT64_MAX || __builtin_mul_overflow(a, b, &product)
+               ? UINT64_MAX
+               : product;
 }
 
 #endif

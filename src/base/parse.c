@@ -133,20 +133,3 @@ int parse_cpu_list_count(const char *text, unsigned *ret_count)
     *ret_count = (unsigned)count;
     return 0;
 }
-
-uint64_t sum_u64(uint64_t a, uint64_t b)
-{
-    uint64_t sum;
-
-    return a == UINT64_MAX || b == UINT64_MAX || __builtin_add_overflow(a, b, &sum) ? UINT64_MAX
-                                                                                    : sum;
-}
-
-uint64_t product_u64(uint64_t a, uint64_t b)
-{
-    uint64_t product;
-
-    return a == UINT64_MAX || b == UINT64_MAX || __builtin_mul_overflow(a, b, &product)
-               ? UINT64_MAX
-               : product;
-}

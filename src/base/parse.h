@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arithmetic.h" /* what was parsed is added up and multiplied */
+
 /* Reads a decimal number after blanks and moves *cursor behind it. Returns 0,
  * or -EBADMSG (not a number, or too large) and leaves *cursor and *ret alone. */
 int parse_u64(const char **cursor, uint64_t *ret);
@@ -36,10 +38,5 @@ int parse_word(const char **cursor, char *buf, size_t size);
 
 /* Counts the CPUs of a list as "0-3,8,10-11". -EBADMSG where it is none. */
 int parse_cpu_list_count(const char *text, unsigned *ret_count);
-
-/* a + b and a * b, or UINT64_MAX (which is SPOOR_UNKNOWN) where either operand is
- * that or the result does not fit. */
-uint64_t sum_u64(uint64_t a, uint64_t b);
-uint64_t product_u64(uint64_t a, uint64_t b);
 
 #endif

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "base/arithmetic.h"
 #include "base/unknown.h"
 #include "source/perf/task_clock.h"
 
@@ -15,6 +16,7 @@ struct look job_look(const struct job *job, uint64_t now_ns, bool is_thorough)
         .now_ns = now_ns,
         .uses_clocks = job->uses_clocks,
         .is_thorough = is_thorough,
+        .was_born = job->tracker_pid != 0,
     };
 }
 
@@ -63,8 +65,8 @@ static int prepare_spawned(struct job *job, const struct job_options *options)
     else if (options->disabled & RUNG_CGROUP)
         job->leaf.reason = "switched off (SPOOR_DISABLE)";
     else
-        leaf_open(&job->leaf, job->root, job->tracker_pid, options->pid, options->cgroup_folder,
-                  options->environment);
+        leaf_open(&job->leaf, job->root, job->tracker_pid, options->pid, options->cgroups,
+                  options->cgroup_folder, options->environment);
     return options->cgroup == SPOOR_CGROUP_REQUIRE && !leaf_has_memory(&job->leaf) ? -ENOTSUP
                                                                                    : 0;
 }
@@ -143,24 +145,46 @@ void job_check_program(struct job *job, struct member *main, const struct look *
     member_look(main, &thorough);
 }
 
-void job_refresh(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool is_thorough)
+static struct rest_seen look_at_members(struct job *job, const struct look *look)
 {
-    struct look look = job_look(job, now_ns, is_thorough);
+    struct rest_seen seen = { .is_whole = job->has_program };
 
     for (size_t i = 0; i < job->members.count; i++) {
         struct member *member = &job->members.list[i];
+        uint64_t before_ns = member->clock_ns;
 
         if (member->has_left)
             continue;
-        member_look(member, &look);
+        member_look(member, look);
         if (member->pid == job->main_pid)
-            job_check_program(job, member, &look);
+            job_check_program(job, member, look);
+        seen.is_whole &= !member_has_run(member);
+        if (is_known(before_ns) && is_known(member->clock_ns))
+            seen.moved_ns += less(member->clock_ns, before_ns);
     }
+    return seen;
+}
+
+void job_refresh(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool is_thorough)
+{
+    struct look look = job_look(job, now_ns, is_thorough);
+    uint64_t cpu_ns = job_whole_cpu_ns(job); /* before: who runs meanwhile is looked at again */
+    enum rest_look whom = is_thorough ? LOOK_AT_ALL : rest_look_at(&job->rest, cpu_ns, now_ns);
+    struct rest_seen seen;
+
+    job->was_thorough = is_thorough;
+    if (whom == LOOK_AT_NOBODY) {
+        job_take_births(job, now_ns);
+        return;
+    }
+    job->sum_holds = false;
+    look.passes_over = whom == LOOK_AT_MOVERS;
+    seen = look_at_members(job, &look);
+    rest_looked(&job->rest, whom, cpu_ns, now_ns, seen);
     job_take_births(job, now_ns);
     job_search(job, &look, birth_mark);
     job_drop_agents(job);
     for (size_t i = 0; i < job->members.count; i++)
         job_remember(job, &job->members.list[i]);
     job_settle_left(job);
-    job->was_thorough = is_thorough;
 }

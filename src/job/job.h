@@ -23,6 +23,7 @@
 #include "job/members.h"
 #include "job/memory/detail.h"
 #include "job/memory/shared_memory.h"
+#include "job/rest.h"
 #include "job/rungs.h"
 #include "job/usage.h"
 #include "source/perf/event_set.h"
@@ -35,7 +36,9 @@ struct job_options {
     bool caller_spawned; /* see SPOOR_CALLER_SPAWNED */
     enum spoor_detail detail;
     enum spoor_cgroup cgroup;
-    const char *cgroup_folder; /* NULL: the tracker's own cgroup */
+    const struct cgroups
+        *cgroups;              /* the job's before it gets its own; NULL: none can be seen */
+    const char *cgroup_folder; /* NULL: one of those */
     unsigned disabled;         /* rungs */
     environment_get *environment;
 };
@@ -45,6 +48,30 @@ struct job_peaks {
     struct memory_estimate memory;
     struct cgroup_memory leaf;
     uint64_t process_count;
+};
+
+struct job_reading {
+    struct usage usage;
+    const char *cpu_source;
+    bool cpu_is_exact;
+    bool io_is_exact;
+    uint64_t tree_cpu_ns; /* by adding up processes; UNKNOWN where nothing could be read */
+    uint64_t perf_cpu_ns; /* by perf; UNKNOWN: none */
+    struct leaf_reading leaf;
+
+    uint64_t main_cpu_ns;
+    struct memory_estimate memory;
+    uint64_t swap_bytes;
+    uint64_t main_rss_peak_bytes;
+    uint64_t descendants_rss_peak_bytes; /* the largest of one process */
+    uint64_t discount_bytes;             /* how far marks may be above the pages there were */
+    uint64_t main_rss_bound_bytes;       /* upper bounds; UNKNOWN: none is known */
+    uint64_t descendants_rss_bound_bytes;
+    uint64_t rss_bound_bytes;
+    uint64_t main_threads, descendants_threads;
+    uint64_t process_count, started_count;
+    uint64_t process_peak;  /* the most at once, by events; UNKNOWN: none serve */
+    uint64_t process_bound; /* what that cannot have been above */
 };
 
 struct job {
@@ -62,11 +89,14 @@ struct job {
     struct births births;
     struct leaf leaf;
     struct members members;
+    struct rest rest;
     struct detail detail;
     struct children_buffer children;
 
-    struct usage departed; /* of ended processes that no living one inherited */
-    struct usage reported; /* what was last reported: totals never step back */
+    struct usage departed;  /* of ended processes that no living one inherited */
+    struct usage reported;  /* what was last reported: totals never step back */
+    struct job_reading sum; /* of all that was seen, at the last reading */
+    bool sum_holds;         /* nobody was looked at since */
     struct job_peaks peaks;
     uint64_t main_cpu_ns; /* also after its end */
     uint64_t main_rss_peak_bytes;
@@ -94,7 +124,8 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
              uint64_t now_ns);
 void job_done(struct job *job);
 
-/* Looks at every process, finds new ones and settles those that ended. `birth_mark` is
+/* Looks at every process that may have changed (rest.h), finds new ones and settles those that
+ * ended. `birth_mark` is
  * a number that changes whenever a process is made on the machine: while it stands still
  * nobody can have a new child. UNKNOWN: always search. `is_thorough` reads the slow files too. */
 void job_refresh(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool is_thorough);
@@ -110,31 +141,10 @@ void job_take_births(struct job *job, uint64_t now_ns);
 /* A child of ours has ended and is about to be reaped: takes its last figures. */
 void job_child_ended(struct job *job, pid_t pid, uint64_t now_ns);
 
-struct job_reading {
-    struct usage usage;
-    const char *cpu_source;
-    bool cpu_is_exact;
-    bool io_is_exact;
-    uint64_t tree_cpu_ns; /* by adding up processes; UNKNOWN where nothing could be read */
-    uint64_t perf_cpu_ns; /* by perf; UNKNOWN: none */
-    struct leaf_reading leaf;
-
-    uint64_t main_cpu_ns;
-    struct memory_estimate memory;
-    uint64_t swap_bytes;
-    uint64_t main_rss_peak_bytes;
-    uint64_t descendants_rss_peak_bytes; /* the largest of one process */
-    uint64_t discount_bytes;             /* how far marks may be above the pages there were */
-    uint64_t main_rss_bound_bytes;       /* upper bounds; UNKNOWN: none is known */
-    uint64_t descendants_rss_bound_bytes;
-    uint64_t rss_bound_bytes;
-    uint64_t main_threads, descendants_threads;
-    uint64_t process_count, started_count;
-    uint64_t process_peak;  /* the most at once, by events; UNKNOWN: none serve */
-    uint64_t process_bound; /* what that cannot have been above */
-};
-
 void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret);
+
+/* CPU time of the job so far in one number that nobody of it escapes; UNKNOWN where there is none. */
+uint64_t job_whole_cpu_ns(struct job *job);
 
 /* CPU time of the job so far by the cheapest source; UNKNOWN where none is cheap. Tells
  * whether the job is at rest. */

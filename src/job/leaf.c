@@ -262,23 +262,21 @@ static int open_scope(struct leaf *leaf, const struct cgroups *cgroups, const st
 }
 
 static int open_own(struct leaf *leaf, const struct name *name, pid_t tracker, pid_t child,
-                    environment_get *environment)
+                    const struct cgroups *cgroups, environment_get *environment)
 {
-    struct cgroups cgroups;
-    int unified;
-    int r = cgroups_read(leaf->root, tracker, &cgroups);
+    int unified, r;
 
-    if (r < 0)
-        return r;
-    unified = open_unified(leaf, &cgroups.of[CGROUP_UNIFIED], name, tracker, child);
-    r = open_v1(leaf, &cgroups, name, child);
+    if (!cgroups)
+        return -ENOENT;
+    unified = open_unified(leaf, &cgroups->of[CGROUP_UNIFIED], name, tracker, child);
+    r = open_v1(leaf, cgroups, name, child);
     if (r == -ENOENT)
         r = unified;
-    return leaf_has_memory(leaf) ? r : open_scope(leaf, &cgroups, name, child, environment, r);
+    return leaf_has_memory(leaf) ? r : open_scope(leaf, cgroups, name, child, environment, r);
 }
 
 void leaf_open(struct leaf *leaf, const struct root *root, pid_t tracker, pid_t child,
-               const char *folder, environment_get *environment)
+               const struct cgroups *cgroups, const char *folder, environment_get *environment)
 {
     struct name name = make_name(tracker);
     int r;
@@ -290,7 +288,7 @@ void leaf_open(struct leaf *leaf, const struct root *root, pid_t tracker, pid_t 
         leaf->reason = "the cgroups of a Slurm step are Slurm's";
     } else {
         r = folder ? open_given(leaf, folder, &name, child)
-                   : open_own(leaf, &name, tracker, child, environment);
+                   : open_own(leaf, &name, tracker, child, cgroups, environment);
         if (r < 0)
             leaf->reason = explain(r);
         else if (!leaf_has_memory(leaf))

@@ -69,6 +69,7 @@ struct leaf {
     struct cgroup tracker_own;  /* where the tracker stands meanwhile; empty: where it was */
     struct scope_keeper keeper; /* of a cgroup that systemd made; none: all are ours */
     struct kept files[LEAF_FILE_COUNT];
+    bool is_missing[LEAF_FILE_COUNT]; /* it was looked for: there is no such file */
     struct cgroup_watch events;
     const char *reason; /* why there is none, or no more of it; static; NULL: all is there */
 };
@@ -79,10 +80,11 @@ struct leaf {
     }
 
 /* Makes the leaf and moves `child` into it, which has not started anything yet. `folder` is a
- * cgroup that was handed to us, or NULL: the tracker's own. `environment` is asked for signs
+ * cgroup that was handed to us, or NULL: one of `cgroups`, which are the tracker's own (NULL: none
+ * can be seen). `environment` is asked for signs
  * that cgroups are another's business. Never fails: reason says why there is none. */
 void leaf_open(struct leaf *leaf, const struct root *root, pid_t tracker, pid_t child,
-               const char *folder, environment_get *environment);
+               const struct cgroups *cgroups, const char *folder, environment_get *environment);
 
 /* Removes it. The tracker and what is left of the job go back to where they came from. */
 void leaf_close(struct leaf *leaf);
@@ -96,6 +98,9 @@ static inline bool leaf_has(const struct leaf *leaf, enum leaf_tree tree)
 bool leaf_has_memory(const struct leaf *leaf);
 
 void leaf_read(struct leaf *leaf, struct leaf_reading *ret);
+
+/* Of a reading its pressure alone, anew. */
+void leaf_read_pressure(struct leaf *leaf, struct leaf_reading *reading);
 
 /* The CPU time alone. UNKNOWN: it does not say. */
 uint64_t leaf_read_cpu_ns(struct leaf *leaf);

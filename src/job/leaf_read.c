@@ -22,10 +22,14 @@ bool leaf_has_memory(const struct leaf *leaf)
 static ssize_t read_record(struct leaf *leaf, enum leaf_tree tree, enum leaf_file kept,
                            const char *file, char *text, size_t size)
 {
-    if (!leaf_has(leaf, tree))
+    ssize_t n;
+
+    if (!leaf_has(leaf, tree) || leaf->is_missing[kept])
         return -ENOENT;
-    return kept_read_record(&leaf->files[kept], leaf->root, text, size, "%s/%s",
-                            leaf->folders[tree].own.path, file);
+    n = kept_read_record(&leaf->files[kept], leaf->root, text, size, "%s/%s",
+                         leaf->folders[tree].own.path, file);
+    leaf->is_missing[kept] = n == -ENOENT;
+    return n;
 }
 
 static uint64_t read_number(struct leaf *leaf, enum leaf_tree tree, enum leaf_file kept,
@@ -40,13 +44,20 @@ static uint64_t read_number(struct leaf *leaf, enum leaf_tree tree, enum leaf_fi
     return value;
 }
 
+static bool read_cpu_stat(struct leaf *leaf, struct cgroup_cpu *ret)
+{
+    char text[1024];
+
+    return read_record(leaf, LEAF_UNIFIED, LEAF_FILE_CPU, "cpu.stat", text, sizeof(text)) >=
+               0 &&
+           cgroup_parse_cpu_stat(text, ret) == 0;
+}
+
 static void read_cpu(struct leaf *leaf, struct leaf_reading *reading)
 {
     struct cgroup_cpu cpu;
-    char text[1024];
 
-    if (read_record(leaf, LEAF_UNIFIED, LEAF_FILE_CPU, "cpu.stat", text, sizeof(text)) >= 0 &&
-        cgroup_parse_cpu_stat(text, &cpu) == 0) {
+    if (read_cpu_stat(leaf, &cpu)) {
         reading->cpu_ns = cpu.total_ns;
         reading->user_ns = cpu.user_ns;
         reading->system_ns = cpu.system_ns;
@@ -107,7 +118,7 @@ static void read_io(struct leaf *leaf, struct leaf_reading *reading)
     reading->written_bytes = io.written_bytes;
 }
 
-static void read_pressure(struct leaf *leaf, struct leaf_reading *reading)
+void leaf_read_pressure(struct leaf *leaf, struct leaf_reading *reading)
 {
     static const char *const files[PRESSURE_COUNT] = { "cpu.pressure", "memory.pressure",
                                                        "io.pressure" };
@@ -123,10 +134,11 @@ static void read_pressure(struct leaf *leaf, struct leaf_reading *reading)
 
 uint64_t leaf_read_cpu_ns(struct leaf *leaf)
 {
-    struct leaf_reading reading;
+    struct cgroup_cpu cpu;
 
-    read_cpu(leaf, &reading);
-    return reading.cpu_ns;
+    if (read_cpu_stat(leaf, &cpu))
+        return cpu.total_ns;
+    return read_number(leaf, LEAF_CPUACCT, LEAF_FILE_CPU, "cpuacct.usage");
 }
 
 void leaf_read(struct leaf *leaf, struct leaf_reading *ret)
@@ -136,7 +148,7 @@ void leaf_read(struct leaf *leaf, struct leaf_reading *ret)
     read_cpu(leaf, ret);
     read_memory(leaf, ret);
     read_io(leaf, ret);
-    read_pressure(leaf, ret);
+    leaf_read_pressure(leaf, ret);
     ret->threads_peak = read_number(leaf, leaf_has(leaf, LEAF_PIDS) ? LEAF_PIDS : LEAF_UNIFIED,
                                     LEAF_FILE_THREADS_PEAK, "pids.peak");
     if (leaf->root)

@@ -15,7 +15,6 @@
 #include "base/compiler.h"
 #include "base/parse.h"
 #include "base/unknown.h"
-#include "source/cgroup/cgroup.h"
 #include "source/cgroup/cgroup_file.h"
 #include "source/host/facts.h"
 
@@ -131,10 +130,10 @@ static void apply_slurm(environment_get *get, struct limits *limits)
     lower_memory(limits, product_u64(node_mib, MIB_BYTES), "slurm");
 }
 
-void limits_read(const struct root *root, pid_t pid, environment_get *get, struct limits *ret)
+void limits_read(const struct root *root, pid_t pid, const struct cgroups *cgroups,
+                 environment_get *get, struct limits *ret)
 {
     struct host_facts facts;
-    struct cgroups cgroups;
     unsigned affinity;
     struct limits limits;
 
@@ -144,10 +143,10 @@ void limits_read(const struct root *root, pid_t pid, environment_get *get, struc
         .memory_bytes = facts.memory_bytes,
     };
     /* A cpuset narrows the affinity too: asked first, it is the one that is named. */
-    if (cgroups_read(root, pid, &cgroups) == 0) {
-        apply_cpuset(root, cgroups.of[CGROUP_CPUSET], &limits);
-        apply_quota(root, cgroups.of[CGROUP_CPU], &limits);
-        apply_memory(root, cgroups.of[CGROUP_MEMORY], &limits);
+    if (cgroups) {
+        apply_cpuset(root, cgroups->of[CGROUP_CPUSET], &limits);
+        apply_quota(root, cgroups->of[CGROUP_CPU], &limits);
+        apply_memory(root, cgroups->of[CGROUP_MEMORY], &limits);
     }
     if (read_affinity(root, pid, &affinity) == 0) {
         lower_cpus(&limits, affinity, "affinity");

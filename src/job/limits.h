@@ -11,6 +11,7 @@
 
 #include "base/environment.h"
 #include "base/root.h"
+#include "source/cgroup/cgroup.h"
 
 struct limits {
     double cpus;             /* may be a fraction (a quota); NaN: unknown */
@@ -19,6 +20,8 @@ struct limits {
     const char *memory_source;
 };
 
-void limits_read(const struct root *root, pid_t pid, environment_get *get, struct limits *ret);
+/* `cgroups` are those of the process; NULL: none can be seen. */
+void limits_read(const struct root *root, pid_t pid, const struct cgroups *cgroups,
+                 environment_get *get, struct limits *ret);
 
 #endif

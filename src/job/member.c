@@ -103,7 +103,7 @@ static int read_memory(struct member *member, const struct root *root)
 }
 
 /* Where there is no CPU clock, the ticks of the stat file are its stand-in. */
-static void read_clock(struct member *member, const struct look *look)
+static int read_clock(struct member *member, const struct look *look)
 {
     uint64_t ns;
     int r = look->uses_clocks ? cpu_clock_read(look->root, member->pid, &ns) : -ENOTSUP;
@@ -112,6 +112,7 @@ static void read_clock(struct member *member, const struct look *look)
         member->clock_ns = ns;
     else if (!is_gone(r))
         member->clock_ns = UNKNOWN;
+    return r;
 }
 
 static void read_slow(struct member *member, const struct look *look)
@@ -128,6 +129,11 @@ static bool has_run(const struct member *member, uint64_t since_clock_ns)
     return !is_known(member->clock_ns) || member->clock_ns != since_clock_ns;
 }
 
+bool member_has_run(const struct member *member)
+{
+    return has_run(member, member->stat_clock_ns) || has_run(member, member->slow_clock_ns);
+}
+
 static bool is_slow_due(const struct member *member, const struct look *look, bool was_zombie)
 {
     return look->is_thorough || (member->is_zombie && !was_zombie) ||
@@ -139,12 +145,14 @@ void member_look(struct member *member, const struct look *look)
 {
     bool was_zombie = member->is_zombie;
 
-    /* statm first: being a kept file, it tells whether the pid is still ours. */
+    if (read_clock(member, look) == 0 && look->passes_over && !member_has_run(member) &&
+        (member->rss_bytes > 0 || was_zombie))
+        return;
+    /* Being a kept file, it tells whether the pid, and so the clock, is still ours. */
     if (is_gone(read_memory(member, look->root))) {
         member->has_left = true;
         return;
     }
-    read_clock(member, look);
     if (has_run(member, member->stat_clock_ns) || (member->rss_bytes == 0 && !was_zombie)) {
         if (is_gone(read_stat(member, look->root))) {
             member->has_left = true;
@@ -154,6 +162,15 @@ void member_look(struct member *member, const struct look *look)
     }
     if (is_slow_due(member, look, was_zombie))
         read_slow(member, look);
+}
+
+uint64_t member_read_faults(struct member *member, const struct root *root)
+{
+    struct pid_stat stat;
+
+    if (pid_stat_read(&member->stat_file, root, member->pid, &stat) == 0)
+        member->faults = stat.minor_faults + stat.major_faults;
+    return member->faults;
 }
 
 void member_glance(struct member *member, const struct root *root)
@@ -175,16 +192,19 @@ int member_open(const struct look *look, pid_t pid, struct member *ret)
         .clock_ns = UNKNOWN,
         .stat_clock_ns = UNKNOWN,
         .slow_clock_ns = UNKNOWN,
+        .slow_read_ns = look->now_ns,
         .children_clock_ns = UNKNOWN,
     };
 
-    thorough.is_thorough = true;
+    thorough.is_thorough |= !look->was_born;
     usage_clear(&member.usage);
     member_look(&member, &thorough);
     if (member.has_left || !is_known(member.start_ticks)) {
         member_close(&member);
         return -ESRCH;
     }
+    if (!is_known(member.slow_clock_ns))
+        read_io(&member, look->root); /* an ordinary user may not when it has ended */
     member.detail_own_bytes = member.rss_bytes;
     member.detail_faults = member.faults;
     *ret = member;

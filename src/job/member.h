@@ -2,9 +2,9 @@
 /*
  * member.h - one process of the job: its open files and what was last read.
  *
- * A look costs two system calls while the process rests: a process whose CPU clock
+ * A look costs one system call while the process rests: a process whose CPU clock
  * has not moved has not run, so it has not forked, waited, read, written or grown.
- * Only its resident size can fall by itself (reclaim), so statm is always read.
+ * Only its resident size can fall by itself (reclaim), so that is read now and then (rest.h).
  */
 #ifndef JOB_MEMBER_H
 #define JOB_MEMBER_H
@@ -22,6 +22,8 @@ struct look {
     uint64_t now_ns;
     bool uses_clocks; /* ask processes' CPU clocks */
     bool is_thorough; /* read io and status whatever the clock says */
+    bool passes_over; /* what has not run since it was last looked at */
+    bool was_born;    /* what is opened began while we looked: its peak is its size so far */
 };
 
 struct member {
@@ -64,13 +66,19 @@ struct member {
     uint64_t detail_faults;
 };
 
-/* Identifies the process and reads all of it. -ESRCH: it has ended. On success the caller
+/* Identifies the process and reads it. -ESRCH: it has ended. On success the caller
  * closes *ret. */
 int member_open(const struct look *look, pid_t pid, struct member *ret);
 void member_close(struct member *member);
 
+/* Has it run since all of it was read? */
+bool member_has_run(const struct member *member);
+
 /* Reads what may have changed. Sets is_zombie and has_left. */
 void member_look(struct member *member, const struct look *look);
+
+/* Reads its page faults so far alone. As they were where that fails. */
+uint64_t member_read_faults(struct member *member, const struct root *root);
 
 /* Reads the resident size alone: the cheapest look, for peaks between samples. */
 void member_glance(struct member *member, const struct root *root);

@@ -54,6 +54,7 @@ static void add_opened(struct job *job, struct member *member)
         return;
     }
     job->started_count++;
+    job->sum_holds = false;
     job->detail.members_changed = true;
 }
 

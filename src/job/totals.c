@@ -107,12 +107,22 @@ static uint64_t read_clocks_ns(const struct job *job)
     return sum_ns;
 }
 
-uint64_t job_quick_cpu_ns(struct job *job)
+/* perf does not count a thread that a job began while we attached to it. */
+uint64_t job_whole_cpu_ns(struct job *job)
 {
     uint64_t leaf_ns = leaf_read_cpu_ns(&job->leaf);
 
-    if (is_known(leaf_ns))
+    if (is_known(leaf_ns) || job->tracker_pid == 0)
         return leaf_ns;
+    return read_perf_ns(job);
+}
+
+uint64_t job_quick_cpu_ns(struct job *job)
+{
+    uint64_t whole_ns = job_whole_cpu_ns(job);
+
+    if (is_known(whole_ns))
+        return whole_ns;
     return job->task_clock.count > 0 ? read_perf_ns(job) : read_clocks_ns(job);
 }
 
@@ -262,33 +272,49 @@ static void add_living(struct job *job, struct job_reading *reading)
     }
 }
 
+/* Everything that is added up over processes, or counted for all of them. */
+static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading)
+{
+    *reading = (struct job_reading){ .usage = job->departed };
+    leaf_read(&job->leaf, &reading->leaf);
+    add_living(job, reading);
+    read_cpu(job, reading);
+    read_io(reading);
+    usage_raise(&reading->usage, &job->reported);
+    job->reported = reading->usage;
+    read_detail(job, now_ns, &reading->memory);
+    reading->main_cpu_ns = job->main_cpu_ns;
+    reading->main_rss_peak_bytes = job->main_rss_peak_bytes;
+    reading->descendants_rss_peak_bytes = job->largest_peak_bytes;
+    reading->discount_bytes = job->discount_bytes;
+}
+
+static void read_births(const struct job *job, struct job_reading *reading)
+{
+    reading->started_count = job->started_count;
+    reading->process_peak = reading->process_bound = UNKNOWN;
+    if (!job->births.source)
+        return;
+    raise_to(&reading->started_count, job->births.started_count);
+    reading->process_bound = job->births.max_concurrent;
+    /* The connector's events of different CPUs come out of order: it may be one too high. */
+    if (!job->births.is_machine_wide)
+        reading->process_peak = job->births.max_concurrent;
+}
+
 void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
 {
-    struct job_reading reading = {
-        .main_cpu_ns = job->main_cpu_ns,
-        .main_rss_peak_bytes = job->main_rss_peak_bytes,
-        .descendants_rss_peak_bytes = job->largest_peak_bytes,
-        .started_count = job->started_count,
-        .process_peak = UNKNOWN,
-        .process_bound = UNKNOWN,
-    };
+    struct job_reading reading;
 
-    if (job->births.source) {
-        raise_to(&reading.started_count, job->births.started_count);
-        reading.process_bound = job->births.max_concurrent;
-        /* The connector's events of different CPUs come out of order: it may be one too high. */
-        if (!job->births.is_machine_wide)
-            reading.process_peak = job->births.max_concurrent;
+    if (job->sum_holds && !job->detail.is_pending) {
+        /* Who waits for a disk or for memory does not run, and yet presses. */
+        leaf_read_pressure(&job->leaf, &job->sum.leaf);
+    } else {
+        add_up(job, now_ns, &job->sum);
+        job->sum_holds = true;
     }
-    reading.usage = job->departed;
-    leaf_read(&job->leaf, &reading.leaf);
-    add_living(job, &reading);
-    read_cpu(job, &reading);
-    read_io(&reading);
-    usage_raise(&reading.usage, &job->reported);
-    job->reported = reading.usage;
-    read_detail(job, now_ns, &reading.memory);
-    reading.discount_bytes = job->discount_bytes;
+    reading = job->sum;
+    read_births(job, &reading);
     raise_to_peaks(job, &reading);
     read_bounds(job, &reading);
     forget_unseen(job, &reading.memory);
@@ -327,6 +353,7 @@ uint64_t job_glance(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool 
     struct memory_estimate estimate;
     uint64_t before_ns, cost_ns;
 
+    job->sum_holds = false;
     if (is_at_rest) /* page faults, which tell of copies on write, are in the slower files */
         job_refresh(job, now_ns, birth_mark, false);
     else
@@ -335,9 +362,11 @@ uint64_t job_glance(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool 
     scan(job, &look);
     detail_follow(&job->detail, &job->members, job->main_pid, &estimate);
     cost_ns = cpu_spent_ns() - before_ns;
+    job->detail.job_rests = is_at_rest;
     if (is_at_rest || detail_is_wanted_for_peak(&job->detail, &job->members, job->main_pid,
                                                 now_ns, &estimate))
         read_detail(job, now_ns, &estimate);
+    job->detail.job_rests = false;
     raise_to(&job->discount_bytes, doubtful_bytes(job, &estimate));
     /* What is shared is known when it is read, not from sizes that have moved. */
     estimate.main.shared_bytes = estimate.descendants.shared_bytes = 0;

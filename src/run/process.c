@@ -1,58 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run/process.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/parse.h"
+#include "source/proc/children.h"
 
 #define DESCENDANTS_MAX 4096
-#define CHILDREN_TEXT_BYTES (64u * 1024)
 #define ANCESTORS_MAX 1024 /* a tree that changes while it is climbed may look endless */
 
-/* Columns of proc_pid_stat(5), numbered as there. */
-enum { COLUMN_PARENT = 4, COLUMN_START = 22 };
-
-int process_parse(const char *text, struct process *ret)
+int process_read(const struct root *root, pid_t pid, struct pid_stat *ret)
 {
-    const char *name_end = strrchr(text, ')'); /* the name may hold anything, ')' too */
-    int64_t column[COLUMN_START + 1] = { 0 };
-    const char *cursor;
+    struct kept file = KEPT_CLOSED;
+    int r = pid_stat_read(&file, root, pid, ret);
 
-    if (!name_end || name_end[1] != ' ' || name_end[2] == '\0')
-        return -EBADMSG;
-    cursor = name_end + 3;
-    for (int i = COLUMN_PARENT; i <= COLUMN_START; i++) {
-        /* Columns that we pass over may be larger than an int64_t. */
-        uint64_t wide;
-
-        if (parse_i64(&cursor, &column[i]) < 0 && parse_u64(&cursor, &wide) < 0)
-            return -EBADMSG;
-    }
-    *ret = (struct process){
-        .state = name_end[2],
-        .parent_pid = (pid_t)column[COLUMN_PARENT],
-        .start_ticks = (uint64_t)column[COLUMN_START],
-    };
-    return 0;
-}
-
-int process_read(const struct root *root, pid_t pid, struct process *ret)
-{
-    char text[1024];
-    ssize_t n = root_read(root, text, sizeof(text), "proc/%d/stat", (int)pid);
-
-    return n < 0 ? (int)n : process_parse(text, ret);
+    kept_close(&file);
+    return r;
 }
 
 bool process_has_ended(const struct root *root, pid_t pid)
 {
-    struct process process;
+    struct pid_stat process;
 
     return process_read(root, pid, &process) < 0 || process.state == 'Z' ||
            process.state == 'X';
@@ -61,7 +32,7 @@ bool process_has_ended(const struct root *root, pid_t pid)
 bool process_descends(const struct root *root, pid_t pid, pid_t ancestor)
 {
     for (int i = 0; i < ANCESTORS_MAX && pid > 1; i++) {
-        struct process process;
+        struct pid_stat process;
 
         if (process_read(root, pid, &process) < 0)
             return false;
@@ -72,53 +43,30 @@ bool process_descends(const struct root *root, pid_t pid, pid_t ancestor)
     return false;
 }
 
-/* Adds the children of one thread. Returns the new count. */
-static size_t add_children(const struct root *root, pid_t pid, const char *thread, char *text,
-                           pid_t *buf, size_t count, size_t capacity)
-{
-    const char *cursor = text;
-    uint64_t child;
+struct children {
+    pid_t *buf;
+    size_t count, capacity;
+};
 
-    /* Cut where it is longer: the count is a lower bound then. */
-    if (root_read_start(root, text, CHILDREN_TEXT_BYTES, "proc/%d/task/%s/children", (int)pid,
-                        thread) < 0)
-        return count;
-    while (count < capacity && parse_u64(&cursor, &child) == 0)
-        buf[count++] = (pid_t)child;
-    return count;
-}
-
-static void cleanup_dir(DIR **dir)
+static void add_child(pid_t child, void *data)
 {
-    if (*dir)
-        closedir(*dir);
+    struct children *children = data;
+
+    if (children->count < children->capacity)
+        children->buf[children->count++] = child;
 }
 
 ssize_t process_children(const struct root *root, pid_t pid, pid_t *buf, size_t capacity)
 {
-    AUTO_FREE char *text = malloc(CHILDREN_TEXT_BYTES);
-    CLEANUP(cleanup_dir) DIR *dir = NULL;
-    const struct dirent *entry;
-    size_t count = 0;
-    int fd;
+    struct children children = { .buf = buf, .capacity = capacity };
+    struct children_buffer text = { 0 };
+    struct kept file = KEPT_CLOSED;
+    /* Two threads or more: all are asked. */
+    int r = children_read(&file, root, pid, 2, &text, add_child, &children);
 
-    if (!text)
-        return -ENOMEM;
-    if (!root_exists(root, "proc/%d/task/%d/children", (int)pid, (int)pid))
-        return -ENOENT;
-    fd = root_open_dir(root, "proc/%d/task", (int)pid);
-    if (fd < 0)
-        return fd;
-    dir = fdopendir(fd);
-    if (!dir) {
-        close(fd);
-        return -ENOMEM;
-    }
-    while ((entry = readdir(dir)) != NULL) {
-        if (entry->d_name[0] != '.')
-            count = add_children(root, pid, entry->d_name, text, buf, count, capacity);
-    }
-    return (ssize_t)count;
+    kept_close(&file);
+    children_buffer_done(&text);
+    return r < 0 ? r : (ssize_t)children.count;
 }
 
 /* A child of ours that wait() does not know is none of the job: a helper of the tracker. The

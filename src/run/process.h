@@ -7,22 +7,13 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/root.h"
-
-struct process {
-    char state;           /* as in proc_pid_stat(5); 'Z' is a zombie */
-    pid_t parent_pid;     /* 0: none that we can see */
-    uint64_t start_ticks; /* since boot; tells it from one that reuses its pid */
-};
-
-/* Reads the text of /proc/PID/stat. -EBADMSG: it is damaged. */
-int process_parse(const char *text, struct process *ret);
+#include "source/proc/pid_stat.h"
 
 /* -ENOENT or -ESRCH: there is no such process. */
-int process_read(const struct root *root, pid_t pid, struct process *ret);
+int process_read(const struct root *root, pid_t pid, struct pid_stat *ret);
 
 /* Has it ended? A zombie has; so has a pid that is gone. */
 bool process_has_ended(const struct root *root, pid_t pid);

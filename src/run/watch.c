@@ -38,7 +38,7 @@ static void ending_signals(sigset_t *ret)
 
 int watch_identify(struct watch *watch)
 {
-    struct process process;
+    struct pid_stat process;
     int r = process_read(&watch->root, watch->pid, &process);
 
     if (r < 0)
@@ -105,7 +105,7 @@ void watch_ignore_signals(struct watch *watch)
 
 static bool has_ended(const struct watch *watch)
 {
-    struct process process;
+    struct pid_stat process;
 
     return process_has_ended(&watch->root, watch->pid) ||
            process_read(&watch->root, watch->pid, &process) < 0 ||

@@ -8,17 +8,18 @@
 int sampler_init(struct sampler *sampler, const struct root *root,
                  const struct job_options *options, struct instant now)
 {
-    struct cgroups cgroups;
-    bool has_cgroups = cgroups_read(root, options->pid, &cgroups) == 0;
+    struct job_options job = *options;
     int r;
 
+    sampler->has_cgroups = cgroups_read(root, options->pid, &sampler->cgroups) == 0;
+    job.cgroups = sampler->has_cgroups ? &sampler->cgroups : NULL;
     sampler->root = root;
     sampler->has_started = false;
     /* The cgroups the job starts in; it may get one of its own below them now. */
-    cgroup_watch_init(&sampler->cgroup_watch, root, has_cgroups ? &cgroups : NULL);
+    cgroup_watch_init(&sampler->cgroup_watch, root, job.cgroups);
     host_init(&sampler->host);
     origins_init(sampler->origins);
-    r = job_init(&sampler->job, root, options, now.monotonic_ns);
+    r = job_init(&sampler->job, root, &job, now.monotonic_ns);
     if (r < 0)
         sampler_done(sampler);
     return r;
@@ -151,6 +152,9 @@ void sampler_tick(struct sampler *sampler, struct instant now, bool is_last, str
     host_read(&sampler->host, sampler->root, now.monotonic_ns, &sampler->host_reading);
     if (is_first)
         sampler->first_oom_kills = sampler->host_reading.oom_kills_count;
+    if (sampler->host_reading.memory.swap_used_bytes != sampler->swap_used_bytes)
+        rest_forget(&sampler->job.rest); /* memory is being taken from whoever rests */
+    sampler->swap_used_bytes = sampler->host_reading.memory.swap_used_bytes;
     fill_host(&sampler->host_reading, ret->value);
 
     job_refresh(&sampler->job, now.monotonic_ns, birth_mark, is_last);

@@ -23,12 +23,15 @@ struct sampler {
     const struct root *root; /* borrowed */
     struct job job;
     struct host host;
+    struct cgroups cgroups; /* that the job was in when it began */
+    bool has_cgroups;       /* they can be seen */
     struct cgroup_watch cgroup_watch;
     struct origin origins[METRIC_COUNT];
     struct job_reading reading; /* the latest, for warnings about it */
     struct host_reading host_reading;
     uint64_t gpu_busy_ns, job_gpu_busy_ns; /* as last said: they never step back */
     uint64_t first_oom_kills;              /* of the machine, at the first sample */
+    uint64_t swap_used_bytes;              /* of the machine, at the last one */
     struct instant started;
     bool has_started;
 };

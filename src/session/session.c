@@ -139,7 +139,9 @@ static int open_parts(spoor_session *session, const struct spoor_options *option
     if (r < 0)
         return r;
     host_facts_read(&session->root, &session->host);
-    limits_read(&session->root, options->pid, environment_own, &session->limits);
+    limits_read(&session->root, options->pid,
+                session->sampler.has_cgroups ? &session->sampler.cgroups : NULL,
+                environment_own, &session->limits);
     summary_init(&session->summary, options->interval_ns);
     return 0;
 }

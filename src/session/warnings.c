@@ -63,7 +63,8 @@ static void judge_oom(spoor_session *session)
 }
 
 /* Two counts of the same CPU time: by the cgroup or perf, and by adding up processes. perf
- * leaves out the end of each process, so it may be lower by that. */
+ * leaves out the end of each process, so it may be lower by that; and its clock runs on while
+ * the hypervisor has the CPU. */
 static void judge_cpu(spoor_session *session)
 {
     const struct job_reading *reading = &session->sampler.reading;
@@ -71,11 +72,12 @@ static void judge_cpu(spoor_session *session)
     bool has_leaf = is_known(reading->leaf.cpu_ns);
     uint64_t whole_ns = has_leaf ? reading->leaf.cpu_ns : reading->perf_cpu_ns;
     uint64_t ends_ns = has_leaf ? 0 : reading->started_count * END_OF_PROCESS_NS;
+    uint64_t stolen_ns = has_leaf ? 0 : growth(session, METRIC_HOST_CPU_STEAL);
     uint64_t slack_ns = tree_ns / 20 > 20 * NS_PER_MS ? tree_ns / 20 : 20 * NS_PER_MS;
 
     if (!is_known(tree_ns) || !is_known(whole_ns))
         return;
-    if (whole_ns > tree_ns + slack_ns)
+    if (whole_ns > tree_ns + stolen_ns + slack_ns)
         session_add_warning(session, "unwaited-children",
                             "processes that nobody waited for used %.2f s of CPU time: it is "
                             "counted, their I/O may not be",

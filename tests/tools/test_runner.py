@@ -57,6 +57,22 @@ def test_program_counts_its_test_functions(runner, tmp_path):
         (1, ["t.b"], ["t.c"])
 
 
+def test_output_of_the_emulated_machine_is_counted(runner):
+    passed, failures, skips = runner.read_vm(
+        "machine                            3 passed   0 failed\n"
+        "root: sharing                     17 passed   1 failed\n"
+        "  FAILED shared_bytes keeps the rules: why\n"
+        "root: huge pages                 skipped: none there\n"
+        "Linux 6.1, 100 s in the machine\n20 passed, 1 failed, 1 skipped\n")
+    assert (passed, skips) == (20, [("root: huge pages", "none there")])
+    assert failures == [("root: sharing", "FAILED shared_bytes keeps the rules: why")]
+
+
+@pytest.mark.parametrize("output", ["", "no kernel\n", "  FAILED a\n2 passed, 2 failed, 0 skipped\n"])
+def test_emulated_machine_that_says_nothing_is_a_failure(runner, output):
+    assert runner.read_vm(output)[1][-1][0] == "vm"
+
+
 def test_descriptor_left_open_is_found(runner):
     text = ("==7== FILE DESCRIPTORS: 3 open (2 std) at exit.\n"
             "==7== Open file descriptor 5: /tmp/x\n==7==    at 0x1: open\n==7== \n"

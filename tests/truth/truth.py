@@ -33,6 +33,10 @@ CANNOT = 77  # a job's exit code: it cannot do its work on this machine
 SHARED_SOURCES = ("ledger.c", "workload.c")
 COMPILER_FLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-O2", "-static", "-pthread"]
 LIGHT_WORKERS, HEAVY_WORKERS = 4, 1
+# A sampled figure is near only if the tracker gets to run. A run that is far is tried again, alone;
+# where others keep the machine busy then, too, that is said and no fault.
+TRIALS = 2
+BUSY = 0.3
 
 
 @dataclasses.dataclass
@@ -43,6 +47,11 @@ class Outcome:
     rows: list = dataclasses.field(default_factory=list)
     faults: list = dataclasses.field(default_factory=list)
     skip: str = ""
+    busy: float = 0.0  # the part of its time in which somebody waited for a CPU
+
+    @property
+    def is_far(self):
+        return any(row.far for row in self.rows)
 
     @property
     def name(self):
@@ -80,22 +89,18 @@ class Runner:
     def run(self, case, rung):
         """Runs a case on a rung and judges it."""
         outcome = Outcome(case, rung)
-        stolen = stolen_seconds()
         home = pathlib.Path(tempfile.mkdtemp(prefix="run-", dir=self.folder))
         try:
             if rung.user == "user" and os.geteuid() == 0:
                 os.chown(home, NOBODY, NOBODY)
+            stolen, waited, started = stolen_seconds(), waited_seconds(), time.monotonic()
             status, output = (self.attach if rung.is_attach else self.wrap)(case, rung, home)
-            self.judge(outcome, status, output, home)
+            outcome.busy = (waited_seconds() - waited) / (time.monotonic() - started)
+            self.judge(outcome, status, output, home, stolen_seconds() - stolen)
         except (subprocess.TimeoutExpired, TimeoutError) as error:
             outcome.faults.append(f"did not end: {error}")
         finally:
             shutil.rmtree(home, ignore_errors=True)
-        # Time that the hypervisor gave to others is in no CPU clock, but in some counters.
-        stolen = stolen_seconds() - stolen
-        for row in outcome.rows:
-            if row.fault and row.figure == "cpu_seconds":
-                row.fault += f" ({stolen:.2f} s stolen from this machine meanwhile)"
         return outcome
 
     def start(self, rung, home, command, variables):
@@ -149,7 +154,7 @@ class Runner:
         return status, (home / "output").read_text(errors="replace")
 
     @staticmethod
-    def judge(outcome, status, output, home):
+    def judge(outcome, status, output, home, stolen):
         if status == CANNOT:
             outcome.skip = output.strip() or "the job gave no reason"
             return
@@ -161,7 +166,11 @@ class Runner:
             return
         if status != 0:
             outcome.faults.append(f"status {status}: {output.strip()[-500:]}")
-        outcome.rows = rules.judge(truth, report, cases.must_of(outcome.case, outcome.rung))
+        outcome.rows = rules.judge(truth, report, cases.must_of(outcome.case, outcome.rung),
+                                   stolen)
+        for row in outcome.rows:
+            if row.fault and row.figure == "cpu_seconds":
+                row.fault += f" ({stolen:.2f} s stolen from this machine meanwhile)"
         outcome.faults += rules.judge_form(report)
 
 
@@ -177,9 +186,17 @@ def finish(process):
 
 
 def stolen_seconds():
-    """Of the whole machine, since it started."""
+    """What interrupts and the hypervisor had of all CPUs since the start."""
     fields = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()
-    return int(fields[8]) / os.sysconf("SC_CLK_TCK")
+    return sum(map(int, fields[6:9])) / os.sysconf("SC_CLK_TCK")
+
+
+def waited_seconds():
+    """For how long somebody has waited for a CPU, since the start; 0 where nobody counts that."""
+    with contextlib.suppress(OSError, ValueError):
+        some = pathlib.Path("/proc/pressure/cpu").read_text().split("\n", 1)[0]
+        return int(some.rsplit("=", 1)[1]) / 1e6
+    return 0.0
 
 
 def wait_until(condition, what):
@@ -232,6 +249,22 @@ NEEDS = {
 }
 
 
+def again(runner, outcome):
+    """The outcome, or a better one. Tells of what is far still."""
+    for _ in range(TRIALS):
+        if not outcome.is_far or outcome.faults or any(row.fault for row in outcome.rows):
+            break
+        outcome = runner.run(outcome.case, outcome.rung)
+    for row in outcome.rows:
+        if not row.far:
+            continue
+        if outcome.busy > BUSY and not row.exact:
+            row.note = f"{row.far}, but for {outcome.busy:.0%} of the time somebody waited for a CPU"
+        else:
+            row.fault = row.fault or row.far
+    return outcome
+
+
 def run_all(runner, planned):
     """Outcomes in the order planned. What needs a kernel setting runs apart from the others."""
     outcomes = []
@@ -242,6 +275,9 @@ def run_all(runner, planned):
             futures = [(heavy if case.is_heavy else light).submit(runner.run, case, rung)
                        for case, rung in planned if case.needs == need]
             outcomes += [future.result() for future in futures]
+        with switched(settings):
+            outcomes = [again(runner, outcome) if outcome.case.needs == need else outcome
+                        for outcome in outcomes]
     return outcomes
 
 

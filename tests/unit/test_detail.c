@@ -305,6 +305,8 @@ static void a_new_maximum_is_worth_a_read(void **state)
     main_member->rss_bytes = 60 * MB; /* moved, but down */
     assert_false(is_wanted(&f));
     main_member->rss_bytes = 120 * MB;
+    assert_false(is_wanted(&f)); /* it still grows */
+    assert_false(is_wanted(&f)); /* or does it? */
     assert_true(is_wanted(&f));
     f.detail.tokens_ns = 14 * (int64_t)NS_PER_MS; /* kept for when it has grown */
     assert_false(is_wanted(&f));
@@ -312,6 +314,82 @@ static void a_new_maximum_is_worth_a_read(void **state)
     assert_true(is_wanted(&f));
     f.detail.mode = SPOOR_DETAIL_NEVER;
     assert_false(is_wanted(&f));
+    memory_end(&f);
+}
+
+static void doubling_is_not_waited_out(void **state)
+{
+    struct memory_fixture f;
+
+    (void)state;
+    memory_begin(&f, SPOOR_DETAIL_AUTO);
+    memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 100 });
+    memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 1 });
+    memory_update(&f);
+    f.detail.page_cost_ns = 16;
+    f.detail.tokens_ns = 25 * (int64_t)NS_PER_MS;
+    members_find(&f.members, MAIN)->rss_bytes = 190 * MB;
+    assert_false(is_wanted(&f));
+    members_find(&f.members, MAIN)->rss_bytes = 210 * MB;
+    assert_true(is_wanted(&f));
+    memory_end(&f);
+}
+
+/* A read of a job at rest keeps nobody waiting: it may take what comes later. */
+static void a_job_at_rest_is_read_on_credit(void **state)
+{
+    struct memory_fixture f;
+
+    (void)state;
+    memory_begin(&f, SPOOR_DETAIL_AUTO);
+    memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 100 });
+    memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 1 });
+    memory_update(&f);
+    f.detail.page_cost_ns = 1e6; /* far more than there is */
+    memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 200 });
+    memory_update(&f);
+    assert_int_equal(f.detail.reads, 1);
+    f.detail.job_rests = true;
+    memory_update(&f);
+    assert_int_equal(f.detail.reads, 2);
+    f.detail.tokens_ns = -4 * (int64_t)NS_PER_MS; /* but not on more and more of it */
+    memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 300 });
+    memory_update(&f);
+    assert_int_equal(f.detail.reads, 2);
+    memory_end(&f);
+}
+
+/* Two of 100 MB, all shared; one maps 1 MB more while the other is read. What was read of either
+ * may count that twice. */
+static void what_moves_during_a_read_is_not_counted_twice(void **state)
+{
+    struct memory_fixture f;
+
+    (void)state;
+    memory_begin(&f, SPOOR_DETAIL_AUTO);
+    memory_put(&f, &(struct fake_memory){ .pid = MAIN, .shared = 100, .shared_pss = 51 });
+    memory_put(&f, &(struct fake_memory){ .pid = CHILD, .shared = 100, .shared_pss = 50 });
+    memory_put_statm(&f, CHILD, 101, 0);
+    memory_update(&f);
+    assert_int_equal(f.detail.unread_bytes, MB);
+    assert_int_equal(f.estimate.combined.total_bytes, 100 * MB);
+    assert_int_equal(f.estimate.combined.shared_bytes, 100 * MB);
+    memory_end(&f);
+}
+
+/* Main was read when all of its 90 MB were its own; then its child mapped them all, and was read. */
+static void what_was_private_and_is_shared_counts_once(void **state)
+{
+    struct memory_fixture f;
+
+    (void)state;
+    memory_begin(&f, SPOOR_DETAIL_AUTO);
+    memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 90 });
+    memory_put(&f, &(struct fake_memory){ .pid = CHILD, .shared = 90, .shared_pss = 45 });
+    memory_put_statm(&f, CHILD, 180, 0);
+    memory_update(&f);
+    assert_int_equal(f.estimate.combined.total_bytes, 90 * MB);
+    assert_int_equal(f.estimate.combined.private_bytes, 90 * MB);
     memory_end(&f);
 }
 
@@ -379,6 +457,10 @@ int main(void)
         cmocka_unit_test(what_came_during_a_read_makes_for_another),
         cmocka_unit_test(without_detail_only_totals_are_known),
         cmocka_unit_test(a_new_maximum_is_worth_a_read),
+        cmocka_unit_test(doubling_is_not_waited_out),
+        cmocka_unit_test(a_job_at_rest_is_read_on_credit),
+        cmocka_unit_test(what_moves_during_a_read_is_not_counted_twice),
+        cmocka_unit_test(what_was_private_and_is_shared_counts_once),
         cmocka_unit_test(a_lone_process_is_read_when_its_mappings_move),
         cmocka_unit_test(a_read_for_a_maximum_goes_first),
     };

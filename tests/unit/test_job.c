@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -411,6 +413,51 @@ static void a_zombie_whose_figures_were_taken_is_not_found_again(void **state)
     root_close(&root);
 }
 
+/* A process that sleeps, seen to have come to rest, on the real machine. */
+static pid_t begin_sleeper(struct job *job, struct root *root)
+{
+    const struct job_options options = { .pid = fork(),
+                                         .disabled = ~0u & ~(unsigned)RUNG_CLOCK };
+    uint64_t clock_ns;
+
+    assert_true(options.pid >= 0);
+    if (options.pid == 0) {
+        (void)pause();
+        _exit(0);
+    }
+    assert_int_equal(root_open(NULL, root), 0);
+    assert_int_equal(job_init(job, root, &options, SECOND), 0);
+    do {
+        clock_ns = job->members.list[0].clock_ns;
+        (void)poll(NULL, 0, 10);
+        job_refresh(job, SECOND, UNKNOWN, true);
+    } while (job->members.list[0].clock_ns != clock_ns);
+    return options.pid;
+}
+
+static void who_has_not_run_is_passed_over_for_ten_seconds(void **state)
+{
+    const uint64_t mark = 12345;
+    struct root root = ROOT_CLOSED;
+    struct job job;
+    pid_t pid;
+
+    (void)state;
+    pid = begin_sleeper(&job, &root);
+    job.members.list[0].rss_bytes = mark;
+    job_refresh(&job, 10 * SECOND, UNKNOWN, false);
+    assert_int_equal(job.members.list[0].rss_bytes, mark); /* was not read */
+    job_refresh(&job, 11 * SECOND, UNKNOWN, false);
+    assert_true(job.members.list[0].rss_bytes != mark);
+    /* It ends, and is reaped: its clock is gone, and so is it. */
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    job_refresh(&job, 12 * SECOND, UNKNOWN, false);
+    assert_int_equal(job.members.count, 0);
+    job_done(&job);
+    root_close(&root);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -428,6 +475,7 @@ int main(void)
         cmocka_unit_test(memory_of_an_unseen_process_is_unknown),
         cmocka_unit_test(no_process_is_no_job),
         cmocka_unit_test(a_zombie_whose_figures_were_taken_is_not_found_again),
+        cmocka_unit_test(who_has_not_run_is_passed_over_for_ten_seconds),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -145,15 +145,19 @@ static void end_child(pid_t pid, int end_fd)
 static void a_leaf_is_made_and_removed(void **state)
 {
     struct leaf_reading reading;
+    struct cgroups cgroups;
     struct leaf leaf;
     struct root root;
     char text[64], own[CGROUP_PATH_SIZE + 2];
+    bool has_cgroups;
     int end_fd;
     pid_t child = start_child(&end_fd);
 
     (void)state;
     assert_int_equal(root_open("/", &root), 0);
-    leaf_open(&leaf, &root, getpid(), child, NULL, empty_environment);
+    has_cgroups = cgroups_read(&root, getpid(), &cgroups) == 0;
+    leaf_open(&leaf, &root, getpid(), child, has_cgroups ? &cgroups : NULL, NULL,
+              empty_environment);
     if (!leaf_has(&leaf, LEAF_UNIFIED)) {
         print_message("no leaf can be made here: %s\n", leaf.reason ? leaf.reason : "");
         leaf_close(&leaf);
@@ -180,7 +184,7 @@ static void a_slurm_step_is_left_alone(void **state)
 
     (void)state;
     assert_int_equal(root_open("/", &root), 0);
-    leaf_open(&leaf, &root, getpid(), getpid(), NULL, slurm_environment);
+    leaf_open(&leaf, &root, getpid(), getpid(), NULL, NULL, slurm_environment);
     for (int i = 0; i < LEAF_TREE_COUNT; i++)
         assert_false(leaf_has(&leaf, (enum leaf_tree)i));
     assert_string_equal(leaf.reason, "the cgroups of a Slurm step are Slurm's");
@@ -196,7 +200,7 @@ static void a_folder_that_is_no_cgroup_is_refused(void **state)
 
     (void)state;
     assert_int_equal(root_open("/", &root), 0);
-    leaf_open(&leaf, &root, getpid(), getpid(), "/tmp/", empty_environment);
+    leaf_open(&leaf, &root, getpid(), getpid(), NULL, "/tmp/", empty_environment);
     assert_non_null(leaf.reason);
     assert_false(leaf_has_memory(&leaf));
     leaf_read(&leaf, &reading);

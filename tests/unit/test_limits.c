@@ -46,6 +46,13 @@ static void write_v1(struct fake_root *fake)
     fake_root_write(fake, "cg/memory/a/b/memory.limit_in_bytes", "9223372036854771712\n");
 }
 
+static void read_limits(const struct root *root, environment_get *get, struct limits *ret)
+{
+    struct cgroups cgroups;
+
+    limits_read(root, 42, cgroups_read(root, 42, &cgroups) == 0 ? &cgroups : NULL, get, ret);
+}
+
 static const char *no_environment(const char *name)
 {
     (void)name;
@@ -62,14 +69,14 @@ static void without_limits_the_machine_is_the_limit(void **state)
     write_machine(&fake);
     write_v2(&fake);
     fake_root_write(&fake, "sys/fs/cgroup/cpuset.cpus.effective", "0-7\n");
-    limits_read(&fake.root, 42, no_environment, &limits);
+    read_limits(&fake.root, no_environment, &limits);
     assert_float_equal(limits.cpus, 8, 0);
     assert_string_equal(limits.cpus_source, "affinity");
     assert_true(limits.memory_bytes == UNKNOWN);
     assert_null(limits.memory_source);
 
     write_v1(&fake);
-    limits_read(&fake.root, 42, no_environment, &limits);
+    read_limits(&fake.root, no_environment, &limits);
     assert_float_equal(limits.cpus, 8, 0);
     assert_true(limits.memory_bytes == UNKNOWN);
     fake_root_done(&fake);
@@ -84,7 +91,7 @@ static void affinity_limits_cpus_and_names_them(void **state)
     fake_root_init(&fake);
     write_machine(&fake);
     fake_root_write(&fake, "proc/42/status", "Cpus_allowed_list:\t1,3-4\n");
-    limits_read(&fake.root, 42, no_environment, &limits);
+    read_limits(&fake.root, no_environment, &limits);
     assert_float_equal(limits.cpus, 3, 0);
     assert_string_equal(limits.cpus_source, "affinity");
     fake_root_done(&fake);
@@ -99,7 +106,7 @@ static void cpus_that_could_be_plugged_in_do_not_count(void **state)
     fake_root_init(&fake);
     write_machine(&fake);
     fake_root_write(&fake, "proc/42/status", "Cpus_allowed_list:\t0-127\n");
-    limits_read(&fake.root, 42, no_environment, &limits);
+    read_limits(&fake.root, no_environment, &limits);
     assert_float_equal(limits.cpus, 8, 0);
     fake_root_done(&fake);
 }
@@ -118,7 +125,7 @@ static void on_version_2_the_tightest_ancestor_wins(void **state)
     fake_root_write(&fake, "sys/fs/cgroup/a/b/memory.max", "536870912\n");
     fake_root_write(&fake, "sys/fs/cgroup/a/memory.max", "268435456\n");
     fake_root_write(&fake, "sys/fs/cgroup/memory.max", "1073741824\n");
-    limits_read(&fake.root, 42, no_environment, &limits);
+    read_limits(&fake.root, no_environment, &limits);
     assert_float_equal(limits.cpus, 1.5, 0);
     assert_string_equal(limits.cpus_source, "cgroup.cpu.max");
     assert_int_equal(limits.memory_bytes, 256 * MIB);
@@ -138,7 +145,7 @@ static void on_version_1_the_tightest_ancestor_wins(void **state)
     fake_root_write(&fake, "cg/cpu/a/cpu.cfs_quota_us", "50000\n");
     fake_root_write(&fake, "cg/cpu/a/cpu.cfs_period_us", "100000\n");
     fake_root_write(&fake, "cg/memory/a/memory.limit_in_bytes", "104857600\n");
-    limits_read(&fake.root, 42, no_environment, &limits);
+    read_limits(&fake.root, no_environment, &limits);
     assert_float_equal(limits.cpus, 0.5, 0);
     assert_string_equal(limits.cpus_source, "cgroup.cpu.cfs_quota_us");
     assert_int_equal(limits.memory_bytes, 100 * MIB);
@@ -157,17 +164,17 @@ static void a_cpuset_is_named_before_the_affinity_it_causes(void **state)
     write_v1(&fake);
     fake_root_write(&fake, "proc/42/status", "Cpus_allowed_list:\t0-1\n");
     fake_root_write(&fake, "cg/cpuset/cpuset.cpus", "0-1\n");
-    limits_read(&fake.root, 42, no_environment, &limits);
+    read_limits(&fake.root, no_environment, &limits);
     assert_float_equal(limits.cpus, 2, 0);
     assert_string_equal(limits.cpus_source, "cgroup.cpuset.cpus");
     fake_root_write(&fake, "cg/cpuset/cpuset.effective_cpus", "0\n");
-    limits_read(&fake.root, 42, no_environment, &limits);
+    read_limits(&fake.root, no_environment, &limits);
     assert_float_equal(limits.cpus, 1, 0);
     assert_string_equal(limits.cpus_source, "cgroup.cpuset.effective_cpus");
 
     write_v2(&fake);
     fake_root_write(&fake, "sys/fs/cgroup/a/cpuset.cpus.effective", "0-1\n");
-    limits_read(&fake.root, 42, no_environment, &limits);
+    read_limits(&fake.root, no_environment, &limits);
     assert_string_equal(limits.cpus_source, "cgroup.cpuset.cpus.effective");
     fake_root_done(&fake);
 }
@@ -183,7 +190,7 @@ static void a_limit_above_the_machine_is_none(void **state)
     write_v2(&fake);
     fake_root_write(&fake, "sys/fs/cgroup/a/cpu.max", "6400000 100000\n");
     fake_root_write(&fake, "sys/fs/cgroup/a/memory.max", "1073741824\n"); /* all of it */
-    limits_read(&fake.root, 42, no_environment, &limits);
+    read_limits(&fake.root, no_environment, &limits);
     assert_float_equal(limits.cpus, 8, 0);
     assert_string_equal(limits.cpus_source, "affinity");
     assert_true(limits.memory_bytes == UNKNOWN);
@@ -232,19 +239,19 @@ static void the_batch_system_limits_too(void **state)
     (void)state;
     fake_root_init(&fake);
     write_machine(&fake);
-    limits_read(&fake.root, 42, slurm_per_cpu, &limits);
+    read_limits(&fake.root, slurm_per_cpu, &limits);
     assert_float_equal(limits.cpus, 2, 0);
     assert_string_equal(limits.cpus_source, "slurm");
     assert_int_equal(limits.memory_bytes, 400 * MIB);
     assert_string_equal(limits.memory_source, "slurm");
-    limits_read(&fake.root, 42, slurm_per_node, &limits);
+    read_limits(&fake.root, slurm_per_node, &limits);
     assert_float_equal(limits.cpus, 4, 0);
     assert_int_equal(limits.memory_bytes, 512 * MIB);
 
     write_v2(&fake); /* what the kernel holds it to is tighter */
     fake_root_write(&fake, "sys/fs/cgroup/a/cpu.max", "100000 100000\n");
     fake_root_write(&fake, "sys/fs/cgroup/a/memory.max", "1048576\n");
-    limits_read(&fake.root, 42, slurm_per_node, &limits);
+    read_limits(&fake.root, slurm_per_node, &limits);
     assert_string_equal(limits.cpus_source, "cgroup.cpu.max");
     assert_int_equal(limits.memory_bytes, MIB);
     fake_root_done(&fake);
@@ -258,11 +265,11 @@ static void what_the_batch_system_cannot_mean_is_not_heeded(void **state)
     (void)state;
     fake_root_init(&fake);
     write_machine(&fake);
-    limits_read(&fake.root, 42, slurm_nonsense, &limits);
+    read_limits(&fake.root, slurm_nonsense, &limits);
     assert_float_equal(limits.cpus, 8, 0);
     assert_string_equal(limits.cpus_source, "affinity");
     assert_true(limits.memory_bytes == UNKNOWN);
-    limits_read(&fake.root, 42, slurm_larger, &limits);
+    read_limits(&fake.root, slurm_larger, &limits);
     assert_float_equal(limits.cpus, 8, 0);
     assert_true(limits.memory_bytes == UNKNOWN);
     fake_root_done(&fake);
@@ -275,12 +282,12 @@ static void a_machine_that_tells_nothing_is_unknown(void **state)
 
     (void)state;
     fake_root_init(&fake);
-    limits_read(&fake.root, 42, no_environment, &limits);
+    read_limits(&fake.root, no_environment, &limits);
     assert_true(isnan(limits.cpus));
     assert_null(limits.cpus_source);
     assert_true(limits.memory_bytes == UNKNOWN);
     assert_null(limits.memory_source);
-    limits_read(&fake.root, 42, slurm_per_cpu, &limits);
+    read_limits(&fake.root, slurm_per_cpu, &limits);
     assert_float_equal(limits.cpus, 2, 0);
     fake_root_done(&fake);
 }
@@ -299,7 +306,7 @@ static void damaged_files_are_no_limits(void **state)
     fake_root_write(&fake, "sys/fs/cgroup/a/b/cpu.max", "");
     fake_root_write(&fake, "sys/fs/cgroup/a/memory.max", "12 34\n");
     fake_root_write(&fake, "sys/fs/cgroup/a/cpuset.cpus.effective", "\n");
-    limits_read(&fake.root, 42, no_environment, &limits);
+    read_limits(&fake.root, no_environment, &limits);
     assert_true(isnan(limits.cpus));
     assert_true(limits.memory_bytes == UNKNOWN);
     fake_root_done(&fake);

@@ -30,8 +30,8 @@ def check_truth(run, report, truth):
     rows = rules.judge({key: true for key, true in truth.items() if key != "cpu_seconds"},
                        report, {key: far for key, far in run.must.items() if key in truth})
     for row in rows:
-        yield (f"{row.figure} keeps the rules", not row.fault,
-               f"{row.fault}: true {row.true}, reported {row.value} ({row.source}),"
+        yield (f"{row.figure} keeps the rules", not (row.fault or row.far),
+               f"{row.fault or row.far}: true {row.true}, reported {row.value} ({row.source}),"
                f" {row.low} to {row.high}")
     faults = rules.judge_form(report)
     yield "every measure is well-formed", not faults, "; ".join(faults)

@@ -9,7 +9,7 @@
 #include "job/members.h"
 
 /* Is it a child of vfork() or posix_spawn() that has not called exec yet? Its memory is
- * its parent's and counts there. Costs a system call only where the two look alike. */
+ * its parent's and counts there. Costs a system call of a copy whose detail was not read yet. */
 bool memory_is_borrowed(const struct root *root, struct members *members,
                         const struct member *member);
 

@@ -12,8 +12,7 @@
 #include "base/unknown.h"
 #include "job/memory/borrowed_memory.h"
 #include "job/memory/cpu_spent.h"
-#include "job/memory/memory_view.h"
-#include "source/proc/pid_statm.h"
+#include "job/memory/survey.h"
 
 /* A third of a percent of the time may be spent; a burst of up to 30 ms may be saved up. A job
  * that maps and unmaps all the time waits about three times as long as a read takes. */
@@ -25,6 +24,9 @@ enum { TIME_SHARE = 300 };
 #define COST_PER_PAGE_NS 16.0
 
 #define PAGE_BYTES 4096u
+
+/* Looks in a row at which nothing had moved, after which growth has come to a pause. */
+enum { STILL_LOOKS = 2 };
 
 void detail_init(struct detail *detail, enum spoor_detail mode, bool uses_smaps, bool uses_scan)
 {
@@ -63,87 +65,6 @@ static int reserve_views(struct detail *detail, size_t count)
     detail->views = views;
     detail->view_capacity = 2 * count;
     return 0;
-}
-
-/* What reading the processes one by one came to. */
-struct survey {
-    size_t count;
-    uint64_t rss_bytes;
-    uint64_t moved_bytes; /* by which sizes changed meanwhile */
-    bool is_racy;         /* a process ended meanwhile */
-    bool is_denied;       /* a process of another user */
-};
-
-/* A process that was read and ended since shared its pages with others that were read
- * without it: their parts do not add up. A zombie has a statm of zeros. The sizes of the
- * others are those that values follow from: what came during the read may be in it. */
-static void look_again(struct members *members, const struct root *root, struct survey *survey)
-{
-    const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
-    uint64_t read_bytes = 0;
-
-    for (size_t i = 0; i < members->count; i++) {
-        struct member *member = &members->list[i];
-        uint64_t before_bytes = member->rss_bytes;
-        struct pid_statm statm;
-
-        if (before_bytes == 0)
-            continue;
-        if (pid_statm_read(&member->statm_file, root, member->pid, &statm) < 0 ||
-            statm.resident_pages == 0) {
-            survey->is_racy = true;
-            continue;
-        }
-        member->rss_bytes = product_u64(statm.resident_pages, page_bytes);
-        member->shared_bytes = product_u64(statm.shared_pages, page_bytes);
-        survey->moved_bytes +=
-            less(member->rss_bytes, before_bytes) + less(before_bytes, member->rss_bytes);
-        read_bytes += before_bytes;
-    }
-    /* A page that another maps meanwhile counts for one whole, then for half. */
-    survey->is_racy |= survey->moved_bytes > read_bytes / 100;
-}
-
-static void read_view(struct detail *detail, const struct root *root, struct member *member,
-                      bool is_main, struct survey *survey)
-{
-    struct memory_view *view = &detail->views[survey->count];
-    int r;
-
-    *view = (struct memory_view){ .pid = member->pid,
-                                  .is_main = is_main,
-                                  .is_copy = !is_main && !member->has_exec };
-    r = memory_view_read(root, member->pid, view);
-    if (r == -ESRCH || r == -ENOENT) {
-        survey->is_racy = true;
-        return;
-    }
-    if (r < 0) {
-        survey->is_denied = true;
-        memory_view_from_statm(member, view);
-    }
-    member->detail_private_bytes = view->private_total;
-    member->detail_faults = member->faults;
-    survey->rss_bytes += member->rss_bytes;
-    survey->count++;
-}
-
-static struct survey read_views(struct detail *detail, const struct root *root,
-                                struct members *members, pid_t main_pid)
-{
-    struct survey survey = { 0 };
-
-    for (size_t i = 0; i < members->count; i++) {
-        struct member *member = &members->list[i];
-
-        if (member->rss_bytes == 0)
-            continue;
-        if (memory_is_borrowed(root, members, member))
-            member->detail_own_bytes = 0; /* what it has after exec is all new */
-        else
-            read_view(detail, root, member, member->pid == main_pid, &survey);
-    }
-    return survey;
 }
 
 static void charge(struct detail *detail, uint64_t cost_ns)
@@ -194,9 +115,10 @@ static void remember(struct detail *detail, const struct survey *survey)
     raise_split(&detail->highest.combined, &detail->estimate.combined);
     detail->has_estimate = true;
     detail->is_denied = survey->is_denied;
-    detail->members_changed = survey->is_racy;
+    detail->members_changed = survey->has_ended;
+    detail->was_racy = survey->is_racy;
     detail->left_private_bytes = 0;
-    detail->unread_bytes = survey->moved_bytes;
+    detail->unread_bytes = larger(survey->moved_bytes, survey->gained_bytes);
     detail->reads++;
 }
 
@@ -214,7 +136,7 @@ static void settle(struct detail *detail, const struct root *root, struct member
     detail->is_unsettled = result == SHARING_DEFERRED;
     if (result != SHARING_READ && result != SHARING_FAILED)
         return;
-    look_again(members, root, survey);
+    survey_look_again(survey, root, members);
     if (!survey->is_racy)
         return;
     sharing_forget(&detail->sharing);
@@ -228,10 +150,10 @@ static void read_detail(struct detail *detail, const struct root *root, struct m
     uint64_t walked_ns;
     struct survey survey;
 
-    if (detail->members_changed)
+    if (detail->members_changed || detail->was_racy)
         sharing_forget(&detail->sharing);
-    survey = read_views(detail, root, members, main_pid);
-    look_again(members, root, &survey);
+    survey = survey_take(detail->views, root, members, main_pid);
+    survey_look_again(&survey, root, members);
     shared_memory_estimate(detail->views, survey.count, survey.is_racy, &detail->estimate);
     walked_ns = cpu_spent_ns();
     learn_cost(detail, &survey, walked_ns - started_ns);
@@ -239,6 +161,7 @@ static void read_detail(struct detail *detail, const struct root *root, struct m
     detail->is_unsettled = false;
     if (!survey.is_racy && !survey.is_denied)
         settle(detail, root, members, walked_ns - started_ns, &survey);
+    survey_discount(&survey, detail->views, &detail->estimate);
     remember(detail, &survey);
     take_bases(detail, root, members, main_pid);
     charge(detail, cpu_spent_ns() - walked_ns);
@@ -253,10 +176,11 @@ static bool has_moved(const struct detail *detail, const struct movement *moveme
     uint64_t threshold = detail->estimate.combined.total_bytes / 50;
     uint64_t mapped = apart(movement->mapped, detail->bases.job.mapped);
 
-    if (!detail->has_estimate || detail->members_changed || mapped > threshold)
+    if (!detail->has_estimate || detail->members_changed || mapped > threshold ||
+        detail->unread_bytes > threshold)
         return true;
     return movement->count > 1 &&
-           (detail->unread_bytes + movement->grown > threshold ||
+           (detail->was_racy || detail->unread_bytes + movement->grown > threshold ||
             movement->fallen > threshold || movement->faults > threshold);
 }
 
@@ -325,23 +249,34 @@ static bool should_read(struct detail *detail, const struct members *members,
     detail->refilled_ns = now_ns;
     if (detail->mode != SPOOR_DETAIL_AUTO)
         return detail->mode == SPOOR_DETAIL_ALWAYS;
+    /* A job at rest waits for nothing: what is spent on it now may be saved later. */
+    if (detail->job_rests && is_first)
+        needed_ns = 1;
     return (has_moved(detail, movement) && detail->tokens_ns >= (int64_t)needed_ns) ||
            (detail->is_unsettled && detail->tokens_ns >= (int64_t)(read_ns + settle_ns));
 }
 
-bool detail_is_wanted_for_peak(const struct detail *detail, struct members *members,
-                               pid_t main_pid, uint64_t now_ns,
-                               const struct memory_estimate *followed)
+bool detail_is_wanted_for_peak(struct detail *detail, struct members *members, pid_t main_pid,
+                               uint64_t now_ns, const struct memory_estimate *followed)
 {
     struct movements moved_by;
+    uint64_t before_bytes = detail->wanted_at_bytes;
     uint64_t margin, read_ns;
+    bool is_moving;
 
     if (detail->mode != SPOOR_DETAIL_AUTO || !detail->has_estimate)
         return false;
     moved_by = movements_measure(detail->root, members, main_pid);
-    /* While memory grows, all that is seen is a maximum: one read in eight parts, and none
-     * that takes what the next sample, or the moment when it has grown, needs. */
-    margin = detail->highest.combined.total_bytes / 8;
+    detail->wanted_at_bytes = moved_by.job.rss;
+    /* While memory grows, all that is seen is a maximum, and a read shows the least of it. Better
+     * to wait until it has grown; and none may take what that moment, or the next sample, needs. */
+    detail->still_looks = apart(moved_by.job.rss, before_bytes) > before_bytes / 100
+                              ? 0
+                              : detail->still_looks + 1;
+    is_moving = detail->still_looks < STILL_LOOKS;
+    if (is_moving && moved_by.job.count == 1)
+        return false;
+    margin = detail->highest.combined.total_bytes / (is_moving ? 1 : 8);
     read_ns = cost_ns(detail, members, &moved_by.job);
     return moved_by.job.rss > 0 && has_moved(detail, &moved_by.job) &&
            may_be_highest(detail, &moved_by.job, followed, margin) &&
@@ -400,19 +335,22 @@ static void note_borrowers(struct detail *detail, const struct root *root,
     detail->borrowers_count = count;
 }
 
+/* What came during the read may be missing in it: that is no excess. */
 static struct detail_excess excess_of(const struct memory_estimate *followed,
-                                      const struct memory_estimate *estimate)
+                                      const struct memory_estimate *estimate,
+                                      uint64_t unread_bytes)
 {
+    const struct memory_split *job = &estimate->combined;
     struct detail_excess excess = {
         .main_total = less(followed->main.total_bytes, estimate->main.total_bytes),
-        .descendants_total =
-            less(followed->descendants.total_bytes, estimate->descendants.total_bytes),
-        .combined_total = less(followed->combined.total_bytes, estimate->combined.total_bytes),
+        .descendants_total = less(followed->descendants.total_bytes,
+                                  estimate->descendants.total_bytes + unread_bytes),
+        .combined_total = less(followed->combined.total_bytes, job->total_bytes + unread_bytes),
     };
 
     if (is_known(followed->combined.private_bytes))
         excess.combined_private =
-            less(followed->combined.private_bytes, estimate->combined.private_bytes);
+            less(followed->combined.private_bytes, job->private_bytes + unread_bytes);
     return excess;
 }
 
@@ -426,11 +364,14 @@ void detail_update(struct detail *detail, const struct root *root, struct member
     note_borrowers(detail, root, members);
     moved_by = movements_measure(root, members, main_pid);
     follow(detail, &moved_by, ret);
+    detail->is_pending = moved_by.job.rss > 0 && detail->mode != SPOOR_DETAIL_NEVER;
     if (moved_by.job.rss == 0 || !should_read(detail, members, &moved_by.job, now_ns, ret) ||
-        reserve_views(detail, members->count) < 0)
+        reserve_views(detail, members->count) < 0) {
+        detail->is_pending &= has_moved(detail, &moved_by.job) || detail->is_unsettled;
         return;
+    }
     read_detail(detail, root, members, main_pid);
-    detail->excess = excess_of(ret, &detail->estimate);
+    detail->excess = excess_of(ret, &detail->estimate, detail->unread_bytes);
     *ret = detail->estimate;
     if (detail->is_denied)
         forget_sharing(ret);

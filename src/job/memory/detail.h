@@ -43,9 +43,15 @@ struct detail {
     bool has_estimate;
     bool is_denied;         /* some process could not be read: private and shared are unknown */
     bool is_unsettled;      /* the last read was not affordable to its end */
+    bool is_pending;        /* more is to be read, when there is time */
+    bool was_racy;          /* sizes changed during the last read: it shows the least */
     bool members_changed;   /* since the last read; set by the job */
+    bool job_rests;         /* set by the job: a read keeps nobody waiting */
     size_t borrowers_count; /* members without memory of their own, at the last update */
     uint64_t unread_bytes;  /* by which sizes changed during the last read */
+    uint64_t
+        wanted_at_bytes;  /* all resident sizes when a read for a peak was last thought of */
+    unsigned still_looks; /* since then, at which these had not moved */
     uint64_t left_private_bytes;     /* of members that left since the last read */
     struct memory_estimate estimate; /* of the last read */
     struct memory_estimate highest;  /* totals and private memory of all reads */
@@ -69,12 +75,11 @@ void detail_update(struct detail *detail, const struct root *root, struct member
 void detail_follow(const struct detail *detail, struct members *members, pid_t main_pid,
                    struct memory_estimate *ret);
 
-/* May the job have more now than all reads so far have shown, by an eighth, and is there
- * time to find out? Then the caller calls detail_update() at this very moment, which reads.
+/* May the job have more now than all reads so far have shown, by an eighth (twice as much while it
+ * still grows), and is there time to find out? Then the caller calls detail_update() at this very moment, which reads.
  * `followed` is what detail_follow() has just said. */
-bool detail_is_wanted_for_peak(const struct detail *detail, struct members *members,
-                               pid_t main_pid, uint64_t now_ns,
-                               const struct memory_estimate *followed);
+bool detail_is_wanted_for_peak(struct detail *detail, struct members *members, pid_t main_pid,
+                               uint64_t now_ns, const struct memory_estimate *followed);
 
 /* A member is about to be removed from the table. */
 void detail_member_left(struct detail *detail, const struct member *member);

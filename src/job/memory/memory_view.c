@@ -24,7 +24,12 @@ void memory_view_from_statm(const struct member *member, struct memory_view *vie
     view->pss = view->private_total;
 }
 
-/* Shared memory (shm, tmpfs) is in neither "Anonymous" nor the file part of PSS. */
+/* How far status may lag behind: old kernels count it anew every 64 faults, each of which may map 16
+ * pages. */
+#define STATUS_LAG_BYTES ((uint64_t)64 * 16 * 4096)
+
+/* Shared memory (shm, tmpfs) is in neither "Anonymous" nor the file part of PSS. This is what it may
+ * be at most. */
 static uint64_t shmem_bytes(const struct root *root, pid_t pid, uint64_t pss_shmem)
 {
     struct pid_status status;
@@ -32,7 +37,7 @@ static uint64_t shmem_bytes(const struct root *root, pid_t pid, uint64_t pss_shm
     if (pss_shmem == 0 || pid_status_read(root, pid, &status) < 0 ||
         !is_known(status.rss_shmem_bytes))
         return 0;
-    return status.rss_shmem_bytes;
+    return status.rss_shmem_bytes + STATUS_LAG_BYTES;
 }
 
 int memory_view_read(const struct root *root, pid_t pid, struct memory_view *view)
@@ -57,7 +62,7 @@ int memory_view_read(const struct root *root, pid_t pid, struct memory_view *vie
     view->private_dirty = rollup.private_dirty;
     view->shared_total = less(shared, merged);
     apart = rollup.anonymous + shmem_bytes(root, pid, known_or_0(rollup.pss_shmem));
-    view->file = less(rollup.rss, apart);
+    view->file = larger(less(rollup.rss, apart), view->pss_file);
     view->hugetlb_private = known_or_0(rollup.private_hugetlb);
     view->hugetlb_shared = known_or_0(rollup.shared_hugetlb);
     return 0;

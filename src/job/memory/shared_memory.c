@@ -21,6 +21,11 @@
 #include "base/arithmetic.h"
 #include "base/unknown.h"
 
+/* More than this of files is not libraries alone. */
+#define LIBRARIES_MAX ((uint64_t)16 << 20)
+
+enum { PROGRAMS_MAX = 64 };
+
 struct sums {
     uint64_t rss, rss_max;
     uint64_t memory_pss; /* anonymous and shared memory: pss less its file part */
@@ -87,18 +92,49 @@ static uint64_t doubled(const struct memory_split *split, const struct sums *sum
     return smaller(less(split->total_bytes, pss(sums)), sums->doubled_max);
 }
 
-/* All that is mapped of files, but for what a copy has of its parent: of those only what it has
- * beyond the largest program can be new. */
+/* Programs, each with the most that a process which runs it has of files. */
+struct programs {
+    uint64_t names[PROGRAMS_MAX];
+    uint64_t file_max[PROGRAMS_MAX];
+    size_t count;
+};
+
+/* False: there is no room for one more. */
+static bool programs_note(struct programs *programs, uint64_t name, uint64_t file)
+{
+    size_t i = 0;
+
+    while (i < programs->count && programs->names[i] != name)
+        i++;
+    if (i == PROGRAMS_MAX)
+        return false;
+    if (i == programs->count)
+        programs->file_max[programs->count++] = 0;
+    programs->names[i] = name;
+    programs->file_max[i] = larger(programs->file_max[i], file);
+    return true;
+}
+
+/* All that is mapped of files, but for what is surely the same again. Two processes that run one
+ * program have one set of libraries. Of what a copy of its parent has, only what goes beyond the
+ * largest program can be new. */
 static uint64_t file_in_doubt(const struct memory_view *views, size_t count)
 {
+    struct programs programs = { .count = 0 };
     uint64_t program_max = 0, sum = 0;
 
     for (size_t i = 0; i < count; i++) {
-        if (!views[i].is_copy)
-            program_max = larger(program_max, views[i].file);
+        if (views[i].is_copy)
+            continue;
+        program_max = larger(program_max, views[i].file);
+        if (views[i].program == 0 || views[i].file > LIBRARIES_MAX ||
+            !programs_note(&programs, views[i].program, views[i].file))
+            sum += views[i].file;
     }
+    for (size_t i = 0; i < programs.count; i++)
+        sum += programs.file_max[i];
     for (size_t i = 0; i < count; i++)
-        sum += views[i].is_copy ? less(views[i].file, program_max) : views[i].file;
+        sum += views[i].is_copy ? less(views[i].file, program_max) : 0;
     return sum;
 }
 

@@ -26,6 +26,7 @@ struct memory_view {
     pid_t pid;
     bool is_main;
     bool is_copy;      /* a fork that runs its parent's program still: it maps the same files */
+    uint64_t program;  /* a number for what it runs, by its name; 0: not known */
     uint64_t resident; /* as the kernel counts it, merged pages by their addresses */
     uint64_t rss;
     uint64_t pss;

@@ -62,7 +62,7 @@ static const char *read_text(struct kept *kept, const struct root *root,
                              size_t size)
 {
     if (!cgroup_is_visible(cgroup) ||
-        kept_read(kept, root, buf, size, "%s/%s", cgroup->path, file) < 0)
+        kept_read_record(kept, root, buf, size, "%s/%s", cgroup->path, file) < 0)
         return "";
     return buf;
 }

@@ -79,7 +79,6 @@ int cpu_stat_parse(const char *text, uint64_t ticks_per_second, struct cpu_stat 
     uint64_t column[COLUMN_COUNT];
     uint64_t user_ticks, system_ticks;
     struct cpu_stat stat;
-    const char *forks;
 
     if (ticks_per_second == 0 || parse_columns(text, column) < 0)
         return -EBADMSG;
@@ -95,11 +94,7 @@ int cpu_stat_parse(const char *text, uint64_t ticks_per_second, struct cpu_stat 
         .iowait_ns = ticks_to_ns(column[COLUMN_IOWAIT], ticks_per_second),
         .steal_ns = ticks_to_ns(column[COLUMN_STEAL], ticks_per_second),
         .cpus = count_cpus(text),
-        .forks_count = UNKNOWN,
     };
-    forks = parse_key(text, "processes");
-    if (forks && strchr(forks, '\n'))
-        (void)parse_u64(&forks, &stat.forks_count); /* stays unknown */
     *ret = stat;
     return 0;
 }

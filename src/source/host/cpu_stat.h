@@ -18,8 +18,7 @@ struct cpu_stat {
     uint64_t idle_ns;
     uint64_t iowait_ns;
     uint64_t steal_ns;
-    uint64_t cpus;        /* how many are online */
-    uint64_t forks_count; /* processes and threads made since boot */
+    uint64_t cpus; /* how many are online */
 };
 
 /* Parses /proc/stat, or the start of it: what stands behind the cut is UNKNOWN.

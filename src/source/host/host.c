@@ -10,7 +10,7 @@
 #include "source/host/vmstat.h"
 
 static const uint64_t SPACE_PERIOD_NS = 10 * NS_PER_SECOND;
-static const uint64_t OOM_KILLS_PERIOD_NS = NS_PER_SECOND;
+static const uint64_t OOM_KILLS_PERIOD_NS = 60 * NS_PER_SECOND;
 
 static const char *const pressure_paths[PRESSURE_COUNT] = {
     [PRESSURE_CPU] = "proc/pressure/cpu",
@@ -19,7 +19,7 @@ static const char *const pressure_paths[PRESSURE_COUNT] = {
 };
 
 static const struct host_reading nothing = {
-    .cpu = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN },
+    .cpu = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN },
     .memory = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN },
     .disk = { UNKNOWN, UNKNOWN },
     .network = { UNKNOWN, UNKNOWN },
@@ -77,6 +77,14 @@ static const char *read_start(struct host *host, const struct root *root, struct
                : host->text;
 }
 
+static const char *read_record(struct host *host, const struct root *root, struct kept *kept,
+                               const char *path)
+{
+    return kept_read_record(kept, root, host->text, sizeof(host->text), "%s", path) < 0
+               ? ""
+               : host->text;
+}
+
 static void read_space(struct host *host, const struct root *root)
 {
     struct kept kept = KEPT_CLOSED;
@@ -104,14 +112,14 @@ void host_read(struct host *host, const struct root *root, uint64_t now_ns,
     *ret = nothing;
     text = read_start(host, root, &host->stat, "proc/stat");
     (void)cpu_stat_parse(text, host->ticks_per_second, &ret->cpu);
-    text = read_start(host, root, &host->meminfo, "proc/meminfo");
+    text = read_record(host, root, &host->meminfo, "proc/meminfo");
     (void)meminfo_parse(text, &ret->memory);
     text = read_whole(host, root, &host->diskstats, "proc/diskstats");
     (void)diskstats_parse(text, &host->disks, root, &ret->disk);
     text = read_whole(host, root, &host->net_dev, "proc/net/dev");
     (void)net_dev_parse(text, &host->interfaces, root, &ret->network);
     for (int i = 0; i < PRESSURE_COUNT; i++) {
-        text = read_whole(host, root, &host->pressure[i], pressure_paths[i]);
+        text = read_record(host, root, &host->pressure[i], pressure_paths[i]);
         (void)pressure_parse(text, &ret->pressure_ns[i]);
     }
     if (now_ns >= host->oom_kills_due_ns) {

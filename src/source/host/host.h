@@ -4,7 +4,7 @@
  *
  * host_read() costs about 14 us: eight files that are kept open, no allocation.
  * Two figures are dear and change slowly: disk space is read every ten seconds
- * and OOM kills once a second; in between, their last value is given.
+ * and OOM kills once a minute; in between, their last value is given.
  */
 #ifndef SOURCE_HOST_HOST_H
 #define SOURCE_HOST_HOST_H

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "floor_reads.h"
 #include "tracked_crowd.h"
@@ -63,6 +64,8 @@ int main(int argc, char **argv)
     tracked_crowd_start(argv[2], argv[3], strcmp(argv[1], "attach") == 0, &crowd);
     if (floor_open(crowd.pid, &reads) < 0)
         return 1;
+    tracked_crowd_sample(&crowd, batch);
+    (void)usleep(1100000); /* some files are read a second after a process has run */
     tracked_crowd_sample(&crowd, batch);
     for (long i = 0; i < rounds; i++) {
         uint64_t sample_ns = time_samples(&crowd, batch);

@@ -31,6 +31,7 @@ static const char *const names[FIGURE_COUNT] = {
     [PROCESSES] = "processes",
     [CONCURRENT] = "concurrent",
     [THREADS] = "threads",
+    [UNSEEN_CPU_MICROSECONDS] = "unseen_cpu_microseconds",
 };
 
 /* Values are kept in thousandths of a unit: processes add to them at the same time. */
@@ -99,14 +100,23 @@ void ledger_add_own_cpu(void)
     atomic_fetch_add(&ledger->cpu_ns, own_cpu_ns() - (is_main ? ledger->cpu_at_gate_ns : 0));
 }
 
-void ledger_add_waited_cpu(void)
+int64_t ledger_cpu_ns(void)
+{
+    return atomic_load(&ledger->cpu_ns);
+}
+
+int64_t waited_cpu_ns(void)
 {
     struct rusage usage;
 
     getrusage(RUSAGE_CHILDREN, &usage);
-    atomic_fetch_add(&ledger->cpu_ns,
-                     (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * INT64_C(1000000000) +
-                         (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * INT64_C(1000));
+    return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * INT64_C(1000000000) +
+           (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * INT64_C(1000);
+}
+
+void ledger_add_waited_cpu(void)
+{
+    atomic_fetch_add(&ledger->cpu_ns, waited_cpu_ns());
 }
 
 void ledger_set(enum figure figure, double value)

@@ -35,6 +35,7 @@ enum figure {
     PROCESSES, /* ever */
     CONCURRENT,
     THREADS, /* at once */
+    UNSEEN_CPU_MICROSECONDS, /* of the ends of processes, in no clock that can be read before */
     FIGURE_COUNT,
 };
 
@@ -43,6 +44,12 @@ void ledger_open(void);
 
 /* Adds the CPU clock of this process, all of its threads included. Last thing before it ends. */
 void ledger_add_own_cpu(void);
+
+/* What the job has noted of CPU time so far. */
+int64_t ledger_cpu_ns(void);
+
+/* What the kernel says of all children that this process has waited for. */
+int64_t waited_cpu_ns(void);
 
 /* Adds what the kernel says of the children that this process has waited for: of programs that
  * are not ours. Their end is in it, which no clock of a living process can tell. */

@@ -2,6 +2,9 @@
 /*
  * many COUNT MILLISECONDS wait|ignore - short processes, four at a time, that burn CPU time.
  * "ignore": their parent ignores SIGCHLD, so that nobody is told what they used.
+ *
+ * A process reads its clock before its end, which costs more: how much is measured with a few that
+ * are waited for, before the others.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +16,7 @@
 #include "ledger.h"
 #include "workload.h"
 
-enum { AT_ONCE = 4 };
+enum { AT_ONCE = 4, TRIALS = 10 };
 
 struct many {
     long milliseconds;
@@ -35,17 +38,35 @@ static void wait_for_all(void)
         ;
 }
 
+/* Microseconds that the end of one such process takes. */
+static double measure_end(struct many *many)
+{
+    int64_t noted_ns = ledger_cpu_ns(), waited_ns = waited_cpu_ns();
+    char token;
+
+    for (int i = 0; i < TRIALS; i++) {
+        wait_for(start(act, many));
+        if (read(many->tokens[0], &token, 1) != 1)
+            ledger_fail("token");
+    }
+    noted_ns = ledger_cpu_ns() - noted_ns;
+    waited_ns = waited_cpu_ns() - waited_ns;
+    return waited_ns > noted_ns ? (double)(waited_ns - noted_ns) / TRIALS / 1e3 : 0;
+}
+
 int main(int argc, char **argv)
 {
     long count = number_argument(argc, argv, 1);
     struct many many = { .milliseconds = number_argument(argc, argv, 2) };
+    double end_us;
     char token;
 
-    if (argc > 3 && strcmp(argv[3], "ignore") == 0)
-        signal(SIGCHLD, SIG_IGN);
     ledger_open();
     if (pipe2(many.tokens, O_CLOEXEC) < 0)
         ledger_fail("pipe");
+    end_us = measure_end(&many);
+    if (argc > 3 && strcmp(argv[3], "ignore") == 0)
+        signal(SIGCHLD, SIG_IGN);
     for (long i = 0; i < count; i++) {
         if (i >= AT_ONCE && read(many.tokens[0], &token, 1) != 1)
             ledger_fail("token");
@@ -56,7 +77,8 @@ int main(int argc, char **argv)
         }
     }
     wait_for_all();
-    ledger_set(PROCESSES, (double)count + 1);
+    ledger_set(PROCESSES, (double)(count + TRIALS) + 1);
+    ledger_set(UNSEEN_CPU_MICROSECONDS, (double)(count + TRIALS) * end_us);
     ledger_add_own_cpu();
     ledger_close();
     return 0;
