@@ -61,12 +61,15 @@ static int write_machine(const struct root *root, const char *gpus, enum spoor_f
     struct gpu_inventory inventory = { 0 };
     struct gpu_view view = { 0 };
     struct host_facts host;
+    struct cgroups cgroups;
     struct limits limits;
     int r = find_gpus(root, gpus, &inventory, &view, err);
 
     if (r == 0) {
         host_facts_read(root, &host);
-        limits_read(root, getpid(), environment_own, &limits);
+        limits_read(root, getpid(),
+                    cgroups_read(root, getpid(), &cgroups) == 0 ? &cgroups : NULL,
+                    environment_own, &limits);
         (format == SPOOR_JSON ? machine_write_json : machine_write_text)(&host, &limits, &view,
                                                                          out);
         r = buffer_error(out) < 0 ? error_set(err, ENOMEM, "out of memory") : 0;

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "output/escape.h"
 #include "base/utf8.h"
+#include "output/escape.h"
 
 typedef void escape_function(const char *text, struct buffer *out);
 

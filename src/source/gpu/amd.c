@@ -211,7 +211,7 @@ static int amd_read_busy(void *vendor, const struct gpu_pids *pids, uint64_t now
 
 const struct gpu_vendor gpu_amd = {
     .name = "amd",
-    .sources = { "drm.fdinfo", "drm.fdinfo", "amdgpu.gpu_busy_percent", "amdgpu.sysfs" },
+    .sources = { "drm.fdinfo", "drm.fdinfo", "amdgpu.gpu_busy_percent", "amdgpu.sysfs", false },
     .may_be_here = drm_may_be_here,
     .open = amd_open,
     .close = amd_close,

@@ -184,7 +184,7 @@ static int intel_read_busy(void *vendor, const struct gpu_pids *pids, uint64_t n
 
 const struct gpu_vendor gpu_intel = {
     .name = "intel",
-    .sources = { "drm.fdinfo", "drm.fdinfo", "drm.fdinfo", "intel.sysfs" },
+    .sources = { "drm.fdinfo", "drm.fdinfo", "drm.fdinfo", "intel.sysfs", false },
     .may_be_here = drm_may_be_here,
     .open = intel_open,
     .close = intel_close,

@@ -148,7 +148,8 @@ static ssize_t accounts(void *vendor, const struct gpu_pids *pids, struct gpu_ac
 
 const struct gpu_vendor gpu_nvidia = {
     .name = "nvidia",
-    .sources = { "nvml.processes", "nvml.process_samples", "nvml.samples", "nvml.device", true },
+    .sources = { "nvml.processes", "nvml.process_samples", "nvml.samples", "nvml.device",
+                 true },
     .may_be_here = may_be_here,
     .open = open_vendor,
     .close = close_vendor,

@@ -34,7 +34,7 @@ enum figure {
     READ_CHARS,
     PROCESSES, /* ever */
     CONCURRENT,
-    THREADS, /* at once */
+    THREADS,                 /* at once */
     UNSEEN_CPU_MICROSECONDS, /* of the ends of processes, in no clock that can be read before */
     FIGURE_COUNT,
 };
