@@ -47,8 +47,9 @@ struct member {
     uint64_t threads;
     uint64_t faults; /* minor and major */
     bool has_exec;
-    bool is_descendant; /* not the job's first process */
-    bool has_waited;    /* it has reaped a child */
+    bool is_descendant;  /* not the job's first process */
+    bool has_own_memory; /* and not its parent's: see borrowed_memory.h */
+    bool has_waited;     /* it has reaped a child */
     bool is_zombie;
     bool has_left;   /* it ended and was reaped */
     bool is_counted; /* its final usage is in the job's account already */

@@ -9,8 +9,8 @@
 #include "job/members.h"
 
 /* Is it a child of vfork() or posix_spawn() that has not called exec yet? Its memory is
- * its parent's and counts there. Costs a system call of a copy whose detail was not read yet. */
+ * its parent's and counts there. Costs a system call until it has memory of its own. */
 bool memory_is_borrowed(const struct root *root, struct members *members,
-                        const struct member *member);
+                        struct member *member);
 
 #endif

@@ -270,9 +270,10 @@ bool detail_is_wanted_for_peak(struct detail *detail, struct members *members, p
     detail->wanted_at_bytes = moved_by.job.rss;
     /* While memory grows, all that is seen is a maximum, and a read shows the least of it. Better
      * to wait until it has grown; and none may take what that moment, or the next sample, needs. */
-    detail->still_looks = apart(moved_by.job.rss, before_bytes) > before_bytes / 100
-                              ? 0
-                              : detail->still_looks + 1;
+    is_moving = moved_by.job.count != detail->wanted_at_count ||
+                apart(moved_by.job.rss, before_bytes) > before_bytes / 100;
+    detail->wanted_at_count = moved_by.job.count;
+    detail->still_looks = is_moving ? 0 : detail->still_looks + 1;
     is_moving = detail->still_looks < STILL_LOOKS;
     if (is_moving && moved_by.job.count == 1)
         return false;

@@ -50,8 +50,9 @@ struct detail {
     size_t borrowers_count; /* members without memory of their own, at the last update */
     uint64_t unread_bytes;  /* by which sizes changed during the last read */
     uint64_t
-        wanted_at_bytes;  /* all resident sizes when a read for a peak was last thought of */
-    unsigned still_looks; /* since then, at which these had not moved */
+        wanted_at_bytes;    /* all resident sizes when a read for a peak was last thought of */
+    size_t wanted_at_count; /* and how many had memory */
+    unsigned still_looks;   /* since then, at which these had not moved */
     uint64_t left_private_bytes;     /* of members that left since the last read */
     struct memory_estimate estimate; /* of the last read */
     struct memory_estimate highest;  /* totals and private memory of all reads */

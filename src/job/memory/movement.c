@@ -48,7 +48,7 @@ struct movements movements_measure(const struct root *root, struct members *memb
     struct movements movements = { 0 };
 
     for (size_t i = 0; i < members->count; i++) {
-        const struct member *member = &members->list[i];
+        struct member *member = &members->list[i];
 
         if (root && memory_is_borrowed(root, members, member))
             continue;
