@@ -263,8 +263,7 @@ int outputs_write_one(const struct outputs *outputs, size_t index, spoor_session
         r = spoor_session_write(session, output->format, output->fd, err);
     else
         r = spoor_session_save(session, output->format, output->path, outputs->save, err);
-    return r < 0 ? error_prefix(err, r, "the report could not be written to %s", output->path)
-                 : 0;
+    return r < 0 ? error_prefix(err, r, "the report could not be written") : 0;
 }
 
 void outputs_write(const struct outputs *outputs, spoor_session *session)

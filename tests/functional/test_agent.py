@@ -142,7 +142,7 @@ def test_a_report_that_cannot_be_written_is_a_warning(spoor, held, tmp_path):
     folder.rmdir()
     warnings = agent.ask("stop")["report"]["warnings"]
     assert [w["code"] for w in warnings] == ["output"]
-    assert "the report could not be written to" in warnings[0]["message"]
+    assert "the report could not be written" in warnings[0]["message"]
 
 
 def test_variables_are_not_for_agents(spoor, held, tmp_path):
