@@ -146,9 +146,9 @@ void session_judge_gpus(spoor_session *session)
             (double)(troubles.silent_since_ns - session->sampler.started.monotonic_ns) / 1e9);
     if (troubles.is_busy_mixed)
         session_add_warning(session, "gpu-shared",
-                            "other processes were busy on the job's GPU: of all that are busy "
-                            "within a fifth of a second the driver names one, so the job's "
-                            "utilization may be theirs, or theirs its");
+                            "other processes compute on the job's GPU: of those that are busy "
+                            "within a fifth of a second the driver names one, so some of the "
+                            "job's utilization may be theirs, and some of theirs its");
     if (is_known(troubles.account_bytes))
         raise_to_account(session, troubles.account_bytes);
 }

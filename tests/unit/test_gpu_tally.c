@@ -213,19 +213,24 @@ static void others_that_a_driver_cannot_tell_apart_are_told_of(void **state)
 {
     static const struct gpu_sources names_one = { .names_one = true };
     struct gpu_row rows[] = { row_of(WHOLE, 10, GB, 0, MS(1000)),
-                              row_of(WHOLE, 500, GB, MS(100), MS(1000)) };
+                              row_of(WHOLE, 500, GB, 0, MS(1000)) };
 
     (void)state;
-    assert_int_equal(gpu_tally_busy(&tally, rows, 2, MS(1000)), 0);
+    rows[1].process.computes = true;
+    see(WHOLE, reading_of(GB, MS(500), MS(1000)), MS(1000));
+    assert_int_equal(gpu_tally_busy(&tally, rows, 2, MS(1000)), 0); /* it can tell them apart */
     assert_false(tally.totals.is_busy_mixed);
     units[WHOLE].sources = &names_one;
-    assert_int_equal(gpu_tally_busy(&tally, rows, 2, MS(2000)), 0); /* it was idle meanwhile */
-    assert_false(tally.totals.is_busy_mixed);
-    rows[1].process.busy_ns = MS(200);
-    assert_int_equal(gpu_tally_busy(&tally, rows + 1, 1, MS(3000)), 0); /* the job was away */
-    assert_false(tally.totals.is_busy_mixed);
-    rows[1].process.busy_ns = MS(300);
+    assert_int_equal(gpu_tally_busy(&tally, rows, 1, MS(2000)), 0);     /* the job is alone */
+    assert_int_equal(gpu_tally_busy(&tally, rows + 1, 1, MS(3000)), 0); /* it is away */
+    rows[1].process.computes = false;
+    assert_int_equal(gpu_tally_busy(&tally, rows, 2, MS(3500)), 0); /* a desktop */
+    rows[1].process.computes = true;
+    see(WHOLE, reading_of(GB, MS(500), MS(4000)), MS(4000)); /* nobody was busy */
     assert_int_equal(gpu_tally_busy(&tally, rows, 2, MS(4000)), 0);
+    assert_false(tally.totals.is_busy_mixed);
+    see(WHOLE, reading_of(GB, MS(600), MS(5000)), MS(5000));
+    assert_int_equal(gpu_tally_busy(&tally, rows, 2, MS(5000)), 0);
     assert_true(tally.totals.is_busy_mixed);
 }
 

@@ -414,27 +414,25 @@ static void end_busy(struct gpu_tally *tally, struct gpu_unit_tally *unit, uint6
         view->job_utilization_mean = view->job_utilization_max = UNKNOWN;
 }
 
-static uint64_t others_busy_ns(const struct gpu_row *rows, size_t count, size_t unit)
+static bool has_others(const struct gpu_row *rows, size_t count, size_t unit)
 {
-    uint64_t sum_ns = 0;
-
     for (size_t i = 0; i < count; i++) {
-        if (!rows[i].is_job && rows[i].unit == unit && is_known(rows[i].process.busy_ns))
-            sum_ns += rows[i].process.busy_ns;
+        if (rows[i].unit == unit && !rows[i].is_job && rows[i].process.computes &&
+            !rows[i].process.has_ended)
+            return true;
     }
-    return sum_ns;
+    return false;
 }
 
-/* Were others busy since the last time on a GPU that the job uses? */
+/* Was a GPU busy that the job shares with others? */
 static void note_others(struct gpu_tally *tally, size_t unit, const struct gpu_row *rows,
                         size_t count)
 {
-    struct gpu_unit_tally *of = &tally->list[unit];
-    uint64_t before_ns = of->others_busy_ns;
+    const struct gpu_unit_tally *of = &tally->list[unit];
 
-    of->others_busy_ns = others_busy_ns(rows, count, unit);
     if (tally->units[unit].sources->names_one && tally->units[unit].is_selected &&
-        of->job_count > 0 && of->others_busy_ns > before_ns)
+        of->job_count > 0 && is_known(of->busy.last) && of->busy.last > 0 &&
+        has_others(rows, count, unit))
         tally->totals.is_busy_mixed = true;
 }
 

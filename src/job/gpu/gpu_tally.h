@@ -31,8 +31,7 @@ struct gpu_row {
 struct gpu_unit_tally {
     struct gpu_share busy, job_busy, encoder, decoder;
     struct gpu_device_view view;
-    uint64_t job_busy_ns;    /* counter: sum over the job's processes, ended ones too */
-    uint64_t others_busy_ns; /* sum over other processes, as far as they are told of */
+    uint64_t job_busy_ns; /* counter: sum over the job's processes, ended ones too */
     bool has_reading;
     const char *processes_reason; /* see gpu_reading */
     bool is_job_busy_unknown;     /* of a process of the job that is on it */

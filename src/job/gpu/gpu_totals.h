@@ -30,7 +30,7 @@ struct gpu_totals {
      * figure is 0 it was not measured. */
     bool has_untold_memory, has_untold_busy;
     bool is_attributed; /* memory of the job was concluded at least once, not told */
-    /* Others were busy on a GPU that the job uses, and the driver cannot tell them apart. */
+    /* Others were there on a busy GPU of the job's, and the driver cannot tell them apart. */
     bool is_busy_mixed;
     /* Why a figure is not known: static text, or NULL. */
     const char *memory_reason, *host_memory_reason;

@@ -114,8 +114,8 @@ static ssize_t call(const struct nvml_list *from, nvml_device device,
 }
 
 /* Reads one list as it is. On failure the list stays as it was. */
-static int read_list(struct nvidia_list *list, const struct nvml_list *from, nvml_device device,
-                     struct nvidia_scratch *scratch)
+static int read_list(struct nvidia_list *list, const struct nvml_list *from, bool computes,
+                     nvml_device device, struct nvidia_scratch *scratch)
 {
     ssize_t count = call(from, device, scratch);
 
@@ -136,6 +136,7 @@ static int read_list(struct nvidia_list *list, const struct nvml_list *from, nvm
         list->entries[list->count++] = (struct nvidia_entry){
             .pid = pid,
             .memory_bytes = memory_bytes == NVML_NOT_AVAILABLE_64 ? UNKNOWN : memory_bytes,
+            .computes = computes,
         };
     }
     return 0;
@@ -179,11 +180,12 @@ static int merge(struct nvidia_lists *lists)
     for (size_t i = 1; i < merged->count; i++) {
         struct nvidia_entry *last = &merged->entries[kept];
 
-        if (merged->entries[i].pid == last->pid)
-            last->memory_bytes =
-                larger_known(last->memory_bytes, merged->entries[i].memory_bytes);
-        else
+        if (merged->entries[i].pid != last->pid) {
             merged->entries[++kept] = merged->entries[i];
+            continue;
+        }
+        last->memory_bytes = larger_known(last->memory_bytes, merged->entries[i].memory_bytes);
+        last->computes |= merged->entries[i].computes;
     }
     merged->count = kept + 1;
     return 0;
@@ -210,7 +212,7 @@ int nvidia_lists_read(struct nvidia_lists *lists, const struct nvml *nvml, nvml_
 
         if (!nvml->lists[kind].get || now_ns < lists->due_ns[kind])
             continue;
-        r = read_list(list, &nvml->lists[kind], device, scratch);
+        r = read_list(list, &nvml->lists[kind], kind != NVML_GRAPHICS, device, scratch);
         if (r == -ENODEV)
             return r;
         if (r == 0 || r == -ENOENT)

@@ -24,6 +24,7 @@
 struct nvidia_entry {
     unsigned pid; /* as the driver calls it */
     uint64_t memory_bytes;
+    bool computes; /* it is in another list than that of graphics */
 };
 
 /* Start from a zeroed one. */

@@ -87,6 +87,7 @@ static void emit_listed(const struct nvidia *nvidia, size_t index, size_t place,
         .pid = (pid_t)list->entries[place].pid,
         .device = (unsigned)index,
         .memory_bytes = list->entries[place].memory_bytes,
+        .computes = list->entries[place].computes,
     };
 
     if (!is_known(process.memory_bytes)) {
