@@ -167,6 +167,7 @@ void nvidia_device_begin(struct nvidia_device *device, const struct nvml *nvml,
         return;
     device->has_usage = nvidia_samples_get_usage(room, nvml, device->handle, 0) >= 0;
     nvidia_clients_begin(&device->clients, clock_now().realtime_ns / NS_PER_US);
+    device->clients_pace.due_ns = now_ns + NVIDIA_USAGE_LEAST_NS;
 }
 
 void nvidia_device_done(struct nvidia_device *device, const struct nvml *nvml)

@@ -20,6 +20,7 @@
 #include "source/gpu/nvidia_pace.h"
 
 #define NVIDIA_DEVICES_MAX 1024
+#define NVIDIA_USAGE_LEAST_NS 900000000ull /* between two questions for samples of processes */
 
 /* The counter as the driver has it, and what it grew by in our time. */
 struct nvidia_energy {

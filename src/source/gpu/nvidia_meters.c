@@ -78,7 +78,8 @@ void nvidia_meters_init(struct nvidia_meters *ret, const struct nvml *nvml, nvml
         struct nvidia_meter *meter = &ret->list[kind];
         unsigned percent = 0;
 
-        *meter = (struct nvidia_meter){ .polled_ns = now_ns };
+        *meter = (struct nvidia_meter){ .polled_ns = now_ns,
+                                        .pace.due_ns = now_ns + kinds[kind].least_ns };
         if (begin_samples(meter, kind, nvml, device, room) == 0)
             meter->source = METER_SAMPLES;
         else if (kind == METER_GPU &&

@@ -11,7 +11,6 @@
 
 #define HOLDERS_LEAST_NS (200 * NS_PER_MS)
 #define HOLDERS_MOST_NS (5 * NS_PER_SECOND)
-#define USAGE_LEAST_NS (900 * NS_PER_MS)
 #define USAGE_MOST_NS (4 * NS_PER_SECOND)
 /* Two processes could give and take the same amount. */
 #define LISTED_MOST_NS (500 * NS_PER_MS)
@@ -295,7 +294,7 @@ int nvidia_processes_read_busy(struct nvidia *nvidia, const struct gpu_pids *pid
         nvidia_lists_refresh(&device->lists); /* to know who has ended */
         read_lists(nvidia, device, pids, now_ns);
         r = read_usage(nvidia, device, pids, now_ns);
-        pace_end(&device->clients_pace, now_ns, USAGE_LEAST_NS, USAGE_MOST_NS);
+        pace_end(&device->clients_pace, now_ns, NVIDIA_USAGE_LEAST_NS, USAGE_MOST_NS);
         result = r < 0 ? r : result;
     }
     return result;
