@@ -167,15 +167,16 @@ void sampler_tick(struct sampler *sampler, struct instant now, bool is_last, str
 }
 
 /* Busy times are carried on where a driver's samples come late, and may have been carried on
- * too far. */
-static uint64_t never_back(uint64_t *said, uint64_t value)
+ * too far: then they wait. The last one is right, whatever was said before. */
+static uint64_t carried_on(uint64_t *said, uint64_t value, bool is_last)
 {
     if (is_known(value))
-        *said = larger(*said, value);
+        *said = is_last ? value : larger(*said, value);
     return is_known(value) ? *said : UNKNOWN;
 }
 
-void sampler_add_gpus(struct sampler *sampler, const struct gpu_view *view, struct sample *ret)
+void sampler_add_gpus(struct sampler *sampler, const struct gpu_view *view, bool is_last,
+                      struct sample *ret)
 {
     const struct gpu_totals *totals = &view->totals;
     const struct gpu_levels *levels = &totals->levels;
@@ -187,10 +188,11 @@ void sampler_add_gpus(struct sampler *sampler, const struct gpu_view *view, stru
     ret->value[METRIC_DESCENDANTS_GPU_MEMORY] = levels->descendants_memory_bytes;
     ret->value[METRIC_JOB_GPU_MEMORY] = levels->job_memory_bytes;
     ret->value[METRIC_JOB_GPU_BUSY] =
-        never_back(&sampler->job_gpu_busy_ns, totals->job_busy_ns);
+        carried_on(&sampler->job_gpu_busy_ns, totals->job_busy_ns, is_last);
     ret->value[METRIC_JOB_GPU_UTILIZATION] = levels->job_utilization;
     ret->value[METRIC_HOST_GPU_MEMORY] = levels->host_memory_bytes;
-    ret->value[METRIC_HOST_GPU_BUSY] = never_back(&sampler->gpu_busy_ns, totals->busy_ns);
+    ret->value[METRIC_HOST_GPU_BUSY] =
+        carried_on(&sampler->gpu_busy_ns, totals->busy_ns, is_last);
     ret->value[METRIC_HOST_GPU_UTILIZATION] = levels->utilization;
     ret->value[METRIC_HOST_GPU_ENERGY] = totals->energy_microjoules;
 }

@@ -29,7 +29,7 @@ struct sampler {
     struct origin origins[METRIC_COUNT];
     struct job_reading reading; /* the latest, for warnings about it */
     struct host_reading host_reading;
-    uint64_t gpu_busy_ns, job_gpu_busy_ns; /* as last said: they never step back */
+    uint64_t gpu_busy_ns, job_gpu_busy_ns; /* as last said */
     uint64_t first_oom_kills;              /* of the machine, at the first sample */
     uint64_t swap_used_bytes;              /* of the machine, at the last one */
     struct instant started;
@@ -46,7 +46,8 @@ void sampler_tick(struct sampler *sampler, struct instant now, bool is_last,
                   struct sample *ret);
 
 /* Adds what is known of the GPUs to a sample that was taken. */
-void sampler_add_gpus(struct sampler *sampler, const struct gpu_view *view, struct sample *ret);
+void sampler_add_gpus(struct sampler *sampler, const struct gpu_view *view, bool is_last,
+                      struct sample *ret);
 
 /* A look between samples, for peaks. Returns its cost, as job_glance(). */
 uint64_t sampler_glance(struct sampler *sampler, struct instant now, bool is_at_rest);

@@ -89,7 +89,7 @@ void session_add_gpus(spoor_session *session, struct instant now, bool is_last)
         gpu_thread_take(session->gpu_thread, now.monotonic_ns, &session->gpu);
     }
     if (session->gpu.reason || session->gpu.state == GPU_READY) /* else nobody has looked */
-        sampler_add_gpus(&session->sampler, &session->gpu, &session->latest);
+        sampler_add_gpus(&session->sampler, &session->gpu, is_last, &session->latest);
     forget_zeros(session);
 }
 
