@@ -95,6 +95,7 @@ def report(truths, elapsed, factor):
                 "utilization": {"mean_gpus": measure(busy + sum(share for _, share in foreign))},
                 "job_utilization": {"mean_gpus": measure(busy)}},
         "energy": {"gpu_joules": measure(elapsed * WATTS)},
+        "warnings": [{"code": "gpu-shared", "message": ""}],
         # 10 us a sample and 10 ms for the start
         "tracker": {"cpu_seconds": 0.01 + elapsed * 0.00001},
     }
