@@ -358,10 +358,10 @@ uint64_t job_glance(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool 
         job_refresh(job, now_ns, birth_mark, false);
     else
         job_search(job, &look, birth_mark);
-    before_ns = cpu_spent_ns();
+    before_ns = cpu_spent_ns(job->root);
     scan(job, &look);
     detail_follow(&job->detail, &job->members, job->main_pid, &estimate);
-    cost_ns = cpu_spent_ns() - before_ns;
+    cost_ns = cpu_spent_ns(job->root) - before_ns;
     job->detail.job_rests = is_at_rest;
     if (is_at_rest || detail_is_wanted_for_peak(&job->detail, &job->members, job->main_pid,
                                                 now_ns, &estimate))

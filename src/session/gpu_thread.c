@@ -69,7 +69,7 @@ static const char *why_none(const struct gpu_thread *thread, int error)
 /* CPU time of this thread since it was last asked for. */
 static uint64_t take_cost(struct gpu_thread *thread)
 {
-    uint64_t cpu_ns = cpu_spent_ns();
+    uint64_t cpu_ns = cpu_spent_ns(&thread->root);
     uint64_t cost_ns = cpu_ns - thread->marked_cpu_ns;
 
     thread->marked_cpu_ns = cpu_ns;

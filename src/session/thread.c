@@ -85,9 +85,9 @@ static void glance(spoor_session *session, struct pace *pace)
     pace->is_single = job->members.count == 1;
     must_arm = pace_glanced(pace, clock_now().monotonic_ns, cost_ns, job_quick_cpu_ns(job));
     if (must_arm) {
-        before_ns = cpu_spent_ns();
+        before_ns = cpu_spent_ns(&session->root);
         fault_gate_arm(&job->gate);
-        pace->arm_cost_ns = cpu_spent_ns() - before_ns;
+        pace->arm_cost_ns = cpu_spent_ns(&session->root) - before_ns;
     }
     /* Once more: for what came before the gate was armed, or for the detail of a job at rest. */
     if (must_arm || pace->is_at_rest)

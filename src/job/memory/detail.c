@@ -146,7 +146,7 @@ static void settle(struct detail *detail, const struct root *root, struct member
 static void read_detail(struct detail *detail, const struct root *root, struct members *members,
                         pid_t main_pid)
 {
-    uint64_t started_ns = cpu_spent_ns();
+    uint64_t started_ns = cpu_spent_ns(root);
     uint64_t walked_ns;
     struct survey survey;
 
@@ -155,7 +155,7 @@ static void read_detail(struct detail *detail, const struct root *root, struct m
     survey = survey_take(detail->views, root, members, main_pid);
     survey_look_again(&survey, root, members);
     shared_memory_estimate(detail->views, survey.count, survey.is_racy, &detail->estimate);
-    walked_ns = cpu_spent_ns();
+    walked_ns = cpu_spent_ns(root);
     learn_cost(detail, &survey, walked_ns - started_ns);
     charge(detail, walked_ns - started_ns);
     detail->is_unsettled = false;
@@ -164,7 +164,7 @@ static void read_detail(struct detail *detail, const struct root *root, struct m
     survey_discount(&survey, detail->views, &detail->estimate);
     remember(detail, &survey);
     take_bases(detail, root, members, main_pid);
-    charge(detail, cpu_spent_ns() - walked_ns);
+    charge(detail, cpu_spent_ns(root) - walked_ns);
 }
 
 /* ---- when --------------------------------------------------------------- */

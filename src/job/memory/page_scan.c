@@ -198,7 +198,7 @@ static int scan_within(struct page_scan_look *look, const struct file_areas *fil
                        struct scanned_file *entry)
 {
     uint64_t cost_ns = file->count * COST_PER_AREA_NS + entry->rss / 4096 * COST_PER_PAGE_NS;
-    uint64_t started_ns = cpu_spent_ns();
+    uint64_t started_ns = cpu_spent_ns(look->root);
     uint64_t spent_ns;
     int r;
 
@@ -207,7 +207,7 @@ static int scan_within(struct page_scan_look *look, const struct file_areas *fil
         return -EBUSY;
     }
     r = scan(look->root, file, &entry->mapped);
-    spent_ns = cpu_spent_ns() - started_ns;
+    spent_ns = cpu_spent_ns(look->root) - started_ns;
     look->allowance_ns = look->allowance_ns > spent_ns ? look->allowance_ns - spent_ns : 0;
     if (r < 0)
         return r;

@@ -165,7 +165,7 @@ static int look(struct sharing *sharing, const struct root *root,
                 const struct memory_view *views, size_t count, uint64_t allowance_ns,
                 uint64_t total_bytes, struct shared_files *ret)
 {
-    uint64_t started_ns = cpu_spent_ns();
+    uint64_t started_ns = cpu_spent_ns(root);
     struct page_scan_look pages = { .scan = &sharing->scan, .root = root };
     struct file_resolver resolver = {
         .resolve = page_scan_resolve,
@@ -177,7 +177,7 @@ static int look(struct sharing *sharing, const struct root *root,
 
     if (r != 0)
         return r;
-    spent_ns = cpu_spent_ns() - started_ns;
+    spent_ns = cpu_spent_ns(root) - started_ns;
     pages.allowance_ns = allowance_ns > spent_ns ? allowance_ns - spent_ns : 0;
     r = shared_files_estimate(&sharing->areas, sharing->uses_scan ? &resolver : NULL, ret);
     sharing->scans += pages.scan_count;
