@@ -41,7 +41,7 @@ def load(mib, busy=0.0, is_foreign=False, **truth):
     entry, draft = HOME / "held" / str(os.getpid()), HOME / f"draft-{os.getpid()}"
     draft.write_text(f"{mib + CONTEXT_MIB} {busy}")
     draft.rename(entry)
-    print("ready", flush=True)
+    os.write(1, b"ready\n")  # print() may write the end of the line by itself
     while not ended and time.monotonic() < deadline and \
             (is_foreign or (mib != UNWATCHED_MIB and looks() == before)):
         time.sleep(0.002)
