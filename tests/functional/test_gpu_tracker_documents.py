@@ -101,6 +101,6 @@ def test_commands_of_version_2(gpu_tracker):
                     if path[-1] in ("Time", "time"))
         seconds = time if "--tu=seconds" in command else time * 3600
         # Text has three decimals of an hour.
-        assert seconds == pytest.approx(2, abs=0.5) or "json" not in command
+        assert 2 <= seconds < 60 or "json" not in command
         assert {path[0] for path in found} - set(SINCE_VERSION_2) in (
             {"Max RAM", "Max GPU RAM", "Compute time"}, {"max_ram", "max_gpu_ram", "compute_time"})
