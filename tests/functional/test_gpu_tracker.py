@@ -147,7 +147,8 @@ def test_memory_that_is_held_is_reported(gpu_tracker, workload):
     held = 300 * 1048576e-6
     ram = json.loads(report)["max_ram"]
     assert held <= ram["main"]["total_rss"] < held + 10
-    assert held <= ram["main"]["private_rss"] < held + 10
+    # The kernel counts resident pages in batches for each CPU: 0.25 MB may be missing.
+    assert held - 0.25 <= ram["main"]["private_rss"] < held + 10
     assert ram["combined"]["total_rss"] == pytest.approx(ram["main"]["total_rss"], abs=1)
     assert ram["descendants"] == {"total_rss": 0.0, "private_rss": 0.0, "shared_rss": 0.0}
     assert held <= max(row["main_ram"] for row in rows_of(path)) < held + 10
