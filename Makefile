@@ -24,7 +24,7 @@ demo:
 	@examples/demo $(BUILD)/spoor
 
 test:
-	@tools/deps build test vm
+	@tools/deps build test
 	@tools/run-tests
 
 lint:
