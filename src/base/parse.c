@@ -53,6 +53,17 @@ int parse_i64(const char **cursor, int64_t *ret)
     return 0;
 }
 
+int parse_hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
+}
+
 int parse_whole_u64(const char *text, uint64_t *ret)
 {
     uint64_t value;

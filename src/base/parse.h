@@ -12,12 +12,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arithmetic.h" /* what was parsed is added up and multiplied */
-
 /* Reads a decimal number after blanks and moves *cursor behind it. Returns 0,
  * or -EBADMSG (not a number, or too large) and leaves *cursor and *ret alone. */
 int parse_u64(const char **cursor, uint64_t *ret);
 int parse_i64(const char **cursor, int64_t *ret);
+
+/* The value of a hexadecimal digit, of either case; -1: it is none. */
+int parse_hex_digit(char c);
 
 /* A whole text that is one number, blanks and a newline around it allowed. */
 int parse_whole_u64(const char *text, uint64_t *ret);

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/arithmetic.h"
 #include "base/compiler.h"
 #include "base/parse.h"
 #include "base/unknown.h"

@@ -5,6 +5,7 @@
  * CPU time, best first: the job's own cgroup; the sum over the tree, which perf shows to be
  * whole; perf's count, where it shows that somebody was not waited for.
  */
+#include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/parse.h"
 #include "base/unknown.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "job/usage.h"
 
+#include "base/arithmetic.h"
 #include "base/parse.h"
 #include "base/unknown.h"
 

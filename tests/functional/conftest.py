@@ -177,3 +177,15 @@ def standin(spoor):
 def machine(tmp_path, standin):
     import gpus  # which needs us
     return gpus.Machine(tmp_path, standin / "full")
+
+
+@pytest.fixture
+def held(workload):
+    """A process of 50 MiB that ends with its input."""
+    process = subprocess.Popen([workload("hold"), "50"], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE)
+    read_line(process.stdout)
+    yield process
+    process.stdin.close()
+    process.stdout.close()
+    process.wait()

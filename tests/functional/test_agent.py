@@ -3,24 +3,11 @@
 import json
 import os
 import signal
-import subprocess
 
 import pytest
 
 import schema
 from conftest import eventually, load, read_line
-
-
-@pytest.fixture
-def held(workload):
-    """A process of 50 MiB that ends with its input."""
-    process = subprocess.Popen([workload("hold"), "50"], stdin=subprocess.PIPE,
-                               stdout=subprocess.PIPE)
-    read_line(process.stdout)
-    yield process
-    process.stdin.close()
-    process.stdout.close()
-    process.wait()
 
 
 class Agent:

@@ -9,18 +9,6 @@ import pytest
 from conftest import eventually, load, read_line, value
 
 
-@pytest.fixture
-def held(workload):
-    """A process of 50 MiB that ends with its input."""
-    process = subprocess.Popen([workload("hold"), "50"], stdin=subprocess.PIPE,
-                               stdout=subprocess.PIPE)
-    read_line(process.stdout)
-    yield process
-    process.stdin.close()
-    process.stdout.close()
-    process.wait()
-
-
 def first_rows(path, count=3):
     """Waits until tracking goes on: that many lines are in the samples file."""
     eventually(lambda: path.exists() and path.read_bytes().count(b"\n") >= count, "samples")

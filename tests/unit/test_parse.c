@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <errno.h>
 
+#include "base/arithmetic.h"
 #include "base/compiler.h"
 #include "base/parse.h"
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/arithmetic.h"
 #include "base/parse.h"
 
 /* What is kept between two looks: 1 MB. */

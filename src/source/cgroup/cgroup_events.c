@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/parse.h"
 #include "base/unknown.h"

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/parse.h"
 #include "base/unknown.h"

@@ -6,17 +6,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
+#include "base/parse.h"
 
 /* Copies a value up to the ',' or ';' behind it; "%2f" stands for a byte. */
 static int unescape(const char *value, char *buf, size_t size)
@@ -27,8 +17,8 @@ static int unescape(const char *value, char *buf, size_t size)
         char c = *value;
 
         if (c == '%') {
-            int high = hex_digit(value[1]);
-            int low = high < 0 ? -1 : hex_digit(value[2]);
+            int high = parse_hex_digit(value[1]);
+            int low = high < 0 ? -1 : parse_hex_digit(value[2]);
 
             if (low < 0 || high + low == 0)
                 return -EBADMSG;

@@ -6,6 +6,7 @@
  * a clock whose frequency is not told: it is learned from how far the clock itself went between
  * two counts. A percentage (amdgpu before 5.19) is taken to hold since the last count.
  */
+#include "base/arithmetic.h"
 #include "base/parse.h"
 #include "base/unknown.h"
 #include "source/gpu/drm_clients.h"

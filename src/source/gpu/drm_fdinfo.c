@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "base/compiler.h"
 #include "base/parse.h"
 #include "base/unknown.h"

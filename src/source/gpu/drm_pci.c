@@ -6,17 +6,7 @@
 #include <stdio.h>
 
 #include "base/compiler.h"
-
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
+#include "base/parse.h"
 
 /* Reads 1 to 8 hexadecimal digits. Returns the character behind them, NULL: none. */
 static const char *parse_hex(const char *text, uint64_t *ret)
@@ -24,8 +14,8 @@ static const char *parse_hex(const char *text, uint64_t *ret)
     uint64_t value = 0;
     int count = 0;
 
-    for (; count < 8 && hex_digit(text[count]) >= 0; count++)
-        value = value << 4 | (unsigned)hex_digit(text[count]);
+    for (; count < 8 && parse_hex_digit(text[count]) >= 0; count++)
+        value = value << 4 | (unsigned)parse_hex_digit(text[count]);
     if (count == 0)
         return NULL;
     *ret = value;

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/arithmetic.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/parse.h"

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <limits.h>
 
+#include "base/arithmetic.h"
 #include "base/parse.h"
 #include "base/unknown.h"
 #include "source/gpu/nvidia.h"

@@ -2,6 +2,7 @@
 /* nvidia_read.c - the figures of a device. Each is one call, and UNKNOWN where that fails. */
 #include <errno.h>
 
+#include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/parse.h"

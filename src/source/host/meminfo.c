@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "base/compiler.h"
 #include "base/parse.h"
 #include "base/unknown.h"

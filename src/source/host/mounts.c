@@ -8,6 +8,7 @@
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 
+#include "base/arithmetic.h"
 #include "base/compiler.h"
 #include "base/parse.h"
 
