@@ -81,31 +81,6 @@ static void note_end(struct supervision *job, const siginfo_t *info)
         spoor_session_set_wait_status(job->session, job->wait_status);
 }
 
-/* Reaps what has ended, up to the command's own end where that ends the job. */
-static int collect(struct supervision *job, struct spoor_error *err)
-{
-    for (;;) {
-        siginfo_t info = { 0 };
-
-        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0) {
-            if (errno == EINTR)
-                continue;
-            job->has_children = false;
-            return job->has_ended ? 0 : error_sys(err, errno, "wait for the command");
-        }
-        if (info.si_pid == 0)
-            return 0;
-        tell_session(job, info.si_pid);
-        if (info.si_pid == job->pid) {
-            note_end(job, &info);
-            if (!job->waits_for_all)
-                return 0;
-            job->pid = 0;
-        }
-        reap(info.si_pid);
-    }
-}
-
 /* Reaps zombies that stand behind the command's in the list. Returns how many
  * children, the command apart, have not ended. */
 static size_t collect_others(const struct supervision *job)
@@ -205,6 +180,46 @@ static void handle_signal(struct supervision *job, const siginfo_t *info)
     }
     if (info->si_signo == SIGTSTP)
         stop_ourselves();
+}
+
+/* Takes the signals that wait for us. A signal to the whole group ends the command and
+ * is ours too: the kernel gives it to all under one lock, so it is here by the time the
+ * end can be seen, and it belongs to the time before that end. */
+static void take_pending_signals(struct supervision *job)
+{
+    static const struct timespec at_once = { 0 };
+    sigset_t signals;
+    siginfo_t info;
+
+    forward_signals(&signals);
+    while (sigtimedwait(&signals, &info, &at_once) >= 0)
+        handle_signal(job, &info);
+}
+
+/* Reaps what has ended, up to the command's own end where that ends the job. */
+static int collect(struct supervision *job, struct spoor_error *err)
+{
+    for (;;) {
+        siginfo_t info = { 0 };
+
+        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0) {
+            if (errno == EINTR)
+                continue;
+            job->has_children = false;
+            return job->has_ended ? 0 : error_sys(err, errno, "wait for the command");
+        }
+        if (info.si_pid == 0)
+            return 0;
+        tell_session(job, info.si_pid);
+        if (info.si_pid == job->pid) {
+            take_pending_signals(job);
+            note_end(job, &info);
+            if (!job->waits_for_all)
+                return 0;
+            job->pid = 0;
+        }
+        reap(info.si_pid);
+    }
 }
 
 static bool is_over(const struct supervision *job)

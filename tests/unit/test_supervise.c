@@ -19,13 +19,15 @@
 #include "run/supervise.h"
 
 struct result {
-    int code;          /* exit code, or -errno of exec */
-    bool has_children; /* some process of the job is left */
+    int code;              /* exit code, or -errno of exec */
+    bool has_children;     /* some process of the job is left */
+    bool is_by_our_signal; /* as supervise() says */
 };
 
-/* What spoor does, without a session. */
-static struct result supervise_command(const char *const *argv, bool waits_for_all)
+/* What spoor does, without a session; where asked, only once the command has ended. */
+static struct result supervise_late(const char *const *argv, bool waits_for_all, bool is_late)
 {
+    siginfo_t info;
     struct supervise_options options = { .waits_for_all = waits_for_all };
     struct result result = { .code = -1 };
     struct supervise_end end;
@@ -34,17 +36,27 @@ static struct result supervise_command(const char *const *argv, bool waits_for_a
     if (spawn_start((char *const *)(uintptr_t)argv, &spawn, NULL) == 0) {
         result.code = spawn_release(&spawn);
         options.pid = spawn.pid;
-        if (result.code == 0 && supervise(&options, &end, NULL) == 0)
+        if (result.code == 0 && is_late)
+            (void)waitid(P_PID, (id_t)spawn.pid, &info, WEXITED | WNOWAIT);
+        if (result.code == 0 && supervise(&options, &end, NULL) == 0) {
             result.code = supervise_exit_code(end.wait_status);
+            result.is_by_our_signal = end.is_by_our_signal;
+        }
     }
     result.has_children = waitpid(-1, NULL, WNOHANG) == 0;
     return result;
 }
 
-/* Runs a command under a supervisor of its own, which starts with this action for
- * SIGCHLD: signals stay as they are here. */
-static struct result run_with(const char *const *argv, bool waits_for_all,
-                              void (*on_child)(int))
+static struct result supervise_command(const char *const *argv, bool waits_for_all)
+{
+    return supervise_late(argv, waits_for_all, false);
+}
+
+/* A supervisor of its own, in a process that it alone may change. */
+typedef struct result (*supervisor_fn)(const char *const *argv, bool waits_for_all);
+
+static struct result run_under(supervisor_fn supervisor, const char *const *argv,
+                               bool waits_for_all)
 {
     struct result result = { .code = -1 };
     int answer[2];
@@ -54,9 +66,8 @@ static struct result run_with(const char *const *argv, bool waits_for_all,
     pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
-        (void)signal(SIGCHLD, on_child);
         close(answer[0]);
-        result = supervise_command(argv, waits_for_all);
+        result = supervisor(argv, waits_for_all);
         (void)!write(answer[1], &result, sizeof(result)); /* its lack fails the read */
         close(answer[1]);
         _exit(0);
@@ -70,7 +81,7 @@ static struct result run_with(const char *const *argv, bool waits_for_all,
 
 static struct result run(const char *const *argv, bool waits_for_all)
 {
-    return run_with(argv, waits_for_all, SIG_DFL);
+    return run_under(supervise_command, argv, waits_for_all);
 }
 
 static int shell(const char *script)
@@ -151,13 +162,19 @@ static void the_child_is_untouched(void **state)
     assert_int_equal(run(argv, false).code, 0);
 }
 
+static struct result supervise_without_ends(const char *const *argv, bool waits_for_all)
+{
+    (void)signal(SIGCHLD, SIG_IGN);
+    return supervise_command(argv, waits_for_all);
+}
+
 static void ignored_ends_of_children_stay_so_for_the_command_only(void **state)
 {
     static const char *const argv[] = { "grep", "-q", "^SigIgn:.*[13579bdf]....$", /* bit 16 */
                                         "/proc/self/status", NULL };
 
     (void)state;
-    assert_int_equal(run_with(argv, false, SIG_IGN).code, 0);
+    assert_int_equal(run_under(supervise_without_ends, argv, false).code, 0);
     assert_int_equal(run(argv, false).code, 1);
 }
 
@@ -237,6 +254,35 @@ static void orphans_are_waited_for_where_asked(void **state)
     assert_false(result.has_children);
 }
 
+static struct result supervise_in_its_own_group(const char *const *argv, bool waits_for_all)
+{
+    (void)setpgid(0, 0);
+    return supervise_late(argv, waits_for_all, true);
+}
+
+/* The end is seen before the signal is taken: the order in which both came counts. */
+static void a_signal_to_the_group_is_ours_though_the_end_is_seen_first(void **state)
+{
+    static const char *const interrupts[] = { "sh", "-c", "kill -INT 0", NULL };
+    /* A child in the background of a shell ignores the interrupt. */
+    static const char *const leaves_one[] = {
+        "sh", "-c", "(while kill -0 $$ 2>/dev/null; do :; done) & kill -INT 0", NULL
+    };
+    struct result result;
+
+    (void)state;
+    result = run_under(supervise_in_its_own_group, interrupts, false);
+    assert_int_equal(result.code, 128 + SIGINT);
+    assert_true(result.is_by_our_signal);
+    result = run_under(supervise_in_its_own_group, leaves_one, true);
+    assert_int_equal(result.code, 128 + SIGINT);
+    assert_true(result.is_by_our_signal);
+    assert_false(result.has_children); /* one interrupt does not cut the waiting short */
+    result = run_under(supervise_command,
+                       (const char *const[]){ "sh", "-c", "kill -INT $$", NULL }, false);
+    assert_false(result.is_by_our_signal);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -249,6 +295,7 @@ int main(void)
         cmocka_unit_test(signals_sent_to_us_reach_the_job_once),
         cmocka_unit_test(what_the_job_sends_to_us_is_not_given_back),
         cmocka_unit_test(orphans_are_waited_for_where_asked),
+        cmocka_unit_test(a_signal_to_the_group_is_ours_though_the_end_is_seen_first),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
