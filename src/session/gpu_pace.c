@@ -14,17 +14,20 @@
 #define READ_QUIET_NS (10 * NS_PER_SECOND) /* drivers keep samples for 14 s */
 
 /* Shares of a core, in millionths. */
-#define SHARE_ALL 5000
+#define SHARE_ALL 4500
 #define SHARE_READ 1500
-#define SHARE_POLL_LEAST 3500
+#define SHARE_REPAY 2000
+#define SHARE_POLL_LEAST 1500
 #define SHARE_IDLE 1000
 
-void gpu_pace_init(struct gpu_pace *pace, uint64_t now_ns)
+void gpu_pace_init(struct gpu_pace *pace, uint64_t now_ns, uint64_t start_cost_ns)
 {
     *pace = (struct gpu_pace){ .poll_due_ns = now_ns,
                                .read_due_ns = now_ns + READ_LEAST_NS,
                                .saved_until_ns = now_ns,
-                               .read_gap_ns = READ_LEAST_NS };
+                               .read_gap_ns = READ_LEAST_NS,
+                               /* the last look takes about half of what the start did */
+                               .debt_ns = start_cost_ns + start_cost_ns / 2 };
 }
 
 uint64_t gpu_pace_wake_ns(const struct gpu_pace *pace)
@@ -57,15 +60,18 @@ static uint64_t within(uint64_t gap_ns, uint64_t least_ns, uint64_t most_ns)
 static uint64_t poll_share(const struct gpu_pace *pace)
 {
     uint64_t read_share = pace->read_cost_ns * 1000000 / pace->read_gap_ns;
+    uint64_t repay_share = pace->debt_ns > 0 ? SHARE_REPAY : 0;
 
-    return larger(less(SHARE_ALL, read_share), SHARE_POLL_LEAST);
+    return larger(less(SHARE_ALL, read_share + repay_share), SHARE_POLL_LEAST);
 }
 
 static void save_up(struct gpu_pace *pace, uint64_t now_ns)
 {
-    uint64_t earned_ns = less(now_ns, pace->saved_until_ns) * poll_share(pace) / 1000000;
+    uint64_t span_ns = less(now_ns, pace->saved_until_ns);
+    uint64_t earned_ns = span_ns * poll_share(pace) / 1000000;
 
     pace->saved_ns = smaller(pace->saved_ns + earned_ns, SAVED_MOST_NS);
+    pace->debt_ns = less(pace->debt_ns, span_ns * SHARE_REPAY / 1000000);
     pace->saved_until_ns = now_ns;
 }
 
@@ -84,18 +90,17 @@ static void plan_poll(struct gpu_pace *pace, uint64_t now_ns, bool holds_context
 }
 
 void gpu_pace_polled(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
-                     const struct gpu_activity *activity)
+                     bool holds_context)
 {
     pace->poll_cost_ns = smooth(pace->poll_cost_ns, cost_ns);
     save_up(pace, now_ns);
     pace->saved_ns = less(pace->saved_ns, cost_ns);
-    plan_poll(pace, now_ns, activity->holds_context);
+    plan_poll(pace, now_ns, holds_context);
 }
 
-void gpu_pace_rested(struct gpu_pace *pace, uint64_t now_ns,
-                     const struct gpu_activity *activity)
+void gpu_pace_rested(struct gpu_pace *pace, uint64_t now_ns, bool holds_context)
 {
-    pace->poll_due_ns = now_ns + (activity->holds_context ? POLL_REST_NS : POLL_IDLE_NS);
+    pace->poll_due_ns = now_ns + (holds_context ? POLL_REST_NS : POLL_IDLE_NS);
 }
 
 void gpu_pace_has_read(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,

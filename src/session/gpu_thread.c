@@ -83,23 +83,23 @@ static void look(struct gpu_thread *thread)
     bool is_slow = gpu_pace_read_is_due(&thread->pace, now_ns);
     struct gpu_activity activity;
 
-    gpu_board_begin_call(&thread->board);
-    if (is_slow) {
-        gpu_watch_read(watch, now_ns, false);
-    } else if (!gpu_watch_poll(watch, now_ns)) {
-        activity = (struct gpu_activity){ watch->holds_context, watch->is_quiet };
-        gpu_board_end_call(&thread->board);
-        gpu_pace_rested(&thread->pace, now_ns, &activity);
-        (void)take_cost(thread);
+    if (!is_slow && gpu_watch_rests(watch, now_ns)) {
+        gpu_pace_rested(&thread->pace, now_ns, watch->holds_context);
         return;
     }
+    (void)take_cost(thread);
+    gpu_board_begin_call(&thread->board);
+    if (is_slow)
+        gpu_watch_read(watch, now_ns, false);
+    else
+        gpu_watch_poll(watch, now_ns);
     gpu_board_publish(&thread->board, watch);
     activity = (struct gpu_activity){ watch->holds_context, watch->is_quiet };
     now_ns = clock_now().monotonic_ns;
     if (is_slow)
         gpu_pace_has_read(&thread->pace, now_ns, take_cost(thread), &activity);
     else
-        gpu_pace_polled(&thread->pace, now_ns, take_cost(thread), &activity);
+        gpu_pace_polled(&thread->pace, now_ns, take_cost(thread), activity.holds_context);
 }
 
 static void look_until_ended(struct gpu_thread *thread)
@@ -109,8 +109,7 @@ static void look_until_ended(struct gpu_thread *thread)
 
     gpu_watch_read(watch, clock_now().monotonic_ns, false); /* all is fresh from the opening */
     gpu_board_publish(board, watch);
-    gpu_pace_init(&thread->pace, clock_now().monotonic_ns);
-    (void)take_cost(thread);
+    gpu_pace_init(&thread->pace, clock_now().monotonic_ns, take_cost(thread));
     while (gpu_board_wait(board, gpu_pace_wake_ns(&thread->pace), watch))
         look(thread);
     gpu_board_begin_call(board);

@@ -19,6 +19,7 @@ import subprocess
 import sys
 import time
 
+import gpus
 import machine
 import rows
 import sampling
@@ -34,6 +35,7 @@ BENCHMARKS = {
     "foreign": sampling.foreign,
     "tracking": tracking.tracking,
     "strangers": tracking.strangers,
+    "gpus": gpus.gpus,
     "slowing": slowing.slowing,
     "memory": sampling.memory,
     "instructions-start": starting.instructions_of_start,

@@ -19,7 +19,9 @@ device {0} minor {0}
 """
 # As NVML numbers its failures.
 NOT_SUPPORTED, LOST, VERSION_MISMATCH = 3, 15, 18
-WAIT = ("sh", "-c", "echo $$; read line || true")
+# Waits for a line or the end of its input, and runs a little all the while: one that rests is
+# looked at once a second.
+WAIT = ("bash", "-c", "echo $$; until read -t 0.02; [ $? -lt 128 ]; do : {1..300}; done")
 
 
 def card(number):

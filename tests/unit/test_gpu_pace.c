@@ -21,15 +21,15 @@ static void looks_are_quick_while_the_job_uses_a_gpu(void **state)
     struct gpu_pace pace;
 
     (void)state;
-    gpu_pace_init(&pace, MS(100));
+    gpu_pace_init(&pace, MS(100), 0);
     assert_int_equal(gpu_pace_wake_ns(&pace), MS(100));
-    gpu_pace_polled(&pace, MS(100), US(15), &computes);
+    gpu_pace_polled(&pace, MS(100), US(15), true);
     assert_int_equal(gpu_pace_wake_ns(&pace), MS(105));
-    gpu_pace_polled(&pace, MS(105), US(15), &uses_none);
+    gpu_pace_polled(&pace, MS(105), US(15), false);
     assert_int_equal(gpu_pace_wake_ns(&pace), MS(205));
-    gpu_pace_rested(&pace, MS(205), &rests);
+    gpu_pace_rested(&pace, MS(205), true);
     assert_int_equal(gpu_pace_wake_ns(&pace), MS(230));
-    gpu_pace_rested(&pace, MS(230), &uses_none);
+    gpu_pace_rested(&pace, MS(230), false);
     assert_int_equal(gpu_pace_wake_ns(&pace), MS(330));
 }
 
@@ -38,7 +38,7 @@ static void a_slow_look_comes_about_every_second(void **state)
     struct gpu_pace pace;
 
     (void)state;
-    gpu_pace_init(&pace, 0);
+    gpu_pace_init(&pace, 0, 0);
     assert_false(gpu_pace_read_is_due(&pace, MS(999)));
     assert_true(gpu_pace_read_is_due(&pace, MS(1000)));
     gpu_pace_has_read(&pace, MS(1000), US(300), &computes);
@@ -49,22 +49,27 @@ static void a_slow_look_comes_about_every_second(void **state)
     assert_true(gpu_pace_read_is_due(&pace, MS(12000)));
 }
 
-/* Steps through a minute; returns the share of it that looks took, in millionths. */
-static uint64_t cost_share(uint64_t poll_cost_ns, uint64_t read_cost_ns,
+struct costs {
+    uint64_t start_ns, poll_ns, read_ns;
+};
+
+/* Steps through a run; returns the share of it that looks took, start and end included, in
+ * millionths. */
+static uint64_t cost_share(uint64_t seconds, struct costs costs,
                            const struct gpu_activity *activity)
 {
+    uint64_t cost_ns = costs.start_ns + costs.start_ns / 2, now_ns = 0;
     struct gpu_pace pace;
-    uint64_t cost_ns = 0, now_ns = 0;
 
-    gpu_pace_init(&pace, 0);
-    while (now_ns < 60 * NS_PER_SECOND) {
+    gpu_pace_init(&pace, 0, costs.start_ns);
+    while (now_ns < seconds * NS_PER_SECOND) {
         now_ns = gpu_pace_wake_ns(&pace);
         if (gpu_pace_read_is_due(&pace, now_ns)) {
-            gpu_pace_has_read(&pace, now_ns, read_cost_ns, activity);
-            cost_ns += read_cost_ns;
+            gpu_pace_has_read(&pace, now_ns, costs.read_ns, activity);
+            cost_ns += costs.read_ns;
         } else {
-            gpu_pace_polled(&pace, now_ns, poll_cost_ns, activity);
-            cost_ns += poll_cost_ns;
+            gpu_pace_polled(&pace, now_ns, costs.poll_ns, activity->holds_context);
+            cost_ns += costs.poll_ns;
         }
     }
     return cost_ns * 1000000 / now_ns;
@@ -73,24 +78,39 @@ static uint64_t cost_share(uint64_t poll_cost_ns, uint64_t read_cost_ns,
 static void looks_take_half_a_percent_at_most(void **state)
 {
     (void)state;
-    assert_true(cost_share(US(15), US(300), &computes) < 3500);
-    assert_in_range(cost_share(US(40), US(3500), &computes), 1000, 5100);
-    assert_in_range(cost_share(US(500), US(3500), &computes), 1000, 5100);
-    assert_in_range(cost_share(US(2000), US(300), &computes), 1000, 5100);
-    assert_true(cost_share(US(40), US(300), &uses_none) < 2600);
+    assert_true(cost_share(60, (struct costs){ 0, US(15), US(300) }, &computes) < 3500);
+    assert_in_range(cost_share(60, (struct costs){ 0, US(40), US(3500) }, &computes), 1000,
+                    5000);
+    assert_in_range(cost_share(60, (struct costs){ 0, US(500), US(3500) }, &computes), 1000,
+                    5000);
+    assert_in_range(cost_share(60, (struct costs){ 0, US(2000), US(300) }, &computes), 1000,
+                    5000);
+    assert_true(cost_share(60, (struct costs){ 0, US(40), US(300) }, &uses_none) < 2600);
+}
+
+/* As on an H200, in a job that computes all the time. */
+static void the_start_is_paid_for_within_20_seconds(void **state)
+{
+    struct costs costs = { MS(25), US(110), US(4000) };
+
+    (void)state;
+    assert_in_range(cost_share(20, costs, &computes), 4000, 5200);
+    assert_in_range(cost_share(120, costs, &computes), 4000, 5000);
+    costs.start_ns = 0;
+    assert_in_range(cost_share(20, costs, &computes), 4000, 5000);
 }
 
 /* 30 ms of memory must not fall between two looks at usual costs. */
-static void a_look_as_dear_as_on_an_h200_still_comes_every_20_ms(void **state)
+static void a_look_as_dear_as_on_an_h200_still_comes_every_25_ms(void **state)
 {
     struct gpu_pace pace;
 
     (void)state;
-    gpu_pace_init(&pace, 0);
+    gpu_pace_init(&pace, 0, 0);
     for (int i = 0; i < 20; i++)
         gpu_pace_has_read(&pace, MS(1000), US(3500), &computes);
-    gpu_pace_polled(&pace, MS(2000), US(70), &computes);
-    assert_in_range(gpu_pace_wake_ns(&pace), MS(2005), MS(2020));
+    gpu_pace_polled(&pace, MS(2000), US(70), true);
+    assert_in_range(gpu_pace_wake_ns(&pace), MS(2005), MS(2025));
 }
 
 /* A burst of work after a rest: memory that comes and goes then is seen every 5 ms. */
@@ -101,9 +121,9 @@ static void what_was_saved_is_spent_at_once(void **state)
     unsigned quick = 0;
 
     (void)state;
-    gpu_pace_init(&pace, 0);
+    gpu_pace_init(&pace, 0, 0);
     for (int i = 0; i < 30; i++) {
-        gpu_pace_polled(&pace, now_ns, US(150), &computes);
+        gpu_pace_polled(&pace, now_ns, US(150), true);
         quick += gpu_pace_wake_ns(&pace) == now_ns + MS(5);
         now_ns = gpu_pace_wake_ns(&pace);
     }
@@ -115,8 +135,8 @@ static void even_the_dearest_look_comes_once_a_second(void **state)
     struct gpu_pace pace;
 
     (void)state;
-    gpu_pace_init(&pace, 0);
-    gpu_pace_polled(&pace, 0, MS(100), &computes);
+    gpu_pace_init(&pace, 0, 0);
+    gpu_pace_polled(&pace, 0, MS(100), true);
     assert_int_equal(gpu_pace_wake_ns(&pace), MS(1000));
     gpu_pace_has_read(&pace, 0, MS(500), &computes);
     assert_true(gpu_pace_read_is_due(&pace, MS(5000)));
@@ -128,7 +148,8 @@ int main(void)
         cmocka_unit_test(looks_are_quick_while_the_job_uses_a_gpu),
         cmocka_unit_test(a_slow_look_comes_about_every_second),
         cmocka_unit_test(looks_take_half_a_percent_at_most),
-        cmocka_unit_test(a_look_as_dear_as_on_an_h200_still_comes_every_20_ms),
+        cmocka_unit_test(the_start_is_paid_for_within_20_seconds),
+        cmocka_unit_test(a_look_as_dear_as_on_an_h200_still_comes_every_25_ms),
         cmocka_unit_test(what_was_saved_is_spent_at_once),
         cmocka_unit_test(even_the_dearest_look_comes_once_a_second),
     };

@@ -12,10 +12,7 @@
 #include "source/proc/cpu_clock.h"
 
 #define OTHERS_EVERY_NS (5 * NS_PER_SECOND)
-#define REST_MOST_NS (500 * NS_PER_MS)
-#define IDLE_MOST_NS NS_PER_SECOND
-/* A driver's own threads in the job wake up now and then; to allocate takes longer. */
-#define REST_CPU_NS (100 * NS_PER_US)
+#define REST_MOST_NS NS_PER_SECOND
 enum { ROWS_MAX = 1 << 16, CLOCKS_MAX = 64 };
 
 static int place_devices(struct gpu_watch *watch)
@@ -38,8 +35,9 @@ int gpu_watch_open(struct gpu_watch *watch, const struct root *root,
     int r;
 
     *watch = (struct gpu_watch){
-        .root = root, .job_cpu_ns = UNKNOWN, .read_cpu_ns = UNKNOWN, .account_bytes = UNKNOWN
+        .root = root, .read_cpu_ns = UNKNOWN, .account_bytes = UNKNOWN
     };
+    gpu_rest_init(&watch->rest);
     r = gpu_inventory_open(&watch->inventory, root, options->vendors, options->vendor_count,
                            options->choice);
     if (r < 0)
@@ -157,22 +155,17 @@ static uint64_t job_cpu_ns(const struct gpu_watch *watch)
     return sum_ns;
 }
 
-bool gpu_watch_poll(struct gpu_watch *watch, uint64_t now_ns)
+bool gpu_watch_rests(struct gpu_watch *watch, uint64_t now_ns)
 {
-    uint64_t cpu_ns = job_cpu_ns(watch);
-    bool has_run = !is_known(cpu_ns) || !is_known(watch->job_cpu_ns) ||
-                   apart(cpu_ns, watch->job_cpu_ns) >= REST_CPU_NS;
+    return gpu_rest_note(&watch->rest, job_cpu_ns(watch)) &&
+           now_ns - watch->looked_ns < REST_MOST_NS;
+}
 
-    /* Once more after it has run: the last look may have come in the middle of it. */
-    if (!has_run && !watch->has_run &&
-        now_ns - watch->looked_ns < (watch->holds_context ? REST_MOST_NS : IDLE_MOST_NS))
-        return false;
-    watch->has_run = has_run;
-    watch->job_cpu_ns = cpu_ns;
+void gpu_watch_poll(struct gpu_watch *watch, uint64_t now_ns)
+{
     watch->looked_ns = now_ns;
     list_processes(watch, now_ns);
     gpu_tally_memory(&watch->tally, watch->rows, watch->row_count, now_ns);
-    return true;
 }
 
 static void read_devices(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh)

@@ -10,6 +10,7 @@
 
 #include "job/gpu/gpu_inventory.h"
 #include "job/gpu/gpu_kin.h"
+#include "job/gpu/gpu_rest.h"
 #include "job/gpu/gpu_tally.h"
 
 struct gpu_watch {
@@ -23,9 +24,8 @@ struct gpu_watch {
     struct gpu_row *rows; /* ours */
     size_t row_count, row_capacity;
     bool holds_context;     /* a process of the job uses a GPU */
-    uint64_t job_cpu_ns;    /* CPU time of the job's living processes then */
-    bool has_run;           /* the job had run by the last quick look */
-    uint64_t looked_ns;     /* when that was */
+    uint64_t looked_ns;     /* when that was last looked at */
+    struct gpu_rest rest;   /* of the job's living processes */
     bool is_quiet;          /* the job had hardly run by the last slow look, no GPU was busy */
     uint64_t read_ns;       /* when that was */
     uint64_t read_cpu_ns;   /* CPU time of the job then */
@@ -46,9 +46,12 @@ int gpu_watch_open(struct gpu_watch *watch, const struct root *root,
                    const struct gpu_watch_options *options);
 void gpu_watch_close(struct gpu_watch *watch);
 
-/* The quick look. Returns false where nobody was asked: the processes of the job have hardly run
- * since the last one, and who does not run allocates nothing. */
-bool gpu_watch_poll(struct gpu_watch *watch, uint64_t now_ns);
+/* Whether a quick look can be left out: the processes of the job have hardly run, and who does
+ * not run allocates nothing. No driver is asked. */
+bool gpu_watch_rests(struct gpu_watch *watch, uint64_t now_ns);
+
+/* The quick look. */
+void gpu_watch_poll(struct gpu_watch *watch, uint64_t now_ns);
 
 /* The slow look. `is_fresh`: drivers read all anew, for the first and the last look. */
 void gpu_watch_read(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh);

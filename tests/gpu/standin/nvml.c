@@ -80,8 +80,26 @@ static void sleep_ms(uint64_t ms)
         continue;
 }
 
+/* The call costs what the script says, our own reading of it included. */
+static void spend_cpu(const char *call, uint64_t since_ns)
+{
+    const char *line;
+    char words[96];
+
+    (void)snprintf(words, sizeof(words), "cost %s", call);
+    line = script_last(&standin.script, words);
+    if (!line)
+        line = script_last(&standin.script, "cost any");
+    if (!line)
+        return;
+    since_ns += script_number(&line, 0) * 1000;
+    while (script_cpu_ns() < since_ns)
+        continue;
+}
+
 int standin_enter(const char *call, nvml_device device)
 {
+    uint64_t entered_ns = script_cpu_ns();
     const char *line;
     char words[96];
 
@@ -91,6 +109,7 @@ int standin_enter(const char *call, nvml_device device)
     line = script_last(&standin.script, words);
     if (line)
         sleep_ms(script_number(&line, 0));
+    spend_cpu(call, entered_ns);
     (void)snprintf(words, sizeof(words), "fail %s", call);
     line = script_last(&standin.script, words);
     if (!line && device) {

@@ -22,6 +22,11 @@ uint64_t script_monotonic_ns(void)
     return now_ns(CLOCK_MONOTONIC);
 }
 
+uint64_t script_cpu_ns(void)
+{
+    return now_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
 uint64_t script_realtime_us(void)
 {
     return now_ns(CLOCK_REALTIME) / 1000;

@@ -25,6 +25,7 @@
  *     value_type TYPE             the type the samples are said to have
  *     fail CALL STATUS            that call returns STATUS; CALL@N for one device alone
  *     block CALL MS               that call takes so long
+ *     cost CALL US                that call takes so much CPU time; "any" for those not named
  *     grow CALL TIMES             so many times that call finds one process more than there is room
  *     flood CALL COUNT            that call says that it wrote COUNT elements, whatever the room
  *
@@ -65,6 +66,7 @@ void script_text(const char *cursor, char *buf, size_t size);
 size_t script_bytes(const char *cursor, char *buf, size_t size);
 
 uint64_t script_monotonic_ns(void);
+uint64_t script_cpu_ns(void); /* of this thread */
 uint64_t script_realtime_us(void);
 
 #endif

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""gpus.py - what `spoor run` costs on a machine with a GPU whose driver's calls have the price that
+they have on an H200: the stand-in of tests/gpu/standin takes as much CPU time."""
+import contextlib
+import os
+import time
+
+import machine
+from rows import Row
+
+SECONDS = 20
+LIMIT_PERCENT = 0.6
+
+# Microseconds of CPU time, as measured there after a pause; in a loop some take a fifth.
+PRICES = {
+    "any": 80,
+    "nvmlInit": 13_000,
+    "nvmlDeviceGetSamples": 1_400,
+    "nvmlDeviceGetProcessUtilization": 1_400,
+    "nvmlDeviceGetTotalEnergyConsumption": 3_500,
+    "nvmlDeviceGetPowerUsage": 400,
+    "nvmlDeviceGetTemperature": 300,
+    "nvmlDeviceGetClockInfo": 400,
+}
+CARD = """\
+device 0 uuid GPU-00000000-aaaa
+device 0 name NVIDIA H200
+device 0 pci 0:59:0
+device 0 minor 0
+device 0 total 150000000000
+device 0 used 3000000000
+device 0 energy 1000
+device 0 power 100000
+device 0 temperature 40
+device 0 clock 1000
+device 0 throttle 0
+stream 0 gpu 200 0
+"""
+ASLEEP = "import time; time.sleep(3600)"
+AWAKE = "import time\nwhile True:\n    time.sleep(0.05)\n    sum(range(20_000))"
+
+
+@contextlib.contextmanager
+def tracked(bench, code, has_context):
+    """A job on such a machine. Yields the tracker's process."""
+    script = CARD + "".join(f"cost {call} {price}\n" for call, price in PRICES.items())
+    with machine.scratch() as folder:
+        path = folder / "script"
+        path.write_text(script)
+        environment = {**os.environ, "SPOOR_NVML_SCRIPT": str(path), "LD_LIBRARY_PATH":
+                       str(bench.programs.parent / "gpu/standin/full")}
+        with machine.started([bench.spoor, "run", "-q", "-i", "1", "--", "/usr/bin/python3", "-c",
+                              code], env=environment) as process:
+            machine.wait_until(lambda: machine.children(process.pid), "job")
+            if has_context:
+                job, = machine.children(process.pid)
+                new = folder / "new"
+                new.write_text(f"{script}process 0 compute {job} 1073741824\n")
+                new.rename(path)
+            yield process
+
+
+def share(bench, code, has_context):
+    """Percent of a core over the first seconds, the start included."""
+    seconds = bench.much(SECONDS, 4)
+    with tracked(bench, code, has_context) as process:
+        began = time.monotonic()
+        time.sleep(seconds)
+        return machine.cpu_seconds(process.pid) / (time.monotonic() - began) * 100
+
+
+def gpus(bench):
+    """CPU time of the whole tracker at an interval of 1 s, from its start on."""
+    seconds = bench.much(SECONDS, 4)
+    cases = (("none used", ASLEEP, False), ("memory held, asleep", ASLEEP, True),
+             ("memory held, awake every 50 ms", AWAKE, True))
+    return [Row(f"CPU with a GPU priced as an H200: {name}, first {seconds} s", "%",
+                share(bench, code, has_context), limit=LIMIT_PERCENT, limit_is="of a core")
+            for name, code, has_context in cases]
