@@ -20,6 +20,7 @@ sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import nvidia_smi  # noqa: E402
+import nvml_floor  # noqa: E402
 from nvidia_smi import MIB  # noqa: E402
 from real_bench import Bench, CaseFailed  # noqa: E402
 from real_rows import Row, format_markdown, format_table  # noqa: E402
@@ -28,6 +29,7 @@ CANNOT = 77
 MEMORY_LIMIT, BUSY_LIMIT, JOB_BUSY_LIMIT, IDLE_LIMIT = 0.02, 0.03, 0.05, 0.02
 COST_LIMIT_SHARE, COST_LIMIT_TIMES = 0.006, 50
 COST_SECONDS, COST_SHORT_SECONDS, PREDECESSOR_SAMPLES = 20, 4, 10
+FLOOR_SAMPLES = 10
 
 
 class CaseSkipped(Exception):
@@ -201,11 +203,25 @@ def torch(bench):
             energy_row(case, run)]
 
 
+def floor(bench, smi_cpu, smi_wall):
+    """What the driver itself takes: no tracker that asks it for each sample takes less."""
+    case = "cost, the driver's own calls"
+    try:
+        cpu, wall = nvml_floor.cost(FLOOR_SAMPLES)
+    except OSError as error:
+        bench.notes.append(f"{case}: not measured: {error}")
+        return []
+    bench.notes.append(f"{case}: memory, processes and the buffered samples of both, once a second, "
+                       f"mean of {FLOOR_SAMPLES}")
+    return [Row(case, "per sample, cpu_seconds", cpu, None, smi_cpu, "times"),
+            Row(case, "per sample, wall_seconds", wall, None, smi_wall, "times")]
+
+
 def cost(bench):
     """Per sample: what a longer run takes more than a short one, so that neither start counts."""
     with bench.beside(bench.command("hold", 256, 60)):
         cpu, wall = nvidia_smi.predecessor_cost(PREDECESSOR_SAMPLES)
-    rows = []
+        rows = floor(bench, cpu, wall)
     for case, command, ready in (
             ("cost, job with a context", lambda seconds: bench.command("hold", 256, seconds), 1),
             ("cost, job without", lambda seconds: ["sleep", str(seconds)], 0)):

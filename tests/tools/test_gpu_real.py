@@ -46,6 +46,7 @@ def near(spoor, true=None, smi=None, **more):
     (Row("c", "x_seconds", None, None, 0.05, "times", 50), "FAILED"),
     (Row("c", "x_seconds", 0.0, None, 0.05, "times", 50), "FAILED"),
     (Row("c", "x_joules", None, None, 5.0), ""),
+    (Row("c", "x_seconds", 0.02, None, 0.05, "times"), ""),
     (Row("c", "run", None, fault="it broke"), "FAILED: it broke"),
 ])
 def test_verdict(row, verdict):
