@@ -253,4 +253,5 @@ def test_agent_is_not_of_the_job_that_spoor_run_tracks(script, tmp_path):
     assert result["cpu"]["threads"]["descendants"]["value"] == 0
     assert result["processes"]["started"]["value"] == 1
     assert result["cpu"]["descendants"]["mean_cores"]["value"] < 0.02
-    assert result["warnings"] == []
+    # At this interval a busy machine leaves samples out, and that is said.
+    assert {warning["code"] for warning in result["warnings"]} <= {"late-samples"}
