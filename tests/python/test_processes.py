@@ -14,7 +14,7 @@ import pytest
 
 import gpu_tracker as gput
 import spoor
-from conftest import BINARY, agents, eventually, is_alive
+from conftest import BINARY, DEADLINE_SECONDS, agents, eventually, is_alive
 
 
 def descriptors():
@@ -70,17 +70,19 @@ def test_closed_standard_descriptors(tmp_path):
 def test_interrupt_at_the_terminal_does_not_end_the_agent(script):
     """A signal to the program's whole process group."""
     process = script.start("""
-        import os, signal, sys, gpu_tracker
+        import signal, time, gpu_tracker
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
         try:
             with gpu_tracker.Tracker(disable_logs=True) as tracker:
                 print("ready", flush=True)
-                signal.pause()
+                while True:  # a signal just before a pause() would not end that
+                    time.sleep(0.01)
         except KeyboardInterrupt:
             print(tracker.resource_usage.max_ram.main.total_rss > 0)
     """, start_new_session=True)
     assert process.stdout.readline() == "ready\n"
     os.killpg(process.pid, signal.SIGINT)
-    assert process.communicate()[0] == "True\n"
+    assert process.communicate(timeout=DEADLINE_SECONDS)[0] == "True\n"
 
 
 KILLED = """
@@ -241,13 +243,14 @@ def test_trackers_do_not_count_each_other():
 
 
 def test_agent_is_not_of_the_job_that_spoor_run_tracks(script, tmp_path):
-    """spoor run adopts the agent, and reaps it."""
+    """spoor run adopts the agent, and reaps it. (A cgroup and perf count what it spends, too.)"""
     program = tmp_path / "program.py"
     program.write_text("import gpu_tracker, time\n"
                        "with gpu_tracker.Tracker(disable_logs=True):\n"
                        "    time.sleep(0.3)\n")
     subprocess.run([BINARY, "run", "-q", "-i", "0.01", "--cgroup", "off", "-o", "r.json", "--",
-                    sys.executable, program], check=True)
+                    sys.executable, program], check=True,
+                   env={**os.environ, "SPOOR_DISABLE": "perf"})
     result = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
     assert result["memory"]["descendants"]["total_rss_bytes"]["value"] == 0
     assert result["cpu"]["threads"]["descendants"]["value"] == 0
