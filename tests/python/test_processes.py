@@ -170,27 +170,31 @@ def test_forked_child_may_leave_the_block(script):
 METHODS = """
     import multiprocessing, os, sys, gpu_tracker
 
-    def work(queue):
+    def work(queue, gate):
         with gpu_tracker.Tracker(disable_logs=True, ram_unit="megabytes") as tracker:
             held = bytearray(100 * 10 ** 6)
         queue.put((os.getpid(), tracker.resource_usage.max_ram.main.total_rss,
                    tracker.resource_usage.max_ram.descendants.total_rss))
+        gate.get()
 
     if __name__ == "__main__":
         context = multiprocessing.get_context(sys.argv[1])
-        queue = context.SimpleQueue()
+        queue, gate = context.SimpleQueue(), context.SimpleQueue()
         with gpu_tracker.Tracker(disable_logs=True, ram_unit="megabytes", sleep_time=0.1) as tracker:
-            children = [context.Process(target=work, args=(queue,)) for _ in range(3)]
+            children = [context.Process(target=work, args=(queue, gate)) for _ in range(3)]
             for child in children:
                 child.start()
             results = [queue.get() for _ in children]
+            tracker._agent.ask("sample")  # all of them hold their memory
+            for child in children:
+                gate.put(None)
             for child in children:
                 child.join()
         for _, main, descendants in results:
             assert 100 < main < 200 and descendants == 0, results
         assert len({pid for pid, _, _ in results}) == 3
         usage = tracker.resource_usage
-        assert 100 < usage.max_ram.descendants.total_rss < 700, usage.max_ram
+        assert 300 < usage.max_ram.descendants.total_rss < 700, usage.max_ram
         assert usage.max_ram.main.total_rss < 60, usage.max_ram
         print("fine")
 """
