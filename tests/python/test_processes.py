@@ -262,3 +262,18 @@ def test_agent_is_not_of_the_job_that_spoor_run_tracks(script, tmp_path):
     assert result["cpu"]["descendants"]["mean_cores"]["value"] < 0.02
     # At this interval a busy machine leaves samples out, and that is said.
     assert {warning["code"] for warning in result["warnings"]} <= {"late-samples"}
+
+
+def test_agent_that_outlives_its_program_is_no_rest_of_the_job(tmp_path):
+    """Nobody has told it to stop: it notices the end, and takes a last sample."""
+    program = tmp_path / "program.py"
+    program.write_text("import os, signal, spoor\n"
+                       "agent = spoor.Tracker().start()._agent.ready['pid']\n"
+                       "os.kill(agent, signal.SIGSTOP)\n"
+                       "print(agent, flush=True)\n"
+                       "os._exit(0)\n")
+    done = subprocess.run([BINARY, "run", "-q", "-o", "r.json", "--", sys.executable, program],
+                          check=True, stdout=subprocess.PIPE)
+    os.kill(int(done.stdout), signal.SIGKILL)
+    result = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
+    assert "still-running" not in {warning["code"] for warning in result["warnings"]}
