@@ -194,7 +194,8 @@ METHODS = """
             assert 100 < main < 200 and descendants == 0, results
         assert len({pid for pid, _, _ in results}) == 3
         usage = tracker.resource_usage
-        assert 300 < usage.max_ram.descendants.total_rss < 700, usage.max_ram
+        # All three, less what may be shared by copies that changed while they were read.
+        assert 250 < usage.max_ram.descendants.total_rss < 700, usage.max_ram
         assert usage.max_ram.main.total_rss < 60, usage.max_ram
         print("fine")
 """
