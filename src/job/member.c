@@ -53,6 +53,7 @@ static int read_stat(struct member *member, const struct root *root)
     member->has_exec = stat.has_exec;
     member->has_waited = stat.child_minor_faults > 0;
     member->is_zombie = stat.state == 'Z' || stat.state == 'X';
+    member->is_busy = stat.state == 'R' || stat.state == 'D';
     member->cpu_ns = is_known(member->clock_ns)
                          ? member->clock_ns
                          : ticks_to_ns(stat.user_ticks + stat.system_ticks);

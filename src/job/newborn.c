@@ -7,11 +7,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "job/agents.h"
 
 /* A process older than this is what it is. The kernel tells ages in hundredths of a second. */
 #define YOUNG_TICKS 5
+#define YOUNG_CPU_NS (50 * NS_PER_MS)
 
+/* On a busy machine its first millisecond may come late: what still waits for it has not become
+ * anything yet. */
 static bool is_young(const struct member *member)
 {
     uint64_t ticks_per_second = (uint64_t)sysconf(_SC_CLK_TCK);
@@ -21,7 +25,8 @@ static bool is_young(const struct member *member)
     (void)clock_gettime(CLOCK_BOOTTIME, &now); /* cannot fail for this clock */
     now_ticks = (uint64_t)now.tv_sec * ticks_per_second +
                 (uint64_t)now.tv_nsec * ticks_per_second / 1000000000u;
-    return now_ticks < member->start_ticks + YOUNG_TICKS;
+    return now_ticks < member->start_ticks + YOUNG_TICKS ||
+           (member->is_busy && member->cpu_ns < YOUNG_CPU_NS);
 }
 
 /* False where we may not ask. */

@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "source/proc/children.h"
+#include "spoor/spoor.h"
 
 #define DESCENDANTS_MAX 4096
 #define ANCESTORS_MAX 1024 /* a tree that changes while it is climbed may look endless */
@@ -78,6 +80,15 @@ static bool is_helper(pid_t pid)
     return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
 }
 
+/* An agent is a tracker, of no job; it ends by itself a moment after the program that it tracks. */
+static bool is_at_work(const struct root *root, pid_t pid)
+{
+    struct pid_stat process;
+
+    return process_read(root, pid, &process) == 0 && process.state != 'Z' &&
+           process.state != 'X' && strcmp(process.comm, SPOOR_AGENT_NAME) != 0;
+}
+
 size_t process_count_descendants(const struct root *root, pid_t pid, pid_t except)
 {
     size_t child_count;
@@ -93,7 +104,7 @@ size_t process_count_descendants(const struct root *root, pid_t pid, pid_t excep
     for (size_t i = 0; i < known_count; i++) {
         if (i < child_count && pid == getpid() && is_helper(queue[i]))
             continue;
-        if (queue[i] != except && !process_has_ended(root, queue[i]))
+        if (queue[i] != except && is_at_work(root, queue[i]))
             alive_count++;
         n = process_children(root, queue[i], queue + known_count,
                              DESCENDANTS_MAX - known_count);

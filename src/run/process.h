@@ -25,8 +25,8 @@ bool process_descends(const struct root *root, pid_t pid, pid_t ancestor);
  * many; -ENOENT: it has ended, or this kernel does not tell. */
 ssize_t process_children(const struct root *root, pid_t pid, pid_t *buf, size_t capacity);
 
-/* How many descendants of a process are alive, zombies apart, without `except`
- * itself. Counts up to 4096. */
+/* How many descendants of a process are alive, zombies and agents (spoor.h) apart, without
+ * `except` itself. Counts up to 4096. */
 size_t process_count_descendants(const struct root *root, pid_t pid, pid_t except);
 
 #endif

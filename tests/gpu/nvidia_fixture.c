@@ -17,6 +17,11 @@
 
 #define SCRIPT "script"
 
+static void full_path(const struct machine *machine, const char *name, char path[128])
+{
+    assert_true(snprintf(path, 128, "%s/%s", machine->fake.path, name) < 128);
+}
+
 void machine_init(struct machine *machine, bool is_container)
 {
     char path[128];
@@ -26,8 +31,7 @@ void machine_init(struct machine *machine, bool is_container)
     machine->fake.root.is_live = true; /* the library is there, whatever the files are */
     fake_root_link(&machine->fake, "proc/self/ns/pid",
                    is_container ? "pid:[4026532871]" : "pid:[4026531836]");
-    assert_true(snprintf(path, sizeof(path), "%s/" SCRIPT, machine->fake.path) <
-                (int)sizeof(path));
+    full_path(machine, SCRIPT, path);
     assert_int_equal(setenv("SPOOR_NVML_SCRIPT", path, 1), 0);
 }
 
@@ -43,6 +47,7 @@ void machine_play(struct machine *machine, const char *script)
     char *text = NULL;
     size_t size;
     FILE *file = open_memstream(&text, &size);
+    char path[128], next[128];
     char *end;
 
     assert_non_null(file);
@@ -56,7 +61,11 @@ void machine_play(struct machine *machine, const char *script)
         script = end;
     }
     assert_int_equal(fclose(file), 0);
-    fake_root_write(&machine->fake, SCRIPT, text);
+    /* A session's thread may read it at any time: whole, the old one or the new one. */
+    fake_root_write(&machine->fake, SCRIPT ".new", text);
+    full_path(machine, SCRIPT ".new", next);
+    full_path(machine, SCRIPT, path);
+    assert_int_equal(rename(next, path), 0);
     free(text);
 }
 

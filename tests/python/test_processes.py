@@ -14,7 +14,7 @@ import pytest
 
 import gpu_tracker as gput
 import spoor
-from conftest import BINARY, agents, eventually, is_alive
+from conftest import BINARY, DEADLINE_SECONDS, agents, eventually, is_alive
 
 
 def descriptors():
@@ -70,17 +70,19 @@ def test_closed_standard_descriptors(tmp_path):
 def test_interrupt_at_the_terminal_does_not_end_the_agent(script):
     """A signal to the program's whole process group."""
     process = script.start("""
-        import os, signal, sys, gpu_tracker
+        import signal, time, gpu_tracker
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
         try:
             with gpu_tracker.Tracker(disable_logs=True) as tracker:
                 print("ready", flush=True)
-                signal.pause()
+                while True:  # a signal just before a pause() would not end that
+                    time.sleep(0.01)
         except KeyboardInterrupt:
             print(tracker.resource_usage.max_ram.main.total_rss > 0)
     """, start_new_session=True)
     assert process.stdout.readline() == "ready\n"
     os.killpg(process.pid, signal.SIGINT)
-    assert process.communicate()[0] == "True\n"
+    assert process.communicate(timeout=DEADLINE_SECONDS)[0] == "True\n"
 
 
 KILLED = """
@@ -168,27 +170,32 @@ def test_forked_child_may_leave_the_block(script):
 METHODS = """
     import multiprocessing, os, sys, gpu_tracker
 
-    def work(queue):
+    def work(queue, gate):
         with gpu_tracker.Tracker(disable_logs=True, ram_unit="megabytes") as tracker:
             held = bytearray(100 * 10 ** 6)
         queue.put((os.getpid(), tracker.resource_usage.max_ram.main.total_rss,
                    tracker.resource_usage.max_ram.descendants.total_rss))
+        gate.get()
 
     if __name__ == "__main__":
         context = multiprocessing.get_context(sys.argv[1])
-        queue = context.SimpleQueue()
+        queue, gate = context.SimpleQueue(), context.SimpleQueue()
         with gpu_tracker.Tracker(disable_logs=True, ram_unit="megabytes", sleep_time=0.1) as tracker:
-            children = [context.Process(target=work, args=(queue,)) for _ in range(3)]
+            children = [context.Process(target=work, args=(queue, gate)) for _ in range(3)]
             for child in children:
                 child.start()
             results = [queue.get() for _ in children]
+            tracker._agent.ask("sample")  # all of them hold their memory
+            for child in children:
+                gate.put(None)
             for child in children:
                 child.join()
         for _, main, descendants in results:
             assert 100 < main < 200 and descendants == 0, results
         assert len({pid for pid, _, _ in results}) == 3
         usage = tracker.resource_usage
-        assert 100 < usage.max_ram.descendants.total_rss < 700, usage.max_ram
+        # All three, less what may be shared by copies that changed while they were read.
+        assert 250 < usage.max_ram.descendants.total_rss < 700, usage.max_ram
         assert usage.max_ram.main.total_rss < 60, usage.max_ram
         print("fine")
 """
@@ -241,16 +248,33 @@ def test_trackers_do_not_count_each_other():
 
 
 def test_agent_is_not_of_the_job_that_spoor_run_tracks(script, tmp_path):
-    """spoor run adopts the agent, and reaps it."""
+    """spoor run adopts the agent, and reaps it. (A cgroup and perf count what it spends, too.)"""
     program = tmp_path / "program.py"
     program.write_text("import gpu_tracker, time\n"
                        "with gpu_tracker.Tracker(disable_logs=True):\n"
                        "    time.sleep(0.3)\n")
     subprocess.run([BINARY, "run", "-q", "-i", "0.01", "--cgroup", "off", "-o", "r.json", "--",
-                    sys.executable, program], check=True)
+                    sys.executable, program], check=True,
+                   env={**os.environ, "SPOOR_DISABLE": "perf"})
     result = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
     assert result["memory"]["descendants"]["total_rss_bytes"]["value"] == 0
     assert result["cpu"]["threads"]["descendants"]["value"] == 0
     assert result["processes"]["started"]["value"] == 1
     assert result["cpu"]["descendants"]["mean_cores"]["value"] < 0.02
-    assert result["warnings"] == []
+    # At this interval a busy machine leaves samples out, and that is said.
+    assert {warning["code"] for warning in result["warnings"]} <= {"late-samples"}
+
+
+def test_agent_that_outlives_its_program_is_no_rest_of_the_job(tmp_path):
+    """Nobody has told it to stop: it notices the end, and takes a last sample."""
+    program = tmp_path / "program.py"
+    program.write_text("import os, signal, spoor\n"
+                       "agent = spoor.Tracker().start()._agent.ready['pid']\n"
+                       "os.kill(agent, signal.SIGSTOP)\n"
+                       "print(agent, flush=True)\n"
+                       "os._exit(0)\n")
+    done = subprocess.run([BINARY, "run", "-q", "-o", "r.json", "--", sys.executable, program],
+                          check=True, stdout=subprocess.PIPE)
+    os.kill(int(done.stdout), signal.SIGKILL)
+    result = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
+    assert "still-running" not in {warning["code"] for warning in result["warnings"]}

@@ -35,6 +35,14 @@ void gated_job_begin(struct gated_job *job)
     job->gate_fd = -1;
 }
 
+bool gated_job_has_ended(const struct gated_job *job)
+{
+    siginfo_t info = { 0 };
+
+    assert_int_equal(waitid(P_PID, (id_t)job->pid, &info, WEXITED | WNOHANG | WNOWAIT), 0);
+    return info.si_pid == job->pid;
+}
+
 void gated_job_end(struct gated_job *job)
 {
     int status;

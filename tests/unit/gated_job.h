@@ -3,6 +3,7 @@
 #ifndef TESTS_GATED_JOB_H
 #define TESTS_GATED_JOB_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct gated_job {
@@ -15,6 +16,9 @@ void gated_job_start(struct gated_job *job, int (*work)(void));
 
 /* Lets it begin. */
 void gated_job_begin(struct gated_job *job);
+
+/* Whether it could be waited for. Does not wait. */
+bool gated_job_has_ended(const struct gated_job *job);
 
 /* Waits for its end. Fails the test where the status is not 0. */
 void gated_job_end(struct gated_job *job);

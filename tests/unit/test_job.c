@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,7 +16,9 @@
 #include "base/clock.h"
 #include "base/unknown.h"
 #include "fake_root.h"
+#include "gated_job.h"
 #include "job/job.h"
+#include "source/proc/pid_stat.h"
 
 #define SECOND NS_PER_SECOND
 
@@ -413,45 +414,54 @@ static void a_zombie_whose_figures_were_taken_is_not_found_again(void **state)
     root_close(&root);
 }
 
-/* A process that sleeps, seen to have come to rest, on the real machine. */
-static pid_t begin_sleeper(struct job *job, struct root *root)
+static void wait_until_asleep(const struct root *root, pid_t pid)
 {
-    const struct job_options options = { .pid = fork(),
-                                         .disabled = ~0u & ~(unsigned)RUNG_CLOCK };
+    struct kept file = KEPT_CLOSED;
+    struct pid_stat stat;
+
+    do {
+        (void)poll(NULL, 0, 1);
+        assert_int_equal(pid_stat_read(&file, root, pid, &stat), 0);
+    } while (stat.state != 'S');
+    kept_close(&file);
+}
+
+/* A process that sleeps, seen to have come to rest, on the real machine. It waits at its gate, with
+ * no thread of a sanitizer beside it that would wake now and then. */
+static void begin_sleeper(struct gated_job *sleeper, struct job *job, struct root *root)
+{
+    struct job_options options = { .disabled = ~0u & ~(unsigned)RUNG_CLOCK };
     uint64_t clock_ns;
 
-    assert_true(options.pid >= 0);
-    if (options.pid == 0) {
-        (void)pause();
-        _exit(0);
-    }
+    gated_job_start(sleeper, do_nothing);
+    options.pid = sleeper->pid;
     assert_int_equal(root_open(NULL, root), 0);
+    wait_until_asleep(root, sleeper->pid); /* it may not have run at all yet */
     assert_int_equal(job_init(job, root, &options, SECOND), 0);
     do {
         clock_ns = job->members.list[0].clock_ns;
         (void)poll(NULL, 0, 10);
         job_refresh(job, SECOND, UNKNOWN, true);
     } while (job->members.list[0].clock_ns != clock_ns);
-    return options.pid;
 }
 
 static void who_has_not_run_is_passed_over_for_ten_seconds(void **state)
 {
     const uint64_t mark = 12345;
     struct root root = ROOT_CLOSED;
+    struct gated_job sleeper;
     struct job job;
-    pid_t pid;
 
     (void)state;
-    pid = begin_sleeper(&job, &root);
+    begin_sleeper(&sleeper, &job, &root);
     job.members.list[0].rss_bytes = mark;
     job_refresh(&job, 10 * SECOND, UNKNOWN, false);
     assert_int_equal(job.members.list[0].rss_bytes, mark); /* was not read */
     job_refresh(&job, 11 * SECOND, UNKNOWN, false);
     assert_true(job.members.list[0].rss_bytes != mark);
     /* It ends, and is reaped: its clock is gone, and so is it. */
-    assert_int_equal(kill(pid, SIGKILL), 0);
-    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    gated_job_begin(&sleeper);
+    gated_job_end(&sleeper);
     job_refresh(&job, 12 * SECOND, UNKNOWN, false);
     assert_int_equal(job.members.count, 0);
     job_done(&job);

@@ -25,10 +25,12 @@ static void make_tree(struct fake_root *fake)
         { "proc/30/stat", "30 (c) Z 20 1 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 300 0 0\n" },
         { "proc/40/stat", "40 (d) R 10 1 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 400 0 0\n" },
         { "proc/10/task/10/children", "20 " },
+        { "proc/50/stat", "50 (spoor-agent) S 20 1 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 500 0 0\n" },
         { "proc/10/task/11/children", "40 " },
-        { "proc/20/task/20/children", "30 " },
+        { "proc/20/task/20/children", "30 50 " },
         { "proc/30/task/30/children", "" },
         { "proc/40/task/40/children", "" },
+        { "proc/50/task/50/children", "" },
     };
 
     fake_root_init(fake);
@@ -50,7 +52,7 @@ static void children_of_every_thread_are_listed(void **state)
     fake_root_done(&fake);
 }
 
-static void descendants_are_counted_without_zombies(void **state)
+static void descendants_are_counted_without_zombies_and_agents(void **state)
 {
     struct fake_root fake;
 
@@ -97,7 +99,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(children_of_every_thread_are_listed),
-        cmocka_unit_test(descendants_are_counted_without_zombies),
+        cmocka_unit_test(descendants_are_counted_without_zombies_and_agents),
         cmocka_unit_test(descent_is_followed_to_the_top),
         cmocka_unit_test(a_tree_that_bites_its_tail_ends),
     };

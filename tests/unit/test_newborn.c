@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "fake_root.h"
+#include "job/newborn.h"
+
+/* What vfork has made: it has the memory of another, here that of the test, and has not called
+ * exec. It began when the machine did. */
+static struct member of_vfork(void)
+{
+    return (struct member){ .pid = getpid(), .parent_pid = getpid(), .start_ticks = 1 };
+}
+
+/* In the ticks of its start time. */
+static uint64_t now_ticks(void)
+{
+    struct timespec now;
+
+    assert_int_equal(clock_gettime(CLOCK_BOOTTIME, &now), 0);
+    return (uint64_t)now.tv_sec * (uint64_t)sysconf(_SC_CLK_TCK) +
+           100; /* not within the test */
+}
+
+static bool is_unborn(const struct member *member)
+{
+    struct root root;
+    bool is_unborn;
+
+    assert_int_equal(root_open(NULL, &root), 0);
+    is_unborn = newborn_is_unborn(&root, member);
+    root_close(&root);
+    return is_unborn;
+}
+
+static void the_young_are_not_yet_what_they_will_be(void **state)
+{
+    struct member member = of_vfork();
+
+    (void)state;
+    assert_false(is_unborn(&member)); /* it sleeps, since long ago */
+    member.start_ticks = now_ticks();
+    assert_true(is_unborn(&member));
+    member.is_zombie = true;
+    assert_false(is_unborn(&member));
+}
+
+static void age_does_not_count_while_it_waits_for_a_cpu(void **state)
+{
+    struct member member = of_vfork();
+
+    (void)state;
+    member.is_busy = true;
+    assert_true(is_unborn(&member));
+    member.cpu_ns = 50 * NS_PER_MS; /* it had its time, and has not called exec */
+    assert_false(is_unborn(&member));
+}
+
+static void memory_of_its_own_makes_a_process(void **state)
+{
+    struct member member = of_vfork();
+
+    (void)state;
+    member.start_ticks = now_ticks();
+    member.parent_pid = getppid();
+    assert_false(is_unborn(&member));
+}
+
+static void a_fixture_has_none(void **state)
+{
+    struct member member = of_vfork();
+    struct fake_root fake;
+
+    (void)state;
+    member.start_ticks = now_ticks();
+    fake_root_init(&fake);
+    assert_false(newborn_is_unborn(&fake.root, &member));
+    fake_root_done(&fake);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_young_are_not_yet_what_they_will_be),
+        cmocka_unit_test(age_does_not_count_while_it_waits_for_a_cpu),
+        cmocka_unit_test(memory_of_its_own_makes_a_process),
+        cmocka_unit_test(a_fixture_has_none),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
