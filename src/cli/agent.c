@@ -25,7 +25,8 @@ struct agent {
     bool is_over; /* the last sample is taken, the files are written */
     bool is_done; /* there is nobody to answer any more */
     char line[LINE_BYTES];
-    size_t used; /* of line */
+    size_t used;      /* of line */
+    bool is_skipping; /* the rest of a line that was refused */
 };
 
 /* ---- answers ------------------------------------------------------------ */
@@ -222,6 +223,17 @@ static void take_lines(struct agent *agent)
     memmove(agent->line, start, agent->used);
 }
 
+/* A line has one answer, however long it is. */
+static void skip_rest(struct agent *agent)
+{
+    const char *end = memchr(agent->line, '\n', agent->used);
+    size_t length = end ? (size_t)(end - agent->line) + 1 : agent->used;
+
+    agent->is_skipping = end == NULL;
+    agent->used -= length;
+    memmove(agent->line, agent->line + length, agent->used);
+}
+
 /* Reads what there is. The end of input is the end of the agent. */
 static void read_input(struct agent *agent)
 {
@@ -235,10 +247,12 @@ static void read_input(struct agent *agent)
         return;
     }
     agent->used += (size_t)n;
+    if (agent->is_skipping)
+        skip_rest(agent);
     take_lines(agent);
-    if (agent->used ==
-        sizeof(agent->line)) { /* not even one whole line: all of it is refused */
+    if (agent->used == sizeof(agent->line)) { /* not even one whole line */
         answer_error("a line is too long");
+        agent->is_skipping = true;
         agent->used = 0;
     }
 }

@@ -5,34 +5,43 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/unknown.h"
+#include "source/proc/pid_stat.h"
+#include "source/proc/run_delay.h"
 
 /* A driver that takes longer has stopped answering. */
 #define SILENT_AFTER_NS (2 * NS_PER_SECOND)
 /* The last look may take so long, unless a driver has taken this long already. */
 #define LAST_LOOK_MOST_NS NS_PER_SECOND
 #define STUCK_AFTER_NS (250 * NS_PER_MS)
+/* And so long where it is no driver but a busy machine that the thread waits for. */
+#define STARVED_MOST_NS (10 * NS_PER_SECOND)
+/* What is known of a thread's waiting for a processor is read anew after so long. */
+#define DELAY_HOLDS_NS NS_PER_SECOND
 
 static const char too_early[] = "the run ended before the drivers had told of their GPUs";
 static const char has_stopped[] = "the GPU driver has stopped answering";
 
 void gpu_board_init(struct gpu_board *board)
 {
-    *board = (struct gpu_board){ .reason = too_early };
+    *board = (struct gpu_board){ .reason = too_early, .root = ROOT_CLOSED };
     board->troubles.account_bytes = UNKNOWN;
     gpu_totals_clear(&board->totals);
     gpu_totals_clear(&board->latest);
     (void)pthread_mutex_init(&board->mutex, NULL);  /* cannot fail with defaults */
     (void)pthread_cond_init(&board->changed, NULL); /* likewise */
+    (void)root_open(NULL, &board->root); /* else a busy machine looks like a slow driver */
 }
 
 void gpu_board_done(struct gpu_board *board)
 {
     (void)pthread_mutex_destroy(&board->mutex);
     (void)pthread_cond_destroy(&board->changed);
+    root_close(&board->root);
     free(board->living.list);
     free(board->ended.list);
     free(board->units);
@@ -41,43 +50,87 @@ void gpu_board_done(struct gpu_board *board)
 
 /* ---- for the thread ----------------------------------------------------- */
 
+static uint64_t read_delay(const struct gpu_board *board)
+{
+    uint64_t delay_ns;
+
+    return run_delay_read(&board->root, board->thread_id, &delay_ns) == 0 ? delay_ns : 0;
+}
+
 void gpu_board_begin_call(struct gpu_board *board)
 {
+    uint64_t now_ns;
+
     pthread_mutex_lock(&board->mutex);
-    board->calling_since_ns = clock_now().monotonic_ns;
+    now_ns = clock_now().monotonic_ns;
+    board->thread_id = gettid();
+    board->calling_since_ns = now_ns;
+    if (board->delay_read_ns == 0 || now_ns - board->delay_read_ns >= DELAY_HOLDS_NS) {
+        board->delay_ns = read_delay(board);
+        board->delay_read_ns = now_ns;
+    }
     pthread_mutex_unlock(&board->mutex);
 }
 
-/* For how long the driver has been asked. With the mutex held. */
-static uint64_t note_silence(struct gpu_board *board, uint64_t now_ns)
+/* For how long the driver has been asked, less what the thread waited for a processor: that is
+ * the machine's doing. With the mutex held. */
+static uint64_t taken_by_driver(const struct gpu_board *board, uint64_t now_ns)
 {
     uint64_t taken_ns = board->calling_since_ns ? less(now_ns, board->calling_since_ns) : 0;
+
+    if (taken_ns < STUCK_AFTER_NS)
+        return taken_ns;
+    return less(taken_ns, less(read_delay(board), board->delay_ns));
+}
+
+/* Does the thread run, or would it if it had a processor? A driver that does not answer lets it
+ * sleep. With the mutex held, by others. */
+static bool is_awake(const struct gpu_board *board)
+{
+    struct kept file = KEPT_CLOSED;
+    struct pid_stat thread;
+    int r;
+
+    if (board->thread_id == 0)
+        return true;
+    r = pid_stat_read(&file, &board->root, board->thread_id, &thread);
+    kept_close(&file);
+    return r == 0 && thread.state == 'R';
+}
+
+/* With the mutex held. */
+static void note_silence(struct gpu_board *board, uint64_t now_ns)
+{
+    uint64_t taken_ns = taken_by_driver(board, now_ns);
 
     if (taken_ns >= SILENT_AFTER_NS && taken_ns > board->troubles.silent_for_ns) {
         board->troubles.silent_for_ns = taken_ns;
         board->troubles.silent_since_ns = board->calling_since_ns;
     }
-    return taken_ns;
 }
 
-/* With the mutex held. */
-static void end_call(struct gpu_board *board)
+/* `now_ns`: when the driver had answered, before the mutex was waited for. With it held. */
+static void end_call(struct gpu_board *board, uint64_t now_ns)
 {
-    (void)note_silence(board, clock_now().monotonic_ns);
+    note_silence(board, now_ns);
     board->calling_since_ns = 0;
 }
 
 void gpu_board_end_call(struct gpu_board *board)
 {
+    uint64_t now_ns = clock_now().monotonic_ns;
+
     pthread_mutex_lock(&board->mutex);
-    end_call(board);
+    end_call(board, now_ns);
     pthread_mutex_unlock(&board->mutex);
 }
 
 void gpu_board_publish(struct gpu_board *board, const struct gpu_watch *watch)
 {
+    uint64_t now_ns = clock_now().monotonic_ns;
+
     pthread_mutex_lock(&board->mutex);
-    end_call(board);
+    end_call(board, now_ns);
     board->state = GPU_READY;
     board->reason = NULL;
     board->latest = watch->tally.totals;
@@ -145,8 +198,10 @@ int gpu_board_publish_units(struct gpu_board *board, const struct gpu_watch *wat
 
 void gpu_board_publish_none(struct gpu_board *board, const char *reason)
 {
+    uint64_t now_ns = clock_now().monotonic_ns;
+
     pthread_mutex_lock(&board->mutex);
-    end_call(board);
+    end_call(board, now_ns);
     board->state = GPU_NONE;
     board->reason = reason;
     pthread_mutex_unlock(&board->mutex);
@@ -284,7 +339,9 @@ void gpu_board_take(struct gpu_board *board, uint64_t now_ns, struct gpu_view *v
     view->reason = board->reason;
     view->totals = board->totals;
     board->totals = board->latest;
-    if (note_silence(board, now_ns) >= SILENT_AFTER_NS && !board->has_looked) {
+    if (taken_by_driver(board, now_ns) >= SILENT_AFTER_NS && !board->has_looked &&
+        !is_awake(board)) {
+        note_silence(board, now_ns);
         view->state = board->state == GPU_READY ? GPU_SILENT : GPU_PENDING;
         view->reason = has_stopped;
         gpu_totals_clear(&view->totals);
@@ -305,13 +362,18 @@ void gpu_board_ask_last(struct gpu_board *board)
 static void wait_for(struct gpu_board *board, const bool *what)
 {
     uint64_t now_ns = clock_now().monotonic_ns;
-    bool is_stuck =
-        board->calling_since_ns != 0 && less(now_ns, board->calling_since_ns) >= STUCK_AFTER_NS;
-    struct timespec until = timespec_of(now_ns + (is_stuck ? 0 : LAST_LOOK_MOST_NS));
-    int r = 0;
+    uint64_t last_ns = now_ns + STARVED_MOST_NS;
+    bool is_stuck = taken_by_driver(board, now_ns) >= STUCK_AFTER_NS && !is_awake(board);
+    uint64_t until_ns = now_ns + (is_stuck ? 0 : LAST_LOOK_MOST_NS);
 
-    while (!*what && r != ETIMEDOUT)
-        r = pthread_cond_clockwait(&board->changed, &board->mutex, CLOCK_MONOTONIC, &until);
+    do {
+        struct timespec until = timespec_of(until_ns);
+        int r = 0;
+
+        while (!*what && r != ETIMEDOUT)
+            r = pthread_cond_clockwait(&board->changed, &board->mutex, CLOCK_MONOTONIC, &until);
+        until_ns += LAST_LOOK_MOST_NS;
+    } while (!*what && until_ns <= last_ns && is_awake(board));
 }
 
 void gpu_board_wait_last(struct gpu_board *board)

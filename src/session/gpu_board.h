@@ -32,6 +32,7 @@ struct gpu_troubles {
 struct gpu_board {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
+    struct root root; /* the live machine */
 
     /* for the thread */
     bool must_end; /* after a last look */
@@ -44,6 +45,9 @@ struct gpu_board {
     bool has_ended;  /* it uses nothing of ours any more */
     bool is_abandoned;
     uint64_t calling_since_ns; /* 0: no driver is being asked */
+    pid_t thread_id;           /* 0: it has not begun */
+    uint64_t delay_ns; /* run_delay.h: when a call began, at most a second before this one */
+    uint64_t delay_read_ns; /* when that was read */
     enum gpu_state state;
     const char *reason;
     struct gpu_origin_names sources;

@@ -5,6 +5,7 @@ import os
 import pathlib
 import select
 import shutil
+import signal
 import subprocess
 import time
 
@@ -18,6 +19,11 @@ DEADLINE_SECONDS = 60
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "threads: also run with the thread sanitizer")
+    # Started in the background we ignore some signals, and so would all that we start: a job would
+    # not end by them. A handler that does nothing is not passed on.
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
 
 
 def eventually(condition, what):

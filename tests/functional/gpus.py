@@ -72,6 +72,12 @@ class Run:
         return self.result
 
 
+def warnings_of(result):
+    """The codes of the warnings that speak of GPUs. A busy machine may bring others."""
+    return [warning["code"] for warning in result["warnings"]
+            if warning["code"].startswith("gpu")]
+
+
 def rows_of(path):
-    with open(path, encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+    """The whole rows of a samples file that may be written to."""
+    return list(csv.DictReader(path.read_text(encoding="utf-8").split("\n")[:-1]))

@@ -58,7 +58,8 @@ def test_agent_answers_every_line(spoor, held):
     ("phase-start", "an agent does not know 'phase-start'"),
     ("", "an agent does not know ''"),
     ("phase-start \udcff", "a phase name"),
-    ("x" * 5000, "a line is too long"),
+    pytest.param("x" * 5000, "a line is too long", id="long"),
+    pytest.param("x" * 50000, "a line is too long", id="longer"),
 ])
 def test_agent_says_what_it_cannot_do_and_goes_on(spoor, held, line, message):
     agent = ready(spoor, "--pid", str(held.pid))
@@ -69,10 +70,8 @@ def test_agent_says_what_it_cannot_do_and_goes_on(spoor, held, line, message):
     else:
         answer = agent.ask(line)
         assert answer["event"] == "error" and message in answer["message"]
-    while (answer := agent.ask("stop"))["event"] == "error":
-        continue  # the rest of a line that was too long
-    if answer["event"] == "result":
-        assert agent.process.wait() == 0
+    assert agent.ask("stop")["event"] == "result"  # a line has one answer, however long it is
+    assert agent.process.wait() == 0
 
 
 @pytest.mark.parametrize("arguments, message", [
@@ -93,11 +92,11 @@ def test_agent_refuses(spoor, arguments, message):
 
 def test_end_of_input_ends_the_agent_with_its_files(spoor, held):
     path, samples = spoor.new_path("r.json"), spoor.new_path("s.csv")
-    agent = ready(spoor, "--pid", str(held.pid), "-o", path, "--samples", samples)
+    agent = ready(spoor, "--pid", str(held.pid), "-i", "1h", "-o", path, "--samples", samples)
     agent.process.stdin.close()
     assert agent.process.wait() == 0
     assert load(path)["run"]["pid"] == held.pid
-    assert samples.read_bytes().count(b"\n") == 3
+    assert samples.read_bytes().count(b"\n") == 3  # a header, the first sample and the last
     assert held.poll() is None
 
 
@@ -127,9 +126,9 @@ def test_a_report_that_cannot_be_written_is_a_warning(spoor, held, tmp_path):
     folder.mkdir()
     agent = ready(spoor, "--pid", str(held.pid), "-o", folder / "r.json")
     folder.rmdir()
-    warnings = agent.ask("stop")["report"]["warnings"]
-    assert [w["code"] for w in warnings] == ["output"]
-    assert "the report could not be written" in warnings[0]["message"]
+    messages = [warning["message"] for warning in agent.ask("stop")["report"]["warnings"]
+                if warning["code"] == "output"]
+    assert len(messages) == 1 and "the report could not be written" in messages[0]
 
 
 def test_variables_are_not_for_agents(spoor, held, tmp_path):

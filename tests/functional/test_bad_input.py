@@ -2,6 +2,7 @@
 """What cannot be meant is refused: a sentence, exit code 125, and nothing is started."""
 import os
 import re
+import subprocess
 import threading
 
 import pytest
@@ -127,10 +128,9 @@ def test_pid_that_is_none(spoor, pid):
 
 
 def test_pid_of_no_process(spoor):
-    with open("/proc/sys/kernel/pid_max", encoding="ascii") as file:
-        pid = int(file.read()) - 1
-    assert not os.path.exists(f"/proc/{pid}")
-    assert refused(spoor("attach", str(pid)), str(pid))
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    assert refused(spoor("attach", str(ended.pid)), str(ended.pid))
 
 
 def test_pid_of_a_thread(spoor):

@@ -8,7 +8,8 @@ import subprocess
 import pytest
 
 from conftest import eventually, load, read_line, value
-from gpus import GIB, LIST, LOST, NOT_SUPPORTED, SLOW, VERSION_MISMATCH, Run, card, rows_of
+from gpus import (GIB, LIST, LOST, NOT_SUPPORTED, SLOW, VERSION_MISMATCH, Run, card, rows_of,
+                  warnings_of)
 
 
 @pytest.mark.threads
@@ -30,7 +31,7 @@ def test_memory_of_a_process(spoor, machine):
         ("GPU-0000-aaaa", "NVIDIA H200", "nvidia")
     assert device["memory"]["job_peak_bytes"]["value"] == GIB
     assert result["host"]["gpus"][0]["memory_bytes"] == 150000000000
-    assert result["warnings"] == []
+    assert warnings_of(result) == []
 
 
 def test_a_spike_between_two_samples_is_seen(spoor, machine):
@@ -88,8 +89,7 @@ def test_others_on_the_jobs_gpu_are_told_of(spoor, machine):
     machine.play(f"process 0 compute {run.pid} {GIB}", f"busy 0 {run.pid} 200 30",
                  "busy 0 1 200 20")
     machine.wait_for(SLOW)
-    warnings = run.end()["warnings"]
-    assert [warning["code"] for warning in warnings] == ["gpu-shared"]
+    assert warnings_of(run.end()) == ["gpu-shared"]
 
 
 def test_samples_that_come_in_lumps_make_no_ten_gpus(spoor, machine):
@@ -208,7 +208,7 @@ def test_every_generation_of_drivers_ends_well(spoor, machine, standin, generati
     machine.play(card(0))
     result = Run(spoor, machine).end()
     assert result["gpu"]["count"] == 1
-    assert result["warnings"] == []
+    assert warnings_of(result) == []
 
 
 # ---- which GPUs ---------------------------------------------------------------------------
@@ -245,9 +245,10 @@ def test_which_gpus_are_the_jobs(spoor, machine, options, variables, selected):
 def test_a_gpu_that_is_not_there_is_a_warning(spoor, machine):
     machine.play(card(0))
     result = Run(spoor, machine, "--gpus", "0,GPU-9").end()
-    assert [warning["code"] for warning in result["warnings"]] == ["gpu-unknown"]
-    assert "'GPU-9'" in result["warnings"][0]["message"]
-    assert "0 GPU-0000-aaaa" in result["warnings"][0]["message"]
+    assert warnings_of(result) == ["gpu-unknown"]
+    message = next(warning["message"] for warning in result["warnings"]
+                   if warning["code"] == "gpu-unknown")
+    assert "'GPU-9'" in message and "0 GPU-0000-aaaa" in message
 
 
 @pytest.mark.parametrize("text", ["", "0,,1", ",", "0;1", "$(x)"])
@@ -291,7 +292,7 @@ def test_switched_off(spoor, machine):
     for name in ("gpu", "nvidia"):
         result = Run(spoor, machine, SPOOR_DISABLE=name).end()
         assert result["gpu"]["count"] == 0
-        assert result["warnings"] == []
+        assert warnings_of(result) == []
     result = Run(spoor, machine, SPOOR_DISABLE="amd,intel").end()
     assert result["gpu"]["count"] == 1
 
@@ -300,8 +301,8 @@ def test_a_driver_of_another_version_is_a_warning(spoor, machine):
     machine.play(card(0), f"fail nvmlInit {VERSION_MISMATCH}")
     result = Run(spoor, machine).end()
     assert result["gpu"]["count"] == 0
-    assert [warning["code"] for warning in result["warnings"]] == ["gpu-driver"]
-    assert "different versions" in result["warnings"][0]["message"]
+    assert warnings_of(result) == ["gpu-driver"]
+    assert any("different versions" in warning["message"] for warning in result["warnings"])
     assert "cannot be used" in result["gpu"]["memory"]["combined_bytes"]["reason"]
 
 
@@ -309,7 +310,7 @@ def test_a_library_that_lacks_what_is_needed_is_a_warning(spoor, machine, standi
     machine.environment["LD_LIBRARY_PATH"] = str(standin / "broken")
     machine.play(card(0))
     result = Run(spoor, machine).end()
-    assert [warning["code"] for warning in result["warnings"]] == ["gpu-driver"]
+    assert warnings_of(result) == ["gpu-driver"]
 
 
 @pytest.mark.threads
@@ -333,8 +334,7 @@ def test_a_driver_that_blocks_holds_up_nothing_else(spoor, machine):
     # A busy machine leaves out some; a sampler that waits for the driver has none at all.
     assert len(blocked) >= 0.25 * (blocked[-1] - float(blocked_since)) / 0.05
     assert value(result, "gpu.memory.combined_bytes") == GIB
-    assert [warning["code"] for warning in result["warnings"]
-            if warning["code"].startswith("gpu")] == ["gpu-blocked"]
+    assert warnings_of(result) == ["gpu-blocked"]
     assert value(result, "cpu.total_seconds") is not None
 
 

@@ -12,7 +12,7 @@ def test_samples_have_columns_for_each_gpu_of_the_job(spoor, machine):
     """The first rows wait for the drivers to tell, and are not lost."""
     machine.play(card(0), card(1), "device 1 power 250500")
     path = spoor.new_path("samples.csv")
-    run = Run(spoor, machine, "--gpus", "1", "--samples", path)
+    run = Run(spoor, machine, "-i", "1h", "--gpus", "1", "--samples", path)
     machine.play(f"process 1 compute {run.pid} {GIB}")
     machine.wait_for(times=6)
     samples = run.end()["run"]["samples"]

@@ -18,13 +18,13 @@ MEGABYTES = ["--ru=megabytes", "--tu=seconds"]
 
 
 def rows_of(path):
-    """The rows of a tracking file, as dicts of numbers."""
+    """The whole rows of a tracking file that may be written to, as dicts of numbers."""
     if path.suffix == ".sqlite":
         with sqlite3.connect(path) as connection:
             connection.row_factory = sqlite3.Row
             return [dict(row) for row in connection.execute("SELECT * FROM data")]
     with open(path, newline="", encoding="utf-8") as file:
-        lines = file.read().split("\r\n")
+        lines = file.read().split("\r\n")[:-1]
     return [{key: float(value) for key, value in row.items()}
             for row in csv.DictReader(lines[2:])]
 
@@ -66,8 +66,9 @@ def test_without_a_gpu_all_of_it_is_zero(gpu_tracker):
 
 
 def test_command_without_length_has_real_numbers(gpu_tracker):
+    started = time.monotonic()
     report = result(gpu_tracker, "true", *MEGABYTES)
-    assert 0 < report["compute_time"]["time"] < 5
+    assert 0 < report["compute_time"]["time"] < time.monotonic() - started
     assert report["max_ram"]["main"]["total_rss"] > 0.1
     assert report["max_ram"]["combined"]["total_rss"] > 0.1
     assert report["cpu_utilization"]["main"]["mean_sum_percent"] > 0
@@ -93,7 +94,8 @@ def test_mean_is_cpu_time_over_wall_time(gpu_tracker, workload, tmp_path):
     percent = report["cpu_utilization"]["combined"]["mean_sum_percent"]
     assert percent == pytest.approx(100 * cpu / wall, abs=2)
     assert report["cpu_utilization"]["combined"]["mean_hardware_percent"] == percent
-    assert report["cpu_utilization"]["system"]["mean_sum_percent"] >= percent
+    # The machine's time goes in whole ticks to whoever runs at the tick, and may miss some.
+    assert report["cpu_utilization"]["system"]["mean_sum_percent"] >= 0.9 * percent
 
 
 def test_mean_does_not_depend_on_the_sleep_time(gpu_tracker, workload, tmp_path):
@@ -108,23 +110,24 @@ def test_mean_does_not_depend_on_the_sleep_time(gpu_tracker, workload, tmp_path)
         assert main["mean_hardware_percent"] == main["mean_sum_percent"] / os.cpu_count()
 
 
-def test_cpu_of_short_lived_children_counts(gpu_tracker, workload):
-    report = result(gpu_tracker, f"{workload('burn')} 0.5 50", "--tu=seconds")
+def test_cpu_of_short_lived_children_counts(gpu_tracker, workload, tmp_path):
+    path = tmp_path / "said"
+    report = result(gpu_tracker, f"sh -c 'exec {workload('burn')} 0.5 50 >{path}'", "--tu=seconds")
     seconds = report["cpu_utilization"]["descendants"]["mean_sum_percent"] / 100 \
         * report["compute_time"]["time"]
-    assert seconds == pytest.approx(0.5, rel=0.1, abs=0.05)
+    assert seconds == pytest.approx(float(path.read_text()), rel=0.1, abs=0.05)
 
 
 @pytest.mark.parametrize("sleep_time", ["0.1", "1", "60"])
 def test_compute_time_is_the_wall_time_of_the_command(gpu_tracker, tmp_path, sleep_time):
-    """Against the shell's own clock. 20 ms are for what it cannot see, its start and its end; on
-    a busy machine these take as long as what it sees beyond the second."""
+    """More than the command sees by its own clock, less than we see of gpu-tracker by ours."""
     path = tmp_path / "said"
     script = f"date +%s.%N >{path}; sleep 1; date +%s.%N >>{path}"
+    started = time.monotonic()
     report = result(gpu_tracker, f"sh -c '{script}'", f"--st={sleep_time}", "--tu=seconds")
+    seen = time.monotonic() - started
     start, end = map(float, path.read_text().split())
-    assert end - start <= report["compute_time"]["time"] + 0.002
-    assert report["compute_time"]["time"] <= end - start + 0.02 + 3 * (end - start - 1)
+    assert end - start - 0.002 <= report["compute_time"]["time"] <= seen
 
 
 def test_long_sleep_time_does_not_hold_up_the_end(gpu_tracker):
@@ -134,18 +137,16 @@ def test_long_sleep_time_does_not_hold_up_the_end(gpu_tracker):
 
 
 def test_memory_that_is_held_is_reported(gpu_tracker, workload):
-    """300 MiB, until a few rows have been written."""
+    """300 MiB, until a few rows more have been written."""
     path = gpu_tracker.folder / "rows.csv"
     process = gpu_tracker.start("-e", workload("hold") + " 300", "-f", "json", "--st=0.1",
                                 *MEGABYTES, f"--tf={path}")
-    pid = int(read_line(process.stdout))
-    eventually(lambda: path.exists() and len(rows_of(path)) >= 5, "five rows")
+    pid = int(read_line(process.stdout))  # all is held from here on
+    before = len(rows_of(path))
+    eventually(lambda: len(rows_of(path)) > before + 5, "rows")
     assert os.path.exists(f"/proc/{pid}")
-    process.stdin.close()
-    status, report = split_output(process.stdout.read().decode())
-    assert (process.wait(), status) == (0, 0)
     held = 300 * 1048576e-6
-    ram = json.loads(report)["max_ram"]
+    ram = ended(process)["max_ram"]
     assert held <= ram["main"]["total_rss"] < held + 10
     # The kernel counts resident pages in batches for each CPU: 0.25 MB may be missing.
     assert held - 0.25 <= ram["main"]["private_rss"] < held + 10
@@ -170,36 +171,53 @@ def test_units_are_powers_of_ten(gpu_tracker, workload):
 @pytest.mark.parametrize("unit, seconds", [("seconds", 1), ("minutes", 60), ("hours", 3600),
                                            ("days", 86400)])
 def test_time_is_in_its_unit(gpu_tracker, unit, seconds):
+    started = time.monotonic()
     compute_time = result(gpu_tracker, "sleep 0.2", f"--tu={unit}")["compute_time"]
     assert compute_time["unit"] == unit
-    assert 0.2 / seconds <= compute_time["time"] < 5 / seconds
+    assert 0.2 <= compute_time["time"] * seconds < time.monotonic() - started
 
 
-def test_threads_and_cores_are_counted(gpu_tracker):
-    script = "sh -c 'sleep 0.3 & sleep 0.3 & wait'"
-    cpu = result(gpu_tracker, script, "--st=0.1", "--nec=3")["cpu_utilization"]
+def test_threads_and_cores_are_counted(gpu_tracker, workload):
+    path = gpu_tracker.folder / "rows.csv"
+    process = gpu_tracker.start("-e", workload("forks") + " 2", "-f", "json", "--st=0.1", "--nec=3",
+                                f"--tf={path}")
+    assert read_line(process.stdout) == "ready"
+    before = len(rows_of(path))
+    eventually(lambda: len(rows_of(path)) > before + 1, "a row of both children")
+    cpu = ended(process)["cpu_utilization"]
     assert cpu["n_expected_cores"] == 3
     assert cpu["main_n_threads"] == 1
     assert cpu["descendants_n_threads"] == 2
     assert cpu["combined_n_threads"] == 3
 
 
+def ended(process):
+    """Ends a job that waits for it. Returns the report."""
+    process.stdin.close()
+    status, report = split_output(process.stdout.read().decode())
+    assert (process.wait(), status) == (0, 0)
+    return json.loads(report)
+
+
 # ---- tracking files ---------------------------------------------------------
 
 @pytest.mark.parametrize("suffix", ["csv", "sqlite"])
-def test_tracking_file_has_a_row_per_sample(gpu_tracker, suffix):
+def test_tracking_file_has_a_row_per_sample(gpu_tracker, workload, suffix):
     path = gpu_tracker.folder / f"rows.{suffix}"
-    started = time.time()
-    report = result(gpu_tracker, "sleep 1", "--st=0.1", f"--tf={path}", "--tu=seconds",
-                    "--ru=bytes")
-    ended = time.time()
+    start = time.time()
+    process = gpu_tracker.start("-e", workload("hold") + " 1", "-f", "json", "--st=0.1",
+                                f"--tf={path}", "--tu=seconds", "--ru=bytes")
+    read_line(process.stdout)
+    eventually(lambda: len(rows_of(path)) >= 5, "five rows")
+    report = ended(process)
+    end = time.time()
     rows = rows_of(path)
     seconds = report["compute_time"]["time"]
     # A row at every tenth of a second, as far as the machine was not too busy, and one at the end.
-    assert 5 <= len(rows) <= int(seconds / 0.1) + 2
+    assert len(rows) <= int(seconds / 0.1) + 2
     times = [row["timestamp"] for row in rows]
-    assert times == sorted(times) and started <= times[0] and times[-1] <= ended
-    assert times[-1] - started >= seconds
+    assert times == sorted(times) and start <= times[0] and times[-1] <= end
+    assert times[-1] - start >= seconds
     assert all(later - earlier >= 0.04 for earlier, later in zip(times, times[1:-1]))
     for row in rows:
         assert 0 < row["main_ram"] <= report["max_ram"]["main"]["total_rss"]
@@ -211,7 +229,7 @@ def test_tracking_file_has_a_row_per_sample(gpu_tracker, suffix):
 def test_rows_of_a_short_command_hold_its_peak(gpu_tracker, workload):
     path = gpu_tracker.folder / "rows.csv"
     report = result(gpu_tracker, f"sh -c 'exec {workload('hold')} 100 </dev/null >/dev/null'",
-                    f"--tf={path}", "--ru=megabytes")
+                    f"--tf={path}", "--ru=megabytes", "--st=60")
     rows = rows_of(path)
     assert len(rows) == 1
     assert rows[0]["main_ram"] == pytest.approx(report["max_ram"]["main"]["total_rss"], abs=1)
@@ -220,8 +238,11 @@ def test_rows_of_a_short_command_hold_its_peak(gpu_tracker, workload):
 
 def test_rows_show_what_the_cpu_does(gpu_tracker, workload):
     path = gpu_tracker.folder / "rows.csv"
-    report = result(gpu_tracker, f"sh -c 'sleep 0.6; {workload('burn')} 0.6'", "--st=0.2",
-                    f"--tf={path}", "--nec=1")
+    script = f"sh -c 'echo go; read line; {workload('burn')} 0.6 >/dev/null'"
+    process = gpu_tracker.start("-e", script, "-f", "json", "--st=0.2", f"--tf={path}", "--nec=1")
+    assert read_line(process.stdout) == "go"
+    eventually(lambda: rows_of(path), "a row while it does nothing")
+    report = ended(process)
     column = [row["cpu_combined_sum_utilization_percent"] for row in rows_of(path)]
     assert column[0] < max(column) / 3
     assert max(column) <= 150  # the time of a sample and that of its clocks differ a little
@@ -266,7 +287,8 @@ def test_signal_ends_command_and_tracker_and_the_result_is_there(gpu_tracker, wo
 
 
 def test_keyboard_interrupt_of_the_group_leaves_nothing_running(gpu_tracker, workload):
-    script = f"{workload('hold')} 1 & {workload('hold')} 1 & wait"
+    # Without "<&0" what bash leaves in the background reads nothing, and ends at once.
+    script = f"{workload('hold')} 1 <&0 & {workload('hold')} 1 <&0 & wait"
     process = gpu_tracker.start("-e", f"bash -c {shlex.quote(script)}", start_new_session=True)
     pids = [int(read_line(process.stdout)) for _ in range(2)]
     os.killpg(process.pid, signal.SIGINT)

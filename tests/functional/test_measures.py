@@ -12,9 +12,9 @@ MIB = 1 << 20
 
 @pytest.mark.threads
 def test_one_second_of_cpu_time(spoor, workload):
-    _, result = spoor.result(workload("burn"), "1")
+    done, result = spoor.result(workload("burn"), "1")
     total = value(result, "cpu.total_seconds")
-    assert total == pytest.approx(1.0, rel=0.03)
+    assert total == pytest.approx(float(done.stdout), rel=0.03)
     assert value(result, "cpu.user_seconds") + value(result, "cpu.system_seconds") == \
         pytest.approx(total, rel=0.05, abs=0.03)
     assert value(result, "cpu.main.max_cores") <= 1.1
@@ -22,8 +22,8 @@ def test_one_second_of_cpu_time(spoor, workload):
 
 
 def test_cpu_time_of_children_is_the_jobs(spoor, workload):
-    _, result = spoor.result(workload("burn"), "1", "4", options=["-i", "0.05"])
-    assert value(result, "cpu.total_seconds") == pytest.approx(1.0, rel=0.05)
+    done, result = spoor.result(workload("burn"), "1", "4", options=["-i", "0.05"])
+    assert value(result, "cpu.total_seconds") == pytest.approx(float(done.stdout), rel=0.05)
     assert value(result, "cpu.descendants.mean_cores") > 10 * value(result, "cpu.main.mean_cores")
 
 
@@ -89,10 +89,15 @@ def test_shortest_job_has_numbers(spoor):
 
 
 def test_tracker_tells_its_own_cost(spoor, workload):
-    _, result = spoor.result(workload("burn"), "0.3", options=["-i", "0.01"])
-    tracker = result["tracker"]
-    assert 0 < tracker["cpu_seconds"] < 5 and tracker["max_rss_bytes"] > 0
-    assert result["run"]["samples"] >= 10
+    path, samples = spoor.new_path("result.json"), spoor.new_path("samples.jsonl")
+    process = spoor.start("run", "-q", "-i", "0.01", "-o", path, "--samples", samples, "--",
+                          workload("hold"), "1")
+    eventually(lambda: samples.exists() and samples.read_bytes().count(b"\n") >= 10, "ten samples")
+    process.stdin.close()
+    assert process.wait() == 0
+    result = load(path)
+    assert 0 < result["tracker"]["cpu_seconds"] < 5 and result["tracker"]["max_rss_bytes"] > 0
+    assert result["run"]["samples"] == samples.read_bytes().count(b"\n")
 
 
 def memory_group():

@@ -55,14 +55,17 @@ def test_report_that_does_not_fit_on_the_disk_leaves_the_old_one(spoor, tiny_dis
     assert (tiny_disk / "r.json").read_text() == "old"
 
 
-def test_samples_that_do_not_fit_on_the_disk_cost_the_job_nothing(spoor, tiny_disk, workload):
+def test_samples_that_do_not_fit_on_the_disk_cost_the_job_nothing(spoor, tiny_disk):
+    (tiny_disk / "s.jsonl").write_text("x" * 100)  # its page has room for a row, but not for two
+    fill(tiny_disk)
     path = spoor.new_path("result.json")
-    done = spoor("run", "-q", "-i", "0.001", "-o", path, "--samples", tiny_disk / "s.jsonl",
-                 "--", workload("burn"), "0.2")
+    done = spoor("run", "-q", "-o", path, "--append", "--samples", tiny_disk / "s.jsonl", "--",
+                 "true")
     assert done.returncode == 0
     result = load(path)
     assert any("samples" in warning["message"] or "samples" in warning["code"]
                for warning in result["warnings"]), result["warnings"]
+    assert (tiny_disk / "s.jsonl").read_text()[-1] in "x\n", "no half row"
 
 
 def test_full_device_behind_a_descriptor(spoor):
@@ -211,11 +214,14 @@ def test_samples_survive_the_death_of_spoor(spoor, workload):
         assert all(float(row["job_rss_bytes"]) > 0 for row in rows[-2:])
 
 
-def test_samples_of_both_kinds_have_the_same_columns(spoor, tmp_path):
+def test_samples_of_both_kinds_have_the_same_columns(spoor, workload, tmp_path):
     for suffix in ("csv", "jsonl"):
-        done = spoor("run", "-q", "-i", "0.01", "--samples", tmp_path / f"s.{suffix}", "--",
-                     "sh", "-c", "sleep 0.1")
-        assert done.returncode == 0
+        path = tmp_path / f"s.{suffix}"
+        process = spoor.start("run", "-q", "-i", "0.01", "--samples", path, "--", workload("hold"),
+                              "1")
+        eventually(lambda p=path: p.exists() and p.read_bytes().count(b"\n") >= 5, "four rows")
+        process.stdin.close()
+        assert process.wait() == 0
     with open(tmp_path / "s.csv", encoding="utf-8") as file:
         rows = list(csv.reader(file))
     with open(tmp_path / "s.jsonl", encoding="utf-8") as file:

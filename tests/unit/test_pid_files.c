@@ -6,6 +6,7 @@
 /* cmocka.h needs the four above */
 #include <cmocka.h>
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
 #include "base/compiler.h"
@@ -14,7 +15,25 @@
 #include "source/proc/pid_io.h"
 #include "source/proc/pid_statm.h"
 #include "source/proc/pid_status.h"
+#include "source/proc/run_delay.h"
 #include "source/proc/smaps_rollup.h"
+
+static void waiting_for_a_processor_is_the_second_number(void **state)
+{
+    static const char *const damaged[] = { "", "1", "x 2 3", "1 x" };
+    uint64_t delay_ns = 9;
+    struct root root;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(damaged); i++)
+        assert_int_equal(run_delay_parse(damaged[i], &delay_ns), -EBADMSG);
+    assert_int_equal(delay_ns, 9);
+    assert_int_equal(run_delay_parse("674352 151757 2\n", &delay_ns), 0);
+    assert_int_equal(delay_ns, 151757);
+    assert_int_equal(root_open(NULL, &root), 0);
+    assert_int_equal(run_delay_read(&root, INT_MAX, &delay_ns), -ENOENT);
+    root_close(&root);
+}
 
 static void statm_is_three_numbers(void **state)
 {
@@ -168,6 +187,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(statm_is_three_numbers),
+        cmocka_unit_test(waiting_for_a_processor_is_the_second_number),
         cmocka_unit_test(status_tells_the_high_water_mark),
         cmocka_unit_test(a_zombie_has_no_memory_lines),
         cmocka_unit_test(a_hostile_name_fakes_no_line),
