@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/unknown.h"
 #include "source/proc/pid_stat.h"
-#include "source/proc/run_delay.h"
+#include "source/proc/schedstat.h"
 
 /* A driver that takes longer has stopped answering. */
 #define SILENT_AFTER_NS (2 * NS_PER_SECOND)
@@ -20,8 +20,8 @@
 #define STUCK_AFTER_NS (250 * NS_PER_MS)
 /* And so long where it is no driver but a busy machine that the thread waits for. */
 #define STARVED_MOST_NS (10 * NS_PER_SECOND)
-/* What is known of a thread's waiting for a processor is read anew after so long. */
-#define DELAY_HOLDS_NS NS_PER_SECOND
+/* What the thread had of the processors is read anew after so long. */
+#define TIMES_HOLD_NS NS_PER_SECOND
 
 static const char too_early[] = "the run ended before the drivers had told of their GPUs";
 static const char has_stopped[] = "the GPU driver has stopped answering";
@@ -50,11 +50,13 @@ void gpu_board_done(struct gpu_board *board)
 
 /* ---- for the thread ----------------------------------------------------- */
 
-static uint64_t read_delay(const struct gpu_board *board)
+/* Of the thread; zeros where the kernel does not count. */
+static struct schedstat read_times(const struct gpu_board *board)
 {
-    uint64_t delay_ns;
+    struct schedstat times = { 0 };
 
-    return run_delay_read(&board->root, board->thread_id, &delay_ns) == 0 ? delay_ns : 0;
+    (void)schedstat_read(&board->root, board->thread_id, &times);
+    return times;
 }
 
 void gpu_board_begin_call(struct gpu_board *board)
@@ -65,9 +67,9 @@ void gpu_board_begin_call(struct gpu_board *board)
     now_ns = clock_now().monotonic_ns;
     board->thread_id = gettid();
     board->calling_since_ns = now_ns;
-    if (board->delay_read_ns == 0 || now_ns - board->delay_read_ns >= DELAY_HOLDS_NS) {
-        board->delay_ns = read_delay(board);
-        board->delay_read_ns = now_ns;
+    if (board->before_ns == 0 || now_ns - board->before_ns >= TIMES_HOLD_NS) {
+        board->before = read_times(board);
+        board->before_ns = now_ns;
     }
     pthread_mutex_unlock(&board->mutex);
 }
@@ -80,12 +82,12 @@ static uint64_t taken_by_driver(const struct gpu_board *board, uint64_t now_ns)
 
     if (taken_ns < STUCK_AFTER_NS)
         return taken_ns;
-    return less(taken_ns, less(read_delay(board), board->delay_ns));
+    return less(taken_ns, less(read_times(board).waited_ns, board->before.waited_ns));
 }
 
-/* Does the thread run, or would it if it had a processor? A driver that does not answer lets it
- * sleep. With the mutex held, by others. */
-static bool is_awake(const struct gpu_board *board)
+/* Would the thread go on if it had a processor? A driver that does not answer lets it sleep, or
+ * spins and takes CPU time. With the mutex held, by others. */
+static bool is_starved(const struct gpu_board *board)
 {
     struct kept file = KEPT_CLOSED;
     struct pid_stat thread;
@@ -95,7 +97,8 @@ static bool is_awake(const struct gpu_board *board)
         return true;
     r = pid_stat_read(&file, &board->root, board->thread_id, &thread);
     kept_close(&file);
-    return r == 0 && thread.state == 'R';
+    return r == 0 && thread.state == 'R' &&
+           less(read_times(board).run_ns, board->before.run_ns) < STUCK_AFTER_NS;
 }
 
 /* With the mutex held. */
@@ -340,7 +343,7 @@ void gpu_board_take(struct gpu_board *board, uint64_t now_ns, struct gpu_view *v
     view->totals = board->totals;
     board->totals = board->latest;
     if (taken_by_driver(board, now_ns) >= SILENT_AFTER_NS && !board->has_looked &&
-        !is_awake(board)) {
+        !is_starved(board)) {
         note_silence(board, now_ns);
         view->state = board->state == GPU_READY ? GPU_SILENT : GPU_PENDING;
         view->reason = has_stopped;
@@ -363,7 +366,7 @@ static void wait_for(struct gpu_board *board, const bool *what)
 {
     uint64_t now_ns = clock_now().monotonic_ns;
     uint64_t last_ns = now_ns + STARVED_MOST_NS;
-    bool is_stuck = taken_by_driver(board, now_ns) >= STUCK_AFTER_NS && !is_awake(board);
+    bool is_stuck = taken_by_driver(board, now_ns) >= STUCK_AFTER_NS && !is_starved(board);
     uint64_t until_ns = now_ns + (is_stuck ? 0 : LAST_LOOK_MOST_NS);
 
     do {
@@ -373,7 +376,7 @@ static void wait_for(struct gpu_board *board, const bool *what)
         while (!*what && r != ETIMEDOUT)
             r = pthread_cond_clockwait(&board->changed, &board->mutex, CLOCK_MONOTONIC, &until);
         until_ns += LAST_LOOK_MOST_NS;
-    } while (!*what && until_ns <= last_ns && is_awake(board));
+    } while (!*what && until_ns <= last_ns && is_starved(board));
 }
 
 void gpu_board_wait_last(struct gpu_board *board)

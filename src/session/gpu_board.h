@@ -12,6 +12,7 @@
 #include "job/gpu/gpu_view.h"
 #include "job/gpu/gpu_watch.h"
 #include "job/members.h"
+#include "source/proc/schedstat.h"
 
 struct pid_list {
     pid_t *list; /* owned */
@@ -46,8 +47,8 @@ struct gpu_board {
     bool is_abandoned;
     uint64_t calling_since_ns; /* 0: no driver is being asked */
     pid_t thread_id;           /* 0: it has not begun */
-    uint64_t delay_ns; /* run_delay.h: when a call began, at most a second before this one */
-    uint64_t delay_read_ns; /* when that was read */
+    struct schedstat before;   /* of it, when a call began, at most a second before this one */
+    uint64_t before_ns;        /* when that was read; 0: never */
     enum gpu_state state;
     const char *reason;
     struct gpu_origin_names sources;

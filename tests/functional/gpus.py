@@ -3,18 +3,21 @@
 (tests/gpu/standin)."""
 import csv
 import os
+import re
 
 from conftest import eventually, load, read_line
 
 GIB = 1 << 30
 LIST = "nvmlDeviceGetComputeRunningProcesses_v3"
+QUICK = "nvmlDeviceGetMemoryInfo_v2"  # in every look
 SLOW = "nvmlDeviceGetPowerUsage"  # once in every slow look
+USED_BYTES, MOVED_BYTES = 3000000000, 4096
 CARD = """\
 device {0} uuid GPU-{0}000-aaaa
 device {0} name NVIDIA H200
 device {0} pci 0:{1}:0
 device {0} total 150000000000
-device {0} used 3000000000
+device {0} used {2}
 device {0} minor {0}
 """
 # As NVML numbers its failures.
@@ -25,7 +28,7 @@ WAIT = ("bash", "-c", "echo $$; until read -t 0.02; [ $? -lt 128 ]; do : {1..300
 
 
 def card(number):
-    return CARD.format(number, 59 + number)
+    return CARD.format(number, 59 + number, USED_BYTES)
 
 
 class Machine:
@@ -39,8 +42,13 @@ class Machine:
                             "SPOOR_NVML_CALLS": str(self.log)}
 
     def play(self, *lines):
-        """Adds lines, for all to be seen at once."""
+        """Adds lines, for all to be seen at once. Where a process comes or changes, so does the
+        memory in use of its device, as on a real one: else its processes are listed seldom."""
         self.text += "".join(line.rstrip("\n") + "\n" for line in lines)
+        for device in {line.split()[1] for line in lines if line.startswith("process ")}:
+            *_, used = [0, *re.findall(rf"^device {re.escape(device)} used (\d+)$", self.text, re.M)]
+            if int(used) in (USED_BYTES, USED_BYTES - MOVED_BYTES):
+                self.text += f"device {device} used {2 * USED_BYTES - MOVED_BYTES - int(used)}\n"
         new = self.script.with_suffix(".new")
         new.write_text(self.text)
         new.rename(self.script)
@@ -48,10 +56,13 @@ class Machine:
     def calls(self, name):
         return self.log.read_text().split("\n").count(name) if self.log.exists() else 0
 
-    def wait_for(self, name=LIST, times=2):
-        """Waits until it has been asked so often from now on."""
+    def wait_for(self, name=LIST, times=1):
+        """Waits until it has been asked so often from now on, and its answer was taken: a later
+        look begins."""
         before = self.calls(name)
         eventually(lambda: self.calls(name) >= before + times, f"{times} calls of {name}")
+        after = self.calls(QUICK)
+        eventually(lambda: self.calls(QUICK) > after, "another look")
 
 
 class Run:

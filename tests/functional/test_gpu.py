@@ -72,7 +72,7 @@ def test_utilisation_of_the_device_and_the_job(spoor, machine):
     run = Run(spoor, machine)
     machine.play(f"process 0 compute {run.pid} {GIB}", f"busy 0 {run.pid} 200 30",
                  "busy 0 1 200 20")
-    machine.wait_for(SLOW)
+    machine.wait_for(SLOW, times=2)
     result = run.end()
     assert value(result, "gpu.utilization.mean_gpus") == pytest.approx(0.5, abs=0.02)
     assert value(result, "gpu.utilization.max_gpus") == pytest.approx(0.5, abs=0.02)
@@ -88,7 +88,7 @@ def test_others_on_the_jobs_gpu_are_told_of(spoor, machine):
     run = Run(spoor, machine)
     machine.play(f"process 0 compute {run.pid} {GIB}", f"busy 0 {run.pid} 200 30",
                  "busy 0 1 200 20")
-    machine.wait_for(SLOW)
+    machine.wait_for(SLOW, times=2)
     assert warnings_of(run.end()) == ["gpu-shared"]
 
 
@@ -96,7 +96,7 @@ def test_samples_that_come_in_lumps_make_no_ten_gpus(spoor, machine):
     """The driver's samples of a second arrive within one interval of 10 ms."""
     machine.play(card(0), "stream 0 gpu 20 100")
     run = Run(spoor, machine, "-i", "10ms")
-    machine.wait_for(SLOW)
+    machine.wait_for(SLOW, times=2)
     result = run.end()
     assert value(result, "gpu.utilization.max_gpus") <= 1
     assert value(result, "gpu.utilization.mean_gpus") <= 1.01
@@ -232,7 +232,7 @@ def test_which_gpus_are_the_jobs(spoor, machine, options, variables, selected):
     machine.play(card(0), card(1), card(2))
     run = Run(spoor, machine, *options, **variables)
     machine.play(*(f"process {i} compute {run.pid} {GIB}" for i in range(3)))
-    machine.wait_for(times=6)
+    machine.wait_for(times=3)
     result = run.end()
     assert result["gpu"]["selected"] == [f"GPU-{i}000-aaaa" for i in selected]
     assert result["gpu"]["count"] == 3
@@ -267,7 +267,7 @@ def test_attach_heeds_the_environment_of_the_process(spoor, machine):
     path = spoor.new_path("result.json")
     process = spoor.start("attach", "-q", "-o", path, str(job.pid),
                           env={**machine.environment, "CUDA_VISIBLE_DEVICES": "0"})
-    machine.wait_for(times=6)
+    machine.wait_for(times=3)
     job.communicate()
     assert process.wait() == 0
     result = load(path)
@@ -339,11 +339,14 @@ def test_a_driver_that_blocks_holds_up_nothing_else(spoor, machine):
 
 
 @pytest.mark.threads
-def test_a_driver_that_blocks_at_its_start_costs_the_gpu_figures_only(spoor, machine):
-    machine.play(card(0), "block nvmlInit 60000")
+@pytest.mark.parametrize("line", ["block nvmlInit 60000", "cost nvmlInit 60000000"],
+                         ids=["sleeps", "spins"])
+def test_a_driver_that_blocks_at_its_start_costs_the_gpu_figures_only(spoor, machine, line):
+    machine.play(card(0), line)
     run = Run(spoor, machine)
     eventually(lambda: machine.calls("nvmlInit") > 0, "it is started")
     result = run.end()
+    assert result["tracker"]["cpu_seconds"] < 10  # it was not waited for
     assert result["gpu"]["count"] is None
     assert value(result, "gpu.memory.combined_bytes") is None
     assert value(result, "memory.main.total_rss_bytes") > 0

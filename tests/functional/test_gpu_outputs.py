@@ -14,7 +14,7 @@ def test_samples_have_columns_for_each_gpu_of_the_job(spoor, machine):
     path = spoor.new_path("samples.csv")
     run = Run(spoor, machine, "-i", "1h", "--gpus", "1", "--samples", path)
     machine.play(f"process 1 compute {run.pid} {GIB}")
-    machine.wait_for(times=6)
+    machine.wait_for(times=2)
     samples = run.end()["run"]["samples"]
     rows = rows_of(path)
     assert len(rows) == samples
@@ -58,7 +58,7 @@ def test_text_has_a_row_for_each_gpu_that_was_used(spoor, machine):
     run = spoor.start("run", "--", *WAIT, env=machine.environment)
     pid = int(read_line(run.stdout))
     machine.play(f"process 0 compute {pid} {GIB}")
-    machine.wait_for(times=6)
+    machine.wait_for(times=2)
     machine.play("device 0 energy 4200000")
     _, text = run.communicate()
     lines = text.decode().splitlines()

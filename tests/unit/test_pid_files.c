@@ -15,23 +15,24 @@
 #include "source/proc/pid_io.h"
 #include "source/proc/pid_statm.h"
 #include "source/proc/pid_status.h"
-#include "source/proc/run_delay.h"
+#include "source/proc/schedstat.h"
 #include "source/proc/smaps_rollup.h"
 
-static void waiting_for_a_processor_is_the_second_number(void **state)
+static void schedstat_is_time_run_and_time_waited(void **state)
 {
     static const char *const damaged[] = { "", "1", "x 2 3", "1 x" };
-    uint64_t delay_ns = 9;
+    struct schedstat times = { .waited_ns = 9 };
     struct root root;
 
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(damaged); i++)
-        assert_int_equal(run_delay_parse(damaged[i], &delay_ns), -EBADMSG);
-    assert_int_equal(delay_ns, 9);
-    assert_int_equal(run_delay_parse("674352 151757 2\n", &delay_ns), 0);
-    assert_int_equal(delay_ns, 151757);
+        assert_int_equal(schedstat_parse(damaged[i], &times), -EBADMSG);
+    assert_int_equal(times.waited_ns, 9);
+    assert_int_equal(schedstat_parse("674352 151757 2\n", &times), 0);
+    assert_int_equal(times.run_ns, 674352);
+    assert_int_equal(times.waited_ns, 151757);
     assert_int_equal(root_open(NULL, &root), 0);
-    assert_int_equal(run_delay_read(&root, INT_MAX, &delay_ns), -ENOENT);
+    assert_int_equal(schedstat_read(&root, INT_MAX, &times), -ENOENT);
     root_close(&root);
 }
 
@@ -187,7 +188,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(statm_is_three_numbers),
-        cmocka_unit_test(waiting_for_a_processor_is_the_second_number),
+        cmocka_unit_test(schedstat_is_time_run_and_time_waited),
         cmocka_unit_test(status_tells_the_high_water_mark),
         cmocka_unit_test(a_zombie_has_no_memory_lines),
         cmocka_unit_test(a_hostile_name_fakes_no_line),
