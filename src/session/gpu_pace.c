@@ -65,12 +65,14 @@ static uint64_t poll_share(const struct gpu_pace *pace)
     return larger(less(SHARE_ALL, read_share + repay_share), SHARE_POLL_LEAST);
 }
 
-static void save_up(struct gpu_pace *pace, uint64_t now_ns)
+/* Quick looks save up what they do not use. */
+static void spend(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns)
 {
     uint64_t span_ns = less(now_ns, pace->saved_until_ns);
     uint64_t earned_ns = span_ns * poll_share(pace) / 1000000;
 
     pace->saved_ns = smaller(pace->saved_ns + earned_ns, SAVED_MOST_NS);
+    pace->saved_ns = less(pace->saved_ns, cost_ns);
     pace->debt_ns = less(pace->debt_ns, span_ns * SHARE_REPAY / 1000000);
     pace->saved_until_ns = now_ns;
 }
@@ -93,13 +95,14 @@ void gpu_pace_polled(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
                      bool holds_context)
 {
     pace->poll_cost_ns = smooth(pace->poll_cost_ns, cost_ns);
-    save_up(pace, now_ns);
-    pace->saved_ns = less(pace->saved_ns, cost_ns);
+    spend(pace, now_ns, cost_ns);
     plan_poll(pace, now_ns, holds_context);
 }
 
-void gpu_pace_rested(struct gpu_pace *pace, uint64_t now_ns, bool holds_context)
+void gpu_pace_rested(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
+                     bool holds_context)
 {
+    spend(pace, now_ns, cost_ns);
     pace->poll_due_ns = now_ns + (holds_context ? POLL_REST_NS : POLL_IDLE_NS);
 }
 

@@ -37,11 +37,12 @@ void gpu_pace_init(struct gpu_pace *pace, uint64_t now_ns, uint64_t start_cost_n
 uint64_t gpu_pace_wake_ns(const struct gpu_pace *pace);
 bool gpu_pace_read_is_due(const struct gpu_pace *pace, uint64_t now_ns);
 
-/* After a look: what it cost. A slow look is a quick one too. */
+/* After a look: what it cost, the wake-up included. A slow look is a quick one too. */
 void gpu_pace_polled(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
                      bool holds_context);
 /* Where a quick look was left out: the job rests. */
-void gpu_pace_rested(struct gpu_pace *pace, uint64_t now_ns, bool holds_context);
+void gpu_pace_rested(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
+                     bool holds_context);
 void gpu_pace_has_read(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
                        const struct gpu_activity *activity);
 

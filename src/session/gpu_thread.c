@@ -84,10 +84,9 @@ static void look(struct gpu_thread *thread)
     struct gpu_activity activity;
 
     if (!is_slow && gpu_watch_rests(watch, now_ns)) {
-        gpu_pace_rested(&thread->pace, now_ns, watch->holds_context);
+        gpu_pace_rested(&thread->pace, now_ns, take_cost(thread), watch->holds_context);
         return;
     }
-    (void)take_cost(thread);
     gpu_board_begin_call(&thread->board);
     if (is_slow)
         gpu_watch_read(watch, now_ns, false);

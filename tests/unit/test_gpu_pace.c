@@ -27,9 +27,9 @@ static void looks_are_quick_while_the_job_uses_a_gpu(void **state)
     assert_int_equal(gpu_pace_wake_ns(&pace), MS(105));
     gpu_pace_polled(&pace, MS(105), US(15), false);
     assert_int_equal(gpu_pace_wake_ns(&pace), MS(205));
-    gpu_pace_rested(&pace, MS(205), true);
+    gpu_pace_rested(&pace, MS(205), US(50), true);
     assert_int_equal(gpu_pace_wake_ns(&pace), MS(230));
-    gpu_pace_rested(&pace, MS(230), false);
+    gpu_pace_rested(&pace, MS(230), US(50), false);
     assert_int_equal(gpu_pace_wake_ns(&pace), MS(330));
 }
 
