@@ -20,7 +20,7 @@ EXAMPLE_MODULE = """
 
     def example_function():
         held = bytearray(20 * 10 ** 6)
-        end = time.process_time() + 0.05
+        end = time.process_time() + 0.2
         while time.process_time() < end:
             pass
         return len(held)
