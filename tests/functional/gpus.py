@@ -3,7 +3,6 @@
 (tests/gpu/standin)."""
 import csv
 import os
-import re
 
 from conftest import eventually, load, read_line
 
@@ -11,6 +10,7 @@ GIB = 1 << 30
 LIST = "nvmlDeviceGetComputeRunningProcesses_v3"
 QUICK = "nvmlDeviceGetMemoryInfo_v2"  # in every look
 SLOW = "nvmlDeviceGetPowerUsage"  # once in every slow look
+# In use of each device as soon as it has a process, and how much less before.
 USED_BYTES, MOVED_BYTES = 3000000000, 4096
 CARD = """\
 device {0} uuid GPU-{0}000-aaaa
@@ -28,7 +28,7 @@ WAIT = ("bash", "-c", "echo $$; until read -t 0.02; [ $? -lt 128 ]; do : {1..300
 
 
 def card(number):
-    return CARD.format(number, 59 + number, USED_BYTES)
+    return CARD.format(number, 59 + number, USED_BYTES - MOVED_BYTES)
 
 
 class Machine:
@@ -36,7 +36,7 @@ class Machine:
 
     def __init__(self, folder, library):
         self.script, self.log = folder / "script", folder / "calls"
-        self.text = ""
+        self.text, self.moved = "", set()
         self.environment = {**os.environ, "LD_LIBRARY_PATH": str(library),
                             "SPOOR_NVML_SCRIPT": str(self.script),
                             "SPOOR_NVML_CALLS": str(self.log)}
@@ -46,9 +46,10 @@ class Machine:
         memory in use of its device, as on a real one: else its processes are listed seldom."""
         self.text += "".join(line.rstrip("\n") + "\n" for line in lines)
         for device in {line.split()[1] for line in lines if line.startswith("process ")}:
-            *_, used = [0, *re.findall(rf"^device {re.escape(device)} used (\d+)$", self.text, re.M)]
-            if int(used) in (USED_BYTES, USED_BYTES - MOVED_BYTES):
-                self.text += f"device {device} used {2 * USED_BYTES - MOVED_BYTES - int(used)}\n"
+            if device.isdigit() and f"device {device} used" in self.text:
+                self.moved ^= {device}
+                used = USED_BYTES if device in self.moved else USED_BYTES - MOVED_BYTES
+                self.text += f"device {device} used {used}\n"
         new = self.script.with_suffix(".new")
         new.write_text(self.text)
         new.rename(self.script)
