@@ -53,6 +53,7 @@ static int read_stat(struct member *member, const struct root *root)
     member->has_exec = stat.has_exec;
     member->has_waited = stat.child_minor_faults > 0;
     member->is_zombie = stat.state == 'Z' || stat.state == 'X';
+    member->is_being_reaped = stat.state == 'X';
     member->is_busy = stat.state == 'R' || stat.state == 'D';
     member->cpu_ns = is_known(member->clock_ns)
                          ? member->clock_ns
@@ -148,14 +149,14 @@ void member_look(struct member *member, const struct look *look)
     bool was_zombie = member->is_zombie;
 
     if (read_clock(member, look) == 0 && look->passes_over && !member_has_run(member) &&
-        (member->rss_bytes > 0 || was_zombie))
+        member->rss_bytes > 0)
         return;
     /* Being a kept file, it tells whether the pid, and so the clock, is still ours. */
     if (is_gone(read_memory(member, look->root))) {
         member->has_left = true;
         return;
     }
-    if (has_run(member, member->stat_clock_ns) || (member->rss_bytes == 0 && !was_zombie)) {
+    if (has_run(member, member->stat_clock_ns) || member->rss_bytes == 0) {
         if (is_gone(read_stat(member, look->root))) {
             member->has_left = true;
             return;
@@ -164,6 +165,9 @@ void member_look(struct member *member, const struct look *look)
     }
     if (is_slow_due(member, look, was_zombie))
         read_slow(member, look);
+    /* The kernel gives its counts to the parent first and removes it then: who stops in between
+     * would be counted twice. */
+    member->has_left |= member->is_being_reaped;
 }
 
 uint64_t member_read_faults(struct member *member, const struct root *root)

@@ -51,6 +51,7 @@ struct member {
     bool has_own_memory; /* and not its parent's: see borrowed_memory.h */
     bool has_waited;     /* it has reaped a child */
     bool is_zombie;
+    bool is_being_reaped; /* its parent has its counts already */
     bool is_busy;    /* it runs, waits for a CPU, or for a disk: it has not gone to sleep */
     bool has_left;   /* it ended and was reaped */
     bool is_counted; /* its final usage is in the job's account already */

@@ -331,7 +331,7 @@ static void scan(struct job *job, const struct look *look)
     for (size_t i = 0; i < job->members.count; i++) {
         struct member *member = &job->members.list[i];
 
-        if (member->has_left || member->is_zombie)
+        if (member->has_left || (member->is_zombie && look->uses_clocks))
             continue;
         if (look->uses_clocks)
             member_glance(member, job->root);
@@ -342,7 +342,9 @@ static void scan(struct job *job, const struct look *look)
         job_remember(job, member);
         process_count += member->rss_bytes > 0;
     }
-    job_settle_left(job); /* while their parents, who may have inherited from them, live */
+    /* All who have left, zombies too: one whose parent was settled before it would seem to have
+     * left its figures to nobody. */
+    job_settle_left(job);
     raise_to(&peaks->process_count, process_count);
     leaf_raise_memory(&job->leaf, &peaks->leaf);
 }

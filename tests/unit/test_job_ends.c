@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/unknown.h"
+#include "fake_job.h"
+
+#define SECOND NS_PER_SECOND
+
+static void a_waited_for_child_is_counted_once(void **state)
+{
+    struct fake_job f;
+
+    (void)state;
+    fake_job_begin(&f, &(struct fake_process){ .pid = 10, .user_ticks = 10, .children = "11 " },
+                   true);
+    fake_process_put(&f.fake,
+                     &(struct fake_process){ .pid = 11, .parent = 10, .user_ticks = 50 });
+    fake_job_look(&f);
+    assert_int_equal(fake_job_cpu_ticks(&f), 60);
+    fake_process_end(&f.fake, 11);
+    fake_process_put(
+        &f.fake, &(struct fake_process){ .pid = 10, .user_ticks = 10, .child_user_ticks = 55 });
+    fake_job_look(&f);
+    assert_int_equal(fake_job_cpu_ticks(&f), 65);
+    assert_int_equal(f.reading.process_count, 1);
+    assert_int_equal(f.reading.main_cpu_ns, SECOND / 10); /* its own part alone */
+    fake_job_end(&f);
+}
+
+/* The kernel gives its counts to the parent, then takes it away: we look in between. */
+static void one_that_is_being_reaped_is_counted_once(void **state)
+{
+    struct fake_process parent = { .pid = 10, .user_ticks = 10, .children = "11 " };
+    struct fake_process child = {
+        .pid = 11, .parent = 10, .user_ticks = 50, .written_chars = 1000, .resident_pages = 9
+    };
+    struct fake_job f;
+
+    (void)state;
+    fake_job_begin(&f, &parent, true);
+    fake_process_put(&f.fake, &child);
+    fake_job_look(&f);
+    child.state = 'Z';
+    child.resident_pages = 0;
+    fake_process_put(&f.fake, &child);
+    fake_job_look(&f);
+    assert_int_equal(fake_job_cpu_ticks(&f), 60);
+    assert_int_equal(f.reading.usage.counter[USAGE_WRITTEN_CHARS], 1000);
+    child.state = 'X';
+    parent.child_user_ticks = 50;
+    parent.written_chars = 1000;
+    fake_process_put(&f.fake, &child);
+    fake_process_put(&f.fake, &parent);
+    f.now_ns += 100 * SECOND; /* all is read */
+    fake_job_look(&f);
+    assert_int_equal(fake_job_cpu_ticks(&f), 60);
+    assert_int_equal(f.reading.usage.counter[USAGE_WRITTEN_CHARS], 1000);
+    assert_int_equal(f.reading.process_count, 1);
+    fake_job_end(&f);
+}
+
+/* A glance settles who has left: the zombie with the parent that had waited for it. */
+static void a_zombie_that_goes_with_its_parent_is_counted_once(void **state)
+{
+    struct fake_process parent = { .pid = 10, .children = "11 " };
+    struct fake_job f;
+
+    (void)state;
+    fake_job_begin(&f, &parent, true);
+    f.job.uses_clocks = false;
+    fake_process_put(&f.fake,
+                     &(struct fake_process){ .pid = 11, .parent = 10, .children = "12 " });
+    fake_process_put(
+        &f.fake,
+        &(struct fake_process){ .pid = 12, .parent = 11, .state = 'Z', .written_chars = 1000 });
+    fake_job_look(&f);
+    assert_int_equal(f.reading.usage.counter[USAGE_WRITTEN_CHARS], 1000);
+    fake_process_end(&f.fake, 11);
+    fake_process_end(&f.fake, 12);
+    parent.children = "";
+    parent.written_chars = 1000;
+    fake_process_put(&f.fake, &parent);
+    (void)job_glance(&f.job, f.now_ns + SECOND, UNKNOWN, false);
+    f.now_ns += 100 * SECOND; /* all is read */
+    fake_job_look(&f);
+    assert_int_equal(f.reading.usage.counter[USAGE_WRITTEN_CHARS], 1000);
+    fake_job_end(&f);
+}
+
+static void a_child_nobody_waits_for_is_not_lost(void **state)
+{
+    struct fake_job f;
+
+    (void)state;
+    fake_job_begin(
+        &f, &(struct fake_process){ .pid = 10, .ignores_children = true, .children = "11 " },
+        true);
+    fake_process_put(&f.fake,
+                     &(struct fake_process){
+                         .pid = 11, .parent = 10, .user_ticks = 50, .written_chars = 1000 });
+    fake_job_look(&f);
+    fake_process_end(&f.fake, 11);
+    fake_process_put(&f.fake, &(struct fake_process){
+                                  .pid = 10, .ignores_children = true, .user_ticks = 1 });
+    fake_job_look(&f);
+    assert_int_equal(fake_job_cpu_ticks(&f), 51);
+    assert_int_equal(f.reading.usage.counter[USAGE_WRITTEN_CHARS], 1000);
+    assert_true(f.job.saw_unwaited);
+    fake_job_end(&f);
+}
+
+/* Parent and child end between two looks: the parent's last figures did not hold the child's. */
+static void parent_and_child_that_end_together_both_count(void **state)
+{
+    struct fake_job f;
+
+    (void)state;
+    fake_job_begin(&f, &(struct fake_process){ .pid = 10, .children = "11 " }, true);
+    fake_process_put(
+        &f.fake,
+        &(struct fake_process){ .pid = 11, .parent = 10, .user_ticks = 20, .children = "12 " });
+    fake_process_put(&f.fake,
+                     &(struct fake_process){ .pid = 12, .parent = 11, .user_ticks = 30 });
+    fake_job_look(&f);
+    fake_process_end(&f.fake, 11);
+    fake_process_end(&f.fake, 12);
+    fake_process_put(&f.fake, &(struct fake_process){ .pid = 10, .ignores_children = true });
+    fake_job_look(&f);
+    assert_int_equal(fake_job_cpu_ticks(&f), 50);
+    fake_job_end(&f);
+}
+
+static void totals_never_step_back(void **state)
+{
+    struct fake_job f;
+
+    (void)state;
+    fake_job_begin(&f, &(struct fake_process){ .pid = 10, .user_ticks = 10, .children = "11 " },
+                   true);
+    fake_process_put(&f.fake,
+                     &(struct fake_process){ .pid = 11, .parent = 10, .user_ticks = 50 });
+    fake_job_look(&f);
+    fake_process_end(&f.fake, 11); /* reaped, but the parent was looked at before */
+    fake_job_look(&f);
+    assert_int_equal(fake_job_cpu_ticks(&f), 60);
+    fake_job_end(&f);
+}
+
+static void an_orphan_stays_a_member(void **state)
+{
+    struct fake_job f;
+
+    (void)state;
+    fake_job_begin(&f, &(struct fake_process){ .pid = 10, .children = "11 " }, true);
+    fake_process_put(&f.fake, &(struct fake_process){ .pid = 11, .parent = 10 });
+    fake_job_look(&f);
+    fake_process_put(&f.fake, &(struct fake_process){ .pid = 10 });
+    fake_process_put(&f.fake,
+                     &(struct fake_process){ .pid = 11, .parent = 1, .user_ticks = 7 });
+    fake_job_look(&f);
+    assert_int_equal(f.reading.process_count, 2);
+    assert_int_equal(fake_job_cpu_ticks(&f), 7);
+    fake_job_end(&f);
+}
+
+static void a_reused_pid_is_another_process(void **state)
+{
+    struct fake_job f;
+
+    (void)state;
+    fake_job_begin(&f, &(struct fake_process){ .pid = 10, .children = "11 " }, true);
+    fake_process_put(&f.fake,
+                     &(struct fake_process){ .pid = 11, .parent = 10, .user_ticks = 5 });
+    fake_job_look(&f);
+    fake_process_put(&f.fake, &(struct fake_process){ .pid = 10, .child_user_ticks = 5 });
+    fake_process_put(
+        &f.fake,
+        &(struct fake_process){ .pid = 11, .parent = 1, .user_ticks = 900, .start_ticks = 77 });
+    fake_job_look(&f);
+    assert_int_equal(f.reading.process_count, 1);
+    assert_int_equal(fake_job_cpu_ticks(&f), 5);
+    fake_job_end(&f);
+}
+
+static void peaks_outlive_their_process(void **state)
+{
+    struct fake_job f;
+
+    (void)state;
+    fake_job_begin(
+        &f, &(struct fake_process){ .pid = 10, .resident_pages = 100, .children = "11 " },
+        true);
+    fake_process_put(&f.fake,
+                     &(struct fake_process){ .pid = 11, .parent = 10, .resident_pages = 5000 });
+    fake_job_look(&f);
+    assert_int_equal(f.reading.memory.combined.total_bytes, 5100 * 4096);
+    fake_process_end(&f.fake, 11);
+    fake_process_put(&f.fake, &(struct fake_process){ .pid = 10, .resident_pages = 100 });
+    fake_job_look(&f);
+    assert_int_equal(f.reading.descendants_rss_peak_bytes, 5000 * 4096);
+    assert_int_equal(f.reading.memory.descendants.total_bytes, 0);
+    assert_false(is_known(f.reading.rss_bound_bytes)); /* of a job we did not start */
+    fake_job_end(&f);
+}
+
+/* Memory that was never seen is not 0. */
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_waited_for_child_is_counted_once),
+        cmocka_unit_test(one_that_is_being_reaped_is_counted_once),
+        cmocka_unit_test(a_zombie_that_goes_with_its_parent_is_counted_once),
+        cmocka_unit_test(a_child_nobody_waits_for_is_not_lost),
+        cmocka_unit_test(parent_and_child_that_end_together_both_count),
+        cmocka_unit_test(totals_never_step_back),
+        cmocka_unit_test(an_orphan_stays_a_member),
+        cmocka_unit_test(a_reused_pid_is_another_process),
+        cmocka_unit_test(peaks_outlive_their_process),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
