@@ -34,9 +34,8 @@ int gpu_watch_open(struct gpu_watch *watch, const struct root *root,
 {
     int r;
 
-    *watch = (struct gpu_watch){
-        .root = root, .read_cpu_ns = UNKNOWN, .account_bytes = UNKNOWN
-    };
+    *watch =
+        (struct gpu_watch){ .root = root, .read_cpu_ns = UNKNOWN, .account_bytes = UNKNOWN };
     gpu_rest_init(&watch->rest);
     r = gpu_inventory_open(&watch->inventory, root, options->vendors, options->vendor_count,
                            options->choice);
