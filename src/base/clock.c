@@ -20,6 +20,11 @@ struct instant clock_now(void)
     };
 }
 
+uint64_t clock_thread_cpu_ns(void)
+{
+    return read_clock(CLOCK_THREAD_CPUTIME_ID);
+}
+
 void clock_format(uint64_t realtime_ns, char *buf, size_t size)
 {
     time_t seconds = (time_t)(realtime_ns / NS_PER_SECOND);

@@ -22,6 +22,9 @@ struct instant {
 
 struct instant clock_now(void);
 
+/* CPU time of the calling thread so far. */
+uint64_t clock_thread_cpu_ns(void);
+
 /* Writes a date as RFC 3339 in UTC with milliseconds: 2026-03-14T09:26:53.589Z.
  * `buf` needs CLOCK_TEXT_SIZE bytes. */
 #define CLOCK_TEXT_SIZE 32

@@ -24,7 +24,7 @@ static bool is_young(const struct member *member)
 
     (void)clock_gettime(CLOCK_BOOTTIME, &now); /* cannot fail for this clock */
     now_ticks = (uint64_t)now.tv_sec * ticks_per_second +
-                (uint64_t)now.tv_nsec * ticks_per_second / 1000000000u;
+                (uint64_t)now.tv_nsec * ticks_per_second / NS_PER_SECOND;
     return now_ticks < member->start_ticks + YOUNG_TICKS ||
            (member->is_busy && member->cpu_ns < YOUNG_CPU_NS);
 }

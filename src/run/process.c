@@ -23,12 +23,16 @@ int process_read(const struct root *root, pid_t pid, struct pid_stat *ret)
     return r;
 }
 
+static bool is_alive(const struct root *root, pid_t pid, struct pid_stat *ret)
+{
+    return process_read(root, pid, ret) == 0 && ret->state != 'Z' && ret->state != 'X';
+}
+
 bool process_has_ended(const struct root *root, pid_t pid)
 {
     struct pid_stat process;
 
-    return process_read(root, pid, &process) < 0 || process.state == 'Z' ||
-           process.state == 'X';
+    return !is_alive(root, pid, &process);
 }
 
 bool process_descends(const struct root *root, pid_t pid, pid_t ancestor)
@@ -85,8 +89,7 @@ static bool is_at_work(const struct root *root, pid_t pid)
 {
     struct pid_stat process;
 
-    return process_read(root, pid, &process) == 0 && process.state != 'Z' &&
-           process.state != 'X' && strcmp(process.comm, SPOOR_AGENT_NAME) != 0;
+    return is_alive(root, pid, &process) && strcmp(process.comm, SPOOR_AGENT_NAME) != 0;
 }
 
 size_t process_count_descendants(const struct root *root, pid_t pid, pid_t except)

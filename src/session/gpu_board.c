@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/unknown.h"
 #include "source/proc/pid_stat.h"
-#include "source/proc/schedstat.h"
 
 /* A driver that takes longer has stopped answering. */
 #define SILENT_AFTER_NS (2 * NS_PER_SECOND)
@@ -117,15 +116,6 @@ static void end_call(struct gpu_board *board, uint64_t now_ns)
 {
     note_silence(board, now_ns);
     board->calling_since_ns = 0;
-}
-
-void gpu_board_end_call(struct gpu_board *board)
-{
-    uint64_t now_ns = clock_now().monotonic_ns;
-
-    pthread_mutex_lock(&board->mutex);
-    end_call(board, now_ns);
-    pthread_mutex_unlock(&board->mutex);
 }
 
 void gpu_board_publish(struct gpu_board *board, const struct gpu_watch *watch)

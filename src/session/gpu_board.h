@@ -65,10 +65,8 @@ void gpu_board_done(struct gpu_board *board);
 
 /* ---- for the thread ---- */
 
-/* A driver is asked from now on; publishing ends that, or the second where there is nothing to
- * publish. */
+/* A driver is asked from now on; publishing ends that. */
 void gpu_board_begin_call(struct gpu_board *board);
-void gpu_board_end_call(struct gpu_board *board);
 
 /* What was looked at. */
 void gpu_board_publish(struct gpu_board *board, const struct gpu_watch *watch);

@@ -81,7 +81,6 @@ static void look(struct gpu_thread *thread)
     struct gpu_watch *watch = &thread->watch;
     uint64_t now_ns = clock_now().monotonic_ns;
     bool is_slow = gpu_pace_read_is_due(&thread->pace, now_ns);
-    struct gpu_activity activity;
 
     if (!is_slow && gpu_watch_rests(watch, now_ns)) {
         gpu_pace_rested(&thread->pace, now_ns, take_cost(thread), watch->holds_context);
@@ -93,12 +92,12 @@ static void look(struct gpu_thread *thread)
     else
         gpu_watch_poll(watch, now_ns);
     gpu_board_publish(&thread->board, watch);
-    activity = (struct gpu_activity){ watch->holds_context, watch->is_quiet };
     now_ns = clock_now().monotonic_ns;
     if (is_slow)
-        gpu_pace_has_read(&thread->pace, now_ns, take_cost(thread), &activity);
+        gpu_pace_has_read(&thread->pace, now_ns, take_cost(thread),
+                          &(struct gpu_activity){ watch->holds_context, watch->is_quiet });
     else
-        gpu_pace_polled(&thread->pace, now_ns, take_cost(thread), activity.holds_context);
+        gpu_pace_polled(&thread->pace, now_ns, take_cost(thread), watch->holds_context);
 }
 
 static void look_until_ended(struct gpu_thread *thread)

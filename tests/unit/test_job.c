@@ -6,7 +6,6 @@
 /* cmocka.h needs the four above */
 #include <cmocka.h>
 #include <errno.h>
-#include <string.h>
 
 #include <poll.h>
 #include <stdio.h>
@@ -137,7 +136,7 @@ static void without_children_files_parents_are_searched(void **state)
     fake_job_end(&f);
 }
 
-/* What a child used moves to the parent that waits for it: the sum stays. */
+/* Memory that was never seen is not 0. */
 static void memory_of_an_unseen_process_is_unknown(void **state)
 {
     struct fake_job f;

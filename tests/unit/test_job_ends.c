@@ -12,6 +12,7 @@
 
 #define SECOND NS_PER_SECOND
 
+/* What a child used moves to the parent that waits for it: the sum stays. */
 static void a_waited_for_child_is_counted_once(void **state)
 {
     struct fake_job f;
@@ -209,7 +210,6 @@ static void peaks_outlive_their_process(void **state)
     fake_job_end(&f);
 }
 
-/* Memory that was never seen is not 0. */
 int main(void)
 {
     const struct CMUnitTest tests[] = {

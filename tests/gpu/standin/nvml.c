@@ -80,16 +80,22 @@ static void sleep_ms(uint64_t ms)
         continue;
 }
 
+/* What the script says last behind that word and the call; NULL: nothing. */
+static const char *said_of(const char *word, const char *call)
+{
+    char words[96];
+
+    (void)snprintf(words, sizeof(words), "%s %s", word, call);
+    return script_last(&standin.script, words);
+}
+
 /* The call costs what the script says, our own reading of it included. */
 static void spend_cpu(const char *call, uint64_t since_ns)
 {
-    const char *line;
-    char words[96];
+    const char *line = said_of("cost", call);
 
-    (void)snprintf(words, sizeof(words), "cost %s", call);
-    line = script_last(&standin.script, words);
     if (!line)
-        line = script_last(&standin.script, "cost any");
+        line = said_of("cost", "any");
     if (!line)
         return;
     since_ns += script_number(&line, 0) * 1000;
@@ -101,20 +107,18 @@ int standin_enter(const char *call, nvml_device device)
 {
     uint64_t entered_ns = script_cpu_ns();
     const char *line;
-    char words[96];
+    char name[80];
 
     script_note_call(call);
     script_load(&standin.script, standin.started_ns);
-    (void)snprintf(words, sizeof(words), "block %s", call);
-    line = script_last(&standin.script, words);
+    line = said_of("block", call);
     if (line)
         sleep_ms(script_number(&line, 0));
     spend_cpu(call, entered_ns);
-    (void)snprintf(words, sizeof(words), "fail %s", call);
-    line = script_last(&standin.script, words);
+    line = said_of("fail", call);
     if (!line && device) {
-        (void)snprintf(words, sizeof(words), "fail %s@%s", call, standin_node(device)->name);
-        line = script_last(&standin.script, words);
+        (void)snprintf(name, sizeof(name), "%s@%s", call, standin_node(device)->name);
+        line = said_of("fail", name);
     }
     return line ? (int)script_number(&line, 0) : 0;
 }
