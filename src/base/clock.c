@@ -2,7 +2,8 @@
 #include "base/clock.h"
 
 #include <stdio.h>
-#include <time.h>
+
+#include "base/arithmetic.h"
 
 static uint64_t read_clock(clockid_t id)
 {
@@ -23,6 +24,14 @@ struct instant clock_now(void)
 uint64_t clock_thread_cpu_ns(void)
 {
     return read_clock(CLOCK_THREAD_CPUTIME_ID);
+}
+
+struct timespec clock_time_until(uint64_t monotonic_ns)
+{
+    uint64_t left_ns = less(monotonic_ns, read_clock(CLOCK_MONOTONIC));
+
+    return (struct timespec){ .tv_sec = (time_t)(left_ns / NS_PER_SECOND),
+                              .tv_nsec = (long)(left_ns % NS_PER_SECOND) };
 }
 
 void clock_format(uint64_t realtime_ns, char *buf, size_t size)

@@ -10,6 +10,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #define NS_PER_SECOND 1000000000ull
 #define NS_PER_MS 1000000ull
@@ -24,6 +25,9 @@ struct instant clock_now(void);
 
 /* CPU time of the calling thread so far. */
 uint64_t clock_thread_cpu_ns(void);
+
+/* How long it is until then: for a wait. 0 where that has passed. */
+struct timespec clock_time_until(uint64_t monotonic_ns);
 
 /* Writes a date as RFC 3339 in UTC with milliseconds: 2026-03-14T09:26:53.589Z.
  * `buf` needs CLOCK_TEXT_SIZE bytes. */

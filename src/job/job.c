@@ -22,26 +22,32 @@ struct look job_look(const struct job *job, uint64_t now_ns, bool is_thorough)
 
 struct events {
     struct job *job;
-    unsigned disabled;
-    int error;
+    const struct job_options *options;
+    int clock_error, run_error;
 };
 
 static void open_thread_events(pid_t tid, void *data)
 {
     struct events *events = data;
+    int r;
 
-    if (events->error == 0 && !(events->disabled & RUNG_PERF))
-        events->error = task_clock_add(&events->job->task_clock, tid);
-    if (!(events->disabled & RUNG_GATE))
-        (void)fault_gate_add(&events->job->gate, tid); /* else we poll */
+    if (events->clock_error == 0 && !(events->options->disabled & RUNG_PERF))
+        events->clock_error = task_clock_add(&events->job->task_clock, tid);
+    if (events->options->disabled & RUNG_GATE)
+        return;
+    (void)gate_add(&events->job->fault_gate, GATE_FAULTS, tid); /* else we poll */
+    if (!events->options->needs_run_gate || events->run_error < 0)
+        return;
+    r = gate_add(&events->job->run_gate, GATE_RUNS, tid);
+    events->run_error = r == -ESRCH ? 0 : r; /* who has ended runs no more */
 }
 
 /* perf's events, on each thread that the job has now: one where we spawned it. A job that we
  * attach to may start a thread meanwhile, which then is counted by its maker's event or, where
  * that was opened too late, not: so perf is not taken for exact there. */
-static void open_events(struct job *job, unsigned disabled, uint64_t now_ns)
+static void open_events(struct job *job, const struct job_options *options, uint64_t now_ns)
 {
-    struct events events = { job, disabled, 0 };
+    struct events events = { job, options, 0, 0 };
     struct look look = job_look(job, now_ns, false);
 
     if (!job->root->is_live)
@@ -52,8 +58,10 @@ static void open_events(struct job *job, unsigned disabled, uint64_t now_ns)
                                &events);
         job->attached_cpu_ns += job->members.list[i].usage.counter[USAGE_CPU_NS];
     }
-    if (events.error < 0)
+    if (events.clock_error < 0)
         event_set_close(&job->task_clock);
+    if (events.run_error < 0) /* whoever waits for it would miss a thread */
+        gate_close(&job->run_gate);
 }
 
 /* What must be in place before the job's program runs. */
@@ -96,7 +104,8 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
         .uses_clocks = !(options->disabled & RUNG_CLOCK),
         .lists_children = !(options->disabled & RUNG_CHILDREN) && children_are_listed(root),
         .has_program = !options->caller_spawned,
-        .gate = FAULT_GATE_NONE,
+        .fault_gate = GATE_NONE,
+        .run_gate = GATE_NONE,
         .leaf = LEAF_NONE,
         .birth_mark = UNKNOWN,
         .started_count = 1,
@@ -115,7 +124,7 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
         member_close(&main);
         return -ENOMEM;
     }
-    open_events(job, options->disabled, now_ns);
+    open_events(job, options, now_ns);
     return options->caller_spawned ? prepare_spawned(job, options)
                                    : prepare_attached(job, options);
 }
@@ -127,7 +136,8 @@ void job_done(struct job *job)
     children_buffer_done(&job->children);
     births_close(&job->births);
     leaf_close(&job->leaf);
-    fault_gate_close(&job->gate);
+    gate_close(&job->fault_gate);
+    gate_close(&job->run_gate);
     event_set_close(&job->task_clock);
 }
 

@@ -27,7 +27,7 @@
 #include "job/rungs.h"
 #include "job/usage.h"
 #include "source/perf/event_set.h"
-#include "source/perf/fault_gate.h"
+#include "source/perf/gate.h"
 #include "source/proc/children.h"
 #include "spoor/spoor.h"
 
@@ -40,6 +40,7 @@ struct job_options {
         *cgroups;              /* the job's before it gets its own; NULL: none can be seen */
     const char *cgroup_folder; /* NULL: one of those */
     unsigned disabled;         /* rungs */
+    bool needs_run_gate;
     environment_get *environment;
 };
 
@@ -85,7 +86,8 @@ struct job {
     bool main_has_ended;
     struct event_set task_clock; /* perf's count of the job's CPU time; empty: none */
     uint64_t attached_cpu_ns;    /* what the tree had used when that began to count */
-    struct fault_gate gate;
+    struct gate fault_gate;
+    struct gate run_gate; /* where one was asked for */
     struct births births;
     struct leaf leaf;
     struct members members;

@@ -141,7 +141,7 @@ static const char *probe_gate(struct trial *trial)
 {
     if (trial->error < 0)
         return why(trial->error);
-    return trial->job.gate.events.count > 0 ? NULL : "permission denied";
+    return trial->job.fault_gate.events.count > 0 ? NULL : "permission denied";
 }
 
 static const char *probe_births(struct trial *trial, const char *source, unsigned others)

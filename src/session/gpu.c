@@ -9,7 +9,7 @@
 
 void session_start_gpus(spoor_session *session)
 {
-    const struct job *job = &session->sampler.job;
+    struct job *job = &session->sampler.job;
     struct gpu_thread_options options = {
         .root = session->root_path,
         .gpus = session->gpus,
@@ -17,9 +17,10 @@ void session_start_gpus(spoor_session *session)
         .tracker_pid = job->tracker_pid,
         .disabled = session->disabled,
         .start_ns = session->sampler.started.monotonic_ns,
+        .gate = &job->run_gate,
     };
     const struct gpu_vendor *enabled[GPU_VENDORS_MAX];
-    int r = gpu_thread_start(&options, &session->gpu_thread);
+    int r = session->may_have_gpus ? gpu_thread_start(&options, &session->gpu_thread) : -ENODEV;
 
     if (r == 0)
         return;

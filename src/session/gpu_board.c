@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,7 +26,7 @@
 static const char too_early[] = "the run ended before the drivers had told of their GPUs";
 static const char has_stopped[] = "the GPU driver has stopped answering";
 
-void gpu_board_init(struct gpu_board *board)
+int gpu_board_init(struct gpu_board *board)
 {
     *board = (struct gpu_board){ .reason = too_early, .root = ROOT_CLOSED };
     board->troubles.account_bytes = UNKNOWN;
@@ -34,6 +35,8 @@ void gpu_board_init(struct gpu_board *board)
     (void)pthread_mutex_init(&board->mutex, NULL);  /* cannot fail with defaults */
     (void)pthread_cond_init(&board->changed, NULL); /* likewise */
     (void)root_open(NULL, &board->root); /* else a busy machine looks like a slow driver */
+    board->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return board->wake_fd < 0 ? -errno : 0;
 }
 
 void gpu_board_done(struct gpu_board *board)
@@ -41,6 +44,8 @@ void gpu_board_done(struct gpu_board *board)
     (void)pthread_mutex_destroy(&board->mutex);
     (void)pthread_cond_destroy(&board->changed);
     root_close(&board->root);
+    if (board->wake_fd >= 0)
+        close(board->wake_fd);
     free(board->living.list);
     free(board->ended.list);
     free(board->units);
@@ -229,19 +234,45 @@ static struct timespec timespec_of(uint64_t ns)
                               .tv_nsec = (long)(ns % NS_PER_SECOND) };
 }
 
-bool gpu_board_wait(struct gpu_board *board, uint64_t until_ns, struct gpu_watch *watch)
+bool gpu_board_goes_on(struct gpu_board *board, struct gpu_watch *watch)
 {
-    struct timespec until = timespec_of(until_ns);
     bool goes_on;
-    int r = 0;
 
     pthread_mutex_lock(&board->mutex);
-    while (!board->must_end && r != ETIMEDOUT)
-        r = pthread_cond_clockwait(&board->changed, &board->mutex, CLOCK_MONOTONIC, &until);
     goes_on = !board->must_end;
     take_news(board, watch);
     pthread_mutex_unlock(&board->mutex);
     return goes_on;
+}
+
+bool gpu_board_attach(struct gpu_board *board, struct gate *gate)
+{
+    bool is_attached;
+
+    pthread_mutex_lock(&board->mutex);
+    is_attached = !board->must_end && gate_attach(gate) == 0;
+    pthread_mutex_unlock(&board->mutex);
+    return is_attached;
+}
+
+bool gpu_board_arm(struct gpu_board *board, const struct gate *gate)
+{
+    bool is_armed;
+
+    pthread_mutex_lock(&board->mutex);
+    is_armed = !board->must_end;
+    if (is_armed)
+        gate_arm(gate);
+    pthread_mutex_unlock(&board->mutex);
+    return is_armed;
+}
+
+void gpu_board_disarm(struct gpu_board *board, const struct gate *gate)
+{
+    pthread_mutex_lock(&board->mutex);
+    if (!board->must_end)
+        gate_disarm(gate);
+    pthread_mutex_unlock(&board->mutex);
 }
 
 void gpu_board_end_last_look(struct gpu_board *board)
@@ -344,9 +375,11 @@ void gpu_board_take(struct gpu_board *board, uint64_t now_ns, struct gpu_view *v
 
 void gpu_board_ask_last(struct gpu_board *board)
 {
+    uint64_t one = 1;
+
     pthread_mutex_lock(&board->mutex);
     board->must_end = true;
-    (void)pthread_cond_broadcast(&board->changed);
+    (void)!write(board->wake_fd, &one, sizeof(one)); /* a counter has room for it */
     pthread_mutex_unlock(&board->mutex);
 }
 

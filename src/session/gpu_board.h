@@ -12,6 +12,7 @@
 #include "job/gpu/gpu_view.h"
 #include "job/gpu/gpu_watch.h"
 #include "job/members.h"
+#include "source/perf/gate.h"
 #include "source/proc/schedstat.h"
 
 struct pid_list {
@@ -33,6 +34,7 @@ struct gpu_troubles {
 struct gpu_board {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
+    int wake_fd;      /* readable when the thread is to end */
     struct root root; /* the live machine */
 
     /* for the thread */
@@ -60,7 +62,8 @@ struct gpu_board {
     struct gpu_troubles troubles;
 };
 
-void gpu_board_init(struct gpu_board *board);
+/* Returns 0 or a negative errno; gpu_board_done() is to follow either way. */
+int gpu_board_init(struct gpu_board *board);
 void gpu_board_done(struct gpu_board *board);
 
 /* ---- for the thread ---- */
@@ -76,9 +79,14 @@ int gpu_board_publish_units(struct gpu_board *board, const struct gpu_watch *wat
 void gpu_board_publish_none(struct gpu_board *board, const char *reason);
 void gpu_board_publish_refusals(struct gpu_board *board, const struct gpu_inventory *from);
 
-/* Waits until that time or for the end. Returns whether to go on. What was told about who
- * belongs is taken over into the watch. */
-bool gpu_board_wait(struct gpu_board *board, uint64_t until_ns, struct gpu_watch *watch);
+/* Returns whether to go on. What was told about who belongs is taken over into the watch. */
+bool gpu_board_goes_on(struct gpu_board *board, struct gpu_watch *watch);
+
+/* The gate of a job that is there for as long as the thread is to go on. Attached by the thread,
+ * armed and not any more: false where it is to end or there is no gate. */
+bool gpu_board_attach(struct gpu_board *board, struct gate *gate);
+bool gpu_board_arm(struct gpu_board *board, const struct gate *gate);
+void gpu_board_disarm(struct gpu_board *board, const struct gate *gate);
 
 void gpu_board_end_last_look(struct gpu_board *board);
 

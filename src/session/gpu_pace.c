@@ -10,14 +10,15 @@
 #define POLL_MOST_NS NS_PER_SECOND
 #define READ_LEAST_NS NS_PER_SECOND
 #define SAVED_MOST_NS (3 * NS_PER_MS)
+#define READ_CHEAP_NS NS_PER_MS
 #define READ_MOST_NS (5 * NS_PER_SECOND)
 #define READ_QUIET_NS (10 * NS_PER_SECOND) /* drivers keep samples for 14 s */
 
 /* Shares of a core, in millionths. */
-#define SHARE_ALL 4500
-#define SHARE_READ 1500
+#define SHARE_ALL 4900
+#define SHARE_READ 1000
 #define SHARE_REPAY 2000
-#define SHARE_POLL_LEAST 1500
+#define SHARE_POLL_LEAST 3700 /* every 30 ms at 110 us */
 #define SHARE_IDLE 1000
 
 void gpu_pace_init(struct gpu_pace *pace, uint64_t now_ns, uint64_t start_cost_ns)
@@ -106,13 +107,26 @@ void gpu_pace_rested(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
     pace->poll_due_ns = now_ns + (holds_context ? POLL_REST_NS : POLL_IDLE_NS);
 }
 
+void gpu_pace_gated(struct gpu_pace *pace)
+{
+    pace->poll_due_ns = UINT64_MAX;
+}
+
+/* While the start is paid back, as seldom as is fit. */
+static uint64_t read_gap_ns(const struct gpu_pace *pace, bool is_quiet)
+{
+    if (is_quiet)
+        return READ_QUIET_NS;
+    if (pace->debt_ns > 0 && pace->read_cost_ns > READ_CHEAP_NS)
+        return READ_MOST_NS;
+    return within(gap_for(pace->read_cost_ns, SHARE_READ), READ_LEAST_NS, READ_MOST_NS);
+}
+
 void gpu_pace_has_read(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
                        const struct gpu_activity *activity)
 {
     pace->read_cost_ns = smooth(pace->read_cost_ns, cost_ns);
-    pace->read_gap_ns = activity->is_quiet ? READ_QUIET_NS
-                                           : within(gap_for(pace->read_cost_ns, SHARE_READ),
-                                                    READ_LEAST_NS, READ_MOST_NS);
+    pace->read_gap_ns = read_gap_ns(pace, activity->is_quiet);
     pace->read_due_ns = now_ns + pace->read_gap_ns;
     plan_poll(pace, now_ns, activity->holds_context);
 }

@@ -6,8 +6,9 @@
  * slow ones about every second, or ten while it is quiet. The gaps grow with what looks cost, so
  * that both kinds together take half a percent of a core, and a tenth while the job uses no GPU;
  * what quick looks did not use they may take at once later. What the start has cost, and the end
- * will, is paid back out of the same half percent over the first seconds. Whether the job has run
- * at all costs little to see: while it rests, that is looked at every 25 ms, or 100.
+ * will, is paid back out of the same half percent over the first seconds, as far as looks that
+ * see 30 ms of memory leave room. A job that rests is left alone until it runs, where that can be
+ * waited for; else, whether it has run costs little to see, and is looked at every 25 ms, or 100.
  */
 #ifndef SESSION_GPU_PACE_H
 #define SESSION_GPU_PACE_H
@@ -43,6 +44,8 @@ void gpu_pace_polled(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
 /* Where a quick look was left out: the job rests. */
 void gpu_pace_rested(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
                      bool holds_context);
+/* After any look: quick ones come when they are asked for. */
+void gpu_pace_gated(struct gpu_pace *pace);
 void gpu_pace_has_read(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
                        const struct gpu_activity *activity);
 

@@ -2,6 +2,7 @@
 #include "session/gpu_thread.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,12 +13,16 @@
 #include "job/rungs.h"
 #include "session/gpu_pace.h"
 
+/* The job is awake where it has run twice within that time. */
+#define FLURRY_NS (100 * NS_PER_MS)
+
 struct gpu_thread {
     /* fixed when it is started */
     char *root_path;
     struct gpu_choice choice;
     const struct gpu_vendor *vendors[GPU_VENDORS_MAX];
     struct gpu_watch_options options;
+    struct gate *gate; /* the job's, which may be gone when we are to end: see gpu_board.h */
     pthread_t thread;
 
     struct gpu_board board;
@@ -27,6 +32,8 @@ struct gpu_thread {
     struct gpu_watch watch;
     struct gpu_pace pace;
     uint64_t marked_cpu_ns;
+    bool has_gate, is_armed;
+    uint64_t opened_ns; /* the gate, last */
 };
 
 static void free_all(struct gpu_thread *thread)
@@ -76,13 +83,39 @@ static uint64_t take_cost(struct gpu_thread *thread)
     return cost_ns;
 }
 
-static void look(struct gpu_thread *thread)
+/* The job has run. A driver's own threads in it wake up now and then, for one look; who goes on
+ * running is awake. */
+static void heed_gate(struct gpu_thread *thread, uint64_t now_ns)
+{
+    bool goes_on = now_ns - thread->opened_ns < FLURRY_NS;
+
+    thread->opened_ns = now_ns;
+    if (!goes_on)
+        return;
+    gpu_board_disarm(&thread->board, thread->gate);
+    (void)gate_take(thread->gate); /* what was signalled meanwhile */
+    thread->is_armed = false;
+}
+
+/* Is there nothing to look at? The job rests. Where it can be waited for there is one look more,
+ * for what it did before the gate was armed. */
+static bool leaves_out(struct gpu_thread *thread, uint64_t now_ns)
+{
+    if (thread->is_armed || !gpu_watch_rests(&thread->watch, now_ns))
+        return false;
+    thread->is_armed = thread->has_gate && gpu_board_arm(&thread->board, thread->gate);
+    return !thread->is_armed;
+}
+
+static void look(struct gpu_thread *thread, bool has_run)
 {
     struct gpu_watch *watch = &thread->watch;
     uint64_t now_ns = clock_now().monotonic_ns;
     bool is_slow = gpu_pace_read_is_due(&thread->pace, now_ns);
 
-    if (!is_slow && gpu_watch_rests(watch, now_ns)) {
+    if (has_run)
+        heed_gate(thread, now_ns);
+    if (!is_slow && leaves_out(thread, now_ns)) {
         gpu_pace_rested(&thread->pace, now_ns, take_cost(thread), watch->holds_context);
         return;
     }
@@ -98,18 +131,36 @@ static void look(struct gpu_thread *thread)
                           &(struct gpu_activity){ watch->holds_context, watch->is_quiet });
     else
         gpu_pace_polled(&thread->pace, now_ns, take_cost(thread), watch->holds_context);
+    if (thread->is_armed)
+        gpu_pace_gated(&thread->pace);
+}
+
+/* Waits until a look is due, the job runs, or the end. Returns whether to go on. */
+static bool wait_for_look(struct gpu_thread *thread, bool *ret_has_run)
+{
+    struct pollfd fds[] = {
+        { .fd = thread->board.wake_fd, .events = POLLIN },
+        { .fd = thread->is_armed ? thread->gate->signal_fd : -1, .events = POLLIN },
+    };
+    struct timespec timeout = clock_time_until(gpu_pace_wake_ns(&thread->pace));
+
+    (void)ppoll(fds, 2, &timeout, NULL); /* woken up for nothing it looks once more */
+    *ret_has_run = fds[1].revents && gate_take(thread->gate);
+    return gpu_board_goes_on(&thread->board, &thread->watch);
 }
 
 static void look_until_ended(struct gpu_thread *thread)
 {
     struct gpu_board *board = &thread->board;
     struct gpu_watch *watch = &thread->watch;
+    bool has_run;
 
+    thread->has_gate = gpu_board_attach(board, thread->gate);
     gpu_watch_read(watch, clock_now().monotonic_ns, false); /* all is fresh from the opening */
     gpu_board_publish(board, watch);
     gpu_pace_init(&thread->pace, clock_now().monotonic_ns, take_cost(thread));
-    while (gpu_board_wait(board, gpu_pace_wake_ns(&thread->pace), watch))
-        look(thread);
+    while (wait_for_look(thread, &has_run))
+        look(thread, has_run);
     gpu_board_begin_call(board);
     gpu_watch_read(watch, clock_now().monotonic_ns, true);
     if (thread->options.tracker_pid != 0) /* else accounts speak of the time before us too */
@@ -149,9 +200,11 @@ static int read_choice(const struct gpu_thread_options *options, const struct ro
     return gpu_choice_init_for(ret, options->gpus, root, options->main_pid);
 }
 
-static bool may_be_here(const struct gpu_vendor *const *vendors, size_t count,
-                        const struct root *root)
+bool gpu_thread_is_needed(const struct root *root, unsigned disabled)
 {
+    const struct gpu_vendor *vendors[GPU_VENDORS_MAX];
+    size_t count = gpu_vendors_enabled(disabled, vendors);
+
     for (size_t i = 0; i < count; i++) {
         if (!vendors[i]->may_be_here || vendors[i]->may_be_here(root))
             return true;
@@ -159,12 +212,21 @@ static bool may_be_here(const struct gpu_vendor *const *vendors, size_t count,
     return false;
 }
 
-static int prepare(struct gpu_thread *thread, const struct gpu_thread_options *options,
-                   const struct root *root)
+static int prepare(struct gpu_thread *thread, const struct gpu_thread_options *options)
 {
+    struct root root;
+    int r = root_open(options->root, &root);
+
+    if (r < 0)
+        return r;
+    r = read_choice(options, &root, &thread->choice);
+    root_close(&root);
+    if (r < 0)
+        return r;
     thread->root_path = strdup(options->root ? options->root : "/");
     if (!thread->root_path)
         return -ENOMEM;
+    thread->gate = options->gate;
     thread->options = (struct gpu_watch_options){
         .vendors = thread->vendors,
         .vendor_count = gpu_vendors_enabled(options->disabled, thread->vendors),
@@ -173,19 +235,19 @@ static int prepare(struct gpu_thread *thread, const struct gpu_thread_options *o
         .tracker_pid = options->tracker_pid,
         .start_ns = options->start_ns,
     };
-    return read_choice(options, root, &thread->choice);
+    return 0;
 }
 
-static int start(const struct gpu_thread_options *options, const struct root *root,
-                 struct gpu_thread **ret)
+int gpu_thread_start(const struct gpu_thread_options *options, struct gpu_thread **ret)
 {
     struct gpu_thread *thread = calloc(1, sizeof(*thread));
     int r;
 
     if (!thread)
         return -ENOMEM;
-    gpu_board_init(&thread->board);
-    r = prepare(thread, options, root);
+    r = gpu_board_init(&thread->board);
+    if (r == 0)
+        r = prepare(thread, options);
     if (r == 0)
         r = -pthread_create(&thread->thread, NULL, watch_gpus, thread);
     if (r < 0) {
@@ -194,21 +256,6 @@ static int start(const struct gpu_thread_options *options, const struct root *ro
     }
     *ret = thread;
     return 0;
-}
-
-int gpu_thread_start(const struct gpu_thread_options *options, struct gpu_thread **ret)
-{
-    const struct gpu_vendor *vendors[GPU_VENDORS_MAX];
-    size_t count = gpu_vendors_enabled(options->disabled, vendors);
-    struct root root;
-    int r = root_open(options->root, &root);
-
-    if (r < 0)
-        return r;
-    /* Nothing is allocated before: this is a machine without GPUs as a rule. */
-    r = may_be_here(vendors, count, &root) ? start(options, &root, ret) : -ENODEV;
-    root_close(&root);
-    return r;
 }
 
 void gpu_thread_tell(struct gpu_thread *thread, const struct members *members,

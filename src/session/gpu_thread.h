@@ -4,7 +4,7 @@
  *
  * Calls of drivers can block for long, so they are made here and nowhere else. The thread
  * leaves what it saw on a board, where others take it. Where this machine has no GPU it ends at
- * once. One that a driver keeps when the run ends is left behind: all that it uses is its own.
+ * once. While the job rests the thread sleeps. One that a driver keeps when the run ends is left behind: all that it uses is its own.
  */
 #ifndef SESSION_GPU_THREAD_H
 #define SESSION_GPU_THREAD_H
@@ -20,9 +20,13 @@ struct gpu_thread_options {
     pid_t tracker_pid; /* our own where we spawned the job, which has our environment; else 0 */
     unsigned disabled; /* rungs */
     uint64_t start_ns; /* of the run */
+    struct gate *gate; /* GATE_RUNS of the job, borrowed; may be none */
 };
 
-/* Starts it. On success the caller closes *ret. -ENODEV: there is no GPU to look at. */
+/* May this machine have GPUs to look at? Costs little. */
+bool gpu_thread_is_needed(const struct root *root, unsigned disabled);
+
+/* Starts it. On success the caller closes *ret, before the gate is closed. */
 int gpu_thread_start(const struct gpu_thread_options *options, struct gpu_thread **ret);
 
 /* Who belongs to the job now. Costs little where that is as before. */

@@ -49,6 +49,7 @@ struct spoor_session {
     bool has_sampler;
     struct sampler sampler;
     struct sample latest;
+    bool may_have_gpus;            /* the machine */
     struct gpu_thread *gpu_thread; /* NULL: there is none */
     struct gpu_view gpu;           /* as of the latest sample */
     struct summary summary;

@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/arithmetic.h"
@@ -45,20 +44,10 @@ static uint64_t births_due_ns(const struct births *births, const struct rhythm *
     return apart(due_ns, glance_ns) <= TOGETHER_NS ? glance_ns : due_ns;
 }
 
-static struct timespec time_left(uint64_t now_ns, uint64_t until_ns)
-{
-    uint64_t left_ns = until_ns > now_ns ? until_ns - now_ns : 0;
-
-    return (struct timespec){
-        .tv_sec = (time_t)(left_ns / NS_PER_SECOND),
-        .tv_nsec = (long)(left_ns % NS_PER_SECOND),
-    };
-}
-
 static struct wake wait_for_work(spoor_session *session, const struct rhythm *rhythm)
 {
     const struct births *births = &session->sampler.job.births;
-    struct fault_gate *gate = &session->sampler.job.gate;
+    struct gate *gate = &session->sampler.job.fault_gate;
     int births_source = births_fd(births); /* -1: it is asked when it is due */
     uint64_t now_ns = clock_now().monotonic_ns;
     uint64_t wake_ns = pace_wake_ns(&rhythm->pace);
@@ -73,11 +62,11 @@ static struct wake wait_for_work(spoor_session *session, const struct rhythm *rh
 
     if (!is_due || births_source < 0)
         wake_ns = due_ns < wake_ns ? due_ns : wake_ns;
-    timeout = time_left(now_ns, wake_ns);
+    timeout = clock_time_until(wake_ns);
     (void)ppoll(fds, 3, &timeout, NULL); /* all signals are blocked here: no EINTR */
     return (struct wake){
         .is_stop = fds[0].revents != 0,
-        .is_gate = fds[1].revents && fault_gate_take(gate),
+        .is_gate = fds[1].revents && gate_take(gate),
         .is_births =
             births_source < 0 ? clock_now().monotonic_ns >= due_ns : fds[2].revents != 0,
     };
@@ -94,7 +83,7 @@ static void glance(spoor_session *session, struct pace *pace)
     must_arm = pace_glanced(pace, clock_now().monotonic_ns, cost_ns, job_quick_cpu_ns(job));
     if (must_arm) {
         before_ns = cpu_spent_ns(&session->root);
-        fault_gate_arm(&job->gate);
+        gate_arm(&job->fault_gate);
         pace->arm_cost_ns = cpu_spent_ns(&session->root) - before_ns;
     }
     /* Once more: for what came before the gate was armed, or for the detail of a job at rest. */
@@ -114,7 +103,7 @@ static void wake_up(spoor_session *session, struct rhythm *rhythm, struct wake w
         rhythm->drained_ns = now_ns;
     }
     if (wake.is_gate) {
-        fault_gate_disarm(&job->gate);
+        gate_disarm(&job->fault_gate);
         pace_gate_opened(pace, now_ns);
     }
     if (now_ns >= pace->deadline_ns) {
@@ -129,7 +118,7 @@ static void wake_up(spoor_session *session, struct rhythm *rhythm, struct wake w
 static void *sample_until_stopped(void *data)
 {
     spoor_session *session = data;
-    struct fault_gate *gate = &session->sampler.job.gate;
+    struct gate *gate = &session->sampler.job.fault_gate;
     struct rhythm rhythm = { .drained_ns = 0 };
     struct wake wake;
 
@@ -138,8 +127,8 @@ static void *sample_until_stopped(void *data)
     pthread_mutex_unlock(&session->mutex);
     /* Only this thread uses the gate; the job's other parts are used under the mutex. */
     pace_init(&rhythm.pace, session->sampler.started.monotonic_ns, session->interval_ns,
-              fault_gate_attach(gate) == 0);
-    fault_gate_arm(gate);
+              gate_attach(gate) == 0);
+    gate_arm(gate);
     for (;;) {
         wake = wait_for_work(session, &rhythm);
         if (wake.is_stop)
@@ -148,7 +137,7 @@ static void *sample_until_stopped(void *data)
         wake_up(session, &rhythm, wake);
         pthread_mutex_unlock(&session->mutex);
     }
-    fault_gate_disarm(gate);
+    gate_disarm(gate);
     return NULL;
 }
 

@@ -2,13 +2,14 @@
 """What is measured of GPUs, against a stand-in for NVIDIA's library."""
 import json
 import os
+import pathlib
 import signal
 import subprocess
 
 import pytest
 
 from conftest import eventually, load, read_line, value
-from gpus import (GIB, LIST, LOST, MOVED_BYTES, NOT_SUPPORTED, SLOW, USED_BYTES, VERSION_MISMATCH,
+from gpus import (GIB, LIST, LOST, MOVED_BYTES, NOT_SUPPORTED, QUICK, SLOW, USED_BYTES, VERSION_MISMATCH,
                   Run, card, rows_of, warnings_of)
 
 
@@ -47,6 +48,44 @@ def test_a_spike_between_two_samples_is_seen(spoor, machine):
     assert value(result, "gpu.memory.combined_bytes") == 5 * GIB
     assert value(result, "gpu.memory.system_bytes") == 5 * GIB
     assert result["gpu"]["devices"][0]["memory"]["job_peak_bytes"]["value"] == 5 * GIB
+
+
+def thread_switches(pid, name):
+    """How often a thread of that name has gone to sleep."""
+    for status in pathlib.Path(f"/proc/{pid}/task").glob("*/status"):
+        fields = dict(line.split(":\t", 1) for line in status.read_text().splitlines())
+        if fields["Name"] == name:
+            return int(fields["voluntary_ctxt_switches"])
+    return None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root sees a job's time in the kernel by perf")
+def test_a_job_that_rests_is_left_alone_until_it_runs(spoor, machine):
+    machine.play(card(0))
+    samples = spoor.new_path("samples.csv")
+    run = Run(spoor, machine, "-i", "0.1", "--samples", samples,
+              command=("bash", "-c", "echo $$; read; : {1..20000}; echo awake; read; :"))
+    machine.play(f"process 0 compute {run.pid} {GIB}")
+    eventually(lambda: rows_of(samples)[-1:] and
+               rows_of(samples)[-1]["job_gpu_memory_bytes"] == str(GIB), "its memory")
+    sleeps = lambda: thread_switches(run.process.pid, "spoor-gpu")
+
+    def is_left_alone():
+        """For half a second of samples."""
+        before, count = sleeps(), len(rows_of(samples))
+        eventually(lambda: len(rows_of(samples)) >= count + 5, "rows")
+        return sleeps() - before <= 1
+
+    eventually(is_left_alone, "it is left alone")
+    machine.play(f"process 0 compute {run.pid} {5 * GIB}")
+    looks, slow_looks = machine.calls(QUICK), machine.calls(SLOW)
+    run.process.stdin.write(b"\n")
+    run.process.stdin.flush()
+    assert read_line(run.process.stdout) == "awake"
+    # A slow look asks for it a few times, too, but would come seconds later.
+    eventually(lambda: machine.calls(QUICK) - looks > 4 * (machine.calls(SLOW) - slow_looks),
+               "quick looks")
+    assert value(run.end(), "gpu.memory.combined_bytes") == 5 * GIB
 
 
 def test_descendants_and_strangers(spoor, machine):

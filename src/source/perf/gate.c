@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "source/perf/fault_gate.h"
+#include "source/perf/gate.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,26 +7,32 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-/* A larger period would miss huge pages: one fault is 2 MB there. */
-enum { FAULTS = 4 };
+static const struct {
+    uint64_t what, period;
+    bool may_be_blind; /* to what the kernel does for the job */
+} kinds[] = {
+    /* A larger period would miss huge pages: one fault is 2 MB there. */
+    [GATE_FAULTS] = { PERF_COUNT_SW_PAGE_FAULTS, 4, true },
+    [GATE_RUNS] = { PERF_COUNT_SW_TASK_CLOCK, 100000, false }, /* ns */
+};
 
-int fault_gate_add(struct fault_gate *gate, pid_t tid)
+int gate_add(struct gate *gate, enum gate_event event, pid_t tid)
 {
     struct perf_event_attr attr = {
         .type = PERF_TYPE_SOFTWARE,
-        .config = PERF_COUNT_SW_PAGE_FAULTS,
-        .sample_period = FAULTS,
+        .config = kinds[event].what,
+        .sample_period = kinds[event].period,
         .disabled = 1,
     };
     int r = event_set_add(&gate->events, &attr, tid);
 
-    if (r != -EACCES && r != -EPERM)
+    if ((r != -EACCES && r != -EPERM) || !kinds[event].may_be_blind)
         return r;
-    attr.exclude_kernel = 1; /* an ordinary user may not see the kernel's own faults */
+    attr.exclude_kernel = 1; /* all that an ordinary user may see */
     return event_set_add(&gate->events, &attr, tid);
 }
 
-void fault_gate_close(struct fault_gate *gate)
+void gate_close(struct gate *gate)
 {
     event_set_close(&gate->events);
     if (gate->signal_fd >= 0)
@@ -48,7 +54,7 @@ static int direct_signal(int event_fd)
 
 /* The event has no ring to poll. Its other way to tell is a signal, which goes to this thread
  * alone and is read from a descriptor: no handler is installed. */
-int fault_gate_attach(struct fault_gate *gate)
+int gate_attach(struct gate *gate)
 {
     sigset_t set;
     int r = 0;
@@ -63,23 +69,23 @@ int fault_gate_attach(struct fault_gate *gate)
     for (size_t i = 0; r == 0 && i < gate->events.count; i++)
         r = direct_signal(gate->events.fds[i]);
     if (r < 0)
-        fault_gate_close(gate);
+        gate_close(gate);
     return r;
 }
 
-void fault_gate_arm(const struct fault_gate *gate)
+void gate_arm(const struct gate *gate)
 {
     if (gate->signal_fd >= 0)
         event_set_control(&gate->events, PERF_EVENT_IOC_ENABLE);
 }
 
-void fault_gate_disarm(const struct fault_gate *gate)
+void gate_disarm(const struct gate *gate)
 {
     if (gate->signal_fd >= 0)
         event_set_control(&gate->events, PERF_EVENT_IOC_DISABLE);
 }
 
-bool fault_gate_take(const struct fault_gate *gate)
+bool gate_take(const struct gate *gate)
 {
     struct signalfd_siginfo info;
 
