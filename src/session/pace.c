@@ -6,16 +6,18 @@
 
 #define WINDOW_NS (20 * NS_PER_MS)
 #define WINDOW_GAP_NS (2 * NS_PER_MS)
-#define SINGLE_GAP_NS (10 * NS_PER_MS)
+#define SINGLE_GAP_NS (20 * NS_PER_MS)
 #define ACTIVE_GAP_NS (20 * NS_PER_MS)
+#define ACTIVE_SINGLE_GAP_NS (40 * NS_PER_MS)
 #define POLL_GAP_NS (10 * NS_PER_MS) /* without a gate */
 
-/* A wake-up costs a few microseconds besides the glance itself. */
-#define WAKE_COST_NS (5 * NS_PER_US)
+/* A few microseconds on a busy machine, 60 and more on a virtual one that was idle. */
+#define WAKE_COST_FIRST_NS (5 * NS_PER_US)
 
 enum {
     WINDOW_SHARE = 100, /* a glance's cost to the gap: 1 % */
     ACTIVE_SHARE = 200,
+    ACTIVE_SINGLE_SHARE = 500,
     QUIET_GLANCES = 5, /* then the job is at rest */
     REST_SHARE = 200,
 };
@@ -27,6 +29,7 @@ void pace_init(struct pace *pace, uint64_t start_ns, uint64_t interval_ns, bool 
         .deadline_ns = start_ns + interval_ns,
         .glance_ns = start_ns + WINDOW_GAP_NS,
         .cpu_asked_ns = start_ns,
+        .wake_cost_ns = WAKE_COST_FIRST_NS,
         .has_gate = has_gate,
     };
 }
@@ -38,7 +41,7 @@ uint64_t pace_wake_ns(const struct pace *pace)
 
 static uint64_t gap(const struct pace *pace, uint64_t least_ns, unsigned share)
 {
-    uint64_t fair_ns = (pace->cost_ns + WAKE_COST_NS) * share;
+    uint64_t fair_ns = (pace->cost_ns + pace->wake_cost_ns) * share;
 
     return fair_ns > least_ns ? fair_ns : least_ns;
 }
@@ -74,14 +77,22 @@ static bool was_active(struct pace *pace, uint64_t now_ns, uint64_t cpu_ns)
 
 static uint64_t active_gap(const struct pace *pace)
 {
-    return gap(pace, pace->has_gate ? ACTIVE_GAP_NS : POLL_GAP_NS, ACTIVE_SHARE);
+    if (!pace->has_gate)
+        return gap(pace, POLL_GAP_NS, ACTIVE_SHARE);
+    return pace->is_single ? gap(pace, ACTIVE_SINGLE_GAP_NS, ACTIVE_SINGLE_SHARE)
+                           : gap(pace, ACTIVE_GAP_NS, ACTIVE_SHARE);
+}
+
+static uint64_t smooth(uint64_t before_ns, uint64_t cost_ns)
+{
+    return before_ns == 0 ? cost_ns : (7 * before_ns + cost_ns) / 8;
 }
 
 bool pace_glanced(struct pace *pace, uint64_t now_ns, uint64_t cost_ns, uint64_t cpu_ns)
 {
     bool is_active = was_active(pace, now_ns, cpu_ns);
 
-    pace->cost_ns = pace->cost_ns == 0 ? cost_ns : (7 * pace->cost_ns + cost_ns) / 8;
+    pace->cost_ns = smooth(pace->cost_ns, cost_ns);
     if (now_ns < pace->window_end_ns) {
         pace->glance_ns = now_ns + window_gap(pace);
         return false;
@@ -91,6 +102,16 @@ bool pace_glanced(struct pace *pace, uint64_t now_ns, uint64_t cost_ns, uint64_t
         return false;
     pace->window_end_ns = 0;
     return true;
+}
+
+bool pace_is_calm(const struct pace *pace)
+{
+    return pace->has_gate && pace->window_end_ns == 0;
+}
+
+void pace_woke(struct pace *pace, uint64_t cost_ns)
+{
+    pace->wake_cost_ns = smooth(pace->wake_cost_ns, cost_ns);
 }
 
 uint64_t pace_sampled(struct pace *pace, uint64_t now_ns, uint64_t cpu_ns)

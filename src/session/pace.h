@@ -9,8 +9,10 @@
  * - every 20 ms while it uses CPU time, since the gate is blind to some growth;
  * - not at all while it rests: to use less than a 200th of the time is to rest.
  *
- * The gaps grow with what a glance costs, so that glances take 1 % of a core at most while
- * the job grows, and half a percent while it is merely active.
+ * A single process is looked at less often: its high-water mark misses nothing. The gaps grow
+ * with what a glance costs, the wake-up included, so that glances take 1 % of a core at most
+ * while the job grows, and half a percent while it is merely active, or a fifth where it is one
+ * process.
  */
 #ifndef SESSION_PACE_H
 #define SESSION_PACE_H
@@ -26,13 +28,14 @@ struct pace {
     uint64_t glance_ns;     /* of the next glance, or PACE_NEVER */
     uint64_t window_end_ns; /* 0: no window is open */
     uint64_t cost_ns;       /* CPU time of a glance, smoothed */
+    uint64_t wake_cost_ns;  /* and of the wake-up for it */
     uint64_t arm_cost_ns;   /* CPU time to arm the gate and disarm it */
     uint64_t cpu_ns;        /* the job's CPU time when it was last asked */
     uint64_t cpu_asked_ns;  /* when that was */
     unsigned quiet_glances; /* in a row, in which the job used none */
     bool has_gate;
     bool is_at_rest; /* the job has just come to rest */
-    bool is_single;  /* the job is one process: its high-water mark misses nothing */
+    bool is_single;  /* the job is one process */
 };
 
 void pace_init(struct pace *pace, uint64_t start_ns, uint64_t interval_ns, bool has_gate);
@@ -46,6 +49,12 @@ void pace_gate_opened(struct pace *pace, uint64_t now_ns);
 /* After a glance: what it cost, the job's CPU time (UINT64_MAX: not known). Returns whether the
  * gate is to be armed now; the caller does that, and glances once more. */
 bool pace_glanced(struct pace *pace, uint64_t now_ns, uint64_t cost_ns, uint64_t cpu_ns);
+
+/* Page faults have not opened the gate lately: nobody was born. */
+bool pace_is_calm(const struct pace *pace);
+
+/* To fall asleep and to wake up has taken this CPU time. */
+void pace_woke(struct pace *pace, uint64_t cost_ns);
 
 /* After a sample. Returns how many deadlines were missed. */
 uint64_t pace_sampled(struct pace *pace, uint64_t now_ns, uint64_t cpu_ns);

@@ -39,6 +39,8 @@ static uint64_t births_due_ns(const struct births *births, const struct rhythm *
 
     if (!births->source || (births_fd(births) < 0 && !is_busy))
         return PACE_NEVER;
+    if (is_busy && pace_is_calm(&rhythm->pace))
+        return glance_ns;
     /* While the job rests, the events of the connector are others'. */
     due_ns = rhythm->drained_ns + births->drain_ms * (is_busy ? 1 : 10) * NS_PER_MS;
     return apart(due_ns, glance_ns) <= TOGETHER_NS ? glance_ns : due_ns;
@@ -121,6 +123,7 @@ static void *sample_until_stopped(void *data)
     struct gate *gate = &session->sampler.job.fault_gate;
     struct rhythm rhythm = { .drained_ns = 0 };
     struct wake wake;
+    uint64_t before_ns;
 
     pthread_mutex_lock(&session->mutex);
     session_start_gpus(session); /* here, not on the way to the job's start */
@@ -130,7 +133,9 @@ static void *sample_until_stopped(void *data)
               gate_attach(gate) == 0);
     gate_arm(gate);
     for (;;) {
+        before_ns = cpu_spent_ns(&session->root);
         wake = wait_for_work(session, &rhythm);
+        pace_woke(&rhythm.pace, cpu_spent_ns(&session->root) - before_ns);
         if (wake.is_stop)
             break;
         pthread_mutex_lock(&session->mutex);

@@ -91,7 +91,7 @@ static void an_open_gate_means_fast_glances_for_a_while(void **state)
     pace_gate_opened(&pace, now_ns);
     assert_int_equal(pace_wake_ns(&pace), now_ns);
     while (!arms) {
-        arms = pace_glanced(&pace, now_ns, 10 * NS_PER_US, now_ns);
+        arms = pace_glanced(&pace, now_ns, 4 * NS_PER_US, now_ns);
         glances++;
         now_ns = arms ? now_ns : pace.glance_ns;
     }
@@ -112,6 +112,33 @@ static void dear_glances_are_rare(void **state)
     assert_int_equal(pace.glance_ns, START + 20 * MS); /* (195 + 5) us x 100 */
 }
 
+static void wake_ups_count(void **state)
+{
+    struct pace pace = begin(1000 * MS, true);
+
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        pace_gate_opened(&pace, START);
+        assert_false(pace_glanced(&pace, START, 20 * NS_PER_US, 1));
+        pace_woke(&pace, 80 * NS_PER_US);
+    }
+    assert_in_range(pace.glance_ns, START + 9 * MS, START + 10 * MS);
+}
+
+static void a_job_is_calm_until_its_gate_opens(void **state)
+{
+    struct pace pace = begin(1000 * MS, true);
+
+    (void)state;
+    assert_true(pace_is_calm(&pace));
+    pace_gate_opened(&pace, START);
+    assert_false(pace_is_calm(&pace));
+    assert_true(pace_glanced(&pace, START + 20 * MS, 1000, 1));
+    assert_true(pace_is_calm(&pace));
+    pace = begin(1000 * MS, false);
+    assert_false(pace_is_calm(&pace)); /* nobody would tell */
+}
+
 static void a_single_process_needs_fewer(void **state)
 {
     struct pace pace = begin(1000 * MS, true);
@@ -120,7 +147,9 @@ static void a_single_process_needs_fewer(void **state)
     pace.is_single = true;
     pace_gate_opened(&pace, START);
     assert_false(pace_glanced(&pace, START, 1000, 1));
-    assert_int_equal(pace.glance_ns, START + 10 * MS);
+    assert_int_equal(pace.glance_ns, START + 20 * MS);
+    assert_true(pace_glanced(&pace, START + 20 * MS, 1000, 5 * MS)); /* active */
+    assert_int_equal(pace.glance_ns, START + 60 * MS);
 }
 
 static void a_gate_that_is_dear_to_arm_stays_open_longer(void **state)
@@ -143,6 +172,8 @@ int main(void)
         cmocka_unit_test(without_a_gate_a_job_at_rest_is_glanced_at),
         cmocka_unit_test(an_open_gate_means_fast_glances_for_a_while),
         cmocka_unit_test(dear_glances_are_rare),
+        cmocka_unit_test(wake_ups_count),
+        cmocka_unit_test(a_job_is_calm_until_its_gate_opens),
         cmocka_unit_test(a_single_process_needs_fewer),
         cmocka_unit_test(a_gate_that_is_dear_to_arm_stays_open_longer),
     };
