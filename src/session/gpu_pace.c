@@ -7,6 +7,8 @@
 #define POLL_BUSY_NS (5 * NS_PER_MS)
 #define POLL_IDLE_NS (100 * NS_PER_MS)
 #define POLL_REST_NS (25 * NS_PER_MS)
+#define POLL_AWAKE_NS (25 * NS_PER_MS)
+#define POLL_AWAKE_COST_NS (150 * NS_PER_US) /* after a sleep of 40 ms; of 25 ms, 100 us */
 #define POLL_MOST_NS NS_PER_SECOND
 #define READ_LEAST_NS NS_PER_SECOND
 #define SAVED_MOST_NS (3 * NS_PER_MS)
@@ -15,10 +17,10 @@
 #define READ_QUIET_NS (10 * NS_PER_SECOND) /* drivers keep samples for 14 s */
 
 /* Shares of a core, in millionths. */
-#define SHARE_ALL 4900
+#define SHARE_ALL 4500
 #define SHARE_READ 1000
 #define SHARE_REPAY 2000
-#define SHARE_POLL_LEAST 3700 /* every 30 ms at 110 us */
+#define SHARE_POLL_LEAST 2500
 #define SHARE_IDLE 1000
 
 void gpu_pace_init(struct gpu_pace *pace, uint64_t now_ns, uint64_t start_cost_ns)
@@ -33,7 +35,17 @@ void gpu_pace_init(struct gpu_pace *pace, uint64_t now_ns, uint64_t start_cost_n
 
 uint64_t gpu_pace_wake_ns(const struct gpu_pace *pace)
 {
-    return smaller(pace->poll_due_ns, pace->read_due_ns);
+    return pace->is_gated ? pace->read_due_ns : smaller(pace->poll_due_ns, pace->read_due_ns);
+}
+
+bool gpu_pace_poll_is_due(const struct gpu_pace *pace, uint64_t now_ns)
+{
+    return !pace->is_gated && now_ns >= pace->poll_due_ns;
+}
+
+void gpu_pace_gate(struct gpu_pace *pace, bool is_gated)
+{
+    pace->is_gated = is_gated;
 }
 
 bool gpu_pace_read_is_due(const struct gpu_pace *pace, uint64_t now_ns)
@@ -78,18 +90,21 @@ static void spend(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns)
     pace->saved_until_ns = now_ns;
 }
 
-static void plan_poll(struct gpu_pace *pace, uint64_t now_ns, bool holds_context)
+static uint64_t poll_gap_ns(const struct gpu_pace *pace, bool holds_context)
 {
-    uint64_t gap_ns;
+    uint64_t cost_ns = pace->poll_cost_ns;
+    uint64_t most_ns = cost_ns <= POLL_AWAKE_COST_NS ? POLL_AWAKE_NS : POLL_MOST_NS;
 
     if (!holds_context)
-        gap_ns = within(gap_for(pace->poll_cost_ns, SHARE_IDLE), POLL_IDLE_NS, POLL_MOST_NS);
-    else if (pace->saved_ns >= pace->poll_cost_ns)
-        gap_ns = POLL_BUSY_NS;
-    else
-        gap_ns =
-            within(gap_for(pace->poll_cost_ns, poll_share(pace)), POLL_BUSY_NS, POLL_MOST_NS);
-    pace->poll_due_ns = now_ns + gap_ns;
+        return within(gap_for(cost_ns, SHARE_IDLE), POLL_IDLE_NS, POLL_MOST_NS);
+    if (pace->saved_ns >= cost_ns)
+        return POLL_BUSY_NS;
+    return within(gap_for(cost_ns, poll_share(pace)), POLL_BUSY_NS, most_ns);
+}
+
+static void plan_poll(struct gpu_pace *pace, uint64_t now_ns, bool holds_context)
+{
+    pace->poll_due_ns = now_ns + poll_gap_ns(pace, holds_context);
 }
 
 void gpu_pace_polled(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
@@ -105,11 +120,6 @@ void gpu_pace_rested(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
 {
     spend(pace, now_ns, cost_ns);
     pace->poll_due_ns = now_ns + (holds_context ? POLL_REST_NS : POLL_IDLE_NS);
-}
-
-void gpu_pace_gated(struct gpu_pace *pace)
-{
-    pace->poll_due_ns = UINT64_MAX;
 }
 
 /* While the start is paid back, as seldom as is fit. */

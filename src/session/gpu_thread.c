@@ -14,7 +14,7 @@
 #include "session/gpu_pace.h"
 
 /* The job is awake where it has run twice within that time. */
-#define FLURRY_NS (100 * NS_PER_MS)
+#define FLURRY_NS (20 * NS_PER_MS)
 
 struct gpu_thread {
     /* fixed when it is started */
@@ -32,7 +32,7 @@ struct gpu_thread {
     struct gpu_watch watch;
     struct gpu_pace pace;
     uint64_t marked_cpu_ns;
-    bool has_gate, is_armed;
+    bool has_gate;      /* armed while the pace is gated */
     uint64_t opened_ns; /* the gate, last */
 };
 
@@ -83,8 +83,7 @@ static uint64_t take_cost(struct gpu_thread *thread)
     return cost_ns;
 }
 
-/* The job has run. A driver's own threads in it wake up now and then, for one look; who goes on
- * running is awake. */
+/* The job has run. Threads of a driver in it wake up now and then; who goes on is awake. */
 static void heed_gate(struct gpu_thread *thread, uint64_t now_ns)
 {
     bool goes_on = now_ns - thread->opened_ns < FLURRY_NS;
@@ -94,45 +93,58 @@ static void heed_gate(struct gpu_thread *thread, uint64_t now_ns)
         return;
     gpu_board_disarm(&thread->board, thread->gate);
     (void)gate_take(thread->gate); /* what was signalled meanwhile */
-    thread->is_armed = false;
+    gpu_pace_gate(&thread->pace, false);
 }
 
 /* Is there nothing to look at? The job rests. Where it can be waited for there is one look more,
  * for what it did before the gate was armed. */
 static bool leaves_out(struct gpu_thread *thread, uint64_t now_ns)
 {
-    if (thread->is_armed || !gpu_watch_rests(&thread->watch, now_ns))
+    bool is_armed;
+
+    if (!gpu_watch_rests(&thread->watch, now_ns))
         return false;
-    thread->is_armed = thread->has_gate && gpu_board_arm(&thread->board, thread->gate);
-    return !thread->is_armed;
+    is_armed = thread->has_gate && gpu_board_arm(&thread->board, thread->gate);
+    gpu_pace_gate(&thread->pace, is_armed);
+    return !is_armed;
 }
 
-static void look(struct gpu_thread *thread, bool has_run)
+static void look_slowly(struct gpu_thread *thread, uint64_t now_ns)
 {
     struct gpu_watch *watch = &thread->watch;
-    uint64_t now_ns = clock_now().monotonic_ns;
-    bool is_slow = gpu_pace_read_is_due(&thread->pace, now_ns);
 
-    if (has_run)
-        heed_gate(thread, now_ns);
-    if (!is_slow && leaves_out(thread, now_ns)) {
+    gpu_board_begin_call(&thread->board);
+    gpu_watch_read(watch, now_ns, false);
+    gpu_board_publish(&thread->board, watch);
+    gpu_pace_has_read(&thread->pace, clock_now().monotonic_ns, take_cost(thread),
+                      &(struct gpu_activity){ watch->holds_context, watch->is_quiet });
+}
+
+static void look_quickly(struct gpu_thread *thread, uint64_t now_ns)
+{
+    struct gpu_watch *watch = &thread->watch;
+
+    if (leaves_out(thread, now_ns)) {
         gpu_pace_rested(&thread->pace, now_ns, take_cost(thread), watch->holds_context);
         return;
     }
     gpu_board_begin_call(&thread->board);
-    if (is_slow)
-        gpu_watch_read(watch, now_ns, false);
-    else
-        gpu_watch_poll(watch, now_ns);
+    gpu_watch_poll(watch, now_ns);
     gpu_board_publish(&thread->board, watch);
-    now_ns = clock_now().monotonic_ns;
-    if (is_slow)
-        gpu_pace_has_read(&thread->pace, now_ns, take_cost(thread),
-                          &(struct gpu_activity){ watch->holds_context, watch->is_quiet });
-    else
-        gpu_pace_polled(&thread->pace, now_ns, take_cost(thread), watch->holds_context);
-    if (thread->is_armed)
-        gpu_pace_gated(&thread->pace);
+    gpu_pace_polled(&thread->pace, clock_now().monotonic_ns, take_cost(thread),
+                    watch->holds_context);
+}
+
+static void look(struct gpu_thread *thread, bool has_run)
+{
+    uint64_t now_ns = clock_now().monotonic_ns;
+
+    if (has_run)
+        heed_gate(thread, now_ns);
+    if (gpu_pace_read_is_due(&thread->pace, now_ns))
+        look_slowly(thread, now_ns);
+    else if (gpu_pace_poll_is_due(&thread->pace, now_ns))
+        look_quickly(thread, now_ns);
 }
 
 /* Waits until a look is due, the job runs, or the end. Returns whether to go on. */
@@ -140,11 +152,11 @@ static bool wait_for_look(struct gpu_thread *thread, bool *ret_has_run)
 {
     struct pollfd fds[] = {
         { .fd = thread->board.wake_fd, .events = POLLIN },
-        { .fd = thread->is_armed ? thread->gate->signal_fd : -1, .events = POLLIN },
+        { .fd = thread->pace.is_gated ? thread->gate->signal_fd : -1, .events = POLLIN },
     };
     struct timespec timeout = clock_time_until(gpu_pace_wake_ns(&thread->pace));
 
-    (void)ppoll(fds, 2, &timeout, NULL); /* woken up for nothing it looks once more */
+    (void)ppoll(fds, 2, &timeout, NULL); /* woken up for nothing it sleeps on */
     *ret_has_run = fds[1].revents && gate_take(thread->gate);
     return gpu_board_goes_on(&thread->board, &thread->watch);
 }

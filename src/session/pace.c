@@ -8,7 +8,7 @@
 #define WINDOW_GAP_NS (2 * NS_PER_MS)
 #define SINGLE_GAP_NS (20 * NS_PER_MS)
 #define ACTIVE_GAP_NS (20 * NS_PER_MS)
-#define ACTIVE_SINGLE_GAP_NS (40 * NS_PER_MS)
+#define ACTIVE_SINGLE_GAP_NS (100 * NS_PER_MS)
 #define POLL_GAP_NS (10 * NS_PER_MS) /* without a gate */
 
 /* A few microseconds on a busy machine, 60 and more on a virtual one that was idle. */

@@ -223,6 +223,7 @@ def cost(bench):
         cpu, wall = nvidia_smi.predecessor_cost(PREDECESSOR_SAMPLES)
         rows = floor(bench, cpu, wall)
     for case, command, ready in (
+            ("cost, job that computes", lambda seconds: bench.command("duty", 50, 100, seconds), 1),
             ("cost, job with a context", lambda seconds: bench.command("hold", 256, seconds), 1),
             ("cost, job without", lambda seconds: ["sleep", str(seconds)], 0)):
         short, long = (bench.track(command(seconds), ("-i", "1"), ready, False)

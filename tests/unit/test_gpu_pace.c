@@ -88,10 +88,10 @@ static void looks_take_half_a_percent_at_most(void **state)
     assert_true(cost_share(60, (struct costs){ 0, US(40), US(300) }, &uses_none) < 2600);
 }
 
-/* As on an H200, in a job that computes all the time. Looks every 30 ms come first. */
+/* As on an H200, in a job that computes all the time. Looks every 25 ms come first. */
 static void the_start_is_paid_back(void **state)
 {
-    struct costs costs = { MS(25), US(110), US(4000) };
+    struct costs costs = { MS(25), US(90), US(4000) };
 
     (void)state;
     assert_in_range(cost_share(20, costs, &computes), 4000, 6500);
@@ -113,7 +113,7 @@ static void a_look_as_dear_as_on_an_h200_still_comes_in_time(void **state)
         gpu_pace_has_read(&pace, MS(100), US(3500), &computes);
     for (int i = 0; i < 100; i++) { /* what is saved is used up then */
         gpu_pace_polled(&pace, now_ns, US(110), true);
-        assert_in_range(gpu_pace_wake_ns(&pace), now_ns + MS(5), now_ns + MS(30));
+        assert_in_range(gpu_pace_wake_ns(&pace), now_ns + MS(5), now_ns + MS(25));
         now_ns = gpu_pace_wake_ns(&pace);
     }
 }
@@ -125,10 +125,25 @@ static void a_job_that_is_waited_for_is_looked_at_slowly_alone(void **state)
     (void)state;
     gpu_pace_init(&pace, 0, 0);
     gpu_pace_has_read(&pace, MS(1000), US(300), &rests);
-    gpu_pace_gated(&pace);
+    gpu_pace_gate(&pace, true);
     assert_int_equal(gpu_pace_wake_ns(&pace), MS(11000));
-    gpu_pace_polled(&pace, MS(3000), US(100), true); /* it has run */
-    assert_int_equal(gpu_pace_wake_ns(&pace), MS(3005));
+    assert_false(gpu_pace_poll_is_due(&pace, MS(3000)));
+    gpu_pace_gate(&pace, false); /* it runs */
+    assert_true(gpu_pace_poll_is_due(&pace, MS(3000)));
+}
+
+/* One that rests and runs in turn has no more looks than one that runs. */
+static void a_gate_that_opens_is_no_way_around_the_pace(void **state)
+{
+    struct gpu_pace pace;
+
+    (void)state;
+    gpu_pace_init(&pace, 0, 0);
+    gpu_pace_polled(&pace, MS(100), MS(2), true); /* all that was saved is spent */
+    gpu_pace_gate(&pace, true);
+    gpu_pace_gate(&pace, false);
+    assert_false(gpu_pace_poll_is_due(&pace, MS(120)));
+    assert_true(gpu_pace_poll_is_due(&pace, MS(600)));
 }
 
 /* A burst of work after a rest: memory that comes and goes then is seen every 5 ms. */
@@ -169,6 +184,7 @@ int main(void)
         cmocka_unit_test(the_start_is_paid_back),
         cmocka_unit_test(a_look_as_dear_as_on_an_h200_still_comes_in_time),
         cmocka_unit_test(a_job_that_is_waited_for_is_looked_at_slowly_alone),
+        cmocka_unit_test(a_gate_that_opens_is_no_way_around_the_pace),
         cmocka_unit_test(what_was_saved_is_spent_at_once),
         cmocka_unit_test(even_the_dearest_look_comes_once_a_second),
     };

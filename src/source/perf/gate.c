@@ -13,7 +13,7 @@ static const struct {
 } kinds[] = {
     /* A larger period would miss huge pages: one fault is 2 MB there. */
     [GATE_FAULTS] = { PERF_COUNT_SW_PAGE_FAULTS, 4, true },
-    [GATE_RUNS] = { PERF_COUNT_SW_TASK_CLOCK, 100000, false }, /* ns */
+    [GATE_RUNS] = { PERF_COUNT_SW_TASK_CLOCK, 300000, false }, /* ns */
 };
 
 int gate_add(struct gate *gate, enum gate_event event, pid_t tid)

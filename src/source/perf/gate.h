@@ -19,7 +19,7 @@ enum gate_event {
      * to faults inside the kernel (memory filled by read()), so an active job must be looked at
      * now and then all the same. */
     GATE_FAULTS,
-    /* A tenth of a millisecond of CPU time. It needs the right to see the kernel: most of what
+    /* A third of a millisecond of CPU time. It needs the right to see the kernel: most of what
      * a call of a driver takes is spent there. */
     GATE_RUNS,
 };
