@@ -15,6 +15,8 @@
 
 #define DEVICE "device 0 total 100000\ndevice 0 used 1000\n"
 #define MS(count) ((count)*1000000ull)
+/* An idle sample, up to which all is counted. */
+#define BEGIN(kind) "sample 0 " kind " ~1000 0\n"
 
 static void every_buffered_sample_counts_by_its_time(void **state)
 {
@@ -27,11 +29,12 @@ static void every_buffered_sample_counts_by_its_time(void **state)
     reading = machine_read(&machine, 0);
     assert_int_equal(reading.busy_ns, 0);
     assert_int_equal(reading.busy_covered_ns, 0);
-    machine_play(&machine, DEVICE "sample 0 gpu 1000000 100\nsample 0 gpu 1200000 50\n"
-                                  "sample 0 gpu 1300000 100\nsample 0 gpu 1500000 0\n");
+    machine_play(&machine, DEVICE "sample 0 gpu 1000000 100\n" BEGIN(
+                               "gpu") "sample 0 gpu ~1200 50\nsample 0 gpu ~1300 100\n"
+                                      "sample 0 gpu ~1500 0\n");
     reading = machine_read(&machine, 0);
     assert_int_equal(reading.busy_ns, MS(200));
-    assert_int_equal(reading.busy_covered_ns, MS(500));
+    assert_in_range(reading.busy_covered_ns, MS(501), MS(1500));
     assert_null(reading.busy_reason);
     machine_done(&machine);
 }
@@ -42,10 +45,77 @@ static void sample_is_never_counted_twice(void **state)
 
     (void)state;
     machine_init(&machine, false);
+    machine_open(&machine, DEVICE);
+    machine_play(&machine, DEVICE BEGIN("gpu") "sample 0 gpu ~1200 50\n");
+    assert_int_equal(machine_read(&machine, 0).busy_ns, MS(100));
+    assert_int_equal(machine_read(&machine, 0).busy_ns, MS(100));
+    machine_done(&machine);
+}
+
+static void first_sample_speaks_of_the_time_since_the_start(void **state)
+{
+    struct gpu_reading reading;
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
     machine_open(&machine, DEVICE "sample 0 gpu 1000000 100\n");
-    machine_play(&machine, DEVICE "sample 0 gpu 1000000 100\nsample 0 gpu 1200000 50\n");
-    assert_int_equal(machine_read(&machine, 0).busy_ns, MS(100));
-    assert_int_equal(machine_read(&machine, 0).busy_ns, MS(100));
+    machine_play(&machine, DEVICE "sample 0 gpu 1000000 100\nsample 0 gpu ~1000 100\n");
+    reading = machine_read(&machine, 0);
+    assert_in_range(reading.busy_covered_ns, 1, MS(1000));
+    assert_int_equal(reading.busy_ns, reading.busy_covered_ns);
+    machine_done(&machine);
+}
+
+static void the_start_asks_for_no_samples(void **state)
+{
+    struct gpu_reading reading;
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE "sample 0 gpu 1000000 100\nsample 0 encoder 1000000 100\n");
+    assert_int_equal(gpu_nvidia.read(machine.vendor, 0, clock_now().monotonic_ns, &reading), 0);
+    assert_int_equal(machine_calls(&machine, "nvmlDeviceGetSamples"), 0);
+    assert_int_equal(reading.busy_covered_ns, 0);
+    assert_null(reading.busy_reason); /* it has not spoken yet */
+    (void)machine_read(&machine, 0);
+    assert_int_equal(machine_calls(&machine, "nvmlDeviceGetSamples"), METER_COUNT);
+    machine_done(&machine);
+}
+
+static void source_is_found_at_the_first_reading(void **state)
+{
+    struct gpu_reading reading;
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE "fail nvmlDeviceGetSamples 3\n");
+    assert_int_equal(gpu_nvidia.read(machine.vendor, 0, clock_now().monotonic_ns, &reading), 0);
+    assert_null(reading.busy_reason);
+    reading = machine_read(&machine, 0);
+    assert_false(is_known(reading.busy_ns));
+    assert_non_null(reading.busy_reason);
+    machine_done(&machine);
+}
+
+/* The first snapshot is that of the first reading. */
+static void device_without_samples_is_measured_by_gpm(void **state)
+{
+    struct gpu_reading reading;
+    struct machine machine;
+    uint64_t later_ns;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE "fail nvmlDeviceGetSamples 3\ngpm 0 all 10\ngpm\n"
+                                  "device 0 rates 99\n");
+    assert_int_equal(machine_read(&machine, 0).busy_covered_ns, 0);
+    later_ns = clock_now().monotonic_ns + 5 * NS_PER_SECOND;
+    assert_int_equal(gpu_nvidia.read(machine.vendor, 0, later_ns, &reading), 0);
+    assert_true(reading.busy_covered_ns >= 5 * NS_PER_SECOND);
+    assert_in_range(reading.busy_ns * 1000 / reading.busy_covered_ns, 99, 100);
     machine_done(&machine);
 }
 
@@ -56,13 +126,14 @@ static void sample_over_100_or_from_the_future_is_dropped(void **state)
 
     (void)state;
     machine_init(&machine, false);
-    machine_open(&machine, DEVICE "sample 0 gpu 1000000 1\n");
-    machine_play(&machine, DEVICE "sample 0 gpu 1200000 101\nsample 0 gpu 1300000 4294967295\n"
-                                  "sample 0 gpu 18446744073709551614 50\n"
-                                  "sample 0 gpu 1400000 50\n");
+    machine_open(&machine, DEVICE);
+    machine_play(
+        &machine,
+        DEVICE BEGIN("gpu") "sample 0 gpu ~1200 101\nsample 0 gpu ~1300 4294967295\n"
+                            "sample 0 gpu 18446744073709551614 50\nsample 0 gpu ~1400 50\n");
     reading = machine_read(&machine, 0);
     assert_int_equal(reading.busy_ns, MS(200)); /* it speaks of 400 ms */
-    machine_play(&machine, DEVICE "sample 0 gpu 1600000 100\n");
+    machine_play(&machine, DEVICE "sample 0 gpu ~1600 100\n");
     assert_int_equal(machine_read(&machine, 0).busy_ns, MS(400));
     machine_done(&machine);
 }
@@ -77,9 +148,10 @@ static void samples_may_have_another_type_and_order(void **state)
         char script[256];
 
         machine_init(&machine, false);
-        machine_open(&machine, DEVICE "sample 0 gpu 1000000 1\n");
+        machine_open(&machine, DEVICE);
         (void)snprintf(script, sizeof(script),
-                       DEVICE "sample 0 gpu 1400000 100\nsample 0 gpu 1200000 50\n%s",
+                       DEVICE
+                       "sample 0 gpu ~1400 100\nsample 0 gpu ~1200 50\n" BEGIN("gpu") "%s",
                        types[i]);
         machine_play(&machine, script);
         assert_int_equal(machine_read(&machine, 0).busy_ns, MS(300));
@@ -93,8 +165,8 @@ static void samples_of_an_unknown_type_count_nothing(void **state)
 
     (void)state;
     machine_init(&machine, false);
-    machine_open(&machine, DEVICE "sample 0 gpu 1000000 1\n");
-    machine_play(&machine, DEVICE "sample 0 gpu 1400000 100\nvalue_type 77\n");
+    machine_open(&machine, DEVICE);
+    machine_play(&machine, DEVICE "sample 0 gpu ~1000 100\nvalue_type 77\n");
     assert_int_equal(machine_read(&machine, 0).busy_covered_ns, 0);
     machine_done(&machine);
 }
@@ -107,12 +179,12 @@ static void more_samples_than_room_are_asked_for_again(void **state)
 
     (void)state;
     machine_init(&machine, false);
-    machine_open(&machine, DEVICE "sample 0 gpu 1000000 1\n");
-    for (unsigned i = 1; i <= 500; i++)
-        used += (size_t)snprintf(script + used, sizeof(script) - used, "sample 0 gpu %u 50\n",
-                                 1000000 + i * 20000);
+    machine_open(&machine, DEVICE);
+    for (unsigned i = 0; i <= 500; i++)
+        used += (size_t)snprintf(script + used, sizeof(script) - used, "sample 0 gpu ~%u %u\n",
+                                 1000 + i * 20, i > 0 ? 50 : 0);
     machine_play(&machine, script);
-    assert_int_equal(machine_read(&machine, 0).busy_covered_ns, MS(10000));
+    assert_in_range(machine_read(&machine, 0).busy_covered_ns, MS(10001), MS(11000));
     assert_int_equal(machine_read(&machine, 0).busy_ns, MS(5000));
     machine_done(&machine);
 }
@@ -124,11 +196,13 @@ static void encoder_and_decoder_have_samples_of_their_own(void **state)
 
     (void)state;
     machine_init(&machine, false);
-    machine_open(&machine, DEVICE "sample 0 encoder 1000000 1\nsample 0 decoder 1000000 1\n");
-    machine_play(&machine, DEVICE "sample 0 encoder 1200000 10\nsample 0 decoder 1200000 20\n");
+    machine_open(&machine, DEVICE);
+    machine_play(&machine,
+                 DEVICE BEGIN("encoder")
+                     BEGIN("decoder") "sample 0 encoder ~1200 10\nsample 0 decoder ~1200 20\n");
     reading = machine_read(&machine, 0);
     assert_int_equal(reading.encoder_busy_ns, MS(20));
-    assert_int_equal(reading.encoder_covered_ns, MS(200));
+    assert_in_range(reading.encoder_covered_ns, MS(201), MS(1200));
     assert_int_equal(reading.decoder_busy_ns, MS(40));
     assert_int_equal(reading.busy_ns, 0);
     machine_done(&machine);
@@ -210,7 +284,7 @@ static void busy_time_of_processes_is_told_apart(void **state)
     machine_read_busy(&machine, (pid_t[]){ 10, 0 });
     assert_int_equal(machine_busy_percent(&machine, 0, 10), 30);
     assert_int_equal(machine_busy_percent(&machine, 0, 77), 60);
-    assert_in_range(machine_process(&machine, 0, 10)->busy_covered_ns, MS(4000), MS(60000));
+    assert_in_range(machine_process(&machine, 0, 10)->busy_covered_ns, 1, MS(4000));
     assert_null(machine_process(&machine, 0, 10)->reason);
     machine_done(&machine);
 }
@@ -284,6 +358,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_buffered_sample_counts_by_its_time),
         cmocka_unit_test(sample_is_never_counted_twice),
+        cmocka_unit_test(first_sample_speaks_of_the_time_since_the_start),
+        cmocka_unit_test(the_start_asks_for_no_samples),
+        cmocka_unit_test(source_is_found_at_the_first_reading),
+        cmocka_unit_test(device_without_samples_is_measured_by_gpm),
         cmocka_unit_test(sample_over_100_or_from_the_future_is_dropped),
         cmocka_unit_test(samples_may_have_another_type_and_order),
         cmocka_unit_test(samples_of_an_unknown_type_count_nothing),

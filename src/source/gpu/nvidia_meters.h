@@ -3,7 +3,9 @@
  * nvidia_meters.h - how busy a device's cores, encoders and decoders were.
  *
  * The best source that a device has is found at the first reading and kept: the driver's
- * buffered samples, GPM, or the driver's own rate at the moments we ask.
+ * buffered samples, GPM, or the driver's own rate at the moments we ask. Samples take
+ * milliseconds to ask for, so nothing is asked at the start; they speak of the time since then
+ * all the same.
  */
 #ifndef SOURCE_GPU_NVIDIA_METERS_H
 #define SOURCE_GPU_NVIDIA_METERS_H
@@ -18,7 +20,7 @@
 
 enum nvidia_meter_kind { METER_GPU, METER_ENCODER, METER_DECODER, METER_COUNT };
 
-enum nvidia_meter_source { METER_NONE, METER_SAMPLES, METER_GPM, METER_POLLED };
+enum nvidia_meter_source { METER_UNTRIED, METER_SAMPLES, METER_GPM, METER_POLLED, METER_NONE };
 
 struct nvidia_meter {
     enum nvidia_meter_source source;
@@ -31,13 +33,14 @@ struct nvidia_meter {
 struct nvidia_meters {
     struct nvidia_meter list[METER_COUNT];
     struct nvidia_gpm gpm; /* where it is the source of METER_GPU */
+    nvml_device whole;
+    const unsigned *gpu_instance; /* borrowed */
 };
 
-/* Finds the sources and begins to count. `whole` and `gpu_instance` say what a part belongs to;
- * for a whole device they are the device itself and NULL. */
-void nvidia_meters_init(struct nvidia_meters *ret, const struct nvml *nvml, nvml_device device,
-                        nvml_device whole, const unsigned *gpu_instance, uint64_t now_ns,
-                        struct nvidia_samples *room);
+/* Counting begins now. `whole` and `gpu_instance` say what a part belongs to; for a whole device
+ * they are the device itself and NULL. Asks the driver for nothing. */
+void nvidia_meters_init(struct nvidia_meters *ret, nvml_device whole,
+                        const unsigned *gpu_instance, uint64_t now_ns);
 void nvidia_meters_done(struct nvidia_meters *meters, const struct nvml *nvml);
 
 /* Brings up to date what is due. */

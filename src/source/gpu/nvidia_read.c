@@ -170,6 +170,7 @@ static const char *busy_reason(const struct nvidia_device *device)
     return "the driver tells no utilisation of this device";
 }
 
+/* One that was not read yet has a source that has not spoken yet. */
 static void copy_meter(const struct nvidia_meter *meter, uint64_t *ret_busy_ns,
                        uint64_t *ret_covered_ns)
 {
