@@ -279,13 +279,72 @@ static void busy_time_of_processes_is_told_apart(void **state)
     machine_init(&machine, false);
     machine_open(&machine, DEVICE "process 0 compute 10 5\nprocess 0 compute 77 5\n");
     machine_play(&machine, DEVICE "process 0 compute 10 5\nprocess 0 compute 77 5\n"
-                                  "usage 0 10 ~3800 20\nusage 0 77 ~3800 60\n"
-                                  "usage 0 10 ~4000 40\nusage 0 77 ~4000 60\n");
+                                  "sample 0 gpu ~500 80\nsample 0 gpu ~1000 100\n"
+                                  "usage 0 10 ~500 20\nusage 0 77 ~500 60\n"
+                                  "usage 0 10 ~1000 40\nusage 0 77 ~1000 60\n");
     machine_read_busy(&machine, (pid_t[]){ 10, 0 });
     assert_int_equal(machine_busy_percent(&machine, 0, 10), 30);
     assert_int_equal(machine_busy_percent(&machine, 0, 77), 60);
-    assert_in_range(machine_process(&machine, 0, 10)->busy_covered_ns, 1, MS(4000));
+    assert_in_range(machine_process(&machine, 0, 10)->busy_covered_ns, 1, MS(1000));
     assert_null(machine_process(&machine, 0, 10)->reason);
+    machine_done(&machine);
+}
+
+/* The driver's mean is over the samples that name somebody: here the last two of ten. */
+static void time_before_a_process_came_is_not_its_own(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE);
+    machine_play(&machine, DEVICE "process 0 compute 10 5\nsample 0 gpu ~1000 0\n"
+                                  "sample 0 gpu ~2000 0\nsample 0 gpu ~3000 0\n"
+                                  "sample 0 gpu ~3200 60\nsample 0 gpu ~3400 100\n"
+                                  "usage 0 10 ~3200 60\nusage 0 10 ~3400 100\n");
+    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
+    assert_in_range(machine_process(&machine, 0, 10)->busy_ns, MS(320) - 1, MS(320));
+    assert_in_range(machine_process(&machine, 0, 10)->busy_covered_ns, MS(2400), MS(3400));
+    machine_done(&machine);
+}
+
+/* What is told of processes is then not cut by it. */
+static void samples_of_the_device_may_fail_for_once(void **state)
+{
+    const char *script = DEVICE "process 0 compute 10 5\nusage 0 10 ~1000 50\n";
+    char failing[512];
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, script);
+    (void)machine_read(&machine, 0); /* it has samples */
+    (void)snprintf(failing, sizeof(failing), "%sfail nvmlDeviceGetSamples 999\n", script);
+    machine_play(&machine, failing);
+    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
+    assert_int_equal(machine_busy_percent(&machine, 0, 10), 50);
+    machine_done(&machine);
+}
+
+/* The next answer speaks of that time, too, and so does what the device did. */
+static void samples_of_processes_may_fail_for_once(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE "process 0 compute 10 5\n");
+    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
+    machine_play(&machine, DEVICE "process 0 compute 10 5\nsample 0 gpu ~1000 50\n"
+                                  "fail nvmlDeviceGetProcessUtilization 999\n"
+                                  "fail nvmlDeviceGetProcessesUtilizationInfo 999\n");
+    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
+    machine_play(&machine, DEVICE "process 0 compute 10 5\nsample 0 gpu ~1000 50\n"
+                                  "usage 0 10 ~1000 50\nsample 0 gpu ~2000 50\n"
+                                  "usage 0 10 ~2000 50\n");
+    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
+    assert_int_equal(machine_busy_percent(&machine, 0, 10), 50);
+    assert_in_range(machine_process(&machine, 0, 10)->busy_covered_ns, MS(1001), MS(2000));
     machine_done(&machine);
 }
 
@@ -297,7 +356,8 @@ static void process_that_ended_before_it_was_listed_is_counted(void **state)
     (void)state;
     machine_init(&machine, false);
     machine_open(&machine, DEVICE);
-    machine_play(&machine, DEVICE "usage 0 10 ~4000 80\nusage 0 99 ~4000 10\n");
+    machine_play(&machine, DEVICE "sample 0 gpu ~1000 90\nusage 0 10 ~1000 80\n"
+                                  "usage 0 99 ~1000 10\n");
     machine_read_busy(&machine, (pid_t[]){ 10, 0 });
     process = machine_process(&machine, 0, 10);
     assert_int_equal(machine_busy_percent(&machine, 0, 10), 80);
@@ -318,7 +378,9 @@ static void driver_without_the_older_call_is_asked_by_the_newer(void **state)
     (void)snprintf(script, sizeof(script), DEVICE "%s", refusal);
     machine_open(&machine, script);
     (void)snprintf(script, sizeof(script),
-                   DEVICE "process 0 compute 10 5\nusage 0 10 ~4000 50\n%s", refusal);
+                   DEVICE "process 0 compute 10 5\nsample 0 gpu ~1000 50\n"
+                          "usage 0 10 ~1000 50\n%s",
+                   refusal);
     machine_play(&machine, script);
     machine_read_busy(&machine, (pid_t[]){ 10, 0 });
     assert_int_equal(machine_busy_percent(&machine, 0, 10), 50);
@@ -371,6 +433,9 @@ int main(void)
         cmocka_unit_test(mig_device_is_measured_by_gpm),
         cmocka_unit_test(mig_device_without_gpm_has_a_reason),
         cmocka_unit_test(busy_time_of_processes_is_told_apart),
+        cmocka_unit_test(time_before_a_process_came_is_not_its_own),
+        cmocka_unit_test(samples_of_the_device_may_fail_for_once),
+        cmocka_unit_test(samples_of_processes_may_fail_for_once),
         cmocka_unit_test(process_that_ended_before_it_was_listed_is_counted),
         cmocka_unit_test(driver_without_the_older_call_is_asked_by_the_newer),
         cmocka_unit_test(driver_that_keeps_no_samples_of_processes_has_a_reason),

@@ -48,7 +48,7 @@ struct nvidia_device {
 
     struct nvidia_clients clients;
     struct pace clients_pace;
-    uint64_t usage_busy_ns; /* of the device when samples of processes were last read */
+    uint64_t usage_busy_ns; /* of the device when processes were last counted */
     bool has_usage;         /* the driver has samples per process */
     size_t foreign_count;   /* processes of the last samples that we have no name for */
 };

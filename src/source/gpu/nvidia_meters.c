@@ -138,9 +138,9 @@ static int read_from(struct nvidia_meters *meters, enum nvidia_meter_kind kind,
 }
 
 /* The first reading: from the best source that answers. */
-static void find_source(struct nvidia_meters *meters, enum nvidia_meter_kind kind,
-                        const struct nvml *nvml, nvml_device device, uint64_t now_ns,
-                        struct nvidia_samples *room)
+static int find_source(struct nvidia_meters *meters, enum nvidia_meter_kind kind,
+                       const struct nvml *nvml, nvml_device device, uint64_t now_ns,
+                       struct nvidia_samples *room)
 {
     unsigned source = METER_SAMPLES;
 
@@ -148,41 +148,44 @@ static void find_source(struct nvidia_meters *meters, enum nvidia_meter_kind kin
            read_from(meters, kind, source, nvml, device, now_ns, room) < 0)
         source++;
     meters->list[kind].source = source;
+    return source == METER_NONE ? -ENOTSUP : 0;
 }
 
-static void read_if_due(struct nvidia_meters *meters, enum nvidia_meter_kind kind,
-                        const struct nvml *nvml, nvml_device device, uint64_t now_ns,
-                        struct nvidia_samples *room)
+static int read_if_due(struct nvidia_meters *meters, enum nvidia_meter_kind kind,
+                       const struct nvml *nvml, nvml_device device, uint64_t now_ns,
+                       struct nvidia_samples *room)
 {
     struct nvidia_meter *meter = &meters->list[kind];
     uint64_t least_ns = kinds[kind].least_ns;
     uint64_t busy_ns = meter->busy.busy_ns;
+    int r;
 
     if (meter->source == METER_NONE || !pace_begin(&meter->pace, now_ns))
-        return;
+        return 0;
     if (meter->source == METER_UNTRIED)
-        find_source(meters, kind, nvml, device, now_ns, room);
-    else /* where it fails the counters stand still */
-        (void)read_from(meters, kind, meter->source, nvml, device, now_ns, room);
+        r = find_source(meters, kind, nvml, device, now_ns, room);
+    else
+        r = read_from(meters, kind, meter->source, nvml, device, now_ns, room);
     if (meter->source == METER_SAMPLES && meter->busy.busy_ns == busy_ns)
         least_ns = kinds[kind].most_ns; /* an idle one is asked seldom */
     else if (meter->source == METER_POLLED)
         least_ns = 0;
     pace_end(&meter->pace, now_ns, least_ns, kinds[kind].most_ns);
+    return r;
 }
 
 void nvidia_meters_read(struct nvidia_meters *meters, const struct nvml *nvml,
                         nvml_device device, uint64_t now_ns, struct nvidia_samples *room)
 {
     for (unsigned kind = 0; kind < METER_COUNT; kind++)
-        read_if_due(meters, kind, nvml, device, now_ns, room);
+        (void)read_if_due(meters, kind, nvml, device, now_ns, room); /* stands still */
 }
 
-void nvidia_meters_read_gpu(struct nvidia_meters *meters, const struct nvml *nvml,
-                            nvml_device device, uint64_t now_ns, struct nvidia_samples *room)
+int nvidia_meters_read_gpu(struct nvidia_meters *meters, const struct nvml *nvml,
+                           nvml_device device, uint64_t now_ns, struct nvidia_samples *room)
 {
     meters->list[METER_GPU].pace.due_ns = 0;
-    read_if_due(meters, METER_GPU, nvml, device, now_ns, room);
+    return read_if_due(meters, METER_GPU, nvml, device, now_ns, room);
 }
 
 void nvidia_meters_refresh(struct nvidia_meters *meters)

@@ -47,9 +47,9 @@ void nvidia_meters_done(struct nvidia_meters *meters, const struct nvml *nvml);
 void nvidia_meters_read(struct nvidia_meters *meters, const struct nvml *nvml,
                         nvml_device device, uint64_t now_ns, struct nvidia_samples *room);
 
-/* Reads METER_GPU alone, due or not. */
-void nvidia_meters_read_gpu(struct nvidia_meters *meters, const struct nvml *nvml,
-                            nvml_device device, uint64_t now_ns, struct nvidia_samples *room);
+/* Reads METER_GPU alone, due or not. Returns 0, or -errno where the counters stand still. */
+int nvidia_meters_read_gpu(struct nvidia_meters *meters, const struct nvml *nvml,
+                           nvml_device device, uint64_t now_ns, struct nvidia_samples *room);
 
 /* All are due. */
 void nvidia_meters_refresh(struct nvidia_meters *meters);

@@ -258,20 +258,25 @@ static int read_usage(struct nvidia *nvidia, struct nvidia_device *device,
                       const struct gpu_pids *pids, uint64_t now_ns)
 {
     struct nvidia_samples *samples = &nvidia->samples;
-    const struct busy_meter *busy = &device->meters.list[METER_GPU].busy;
-    uint64_t before_ns = device->usage_busy_ns;
-    struct nvidia_answer answer = { .has_ended = has_let_go, .data = &device->lists };
+    const struct nvidia_meter *meter = &device->meters.list[METER_GPU];
+    struct nvidia_answer answer = { .device_busy_ns = UNKNOWN,
+                                    .has_ended = has_let_go,
+                                    .data = &device->lists };
     ssize_t n;
+    int r =
+        nvidia_meters_read_gpu(&device->meters, &nvidia->nvml, device->handle, now_ns, samples);
 
-    nvidia_meters_read_gpu(&device->meters, &nvidia->nvml, device->handle, now_ns, samples);
-    device->usage_busy_ns = busy->busy_ns;
-    answer.device_busy_ns = busy->busy_ns - before_ns;
-    answer.period_us = busy->period_us;
+    if (r == 0 && meter->source == METER_SAMPLES) { /* the same that processes are told by */
+        answer.device_busy_ns = meter->busy.busy_ns - device->usage_busy_ns;
+        answer.device_last_us = meter->busy.last_us;
+    }
+    answer.period_us = meter->busy.period_us;
     answer.now_us = clock_now().realtime_ns / NS_PER_US;
     n = nvidia_samples_get_usage(samples, &nvidia->nvml, device->handle,
                                  nvidia_clients_since_us(&device->clients, answer.period_us));
     if (n < 0)
         return (int)n;
+    device->usage_busy_ns = meter->busy.busy_ns;
     if (n > 0)
         device->foreign_count = nvidia_namespace_rename(
             &nvidia->ns, nvidia->root, pids, device->sole_pid, samples->usage, (size_t)n);
