@@ -168,7 +168,7 @@ void nvidia_device_begin(struct nvidia_device *device, const struct nvml *nvml,
     (void)nvidia_energy_read(&device->energy, nvml, device->handle, now_ns); /* the beginning */
     if (device->has_parts)
         return;
-    device->has_usage = nvidia_samples_get_usage(room, nvml, device->handle, 0) >= 0;
+    device->has_usage = nvml->process_usage || nvml->processes_usage;
     nvidia_clients_begin(&device->clients, clock_now().realtime_ns / NS_PER_US);
     device->clients_pace.due_ns = now_ns + NVIDIA_USAGE_LEAST_NS;
 }

@@ -49,7 +49,8 @@ struct nvidia_device {
     struct nvidia_clients clients;
     struct pace clients_pace;
     uint64_t usage_busy_ns; /* of the device when processes were last counted */
-    bool has_usage;         /* the driver has samples per process */
+    bool has_usage;         /* the driver has samples per process, or was not asked yet */
+    bool is_usage_failing;  /* the last question for them */
     size_t foreign_count;   /* processes of the last samples that we have no name for */
 };
 
