@@ -314,6 +314,7 @@ static void every_call_may_fail_in_turn(void **state)
         "nvmlDeviceGetSamples",
         "nvmlDeviceGetUtilizationRates",
         "nvmlDeviceGetEncoderUtilization",
+        "nvmlDeviceGetDecoderUtilization",
         "nvmlDeviceGetComputeRunningProcesses_v3",
         "nvmlDeviceGetGraphicsRunningProcesses_v3",
         "nvmlDeviceGetMPSComputeRunningProcesses_v3",

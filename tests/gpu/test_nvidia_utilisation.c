@@ -208,6 +208,55 @@ static void encoder_and_decoder_have_samples_of_their_own(void **state)
     machine_done(&machine);
 }
 
+#define NO_CODEC "device 0 encoder 0\ndevice 0 decoder 0\n"
+
+/* Each reading is one call for the cores, and what it says for encoder and decoder. */
+static void idle_encoders_of_an_idle_device_are_not_asked_for(void **state)
+{
+    const char *samples = "nvmlDeviceGetSamples";
+    struct gpu_reading reading, later;
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE NO_CODEC);
+    (void)machine_read(&machine, 0); /* the first is by samples */
+    assert_int_equal(machine_calls(&machine, samples), 3);
+    machine_play(&machine, DEVICE NO_CODEC BEGIN("gpu") "sample 0 encoder ~900 50\n");
+    reading = machine_read(&machine, 0);
+    assert_int_equal(machine_calls(&machine, samples), 4);
+    assert_int_equal(reading.encoder_busy_ns, 0);
+    assert_in_range(reading.encoder_covered_ns, 1, MS(1000));
+    assert_int_equal(reading.encoder_covered_ns, reading.busy_covered_ns);
+    assert_int_equal(reading.decoder_covered_ns, reading.busy_covered_ns);
+    /* Samples go on where the idle time ended. */
+    machine_play(&machine, DEVICE "device 0 encoder 30\ndevice 0 decoder 0\n" BEGIN(
+                               "gpu") "sample 0 encoder ~900 50\nsample 0 encoder ~1200 30\n");
+    later = machine_read(&machine, 0);
+    assert_int_equal(machine_calls(&machine, samples), 6); /* the decoder's is 0 */
+    assert_int_equal(later.encoder_busy_ns, MS(60));
+    assert_int_equal(later.encoder_covered_ns, reading.encoder_covered_ns + MS(200));
+    assert_int_equal(later.decoder_covered_ns, reading.decoder_covered_ns);
+    machine_done(&machine);
+}
+
+static void encoders_of_a_busy_device_are_asked_for(void **state)
+{
+    struct gpu_reading reading;
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE NO_CODEC);
+    (void)machine_read(&machine, 0);
+    machine_play(&machine, DEVICE NO_CODEC BEGIN("encoder") "sample 0 gpu ~1200 1\n"
+                                                            "sample 0 encoder ~1200 50\n");
+    reading = machine_read(&machine, 0);
+    assert_int_equal(reading.encoder_busy_ns, MS(100)); /* which is over by now */
+    assert_int_equal(machine_calls(&machine, "nvmlDeviceGetSamples"), 6);
+    machine_done(&machine);
+}
+
 static void device_without_samples_is_polled(void **state)
 {
     const char *script = DEVICE "fail nvmlDeviceGetSamples 3\ndevice 0 rates 40\n";
@@ -285,6 +334,8 @@ int main(void)
         cmocka_unit_test(samples_of_an_unknown_type_count_nothing),
         cmocka_unit_test(more_samples_than_room_are_asked_for_again),
         cmocka_unit_test(encoder_and_decoder_have_samples_of_their_own),
+        cmocka_unit_test(idle_encoders_of_an_idle_device_are_not_asked_for),
+        cmocka_unit_test(encoders_of_a_busy_device_are_asked_for),
         cmocka_unit_test(device_without_samples_is_polled),
         cmocka_unit_test(mig_device_is_measured_by_gpm),
         cmocka_unit_test(mig_device_without_gpm_has_a_reason),

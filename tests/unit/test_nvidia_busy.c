@@ -120,6 +120,22 @@ static void span_counts_only_with_a_plausible_percentage(void **state)
     assert_int_equal(meter.covered_ns, MS(1000));
 }
 
+static void idle_time_is_covered_and_samples_go_on_from_its_end(void **state)
+{
+    struct busy_meter meter = { 0 };
+
+    (void)state;
+    busy_meter_begin(&meter, 1000000);
+    busy_meter_add_idle(&meter, 11000000);
+    busy_meter_add_idle(&meter, 10000000); /* is counted */
+    assert_int_equal(meter.covered_ns, MS(10000));
+    assert_int_equal(meter.busy_ns, 0);
+    assert_false(busy_meter_add(&meter, 11000000, 100, NOW_US));
+    assert_true(busy_meter_add(&meter, 11050000, 100, NOW_US));
+    assert_int_equal(meter.busy_ns, MS(50));
+    assert_int_equal(meter.period_us, 0);
+}
+
 static void period_is_the_shortest_plausible_one(void **state)
 {
     (void)state;
@@ -156,6 +172,7 @@ int main(void)
         cmocka_unit_test(damaged_sample_is_dropped_and_leaves_no_trace),
         cmocka_unit_test(clock_that_was_set_back_begins_anew),
         cmocka_unit_test(span_counts_only_with_a_plausible_percentage),
+        cmocka_unit_test(idle_time_is_covered_and_samples_go_on_from_its_end),
         cmocka_unit_test(period_is_the_shortest_plausible_one),
         cmocka_unit_test(value_of_every_type_is_read),
     };

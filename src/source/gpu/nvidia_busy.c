@@ -55,6 +55,14 @@ void busy_meter_add_span(struct busy_meter *meter, uint64_t span_ns, double perc
     meter->busy_ns += (uint64_t)(percent / 100 * (double)span_ns);
 }
 
+void busy_meter_add_idle(struct busy_meter *meter, uint64_t until_us)
+{
+    if (until_us <= meter->last_us)
+        return;
+    meter->covered_ns += (until_us - meter->last_us) * 1000;
+    busy_meter_begin(meter, until_us);
+}
+
 void busy_meter_begin(struct busy_meter *meter, uint64_t stamp_us)
 {
     meter->last_us = stamp_us;

@@ -51,6 +51,9 @@ bool busy_meter_add(struct busy_meter *meter, uint64_t stamp_us, double percent,
 /* Counts `percent` of a time that was measured otherwise. */
 void busy_meter_add_span(struct busy_meter *meter, uint64_t span_ns, double percent);
 
+/* It did nothing up to `until_us`, as is known otherwise. */
+void busy_meter_add_idle(struct busy_meter *meter, uint64_t until_us);
+
 /* Counting begins at `stamp_us`: what the driver has from before is not of our time. */
 void busy_meter_begin(struct busy_meter *meter, uint64_t stamp_us);
 

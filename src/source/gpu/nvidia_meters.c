@@ -53,11 +53,13 @@ static int poll_rate(const struct nvml *nvml, nvml_device device, enum nvidia_me
 void nvidia_meters_init(struct nvidia_meters *ret, nvml_device whole,
                         const unsigned *gpu_instance, uint64_t now_ns)
 {
+    uint64_t now_us = time_of_day_us();
+
     *ret = (struct nvidia_meters){ .whole = whole, .gpu_instance = gpu_instance };
     for (unsigned kind = 0; kind < METER_COUNT; kind++) {
         struct nvidia_meter *meter = &ret->list[kind];
 
-        busy_meter_begin(&meter->busy, time_of_day_us());
+        busy_meter_begin(&meter->busy, now_us);
         meter->polled_ns = now_ns;
         meter->pace.due_ns = now_ns + kinds[kind].least_ns;
     }
@@ -151,6 +153,29 @@ static int find_source(struct nvidia_meters *meters, enum nvidia_meter_kind kind
     return source == METER_NONE ? -ENOTSUP : 0;
 }
 
+bool nvidia_meters_idle_since(const struct nvidia_meters *meters, uint64_t busy_ns)
+{
+    const struct nvidia_meter *gpu = &meters->list[METER_GPU];
+
+    return gpu->source == METER_SAMPLES && gpu->busy.busy_ns == busy_ns;
+}
+
+/* Counts an encoder as idle, as far as the cores' samples reach, where it passes as that. */
+static bool passes_as_idle(struct nvidia_meters *meters, enum nvidia_meter_kind kind,
+                           const struct nvml *nvml, nvml_device device)
+{
+    struct nvidia_meter *meter = &meters->list[kind];
+    unsigned percent = 0;
+
+    if (kind == METER_GPU || meter->source != METER_SAMPLES ||
+        !nvidia_meters_idle_since(meters, meter->gpu_busy_ns) ||
+        poll_rate(nvml, device, kind, &percent) < 0 || percent != 0)
+        return false;
+    busy_meter_heed_clock(&meter->busy, time_of_day_us());
+    busy_meter_add_idle(&meter->busy, meters->list[METER_GPU].busy.last_us);
+    return true;
+}
+
 static int read_if_due(struct nvidia_meters *meters, enum nvidia_meter_kind kind,
                        const struct nvml *nvml, nvml_device device, uint64_t now_ns,
                        struct nvidia_samples *room)
@@ -158,14 +183,15 @@ static int read_if_due(struct nvidia_meters *meters, enum nvidia_meter_kind kind
     struct nvidia_meter *meter = &meters->list[kind];
     uint64_t least_ns = kinds[kind].least_ns;
     uint64_t busy_ns = meter->busy.busy_ns;
-    int r;
+    int r = 0;
 
     if (meter->source == METER_NONE || !pace_begin(&meter->pace, now_ns))
         return 0;
     if (meter->source == METER_UNTRIED)
         r = find_source(meters, kind, nvml, device, now_ns, room);
-    else
+    else if (!passes_as_idle(meters, kind, nvml, device))
         r = read_from(meters, kind, meter->source, nvml, device, now_ns, room);
+    meter->gpu_busy_ns = meters->list[METER_GPU].busy.busy_ns;
     if (meter->source == METER_SAMPLES && meter->busy.busy_ns == busy_ns)
         least_ns = kinds[kind].most_ns; /* an idle one is asked seldom */
     else if (meter->source == METER_POLLED)

@@ -5,11 +5,13 @@
  * The best source that a device has is found at the first reading and kept: the driver's
  * buffered samples, GPM, or the driver's own rate at the moments we ask. Samples take
  * milliseconds to ask for, so nothing is asked at the start; they speak of the time since then
- * all the same.
+ * all the same. And encoders do nothing in most jobs: after their first reading they pass as
+ * idle where the cores were, and the rate that the driver has at hand is 0.
  */
 #ifndef SOURCE_GPU_NVIDIA_METERS_H
 #define SOURCE_GPU_NVIDIA_METERS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "source/gpu/nvidia_busy.h"
@@ -26,7 +28,8 @@ struct nvidia_meter {
     enum nvidia_meter_source source;
     struct busy_meter busy;
     struct pace pace;
-    uint64_t polled_ns; /* METER_POLLED: when it was asked last */
+    uint64_t polled_ns;   /* METER_POLLED: when it was asked last */
+    uint64_t gpu_busy_ns; /* what METER_GPU had counted when this one was last read */
 };
 
 /* Start from a zeroed one. */
@@ -50,6 +53,10 @@ void nvidia_meters_read(struct nvidia_meters *meters, const struct nvml *nvml,
 /* Reads METER_GPU alone, due or not. Returns 0, or -errno where the counters stand still. */
 int nvidia_meters_read_gpu(struct nvidia_meters *meters, const struct nvml *nvml,
                            nvml_device device, uint64_t now_ns, struct nvidia_samples *room);
+
+/* Was the device idle, by its samples, since METER_GPU had counted `busy_ns`? False where that
+ * is not known: other sources see a part of the time. */
+bool nvidia_meters_idle_since(const struct nvidia_meters *meters, uint64_t busy_ns);
 
 /* All are due. */
 void nvidia_meters_refresh(struct nvidia_meters *meters);
