@@ -165,7 +165,7 @@ void nvidia_device_begin(struct nvidia_device *device, const struct nvml *nvml,
         nvidia_meters_refresh(&device->meters);
         nvidia_meters_read(&device->meters, nvml, device->handle, now_ns, room);
     }
-    (void)nvidia_energy_read(&device->energy, nvml, device->handle, now_ns); /* the beginning */
+    (void)nvidia_device_read_energy(device, nvml, now_ns); /* the beginning */
     if (device->has_parts)
         return;
     device->has_usage = nvml->process_usage || nvml->processes_usage;
