@@ -51,6 +51,33 @@ static void time_before_a_process_came_is_not_its_own(void **state)
     machine_done(&machine);
 }
 
+/* The driver tells of it no more, and its samples are in nobody's mean: that of the other is too
+ * much, but nothing is lost. */
+static void process_that_ended_has_what_the_others_leave(void **state)
+{
+    const char *lists = "process 0 compute 10 5\nprocess 0 compute 77 5\n";
+    const char *idle = DEVICE "sample 0 gpu ~1000 0\n";
+    struct machine machine;
+    char script[512];
+
+    (void)state;
+    machine_init(&machine, false);
+    (void)snprintf(script, sizeof(script), "%s%s", idle, lists);
+    machine_open(&machine, script);
+    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
+    (void)snprintf(script, sizeof(script),
+                   "%s%sprocess 0 compute 10 gone\n"
+                   "sample 0 gpu ~1200 100\nsample 0 gpu ~1400 100\nsample 0 gpu ~1600 50\n"
+                   "usage 0 10 ~1200 100\nusage 0 10 ~1400 100\nusage 0 77 ~1600 50\n",
+                   idle, lists);
+    machine_play(&machine, script);
+    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
+    assert_int_equal(machine_process(&machine, 0, 77)->busy_ns, MS(300)); /* half of 600 ms */
+    assert_int_equal(machine_process(&machine, 0, 10)->busy_ns, MS(200));
+    assert_true(machine_process(&machine, 0, 10)->has_ended);
+    machine_done(&machine);
+}
+
 /* What is told of processes is then not cut by it. */
 static void samples_of_the_device_may_fail_for_once(void **state)
 {
@@ -246,6 +273,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(busy_time_of_processes_is_told_apart),
         cmocka_unit_test(time_before_a_process_came_is_not_its_own),
+        cmocka_unit_test(process_that_ended_has_what_the_others_leave),
         cmocka_unit_test(samples_of_the_device_may_fail_for_once),
         cmocka_unit_test(samples_of_processes_may_fail_for_once),
         cmocka_unit_test(process_that_ended_before_it_was_listed_is_counted),
