@@ -81,14 +81,15 @@ static void process_that_ended_has_what_the_others_leave(void **state)
 /* What is told of processes is then not cut by it. */
 static void samples_of_the_device_may_fail_for_once(void **state)
 {
-    const char *script = DEVICE "process 0 compute 10 5\nusage 0 10 ~1000 50\n";
+    const char *script = DEVICE "process 0 compute 10 5\nsample 0 gpu ~500 0\n"
+                                "usage 0 10 ~1000 50\n";
     char failing[512];
     struct machine machine;
 
     (void)state;
     machine_init(&machine, false);
     machine_open(&machine, script);
-    (void)machine_read(&machine, 0); /* it has samples */
+    (void)machine_read(&machine, 0); /* it has spoken */
     (void)snprintf(failing, sizeof(failing), "%sfail nvmlDeviceGetSamples 999\n", script);
     machine_play(&machine, failing);
     machine_read_busy(&machine, (pid_t[]){ 10, 0 });
@@ -255,15 +256,28 @@ static void processes_of_a_device_without_samples_are_asked_for(void **state)
     machine_done(&machine);
 }
 
+static void processes_are_asked_for_where_the_device_has_never_spoken(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE "process 0 compute 10 5\nusage 0 10 ~1000 50\n");
+    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
+    assert_int_equal(machine_busy_percent(&machine, 0, 10), 50);
+    machine_done(&machine);
+}
+
 static void idle_process_is_0_since_that_was_measured(void **state)
 {
     struct machine machine;
 
     (void)state;
     machine_init(&machine, false);
-    machine_open(&machine, DEVICE "process 0 compute 10 5\n");
+    machine_open(&machine, DEVICE "process 0 compute 10 5\nsample 0 gpu ~1000 0\n");
     machine_read_busy(&machine, (pid_t[]){ 10, 0 });
     assert_int_equal(machine_process(&machine, 0, 10)->busy_ns, 0);
+    assert_in_range(machine_process(&machine, 0, 10)->busy_covered_ns, 1, MS(1000));
     assert_null(machine_process(&machine, 0, 10)->reason);
     machine_done(&machine);
 }
@@ -283,6 +297,7 @@ int main(void)
         cmocka_unit_test(driver_that_never_answers_for_processes_has_a_reason),
         cmocka_unit_test(processes_of_an_idle_device_are_not_asked_for),
         cmocka_unit_test(processes_of_a_device_without_samples_are_asked_for),
+        cmocka_unit_test(processes_are_asked_for_where_the_device_has_never_spoken),
         cmocka_unit_test(idle_process_is_0_since_that_was_measured),
     };
 

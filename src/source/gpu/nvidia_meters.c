@@ -153,11 +153,16 @@ static int find_source(struct nvidia_meters *meters, enum nvidia_meter_kind kind
     return source == METER_NONE ? -ENOTSUP : 0;
 }
 
-bool nvidia_meters_idle_since(const struct nvidia_meters *meters, uint64_t busy_ns)
+bool nvidia_meters_see_all(const struct nvidia_meters *meters)
 {
     const struct nvidia_meter *gpu = &meters->list[METER_GPU];
 
-    return gpu->source == METER_SAMPLES && gpu->busy.busy_ns == busy_ns;
+    return gpu->source == METER_SAMPLES && gpu->busy.covered_ns > 0;
+}
+
+bool nvidia_meters_idle_since(const struct nvidia_meters *meters, uint64_t busy_ns)
+{
+    return nvidia_meters_see_all(meters) && meters->list[METER_GPU].busy.busy_ns == busy_ns;
 }
 
 /* Counts an encoder as idle, as far as the cores' samples reach, where it passes as that. */

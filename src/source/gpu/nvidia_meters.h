@@ -54,8 +54,11 @@ void nvidia_meters_read(struct nvidia_meters *meters, const struct nvml *nvml,
 int nvidia_meters_read_gpu(struct nvidia_meters *meters, const struct nvml *nvml,
                            nvml_device device, uint64_t now_ns, struct nvidia_samples *room);
 
-/* Was the device idle, by its samples, since METER_GPU had counted `busy_ns`? False where that
- * is not known: other sources see a part of the time. */
+/* Does METER_GPU have all of the time? Other sources see a part of it, and a buffer that never
+ * held a sample says nothing. */
+bool nvidia_meters_see_all(const struct nvidia_meters *meters);
+
+/* Was the device idle since METER_GPU had counted `busy_ns`? False where that is not known. */
 bool nvidia_meters_idle_since(const struct nvidia_meters *meters, uint64_t busy_ns);
 
 /* All are due. */

@@ -277,7 +277,7 @@ static int read_usage(struct nvidia *nvidia, struct nvidia_device *device,
                       const struct gpu_pids *pids, uint64_t now_ns)
 {
     struct nvidia_samples *samples = &nvidia->samples;
-    const struct nvidia_meter *meter = &device->meters.list[METER_GPU];
+    const struct busy_meter *busy = &device->meters.list[METER_GPU].busy;
     struct nvidia_answer answer = { .device_busy_ns = UNKNOWN,
                                     .has_ended = has_let_go,
                                     .data = &device->lists };
@@ -285,16 +285,16 @@ static int read_usage(struct nvidia *nvidia, struct nvidia_device *device,
     int r =
         nvidia_meters_read_gpu(&device->meters, &nvidia->nvml, device->handle, now_ns, samples);
 
-    if (r == 0 && meter->source == METER_SAMPLES) { /* the same that processes are told by */
-        answer.device_busy_ns = meter->busy.busy_ns - device->usage_busy_ns;
-        answer.device_last_us = meter->busy.last_us;
+    if (r == 0 && nvidia_meters_see_all(&device->meters)) {
+        answer.device_busy_ns = busy->busy_ns - device->usage_busy_ns;
+        answer.device_last_us = busy->last_us;
     }
-    answer.period_us = meter->busy.period_us;
+    answer.period_us = busy->period_us;
     answer.now_us = clock_now().realtime_ns / NS_PER_US;
     n = answer.device_busy_ns == 0 ? 0 : ask_usage(nvidia, device, answer.period_us);
     if (n < 0)
         return (int)n;
-    device->usage_busy_ns = meter->busy.busy_ns;
+    device->usage_busy_ns = busy->busy_ns;
     if (n > 0)
         device->foreign_count = nvidia_namespace_rename(
             &nvidia->ns, nvidia->root, pids, device->sole_pid, samples->usage, (size_t)n);
