@@ -36,7 +36,6 @@ void machine_init(struct machine *machine, bool is_container)
     assert_int_equal(setenv("SPOOR_NVML_SCRIPT", path, 1), 0);
     full_path(machine, CALLS, path);
     assert_int_equal(setenv("SPOOR_NVML_CALLS", path, 1), 0);
-    machine->made_us = clock_now().realtime_ns / NS_PER_US;
 }
 
 void machine_done(struct machine *machine)
@@ -61,7 +60,7 @@ void machine_play(struct machine *machine, const char *script)
         }
         (void)fprintf(
             file, "%llu",
-            (unsigned long long)(machine->made_us + strtoull(script + 1, &end, 10) * 1000));
+            (unsigned long long)(machine->began_us + strtoull(script + 1, &end, 10) * 1000));
         script = end;
     }
     assert_int_equal(fclose(file), 0);
@@ -77,6 +76,7 @@ void machine_open(struct machine *machine, const char *script)
 {
     struct spoor_error err = { 0 };
 
+    machine->began_us = clock_now().realtime_ns / NS_PER_US;
     machine_play(machine, script);
     assert_int_equal(gpu_nvidia.open(&machine->fake.root, &machine->vendor, &err), 0);
 }

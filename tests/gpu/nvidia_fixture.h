@@ -13,8 +13,8 @@
 
 struct machine {
     struct fake_root fake;
-    uint64_t made_us; /* time of day */
-    void *vendor;     /* NULL: not open */
+    uint64_t began_us; /* time of day at machine_open() */
+    void *vendor;      /* NULL: not open */
     struct gpu_process processes[MACHINE_PROCESSES];
     size_t process_count;
 };
@@ -23,8 +23,8 @@ struct machine {
 void machine_init(struct machine *machine, bool is_container);
 void machine_done(struct machine *machine);
 
-/* Writes the script anew. "~MS" in it is the time of day MS milliseconds after the machine was
- * made, in microseconds. */
+/* Writes the script anew. "~MS" in it is the time of day MS milliseconds after the opening
+ * began, in microseconds. */
 void machine_play(struct machine *machine, const char *script);
 
 /* Plays the script and opens the vendor, which must succeed. */

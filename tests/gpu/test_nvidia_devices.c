@@ -203,9 +203,9 @@ static void energy_of_an_idle_device_is_read_every_minute(void **state)
     machine_init(&machine, false);
     machine_open(&machine, H200 "device 0 energy 1000\n");
     now_ns = clock_now().monotonic_ns;
-    machine_play(&machine, H200 "device 0 energy 1001\nsample 0 gpu ~500 0\n");
+    machine_play(&machine, H200 "device 0 energy 1001\nsample 0 gpu ~1000 0\n");
     assert_int_equal(energy_at(&machine, now_ns + 11 * NS_PER_SECOND), 0);
-    machine_play(&machine, H200 "device 0 energy 1002\nsample 0 gpu ~1000 1\n");
+    machine_play(&machine, H200 "device 0 energy 1002\nsample 0 gpu ~1200 1\n");
     assert_int_equal(energy_at(&machine, now_ns + 17 * NS_PER_SECOND), 2000); /* busy by now */
     machine_play(&machine, H200 "device 0 energy 1003\n");
     assert_int_equal(energy_at(&machine, now_ns + 76 * NS_PER_SECOND), 2000);

@@ -22,13 +22,13 @@ static void busy_time_of_processes_is_told_apart(void **state)
     machine_init(&machine, false);
     machine_open(&machine, DEVICE "process 0 compute 10 5\nprocess 0 compute 77 5\n");
     machine_play(&machine, DEVICE "process 0 compute 10 5\nprocess 0 compute 77 5\n"
-                                  "sample 0 gpu ~500 80\nsample 0 gpu ~1000 100\n"
-                                  "usage 0 10 ~500 20\nusage 0 77 ~500 60\n"
-                                  "usage 0 10 ~1000 40\nusage 0 77 ~1000 60\n");
+                                  "sample 0 gpu ~1000 80\nsample 0 gpu ~1400 80\n"
+                                  "usage 0 10 ~1000 20\nusage 0 77 ~1000 60\n"
+                                  "usage 0 10 ~1400 40\nusage 0 77 ~1400 40\n");
     machine_read_busy(&machine, (pid_t[]){ 10, 0 });
     assert_int_equal(machine_busy_percent(&machine, 0, 10), 30);
-    assert_int_equal(machine_busy_percent(&machine, 0, 77), 60);
-    assert_in_range(machine_process(&machine, 0, 10)->busy_covered_ns, 1, MS(1000));
+    assert_int_equal(machine_busy_percent(&machine, 0, 77), 50);
+    assert_in_range(machine_process(&machine, 0, 10)->busy_covered_ns, 1, MS(1400));
     assert_null(machine_process(&machine, 0, 10)->reason);
     machine_done(&machine);
 }
@@ -81,8 +81,8 @@ static void process_that_ended_has_what_the_others_leave(void **state)
 /* What is told of processes is then not cut by it. */
 static void samples_of_the_device_may_fail_for_once(void **state)
 {
-    const char *script = DEVICE "process 0 compute 10 5\nsample 0 gpu ~500 0\n"
-                                "usage 0 10 ~1000 50\n";
+    const char *script = DEVICE "process 0 compute 10 5\nsample 0 gpu ~1000 0\n"
+                                "usage 0 10 ~1400 50\n";
     char failing[512];
     struct machine machine;
 
