@@ -11,13 +11,16 @@ from rows import Row
 SECONDS = 20
 LIMIT_PERCENT = 0.6
 
-# Microseconds of CPU time, as measured there after a pause; in a loop some take a fifth.
+# Microseconds of CPU time, as measured there while nobody has a context, and after a pause; in a
+# loop some take a fifth, and samples half as long while somebody has one.
 PRICES = {
     "any": 80,
-    "nvmlInit": 13_000,
-    "nvmlDeviceGetSamples": 1_400,
-    "nvmlDeviceGetProcessUtilization": 1_400,
-    "nvmlDeviceGetTotalEnergyConsumption": 3_500,
+    "nvmlInit": 12_300,
+    "nvmlDeviceGetSamples": 2_800,
+    "nvmlDeviceGetProcessUtilization": 2_700,
+    "nvmlDeviceGetTotalEnergyConsumption": 4_200,
+    "nvmlDeviceGetEncoderUtilization": 10,
+    "nvmlDeviceGetDecoderUtilization": 10,
     "nvmlDeviceGetPowerUsage": 400,
     "nvmlDeviceGetTemperature": 300,
     "nvmlDeviceGetClockInfo": 400,
@@ -34,6 +37,8 @@ device 0 power 100000
 device 0 temperature 40
 device 0 clock 1000
 device 0 throttle 0
+device 0 encoder 0
+device 0 decoder 0
 stream 0 gpu 200 0
 """
 ASLEEP = "import time; time.sleep(3600)"

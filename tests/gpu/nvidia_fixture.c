@@ -16,6 +16,7 @@
 #include "source/gpu/nvidia.h"
 
 #define SCRIPT "script"
+#define CALLS "calls"
 
 static void full_path(const struct machine *machine, const char *name, char path[128])
 {
@@ -33,6 +34,8 @@ void machine_init(struct machine *machine, bool is_container)
                    is_container ? "pid:[4026532871]" : "pid:[4026531836]");
     full_path(machine, SCRIPT, path);
     assert_int_equal(setenv("SPOOR_NVML_SCRIPT", path, 1), 0);
+    full_path(machine, CALLS, path);
+    assert_int_equal(setenv("SPOOR_NVML_CALLS", path, 1), 0);
 }
 
 void machine_done(struct machine *machine)
@@ -43,7 +46,6 @@ void machine_done(struct machine *machine)
 
 void machine_play(struct machine *machine, const char *script)
 {
-    uint64_t now_us = clock_now().realtime_ns / NS_PER_US;
     char *text = NULL;
     size_t size;
     FILE *file = open_memstream(&text, &size);
@@ -56,8 +58,9 @@ void machine_play(struct machine *machine, const char *script)
             (void)fputc(*script++, file);
             continue;
         }
-        (void)fprintf(file, "%llu",
-                      (unsigned long long)(now_us + strtoull(script + 1, &end, 10) * 1000));
+        (void)fprintf(
+            file, "%llu",
+            (unsigned long long)(machine->began_us + strtoull(script + 1, &end, 10) * 1000));
         script = end;
     }
     assert_int_equal(fclose(file), 0);
@@ -73,8 +76,26 @@ void machine_open(struct machine *machine, const char *script)
 {
     struct spoor_error err = { 0 };
 
+    machine->began_us = clock_now().realtime_ns / NS_PER_US;
     machine_play(machine, script);
     assert_int_equal(gpu_nvidia.open(&machine->fake.root, &machine->vendor, &err), 0);
+}
+
+size_t machine_calls(const struct machine *machine, const char *call)
+{
+    size_t count = 0;
+    char path[128], line[128];
+    FILE *file;
+
+    full_path(machine, CALLS, path);
+    file = fopen(path, "r");
+    while (file && fgets(line, sizeof(line), file)) {
+        line[strcspn(line, "\n")] = '\0';
+        count += strcmp(line, call) == 0;
+    }
+    if (file)
+        (void)fclose(file);
+    return count;
 }
 
 void machine_add_process(struct machine *machine, int pid, const char *const *targets)

@@ -13,7 +13,8 @@
 
 struct machine {
     struct fake_root fake;
-    void *vendor; /* NULL: not open */
+    uint64_t began_us; /* time of day at machine_open() */
+    void *vendor;      /* NULL: not open */
     struct gpu_process processes[MACHINE_PROCESSES];
     size_t process_count;
 };
@@ -22,12 +23,15 @@ struct machine {
 void machine_init(struct machine *machine, bool is_container);
 void machine_done(struct machine *machine);
 
-/* Writes the script anew. "~MS" in it is the time of day MS milliseconds from now, in
- * microseconds. */
+/* Writes the script anew. "~MS" in it is the time of day MS milliseconds after the opening
+ * began, in microseconds. */
 void machine_play(struct machine *machine, const char *script);
 
 /* Plays the script and opens the vendor, which must succeed. */
 void machine_open(struct machine *machine, const char *script);
+
+/* How often the library's function was called. */
+size_t machine_calls(const struct machine *machine, const char *call);
 
 /* A process that /proc shows, with these descriptors open: up to the first NULL. */
 void machine_add_process(struct machine *machine, int pid, const char *const *targets);

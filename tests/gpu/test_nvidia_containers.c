@@ -200,8 +200,8 @@ static void samples_of_the_one_foreigner_are_our_one_process(void **state)
     make(&machine, true, computes, nothing);
     machine_open(&machine, USED(100) "process 0 compute 10 70\n");
     machine_read_processes(&machine, job);
-    machine_play(&machine, USED(100) "process 0 compute 10 70\nusage 0 81234 ~3800 50\n"
-                                     "usage 0 81234 ~4000 50\n");
+    machine_play(&machine, USED(100) "process 0 compute 10 70\nsample 0 gpu ~1000 50\n"
+                                     "usage 0 81234 ~1000 50\n");
     machine_read_busy(&machine, job);
     assert_int_equal(machine_busy_percent(&machine, 0, 10), 50);
     machine_done(&machine);
@@ -215,8 +215,8 @@ static void samples_of_two_foreigners_are_unknown_with_a_reason(void **state)
     make(&machine, true, computes, nothing);
     machine_open(&machine, USED(100) "process 0 compute 10 70\n");
     machine_read_processes(&machine, job);
-    machine_play(&machine, USED(100) "process 0 compute 10 70\nusage 0 81234 ~4000 50\n"
-                                     "usage 0 81235 ~4000 50\n");
+    machine_play(&machine, USED(100) "process 0 compute 10 70\nsample 0 gpu ~1000 100\n"
+                                     "usage 0 81234 ~1000 50\nusage 0 81235 ~1000 50\n");
     machine_read_busy(&machine, job);
     assert_int_equal(machine_process(&machine, 0, 10)->memory_bytes, 70);
     assert_false(is_known(machine_process(&machine, 0, 10)->busy_ns));
@@ -236,9 +236,10 @@ static void samples_under_a_number_of_the_hosts_proc_are_looked_up(void **state)
     machine_open(&machine, USED(100) "process 0 compute 10 70\nprocess 0 compute 11 5\n");
     machine_read_processes(&machine, job);
     machine_play(&machine, USED(100) "process 0 compute 10 70\nprocess 0 compute 11 5\n"
-                                     "usage 0 81234 ~4000 100\nusage 0 81235 ~4000 7\n");
+                                     "sample 0 gpu ~1000 99\nusage 0 81234 ~1000 90\n"
+                                     "usage 0 81235 ~1000 7\n");
     machine_read_busy(&machine, job);
-    assert_int_equal(machine_busy_percent(&machine, 0, 11), 100);
+    assert_int_equal(machine_busy_percent(&machine, 0, 11), 90);
     machine_done(&machine);
 }
 
@@ -250,7 +251,8 @@ static void ended_neighbour_outside_a_container_is_not_mistaken_for_us(void **st
     make(&machine, false, computes, nothing);
     machine_open(&machine, USED(100) "process 0 compute 10 70\n");
     machine_read_processes(&machine, job);
-    machine_play(&machine, USED(100) "process 0 compute 10 70\nusage 0 81234 ~4000 50\n");
+    machine_play(&machine, USED(100) "process 0 compute 10 70\nsample 0 gpu ~1000 50\n"
+                                     "usage 0 81234 ~1000 50\n");
     machine_read_busy(&machine, job);
     assert_int_equal(machine_process(&machine, 0, 10)->busy_ns, 0); /* it had no sample */
     machine_done(&machine);

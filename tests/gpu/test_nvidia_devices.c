@@ -183,9 +183,51 @@ static void costly_figures_are_those_of_the_last_time_in_between(void **state)
     assert_int_equal(gpu_nvidia.read(machine.vendor, 0, now_ns, &reading), 0);
     assert_int_equal(reading.energy_microjoules, 0); /* known: it was read at the opening */
     assert_int_equal(reading.power_milliwatts, 5);
-    assert_int_equal(gpu_nvidia.read(machine.vendor, 0, now_ns + 11 * NS_PER_SECOND, &reading),
-                     0);
-    assert_int_equal(reading.energy_microjoules, 1000);
+    machine_done(&machine);
+}
+
+static uint64_t energy_at(struct machine *machine, uint64_t now_ns)
+{
+    struct gpu_reading reading;
+
+    assert_int_equal(gpu_nvidia.read(machine->vendor, 0, now_ns, &reading), 0);
+    return reading.energy_microjoules;
+}
+
+static void energy_of_an_idle_device_is_read_every_minute(void **state)
+{
+    struct machine machine;
+    uint64_t now_ns;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, H200 "device 0 energy 1000\n");
+    now_ns = clock_now().monotonic_ns;
+    machine_play(&machine, H200 "device 0 energy 1001\nsample 0 gpu ~1000 0\n");
+    assert_int_equal(energy_at(&machine, now_ns + 11 * NS_PER_SECOND), 0);
+    machine_play(&machine, H200 "device 0 energy 1002\nsample 0 gpu ~1200 1\n");
+    assert_int_equal(energy_at(&machine, now_ns + 17 * NS_PER_SECOND), 2000); /* busy by now */
+    machine_play(&machine, H200 "device 0 energy 1003\n");
+    assert_int_equal(energy_at(&machine, now_ns + 76 * NS_PER_SECOND), 2000);
+    assert_int_equal(energy_at(&machine, now_ns + 78 * NS_PER_SECOND), 3000);
+    machine_play(&machine, H200 "device 0 energy 1004\n");
+    gpu_nvidia.refresh(machine.vendor); /* the end */
+    assert_int_equal(energy_at(&machine, now_ns + 79 * NS_PER_SECOND), 4000);
+    machine_done(&machine);
+}
+
+static void energy_of_a_device_that_tells_no_utilisation_is_read_every_10_s(void **state)
+{
+    struct machine machine;
+    uint64_t now_ns;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, H200 "device 0 energy 1000\nfail nvmlDeviceGetSamples 3\n");
+    now_ns = clock_now().monotonic_ns;
+    machine_play(&machine, H200 "device 0 energy 1001\nfail nvmlDeviceGetSamples 3\n");
+    assert_int_equal(energy_at(&machine, now_ns + 9 * NS_PER_SECOND), 0);
+    assert_int_equal(energy_at(&machine, now_ns + 11 * NS_PER_SECOND), 1000);
     machine_done(&machine);
 }
 
@@ -314,6 +356,7 @@ static void every_call_may_fail_in_turn(void **state)
         "nvmlDeviceGetSamples",
         "nvmlDeviceGetUtilizationRates",
         "nvmlDeviceGetEncoderUtilization",
+        "nvmlDeviceGetDecoderUtilization",
         "nvmlDeviceGetComputeRunningProcesses_v3",
         "nvmlDeviceGetGraphicsRunningProcesses_v3",
         "nvmlDeviceGetMPSComputeRunningProcesses_v3",
@@ -385,6 +428,8 @@ int main(void)
         cmocka_unit_test(not_available_is_unknown),
         cmocka_unit_test(energy_goes_on_when_the_driver_starts_anew),
         cmocka_unit_test(costly_figures_are_those_of_the_last_time_in_between),
+        cmocka_unit_test(energy_of_an_idle_device_is_read_every_minute),
+        cmocka_unit_test(energy_of_a_device_that_tells_no_utilisation_is_read_every_10_s),
         cmocka_unit_test(memory_falls_back_to_the_first_version),
         cmocka_unit_test(integrated_gpu_has_the_machines_memory),
         cmocka_unit_test(name_may_be_garbage_without_an_end),

@@ -95,8 +95,8 @@ static void figures_are_known_as_far_as_there_are_calls(void **state)
     if (generation->opens < 0)
         return;
     machine_init(&machine, false);
-    machine_open(&machine, MACHINE "sample 0 gpu 1000000 1\n");
-    machine_play(&machine, MACHINE "sample 0 gpu 1200000 50\n");
+    machine_open(&machine, MACHINE);
+    machine_play(&machine, MACHINE "sample 0 gpu ~1000 0\nsample 0 gpu ~1200 50\n");
     reading = machine_read(&machine, 0);
     assert_int_equal(reading.memory_used_bytes, generation->used_bytes);
     assert_int_equal(reading.power_milliwatts, is_bare ? UNKNOWN : 5);
@@ -122,7 +122,7 @@ static void processes_are_measured_as_far_as_there_are_calls(void **state)
         return;
     machine_init(&machine, false);
     machine_open(&machine, MACHINE);
-    machine_play(&machine, MACHINE "usage 0 11 ~4000 50\n");
+    machine_play(&machine, MACHINE "sample 0 gpu ~1000 50\nusage 0 11 ~1000 50\n");
     machine_read_busy(&machine, (pid_t[]){ 11, 0 });
     if (generation->has_usage)
         assert_int_equal(machine_busy_percent(&machine, 0, 11), 50);

@@ -15,6 +15,8 @@
 
 #define DEVICE "device 0 total 100000\ndevice 0 used 1000\n"
 #define MS(count) ((count)*1000000ull)
+/* An idle sample, up to which all is counted. */
+#define BEGIN(kind) "sample 0 " kind " ~1000 0\n"
 
 static void every_buffered_sample_counts_by_its_time(void **state)
 {
@@ -27,11 +29,12 @@ static void every_buffered_sample_counts_by_its_time(void **state)
     reading = machine_read(&machine, 0);
     assert_int_equal(reading.busy_ns, 0);
     assert_int_equal(reading.busy_covered_ns, 0);
-    machine_play(&machine, DEVICE "sample 0 gpu 1000000 100\nsample 0 gpu 1200000 50\n"
-                                  "sample 0 gpu 1300000 100\nsample 0 gpu 1500000 0\n");
+    machine_play(&machine, DEVICE "sample 0 gpu 1000000 100\n" BEGIN(
+                               "gpu") "sample 0 gpu ~1200 50\nsample 0 gpu ~1300 100\n"
+                                      "sample 0 gpu ~1500 0\n");
     reading = machine_read(&machine, 0);
     assert_int_equal(reading.busy_ns, MS(200));
-    assert_int_equal(reading.busy_covered_ns, MS(500));
+    assert_in_range(reading.busy_covered_ns, MS(501), MS(1500));
     assert_null(reading.busy_reason);
     machine_done(&machine);
 }
@@ -42,10 +45,77 @@ static void sample_is_never_counted_twice(void **state)
 
     (void)state;
     machine_init(&machine, false);
+    machine_open(&machine, DEVICE);
+    machine_play(&machine, DEVICE BEGIN("gpu") "sample 0 gpu ~1200 50\n");
+    assert_int_equal(machine_read(&machine, 0).busy_ns, MS(100));
+    assert_int_equal(machine_read(&machine, 0).busy_ns, MS(100));
+    machine_done(&machine);
+}
+
+static void first_sample_speaks_of_the_time_since_the_start(void **state)
+{
+    struct gpu_reading reading;
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
     machine_open(&machine, DEVICE "sample 0 gpu 1000000 100\n");
-    machine_play(&machine, DEVICE "sample 0 gpu 1000000 100\nsample 0 gpu 1200000 50\n");
-    assert_int_equal(machine_read(&machine, 0).busy_ns, MS(100));
-    assert_int_equal(machine_read(&machine, 0).busy_ns, MS(100));
+    machine_play(&machine, DEVICE "sample 0 gpu 1000000 100\nsample 0 gpu ~1000 100\n");
+    reading = machine_read(&machine, 0);
+    assert_in_range(reading.busy_covered_ns, 1, MS(1000));
+    assert_int_equal(reading.busy_ns, reading.busy_covered_ns);
+    machine_done(&machine);
+}
+
+static void the_start_asks_for_no_samples(void **state)
+{
+    struct gpu_reading reading;
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE "sample 0 gpu 1000000 100\nsample 0 encoder 1000000 100\n");
+    assert_int_equal(gpu_nvidia.read(machine.vendor, 0, clock_now().monotonic_ns, &reading), 0);
+    assert_int_equal(machine_calls(&machine, "nvmlDeviceGetSamples"), 0);
+    assert_int_equal(reading.busy_covered_ns, 0);
+    assert_null(reading.busy_reason); /* it has not spoken yet */
+    (void)machine_read(&machine, 0);
+    assert_int_equal(machine_calls(&machine, "nvmlDeviceGetSamples"), METER_COUNT);
+    machine_done(&machine);
+}
+
+static void source_is_found_at_the_first_reading(void **state)
+{
+    struct gpu_reading reading;
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE "fail nvmlDeviceGetSamples 3\n");
+    assert_int_equal(gpu_nvidia.read(machine.vendor, 0, clock_now().monotonic_ns, &reading), 0);
+    assert_null(reading.busy_reason);
+    reading = machine_read(&machine, 0);
+    assert_false(is_known(reading.busy_ns));
+    assert_non_null(reading.busy_reason);
+    machine_done(&machine);
+}
+
+/* The first snapshot is that of the first reading. */
+static void device_without_samples_is_measured_by_gpm(void **state)
+{
+    struct gpu_reading reading;
+    struct machine machine;
+    uint64_t later_ns;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE "fail nvmlDeviceGetSamples 3\ngpm 0 all 10\ngpm\n"
+                                  "device 0 rates 99\n");
+    assert_int_equal(machine_read(&machine, 0).busy_covered_ns, 0);
+    later_ns = clock_now().monotonic_ns + 5 * NS_PER_SECOND;
+    assert_int_equal(gpu_nvidia.read(machine.vendor, 0, later_ns, &reading), 0);
+    assert_true(reading.busy_covered_ns >= 5 * NS_PER_SECOND);
+    assert_in_range(reading.busy_ns * 1000 / reading.busy_covered_ns, 99, 100);
     machine_done(&machine);
 }
 
@@ -56,13 +126,14 @@ static void sample_over_100_or_from_the_future_is_dropped(void **state)
 
     (void)state;
     machine_init(&machine, false);
-    machine_open(&machine, DEVICE "sample 0 gpu 1000000 1\n");
-    machine_play(&machine, DEVICE "sample 0 gpu 1200000 101\nsample 0 gpu 1300000 4294967295\n"
-                                  "sample 0 gpu 18446744073709551614 50\n"
-                                  "sample 0 gpu 1400000 50\n");
+    machine_open(&machine, DEVICE);
+    machine_play(
+        &machine,
+        DEVICE BEGIN("gpu") "sample 0 gpu ~1200 101\nsample 0 gpu ~1300 4294967295\n"
+                            "sample 0 gpu 18446744073709551614 50\nsample 0 gpu ~1400 50\n");
     reading = machine_read(&machine, 0);
     assert_int_equal(reading.busy_ns, MS(200)); /* it speaks of 400 ms */
-    machine_play(&machine, DEVICE "sample 0 gpu 1600000 100\n");
+    machine_play(&machine, DEVICE "sample 0 gpu ~1600 100\n");
     assert_int_equal(machine_read(&machine, 0).busy_ns, MS(400));
     machine_done(&machine);
 }
@@ -77,9 +148,10 @@ static void samples_may_have_another_type_and_order(void **state)
         char script[256];
 
         machine_init(&machine, false);
-        machine_open(&machine, DEVICE "sample 0 gpu 1000000 1\n");
+        machine_open(&machine, DEVICE);
         (void)snprintf(script, sizeof(script),
-                       DEVICE "sample 0 gpu 1400000 100\nsample 0 gpu 1200000 50\n%s",
+                       DEVICE
+                       "sample 0 gpu ~1400 100\nsample 0 gpu ~1200 50\n" BEGIN("gpu") "%s",
                        types[i]);
         machine_play(&machine, script);
         assert_int_equal(machine_read(&machine, 0).busy_ns, MS(300));
@@ -93,8 +165,8 @@ static void samples_of_an_unknown_type_count_nothing(void **state)
 
     (void)state;
     machine_init(&machine, false);
-    machine_open(&machine, DEVICE "sample 0 gpu 1000000 1\n");
-    machine_play(&machine, DEVICE "sample 0 gpu 1400000 100\nvalue_type 77\n");
+    machine_open(&machine, DEVICE);
+    machine_play(&machine, DEVICE "sample 0 gpu ~1000 100\nvalue_type 77\n");
     assert_int_equal(machine_read(&machine, 0).busy_covered_ns, 0);
     machine_done(&machine);
 }
@@ -107,12 +179,12 @@ static void more_samples_than_room_are_asked_for_again(void **state)
 
     (void)state;
     machine_init(&machine, false);
-    machine_open(&machine, DEVICE "sample 0 gpu 1000000 1\n");
-    for (unsigned i = 1; i <= 500; i++)
-        used += (size_t)snprintf(script + used, sizeof(script) - used, "sample 0 gpu %u 50\n",
-                                 1000000 + i * 20000);
+    machine_open(&machine, DEVICE);
+    for (unsigned i = 0; i <= 500; i++)
+        used += (size_t)snprintf(script + used, sizeof(script) - used, "sample 0 gpu ~%u %u\n",
+                                 1000 + i * 20, i > 0 ? 50 : 0);
     machine_play(&machine, script);
-    assert_int_equal(machine_read(&machine, 0).busy_covered_ns, MS(10000));
+    assert_in_range(machine_read(&machine, 0).busy_covered_ns, MS(10001), MS(11000));
     assert_int_equal(machine_read(&machine, 0).busy_ns, MS(5000));
     machine_done(&machine);
 }
@@ -124,13 +196,64 @@ static void encoder_and_decoder_have_samples_of_their_own(void **state)
 
     (void)state;
     machine_init(&machine, false);
-    machine_open(&machine, DEVICE "sample 0 encoder 1000000 1\nsample 0 decoder 1000000 1\n");
-    machine_play(&machine, DEVICE "sample 0 encoder 1200000 10\nsample 0 decoder 1200000 20\n");
+    machine_open(&machine, DEVICE);
+    machine_play(&machine,
+                 DEVICE BEGIN("encoder")
+                     BEGIN("decoder") "sample 0 encoder ~1200 10\nsample 0 decoder ~1200 20\n");
     reading = machine_read(&machine, 0);
     assert_int_equal(reading.encoder_busy_ns, MS(20));
-    assert_int_equal(reading.encoder_covered_ns, MS(200));
+    assert_in_range(reading.encoder_covered_ns, MS(201), MS(1200));
     assert_int_equal(reading.decoder_busy_ns, MS(40));
     assert_int_equal(reading.busy_ns, 0);
+    machine_done(&machine);
+}
+
+#define NO_CODEC "device 0 encoder 0\ndevice 0 decoder 0\n"
+
+/* Each reading is one call for the cores, and what it says for encoder and decoder. */
+static void idle_encoders_of_an_idle_device_are_not_asked_for(void **state)
+{
+    const char *samples = "nvmlDeviceGetSamples";
+    struct gpu_reading reading, later;
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE NO_CODEC);
+    (void)machine_read(&machine, 0); /* the first is by samples */
+    assert_int_equal(machine_calls(&machine, samples), 3);
+    machine_play(&machine, DEVICE NO_CODEC BEGIN("gpu") "sample 0 encoder ~900 50\n");
+    reading = machine_read(&machine, 0);
+    assert_int_equal(machine_calls(&machine, samples), 4);
+    assert_int_equal(reading.encoder_busy_ns, 0);
+    assert_in_range(reading.encoder_covered_ns, 1, MS(1000));
+    assert_int_equal(reading.encoder_covered_ns, reading.busy_covered_ns);
+    assert_int_equal(reading.decoder_covered_ns, reading.busy_covered_ns);
+    /* Samples go on where the idle time ended. */
+    machine_play(&machine, DEVICE "device 0 encoder 30\ndevice 0 decoder 0\n" BEGIN(
+                               "gpu") "sample 0 encoder ~900 50\nsample 0 encoder ~1200 30\n");
+    later = machine_read(&machine, 0);
+    assert_int_equal(machine_calls(&machine, samples), 6); /* the decoder's is 0 */
+    assert_int_equal(later.encoder_busy_ns, MS(60));
+    assert_int_equal(later.encoder_covered_ns, reading.encoder_covered_ns + MS(200));
+    assert_int_equal(later.decoder_covered_ns, reading.decoder_covered_ns);
+    machine_done(&machine);
+}
+
+static void encoders_of_a_busy_device_are_asked_for(void **state)
+{
+    struct gpu_reading reading;
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE NO_CODEC);
+    (void)machine_read(&machine, 0);
+    machine_play(&machine, DEVICE NO_CODEC BEGIN("encoder") "sample 0 gpu ~1200 1\n"
+                                                            "sample 0 encoder ~1200 50\n");
+    reading = machine_read(&machine, 0);
+    assert_int_equal(reading.encoder_busy_ns, MS(100)); /* which is over by now */
+    assert_int_equal(machine_calls(&machine, "nvmlDeviceGetSamples"), 6);
     machine_done(&machine);
 }
 
@@ -197,106 +320,25 @@ static void mig_device_without_gpm_has_a_reason(void **state)
     machine_done(&machine);
 }
 
-static void busy_time_of_processes_is_told_apart(void **state)
-{
-    struct machine machine;
-
-    (void)state;
-    machine_init(&machine, false);
-    machine_open(&machine, DEVICE "process 0 compute 10 5\nprocess 0 compute 77 5\n");
-    machine_play(&machine, DEVICE "process 0 compute 10 5\nprocess 0 compute 77 5\n"
-                                  "usage 0 10 ~3800 20\nusage 0 77 ~3800 60\n"
-                                  "usage 0 10 ~4000 40\nusage 0 77 ~4000 60\n");
-    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
-    assert_int_equal(machine_busy_percent(&machine, 0, 10), 30);
-    assert_int_equal(machine_busy_percent(&machine, 0, 77), 60);
-    assert_in_range(machine_process(&machine, 0, 10)->busy_covered_ns, MS(4000), MS(60000));
-    assert_null(machine_process(&machine, 0, 10)->reason);
-    machine_done(&machine);
-}
-
-static void process_that_ended_before_it_was_listed_is_counted(void **state)
-{
-    const struct gpu_process *process;
-    struct machine machine;
-
-    (void)state;
-    machine_init(&machine, false);
-    machine_open(&machine, DEVICE);
-    machine_play(&machine, DEVICE "usage 0 10 ~4000 80\nusage 0 99 ~4000 10\n");
-    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
-    process = machine_process(&machine, 0, 10);
-    assert_int_equal(machine_busy_percent(&machine, 0, 10), 80);
-    assert_int_equal(process->memory_bytes, 0); /* it is on no list: it holds nothing */
-    assert_true(process->has_ended);
-    assert_false(machine_has_process(&machine, 0, 99)); /* not the job's */
-    machine_done(&machine);
-}
-
-static void driver_without_the_older_call_is_asked_by_the_newer(void **state)
-{
-    const char *refusal = "fail nvmlDeviceGetProcessUtilization 3\n";
-    struct machine machine;
-    char script[256];
-
-    (void)state;
-    machine_init(&machine, false);
-    (void)snprintf(script, sizeof(script), DEVICE "%s", refusal);
-    machine_open(&machine, script);
-    (void)snprintf(script, sizeof(script),
-                   DEVICE "process 0 compute 10 5\nusage 0 10 ~4000 50\n%s", refusal);
-    machine_play(&machine, script);
-    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
-    assert_int_equal(machine_busy_percent(&machine, 0, 10), 50);
-    machine_done(&machine);
-}
-
-static void driver_that_keeps_no_samples_of_processes_has_a_reason(void **state)
-{
-    struct machine machine;
-
-    (void)state;
-    machine_init(&machine, false);
-    machine_open(&machine, DEVICE "process 0 compute 10 5\n"
-                                  "fail nvmlDeviceGetProcessesUtilizationInfo 3\n"
-                                  "fail nvmlDeviceGetProcessUtilization 3\n");
-    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
-    assert_false(is_known(machine_process(&machine, 0, 10)->busy_ns));
-    assert_non_null(machine_process(&machine, 0, 10)->reason);
-    machine_done(&machine);
-}
-
-static void idle_process_is_0_since_that_was_measured(void **state)
-{
-    struct machine machine;
-
-    (void)state;
-    machine_init(&machine, false);
-    machine_open(&machine, DEVICE "process 0 compute 10 5\n");
-    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
-    assert_int_equal(machine_process(&machine, 0, 10)->busy_ns, 0);
-    assert_null(machine_process(&machine, 0, 10)->reason);
-    machine_done(&machine);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_buffered_sample_counts_by_its_time),
         cmocka_unit_test(sample_is_never_counted_twice),
+        cmocka_unit_test(first_sample_speaks_of_the_time_since_the_start),
+        cmocka_unit_test(the_start_asks_for_no_samples),
+        cmocka_unit_test(source_is_found_at_the_first_reading),
+        cmocka_unit_test(device_without_samples_is_measured_by_gpm),
         cmocka_unit_test(sample_over_100_or_from_the_future_is_dropped),
         cmocka_unit_test(samples_may_have_another_type_and_order),
         cmocka_unit_test(samples_of_an_unknown_type_count_nothing),
         cmocka_unit_test(more_samples_than_room_are_asked_for_again),
         cmocka_unit_test(encoder_and_decoder_have_samples_of_their_own),
+        cmocka_unit_test(idle_encoders_of_an_idle_device_are_not_asked_for),
+        cmocka_unit_test(encoders_of_a_busy_device_are_asked_for),
         cmocka_unit_test(device_without_samples_is_polled),
         cmocka_unit_test(mig_device_is_measured_by_gpm),
         cmocka_unit_test(mig_device_without_gpm_has_a_reason),
-        cmocka_unit_test(busy_time_of_processes_is_told_apart),
-        cmocka_unit_test(process_that_ended_before_it_was_listed_is_counted),
-        cmocka_unit_test(driver_without_the_older_call_is_asked_by_the_newer),
-        cmocka_unit_test(driver_that_keeps_no_samples_of_processes_has_a_reason),
-        cmocka_unit_test(idle_process_is_0_since_that_was_measured),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,16 +36,31 @@ static void first_sample_of_all_speaks_of_a_usual_period(void **state)
     assert_int_equal(meter.covered_ns, MS(200));
 }
 
-static void sample_behind_a_hole_speaks_of_one_period_of_this_device(void **state)
+static void time_from_the_beginning_to_the_first_sample_is_no_period(void **state)
 {
     struct busy_meter meter = { 0 };
 
     (void)state;
     busy_meter_begin(&meter, 1000000);
+    assert_true(busy_meter_add(&meter, 1030000, 100, NOW_US));
+    assert_int_equal(meter.busy_ns, MS(30));
+    assert_int_equal(meter.covered_ns, MS(30));
+    assert_int_equal(meter.period_us, 0);
+    assert_true(busy_meter_add(&meter, 1230000, 100, NOW_US));
+    assert_int_equal(meter.period_us, 200000);
+}
+
+static void sample_behind_a_hole_speaks_of_one_period_of_this_device(void **state)
+{
+    struct busy_meter meter = { 0 };
+
+    (void)state;
+    busy_meter_begin(&meter, 990000);
+    assert_true(busy_meter_add(&meter, 1000000, 0, NOW_US));
     assert_true(busy_meter_add(&meter, 1100000, 0, NOW_US));
     assert_true(busy_meter_add(&meter, 1100000 + BUSY_HOLE_US + 1, 100, NOW_US));
     assert_int_equal(meter.busy_ns, MS(100));
-    assert_int_equal(meter.covered_ns, MS(200)); /* the rest is neither busy nor idle */
+    assert_int_equal(meter.covered_ns, MS(210)); /* the rest is neither busy nor idle */
     assert_true(busy_meter_add(&meter, 1100000 + 2 * BUSY_HOLE_US + 1, 100, NOW_US));
     assert_int_equal(meter.busy_ns, MS(1600)); /* just no hole */
 }
@@ -105,6 +120,22 @@ static void span_counts_only_with_a_plausible_percentage(void **state)
     assert_int_equal(meter.covered_ns, MS(1000));
 }
 
+static void idle_time_is_covered_and_samples_go_on_from_its_end(void **state)
+{
+    struct busy_meter meter = { 0 };
+
+    (void)state;
+    busy_meter_begin(&meter, 1000000);
+    busy_meter_add_idle(&meter, 11000000);
+    busy_meter_add_idle(&meter, 10000000); /* is counted */
+    assert_int_equal(meter.covered_ns, MS(10000));
+    assert_int_equal(meter.busy_ns, 0);
+    assert_false(busy_meter_add(&meter, 11000000, 100, NOW_US));
+    assert_true(busy_meter_add(&meter, 11050000, 100, NOW_US));
+    assert_int_equal(meter.busy_ns, MS(50));
+    assert_int_equal(meter.period_us, 0);
+}
+
 static void period_is_the_shortest_plausible_one(void **state)
 {
     (void)state;
@@ -136,10 +167,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sample_speaks_of_the_time_since_the_one_before),
         cmocka_unit_test(first_sample_of_all_speaks_of_a_usual_period),
+        cmocka_unit_test(time_from_the_beginning_to_the_first_sample_is_no_period),
         cmocka_unit_test(sample_behind_a_hole_speaks_of_one_period_of_this_device),
         cmocka_unit_test(damaged_sample_is_dropped_and_leaves_no_trace),
         cmocka_unit_test(clock_that_was_set_back_begins_anew),
         cmocka_unit_test(span_counts_only_with_a_plausible_percentage),
+        cmocka_unit_test(idle_time_is_covered_and_samples_go_on_from_its_end),
         cmocka_unit_test(period_is_the_shortest_plausible_one),
         cmocka_unit_test(value_of_every_type_is_read),
     };

@@ -212,6 +212,104 @@ static void a_process_that_lives_and_is_not_told_was_idle(void **state)
     nvidia_clients_done(&clients);
 }
 
+/* Device samples of 0 0 0 0 0 0 2 55 99 99 %, the first six of which name nobody. */
+static void samples_that_name_nobody_are_not_the_processes(void **state)
+{
+    const struct nvml_process_usage usage = { .pid = 10,
+                                              .stamp_us = AT(2000),
+                                              .sm_percent = 64 };
+    struct nvidia_answer all = {
+        .list = &usage,
+        .count = 1,
+        .now_us = AT(2050),
+        .period_us = 200000,
+        .device_busy_ns = MS(510),
+        .has_ended = none_has_ended,
+    };
+    struct nvidia_clients clients = { 0 }, blind = { 0 };
+
+    (void)state;
+    nvidia_clients_begin(&clients, AT(0));
+    assert_int_equal(nvidia_clients_add(&clients, &all), 0);
+    assert_in_range(nvidia_clients_find(&clients, 10)->busy_ns, MS(510) - 1, MS(510));
+    assert_int_equal(clients.covered_ns, MS(2000));
+    all.device_busy_ns = UNKNOWN;
+    nvidia_clients_begin(&blind, AT(0));
+    assert_int_equal(nvidia_clients_add(&blind, &all), 0);
+    assert_int_equal(nvidia_clients_find(&blind, 10)->busy_ns, MS(1280)); /* as told */
+    nvidia_clients_done(&clients);
+    nvidia_clients_done(&blind);
+}
+
+static void answers_are_cut_in_proportion_to_what_the_device_did(void **state)
+{
+    const struct nvml_process_usage usage[] = {
+        { .pid = 10, .stamp_us = AT(1800), .sm_percent = 60 },
+        { .pid = 11, .stamp_us = AT(2000), .sm_percent = 20 },
+    };
+    struct nvidia_answer all = {
+        .list = usage,
+        .count = 2,
+        .now_us = AT(2050),
+        .period_us = 200000,
+        .device_busy_ns = MS(800),
+        .has_ended = all_have_ended,
+    };
+    struct nvidia_clients clients = { 0 };
+
+    (void)state;
+    nvidia_clients_begin(&clients, AT(0));
+    assert_int_equal(nvidia_clients_expect(&clients, 12), 0);
+    assert_int_equal(nvidia_clients_add(&clients, &all), 0);
+    assert_in_range(nvidia_clients_find(&clients, 10)->busy_ns, MS(600) - 1, MS(600));
+    assert_in_range(nvidia_clients_find(&clients, 11)->busy_ns, MS(200) - 1, MS(200));
+    assert_int_equal(nvidia_clients_find(&clients, 12)->busy_ns,
+                     0); /* nothing is left for it */
+    nvidia_clients_done(&clients);
+}
+
+static void device_that_was_idle_had_no_busy_process(void **state)
+{
+    const struct nvml_process_usage usage = { .pid = 10,
+                                              .stamp_us = AT(2000),
+                                              .sm_percent = 1 };
+    struct nvidia_answer all = {
+        .list = &usage,
+        .count = 1,
+        .now_us = AT(2050),
+        .device_busy_ns = 0,
+        .has_ended = none_has_ended,
+    };
+    struct nvidia_clients clients = { 0 };
+
+    (void)state;
+    nvidia_clients_begin(&clients, AT(0));
+    assert_int_equal(nvidia_clients_add(&clients, &all), 0);
+    assert_int_equal(nvidia_clients_find(&clients, 10)->busy_ns, 0);
+    nvidia_clients_done(&clients);
+}
+
+static void time_goes_as_far_as_the_samples_of_the_device(void **state)
+{
+    struct nvidia_answer all = {
+        .now_us = AT(2900),
+        .period_us = 200000,
+        .device_busy_ns = 0,
+        .device_last_us = AT(2000),
+        .has_ended = none_has_ended,
+    };
+    struct nvidia_clients clients = { 0 };
+
+    (void)state;
+    nvidia_clients_begin(&clients, AT(0));
+    assert_int_equal(nvidia_clients_add(&clients, &all), 0);
+    assert_int_equal(clients.covered_ns, MS(2000));
+    all.now_us = AT(9000); /* it had no more */
+    assert_int_equal(nvidia_clients_add(&clients, &all), 0);
+    assert_int_equal(clients.covered_ns, MS(2000));
+    nvidia_clients_done(&clients);
+}
+
 static void damaged_samples_are_dropped(void **state)
 {
     const struct nvml_process_usage usage[] = {
@@ -273,6 +371,10 @@ int main(void)
         cmocka_unit_test(what_others_did_is_not_the_ended_ones),
         cmocka_unit_test(without_samples_of_the_device_nothing_is_added_for_the_ended),
         cmocka_unit_test(a_process_that_lives_and_is_not_told_was_idle),
+        cmocka_unit_test(samples_that_name_nobody_are_not_the_processes),
+        cmocka_unit_test(answers_are_cut_in_proportion_to_what_the_device_did),
+        cmocka_unit_test(device_that_was_idle_had_no_busy_process),
+        cmocka_unit_test(time_goes_as_far_as_the_samples_of_the_device),
         cmocka_unit_test(damaged_samples_are_dropped),
         cmocka_unit_test(clock_that_was_set_back_does_not_stop_the_count),
         cmocka_unit_test(idlest_process_is_forgotten_where_there_are_too_many),

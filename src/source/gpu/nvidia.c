@@ -135,7 +135,7 @@ static void refresh(void *vendor)
         nvidia_meters_refresh(&device->meters);
         nvidia_lists_refresh(&device->lists);
         device->listed_ns = 0;
-        device->energy.pace.due_ns = 0;
+        nvidia_energy_refresh(&device->energy);
         device->clients_pace.due_ns = 0;
     }
 }

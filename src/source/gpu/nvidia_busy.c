@@ -38,9 +38,10 @@ bool busy_meter_add(struct busy_meter *meter, uint64_t stamp_us, double percent,
     if (!busy_is_plausible(meter->last_us, stamp_us, percent, now_us))
         return false;
     cover_us = busy_cover_us(meter->last_us, stamp_us, meter->period_us, BUSY_HOLE_US);
-    if (meter->last_us != 0)
+    if (meter->has_sample)
         meter->period_us = busy_learn_period(meter->period_us, stamp_us - meter->last_us);
     meter->last_us = stamp_us;
+    meter->has_sample = true;
     meter->covered_ns += cover_us * 1000;
     meter->busy_ns += (uint64_t)(percent * (double)cover_us * NS_PER_US_PERCENT);
     return true;
@@ -54,13 +55,22 @@ void busy_meter_add_span(struct busy_meter *meter, uint64_t span_ns, double perc
     meter->busy_ns += (uint64_t)(percent / 100 * (double)span_ns);
 }
 
+void busy_meter_add_idle(struct busy_meter *meter, uint64_t until_us)
+{
+    if (until_us <= meter->last_us)
+        return;
+    meter->covered_ns += (until_us - meter->last_us) * 1000;
+    busy_meter_begin(meter, until_us);
+}
+
 void busy_meter_begin(struct busy_meter *meter, uint64_t stamp_us)
 {
     meter->last_us = stamp_us;
+    meter->has_sample = false;
 }
 
 void busy_meter_heed_clock(struct busy_meter *meter, uint64_t now_us)
 {
     if (meter->last_us >= now_us + BUSY_FUTURE_US)
-        meter->last_us = now_us;
+        busy_meter_begin(meter, now_us);
 }

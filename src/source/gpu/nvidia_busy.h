@@ -5,9 +5,10 @@
  * The driver keeps the last seconds as samples: at this moment, so many percent busy. A sample
  * speaks of the time since the one before it. The rules for what is not so regular:
  *
- * - The first sample of all, and one that follows a hole, speaks of one period, as long as the
- *   periods seen before (200 ms when none was). The rest of a hole is not covered: neither busy
- *   nor idle.
+ * - The first sample after the beginning speaks of the time since then.
+ * - One that follows a hole, or the first where no beginning was set, speaks of one period, as
+ *   long as the periods seen before (200 ms when none was). The rest of a hole is not covered:
+ *   neither busy nor idle.
  * - Between two samples of a device lies at most a second; more than 1.5 s is a hole. A process
  *   has no samples while it does nothing, so 1.5 periods are a hole in its samples.
  * - A sample is dropped that is not newer than the last one, that says more than 100 %, or
@@ -25,7 +26,9 @@
 
 /* Start from a zeroed one. */
 struct busy_meter {
-    uint64_t last_us;   /* stamp of the newest sample; 0: none yet */
+    uint64_t last_us;   /* all up to here is counted: stamp of the newest sample, or the
+                           beginning; 0: neither yet */
+    bool has_sample;    /* it is a sample's */
     uint64_t period_us; /* the shortest time between two samples so far; 0: not known */
     uint64_t busy_ns, covered_ns;
 };
@@ -48,7 +51,10 @@ bool busy_meter_add(struct busy_meter *meter, uint64_t stamp_us, double percent,
 /* Counts `percent` of a time that was measured otherwise. */
 void busy_meter_add_span(struct busy_meter *meter, uint64_t span_ns, double percent);
 
-/* What stands in the driver's buffer up to `stamp_us` is from before our time. */
+/* It did nothing up to `until_us`, as is known otherwise. */
+void busy_meter_add_idle(struct busy_meter *meter, uint64_t until_us);
+
+/* Counting begins at `stamp_us`: what the driver has from before is not of our time. */
 void busy_meter_begin(struct busy_meter *meter, uint64_t stamp_us);
 
 /* Begins anew at `now_us` where the clock was set back behind the newest sample. */

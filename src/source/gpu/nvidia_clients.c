@@ -103,13 +103,17 @@ static struct nvidia_client *find_or_add(struct nvidia_clients *clients, pid_t p
     return &clients->list[place];
 }
 
-/* Up to when the driver has spoken: the last of its regular samples, as far as one of them is
- * known, else a moment whose sample must have come. */
-static uint64_t end_of_window_us(const struct nvidia_clients *clients, uint64_t newest_us,
-                                 uint64_t period_us, uint64_t now_us)
+/* Up to when the driver has spoken: the last of the device's samples. Where those are not known,
+ * the last of regular ones, as far as one of a process is, else a moment whose sample must have
+ * come. */
+static uint64_t end_of_window_us(const struct nvidia_clients *clients,
+                                 const struct nvidia_answer *answer, uint64_t newest_us)
 {
-    uint64_t settled_us = less(now_us, SETTLED_US);
+    uint64_t period_us = answer->period_us ? answer->period_us : BUSY_PERIOD_DEFAULT_US;
+    uint64_t settled_us = less(answer->now_us, SETTLED_US);
 
+    if (answer->device_last_us != 0)
+        return larger(newest_us, answer->device_last_us);
     if (newest_us == 0)
         return larger(clients->until_us, less(settled_us, period_us));
     return newest_us + less(settled_us, newest_us) / period_us * period_us;
@@ -148,21 +152,27 @@ static bool is_answered(const struct nvidia_clients *clients,
     return client->last_us > clients->until_us;
 }
 
-/* Returns the busy time of all in the answer. */
-static uint64_t count_answered(struct nvidia_clients *clients, uint64_t window_us)
+/* Returns the busy time of all in the answer, as told. */
+static uint64_t sum_up_answered(const struct nvidia_clients *clients, uint64_t window_us)
 {
     uint64_t sum_ns = 0;
 
+    for (size_t i = 0; i < clients->count; i++)
+        if (is_answered(clients, &clients->list[i]))
+            sum_ns += clients->list[i].percent * window_us * NS_PER_US_PERCENT;
+    return sum_ns;
+}
+
+/* `share`: how much of what is told is true. */
+static void count_answered(struct nvidia_clients *clients, uint64_t window_us, double share)
+{
     for (size_t i = 0; i < clients->count; i++) {
         struct nvidia_client *client = &clients->list[i];
-        uint64_t busy_ns = client->percent * window_us * NS_PER_US_PERCENT;
+        uint64_t told_ns = client->percent * window_us * NS_PER_US_PERCENT;
 
-        if (!is_answered(clients, client))
-            continue;
-        client->busy_ns += busy_ns;
-        sum_ns += busy_ns;
+        if (is_answered(clients, client))
+            client->busy_ns += (uint64_t)((double)told_ns * share);
     }
-    return sum_ns;
 }
 
 static bool ended_now(const struct nvidia_clients *clients, const struct nvidia_client *client,
@@ -200,18 +210,21 @@ int nvidia_clients_expect(struct nvidia_clients *clients, pid_t pid)
 
 int nvidia_clients_add(struct nvidia_clients *clients, const struct nvidia_answer *answer)
 {
-    uint64_t period_us = answer->period_us ? answer->period_us : BUSY_PERIOD_DEFAULT_US;
-    uint64_t newest_us, end_us, window_us, busy_ns;
+    uint64_t newest_us, end_us, window_us, told_ns;
+    double share = 1;
     int r = 0;
 
     if (clients->until_us >= answer->now_us + BUSY_FUTURE_US) /* the clock was set back */
         nvidia_clients_begin(clients, answer->now_us);
     newest_us = take_up(clients, answer, &r);
-    end_us = end_of_window_us(clients, newest_us, period_us, answer->now_us);
+    end_us = end_of_window_us(clients, answer, newest_us);
     window_us = less(end_us, clients->until_us);
-    busy_ns = count_answered(clients, window_us);
+    told_ns = sum_up_answered(clients, window_us);
+    if (is_known(answer->device_busy_ns) && told_ns > answer->device_busy_ns)
+        share = (double)answer->device_busy_ns / (double)told_ns;
+    count_answered(clients, window_us, share);
     if (is_known(answer->device_busy_ns))
-        count_ended(clients, answer, less(answer->device_busy_ns, busy_ns));
+        count_ended(clients, answer, less(answer->device_busy_ns, told_ns));
     clients->covered_ns += window_us * NS_PER_US;
     clients->until_us = larger(clients->until_us, end_us);
     return r;

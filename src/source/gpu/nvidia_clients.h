@@ -2,12 +2,18 @@
 /*
  * nvidia_clients.h - the busy time of each process on one device. Pure.
  *
- * The driver keeps a sample of the device every 200 ms or so, and for each which process it was
- * that kept it busy. Asked for the processes since a moment it gives one answer for each that
- * did anything: the mean over all samples since then, and the time of the newest sample that
- * was the process's. A process that has ended is in no answer any more, with all it did since
- * we asked last. What the device was busy with and no answer explains is shared out among those
- * that have ended meanwhile.
+ * The driver keeps a sample of the device every 200 ms or so, and with each the name of one
+ * process: that which kept the device busy, or, in a sample of 0 %, that which did so last. Asked
+ * for the processes since a moment it gives one answer for each of them that is alive: the sum
+ * of its samples by the number of all samples that name somebody alive, and the time of the
+ * newest that is its own. Samples from before a first process came name nobody, and those of a
+ * process that has ended count neither in the sum nor in the number: taken for all of the time
+ * since then, the answers are too large. Together they can be no more than what the device was
+ * busy, and are cut to that.
+ *
+ * A process that has ended is in no answer any more, with all it did since we asked last. What
+ * the device was busy with and no answer explains is shared out among those that have ended
+ * meanwhile.
  *
  * Of two processes that were busy within one sample the driver names one.
  */
@@ -55,7 +61,8 @@ struct nvidia_answer {
     size_t count;
     uint64_t now_us;         /* when it was asked for */
     uint64_t period_us;      /* between samples; 0: not known */
-    uint64_t device_busy_ns; /* of the device since the answer before; UNKNOWN */
+    uint64_t device_busy_ns; /* by the device's own samples since the answer before; UNKNOWN */
+    uint64_t device_last_us; /* the newest of those; 0: not known */
     /* Of a process that is not in the answer: does it hold the device no more? */
     bool (*has_ended)(pid_t pid, const void *data);
     const void *data;

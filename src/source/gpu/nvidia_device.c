@@ -160,12 +160,15 @@ void nvidia_device_begin(struct nvidia_device *device, const struct nvml *nvml,
     (void)nvidia_device_read_memory(device->handle, nvml, root,
                                     &device->facts.memory_total_bytes,
                                     &device->baseline_bytes); /* stays UNKNOWN */
-    nvidia_meters_init(&device->meters, nvml, device->handle, device->whole, gpu_instance,
-                       now_ns, room);
-    (void)nvidia_energy_read(&device->energy, nvml, device->handle, now_ns); /* the beginning */
+    nvidia_meters_init(&device->meters, device->whole, gpu_instance, now_ns);
+    if (device->facts.is_part || device->has_parts) { /* GPM counts from its first reading on */
+        nvidia_meters_refresh(&device->meters);
+        nvidia_meters_read(&device->meters, nvml, device->handle, now_ns, room);
+    }
+    (void)nvidia_device_read_energy(device, nvml, now_ns); /* the beginning */
     if (device->has_parts)
         return;
-    device->has_usage = nvidia_samples_get_usage(room, nvml, device->handle, 0) >= 0;
+    device->has_usage = nvml->process_usage || nvml->processes_usage;
     nvidia_clients_begin(&device->clients, clock_now().realtime_ns / NS_PER_US);
     device->clients_pace.due_ns = now_ns + NVIDIA_USAGE_LEAST_NS;
 }

@@ -27,6 +27,8 @@ struct nvidia_energy {
     uint64_t last_millijoules; /* UNKNOWN: never read */
     uint64_t grown_microjoules;
     struct pace pace;
+    uint64_t idle_due_ns; /* when it is due though the device is idle */
+    uint64_t gpu_busy_ns; /* what METER_GPU had counted when it was last read */
 };
 
 struct nvidia_device {
@@ -48,8 +50,9 @@ struct nvidia_device {
 
     struct nvidia_clients clients;
     struct pace clients_pace;
-    uint64_t usage_busy_ns; /* of the device when samples of processes were last read */
-    bool has_usage;         /* the driver has samples per process */
+    uint64_t usage_busy_ns; /* of the device when processes were last counted */
+    bool has_usage;         /* the driver has samples per process, or was not asked yet */
+    bool is_usage_failing;  /* the last question for them */
     size_t foreign_count;   /* processes of the last samples that we have no name for */
 };
 
@@ -73,8 +76,11 @@ int nvidia_device_read_memory(nvml_device handle, const struct nvml *nvml,
 uint64_t nvidia_device_own_memory_used(nvml_device handle, const struct nvml *nvml);
 
 /* Microjoules since the first call; as of the last time, where it is not due. */
-uint64_t nvidia_energy_read(struct nvidia_energy *energy, const struct nvml *nvml,
-                            nvml_device handle, uint64_t now_ns);
+uint64_t nvidia_device_read_energy(struct nvidia_device *device, const struct nvml *nvml,
+                                   uint64_t now_ns);
+
+/* It is due, idle or not. */
+void nvidia_energy_refresh(struct nvidia_energy *energy);
 
 /* See gpu_vendor.read. */
 int nvidia_device_read(struct nvidia_device *device, const struct nvml *nvml,

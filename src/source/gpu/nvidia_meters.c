@@ -50,43 +50,18 @@ static int poll_rate(const struct nvml *nvml, nvml_device device, enum nvidia_me
     return nvml_errno(status);
 }
 
-/* Skips what the driver has buffered: it is from before our time. */
-static int begin_samples(struct nvidia_meter *meter, enum nvidia_meter_kind kind,
-                         const struct nvml *nvml, nvml_device device,
-                         struct nvidia_samples *room)
+void nvidia_meters_init(struct nvidia_meters *ret, nvml_device whole,
+                        const unsigned *gpu_instance, uint64_t now_ns)
 {
     uint64_t now_us = time_of_day_us();
-    int value_type;
-    ssize_t n = nvidia_samples_get(room, nvml, device, kinds[kind].sampling, 0, &value_type);
 
-    if (n < 0)
-        return (int)n;
-    for (size_t i = (size_t)n; i-- > 0;) {
-        if (busy_is_plausible(0, room->device[i].stamp_us, 0, now_us)) {
-            busy_meter_begin(&meter->busy, room->device[i].stamp_us);
-            break;
-        }
-    }
-    return 0;
-}
-
-void nvidia_meters_init(struct nvidia_meters *ret, const struct nvml *nvml, nvml_device device,
-                        nvml_device whole, const unsigned *gpu_instance, uint64_t now_ns,
-                        struct nvidia_samples *room)
-{
+    *ret = (struct nvidia_meters){ .whole = whole, .gpu_instance = gpu_instance };
     for (unsigned kind = 0; kind < METER_COUNT; kind++) {
         struct nvidia_meter *meter = &ret->list[kind];
-        unsigned percent = 0;
 
-        *meter = (struct nvidia_meter){ .polled_ns = now_ns,
-                                        .pace.due_ns = now_ns + kinds[kind].least_ns };
-        if (begin_samples(meter, kind, nvml, device, room) == 0)
-            meter->source = METER_SAMPLES;
-        else if (kind == METER_GPU &&
-                 nvidia_gpm_init(&ret->gpm, nvml, whole, gpu_instance, now_ns) == 0)
-            meter->source = METER_GPM;
-        else if (poll_rate(nvml, device, kind, &percent) == 0)
-            meter->source = METER_POLLED;
+        busy_meter_begin(&meter->busy, now_us);
+        meter->polled_ns = now_ns;
+        meter->pace.due_ns = now_ns + kinds[kind].least_ns;
     }
 }
 
@@ -95,87 +70,153 @@ void nvidia_meters_done(struct nvidia_meters *meters, const struct nvml *nvml)
     nvidia_gpm_done(&meters->gpm, nvml);
 }
 
-static void read_samples(struct nvidia_meter *meter, enum nvidia_meter_kind kind,
-                         const struct nvml *nvml, nvml_device device,
-                         struct nvidia_samples *room)
+/* At the first reading the driver is asked for all it has, to see whether it has any. */
+static int read_samples(struct nvidia_meter *meter, enum nvidia_meter_kind kind,
+                        const struct nvml *nvml, nvml_device device,
+                        struct nvidia_samples *room)
 {
     uint64_t now_us = time_of_day_us();
     int value_type;
     ssize_t n;
 
     busy_meter_heed_clock(&meter->busy, now_us);
-    n = nvidia_samples_get(room, nvml, device, kinds[kind].sampling, meter->busy.last_us,
+    n = nvidia_samples_get(room, nvml, device, kinds[kind].sampling,
+                           meter->source == METER_UNTRIED ? 0 : meter->busy.last_us,
                            &value_type);
     for (ssize_t i = 0; i < n; i++) {
         double percent = nvidia_sample_percent(room->device[i].value, value_type);
 
         (void)busy_meter_add(&meter->busy, room->device[i].stamp_us, percent, now_us);
     }
+    return n < 0 ? (int)n : 0;
 }
 
-static void read_rate(struct nvidia_meter *meter, enum nvidia_meter_kind kind,
-                      const struct nvml *nvml, nvml_device device, uint64_t now_ns)
+static int read_rate(struct nvidia_meter *meter, enum nvidia_meter_kind kind,
+                     const struct nvml *nvml, nvml_device device, uint64_t now_ns)
 {
     uint64_t span_ns = now_ns > meter->polled_ns ? now_ns - meter->polled_ns : 0;
     unsigned percent = 0;
+    int r = poll_rate(nvml, device, kind, &percent);
 
     meter->polled_ns = now_ns;
-    if (poll_rate(nvml, device, kind, &percent) == 0)
+    if (r == 0)
         busy_meter_add_span(&meter->busy, span_ns < POLLED_MAX_NS ? span_ns : POLLED_MAX_NS,
                             percent);
+    return r;
 }
 
-static void read_gpm(struct nvidia_meters *meters, struct nvidia_meter *meter,
-                     const struct nvml *nvml, uint64_t now_ns)
+/* The first reading takes the snapshot that the second one is compared with. */
+static int read_gpm(struct nvidia_meters *meters, const struct nvml *nvml, uint64_t now_ns)
 {
+    struct nvidia_meter *meter = &meters->list[METER_GPU];
     uint64_t span_ns;
     double percent;
+    int r;
 
-    if (nvidia_gpm_read(&meters->gpm, nvml, now_ns, &span_ns, &percent) == 0)
+    if (meter->source == METER_UNTRIED)
+        return nvidia_gpm_init(&meters->gpm, nvml, meters->whole, meters->gpu_instance, now_ns);
+    r = nvidia_gpm_read(&meters->gpm, nvml, now_ns, &span_ns, &percent);
+    if (r == 0)
         busy_meter_add_span(&meter->busy, span_ns, percent);
+    return r;
 }
 
-static void read_if_due(struct nvidia_meters *meters, enum nvidia_meter_kind kind,
-                        const struct nvml *nvml, nvml_device device, uint64_t now_ns,
-                        struct nvidia_samples *room)
+static int read_from(struct nvidia_meters *meters, enum nvidia_meter_kind kind,
+                     enum nvidia_meter_source source, const struct nvml *nvml,
+                     nvml_device device, uint64_t now_ns, struct nvidia_samples *room)
+{
+    switch (source) {
+    case METER_SAMPLES:
+        return read_samples(&meters->list[kind], kind, nvml, device, room);
+    case METER_GPM:
+        return kind == METER_GPU ? read_gpm(meters, nvml, now_ns) : -ENOTSUP;
+    case METER_POLLED:
+        return read_rate(&meters->list[kind], kind, nvml, device, now_ns);
+    case METER_UNTRIED:
+    case METER_NONE:
+        break;
+    }
+    return -ENOTSUP;
+}
+
+/* The first reading: from the best source that answers. */
+static int find_source(struct nvidia_meters *meters, enum nvidia_meter_kind kind,
+                       const struct nvml *nvml, nvml_device device, uint64_t now_ns,
+                       struct nvidia_samples *room)
+{
+    unsigned source = METER_SAMPLES;
+
+    while (source != METER_NONE &&
+           read_from(meters, kind, source, nvml, device, now_ns, room) < 0)
+        source++;
+    meters->list[kind].source = source;
+    return source == METER_NONE ? -ENOTSUP : 0;
+}
+
+bool nvidia_meters_see_all(const struct nvidia_meters *meters)
+{
+    const struct nvidia_meter *gpu = &meters->list[METER_GPU];
+
+    return gpu->source == METER_SAMPLES && gpu->busy.covered_ns > 0;
+}
+
+bool nvidia_meters_idle_since(const struct nvidia_meters *meters, uint64_t busy_ns)
+{
+    return nvidia_meters_see_all(meters) && meters->list[METER_GPU].busy.busy_ns == busy_ns;
+}
+
+/* Counts an encoder as idle, as far as the cores' samples reach, where it passes as that. */
+static bool passes_as_idle(struct nvidia_meters *meters, enum nvidia_meter_kind kind,
+                           const struct nvml *nvml, nvml_device device)
+{
+    struct nvidia_meter *meter = &meters->list[kind];
+    unsigned percent = 0;
+
+    if (kind == METER_GPU || meter->source != METER_SAMPLES ||
+        !nvidia_meters_idle_since(meters, meter->gpu_busy_ns) ||
+        poll_rate(nvml, device, kind, &percent) < 0 || percent != 0)
+        return false;
+    busy_meter_heed_clock(&meter->busy, time_of_day_us());
+    busy_meter_add_idle(&meter->busy, meters->list[METER_GPU].busy.last_us);
+    return true;
+}
+
+static int read_if_due(struct nvidia_meters *meters, enum nvidia_meter_kind kind,
+                       const struct nvml *nvml, nvml_device device, uint64_t now_ns,
+                       struct nvidia_samples *room)
 {
     struct nvidia_meter *meter = &meters->list[kind];
     uint64_t least_ns = kinds[kind].least_ns;
     uint64_t busy_ns = meter->busy.busy_ns;
+    int r = 0;
 
     if (meter->source == METER_NONE || !pace_begin(&meter->pace, now_ns))
-        return;
-    switch (meter->source) {
-    case METER_SAMPLES:
-        read_samples(meter, kind, nvml, device, room);
-        if (meter->busy.busy_ns == busy_ns) /* an idle one is asked seldom */
-            least_ns = kinds[kind].most_ns;
-        break;
-    case METER_GPM:
-        read_gpm(meters, meter, nvml, now_ns);
-        break;
-    case METER_POLLED:
-        read_rate(meter, kind, nvml, device, now_ns);
+        return 0;
+    if (meter->source == METER_UNTRIED)
+        r = find_source(meters, kind, nvml, device, now_ns, room);
+    else if (!passes_as_idle(meters, kind, nvml, device))
+        r = read_from(meters, kind, meter->source, nvml, device, now_ns, room);
+    meter->gpu_busy_ns = meters->list[METER_GPU].busy.busy_ns;
+    if (meter->source == METER_SAMPLES && meter->busy.busy_ns == busy_ns)
+        least_ns = kinds[kind].most_ns; /* an idle one is asked seldom */
+    else if (meter->source == METER_POLLED)
         least_ns = 0;
-        break;
-    case METER_NONE:
-        break;
-    }
     pace_end(&meter->pace, now_ns, least_ns, kinds[kind].most_ns);
+    return r;
 }
 
 void nvidia_meters_read(struct nvidia_meters *meters, const struct nvml *nvml,
                         nvml_device device, uint64_t now_ns, struct nvidia_samples *room)
 {
     for (unsigned kind = 0; kind < METER_COUNT; kind++)
-        read_if_due(meters, kind, nvml, device, now_ns, room);
+        (void)read_if_due(meters, kind, nvml, device, now_ns, room); /* stands still */
 }
 
-void nvidia_meters_read_gpu(struct nvidia_meters *meters, const struct nvml *nvml,
-                            nvml_device device, uint64_t now_ns, struct nvidia_samples *room)
+int nvidia_meters_read_gpu(struct nvidia_meters *meters, const struct nvml *nvml,
+                           nvml_device device, uint64_t now_ns, struct nvidia_samples *room)
 {
     meters->list[METER_GPU].pace.due_ns = 0;
-    read_if_due(meters, METER_GPU, nvml, device, now_ns, room);
+    return read_if_due(meters, METER_GPU, nvml, device, now_ns, room);
 }
 
 void nvidia_meters_refresh(struct nvidia_meters *meters)

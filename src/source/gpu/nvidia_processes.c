@@ -36,6 +36,12 @@ static bool has_worked(const struct nvidia_client *client)
     return client && (client->last_us != 0 || client->busy_ns > 0);
 }
 
+/* Has the driver told what processes were busy with, or may still do so? */
+static bool tells_busy(const struct nvidia_device *device)
+{
+    return device->has_usage && (device->clients.covered_ns > 0 || !device->is_usage_failing);
+}
+
 static void set_busy(const struct nvidia_device *device, struct gpu_process *process)
 {
     const struct nvidia_client *client = nvidia_clients_find(&device->clients, process->pid);
@@ -43,12 +49,12 @@ static void set_busy(const struct nvidia_device *device, struct gpu_process *pro
 
     process->busy_ns = UNKNOWN;
     process->busy_covered_ns = UNKNOWN;
-    if (device->has_usage && (has_worked(client) || device->foreign_count == 0)) {
+    if (tells_busy(device) && (has_worked(client) || device->foreign_count == 0)) {
         process->busy_ns = client ? client->busy_ns : 0;
         process->busy_covered_ns = device->clients.covered_ns;
         return;
     }
-    if (device->has_usage)
+    if (tells_busy(device))
         reason = busy_unclear;
     if (!process->reason)
         process->reason = reason;
@@ -253,25 +259,42 @@ static bool has_let_go(pid_t pid, const void *data)
     return lists->is_known && !is_listed(&lists->merged, pid);
 }
 
-/* The device's samples and those of its processes, together. */
+/* The first answer shows whether the driver has such samples. */
+static ssize_t ask_usage(struct nvidia *nvidia, struct nvidia_device *device,
+                         uint64_t period_us)
+{
+    ssize_t n = nvidia_samples_get_usage(&nvidia->samples, &nvidia->nvml, device->handle,
+                                         nvidia_clients_since_us(&device->clients, period_us));
+
+    device->has_usage = n != -ENOTSUP && n != -EACCES;
+    device->is_usage_failing = n < 0;
+    return n;
+}
+
+/* The device's samples and those of its processes, together. Where the device did nothing at all
+ * its processes did not either. */
 static int read_usage(struct nvidia *nvidia, struct nvidia_device *device,
                       const struct gpu_pids *pids, uint64_t now_ns)
 {
     struct nvidia_samples *samples = &nvidia->samples;
     const struct busy_meter *busy = &device->meters.list[METER_GPU].busy;
-    uint64_t before_ns = device->usage_busy_ns;
-    struct nvidia_answer answer = { .has_ended = has_let_go, .data = &device->lists };
+    struct nvidia_answer answer = { .device_busy_ns = UNKNOWN,
+                                    .has_ended = has_let_go,
+                                    .data = &device->lists };
     ssize_t n;
+    int r =
+        nvidia_meters_read_gpu(&device->meters, &nvidia->nvml, device->handle, now_ns, samples);
 
-    nvidia_meters_read_gpu(&device->meters, &nvidia->nvml, device->handle, now_ns, samples);
-    device->usage_busy_ns = busy->busy_ns;
-    answer.device_busy_ns = busy->busy_ns - before_ns;
+    if (r == 0 && nvidia_meters_see_all(&device->meters)) {
+        answer.device_busy_ns = busy->busy_ns - device->usage_busy_ns;
+        answer.device_last_us = busy->last_us;
+    }
     answer.period_us = busy->period_us;
     answer.now_us = clock_now().realtime_ns / NS_PER_US;
-    n = nvidia_samples_get_usage(samples, &nvidia->nvml, device->handle,
-                                 nvidia_clients_since_us(&device->clients, answer.period_us));
+    n = answer.device_busy_ns == 0 ? 0 : ask_usage(nvidia, device, answer.period_us);
     if (n < 0)
         return (int)n;
+    device->usage_busy_ns = busy->busy_ns;
     if (n > 0)
         device->foreign_count = nvidia_namespace_rename(
             &nvidia->ns, nvidia->root, pids, device->sole_pid, samples->usage, (size_t)n);

@@ -15,6 +15,7 @@
 /* The costliest call of all: 3 to 4 ms. */
 #define ENERGY_LEAST_NS (10 * NS_PER_SECOND)
 #define ENERGY_MOST_NS (10 * NS_PER_SECOND)
+#define ENERGY_IDLE_NS (60 * NS_PER_SECOND)
 
 /* An integrated GPU has the machine's memory. */
 static void read_shared_memory(const struct root *root, uint64_t *ret_total_bytes,
@@ -138,21 +139,42 @@ static uint64_t read_throttle(const struct nvml *nvml, nvml_device handle)
     return result;
 }
 
+void nvidia_energy_refresh(struct nvidia_energy *energy)
+{
+    energy->pace.due_ns = energy->idle_due_ns = 0;
+}
+
+/* What an idle device draws hardly changes. */
+static bool may_rest(const struct nvidia_device *device, uint64_t now_ns)
+{
+    return now_ns < device->energy.idle_due_ns &&
+           nvidia_meters_idle_since(&device->meters, device->energy.gpu_busy_ns);
+}
+
+static int ask_energy(struct nvidia_device *device, const struct nvml *nvml, uint64_t now_ns,
+                      unsigned long long *ret_millijoules)
+{
+    int status = nvml->energy(device->handle, ret_millijoules);
+
+    pace_end(&device->energy.pace, now_ns, ENERGY_LEAST_NS, ENERGY_MOST_NS);
+    device->energy.idle_due_ns = now_ns + ENERGY_IDLE_NS;
+    device->energy.gpu_busy_ns = device->meters.list[METER_GPU].busy.busy_ns;
+    return status;
+}
+
 /* The driver counts from when it was loaded; one that was loaded anew begins at 0 again, and
  * what it had counted since we last asked is lost. */
-uint64_t nvidia_energy_read(struct nvidia_energy *energy, const struct nvml *nvml,
-                            nvml_device handle, uint64_t now_ns)
+uint64_t nvidia_device_read_energy(struct nvidia_device *device, const struct nvml *nvml,
+                                   uint64_t now_ns)
 {
+    struct nvidia_energy *energy = &device->energy;
     unsigned long long millijoules = 0;
-    int status;
 
     if (!nvml->energy)
         return UNKNOWN;
-    if (!pace_begin(&energy->pace, now_ns))
-        return is_known(energy->last_millijoules) ? energy->grown_microjoules : UNKNOWN;
-    status = nvml->energy(handle, &millijoules);
-    pace_end(&energy->pace, now_ns, ENERGY_LEAST_NS, ENERGY_MOST_NS);
-    if (status == NVML_SUCCESS && millijoules != NVML_NOT_AVAILABLE_64) {
+    if (!may_rest(device, now_ns) && pace_begin(&energy->pace, now_ns) &&
+        ask_energy(device, nvml, now_ns, &millijoules) == NVML_SUCCESS &&
+        millijoules != NVML_NOT_AVAILABLE_64) {
         if (is_known(energy->last_millijoules) && millijoules > energy->last_millijoules)
             energy->grown_microjoules +=
                 product_u64(millijoules - energy->last_millijoules, 1000);
@@ -170,6 +192,7 @@ static const char *busy_reason(const struct nvidia_device *device)
     return "the driver tells no utilisation of this device";
 }
 
+/* One that was not read yet has a source that has not spoken yet. */
 static void copy_meter(const struct nvidia_meter *meter, uint64_t *ret_busy_ns,
                        uint64_t *ret_covered_ns)
 {
@@ -199,8 +222,7 @@ int nvidia_device_read(struct nvidia_device *device, const struct nvml *nvml,
     reading.processes_reason = device->has_parts || device->lists.is_known
                                    ? NULL
                                    : "the driver does not list the processes of this device";
-    reading.energy_microjoules =
-        nvidia_energy_read(&device->energy, nvml, device->handle, now_ns);
+    reading.energy_microjoules = nvidia_device_read_energy(device, nvml, now_ns);
     reading.power_milliwatts = read_power(nvml, device->handle);
     reading.temperature_celsius = read_temperature(nvml, device->handle);
     reading.clock_mhz = read_clock(nvml, device->handle);

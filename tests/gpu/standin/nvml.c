@@ -346,17 +346,21 @@ EXPORT int nvmlDeviceGetUtilizationRates(nvml_device device, struct nvml_rates *
 NUMBER(nvmlDeviceGetTotalEnergyConsumption, "energy", unsigned long long)
 NUMBER(nvmlDeviceGetGpuInstanceId, "instance", unsigned)
 
-EXPORT int nvmlDeviceGetEncoderUtilization(nvml_device device, unsigned *ret, unsigned *period)
-{
-    int status = standin_enter("nvmlDeviceGetEncoderUtilization", device);
-    uint64_t value;
+#define CODEC(name, key)                                                 \
+    EXPORT int name(nvml_device device, unsigned *ret, unsigned *period) \
+    {                                                                    \
+        int status = standin_enter(#name, device);                       \
+        uint64_t value;                                                  \
+                                                                         \
+        if (status || !standin_number(device, key, &value))              \
+            return status ? status : NVML_NOT_SUPPORTED;                 \
+        *ret = (unsigned)value;                                          \
+        *period = 200000;                                                \
+        return NVML_SUCCESS;                                             \
+    }
 
-    if (status || !standin_number(device, "encoder", &value))
-        return status ? status : NVML_NOT_SUPPORTED;
-    *ret = (unsigned)value;
-    *period = 200000;
-    return NVML_SUCCESS;
-}
+CODEC(nvmlDeviceGetEncoderUtilization, "encoder")
+CODEC(nvmlDeviceGetDecoderUtilization, "decoder")
 
 EXPORT int nvmlDeviceGetMigMode(nvml_device device, unsigned *current, unsigned *pending)
 {

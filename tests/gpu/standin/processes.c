@@ -227,6 +227,25 @@ struct usage_sample {
 
 enum { USAGE_MAX = 4096 };
 
+/* It was on a list of the device, and is no longer. */
+static bool has_ended(const char *device, unsigned pid)
+{
+    static const char *const lists[] = { "compute", "graphics", "mps" };
+    bool is_gone = false;
+
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+        const char *line;
+        char words[96];
+
+        (void)snprintf(words, sizeof(words), "process %s %s %u", device, lists[i], pid);
+        line = script_last(standin_script(), words);
+        if (line && strncmp(line, "gone", 4) != 0)
+            return false;
+        is_gone |= line != NULL;
+    }
+    return is_gone;
+}
+
 static void gather_usage(struct samples *samples, unsigned pid, uint64_t stamp_us,
                          unsigned value)
 {
@@ -250,8 +269,19 @@ static size_t count_stamps(const struct usage_sample *list, size_t count)
     return stamps;
 }
 
-/* As drivers do it: one answer for each process, the mean over all samples. What makes no sense
- * is told as it is. */
+/* Returns how many are left. */
+static size_t leave_out_ended(nvml_device device, struct usage_sample *list, size_t count)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count; i++)
+        if (!has_ended(standin_node(device)->name, list[i].pid))
+            list[kept++] = list[i];
+    return kept;
+}
+
+/* As drivers do it: one answer for each process that is alive, the mean over all samples that
+ * name such a one. What makes no sense is told as it is. */
 static void put_means(struct samples *samples, const struct usage_sample *list, size_t count)
 {
     size_t stamps = count_stamps(list, count);
@@ -284,7 +314,8 @@ static int put_usage(const char *call, nvml_device device, struct samples *sampl
         return status;
     put_exact(&all, standin_words(words, "usage", device, ""), true, last_us);
     put_stream(&all, standin_words(words, "busy", device, ""), true, last_us);
-    put_means(samples, list, all.found < USAGE_MAX ? all.found : USAGE_MAX);
+    put_means(samples, list,
+              leave_out_ended(device, list, all.found < USAGE_MAX ? all.found : USAGE_MAX));
     *count = (unsigned)samples->found;
     if (samples->found > samples->room)
         return NVML_INSUFFICIENT_SIZE;

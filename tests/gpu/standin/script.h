@@ -10,7 +10,7 @@
  *     # a comment
  *     device N uuid TEXT          also: name TEXT, name_hex BYTES, pci DOMAIN:BUS:DEVICE (decimal)
  *     device N total BYTES        also: used, reserved, minor, power, energy, temperature, clock,
- *                                 throttle, rates, encoder (all plain numbers)
+ *                                 throttle, rates, encoder, decoder (all plain numbers)
  *     device N mig 1              its parts are those named 0.0, 0.1, ...
  *     device N instance ID        of a part: its GPU instance
  *     device N accounting 1
@@ -18,7 +18,8 @@
  *                                 "gone": no longer
  *     sample N KIND STAMP VALUE   a buffered sample; KIND: gpu, encoder, decoder; STAMP in us
  *     stream N KIND MS VALUE      one every MS milliseconds since the start, stamped with today's time
- *     usage N PID STAMP PERCENT   a buffered sample of a process
+ *     usage N PID STAMP PERCENT   a buffered sample that names a process; those of one that is gone
+ *                                 are told no more
  *     busy N PID MS PERCENT       one every MS milliseconds since the start
  *     account N PID PEAK MS START RUNNING PERCENT
  *     gpm N INSTANCE PERCENT      the performance monitor; INSTANCE "all" is the whole device

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What each process was busy with. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <stdio.h>
+
+#include "base/unknown.h"
+#include "nvidia_fixture.h"
+
+#define DEVICE "device 0 total 100000\ndevice 0 used 1000\n"
+#define MS(count) ((count)*1000000ull)
+
+static void busy_time_of_processes_is_told_apart(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE "process 0 compute 10 5\nprocess 0 compute 77 5\n");
+    machine_play(&machine, DEVICE "process 0 compute 10 5\nprocess 0 compute 77 5\n"
+                                  "sample 0 gpu ~1000 80\nsample 0 gpu ~1400 80\n"
+                                  "usage 0 10 ~1000 20\nusage 0 77 ~1000 60\n"
+                                  "usage 0 10 ~1400 40\nusage 0 77 ~1400 40\n");
+    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
+    assert_int_equal(machine_busy_percent(&machine, 0, 10), 30);
+    assert_int_equal(machine_busy_percent(&machine, 0, 77), 50);
+    assert_in_range(machine_process(&machine, 0, 10)->busy_covered_ns, 1, MS(1400));
+    assert_null(machine_process(&machine, 0, 10)->reason);
+    machine_done(&machine);
+}
+
+/* The driver's mean is over the samples that name somebody: here the last two of ten. */
+static void time_before_a_process_came_is_not_its_own(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE);
+    machine_play(&machine, DEVICE "process 0 compute 10 5\nsample 0 gpu ~1000 0\n"
+                                  "sample 0 gpu ~2000 0\nsample 0 gpu ~3000 0\n"
+                                  "sample 0 gpu ~3200 60\nsample 0 gpu ~3400 100\n"
+                                  "usage 0 10 ~3200 60\nusage 0 10 ~3400 100\n");
+    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
+    assert_in_range(machine_process(&machine, 0, 10)->busy_ns, MS(320) - 1, MS(320));
+    assert_in_range(machine_process(&machine, 0, 10)->busy_covered_ns, MS(2400), MS(3400));
+    machine_done(&machine);
+}
+
+/* The driver tells of it no more, and its samples are in nobody's mean: that of the other is too
+ * much, but nothing is lost. */
+static void process_that_ended_has_what_the_others_leave(void **state)
+{
+    const char *lists = "process 0 compute 10 5\nprocess 0 compute 77 5\n";
+    const char *idle = DEVICE "sample 0 gpu ~1000 0\n";
+    struct machine machine;
+    char script[512];
+
+    (void)state;
+    machine_init(&machine, false);
+    (void)snprintf(script, sizeof(script), "%s%s", idle, lists);
+    machine_open(&machine, script);
+    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
+    (void)snprintf(script, sizeof(script),
+                   "%s%sprocess 0 compute 10 gone\n"
+                   "sample 0 gpu ~1200 100\nsample 0 gpu ~1400 100\nsample 0 gpu ~1600 50\n"
+                   "usage 0 10 ~1200 100\nusage 0 10 ~1400 100\nusage 0 77 ~1600 50\n",
+                   idle, lists);
+    machine_play(&machine, script);
+    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
+    assert_int_equal(machine_process(&machine, 0, 77)->busy_ns, MS(300)); /* half of 600 ms */
+    assert_int_equal(machine_process(&machine, 0, 10)->busy_ns, MS(200));
+    assert_true(machine_process(&machine, 0, 10)->has_ended);
+    machine_done(&machine);
+}
+
+/* What is told of processes is then not cut by it. */
+static void samples_of_the_device_may_fail_for_once(void **state)
+{
+    const char *script = DEVICE "process 0 compute 10 5\nsample 0 gpu ~1000 0\n"
+                                "usage 0 10 ~1400 50\n";
+    char failing[512];
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, script);
+    (void)machine_read(&machine, 0); /* it has spoken */
+    (void)snprintf(failing, sizeof(failing), "%sfail nvmlDeviceGetSamples 999\n", script);
+    machine_play(&machine, failing);
+    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
+    assert_int_equal(machine_busy_percent(&machine, 0, 10), 50);
+    machine_done(&machine);
+}
+
+/* The next answer speaks of that time, too, and so does what the device did. */
+static void samples_of_processes_may_fail_for_once(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE "process 0 compute 10 5\n");
+    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
+    machine_play(&machine, DEVICE "process 0 compute 10 5\nsample 0 gpu ~1000 50\n"
+                                  "fail nvmlDeviceGetProcessUtilization 999\n"
+                                  "fail nvmlDeviceGetProcessesUtilizationInfo 999\n");
+    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
+    machine_play(&machine, DEVICE "process 0 compute 10 5\nsample 0 gpu ~1000 50\n"
+                                  "usage 0 10 ~1000 50\nsample 0 gpu ~2000 50\n"
+                                  "usage 0 10 ~2000 50\n");
+    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
+    assert_int_equal(machine_busy_percent(&machine, 0, 10), 50);
+    assert_in_range(machine_process(&machine, 0, 10)->busy_covered_ns, MS(1001), MS(2000));
+    machine_done(&machine);
+}
+
+static void process_that_ended_before_it_was_listed_is_counted(void **state)
+{
+    const struct gpu_process *process;
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE);
+    machine_play(&machine, DEVICE "sample 0 gpu ~1000 90\nusage 0 10 ~1000 80\n"
+                                  "usage 0 99 ~1000 10\n");
+    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
+    process = machine_process(&machine, 0, 10);
+    assert_int_equal(machine_busy_percent(&machine, 0, 10), 80);
+    assert_int_equal(process->memory_bytes, 0); /* it is on no list: it holds nothing */
+    assert_true(process->has_ended);
+    assert_false(machine_has_process(&machine, 0, 99)); /* not the job's */
+    machine_done(&machine);
+}
+
+static void driver_without_the_older_call_is_asked_by_the_newer(void **state)
+{
+    const char *refusal = "fail nvmlDeviceGetProcessUtilization 3\n";
+    struct machine machine;
+    char script[256];
+
+    (void)state;
+    machine_init(&machine, false);
+    (void)snprintf(script, sizeof(script), DEVICE "%s", refusal);
+    machine_open(&machine, script);
+    (void)snprintf(script, sizeof(script),
+                   DEVICE "process 0 compute 10 5\nsample 0 gpu ~1000 50\n"
+                          "usage 0 10 ~1000 50\n%s",
+                   refusal);
+    machine_play(&machine, script);
+    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
+    assert_int_equal(machine_busy_percent(&machine, 0, 10), 50);
+    machine_done(&machine);
+}
+
+static void driver_that_keeps_no_samples_of_processes_has_a_reason(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE "process 0 compute 10 5\nsample 0 gpu ~1000 50\n"
+                                  "fail nvmlDeviceGetProcessesUtilizationInfo 3\n"
+                                  "fail nvmlDeviceGetProcessUtilization 3\n");
+    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
+    assert_false(is_known(machine_process(&machine, 0, 10)->busy_ns));
+    assert_non_null(machine_process(&machine, 0, 10)->reason);
+    machine_done(&machine);
+}
+
+/* The start does not ask, and an idle device has no busy processes. */
+static void refusal_is_seen_when_processes_are_first_asked_for(void **state)
+{
+    const char *refusal = DEVICE "process 0 compute 10 5\nsample 0 gpu ~1000 0\n"
+                                 "fail nvmlDeviceGetProcessesUtilizationInfo 3\n"
+                                 "fail nvmlDeviceGetProcessUtilization 3\n";
+    struct machine machine;
+    char script[512];
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, refusal);
+    machine_read_processes(&machine, (pid_t[]){ 10, 0 });
+    assert_int_equal(machine_process(&machine, 0, 10)->busy_covered_ns, 0); /* says nothing */
+    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
+    assert_int_equal(machine_process(&machine, 0, 10)->busy_ns, 0);
+    assert_in_range(machine_process(&machine, 0, 10)->busy_covered_ns, 1, MS(1000));
+    (void)snprintf(script, sizeof(script), "%ssample 0 gpu ~1200 50\n", refusal);
+    machine_play(&machine, script);
+    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
+    assert_false(is_known(machine_process(&machine, 0, 10)->busy_ns));
+    assert_non_null(machine_process(&machine, 0, 10)->reason);
+    machine_done(&machine);
+}
+
+static void driver_that_never_answers_for_processes_has_a_reason(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE "process 0 compute 10 5\nsample 0 gpu ~1000 50\n"
+                                  "fail nvmlDeviceGetProcessesUtilizationInfo 999\n"
+                                  "fail nvmlDeviceGetProcessUtilization 999\n");
+    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
+    assert_false(is_known(machine_process(&machine, 0, 10)->busy_ns));
+    assert_non_null(machine_process(&machine, 0, 10)->reason);
+    machine_play(&machine, DEVICE "process 0 compute 10 5\nsample 0 gpu ~1000 50\n"
+                                  "usage 0 10 ~1000 50\n");
+    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
+    assert_int_equal(machine_busy_percent(&machine, 0, 10), 50);
+    machine_done(&machine);
+}
+
+static void processes_of_an_idle_device_are_not_asked_for(void **state)
+{
+    const char *usage_call = "nvmlDeviceGetProcessUtilization";
+    const struct gpu_process *process;
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE "process 0 compute 10 5\nsample 0 gpu ~1000 0\n");
+    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
+    assert_int_equal(machine_calls(&machine, usage_call), 0);
+    assert_int_equal(machine_process(&machine, 0, 10)->busy_ns, 0);
+    assert_in_range(machine_process(&machine, 0, 10)->busy_covered_ns, 1, MS(1000));
+    machine_play(&machine, DEVICE "process 0 compute 10 5\nsample 0 gpu ~1000 0\n"
+                                  "sample 0 gpu ~1200 50\nusage 0 10 ~1200 50\n");
+    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
+    assert_int_equal(machine_calls(&machine, usage_call), 1);
+    process = machine_process(&machine, 0, 10);
+    assert_int_equal(process->busy_ns, MS(100));
+    assert_in_range(process->busy_covered_ns, MS(201), MS(1200));
+    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
+    assert_int_equal(machine_calls(&machine, usage_call), 1);
+    machine_done(&machine);
+}
+
+/* The driver's own rate sees a part of the time. */
+static void processes_of_a_device_without_samples_are_asked_for(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE "process 0 compute 10 5\nfail nvmlDeviceGetSamples 3\n"
+                                  "device 0 rates 0\nusage 0 10 ~1000 50\n");
+    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
+    assert_int_equal(machine_busy_percent(&machine, 0, 10), 50);
+    machine_done(&machine);
+}
+
+static void processes_are_asked_for_where_the_device_has_never_spoken(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE "process 0 compute 10 5\nusage 0 10 ~1000 50\n");
+    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
+    assert_int_equal(machine_busy_percent(&machine, 0, 10), 50);
+    machine_done(&machine);
+}
+
+static void idle_process_is_0_since_that_was_measured(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE "process 0 compute 10 5\nsample 0 gpu ~1000 0\n");
+    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
+    assert_int_equal(machine_process(&machine, 0, 10)->busy_ns, 0);
+    assert_in_range(machine_process(&machine, 0, 10)->busy_covered_ns, 1, MS(1000));
+    assert_null(machine_process(&machine, 0, 10)->reason);
+    machine_done(&machine);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(busy_time_of_processes_is_told_apart),
+        cmocka_unit_test(time_before_a_process_came_is_not_its_own),
+        cmocka_unit_test(process_that_ended_has_what_the_others_leave),
+        cmocka_unit_test(samples_of_the_device_may_fail_for_once),
+        cmocka_unit_test(samples_of_processes_may_fail_for_once),
+        cmocka_unit_test(process_that_ended_before_it_was_listed_is_counted),
+        cmocka_unit_test(driver_without_the_older_call_is_asked_by_the_newer),
+        cmocka_unit_test(driver_that_keeps_no_samples_of_processes_has_a_reason),
+        cmocka_unit_test(refusal_is_seen_when_processes_are_first_asked_for),
+        cmocka_unit_test(driver_that_never_answers_for_processes_has_a_reason),
+        cmocka_unit_test(processes_of_an_idle_device_are_not_asked_for),
+        cmocka_unit_test(processes_of_a_device_without_samples_are_asked_for),
+        cmocka_unit_test(processes_are_asked_for_where_the_device_has_never_spoken),
+        cmocka_unit_test(idle_process_is_0_since_that_was_measured),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
