@@ -234,25 +234,19 @@ static struct timespec timespec_of(uint64_t ns)
                               .tv_nsec = (long)(ns % NS_PER_SECOND) };
 }
 
-bool gpu_board_goes_on(struct gpu_board *board, struct gpu_watch *watch)
+bool gpu_board_goes_on(struct gpu_board *board, struct gpu_watch *watch, bool *ret_has_run)
 {
+    uint64_t count;
     bool goes_on;
 
     pthread_mutex_lock(&board->mutex);
+    (void)!read(board->wake_fd, &count, sizeof(count)); /* does not block */
     goes_on = !board->must_end;
+    *ret_has_run = board->has_run;
+    board->has_run = false;
     take_news(board, watch);
     pthread_mutex_unlock(&board->mutex);
     return goes_on;
-}
-
-bool gpu_board_attach(struct gpu_board *board, struct gate *gate)
-{
-    bool is_attached;
-
-    pthread_mutex_lock(&board->mutex);
-    is_attached = !board->must_end && gate_attach(gate) == 0;
-    pthread_mutex_unlock(&board->mutex);
-    return is_attached;
 }
 
 bool gpu_board_arm(struct gpu_board *board, const struct gate *gate)
@@ -260,7 +254,7 @@ bool gpu_board_arm(struct gpu_board *board, const struct gate *gate)
     bool is_armed;
 
     pthread_mutex_lock(&board->mutex);
-    is_armed = !board->must_end;
+    is_armed = !board->must_end && gate->signal_fd >= 0;
     if (is_armed)
         gate_arm(gate);
     pthread_mutex_unlock(&board->mutex);
@@ -373,13 +367,27 @@ void gpu_board_take(struct gpu_board *board, uint64_t now_ns, struct gpu_view *v
     pthread_mutex_unlock(&board->mutex);
 }
 
-void gpu_board_ask_last(struct gpu_board *board)
+/* With the mutex held. */
+static void wake_thread(struct gpu_board *board)
 {
     uint64_t one = 1;
 
+    (void)!write(board->wake_fd, &one, sizeof(one)); /* a counter has room for it */
+}
+
+void gpu_board_tell_run(struct gpu_board *board)
+{
+    pthread_mutex_lock(&board->mutex);
+    board->has_run = true;
+    wake_thread(board);
+    pthread_mutex_unlock(&board->mutex);
+}
+
+void gpu_board_ask_last(struct gpu_board *board)
+{
     pthread_mutex_lock(&board->mutex);
     board->must_end = true;
-    (void)!write(board->wake_fd, &one, sizeof(one)); /* a counter has room for it */
+    wake_thread(board);
     pthread_mutex_unlock(&board->mutex);
 }
 

@@ -34,11 +34,12 @@ struct gpu_troubles {
 struct gpu_board {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    int wake_fd;      /* readable when the thread is to end */
+    int wake_fd;      /* readable when there is something for the thread */
     struct root root; /* the live machine */
 
     /* for the thread */
     bool must_end; /* after a last look */
+    bool has_run;  /* the job, after a rest */
     bool has_news; /* about who belongs: */
     struct pid_list living, ended;
     uint64_t members_count, started_count; /* when they were told last */
@@ -79,12 +80,12 @@ int gpu_board_publish_units(struct gpu_board *board, const struct gpu_watch *wat
 void gpu_board_publish_none(struct gpu_board *board, const char *reason);
 void gpu_board_publish_refusals(struct gpu_board *board, const struct gpu_inventory *from);
 
-/* Returns whether to go on. What was told about who belongs is taken over into the watch. */
-bool gpu_board_goes_on(struct gpu_board *board, struct gpu_watch *watch);
+/* Returns whether to go on, and whether the job has run. What was told about who belongs is
+ * taken over into the watch. */
+bool gpu_board_goes_on(struct gpu_board *board, struct gpu_watch *watch, bool *ret_has_run);
 
-/* The gate of a job that is there for as long as the thread is to go on. Attached by the thread,
- * armed and not any more: false where it is to end or there is no gate. */
-bool gpu_board_attach(struct gpu_board *board, struct gate *gate);
+/* The gate of the job, which is there for as long as the thread is to go on. Armed only until
+ * then: false where it is not, or there is none. */
 bool gpu_board_arm(struct gpu_board *board, const struct gate *gate);
 void gpu_board_disarm(struct gpu_board *board, const struct gate *gate);
 
@@ -98,6 +99,7 @@ bool gpu_board_end(struct gpu_board *board);
 void gpu_board_tell(struct gpu_board *board, const struct members *members,
                     uint64_t started_count);
 void gpu_board_tell_ended(struct gpu_board *board, pid_t pid);
+void gpu_board_tell_run(struct gpu_board *board);
 
 /* See gpu_thread.h. */
 void gpu_board_take(struct gpu_board *board, uint64_t now_ns, struct gpu_view *view);

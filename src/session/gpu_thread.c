@@ -22,7 +22,8 @@ struct gpu_thread {
     struct gpu_choice choice;
     const struct gpu_vendor *vendors[GPU_VENDORS_MAX];
     struct gpu_watch_options options;
-    struct gate *gate; /* the job's, which may be gone when we are to end: see gpu_board.h */
+    const struct gate
+        *gate; /* the job's, which may be gone when we are to end: see gpu_board.h */
     pthread_t thread;
 
     struct gpu_board board;
@@ -83,19 +84,6 @@ static uint64_t take_cost(struct gpu_thread *thread)
     return cost_ns;
 }
 
-/* The job has run. Threads of a driver in it wake up now and then; who goes on is awake. */
-static void heed_gate(struct gpu_thread *thread, uint64_t now_ns)
-{
-    bool goes_on = now_ns - thread->opened_ns < FLURRY_NS;
-
-    thread->opened_ns = now_ns;
-    if (!goes_on)
-        return;
-    gpu_board_disarm(&thread->board, thread->gate);
-    (void)gate_take(thread->gate); /* what was signalled meanwhile */
-    gpu_pace_gate(&thread->pace, false);
-}
-
 /* Is there nothing to look at? The job rests. Where it can be waited for there is one look more,
  * for what it did before the gate was armed. */
 static bool leaves_out(struct gpu_thread *thread, uint64_t now_ns)
@@ -104,7 +92,7 @@ static bool leaves_out(struct gpu_thread *thread, uint64_t now_ns)
 
     if (!gpu_watch_rests(&thread->watch, now_ns))
         return false;
-    is_armed = thread->has_gate && gpu_board_arm(&thread->board, thread->gate);
+    is_armed = gpu_board_arm(&thread->board, thread->gate);
     gpu_pace_gate(&thread->pace, is_armed);
     return !is_armed;
 }
@@ -139,8 +127,10 @@ static void look(struct gpu_thread *thread, bool has_run)
 {
     uint64_t now_ns = clock_now().monotonic_ns;
 
-    if (has_run)
-        heed_gate(thread, now_ns);
+    if (has_run) {
+        gpu_board_disarm(&thread->board, thread->gate);
+        gpu_pace_gate(&thread->pace, false);
+    }
     if (gpu_pace_read_is_due(&thread->pace, now_ns))
         look_slowly(thread, now_ns);
     else if (gpu_pace_poll_is_due(&thread->pace, now_ns))
@@ -150,15 +140,11 @@ static void look(struct gpu_thread *thread, bool has_run)
 /* Waits until a look is due, the job runs, or the end. Returns whether to go on. */
 static bool wait_for_look(struct gpu_thread *thread, bool *ret_has_run)
 {
-    struct pollfd fds[] = {
-        { .fd = thread->board.wake_fd, .events = POLLIN },
-        { .fd = thread->pace.is_gated ? thread->gate->signal_fd : -1, .events = POLLIN },
-    };
+    struct pollfd fd = { .fd = thread->board.wake_fd, .events = POLLIN };
     struct timespec timeout = clock_time_until(gpu_pace_wake_ns(&thread->pace));
 
-    (void)ppoll(fds, 2, &timeout, NULL); /* woken up for nothing it sleeps on */
-    *ret_has_run = fds[1].revents && gate_take(thread->gate);
-    return gpu_board_goes_on(&thread->board, &thread->watch);
+    (void)ppoll(&fd, 1, &timeout, NULL); /* woken up for nothing it sleeps on */
+    return gpu_board_goes_on(&thread->board, &thread->watch, ret_has_run);
 }
 
 static void look_until_ended(struct gpu_thread *thread)
@@ -167,7 +153,6 @@ static void look_until_ended(struct gpu_thread *thread)
     struct gpu_watch *watch = &thread->watch;
     bool has_run;
 
-    thread->has_gate = gpu_board_attach(board, thread->gate);
     gpu_watch_read(watch, clock_now().monotonic_ns, false); /* all is fresh from the opening */
     gpu_board_publish(board, watch);
     gpu_pace_init(&thread->pace, clock_now().monotonic_ns, take_cost(thread));
@@ -279,6 +264,16 @@ void gpu_thread_tell(struct gpu_thread *thread, const struct members *members,
 void gpu_thread_tell_ended(struct gpu_thread *thread, pid_t pid)
 {
     gpu_board_tell_ended(&thread->board, pid);
+}
+
+/* Threads of a driver in the job wake up now and then; who goes on is awake. */
+void gpu_thread_tell_run(struct gpu_thread *thread, uint64_t now_ns)
+{
+    bool goes_on = now_ns - thread->opened_ns < FLURRY_NS;
+
+    thread->opened_ns = now_ns;
+    if (goes_on)
+        gpu_board_tell_run(&thread->board);
 }
 
 void gpu_thread_take(struct gpu_thread *thread, uint64_t now_ns, struct gpu_view *view)

@@ -20,7 +20,7 @@ struct gpu_thread_options {
     pid_t tracker_pid; /* our own where we spawned the job, which has our environment; else 0 */
     unsigned disabled; /* rungs */
     uint64_t start_ns; /* of the run */
-    struct gate *gate; /* GATE_RUNS of the job, borrowed; may be none */
+    const struct gate *gate; /* GATE_RUNS of the job, borrowed; may be none */
 };
 
 /* May this machine have GPUs to look at? Costs little. */
@@ -35,6 +35,9 @@ void gpu_thread_tell(struct gpu_thread *thread, const struct members *members,
 
 /* One that belongs and is about to end. */
 void gpu_thread_tell_ended(struct gpu_thread *thread, pid_t pid);
+
+/* The gate has opened: wakes the thread where the job goes on running. */
+void gpu_thread_tell_run(struct gpu_thread *thread, uint64_t now_ns);
 
 /* What is known now. The view is the caller's own, zeroed at first: its `devices` are made
  * here, for the caller to free; what else it points to lives until the thread is closed. */

@@ -9,6 +9,7 @@
 
 #include "base/arithmetic.h"
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "job/memory/cpu_spent.h"
 #include "session/pace.h"
 #include "session/session.h"
@@ -21,6 +22,7 @@
 struct wake {
     bool is_stop;
     bool is_gate;   /* the job has faulted */
+    bool is_run;    /* it has run after a rest, and GPUs are looked at */
     bool is_births; /* there are events of births, and it is time to take them */
 };
 
@@ -49,7 +51,8 @@ static uint64_t births_due_ns(const struct births *births, const struct rhythm *
 static struct wake wait_for_work(spoor_session *session, const struct rhythm *rhythm)
 {
     const struct births *births = &session->sampler.job.births;
-    struct gate *gate = &session->sampler.job.fault_gate;
+    const struct gate *gate = &session->sampler.job.fault_gate;
+    const struct gate *run_gate = &session->sampler.job.run_gate;
     int births_source = births_fd(births); /* -1: it is asked when it is due */
     uint64_t now_ns = clock_now().monotonic_ns;
     uint64_t wake_ns = pace_wake_ns(&rhythm->pace);
@@ -58,6 +61,7 @@ static struct wake wait_for_work(spoor_session *session, const struct rhythm *rh
     struct pollfd fds[] = {
         { .fd = session->stop_fd, .events = POLLIN },
         { .fd = gate->signal_fd, .events = POLLIN }, /* -1 is passed over */
+        { .fd = run_gate->signal_fd, .events = POLLIN },
         { .fd = is_due ? births_source : -1, .events = POLLIN },
     };
     struct timespec timeout;
@@ -65,12 +69,14 @@ static struct wake wait_for_work(spoor_session *session, const struct rhythm *rh
     if (!is_due || births_source < 0)
         wake_ns = due_ns < wake_ns ? due_ns : wake_ns;
     timeout = clock_time_until(wake_ns);
-    (void)ppoll(fds, 3, &timeout, NULL); /* all signals are blocked here: no EINTR */
+    (void)ppoll(fds, ARRAY_SIZE(fds), &timeout,
+                NULL); /* all signals are blocked here: no EINTR */
     return (struct wake){
         .is_stop = fds[0].revents != 0,
         .is_gate = fds[1].revents && gate_take(gate),
+        .is_run = fds[2].revents && gate_take(run_gate),
         .is_births =
-            births_source < 0 ? clock_now().monotonic_ns >= due_ns : fds[2].revents != 0,
+            births_source < 0 ? clock_now().monotonic_ns >= due_ns : fds[3].revents != 0,
     };
 }
 
@@ -99,6 +105,8 @@ static void wake_up(spoor_session *session, struct rhythm *rhythm, struct wake w
     struct pace *pace = &rhythm->pace;
     uint64_t now_ns = clock_now().monotonic_ns;
 
+    if (wake.is_run && session->gpu_thread)
+        gpu_thread_tell_run(session->gpu_thread, now_ns);
     if (wake.is_births) {
         job_take_births(job, now_ns);
         session_tell_gpus(session);
@@ -121,10 +129,12 @@ static void *sample_until_stopped(void *data)
 {
     spoor_session *session = data;
     struct gate *gate = &session->sampler.job.fault_gate;
+    struct gate *run_gate = &session->sampler.job.run_gate;
     struct rhythm rhythm = { .drained_ns = 0 };
     struct wake wake;
     uint64_t before_ns;
 
+    (void)gate_attach(run_gate); /* else the GPU thread looks whether it has run */
     pthread_mutex_lock(&session->mutex);
     session_start_gpus(session); /* here, not on the way to the job's start */
     pthread_mutex_unlock(&session->mutex);

@@ -149,7 +149,7 @@ static void a_single_process_needs_fewer(void **state)
     assert_false(pace_glanced(&pace, START, 1000, 1));
     assert_int_equal(pace.glance_ns, START + 20 * MS);
     assert_true(pace_glanced(&pace, START + 20 * MS, 1000, 5 * MS)); /* active */
-    assert_int_equal(pace.glance_ns, START + 60 * MS);
+    assert_int_equal(pace.glance_ns, START + 120 * MS);
 }
 
 static void a_gate_that_is_dear_to_arm_stays_open_longer(void **state)

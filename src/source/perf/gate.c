@@ -9,11 +9,12 @@
 
 static const struct {
     uint64_t what, period;
+    int signal;        /* each has its own: one thread may wait for both */
     bool may_be_blind; /* to what the kernel does for the job */
 } kinds[] = {
     /* A larger period would miss huge pages: one fault is 2 MB there. */
-    [GATE_FAULTS] = { PERF_COUNT_SW_PAGE_FAULTS, 4, true },
-    [GATE_RUNS] = { PERF_COUNT_SW_TASK_CLOCK, 300000, false }, /* ns */
+    [GATE_FAULTS] = { PERF_COUNT_SW_PAGE_FAULTS, 4, SIGIO, true },
+    [GATE_RUNS] = { PERF_COUNT_SW_TASK_CLOCK, 130000, SIGURG, false }, /* ns */
 };
 
 int gate_add(struct gate *gate, enum gate_event event, pid_t tid)
@@ -26,6 +27,7 @@ int gate_add(struct gate *gate, enum gate_event event, pid_t tid)
     };
     int r = event_set_add(&gate->events, &attr, tid);
 
+    gate->signal = kinds[event].signal;
     if ((r != -EACCES && r != -EPERM) || !kinds[event].may_be_blind)
         return r;
     attr.exclude_kernel = 1; /* all that an ordinary user may see */
@@ -41,13 +43,13 @@ void gate_close(struct gate *gate)
 }
 
 /* Has a thread's signal sent to us when the event counts. */
-static int direct_signal(int event_fd)
+static int direct_signal(int event_fd, int signal)
 {
     struct f_owner_ex owner = { .type = F_OWNER_TID, .pid = gettid() };
     int flags = fcntl(event_fd, F_GETFL);
 
     if (flags < 0 || fcntl(event_fd, F_SETOWN_EX, &owner) < 0 ||
-        fcntl(event_fd, F_SETFL, flags | O_ASYNC) < 0)
+        fcntl(event_fd, F_SETSIG, signal) < 0 || fcntl(event_fd, F_SETFL, flags | O_ASYNC) < 0)
         return -errno;
     return 0;
 }
@@ -62,12 +64,12 @@ int gate_attach(struct gate *gate)
     if (gate->events.count == 0)
         return -ENOENT;
     (void)sigemptyset(&set);
-    (void)sigaddset(&set, SIGIO);
+    (void)sigaddset(&set, gate->signal);
     gate->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     if (gate->signal_fd < 0)
         return -errno;
     for (size_t i = 0; r == 0 && i < gate->events.count; i++)
-        r = direct_signal(gate->events.fds[i]);
+        r = direct_signal(gate->events.fds[i], gate->signal);
     if (r < 0)
         gate_close(gate);
     return r;
