@@ -7,8 +7,8 @@
 #define POLL_BUSY_NS (5 * NS_PER_MS)
 #define POLL_IDLE_NS (100 * NS_PER_MS)
 #define POLL_REST_NS (25 * NS_PER_MS)
-#define POLL_AWAKE_NS (25 * NS_PER_MS)
-#define POLL_AWAKE_COST_NS (150 * NS_PER_US) /* after a sleep of 40 ms; of 25 ms, 100 us */
+#define POLL_AWAKE_NS (27 * NS_PER_MS)
+#define POLL_AWAKE_COST_NS (150 * NS_PER_US) /* after a sleep of 40 ms; of 25 ms, some 110 us */
 #define POLL_MOST_NS NS_PER_SECOND
 #define READ_LEAST_NS NS_PER_SECOND
 #define SAVED_MOST_NS (3 * NS_PER_MS)

@@ -8,7 +8,8 @@
 #define WINDOW_GAP_NS (2 * NS_PER_MS)
 #define SINGLE_GAP_NS (20 * NS_PER_MS)
 #define ACTIVE_GAP_NS (20 * NS_PER_MS)
-#define ACTIVE_SINGLE_GAP_NS (100 * NS_PER_MS)
+#define ACTIVE_SINGLE_GAP_NS (40 * NS_PER_MS)
+#define ACTIVE_SINGLE_MOST_NS (200 * NS_PER_MS)
 #define POLL_GAP_NS (10 * NS_PER_MS) /* without a gate */
 
 /* A few microseconds on a busy machine, 60 and more on a virtual one that was idle. */
@@ -19,6 +20,7 @@ enum {
     ACTIVE_SHARE = 200,
     ACTIVE_SINGLE_SHARE = 500,
     QUIET_GLANCES = 5, /* then the job is at rest */
+    CALM_GLANCES_MOST = 3,
     REST_SHARE = 200,
 };
 
@@ -57,7 +59,7 @@ void pace_gate_opened(struct pace *pace, uint64_t now_ns)
 
     pace->window_end_ns = now_ns + (length_ns > WINDOW_NS ? length_ns : WINDOW_NS);
     pace->glance_ns = now_ns;
-    pace->quiet_glances = 0;
+    pace->quiet_glances = pace->calm_glances = 0;
 }
 
 /* Has the job used CPU time worth the name since it was last asked? Where that is not known it
@@ -79,8 +81,10 @@ static uint64_t active_gap(const struct pace *pace)
 {
     if (!pace->has_gate)
         return gap(pace, POLL_GAP_NS, ACTIVE_SHARE);
-    return pace->is_single ? gap(pace, ACTIVE_SINGLE_GAP_NS, ACTIVE_SINGLE_SHARE)
-                           : gap(pace, ACTIVE_GAP_NS, ACTIVE_SHARE);
+    if (!pace->is_single)
+        return gap(pace, ACTIVE_GAP_NS, ACTIVE_SHARE);
+    return gap(pace, smaller(ACTIVE_SINGLE_GAP_NS << pace->calm_glances, ACTIVE_SINGLE_MOST_NS),
+               ACTIVE_SINGLE_SHARE);
 }
 
 static uint64_t smooth(uint64_t before_ns, uint64_t cost_ns)
@@ -98,6 +102,7 @@ bool pace_glanced(struct pace *pace, uint64_t now_ns, uint64_t cost_ns, uint64_t
         return false;
     }
     pace->glance_ns = is_active ? now_ns + active_gap(pace) : PACE_NEVER;
+    pace->calm_glances += pace->calm_glances < CALM_GLANCES_MOST;
     if (pace->window_end_ns == 0)
         return false;
     pace->window_end_ns = 0;

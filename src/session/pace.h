@@ -9,10 +9,10 @@
  * - every 20 ms while it uses CPU time, since the gate is blind to some growth;
  * - not at all while it rests: to use less than a 200th of the time is to rest.
  *
- * A single process is looked at less often: its high-water mark misses nothing. The gaps grow
- * with what a glance costs, the wake-up included, so that glances take 1 % of a core at most
- * while the job grows, and half a percent while it is merely active, or a fifth where it is one
- * process.
+ * A single process is looked at less often, the longer its pages stay as they are: its high-water
+ * mark misses nothing. The gaps grow with what a glance costs, the wake-up included, so that
+ * glances take 1 % of a core at most while the job grows, and half a percent while it is merely
+ * active, or a fifth where it is one process.
  */
 #ifndef SESSION_PACE_H
 #define SESSION_PACE_H
@@ -33,6 +33,7 @@ struct pace {
     uint64_t cpu_ns;        /* the job's CPU time when it was last asked */
     uint64_t cpu_asked_ns;  /* when that was */
     unsigned quiet_glances; /* in a row, in which the job used none */
+    unsigned calm_glances;  /* since the gate was last open */
     bool has_gate;
     bool is_at_rest; /* the job has just come to rest */
     bool is_single;  /* the job is one process */

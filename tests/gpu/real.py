@@ -22,13 +22,13 @@ sys.path.insert(0, str(HERE))
 import nvidia_smi  # noqa: E402
 import nvml_floor  # noqa: E402
 from nvidia_smi import MIB  # noqa: E402
-from real_bench import Bench, CaseFailed  # noqa: E402
+from real_bench import Bench, CaseFailed, meter  # noqa: E402
 from real_rows import Row, format_markdown, format_table  # noqa: E402
 
 CANNOT = 77
 MEMORY_LIMIT, BUSY_LIMIT, JOB_BUSY_LIMIT, IDLE_LIMIT = 0.02, 0.03, 0.05, 0.02
 COST_LIMIT_SHARE, COST_LIMIT_TIMES = 0.006, 50
-COST_SECONDS, COST_SHORT_SECONDS, PREDECESSOR_SAMPLES = 20, 4, 10
+COST_SECONDS, COST_INTERVAL, PREDECESSOR_SAMPLES = 23, 1, 10
 FLOOR_SAMPLES = 10
 
 
@@ -218,18 +218,20 @@ def floor(bench, smi_cpu, smi_wall):
 
 
 def cost(bench):
-    """Per sample: what a longer run takes more than a short one, so that neither start counts."""
+    """Per sample: while it runs, so that neither the start nor the end of the tracker counts."""
     with bench.beside(bench.command("hold", 256, 60)):
         cpu, wall = nvidia_smi.predecessor_cost(PREDECESSOR_SAMPLES)
         rows = floor(bench, cpu, wall)
+    settling = bench.cost_seconds / 2
     for case, command, ready in (
-            ("cost, job that computes", lambda seconds: bench.command("duty", 50, 100, seconds), 1),
-            ("cost, job with a context", lambda seconds: bench.command("hold", 256, seconds), 1),
-            ("cost, job without", lambda seconds: ["sleep", str(seconds)], 0)):
-        short, long = (bench.track(command(seconds), ("-i", "1"), ready, False)
-                       for seconds in (COST_SHORT_SECONDS, COST_SECONDS))
-        spent, elapsed = long.figure("tracker.cpu_seconds"), long.elapsed
-        ours = per_sample(short, long)
+            ("cost, job that computes", bench.command("duty", 50, 100, bench.cost_seconds), 1),
+            ("cost, job with a context", bench.command("hold", 256, bench.cost_seconds), 1),
+            ("cost, job without", ["sleep", str(bench.cost_seconds)], 0)):
+        run = bench.track(command, ("-i", str(COST_INTERVAL)), ready,
+                          meter(settling, 0.9 * bench.cost_seconds - settling))
+        spent, elapsed = run.figure("tracker.cpu_seconds"), run.elapsed
+        (begin, before), (end, after) = run.readings
+        ours = (after - before) * COST_INTERVAL / (end - begin)
         rows += [Row(case, "tracker_cpu_share", spent / elapsed if spent and elapsed else None,
                      judge="most", limit=COST_LIMIT_SHARE),
                  Row(case, "per sample, cpu_seconds", ours, None, cpu, "times", COST_LIMIT_TIMES),
@@ -237,17 +239,10 @@ def cost(bench):
                      COST_LIMIT_TIMES)]
     bench.notes.append("cost per sample under nvidia-smi: the two starts of it that gpu_tracker "
                        f"makes, mean of {PREDECESSOR_SAMPLES} samples")
-    bench.notes.append("wall time per sample of spoor is not measured; all CPU time of the tracker, "
-                       "its other work included, stands for it")
+    bench.notes.append("cost per sample of spoor: its CPU time in the second half of a run of "
+                       f"{bench.cost_seconds:g} s, all looks between samples included; wall time is "
+                       "not measured, this stands for it")
     return rows
-
-
-def per_sample(short, long):
-    figures = [run.figure(path) for path in ("tracker.cpu_seconds", "run.samples")
-               for run in (short, long)]
-    if None in figures or figures[3] <= figures[2]:
-        return None
-    return (figures[1] - figures[0]) / (figures[3] - figures[2])
 
 
 CASES = {"context": context, "hold": hold, "spike": spike, "duty": duty, "children": children,
@@ -299,6 +294,8 @@ def parse_arguments():
                         help="folder of built CUDA loads; without it nvcc builds them")
     parser.add_argument("--only", default="", help="cases whose name has this in it: "
                         + ", ".join(CASES))
+    parser.add_argument("--cost-seconds", type=float, default=COST_SECONDS,
+                        help="how long a run is whose cost is measured (%(default)s)")
     parser.add_argument("--markdown", type=pathlib.Path, help="write the table to this file, too")
     return parser.parse_args()
 
@@ -315,7 +312,8 @@ def main():
     with tempfile.TemporaryDirectory(prefix="spoor-gpu-") as name:
         home = pathlib.Path(name)
         programs = arguments.programs or build(home / "programs")
-        bench = Bench(arguments.spoor.absolute(), programs.absolute(), home)
+        bench = Bench(arguments.spoor.absolute(), programs.absolute(), home,
+                      arguments.cost_seconds)
         rows = run_all(bench, [name for name in CASES
                                if arguments.only in name or name == "context"])
     print(heading(bench))

@@ -51,11 +51,42 @@ class Run:
         return nvidia_smi.mean(getattr(reading, field) for reading in self.readings)
 
 
+def watch(process):
+    """Asks nvidia-smi once a second until the process ends. Returns the readings."""
+    readings = []
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    while process.poll() is None and time.monotonic() < deadline:
+        readings.append(nvidia_smi.read())
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(1)
+    return readings
+
+
+def cpu_seconds(pid):
+    """CPU time of all threads of a process."""
+    return time.clock_gettime((~pid << 3) | 2)  # as clock_getcpuclockid() has it
+
+
+def meter(after, seconds):
+    """What to do beside a job: read the time and the tracker's CPU time, twice."""
+    def read(process):
+        marks = []
+        for pause in (after, seconds):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(pause)
+            if process.returncode is not None:
+                raise CaseFailed(f"ended with status {process.returncode} while it was measured")
+            marks.append((time.monotonic(), cpu_seconds(process.pid)))
+        return marks
+    return read
+
+
 class Bench:
     """The programs, and how they are run."""
 
-    def __init__(self, spoor, programs, home):
+    def __init__(self, spoor, programs, home, cost_seconds):
         self.spoor, self.programs, self.home = spoor, programs, home
+        self.cost_seconds = cost_seconds  # of a run whose cost is measured
         self.machine = nvidia_smi.read_machine()
         self.context_bytes = None  # what a process takes before it asks for memory
         self.notes = []
@@ -66,14 +97,15 @@ class Bench:
     def new_folder(self):
         return pathlib.Path(tempfile.mkdtemp(dir=self.home))
 
-    def track(self, command, options=(), ready=1, is_watched=True):
-        """Runs a command under spoor to its end. `ready`: so many of its processes say so."""
+    def track(self, command, options=(), ready=1, watch=watch):
+        """Runs a command under spoor to its end. `ready`: so many of its processes say so.
+        watch(process) is what to do meanwhile, and gives the readings."""
         folder = self.new_folder()
         process = start([self.spoor, "run", "-q", "-f", "json", "-o", folder / "report.json",
                          *options, "--", *command], folder)
         with ended(process):
             wait_ready(process, ready)
-            readings = watch(process) if is_watched else []
+            readings = watch(process)
             status = finish(process)
         if status != 0:
             raise CaseFailed(f"status {status}: {tail(folder / 'stderr')}")
@@ -140,17 +172,6 @@ def wait_ready(process, times):
             return False
         text += piece
     return True
-
-
-def watch(process):
-    """Asks nvidia-smi once a second until the process ends. Returns the readings."""
-    readings = []
-    deadline = time.monotonic() + TIMEOUT_SECONDS
-    while process.poll() is None and time.monotonic() < deadline:
-        readings.append(nvidia_smi.read())
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(1)
-    return readings
 
 
 def finish(process):

@@ -17,7 +17,7 @@ import time
 
 HOME = pathlib.Path(os.environ["FAKE_HOME"])
 CONTEXT_MIB, MIB = 500, 1 << 20
-WATTS, FOREVER, UNWATCHED_MIB = 100, "60", 256
+WATTS, FOREVER = 100, "60"
 NAME, *ARGUMENTS = [os.path.basename(sys.argv[0]), *sys.argv[1:]]
 
 
@@ -43,7 +43,7 @@ def load(mib, busy=0.0, is_foreign=False, **truth):
     draft.rename(entry)
     os.write(1, b"ready\n")  # print() may write the end of the line by itself
     while not ended and time.monotonic() < deadline and \
-            (is_foreign or (mib != UNWATCHED_MIB and looks() == before)):
+            (is_foreign or looks() == before):
         time.sleep(0.002)
     entry.unlink()
     with open(os.environ["TRUTH"], "a", encoding="ascii") as file:
@@ -64,16 +64,25 @@ def play_nvidia_smi():
 
 def play_spoor():
     command = ARGUMENTS[ARGUMENTS.index("--") + 1:]
-    is_sleep = command[0] == "sleep"
-    if not is_sleep and subprocess.call(command) != 0:
+    elapsed = 10.0
+    if "-i" in ARGUMENTS:  # what it costs is measured
+        elapsed = float(command[-1])
+        be_there(elapsed)
+    elif subprocess.call(command) != 0:
         sys.exit(3)
-    is_cost = is_sleep or command[1] == str(UNWATCHED_MIB)
-    elapsed = float(command[-1]) if is_cost else 10.0
     truth = pathlib.Path(os.environ["TRUTH"])
     truths = [json.loads(line) for line in truth.read_text().splitlines()] if truth.exists() else []
     factor = os.environ["FAKE_FACTOR"]
     text = "no" if factor == "damaged" else json.dumps(report(truths, elapsed, factor))
     pathlib.Path(ARGUMENTS[ARGUMENTS.index("-o") + 1]).write_text(text)
+
+
+def be_there(seconds):
+    """Takes a little CPU time all the while."""
+    os.write(1, b"ready\n")
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        time.sleep(seconds / 5)
 
 
 def report(truths, elapsed, factor):
@@ -96,8 +105,7 @@ def report(truths, elapsed, factor):
                 "job_utilization": {"mean_gpus": measure(busy)}},
         "energy": {"gpu_joules": measure(elapsed * WATTS)},
         "warnings": [{"code": "gpu-shared", "message": ""}],
-        # 10 us a sample and 10 ms for the start
-        "tracker": {"cpu_seconds": 0.01 + elapsed * 0.00001},
+        "tracker": {"cpu_seconds": elapsed * 0.001},
     }
 
 

@@ -138,8 +138,8 @@ def machine(tmp_path):
 
     def measure(factor, *options):
         done = subprocess.run(
-            [GPU / "real.sh", "--programs", tmp_path, "--markdown", tmp_path / "table.md", *options,
-             tmp_path / "spoor"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            [GPU / "real.sh", "--programs", tmp_path, "--markdown", tmp_path / "table.md",
+             "--cost-seconds", "1", *options, tmp_path / "spoor"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True, check=False, timeout=120,
             env={**os.environ, "FAKE_HOME": str(tmp_path), "FAKE_FACTOR": factor,
                  "PYTHONPATH": str(tmp_path), "PATH": f"{tmp_path}:{os.environ['PATH']}"})
@@ -159,7 +159,7 @@ def test_a_run_that_is_right(machine):
     done, rows = machine("1")
     assert set(verdicts(rows)) == {"ok"}, done.stdout + done.stderr
     assert done.returncode == 0
-    assert len({row[0] for row in rows}) == 11
+    assert len({row[0] for row in rows}) == 12
     assert "driver 580.1" in done.stdout and "NVIDIA Fake" in done.stdout
     assert "a context, which alone is 500 MiB" in done.stdout
     assert "torch skipped: ImportError: no PyTorch here" in done.stdout
