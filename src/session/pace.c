@@ -6,9 +6,8 @@
 
 #define WINDOW_NS (20 * NS_PER_MS)
 #define WINDOW_GAP_NS (2 * NS_PER_MS)
-#define SINGLE_GAP_NS (20 * NS_PER_MS)
+#define SINGLE_GAP_NS (10 * NS_PER_MS)
 #define ACTIVE_GAP_NS (20 * NS_PER_MS)
-#define ACTIVE_SINGLE_GAP_NS (40 * NS_PER_MS)
 #define ACTIVE_SINGLE_MOST_NS (200 * NS_PER_MS)
 #define POLL_GAP_NS (10 * NS_PER_MS) /* without a gate */
 
@@ -20,7 +19,7 @@ enum {
     ACTIVE_SHARE = 200,
     ACTIVE_SINGLE_SHARE = 500,
     QUIET_GLANCES = 5, /* then the job is at rest */
-    CALM_GLANCES_MOST = 3,
+    CALM_GLANCES_MOST = 4,
     REST_SHARE = 200,
 };
 
@@ -83,7 +82,7 @@ static uint64_t active_gap(const struct pace *pace)
         return gap(pace, POLL_GAP_NS, ACTIVE_SHARE);
     if (!pace->is_single)
         return gap(pace, ACTIVE_GAP_NS, ACTIVE_SHARE);
-    return gap(pace, smaller(ACTIVE_SINGLE_GAP_NS << pace->calm_glances, ACTIVE_SINGLE_MOST_NS),
+    return gap(pace, smaller(ACTIVE_GAP_NS << pace->calm_glances, ACTIVE_SINGLE_MOST_NS),
                ACTIVE_SINGLE_SHARE);
 }
 

@@ -147,15 +147,15 @@ static void a_single_process_needs_fewer(void **state)
     pace.is_single = true;
     pace_gate_opened(&pace, START);
     assert_false(pace_glanced(&pace, START, 1000, 1));
-    assert_int_equal(pace.glance_ns, START + 20 * MS);
+    assert_int_equal(pace.glance_ns, START + 10 * MS);
     assert_true(pace_glanced(&pace, START + 20 * MS, 1000, 5 * MS)); /* active */
-    assert_int_equal(pace.glance_ns, START + 60 * MS);
+    assert_int_equal(pace.glance_ns, START + 40 * MS);
     for (unsigned i = 1; i < 10; i++) /* less and less */
         assert_false(pace_glanced(&pace, START + i * 100 * MS, 1000, i * 50 * MS));
     assert_int_equal(pace.glance_ns, START + 900 * MS + 200 * MS);
     pace_gate_opened(&pace, START + 1000 * MS);
     assert_true(pace_glanced(&pace, START + 1020 * MS, 1000, 600 * MS));
-    assert_int_equal(pace.glance_ns, START + 1060 * MS);
+    assert_int_equal(pace.glance_ns, START + 1040 * MS);
 }
 
 static void a_gate_that_is_dear_to_arm_stays_open_longer(void **state)
