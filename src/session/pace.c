@@ -80,7 +80,7 @@ static uint64_t active_gap(const struct pace *pace)
 {
     if (!pace->has_gate)
         return gap(pace, POLL_GAP_NS, ACTIVE_SHARE);
-    if (!pace->is_single)
+    if (!pace->is_single || pace->quiet_glances > 0) /* it may be about to rest */
         return gap(pace, ACTIVE_GAP_NS, ACTIVE_SHARE);
     return gap(pace, smaller(ACTIVE_GAP_NS << pace->calm_glances, ACTIVE_SINGLE_MOST_NS),
                ACTIVE_SINGLE_SHARE);
