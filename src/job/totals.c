@@ -228,6 +228,9 @@ static void raise_to_peaks(struct job *job, struct job_reading *reading)
         raise_to(&reading->memory.combined.total_bytes, reading->leaf.memory.anon_bytes);
     }
     raise_to(&reading->process_count, peaks->process_count);
+    /* A look takes a while: it may see one that ends, and then another that has just begun. */
+    if (job->births.is_exact)
+        reading->process_count = smaller(reading->process_count, reading->process_bound);
     job->peaks = (struct job_peaks){ 0 };
 }
 

@@ -30,6 +30,7 @@ struct wake {
 struct rhythm {
     struct pace pace;
     uint64_t drained_ns; /* when the events of births were last taken */
+    bool had_births;     /* there were some */
 };
 
 /* Until when the events of births are let wait; PACE_NEVER: for the next sample. */
@@ -41,7 +42,7 @@ static uint64_t births_due_ns(const struct births *births, const struct rhythm *
 
     if (!births->source || (births_fd(births) < 0 && !is_busy))
         return PACE_NEVER;
-    if (is_busy && pace_is_calm(&rhythm->pace))
+    if (is_busy && !rhythm->had_births && pace_is_calm(&rhythm->pace))
         return glance_ns;
     /* While the job rests, the events of the connector are others'. */
     due_ns = rhythm->drained_ns + births->drain_ms * (is_busy ? 1 : 10) * NS_PER_MS;
@@ -99,6 +100,17 @@ static void glance(spoor_session *session, struct pace *pace)
         (void)sampler_glance(&session->sampler, clock_now(), pace->is_at_rest);
 }
 
+static void take_births(spoor_session *session, struct rhythm *rhythm, uint64_t now_ns)
+{
+    struct job *job = &session->sampler.job;
+    uint64_t started_count = job->started_count;
+
+    job_take_births(job, now_ns);
+    session_tell_gpus(session);
+    rhythm->drained_ns = now_ns;
+    rhythm->had_births = job->started_count != started_count;
+}
+
 static void wake_up(spoor_session *session, struct rhythm *rhythm, struct wake wake)
 {
     struct job *job = &session->sampler.job;
@@ -108,9 +120,7 @@ static void wake_up(spoor_session *session, struct rhythm *rhythm, struct wake w
     if (wake.is_run && session->gpu_thread)
         gpu_thread_tell_run(session->gpu_thread, now_ns);
     if (wake.is_births) {
-        job_take_births(job, now_ns);
-        session_tell_gpus(session);
-        rhythm->drained_ns = now_ns;
+        take_births(session, rhythm, now_ns);
     }
     if (wake.is_gate) {
         gate_disarm(&job->fault_gate);

@@ -63,6 +63,28 @@ static void put_bytes(struct fake_root *fake, const char *name, const char *byte
     fclose(file);
 }
 
+/* One that was looked at has ended before the next began. */
+static void no_more_at_once_than_events_tell_of(void **state)
+{
+    struct fake_job f;
+
+    (void)state;
+    fake_job_begin(&f, &(struct fake_process){ .pid = 10, .children = "11 12 " }, true);
+    fake_process_put(&f.fake, &(struct fake_process){ .pid = 11, .parent = 10 });
+    fake_process_put(&f.fake, &(struct fake_process){ .pid = 12, .parent = 10 });
+    fake_job_look(&f);
+    f.job.births.source = "perf.fork-ring";
+    f.job.births.max_concurrent = 2;
+    f.job.births.is_exact = true;
+    job_read(&f.job, SECOND, &f.reading);
+    assert_int_equal(f.reading.process_count, 2);
+    f.job.births.is_exact = false; /* events were lost */
+    job_read(&f.job, SECOND, &f.reading);
+    assert_int_equal(f.reading.process_count, 3);
+    f.job.births.source = NULL;
+    fake_job_end(&f);
+}
+
 static void an_agent_is_of_no_job(void **state)
 {
     struct fake_job f;
@@ -265,6 +287,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(grandchildren_belong),
+        cmocka_unit_test(no_more_at_once_than_events_tell_of),
         cmocka_unit_test(an_agent_is_of_no_job),
         cmocka_unit_test(a_process_may_turn_out_to_be_an_agent),
         cmocka_unit_test(without_children_files_parents_are_searched),
