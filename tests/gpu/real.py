@@ -217,6 +217,11 @@ def floor(bench, smi_cpu, smi_wall):
             Row(case, "per sample, wall_seconds", wall, None, smi_wall, "times")]
 
 
+def times_rows(case, what, ours, cpu, wall):
+    return [Row(case, f"{what}, cpu_seconds", ours, None, cpu, "times", COST_LIMIT_TIMES),
+            Row(case, f"{what}, wall_seconds", ours, None, wall, "times", COST_LIMIT_TIMES)]
+
+
 def cost(bench):
     """Per sample: while it runs, so that neither the start nor the end of the tracker counts."""
     with bench.beside(bench.command("hold", 256, 60)):
@@ -230,18 +235,23 @@ def cost(bench):
         run = bench.track(command, ("-i", str(COST_INTERVAL)), ready,
                           meter(settling, 0.9 * bench.cost_seconds - settling))
         spent, elapsed = run.figure("tracker.cpu_seconds"), run.elapsed
-        (begin, before), (end, after) = run.readings
-        ours = (after - before) * COST_INTERVAL / (end - begin)
-        rows += [Row(case, "tracker_cpu_share", spent / elapsed if spent and elapsed else None,
-                     judge="most", limit=COST_LIMIT_SHARE),
-                 Row(case, "per sample, cpu_seconds", ours, None, cpu, "times", COST_LIMIT_TIMES),
-                 Row(case, "per sample, wall_seconds", ours, None, wall, "times",
-                     COST_LIMIT_TIMES)]
+        begin, end = run.readings
+        settled_share = (end.cpu - begin.cpu) / (end.at - begin.at)
+        rows += [Row(case, "whole run, tracker_cpu_share",
+                     spent / elapsed if spent and elapsed else None, judge="most",
+                     limit=COST_LIMIT_SHARE),
+                 Row(case, "settled, tracker_cpu_share", settled_share, judge="most",
+                     limit=COST_LIMIT_SHARE),
+                 *times_rows(case, "per sample", settled_share * COST_INTERVAL, cpu, wall)]
+        if end.gpu_looks - begin.gpu_looks > end.at - begin.at:  # else it hardly looked
+            rows += times_rows(case, "per look at the GPU", (end.gpu_cpu - begin.gpu_cpu) /
+                               (end.gpu_looks - begin.gpu_looks), cpu, wall)
     bench.notes.append("cost per sample under nvidia-smi: the two starts of it that gpu_tracker "
                        f"makes, mean of {PREDECESSOR_SAMPLES} samples")
     bench.notes.append("cost per sample of spoor: its CPU time in the second half of a run of "
-                       f"{bench.cost_seconds:g} s, all looks between samples included; wall time is "
-                       "not measured, this stands for it")
+                       f"{bench.cost_seconds:g} s, all looks between samples included; per look: "
+                       "that of the thread that asks the driver, by the times it woke up; wall time "
+                       "is not measured, CPU time stands for it")
     return rows
 
 

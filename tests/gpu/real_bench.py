@@ -67,8 +67,28 @@ def cpu_seconds(pid):
     return time.clock_gettime((~pid << 3) | 2)  # as clock_getcpuclockid() has it
 
 
+@dataclasses.dataclass
+class Mark:
+    """What the tracker had used at a moment."""
+    at: float
+    cpu: float
+    gpu_cpu: float  # of its thread that asks the driver
+    gpu_looks: int  # how often that thread has gone to sleep
+
+
+def mark(pid):
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        if (task / "comm").read_text().strip() == "spoor-gpu":
+            status = dict(line.split(":", 1) for line in
+                          (task / "status").read_text().splitlines())
+            return Mark(time.monotonic(), cpu_seconds(pid),
+                        int((task / "schedstat").read_text().split()[0]) / 1e9,
+                        int(status["voluntary_ctxt_switches"]))
+    raise CaseFailed("the tracker has no thread for GPUs")
+
+
 def meter(after, seconds):
-    """What to do beside a job: read the time and the tracker's CPU time, twice."""
+    """What to do beside a job: take a mark of the tracker, twice."""
     def read(process):
         marks = []
         for pause in (after, seconds):
@@ -76,7 +96,7 @@ def meter(after, seconds):
                 process.wait(pause)
             if process.returncode is not None:
                 raise CaseFailed(f"ended with status {process.returncode} while it was measured")
-            marks.append((time.monotonic(), cpu_seconds(process.pid)))
+            marks.append(mark(process.pid))
         return marks
     return read
 
