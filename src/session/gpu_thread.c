@@ -15,6 +15,8 @@
 
 /* The job is awake where it has run twice within that time. */
 #define FLURRY_NS (20 * NS_PER_MS)
+/* One that rests and cannot be waited for is looked at all the same after so long. */
+#define REST_MOST_NS NS_PER_SECOND
 
 struct gpu_thread {
     /* fixed when it is started */
@@ -94,7 +96,7 @@ static bool leaves_out(struct gpu_thread *thread, uint64_t now_ns)
         return false;
     is_armed = gpu_board_arm(&thread->board, thread->gate);
     gpu_pace_gate(&thread->pace, is_armed);
-    return !is_armed;
+    return !is_armed && now_ns - thread->watch.looked_ns < REST_MOST_NS;
 }
 
 static void look_slowly(struct gpu_thread *thread, uint64_t now_ns)

@@ -12,16 +12,21 @@
 
 #define US(n) ((n)*NS_PER_US)
 
-/* Notes each of the CPU times; returns what is said of the last. */
-static bool rests(const uint64_t *cpu_ns, size_t count)
+/* Notes each of the CPU times, so far apart; returns what is said of the last. */
+static bool rests_at(uint64_t gap_ns, const uint64_t *cpu_ns, size_t count)
 {
     struct gpu_rest rest;
     bool result = false;
 
     gpu_rest_init(&rest);
     for (size_t i = 0; i < count; i++)
-        result = gpu_rest_note(&rest, cpu_ns[i]);
+        result = gpu_rest_note(&rest, cpu_ns[i], NS_PER_SECOND + i * gap_ns);
     return result;
+}
+
+static bool rests(const uint64_t *cpu_ns, size_t count)
+{
+    return rests_at(NS_PER_MS, cpu_ns, count);
 }
 
 #define RESTS(...)                           \
@@ -40,7 +45,18 @@ static void threads_that_wake_up_now_and_then_are_rest(void **state)
 {
     (void)state;
     assert_true(RESTS(0, US(40), US(80), US(120), US(160), US(200), US(240)));
-    assert_false(RESTS(0, US(40), US(80), US(120), US(220)));
+    assert_false(RESTS(0, US(40), US(80), US(120), US(225)));
+}
+
+/* Ten times a second for 63 us, as a thread of CUDA does, noted every 100 ms. */
+static void a_little_is_rest_however_seldom_it_is_noted(void **state)
+{
+    const uint64_t cpu_ns[] = { 0, US(63), US(126), US(189), US(252) };
+    const uint64_t more_ns[] = { 0, US(63), US(126), US(189), US(489) };
+
+    (void)state;
+    assert_true(rests_at(100 * NS_PER_MS, cpu_ns, 5));
+    assert_false(rests_at(100 * NS_PER_MS, more_ns, 5));
 }
 
 static void what_has_run_is_looked_at_twice(void **state)
@@ -78,6 +94,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_is_not_known_before_two_spans),
         cmocka_unit_test(threads_that_wake_up_now_and_then_are_rest),
+        cmocka_unit_test(a_little_is_rest_however_seldom_it_is_noted),
         cmocka_unit_test(what_has_run_is_looked_at_twice),
         cmocka_unit_test(work_that_falls_into_two_spans_counts),
         cmocka_unit_test(the_end_of_a_process_is_no_rest),

@@ -11,16 +11,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* CPU time of the job when it was last noted, and the time before; UNKNOWN where it was not. */
+/* What was noted of the job at one time. */
+struct gpu_rest_mark {
+    uint64_t cpu_ns; /* UNKNOWN: nothing */
+    uint64_t at_ns;
+};
+
 struct gpu_rest {
-    uint64_t last_ns, before_ns;
+    struct gpu_rest_mark last, before;
 };
 
 void gpu_rest_init(struct gpu_rest *rest);
 
 /* Notes the CPU time of the job's living processes (UNKNOWN: it has run) and returns whether it
  * has hardly run over the last two spans: what began shortly before one was noted goes on in the
- * next, and a look that came in the middle of it is followed by another one. */
-bool gpu_rest_note(struct gpu_rest *rest, uint64_t cpu_ns);
+ * next, and a look that came in the middle of it is followed by another one. Hardly: for less
+ * than 0.1 ms and a thousandth of the time. */
+bool gpu_rest_note(struct gpu_rest *rest, uint64_t cpu_ns, uint64_t now_ns);
 
 #endif

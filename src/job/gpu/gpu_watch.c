@@ -12,7 +12,6 @@
 #include "source/proc/cpu_clock.h"
 
 #define OTHERS_EVERY_NS (5 * NS_PER_SECOND)
-#define REST_MOST_NS NS_PER_SECOND
 enum { ROWS_MAX = 1 << 16, CLOCKS_MAX = 64 };
 
 static int place_devices(struct gpu_watch *watch)
@@ -156,8 +155,7 @@ static uint64_t job_cpu_ns(const struct gpu_watch *watch)
 
 bool gpu_watch_rests(struct gpu_watch *watch, uint64_t now_ns)
 {
-    return gpu_rest_note(&watch->rest, job_cpu_ns(watch)) &&
-           now_ns - watch->looked_ns < REST_MOST_NS;
+    return gpu_rest_note(&watch->rest, job_cpu_ns(watch), now_ns);
 }
 
 void gpu_watch_poll(struct gpu_watch *watch, uint64_t now_ns)
