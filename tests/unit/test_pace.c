@@ -153,7 +153,8 @@ static void a_single_process_needs_fewer(void **state)
     for (unsigned i = 1; i < 10; i++) /* less and less */
         assert_false(pace_glanced(&pace, START + i * 100 * MS, 1000, i * 50 * MS));
     assert_int_equal(pace.glance_ns, START + 900 * MS + 200 * MS);
-    assert_false(pace_glanced(&pace, START + 950 * MS, 1000, 450 * MS)); /* it may come to rest */
+    assert_false(
+        pace_glanced(&pace, START + 950 * MS, 1000, 450 * MS)); /* it may come to rest */
     assert_int_equal(pace.glance_ns, START + 970 * MS);
     pace_gate_opened(&pace, START + 1000 * MS);
     assert_true(pace_glanced(&pace, START + 1020 * MS, 1000, 600 * MS));
