@@ -261,14 +261,6 @@ bool gpu_board_arm(struct gpu_board *board, const struct gate *gate)
     return is_armed;
 }
 
-void gpu_board_disarm(struct gpu_board *board, const struct gate *gate)
-{
-    pthread_mutex_lock(&board->mutex);
-    if (!board->must_end)
-        gate_disarm(gate);
-    pthread_mutex_unlock(&board->mutex);
-}
-
 void gpu_board_end_last_look(struct gpu_board *board)
 {
     pthread_mutex_lock(&board->mutex);
@@ -375,9 +367,10 @@ static void wake_thread(struct gpu_board *board)
     (void)!write(board->wake_fd, &one, sizeof(one)); /* a counter has room for it */
 }
 
-void gpu_board_tell_run(struct gpu_board *board)
+void gpu_board_tell_run(struct gpu_board *board, const struct gate *gate)
 {
     pthread_mutex_lock(&board->mutex);
+    gate_disarm(gate);
     board->has_run = true;
     wake_thread(board);
     pthread_mutex_unlock(&board->mutex);

@@ -84,10 +84,9 @@ void gpu_board_publish_refusals(struct gpu_board *board, const struct gpu_invent
  * taken over into the watch. */
 bool gpu_board_goes_on(struct gpu_board *board, struct gpu_watch *watch, bool *ret_has_run);
 
-/* The gate of the job, which is there for as long as the thread is to go on. Armed only until
- * then: false where it is not, or there is none. */
+/* Arms the gate of the job, which is there for as long as the thread is to go on. False where it
+ * is not, or there is no gate. */
 bool gpu_board_arm(struct gpu_board *board, const struct gate *gate);
-void gpu_board_disarm(struct gpu_board *board, const struct gate *gate);
 
 void gpu_board_end_last_look(struct gpu_board *board);
 
@@ -99,7 +98,9 @@ bool gpu_board_end(struct gpu_board *board);
 void gpu_board_tell(struct gpu_board *board, const struct members *members,
                     uint64_t started_count);
 void gpu_board_tell_ended(struct gpu_board *board, pid_t pid);
-void gpu_board_tell_run(struct gpu_board *board);
+
+/* The job has run. The gate is disarmed here: the thread may hang in a driver. */
+void gpu_board_tell_run(struct gpu_board *board, const struct gate *gate);
 
 /* See gpu_thread.h. */
 void gpu_board_take(struct gpu_board *board, uint64_t now_ns, struct gpu_view *view);

@@ -129,10 +129,8 @@ static void look(struct gpu_thread *thread, bool has_run)
 {
     uint64_t now_ns = clock_now().monotonic_ns;
 
-    if (has_run) {
-        gpu_board_disarm(&thread->board, thread->gate);
+    if (has_run) /* and the gate is disarmed */
         gpu_pace_gate(&thread->pace, false);
-    }
     if (gpu_pace_read_is_due(&thread->pace, now_ns))
         look_slowly(thread, now_ns);
     else if (gpu_pace_poll_is_due(&thread->pace, now_ns))
@@ -275,7 +273,7 @@ void gpu_thread_tell_run(struct gpu_thread *thread, uint64_t now_ns)
 
     thread->opened_ns = now_ns;
     if (goes_on)
-        gpu_board_tell_run(&thread->board);
+        gpu_board_tell_run(&thread->board, thread->gate);
 }
 
 void gpu_thread_take(struct gpu_thread *thread, uint64_t now_ns, struct gpu_view *view)

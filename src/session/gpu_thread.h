@@ -36,7 +36,7 @@ void gpu_thread_tell(struct gpu_thread *thread, const struct members *members,
 /* One that belongs and is about to end. */
 void gpu_thread_tell_ended(struct gpu_thread *thread, pid_t pid);
 
-/* The gate has opened: wakes the thread where the job goes on running. */
+/* The gate has opened: disarms it and wakes the thread where the job goes on running. */
 void gpu_thread_tell_run(struct gpu_thread *thread, uint64_t now_ns);
 
 /* What is known now. The view is the caller's own, zeroed at first: its `devices` are made

@@ -70,8 +70,8 @@ static struct wake wait_for_work(spoor_session *session, const struct rhythm *rh
     if (!is_due || births_source < 0)
         wake_ns = due_ns < wake_ns ? due_ns : wake_ns;
     timeout = clock_time_until(wake_ns);
-    (void)ppoll(fds, ARRAY_SIZE(fds), &timeout,
-                NULL); /* all signals are blocked here: no EINTR */
+    /* All signals are blocked here: no EINTR. */
+    (void)ppoll(fds, ARRAY_SIZE(fds), &timeout, NULL);
     return (struct wake){
         .is_stop = fds[0].revents != 0,
         .is_gate = fds[1].revents && gate_take(gate),
@@ -119,9 +119,8 @@ static void wake_up(spoor_session *session, struct rhythm *rhythm, struct wake w
 
     if (wake.is_run && session->gpu_thread)
         gpu_thread_tell_run(session->gpu_thread, now_ns);
-    if (wake.is_births) {
+    if (wake.is_births)
         take_births(session, rhythm, now_ns);
-    }
     if (wake.is_gate) {
         gate_disarm(&job->fault_gate);
         pace_gate_opened(pace, now_ns);
@@ -163,6 +162,7 @@ static void *sample_until_stopped(void *data)
         pthread_mutex_unlock(&session->mutex);
     }
     gate_disarm(gate);
+    gate_disarm(run_gate); /* the GPU thread, which is to end, arms it no more */
     return NULL;
 }
 
