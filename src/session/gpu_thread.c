@@ -24,8 +24,7 @@ struct gpu_thread {
     struct gpu_choice choice;
     const struct gpu_vendor *vendors[GPU_VENDORS_MAX];
     struct gpu_watch_options options;
-    const struct gate
-        *gate; /* the job's, which may be gone when we are to end: see gpu_board.h */
+    const struct gate *gate; /* the job's: gone when we are to end, see gpu_board.h */
     pthread_t thread;
 
     struct gpu_board board;
@@ -35,7 +34,8 @@ struct gpu_thread {
     struct gpu_watch watch;
     struct gpu_pace pace;
     uint64_t marked_cpu_ns;
-    bool has_gate;      /* armed while the pace is gated */
+
+    /* the caller's own */
     uint64_t opened_ns; /* the gate, last */
 };
 
