@@ -161,10 +161,8 @@ void nvidia_device_begin(struct nvidia_device *device, const struct nvml *nvml,
                                     &device->facts.memory_total_bytes,
                                     &device->baseline_bytes); /* stays UNKNOWN */
     nvidia_meters_init(&device->meters, device->whole, gpu_instance, now_ns);
-    if (device->facts.is_part || device->has_parts) { /* GPM counts from its first reading on */
-        nvidia_meters_refresh(&device->meters);
-        nvidia_meters_read(&device->meters, nvml, device->handle, now_ns, room);
-    }
+    if (device->facts.is_part || device->has_parts) /* GPM counts from its first reading on */
+        nvidia_meters_find_sources(&device->meters, nvml, device->handle, now_ns, room);
     (void)nvidia_device_read_energy(device, nvml, now_ns); /* the beginning */
     if (device->has_parts)
         return;

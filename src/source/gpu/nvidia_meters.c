@@ -153,6 +153,14 @@ static int find_source(struct nvidia_meters *meters, enum nvidia_meter_kind kind
     return source == METER_NONE ? -ENOTSUP : 0;
 }
 
+void nvidia_meters_find_sources(struct nvidia_meters *meters, const struct nvml *nvml,
+                                nvml_device device, uint64_t now_ns,
+                                struct nvidia_samples *room)
+{
+    for (unsigned kind = 0; kind < METER_COUNT; kind++)
+        (void)find_source(meters, kind, nvml, device, now_ns, room); /* or there is none */
+}
+
 bool nvidia_meters_see_all(const struct nvidia_meters *meters)
 {
     const struct nvidia_meter *gpu = &meters->list[METER_GPU];

@@ -46,6 +46,11 @@ void nvidia_meters_init(struct nvidia_meters *ret, nvml_device whole,
                         const unsigned *gpu_instance, uint64_t now_ns);
 void nvidia_meters_done(struct nvidia_meters *meters, const struct nvml *nvml);
 
+/* The first reading, now; else it is made when it is due. */
+void nvidia_meters_find_sources(struct nvidia_meters *meters, const struct nvml *nvml,
+                                nvml_device device, uint64_t now_ns,
+                                struct nvidia_samples *room);
+
 /* Brings up to date what is due. */
 void nvidia_meters_read(struct nvidia_meters *meters, const struct nvml *nvml,
                         nvml_device device, uint64_t now_ns, struct nvidia_samples *room);
