@@ -244,7 +244,7 @@ def test_accounts_of_the_driver_raise_the_peak(spoor, machine):
     assert result["gpu"]["devices"][0]["memory"]["job_peak_bytes"]["value"] == peak
 
 
-@pytest.mark.parametrize("generation", ["bare", "v340", "v470", "v530", "full"])
+@pytest.mark.parametrize("generation", ["bare", "v340", "v470", "v510", "v530", "full"])
 def test_every_generation_of_drivers_ends_well(spoor, machine, standin, generation):
     machine.environment["LD_LIBRARY_PATH"] = str(standin / generation)
     machine.play(card(0))
