@@ -258,6 +258,21 @@ static void ended_neighbour_outside_a_container_is_not_mistaken_for_us(void **st
     machine_done(&machine);
 }
 
+/* They are kept under the host's numbers: one that is the same as ours is another process. */
+static void accounts_are_not_those_of_a_container(void **state)
+{
+    struct gpu_pids pids = { .list = job, .count = 2 };
+    struct gpu_account account;
+    struct machine machine;
+
+    (void)state;
+    make(&machine, true, computes, nothing);
+    machine_open(&machine, USED(100) "process 0 compute 10 70\ndevice 0 accounting 1\n"
+                                     "account 0 10 4096 2000 9000000000000000 0 50\n");
+    assert_int_equal(gpu_nvidia.accounts(machine.vendor, &pids, &account, 1), 0);
+    machine_done(&machine);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -276,6 +291,7 @@ int main(void)
         cmocka_unit_test(samples_of_two_foreigners_are_unknown_with_a_reason),
         cmocka_unit_test(samples_under_a_number_of_the_hosts_proc_are_looked_up),
         cmocka_unit_test(ended_neighbour_outside_a_container_is_not_mistaken_for_us),
+        cmocka_unit_test(accounts_are_not_those_of_a_container),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,7 +37,8 @@ struct generation {
 static const struct generation generations[] = {
     { "broken", -ENOSYS, 0, 0, false, false }, { "bare", 0, 0, UNKNOWN, false, false },
     { "v340", 0, 16, 107, false, false },      { "v470", 0, 24, 107, true, true },
-    { "v530", 0, 32, 100, true, true },        { "full", 0, 24, 100, true, true },
+    { "v510", 0, 24, 100, true, true },        { "v530", 0, 32, 100, true, true },
+    { "full", 0, 24, 100, true, true },
 };
 
 static const struct generation *generation_of(void **state)

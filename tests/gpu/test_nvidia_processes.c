@@ -271,6 +271,28 @@ static void accounts_are_none_where_accounting_is_off(void **state)
     machine_play(&machine, DEVICE "device 0 accounting 1\nfail nvmlDeviceGetAccountingPids 4\n"
                                   "account 0 10 4096 2000 9000000000000000 0 50\n");
     assert_int_equal(gpu_nvidia.accounts(machine.vendor, &pids, &account, 1), 0);
+    machine_play(&machine, DEVICE "device 0 accounting 1\nfail nvmlDeviceGetAccountingMode 3\n"
+                                  "account 0 10 4096 2000 9000000000000000 0 50\n");
+    assert_int_equal(gpu_nvidia.accounts(machine.vendor, &pids, &account, 1), 0);
+    machine_done(&machine);
+}
+
+static void accounts_of_many_processes_are_read_whole(void **state)
+{
+    static char script[16384] = DEVICE "device 0 accounting 1\n";
+    struct gpu_pids pids = { .list = (pid_t[]){ 1199 }, .count = 1 };
+    size_t used = strlen(script);
+    struct gpu_account account;
+    struct machine machine;
+
+    (void)state;
+    for (int pid = 1000; pid < 1200; pid++)
+        used += (size_t)snprintf(script + used, sizeof(script) - used,
+                                 "account 0 %d %d 2000 9000000000000000 0 50\n", pid, pid);
+    machine_init(&machine, false);
+    machine_open(&machine, script);
+    assert_int_equal(gpu_nvidia.accounts(machine.vendor, &pids, &account, 1), 1);
+    assert_int_equal(account.peak_memory_bytes, 1199);
     machine_done(&machine);
 }
 
@@ -291,6 +313,7 @@ int main(void)
         cmocka_unit_test(mig_device_has_memory_and_processes_of_its_own),
         cmocka_unit_test(accounts_tell_the_peak_of_an_ended_process),
         cmocka_unit_test(accounts_are_none_where_accounting_is_off),
+        cmocka_unit_test(accounts_of_many_processes_are_read_whole),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -158,6 +158,57 @@ static void driver_without_the_older_call_is_asked_by_the_newer(void **state)
     machine_done(&machine);
 }
 
+/* Both calls: they tell how much they have, or that it has become more in between. */
+static void more_processes_than_room_are_asked_for_again(void **state)
+{
+    static const struct {
+        const char *call, *refusal;
+    } calls[] = {
+        { "nvmlDeviceGetProcessUtilization", "" },
+        { "nvmlDeviceGetProcessesUtilizationInfo", "fail nvmlDeviceGetProcessUtilization 3\n" },
+    };
+    enum { OTHERS = 300 };
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct machine machine;
+        char script[16384];
+        int used;
+
+        machine_init(&machine, false);
+        machine_open(&machine, DEVICE);
+        used = snprintf(script, sizeof(script),
+                        DEVICE "process 0 compute 10 5\nsample 0 gpu ~1000 50\n%s"
+                               "grow %s 2\n",
+                        calls[i].refusal, calls[i].call);
+        for (int pid = 1000; pid < 1000 + OTHERS; pid++)
+            used += snprintf(script + used, sizeof(script) - (size_t)used,
+                             "usage 0 %d ~1000 0\n", pid);
+        (void)snprintf(script + used, sizeof(script) - (size_t)used, "usage 0 10 ~1000 50\n");
+        machine_play(&machine, script);
+        machine_read_busy(&machine, (pid_t[]){ 10, 0 });
+        assert_int_equal(machine_busy_percent(&machine, 0, 10), 50);
+        assert_int_equal(machine_calls(&machine, calls[i].call), 3);
+        machine_done(&machine);
+    }
+}
+
+/* The driver says that it has found none. */
+static void process_without_samples_of_a_busy_device_was_idle(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE "process 0 compute 10 5\nsample 0 gpu ~1000 50\n");
+    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
+    assert_int_equal(machine_calls(&machine, "nvmlDeviceGetProcessUtilization"), 1);
+    assert_int_equal(machine_process(&machine, 0, 10)->busy_ns, 0);
+    assert_in_range(machine_process(&machine, 0, 10)->busy_covered_ns, 1, MS(1000));
+    assert_null(machine_process(&machine, 0, 10)->reason);
+    machine_done(&machine);
+}
+
 static void driver_that_keeps_no_samples_of_processes_has_a_reason(void **state)
 {
     struct machine machine;
@@ -292,6 +343,8 @@ int main(void)
         cmocka_unit_test(samples_of_processes_may_fail_for_once),
         cmocka_unit_test(process_that_ended_before_it_was_listed_is_counted),
         cmocka_unit_test(driver_without_the_older_call_is_asked_by_the_newer),
+        cmocka_unit_test(more_processes_than_room_are_asked_for_again),
+        cmocka_unit_test(process_without_samples_of_a_busy_device_was_idle),
         cmocka_unit_test(driver_that_keeps_no_samples_of_processes_has_a_reason),
         cmocka_unit_test(refusal_is_seen_when_processes_are_first_asked_for),
         cmocka_unit_test(driver_that_never_answers_for_processes_has_a_reason),

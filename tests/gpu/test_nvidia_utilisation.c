@@ -119,6 +119,31 @@ static void device_without_samples_is_measured_by_gpm(void **state)
     machine_done(&machine);
 }
 
+/* Closer ones tell nothing: the first is kept until there is enough between them. */
+static void snapshots_of_gpm_are_100_ms_apart(void **state)
+{
+    static const struct {
+        uint64_t at_ms, covered_ms;
+        size_t snapshots;
+    } steps[] = { { 0, 0, 1 }, { 50, 0, 1 }, { 99, 0, 1 }, { 100, 100, 2 }, { 150, 100, 2 } };
+    uint64_t start_ns = clock_now().monotonic_ns;
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE "fail nvmlDeviceGetSamples 3\ngpm 0 all 10\n");
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+        struct gpu_reading reading;
+
+        gpu_nvidia.refresh(machine.vendor);
+        assert_int_equal(
+            gpu_nvidia.read(machine.vendor, 0, start_ns + MS(steps[i].at_ms), &reading), 0);
+        assert_int_equal(reading.busy_covered_ns, MS(steps[i].covered_ms));
+        assert_int_equal(machine_calls(&machine, "nvmlGpmSampleGet"), steps[i].snapshots);
+    }
+    machine_done(&machine);
+}
+
 static void sample_over_100_or_from_the_future_is_dropped(void **state)
 {
     struct gpu_reading reading;
@@ -329,6 +354,7 @@ int main(void)
         cmocka_unit_test(the_start_asks_for_no_samples),
         cmocka_unit_test(source_is_found_at_the_first_reading),
         cmocka_unit_test(device_without_samples_is_measured_by_gpm),
+        cmocka_unit_test(snapshots_of_gpm_are_100_ms_apart),
         cmocka_unit_test(sample_over_100_or_from_the_future_is_dropped),
         cmocka_unit_test(samples_may_have_another_type_and_order),
         cmocka_unit_test(samples_of_an_unknown_type_count_nothing),

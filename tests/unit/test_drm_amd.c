@@ -386,6 +386,10 @@ static void descriptors_that_are_no_client_of_ours_are_passed_over(void **state)
     fake_drm_fd(&machine.fake, 41, 8, huge + sizeof(huge) - 200, CLIENT("7", "5", "5"));
     fake_drm_fd(&machine.fake, 41, 9, "/dev/dri/renderD128",
                 "drm-driver: amdgpu\ndrm-pdev: " PCI "\n");
+    /* An NPU is no GPU. */
+    fake_drm_fd(&machine.fake, 41, 10, "/dev/accel/accel0",
+                "drm-driver: amdxdna_accel_driver\ndrm-client-id: 7\ndrm-pdev: " PCI
+                "\ndrm-engine-npu-amdxdna: 5 ns\n");
     fake_root_link(&machine.fake, "proc/41/fd/not-a-number", "/dev/dri/renderD128");
     open_it(&machine);
     assert_int_equal(amd->processes(machine.vendor, &both, list, 4), 0);

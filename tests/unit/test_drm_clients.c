@@ -122,6 +122,22 @@ static void a_counter_that_steps_back_keeps_the_larger_value(void **state)
     assert_int_equal(only(clients).busy_ns, 600 * MS);
 }
 
+static void cycles_that_step_back_keep_the_larger_value(void **state)
+{
+    struct drm_clients *clients = *state;
+
+    see_alone(clients, 42, 1, "drm-cycles-rcs: 5000000\ndrm-total-cycles-rcs: 50000000\n",
+              1500 * MS);
+    see_alone(clients, 42, 1, "drm-cycles-rcs: 6000000\ndrm-total-cycles-rcs: 60000000\n",
+              2500 * MS);
+    see_alone(clients, 42, 1, "drm-cycles-rcs: 1000000\ndrm-total-cycles-rcs: 70000000\n",
+              3500 * MS);
+    assert_int_equal(only(clients).busy_ns, 600 * MS); /* 10 MHz */
+    see_alone(clients, 42, 1, "drm-cycles-rcs: 7000000\ndrm-total-cycles-rcs: 80000000\n",
+              4500 * MS);
+    assert_int_equal(only(clients).busy_ns, 700 * MS);
+}
+
 static void a_client_of_the_first_sweep_counts_from_there(void **state)
 {
     struct drm_clients clients;
@@ -282,6 +298,7 @@ int main(void)
         TEST(clients_of_a_process_are_summed_by_class),
         TEST(busy_time_never_passes_the_time_that_passed),
         TEST(a_counter_that_steps_back_keeps_the_larger_value),
+        TEST(cycles_that_step_back_keep_the_larger_value),
         TEST(a_client_of_the_first_sweep_counts_from_there),
         TEST(cycles_become_time_once_the_clock_is_known),
         TEST(a_clock_that_is_set_back_is_learned_anew),

@@ -104,11 +104,34 @@ static void in_a_container_kfd_would_name_strangers(void **state)
     tear_down(&machine);
 }
 
+/* The files of a GPU may be hidden from us, as by the cgroup of devices. */
+static void a_gpu_that_kfd_does_not_tell_of_costs_itself_alone(void **state)
+{
+    struct machine machine;
+    struct gpu_process list[4];
+
+    (void)state;
+    set_up(&machine, "pid:[4026531836]");
+    fake_drm_card(&machine.fake, 2, "0000:04:00.0", "0x1002\n");
+    fake_root_write(&machine.fake, NODES "5/gpu_id", "111\n");
+    fake_root_write(&machine.fake, NODES "5/properties", "location_id 1024\ndomain 0\n");
+    open_it(&machine);
+    assert_int_equal(amd->processes(machine.vendor, &both, list, 4), 1);
+    assert_int_equal(process(&machine, 41).memory_bytes, 8 << 20);
+    fake_root_write(&machine.fake, "sys/class/kfd/kfd/proc/41/vram_111", "4096\n");
+    assert_int_equal(fake_drm_process(amd, machine.vendor, &both, 41, 1).memory_bytes, 4096);
+    fake_drm_remove(&machine.fake, "sys/class/kfd/kfd/proc/41/vram_54321");
+    assert_int_equal(process(&machine, 41).memory_bytes, 1 << 20); /* what fdinfo tells */
+    assert_int_equal(fake_drm_process(amd, machine.vendor, &both, 41, 1).memory_bytes, 4096);
+    tear_down(&machine);
+}
+
 static void a_process_we_may_not_look_into_is_known_to_kfd(void **state)
 {
     enum { NOBODY = 65534 };
     struct machine machine;
     struct fake_root *fake = &machine.fake;
+    struct gpu_reading reading;
     bool is_root = geteuid() == 0;
 
     (void)state;
@@ -121,7 +144,12 @@ static void a_process_we_may_not_look_into_is_known_to_kfd(void **state)
     assert_true(!is_root || seteuid(NOBODY) == 0);
     assert_int_equal(process(&machine, 42).memory_bytes, 9);
     assert_true(!is_root || seteuid(0) == 0);
+    assert_int_equal(amd->read(machine.vendor, 0, NS_PER_SECOND, &reading), 0);
+    assert_non_null(reading.processes_reason); /* there may be more that it holds */
     assert_int_equal(fchmodat(fake->root.fd, "proc/42/fd", 0755, 0), 0);
+    (void)process(&machine, 41);
+    assert_int_equal(amd->read(machine.vendor, 0, 2 * NS_PER_SECOND, &reading), 0);
+    assert_null(reading.processes_reason);
     tear_down(&machine);
 }
 
@@ -130,6 +158,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kfd_tells_the_memory_of_rocm_and_nobody_its_time),
         cmocka_unit_test(in_a_container_kfd_would_name_strangers),
+        cmocka_unit_test(a_gpu_that_kfd_does_not_tell_of_costs_itself_alone),
         cmocka_unit_test(a_process_we_may_not_look_into_is_known_to_kfd),
     };
 

@@ -2,7 +2,7 @@
 /*
  * nvidia_accounting.c - the driver's accounts: the true peak memory of each process, also
  * after its end. An administrator turns accounting on; we never do. Processes are known by
- * the host's numbers, so inside a container only those that coincide are found.
+ * the host's numbers, so inside a container an account that seems to be ours is a stranger's.
  */
 #include <errno.h>
 #include <limits.h>
@@ -96,6 +96,8 @@ ssize_t nvidia_accounts(struct nvidia *nvidia, const struct gpu_pids *pids,
 {
     size_t used = 0;
 
+    if (nvidia->ns.is_nested)
+        return 0;
     for (size_t i = 0; i < nvidia->count; i++) {
         const struct nvidia_device *device = &nvidia->devices[i];
 

@@ -103,7 +103,8 @@ LIST(nvmlDeviceGetMPSComputeRunningProcesses_v2, "mps", 24)
 LIST(nvmlDeviceGetComputeRunningProcesses_v3, "compute", STRIDE_V3)
 LIST(nvmlDeviceGetGraphicsRunningProcesses_v3, "graphics", STRIDE_V3)
 LIST(nvmlDeviceGetMPSComputeRunningProcesses_v3, "mps", STRIDE_V3)
-
+#endif
+#if STANDIN_GENERATION > GENERATION_V510
 EXPORT int nvmlDeviceGetConfComputeMemSizeInfo(nvml_device device, void *ret)
 {
     (void)device;
@@ -310,8 +311,8 @@ static int put_usage(const char *call, nvml_device device, struct samples *sampl
     int status = standin_enter(call, device);
     char words[96];
 
-    if (status)
-        return status;
+    if (status || has_grown(call, *count, count))
+        return status ? status : NVML_INSUFFICIENT_SIZE;
     put_exact(&all, standin_words(words, "usage", device, ""), true, last_us);
     put_stream(&all, standin_words(words, "busy", device, ""), true, last_us);
     put_means(samples, list,

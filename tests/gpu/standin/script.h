@@ -27,7 +27,8 @@
  *     fail CALL STATUS            that call returns STATUS; CALL@N for one device alone
  *     block CALL MS               that call takes so long
  *     cost CALL US                that call takes so much CPU time; "any" for those not named
- *     grow CALL TIMES             so many times that call finds one process more than there is room
+ *     grow CALL TIMES             so many times that call finds one process more than there is room;
+ *                                 of lists, and of what processes were busy with
  *     flood CALL COUNT            that call says that it wrote COUNT elements, whatever the room
  *
  * Where SPOOR_NVML_CALLS names a file, each call adds a line with its name to it, so that a test

@@ -18,8 +18,9 @@
 #define GENERATION_BARE 1   /* that and no more */
 #define GENERATION_V340 2   /* first names alone: lists of 16 bytes, no samples */
 #define GENERATION_V470 3   /* _v2: lists of 24 bytes, MIG, no GPM */
-#define GENERATION_V530 4   /* _v3 of 32 bytes */
-#define GENERATION_FULL 5   /* _v3 of 24 bytes, and everything else */
+#define GENERATION_V510 4   /* _v3 of 24 bytes, before those of 32 */
+#define GENERATION_V530 5   /* _v3 of 32 bytes */
+#define GENERATION_FULL 6   /* _v3 of 24 bytes, and everything else */
 
 #define EXPORT __attribute__((visibility("default")))
 
