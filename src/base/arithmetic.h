@@ -26,6 +26,12 @@ static inline uint64_t apart(uint64_t a, uint64_t b)
     return a > b ? a - b : b - a;
 }
 
+/* A running mean, of which the latest is an eighth; 0: there is none yet. */
+static inline uint64_t smoothed(uint64_t mean, uint64_t latest)
+{
+    return mean == 0 ? latest : (7 * mean + latest) / 8;
+}
+
 /* a + b and a * b, or UINT64_MAX (which is SPOOR_UNKNOWN) where either operand is that or the
  * result does not fit. */
 static inline uint64_t sum_u64(uint64_t a, uint64_t b)

@@ -26,12 +26,15 @@ uint64_t clock_thread_cpu_ns(void)
     return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
+struct timespec clock_timespec(uint64_t ns)
+{
+    return (struct timespec){ .tv_sec = (time_t)(ns / NS_PER_SECOND),
+                              .tv_nsec = (long)(ns % NS_PER_SECOND) };
+}
+
 struct timespec clock_time_until(uint64_t monotonic_ns)
 {
-    uint64_t left_ns = less(monotonic_ns, read_clock(CLOCK_MONOTONIC));
-
-    return (struct timespec){ .tv_sec = (time_t)(left_ns / NS_PER_SECOND),
-                              .tv_nsec = (long)(left_ns % NS_PER_SECOND) };
+    return clock_timespec(less(monotonic_ns, read_clock(CLOCK_MONOTONIC)));
 }
 
 void clock_format(uint64_t realtime_ns, char *buf, size_t size)

@@ -26,7 +26,10 @@ struct instant clock_now(void);
 /* CPU time of the calling thread so far. */
 uint64_t clock_thread_cpu_ns(void);
 
-/* How long it is until then: for a wait. 0 where that has passed. */
+/* For calls that wait. */
+struct timespec clock_timespec(uint64_t ns);
+
+/* How long it is until then; 0 where that has passed. */
 struct timespec clock_time_until(uint64_t monotonic_ns);
 
 /* Writes a date as RFC 3339 in UTC with milliseconds: 2026-03-14T09:26:53.589Z.

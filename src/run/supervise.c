@@ -130,13 +130,13 @@ static void take_leave(const struct supervision *job)
     sigaddset(&child_ended, SIGCHLD);
     while (collect_others(job) > 0) {
         uint64_t now_ns = clock_now().monotonic_ns;
-        struct timespec left = { 0 };
+        struct timespec left;
 
         if (now_ns >= deadline_ns) {
             warn_about_rest(job);
             return;
         }
-        left.tv_nsec = (long)(deadline_ns - now_ns);
+        left = clock_timespec(deadline_ns - now_ns);
         (void)sigtimedwait(&child_ended, NULL, &left); /* either way we look again */
     }
 }

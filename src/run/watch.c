@@ -120,8 +120,7 @@ static bool time_left(const struct watch *watch, uint64_t deadline_ns, struct ti
 
     if (watch->pid_fd < 0 && left_ns > POLLING_MS * NS_PER_MS)
         left_ns = POLLING_MS * NS_PER_MS;
-    ret->tv_sec = (time_t)(left_ns / NS_PER_SECOND);
-    ret->tv_nsec = (long)(left_ns % NS_PER_SECOND);
+    *ret = clock_timespec(left_ns);
     return deadline_ns > now_ns;
 }
 

@@ -9,7 +9,7 @@
 
 void session_start_gpus(spoor_session *session)
 {
-    struct job *job = &session->sampler.job;
+    const struct job *job = &session->sampler.job;
     struct gpu_thread_options options = {
         .root = session->root_path,
         .gpus = session->gpus,

@@ -228,12 +228,6 @@ static void take_news(struct gpu_board *board, struct gpu_watch *watch)
     board->has_news = false;
 }
 
-static struct timespec timespec_of(uint64_t ns)
-{
-    return (struct timespec){ .tv_sec = (time_t)(ns / NS_PER_SECOND),
-                              .tv_nsec = (long)(ns % NS_PER_SECOND) };
-}
-
 bool gpu_board_goes_on(struct gpu_board *board, struct gpu_watch *watch, bool *ret_has_run)
 {
     uint64_t count;
@@ -394,7 +388,7 @@ static void wait_for(struct gpu_board *board, const bool *what)
     uint64_t until_ns = now_ns + (is_stuck ? 0 : LAST_LOOK_MOST_NS);
 
     do {
-        struct timespec until = timespec_of(until_ns);
+        struct timespec until = clock_timespec(until_ns);
         int r = 0;
 
         while (!*what && r != ETIMEDOUT)

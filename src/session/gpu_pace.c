@@ -53,11 +53,6 @@ bool gpu_pace_read_is_due(const struct gpu_pace *pace, uint64_t now_ns)
     return now_ns >= pace->read_due_ns;
 }
 
-static uint64_t smooth(uint64_t before_ns, uint64_t cost_ns)
-{
-    return before_ns == 0 ? cost_ns : (7 * before_ns + cost_ns) / 8;
-}
-
 /* How long to wait so that the cost is that share of the time. */
 static uint64_t gap_for(uint64_t cost_ns, uint64_t share)
 {
@@ -110,7 +105,7 @@ static void plan_poll(struct gpu_pace *pace, uint64_t now_ns, bool holds_context
 void gpu_pace_polled(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
                      bool holds_context)
 {
-    pace->poll_cost_ns = smooth(pace->poll_cost_ns, cost_ns);
+    pace->poll_cost_ns = smoothed(pace->poll_cost_ns, cost_ns);
     spend(pace, now_ns, cost_ns);
     plan_poll(pace, now_ns, holds_context);
 }
@@ -135,7 +130,7 @@ static uint64_t read_gap_ns(const struct gpu_pace *pace, bool is_quiet)
 void gpu_pace_has_read(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
                        const struct gpu_activity *activity)
 {
-    pace->read_cost_ns = smooth(pace->read_cost_ns, cost_ns);
+    pace->read_cost_ns = smoothed(pace->read_cost_ns, cost_ns);
     pace->read_gap_ns = read_gap_ns(pace, activity->is_quiet);
     pace->read_due_ns = now_ns + pace->read_gap_ns;
     plan_poll(pace, now_ns, activity->holds_context);

@@ -7,8 +7,9 @@
  * that both kinds together take half a percent of a core, and a tenth while the job uses no GPU;
  * what quick looks did not use they may take at once later. What the start has cost, and the end
  * will, is paid back out of the same half percent over the first seconds, as far as looks every
- * 27 ms leave room: memory that is held for 30 ms is to be seen. A job that rests is left alone until it runs, where that can be
- * waited for; else, whether it has run costs little to see, and is looked at every 25 ms, or 100.
+ * 27 ms leave room: memory that is held for 30 ms is to be seen. A job that rests is left alone
+ * until it runs, where that can be waited for; else, whether it has run costs little to see, and
+ * is looked at every 25 ms, or 100.
  */
 #ifndef SESSION_GPU_PACE_H
 #define SESSION_GPU_PACE_H

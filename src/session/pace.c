@@ -86,16 +86,11 @@ static uint64_t active_gap(const struct pace *pace)
                ACTIVE_SINGLE_SHARE);
 }
 
-static uint64_t smooth(uint64_t before_ns, uint64_t cost_ns)
-{
-    return before_ns == 0 ? cost_ns : (7 * before_ns + cost_ns) / 8;
-}
-
 bool pace_glanced(struct pace *pace, uint64_t now_ns, uint64_t cost_ns, uint64_t cpu_ns)
 {
     bool is_active = was_active(pace, now_ns, cpu_ns);
 
-    pace->cost_ns = smooth(pace->cost_ns, cost_ns);
+    pace->cost_ns = smoothed(pace->cost_ns, cost_ns);
     if (now_ns < pace->window_end_ns) {
         pace->glance_ns = now_ns + window_gap(pace);
         return false;
@@ -115,7 +110,7 @@ bool pace_is_calm(const struct pace *pace)
 
 void pace_woke(struct pace *pace, uint64_t cost_ns)
 {
-    pace->wake_cost_ns = smooth(pace->wake_cost_ns, cost_ns);
+    pace->wake_cost_ns = smoothed(pace->wake_cost_ns, cost_ns);
 }
 
 uint64_t pace_sampled(struct pace *pace, uint64_t now_ns, uint64_t cpu_ns)

@@ -90,6 +90,11 @@ def warnings_of(result):
             if warning["code"].startswith("gpu")]
 
 
+def newest_memory(samples):
+    """Of the job, in the last whole row of a samples file: a list of one, or of none."""
+    return [row["job_gpu_memory_bytes"] for row in rows_of(samples)][-1:]
+
+
 def rows_of(path):
     """The whole rows of a samples file that may be written to."""
     return list(csv.DictReader(path.read_text(encoding="utf-8").split("\n")[:-1]))

@@ -9,8 +9,8 @@ import subprocess
 import pytest
 
 from conftest import eventually, load, read_line, value
-from gpus import (GIB, LIST, LOST, MOVED_BYTES, NOT_SUPPORTED, QUICK, SLOW, USED_BYTES, VERSION_MISMATCH,
-                  Run, card, rows_of, warnings_of)
+from gpus import (GIB, LIST, LOST, MOVED_BYTES, NOT_SUPPORTED, QUICK, SLOW, USED_BYTES,
+                  VERSION_MISMATCH, Run, card, newest_memory, rows_of, warnings_of)
 
 
 @pytest.mark.threads
@@ -66,8 +66,7 @@ def test_a_job_that_rests_is_left_alone_until_it_runs(spoor, machine):
     run = Run(spoor, machine, "-i", "0.1", "--samples", samples,
               command=("bash", "-c", "echo $$; read; : {1..20000}; echo awake; read; :"))
     machine.play(f"process 0 compute {run.pid} {GIB}")
-    eventually(lambda: rows_of(samples)[-1:] and
-               rows_of(samples)[-1]["job_gpu_memory_bytes"] == str(GIB), "its memory")
+    eventually(lambda: newest_memory(samples) == [str(GIB)], "a row with its memory")
     sleeps = lambda: thread_switches(run.process.pid, "spoor-gpu")
 
     def is_left_alone():
@@ -363,11 +362,10 @@ def test_a_driver_that_blocks_holds_up_nothing_else(spoor, machine):
     run = Run(spoor, machine, "-i", "50ms", "--samples", samples,
               command=("sh", "-c", "echo $$; trap 'exit 0' INT; while :; do sleep 0.05; done"))
     machine.play(f"process 0 compute {run.pid} {GIB}")
-    memory = lambda: [row["job_gpu_memory_bytes"] for row in rows_of(samples)][-1:]
-    eventually(lambda: memory() == [str(GIB)], "a row with its memory")
+    eventually(lambda: newest_memory(samples) == [str(GIB)], "a row with its memory")
     machine.play(f"block {LIST} 60000")
     blocked_since = rows_of(samples)[-1]["elapsed_seconds"]
-    eventually(lambda: memory() == [""], "it is noticed")
+    eventually(lambda: newest_memory(samples) == [""], "it is noticed")
     run.process.send_signal(signal.SIGINT)
     assert run.process.wait(timeout=20) == 0  # the driver would answer after 60 s
     result = load(run.path)

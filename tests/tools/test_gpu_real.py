@@ -139,8 +139,9 @@ def machine(tmp_path):
     def measure(factor, *options):
         done = subprocess.run(
             [GPU / "real.sh", "--programs", tmp_path, "--markdown", tmp_path / "table.md",
-             "--cost-seconds", "1", *options, tmp_path / "spoor"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True, check=False, timeout=120,
+             "--cost-seconds", "1", *options, tmp_path / "spoor"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            check=False, timeout=120,
             env={**os.environ, "FAKE_HOME": str(tmp_path), "FAKE_FACTOR": factor,
                  "PYTHONPATH": str(tmp_path), "PATH": f"{tmp_path}:{os.environ['PATH']}"})
         table = tmp_path / "table.md"
