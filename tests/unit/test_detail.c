@@ -136,7 +136,7 @@ static void time_spent_beyond_the_budget_is_owed(void **state)
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 10 });
     memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 1 });
     memory_update(&f);
-    f.detail.page_cost_ns = 16;
+    f.detail.walk_cost.page_ns = 16;
     f.detail.tokens_ns = -4 * (int64_t)NS_PER_MS; /* a second brings 3.3 ms */
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 50 });
     memory_update(&f);
@@ -297,7 +297,7 @@ static void a_new_maximum_is_worth_a_read(void **state)
     assert_false(is_wanted(&f)); /* nothing was read yet */
     memory_update(&f);
     main_member = members_find(&f.members, MAIN);
-    f.detail.page_cost_ns = 16;
+    f.detail.walk_cost.page_ns = 16;
     f.detail.tokens_ns = 25 * (int64_t)NS_PER_MS;
     assert_false(is_wanted(&f));
     main_member->rss_bytes = 101 * MB; /* not worth it */
@@ -308,7 +308,7 @@ static void a_new_maximum_is_worth_a_read(void **state)
     assert_false(is_wanted(&f)); /* it still grows */
     assert_false(is_wanted(&f)); /* or does it? */
     assert_true(is_wanted(&f));
-    f.detail.tokens_ns = 14 * (int64_t)NS_PER_MS; /* kept for when it has grown */
+    f.detail.tokens_ns = (int64_t)NS_PER_MS; /* kept for the next sample */
     assert_false(is_wanted(&f));
     f.now_ns += NS_PER_SECOND;
     assert_true(is_wanted(&f));
@@ -326,13 +326,37 @@ static void doubling_is_not_waited_out(void **state)
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 100 });
     memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 1 });
     memory_update(&f);
-    f.detail.page_cost_ns = 16;
+    f.detail.walk_cost.page_ns = 16;
     f.detail.tokens_ns = 25 * (int64_t)NS_PER_MS;
     members_find(&f.members, MAIN)->rss_bytes = 190 * MB;
     assert_false(is_wanted(&f));
     members_find(&f.members, MAIN)->rss_bytes = 210 * MB;
     assert_true(is_wanted(&f));
+    f.detail.tokens_ns = 14 * (int64_t)NS_PER_MS; /* kept for when it has grown */
+    members_find(&f.members, MAIN)->rss_bytes = 230 * MB;
+    assert_false(is_wanted(&f));
     memory_end(&f);
+}
+
+/* However dear a read is: there is a moment at which it can be afforded. */
+static void a_peak_is_read_whatever_it_costs(void **state)
+{
+    (void)state;
+    for (double page_ns = 1; page_ns < 1e6; page_ns *= 1.5) {
+        struct memory_fixture f;
+
+        memory_begin(&f, SPOOR_DETAIL_AUTO);
+        memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 100 });
+        memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 1 });
+        memory_update(&f);
+        f.detail.walk_cost.page_ns = page_ns;
+        members_find(&f.members, MAIN)->rss_bytes = 200 * MB;
+        for (int i = 0; i < 3; i++)
+            (void)is_wanted(&f);
+        f.now_ns += 100000 * (uint64_t)NS_PER_SECOND;
+        assert_true(is_wanted(&f));
+        memory_end(&f);
+    }
 }
 
 /* A read of a job at rest keeps nobody waiting: it may take what comes later. */
@@ -345,7 +369,7 @@ static void a_job_at_rest_is_read_on_credit(void **state)
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 100 });
     memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 1 });
     memory_update(&f);
-    f.detail.page_cost_ns = 1e6; /* far more than there is */
+    f.detail.walk_cost.page_ns = 1e6; /* far more than there is */
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 200 });
     memory_update(&f);
     assert_int_equal(f.detail.reads, 1);
@@ -425,7 +449,7 @@ static void a_read_for_a_maximum_goes_first(void **state)
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 1000 });
     memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 1 });
     memory_update(&f);
-    f.detail.page_cost_ns = 50;
+    f.detail.walk_cost.page_ns = 50;
     one_read_ns = 2 * 20000 + 1001 * 256 * 50;
     f.detail.refilled_ns = f.now_ns + NS_PER_SECOND; /* no refill at the next update */
     f.detail.tokens_ns = one_read_ns + one_read_ns / 10;
@@ -458,6 +482,7 @@ int main(void)
         cmocka_unit_test(without_detail_only_totals_are_known),
         cmocka_unit_test(a_new_maximum_is_worth_a_read),
         cmocka_unit_test(doubling_is_not_waited_out),
+        cmocka_unit_test(a_peak_is_read_whatever_it_costs),
         cmocka_unit_test(a_job_at_rest_is_read_on_credit),
         cmocka_unit_test(what_moves_during_a_read_is_not_counted_twice),
         cmocka_unit_test(what_was_private_and_is_shared_counts_once),

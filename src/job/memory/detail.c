@@ -19,12 +19,6 @@
 enum { TIME_SHARE = 300 };
 #define TOKENS_MAX_NS ((int64_t)(30 * NS_PER_MS))
 
-/* What a read is likely to cost, until one was measured: 4 KiB pages. */
-#define COST_PER_PROCESS_NS 20000u
-#define COST_PER_PAGE_NS 16.0
-
-#define PAGE_BYTES 4096u
-
 /* Looks in a row at which nothing had moved, after which growth has come to a pause. */
 enum { STILL_LOOKS = 2 };
 
@@ -33,8 +27,8 @@ void detail_init(struct detail *detail, enum spoor_detail mode, bool uses_smaps,
     *detail = (struct detail){
         .mode = mode,
         .tokens_ns = TOKENS_MAX_NS,
-        .page_cost_ns = COST_PER_PAGE_NS,
     };
+    walk_cost_init(&detail->walk_cost);
     sharing_init(&detail->sharing, uses_smaps, uses_scan);
 }
 
@@ -71,19 +65,6 @@ static void charge(struct detail *detail, uint64_t cost_ns)
 {
     if (detail->mode == SPOOR_DETAIL_AUTO)
         detail->tokens_ns -= (int64_t)cost_ns;
-}
-
-static void learn_cost(struct detail *detail, const struct survey *survey, uint64_t cost_ns)
-{
-    uint64_t fixed_ns = survey->count * COST_PER_PROCESS_NS;
-    uint64_t pages = survey->rss_bytes / PAGE_BYTES;
-
-    if (pages == 0)
-        return;
-    /* Half, so that one read which had to wait does not keep us from the next. */
-    detail->page_cost_ns /= 2;
-    if (cost_ns > fixed_ns)
-        detail->page_cost_ns += (double)(cost_ns - fixed_ns) / (double)pages / 2;
 }
 
 static void raise_split(struct memory_split *highest, const struct memory_split *split)
@@ -156,7 +137,7 @@ static void read_detail(struct detail *detail, const struct root *root, struct m
     survey_look_again(&survey, root, members);
     shared_memory_estimate(detail->views, survey.count, survey.is_racy, &detail->estimate);
     walked_ns = cpu_spent_ns(root);
-    learn_cost(detail, &survey, walked_ns - started_ns);
+    walk_cost_learn(&detail->walk_cost, survey.count, survey.rss_bytes, walked_ns - started_ns);
     charge(detail, walked_ns - started_ns);
     detail->is_unsettled = false;
     if (!survey.is_racy && !survey.is_denied)
@@ -182,13 +163,6 @@ static bool has_moved(const struct detail *detail, const struct movement *moveme
     return movement->count > 1 &&
            (detail->was_racy || detail->unread_bytes + movement->grown > threshold ||
             movement->fallen > threshold || movement->faults > threshold);
-}
-
-static uint64_t cost_ns(const struct detail *detail, const struct members *members,
-                        const struct movement *movement)
-{
-    return members->count * COST_PER_PROCESS_NS +
-           (uint64_t)((double)(movement->rss / PAGE_BYTES) * detail->page_cost_ns);
 }
 
 /* The tokens at a moment, where `most` may be saved up. */
@@ -238,7 +212,7 @@ static bool should_read(struct detail *detail, const struct members *members,
                         const struct movement *movement, uint64_t now_ns,
                         const struct memory_estimate *followed)
 {
-    uint64_t read_ns = cost_ns(detail, members, movement);
+    uint64_t read_ns = walk_cost_ns(&detail->walk_cost, members->count, movement->rss);
     uint64_t settle_ns = sharing_cost_ns(&detail->sharing, members->count, read_ns);
     /* A read that shows no maximum leaves enough for one that may. */
     bool is_first = !detail->has_estimate || may_be_highest(detail, movement, followed, 0);
@@ -261,7 +235,7 @@ bool detail_is_wanted_for_peak(struct detail *detail, struct members *members, p
 {
     struct movements moved_by;
     uint64_t before_bytes = detail->wanted_at_bytes;
-    uint64_t margin, read_ns;
+    uint64_t margin, read_ns, kept_ns;
     bool is_moving;
 
     if (detail->mode != SPOOR_DETAIL_AUTO || !detail->has_estimate)
@@ -278,10 +252,12 @@ bool detail_is_wanted_for_peak(struct detail *detail, struct members *members, p
     if (is_moving && moved_by.job.count == 1)
         return false;
     margin = detail->highest.combined.total_bytes / (is_moving ? 1 : 8);
-    read_ns = cost_ns(detail, members, &moved_by.job);
+    read_ns = walk_cost_ns(&detail->walk_cost, members->count, moved_by.job.rss);
+    /* One for now and one for the next sample; and once it has grown, one for the next peak. */
+    kept_ns = is_moving ? (uint64_t)TOKENS_MAX_NS / 2 : read_ns;
     return moved_by.job.rss > 0 && has_moved(detail, &moved_by.job) &&
            may_be_highest(detail, &moved_by.job, followed, margin) &&
-           tokens_at(detail, now_ns, 3 * read_ns) >= (int64_t)(2 * read_ns) + TOKENS_MAX_NS / 2;
+           tokens_at(detail, now_ns, 3 * read_ns) >= (int64_t)(2 * read_ns + kept_ns);
 }
 
 /* ---- in between --------------------------------------------------------- */

@@ -21,6 +21,7 @@
 #include "job/memory/movement.h"
 #include "job/memory/shared_memory.h"
 #include "job/memory/sharing.h"
+#include "job/memory/walk_cost.h"
 #include "spoor/spoor.h"
 
 /* How far the values had run ahead when a read showed them, in bytes: maxima that were
@@ -36,10 +37,10 @@ struct detail {
     const struct root *root;   /* of the last update; borrowed */
     struct memory_view *views; /* reused; owned */
     size_t view_capacity;
-    int64_t tokens_ns;    /* time that may be spent reading; below 0: too much was */
-    uint64_t refilled_ns; /* when tokens were last added; 0: never */
-    double page_cost_ns;  /* of reading, as measured: huge pages cost next to nothing */
-    uint64_t reads;       /* how often detail was read */
+    int64_t tokens_ns;          /* time that may be spent reading; below 0: too much was */
+    uint64_t refilled_ns;       /* when tokens were last added; 0: never */
+    struct walk_cost walk_cost; /* of a read, as measured */
+    uint64_t reads;             /* how often detail was read */
     bool has_estimate;
     bool is_denied;         /* some process could not be read: private and shared are unknown */
     bool is_unsettled;      /* the last read was not affordable to its end */
