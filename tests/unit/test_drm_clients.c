@@ -159,10 +159,32 @@ static void cycles_become_time_once_the_clock_is_known(void **state)
 
     see_alone(clients, 42, 1, "drm-cycles-rcs: 1000000\ndrm-total-cycles-rcs: 50000000\n",
               1500 * MS);
-    assert_int_equal(only(clients).busy_ns, 0); /* not counted yet, and not lost */
+    assert_true(only(clients).busy_ns == UNKNOWN); /* not counted yet, and not lost */
+    assert_string_equal(only(clients).reason, "not counted yet");
     see_alone(clients, 42, 1, "drm-cycles-rcs: 6000000\ndrm-total-cycles-rcs: 69200000\n",
               2500 * MS);
     assert_in_range(only(clients).busy_ns, 312 * MS, 313 * MS); /* 6e6 cycles at 19.2 MHz */
+}
+
+static void a_client_that_did_nothing_is_not_waited_for(void **state)
+{
+    see_alone(*state, 42, 1, "drm-cycles-rcs: 0\ndrm-total-cycles-rcs: 50000000\n", 1500 * MS);
+    assert_int_equal(only(*state).busy_ns, 0);
+}
+
+/* Seen once: what it did is told by the clock of those that come after it. */
+static void cycles_of_one_that_ended_are_counted_when_the_clock_is_known(void **state)
+{
+    struct drm_clients *clients = *state;
+    struct gpu_process list[2];
+
+    see_alone(clients, 42, 1, "drm-cycles-rcs: 1920000\ndrm-total-cycles-rcs: 50000000\n",
+              1500 * MS);
+    see_alone(clients, 43, 2, "drm-cycles-rcs: 0\ndrm-total-cycles-rcs: 69200000\n", 2500 * MS);
+    assert_int_equal(drm_clients_list(clients, list, 2), 2);
+    assert_true(list[0].has_ended);
+    assert_int_equal(list[0].busy_ns, 100 * MS);
+    assert_int_equal(list[1].busy_ns, 0);
 }
 
 static void a_clock_that_is_set_back_is_learned_anew(void **state)
@@ -301,6 +323,8 @@ int main(void)
         TEST(cycles_that_step_back_keep_the_larger_value),
         TEST(a_client_of_the_first_sweep_counts_from_there),
         TEST(cycles_become_time_once_the_clock_is_known),
+        TEST(a_client_that_did_nothing_is_not_waited_for),
+        TEST(cycles_of_one_that_ended_are_counted_when_the_clock_is_known),
         TEST(a_clock_that_is_set_back_is_learned_anew),
         TEST(cycles_of_a_known_frequency_are_time),
         TEST(a_share_holds_since_the_last_count),

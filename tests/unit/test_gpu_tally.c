@@ -250,6 +250,20 @@ static void busy_time_that_is_not_told_is_no_zero(void **state)
     assert_true(tally.list[PART_0].view.job_utilization_max == UNKNOWN);
 }
 
+static void busy_time_that_is_told_again_counts_once(void **state)
+{
+    const uint64_t busy_ns[] = { MS(100), UNKNOWN, UNKNOWN, MS(300) };
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        struct gpu_row row = row_of(WHOLE, 10, GB, busy_ns[i], MS(1000 * (i + 1)));
+
+        assert_int_equal(gpu_tally_busy(&tally, &row, 1, MS(1000 * (i + 1))), 0);
+    }
+    gpu_tally_memory(&tally, NULL, 0, MS(4000));
+    assert_in_range(tally.totals.job_busy_ns, MS(299), MS(300));
+}
+
 static void energy_counts_from_the_first_reading(void **state)
 {
     struct gpu_reading reading = reading_of(GB, UNKNOWN, UNKNOWN);
@@ -342,6 +356,7 @@ int main(void)
         TEST(busy_time_of_the_job_is_that_of_its_processes),
         TEST(others_that_a_driver_cannot_tell_apart_are_told_of),
         TEST(busy_time_that_is_not_told_is_no_zero),
+        TEST(busy_time_that_is_told_again_counts_once),
         TEST(energy_counts_from_the_first_reading),
         TEST(sensors_keep_their_largest),
         TEST(a_lost_device_is_not_known_and_keeps_its_peaks),

@@ -349,15 +349,13 @@ static int compare_uses(const void *left, const void *right)
     return (a->pid > b->pid) - (a->pid < b->pid);
 }
 
-/* A process that is new to us counts from the beginning, which is not before ours. */
-static uint64_t growth_of(const struct gpu_tally *tally, const struct gpu_use *use)
+/* Where a process stood before; NULL: it is new to us, and counts from its beginning, which is not
+ * before ours. */
+static const struct gpu_use *find_use(const struct gpu_tally *tally, const struct gpu_use *use)
 {
-    const struct gpu_use *before =
-        tally->use_count == 0
-            ? NULL
-            : bsearch(use, tally->uses, tally->use_count, sizeof(*use), compare_uses);
-
-    return less(use->busy_ns, before ? before->busy_ns : 0);
+    if (tally->use_count == 0)
+        return NULL;
+    return bsearch(use, tally->uses, tally->use_count, sizeof(*use), compare_uses);
 }
 
 static int reserve_uses(struct gpu_tally *tally, size_t count)
@@ -382,14 +380,17 @@ static void add_busy(struct gpu_tally *tally, const struct gpu_row *row, size_t 
 {
     struct gpu_unit_tally *unit = &tally->list[row->unit];
     struct gpu_use use = { row->unit, row->process.pid, row->process.busy_ns };
+    const struct gpu_use *before = find_use(tally, &use);
 
     unit->job_count++;
     if (!is_known(use.busy_ns)) {
         unit->is_unknown = true;
         unit->reason = row->process.reason ? row->process.reason : not_told;
+        if (before) /* it may be told again */
+            tally->spare[(*use_count)++] = *before;
         return;
     }
-    unit->job_busy_ns += growth_of(tally, &use);
+    unit->job_busy_ns += less(use.busy_ns, before ? before->busy_ns : 0);
     unit->job_covered_ns = row->process.busy_covered_ns;
     tally->spare[(*use_count)++] = use;
 }

@@ -26,17 +26,20 @@ static void advance_clock(struct drm_class *class, uint64_t now_ns)
     class->counted_cycles = class->total_cycles;
 }
 
-/* What an engine did for a client since the last count. */
+/* What an engine did for a client since the last count. UNKNOWN: it worked, and how long cannot be
+ * told yet. */
 static uint64_t engine_gain_ns(const struct drm_class *class, struct drm_client *client,
                                size_t engine, uint64_t elapsed_ns)
 {
     uint64_t value = client->engine[engine].value;
     uint64_t gain = value - client->engine[engine].counted;
 
+    if (value == 0 || (class->is_percent && client->is_ended))
+        return 0;
     if (class->is_percent)
-        return client->is_ended ? 0 : elapsed_ns / 10000 * value;
+        return is_known(elapsed_ns) ? elapsed_ns / 10000 * value : UNKNOWN;
     if (class->is_cycles && class->span_cycles == 0)
-        return 0; /* stays uncounted until the clock is known */
+        return gain == 0 ? 0 : UNKNOWN; /* stays uncounted until the clock is known */
     client->engine[engine].counted = value;
     if (class->is_cycles)
         gain = (uint64_t)((double)gain * (double)class->span_ns / (double)class->span_cycles);
@@ -47,8 +50,11 @@ static void count_use(struct drm_use *use, uint64_t elapsed_ns)
 {
     uint64_t longest = 0;
 
+    use->has_uncounted = false;
     for (size_t i = 0; i < DRM_ENGINE_MAX; i++) {
-        if (use->gain_ns[i] > longest)
+        if (!is_known(use->gain_ns[i]))
+            use->has_uncounted = true;
+        else if (use->gain_ns[i] > longest)
             longest = use->gain_ns[i];
         use->gain_ns[i] = 0;
     }
@@ -78,8 +84,7 @@ void drm_clients_count(struct drm_clients *clients, uint64_t now_ns)
         for (size_t j = 0; j < clients->class_count[client->device]; j++) {
             uint64_t *gain_ns = &clients->use[client->use].gain_ns[j];
 
-            *gain_ns = sum_u64(*gain_ns, engine_gain_ns(&classes[j], client, j,
-                                                        is_known(elapsed_ns) ? elapsed_ns : 0));
+            *gain_ns = sum_u64(*gain_ns, engine_gain_ns(&classes[j], client, j, elapsed_ns));
         }
     }
     for (size_t i = 0; i < clients->use_count; i++)

@@ -341,7 +341,7 @@ static const char *hidden_because(const struct drm_use *use)
         return "it computes through ROCm, whose work the driver does not count";
     if (use->has_unknown_busy)
         return "the driver does not tell how long its engines worked";
-    return use->is_counted ? NULL : "not counted yet";
+    return use->is_counted && !use->has_uncounted ? NULL : "not counted yet";
 }
 
 size_t drm_clients_list(const struct drm_clients *clients, struct gpu_process *list,

@@ -70,6 +70,7 @@ struct drm_use {
     unsigned device;
     uint64_t sweep;              /* the last in which it held something */
     bool is_counted;             /* busy_ns has been counted once */
+    bool has_uncounted;          /* it worked, and for how long the next count may tell */
     bool is_busy_hidden;         /* it works in ways that no counter shows */
     bool has_unknown_busy;       /* a client that tells no engine time */
     uint64_t memory_bytes;       /* 0 once ended */
