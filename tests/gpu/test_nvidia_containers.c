@@ -243,6 +243,24 @@ static void samples_under_a_number_of_the_hosts_proc_are_looked_up(void **state)
     machine_done(&machine);
 }
 
+/* The host's 11 computes; ours does not have the device open. */
+static void samples_of_a_stranger_with_a_number_of_ours_are_not_ours(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    make(&machine, true, computes, nothing);
+    machine_open(&machine, USED(100) "process 0 compute 10 70\n");
+    machine_read_processes(&machine, job);
+    machine_play(&machine, USED(100) "process 0 compute 10 70\nsample 0 gpu ~1000 100\n"
+                                     "usage 0 11 ~1000 60\nusage 0 81234 ~1000 40\n");
+    machine_read_busy(&machine, job);
+    assert_false(machine_has_process(&machine, 0, 11));
+    assert_false(
+        is_known(machine_process(&machine, 0, 10)->busy_ns)); /* one of the two is it */
+    machine_done(&machine);
+}
+
 static void ended_neighbour_outside_a_container_is_not_mistaken_for_us(void **state)
 {
     struct machine machine;
@@ -290,6 +308,7 @@ int main(void)
         cmocka_unit_test(samples_of_the_one_foreigner_are_our_one_process),
         cmocka_unit_test(samples_of_two_foreigners_are_unknown_with_a_reason),
         cmocka_unit_test(samples_under_a_number_of_the_hosts_proc_are_looked_up),
+        cmocka_unit_test(samples_of_a_stranger_with_a_number_of_ours_are_not_ours),
         cmocka_unit_test(ended_neighbour_outside_a_container_is_not_mistaken_for_us),
         cmocka_unit_test(accounts_are_not_those_of_a_container),
     };

@@ -92,9 +92,16 @@ static struct name *find_name(struct name *names, size_t count, unsigned from)
     return NULL;
 }
 
+/* Is it the job's, and may it have samples of this device under its own number? */
+static bool is_ours(const struct nvidia_present *present, unsigned pid)
+{
+    return gpu_pids_have(present->pids, pid) &&
+           ((pid_t)pid == present->sole || nvidia_clients_find(present->clients, (pid_t)pid));
+}
+
 /* Lists the numbers of the samples that are not the job's but may be. Returns how many. */
 static size_t list_foreigners(const struct nvidia_namespace *ns, const struct root *root,
-                              const struct gpu_pids *pids,
+                              const struct nvidia_present *present,
                               const struct nvml_process_usage *list, size_t count,
                               struct name names[NAMES_MAX])
 {
@@ -104,28 +111,29 @@ static size_t list_foreigners(const struct nvidia_namespace *ns, const struct ro
         unsigned pid = list[i].pid;
         pid_t ours;
 
-        if (gpu_pids_have(pids, pid) || find_name(names, found, pid))
+        if (is_ours(present, pid) || find_name(names, found, pid))
             continue;
         ours = look_up(ns, root, pid);
-        if (ours > 0 && gpu_pids_have(pids, (unsigned)ours))
+        if (ours > 0 && gpu_pids_have(present->pids, (unsigned)ours) && (unsigned)ours != pid)
             names[found++] = (struct name){ .from = pid, .to = ours };
-        else if (nvidia_namespace_is_foreign(ns, root, pid))
+        else if (gpu_pids_have(present->pids, pid) ||
+                 nvidia_namespace_is_foreign(ns, root, pid))
             names[found++] = (struct name){ .from = pid };
     }
     return found;
 }
 
-static bool names_any_of(const struct gpu_pids *pids, const struct nvml_process_usage *list,
-                         size_t count)
+static bool names_any_of(const struct nvidia_present *present,
+                         const struct nvml_process_usage *list, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (gpu_pids_have(pids, list[i].pid))
+        if (is_ours(present, list[i].pid))
             return true;
     return false;
 }
 
 size_t nvidia_namespace_rename(const struct nvidia_namespace *ns, const struct root *root,
-                               const struct gpu_pids *pids, pid_t sole,
+                               const struct nvidia_present *present,
                                struct nvml_process_usage *list, size_t count)
 {
     struct name names[NAMES_MAX] = { { 0 } };
@@ -133,13 +141,14 @@ size_t nvidia_namespace_rename(const struct nvidia_namespace *ns, const struct r
 
     if (!ns->is_nested || count == 0)
         return 0;
-    found = list_foreigners(ns, root, pids, list, count, names);
-    if (found == 1 && names[0].to == 0 && sole > 0 && !names_any_of(pids, list, count))
-        names[0].to = sole;
+    found = list_foreigners(ns, root, present, list, count, names);
+    if (found == 1 && names[0].to == 0 && present->sole > 0 &&
+        !names_any_of(present, list, count))
+        names[0].to = present->sole;
     for (size_t i = 0; i < count; i++) {
         const struct name *name = find_name(names, found, list[i].pid);
 
-        if (name && name->to > 0)
+        if (name && (name->to > 0 || gpu_pids_have(present->pids, list[i].pid)))
             list[i].pid = (unsigned)name->to;
     }
     for (size_t i = 0; i < found; i++)

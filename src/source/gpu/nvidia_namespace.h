@@ -12,9 +12,9 @@
  * (2) It is the job's with 0 bytes: not known. (3) None of the list is the job's, but one of
  * its processes has the device open: the one entry of the list is its own, or with an empty
  * list all that the device's use has grown. (2) takes that too where it is alone on the list.
- * (4) Samples under a foreign number: it is looked up in /proc, where that shows it; else,
- * where the job has exactly one process on the device and the samples name exactly one
- * foreigner, they are the same. (5) Else not known. What was concluded and not told is marked.
+ * (4) Samples under a foreign number, or under one of the job's that is not on the device: it is
+ * looked up in /proc, where that shows it; else, where the job has exactly one process on the
+ * device and the samples name exactly one foreigner, they are the same. (5) Else not known. What was concluded and not told is marked.
  *
  * In the machine's first pid namespace none of this is needed, and nothing is scanned.
  */
@@ -28,6 +28,7 @@
 
 #include "base/root.h"
 #include "source/gpu/gpu.h"
+#include "source/gpu/nvidia_clients.h"
 #include "source/gpu/nvidia_nvml.h"
 
 struct nvidia_namespace {
@@ -48,10 +49,18 @@ unsigned nvidia_namespace_count(const char *status);
 bool nvidia_namespace_is_foreign(const struct nvidia_namespace *ns, const struct root *root,
                                  unsigned pid);
 
-/* Gives samples under a foreign number the job's, by rung 4. `sole` is the job's only process
- * on the device, or 0. Returns how many foreign processes remain. */
+/* Who is on a device. */
+struct nvidia_present {
+    const struct gpu_pids *pids; /* the job's processes, wherever they are */
+    const struct nvidia_clients
+        *clients; /* those that the device's lists have named, and more */
+    pid_t sole;   /* the job's only one there, or 0 */
+};
+
+/* Gives samples under a foreign number the job's, by rung 4. A number that is by chance one of
+ * the job's, which is not on the device, becomes 0. Returns how many foreign processes remain. */
 size_t nvidia_namespace_rename(const struct nvidia_namespace *ns, const struct root *root,
-                               const struct gpu_pids *pids, pid_t sole,
+                               const struct nvidia_present *present,
                                struct nvml_process_usage *list, size_t count);
 
 /* The devices a process has open: bits of the N of /dev/nvidiaN. */

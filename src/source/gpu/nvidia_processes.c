@@ -297,7 +297,9 @@ static int read_usage(struct nvidia *nvidia, struct nvidia_device *device,
     device->usage_busy_ns = busy->busy_ns;
     if (n > 0)
         device->foreign_count = nvidia_namespace_rename(
-            &nvidia->ns, nvidia->root, pids, device->sole_pid, samples->usage, (size_t)n);
+            &nvidia->ns, nvidia->root,
+            &(struct nvidia_present){ pids, &device->clients, device->sole_pid },
+            samples->usage, (size_t)n);
     answer.list = samples->usage;
     answer.count = (size_t)n;
     return nvidia_clients_add(&device->clients, &answer);
