@@ -88,13 +88,22 @@ static int open_file(struct tracking *tracking, struct spoor_error *err)
                               &tracking->file, err);
 }
 
+/* Also where there is one that cannot be used. */
+static void warn_of_no_gpus(struct tracking *tracking)
+{
+    if (tracking->gpus.count == 0)
+        warn(tracking, "%s", tracking->gpus.message);
+}
+
 int tracking_prepare(struct tracking *tracking, tracking_say *complain)
 {
     const struct gpu_tracker_settings *settings = tracking->settings;
     struct gpu_tracker_gpus *gpus = &tracking->gpus;
     struct spoor_error err = { 0 };
-    int r = gpu_tracker_gpus_find(settings->gpu_uuids, settings->gpu_brand, gpus);
+    int r = 0;
 
+    if (!tracking->finds_gpus_later)
+        r = gpu_tracker_gpus_find(settings->gpu_uuids, settings->gpu_brand, gpus);
     if (r < 0) {
         complain(tracking->warn_data, gpus->message);
         return r;
@@ -106,8 +115,8 @@ int tracking_prepare(struct tracking *tracking, tracking_say *complain)
         complain(tracking->warn_data, err.message);
         return r;
     }
-    if (gpus->count == 0)
-        warn(tracking, "%s", gpus->message);
+    if (!tracking->finds_gpus_later)
+        warn_of_no_gpus(tracking);
     return 0;
 }
 
@@ -117,6 +126,34 @@ void tracking_done(struct tracking *tracking)
 }
 
 /* ---- meanwhile ----------------------------------------------------------- */
+
+static void *find_gpus(void *data)
+{
+    struct tracking *tracking = data;
+
+    (void)gpu_tracker_gpus_find(NULL, NULL, &tracking->gpus); /* all: nothing to refuse */
+    warn_of_no_gpus(tracking);
+    return NULL;
+}
+
+void tracking_begin(struct tracking *tracking)
+{
+    if (!tracking->finds_gpus_later)
+        return;
+    tracking->has_gpu_finder =
+        pthread_create(&tracking->gpu_finder, NULL, find_gpus, tracking) == 0;
+    if (!tracking->has_gpu_finder)
+        (void)find_gpus(tracking); /* then the command waits */
+}
+
+static void end_gpu_finder(struct tracking *tracking)
+{
+    if (!tracking->has_gpu_finder)
+        return;
+    (void)pthread_join(tracking->gpu_finder, NULL);
+    tracking->has_gpu_finder = false;
+    tracking->facts = read_facts(tracking->settings, &tracking->gpus);
+}
 
 static void add_row(struct tracking *tracking, const double row[TRACKING_COLUMNS])
 {
@@ -139,7 +176,7 @@ void tracking_configure(struct tracking *tracking, struct spoor_options *options
 {
     options->interval_ns =
         (uint64_t)(tracking->settings->sleep_seconds * (double)NS_PER_SECOND);
-    options->gpus = tracking->gpus.selection;
+    options->gpus = tracking->finds_gpus_later ? "all" : tracking->gpus.selection;
     options->sample_seen = see_sample;
     options->sample_data = tracking;
 }
@@ -149,6 +186,7 @@ void tracking_finish(struct tracking *tracking)
     double row[TRACKING_COLUMNS];
     struct spoor_error err;
 
+    end_gpu_finder(tracking);
     if (rows_finish(&tracking->rows, row))
         add_row(tracking, row);
     if (tracking_file_close(tracking->file, &err) < 0)
@@ -175,9 +213,11 @@ static double find_figure(void *data, const char *path)
     bool is_gpu = strncmp(path, "gpu.", 4) == 0;
     struct spoor_figure figure;
 
+    if (is_gpu && tracking->facts.gpu_count == 0) /* as was warned of */
+        return (double)NAN;
     if (!tracking->session || spoor_session_figure(tracking->session, path, &figure, NULL) < 0)
         return (double)NAN;
-    if (isnan(figure.value) && figure.reason && !(is_gpu && tracking->facts.gpu_count == 0))
+    if (isnan(figure.value) && figure.reason)
         warn_once(tracking, path, figure.reason);
     return figure.value;
 }

@@ -6,6 +6,8 @@
 #ifndef CLI_GPU_TRACKER_TRACKING_H
 #define CLI_GPU_TRACKER_TRACKING_H
 
+#include <pthread.h>
+
 #include "cli/gpu_tracker_gpus.h"
 #include "cli/gpu_tracker_options.h"
 #include "cli/gpu_tracker_rows.h"
@@ -22,8 +24,11 @@ struct tracking {
     const struct gpu_tracker_settings *settings;
     tracking_say *warn; /* also from the sampling thread */
     void *warn_data;
+    bool finds_gpus_later; /* while the command runs, which then need not wait for drivers */
 
     struct gpu_tracker_gpus gpus;
+    pthread_t gpu_finder; /* it alone uses them while it runs */
+    bool has_gpu_finder;
     struct usage_facts facts;
     struct rows rows;
     struct tracking_file *file;         /* NULL: none */
@@ -31,13 +36,16 @@ struct tracking {
     bool has_warned[TRACKING_SECTIONS]; /* of figures that are not known, once a section */
 };
 
-/* Looks at the machine and makes the tracking file. The first three members are set. Fails
+/* Looks at the machine and makes the tracking file. The first members are set. Fails
  * where something that was asked for is not there; `complain` says it. */
 int tracking_prepare(struct tracking *tracking, tracking_say *complain);
 void tracking_done(struct tracking *tracking);
 
 /* Sets the interval, the GPUs, and that the samples come here. */
 void tracking_configure(struct tracking *tracking, struct spoor_options *options);
+
+/* Where GPUs are found later: begins that. All signals that end us are blocked. */
+void tracking_begin(struct tracking *tracking);
 
 /* After the last sample: completes the tracking file. */
 void tracking_finish(struct tracking *tracking);

@@ -12,7 +12,7 @@
 #include "base/compiler.h"
 #include "base/environment.h"
 #include "base/unknown.h"
-#include "job/gpu/gpu_inventory.h"
+#include "job/gpu/gpu_inquiry.h"
 #include "job/job.h"
 #include "source/perf/task_clock.h"
 #include "source/proc/cpu_clock.h"
@@ -233,16 +233,19 @@ static const char *probe_vendor(struct trial *trial, const char *name)
     size_t count = gpu_vendors_enabled(trial->disabled, vendors);
 
     for (size_t i = 0; i < count; i++) {
-        struct spoor_error err = { 0 };
-        void *state;
+        struct gpu_inventory found;
         int r;
 
         if (strcmp(vendors[i]->name, name) != 0)
             continue;
-        r = vendors[i]->open(trial->root, &state, &err);
-        if (r == 0)
-            vendors[i]->close(state);
-        memcpy(trial->text, err.message, sizeof(trial->text));
+        r = gpu_inquire(trial->root, &vendors[i], 1, "all", &found);
+        gpu_inventory_close(&found);
+        if (r == -ETIMEDOUT)
+            return gpu_inquiry_silence;
+        memcpy(trial->text,
+               found.refusal_count > 0 ? found.refusals[0].error.message
+                                       : found.absence.message,
+               sizeof(trial->text));
         return r == 0 ? NULL : trial->text[0] ? trial->text : "this machine has none";
     }
     return "switched off (SPOOR_DISABLE)";

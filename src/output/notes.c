@@ -84,13 +84,19 @@ static void note_missing(const struct spoor_figure *figures, struct page *page)
     }
 }
 
+/* Is there something to say of GPUs? Also that it is not known whether there are any. */
+static bool speaks_of_gpus(const struct gpu_view *view)
+{
+    return view->count > 0 || (view->state == GPU_PENDING && view->reason);
+}
+
 void notes_write(const struct report *report, struct page *page)
 {
     struct spoor_figure figures[ARRAY_SIZE(topics)];
 
     for (size_t i = 0; i < ARRAY_SIZE(topics); i++) {
         figures[i] = figure_find(topics[i].path, report->summary, report->origins);
-        if (topics[i].of_gpus && report->gpu->count == 0) /* nothing to say of it */
+        if (topics[i].of_gpus && !speaks_of_gpus(report->gpu))
             figures[i] = (struct spoor_figure){ .value = nan("") };
     }
     note_sampled(figures, report->interval_ns, page);

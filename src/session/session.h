@@ -76,6 +76,16 @@ void session_add_gpus(spoor_session *session, struct instant now, bool is_last);
 void session_judge_gpus(spoor_session *session);
 void session_end_gpus(spoor_session *session);
 
+/* The GPUs of the machine and which of them `gpus` means, see gpu_inquire(). -ENODEV: there is
+ * none; -ETIMEDOUT: a driver does not answer; others: one cannot be used. The caller closes *ret
+ * where it does not fail. */
+int session_find_gpus(const struct root *root, const char *gpus, struct gpu_inventory *ret,
+                      struct spoor_error *err);
+
+/* What names none of these GPUs is refused, with their numbers. 0 where all was found. */
+int session_refuse_choice(const struct spoor_error *unmatched, const struct gpu_unit *units,
+                          size_t count, struct spoor_error *err);
+
 /* CPU time of the calling process, which is the tracker. UNKNOWN on a fixture machine. */
 uint64_t session_own_cpu_ns(const spoor_session *session);
 

@@ -105,3 +105,23 @@ def test_doctor_says_of_each_vendor_whether_it_serves(spoor, machine):
     assert "switched off (SPOOR_DISABLE)" in done.stdout
     machine.play(f"fail nvmlInit {VERSION_MISMATCH}")
     assert "different versions" in spoor("doctor", env=machine.environment).stdout
+
+
+def test_info_and_doctor_say_that_a_driver_does_not_answer(spoor, machine):
+    machine.play(card(0), "block nvmlInit 60000")
+    done = spoor("info", "--gpus", "7", env=machine.environment)
+    assert done.returncode == 0 and done.stdout.startswith("Host ")
+    assert "GPUs         the GPU driver does not answer\n" in done.stdout
+    found = json.loads(spoor("info", "-f", "json", env=machine.environment).stdout)
+    assert found["host"]["cpus"] >= 1
+    assert found["gpus_reason"] == "the GPU driver does not answer"
+    done = spoor("doctor", env=machine.environment)
+    assert "the GPU driver does not answer" in done.stdout
+    assert "sources can be used" in done.stdout
+
+
+def test_the_text_says_that_gpus_are_not_known(spoor, machine):
+    machine.play(card(0), "block nvmlInit 60000")
+    done = spoor("run", "--", "sleep", "0.3", env=machine.environment)
+    assert "GPU use: the run ended before the drivers had told of their GPUs" in \
+        " ".join(done.stderr.split())

@@ -50,12 +50,27 @@ static void the_gpus_of_a_machine_are_listed(void **state)
     assert_int_equal(spoor_gpu_list(NULL, "none", collect, text, &err), 0);
     assert_string_equal(text, "0 GPU-1 H200 nvidia 0000:03:00.0 100 0;");
     assert_int_equal(spoor_gpu_list(NULL, "7", collect, text, &err), -ENOENT);
-    assert_string_equal(err.message, "--gpus: no GPU matches '7'");
+    assert_string_equal(err.message, "--gpus: no GPU matches '7'; this machine has 0 alone");
     assert_int_equal(spoor_gpu_list(NULL, "1;2", collect, text, &err), -EINVAL);
     assert_int_equal(spoor_gpu_list("/nowhere", NULL, collect, text, &err), -ENOENT);
     machine_play(&machine, CARD "fail nvmlInit 18\n");
     assert_int_equal(spoor_gpu_list(NULL, NULL, collect, text, &err), -ELIBBAD);
     assert_non_null(strstr(err.message, "nvidia GPUs: "));
+    machine_done(&machine);
+}
+
+static void a_driver_that_does_not_answer_is_not_waited_for(void **state)
+{
+    struct spoor_error err = { 0 };
+    struct machine machine;
+    char text[200] = "";
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_play(&machine, CARD "block nvmlInit 60000\n");
+    assert_int_equal(spoor_gpu_list(NULL, NULL, collect, text, &err), -ETIMEDOUT);
+    assert_string_equal(err.message, "the GPU driver does not answer");
+    assert_string_equal(text, "");
     machine_done(&machine);
 }
 
@@ -198,6 +213,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_gpus_of_a_machine_are_listed),
+        cmocka_unit_test(a_driver_that_does_not_answer_is_not_waited_for),
         cmocka_unit_test(options_with_no_list_of_gpus_are_refused),
         cmocka_unit_test(a_phase_has_the_peak_of_its_own_time),
         cmocka_unit_test(what_was_concluded_says_so),

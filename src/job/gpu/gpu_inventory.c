@@ -55,6 +55,8 @@ static int open_vendor(struct gpu_inventory *inventory, const struct root *root,
         if (r != -ENODEV)
             inventory->refusals[inventory->refusal_count++] =
                 (struct gpu_refusal){ vendor->name, err };
+        else
+            inventory->absence = err;
         return 0;
     }
     inventory->opened[inventory->opened_count++] = (struct gpu_opened){ vendor, state };

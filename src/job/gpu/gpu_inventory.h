@@ -41,7 +41,8 @@ struct gpu_inventory {
     size_t opened_count;
     struct gpu_refusal refusals[GPU_VENDORS_MAX];
     size_t refusal_count;
-    struct gpu_unit *units; /* whole ones in order of PCI addresses; ours */
+    struct spoor_error absence; /* why the last vendor that has no GPU here has none */
+    struct gpu_unit *units;     /* whole ones in order of PCI addresses; ours */
     size_t count;
     struct spoor_error unmatched; /* of the option; code 0: all of it was found */
 };
