@@ -97,9 +97,12 @@ static int refuse_uuid(const struct spoor_gpu *list, size_t count, const char *b
                "GPU UUID of %.*s is not valid. Available UUIDs are: ", (int)length, uuid);
     for (size_t i = 0; i < known; i++) {
         size_t used = strlen(gpus->message);
+        bool fits = used + strlen(uuids[i]) + sizeof(", , ...") <= sizeof(gpus->message);
 
         (void)snprintf(gpus->message + used, sizeof(gpus->message) - used, "%s%s",
-                       i > 0 ? ", " : "", uuids[i]); /* cut is fine */
+                       i > 0 ? ", " : "", fits ? uuids[i] : "..."); /* fits */
+        if (!fits)
+            break;
     }
     return -EINVAL;
 }

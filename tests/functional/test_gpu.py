@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 
@@ -283,13 +284,35 @@ def test_which_gpus_are_the_jobs(spoor, machine, options, variables, selected):
     assert value(result, "gpu.memory.system_bytes") == 3 * USED_BYTES
 
 
-def test_a_gpu_that_is_not_there_is_a_warning(spoor, machine):
+@pytest.mark.parametrize("options, variables, source", [
+    (("--gpus", "0,GPU-9"), {}, "--gpus"),
+    ((), {"SPOOR_GPUS": "GPU-9"}, "SPOOR_GPUS"),
+    (("--config", "c.json"), {}, "c.json: gpus"),
+])
+def test_a_gpu_that_is_not_there_is_refused(spoor, machine, tmp_path, options, variables, source):
+    """By whoever gave its name, before the job starts."""
+    machine.play(card(0), card(1), card(2))
+    (tmp_path / "c.json").write_text('{"gpus": "1,GPU-9"}')
+    done = spoor("run", *options, "--", "touch", tmp_path / "ran", cwd=tmp_path,
+                 env={**machine.environment, **variables})
+    assert done.returncode == 125
+    assert re.fullmatch(f"spoor: {source}: no GPU (matches )?'GPU-9'; this machine has 0 to 2: "
+                        "see 'spoor info'\n", done.stderr)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_gpu_that_is_not_there_is_refused_before_attaching(spoor, machine):
     machine.play(card(0))
-    result = Run(spoor, machine, "--gpus", "0,GPU-9").end()
-    assert warnings_of(result) == ["gpu-unknown"]
-    message = next(warning["message"] for warning in result["warnings"]
-                   if warning["code"] == "gpu-unknown")
-    assert "'GPU-9'" in message and "0 GPU-0000-aaaa" in message
+    done = spoor("attach", "--gpus", "1", str(os.getpid()), env=machine.environment)
+    assert done.returncode == 125
+    assert "this machine has 0 alone: see 'spoor info'" in done.stderr
+
+
+@pytest.mark.parametrize("lines", [[], [card(0), f"fail nvmlInit {VERSION_MISMATCH}"]],
+                         ids=["no GPU", "no driver"])
+def test_where_gpus_cannot_be_told_a_wrong_number_is_a_warning(spoor, machine, lines):
+    machine.play(*lines)
+    assert "gpu-unknown" in warnings_of(Run(spoor, machine, "--gpus", "9").end())
 
 
 @pytest.mark.parametrize("text", ["", "0,,1", ",", "0;1", "$(x)"])
