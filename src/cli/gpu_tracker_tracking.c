@@ -12,8 +12,17 @@
 #include "base/parse.h"
 #include "base/root.h"
 
-/* In the order of has_warned. */
-static const char *const sections[TRACKING_SECTIONS] = { "cpu.", "memory.", "gpu." };
+/* The parts of a report, and what the paths of their figures have in them; the first that fits
+ * counts. */
+static const struct {
+    const char *key, *name;
+} parts[TRACKING_PARTS] = {
+    { "memory.system_peak", "System RAM" },    { ".total_rss", "Total RSS" },
+    { ".private_rss", "Private RSS" },         { ".shared_rss", "Shared RSS" },
+    { "gpu.memory.system", "System GPU RAM" }, { "gpu.memory.", "GPU RAM" },
+    { "cpu.threads.", "Number of threads" },   { "cpu.", "CPU utilization" },
+    { "gpu.utilization.", "GPU utilization" },
+};
 
 static void warn(struct tracking *tracking, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
@@ -196,14 +205,45 @@ void tracking_finish(struct tracking *tracking)
 
 /* ---- after --------------------------------------------------------------- */
 
-static void warn_once(struct tracking *tracking, const char *path, const char *reason)
+static void note_missing(struct tracking *tracking, const char *path, const char *reason)
 {
-    for (size_t i = 0; i < TRACKING_SECTIONS; i++) {
-        if (strncmp(path, sections[i], strlen(sections[i])) != 0)
+    for (size_t i = 0; i < TRACKING_PARTS; i++) {
+        if (!strstr(path, parts[i].key))
             continue;
-        if (!tracking->has_warned[i])
-            warn(tracking, "%s could not be measured and is shown as 0: %s.", path, reason);
-        tracking->has_warned[i] = true;
+        if (!tracking->missing[i])
+            tracking->missing[i] = reason;
+        return;
+    }
+}
+
+/* One warning for each reason, with all that it is the reason of. */
+static void warn_of_missing(struct tracking *tracking)
+{
+    for (size_t i = 0; i < TRACKING_PARTS; i++) {
+        const char *reason = tracking->missing[i];
+        size_t of[TRACKING_PARTS];
+        size_t count = 0;
+        char names[200] = "";
+
+        for (size_t other = i; reason && other < TRACKING_PARTS; other++) {
+            if (!tracking->missing[other] || tracking->has_warned[other] ||
+                strcmp(tracking->missing[other], reason) != 0)
+                continue;
+            of[count++] = other;
+            tracking->has_warned[other] = true;
+        }
+        for (size_t n = 0; n < count; n++) {
+            size_t used = strlen(names);
+
+            (void)snprintf(names + used, sizeof(names) - used, "%s%s",
+                           n == 0           ? ""
+                           : n == count - 1 ? " and "
+                                            : ", ",
+                           parts[of[n]].name); /* fits */
+        }
+        if (count > 0)
+            warn(tracking, "%s could not be measured and %s shown as 0.0: %s.", names,
+                 count == 1 ? "is" : "are", reason);
     }
 }
 
@@ -218,14 +258,18 @@ static double find_figure(void *data, const char *path)
     if (!tracking->session || spoor_session_figure(tracking->session, path, &figure, NULL) < 0)
         return (double)NAN;
     if (isnan(figure.value) && figure.reason)
-        warn_once(tracking, path, figure.reason);
+        note_missing(tracking, path, figure.reason);
     return figure.value;
 }
 
 struct resource_usage tracking_usage(struct tracking *tracking, double elapsed_seconds)
 {
     struct usage_run run = { .elapsed_seconds = elapsed_seconds };
+    struct resource_usage usage;
 
+    memset(tracking->missing, 0, sizeof(tracking->missing));
     rows_cpu(&tracking->rows, &run);
-    return usage_of(&tracking->facts, &run, find_figure, tracking);
+    usage = usage_of(&tracking->facts, &run, find_figure, tracking);
+    warn_of_missing(tracking);
+    return usage;
 }

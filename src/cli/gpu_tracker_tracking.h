@@ -15,8 +15,8 @@
 #include "spoor/spoor.h"
 #include "store/tracking_file.h"
 
-/* The sections of figures that a report holds. */
-enum { TRACKING_SECTIONS = 3 };
+/* What a report holds, as far as its parts may be unknown apart from each other. */
+enum { TRACKING_PARTS = 9 };
 
 typedef void tracking_say(void *data, const char *message);
 
@@ -31,9 +31,11 @@ struct tracking {
     bool has_gpu_finder;
     struct usage_facts facts;
     struct rows rows;
-    struct tracking_file *file;         /* NULL: none */
-    spoor_session *session;             /* NULL: nothing was tracked */
-    bool has_warned[TRACKING_SECTIONS]; /* of figures that are not known, once a section */
+    struct tracking_file *file; /* NULL: none */
+    spoor_session *session;     /* NULL: nothing was tracked */
+    const char
+        *missing[TRACKING_PARTS];    /* why a part is not known; the session's. NULL: it is */
+    bool has_warned[TRACKING_PARTS]; /* of that, once */
 };
 
 /* Looks at the machine and makes the tracking file. The first members are set. Fails

@@ -8,7 +8,8 @@ import pytest
 
 from conftest import read_line
 from gpu_tracker_report import split_output
-from gpus import GIB, MOVED_BYTES, SLOW, USED_BYTES, VERSION_MISMATCH, WAIT, card
+from gpus import (GIB, LOST, MOVED_BYTES, QUICK, SLOW, USED_BYTES, VERSION_MISMATCH, WAIT,
+                  card)
 
 UUIDS = "GPU-0000-aaaa, GPU-1000-aaaa"
 
@@ -153,3 +154,11 @@ def test_gpus_of_a_slow_driver_are_known_in_the_end(gpu_tracker, machine):
     report = json.loads(split_output(done.stdout)[1])
     assert report["gpu_utilization"]["system_gpu_count"] == 2
     assert report["max_gpu_ram"]["system_capacity"] == 300.0
+
+
+def test_all_that_is_shown_as_0_is_named_in_the_words_of_the_report(gpu_tracker, machine):
+    machine.play(card(0), f"fail {QUICK} {LOST}")
+    done = gpu_tracker("-e", "sleep 0.5", env=machine.environment)
+    assert "GPU RAM and GPU utilization could not be measured and are shown as 0.0: the driver " \
+        "has lost the device.\n" in done.stderr
+    assert "WARNING:root:System GPU RAM" in done.stderr
