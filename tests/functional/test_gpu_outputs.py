@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where GPUs are told of: samples, text, info, doctor."""
 import json
+import os
 
 import pytest
 
@@ -103,8 +104,17 @@ def test_doctor_says_of_each_vendor_whether_it_serves(spoor, machine):
     assert "NVIDIA GPUs\n  used  nvml" in spoor("doctor", env=machine.environment).stdout
     done = spoor("doctor", env={**machine.environment, "SPOOR_DISABLE": "nvidia"})
     assert "switched off (SPOOR_DISABLE)" in done.stdout
+    assert "unset SPOOR_DISABLE" in done.stdout
     machine.play(f"fail nvmlInit {VERSION_MISMATCH}")
-    assert "different versions" in spoor("doctor", env=machine.environment).stdout
+    text = " ".join(spoor("doctor", env=machine.environment).stdout.split())
+    assert "different versions" in text and "reboot, or reload the kernel module nvidia" in text
+    assert "install NVIDIA's driver" not in text
+
+
+def test_doctor_keeps_to_80_columns_and_advises_root_as_root(spoor):
+    text = spoor("doctor").stdout
+    assert max(map(len, text.splitlines())) < 80
+    assert os.geteuid() != 0 or "run as root" not in text
 
 
 def test_info_and_doctor_say_that_a_driver_does_not_answer(spoor, machine):
