@@ -173,7 +173,8 @@ SPOOR_API void spoor_session_warn(spoor_session *session, const char *code,
  * called twice. What is left of the job goes on. */
 SPOOR_API int spoor_session_stop(spoor_session *session, struct spoor_error *err);
 
-/* Writes the report on the run so far to a descriptor. */
+/* Writes the report on the run so far to a descriptor. Text is as wide as that terminal, 60 to
+ * 160 columns, and 80 wide elsewhere. */
 SPOOR_API int spoor_session_write(spoor_session *session, enum spoor_format format, int fd,
                                   struct spoor_error *err);
 

@@ -55,6 +55,10 @@ struct cli_settings {
 /* Every option of every command. */
 extern const struct option_table settings_table;
 
+/* A row of it as the help of a command shows it: info writes to standard output alone, and no
+ * CSV. */
+const struct cli_option *settings_shown(const struct cli_option *option, unsigned scope);
+
 void settings_init(struct cli_settings *settings);
 void settings_done(struct cli_settings *settings);
 

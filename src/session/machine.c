@@ -45,8 +45,9 @@ static int find_gpus(const struct root *root, const char *gpus, struct gpu_inven
 }
 
 static int write_machine(const struct root *root, const char *gpus, enum spoor_format format,
-                         struct buffer *out, struct spoor_error *err)
+                         int fd, struct buffer *out, struct spoor_error *err)
 {
+    struct text_style style = session_text_style(fd, false);
     struct gpu_inventory inventory = { 0 };
     struct gpu_view view = { 0 };
     struct spoor_error why = { 0 };
@@ -60,8 +61,10 @@ static int write_machine(const struct root *root, const char *gpus, enum spoor_f
         limits_read(root, getpid(),
                     cgroups_read(root, getpid(), &cgroups) == 0 ? &cgroups : NULL,
                     environment_own, &limits);
-        (format == SPOOR_JSON ? machine_write_json : machine_write_text)(&host, &limits, &view,
-                                                                         out);
+        if (format == SPOOR_JSON)
+            machine_write_json(&host, &limits, &view, out);
+        else
+            machine_write_text(&host, &limits, &view, &style, out);
         r = buffer_error(out) < 0 ? error_set(err, ENOMEM, "out of memory") : 0;
     }
     gpu_inventory_close(&inventory);
@@ -83,7 +86,7 @@ int spoor_machine_write(const char *root_path, const char *gpus, enum spoor_form
     r = root_open(root_path, &root);
     if (r < 0)
         return error_sys(err, r, "root folder '%s'", root_path ? root_path : "/");
-    r = write_machine(&root, gpus, format, &text, err);
+    r = write_machine(&root, gpus, format, fd, &text, err);
     root_close(&root);
     if (r < 0)
         return r;

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where GPUs are told of: samples, text, info, doctor."""
+import fcntl
 import json
 import os
+import struct
+import termios
 
 import pytest
 
@@ -135,3 +138,43 @@ def test_the_text_says_that_gpus_are_not_known(spoor, machine):
     done = spoor("run", "--", "sleep", "0.3", env=machine.environment)
     assert "GPU use: the run ended before the drivers had told of their GPUs" in \
         " ".join(done.stderr.split())
+
+
+def on_terminal(spoor, columns, *arguments, env):
+    """What it writes to a terminal that is so wide, as lines."""
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 25, columns, 0, 0))
+    assert spoor(*arguments, stdout=theirs, stderr=theirs, env=env).returncode == 0
+    os.close(theirs)
+    text = b""
+    try:
+        while part := os.read(ours, 4096):
+            text += part
+    except OSError:  # the end
+        pass
+    os.close(ours)
+    return text.decode().splitlines()
+
+
+def test_text_is_as_wide_as_the_terminal(spoor, machine):
+    name = "NVIDIA H200" + 5 * " wide"
+    machine.play(card(0), f"device 0 name {name}")
+    row = f"GPU 0        {name}, 150 GB, GPU-0000-aaaa, 0000:3b:00.0"
+    assert 80 < len(row) < 120
+    assert row in on_terminal(spoor, 120, "info", env=machine.environment)
+    lines = on_terminal(spoor, 0, "info", env=machine.environment)
+    assert row not in lines and max(map(len, lines)) <= 80
+    command = ["echo"] + 20 * ["word"]
+    for columns, most in ((100, 100), (60, 60), (20, 60), (500, 160)):
+        lines = on_terminal(spoor, columns, "run", "--color", "never", "--", *command,
+                            env=machine.environment)
+        assert max(map(len, lines[1:])) <= most  # the first is the command's own
+        assert lines[1].startswith("echo word")
+
+
+def test_names_are_shown_as_the_locale_allows(spoor, machine):
+    """By info as by run."""
+    machine.play(card(0), "device 0 name \u4e2d\u6587")
+    for locale, name in (("C.UTF-8", "\u4e2d\u6587"), ("C", "\\u4e2d\\u6587")):
+        done = spoor("info", env={**machine.environment, "LC_ALL": locale}, encoding="utf-8")
+        assert f"GPU 0        {name}, 150 GB" in done.stdout
