@@ -178,3 +178,34 @@ def test_names_are_shown_as_the_locale_allows(spoor, machine):
     for locale, name in (("C.UTF-8", "\u4e2d\u6587"), ("C", "\\u4e2d\\u6587")):
         done = spoor("info", env={**machine.environment, "LC_ALL": locale}, encoding="utf-8")
         assert f"GPU 0        {name}, 150 GB" in done.stdout
+
+
+def rows_of_gpus(done):
+    return [line for line in done.stderr.splitlines() if line.lstrip().startswith("GPU")]
+
+
+def test_text_of_a_job_that_uses_no_gpu(spoor, machine):
+    """It says which it has, and nothing of a use that it does not show."""
+    machine.play(card(0), card(1), card(2), "device 2 name Tesla V100", "stream 0 gpu 100 50")
+    done = spoor("run", "--", "sleep", "0.3", env=machine.environment)
+    assert rows_of_gpus(done) == [
+        "GPU memory           0 B  peak; 9.00 GB by all; its 2 x NVIDIA H200, Tesla V100"]
+    assert "GPU use" not in done.stderr
+    done = spoor("run", "--gpus", "1", "--", "sleep", "0.3", env=machine.environment)
+    assert rows_of_gpus(done) == [
+        "GPU memory           0 B  peak; 9.00 GB by all; its NVIDIA H200 not used"]
+    done = spoor("run", "--gpus", "none", "--", "sleep", "0.3", env=machine.environment)
+    assert rows_of_gpus(done) == []
+
+
+@pytest.mark.parametrize("bits, words", [
+    (0x20 | 0x4, "throttled (heat, power)"), (0x8, "throttled (hardware)"), (0x1, None)])
+def test_why_a_gpu_was_held_back(spoor, machine, bits, words):
+    """And a device without a name is a GPU."""
+    machine.play(card(0).replace("NVIDIA H200", ""), f"device 0 throttle {bits}")
+    run = spoor.start("run", "--", *WAIT, env=machine.environment)
+    machine.play(f"process 0 compute {int(read_line(run.stdout))} {GIB}")
+    machine.wait_for(times=2)
+    text = " ".join(run.communicate()[1].decode().split())
+    assert "GPU 0 1.07 GB GPU with 150 GB, " in text
+    assert words in text if words else "throttled" not in text
