@@ -18,7 +18,7 @@ static const struct gpu_device devices[] = {
     { .uuid = "GPU-bbbb2222", .pci_address = "0000:0a:00.0" },
     { .uuid = "GPU-cccc3333", .pci_address = "0000:af:00.0" },
     { .uuid = "MIG-1111", .is_part = true },
-    { .uuid = "MIG-1122", .is_part = true },
+    { .uuid = "MIG-1122", .is_part = true, .part = 2 }, /* 1 is not there */
     { .uuid = "GPU-cccc4444", .pci_address = "10000:01:00.0" },
 };
 enum { A, B, C, PART_0, PART_1, D, COUNT };
@@ -55,7 +55,8 @@ static void device_comes_with_its_parts_and_a_part_alone(void **state)
 {
     (void)state;
     assert_string_equal(chosen(VISIBLE_NVIDIA, "2", 0, NULL), "..xxx.");
-    assert_string_equal(chosen(VISIBLE_NVIDIA, "2:1", 0, NULL), "....x.");
+    assert_string_equal(chosen(VISIBLE_NVIDIA, "2:2", 0, NULL), "....x.");
+    assert_string_equal(chosen(VISIBLE_OPTION, "2:1", 1, NULL), "......");
     assert_string_equal(chosen(VISIBLE_CUDA, "MIG-1111", 0, NULL), "...x..");
     assert_string_equal(chosen(VISIBLE_CUDA, "MIG-112", 0, NULL), "....x.");
 }

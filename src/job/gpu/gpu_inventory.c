@@ -2,6 +2,7 @@
 #include "job/gpu/gpu_inventory.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,6 +94,21 @@ static void sort_units(struct gpu_inventory *inventory)
     }
 }
 
+static void number_units(struct gpu_inventory *inventory)
+{
+    unsigned wholes = 0;
+
+    for (size_t i = 0; i < inventory->count; i++) {
+        struct gpu_unit *unit = &inventory->units[i];
+
+        wholes += !unit->device.is_part;
+        unit->place = (struct gpu_place){
+            .index = wholes - 1, /* a part is never the first */
+            .part = unit->device.is_part ? (int)unit->device.part : -1,
+        };
+    }
+}
+
 /* Selects among the devices of a vendor, or of all where `vendor` is NULL. Returns how many. */
 static ssize_t select_among(struct gpu_inventory *inventory, const char *vendor,
                             enum visible_source source, const char *text,
@@ -173,6 +189,7 @@ int gpu_inventory_open(struct gpu_inventory *inventory, const struct root *root,
         r = -ENODEV;
     if (r == 0) {
         sort_units(inventory);
+        number_units(inventory);
         r = select_units(inventory, choice);
     }
     if (r < 0) {
@@ -218,4 +235,16 @@ size_t gpu_units_count_whole(const struct gpu_unit *units, size_t count)
 const char *gpu_unit_id(const struct gpu_unit *unit)
 {
     return unit->device.uuid[0] ? unit->device.uuid : unit->device.pci_address;
+}
+
+struct gpu_place_text gpu_place_text(struct gpu_place place, char between)
+{
+    struct gpu_place_text result;
+
+    if (place.part < 0)
+        (void)snprintf(result.text, sizeof(result.text), "%u", place.index);
+    else
+        (void)snprintf(result.text, sizeof(result.text), "%u%c%d", place.index, between,
+                       place.part);
+    return result;
 }

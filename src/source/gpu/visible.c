@@ -155,7 +155,7 @@ static int select_part(const struct choice *choice, const char *item)
     if (index < 0)
         return -ENOENT;
     for (size_t i = (size_t)index + 1; i < choice->count && choice->devices[i]->is_part; i++) {
-        if (part-- == 0) {
+        if (choice->devices[i]->part == part) {
             choice->selected[i] = true;
             return 0;
         }
