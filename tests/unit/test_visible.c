@@ -68,6 +68,8 @@ static void uuid_may_be_cut_where_it_stays_unique(void **state)
     (void)state;
     assert_string_equal(chosen(VISIBLE_CUDA, "GPU-aaaa1111", 0, NULL), "x.....");
     assert_string_equal(chosen(VISIBLE_CUDA, "GPU-b", 0, NULL), ".x....");
+    assert_string_equal(chosen(VISIBLE_OPTION, "gpu-AAAA1111", 0, NULL), "x.....");
+    assert_string_equal(chosen(VISIBLE_CUDA, "mig-112", 0, NULL), "....x.");
     assert_string_equal(chosen(VISIBLE_OPTION, "GPU-cccc", 1, &note), "......");
     assert_string_equal(note.message, "--gpus: several GPUs start with 'GPU-cccc'");
     assert_int_equal(note.code, ENOTUNIQ);
@@ -79,6 +81,8 @@ static void pci_address_names_a_device(void **state)
     assert_string_equal(chosen(VISIBLE_OPTION, "0000:3B:00.0", 0, NULL), "x.....");
     assert_string_equal(chosen(VISIBLE_OPTION, "00000000:AF:00.0", 0, NULL), "..xxx.");
     assert_string_equal(chosen(VISIBLE_OPTION, "10000:01:00.0", 0, NULL), ".....x");
+    assert_string_equal(chosen(VISIBLE_OPTION, "3B:00.0", 0, NULL), "x.....");
+    assert_string_equal(chosen(VISIBLE_OPTION, "01:00.0", 1, NULL), "......");
 }
 
 static void words_for_all_and_none_are_known(void **state)
@@ -136,6 +140,9 @@ static void hostile_text_matches_nothing(void **state)
         "GPU-%s%n",
         "all0",
         "0000:3b:00",
+        "3b:00",
+        "3b.0",
+        ":3b:00.0",
         "0000:3b:00.9",
         "0000:3b:1ff.0",
         "::.",

@@ -61,9 +61,11 @@ static bool read_hex(const char **cursor, char end, uint64_t *ret)
 /* The address as one number that sorts like it. UINT64_MAX: not one. */
 static uint64_t pci_key(const char *text)
 {
-    uint64_t domain, bus, device, function;
+    const char *colon = strchr(text, ':');
+    bool has_domain = colon && strchr(colon + 1, ':');
+    uint64_t domain = 0, bus, device, function;
 
-    if (!read_hex(&text, ':', &domain) || !read_hex(&text, ':', &bus) ||
+    if ((has_domain && !read_hex(&text, ':', &domain)) || !read_hex(&text, ':', &bus) ||
         !read_hex(&text, '.', &device) || !read_hex(&text, '\0', &function) || bus > 0xff ||
         device > 0x1f || function > 7)
         return UINT64_MAX;
@@ -186,7 +188,7 @@ static int select_uuid(const struct choice *choice, const char *item)
     for (size_t i = 0; i < choice->count; i++) {
         const char *uuid = choice->devices[i]->uuid;
 
-        if (strncmp(uuid, item, length) != 0)
+        if (strncasecmp(uuid, item, length) != 0)
             continue;
         match = i;
         matches++;

@@ -9,7 +9,9 @@
  *     0-3                 four devices; not in CUDA's variable
  *     0:1                 the second part (MIG device) of the first device
  *     GPU-8932f937, MIG-… a UUID, or the start of one where no other device's starts so
- *     0000:3b:00.0        a PCI address
+ *     0000:3b:00.0        a PCI address; without its domain: 0000
+ *
+ * letters in any case,
  *
  * and all, or none, stands alone. A device comes with its parts.
  */
