@@ -101,8 +101,7 @@ static void list_gpus(const struct gpu_view *view, char *buf, size_t size)
 
     buf[0] = '\0';
     for (size_t i = 0; i < view->count && used < size - 1; i++) {
-        int n = snprintf(buf + used, size - used, "%s%s %s", i > 0 ? ", " : "",
-                         gpu_place_text(view->units[i].place, ':').text,
+        int n = snprintf(buf + used, size - used, "%s%zu %s", i > 0 ? ", " : "", i,
                          gpu_unit_id(&view->units[i]));
 
         used += n > 0 ? (size_t)n : 0;

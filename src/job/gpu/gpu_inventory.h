@@ -51,6 +51,7 @@ struct gpu_inventory {
     struct gpu_unit *units; /* whole ones in order of PCI addresses; ours */
     size_t count;
     struct spoor_error unmatched; /* of the option; code 0: all of it was found */
+    char none_reason[192];        /* why no GPU is the job's; empty: some are */
 };
 
 /* Opens the vendors of the list and selects. -ENODEV: there is no GPU. On success the caller
