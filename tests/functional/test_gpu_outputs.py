@@ -123,7 +123,7 @@ def test_info_lists_the_machine_and_its_gpus(spoor, machine):
 
 
 @pytest.mark.parametrize("arguments, message", [
-    (("--gpus", "7"), "--gpus: no GPU matches '7'"),
+    (("--gpus", "7"), "--gpus: no GPU '7'"),
     (("-f", "csv"), "--format: info is told in text or json"),
     (("x",), "info takes no operand: 'x'"),
 ])

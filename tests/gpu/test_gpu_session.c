@@ -50,7 +50,7 @@ static void the_gpus_of_a_machine_are_listed(void **state)
     assert_int_equal(spoor_gpu_list(NULL, "none", collect, text, &err), 0);
     assert_string_equal(text, "0 GPU-1 H200 nvidia 0000:03:00.0 100 0;");
     assert_int_equal(spoor_gpu_list(NULL, "7", collect, text, &err), -ENOENT);
-    assert_string_equal(err.message, "--gpus: no GPU matches '7'");
+    assert_string_equal(err.message, "--gpus: no GPU '7'");
     assert_int_equal(spoor_gpu_list(NULL, "1;2", collect, text, &err), -EINVAL);
     assert_int_equal(spoor_gpu_list("/nowhere", NULL, collect, text, &err), -ENOENT);
     machine_play(&machine, CARD "fail nvmlInit 18\n");

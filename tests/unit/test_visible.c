@@ -149,10 +149,10 @@ static void what_matches_nothing_is_told(void **state)
 
     (void)state;
     assert_string_equal(chosen(VISIBLE_OPTION, "0,GPU-9999,77", 2, &note), ".x....");
-    assert_string_equal(note.message, "--gpus: no GPU matches 'GPU-9999'");
+    assert_string_equal(note.message, "--gpus: no GPU 'GPU-9999'");
     assert_int_equal(note.code, ENOENT);
     assert_string_equal(chosen(VISIBLE_SLURM, "9", 1, &note), "......");
-    assert_string_equal(note.message, "SLURM_JOB_GPUS: no GPU matches '9'");
+    assert_string_equal(note.message, "SLURM_JOB_GPUS: no GPU '9'");
 }
 
 static void cuda_stops_at_the_first_fault(void **state)
@@ -194,7 +194,7 @@ static void hostile_text_matches_nothing(void **state)
         struct spoor_error note = { 0 };
 
         (void)chosen(VISIBLE_OPTION, hostile[i], 1, &note);
-        assert_non_null(strstr(note.message, "no GPU matches"));
+        assert_non_null(strstr(note.message, "no GPU '"));
     }
     (void)chosen(VISIBLE_OPTION, ",,,", 4, NULL);
 }
@@ -217,7 +217,7 @@ static void machine_without_gpus_selects_nothing(void **state)
     (void)state;
     assert_int_equal(visible_select(VISIBLE_OPTION, "all", NULL, 0, NULL, &note), 0);
     assert_int_equal(visible_select(VISIBLE_CUDA, "0", NULL, 0, NULL, &note), 1);
-    assert_string_equal(note.message, "CUDA_VISIBLE_DEVICES: no GPU matches '0'");
+    assert_string_equal(note.message, "CUDA_VISIBLE_DEVICES: no GPU '0'");
 }
 
 static void devices_without_an_address_come_last(void **state)

@@ -248,8 +248,7 @@ static void describe(enum visible_source source, int code, const char *item,
                      struct spoor_error *note)
 {
     (void)error_set(note, -code,
-                    code == -ENOTUNIQ ? "%s: several GPUs start with '%s'"
-                                      : "%s: no GPU matches '%s'",
+                    code == -ENOTUNIQ ? "%s: several GPUs start with '%s'" : "%s: no GPU '%s'",
                     sources[source].name, item);
 }
 
