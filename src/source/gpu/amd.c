@@ -161,7 +161,7 @@ static int look_at_kfd(struct amd *amd)
         const struct drm_sweep_pid *entry = &amd->sweep.pid[i];
         bool uses_kfd = entry->holds_kfd;
 
-        if (!entry->holds_kfd && !entry->is_refused)
+        if (!entry->holds_kfd && !entry->refused)
             continue;
         for (unsigned device = 0; amd->kfd.count > 0 && device < amd->devices.count; device++) {
             uint64_t bytes = kfd_memory_bytes(&amd->kfd, amd->root, entry->pid, device);

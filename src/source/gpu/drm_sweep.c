@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/parse.h"
 #include "base/unknown.h"
+#include "source/proc/pid_stat.h"
 
 int drm_sweep_init(struct drm_sweep *sweep, const struct root *root,
                    const struct drm_devices *devices, bool hides_idle)
@@ -140,8 +141,27 @@ static int look_at_fd(struct drm_sweep *sweep, struct drm_sweep_pid *entry, int 
     return drm_clients_see(&sweep->clients, (unsigned)device, entry->pid, fd, &info);
 }
 
+/* Why the open files of a process do not show, `is_refused` or none: static text; NULL: it has
+ * none. A process that has ended belongs to root until it is waited for, as it has no memory that
+ * says whose it is; that it is refused then says nothing. */
+static const char *refused_because(const struct drm_sweep *sweep, pid_t pid, bool is_refused)
+{
+    struct kept file = KEPT_CLOSED;
+    struct pid_stat stat;
+    int r = pid_stat_read(&file, sweep->root, pid, &stat);
+
+    kept_close(&file);
+    if (r == -ENOENT || r == -ESRCH)
+        return NULL;
+    if (r == 0 && stat.is_ending)
+        return stat.threads > 1 ? "the first thread of a process has ended, and its open files "
+                                  "do not show any more"
+                                : NULL;
+    return is_refused ? "the open files of another user's process cannot be looked at" : NULL;
+}
+
 /* Looks at every descriptor of an open /proc/PID/fd, with a buffer of its own, since opendir()
- * allocates. */
+ * allocates. Returns how many there are, or -errno. */
 static int look_at_fds(struct drm_sweep *sweep, struct drm_sweep_pid *entry, int folder)
 {
     _Alignas(struct dirent64) char entries[4096];
@@ -155,15 +175,15 @@ static int look_at_fds(struct drm_sweep *sweep, struct drm_sweep_pid *entry, int
             int r;
 
             at += file->d_reclen;
-            count++;
             if (parse_whole_u64(file->d_name, &fd) < 0 || fd > INT_MAX)
                 continue;
+            count++;
             r = look_at_fd(sweep, entry, (int)fd);
             if (r == -ENOMEM)
                 return r;
         }
     }
-    return 0;
+    return (int)count;
 }
 
 /* Are the descriptors of a process those that were listed last? `open_files` is what the kernel
@@ -185,17 +205,23 @@ static int look_at_pid(struct drm_sweep *sweep, struct drm_sweep_pid *entry, boo
     AUTO_CLOSE int folder = root_open_dir(sweep->root, "proc/%d/fd", (int)entry->pid);
     struct stat stat;
     uint64_t open_files;
+    int r;
 
-    entry->is_refused = folder == -EACCES || folder == -EPERM;
-    if (folder < 0)
+    if (folder < 0) {
+        bool is_refused = folder == -EACCES || folder == -EPERM;
+
+        entry->refused = is_refused ? refused_because(sweep, entry->pid, true) : NULL;
         return 0;
+    }
     open_files = fstat(folder, &stat) < 0 || stat.st_size < 0 ? 0 : (uint64_t)stat.st_size;
     if (!is_full && may_skip(sweep, entry, open_files))
         return 0;
     entry->open_files = open_files;
     entry->sweep = sweep->clients.sweep;
     entry->holds_kfd = false;
-    return look_at_fds(sweep, entry, folder);
+    r = look_at_fds(sweep, entry, folder);
+    entry->refused = r == 0 ? refused_because(sweep, entry->pid, false) : NULL;
+    return r < 0 ? r : 0;
 }
 
 /* Reads the clients anew where they were found last. */
@@ -228,8 +254,8 @@ static int look_at_known(struct drm_sweep *sweep)
 const char *drm_sweep_reason(const struct drm_sweep *sweep)
 {
     for (size_t i = 0; i < sweep->pid_count; i++)
-        if (sweep->pid[i].is_refused)
-            return "the open files of another user's process cannot be looked at";
+        if (sweep->pid[i].refused)
+            return sweep->pid[i].refused;
     return NULL;
 }
 
