@@ -38,6 +38,7 @@ static void set_up(struct machine *machine)
 
     fake_root_init(fake);
     fake_drm_card(fake, 1, PCI, "0x1002\n");
+    fake_drm_node(fake, "renderD128", PCI);
     fake_drm_file(fake, 1, "device/device", "0x744c\n");
     fake_drm_file(fake, 1, "device/product_name", "Radeon Pro W7900\n");
     fake_drm_file(fake, 1, "device/unique_id", "8d3f00e1a2b4c5d6\n");
@@ -371,21 +372,21 @@ static void descriptors_that_are_no_client_of_ours_are_passed_over(void **state)
 {
     struct machine machine;
     struct gpu_process list[4];
-    char huge[20000];
+    char long_name[200];
 
     (void)state;
     set_up(&machine);
-    (void)memset(huge, 'x', sizeof(huge) - 1);
-    huge[sizeof(huge) - 1] = '\0';
+    (void)memset(long_name, 'x', sizeof(long_name) - 1);
+    long_name[sizeof(long_name) - 1] = '\0';
+    fake_drm_node(&machine.fake, "renderD129", "0000:00:02.0");
     fake_drm_fd(&machine.fake, 41, 3, "/dev/dri/renderD129",
                 "drm-driver: i915\ndrm-client-id: 7\ndrm-pdev: 0000:00:02.0\n");
     fake_drm_fd(&machine.fake, 41, 4, "/dev/dri/renderD128", NULL);
-    fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128", "");
-    fake_drm_fd(&machine.fake, 41, 6, "/dev/dri/renderD128", huge);
+    fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD129", ""); /* of another vendor */
+    fake_drm_fd(&machine.fake, 41, 6, "/dev/dri/card7", "");      /* of no device */
     fake_drm_fd(&machine.fake, 41, 7, "/tmp/dri/cardinal", CLIENT("7", "5", "5"));
-    fake_drm_fd(&machine.fake, 41, 8, huge + sizeof(huge) - 200, CLIENT("7", "5", "5"));
-    fake_drm_fd(&machine.fake, 41, 9, "/dev/dri/renderD128",
-                "drm-driver: amdgpu\ndrm-pdev: " PCI "\n");
+    fake_drm_fd(&machine.fake, 41, 8, long_name, CLIENT("7", "5", "5"));
+    fake_drm_fd(&machine.fake, 41, 9, "/dev/dri/card1 (deleted)", "pos:\t0\n");
     /* An NPU is no GPU. */
     fake_drm_fd(&machine.fake, 41, 10, "/dev/accel/accel0",
                 "drm-driver: amdxdna_accel_driver\ndrm-client-id: 7\ndrm-pdev: " PCI
@@ -396,6 +397,46 @@ static void descriptors_that_are_no_client_of_ours_are_passed_over(void **state)
     count(&machine, &both, 1000 * MS);
     assert_int_equal(amd->processes(machine.vendor, &none, list, 4), 0);
     tear_down(&machine);
+}
+
+static void a_device_whose_driver_tells_nothing_is_used_unknown_much(void **state)
+{
+    static const char *const texts[] = {
+        "",
+        "pos:\t0\nflags:\t02100002\nmnt_id:\t27\n", /* before 5.14 */
+        "drm-driver: amdgpu\ndrm-pdev: " PCI "\n",  /* which client is not told */
+        "drm-driver: amdgpu\ndrm-client-id: 7\n",   /* which device */
+        NULL,                                       /* too long to be read */
+    };
+    struct machine machine;
+    struct gpu_process one;
+    char huge[20000];
+
+    (void)state;
+    (void)memset(huge, 'x', sizeof(huge) - 1);
+    huge[sizeof(huge) - 1] = '\0';
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+        set_up(&machine);
+        fake_drm_fd(&machine.fake, 41, 4, "/dev/dri/renderD128", CLIENT("7", "0", "1 MiB"));
+        fake_drm_fd(&machine.fake, 41, 5, i % 2 ? "/dev/dri/card1" : "/dev/dri/renderD128",
+                    texts[i] ? texts[i] : huge);
+        open_it(&machine);
+        count(&machine, &both, 1000 * MS);
+        count(&machine, &both, 2000 * MS);
+        one = process(&machine, &both, 41);
+        assert_true(one.memory_bytes == UNKNOWN && one.busy_ns == UNKNOWN);
+        assert_non_null(one.reason);
+        assert_false(one.has_ended);
+        fake_drm_close(&machine.fake, 41, 5);
+        count(&machine, &both, 3000 * MS);
+        one = process(&machine, &both, 41);
+        assert_int_equal(one.memory_bytes, 1 << 20); /* what it still holds is told */
+        assert_true(one.busy_ns == UNKNOWN);         /* what it did is not */
+        fake_drm_close(&machine.fake, 41, 4);
+        assert_true(process(&machine, &both, 41).has_ended);
+        assert_int_equal(process(&machine, &both, 41).memory_bytes, 0);
+        tear_down(&machine);
+    }
 }
 
 /* On a live machine a quick sweep does not list descriptors whose number has not changed. */
@@ -441,6 +482,7 @@ int main(void)
         cmocka_unit_test(a_process_without_engine_time_was_idle),
         cmocka_unit_test(old_keys_are_understood),
         cmocka_unit_test(descriptors_that_are_no_client_of_ours_are_passed_over),
+        cmocka_unit_test(a_device_whose_driver_tells_nothing_is_used_unknown_much),
         cmocka_unit_test(known_clients_are_fresh_and_new_ones_found_at_the_next_count),
     };
 

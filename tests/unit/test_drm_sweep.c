@@ -118,11 +118,34 @@ static void a_process_whose_first_thread_ended_may_hold_anything(void **state)
     tear_down(&machine);
 }
 
+/* A quick sweep of a live machine does not list the descriptors of a process again, and must not
+ * take what it does not list for closed. */
+static void what_is_not_told_stays_so_between_listings(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    set_up(&machine);
+    machine.fake.root.is_live = true;
+    fake_drm_node(&machine.fake, "renderD128", PCI);
+    fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128", "pos:\t0\nflags:\t02100002\n");
+    for (int i = 0; i < 20; i++) {
+        struct gpu_process one = fake_drm_process(intel, machine.vendor, &both, 41, 0);
+
+        assert_true(one.memory_bytes == UNKNOWN && !one.has_ended);
+    }
+    fake_drm_close(&machine.fake, 41, 5);
+    assert_int_equal(intel->read_busy(machine.vendor, &both, MS), 0);
+    assert_true(fake_drm_process(intel, machine.vendor, &both, 41, 0).has_ended);
+    tear_down(&machine);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_has_ended_holds_nothing_and_is_not_refused),
         cmocka_unit_test(a_process_whose_first_thread_ended_may_hold_anything),
+        cmocka_unit_test(what_is_not_told_stays_so_between_listings),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

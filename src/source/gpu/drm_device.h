@@ -48,6 +48,11 @@ int drm_devices_find(const struct root *root, const char *vendor_id, struct drm_
 /* The index of the device with this PCI address, or -ENODEV. */
 int drm_devices_at(const struct drm_devices *devices, uint64_t pci);
 
+/* The index of the device that a node of /dev/dri belongs to ("card0", "renderD128"), or
+ * -ENODEV: it is not one of these, or no node. */
+int drm_devices_of_node(const struct root *root, const struct drm_devices *devices,
+                        const char *node);
+
 /* A file below cardN that is one number: "device/mem_info_vram_used". UNKNOWN: it cannot be
  * read, or is none (negative, say). */
 uint64_t drm_device_number(const struct root *root, const struct drm_device *device,

@@ -13,6 +13,8 @@
 #include "base/unknown.h"
 #include "source/proc/pid_stat.h"
 
+enum { LINK_SIZE = 64 }; /* longer names are not of devices */
+
 int drm_sweep_init(struct drm_sweep *sweep, const struct root *root,
                    const struct drm_devices *devices, bool hides_idle)
 {
@@ -89,24 +91,26 @@ static int compare_pid(const void *key, const void *entry)
     return pid < other ? -1 : pid > other;
 }
 
-/* Reads what a descriptor's client uses. Returns the index of its device, or -errno. */
+/* Reads what a descriptor's client uses. Returns the index of its device, or -errno; -EBADMSG: it
+ * is there, and tells nothing of a client. */
 static int read_fdinfo(struct drm_sweep *sweep, pid_t pid, int fd, struct drm_fdinfo *ret)
 {
     struct drm_fdinfo info;
     int r = (int)root_read(sweep->root, sweep->text, sizeof(sweep->text), "proc/%d/fdinfo/%d",
                            (int)pid, fd);
 
-    if (r >= 0)
-        r = drm_fdinfo_parse(sweep->text, &info);
-    if (r >= 0)
-        r = drm_devices_at(sweep->devices, info.pci);
+    if (r == -ENOENT || r == -ESRCH)
+        return r; /* closed meanwhile */
+    if (r < 0 || drm_fdinfo_parse(sweep->text, &info) < 0 || !is_known(info.pci))
+        return -EBADMSG;
+    r = drm_devices_at(sweep->devices, info.pci);
     if (r >= 0)
         *ret = info;
     return r;
 }
 
-/* "/dev/dri/renderD128", wherever that folder is mounted. */
-static bool is_drm_node(const char *link)
+/* The node of "/dev/dri/renderD128", wherever that folder is mounted; NULL: it is none. */
+static const char *drm_node(const char *link)
 {
     static const char *const names[] = { "card0", "renderD128" }; /* up to the number */
     const char *folder = strstr(link, "/dri/");
@@ -116,28 +120,46 @@ static bool is_drm_node(const char *link)
         const char *name = folder + strlen("/dri/");
 
         if (strncmp(name, names[i], length) == 0 && name[length] >= '0' && name[length] <= '9')
-            return true;
+            return name;
     }
-    return false;
+    return NULL;
+}
+
+/* Drivers before the keys of drm-usage-stats (i915 before 5.19, radeon): which device it is, its
+ * node says. The number may be that of another file by now, of which fdinfo spoke. */
+static int look_at_untold(struct drm_sweep *sweep, struct drm_sweep_pid *entry, int fd,
+                          const char *seen)
+{
+    int device = drm_devices_of_node(sweep->root, sweep->devices, drm_node(seen));
+    char link[LINK_SIZE];
+
+    if (device < 0 ||
+        root_read_link(sweep->root, link, sizeof(link), "proc/%d/fd/%d", (int)entry->pid, fd) <
+            0 ||
+        strcmp(link, seen) != 0)
+        return 0;
+    entry->holds_untold = true;
+    return drm_clients_see_untold(&sweep->clients, (unsigned)device, entry->pid);
 }
 
 static int look_at_fd(struct drm_sweep *sweep, struct drm_sweep_pid *entry, int fd)
 {
     struct drm_fdinfo info;
-    char link[64];
+    char link[LINK_SIZE];
     int device;
 
-    /* Longer names are not of devices. */
     if (root_read_link(sweep->root, link, sizeof(link), "proc/%d/fd/%d", (int)entry->pid, fd) <
         0)
         return 0;
     if (strcmp(link, "/dev/kfd") == 0)
         entry->holds_kfd = true;
-    if (!is_drm_node(link))
+    if (!drm_node(link))
         return 0;
     device = read_fdinfo(sweep, entry->pid, fd, &info);
+    if (device == -EBADMSG)
+        return look_at_untold(sweep, entry, fd, link);
     if (device < 0)
-        return 0; /* closed meanwhile, of another vendor, or no client */
+        return 0; /* closed meanwhile, or of another vendor */
     return drm_clients_see(&sweep->clients, (unsigned)device, entry->pid, fd, &info);
 }
 
@@ -214,11 +236,14 @@ static int look_at_pid(struct drm_sweep *sweep, struct drm_sweep_pid *entry, boo
         return 0;
     }
     open_files = fstat(folder, &stat) < 0 || stat.st_size < 0 ? 0 : (uint64_t)stat.st_size;
-    if (!is_full && may_skip(sweep, entry, open_files))
+    if (!is_full && may_skip(sweep, entry, open_files)) {
+        if (entry->holds_untold)
+            drm_clients_keep_untold(&sweep->clients, entry->pid);
         return 0;
+    }
     entry->open_files = open_files;
     entry->sweep = sweep->clients.sweep;
-    entry->holds_kfd = false;
+    entry->holds_kfd = entry->holds_untold = false;
     r = look_at_fds(sweep, entry, folder);
     entry->refused = r == 0 ? refused_because(sweep, entry->pid, false) : NULL;
     return r < 0 ? r : 0;
