@@ -7,6 +7,7 @@
 /* cmocka.h needs the four above */
 #include <cmocka.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -63,15 +64,15 @@ static void write_stat(struct machine *machine, int pid, char state, int threads
     fake_root_write(&machine->fake, path, text);
 }
 
-/* One look as someone who may not open /proc/42/fd, which root may always. */
-static const char *reason_where_refused(struct machine *machine)
+/* One look as someone who has no more rights than these to /proc/42/fd; root always has. */
+static const char *reason_with_rights(struct machine *machine, mode_t mode)
 {
     enum { NOBODY = 65534 };
     bool is_root = geteuid() == 0;
     int r;
 
     assert_int_equal(chmod(machine->fake.path, 0755), 0);
-    assert_int_equal(fchmodat(machine->fake.root.fd, "proc/42/fd", 0, 0), 0);
+    assert_int_equal(fchmodat(machine->fake.root.fd, "proc/42/fd", mode, 0), 0);
     assert_true(!is_root || seteuid(NOBODY) == 0);
     r = intel->read_busy(machine->vendor, &both, MS);
     assert_true(!is_root || seteuid(0) == 0);
@@ -90,13 +91,15 @@ static void what_has_ended_holds_nothing_and_is_not_refused(void **state)
     fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128", CLIENT("7", "5", "1 MiB"));
     fake_root_write(&machine.fake, "proc/42/fd/0", "");
     write_stat(&machine, 42, 'S', 1);
-    assert_non_null(reason_where_refused(&machine)); /* another user's */
+    assert_non_null(reason_with_rights(&machine, 0));    /* another user's */
+    assert_non_null(reason_with_rights(&machine, 0444)); /* each file may be refused alone */
+    assert_null(reason_with_rights(&machine, 0555));
     write_stat(&machine, 42, 'Z', 1);
-    assert_null(reason_where_refused(&machine));
+    assert_null(reason_with_rights(&machine, 0));
     assert_int_equal(fake_drm_process(intel, machine.vendor, &both, 41, 0).memory_bytes,
                      1 << 20);
     fake_drm_remove(&machine.fake, "proc/42/stat"); /* waited for meanwhile */
-    assert_null(reason_where_refused(&machine));
+    assert_null(reason_with_rights(&machine, 0));
     tear_down(&machine);
 }
 
@@ -114,7 +117,28 @@ static void a_process_whose_first_thread_ended_may_hold_anything(void **state)
     write_stat(&machine, 42, 'Z', 2);
     assert_int_equal(intel->read_busy(machine.vendor, &both, 2 * MS), 0);
     assert_non_null(processes_reason(&machine));
-    assert_non_null(reason_where_refused(&machine));
+    assert_non_null(reason_with_rights(&machine, 0));
+    tear_down(&machine);
+}
+
+static void a_process_that_could_not_be_looked_at_may_hold_anything(void **state)
+{
+    struct machine machine;
+    struct rlimit limit, none;
+    int r;
+
+    (void)state;
+    set_up(&machine);
+    fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128", CLIENT("7", "5", "1 MiB"));
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    none = (struct rlimit){ 0, limit.rlim_max };
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0); /* we have no descriptors left */
+    r = intel->read_busy(machine.vendor, &both, MS);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_int_equal(r, 0);
+    assert_non_null(processes_reason(&machine));
+    assert_int_equal(intel->read_busy(machine.vendor, &both, 2 * MS), 0);
+    assert_null(processes_reason(&machine));
     tear_down(&machine);
 }
 
@@ -145,6 +169,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_has_ended_holds_nothing_and_is_not_refused),
         cmocka_unit_test(a_process_whose_first_thread_ended_may_hold_anything),
+        cmocka_unit_test(a_process_that_could_not_be_looked_at_may_hold_anything),
         cmocka_unit_test(what_is_not_told_stays_so_between_listings),
     };
 

@@ -15,6 +15,20 @@
 
 enum { LINK_SIZE = 64 }; /* longer names are not of devices */
 
+static const char other_users[] =
+    "the open files of another user's process cannot be looked at";
+
+/* The process has ended, or has closed the file. */
+static bool is_gone(int error)
+{
+    return error == -ENOENT || error == -ESRCH;
+}
+
+static bool is_refusal(ssize_t error)
+{
+    return error == -EACCES || error == -EPERM;
+}
+
 int drm_sweep_init(struct drm_sweep *sweep, const struct root *root,
                    const struct drm_devices *devices, bool hides_idle)
 {
@@ -99,8 +113,8 @@ static int read_fdinfo(struct drm_sweep *sweep, pid_t pid, int fd, struct drm_fd
     int r = (int)root_read(sweep->root, sweep->text, sizeof(sweep->text), "proc/%d/fdinfo/%d",
                            (int)pid, fd);
 
-    if (r == -ENOENT || r == -ESRCH)
-        return r; /* closed meanwhile */
+    if (is_gone(r))
+        return r;
     if (r < 0 || drm_fdinfo_parse(sweep->text, &info) < 0 || !is_known(info.pci))
         return -EBADMSG;
     r = drm_devices_at(sweep->devices, info.pci);
@@ -146,10 +160,13 @@ static int look_at_fd(struct drm_sweep *sweep, struct drm_sweep_pid *entry, int 
 {
     struct drm_fdinfo info;
     char link[LINK_SIZE];
+    ssize_t n =
+        root_read_link(sweep->root, link, sizeof(link), "proc/%d/fd/%d", (int)entry->pid, fd);
     int device;
 
-    if (root_read_link(sweep->root, link, sizeof(link), "proc/%d/fd/%d", (int)entry->pid, fd) <
-        0)
+    if (is_refusal(n))
+        entry->refused = other_users;
+    if (n < 0)
         return 0;
     if (strcmp(link, "/dev/kfd") == 0)
         entry->holds_kfd = true;
@@ -163,23 +180,28 @@ static int look_at_fd(struct drm_sweep *sweep, struct drm_sweep_pid *entry, int 
     return drm_clients_see(&sweep->clients, (unsigned)device, entry->pid, fd, &info);
 }
 
-/* Why the open files of a process do not show, `is_refused` or none: static text; NULL: it has
- * none. A process that has ended belongs to root until it is waited for, as it has no memory that
- * says whose it is; that it is refused then says nothing. */
-static const char *refused_because(const struct drm_sweep *sweep, pid_t pid, bool is_refused)
+/* Why the open files of a process do not show, for `error` or as none are listed (0): static text;
+ * NULL: it has none. A process that has ended belongs to root until it is waited for, as it has no
+ * memory that says whose it is; that it is refused then says nothing. */
+static const char *refused_because(const struct drm_sweep *sweep, pid_t pid, int error)
 {
     struct kept file = KEPT_CLOSED;
     struct pid_stat stat;
-    int r = pid_stat_read(&file, sweep->root, pid, &stat);
+    int r;
 
-    kept_close(&file);
-    if (r == -ENOENT || r == -ESRCH)
+    if (is_gone(error))
         return NULL;
+    r = pid_stat_read(&file, sweep->root, pid, &stat);
+    kept_close(&file);
+    if (is_gone(r))
+        return NULL; /* waited for meanwhile */
     if (r == 0 && stat.is_ending)
         return stat.threads > 1 ? "the first thread of a process has ended, and its open files "
                                   "do not show any more"
                                 : NULL;
-    return is_refused ? "the open files of another user's process cannot be looked at" : NULL;
+    if (error == 0)
+        return NULL;
+    return is_refusal(error) ? other_users : "the open files of a process cannot be looked at";
 }
 
 /* Looks at every descriptor of an open /proc/PID/fd, with a buffer of its own, since opendir()
@@ -230,9 +252,7 @@ static int look_at_pid(struct drm_sweep *sweep, struct drm_sweep_pid *entry, boo
     int r;
 
     if (folder < 0) {
-        bool is_refused = folder == -EACCES || folder == -EPERM;
-
-        entry->refused = is_refused ? refused_because(sweep, entry->pid, true) : NULL;
+        entry->refused = refused_because(sweep, entry->pid, folder);
         return 0;
     }
     open_files = fstat(folder, &stat) < 0 || stat.st_size < 0 ? 0 : (uint64_t)stat.st_size;
@@ -244,8 +264,10 @@ static int look_at_pid(struct drm_sweep *sweep, struct drm_sweep_pid *entry, boo
     entry->open_files = open_files;
     entry->sweep = sweep->clients.sweep;
     entry->holds_kfd = entry->holds_untold = false;
+    entry->refused = NULL;
     r = look_at_fds(sweep, entry, folder);
-    entry->refused = r == 0 ? refused_because(sweep, entry->pid, false) : NULL;
+    if (r == 0)
+        entry->refused = refused_because(sweep, entry->pid, 0);
     return r < 0 ? r : 0;
 }
 
