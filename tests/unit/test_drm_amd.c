@@ -195,13 +195,16 @@ static void missing_files_cost_their_figure_alone(void **state)
     fake_drm_card(&machine.fake, 0, PCI, "0x1002\n");
     fake_drm_file(&machine.fake, 0, "device/hwmon/hwmon0/power1_input", "9000000\n");
     fake_drm_file(&machine.fake, 0, "device/hwmon/hwmon0/temp1_input", "-5000\n");
+    fake_drm_file(&machine.fake, 0, "device/mem_info_vram_total", "0\n");
+    fake_drm_file(&machine.fake, 0, "device/mem_info_vram_used", "0\n");
     open_it(&machine);
     assert_int_equal(amd->read(machine.vendor, 0, MS, &reading), 0);
     assert_int_equal(reading.power_milliwatts, 9000); /* the newer name of the sensor */
     assert_true(reading.temperature_celsius == UNKNOWN);
     assert_true(reading.busy_ns == UNKNOWN);
     assert_non_null(reading.busy_reason);
-    assert_true(reading.memory_used_bytes == UNKNOWN);
+    assert_true(reading.memory_used_bytes == UNKNOWN); /* it has none of its own */
+    assert_true(amd->device(machine.vendor, 0)->memory_total_bytes == UNKNOWN);
     assert_true(reading.energy_microjoules == UNKNOWN);
     tear_down(&machine);
 }
@@ -237,6 +240,11 @@ static void a_device_that_is_gone_is_lost(void **state)
     open_it(&machine);
     fake_drm_remove(&machine.fake, "sys/class/drm/card1/device");
     assert_int_equal(amd->read(machine.vendor, 0, 0, &reading), -ENODEV);
+    fake_drm_card(&machine.fake, 1, "0000:04:00.0", "0x1002\n"); /* another has its number */
+    assert_int_equal(amd->read(machine.vendor, 0, 0, &reading), -ENODEV);
+    fake_drm_remove(&machine.fake, "sys/class/drm/card1/device");
+    fake_drm_card(&machine.fake, 1, PCI, "0x1002\n"); /* it is back */
+    assert_int_equal(amd->read(machine.vendor, 0, 0, &reading), 0);
     tear_down(&machine);
 }
 

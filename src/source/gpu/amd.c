@@ -51,6 +51,13 @@ static void read_uuid(const struct root *root, struct drm_device *device)
         (void)snprintf(device->gpu.uuid, sizeof(device->gpu.uuid), "GPU-%s", id); /* fits */
 }
 
+static uint64_t memory_total(const struct root *root, const struct drm_device *device)
+{
+    uint64_t total = drm_device_number(root, device, "device/mem_info_vram_total");
+
+    return total == 0 ? UNKNOWN : total; /* 0: it has none of its own, and uses the machine's */
+}
+
 static void describe(const struct root *root, struct drm_device *device)
 {
     read_uuid(root, device);
@@ -58,8 +65,7 @@ static void describe(const struct root *root, struct drm_device *device)
                         sizeof(device->gpu.name)) <= 0)
         (void)snprintf(device->gpu.name, sizeof(device->gpu.name), "AMD GPU %s",
                        device->pci_id); /* fits */
-    device->gpu.memory_total_bytes =
-        drm_device_number(root, device, "device/mem_info_vram_total");
+    device->gpu.memory_total_bytes = memory_total(root, device);
     if (!drm_device_is_suspended(root, device))
         (void)drm_counter_advance(&device->energy_microjoules,
                                   drm_device_sensor(root, device, energy, 1)); /* starts it */
@@ -140,7 +146,9 @@ static int amd_read(void *vendor, size_t index, uint64_t now_ns, struct gpu_read
         *ret = reading;
         return 0;
     }
-    reading.memory_used_bytes = drm_device_number(root, device, "device/mem_info_vram_used");
+    if (is_known(device->gpu.memory_total_bytes))
+        reading.memory_used_bytes =
+            drm_device_number(root, device, "device/mem_info_vram_used");
     reading.busy_ns = advance_busy(
         amd, index, drm_device_number(root, device, "device/gpu_busy_percent"), now_ns);
     reading.energy_microjoules = drm_counter_advance(

@@ -126,11 +126,6 @@ bool drm_device_is_suspended(const struct root *root, const struct drm_device *d
            strcmp(status, "suspended") == 0;
 }
 
-bool drm_device_is_lost(const struct root *root, const struct drm_device *device)
-{
-    return !root_exists(root, "sys/class/drm/card%u/device/vendor", device->card);
-}
-
 uint64_t drm_counter_advance(struct drm_counter *counter, uint64_t value)
 {
     if (!is_known(value))
@@ -175,6 +170,12 @@ static uint64_t pci_of(const struct root *root, const char *node, unsigned numbe
         return UNKNOWN;
     name = strrchr(link, '/');
     return drm_pci_parse(name ? name + 1 : link, &pci) < 0 ? UNKNOWN : pci;
+}
+
+bool drm_device_is_lost(const struct root *root, const struct drm_device *device)
+{
+    return !root_exists(root, "sys/class/drm/card%u/device/vendor", device->card) ||
+           pci_of(root, "card", device->card) != device->pci;
 }
 
 struct search {

@@ -73,7 +73,7 @@ struct gpu_reading drm_reading_unknown(void);
 /* Has the driver switched the device off? Then reading its sensors would wake it up. */
 bool drm_device_is_suspended(const struct root *root, const struct drm_device *device);
 
-/* Is the device itself gone (unplugged, driver unbound)? */
+/* Is the device itself gone (unplugged, driver unbound)? Another one may have its number by now. */
 bool drm_device_is_lost(const struct root *root, const struct drm_device *device);
 
 /* Brings a counter up to date; a value below the last one is a counter that began anew.

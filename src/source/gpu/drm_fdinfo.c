@@ -91,7 +91,8 @@ static int parse_quantity(const char *value, const struct unit *units, uint64_t 
     return -EBADMSG;
 }
 
-/* "12.5%": the kernel writes the hundredths as a number of their own, so 12.5 is 12.05. */
+/* "12.5%": the kernel writes the hundredths as a number of their own, so 12.5 is 12.05. It adds up
+ * contexts whose work overlaps, so that a busy engine may have more than 100 %. */
 static int parse_percent(const char *value, uint64_t *ret)
 {
     uint64_t whole, hundredths = 0;
@@ -103,9 +104,9 @@ static int parse_percent(const char *value, uint64_t *ret)
         if (*value < '0' || *value > '9' || parse_u64(&value, &hundredths) < 0)
             return -EBADMSG;
     }
-    if (*value != '%' || !is_line_end(value + 1) || whole > 100 || hundredths > 99)
+    if (*value != '%' || !is_line_end(value + 1) || hundredths > 99)
         return -EBADMSG;
-    *ret = whole * 100 + hundredths;
+    *ret = whole < 100 ? whole * 100 + hundredths : 10000;
     return 0;
 }
 
@@ -246,8 +247,9 @@ int drm_fdinfo_parse(const char *text, struct drm_fdinfo *ret)
     }
     if (info.driver[0] == '\0' && !is_known(info.pci))
         return -ENOENT;
-    /* amdgpu before 5.19 gave no client id; the id of its address space serves as one. */
-    if (!is_known(info.client_id))
+    /* amdgpu before 5.19 gave no client id; the id of its address space serves as one. 0 is none:
+     * all that got none have that. */
+    if (!is_known(info.client_id) && pasid > 0)
         info.client_id = pasid;
     if (!is_known(info.client_id))
         return -EBADMSG;

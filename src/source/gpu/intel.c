@@ -126,8 +126,9 @@ static uint64_t memory_used(const struct root *root, const struct drm_device *de
     uint64_t total = drm_device_number(root, device, "lmem_total_bytes");
     uint64_t free_bytes = drm_device_number(root, device, "lmem_avail_bytes");
 
-    return is_known(total) && is_known(free_bytes) && free_bytes <= total ? total - free_bytes
-                                                                          : UNKNOWN;
+    if (!is_known(total) || total == 0 || !is_known(free_bytes) || free_bytes > total)
+        return UNKNOWN; /* a total of 0: an integrated GPU, which uses the machine's */
+    return total - free_bytes;
 }
 
 static int intel_read(void *vendor, size_t index, uint64_t now_ns, struct gpu_reading *ret)
