@@ -211,6 +211,7 @@ static void missing_files_cost_their_figure_alone(void **state)
 
 static void a_device_that_sleeps_is_not_woken(void **state)
 {
+    static const char *const asleep[] = { "suspended\n", "suspending\n" };
     struct machine machine;
     struct gpu_reading reading;
 
@@ -218,11 +219,13 @@ static void a_device_that_sleeps_is_not_woken(void **state)
     set_up(&machine);
     fake_drm_file(&machine.fake, 1, "device/power/runtime_status", "suspended\n");
     open_it(&machine);
-    for (uint64_t i = 1; i <= 2; i++) {
-        assert_int_equal(amd->read(machine.vendor, 0, i * 1000 * MS, &reading), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(asleep); i++) {
+        fake_drm_file(&machine.fake, 1, "device/power/runtime_status", asleep[i]);
+        assert_int_equal(amd->read(machine.vendor, 0, (i + 1) * 1000 * MS, &reading), 0);
         assert_int_equal(reading.busy_ns, 0);
         assert_true(reading.power_milliwatts == UNKNOWN);
         assert_true(reading.energy_microjoules == UNKNOWN);
+        assert_int_equal(reading.memory_used_bytes, 1 << 30); /* not asked of the device */
     }
     fake_drm_file(&machine.fake, 1, "device/power/runtime_status", "active\n");
     assert_int_equal(amd->read(machine.vendor, 0, 3000 * MS, &reading), 0);
@@ -407,46 +410,6 @@ static void descriptors_that_are_no_client_of_ours_are_passed_over(void **state)
     tear_down(&machine);
 }
 
-static void a_device_whose_driver_tells_nothing_is_used_unknown_much(void **state)
-{
-    static const char *const texts[] = {
-        "",
-        "pos:\t0\nflags:\t02100002\nmnt_id:\t27\n", /* before 5.14 */
-        "drm-driver: amdgpu\ndrm-pdev: " PCI "\n",  /* which client is not told */
-        "drm-driver: amdgpu\ndrm-client-id: 7\n",   /* which device */
-        NULL,                                       /* too long to be read */
-    };
-    struct machine machine;
-    struct gpu_process one;
-    char huge[20000];
-
-    (void)state;
-    (void)memset(huge, 'x', sizeof(huge) - 1);
-    huge[sizeof(huge) - 1] = '\0';
-    for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
-        set_up(&machine);
-        fake_drm_fd(&machine.fake, 41, 4, "/dev/dri/renderD128", CLIENT("7", "0", "1 MiB"));
-        fake_drm_fd(&machine.fake, 41, 5, i % 2 ? "/dev/dri/card1" : "/dev/dri/renderD128",
-                    texts[i] ? texts[i] : huge);
-        open_it(&machine);
-        count(&machine, &both, 1000 * MS);
-        count(&machine, &both, 2000 * MS);
-        one = process(&machine, &both, 41);
-        assert_true(one.memory_bytes == UNKNOWN && one.busy_ns == UNKNOWN);
-        assert_non_null(one.reason);
-        assert_false(one.has_ended);
-        fake_drm_close(&machine.fake, 41, 5);
-        count(&machine, &both, 3000 * MS);
-        one = process(&machine, &both, 41);
-        assert_int_equal(one.memory_bytes, 1 << 20); /* what it still holds is told */
-        assert_true(one.busy_ns == UNKNOWN);         /* what it did is not */
-        fake_drm_close(&machine.fake, 41, 4);
-        assert_true(process(&machine, &both, 41).has_ended);
-        assert_int_equal(process(&machine, &both, 41).memory_bytes, 0);
-        tear_down(&machine);
-    }
-}
-
 /* On a live machine a quick sweep does not list descriptors whose number has not changed. */
 static void known_clients_are_fresh_and_new_ones_found_at_the_next_count(void **state)
 {
@@ -490,7 +453,6 @@ int main(void)
         cmocka_unit_test(a_process_without_engine_time_was_idle),
         cmocka_unit_test(old_keys_are_understood),
         cmocka_unit_test(descriptors_that_are_no_client_of_ours_are_passed_over),
-        cmocka_unit_test(a_device_whose_driver_tells_nothing_is_used_unknown_much),
         cmocka_unit_test(known_clients_are_fresh_and_new_ones_found_at_the_next_count),
     };
 

@@ -150,6 +150,11 @@ static void memory_that_is_not_told_is_unknown(void **state)
     assert_int_equal(
         drm_fdinfo_parse("drm-driver: x\ndrm-client-id: 1\ndrm-total-vram: 5\n", &info), 0);
     assert_int_equal(drm_fdinfo_memory(&info), 5); /* the total where nothing better is told */
+    assert_int_equal(drm_fdinfo_parse("drm-driver: x\ndrm-client-id: 1\ndrm-shared-vram0: 5\n"
+                                      "drm-resident-vram1: 6\ndrm-resident-gtt: 7\n",
+                                      &info),
+                     0);
+    assert_true(drm_fdinfo_memory(&info) == UNKNOWN); /* nor a part of it, nor the machine's */
 }
 
 static void frequencies_have_units(void **state)

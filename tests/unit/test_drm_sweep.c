@@ -7,6 +7,7 @@
 /* cmocka.h needs the four above */
 #include <cmocka.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -43,6 +44,16 @@ static void tear_down(struct machine *machine)
 {
     intel->close(machine->vendor);
     fake_root_done(&machine->fake);
+}
+
+static struct gpu_process process(struct machine *machine)
+{
+    return fake_drm_process(intel, machine->vendor, &both, 41, 0);
+}
+
+static void count(struct machine *machine, uint64_t now_ns)
+{
+    assert_int_equal(intel->read_busy(machine->vendor, &both, now_ns), 0);
 }
 
 static const char *processes_reason(struct machine *machine)
@@ -96,8 +107,7 @@ static void what_has_ended_holds_nothing_and_is_not_refused(void **state)
     assert_null(reason_with_rights(&machine, 0555));
     write_stat(&machine, 42, 'Z', 1);
     assert_null(reason_with_rights(&machine, 0));
-    assert_int_equal(fake_drm_process(intel, machine.vendor, &both, 41, 0).memory_bytes,
-                     1 << 20);
+    assert_int_equal(process(&machine).memory_bytes, 1 << 20);
     fake_drm_remove(&machine.fake, "proc/42/stat"); /* waited for meanwhile */
     assert_null(reason_with_rights(&machine, 0));
     tear_down(&machine);
@@ -112,10 +122,10 @@ static void a_process_whose_first_thread_ended_may_hold_anything(void **state)
     set_up(&machine);
     fake_root_write(&machine.fake, "proc/42/fd/none", "");
     write_stat(&machine, 42, 'S', 2);
-    assert_int_equal(intel->read_busy(machine.vendor, &both, MS), 0);
+    count(&machine, MS);
     assert_null(processes_reason(&machine)); /* no file is open */
     write_stat(&machine, 42, 'Z', 2);
-    assert_int_equal(intel->read_busy(machine.vendor, &both, 2 * MS), 0);
+    count(&machine, 2 * MS);
     assert_non_null(processes_reason(&machine));
     assert_non_null(reason_with_rights(&machine, 0));
     tear_down(&machine);
@@ -137,9 +147,49 @@ static void a_process_that_could_not_be_looked_at_may_hold_anything(void **state
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
     assert_int_equal(r, 0);
     assert_non_null(processes_reason(&machine));
-    assert_int_equal(intel->read_busy(machine.vendor, &both, 2 * MS), 0);
+    count(&machine, 2 * MS);
     assert_null(processes_reason(&machine));
     tear_down(&machine);
+}
+
+static void a_device_whose_driver_tells_nothing_is_used_unknown_much(void **state)
+{
+    static const char *const texts[] = {
+        "",
+        "pos:\t0\nflags:\t02100002\nmnt_id:\t27\n", /* before 5.19 */
+        "drm-driver: i915\ndrm-pdev: " PCI "\n",    /* which client is not told */
+        "drm-driver: i915\ndrm-client-id: 7\n",     /* which device */
+        NULL,                                       /* too long to be read */
+    };
+    struct machine machine;
+    struct gpu_process one;
+    char huge[20000];
+
+    (void)state;
+    (void)memset(huge, 'x', sizeof(huge) - 1);
+    huge[sizeof(huge) - 1] = '\0';
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+        set_up(&machine);
+        fake_drm_node(&machine.fake, "renderD128", PCI);
+        fake_drm_fd(&machine.fake, 41, 4, "/dev/dri/renderD128", CLIENT("7", "0", "1 MiB"));
+        fake_drm_fd(&machine.fake, 41, 5, i % 2 ? "/dev/dri/card0" : "/dev/dri/renderD128",
+                    texts[i] ? texts[i] : huge);
+        count(&machine, 1000 * MS);
+        count(&machine, 2000 * MS);
+        one = process(&machine);
+        assert_true(one.memory_bytes == UNKNOWN && one.busy_ns == UNKNOWN);
+        assert_non_null(one.reason);
+        assert_false(one.has_ended);
+        fake_drm_close(&machine.fake, 41, 5);
+        count(&machine, 3000 * MS);
+        one = process(&machine);
+        assert_int_equal(one.memory_bytes, 1 << 20); /* what it still holds is told */
+        assert_true(one.busy_ns == UNKNOWN);         /* what it did is not */
+        fake_drm_close(&machine.fake, 41, 4);
+        assert_true(process(&machine).has_ended);
+        assert_int_equal(process(&machine).memory_bytes, 0);
+        tear_down(&machine);
+    }
 }
 
 /* A quick sweep of a live machine does not list the descriptors of a process again, and must not
@@ -154,13 +204,13 @@ static void what_is_not_told_stays_so_between_listings(void **state)
     fake_drm_node(&machine.fake, "renderD128", PCI);
     fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128", "pos:\t0\nflags:\t02100002\n");
     for (int i = 0; i < 20; i++) {
-        struct gpu_process one = fake_drm_process(intel, machine.vendor, &both, 41, 0);
+        struct gpu_process one = process(&machine);
 
         assert_true(one.memory_bytes == UNKNOWN && !one.has_ended);
     }
     fake_drm_close(&machine.fake, 41, 5);
-    assert_int_equal(intel->read_busy(machine.vendor, &both, MS), 0);
-    assert_true(fake_drm_process(intel, machine.vendor, &both, 41, 0).has_ended);
+    count(&machine, MS);
+    assert_true(process(&machine).has_ended);
     tear_down(&machine);
 }
 
@@ -170,6 +220,7 @@ int main(void)
         cmocka_unit_test(what_has_ended_holds_nothing_and_is_not_refused),
         cmocka_unit_test(a_process_whose_first_thread_ended_may_hold_anything),
         cmocka_unit_test(a_process_that_could_not_be_looked_at_may_hold_anything),
+        cmocka_unit_test(a_device_whose_driver_tells_nothing_is_used_unknown_much),
         cmocka_unit_test(what_is_not_told_stays_so_between_listings),
     };
 

@@ -141,14 +141,14 @@ static int amd_read(void *vendor, size_t index, uint64_t now_ns, struct gpu_read
     if (drm_device_is_lost(root, device))
         return -ENODEV;
     reading.processes_reason = drm_sweep_reason(&amd->sweep);
+    if (is_known(device->gpu.memory_total_bytes)) /* the kernel keeps count: wakes nothing */
+        reading.memory_used_bytes =
+            drm_device_number(root, device, "device/mem_info_vram_used");
     if (drm_device_is_suspended(root, device)) {
         reading.busy_ns = advance_busy(amd, index, 0, now_ns); /* it does nothing, surely */
         *ret = reading;
         return 0;
     }
-    if (is_known(device->gpu.memory_total_bytes))
-        reading.memory_used_bytes =
-            drm_device_number(root, device, "device/mem_info_vram_used");
     reading.busy_ns = advance_busy(
         amd, index, drm_device_number(root, device, "device/gpu_busy_percent"), now_ns);
     reading.energy_microjoules = drm_counter_advance(
@@ -157,7 +157,7 @@ static int amd_read(void *vendor, size_t index, uint64_t now_ns, struct gpu_read
     reading.temperature_celsius = drm_device_sensor(root, device, temperature, 1000);
     reading.clock_mhz = drm_device_sensor(root, device, frequency, 1000000);
     if (!is_known(reading.busy_ns))
-        reading.busy_reason = "the amdgpu driver tells no gpu_busy_percent for this device";
+        reading.busy_reason = "the driver tells no gpu_busy_percent for this device";
     *ret = reading;
     return 0;
 }

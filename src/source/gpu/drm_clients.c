@@ -71,8 +71,10 @@ static int place_use(struct drm_clients *clients, size_t *ret)
             oldest = i;
     }
     /* One that lives was held in the sweep before this one at the latest. */
-    if (clients->use[oldest].sweep + 1 >= clients->sweep)
+    if (clients->use[oldest].sweep + 1 >= clients->sweep) {
+        clients->has_left_out = true;
         return -ENOSPC;
+    }
     for (size_t i = 0; i < clients->count; i++) {
         if (clients->list[i].use == oldest)
             clients->list[i].use = SIZE_MAX;
@@ -115,8 +117,10 @@ static int place_client(struct drm_clients *clients, size_t *ret)
         if (clients->list[i].sweep < clients->list[oldest].sweep)
             oldest = i;
     }
-    if (!clients->list[oldest].is_ended || clients->list[oldest].sweep == clients->sweep)
+    if (!clients->list[oldest].is_ended || clients->list[oldest].sweep == clients->sweep) {
+        clients->has_left_out = true;
         return -ENOSPC;
+    }
     *ret = oldest;
     return 0;
 }

@@ -93,6 +93,7 @@ struct drm_clients {
     uint64_t sweep;         /* the number of the sweep under way or last done */
     bool is_first;          /* no sweep that looked at a process has ended */
     bool hides_idle;        /* the driver leaves out engines that did nothing */
+    bool has_left_out;      /* there was no room for a client or use, in this sweep or before */
     uint64_t counted_at_ns; /* UNKNOWN before the first count */
 };
 

@@ -123,7 +123,7 @@ bool drm_device_is_suspended(const struct root *root, const struct drm_device *d
 
     return drm_device_text(root, device, "device/power/runtime_status", status,
                            sizeof(status)) >= 0 &&
-           strcmp(status, "suspended") == 0;
+           (strcmp(status, "suspended") == 0 || strcmp(status, "suspending") == 0);
 }
 
 uint64_t drm_counter_advance(struct drm_counter *counter, uint64_t value)

@@ -70,7 +70,7 @@ uint64_t drm_device_sensor(const struct root *root, const struct drm_device *dev
 /* A reading of which nothing is known yet. */
 struct gpu_reading drm_reading_unknown(void);
 
-/* Has the driver switched the device off? Then reading its sensors would wake it up. */
+/* Has the driver switched the device off, or is about to? Reading its sensors would wake it. */
 bool drm_device_is_suspended(const struct root *root, const struct drm_device *device);
 
 /* Is the device itself gone (unplugged, driver unbound)? Another one may have its number by now. */

@@ -278,28 +278,30 @@ static uint64_t region_memory(const struct drm_fdinfo_region *region)
     return UNKNOWN;
 }
 
-/* UNKNOWN: there is no such region that tells its size. */
-static uint64_t sum_regions(const struct drm_fdinfo *info, const char *const *prefixes)
+/* Is there any such region? *ret is UNKNOWN where one does not tell its size. */
+static bool sum_regions(const struct drm_fdinfo *info, const char *const *prefixes,
+                        uint64_t *ret)
 {
     uint64_t sum = 0;
     bool found = false;
 
     for (size_t i = 0; i < info->region_count; i++) {
-        uint64_t memory = region_memory(&info->region[i]);
-
-        if (is_known(memory) && begins_with_any(info->region[i].name, prefixes)) {
-            sum = sum_u64(sum, memory);
-            found = true;
-        }
+        if (!begins_with_any(info->region[i].name, prefixes))
+            continue;
+        sum = sum_u64(sum, region_memory(&info->region[i]));
+        found = true;
     }
-    return found ? sum : UNKNOWN;
+    *ret = found ? sum : UNKNOWN;
+    return found;
 }
 
 uint64_t drm_fdinfo_memory(const struct drm_fdinfo *info)
 {
     static const char *const own[] = { "vram", "local", NULL };
     static const char *const machine[] = { "system", "gtt", NULL };
-    uint64_t memory = sum_regions(info, own);
+    uint64_t memory;
 
-    return is_known(memory) ? memory : sum_regions(info, machine);
+    if (!sum_regions(info, own, &memory))
+        (void)sum_regions(info, machine, &memory);
+    return memory;
 }

@@ -303,6 +303,8 @@ const char *drm_sweep_reason(const struct drm_sweep *sweep)
     for (size_t i = 0; i < sweep->pid_count; i++)
         if (sweep->pid[i].refused)
             return sweep->pid[i].refused;
+    if (sweep->clients.has_left_out)
+        return "more processes use GPUs than are kept apart";
     return NULL;
 }
 
