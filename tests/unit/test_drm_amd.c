@@ -230,6 +230,9 @@ static void a_device_that_sleeps_is_not_woken(void **state)
     fake_drm_file(&machine.fake, 1, "device/power/runtime_status", "active\n");
     assert_int_equal(amd->read(machine.vendor, 0, 3000 * MS, &reading), 0);
     assert_int_equal(reading.busy_ns, 400 * MS);
+    assert_true(reading.energy_microjoules == UNKNOWN); /* the first value it has */
+    assert_int_equal(amd->read(machine.vendor, 0, 4000 * MS, &reading), 0);
+    assert_int_equal(reading.energy_microjoules, 0);
     tear_down(&machine);
 }
 

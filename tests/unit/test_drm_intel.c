@@ -103,6 +103,23 @@ static void energy_that_begins_anew_goes_on(void **state)
     close_both(&fake, vendor);
 }
 
+static void energy_of_another_sensor_is_another_count(void **state)
+{
+    struct fake_root fake;
+    void *vendor = open_both(&fake);
+    struct gpu_reading reading;
+
+    (void)state;
+    fake_drm_file(&fake, 0, "device/hwmon/hwmon3/energy1_input", "9000000\n"); /* comes late */
+    fake_drm_file(&fake, 0, "device/hwmon/hwmon3/energy2_input", "4000000\n");
+    assert_int_equal(intel->read(vendor, 1, 1000 * MS, &reading), 0);
+    assert_int_equal(reading.energy_microjoules, 3000000);
+    fake_drm_file(&fake, 0, "device/hwmon/hwmon3/energy2_input", "");
+    assert_int_equal(intel->read(vendor, 1, 2000 * MS, &reading), 0);
+    assert_true(reading.energy_microjoules == UNKNOWN);
+    close_both(&fake, vendor);
+}
+
 static void i915_time_is_that_of_the_busiest_class(void **state)
 {
     struct fake_root fake;
@@ -229,6 +246,7 @@ int main(void)
         cmocka_unit_test(memory_is_known_where_the_gpu_has_its_own),
         cmocka_unit_test(a_reading_says_why_the_device_has_no_busy_time),
         cmocka_unit_test(energy_that_begins_anew_goes_on),
+        cmocka_unit_test(energy_of_another_sensor_is_another_count),
         cmocka_unit_test(i915_time_is_that_of_the_busiest_class),
         cmocka_unit_test(xe_cycles_become_time),
         cmocka_unit_test(a_driver_without_engine_time_leaves_it_unknown),

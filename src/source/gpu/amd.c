@@ -67,8 +67,7 @@ static void describe(const struct root *root, struct drm_device *device)
                        device->pci_id); /* fits */
     device->gpu.memory_total_bytes = memory_total(root, device);
     if (!drm_device_is_suspended(root, device))
-        (void)drm_counter_advance(&device->energy_microjoules,
-                                  drm_device_sensor(root, device, energy, 1)); /* starts it */
+        (void)drm_device_energy(root, device, energy); /* starts it */
 }
 
 static void amd_close(void *vendor)
@@ -151,8 +150,7 @@ static int amd_read(void *vendor, size_t index, uint64_t now_ns, struct gpu_read
     }
     reading.busy_ns = advance_busy(
         amd, index, drm_device_number(root, device, "device/gpu_busy_percent"), now_ns);
-    reading.energy_microjoules = drm_counter_advance(
-        &device->energy_microjoules, drm_device_sensor(root, device, energy, 1));
+    reading.energy_microjoules = drm_device_energy(root, device, energy);
     reading.power_milliwatts = drm_device_sensor(root, device, power, 1000);
     reading.temperature_celsius = drm_device_sensor(root, device, temperature, 1000);
     reading.clock_mhz = drm_device_sensor(root, device, frequency, 1000000);
