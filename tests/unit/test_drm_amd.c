@@ -162,11 +162,16 @@ static void device_busy_time_is_the_percentage_over_time(void **state)
 {
     static const struct {
         const char *percent;
-        uint64_t at_ms, busy_ms; /* UNKNOWN */
+        uint64_t at_ms, busy_ms, covered_ms; /* UNKNOWN */
     } steps[] = {
-        { "40\n", 1000, 0 },          { "40\n", 2000, 400 }, { "100\n", 2500, 900 },
-        { "65535\n", 3000, UNKNOWN }, { "", 3200, UNKNOWN }, { "50\n", 3500, 1400 },
-        { "50\n", 3400, 1400 },       { "0\n", 4500, 1400 },
+        { "40\n", 1000, 0, 0 }, /* how it was before is not known */
+        { "40\n", 2000, 400, 1000 },
+        { "100\n", 2500, 900, 1500 },
+        { "65535\n", 3000, UNKNOWN, UNKNOWN },
+        { "", 3200, UNKNOWN, UNKNOWN },
+        { "50\n", 3500, 1400, 2500 },
+        { "50\n", 3400, 1400, 2500 },
+        { "0\n", 4500, 1400, 3600 },
     };
     struct machine machine;
     struct gpu_reading reading;
@@ -180,6 +185,7 @@ static void device_busy_time_is_the_percentage_over_time(void **state)
         fake_drm_file(&machine.fake, 1, "device/gpu_busy_percent", steps[i].percent);
         assert_int_equal(amd->read(machine.vendor, 0, steps[i].at_ms * MS, &reading), 0);
         assert_true(reading.busy_ns == (is_told ? steps[i].busy_ms * MS : UNKNOWN));
+        assert_true(reading.busy_covered_ns == (is_told ? steps[i].covered_ms * MS : UNKNOWN));
         assert_true(is_told == !reading.busy_reason);
     }
     tear_down(&machine);
