@@ -55,10 +55,10 @@ static void write_gpu_measures(struct buffer *out)
 {
     buffer_add_text(
         out, "\n## Of each GPU\n"
-             "\nFor each GPU that is the job's: in CSV columns, N its place in the list; in "
-             "JSON lines\nan array `gpus` of objects with an `index`, the same names without "
-             "`gpuN_`. CSV's header waits up "
-             "to a second for the\ndrivers to tell of their GPUs.\n"
+             "\nFor each GPU that is the job's, N its number as `--gpus` has it, `0_1` for the "
+             "part `0:1`: in\nCSV columns; in JSON lines an array `gpus` of objects with "
+             "`index` and `part` (null: the whole\nGPU), the same names without `gpuN_`. "
+             "CSV's header waits up to a second for the drivers to\ntell of their GPUs.\n"
              "\n| name | meaning |\n|---|---|\n");
     for (int i = 0; i < GPU_MEASURE_COUNT; i++) {
         const struct gpu_measure_row *row = gpu_measure_row((enum gpu_measure)i);

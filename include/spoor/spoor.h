@@ -120,8 +120,9 @@ struct spoor_options {
     const char *root;          /* folder that stands for "/"; NULL is "/" */
     enum spoor_cgroup cgroup;  /* with SPOOR_CALLER_SPAWNED */
     const char *cgroup_folder; /* a cgroup that was delegated to the user, or NULL */
-    const char *gpus; /* which GPUs are the job's: "all", "none", or numbers, UUIDs and PCI
-                         addresses, commas between them; NULL: as its environment says */
+    const char *gpus; /* which GPUs are the job's: "all", "none", or numbers ("0-3"; "0:1" is
+                         a part), UUIDs and PCI addresses, commas between them; NULL: as its
+                         environment says */
     spoor_sample_seen *sample_seen; /* NULL: none */
     void *sample_data;              /* handed to sample_seen */
 };
@@ -269,7 +270,7 @@ SPOOR_API int spoor_machine_write(const char *root, const char *gpus, enum spoor
 /* A GPU, or a part of one (MIG device), which follows it in the list. The strings are valid
  * during the call that gives them; they come from drivers and may hold any bytes. */
 struct spoor_gpu {
-    unsigned index;   /* place in the list; without parts that is its number in options.gpus */
+    unsigned index;   /* its number in options.gpus; of a part: that of the GPU it belongs to */
     const char *uuid; /* or its PCI address, where it has none */
     const char *name; /* "NVIDIA H200" */
     const char *vendor;      /* "nvidia", "amd", "intel" */
@@ -277,6 +278,7 @@ struct spoor_gpu {
     uint64_t memory_bytes;   /* UINT64_MAX: not known */
     bool is_part;
     bool is_selected; /* it is one of the job's */
+    int part; /* which of the GPU's parts: options.gpus has it as "0:1"; -1: the whole */
 };
 
 /* Calls `each` for every GPU of the machine; `selection` as options.gpus. Asks the drivers,

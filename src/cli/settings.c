@@ -327,7 +327,7 @@ static const struct cli_option rows[] = {
 { '\0', "summary-fd", "N",                 "write the report to the open descriptor N too", BOTH, apply_summary_fd },
 { '\0', "detail",     "auto|always|never", "when to read private and shared memory, which slows the job: at most 0.3% of the time (auto, the default), at every sample, or never", ALL, apply_detail },
 { '\0', "cgroup",     "auto|off|require|FOLDER", "give the job a cgroup of its own, for exact figures: where that is possible (auto, the default), never, or fail without; FOLDER: make it below this one, which was delegated to you", RUN, apply_cgroup },
-{ '\0', "gpus",       "LIST",              "which GPUs are the job's: all, none, or numbers, UUIDs and PCI addresses, as 0,2 (default: as CUDA_VISIBLE_DEVICES and its like say, else all)", ALL | OPTION_INFO, apply_gpus },
+{ '\0', "gpus",       "LIST",              "which GPUs are the job's: all, none, or numbers, UUIDs and PCI addresses, as 0,2-3, or 0:1 for a part (MIG device), as spoor info shows them (default: as CUDA_VISIBLE_DEVICES and its like say, else all)", ALL | OPTION_INFO, apply_gpus },
 { '\0', "color",      "auto|always|never", "colour the summary; auto: on a terminal, unless NO_COLOR is set", BOTH | OPTION_DOCTOR, apply_color },
 { '\0', "config",     "FILE",              "read settings from a JSON file whose keys are long options", BOTH | OPTION_NO_FILE, apply_config },
 { '\0', "file",       "FILE",              "write to FILE, which ends with .csv or .sqlite (default: that of SPOOR_PHASE_FILE, else PID.csv with the calling process's PID)", PHASE | LINE_ONLY, apply_file },

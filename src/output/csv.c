@@ -168,10 +168,11 @@ void csv_write(const struct report *report, bool has_header, struct buffer *out)
     buffer_add(out, "\n", 1);
 }
 
-static void add_gpu_names(size_t place, struct buffer *out)
+static void add_gpu_names(struct gpu_place place, struct buffer *out)
 {
     for (int i = 0; i < GPU_MEASURE_COUNT; i++)
-        buffer_format(out, ",gpu%zu_%s", place, gpu_measure_row((enum gpu_measure)i)->name);
+        buffer_format(out, ",gpu%s_%s", gpu_place_text(place, '_').text,
+                      gpu_measure_row((enum gpu_measure)i)->name);
 }
 
 static void begin(const struct stream_gpus *gpus, struct buffer *out)
@@ -192,15 +193,12 @@ static void begin(const struct stream_gpus *gpus, struct buffer *out)
     buffer_add(out, "\n", 1);
 }
 
-static void add_gpu(const struct gpu_view *view, size_t place, struct buffer *out)
+static void add_gpu(const struct gpu_device_view *device, struct buffer *out)
 {
-    bool is_there = view->state == GPU_READY && place < view->count;
-
     for (int i = 0; i < GPU_MEASURE_COUNT; i++) {
         buffer_add(out, ",", 1);
-        if (is_there)
-            number_write(gpu_measure_value((enum gpu_measure)i, view->devices[place].value[i]),
-                         out);
+        if (device)
+            number_write(gpu_measure_value((enum gpu_measure)i, device->value[i]), out);
     }
 }
 
@@ -220,7 +218,7 @@ static void write_row(const struct stream_row *row, struct buffer *out)
         }
     }
     for (size_t i = 0; row->of_gpus && i < row->of_gpus->count; i++)
-        add_gpu(row->gpu, row->of_gpus->places[i], out);
+        add_gpu(stream_gpu(row->gpu, row->of_gpus->places[i]), out);
     buffer_add(out, "\n", 1);
 }
 

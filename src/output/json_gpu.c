@@ -40,9 +40,18 @@ void json_gpu_add_selected(struct json_writer *json, const char *key,
     json_end(json);
 }
 
-static void add_identity(struct json_writer *json, const struct gpu_unit *unit, size_t index)
+void json_gpu_add_place(struct json_writer *json, struct gpu_place place)
 {
-    json_add_u64(json, "index", index);
+    json_add_u64(json, "index", place.index);
+    if (place.part < 0)
+        json_add_null(json, "part");
+    else
+        json_add_u64(json, "part", (uint64_t)place.part);
+}
+
+static void add_identity(struct json_writer *json, const struct gpu_unit *unit)
+{
+    json_gpu_add_place(json, unit->place);
     json_add_text(json, "uuid", gpu_unit_id(unit));
     json_add_text(json, "name", unit->device.name);
     json_add_text(json, "vendor", unit->vendor);
@@ -55,7 +64,7 @@ void json_gpu_add_list(struct json_writer *json, const char *key, const struct g
         const struct gpu_unit *unit = &view->units[i];
 
         json_begin_line(json, NULL, '{');
-        add_identity(json, unit, i);
+        add_identity(json, unit);
         json_add_text(json, "pci_address",
                       unit->device.pci_address[0] ? unit->device.pci_address : NULL);
         json_add_u64(json, "memory_bytes", unit->device.memory_total_bytes);
@@ -104,7 +113,7 @@ static void add_device(struct json_writer *json, const struct gpu_view *view, si
     const struct gpu_sources *sources = unit->sources;
 
     json_begin(json, NULL, '{');
-    add_identity(json, unit, index);
+    add_identity(json, unit);
     json_begin(json, "memory", '{');
     json_add_u64(json, "total_bytes", unit->device.memory_total_bytes);
     add_measure(json, "peak_bytes", GPU_MEMORY, device->memory_peak_bytes, sources->device,

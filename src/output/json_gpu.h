@@ -10,6 +10,9 @@
 void json_gpu_begin(struct json_writer *json, const struct gpu_view *view);
 void json_gpu_end(struct json_writer *json, const struct gpu_view *view);
 
+/* "index" and "part", which is null for a whole GPU. */
+void json_gpu_add_place(struct json_writer *json, struct gpu_place place);
+
 /* What GPUs the host has, as an array. */
 void json_gpu_add_list(struct json_writer *json, const char *key, const struct gpu_view *view);
 

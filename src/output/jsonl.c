@@ -2,7 +2,7 @@
 /* jsonl.c - the samples as JSON, an object and a line each; the keys of csv.c. */
 #include <math.h>
 
-#include "output/json_writer.h"
+#include "output/json_gpu.h"
 #include "output/stream.h"
 
 /* Every line speaks for itself: there is no header. */
@@ -12,16 +12,17 @@ static void begin(const struct stream_gpus *gpus, struct buffer *out)
     (void)out;
 }
 
-static void add_gpu(struct json_writer *json, const struct gpu_view *view, size_t place)
+static void add_gpu(struct json_writer *json, const struct gpu_view *view,
+                    struct gpu_place place)
 {
+    const struct gpu_device_view *device = stream_gpu(view, place);
+
     json_begin_line(json, NULL, '{');
-    json_add_u64(json, "index", place);
+    json_gpu_add_place(json, place);
     for (int i = 0; i < GPU_MEASURE_COUNT; i++)
-        json_add_number(
-            json, gpu_measure_row((enum gpu_measure)i)->name,
-            view->state == GPU_READY && place < view->count
-                ? gpu_measure_value((enum gpu_measure)i, view->devices[place].value[i])
-                : (double)NAN);
+        json_add_number(json, gpu_measure_row((enum gpu_measure)i)->name,
+                        device ? gpu_measure_value((enum gpu_measure)i, device->value[i])
+                               : (double)NAN);
     json_end(json);
 }
 

@@ -42,15 +42,15 @@ static void amount_write(const char *label, const char *all, const char *allowed
     buffer_done(&text);
 }
 
-static void gpu_write(const struct gpu_unit *unit, size_t index, struct page *page)
+static void gpu_write(const struct gpu_unit *unit, struct page *page)
 {
     struct buffer text = { 0 };
     char label[32];
 
-    (void)snprintf(label, sizeof(label), "GPU %zu", index); /* fits */
+    (void)snprintf(label, sizeof(label), "GPU %s", gpu_place_text(unit->place, ':').text);
     page_escape(page, unit->device.name[0] ? unit->device.name : "n/a", &text);
     if (unit->device.is_part)
-        buffer_add_text(&text, " (a part of the one above)");
+        buffer_format(&text, " (a part of GPU %u)", unit->place.index);
     buffer_format(&text, ", %s",
                   is_known(unit->device.memory_total_bytes)
                       ? number_bytes((double)unit->device.memory_total_bytes).text
@@ -84,7 +84,7 @@ void machine_write_text(const struct host_facts *host, const struct limits *limi
         is_known(limits->memory_bytes) ? number_bytes((double)limits->memory_bytes).text : NULL,
         limits->memory_source, &page);
     for (size_t i = 0; i < gpu->count; i++)
-        gpu_write(&gpu->units[i], i, &page);
+        gpu_write(&gpu->units[i], &page);
     if (gpu->count == 0)
         page_note(&page, PAGE_PLAIN, "GPUs", gpu->reason ? gpu->reason : "none");
 }

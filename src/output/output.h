@@ -39,11 +39,11 @@ void machine_write_text(const struct host_facts *host, const struct limits *limi
 /* One row of all figures, after a header if wanted (csv.c). RFC 4180, "\n" ends lines. */
 void csv_write(const struct report *report, bool has_header, struct buffer *out);
 
-/* The GPUs that have columns in a stream, by their place in the list of all. */
+/* The GPUs that have columns in a stream. */
 enum { STREAM_GPUS_MAX = 256 };
 struct stream_gpus {
     size_t count;
-    size_t places[STREAM_GPUS_MAX];
+    struct gpu_place places[STREAM_GPUS_MAX];
 };
 
 /* One row of a stream. */

@@ -13,4 +13,7 @@ extern const struct stream stream_jsonl;
 double stream_rate(enum metric metric, const struct sample *sample,
                    const struct sample *previous);
 
+/* What is known of a GPU at the moment; NULL where that is nothing. */
+const struct gpu_device_view *stream_gpu(const struct gpu_view *view, struct gpu_place place);
+
 #endif

@@ -139,7 +139,7 @@ static void device_write(const struct report *report, struct page *page, size_t 
     struct buffer details = { 0 };
     char label[32];
 
-    (void)snprintf(label, sizeof(label), "  GPU %zu", index); /* fits */
+    (void)snprintf(label, sizeof(label), "  GPU %s", gpu_place_text(unit->place, ':').text);
     page_escape(page, unit->device.name[0] ? unit->device.name : "GPU", &details);
     if (is_known(unit->device.memory_total_bytes))
         buffer_format(&details, " with %s",

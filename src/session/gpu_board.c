@@ -123,16 +123,29 @@ static void end_call(struct gpu_board *board, uint64_t now_ns)
     board->calling_since_ns = 0;
 }
 
+/* Where no GPU is the job's, that alone is why figures of its GPUs are missing. */
+static struct gpu_totals totals_of(const struct gpu_watch *watch)
+{
+    const char *reason = watch->inventory.none_reason; /* lasts as long as the board */
+    struct gpu_totals totals = watch->tally.totals;
+
+    if (*reason)
+        totals.memory_reason = totals.busy_reason = totals.job_busy_reason =
+            totals.energy_reason = reason;
+    return totals;
+}
+
 void gpu_board_publish(struct gpu_board *board, const struct gpu_watch *watch)
 {
     uint64_t now_ns = clock_now().monotonic_ns;
+    struct gpu_totals totals = totals_of(watch);
 
     pthread_mutex_lock(&board->mutex);
     end_call(board, now_ns);
     board->state = GPU_READY;
     board->reason = NULL;
-    board->latest = watch->tally.totals;
-    gpu_totals_renew(&board->totals, &watch->tally.totals);
+    board->latest = totals;
+    gpu_totals_renew(&board->totals, &totals);
     for (size_t i = 0; i < board->unit_count; i++)
         gpu_device_view_renew(&board->devices[i], &watch->tally.list[i].view);
     board->troubles.account_bytes = watch->account_bytes;

@@ -17,7 +17,8 @@ static void give(const struct gpu_unit *units, size_t count,
     for (size_t i = 0; i < count; i++) {
         const struct gpu_unit *unit = &units[i];
         struct spoor_gpu gpu = {
-            .index = (unsigned)i,
+            .index = unit->place.index,
+            .part = unit->place.part,
             .uuid = gpu_unit_id(unit),
             .name = unit->device.name,
             .vendor = unit->vendor,

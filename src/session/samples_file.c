@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -41,6 +42,22 @@ static bool needs_header(int fd)
     return fstat(fd, &stat) < 0 || stat.st_size == 0;
 }
 
+/* Reads "1" or "0_1" up to the name of a measure. */
+static bool read_place(const char **cursor, struct gpu_place *ret)
+{
+    uint64_t index, part = 0;
+    bool is_part;
+
+    if (parse_u64(cursor, &index) < 0)
+        return false;
+    is_part = (*cursor)[0] == '_' && (*cursor)[1] >= '0' && (*cursor)[1] <= '9';
+    *cursor += is_part;
+    if ((is_part && parse_u64(cursor, &part) < 0) || index > INT_MAX || part > INT_MAX)
+        return false;
+    *ret = (struct gpu_place){ (unsigned)index, is_part ? (int)part : -1 };
+    return true;
+}
+
 /* The GPUs that a header names: those of its columns gpuN_memory_bytes. */
 static struct stream_gpus read_header(int fd)
 {
@@ -52,11 +69,11 @@ static struct stream_gpus read_header(int fd)
         return gpus;
     text[strcspn(text, "\n")] = '\0';
     for (const char *at = text; (at = strstr(at, ",gpu")) != NULL;) {
-        uint64_t place;
+        struct gpu_place place;
 
         at += strlen(",gpu");
-        if (parse_u64(&at, &place) == 0 && strncmp(at, "_memory_bytes", 13) == 0 &&
-            place < STREAM_GPUS_MAX && gpus.count < STREAM_GPUS_MAX)
+        if (read_place(&at, &place) && strncmp(at, "_memory_bytes", 13) == 0 &&
+            gpus.count < STREAM_GPUS_MAX)
             gpus.places[gpus.count++] = place;
     }
     return gpus;

@@ -11,7 +11,7 @@ import pytest
 
 from conftest import eventually, load, read_line, value
 from gpus import (GIB, LIST, LOST, MOVED_BYTES, NOT_SUPPORTED, QUICK, SLOW, USED_BYTES,
-                  VERSION_MISMATCH, Run, card, newest_memory, rows_of, warnings_of)
+                  VERSION_MISMATCH, WAIT, Run, card, newest_memory, rows_of, warnings_of)
 
 
 @pytest.mark.threads
@@ -267,6 +267,8 @@ def test_every_generation_of_drivers_ends_well(spoor, machine, standin, generati
     ((), {"NVIDIA_VISIBLE_DEVICES": "GPU-1000-aaaa"}, [1]),
     ((), {"NVIDIA_VISIBLE_DEVICES": "void"}, [0, 1, 2]),
     ((), {"SLURM_JOB_GPUS": "0,1"}, [0, 1]),
+    ((), {"NVIDIA_VISIBLE_DEVICES": "all", "SLURM_JOB_GPUS": "0,1"}, [0, 1]),
+    ((), {"CUDA_VISIBLE_DEVICES": "all"}, []),
     ((), {"ROCR_VISIBLE_DEVICES": "0"}, [0, 1, 2]),
     ((), {"SPOOR_GPUS": "1"}, [1]),
 ])
@@ -284,6 +286,26 @@ def test_which_gpus_are_the_jobs(spoor, machine, options, variables, selected):
     assert value(result, "gpu.memory.system_bytes") == 3 * USED_BYTES
 
 
+def test_who_left_the_job_no_gpu_is_told(spoor, machine):
+    """The value may be anybody's: no escape sequence of it reaches a terminal."""
+    machine.play(card(0))
+    why = "CUDA_VISIBLE_DEVICES=foo\x1b[31m names none of this machine's GPUs"
+    run = Run(spoor, machine, CUDA_VISIBLE_DEVICES="foo\x1b[31m")
+    machine.wait_for(SLOW)
+    result = run.end()
+    for path in ("memory.main_bytes", "memory.combined_bytes", "utilization.mean_gpus",
+                 "job_utilization.max_gpus"):
+        section, name = path.split(".")
+        figure = result["gpu"][section][name]
+        assert figure["value"] is None and figure["reason"] == why
+    run = spoor.start("run", "--", *WAIT,
+                      env={**machine.environment, "CUDA_VISIBLE_DEVICES": "foo\x1b[31m"})
+    read_line(run.stdout)
+    machine.wait_for(SLOW)
+    _, text = run.communicate()
+    assert "CUDA_VISIBLE_DEVICES=foo" in text.decode() and "\x1b" not in text.decode()
+
+
 @pytest.mark.parametrize("options, variables, source", [
     (("--gpus", "0,GPU-9"), {}, "--gpus"),
     ((), {"SPOOR_GPUS": "GPU-9"}, "SPOOR_GPUS"),
@@ -296,7 +318,7 @@ def test_a_gpu_that_is_not_there_is_refused(spoor, machine, tmp_path, options, v
     done = spoor("run", *options, "--", "touch", tmp_path / "ran", cwd=tmp_path,
                  env={**machine.environment, **variables})
     assert done.returncode == 125
-    assert re.fullmatch(f"spoor: {source}: no GPU (matches )?'GPU-9'; this machine has 0 to 2: "
+    assert re.fullmatch(f"spoor: {source}: no GPU 'GPU-9'; this machine has 0 to 2: "
                         "see 'spoor info'\n", done.stderr)
     assert not (tmp_path / "ran").exists()
 

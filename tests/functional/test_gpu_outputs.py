@@ -48,6 +48,47 @@ def test_samples_as_objects_hold_the_gpus(spoor, machine):
     assert rows[-1]["gpus"][0]["energy_joules"] is None
 
 
+def test_a_gpu_has_one_number_everywhere(spoor, machine):
+    """What info shows, --gpus takes and every output says: parts are numbered within their GPU, as
+    nvidia-smi has it."""
+    machine.play(card(0), "device 0 mig 1", card(1), *(
+        f"device 0.{part} {fact}" for part in (0, 1)
+        for fact in (f"uuid MIG-{part}", f"name part {part}", "total 70000000000",
+                     "used 1500000000", f"instance {part + 3}")))
+    done = spoor("info", env=machine.environment)
+    shown = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("GPU")]
+    assert shown == ["0", "0:0", "0:1", "1"]
+    found = json.loads(spoor("info", "-f", "json", env=machine.environment).stdout)
+    gpus = [(gpu["index"], gpu["part"]) for gpu in found["host"]["gpus"]]
+    assert gpus == [(0, None), (0, 0), (0, 1), (1, None)]
+    samples = [spoor.new_path(name) for name in ("samples.csv", "samples.jsonl")]
+    report = spoor.new_path("report.txt")
+    for path in samples:
+        run = Run(spoor, machine, "--gpus", "0:1,1", "--samples", path, "--output", report)
+        machine.play(f"process 0.1 compute {run.pid} {GIB}", f"process 1 compute {run.pid} {GIB}")
+        machine.wait_for(times=2)
+        run.process.stdin.close()
+        assert run.process.wait() == 0
+    text = report.read_text(encoding="utf-8")
+    assert "  GPU 0:1" in text and "  GPU 1 " in text
+    row = rows_of(samples[0])[-1]
+    names = [name for name in row if name.startswith("gpu")]
+    assert {name.rpartition("_memory_bytes")[0] for name in names if "_memory" in name} == {
+        "gpu0_1", "gpu0_1_job", "gpu1", "gpu1_job"}
+    assert row["gpu0_1_job_memory_bytes"] == row["gpu1_job_memory_bytes"] == str(GIB)
+    last = json.loads(samples[1].read_text(encoding="utf-8").splitlines()[-1])
+    assert [(gpu["index"], gpu["part"], gpu["job_memory_bytes"]) for gpu in last["gpus"]] == [
+        (0, 1, GIB), (1, None, GIB)]
+    # A header is read as it was written.
+    before = len(rows_of(samples[0]))
+    run = Run(spoor, machine, "--gpus", "all", "--append", "--samples", samples[0])
+    machine.wait_for()
+    run.end()
+    added = rows_of(samples[0])[before:]
+    assert all(None not in row and None not in row.values() for row in added)
+    assert added[-1]["gpu0_1_memory_bytes"] != ""
+
+
 def test_rows_wait_no_longer_than_a_second_for_a_driver(spoor, machine):
     machine.play(card(0), "block nvmlInit 60000")
     path = spoor.new_path("samples.csv")
@@ -86,7 +127,7 @@ def test_info_lists_the_machine_and_its_gpus(spoor, machine):
 
 
 @pytest.mark.parametrize("arguments, message", [
-    (("--gpus", "7"), "'7'; this machine has 0 alone: see 'spoor info'"),
+    (("--gpus", "7"), "--gpus: no GPU '7'; this machine has 0 alone: see 'spoor info'"),
     (("-f", "csv"), "--format: info is told in text or json"),
     (("x",), "info takes no operand: 'x'"),
 ])

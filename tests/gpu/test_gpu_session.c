@@ -50,12 +50,39 @@ static void the_gpus_of_a_machine_are_listed(void **state)
     assert_int_equal(spoor_gpu_list(NULL, "none", collect, text, &err), 0);
     assert_string_equal(text, "0 GPU-1 H200 nvidia 0000:03:00.0 100 0;");
     assert_int_equal(spoor_gpu_list(NULL, "7", collect, text, &err), -ENOENT);
-    assert_non_null(strstr(err.message, "'7'; this machine has 0 alone: see 'spoor info'"));
+    assert_string_equal(err.message,
+                        "--gpus: no GPU '7'; this machine has 0 alone: see 'spoor info'");
     assert_int_equal(spoor_gpu_list(NULL, "1;2", collect, text, &err), -EINVAL);
     assert_int_equal(spoor_gpu_list("/nowhere", NULL, collect, text, &err), -ENOENT);
     machine_play(&machine, CARD "fail nvmlInit 18\n");
     assert_int_equal(spoor_gpu_list(NULL, NULL, collect, text, &err), -ELIBBAD);
     assert_non_null(strstr(err.message, "nvidia GPUs: "));
+    machine_done(&machine);
+}
+
+static void collect_places(const struct spoor_gpu *gpu, void *data)
+{
+    char *text = data;
+
+    (void)snprintf(text + strlen(text), 200 - strlen(text), "%s %u %d %d;", gpu->uuid,
+                   gpu->index, gpu->part, gpu->is_selected);
+}
+
+/* Parts take no number from the GPUs behind them, and keep the driver's. */
+static void a_part_is_numbered_within_its_gpu(void **state)
+{
+    static const char script[] = CARD "device 0 mig 1\ndevice 0.0 uuid MIG-0\n"
+                                      "device 0.2 uuid MIG-2\ndevice 1 uuid GPU-2\n"
+                                      "device 1 pci 0:4:0\n";
+    struct spoor_error err = { 0 };
+    struct machine machine;
+    char text[200] = "";
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_play(&machine, script);
+    assert_int_equal(spoor_gpu_list(NULL, "0:2,1", collect_places, text, &err), 0);
+    assert_string_equal(text, "GPU-1 0 -1 0;MIG-0 0 0 0;MIG-2 0 2 1;GPU-2 1 -1 1;");
     machine_done(&machine);
 }
 
@@ -214,6 +241,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_gpus_of_a_machine_are_listed),
         cmocka_unit_test(a_driver_that_does_not_answer_is_not_waited_for),
+        cmocka_unit_test(a_part_is_numbered_within_its_gpu),
         cmocka_unit_test(options_with_no_list_of_gpus_are_refused),
         cmocka_unit_test(a_phase_has_the_peak_of_its_own_time),
         cmocka_unit_test(what_was_concluded_says_so),

@@ -11,16 +11,24 @@
 #include <stdio.h>
 #include <unistd.h>
 
-void fake_drm_card(struct fake_root *fake, unsigned card, const char *pci,
-                   const char *vendor_id)
+void fake_drm_node(struct fake_root *fake, const char *node, const char *pci)
 {
     char path[128], target[128];
 
-    (void)snprintf(path, sizeof(path), "sys/devices/%s/vendor", pci);
-    fake_root_write(fake, path, vendor_id);
-    (void)snprintf(path, sizeof(path), "sys/class/drm/card%u/device", card);
+    (void)snprintf(path, sizeof(path), "sys/class/drm/%s/device", node);
     (void)snprintf(target, sizeof(target), "../../../devices/%s", pci);
     fake_root_link(fake, path, target);
+}
+
+void fake_drm_card(struct fake_root *fake, unsigned card, const char *pci,
+                   const char *vendor_id)
+{
+    char path[128], node[32];
+
+    (void)snprintf(path, sizeof(path), "sys/devices/%s/vendor", pci);
+    fake_root_write(fake, path, vendor_id);
+    (void)snprintf(node, sizeof(node), "card%u", card);
+    fake_drm_node(fake, node, pci);
     (void)snprintf(path, sizeof(path), "sys/class/drm/card%u-DP-1/status", card);
     fake_root_write(fake, path, "connected\n"); /* a connector, which is no card */
 }

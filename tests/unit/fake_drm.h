@@ -10,6 +10,9 @@
 void fake_drm_card(struct fake_root *fake, unsigned card, const char *pci,
                    const char *vendor_id);
 
+/* A node of a device ("renderD128"): where /sys says which it is. */
+void fake_drm_node(struct fake_root *fake, const char *node, const char *pci);
+
 /* A file of a card: fake_drm_file(&f, 0, "device/gpu_busy_percent", "50\n"). */
 void fake_drm_file(struct fake_root *fake, unsigned card, const char *path, const char *text);
 

@@ -38,6 +38,7 @@ static void set_up(struct machine *machine)
 
     fake_root_init(fake);
     fake_drm_card(fake, 1, PCI, "0x1002\n");
+    fake_drm_node(fake, "renderD128", PCI);
     fake_drm_file(fake, 1, "device/device", "0x744c\n");
     fake_drm_file(fake, 1, "device/product_name", "Radeon Pro W7900\n");
     fake_drm_file(fake, 1, "device/unique_id", "8d3f00e1a2b4c5d6\n");
@@ -161,11 +162,16 @@ static void device_busy_time_is_the_percentage_over_time(void **state)
 {
     static const struct {
         const char *percent;
-        uint64_t at_ms, busy_ms; /* UNKNOWN */
+        uint64_t at_ms, busy_ms, covered_ms; /* UNKNOWN */
     } steps[] = {
-        { "40\n", 1000, 0 },          { "40\n", 2000, 400 }, { "100\n", 2500, 900 },
-        { "65535\n", 3000, UNKNOWN }, { "", 3200, UNKNOWN }, { "50\n", 3500, 1400 },
-        { "50\n", 3400, 1400 },       { "0\n", 4500, 1400 },
+        { "40\n", 1000, 0, 0 }, /* how it was before is not known */
+        { "40\n", 2000, 400, 1000 },
+        { "100\n", 2500, 900, 1500 },
+        { "65535\n", 3000, UNKNOWN, UNKNOWN },
+        { "", 3200, UNKNOWN, UNKNOWN },
+        { "50\n", 3500, 1400, 2500 },
+        { "50\n", 3400, 1400, 2500 },
+        { "0\n", 4500, 1400, 3600 },
     };
     struct machine machine;
     struct gpu_reading reading;
@@ -179,6 +185,7 @@ static void device_busy_time_is_the_percentage_over_time(void **state)
         fake_drm_file(&machine.fake, 1, "device/gpu_busy_percent", steps[i].percent);
         assert_int_equal(amd->read(machine.vendor, 0, steps[i].at_ms * MS, &reading), 0);
         assert_true(reading.busy_ns == (is_told ? steps[i].busy_ms * MS : UNKNOWN));
+        assert_true(reading.busy_covered_ns == (is_told ? steps[i].covered_ms * MS : UNKNOWN));
         assert_true(is_told == !reading.busy_reason);
     }
     tear_down(&machine);
@@ -194,19 +201,23 @@ static void missing_files_cost_their_figure_alone(void **state)
     fake_drm_card(&machine.fake, 0, PCI, "0x1002\n");
     fake_drm_file(&machine.fake, 0, "device/hwmon/hwmon0/power1_input", "9000000\n");
     fake_drm_file(&machine.fake, 0, "device/hwmon/hwmon0/temp1_input", "-5000\n");
+    fake_drm_file(&machine.fake, 0, "device/mem_info_vram_total", "0\n");
+    fake_drm_file(&machine.fake, 0, "device/mem_info_vram_used", "0\n");
     open_it(&machine);
     assert_int_equal(amd->read(machine.vendor, 0, MS, &reading), 0);
     assert_int_equal(reading.power_milliwatts, 9000); /* the newer name of the sensor */
     assert_true(reading.temperature_celsius == UNKNOWN);
     assert_true(reading.busy_ns == UNKNOWN);
     assert_non_null(reading.busy_reason);
-    assert_true(reading.memory_used_bytes == UNKNOWN);
+    assert_true(reading.memory_used_bytes == UNKNOWN); /* it has none of its own */
+    assert_true(amd->device(machine.vendor, 0)->memory_total_bytes == UNKNOWN);
     assert_true(reading.energy_microjoules == UNKNOWN);
     tear_down(&machine);
 }
 
 static void a_device_that_sleeps_is_not_woken(void **state)
 {
+    static const char *const asleep[] = { "suspended\n", "suspending\n" };
     struct machine machine;
     struct gpu_reading reading;
 
@@ -214,15 +225,20 @@ static void a_device_that_sleeps_is_not_woken(void **state)
     set_up(&machine);
     fake_drm_file(&machine.fake, 1, "device/power/runtime_status", "suspended\n");
     open_it(&machine);
-    for (uint64_t i = 1; i <= 2; i++) {
-        assert_int_equal(amd->read(machine.vendor, 0, i * 1000 * MS, &reading), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(asleep); i++) {
+        fake_drm_file(&machine.fake, 1, "device/power/runtime_status", asleep[i]);
+        assert_int_equal(amd->read(machine.vendor, 0, (i + 1) * 1000 * MS, &reading), 0);
         assert_int_equal(reading.busy_ns, 0);
         assert_true(reading.power_milliwatts == UNKNOWN);
         assert_true(reading.energy_microjoules == UNKNOWN);
+        assert_int_equal(reading.memory_used_bytes, 1 << 30); /* not asked of the device */
     }
     fake_drm_file(&machine.fake, 1, "device/power/runtime_status", "active\n");
     assert_int_equal(amd->read(machine.vendor, 0, 3000 * MS, &reading), 0);
     assert_int_equal(reading.busy_ns, 400 * MS);
+    assert_true(reading.energy_microjoules == UNKNOWN); /* the first value it has */
+    assert_int_equal(amd->read(machine.vendor, 0, 4000 * MS, &reading), 0);
+    assert_int_equal(reading.energy_microjoules, 0);
     tear_down(&machine);
 }
 
@@ -236,6 +252,11 @@ static void a_device_that_is_gone_is_lost(void **state)
     open_it(&machine);
     fake_drm_remove(&machine.fake, "sys/class/drm/card1/device");
     assert_int_equal(amd->read(machine.vendor, 0, 0, &reading), -ENODEV);
+    fake_drm_card(&machine.fake, 1, "0000:04:00.0", "0x1002\n"); /* another has its number */
+    assert_int_equal(amd->read(machine.vendor, 0, 0, &reading), -ENODEV);
+    fake_drm_remove(&machine.fake, "sys/class/drm/card1/device");
+    fake_drm_card(&machine.fake, 1, PCI, "0x1002\n"); /* it is back */
+    assert_int_equal(amd->read(machine.vendor, 0, 0, &reading), 0);
     tear_down(&machine);
 }
 
@@ -371,21 +392,21 @@ static void descriptors_that_are_no_client_of_ours_are_passed_over(void **state)
 {
     struct machine machine;
     struct gpu_process list[4];
-    char huge[20000];
+    char long_name[200];
 
     (void)state;
     set_up(&machine);
-    (void)memset(huge, 'x', sizeof(huge) - 1);
-    huge[sizeof(huge) - 1] = '\0';
+    (void)memset(long_name, 'x', sizeof(long_name) - 1);
+    long_name[sizeof(long_name) - 1] = '\0';
+    fake_drm_node(&machine.fake, "renderD129", "0000:00:02.0");
     fake_drm_fd(&machine.fake, 41, 3, "/dev/dri/renderD129",
                 "drm-driver: i915\ndrm-client-id: 7\ndrm-pdev: 0000:00:02.0\n");
     fake_drm_fd(&machine.fake, 41, 4, "/dev/dri/renderD128", NULL);
-    fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128", "");
-    fake_drm_fd(&machine.fake, 41, 6, "/dev/dri/renderD128", huge);
+    fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD129", ""); /* of another vendor */
+    fake_drm_fd(&machine.fake, 41, 6, "/dev/dri/card7", "");      /* of no device */
     fake_drm_fd(&machine.fake, 41, 7, "/tmp/dri/cardinal", CLIENT("7", "5", "5"));
-    fake_drm_fd(&machine.fake, 41, 8, huge + sizeof(huge) - 200, CLIENT("7", "5", "5"));
-    fake_drm_fd(&machine.fake, 41, 9, "/dev/dri/renderD128",
-                "drm-driver: amdgpu\ndrm-pdev: " PCI "\n");
+    fake_drm_fd(&machine.fake, 41, 8, long_name, CLIENT("7", "5", "5"));
+    fake_drm_fd(&machine.fake, 41, 9, "/dev/dri/card1 (deleted)", "pos:\t0\n");
     /* An NPU is no GPU. */
     fake_drm_fd(&machine.fake, 41, 10, "/dev/accel/accel0",
                 "drm-driver: amdxdna_accel_driver\ndrm-client-id: 7\ndrm-pdev: " PCI

@@ -287,12 +287,14 @@ static void living_clients_are_never_pushed_out(void **state)
     drm_clients_begin(clients);
     for (int i = 0; i < DRM_CLIENT_MAX; i++)
         see(clients, 1000 + i, 3, i, "");
+    assert_false(clients->has_left_out);
     assert_int_equal(drm_clients_see(clients, 0, 7, 3, &info), -ENOSPC);
     drm_clients_end(clients, true);
     drm_clients_begin(clients);
     assert_int_equal(drm_clients_see(clients, 0, 7, 3, &info), -ENOSPC);
     drm_clients_end(clients, true);
     assert_int_equal(clients->count, DRM_CLIENT_MAX);
+    assert_true(clients->has_left_out);
 }
 
 static void repeated_sweeps_do_not_grow_the_tables(void **state)

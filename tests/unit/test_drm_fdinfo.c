@@ -79,8 +79,9 @@ static void old_amdgpu_tells_shares_of_the_time(void **state)
     assert_string_equal(info.driver, "");
     assert_int_equal(info.pci, 0xb00);
     assert_int_equal(info.client_id, 32769); /* the address space stands for the client */
-    assert_int_equal(info.engine_count, 2);
+    assert_int_equal(info.engine_count, 3);
     assert_int_equal(engine(&info, "gfx0")->busy_percent_x100, 1205);
+    assert_int_equal(engine(&info, "dec0")->busy_percent_x100, 10000); /* work that overlaps */
     assert_int_equal(engine(&info, "compute1")->busy_percent_x100, 10000);
     assert_true(engine(&info, "gfx0")->busy_ns == UNKNOWN);
     assert_int_equal(drm_fdinfo_memory(&info), 20 << 20);
@@ -149,6 +150,11 @@ static void memory_that_is_not_told_is_unknown(void **state)
     assert_int_equal(
         drm_fdinfo_parse("drm-driver: x\ndrm-client-id: 1\ndrm-total-vram: 5\n", &info), 0);
     assert_int_equal(drm_fdinfo_memory(&info), 5); /* the total where nothing better is told */
+    assert_int_equal(drm_fdinfo_parse("drm-driver: x\ndrm-client-id: 1\ndrm-shared-vram0: 5\n"
+                                      "drm-resident-vram1: 6\ndrm-resident-gtt: 7\n",
+                                      &info),
+                     0);
+    assert_true(drm_fdinfo_memory(&info) == UNKNOWN); /* nor a part of it, nor the machine's */
 }
 
 static void frequencies_have_units(void **state)
@@ -194,6 +200,7 @@ static void a_client_without_an_id_is_refused(void **state)
     assert_int_equal(
         drm_fdinfo_parse("drm-driver: xe\ndrm-client-id: 99999999999999999999\n", &info),
         -EBADMSG);
+    assert_int_equal(drm_fdinfo_parse("pdev: 0000:0b:00.0\npasid: 0\n", &info), -EBADMSG);
     assert_int_equal(info.client_id, 77);
 }
 

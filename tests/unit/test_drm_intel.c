@@ -103,6 +103,23 @@ static void energy_that_begins_anew_goes_on(void **state)
     close_both(&fake, vendor);
 }
 
+static void energy_of_another_sensor_is_another_count(void **state)
+{
+    struct fake_root fake;
+    void *vendor = open_both(&fake);
+    struct gpu_reading reading;
+
+    (void)state;
+    fake_drm_file(&fake, 0, "device/hwmon/hwmon3/energy1_input", "9000000\n"); /* comes late */
+    fake_drm_file(&fake, 0, "device/hwmon/hwmon3/energy2_input", "4000000\n");
+    assert_int_equal(intel->read(vendor, 1, 1000 * MS, &reading), 0);
+    assert_int_equal(reading.energy_microjoules, 3000000);
+    fake_drm_file(&fake, 0, "device/hwmon/hwmon3/energy2_input", "");
+    assert_int_equal(intel->read(vendor, 1, 2000 * MS, &reading), 0);
+    assert_true(reading.energy_microjoules == UNKNOWN);
+    close_both(&fake, vendor);
+}
+
 static void i915_time_is_that_of_the_busiest_class(void **state)
 {
     struct fake_root fake;
@@ -189,6 +206,22 @@ static void local_memory_of_i915_counts_alone(void **state)
     close_both(&fake, vendor);
 }
 
+/* Where a driver says that a GPU has no memory, none of that is in use: what it uses is another's,
+ * and 0 would be said of what processes hold. */
+static void what_is_used_of_a_memory_that_is_not_there_is_unknown(void **state)
+{
+    struct fake_root fake;
+    void *vendor = open_both(&fake);
+    struct gpu_reading reading;
+
+    (void)state;
+    fake_drm_file(&fake, 1, "lmem_total_bytes", "0\n");
+    fake_drm_file(&fake, 1, "lmem_avail_bytes", "0\n");
+    assert_int_equal(intel->read(vendor, 0, 1000 * MS, &reading), 0);
+    assert_true(reading.memory_used_bytes == UNKNOWN);
+    close_both(&fake, vendor);
+}
+
 static void a_card_without_a_pci_address_has_no_clients(void **state)
 {
     struct fake_root fake;
@@ -213,11 +246,13 @@ int main(void)
         cmocka_unit_test(memory_is_known_where_the_gpu_has_its_own),
         cmocka_unit_test(a_reading_says_why_the_device_has_no_busy_time),
         cmocka_unit_test(energy_that_begins_anew_goes_on),
+        cmocka_unit_test(energy_of_another_sensor_is_another_count),
         cmocka_unit_test(i915_time_is_that_of_the_busiest_class),
         cmocka_unit_test(xe_cycles_become_time),
         cmocka_unit_test(a_driver_without_engine_time_leaves_it_unknown),
         cmocka_unit_test(the_same_client_id_on_two_devices_is_two_clients),
         cmocka_unit_test(local_memory_of_i915_counts_alone),
+        cmocka_unit_test(what_is_used_of_a_memory_that_is_not_there_is_unknown),
         cmocka_unit_test(a_card_without_a_pci_address_has_no_clients),
     };
 

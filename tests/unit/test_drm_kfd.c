@@ -137,6 +137,8 @@ static void a_process_we_may_not_look_into_is_known_to_kfd(void **state)
     (void)state;
     set_up(&machine, "pid:[4026531836]");
     fake_root_write(fake, "proc/42/fd/0", "");
+    fake_root_write(fake, "proc/42/stat", /* it lives: what has ended is refused to all */
+                    "42 (x) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 100 0 0\n");
     assert_int_equal(chmod(fake->path, 0755), 0);
     assert_int_equal(fchmodat(fake->root.fd, "proc/42/fd", 0, 0), 0);
     open_it(&machine);

@@ -50,6 +50,26 @@ static void a_flag_tells_a_fork_from_a_program(void **state)
     assert_true(stat.has_exec);
 }
 
+static void a_process_is_ending_before_it_is_a_zombie(void **state)
+{
+    static const struct {
+        const char *text;
+        bool is_ending;
+    } cases[] = {
+        { "42 (x) S" TAIL, false },
+        { "42 (x) Z" TAIL, true },
+        { "42 (x) X" TAIL, true },
+        { "42 (x) R 7 42 42 0 -1 4194308 1 1 1 1 1 1 1 1 20 0 3 0 5 1 2", true },
+    };
+    struct pid_stat stat;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        assert_int_equal(pid_stat_parse(cases[i].text, &stat), 0);
+        assert_true(stat.is_ending == cases[i].is_ending);
+    }
+}
+
 static void name_may_hold_parentheses_and_spaces(void **state)
 {
     struct pid_stat stat;
@@ -102,6 +122,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_the_columns_that_are_used),
         cmocka_unit_test(a_flag_tells_a_fork_from_a_program),
+        cmocka_unit_test(a_process_is_ending_before_it_is_a_zombie),
         cmocka_unit_test(name_may_hold_parentheses_and_spaces),
         cmocka_unit_test(name_may_hold_newlines_and_nothing),
         cmocka_unit_test(refuses_damaged_text),

@@ -18,7 +18,7 @@ static const struct gpu_device devices[] = {
     { .uuid = "GPU-bbbb2222", .pci_address = "0000:0a:00.0" },
     { .uuid = "GPU-cccc3333", .pci_address = "0000:af:00.0" },
     { .uuid = "MIG-1111", .is_part = true },
-    { .uuid = "MIG-1122", .is_part = true },
+    { .uuid = "MIG-1122", .is_part = true, .part = 2 }, /* 1 is not there */
     { .uuid = "GPU-cccc4444", .pci_address = "10000:01:00.0" },
 };
 enum { A, B, C, PART_0, PART_1, D, COUNT };
@@ -55,7 +55,8 @@ static void device_comes_with_its_parts_and_a_part_alone(void **state)
 {
     (void)state;
     assert_string_equal(chosen(VISIBLE_NVIDIA, "2", 0, NULL), "..xxx.");
-    assert_string_equal(chosen(VISIBLE_NVIDIA, "2:1", 0, NULL), "....x.");
+    assert_string_equal(chosen(VISIBLE_NVIDIA, "2:2", 0, NULL), "....x.");
+    assert_string_equal(chosen(VISIBLE_OPTION, "2:1", 1, NULL), "......");
     assert_string_equal(chosen(VISIBLE_CUDA, "MIG-1111", 0, NULL), "...x..");
     assert_string_equal(chosen(VISIBLE_CUDA, "MIG-112", 0, NULL), "....x.");
 }
@@ -67,6 +68,8 @@ static void uuid_may_be_cut_where_it_stays_unique(void **state)
     (void)state;
     assert_string_equal(chosen(VISIBLE_CUDA, "GPU-aaaa1111", 0, NULL), "x.....");
     assert_string_equal(chosen(VISIBLE_CUDA, "GPU-b", 0, NULL), ".x....");
+    assert_string_equal(chosen(VISIBLE_OPTION, "gpu-AAAA1111", 0, NULL), "x.....");
+    assert_string_equal(chosen(VISIBLE_CUDA, "mig-112", 0, NULL), "....x.");
     assert_string_equal(chosen(VISIBLE_OPTION, "GPU-cccc", 1, &note), "......");
     assert_string_equal(note.message, "--gpus: several GPUs start with 'GPU-cccc'");
     assert_int_equal(note.code, ENOTUNIQ);
@@ -78,24 +81,66 @@ static void pci_address_names_a_device(void **state)
     assert_string_equal(chosen(VISIBLE_OPTION, "0000:3B:00.0", 0, NULL), "x.....");
     assert_string_equal(chosen(VISIBLE_OPTION, "00000000:AF:00.0", 0, NULL), "..xxx.");
     assert_string_equal(chosen(VISIBLE_OPTION, "10000:01:00.0", 0, NULL), ".....x");
+    assert_string_equal(chosen(VISIBLE_OPTION, "3B:00.0", 0, NULL), "x.....");
+    assert_string_equal(chosen(VISIBLE_OPTION, "01:00.0", 1, NULL), "......");
 }
 
-static void words_for_all_and_none_are_known(void **state)
+static void the_option_may_be_all_or_none(void **state)
+{
+    (void)state;
+    assert_string_equal(chosen(VISIBLE_OPTION, " ALL ", 0, NULL), "xxxxxx");
+    assert_string_equal(chosen(VISIBLE_OPTION, "none", 0, NULL), "......");
+    assert_string_equal(chosen(VISIBLE_OPTION, "0,all", 1, NULL), ".x....");
+}
+
+/* Whoever decides by the variables needs to know that such a word is no GPU, no more. */
+static void words_in_a_variable_name_no_gpu(void **state)
 {
     static const struct {
         enum visible_source source;
         const char *text;
-    } none[] = {
-        { VISIBLE_OPTION, "none" },     { VISIBLE_CUDA, "" },       { VISIBLE_CUDA, "-1" },
-        { VISIBLE_CUDA, "NoDevFiles" }, { VISIBLE_NVIDIA, "void" }, { VISIBLE_NVIDIA, "" },
-        { VISIBLE_NVIDIA, "none" },     { VISIBLE_ROCR, "-1" },     { VISIBLE_SLURM, " " },
+    } words[] = {
+        { VISIBLE_CUDA, "" },       { VISIBLE_CUDA, "-1" },     { VISIBLE_CUDA, "NoDevFiles" },
+        { VISIBLE_CUDA, "none" },   { VISIBLE_CUDA, "all" },    { VISIBLE_NVIDIA, "" },
+        { VISIBLE_NVIDIA, "all" },  { VISIBLE_NVIDIA, "none" }, { VISIBLE_NVIDIA, "void" },
+        { VISIBLE_ROCR, "" },       { VISIBLE_ROCR, "-1" },     { VISIBLE_ROCR, "all" },
+        { VISIBLE_SLURM, "gpu:2" }, { VISIBLE_SLURM, " " },
     };
 
     (void)state;
-    for (size_t i = 0; i < ARRAY_SIZE(none); i++)
-        assert_string_equal(chosen(none[i].source, none[i].text, 0, NULL), "......");
-    assert_string_equal(chosen(VISIBLE_NVIDIA, "all", 0, NULL), "xxxxxx");
-    assert_string_equal(chosen(VISIBLE_OPTION, " ALL ", 0, NULL), "xxxxxx");
+    for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+        assert_string_equal(chosen(words[i].source, words[i].text, 1, NULL), "......");
+}
+
+/* It would take these for the end of the list. */
+static void cuda_knows_numbers_and_uuids_alone(void **state)
+{
+    static const char *const items[] = { "0-1", "2:0", "0000:3b:00.0", "3b:00.0" };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(items); i++) {
+        assert_string_equal(chosen(VISIBLE_CUDA, items[i], 1, NULL), "......");
+        assert_string_equal(chosen(VISIBLE_ROCR, items[i], 1, NULL), "......");
+        assert_string_not_equal(chosen(VISIBLE_NVIDIA, items[i], 0, NULL), "......");
+    }
+}
+
+static void what_names_no_gpu_is_told_with_its_value(void **state)
+{
+    char text[300], reason[192];
+
+    (void)state;
+    visible_explain_none(VISIBLE_CUDA, "foo", reason, sizeof(reason));
+    assert_string_equal(reason, "CUDA_VISIBLE_DEVICES=foo names none of this machine's GPUs");
+    visible_explain_none(VISIBLE_OPTION, "none", reason, sizeof(reason));
+    assert_string_equal(reason, "--gpus none names none of this machine's GPUs");
+    visible_explain_none(VISIBLE_ROCR, "", reason, sizeof(reason));
+    assert_string_equal(
+        reason, "ROCR_VISIBLE_DEVICES is empty: none of this machine's GPUs is the job's");
+    memset(text, '9', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
+    visible_explain_none(VISIBLE_NVIDIA, text, reason, sizeof(reason));
+    assert_non_null(strstr(reason, "99... names none of this machine's GPUs"));
 }
 
 static void what_matches_nothing_is_told(void **state)
@@ -104,10 +149,10 @@ static void what_matches_nothing_is_told(void **state)
 
     (void)state;
     assert_string_equal(chosen(VISIBLE_OPTION, "0,GPU-9999,77", 2, &note), ".x....");
-    assert_string_equal(note.message, "--gpus: no GPU matches 'GPU-9999'");
+    assert_string_equal(note.message, "--gpus: no GPU 'GPU-9999'");
     assert_int_equal(note.code, ENOENT);
     assert_string_equal(chosen(VISIBLE_SLURM, "9", 1, &note), "......");
-    assert_string_equal(note.message, "SLURM_JOB_GPUS: no GPU matches '9'");
+    assert_string_equal(note.message, "SLURM_JOB_GPUS: no GPU '9'");
 }
 
 static void cuda_stops_at_the_first_fault(void **state)
@@ -135,6 +180,9 @@ static void hostile_text_matches_nothing(void **state)
         "GPU-%s%n",
         "all0",
         "0000:3b:00",
+        "3b:00",
+        "3b.0",
+        ":3b:00.0",
         "0000:3b:00.9",
         "0000:3b:1ff.0",
         "::.",
@@ -146,7 +194,7 @@ static void hostile_text_matches_nothing(void **state)
         struct spoor_error note = { 0 };
 
         (void)chosen(VISIBLE_OPTION, hostile[i], 1, &note);
-        assert_non_null(strstr(note.message, "no GPU matches"));
+        assert_non_null(strstr(note.message, "no GPU '"));
     }
     (void)chosen(VISIBLE_OPTION, ",,,", 4, NULL);
 }
@@ -167,9 +215,9 @@ static void machine_without_gpus_selects_nothing(void **state)
     struct spoor_error note = { 0 };
 
     (void)state;
-    assert_int_equal(visible_select(VISIBLE_CUDA, "all", NULL, 0, NULL, &note), 0);
+    assert_int_equal(visible_select(VISIBLE_OPTION, "all", NULL, 0, NULL, &note), 0);
     assert_int_equal(visible_select(VISIBLE_CUDA, "0", NULL, 0, NULL, &note), 1);
-    assert_string_equal(note.message, "CUDA_VISIBLE_DEVICES: no GPU matches '0'");
+    assert_string_equal(note.message, "CUDA_VISIBLE_DEVICES: no GPU '0'");
 }
 
 static void devices_without_an_address_come_last(void **state)
@@ -189,7 +237,10 @@ int main(void)
         cmocka_unit_test(device_comes_with_its_parts_and_a_part_alone),
         cmocka_unit_test(uuid_may_be_cut_where_it_stays_unique),
         cmocka_unit_test(pci_address_names_a_device),
-        cmocka_unit_test(words_for_all_and_none_are_known),
+        cmocka_unit_test(the_option_may_be_all_or_none),
+        cmocka_unit_test(words_in_a_variable_name_no_gpu),
+        cmocka_unit_test(cuda_knows_numbers_and_uuids_alone),
+        cmocka_unit_test(what_names_no_gpu_is_told_with_its_value),
         cmocka_unit_test(what_matches_nothing_is_told),
         cmocka_unit_test(cuda_stops_at_the_first_fault),
         cmocka_unit_test(hostile_text_matches_nothing),

@@ -2,6 +2,7 @@
 #include "job/gpu/gpu_inventory.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,14 +10,17 @@
 #include "job/rungs.h"
 #include "source/gpu/visible.h"
 
-/* The variables that speak of a vendor's devices; the first that is set counts. */
+/* The variables that speak of a vendor's devices; the first that counts decides. One that the
+ * job's own library heeds counts where it is set, and may leave no GPU at all. The others were
+ * written for a runtime or a scheduler outside, whose numbers are those of the host: where one
+ * of their items is no GPU of ours (8 of 2 in a container, all, void) they say nothing of here. */
 static const struct {
     const char *vendor; /* NULL: of every one */
     enum visible_source source;
-    bool may_be_empty; /* a list that matches nothing means no GPU */
+    bool is_heeded; /* by the job's own library */
 } variables[] = {
     { "nvidia", VISIBLE_CUDA, true },
-    { "nvidia", VISIBLE_NVIDIA, false }, /* what the container was given shows as it is */
+    { "nvidia", VISIBLE_NVIDIA, false },
     { "amd", VISIBLE_ROCR, true },
     { NULL, VISIBLE_SLURM, false },
 };
@@ -95,38 +99,69 @@ static void sort_units(struct gpu_inventory *inventory)
     }
 }
 
-/* Selects among the devices of a vendor, or of all where `vendor` is NULL. Returns how many. */
+static void number_units(struct gpu_inventory *inventory)
+{
+    unsigned wholes = 0;
+
+    for (size_t i = 0; i < inventory->count; i++) {
+        struct gpu_unit *unit = &inventory->units[i];
+
+        wholes += !unit->device.is_part;
+        unit->place = (struct gpu_place){
+            .index = wholes - 1, /* a part is never the first */
+            .part = unit->device.is_part ? (int)unit->device.part : -1,
+        };
+    }
+}
+
+static bool is_of(const struct gpu_unit *unit, const char *vendor)
+{
+    return !vendor || strcmp(unit->vendor, vendor) == 0;
+}
+
+/* Selects among the devices of a vendor, or of all where `vendor` is NULL. Returns how many
+ * items of the list are none of them. */
 static ssize_t select_among(struct gpu_inventory *inventory, const char *vendor,
                             enum visible_source source, const char *text,
                             struct spoor_error *note)
 {
     AUTO_FREE const struct gpu_device **devices = calloc(inventory->count, sizeof(void *));
     AUTO_FREE bool *selected = calloc(inventory->count, sizeof(*selected));
-    size_t count = 0, matches = 0;
+    size_t count = 0, faults;
 
     if (!devices || !selected)
         return -ENOMEM;
     for (size_t i = 0; i < inventory->count; i++) {
-        if (!vendor || strcmp(inventory->units[i].vendor, vendor) == 0)
+        if (is_of(&inventory->units[i], vendor))
             devices[count++] = &inventory->units[i].device;
     }
-    (void)visible_select(source, text, devices, count, selected, note);
-    for (size_t i = 0; i < count; i++)
-        matches += selected[i];
+    faults = visible_select(source, text, devices, count, selected, note);
     count = 0;
     for (size_t i = 0; i < inventory->count; i++) {
-        if (!vendor || strcmp(inventory->units[i].vendor, vendor) == 0)
+        if (is_of(&inventory->units[i], vendor))
             inventory->units[i].is_selected = selected[count++];
     }
-    return (ssize_t)matches;
+    return (ssize_t)faults;
 }
 
 static void select_all(struct gpu_inventory *inventory, const char *vendor)
 {
     for (size_t i = 0; i < inventory->count; i++) {
-        if (strcmp(inventory->units[i].vendor, vendor) == 0)
+        if (is_of(&inventory->units[i], vendor))
             inventory->units[i].is_selected = true;
     }
+}
+
+/* Keeps who decided, where that leaves no GPU. */
+static void explain(struct gpu_inventory *inventory, enum visible_source source,
+                    const char *text)
+{
+    inventory->none_reason[0] = '\0';
+    for (size_t i = 0; i < inventory->count; i++) {
+        if (inventory->units[i].is_selected)
+            return;
+    }
+    visible_explain_none(source, text, inventory->none_reason, sizeof(inventory->none_reason));
 }
 
 static int select_by_variable(struct gpu_inventory *inventory, const char *vendor,
@@ -134,17 +169,20 @@ static int select_by_variable(struct gpu_inventory *inventory, const char *vendo
 {
     for (size_t i = 0; i < ARRAY_SIZE(variables); i++) {
         const char *text = choice->texts[variables[i].source];
-        ssize_t matches;
+        ssize_t faults;
 
         if (!text || (variables[i].vendor && strcmp(variables[i].vendor, vendor) != 0))
             continue;
-        matches = select_among(inventory, vendor, variables[i].source, text, NULL);
-        if (matches < 0)
-            return (int)matches;
-        if (matches > 0 || variables[i].may_be_empty)
+        faults = select_among(inventory, vendor, variables[i].source, text, NULL);
+        if (faults < 0)
+            return (int)faults;
+        if (faults == 0 || variables[i].is_heeded) {
+            explain(inventory, variables[i].source, text);
             return 0;
+        }
     }
     select_all(inventory, vendor);
+    inventory->none_reason[0] = '\0';
     return 0;
 }
 
@@ -153,10 +191,12 @@ static int select_units(struct gpu_inventory *inventory, const struct gpu_choice
     const char *option = choice->texts[VISIBLE_OPTION];
     int r = 0;
 
-    if (option)
-        return select_among(inventory, NULL, VISIBLE_OPTION, option, &inventory->unmatched) < 0
-                   ? -ENOMEM
-                   : 0;
+    if (option) {
+        if (select_among(inventory, NULL, VISIBLE_OPTION, option, &inventory->unmatched) < 0)
+            return -ENOMEM;
+        explain(inventory, VISIBLE_OPTION, option);
+        return 0;
+    }
     for (size_t i = 0; r == 0 && i < inventory->opened_count; i++)
         r = select_by_variable(inventory, inventory->opened[i].vendor->name, choice);
     return r;
@@ -175,6 +215,7 @@ int gpu_inventory_open(struct gpu_inventory *inventory, const struct root *root,
         r = -ENODEV;
     if (r == 0) {
         sort_units(inventory);
+        number_units(inventory);
         r = select_units(inventory, choice);
     }
     if (r < 0) {
@@ -220,4 +261,16 @@ size_t gpu_units_count_whole(const struct gpu_unit *units, size_t count)
 const char *gpu_unit_id(const struct gpu_unit *unit)
 {
     return unit->device.uuid[0] ? unit->device.uuid : unit->device.pci_address;
+}
+
+struct gpu_place_text gpu_place_text(struct gpu_place place, char between)
+{
+    struct gpu_place_text result;
+
+    if (place.part < 0)
+        (void)snprintf(result.text, sizeof(result.text), "%u", place.index);
+    else
+        (void)snprintf(result.text, sizeof(result.text), "%u%c%d", place.index, between,
+                       place.part);
+    return result;
 }

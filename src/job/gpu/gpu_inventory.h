@@ -15,9 +15,16 @@
 
 enum { GPU_VENDORS_MAX = 8 };
 
+/* What a GPU is called, by --gpus and in every output: 1, or 0:1 for a part. */
+struct gpu_place {
+    unsigned index; /* of the whole GPU: parts do not count */
+    int part;       /* which of its parts; -1: it is the whole */
+};
+
 /* A GPU, or a part of one (MIG device), which follows it. */
 struct gpu_unit {
-    struct gpu_device device;          /* texts are hostile */
+    struct gpu_device device; /* texts are hostile */
+    struct gpu_place place;
     const char *vendor;                /* "nvidia" */
     const struct gpu_sources *sources; /* static */
     size_t opened;                     /* which of the vendors that are open */
@@ -45,6 +52,7 @@ struct gpu_inventory {
     struct gpu_unit *units;     /* whole ones in order of PCI addresses; ours */
     size_t count;
     struct spoor_error unmatched; /* of the option; code 0: all of it was found */
+    char none_reason[192];        /* why no GPU is the job's; empty: some are */
 };
 
 /* Opens the vendors of the list and selects. -ENODEV: there is no GPU. On success the caller
@@ -62,5 +70,10 @@ size_t gpu_units_count_whole(const struct gpu_unit *units, size_t count);
 
 /* What a GPU is called where it needs a name: its UUID, or PCI address. */
 const char *gpu_unit_id(const struct gpu_unit *unit);
+
+/* A place as text: "1", "0:1". `between` stands before the part's number. */
+struct gpu_place_text {
+    char text[24];
+} gpu_place_text(struct gpu_place place, char between);
 
 #endif

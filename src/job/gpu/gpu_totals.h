@@ -32,7 +32,7 @@ struct gpu_totals {
     bool is_attributed; /* memory of the job was concluded at least once, not told */
     /* Others were there on a busy GPU of the job's, and the driver cannot tell them apart. */
     bool is_busy_mixed;
-    /* Why a figure is not known: static text, or NULL. */
+    /* Why a figure is not known: text that lasts as long as the GPUs are watched, or NULL. */
     const char *memory_reason, *host_memory_reason;
     const char *busy_reason, *job_busy_reason, *energy_reason;
 };

@@ -24,15 +24,18 @@
 #include "source/gpu/drm_sweep.h"
 #include "source/gpu/kfd.h"
 
+/* As in struct gpu_reading. */
+struct amd_busy {
+    uint64_t read_at_ns; /* UNKNOWN: not read yet */
+    uint64_t busy_ns, covered_ns;
+};
+
 struct amd {
     const struct root *root;
     struct drm_devices devices;
     struct drm_sweep sweep;
     struct kfd kfd;
-    struct {
-        uint64_t read_at_ns; /* UNKNOWN: not read yet */
-        uint64_t busy_ns;
-    } busy[DRM_DEVICE_MAX];
+    struct amd_busy busy[DRM_DEVICE_MAX];
 };
 
 static const char *const energy[] = { "energy1_input", NULL };
@@ -51,6 +54,13 @@ static void read_uuid(const struct root *root, struct drm_device *device)
         (void)snprintf(device->gpu.uuid, sizeof(device->gpu.uuid), "GPU-%s", id); /* fits */
 }
 
+static uint64_t memory_total(const struct root *root, const struct drm_device *device)
+{
+    uint64_t total = drm_device_number(root, device, "device/mem_info_vram_total");
+
+    return total == 0 ? UNKNOWN : total; /* 0: it has none of its own, and uses the machine's */
+}
+
 static void describe(const struct root *root, struct drm_device *device)
 {
     read_uuid(root, device);
@@ -58,11 +68,9 @@ static void describe(const struct root *root, struct drm_device *device)
                         sizeof(device->gpu.name)) <= 0)
         (void)snprintf(device->gpu.name, sizeof(device->gpu.name), "AMD GPU %s",
                        device->pci_id); /* fits */
-    device->gpu.memory_total_bytes =
-        drm_device_number(root, device, "device/mem_info_vram_total");
+    device->gpu.memory_total_bytes = memory_total(root, device);
     if (!drm_device_is_suspended(root, device))
-        (void)drm_counter_advance(&device->energy_microjoules,
-                                  drm_device_sensor(root, device, energy, 1)); /* starts it */
+        (void)drm_device_energy(root, device, energy); /* starts it */
 }
 
 static void amd_close(void *vendor)
@@ -112,17 +120,21 @@ static const struct gpu_device *amd_device(const void *vendor, size_t index)
     return &((const struct amd *)vendor)->devices.list[index].gpu;
 }
 
-/* Where a reading fails, the next one speaks for the time of both. */
-static uint64_t advance_busy(struct amd *amd, size_t device, uint64_t percent, uint64_t now_ns)
+/* The first reading speaks for no time. Where one fails, the next speaks for that of both. */
+static void advance_busy(struct amd *amd, size_t device, uint64_t percent, uint64_t now_ns,
+                         struct gpu_reading *reading)
 {
-    uint64_t last_ns = amd->busy[device].read_at_ns;
+    struct amd_busy *busy = &amd->busy[device];
 
     if (percent > 100) /* also UNKNOWN; some firmware answers 65535 */
-        return UNKNOWN;
-    if (is_known(last_ns) && now_ns > last_ns)
-        amd->busy[device].busy_ns += (now_ns - last_ns) / 100 * percent;
-    amd->busy[device].read_at_ns = now_ns;
-    return amd->busy[device].busy_ns;
+        return;
+    if (is_known(busy->read_at_ns) && now_ns > busy->read_at_ns) {
+        busy->busy_ns += (now_ns - busy->read_at_ns) / 100 * percent;
+        busy->covered_ns += now_ns - busy->read_at_ns;
+    }
+    busy->read_at_ns = now_ns;
+    reading->busy_ns = busy->busy_ns;
+    reading->busy_covered_ns = busy->covered_ns;
 }
 
 static int amd_read(void *vendor, size_t index, uint64_t now_ns, struct gpu_reading *ret)
@@ -135,21 +147,22 @@ static int amd_read(void *vendor, size_t index, uint64_t now_ns, struct gpu_read
     if (drm_device_is_lost(root, device))
         return -ENODEV;
     reading.processes_reason = drm_sweep_reason(&amd->sweep);
+    if (is_known(device->gpu.memory_total_bytes)) /* the kernel keeps count: wakes nothing */
+        reading.memory_used_bytes =
+            drm_device_number(root, device, "device/mem_info_vram_used");
     if (drm_device_is_suspended(root, device)) {
-        reading.busy_ns = advance_busy(amd, index, 0, now_ns); /* it does nothing, surely */
+        advance_busy(amd, index, 0, now_ns, &reading); /* it does nothing, surely */
         *ret = reading;
         return 0;
     }
-    reading.memory_used_bytes = drm_device_number(root, device, "device/mem_info_vram_used");
-    reading.busy_ns = advance_busy(
-        amd, index, drm_device_number(root, device, "device/gpu_busy_percent"), now_ns);
-    reading.energy_microjoules = drm_counter_advance(
-        &device->energy_microjoules, drm_device_sensor(root, device, energy, 1));
+    advance_busy(amd, index, drm_device_number(root, device, "device/gpu_busy_percent"), now_ns,
+                 &reading);
+    reading.energy_microjoules = drm_device_energy(root, device, energy);
     reading.power_milliwatts = drm_device_sensor(root, device, power, 1000);
     reading.temperature_celsius = drm_device_sensor(root, device, temperature, 1000);
     reading.clock_mhz = drm_device_sensor(root, device, frequency, 1000000);
     if (!is_known(reading.busy_ns))
-        reading.busy_reason = "the amdgpu driver tells no gpu_busy_percent for this device";
+        reading.busy_reason = "the driver tells no gpu_busy_percent for this device";
     *ret = reading;
     return 0;
 }
@@ -161,7 +174,7 @@ static int look_at_kfd(struct amd *amd)
         const struct drm_sweep_pid *entry = &amd->sweep.pid[i];
         bool uses_kfd = entry->holds_kfd;
 
-        if (!entry->holds_kfd && !entry->is_refused)
+        if (!entry->holds_kfd && !entry->refused)
             continue;
         for (unsigned device = 0; amd->kfd.count > 0 && device < amd->devices.count; device++) {
             uint64_t bytes = kfd_memory_bytes(&amd->kfd, amd->root, entry->pid, device);

@@ -71,8 +71,10 @@ static int place_use(struct drm_clients *clients, size_t *ret)
             oldest = i;
     }
     /* One that lives was held in the sweep before this one at the latest. */
-    if (clients->use[oldest].sweep + 1 >= clients->sweep)
+    if (clients->use[oldest].sweep + 1 >= clients->sweep) {
+        clients->has_left_out = true;
         return -ENOSPC;
+    }
     for (size_t i = 0; i < clients->count; i++) {
         if (clients->list[i].use == oldest)
             clients->list[i].use = SIZE_MAX;
@@ -115,8 +117,10 @@ static int place_client(struct drm_clients *clients, size_t *ret)
         if (clients->list[i].sweep < clients->list[oldest].sweep)
             oldest = i;
     }
-    if (!clients->list[oldest].is_ended || clients->list[oldest].sweep == clients->sweep)
+    if (!clients->list[oldest].is_ended || clients->list[oldest].sweep == clients->sweep) {
+        clients->has_left_out = true;
         return -ENOSPC;
+    }
     *ret = oldest;
     return 0;
 }
@@ -267,6 +271,26 @@ int drm_clients_see_memory(struct drm_clients *clients, unsigned device, pid_t p
     return r;
 }
 
+int drm_clients_see_untold(struct drm_clients *clients, unsigned device, pid_t pid)
+{
+    size_t use;
+    int r = find_use(clients, device, pid, &use);
+
+    if (r == 0)
+        clients->use[use].untold_sweep = clients->sweep;
+    return r;
+}
+
+void drm_clients_keep_untold(struct drm_clients *clients, pid_t pid)
+{
+    for (size_t i = 0; i < clients->use_count; i++) {
+        struct drm_use *use = &clients->use[i];
+
+        if (use->pid == pid && use->untold_sweep > 0 && use->untold_sweep + 1 == clients->sweep)
+            use->untold_sweep = clients->sweep;
+    }
+}
+
 void drm_clients_hide_busy(struct drm_clients *clients, pid_t pid)
 {
     for (size_t i = 0; i < clients->use_count; i++) {
@@ -301,10 +325,11 @@ void drm_clients_end(struct drm_clients *clients, bool looked)
 {
     for (size_t i = 0; i < clients->use_count; i++) {
         struct drm_use *use = &clients->use[i];
+        bool is_untold = use->untold_sweep == clients->sweep;
 
-        use->memory_bytes = 0;
+        use->memory_bytes = is_untold ? UNKNOWN : 0;
         use->has_unknown_busy = false;
-        if (is_known(use->other_memory_bytes))
+        if (is_untold || is_known(use->other_memory_bytes))
             use->sweep = clients->sweep;
     }
     for (size_t i = 0; i < clients->count; i++) {
@@ -339,6 +364,8 @@ static const char *hidden_because(const struct drm_use *use)
 {
     if (use->is_busy_hidden)
         return "it computes through ROCm, whose work the driver does not count";
+    if (use->untold_sweep > 0)
+        return "the driver of the device does not tell what a process uses";
     if (use->has_unknown_busy)
         return "the driver does not tell how long its engines worked";
     return use->is_counted && !use->has_uncounted ? NULL : "not counted yet";

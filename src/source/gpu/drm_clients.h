@@ -73,6 +73,7 @@ struct drm_use {
     bool has_uncounted;          /* it worked, and for how long the next count may tell */
     bool is_busy_hidden;         /* it works in ways that no counter shows */
     bool has_unknown_busy;       /* a client that tells no engine time */
+    uint64_t untold_sweep;       /* the last in which it held a client that tells nothing; 0 */
     uint64_t memory_bytes;       /* 0 once ended */
     uint64_t other_memory_bytes; /* told by another source; UNKNOWN */
     uint64_t busy_ns;
@@ -92,6 +93,7 @@ struct drm_clients {
     uint64_t sweep;         /* the number of the sweep under way or last done */
     bool is_first;          /* no sweep that looked at a process has ended */
     bool hides_idle;        /* the driver leaves out engines that did nothing */
+    bool has_left_out;      /* there was no room for a client or use, in this sweep or before */
     uint64_t counted_at_ns; /* UNKNOWN before the first count */
 };
 
@@ -108,6 +110,13 @@ int drm_clients_see(struct drm_clients *clients, unsigned device, pid_t pid, int
  * two stands. */
 int drm_clients_see_memory(struct drm_clients *clients, unsigned device, pid_t pid,
                            uint64_t memory_bytes);
+
+/* Within a sweep: a process holds a client of a device whose driver tells nothing of it. Its memory
+ * is UNKNOWN as long as it does, and its busy time from now on. */
+int drm_clients_see_untold(struct drm_clients *clients, unsigned device, pid_t pid);
+
+/* Within a sweep: it holds what the sweep before saw of these. */
+void drm_clients_keep_untold(struct drm_clients *clients, pid_t pid);
 
 /* From now on the busy time of this process is UNKNOWN. */
 void drm_clients_hide_busy(struct drm_clients *clients, pid_t pid);

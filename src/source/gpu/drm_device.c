@@ -10,6 +10,7 @@
 
 #include "base/arithmetic.h"
 #include "base/cleanup.h"
+#include "base/compiler.h"
 #include "base/parse.h"
 #include "base/unknown.h"
 #include "source/gpu/drm_pci.h"
@@ -122,24 +123,32 @@ bool drm_device_is_suspended(const struct root *root, const struct drm_device *d
 
     return drm_device_text(root, device, "device/power/runtime_status", status,
                            sizeof(status)) >= 0 &&
-           strcmp(status, "suspended") == 0;
+           (strcmp(status, "suspended") == 0 || strcmp(status, "suspending") == 0);
 }
 
-bool drm_device_is_lost(const struct root *root, const struct drm_device *device)
+uint64_t drm_device_energy(const struct root *root, struct drm_device *device,
+                           const char *const *names)
 {
-    return !root_exists(root, "sys/class/drm/card%u/device/vendor", device->card);
-}
+    struct drm_counter *counter = &device->energy;
 
-uint64_t drm_counter_advance(struct drm_counter *counter, uint64_t value)
-{
-    if (!is_known(value))
-        return UNKNOWN;
-    if (counter->is_started)
-        counter->sum =
-            sum_u64(counter->sum, value - (value < counter->last ? 0 : counter->last));
-    counter->is_started = true;
-    counter->last = value;
-    return counter->sum;
+    for (; *names; names++) {
+        const char *const one[] = { *names, NULL };
+        bool is_started = counter->sensor != NULL;
+        uint64_t value;
+
+        if (is_started && counter->sensor != *names)
+            continue;
+        value = drm_device_sensor(root, device, one, 1);
+        if (!is_known(value))
+            continue;
+        if (is_started)
+            counter->sum =
+                sum_u64(counter->sum, value - (value < counter->last ? 0 : counter->last));
+        counter->sensor = *names;
+        counter->last = value;
+        return is_started ? counter->sum : UNKNOWN;
+    }
+    return UNKNOWN;
 }
 
 struct lowest {
@@ -164,17 +173,22 @@ static void find_hwmon(const struct root *root, struct drm_device *device)
 }
 
 /* "device" is a link to ".../0000:03:00.0". */
-static uint64_t pci_of(const struct root *root, const struct drm_device *device)
+static uint64_t pci_of(const struct root *root, const char *node, unsigned number)
 {
     char link[PATH_MAX];
     const char *name;
     uint64_t pci;
 
-    if (root_read_link(root, link, sizeof(link), "sys/class/drm/card%u/device", device->card) <
-        0)
+    if (root_read_link(root, link, sizeof(link), "sys/class/drm/%s%u/device", node, number) < 0)
         return UNKNOWN;
     name = strrchr(link, '/');
     return drm_pci_parse(name ? name + 1 : link, &pci) < 0 ? UNKNOWN : pci;
+}
+
+bool drm_device_is_lost(const struct root *root, const struct drm_device *device)
+{
+    return !root_exists(root, "sys/class/drm/card%u/device/vendor", device->card) ||
+           pci_of(root, "card", device->card) != device->pci;
 }
 
 struct search {
@@ -194,7 +208,7 @@ static void add_card(int number, void *data)
             0 ||
         strcmp(vendor_id, search->vendor_id) != 0)
         return;
-    device.pci = pci_of(search->root, &device);
+    device.pci = pci_of(search->root, "card", device.card);
     if (is_known(device.pci))
         drm_pci_format(device.pci, device.gpu.pci_address, sizeof(device.gpu.pci_address));
     (void)drm_device_text(search->root, &device, "device/device", device.pci_id,
@@ -240,6 +254,20 @@ int drm_devices_at(const struct drm_devices *devices, uint64_t pci)
     for (size_t i = 0; i < devices->count && is_known(pci); i++) {
         if (devices->list[i].pci == pci)
             return (int)i;
+    }
+    return -ENODEV;
+}
+
+int drm_devices_of_node(const struct root *root, const struct drm_devices *devices,
+                        const char *node)
+{
+    static const char *const kinds[] = { "card", "renderD" };
+
+    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+        int number = numbered(node, kinds[i]);
+
+        if (number >= 0)
+            return drm_devices_at(devices, pci_of(root, kinds[i], (unsigned)number));
     }
     return -ENODEV;
 }

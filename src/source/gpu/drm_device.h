@@ -18,19 +18,20 @@
 
 enum { DRM_DEVICE_MAX = 64 };
 
-/* A counter of the hardware, counted from the first value it had. */
+/* A counter of the hardware, counted from the first value it had. It stays with the sensor that
+ * gave that one, as others count from elsewhere. */
 struct drm_counter {
-    bool is_started;
+    const char *sensor; /* borrowed; NULL: no value yet */
     uint64_t last, sum;
 };
 
 struct drm_device {
     struct gpu_device gpu;
-    uint64_t pci;    /* as in drm_pci.h; UNKNOWN: it has no PCI address */
-    unsigned card;   /* N of cardN */
-    char hwmon[24];  /* "hwmonM"; empty: no sensors */
-    char pci_id[16]; /* "0x744c", which model it is; empty: not told */
-    struct drm_counter energy_microjoules;
+    uint64_t pci;              /* as in drm_pci.h; UNKNOWN: it has no PCI address */
+    unsigned card;             /* N of cardN */
+    char hwmon[24];            /* "hwmonM"; empty: no sensors */
+    char pci_id[16];           /* "0x744c", which model it is; empty: not told */
+    struct drm_counter energy; /* microjoules */
 };
 
 struct drm_devices {
@@ -47,6 +48,11 @@ int drm_devices_find(const struct root *root, const char *vendor_id, struct drm_
 
 /* The index of the device with this PCI address, or -ENODEV. */
 int drm_devices_at(const struct drm_devices *devices, uint64_t pci);
+
+/* The index of the device that a node of /dev/dri belongs to ("card0", "renderD128"), or
+ * -ENODEV: it is not one of these, or no node. */
+int drm_devices_of_node(const struct root *root, const struct drm_devices *devices,
+                        const char *node);
 
 /* A file below cardN that is one number: "device/mem_info_vram_used". UNKNOWN: it cannot be
  * read, or is none (negative, say). */
@@ -65,14 +71,16 @@ uint64_t drm_device_sensor(const struct root *root, const struct drm_device *dev
 /* A reading of which nothing is known yet. */
 struct gpu_reading drm_reading_unknown(void);
 
-/* Has the driver switched the device off? Then reading its sensors would wake it up. */
+/* Has the driver switched the device off, or is about to? Reading its sensors would wake it. */
 bool drm_device_is_suspended(const struct root *root, const struct drm_device *device);
 
-/* Is the device itself gone (unplugged, driver unbound)? */
+/* Is the device itself gone (unplugged, driver unbound)? Another one may have its number by now. */
 bool drm_device_is_lost(const struct root *root, const struct drm_device *device);
 
-/* Brings a counter up to date; a value below the last one is a counter that began anew.
- * Returns the sum since the first call, or UNKNOWN where `value` is. */
-uint64_t drm_counter_advance(struct drm_counter *counter, uint64_t value);
+/* Energy in microjoules since the first call that could read it, from the first of these sensors
+ * that could be read then. UNKNOWN: it cannot be read now, or for the first time, which says
+ * nothing yet. A value below the last one is a counter that began anew. */
+uint64_t drm_device_energy(const struct root *root, struct drm_device *device,
+                           const char *const *names);
 
 #endif

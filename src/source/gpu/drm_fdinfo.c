@@ -91,7 +91,8 @@ static int parse_quantity(const char *value, const struct unit *units, uint64_t 
     return -EBADMSG;
 }
 
-/* "12.5%": the kernel writes the hundredths as a number of their own, so 12.5 is 12.05. */
+/* "12.5%": the kernel writes the hundredths as a number of their own, so 12.5 is 12.05. It adds up
+ * contexts whose work overlaps, so that a busy engine may have more than 100 %. */
 static int parse_percent(const char *value, uint64_t *ret)
 {
     uint64_t whole, hundredths = 0;
@@ -103,9 +104,9 @@ static int parse_percent(const char *value, uint64_t *ret)
         if (*value < '0' || *value > '9' || parse_u64(&value, &hundredths) < 0)
             return -EBADMSG;
     }
-    if (*value != '%' || !is_line_end(value + 1) || whole > 100 || hundredths > 99)
+    if (*value != '%' || !is_line_end(value + 1) || hundredths > 99)
         return -EBADMSG;
-    *ret = whole * 100 + hundredths;
+    *ret = whole < 100 ? whole * 100 + hundredths : 10000;
     return 0;
 }
 
@@ -246,8 +247,9 @@ int drm_fdinfo_parse(const char *text, struct drm_fdinfo *ret)
     }
     if (info.driver[0] == '\0' && !is_known(info.pci))
         return -ENOENT;
-    /* amdgpu before 5.19 gave no client id; the id of its address space serves as one. */
-    if (!is_known(info.client_id))
+    /* amdgpu before 5.19 gave no client id; the id of its address space serves as one. 0 is none:
+     * all that got none have that. */
+    if (!is_known(info.client_id) && pasid > 0)
         info.client_id = pasid;
     if (!is_known(info.client_id))
         return -EBADMSG;
@@ -276,28 +278,30 @@ static uint64_t region_memory(const struct drm_fdinfo_region *region)
     return UNKNOWN;
 }
 
-/* UNKNOWN: there is no such region that tells its size. */
-static uint64_t sum_regions(const struct drm_fdinfo *info, const char *const *prefixes)
+/* Is there any such region? *ret is UNKNOWN where one does not tell its size. */
+static bool sum_regions(const struct drm_fdinfo *info, const char *const *prefixes,
+                        uint64_t *ret)
 {
     uint64_t sum = 0;
     bool found = false;
 
     for (size_t i = 0; i < info->region_count; i++) {
-        uint64_t memory = region_memory(&info->region[i]);
-
-        if (is_known(memory) && begins_with_any(info->region[i].name, prefixes)) {
-            sum = sum_u64(sum, memory);
-            found = true;
-        }
+        if (!begins_with_any(info->region[i].name, prefixes))
+            continue;
+        sum = sum_u64(sum, region_memory(&info->region[i]));
+        found = true;
     }
-    return found ? sum : UNKNOWN;
+    *ret = found ? sum : UNKNOWN;
+    return found;
 }
 
 uint64_t drm_fdinfo_memory(const struct drm_fdinfo *info)
 {
     static const char *const own[] = { "vram", "local", NULL };
     static const char *const machine[] = { "system", "gtt", NULL };
-    uint64_t memory = sum_regions(info, own);
+    uint64_t memory;
 
-    return is_known(memory) ? memory : sum_regions(info, machine);
+    if (!sum_regions(info, own, &memory))
+        (void)sum_regions(info, machine, &memory);
+    return memory;
 }

@@ -11,6 +11,23 @@
 #include "base/cleanup.h"
 #include "base/parse.h"
 #include "base/unknown.h"
+#include "source/proc/pid_stat.h"
+
+enum { LINK_SIZE = 64 }; /* longer names are not of devices */
+
+static const char other_users[] =
+    "the open files of another user's process cannot be looked at";
+
+/* The process has ended, or has closed the file. */
+static bool is_gone(int error)
+{
+    return error == -ENOENT || error == -ESRCH;
+}
+
+static bool is_refusal(ssize_t error)
+{
+    return error == -EACCES || error == -EPERM;
+}
 
 int drm_sweep_init(struct drm_sweep *sweep, const struct root *root,
                    const struct drm_devices *devices, bool hides_idle)
@@ -88,24 +105,26 @@ static int compare_pid(const void *key, const void *entry)
     return pid < other ? -1 : pid > other;
 }
 
-/* Reads what a descriptor's client uses. Returns the index of its device, or -errno. */
+/* Reads what a descriptor's client uses. Returns the index of its device, or -errno; -EBADMSG: it
+ * is there, and tells nothing of a client. */
 static int read_fdinfo(struct drm_sweep *sweep, pid_t pid, int fd, struct drm_fdinfo *ret)
 {
     struct drm_fdinfo info;
     int r = (int)root_read(sweep->root, sweep->text, sizeof(sweep->text), "proc/%d/fdinfo/%d",
                            (int)pid, fd);
 
-    if (r >= 0)
-        r = drm_fdinfo_parse(sweep->text, &info);
-    if (r >= 0)
-        r = drm_devices_at(sweep->devices, info.pci);
+    if (is_gone(r))
+        return r;
+    if (r < 0 || drm_fdinfo_parse(sweep->text, &info) < 0 || !is_known(info.pci))
+        return -EBADMSG;
+    r = drm_devices_at(sweep->devices, info.pci);
     if (r >= 0)
         *ret = info;
     return r;
 }
 
-/* "/dev/dri/renderD128", wherever that folder is mounted. */
-static bool is_drm_node(const char *link)
+/* The node of "/dev/dri/renderD128", wherever that folder is mounted; NULL: it is none. */
+static const char *drm_node(const char *link)
 {
     static const char *const names[] = { "card0", "renderD128" }; /* up to the number */
     const char *folder = strstr(link, "/dri/");
@@ -115,33 +134,78 @@ static bool is_drm_node(const char *link)
         const char *name = folder + strlen("/dri/");
 
         if (strncmp(name, names[i], length) == 0 && name[length] >= '0' && name[length] <= '9')
-            return true;
+            return name;
     }
-    return false;
+    return NULL;
+}
+
+/* Drivers before the keys of drm-usage-stats (i915 before 5.19, radeon): which device it is, its
+ * node says. The number may be that of another file by now, of which fdinfo spoke. */
+static int look_at_untold(struct drm_sweep *sweep, struct drm_sweep_pid *entry, int fd,
+                          const char *seen)
+{
+    int device = drm_devices_of_node(sweep->root, sweep->devices, drm_node(seen));
+    char link[LINK_SIZE];
+
+    if (device < 0 ||
+        root_read_link(sweep->root, link, sizeof(link), "proc/%d/fd/%d", (int)entry->pid, fd) <
+            0 ||
+        strcmp(link, seen) != 0)
+        return 0;
+    entry->holds_untold = true;
+    return drm_clients_see_untold(&sweep->clients, (unsigned)device, entry->pid);
 }
 
 static int look_at_fd(struct drm_sweep *sweep, struct drm_sweep_pid *entry, int fd)
 {
     struct drm_fdinfo info;
-    char link[64];
+    char link[LINK_SIZE];
+    ssize_t n =
+        root_read_link(sweep->root, link, sizeof(link), "proc/%d/fd/%d", (int)entry->pid, fd);
     int device;
 
-    /* Longer names are not of devices. */
-    if (root_read_link(sweep->root, link, sizeof(link), "proc/%d/fd/%d", (int)entry->pid, fd) <
-        0)
+    if (is_refusal(n))
+        entry->refused = other_users;
+    if (n < 0)
         return 0;
     if (strcmp(link, "/dev/kfd") == 0)
         entry->holds_kfd = true;
-    if (!is_drm_node(link))
+    if (!drm_node(link))
         return 0;
     device = read_fdinfo(sweep, entry->pid, fd, &info);
+    if (device == -EBADMSG)
+        return look_at_untold(sweep, entry, fd, link);
     if (device < 0)
-        return 0; /* closed meanwhile, of another vendor, or no client */
+        return 0; /* closed meanwhile, or of another vendor */
     return drm_clients_see(&sweep->clients, (unsigned)device, entry->pid, fd, &info);
 }
 
+/* Why the open files of a process do not show, for `error` or as none are listed (0): static text;
+ * NULL: it has none. A process that has ended belongs to root until it is waited for, as it has no
+ * memory that says whose it is; that it is refused then says nothing. */
+static const char *refused_because(const struct drm_sweep *sweep, pid_t pid, int error)
+{
+    struct kept file = KEPT_CLOSED;
+    struct pid_stat stat;
+    int r;
+
+    if (is_gone(error))
+        return NULL;
+    r = pid_stat_read(&file, sweep->root, pid, &stat);
+    kept_close(&file);
+    if (is_gone(r))
+        return NULL; /* waited for meanwhile */
+    if (r == 0 && stat.is_ending)
+        return stat.threads > 1 ? "the first thread of a process has ended, and its open files "
+                                  "do not show any more"
+                                : NULL;
+    if (error == 0)
+        return NULL;
+    return is_refusal(error) ? other_users : "the open files of a process cannot be looked at";
+}
+
 /* Looks at every descriptor of an open /proc/PID/fd, with a buffer of its own, since opendir()
- * allocates. */
+ * allocates. Returns how many there are, or -errno. */
 static int look_at_fds(struct drm_sweep *sweep, struct drm_sweep_pid *entry, int folder)
 {
     _Alignas(struct dirent64) char entries[4096];
@@ -155,15 +219,15 @@ static int look_at_fds(struct drm_sweep *sweep, struct drm_sweep_pid *entry, int
             int r;
 
             at += file->d_reclen;
-            count++;
             if (parse_whole_u64(file->d_name, &fd) < 0 || fd > INT_MAX)
                 continue;
+            count++;
             r = look_at_fd(sweep, entry, (int)fd);
             if (r == -ENOMEM)
                 return r;
         }
     }
-    return 0;
+    return (int)count;
 }
 
 /* Are the descriptors of a process those that were listed last? `open_files` is what the kernel
@@ -185,17 +249,26 @@ static int look_at_pid(struct drm_sweep *sweep, struct drm_sweep_pid *entry, boo
     AUTO_CLOSE int folder = root_open_dir(sweep->root, "proc/%d/fd", (int)entry->pid);
     struct stat stat;
     uint64_t open_files;
+    int r;
 
-    entry->is_refused = folder == -EACCES || folder == -EPERM;
-    if (folder < 0)
+    if (folder < 0) {
+        entry->refused = refused_because(sweep, entry->pid, folder);
         return 0;
+    }
     open_files = fstat(folder, &stat) < 0 || stat.st_size < 0 ? 0 : (uint64_t)stat.st_size;
-    if (!is_full && may_skip(sweep, entry, open_files))
+    if (!is_full && may_skip(sweep, entry, open_files)) {
+        if (entry->holds_untold)
+            drm_clients_keep_untold(&sweep->clients, entry->pid);
         return 0;
+    }
     entry->open_files = open_files;
     entry->sweep = sweep->clients.sweep;
-    entry->holds_kfd = false;
-    return look_at_fds(sweep, entry, folder);
+    entry->holds_kfd = entry->holds_untold = false;
+    entry->refused = NULL;
+    r = look_at_fds(sweep, entry, folder);
+    if (r == 0)
+        entry->refused = refused_because(sweep, entry->pid, 0);
+    return r < 0 ? r : 0;
 }
 
 /* Reads the clients anew where they were found last. */
@@ -228,8 +301,10 @@ static int look_at_known(struct drm_sweep *sweep)
 const char *drm_sweep_reason(const struct drm_sweep *sweep)
 {
     for (size_t i = 0; i < sweep->pid_count; i++)
-        if (sweep->pid[i].is_refused)
-            return "the open files of another user's process cannot be looked at";
+        if (sweep->pid[i].refused)
+            return sweep->pid[i].refused;
+    if (sweep->clients.has_left_out)
+        return "more processes use GPUs than are kept apart";
     return NULL;
 }
 

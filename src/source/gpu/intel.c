@@ -73,8 +73,7 @@ static void describe(const struct root *root, struct drm_device *device)
                    device->pci_id); /* fits */
     device->gpu.memory_total_bytes = memory_total(root, device);
     if (!drm_device_is_suspended(root, device))
-        (void)drm_counter_advance(&device->energy_microjoules,
-                                  drm_device_sensor(root, device, energy, 1)); /* starts it */
+        (void)drm_device_energy(root, device, energy); /* starts it */
 }
 
 static void intel_close(void *vendor)
@@ -126,8 +125,9 @@ static uint64_t memory_used(const struct root *root, const struct drm_device *de
     uint64_t total = drm_device_number(root, device, "lmem_total_bytes");
     uint64_t free_bytes = drm_device_number(root, device, "lmem_avail_bytes");
 
-    return is_known(total) && is_known(free_bytes) && free_bytes <= total ? total - free_bytes
-                                                                          : UNKNOWN;
+    if (!is_known(total) || total == 0 || !is_known(free_bytes) || free_bytes > total)
+        return UNKNOWN; /* a total of 0: an integrated GPU, which uses the machine's */
+    return total - free_bytes;
 }
 
 static int intel_read(void *vendor, size_t index, uint64_t now_ns, struct gpu_reading *ret)
@@ -145,8 +145,7 @@ static int intel_read(void *vendor, size_t index, uint64_t now_ns, struct gpu_re
         return -ENODEV;
     if (!drm_device_is_suspended(root, device)) {
         reading.memory_used_bytes = memory_used(root, device);
-        reading.energy_microjoules = drm_counter_advance(
-            &device->energy_microjoules, drm_device_sensor(root, device, energy, 1));
+        reading.energy_microjoules = drm_device_energy(root, device, energy);
         reading.power_milliwatts = drm_device_sensor(root, device, power, 1000);
         reading.temperature_celsius = drm_device_sensor(root, device, temperature, 1000);
         reading.clock_mhz = first_number(root, device, clock_mhz);

@@ -100,6 +100,7 @@ static int add_parts(const struct nvml *nvml, struct found *found)
         part->handle = handle;
         part->whole = whole;
         part->facts.is_part = true;
+        part->facts.part = i;
         part->minor = UINT_MAX;
         if (nvml->gpu_instance(handle, &part->gpu_instance) != NVML_SUCCESS)
             part->gpu_instance = 0;

@@ -2,6 +2,7 @@
 #include "source/gpu/visible.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -10,18 +11,18 @@
 #include "base/parse.h"
 
 #define ITEM_SIZE 128
+/* As much of a list as a sentence about it has. */
+#define SHOWN_MAX 64
 
 static const struct {
     const char *name;
-    bool ends_at_fault;
-    bool has_ranges;
-    const char *none[3]; /* words that mean no device at all */
+    bool is_strict; /* numbers and UUIDs alone, and the first item that is neither ends it */
 } sources[] = {
-    [VISIBLE_OPTION] = { "--gpus", false, true, { "none" } },
-    [VISIBLE_CUDA] = { "CUDA_VISIBLE_DEVICES", true, false, { "-1", "NoDevFiles", "none" } },
-    [VISIBLE_NVIDIA] = { "NVIDIA_VISIBLE_DEVICES", false, true, { "none", "void" } },
-    [VISIBLE_ROCR] = { "ROCR_VISIBLE_DEVICES", true, false, { "-1", "none" } },
-    [VISIBLE_SLURM] = { "SLURM_JOB_GPUS", false, true, { "none" } },
+    [VISIBLE_OPTION] = { "--gpus", false },
+    [VISIBLE_CUDA] = { "CUDA_VISIBLE_DEVICES", true },
+    [VISIBLE_NVIDIA] = { "NVIDIA_VISIBLE_DEVICES", false },
+    [VISIBLE_ROCR] = { "ROCR_VISIBLE_DEVICES", true },
+    [VISIBLE_SLURM] = { "SLURM_JOB_GPUS", false },
 };
 
 struct choice {
@@ -61,9 +62,11 @@ static bool read_hex(const char **cursor, char end, uint64_t *ret)
 /* The address as one number that sorts like it. UINT64_MAX: not one. */
 static uint64_t pci_key(const char *text)
 {
-    uint64_t domain, bus, device, function;
+    const char *colon = strchr(text, ':');
+    bool has_domain = colon && strchr(colon + 1, ':');
+    uint64_t domain = 0, bus, device, function;
 
-    if (!read_hex(&text, ':', &domain) || !read_hex(&text, ':', &bus) ||
+    if ((has_domain && !read_hex(&text, ':', &domain)) || !read_hex(&text, ':', &bus) ||
         !read_hex(&text, '.', &device) || !read_hex(&text, '\0', &function) || bus > 0xff ||
         device > 0x1f || function > 7)
         return UINT64_MAX;
@@ -119,7 +122,7 @@ static int select_numbers(const struct choice *choice, const char *item)
     if (*cursor < '0' || *cursor > '9' || parse_u64(&cursor, &first) < 0)
         return -EINVAL;
     last = first;
-    if (*cursor == '-' && sources[choice->source].has_ranges) {
+    if (*cursor == '-' && !sources[choice->source].is_strict) {
         cursor++;
         if (*cursor < '0' || *cursor > '9' || parse_u64(&cursor, &last) < 0)
             return -EINVAL;
@@ -155,7 +158,7 @@ static int select_part(const struct choice *choice, const char *item)
     if (index < 0)
         return -ENOENT;
     for (size_t i = (size_t)index + 1; i < choice->count && choice->devices[i]->is_part; i++) {
-        if (part-- == 0) {
+        if (choice->devices[i]->part == part) {
             choice->selected[i] = true;
             return 0;
         }
@@ -186,7 +189,7 @@ static int select_uuid(const struct choice *choice, const char *item)
     for (size_t i = 0; i < choice->count; i++) {
         const char *uuid = choice->devices[i]->uuid;
 
-        if (strncmp(uuid, item, length) != 0)
+        if (strncasecmp(uuid, item, length) != 0)
             continue;
         match = i;
         matches++;
@@ -203,27 +206,23 @@ static int select_uuid(const struct choice *choice, const char *item)
 
 static int select_item(const struct choice *choice, const char *item)
 {
-    static int (*const readers[])(const struct choice *choice, const char *item) = {
-        select_numbers,
-        select_part,
-        select_address,
-        select_uuid,
+    static const struct {
+        int (*read)(const struct choice *choice, const char *item);
+        bool is_strict; /* strict sources have it */
+    } readers[] = {
+        { select_numbers, true },
+        { select_part, false },
+        { select_address, false },
+        { select_uuid, true },
     };
     int r = -EINVAL;
 
     if (*item == '\0')
         return -EINVAL;
     for (size_t i = 0; i < ARRAY_SIZE(readers) && r == -EINVAL; i++)
-        r = readers[i](choice, item);
+        if (readers[i].is_strict || !sources[choice->source].is_strict)
+            r = readers[i].read(choice, item);
     return r;
-}
-
-static bool is_none(enum visible_source source, const char *text)
-{
-    for (size_t i = 0; i < ARRAY_SIZE(sources[source].none); i++)
-        if (sources[source].none[i] && strcasecmp(text, sources[source].none[i]) == 0)
-            return true;
-    return false;
 }
 
 /* The next item without the blanks around it. One too long to be any is cut, and matches
@@ -249,9 +248,21 @@ static void describe(enum visible_source source, int code, const char *item,
                      struct spoor_error *note)
 {
     (void)error_set(note, -code,
-                    code == -ENOTUNIQ ? "%s: several GPUs start with '%s'"
-                                      : "%s: no GPU matches '%s'",
+                    code == -ENOTUNIQ ? "%s: several GPUs start with '%s'" : "%s: no GPU '%s'",
                     sources[source].name, item);
+}
+
+void visible_explain_none(enum visible_source source, const char *text, char *buf, size_t size)
+{
+    bool is_long = strlen(text) > SHOWN_MAX;
+
+    if (*text == '\0')
+        (void)snprintf(buf, size, "%s is empty: none of this machine's GPUs is the job's",
+                       sources[source].name);
+    else
+        (void)snprintf(buf, size, "%s%c%.*s%s names none of this machine's GPUs",
+                       sources[source].name, source == VISIBLE_OPTION ? ' ' : '=', SHOWN_MAX,
+                       text, is_long ? "..." : "");
 }
 
 size_t visible_select(enum visible_source source, const char *text,
@@ -261,12 +272,12 @@ size_t visible_select(enum visible_source source, const char *text,
     const struct choice choice = { source, devices, count, selected };
     char item[ITEM_SIZE];
     size_t faults = 0;
-    bool is_alone = next_item(text, item) == NULL;
-    bool is_all = is_alone && strcasecmp(item, "all") == 0;
+    bool is_word = source == VISIBLE_OPTION && next_item(text, item) == NULL;
+    bool is_all = is_word && strcasecmp(item, "all") == 0;
 
     for (size_t i = 0; i < count; i++)
         selected[i] = is_all;
-    if (is_all || (is_alone && (item[0] == '\0' || is_none(source, item))))
+    if (is_all || (is_word && strcasecmp(item, "none") == 0))
         return 0;
     while (text) {
         int r;
@@ -277,7 +288,7 @@ size_t visible_select(enum visible_source source, const char *text,
             continue;
         if (faults++ == 0)
             describe(source, r, item, note);
-        if (sources[source].ends_at_fault)
+        if (sources[source].is_strict)
             break;
     }
     return faults;

@@ -32,6 +32,8 @@ enum {
 
 /* PF_FORKNOEXEC of the kernel's sched.h: forked, and no exec since. */
 #define FLAG_FORKED 0x40u
+/* PF_EXITING: it gives up what it holds, its memory before its open files. */
+#define FLAG_EXITING 0x4u
 
 static int parse_name(const char *text, struct pid_stat *stat, const char **ret_end)
 {
@@ -72,6 +74,8 @@ int pid_stat_parse(const char *text, struct pid_stat *ret)
     stat.pid = (pid_t)pid;
     stat.parent_pid = (pid_t)column[COL_PPID];
     stat.has_exec = !((uint64_t)column[COL_FLAGS] & FLAG_FORKED);
+    stat.is_ending =
+        ((uint64_t)column[COL_FLAGS] & FLAG_EXITING) || stat.state == 'Z' || stat.state == 'X';
     stat.minor_faults = (uint64_t)column[COL_MINFLT];
     stat.child_minor_faults = (uint64_t)column[COL_CMINFLT];
     stat.major_faults = (uint64_t)column[COL_MAJFLT];

@@ -15,6 +15,7 @@ struct pid_stat {
     char comm[64];         /* hostile text; the kernel keeps 15 bytes, 63 of its own threads */
     char state;            /* 'R', 'S', 'D', 'T', 'Z', ... */
     bool has_exec;         /* 9: it runs a program of its own, not a copy of its parent's */
+    bool is_ending;        /* 9: its first thread is ending, or has; others may go on */
     uint64_t minor_faults; /* 10 */
     uint64_t child_minor_faults; /* 11: of waited-for children */
     uint64_t major_faults;       /* 12 */

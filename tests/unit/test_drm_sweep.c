@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Processes that do not show what they hold, and devices whose driver does not tell. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/unknown.h"
+#include "fake_drm.h"
+#include "source/gpu/intel.h"
+
+#define MS NS_PER_MS
+#define PCI "0000:00:02.0"
+#define CLIENT(id, render_ns, memory)                            \
+    "drm-driver:\ti915\ndrm-client-id:\t" id "\ndrm-pdev:\t" PCI \
+    "\ndrm-resident-system0:\t" memory "\ndrm-engine-render:\t" render_ns " ns\n"
+
+static const struct gpu_vendor *const intel = &gpu_intel;
+static const pid_t two_pids[] = { 41, 42 };
+static const struct gpu_pids both = { two_pids, 2 };
+
+struct machine {
+    struct fake_root fake;
+    void *vendor;
+};
+
+static void set_up(struct machine *machine)
+{
+    fake_root_init(&machine->fake);
+    fake_drm_card(&machine->fake, 0, PCI, "0x8086\n");
+    machine->vendor = NULL;
+    assert_int_equal(intel->open(&machine->fake.root, &machine->vendor, NULL), 0);
+}
+
+static void tear_down(struct machine *machine)
+{
+    intel->close(machine->vendor);
+    fake_root_done(&machine->fake);
+}
+
+static struct gpu_process process(struct machine *machine)
+{
+    return fake_drm_process(intel, machine->vendor, &both, 41, 0);
+}
+
+static void count(struct machine *machine, uint64_t now_ns)
+{
+    assert_int_equal(intel->read_busy(machine->vendor, &both, now_ns), 0);
+}
+
+static const char *processes_reason(struct machine *machine)
+{
+    struct gpu_reading reading;
+
+    assert_int_equal(intel->read(machine->vendor, 0, 0, &reading), 0);
+    return reading.processes_reason;
+}
+
+static void write_stat(struct machine *machine, int pid, char state, int threads)
+{
+    char path[64], text[128];
+
+    (void)snprintf(path, sizeof(path), "proc/%d/stat", pid);
+    (void)snprintf(text, sizeof(text),
+                   "%d (x) %c 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 %d 0 100 0 0\n", pid, state,
+                   threads);
+    fake_root_write(&machine->fake, path, text);
+}
+
+/* One look as someone who has no more rights than these to /proc/42/fd; root always has. */
+static const char *reason_with_rights(struct machine *machine, mode_t mode)
+{
+    enum { NOBODY = 65534 };
+    bool is_root = geteuid() == 0;
+    int r;
+
+    assert_int_equal(chmod(machine->fake.path, 0755), 0);
+    assert_int_equal(fchmodat(machine->fake.root.fd, "proc/42/fd", mode, 0), 0);
+    assert_true(!is_root || seteuid(NOBODY) == 0);
+    r = intel->read_busy(machine->vendor, &both, MS);
+    assert_true(!is_root || seteuid(0) == 0);
+    assert_int_equal(fchmodat(machine->fake.root.fd, "proc/42/fd", 0755, 0), 0);
+    assert_int_equal(r, 0);
+    return processes_reason(machine);
+}
+
+/* The folder of a zombie belongs to root: it is refused to others, and is empty. */
+static void what_has_ended_holds_nothing_and_is_not_refused(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    set_up(&machine);
+    fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128", CLIENT("7", "5", "1 MiB"));
+    fake_root_write(&machine.fake, "proc/42/fd/0", "");
+    write_stat(&machine, 42, 'S', 1);
+    assert_non_null(reason_with_rights(&machine, 0));    /* another user's */
+    assert_non_null(reason_with_rights(&machine, 0444)); /* each file may be refused alone */
+    assert_null(reason_with_rights(&machine, 0555));
+    write_stat(&machine, 42, 'Z', 1);
+    assert_null(reason_with_rights(&machine, 0));
+    assert_int_equal(process(&machine).memory_bytes, 1 << 20);
+    fake_drm_remove(&machine.fake, "proc/42/stat"); /* waited for meanwhile */
+    assert_null(reason_with_rights(&machine, 0));
+    tear_down(&machine);
+}
+
+/* Threads may outlive the first one, which alone /proc/PID/fd speaks of. */
+static void a_process_whose_first_thread_ended_may_hold_anything(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    set_up(&machine);
+    fake_root_write(&machine.fake, "proc/42/fd/none", "");
+    write_stat(&machine, 42, 'S', 2);
+    count(&machine, MS);
+    assert_null(processes_reason(&machine)); /* no file is open */
+    write_stat(&machine, 42, 'Z', 2);
+    count(&machine, 2 * MS);
+    assert_non_null(processes_reason(&machine));
+    assert_non_null(reason_with_rights(&machine, 0));
+    tear_down(&machine);
+}
+
+static void a_process_that_could_not_be_looked_at_may_hold_anything(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    set_up(&machine);
+    fake_root_write(&machine.fake, "proc/42/fd",
+                    ""); /* fails, as where descriptors run short */
+    write_stat(&machine, 42, 'S', 1);
+    count(&machine, MS);
+    assert_non_null(processes_reason(&machine));
+    fake_drm_remove(&machine.fake, "proc/42/fd");
+    count(&machine, 2 * MS);
+    assert_null(processes_reason(&machine));
+    tear_down(&machine);
+}
+
+static void a_device_whose_driver_tells_nothing_is_used_unknown_much(void **state)
+{
+    static const char *const texts[] = {
+        "",
+        "pos:\t0\nflags:\t02100002\nmnt_id:\t27\n",   /* before 5.19 */
+        "drm-driver: i915\ndrm-pdev: 0000:00:02.0\n", /* which client is not told */
+        "drm-driver: i915\ndrm-client-id: 7\n",       /* which device */
+        NULL,                                         /* too long to be read */
+    };
+    struct machine machine;
+    struct gpu_process one;
+    char huge[20000];
+
+    (void)state;
+    (void)memset(huge, 'x', sizeof(huge) - 1);
+    huge[sizeof(huge) - 1] = '\0';
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+        set_up(&machine);
+        fake_drm_node(&machine.fake, "renderD128", PCI);
+        fake_drm_fd(&machine.fake, 41, 4, "/dev/dri/renderD128", CLIENT("7", "0", "1 MiB"));
+        fake_drm_fd(&machine.fake, 41, 5, i % 2 ? "/dev/dri/card0" : "/dev/dri/renderD128",
+                    texts[i] ? texts[i] : huge);
+        count(&machine, 1000 * MS);
+        count(&machine, 2000 * MS);
+        one = process(&machine);
+        assert_true(one.memory_bytes == UNKNOWN && one.busy_ns == UNKNOWN);
+        assert_non_null(one.reason);
+        assert_false(one.has_ended);
+        fake_drm_close(&machine.fake, 41, 5);
+        count(&machine, 3000 * MS);
+        one = process(&machine);
+        assert_int_equal(one.memory_bytes, 1 << 20); /* what it still holds is told */
+        assert_true(one.busy_ns == UNKNOWN);         /* what it did is not */
+        fake_drm_close(&machine.fake, 41, 4);
+        assert_true(process(&machine).has_ended);
+        assert_int_equal(process(&machine).memory_bytes, 0);
+        tear_down(&machine);
+    }
+}
+
+/* A quick sweep of a live machine does not list the descriptors of a process again, and must not
+ * take what it does not list for closed. */
+static void what_is_not_told_stays_so_between_listings(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    set_up(&machine);
+    machine.fake.root.is_live = true;
+    fake_drm_node(&machine.fake, "renderD128", PCI);
+    fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128", "pos:\t0\nflags:\t02100002\n");
+    for (int i = 0; i < 20; i++) {
+        struct gpu_process one = process(&machine);
+
+        assert_true(one.memory_bytes == UNKNOWN && !one.has_ended);
+    }
+    fake_drm_close(&machine.fake, 41, 5);
+    count(&machine, MS);
+    assert_true(process(&machine).has_ended);
+    tear_down(&machine);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_has_ended_holds_nothing_and_is_not_refused),
+        cmocka_unit_test(a_process_whose_first_thread_ended_may_hold_anything),
+        cmocka_unit_test(a_process_that_could_not_be_looked_at_may_hold_anything),
+        cmocka_unit_test(a_device_whose_driver_tells_nothing_is_used_unknown_much),
+        cmocka_unit_test(what_is_not_told_stays_so_between_listings),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

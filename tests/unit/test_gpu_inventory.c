@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "job/gpu/gpu_inventory.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/compiler.h"
+
+enum { NVIDIA_COUNT = 4, AMD_COUNT = 2 };
+
+/* Four GPUs of NVIDIA's and behind them, by PCI address, two of AMD's. */
+static struct gpu_device devices[NVIDIA_COUNT + AMD_COUNT];
+
+static int open_nothing(const struct root *root, void **ret, struct spoor_error *err)
+{
+    (void)root;
+    (void)err;
+    *ret = NULL;
+    return 0;
+}
+
+static void close_nothing(void *vendor)
+{
+    (void)vendor;
+}
+
+static size_t count_nvidia(const void *vendor)
+{
+    (void)vendor;
+    return NVIDIA_COUNT;
+}
+
+static size_t count_amd(const void *vendor)
+{
+    (void)vendor;
+    return AMD_COUNT;
+}
+
+static const struct gpu_device *get_nvidia(const void *vendor, size_t index)
+{
+    (void)vendor;
+    return &devices[index];
+}
+
+static const struct gpu_device *get_amd(const void *vendor, size_t index)
+{
+    (void)vendor;
+    return &devices[NVIDIA_COUNT + index];
+}
+
+static const struct gpu_vendor nvidia = {
+    .name = "nvidia",
+    .open = open_nothing,
+    .close = close_nothing,
+    .device_count = count_nvidia,
+    .device = get_nvidia,
+};
+static const struct gpu_vendor amd = {
+    .name = "amd",
+    .open = open_nothing,
+    .close = close_nothing,
+    .device_count = count_amd,
+    .device = get_amd,
+};
+
+static int number_devices(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(devices); i++) {
+        (void)snprintf(devices[i].uuid, sizeof(devices[i].uuid), "GPU-%zu000", i);
+        (void)snprintf(devices[i].pci_address, sizeof(devices[i].pci_address),
+                       "0000:%02zx:00.0", i + 1);
+    }
+    return 0;
+}
+
+static const char *const *variables; /* "NAME=VALUE", ended by NULL */
+
+static const char *get_variable(const char *name)
+{
+    size_t length = strlen(name);
+
+    for (size_t i = 0; variables[i]; i++)
+        if (strncmp(variables[i], name, length) == 0 && variables[i][length] == '=')
+            return variables[i] + length + 1;
+    return NULL;
+}
+
+struct environment {
+    const char *variables[4];
+    const char
+        *selected;      /* a letter for each of NVIDIA's four, and of AMD's two: x is chosen */
+    const char *reason; /* where none is */
+};
+
+static void check(const struct environment *given, const char *gpus)
+{
+    static const struct gpu_vendor *const vendors[] = { &nvidia, &amd };
+    struct gpu_inventory inventory;
+    struct gpu_choice choice;
+    char selected[16] = "";
+    struct root root = ROOT_CLOSED;
+    /* Where NVIDIA's alone are spoken of there are no others. */
+    size_t vendor_count = strlen(given->selected) > NVIDIA_COUNT ? 2 : 1;
+
+    variables = given->variables;
+    assert_int_equal(gpu_choice_init(&choice, gpus, get_variable), 0);
+    assert_int_equal(gpu_inventory_open(&inventory, &root, vendors, vendor_count, &choice), 0);
+    for (size_t i = 0; i < inventory.count; i++)
+        selected[i] = inventory.units[i].is_selected ? 'x' : '.';
+    assert_string_equal(selected, given->selected);
+    if (given->reason)
+        assert_string_equal(inventory.none_reason, given->reason);
+    gpu_inventory_close(&inventory);
+    gpu_choice_done(&choice);
+}
+
+static void the_environment_says_which_gpus_are_the_jobs(void **state)
+{
+    static const struct environment cases[] = {
+        { { NULL }, "xxxx", NULL },
+        /* CUDA's own: as CUDA takes it, and before all others. */
+        { { "CUDA_VISIBLE_DEVICES=2" }, "..x.", NULL },
+        { { "CUDA_VISIBLE_DEVICES=GPU-1" }, ".x..", NULL },
+        { { "CUDA_VISIBLE_DEVICES=1,9,2" }, ".x..", NULL },
+        { { "CUDA_VISIBLE_DEVICES=1", "NVIDIA_VISIBLE_DEVICES=0", "SLURM_JOB_GPUS=3" },
+          ".x..",
+          NULL },
+        { { "CUDA_VISIBLE_DEVICES=" },
+          "....",
+          "CUDA_VISIBLE_DEVICES is empty: none of this machine's GPUs is the job's" },
+        { { "CUDA_VISIBLE_DEVICES=-1", "SLURM_JOB_GPUS=3" },
+          "....",
+          "CUDA_VISIBLE_DEVICES=-1 names none of this machine's GPUs" },
+        { { "CUDA_VISIBLE_DEVICES=all" },
+          "....",
+          "CUDA_VISIBLE_DEVICES=all names none of this machine's GPUs" },
+        { { "CUDA_VISIBLE_DEVICES=9" },
+          "....",
+          "CUDA_VISIBLE_DEVICES=9 names none of this machine's GPUs" },
+        { { "CUDA_VISIBLE_DEVICES=foo" },
+          "....",
+          "CUDA_VISIBLE_DEVICES=foo names none of this machine's GPUs" },
+        /* That of a container's runtime: it restricts where all of it is here. */
+        { { "NVIDIA_VISIBLE_DEVICES=1,2" }, ".xx.", NULL },
+        { { "NVIDIA_VISIBLE_DEVICES=1-2" }, ".xx.", NULL },
+        { { "NVIDIA_VISIBLE_DEVICES=GPU-3000", "SLURM_JOB_GPUS=1" }, "...x", NULL },
+        { { "NVIDIA_VISIBLE_DEVICES=0,1,2,3", "SLURM_JOB_GPUS=1" }, "xxxx", NULL },
+        { { "NVIDIA_VISIBLE_DEVICES=" }, "xxxx", NULL },
+        { { "NVIDIA_VISIBLE_DEVICES=none" }, "xxxx", NULL },
+        { { "NVIDIA_VISIBLE_DEVICES=void" }, "xxxx", NULL },
+        { { "NVIDIA_VISIBLE_DEVICES=9" }, "xxxx", NULL },
+        { { "NVIDIA_VISIBLE_DEVICES=1,3,5,7" }, "xxxx", NULL }, /* numbers of the host */
+        { { "NVIDIA_VISIBLE_DEVICES=all" }, "xxxx", NULL },
+        { { "NVIDIA_VISIBLE_DEVICES=all", "SLURM_JOB_GPUS=0,3" }, "x..x", NULL },
+        { { "NVIDIA_VISIBLE_DEVICES=void", "SLURM_JOB_GPUS=0,3" }, "x..x", NULL },
+        /* The scheduler's: likewise. */
+        { { "SLURM_JOB_GPUS=0-1" }, "xx..", NULL },
+        { { "SLURM_JOB_GPUS=9" }, "xxxx", NULL },
+        { { "SLURM_JOB_GPUS=3,4,5,6" }, "xxxx", NULL },
+        { { "SLURM_JOB_GPUS=gpu:2" }, "xxxx", NULL },
+        { { "SLURM_JOB_GPUS=" }, "xxxx", NULL },
+        /* Each vendor has its own; the scheduler's counts each by itself. */
+        { { "CUDA_VISIBLE_DEVICES=0" }, "x...xx", NULL },
+        { { "ROCR_VISIBLE_DEVICES=1" }, "xxxx.x", NULL },
+        { { "ROCR_VISIBLE_DEVICES=foo" }, "xxxx..", NULL },
+        { { "SLURM_JOB_GPUS=1" }, ".x...x", NULL },
+        { { "CUDA_VISIBLE_DEVICES=", "ROCR_VISIBLE_DEVICES=foo" },
+          "......",
+          "ROCR_VISIBLE_DEVICES=foo names none of this machine's GPUs" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+        check(&cases[i], NULL);
+}
+
+static void the_option_wins_and_counts_over_all_vendors(void **state)
+{
+    (void)state;
+    check(&(struct environment){ { "CUDA_VISIBLE_DEVICES=1" }, "x...x.", NULL }, "0,4");
+    check(&(struct environment){ { "CUDA_VISIBLE_DEVICES=" }, "xxxx", NULL }, "all");
+    check(&(struct environment){ { NULL },
+                                 "......",
+                                 "--gpus none names none of this machine's GPUs" },
+          "none");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_environment_says_which_gpus_are_the_jobs),
+        cmocka_unit_test(the_option_wins_and_counts_over_all_vendors),
+    };
+
+    return cmocka_run_group_tests(tests, number_devices, NULL);
+}
