@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 
@@ -87,7 +86,8 @@ static int prepare(struct inquiry *inquiry, const struct root *root,
     if (r < 0)
         return r;
     inquiry->vendor_count = vendor_count < GPU_VENDORS_MAX ? vendor_count : GPU_VENDORS_MAX;
-    memcpy(inquiry->vendors, vendors, inquiry->vendor_count * sizeof(*vendors));
+    for (size_t i = 0; i < inquiry->vendor_count; i++)
+        inquiry->vendors[i] = vendors[i];
     return gpu_choice_init(&inquiry->choice, gpus, environment_own);
 }
 
@@ -136,7 +136,7 @@ int gpu_inquire(const struct root *root, const struct gpu_vendor *const *vendors
     r = prepare(inquiry, root, vendors, vendor_count, gpus);
     if (r == 0)
         r = start_thread(inquiry, &thread);
-    if (r < 0) {
+    if (r != 0) {
         free_all(inquiry);
         return r;
     }
