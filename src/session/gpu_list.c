@@ -65,9 +65,9 @@ int session_refuse_choice(const struct spoor_error *unmatched, const struct gpu_
 
     if (unmatched->code == 0)
         return 0;
-    if (whole == 1)
-        return error_set(err, unmatched->code, "%s; this machine has 0 alone: see 'spoor info'",
-                         unmatched->message);
+    if (whole <= 1)
+        return error_set(err, unmatched->code, "%s; this machine has %s: see 'spoor info'",
+                         unmatched->message, whole == 1 ? "0 alone" : "none");
     return error_set(err, unmatched->code, "%s; this machine has 0 to %zu: see 'spoor info'",
                      unmatched->message, whole - 1);
 }
