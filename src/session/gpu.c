@@ -60,22 +60,53 @@ static const struct {
     { METRIC_JOB_GPU_UTILIZATION, false },
 };
 
+/* Was something not told since the sample before, and has not been since? */
+static struct gpu_doubts doubts_of(const struct gpu_totals *totals)
+{
+    return (struct gpu_doubts){
+        .memory = totals->is_memory_untold && totals->has_untold_memory,
+        .busy = totals->is_busy_untold && totals->has_untold_busy,
+    };
+}
+
+/* A level is 0 where all that was told of it was 0. */
+static void clear_untold(spoor_session *session)
+{
+    struct gpu_doubts doubts = doubts_of(&session->gpu.totals);
+
+    for (size_t i = 0; i < ARRAY_SIZE(of_processes); i++) {
+        uint64_t *value = &session->latest.value[of_processes[i].metric];
+
+        if ((of_processes[i].is_memory ? doubts.memory : doubts.busy) && *value == 0)
+            *value = UNKNOWN;
+    }
+}
+
 /* A job that used no GPU at first, and then one whose driver does not tell how much: that 0 was
- * not measured. */
-static void forget_zeros(spoor_session *session)
+ * not measured. What was told later after all is. */
+static void forget_zeros(const struct gpu_totals *totals, struct gpu_doubts *doubts,
+                         struct summary *summary)
+{
+    struct gpu_doubts now = doubts_of(totals);
+
+    doubts->memory = now.memory || (doubts->memory && totals->has_untold_memory);
+    doubts->busy = now.busy || (doubts->busy && totals->has_untold_busy);
+    for (size_t i = 0; i < ARRAY_SIZE(of_processes); i++) {
+        if (of_processes[i].is_memory ? doubts->memory : doubts->busy)
+            summary_forget_zero(summary, of_processes[i].metric);
+    }
+}
+
+void session_doubt_gpus(spoor_session *session)
 {
     const struct gpu_totals *totals = &session->gpu.totals;
 
-    for (size_t i = 0; i < ARRAY_SIZE(of_processes); i++) {
-        enum metric metric = of_processes[i].metric;
+    forget_zeros(totals, &session->gpu_doubts, &session->summary);
+    for (size_t i = 0; i < session->phase_count; i++) {
+        struct phase *phase = &session->phases[i];
 
-        if (!(of_processes[i].is_memory ? totals->has_untold_memory : totals->has_untold_busy))
-            continue;
-        summary_forget_zero(&session->summary, metric);
-        for (size_t phase = 0; phase < session->phase_count; phase++)
-            summary_forget_zero(&session->phases[phase].summary, metric);
-        if (session->latest.value[metric] == 0)
-            session->latest.value[metric] = UNKNOWN;
+        if (phase->is_open)
+            forget_zeros(totals, &phase->gpu_doubts, &phase->summary);
     }
 }
 
@@ -91,7 +122,7 @@ void session_add_gpus(spoor_session *session, struct instant now, bool is_last)
     }
     if (session->gpu.reason || session->gpu.state == GPU_READY) /* else nobody has looked */
         sampler_add_gpus(&session->sampler, &session->gpu, is_last, &session->latest);
-    forget_zeros(session);
+    clear_untold(session);
 }
 
 /* The list of those there are, for whoever named one that is not. */

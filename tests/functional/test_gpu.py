@@ -121,6 +121,24 @@ def test_utilisation_of_the_device_and_the_job(spoor, machine):
     assert device["job_utilization"]["max"]["value"] == pytest.approx(0.3, abs=0.02)
 
 
+def test_what_the_job_did_before_the_drivers_first_sample_is_not_known(spoor, machine, tmp_path):
+    """It held no GPU, which is known, and then one: no 0 is said of that time."""
+    samples = tmp_path / "samples.csv"
+    machine.play(card(0), "stream 0 gpu 200 50")
+    run = Run(spoor, machine, "-i", "20ms", "--samples", samples)
+    machine.play(f"process 0 compute {run.pid} {GIB}", f"busy 0 {run.pid} 200 30")
+    eventually(lambda: newest_memory(samples) == [str(GIB)], "its memory")
+    result = run.end()
+    row = next(row for row in rows_of(samples) if row["job_gpu_memory_bytes"] == str(GIB))
+    assert row["job_gpu_seconds"] == row["job_gpu_utilization_gpus"] == ""
+    assert row["gpu0_job_utilization"] == ""
+    if value(result, "gpu.utilization.mean_gpus") is None:  # as on every machine but a slow one
+        assert value(result, "gpu.job_utilization.mean_gpus") is None
+        assert value(result, "gpu.job_utilization.max_gpus") is None
+        assert "no samples" in result["gpu"]["job_utilization"]["mean_gpus"]["reason"]
+        assert result["gpu"]["devices"][0]["job_utilization"]["mean"]["value"] is None
+
+
 def test_others_on_the_jobs_gpu_are_told_of(spoor, machine):
     machine.play(card(0), "stream 0 gpu 200 50", f"process 0 compute 1 {GIB}")
     run = Run(spoor, machine)
@@ -224,8 +242,11 @@ def test_parts_of_a_device(spoor, machine):
     assert part["utilization"]["max"]["value"] == pytest.approx(0.4, abs=0.02)
     assert whole["utilization"]["max"]["value"] == pytest.approx(0.25, abs=0.02)
     assert "MIG" in part["job_utilization"]["mean"]["reason"]
+    assert whole["memory"]["job_peak_bytes"]["value"] == GIB  # what its parts have
+    assert "parts" in whole["job_utilization"]["max"]["reason"]
     assert value(result, "gpu.utilization.max_gpus") == pytest.approx(0.25, abs=0.02)
     assert value(result, "gpu.job_utilization.mean_gpus") is None
+    assert "MIG" in result["gpu"]["job_utilization"]["mean_gpus"]["reason"]
 
 
 def test_accounts_of_the_driver_raise_the_peak(spoor, machine):

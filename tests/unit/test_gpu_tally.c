@@ -15,8 +15,8 @@
 #define MS(n) ((n)*NS_PER_MS)
 #define GB 1000000000ull
 
-/* A whole GPU that is split into two parts, and another that is not the job's. */
-enum { WHOLE, PART_0, PART_1, OTHER, COUNT };
+/* A whole GPU that is split into two parts, another that is not the job's, and one that is. */
+enum { WHOLE, PART_0, PART_1, OTHER, ALONE, COUNT };
 
 static struct gpu_unit units[COUNT];
 static struct gpu_tally tally;
@@ -31,6 +31,7 @@ static int set_up(void **state)
         units[i].sources = &sources;
     units[PART_0].device.is_part = units[PART_1].device.is_part = true;
     units[WHOLE].is_selected = units[PART_0].is_selected = units[PART_1].is_selected = true;
+    units[ALONE].is_selected = true;
     return gpu_tally_init(&tally, units, COUNT, 0);
 }
 
@@ -264,6 +265,105 @@ static void busy_time_that_is_told_again_counts_once(void **state)
     assert_in_range(tally.totals.job_busy_ns, MS(299), MS(300));
 }
 
+/* xe: what was done is counted once the speed of the clock is known. */
+static void busy_time_that_comes_late_is_unknown_until_then(void **state)
+{
+    const uint64_t busy_ns[] = { UNKNOWN, MS(500), MS(500) };
+
+    (void)state;
+    assert_int_equal(gpu_tally_busy(&tally, NULL, 0, MS(1000)), 0);
+    for (size_t i = 0; i < 3; i++) {
+        struct gpu_row row = row_of(ALONE, 10, GB, busy_ns[i], UNKNOWN);
+
+        assert_int_equal(gpu_tally_busy(&tally, &row, 1, MS(2000 + 1000 * i)), 0);
+        gpu_tally_memory(&tally, &row, 1, MS(2000 + 1000 * i));
+        assert_int_equal(tally.totals.is_busy_untold, i == 0);
+        assert_int_equal(tally.totals.has_untold_busy, i == 0);
+        assert_int_equal(is_known(tally.totals.job_busy_ns), i > 0);
+    }
+    assert_int_equal(tally.totals.levels.job_utilization, 0); /* which is true */
+    assert_int_equal(tally.list[ALONE].view.job_utilization_max, 250000);
+}
+
+static void busy_time_of_one_that_ended_untold_is_never_known(void **state)
+{
+    const struct gpu_row row = row_of(ALONE, 10, GB, UNKNOWN, UNKNOWN);
+
+    (void)state;
+    assert_int_equal(gpu_tally_busy(&tally, &row, 1, MS(1000)), 0);
+    assert_int_equal(gpu_tally_busy(&tally, NULL, 0, MS(2000)), 0);
+    gpu_tally_memory(&tally, NULL, 0, MS(2000));
+    assert_false(tally.totals.is_busy_untold);
+    assert_true(tally.totals.has_untold_busy);
+    assert_string_equal(tally.totals.job_busy_reason, "hidden");
+    assert_true(tally.list[ALONE].view.job_utilization_mean == UNKNOWN);
+}
+
+/* A driver's samples come late: what a process that just came does is not known before. */
+static void a_process_without_samples_has_no_busy_time(void **state)
+{
+    const struct gpu_row early = row_of(ALONE, 10, GB, 0, 0);
+    const struct gpu_row late = row_of(ALONE, 10, GB, MS(100), MS(1000));
+    const struct gpu_device_view *view = &tally.list[ALONE].view;
+
+    (void)state;
+    assert_int_equal(gpu_tally_busy(&tally, NULL, 0, MS(50)), 0);
+    gpu_tally_memory(&tally, NULL, 0, MS(50));
+    assert_int_equal(tally.totals.job_busy_ns, 0);
+    assert_int_equal(view->value[GPU_JOB_UTILIZATION], 0); /* nobody was there */
+    gpu_tally_memory(&tally, &early, 1, MS(200));
+    assert_true(tally.totals.job_busy_ns == UNKNOWN);
+    assert_true(tally.totals.levels.job_utilization == UNKNOWN);
+    assert_true(view->value[GPU_JOB_UTILIZATION] == UNKNOWN);
+    assert_int_equal(gpu_tally_busy(&tally, &early, 1, MS(1000)), 0);
+    gpu_tally_memory(&tally, &early, 1, MS(1000));
+    assert_true(view->job_utilization_mean == UNKNOWN && view->job_utilization_max == UNKNOWN);
+    assert_true(tally.totals.has_untold_busy);
+    assert_string_equal(tally.totals.job_busy_reason, gpu_no_samples);
+    assert_int_equal(gpu_tally_busy(&tally, &late, 1, MS(2000)), 0);
+    gpu_tally_memory(&tally, &late, 1, MS(2000));
+    assert_false(tally.totals.has_untold_busy);
+    assert_int_equal(view->value[GPU_JOB_UTILIZATION], 100000);
+}
+
+static void one_that_was_gone_before_its_samples_came_is_waited_for(void **state)
+{
+    const struct gpu_row row = row_of(ALONE, 10, GB, 0, 0);
+
+    (void)state;
+    assert_int_equal(gpu_tally_busy(&tally, NULL, 0, MS(50)), 0);
+    gpu_tally_memory(&tally, &row, 1, MS(200));
+    see(ALONE, reading_of(GB, 0, MS(200)), MS(400));
+    assert_int_equal(gpu_tally_busy(&tally, NULL, 0, MS(400)), 0);
+    gpu_tally_memory(&tally, NULL, 0, MS(400));
+    assert_true(tally.totals.job_busy_ns == UNKNOWN);
+    see(ALONE, reading_of(GB, 0, MS(1200)), MS(1400));
+    assert_int_equal(gpu_tally_busy(&tally, NULL, 0, MS(1400)), 0);
+    gpu_tally_memory(&tally, NULL, 0, MS(1400));
+    assert_int_equal(tally.totals.job_busy_ns, 0); /* the samples do not name it */
+    assert_false(tally.totals.has_untold_busy);
+}
+
+static void a_whole_has_what_its_parts_have(void **state)
+{
+    const struct gpu_row rows[] = { row_of(PART_0, 10, 2 * GB, 0, MS(1000)),
+                                    row_of(PART_1, 20, GB, 0, MS(1000)),
+                                    row_of(PART_1, 30, UNKNOWN, UNKNOWN, UNKNOWN) };
+    const struct gpu_device_view *whole = &tally.list[WHOLE].view;
+
+    (void)state;
+    gpu_tally_memory(&tally, rows, 2, 0);
+    assert_int_equal(whole->job_memory_peak_bytes, 3 * GB);
+    assert_int_equal(tally.totals.levels.job_memory_bytes, 3 * GB); /* once */
+    assert_int_equal(gpu_tally_busy(&tally, rows, 3, MS(1000)), 0);
+    gpu_tally_memory(&tally, rows, 3, MS(1000));
+    assert_true(whole->value[GPU_JOB_MEMORY] == UNKNOWN);
+    assert_string_equal(whole->job_memory_reason, "hidden");
+    assert_true(whole->value[GPU_JOB_UTILIZATION] == UNKNOWN);
+    assert_true(whole->job_utilization_mean == UNKNOWN);
+    assert_string_equal(tally.totals.job_busy_reason, "hidden");
+}
+
 static void energy_counts_from_the_first_reading(void **state)
 {
     struct gpu_reading reading = reading_of(GB, UNKNOWN, UNKNOWN);
@@ -332,13 +432,16 @@ static void levels_stay_the_largest_until_they_are_taken(void **state)
     gpu_totals_clear(&kept);
     gpu_totals_clear(&newer);
     newer.levels.job_memory_bytes = 5 * GB;
+    newer.is_memory_untold = true;
     newer.busy_ns = MS(10);
     gpu_totals_renew(&kept, &newer);
     newer.levels.job_memory_bytes = GB;
+    newer.is_memory_untold = false;
     newer.busy_ns = MS(20);
     gpu_totals_renew(&kept, &newer);
     assert_int_equal(kept.levels.job_memory_bytes, 5 * GB);
     assert_int_equal(kept.busy_ns, MS(20));
+    assert_true(kept.is_memory_untold); /* at one of the looks */
     assert_true(kept.levels.main_memory_bytes == UNKNOWN);
 }
 
@@ -357,6 +460,11 @@ int main(void)
         TEST(others_that_a_driver_cannot_tell_apart_are_told_of),
         TEST(busy_time_that_is_not_told_is_no_zero),
         TEST(busy_time_that_is_told_again_counts_once),
+        TEST(busy_time_that_comes_late_is_unknown_until_then),
+        TEST(busy_time_of_one_that_ended_untold_is_never_known),
+        TEST(a_process_without_samples_has_no_busy_time),
+        TEST(one_that_was_gone_before_its_samples_came_is_waited_for),
+        TEST(a_whole_has_what_its_parts_have),
         TEST(energy_counts_from_the_first_reading),
         TEST(sensors_keep_their_largest),
         TEST(a_lost_device_is_not_known_and_keeps_its_peaks),

@@ -26,8 +26,10 @@ struct gpu_totals {
     struct gpu_levels levels;
     uint64_t busy_ns, job_busy_ns; /* counters since the start of the run */
     uint64_t energy_microjoules;   /* counter */
-    /* A process of the job did not tell its memory or busy time, now or before: where the
-     * figure is 0 it was not measured. */
+    /* A process of the job does not tell its memory or busy time: where the level is 0 it was
+     * not measured. As levels, at any look since they were taken. */
+    bool is_memory_untold, is_busy_untold;
+    /* Nor did one before, of what will not be told any more: the same of the whole run. */
     bool has_untold_memory, has_untold_busy;
     bool is_attributed; /* memory of the job was concluded at least once, not told */
     /* Others were there on a busy GPU of the job's, and the driver cannot tell them apart. */
