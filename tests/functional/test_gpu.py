@@ -166,6 +166,7 @@ def test_energy_and_sensors(spoor, machine):
     machine.play("device 0 energy 1250000", "device 0 temperature 48")
     result = run.end()
     assert value(result, "energy.gpu_joules") == 250
+    assert result["energy"]["gpu_joules"]["exact"] is True
     device = result["gpu"]["devices"][0]
     assert device["energy_joules"]["value"] == 250
     assert device["max_temperature_celsius"]["value"] == 51
@@ -378,7 +379,7 @@ def test_a_library_that_lacks_what_is_needed_is_a_warning(spoor, machine, standi
 @pytest.mark.threads
 def test_a_driver_that_blocks_holds_up_nothing_else(spoor, machine):
     """The cadence of samples stays, and Ctrl-C ends the run before the driver answers."""
-    machine.play(card(0))
+    machine.play(card(0), "device 0 energy 1000000")
     samples = spoor.new_path("samples.csv")
     run = Run(spoor, machine, "-i", "50ms", "--samples", samples,
               command=("sh", "-c", "echo $$; trap 'exit 0' INT; while :; do sleep 0.05; done"))
@@ -397,6 +398,12 @@ def test_a_driver_that_blocks_holds_up_nothing_else(spoor, machine):
     assert value(result, "gpu.memory.combined_bytes") == GIB
     assert warnings_of(result) == ["gpu-blocked"]
     assert value(result, "cpu.total_seconds") is not None
+    device = result["gpu"]["devices"][0]
+    for figure in (device["energy_joules"], device["utilization"]["max"],
+                   result["energy"]["gpu_joules"], result["gpu"]["utilization"]["max_gpus"]):
+        assert figure["value"] is None  # the counter was read once, before
+        assert "stopped answering" in figure["reason"]
+    assert {row["gpu0_energy_joules"] for row in rows_of(samples)} == {""}
 
 
 @pytest.mark.threads

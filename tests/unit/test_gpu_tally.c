@@ -370,13 +370,33 @@ static void energy_counts_from_the_first_reading(void **state)
 
     (void)state;
     reading.energy_microjoules = 0;
-    see(WHOLE, reading, 0);
-    gpu_tally_memory(&tally, NULL, 0, 0);
-    assert_true(tally.totals.energy_microjoules == UNKNOWN);
+    for (uint64_t i = 0; i < 2; i++) { /* it is read seldom, and looked at often */
+        see(WHOLE, reading, MS(i));
+        gpu_tally_memory(&tally, NULL, 0, MS(i));
+        assert_true(tally.list[WHOLE].view.value[GPU_ENERGY] == UNKNOWN);
+        assert_true(tally.totals.energy_microjoules == UNKNOWN);
+    }
+    assert_non_null(strstr(tally.totals.energy_reason, "not read anew"));
+    assert_string_equal(tally.list[WHOLE].view.energy_reason, tally.totals.energy_reason);
     reading.energy_microjoules = 5000;
     see(WHOLE, reading, MS(1000));
     gpu_tally_memory(&tally, NULL, 0, MS(1000));
     assert_int_equal(tally.totals.energy_microjoules, 5000);
+}
+
+static void energy_of_a_lost_device_stays_in_the_sum(void **state)
+{
+    struct gpu_reading reading = reading_of(GB, UNKNOWN, UNKNOWN);
+
+    (void)state;
+    reading.energy_microjoules = 5000;
+    see(WHOLE, reading, 0);
+    reading.energy_microjoules = 100;
+    see(ALONE, reading, 0);
+    gpu_tally_device(&tally, WHOLE, NULL, MS(1000));
+    gpu_tally_memory(&tally, NULL, 0, MS(1000));
+    assert_int_equal(tally.totals.energy_microjoules, 5100);
+    assert_true(tally.list[WHOLE].view.value[GPU_ENERGY] == UNKNOWN);
 }
 
 static void sensors_keep_their_largest(void **state)
@@ -466,6 +486,7 @@ int main(void)
         TEST(one_that_was_gone_before_its_samples_came_is_waited_for),
         TEST(a_whole_has_what_its_parts_have),
         TEST(energy_counts_from_the_first_reading),
+        TEST(energy_of_a_lost_device_stays_in_the_sum),
         TEST(sensors_keep_their_largest),
         TEST(a_lost_device_is_not_known_and_keeps_its_peaks),
         TEST(accounts_raise_peaks),

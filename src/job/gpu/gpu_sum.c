@@ -18,7 +18,7 @@ static uint64_t memory_of(const struct gpu_unit_tally *unit, uint64_t now_ns)
 static uint64_t energy_of(const struct gpu_unit_tally *unit, uint64_t now_ns)
 {
     (void)now_ns;
-    return unit->view.value[GPU_ENERGY];
+    return unit->view.energy_microjoules; /* of one that is lost or asleep, as it was */
 }
 
 static uint64_t busy_of(const struct gpu_unit_tally *unit, uint64_t now_ns)
@@ -99,10 +99,9 @@ static const char *job_busy_reason_of(const struct gpu_unit_tally *unit)
     return is_missing ? gpu_job_busy_reason(unit) : NULL;
 }
 
-static const char *no_reason(const struct gpu_unit_tally *unit)
+static const char *energy_reason_of(const struct gpu_unit_tally *unit)
 {
-    (void)unit;
-    return NULL;
+    return unit->view.energy_reason;
 }
 
 static void sum_up_job_busy(struct gpu_tally *tally, uint64_t now_ns)
@@ -134,6 +133,6 @@ void gpu_sum_up(struct gpu_tally *tally, uint64_t now_ns)
     totals->busy_ns = sum_of(tally, busy_of, OF_SELECTED, now_ns);
     totals->busy_reason = reason_of(tally, busy_reason_of);
     totals->energy_microjoules = sum_of(tally, energy_of, OF_SELECTED, now_ns);
-    totals->energy_reason = reason_of(tally, no_reason);
+    totals->energy_reason = reason_of(tally, energy_reason_of);
     sum_up_job_busy(tally, now_ns);
 }

@@ -12,6 +12,7 @@
 
 const char gpu_none_selected[] = "none of this machine's GPUs is the job's";
 const char gpu_no_samples[] = "the driver had no samples of it by the last look at them";
+static const char not_read_anew[] = "the driver's counter was not read anew in that time";
 static const char not_told[] = "the driver does not tell it";
 static const char is_lost[] = "the driver has lost the device";
 
@@ -52,7 +53,7 @@ static void lose_device(struct gpu_device_view *view)
 {
     for (int i = 0; i < GPU_MEASURE_COUNT; i++)
         view->value[i] = UNKNOWN;
-    view->memory_reason = view->busy_reason = view->job_busy_reason = is_lost;
+    gpu_device_view_explain(view, is_lost);
 }
 
 void gpu_tally_device(struct gpu_tally *tally, size_t index, const struct gpu_reading *reading,
@@ -79,12 +80,12 @@ void gpu_tally_device(struct gpu_tally *tally, size_t index, const struct gpu_re
     view->value[GPU_POWER] = reading->power_milliwatts;
     view->value[GPU_TEMPERATURE] = reading->temperature_celsius;
     view->value[GPU_CLOCK] = reading->clock_mhz;
-    /* The first reading is where the counter starts: it says nothing yet. */
-    view->value[GPU_ENERGY] = unit->has_reading ? reading->energy_microjoules : UNKNOWN;
+    /* No device uses no energy: at 0 the counter was read once, which is where it starts. */
+    view->value[GPU_ENERGY] =
+        reading->energy_microjoules > 0 ? reading->energy_microjoules : UNKNOWN;
     view->utilization_mean = gpu_share_mean(&unit->busy, tally->start_ns);
     view->utilization_max = unit->busy.max;
     raise_to(&view->energy_microjoules, view->value[GPU_ENERGY]);
-    unit->has_reading = true;
     raise_to(&view->power_max_milliwatts, reading->power_milliwatts);
     raise_to(&view->temperature_max_celsius, reading->temperature_celsius);
     if (is_known(reading->throttle_reasons))
@@ -92,6 +93,7 @@ void gpu_tally_device(struct gpu_tally *tally, size_t index, const struct gpu_re
             (is_known(view->throttle_reasons) ? view->throttle_reasons : 0) |
             reading->throttle_reasons;
     view->memory_reason = is_known(reading->memory_used_bytes) ? NULL : not_told;
+    view->energy_reason = is_known(reading->energy_microjoules) ? not_read_anew : not_told;
     view->busy_reason = reading->busy_reason ? reading->busy_reason : gpu_no_samples;
 }
 

@@ -31,7 +31,6 @@ struct gpu_row {
 struct gpu_unit_tally {
     struct gpu_share busy, job_busy, encoder, decoder;
     struct gpu_device_view view;
-    bool has_reading;
     bool has_parts;               /* which tell what processes do, and the whole does not */
     uint64_t job_busy_ns;         /* counter: sum over the job's processes, ended ones too */
     uint64_t job_seen_ns;         /* when a process of the job was last on it; 0: never */

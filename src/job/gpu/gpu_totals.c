@@ -33,6 +33,13 @@ void gpu_device_view_clear(struct gpu_device_view *view)
         view->value[i] = UNKNOWN;
 }
 
+void gpu_device_view_explain(struct gpu_device_view *view, const char *reason)
+{
+    view->memory_reason = view->job_memory_reason = reason;
+    view->busy_reason = view->job_busy_reason = reason;
+    view->energy_reason = reason;
+}
+
 void gpu_totals_renew(struct gpu_totals *totals, const struct gpu_totals *newer)
 {
     struct gpu_levels before = totals->levels;

@@ -52,10 +52,14 @@ struct gpu_device_view {
     bool is_attributed;
     const char *memory_reason, *job_memory_reason;
     const char *busy_reason, *job_busy_reason;
+    const char *energy_reason;
 };
 
 void gpu_totals_clear(struct gpu_totals *totals);
 void gpu_device_view_clear(struct gpu_device_view *view);
+
+/* Sets the reason of all that is not known of a GPU: static text. */
+void gpu_device_view_explain(struct gpu_device_view *view, const char *reason);
 
 /* A newer look takes the place of an older one that nobody has taken: levels stay the
  * largest. */
