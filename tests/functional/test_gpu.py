@@ -42,11 +42,14 @@ def test_a_spike_between_two_samples_is_seen(spoor, machine):
     machine.wait_for()
     machine.play(f"process 0 compute {run.pid} {5 * GIB}")
     machine.wait_for()
+    machine.play(f"device 0 used {20 * GIB}")  # others, too
+    machine.wait_for(QUICK)
     machine.play(f"process 0 compute {run.pid} {GIB}")
     machine.wait_for()
     result = run.end()
     assert value(result, "gpu.memory.combined_bytes") == 5 * GIB
-    assert value(result, "gpu.memory.system_bytes") == 5 * GIB
+    assert value(result, "gpu.memory.system_bytes") == 20 * GIB
+    assert result["gpu"]["devices"][0]["memory"]["peak_bytes"]["value"] == 20 * GIB
     assert result["gpu"]["devices"][0]["memory"]["job_peak_bytes"]["value"] == 5 * GIB
 
 

@@ -33,6 +33,7 @@ int gpu_tally_init(struct gpu_tally *tally, const struct gpu_unit *units, size_t
         gpu_share_begin(&unit->encoder, start_ns);
         gpu_share_begin(&unit->decoder, start_ns);
         gpu_device_view_clear(&unit->view);
+        unit->memory_bytes = UNKNOWN;
         unit->has_parts =
             !units[i].device.is_part && i + 1 < count && units[i + 1].device.is_part;
     }
@@ -64,6 +65,7 @@ void gpu_tally_device(struct gpu_tally *tally, size_t index, const struct gpu_re
 
     if (!reading) {
         lose_device(view);
+        unit->memory_bytes = UNKNOWN;
         unit->processes_reason = is_lost;
         return;
     }
@@ -73,7 +75,7 @@ void gpu_tally_device(struct gpu_tally *tally, size_t index, const struct gpu_re
                             reading->encoder_covered_ns, now_ns);
     (void)gpu_share_advance(&unit->decoder, reading->decoder_busy_ns,
                             reading->decoder_covered_ns, now_ns);
-    view->value[GPU_MEMORY] = reading->memory_used_bytes;
+    unit->memory_bytes = reading->memory_used_bytes;
     view->value[GPU_UTILIZATION] = unit->busy.last;
     view->value[GPU_ENCODER_UTILIZATION] = unit->encoder.last;
     view->value[GPU_DECODER_UTILIZATION] = unit->decoder.last;
@@ -95,6 +97,12 @@ void gpu_tally_device(struct gpu_tally *tally, size_t index, const struct gpu_re
     view->memory_reason = is_known(reading->memory_used_bytes) ? NULL : not_told;
     view->energy_reason = is_known(reading->energy_microjoules) ? not_read_anew : not_told;
     view->busy_reason = reading->busy_reason ? reading->busy_reason : gpu_no_samples;
+}
+
+void gpu_tally_device_memory(struct gpu_tally *tally, size_t index, uint64_t used_bytes)
+{
+    if (is_known(used_bytes))
+        tally->list[index].memory_bytes = used_bytes;
 }
 
 /* ---- processes ---------------------------------------------------------- */
@@ -131,13 +139,29 @@ static void add_memory(struct gpu_unit_tally *unit, const struct gpu_row *row)
     }
 }
 
-static void end_memory(struct gpu_unit_tally *unit, uint64_t job_bytes)
+/* What the parts of a GPU have together. */
+struct parts {
+    uint64_t used_bytes, job_bytes;
+    const char *reason;
+};
+
+/* What processes are told to hold is in use, and what parts have, also since the device was last
+ * read. One that tells no memory has none that could be compared with others'. */
+static uint64_t used_bytes(const struct gpu_unit_tally *unit, const struct parts *parts)
+{
+    if (!is_known(unit->memory_bytes))
+        return UNKNOWN;
+    return larger(unit->memory_bytes, larger(unit->listed_bytes, parts->used_bytes));
+}
+
+static void end_memory(struct gpu_unit_tally *unit, const struct parts *parts)
 {
     struct gpu_device_view *view = &unit->view;
+    uint64_t job_bytes = sum_u64(unit->job_bytes, parts->job_bytes);
 
-    /* What processes are told to hold is in use, also since the device was last read. */
-    if (unit->listed_bytes > 0)
-        raise_to(&view->value[GPU_MEMORY], unit->listed_bytes);
+    if (!unit->reason)
+        unit->reason = parts->reason;
+    view->value[GPU_MEMORY] = used_bytes(unit, parts);
     view->value[GPU_JOB_MEMORY] = unit->is_unknown ? UNKNOWN : job_bytes;
     view->memory_now_bytes = view->value[GPU_MEMORY];
     view->job_memory_now_bytes = view->value[GPU_JOB_MEMORY];
@@ -152,28 +176,33 @@ static void end_memory(struct gpu_unit_tally *unit, uint64_t job_bytes)
     view->is_attributed |= unit->is_attributed;
 }
 
-/* Processes of a GPU that is split use its parts: it has what they have. Parts come after it. */
+static void add_part(struct parts *parts, const struct gpu_unit_tally *unit)
+{
+    uint64_t bytes = unit->view.value[GPU_MEMORY];
+
+    parts->used_bytes += is_known(bytes) ? bytes : 0;
+    parts->job_bytes = sum_u64(parts->job_bytes, unit->view.value[GPU_JOB_MEMORY]);
+    if (unit->reason)
+        parts->reason = unit->reason;
+}
+
+/* Processes of a GPU that is split use its parts, which come after it. */
 static void end_lists(struct gpu_tally *tally, uint64_t now_ns)
 {
-    uint64_t parts_bytes = 0;
-    const char *parts_reason = NULL;
+    static const struct parts none;
+    struct parts parts = none;
 
     for (size_t i = tally->count; i-- > 0;) {
         struct gpu_unit_tally *unit = &tally->list[i];
+        bool is_part = tally->units[i].device.is_part;
 
-        if (unit->has_parts && !unit->reason)
-            unit->reason = parts_reason;
-        end_memory(unit,
-                   unit->has_parts ? sum_u64(unit->job_bytes, parts_bytes) : unit->job_bytes);
+        end_memory(unit, is_part ? &none : &parts);
         gpu_job_busy_note(unit, now_ns);
         gpu_job_busy_show(unit, tally->start_ns);
-        if (!tally->units[i].device.is_part) {
-            parts_bytes = 0;
-            parts_reason = NULL;
-            continue;
-        }
-        parts_bytes = sum_u64(parts_bytes, unit->view.value[GPU_JOB_MEMORY]);
-        parts_reason = unit->reason ? unit->reason : parts_reason;
+        if (is_part)
+            add_part(&parts, unit);
+        else
+            parts = none;
     }
 }
 

@@ -32,6 +32,7 @@ struct gpu_unit_tally {
     struct gpu_share busy, job_busy, encoder, decoder;
     struct gpu_device_view view;
     bool has_parts;               /* which tell what processes do, and the whole does not */
+    uint64_t memory_bytes;        /* in use, as the device told last */
     uint64_t job_busy_ns;         /* counter: sum over the job's processes, ended ones too */
     uint64_t job_seen_ns;         /* when a process of the job was last on it; 0: never */
     const char *processes_reason; /* see gpu_reading */
@@ -80,6 +81,9 @@ void gpu_tally_done(struct gpu_tally *tally);
 /* A reading of a GPU; NULL: it is lost. */
 void gpu_tally_device(struct gpu_tally *tally, size_t index, const struct gpu_reading *reading,
                       uint64_t now_ns);
+
+/* Memory in use on a GPU, seen in between. UNKNOWN: it was not. */
+void gpu_tally_device_memory(struct gpu_tally *tally, size_t index, uint64_t used_bytes);
 
 /* The memory of all processes, then the totals. */
 void gpu_tally_memory(struct gpu_tally *tally, const struct gpu_row *rows, size_t count,
