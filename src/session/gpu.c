@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "output/number.h"
 #include "session/session.h"
 
 void session_start_gpus(spoor_session *session)
@@ -139,6 +140,29 @@ static void list_gpus(const struct gpu_view *view, char *buf, size_t size)
     }
 }
 
+/* A job that uses GPUs other than those it was given: it may have changed its own variables. */
+static void judge_strays(spoor_session *session)
+{
+    const struct gpu_view *view = &session->gpu;
+    char list[160];
+    size_t used = 0;
+
+    for (size_t i = 0; i < view->count && used < sizeof(list) - 1; i++) {
+        const struct gpu_device_view *device = &view->devices[i];
+        double bytes = gpu_measure_value(GPU_JOB_MEMORY, device->job_memory_peak_bytes);
+        int n = 0;
+
+        if (!view->units[i].is_selected && device->has_had_job)
+            n = snprintf(list + used, sizeof(list) - used, "%s%s on GPU %zu",
+                         used > 0 ? ", " : "", number_bytes(bytes).text, i);
+        used += n > 0 ? (size_t)n : 0;
+    }
+    if (used > 0)
+        session_add_warning(session, "gpu-not-selected",
+                            "the job had %s: not among its GPUs (--gpus), and not counted",
+                            list);
+}
+
 /* The driver's own peak of one process is the job's at least. It is the run's, of no phase. */
 static void raise_to_account(spoor_session *session, uint64_t bytes)
 {
@@ -181,6 +205,8 @@ void session_judge_gpus(spoor_session *session)
                             "other processes compute on the job's GPU: of those that are busy "
                             "within a fifth of a second the driver names one, so some of the "
                             "job's utilization may be theirs, and some of theirs its");
+    if (!session->gpus || strcmp(session->gpus, "none") != 0)
+        judge_strays(session);
     if (is_known(troubles.account_bytes))
         raise_to_account(session, troubles.account_bytes);
 }

@@ -308,6 +308,22 @@ def test_which_gpus_are_the_jobs(spoor, machine, options, variables, selected):
     assert value(result, "gpu.memory.system_bytes") == 3 * USED_BYTES
 
 
+@pytest.mark.parametrize("options, expected", [((), ["gpu-not-selected"]),
+                                               (("--gpus", "none"), []),
+                                               (("--gpus", "all"), [])])
+def test_a_gpu_that_is_not_the_jobs_and_that_it_uses_is_a_warning(spoor, machine, options,
+                                                                  expected):
+    machine.play(card(0), card(1))
+    run = Run(spoor, machine, *options, CUDA_VISIBLE_DEVICES="1")
+    machine.play(f"process 0 compute {run.pid} 2000000000")
+    machine.wait_for(times=2)
+    result = run.end()
+    assert warnings_of(result) == expected
+    if expected:
+        assert value(result, "gpu.memory.combined_bytes") == 0
+        assert any("2.00 GB on GPU 0" in warning["message"] for warning in result["warnings"])
+
+
 def test_a_gpu_that_is_not_there_is_a_warning(spoor, machine):
     machine.play(card(0))
     result = Run(spoor, machine, "--gpus", "0,GPU-9").end()

@@ -174,6 +174,7 @@ static void end_memory(struct gpu_unit_tally *unit, const struct parts *parts)
     if (unit->reason)
         view->job_memory_reason = unit->reason;
     view->is_attributed |= unit->is_attributed;
+    view->has_had_job |= unit->job_count > 0;
 }
 
 static void add_part(struct parts *parts, const struct gpu_unit_tally *unit)

@@ -50,6 +50,7 @@ struct gpu_device_view {
     uint64_t power_max_milliwatts, temperature_max_celsius;
     uint64_t throttle_reasons; /* all that were seen: bits of enum gpu_throttle */
     bool is_attributed;
+    bool has_had_job; /* a process of the job was on itself, not on a part of it */
     const char *memory_reason, *job_memory_reason;
     const char *busy_reason, *job_busy_reason;
     const char *energy_reason;
