@@ -127,7 +127,7 @@ static void add_device(struct json_writer *json, const struct gpu_view *view, si
     add_share(json, "job_utilization", device->job_utilization_mean,
               device->job_utilization_max, sources->process_busy, device->job_busy_reason);
     add_measure(json, "energy_joules", GPU_ENERGY, device->energy_microjoules, sources->device,
-                NULL);
+                device->energy_reason);
     add_measure(json, "max_temperature_celsius", GPU_TEMPERATURE,
                 device->temperature_max_celsius, sources->device, NULL);
     add_measure(json, "max_power_watts", GPU_POWER, device->power_max_milliwatts,

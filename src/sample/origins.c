@@ -225,6 +225,8 @@ void origins_update_gpus(struct origin origins[METRIC_COUNT], const struct gpu_v
         { METRIC_HOST_GPU_ENERGY, names->device, totals->energy_reason },
     };
 
+    /* What was used while a driver does not answer is missing. */
+    origins[METRIC_HOST_GPU_ENERGY].is_exact = is_ready;
     for (size_t i = 0; i < ARRAY_SIZE(updates); i++) {
         const char *source = updates[i].source;
 

@@ -42,11 +42,14 @@ def test_a_spike_between_two_samples_is_seen(spoor, machine):
     machine.wait_for()
     machine.play(f"process 0 compute {run.pid} {5 * GIB}")
     machine.wait_for()
+    machine.play(f"device 0 used {20 * GIB}")  # others, too
+    machine.wait_for(QUICK)
     machine.play(f"process 0 compute {run.pid} {GIB}")
     machine.wait_for()
     result = run.end()
     assert value(result, "gpu.memory.combined_bytes") == 5 * GIB
-    assert value(result, "gpu.memory.system_bytes") == 5 * GIB
+    assert value(result, "gpu.memory.system_bytes") == 20 * GIB
+    assert result["gpu"]["devices"][0]["memory"]["peak_bytes"]["value"] == 20 * GIB
     assert result["gpu"]["devices"][0]["memory"]["job_peak_bytes"]["value"] == 5 * GIB
 
 
@@ -121,6 +124,24 @@ def test_utilisation_of_the_device_and_the_job(spoor, machine):
     assert device["job_utilization"]["max"]["value"] == pytest.approx(0.3, abs=0.02)
 
 
+def test_what_the_job_did_before_the_drivers_first_sample_is_not_known(spoor, machine, tmp_path):
+    """It held no GPU, which is known, and then one: no 0 is said of that time."""
+    samples = tmp_path / "samples.csv"
+    machine.play(card(0), "stream 0 gpu 200 50")
+    run = Run(spoor, machine, "-i", "20ms", "--samples", samples)
+    machine.play(f"process 0 compute {run.pid} {GIB}", f"busy 0 {run.pid} 200 30")
+    eventually(lambda: newest_memory(samples) == [str(GIB)], "its memory")
+    result = run.end()
+    row = next(row for row in rows_of(samples) if row["job_gpu_memory_bytes"] == str(GIB))
+    assert row["job_gpu_seconds"] == row["job_gpu_utilization_gpus"] == ""
+    assert row["gpu0_job_utilization"] == ""
+    if value(result, "gpu.utilization.mean_gpus") is None:  # as on every machine but a slow one
+        assert value(result, "gpu.job_utilization.mean_gpus") is None
+        assert value(result, "gpu.job_utilization.max_gpus") is None
+        assert "no samples" in result["gpu"]["job_utilization"]["mean_gpus"]["reason"]
+        assert result["gpu"]["devices"][0]["job_utilization"]["mean"]["value"] is None
+
+
 def test_others_on_the_jobs_gpu_are_told_of(spoor, machine):
     machine.play(card(0), "stream 0 gpu 200 50", f"process 0 compute 1 {GIB}")
     run = Run(spoor, machine)
@@ -148,6 +169,7 @@ def test_energy_and_sensors(spoor, machine):
     machine.play("device 0 energy 1250000", "device 0 temperature 48")
     result = run.end()
     assert value(result, "energy.gpu_joules") == 250
+    assert result["energy"]["gpu_joules"]["exact"] is True
     device = result["gpu"]["devices"][0]
     assert device["energy_joules"]["value"] == 250
     assert device["max_temperature_celsius"]["value"] == 51
@@ -224,8 +246,11 @@ def test_parts_of_a_device(spoor, machine):
     assert part["utilization"]["max"]["value"] == pytest.approx(0.4, abs=0.02)
     assert whole["utilization"]["max"]["value"] == pytest.approx(0.25, abs=0.02)
     assert "MIG" in part["job_utilization"]["mean"]["reason"]
+    assert whole["memory"]["job_peak_bytes"]["value"] == GIB  # what its parts have
+    assert "parts" in whole["job_utilization"]["max"]["reason"]
     assert value(result, "gpu.utilization.max_gpus") == pytest.approx(0.25, abs=0.02)
     assert value(result, "gpu.job_utilization.mean_gpus") is None
+    assert "MIG" in result["gpu"]["job_utilization"]["mean_gpus"]["reason"]
 
 
 def test_accounts_of_the_driver_raise_the_peak(spoor, machine):
@@ -305,6 +330,22 @@ def test_who_left_the_job_no_gpu_is_told(spoor, machine):
     assert "CUDA_VISIBLE_DEVICES=foo" in text.decode() and "\x1b" not in text.decode()
 
 
+@pytest.mark.parametrize("options, expected", [((), ["gpu-not-selected"]),
+                                               (("--gpus", "none"), []),
+                                               (("--gpus", "all"), [])])
+def test_a_gpu_that_is_not_the_jobs_and_that_it_uses_is_a_warning(spoor, machine, options,
+                                                                  expected):
+    machine.play(card(0), card(1))
+    run = Run(spoor, machine, *options, CUDA_VISIBLE_DEVICES="1")
+    machine.play(f"process 0 compute {run.pid} 2000000000")
+    machine.wait_for(times=2)
+    result = run.end()
+    assert warnings_of(result) == expected
+    if expected:
+        assert value(result, "gpu.memory.combined_bytes") == 0
+        assert any("2.00 GB on GPU 0" in warning["message"] for warning in result["warnings"])
+
+
 def test_a_gpu_that_is_not_there_is_a_warning(spoor, machine):
     machine.play(card(0))
     result = Run(spoor, machine, "--gpus", "0,GPU-9").end()
@@ -379,7 +420,7 @@ def test_a_library_that_lacks_what_is_needed_is_a_warning(spoor, machine, standi
 @pytest.mark.threads
 def test_a_driver_that_blocks_holds_up_nothing_else(spoor, machine):
     """The cadence of samples stays, and Ctrl-C ends the run before the driver answers."""
-    machine.play(card(0))
+    machine.play(card(0), "device 0 energy 1000000")
     samples = spoor.new_path("samples.csv")
     run = Run(spoor, machine, "-i", "50ms", "--samples", samples,
               command=("sh", "-c", "echo $$; trap 'exit 0' INT; while :; do sleep 0.05; done"))
@@ -398,6 +439,12 @@ def test_a_driver_that_blocks_holds_up_nothing_else(spoor, machine):
     assert value(result, "gpu.memory.combined_bytes") == GIB
     assert warnings_of(result) == ["gpu-blocked"]
     assert value(result, "cpu.total_seconds") is not None
+    device = result["gpu"]["devices"][0]
+    for figure in (device["energy_joules"], device["utilization"]["max"],
+                   result["energy"]["gpu_joules"], result["gpu"]["utilization"]["max_gpus"]):
+        assert figure["value"] is None  # the counter was read once, before
+        assert "stopped answering" in figure["reason"]
+    assert {row["gpu0_energy_joules"] for row in rows_of(samples)} == {""}
 
 
 @pytest.mark.threads

@@ -108,7 +108,7 @@ static double peak_of(spoor_session *session)
     return figure.value;
 }
 
-/* Takes samples until the memory in use now is this. */
+/* Takes samples until the memory in use now is this; NaN: not known. */
 static void wait_for_memory(spoor_session *session, double bytes)
 {
     double values[256];
@@ -121,7 +121,7 @@ static void wait_for_memory(spoor_session *session, double bytes)
 
         assert_int_equal(spoor_session_sample(session, NULL), 0);
         assert_true(spoor_session_latest(session, values, 256) > 0);
-        if (fabs(values[metric] - bytes) < 0.5)
+        if (isnan(bytes) ? isnan(values[metric]) : fabs(values[metric] - bytes) < 0.5)
             return;
         (void)nanosleep(&pause, NULL);
     }
@@ -187,6 +187,42 @@ static void a_phase_has_the_peak_of_its_own_time(void **state)
     machine_done(&machine);
 }
 
+/* Memory that is not told once: the run's peak is not known where all else is 0, a later phase's
+ * and what is in use now are. */
+static void what_was_not_told_before_is_forgotten(void **state)
+{
+    struct spoor_options options = SPOOR_OPTIONS_INIT;
+    struct spoor_error err = { 0 };
+    struct machine machine;
+    spoor_session *session;
+    const char *phases;
+    char *report;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_play(&machine, CARD);
+    options.pid = getpid();
+    options.interval_ns = SPOOR_INTERVAL_MAX_NS;
+    assert_int_equal(spoor_session_open(&options, &session, &err), 0);
+    assert_int_equal(spoor_session_start(session, &err), 0);
+    wait_for_memory(session, 0);
+    play_memory(&machine, UNKNOWN);
+    wait_for_memory(session, nan(""));
+    machine_play(&machine, CARD);
+    wait_for_memory(session, 0);
+    assert_int_equal(spoor_phase_start(session, "later", &err), 0);
+    assert_int_equal(spoor_phase_stop(session, "later", &err), 0);
+    assert_int_equal(spoor_session_sample(session, &err), 0);
+    assert_true(isnan(peak_of(session)));
+    report = report_of(session);
+    phases = strstr(report, "\"phases\"");
+    assert_non_null(phases);
+    assert_non_null(strstr(phases, "\"combined_bytes\": {\"value\": 0,"));
+    free(report);
+    session = spoor_session_close(session);
+    machine_done(&machine);
+}
+
 /* Inside a container, with a driver that tells no memory of processes. */
 static void what_was_concluded_says_so(void **state)
 {
@@ -227,6 +263,7 @@ int main(void)
         cmocka_unit_test(a_part_is_numbered_within_its_gpu),
         cmocka_unit_test(options_with_no_list_of_gpus_are_refused),
         cmocka_unit_test(a_phase_has_the_peak_of_its_own_time),
+        cmocka_unit_test(what_was_not_told_before_is_forgotten),
         cmocka_unit_test(what_was_concluded_says_so),
     };
 

@@ -128,6 +128,10 @@ struct gpu_vendor {
     ssize_t (*processes)(void *vendor, const struct gpu_pids *pids, struct gpu_process *list,
                          size_t capacity);
 
+    /* Memory in use on a device as of the last processes(), which saw it on the way: no driver is
+     * asked. UNKNOWN: it did not see it. NULL: it never does. */
+    uint64_t (*memory_used)(const void *vendor, size_t device);
+
     /* Brings the busy_ns of processes up to date: called about every second. NULL: processes()
      * does that itself. */
     int (*read_busy)(void *vendor, const struct gpu_pids *pids, uint64_t now_ns);

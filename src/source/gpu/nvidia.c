@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/unknown.h"
 
 static void close_vendor(void *vendor)
 {
@@ -119,6 +120,13 @@ static ssize_t processes(void *vendor, const struct gpu_pids *pids, struct gpu_p
     return nvidia_processes(vendor, pids, list, capacity, clock_now().monotonic_ns);
 }
 
+static uint64_t memory_used(const void *vendor, size_t device)
+{
+    const struct nvidia *nvidia = vendor;
+
+    return nvidia->devices[device].has_parts ? UNKNOWN : nvidia->devices[device].listed_bytes;
+}
+
 static int read_busy(void *vendor, const struct gpu_pids *pids, uint64_t now_ns)
 {
     return nvidia_processes_read_busy(vendor, pids, now_ns);
@@ -157,6 +165,7 @@ const struct gpu_vendor gpu_nvidia = {
     .device = device_facts,
     .read = read_device,
     .processes = processes,
+    .memory_used = memory_used,
     .read_busy = read_busy,
     .refresh = refresh,
     .accounts = accounts,

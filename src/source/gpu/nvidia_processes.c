@@ -226,9 +226,9 @@ static bool must_list(const struct nvidia *nvidia, struct nvidia_device *device,
     uint64_t used_bytes = nvidia_device_own_memory_used(device->handle, &nvidia->nvml);
     bool has_moved = used_bytes != device->listed_bytes;
 
+    device->listed_bytes = used_bytes;
     if (!is_known(used_bytes))
         return true;
-    device->listed_bytes = used_bytes;
     if (has_moved)
         nvidia_lists_refresh(&device->lists);
     return has_moved || now_ns - device->listed_ns >= LISTED_MOST_NS;
