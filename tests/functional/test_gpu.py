@@ -9,8 +9,8 @@ import subprocess
 import pytest
 
 from conftest import eventually, load, read_line, value
-from gpus import (GIB, LIST, LOST, MOVED_BYTES, NOT_SUPPORTED, QUICK, SLOW, USED_BYTES,
-                  VERSION_MISMATCH, Run, card, newest_memory, rows_of, warnings_of)
+from gpus import (GIB, LIST, LOST, MOVED_BYTES, NO_PERMISSION, NOT_SUPPORTED, QUICK, SLOW,
+                  UNKNOWN_ERROR, USED_BYTES, VERSION_MISMATCH, Run, card, newest_memory, rows_of, warnings_of)
 
 
 @pytest.mark.threads
@@ -188,6 +188,36 @@ def test_a_job_without_a_gpu_used_zero_bytes(spoor, machine):
     result = run.end()
     assert value(result, "gpu.memory.combined_bytes") is None
     assert "does not list" in result["gpu"]["memory"]["combined_bytes"]["reason"]
+
+
+@pytest.mark.parametrize("code, words", [(NO_PERMISSION, "no permission"),
+                                         (NOT_SUPPORTED, "not supported"),
+                                         (UNKNOWN_ERROR, "unknown error")])
+def test_a_refused_list_is_no_zero(spoor, machine, code, words):
+    """The other lists answer, and the samples tell what the job was busy with."""
+    machine.play(card(0), "stream 0 gpu 200 50", f"fail {LIST} {code}")
+    run = Run(spoor, machine)
+    machine.play(f"process 0 compute {run.pid} {GIB}", f"busy 0 {run.pid} 200 30")
+    machine.wait_for(SLOW, times=2)
+    result = run.end()
+    memory = result["gpu"]["memory"]
+    for figure in (memory["main_bytes"], memory["descendants_bytes"], memory["combined_bytes"],
+                   result["gpu"]["devices"][0]["memory"]["job_peak_bytes"]):
+        assert figure["value"] is None
+        assert figure["reason"] == f"the driver does not list compute processes: {words}"
+    assert value(result, "gpu.job_utilization.mean_gpus") == pytest.approx(0.3, abs=0.02)
+
+
+def test_a_list_that_answers_again_keeps_its_peak(spoor, machine):
+    machine.play(card(0))
+    run = Run(spoor, machine)
+    machine.play(f"process 0 compute {run.pid} {2 * GIB}")
+    machine.wait_for()
+    machine.play(f"fail {LIST} {UNKNOWN_ERROR}")
+    machine.wait_for(SLOW, times=2)
+    machine.play(f"fail {LIST} 0", f"process 0 compute {run.pid} {GIB}")
+    machine.wait_for(SLOW, times=2)
+    assert value(run.end(), "gpu.memory.combined_bytes") == 2 * GIB
 
 
 def test_a_lost_device_keeps_what_it_told(spoor, machine):

@@ -138,20 +138,109 @@ static void more_elements_than_room_are_not_believed(void **state)
     machine_done(&machine);
 }
 
-static void refused_list_is_empty_and_passing_trouble_keeps_the_last(void **state)
+static const char *memory_reason(struct machine *machine)
+{
+    return machine_read(machine, 0).process_memory_reason;
+}
+
+static void refused_list_makes_memory_unknown_with_the_reason(void **state)
+{
+    static const struct {
+        const char *line, *reason;
+    } cases[] = {
+        { "fail nvmlDeviceGetComputeRunningProcesses_v3 3\n",
+          "compute processes: not supported" },
+        { "fail nvmlDeviceGetComputeRunningProcesses_v3 4\n",
+          "compute processes: no permission" },
+        { "fail nvmlDeviceGetComputeRunningProcesses_v3 999\n",
+          "compute processes: unknown error" },
+        { "fail nvmlDeviceGetComputeRunningProcesses_v3 15\n", "the device is lost" },
+        { "fail nvmlDeviceGetGraphicsRunningProcesses_v3 4\n",
+          "graphics processes: no permission" },
+        { "fail nvmlDeviceGetMPSComputeRunningProcesses_v3 999\n",
+          "MPS processes: unknown error" },
+        { "grow nvmlDeviceGetComputeRunningProcesses_v3 999999\n", "too many" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char script[256];
+        struct machine machine;
+
+        (void)snprintf(script, sizeof(script), DEVICE "%s", cases[i].line);
+        machine_init(&machine, false);
+        machine_open(&machine, script);
+        machine_read_processes(&machine, (pid_t[]){ 10, 0 });
+        assert_non_null(memory_reason(&machine));
+        assert_non_null(strstr(memory_reason(&machine), cases[i].reason));
+        machine_done(&machine);
+    }
+}
+
+static void driver_without_lists_of_graphics_and_mps_has_no_such_processes(void **state)
 {
     struct machine machine;
 
     (void)state;
     machine_init(&machine, false);
-    machine_open(&machine, DEVICE "process 0 compute 10 100\n");
-    machine_read_processes(&machine, (pid_t[]){ 10, 0 });
-    machine_play(&machine, DEVICE "fail nvmlDeviceGetComputeRunningProcesses_v3 999\n");
+    machine_open(&machine, DEVICE "process 0 compute 10 100\n"
+                                  "fail nvmlDeviceGetGraphicsRunningProcesses_v3 3\n"
+                                  "fail nvmlDeviceGetMPSComputeRunningProcesses_v3 3\n");
     machine_read_processes(&machine, (pid_t[]){ 10, 0 });
     assert_int_equal(machine_process(&machine, 0, 10)->memory_bytes, 100);
-    machine_play(&machine, DEVICE "fail nvmlDeviceGetComputeRunningProcesses_v3 4\n");
+    assert_null(memory_reason(&machine));
+    machine_done(&machine);
+}
+
+static uint64_t memory_at(struct machine *machine, const struct gpu_pids *pids, uint64_t now_ns)
+{
+    struct gpu_process process = { 0 };
+
+    gpu_nvidia.refresh(machine->vendor);
+    assert_int_equal(nvidia_processes(machine->vendor, pids, &process, 1, now_ns), 1);
+    return process.memory_bytes;
+}
+
+static void list_that_is_refused_for_a_moment_is_as_it_was(void **state)
+{
+    struct gpu_pids pids = { .list = (pid_t[]){ 10 }, .count = 1 };
+    uint64_t now_ns = clock_now().monotonic_ns;
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE "process 0 compute 10 100\n");
+    assert_int_equal(memory_at(&machine, &pids, now_ns), 100);
+    machine_play(&machine, DEVICE "fail nvmlDeviceGetComputeRunningProcesses_v3 999\n");
+    assert_int_equal(memory_at(&machine, &pids, now_ns + 900 * NS_PER_MS), 100);
+    assert_null(memory_reason(&machine));
+    assert_false(is_known(memory_at(&machine, &pids, now_ns + 1100 * NS_PER_MS)));
+    assert_non_null(memory_reason(&machine));
+    machine_play(&machine, DEVICE "process 0 compute 10 200\n");
+    assert_int_equal(memory_at(&machine, &pids, now_ns + 1200 * NS_PER_MS), 200);
+    assert_null(memory_reason(&machine));
+    machine_done(&machine);
+}
+
+/* Samples name who was busy; where there are none, nothing is known of the job's. */
+static void busy_time_is_known_without_lists_by_samples_alone(void **state)
+{
+    const char *refused = DEVICE "fail nvmlDeviceGetComputeRunningProcesses_v3 4\n";
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, refused);
     machine_read_processes(&machine, (pid_t[]){ 10, 0 });
-    assert_false(machine_has_process(&machine, 0, 10));
+    assert_non_null(machine_read(&machine, 0).processes_reason);
+    machine_play(&machine, DEVICE "fail nvmlDeviceGetComputeRunningProcesses_v3 4\n"
+                                  "sample 0 gpu ~1000 50\nusage 0 10 ~1000 50\n");
+    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
+    assert_int_equal(machine_busy_percent(&machine, 0, 10), 50);
+    assert_false(is_known(machine_process(&machine, 0, 10)->memory_bytes));
+    assert_false(machine_process(&machine, 0, 10)->has_ended);
+    assert_null(machine_read(&machine, 0).processes_reason);
+    assert_non_null(memory_reason(&machine));
     machine_done(&machine);
 }
 
@@ -307,7 +396,10 @@ int main(void)
         cmocka_unit_test(list_that_never_fits_costs_the_list_alone),
         cmocka_unit_test(list_of_a_thousand_is_read_whole),
         cmocka_unit_test(more_elements_than_room_are_not_believed),
-        cmocka_unit_test(refused_list_is_empty_and_passing_trouble_keeps_the_last),
+        cmocka_unit_test(refused_list_makes_memory_unknown_with_the_reason),
+        cmocka_unit_test(driver_without_lists_of_graphics_and_mps_has_no_such_processes),
+        cmocka_unit_test(list_that_is_refused_for_a_moment_is_as_it_was),
+        cmocka_unit_test(busy_time_is_known_without_lists_by_samples_alone),
         cmocka_unit_test(jobs_process_is_asked_for_when_memory_moves),
         cmocka_unit_test(list_is_asked_for_now_and_then_while_memory_stands_still),
         cmocka_unit_test(mig_device_has_memory_and_processes_of_its_own),

@@ -74,6 +74,7 @@ void gpu_tally_device(struct gpu_tally *tally, size_t index, const struct gpu_re
         return;
     }
     unit->processes_reason = reading->processes_reason;
+    unit->process_memory_reason = reading->process_memory_reason;
     (void)gpu_share_advance(&unit->busy, reading->busy_ns, reading->busy_covered_ns, now_ns);
     (void)gpu_share_advance(&unit->encoder, reading->encoder_busy_ns,
                             reading->encoder_covered_ns, now_ns);
@@ -229,7 +230,19 @@ static void sum_up(struct gpu_tally *tally, uint64_t now_ns)
 
 /* ---- processes ---------------------------------------------------------- */
 
-static void begin_list(struct gpu_tally *tally)
+/* Why a process of the job on it may be left out. */
+static const char *memory_hidden_by(const struct gpu_unit_tally *unit)
+{
+    return unit->process_memory_reason ? unit->process_memory_reason : unit->processes_reason;
+}
+
+static const char *busy_hidden_by(const struct gpu_unit_tally *unit)
+{
+    return unit->processes_reason;
+}
+
+static void begin_list(struct gpu_tally *tally,
+                       const char *(*hidden_by)(const struct gpu_unit_tally *unit))
 {
     for (size_t i = 0; i < tally->count; i++) {
         struct gpu_unit_tally *unit = &tally->list[i];
@@ -237,8 +250,8 @@ static void begin_list(struct gpu_tally *tally)
         unit->listed_bytes = unit->job_bytes = 0;
         unit->job_covered_ns = UNKNOWN;
         unit->job_count = 0;
-        unit->reason = unit->processes_reason;
-        unit->is_unknown = unit->processes_reason != NULL;
+        unit->reason = hidden_by(unit);
+        unit->is_unknown = unit->reason != NULL;
         unit->is_attributed = false;
     }
 }
@@ -273,7 +286,8 @@ static void end_memory(struct gpu_unit_tally *unit)
     view->job_memory_now_bytes = view->value[GPU_JOB_MEMORY];
     raise_to(&view->memory_peak_bytes, view->memory_now_bytes);
     raise_to(&view->job_memory_peak_bytes, view->job_memory_now_bytes);
-    unit->has_untold_memory |= unit->is_unknown && unit->job_count > 0;
+    unit->has_untold_memory |=
+        unit->is_unknown && (unit->job_count > 0 || unit->process_memory_reason);
     if (unit->has_untold_memory && view->job_memory_peak_bytes == 0)
         view->job_memory_peak_bytes = UNKNOWN;
     if (unit->reason)
@@ -310,7 +324,7 @@ static void sum_up_memory(struct gpu_tally *tally, const struct gpu_row *rows, s
             is_unknown = true;
             reason = unit->reason;
         }
-        is_hidden |= unit->processes_reason != NULL;
+        is_hidden |= memory_hidden_by(unit) != NULL;
         tally->totals.is_attributed |= unit->is_attributed;
         tally->totals.has_untold_memory |= unit->has_untold_memory;
         job_bytes = (is_known(job_bytes) ? job_bytes : 0) + unit->job_bytes;
@@ -329,7 +343,7 @@ static void sum_up_memory(struct gpu_tally *tally, const struct gpu_row *rows, s
 void gpu_tally_memory(struct gpu_tally *tally, const struct gpu_row *rows, size_t count,
                       uint64_t now_ns)
 {
-    begin_list(tally);
+    begin_list(tally, memory_hidden_by);
     for (size_t i = 0; i < count; i++)
         add_memory(&tally->list[rows[i].unit], &rows[i]);
     for (size_t i = 0; i < tally->count; i++)
@@ -446,7 +460,7 @@ int gpu_tally_busy(struct gpu_tally *tally, const struct gpu_row *rows, size_t c
 
     if (r < 0)
         return r;
-    begin_list(tally);
+    begin_list(tally, busy_hidden_by);
     for (size_t i = 0; i < count; i++) {
         if (rows[i].is_job)
             add_busy(tally, &rows[i], &use_count);

@@ -34,8 +34,9 @@ struct gpu_unit_tally {
     uint64_t job_busy_ns; /* counter: sum over the job's processes, ended ones too */
     bool has_reading;
     const char *processes_reason; /* see gpu_reading */
-    bool is_job_busy_unknown;     /* of a process of the job that is on it */
-    bool has_untold_memory;       /* a process of the job once did not tell it */
+    const char *process_memory_reason;
+    bool is_job_busy_unknown; /* of a process of the job that is on it */
+    bool has_untold_memory;   /* a process of the job once did not tell it */
     bool has_untold_busy;
 
     /* of the list of processes that is being looked at */

@@ -49,6 +49,9 @@ struct gpu_reading {
     /* Why processes() may leave out some of the job's on this device: static text, or NULL
      * where one that is not listed does not use it. */
     const char *processes_reason;
+    /* Why it is not told what memory processes hold here, of those that are listed and of others:
+     * static text, or NULL. What they were busy with may be known all the same. */
+    const char *process_memory_reason;
 };
 
 enum gpu_throttle {

@@ -109,8 +109,12 @@ static int read_device(void *vendor, size_t device, uint64_t now_ns, struct gpu_
 {
     struct nvidia *nvidia = vendor;
 
-    return nvidia_device_read(&nvidia->devices[device], &nvidia->nvml, nvidia->root, now_ns,
-                              &nvidia->samples, ret);
+    int r = nvidia_device_read(&nvidia->devices[device], &nvidia->nvml, nvidia->root, now_ns,
+                               &nvidia->samples, ret);
+
+    if (r == 0)
+        nvidia_processes_explain(nvidia, device, ret);
+    return r;
 }
 
 static ssize_t processes(void *vendor, const struct gpu_pids *pids, struct gpu_process *list,

@@ -38,6 +38,9 @@ struct nvidia {
 /* See gpu_vendor. */
 ssize_t nvidia_processes(struct nvidia *nvidia, const struct gpu_pids *pids,
                          struct gpu_process *list, size_t capacity, uint64_t now_ns);
+/* Sets what a reading says of processes. */
+void nvidia_processes_explain(const struct nvidia *nvidia, size_t device,
+                              struct gpu_reading *reading);
 int nvidia_processes_read_busy(struct nvidia *nvidia, const struct gpu_pids *pids,
                                uint64_t now_ns);
 ssize_t nvidia_accounts(struct nvidia *nvidia, const struct gpu_pids *pids,

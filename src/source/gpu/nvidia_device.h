@@ -82,7 +82,7 @@ uint64_t nvidia_device_read_energy(struct nvidia_device *device, const struct nv
 /* It is due, idle or not. */
 void nvidia_energy_refresh(struct nvidia_energy *energy);
 
-/* See gpu_vendor.read. */
+/* See gpu_vendor.read; nothing is said of processes. */
 int nvidia_device_read(struct nvidia_device *device, const struct nvml *nvml,
                        const struct root *root, uint64_t now_ns, struct nvidia_samples *room,
                        struct gpu_reading *ret);

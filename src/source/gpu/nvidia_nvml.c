@@ -132,12 +132,14 @@ int nvml_errno(int status)
         int status, code;
     } codes[] = {
         { NVML_SUCCESS, 0 },
+        { NVML_INVALID_ARGUMENT, -EINVAL },
         { NVML_NOT_SUPPORTED, -ENOTSUP },
         { NVML_NO_PERMISSION, -EACCES },
         { NVML_NOT_FOUND, -ENOENT },
         { NVML_INSUFFICIENT_SIZE, -ENOSPC },
         { NVML_DRIVER_NOT_LOADED, -ENODEV },
         { NVML_LIBRARY_NOT_FOUND, -ENODEV },
+        { NVML_FUNCTION_NOT_FOUND, -ENOSYS },
         { NVML_GPU_IS_LOST, -ENODEV },
         { NVML_VERSION_MISMATCH, -ELIBBAD },
     };

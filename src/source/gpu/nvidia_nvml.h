@@ -29,12 +29,14 @@ typedef struct nvml_gpm_sample_opaque *nvml_gpm_sample;
 /* What calls return. There are others. */
 enum nvml_return {
     NVML_SUCCESS = 0,
+    NVML_INVALID_ARGUMENT = 2,
     NVML_NOT_SUPPORTED = 3,
     NVML_NO_PERMISSION = 4,
     NVML_NOT_FOUND = 6,
     NVML_INSUFFICIENT_SIZE = 7,
     NVML_DRIVER_NOT_LOADED = 9,
     NVML_LIBRARY_NOT_FOUND = 12,
+    NVML_FUNCTION_NOT_FOUND = 13,
     NVML_GPU_IS_LOST = 15,
     NVML_VERSION_MISMATCH = 18,
 };

@@ -96,7 +96,7 @@ static void emit_listed(const struct nvidia *nvidia, size_t index, size_t place,
     };
 
     if (!is_known(process.memory_bytes)) {
-        process.reason = memory_hidden;
+        process.reason = device->lists.reason ? device->lists.reason : memory_hidden;
     } else if (is_the_jobs && process.memory_bytes == 0) {
         process.memory_bytes =
             nvidia->ns.is_nested && list->count == 1 ? grown_bytes(nvidia, device) : UNKNOWN;
@@ -156,9 +156,9 @@ static void emit_ended(const struct nvidia *nvidia, size_t index, const struct g
         if (pid == holder || !has_worked(&device->clients.list[i]) ||
             !gpu_pids_have(pids, (unsigned)pid) || is_listed(&device->lists.merged, pid))
             continue;
-        process.has_ended = device->lists.is_known;
+        process.has_ended = !device->lists.reason;
         process.memory_bytes = process.has_ended ? 0 : UNKNOWN;
-        process.reason = process.has_ended ? NULL : memory_hidden;
+        process.reason = device->lists.reason;
         emit(sink, device, process);
     }
 }
@@ -252,11 +252,23 @@ ssize_t nvidia_processes(struct nvidia *nvidia, const struct gpu_pids *pids,
     return (ssize_t)sink.count;
 }
 
+/* Without lists there are still the samples, which name those that were busy. */
+void nvidia_processes_explain(const struct nvidia *nvidia, size_t index,
+                              struct gpu_reading *reading)
+{
+    const struct nvidia_device *device = &nvidia->devices[index];
+    bool samples_name_all =
+        !nvidia->ns.is_nested && device->has_usage && device->clients.covered_ns > 0;
+
+    reading->process_memory_reason = device->lists.reason;
+    reading->processes_reason = samples_name_all ? NULL : device->lists.reason;
+}
+
 static bool has_let_go(pid_t pid, const void *data)
 {
     const struct nvidia_lists *lists = data;
 
-    return lists->is_known && !is_listed(&lists->merged, pid);
+    return !lists->reason && !is_listed(&lists->merged, pid);
 }
 
 /* The first answer shows whether the driver has such samples. */
