@@ -116,7 +116,9 @@ static void add_device(struct json_writer *json, const struct gpu_view *view, si
     add_share(json, "utilization", device->utilization_mean, device->utilization_max,
               sources->device_busy, device->busy_reason);
     add_share(json, "job_utilization", device->job_utilization_mean,
-              device->job_utilization_max, sources->process_busy, device->job_busy_reason);
+              device->job_utilization_max,
+              device->is_busy_attributed ? "attributed" : sources->process_busy,
+              device->job_busy_reason);
     add_measure(json, "energy_joules", GPU_ENERGY, device->energy_microjoules, sources->device,
                 NULL);
     add_measure(json, "max_temperature_celsius", GPU_TEMPERATURE,

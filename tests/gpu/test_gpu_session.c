@@ -167,7 +167,8 @@ static void what_was_concluded_says_so(void **state)
     static const char *const files[] = { "/dev/nvidia0", "/dev/nvidia-uvm", NULL };
     const struct gpu_vendor *const vendors[] = { &gpu_nvidia };
     struct origin origins[METRIC_COUNT];
-    struct gpu_origin_names names = { .process_memory = "nvml.processes" };
+    struct gpu_origin_names names = { .process_memory = "nvml.processes",
+                                      .process_busy = "nvml.process_samples" };
     struct gpu_choice choice = { 0 };
     struct gpu_watch_options options = {
         .vendors = vendors, .vendor_count = 1, .choice = &choice, .main_pid = 41
@@ -178,11 +179,16 @@ static void what_was_concluded_says_so(void **state)
 
     (void)state;
     machine_init(&machine, true);
+    machine.began_us = clock_now().realtime_ns / NS_PER_US;
     machine_play(&machine, CARD);
     assert_int_equal(gpu_watch_open(&watch, &machine.fake.root, &options), 0);
     gpu_watch_read(&watch, clock_now().monotonic_ns, true);
     machine_add_process(&machine, 41, files);
     machine_play(&machine, CARD "device 0 used 80\nprocess 0 compute 41 0\n");
+    gpu_watch_read(&watch, clock_now().monotonic_ns, true);
+    assert_false(watch.tally.totals.is_busy_attributed);
+    machine_play(&machine, CARD "device 0 used 80\nprocess 0 compute 41 0\n"
+                                "sample 0 gpu ~1000 50\nusage 0 81234 ~1000 50\n");
     gpu_watch_read(&watch, clock_now().monotonic_ns, true);
     assert_int_equal(watch.tally.totals.levels.main_memory_bytes, 30);
     assert_true(watch.tally.totals.is_attributed);
@@ -190,6 +196,7 @@ static void what_was_concluded_says_so(void **state)
     origins_init(origins);
     origins_update_gpus(origins, &view);
     assert_string_equal(origins[METRIC_MAIN_GPU_MEMORY].source, "attributed");
+    assert_string_equal(origins[METRIC_JOB_GPU_BUSY].source, "attributed");
     gpu_watch_close(&watch);
     machine_done(&machine);
 }

@@ -208,6 +208,7 @@ static void sum_up_job_busy(struct gpu_tally *tally, uint64_t now_ns)
             totals->job_busy_reason = tally->list[i].view.job_busy_reason;
         is_unknown |= tally->list[i].is_job_busy_unknown;
         totals->has_untold_busy |= tally->list[i].has_untold_busy;
+        totals->is_busy_attributed |= tally->list[i].view.is_busy_attributed;
     }
     totals->levels.job_utilization =
         is_unknown ? UNKNOWN : sum_of(tally, job_utilization_of, OF_JOB, now_ns);
@@ -406,6 +407,7 @@ static void add_busy(struct gpu_tally *tally, const struct gpu_row *row, size_t 
     }
     unit->job_busy_ns += less(use.busy_ns, before ? before->busy_ns : 0);
     unit->job_covered_ns = row->process.busy_covered_ns;
+    unit->view.is_busy_attributed |= row->process.is_busy_attributed;
     tally->spare[(*use_count)++] = use;
 }
 

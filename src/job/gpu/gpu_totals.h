@@ -29,7 +29,8 @@ struct gpu_totals {
     /* A process of the job did not tell its memory or busy time, now or before: where the
      * figure is 0 it was not measured. */
     bool has_untold_memory, has_untold_busy;
-    bool is_attributed; /* memory of the job was concluded at least once, not told */
+    bool is_attributed;      /* memory of the job was concluded at least once, not told */
+    bool is_busy_attributed; /* its busy time likewise */
     /* Others were there on a busy GPU of the job's, and the driver cannot tell them apart. */
     bool is_busy_mixed;
     /* Why a figure is not known: static text, or NULL. */
@@ -47,7 +48,7 @@ struct gpu_device_view {
     uint64_t energy_microjoules; /* the last that was known */
     uint64_t power_max_milliwatts, temperature_max_celsius;
     uint64_t throttle_reasons; /* all that were seen: bits of enum gpu_throttle */
-    bool is_attributed;
+    bool is_attributed, is_busy_attributed;
     const char *memory_reason, *job_memory_reason;
     const char *busy_reason, *job_busy_reason;
 };

@@ -70,8 +70,9 @@ struct gpu_process {
      * job's share is the growth of its busy_ns, summed, by the growth of this. UNKNOWN: all
      * of the time. */
     uint64_t busy_covered_ns;
-    bool computes;      /* it is known to be there for more than graphics */
-    bool is_attributed; /* concluded (device's use less what was used before), not told */
+    bool computes;           /* it is known to be there for more than graphics */
+    bool is_attributed;      /* concluded (device's use less what was used before), not told */
+    bool is_busy_attributed; /* busy_ns likewise: whose samples they are */
     bool has_ended;     /* or let go of the device: holds no memory, listed for its busy_ns */
     const char *reason; /* why a figure is UNKNOWN: static text, or NULL */
 };

@@ -54,6 +54,7 @@ struct nvidia_device {
     bool has_usage;         /* the driver has samples per process, or was not asked yet */
     bool is_usage_failing;  /* the last question for them */
     size_t foreign_count;   /* processes of the last samples that we have no name for */
+    bool has_concluded;     /* whose samples are whose; else that was told */
 };
 
 /* All devices and their parts, in the driver's order, which is that of PCI addresses. Devices

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 
+#include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/unknown.h"
 #include "source/gpu/nvidia.h"
@@ -14,6 +15,10 @@
 #define USAGE_MOST_NS (4 * NS_PER_SECOND)
 /* Two processes could give and take the same amount. */
 #define LISTED_MOST_NS (500 * NS_PER_MS)
+/* The driver has some MiB in use for each process that are in no list; a process that computes
+ * holds 100 MiB and more. */
+#define NOBODYS_BYTES (64ull << 20)
+#define EXPLAIN_TRIES 3
 
 static const char memory_hidden[] = "the driver does not tell the memory of processes here";
 static const char memory_zero[] =
@@ -36,6 +41,12 @@ static bool has_worked(const struct nvidia_client *client)
     return client && (client->last_us != 0 || client->busy_ns > 0);
 }
 
+/* Can samples under a number that we do not know not be its own? */
+static bool is_settled(const struct nvidia_client *client)
+{
+    return client && (client->is_named || client->is_over);
+}
+
 /* Has the driver told what processes were busy with, or may still do so? */
 static bool tells_busy(const struct nvidia_device *device)
 {
@@ -49,8 +60,9 @@ static void set_busy(const struct nvidia_device *device, struct gpu_process *pro
 
     process->busy_ns = UNKNOWN;
     process->busy_covered_ns = UNKNOWN;
-    if (tells_busy(device) && (has_worked(client) || device->foreign_count == 0)) {
+    if (tells_busy(device) && (is_settled(client) || device->foreign_count == 0)) {
         process->busy_ns = client ? client->busy_ns : 0;
+        process->is_busy_attributed = device->has_concluded && process->busy_ns > 0;
         process->busy_covered_ns = device->clients.covered_ns;
         return;
     }
@@ -283,6 +295,68 @@ static ssize_t ask_usage(struct nvidia *nvidia, struct nvidia_device *device,
     return n;
 }
 
+/* Is the memory in use that of the listed? Those of other containers are not. */
+static bool is_explained(const struct nvidia_list *list, uint64_t used_bytes)
+{
+    uint64_t listed_bytes = 0;
+
+    for (size_t i = 0; i < list->count; i++)
+        listed_bytes = sum_u64(listed_bytes, list->entries[i].memory_bytes);
+    return is_known(used_bytes) && is_known(listed_bytes) &&
+           less(used_bytes, listed_bytes) < NOBODYS_BYTES;
+}
+
+/* Memory may move between the two questions. */
+static bool is_all_explained(struct nvidia *nvidia, struct nvidia_device *device,
+                             const struct gpu_pids *pids, uint64_t now_ns)
+{
+    for (int tries = 0; tries < EXPLAIN_TRIES; tries++) {
+        uint64_t used_bytes = nvidia_device_own_memory_used(device->handle, &nvidia->nvml);
+
+        if (is_explained(&device->lists.merged, used_bytes))
+            return true;
+        nvidia_lists_refresh(&device->lists);
+        read_lists(nvidia, device, pids, now_ns);
+    }
+    return false;
+}
+
+/* Who is there, see nvidia_namespace.h. */
+static struct nvidia_present who_is_present(struct nvidia *nvidia, struct nvidia_device *device,
+                                            const struct gpu_pids *pids, uint64_t now_ns)
+{
+    const struct nvidia_list *list = &device->lists.merged;
+    struct nvidia_present present = { pids, &device->clients, device->sole_pid, false, 0 };
+    unsigned only = list->count == 1 ? list->entries[0].pid : 0;
+
+    if (!nvidia->ns.is_nested || present.sole == 0 || device->lists.reason || list->count > 1)
+        return present;
+    if (only && nvidia_namespace_is_foreign(&nvidia->ns, nvidia->root, only))
+        present.listed = only;
+    else if (only && list->entries[0].memory_bytes > 0)
+        present.is_alone =
+            only == (unsigned)present.sole && is_all_explained(nvidia, device, pids, now_ns);
+    else
+        present.is_alone = device->baseline_bytes < NOBODYS_BYTES; /* UNKNOWN is more */
+    return present;
+}
+
+/* Gives the samples of processes our numbers. */
+static void name_samples(struct nvidia *nvidia, struct nvidia_device *device,
+                         const struct gpu_pids *pids, uint64_t now_ns, size_t count)
+{
+    struct nvidia_renamed renamed = { 0 };
+    struct nvidia_present present;
+
+    if (count > 0) {
+        present = who_is_present(nvidia, device, pids, now_ns);
+        renamed = nvidia_namespace_rename(&nvidia->ns, nvidia->root, &present,
+                                          nvidia->samples.usage, count);
+    }
+    device->foreign_count = renamed.foreign_count;
+    device->has_concluded |= renamed.is_concluded;
+}
+
 /* The device's samples and those of its processes, together. Where the device did nothing at all
  * its processes did not either. */
 static int read_usage(struct nvidia *nvidia, struct nvidia_device *device,
@@ -307,11 +381,7 @@ static int read_usage(struct nvidia *nvidia, struct nvidia_device *device,
     if (n < 0)
         return (int)n;
     device->usage_busy_ns = busy->busy_ns;
-    if (n > 0)
-        device->foreign_count = nvidia_namespace_rename(
-            &nvidia->ns, nvidia->root,
-            &(struct nvidia_present){ pids, &device->clients, device->sole_pid },
-            samples->usage, (size_t)n);
+    name_samples(nvidia, device, pids, now_ns, (size_t)n);
     answer.list = samples->usage;
     answer.count = (size_t)n;
     return nvidia_clients_add(&device->clients, &answer);
