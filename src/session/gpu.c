@@ -127,7 +127,10 @@ void session_judge_gpus(spoor_session *session)
     if (session->gpu_thread)
         gpu_thread_troubles(session->gpu_thread, &troubles);
     for (size_t i = 0; i < troubles.refusal_count; i++)
-        session_add_warning(session, "gpu-driver", "%s GPUs cannot be measured: %s",
+        session_add_warning(session, "gpu-driver",
+                            troubles.refusals[i].is_partial
+                                ? "of the %s GPUs not all are measured: %s"
+                                : "%s GPUs cannot be measured: %s",
                             troubles.refusals[i].vendor, troubles.refusals[i].error.message);
     if (session->gpus && session->gpu.state == GPU_NONE && strcmp(session->gpus, "all") != 0 &&
         strcmp(session->gpus, "none") != 0)

@@ -9,8 +9,9 @@ import subprocess
 import pytest
 
 from conftest import eventually, load, read_line, value
-from gpus import (GIB, LIST, LOST, MOVED_BYTES, NO_PERMISSION, NOT_SUPPORTED, QUICK, SLOW,
-                  UNKNOWN_ERROR, USED_BYTES, VERSION_MISMATCH, Run, card, newest_memory, rows_of, warnings_of)
+from gpus import (GIB, LIST, LOST, MOVED_BYTES, NO_PERMISSION, NOT_LOADED, NOT_SUPPORTED, QUICK,
+                  SLOW, UNKNOWN_ERROR, USED_BYTES, VERSION_MISMATCH, Run, card, newest_memory,
+                  rows_of, warnings_of)
 
 
 @pytest.mark.threads
@@ -375,6 +376,38 @@ def test_a_driver_of_another_version_is_a_warning(spoor, machine):
     assert warnings_of(result) == ["gpu-driver"]
     assert any("different versions" in warning["message"] for warning in result["warnings"])
     assert "cannot be used" in result["gpu"]["memory"]["combined_bytes"]["reason"]
+
+
+def gpu_messages(result):
+    return [warning["message"] for warning in result["warnings"]
+            if warning["code"].startswith("gpu")]
+
+
+def test_a_gpu_that_cannot_be_opened_is_a_warning(spoor, machine):
+    machine.play(card(0), card(1), f"fail nvmlDeviceGetHandleByIndex@0 {LOST}")
+    result = Run(spoor, machine).end()
+    assert result["gpu"]["selected"] == ["GPU-1000-aaaa"]
+    assert warnings_of(result) == ["gpu-driver"]
+    assert "numbers 0 cannot be opened: GPU is lost" in gpu_messages(result)[0]
+    assert "GPU is lost" in spoor("info", env=machine.environment).stdout
+
+
+def test_a_driver_that_does_not_count_its_gpus_is_a_warning(spoor, machine):
+    machine.play(card(0), f"fail nvmlDeviceGetCount {UNKNOWN_ERROR}")
+    result = Run(spoor, machine).end()
+    assert "Unknown Error (error 999)" in gpu_messages(result)[0]
+    assert "cannot be used" in result["gpu"]["memory"]["combined_bytes"]["reason"]
+
+
+def test_a_library_without_its_driver_is_no_warning(spoor, machine):
+    """As in an image that is run on a machine without a GPU. Who asks is told."""
+    machine.play(card(0), f"fail nvmlInit {NOT_LOADED}")
+    result = Run(spoor, machine).end()
+    assert warnings_of(result) == []
+    assert "its driver is not loaded" in result["gpu"]["memory"]["combined_bytes"]["reason"]
+    for command in ("info", "doctor"):
+        said = " ".join(spoor(command, env=machine.environment).stdout.split())
+        assert "NVIDIA's driver is not loaded" in said
 
 
 def test_a_library_that_lacks_what_is_needed_is_a_warning(spoor, machine, standin):

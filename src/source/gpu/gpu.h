@@ -113,13 +113,18 @@ struct gpu_vendor {
     bool (*may_be_here)(const struct root *root);
 
     /* Opens the vendor's library or driver files. All of its state lives behind *ret.
-     * -ENODEV: this machine has no such GPU, which is no failure. May take 10 ms. */
+     * -ENODEV: this machine has no such GPU, which is no failure; nor is -ENXIO: its library is
+     * here without the driver. May take 10 ms. */
     int (*open)(const struct root *root, void **ret, struct spoor_error *err);
     void (*close)(void *vendor);
 
     /* Parts follow their device. Valid until closed. */
     size_t (*device_count)(const void *vendor);
     const struct gpu_device *(*device)(const void *vendor, size_t index);
+
+    /* What is wrong with GPUs that were left out when it was opened; code 0: nothing. NULL: there
+     * are never any. */
+    const struct spoor_error *(*trouble)(const void *vendor);
 
     /* Sets every field of *ret. Fails only when the device itself is lost. */
     int (*read)(void *vendor, size_t device, uint64_t now_ns, struct gpu_reading *ret);

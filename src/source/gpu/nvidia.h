@@ -23,7 +23,8 @@ struct nvidia {
     struct nvml nvml;
     struct nvidia_device *devices;
     size_t count;
-    uint64_t opened_us; /* time of day */
+    struct spoor_error trouble; /* see gpu_vendor */
+    uint64_t opened_us;         /* time of day */
 
     struct nvidia_namespace ns;
     struct nvidia_holder *holders; /* of each device; where the namespace is nested */

@@ -57,10 +57,17 @@ struct nvidia_device {
     bool has_concluded;     /* whose samples are whose; else that was told */
 };
 
-/* All devices and their parts, in the driver's order, which is that of PCI addresses. Devices
- * we may not touch are left out. On success *ret is the caller's, to be ended one by one and
- * freed. -ENODEV: there is none. */
-int nvidia_devices_find(const struct nvml *nvml, struct nvidia_device **ret, size_t *ret_count);
+/* All devices and their parts, in the driver's order, which is that of PCI addresses. */
+struct nvidia_devices {
+    struct nvidia_device *list; /* to be ended one by one and freed */
+    size_t count;
+    struct spoor_error trouble; /* of those that cannot be opened; code 0: there is none */
+};
+
+/* Devices that we may not touch are left out. On success *ret is the caller's. -ENODEV: there is
+ * none. */
+int nvidia_devices_find(const struct nvml *nvml, struct nvidia_devices *ret,
+                        struct spoor_error *err);
 
 /* Begins to count. */
 void nvidia_device_begin(struct nvidia_device *device, const struct nvml *nvml,
