@@ -114,7 +114,8 @@ static void add_device(struct json_writer *json, const struct gpu_view *view, si
                 device->job_memory_reason);
     json_end(json);
     add_share(json, "utilization", device->utilization_mean, device->utilization_max,
-              sources->device_busy, device->busy_reason);
+              device->busy_source ? device->busy_source : sources->device_busy,
+              device->busy_reason);
     add_share(json, "job_utilization", device->job_utilization_mean,
               device->job_utilization_max,
               device->is_busy_attributed ? "attributed" : sources->process_busy,

@@ -254,6 +254,9 @@ def test_parts_of_a_device(spoor, machine):
     assert part["memory"]["job_peak_bytes"]["value"] == GIB
     assert part["utilization"]["max"]["value"] == pytest.approx(0.4, abs=0.02)
     assert whole["utilization"]["max"]["value"] == pytest.approx(0.25, abs=0.02)
+    for figure in (part["utilization"]["mean"], whole["utilization"]["max"],
+                   result["gpu"]["utilization"]["mean_gpus"]):
+        assert figure["source"] == "nvml.gpm"
     assert "MIG" in part["job_utilization"]["mean"]["reason"]
     assert value(result, "gpu.utilization.max_gpus") == pytest.approx(0.25, abs=0.02)
     assert value(result, "gpu.job_utilization.mean_gpus") is None

@@ -298,6 +298,7 @@ static void device_without_samples_is_polled(void **state)
     assert_int_equal(gpu_nvidia.read(machine.vendor, 0, start_ns, &reading), 0);
     assert_true(reading.busy_covered_ns >= NS_PER_SECOND);
     assert_in_range(reading.busy_ns * 100 / reading.busy_covered_ns, 39, 40);
+    assert_string_equal(reading.busy_source, "nvml.rates");
     machine_done(&machine);
 }
 
@@ -318,6 +319,7 @@ static void mig_device_is_measured_by_gpm(void **state)
     assert_int_equal(gpu_nvidia.read(machine.vendor, 1, later_ns, &reading), 0);
     assert_true(reading.busy_covered_ns >= 2 * NS_PER_SECOND);
     assert_in_range(reading.busy_ns * 1000 / reading.busy_covered_ns, 249, 250);
+    assert_string_equal(reading.busy_source, "nvml.gpm");
     assert_int_equal(gpu_nvidia.read(machine.vendor, 0, later_ns, &reading), 0);
     assert_in_range(reading.busy_ns * 1000 / reading.busy_covered_ns, 99, 100);
     machine_done(&machine);

@@ -101,6 +101,7 @@ void gpu_tally_device(struct gpu_tally *tally, size_t index, const struct gpu_re
             reading->throttle_reasons;
     view->memory_reason = is_known(reading->memory_used_bytes) ? NULL : not_told;
     view->busy_reason = reading->busy_reason ? reading->busy_reason : too_short;
+    view->busy_source = reading->busy_source;
 }
 
 /* ---- sums over devices -------------------------------------------------- */

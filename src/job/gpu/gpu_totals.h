@@ -51,6 +51,7 @@ struct gpu_device_view {
     bool is_attributed, is_busy_attributed;
     const char *memory_reason, *job_memory_reason;
     const char *busy_reason, *job_busy_reason;
+    const char *busy_source; /* NULL: the vendor's */
 };
 
 void gpu_totals_clear(struct gpu_totals *totals);

@@ -46,6 +46,7 @@ struct gpu_reading {
     uint64_t clock_mhz;        /* of the compute cores */
     uint64_t throttle_reasons; /* bits of enum gpu_throttle */
     const char *busy_reason;   /* why busy_ns is UNKNOWN: static text, or NULL */
+    const char *busy_source; /* where busy_ns comes from, as in gpu_sources; NULL: from there */
     /* Why processes() may leave out some of the job's on this device: static text, or NULL
      * where one that is not listed does not use it. */
     const char *processes_reason;

@@ -161,6 +161,18 @@ void nvidia_meters_find_sources(struct nvidia_meters *meters, const struct nvml 
         (void)find_source(meters, kind, nvml, device, now_ns, room); /* or there is none */
 }
 
+const char *nvidia_meters_source(const struct nvidia_meters *meters)
+{
+    static const char *const names[] = {
+        [METER_SAMPLES] = "nvml.samples",
+        [METER_GPM] = "nvml.gpm",
+        [METER_POLLED] = "nvml.rates",
+        [METER_NONE] = NULL,
+    };
+
+    return names[meters->list[METER_GPU].source];
+}
+
 bool nvidia_meters_see_all(const struct nvidia_meters *meters)
 {
     const struct nvidia_meter *gpu = &meters->list[METER_GPU];

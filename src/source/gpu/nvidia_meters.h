@@ -59,6 +59,9 @@ void nvidia_meters_read(struct nvidia_meters *meters, const struct nvml *nvml,
 int nvidia_meters_read_gpu(struct nvidia_meters *meters, const struct nvml *nvml,
                            nvml_device device, uint64_t now_ns, struct nvidia_samples *room);
 
+/* Where METER_GPU comes from, as reports say it: static text; NULL: from nowhere, or not yet. */
+const char *nvidia_meters_source(const struct nvidia_meters *meters);
+
 /* Does METER_GPU have all of the time? Other sources see a part of it, and a buffer that never
  * held a sample says nothing. */
 bool nvidia_meters_see_all(const struct nvidia_meters *meters);

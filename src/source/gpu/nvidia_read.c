@@ -219,6 +219,7 @@ int nvidia_device_read(struct nvidia_device *device, const struct nvml *nvml,
     copy_meter(&meters[METER_ENCODER], &reading.encoder_busy_ns, &reading.encoder_covered_ns);
     copy_meter(&meters[METER_DECODER], &reading.decoder_busy_ns, &reading.decoder_covered_ns);
     reading.busy_reason = is_known(reading.busy_ns) ? NULL : busy_reason(device);
+    reading.busy_source = nvidia_meters_source(&device->meters);
     reading.processes_reason = reading.process_memory_reason = NULL;
     reading.energy_microjoules = nvidia_device_read_energy(device, nvml, now_ns);
     reading.power_milliwatts = read_power(nvml, device->handle);
