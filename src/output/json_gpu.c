@@ -40,11 +40,16 @@ void json_gpu_add_selected(struct json_writer *json, const char *key,
     json_end(json);
 }
 
+static const char *text_or_null(const char *text)
+{
+    return text[0] ? text : NULL;
+}
+
 static void add_identity(struct json_writer *json, const struct gpu_unit *unit, size_t index)
 {
     json_add_u64(json, "index", index);
     json_add_text(json, "uuid", gpu_unit_id(unit));
-    json_add_text(json, "name", unit->device.name);
+    json_add_text(json, "name", text_or_null(unit->device.name));
     json_add_text(json, "vendor", unit->vendor);
 }
 
@@ -56,8 +61,7 @@ void json_gpu_add_list(struct json_writer *json, const char *key, const struct g
 
         json_begin_line(json, NULL, '{');
         add_identity(json, unit, i);
-        json_add_text(json, "pci_address",
-                      unit->device.pci_address[0] ? unit->device.pci_address : NULL);
+        json_add_text(json, "pci_address", text_or_null(unit->device.pci_address));
         json_add_u64(json, "memory_bytes", unit->device.memory_total_bytes);
         json_add_bool(json, "is_part", unit->device.is_part);
         json_end(json);

@@ -458,6 +458,12 @@ def test_a_driver_that_blocks_at_its_start_costs_the_gpu_figures_only(spoor, mac
     assert value(result, "memory.main.total_rss_bytes") > 0
 
 
+def test_a_name_that_is_not_told_is_null(spoor, machine):
+    machine.play("device 0 uuid GPU-0000-aaaa", "device 0 total 150000000000")
+    result = Run(spoor, machine).end()
+    assert result["gpu"]["devices"][0]["name"] is result["host"]["gpus"][0]["name"] is None
+
+
 def test_hostile_names_are_made_safe(spoor, machine):
     machine.play(card(0), "device 0 name_hex 1b5b33316d22ff0a4720")
     done = spoor("run", "--", "true", env=machine.environment)

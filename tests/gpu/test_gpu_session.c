@@ -105,7 +105,8 @@ static void play_memory(struct machine *machine, unsigned long long bytes)
 {
     char script[400];
 
-    (void)snprintf(script, sizeof(script), CARD "process 0 compute %d %llu\n", (int)getpid(),
+    (void)snprintf(script, sizeof(script),
+                   CARD "device 0 total 9000000000\nprocess 0 compute %d %llu\n", (int)getpid(),
                    bytes);
     machine_play(machine, script);
 }
@@ -143,7 +144,7 @@ static void a_phase_has_the_peak_of_its_own_time(void **state)
     assert_int_equal(spoor_session_start(session, &err), 0);
     wait_for_memory(session, 5 * GB);
     assert_int_equal(spoor_session_gpus(session, collect, text, &err), 0);
-    assert_string_equal(text, "0 GPU-1 H200 nvidia 0000:03:00.0 100 1;");
+    assert_string_equal(text, "0 GPU-1 H200 nvidia 0000:03:00.0 9000000000 1;");
     play_memory(&machine, 2000000000);
     wait_for_memory(session, 2 * GB);
     assert_int_equal(spoor_phase_start(session, "small", &err), 0);

@@ -13,7 +13,7 @@
 #include "nvidia_fixture.h"
 #include "source/gpu/nvidia.h"
 
-#define DEVICE "device 0 total 100000\ndevice 0 used 1000\n"
+#define DEVICE "device 0 total 1000000000\ndevice 0 used 1000\n"
 
 static void memory_of_each_process_is_read(void **state)
 {
@@ -74,6 +74,27 @@ static void memory_not_available_is_unknown_with_a_reason(void **state)
     machine_read_processes(&machine, (pid_t[]){ 10, 0 });
     assert_false(is_known(machine_process(&machine, 0, 10)->memory_bytes));
     assert_non_null(machine_process(&machine, 0, 10)->reason);
+    machine_done(&machine);
+}
+
+static void more_memory_than_the_device_has_is_unknown_with_a_reason(void **state)
+{
+    struct gpu_pids pids = { .list = (pid_t[]){ 10, 0 }, .count = 1 };
+    struct gpu_account account;
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine,
+                 DEVICE "process 0 compute 10 18446744073709551614\n"
+                        "process 0 compute 20 1000000000\ndevice 0 accounting 1\n"
+                        "account 0 10 18446744073709551614 2000 9000000000000000 0 5\n");
+    machine_read_processes(&machine, pids.list);
+    assert_false(is_known(machine_process(&machine, 0, 10)->memory_bytes));
+    assert_non_null(strstr(machine_process(&machine, 0, 10)->reason, "than the device has"));
+    assert_int_equal(machine_process(&machine, 0, 20)->memory_bytes, 1000000000);
+    assert_int_equal(gpu_nvidia.accounts(machine.vendor, &pids, &account, 1), 1);
+    assert_false(is_known(account.peak_memory_bytes));
     machine_done(&machine);
 }
 
@@ -392,6 +413,7 @@ int main(void)
         cmocka_unit_test(process_of_several_lists_counts_once_with_the_largest),
         cmocka_unit_test(process_on_two_devices_comes_for_each),
         cmocka_unit_test(memory_not_available_is_unknown_with_a_reason),
+        cmocka_unit_test(more_memory_than_the_device_has_is_unknown_with_a_reason),
         cmocka_unit_test(list_that_grows_between_two_calls_is_asked_again),
         cmocka_unit_test(list_that_never_fits_costs_the_list_alone),
         cmocka_unit_test(list_of_a_thousand_is_read_whole),

@@ -83,6 +83,9 @@ int nvidia_device_read_memory(nvml_device handle, const struct nvml *nvml,
 /* Memory of its own in use; UNKNOWN where it has none or the driver does not say. */
 uint64_t nvidia_device_own_memory_used(nvml_device handle, const struct nvml *nvml);
 
+/* What a process is told to hold; UNKNOWN where that is more than the device has. */
+uint64_t nvidia_device_believe(const struct nvidia_device *device, uint64_t process_bytes);
+
 /* Microjoules since the first call; as of the last time, where it is not due. */
 uint64_t nvidia_device_read_energy(struct nvidia_device *device, const struct nvml *nvml,
                                    uint64_t now_ns);

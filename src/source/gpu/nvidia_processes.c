@@ -21,6 +21,8 @@
 #define EXPLAIN_TRIES 3
 
 static const char memory_hidden[] = "the driver does not tell the memory of processes here";
+static const char memory_absurd[] =
+    "the driver tells more memory of a process than the device has";
 static const char memory_zero[] =
     "inside a container this driver does not tell the memory of a process";
 static const char memory_unclear[] =
@@ -94,6 +96,13 @@ static uint64_t grown_bytes(const struct nvidia *nvidia, const struct nvidia_dev
     return used_bytes - device->baseline_bytes;
 }
 
+static const char *why_hidden(const struct nvidia_device *device, uint64_t told_bytes)
+{
+    if (is_known(told_bytes))
+        return memory_absurd;
+    return device->lists.reason ? device->lists.reason : memory_hidden;
+}
+
 /* Rungs 1 and 2: a process that the list names. */
 static void emit_listed(const struct nvidia *nvidia, size_t index, size_t place,
                         bool is_the_jobs, struct sink *sink)
@@ -103,12 +112,12 @@ static void emit_listed(const struct nvidia *nvidia, size_t index, size_t place,
     struct gpu_process process = {
         .pid = (pid_t)list->entries[place].pid,
         .device = (unsigned)index,
-        .memory_bytes = list->entries[place].memory_bytes,
+        .memory_bytes = nvidia_device_believe(device, list->entries[place].memory_bytes),
         .computes = list->entries[place].computes,
     };
 
     if (!is_known(process.memory_bytes)) {
-        process.reason = device->lists.reason ? device->lists.reason : memory_hidden;
+        process.reason = why_hidden(device, list->entries[place].memory_bytes);
     } else if (is_the_jobs && process.memory_bytes == 0) {
         process.memory_bytes =
             nvidia->ns.is_nested && list->count == 1 ? grown_bytes(nvidia, device) : UNKNOWN;
@@ -136,7 +145,7 @@ static bool emit_holder(const struct nvidia *nvidia, size_t index, struct sink *
         nvidia_namespace_is_foreign(&nvidia->ns, nvidia->root, list->entries[0].pid);
 
     if (is_entry && list->entries[0].memory_bytes != 0)
-        process.memory_bytes = list->entries[0].memory_bytes;
+        process.memory_bytes = nvidia_device_believe(device, list->entries[0].memory_bytes);
     else if (is_entry || (holder->count == 1 && list->count == 0))
         process.memory_bytes = grown_bytes(nvidia, device);
     if (is_known(process.memory_bytes)) {

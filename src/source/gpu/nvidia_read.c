@@ -62,6 +62,13 @@ uint64_t nvidia_device_own_memory_used(nvml_device handle, const struct nvml *nv
     return read_own_memory(handle, nvml, &total_bytes, &used_bytes) < 0 ? UNKNOWN : used_bytes;
 }
 
+uint64_t nvidia_device_believe(const struct nvidia_device *device, uint64_t process_bytes)
+{
+    uint64_t total_bytes = device->facts.memory_total_bytes; /* UNKNOWN is the largest of all */
+
+    return process_bytes <= total_bytes ? process_bytes : UNKNOWN;
+}
+
 int nvidia_device_read_memory(nvml_device handle, const struct nvml *nvml,
                               const struct root *root, uint64_t *ret_total_bytes,
                               uint64_t *ret_used_bytes)
