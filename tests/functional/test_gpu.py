@@ -230,6 +230,7 @@ def test_a_lost_device_keeps_what_it_told(spoor, machine):
         machine.play(f"fail {name} {LOST}")
     machine.wait_for()
     result = run.end()
+    assert warnings_of(result) == ["gpu-lost"]
     assert value(result, "gpu.memory.combined_bytes") == GIB
     assert value(result, "gpu.memory.system_bytes") in (USED_BYTES - MOVED_BYTES, USED_BYTES)
 

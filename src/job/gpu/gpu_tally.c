@@ -60,6 +60,7 @@ static void lose_device(struct gpu_device_view *view)
     for (int i = 0; i < GPU_MEASURE_COUNT; i++)
         view->value[i] = UNKNOWN;
     view->memory_reason = view->busy_reason = view->job_busy_reason = is_lost;
+    view->was_lost = true;
 }
 
 void gpu_tally_device(struct gpu_tally *tally, size_t index, const struct gpu_reading *reading,

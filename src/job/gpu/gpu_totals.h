@@ -49,6 +49,7 @@ struct gpu_device_view {
     uint64_t power_max_milliwatts, temperature_max_celsius;
     uint64_t throttle_reasons; /* all that were seen: bits of enum gpu_throttle */
     bool is_attributed, is_busy_attributed;
+    bool was_lost; /* by its driver, at least for a while */
     const char *memory_reason, *job_memory_reason;
     const char *busy_reason, *job_busy_reason;
     const char *busy_source; /* NULL: the vendor's */
