@@ -302,6 +302,27 @@ static void device_without_samples_is_polled(void **state)
     machine_done(&machine);
 }
 
+static void trouble_at_the_first_reading_may_pass(void **state)
+{
+    const char *failing = DEVICE "fail nvmlDeviceGetSamples 999\n"
+                                 "fail nvmlDeviceGetUtilizationRates 999\n";
+    struct gpu_reading reading;
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, failing);
+    reading = machine_read(&machine, 0);
+    assert_false(is_known(reading.busy_ns));
+    assert_non_null(strstr(reading.busy_reason, "fails"));
+    machine_play(&machine, DEVICE "sample 0 gpu ~1000 50\n");
+    reading = machine_read(&machine, 0);
+    assert_null(reading.busy_reason);
+    assert_int_equal(reading.busy_ns * 2, reading.busy_covered_ns);
+    assert_true(reading.busy_covered_ns > 0);
+    machine_done(&machine);
+}
+
 static void mig_device_is_measured_by_gpm(void **state)
 {
     const char *script = "device 0 total 1\ndevice 0 mig 1\n"
@@ -365,6 +386,7 @@ int main(void)
         cmocka_unit_test(idle_encoders_of_an_idle_device_are_not_asked_for),
         cmocka_unit_test(encoders_of_a_busy_device_are_asked_for),
         cmocka_unit_test(device_without_samples_is_polled),
+        cmocka_unit_test(trouble_at_the_first_reading_may_pass),
         cmocka_unit_test(mig_device_is_measured_by_gpm),
         cmocka_unit_test(mig_device_without_gpm_has_a_reason),
     };

@@ -26,6 +26,7 @@ enum nvidia_meter_source { METER_UNTRIED, METER_SAMPLES, METER_GPM, METER_POLLED
 
 struct nvidia_meter {
     enum nvidia_meter_source source;
+    bool is_failing; /* METER_UNTRIED: no source answered, but one may yet */
     struct busy_meter busy;
     struct pace pace;
     uint64_t polled_ns;   /* METER_POLLED: when it was asked last */

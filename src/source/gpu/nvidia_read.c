@@ -192,6 +192,8 @@ uint64_t nvidia_device_read_energy(struct nvidia_device *device, const struct nv
 
 static const char *busy_reason(const struct nvidia_device *device)
 {
+    if (device->meters.list[METER_GPU].is_failing)
+        return "the driver fails to tell the utilisation of this device";
     if (device->facts.is_part)
         return "the driver tells the utilisation of a MIG device from Hopper on";
     if (device->has_parts)
@@ -203,7 +205,7 @@ static const char *busy_reason(const struct nvidia_device *device)
 static void copy_meter(const struct nvidia_meter *meter, uint64_t *ret_busy_ns,
                        uint64_t *ret_covered_ns)
 {
-    bool has_source = meter->source != METER_NONE;
+    bool has_source = meter->source != METER_NONE && !meter->is_failing;
 
     *ret_busy_ns = has_source ? meter->busy.busy_ns : UNKNOWN;
     *ret_covered_ns = has_source ? meter->busy.covered_ns : UNKNOWN;
