@@ -7,6 +7,7 @@
 /* cmocka.h needs the four above */
 #include <cmocka.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/unknown.h"
@@ -148,6 +149,29 @@ static void empty_list_attributes_what_the_device_grew_by(void **state)
     assert_int_equal(machine.process_count, 1);
     assert_int_equal(machine_process(&machine, 0, 12)->memory_bytes, 800);
     assert_true(machine_process(&machine, 0, 12)->is_attributed);
+    machine_done(&machine);
+}
+
+static void ladder_goes_on_where_the_list_is_refused(void **state)
+{
+    const char *refusal = USED(900) "fail nvmlDeviceGetComputeRunningProcesses_v3 4\n";
+    struct machine machine;
+
+    (void)state;
+    make(&machine, true, nothing, nothing);
+    machine_open(&machine, USED(100) "fail nvmlDeviceGetComputeRunningProcesses_v3 4\n");
+    machine_read_processes(&machine, job);
+    assert_int_equal(machine.process_count, 0); /* no one has it open */
+    assert_null(machine_read(&machine, 0).process_memory_reason);
+    machine_add_process(&machine, 12, computes);
+    machine_play(&machine, refusal);
+    machine_read_processes(&machine, (pid_t[]){ 10, 11, 12, 0 });
+    assert_int_equal(machine_process(&machine, 0, 12)->memory_bytes, 800);
+    assert_true(machine_process(&machine, 0, 12)->is_attributed);
+    machine_add_process(&machine, 13, computes);
+    machine_read_processes(&machine, (pid_t[]){ 10, 11, 12, 13, 0 });
+    assert_false(is_known(machine_process(&machine, 0, 12)->memory_bytes));
+    assert_non_null(strstr(machine_process(&machine, 0, 12)->reason, "no permission"));
     machine_done(&machine);
 }
 
@@ -404,6 +428,7 @@ int main(void)
         cmocka_unit_test(entry_of_another_process_of_the_container_is_not_ours),
         cmocka_unit_test(two_foreign_entries_leave_us_without_an_answer),
         cmocka_unit_test(empty_list_attributes_what_the_device_grew_by),
+        cmocka_unit_test(ladder_goes_on_where_the_list_is_refused),
         cmocka_unit_test(job_that_was_there_first_leaves_no_baseline),
         cmocka_unit_test(several_holders_are_not_split),
         cmocka_unit_test(process_that_only_watches_the_device_does_not_use_it),

@@ -4,6 +4,7 @@
  * read by the ladder of nvidia_namespace.h.
  */
 #include <errno.h>
+#include <limits.h>
 
 #include "base/arithmetic.h"
 #include "base/clock.h"
@@ -138,7 +139,7 @@ static bool emit_holder(const struct nvidia *nvidia, size_t index, struct sink *
         .pid = holder->pid,
         .device = (unsigned)index,
         .memory_bytes = UNKNOWN,
-        .reason = memory_unclear,
+        .reason = device->lists.reason ? device->lists.reason : memory_unclear,
     };
     bool is_entry =
         holder->count == 1 && list->count == 1 &&
@@ -273,16 +274,20 @@ ssize_t nvidia_processes(struct nvidia *nvidia, const struct gpu_pids *pids,
     return (ssize_t)sink.count;
 }
 
-/* Without lists there are still the samples, which name those that were busy. */
+/* Without lists there are still the samples, which name those that were busy; and in a container the
+ * ladder goes on with those that have the device open. */
 void nvidia_processes_explain(const struct nvidia *nvidia, size_t index,
                               struct gpu_reading *reading)
 {
     const struct nvidia_device *device = &nvidia->devices[index];
-    bool samples_name_all =
-        !nvidia->ns.is_nested && device->has_usage && device->clients.covered_ns > 0;
+    const char *reason = device->lists.reason;
 
-    reading->process_memory_reason = device->lists.reason;
-    reading->processes_reason = samples_name_all ? NULL : device->lists.reason;
+    if (nvidia->holders && nvidia->minors[index] != UINT_MAX)
+        reason = NULL;
+    reading->process_memory_reason = reason;
+    reading->processes_reason =
+        !nvidia->ns.is_nested && device->has_usage && device->clients.covered_ns > 0 ? NULL
+                                                                                     : reason;
 }
 
 static bool has_let_go(pid_t pid, const void *data)
