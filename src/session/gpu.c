@@ -177,6 +177,19 @@ static void raise_to_account(spoor_session *session, uint64_t bytes)
     session->sampler.origins[METRIC_JOB_GPU_MEMORY].source = "nvml.accounting";
 }
 
+static void warn_of_lost(spoor_session *session)
+{
+    const struct gpu_view *view = &session->gpu;
+
+    for (size_t i = 0; i < view->count && view->devices; i++) {
+        if (view->units[i].is_selected && view->devices[i].was_lost)
+            session_add_warning(session, "gpu-lost",
+                                "the driver has lost the GPU %s: what it did since then is not "
+                                "known",
+                                gpu_unit_id(&view->units[i]));
+    }
+}
+
 void session_judge_gpus(spoor_session *session)
 {
     struct gpu_troubles troubles = { .account_bytes = UNKNOWN };
@@ -185,7 +198,10 @@ void session_judge_gpus(spoor_session *session)
     if (session->gpu_thread)
         gpu_thread_troubles(session->gpu_thread, &troubles);
     for (size_t i = 0; i < troubles.refusal_count; i++)
-        session_add_warning(session, "gpu-driver", "%s GPUs cannot be measured: %s",
+        session_add_warning(session, "gpu-driver",
+                            troubles.refusals[i].is_partial
+                                ? "of the %s GPUs not all are measured: %s"
+                                : "%s GPUs cannot be measured: %s",
                             troubles.refusals[i].vendor, troubles.refusals[i].error.message);
     if (session->gpus && session->gpu.state == GPU_NONE && strcmp(session->gpus, "all") != 0 &&
         strcmp(session->gpus, "none") != 0)
@@ -203,6 +219,7 @@ void session_judge_gpus(spoor_session *session)
             "GPUs did then is not known",
             (double)troubles.silent_for_ns / 1e9,
             (double)(troubles.silent_since_ns - session->sampler.started.monotonic_ns) / 1e9);
+    warn_of_lost(session);
     if (troubles.is_busy_mixed)
         session_add_warning(session, "gpu-shared",
                             "other processes compute on the job's GPU: of those that are busy "

@@ -24,6 +24,18 @@ int spoor_machine_check(const char *root_path,
     return 0;
 }
 
+/* Why there is none, or one is missing; NULL: there are some, and none is. */
+static const char *why_missing(const struct gpu_inventory *inventory, size_t vendor_count)
+{
+    if (inventory->refusal_count > 0)
+        return inventory->refusals[0].error.message;
+    if (inventory->count > 0)
+        return NULL;
+    if (vendor_count == 0)
+        return "switched off (SPOOR_DISABLE)";
+    return inventory->absent.code != 0 ? inventory->absent.message : "none";
+}
+
 /* Where no GPU can be told of the reason stands for them. */
 static int find_gpus(const struct root *root, const char *gpus, struct gpu_inventory *inventory,
                      struct gpu_view *view, struct spoor_error *err)
@@ -45,9 +57,7 @@ static int find_gpus(const struct root *root, const char *gpus, struct gpu_inven
     if (r < 0 && r != -ENODEV)
         return error_sys(err, r, "look for GPUs");
     view->state = r < 0 ? GPU_NONE : GPU_READY;
-    view->reason = count == 0 ? "switched off (SPOOR_DISABLE)" : "none";
-    if (inventory->refusal_count > 0)
-        view->reason = inventory->refusals[0].error.message;
+    view->reason = why_missing(inventory, count);
     view->units = inventory->units;
     view->count = inventory->count;
     return inventory->unmatched.code == 0

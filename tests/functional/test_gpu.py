@@ -9,8 +9,9 @@ import subprocess
 import pytest
 
 from conftest import eventually, load, read_line, value
-from gpus import (GIB, LIST, LOST, MOVED_BYTES, NOT_SUPPORTED, QUICK, SLOW, USED_BYTES,
-                  VERSION_MISMATCH, WAIT, Run, card, newest_memory, rows_of, warnings_of)
+from gpus import (GIB, LIST, LOST, MOVED_BYTES, NO_PERMISSION, NOT_LOADED, NOT_SUPPORTED, QUICK,
+                  SLOW, UNKNOWN_ERROR, USED_BYTES, VERSION_MISMATCH, WAIT, Run, card,
+                  newest_memory, rows_of, warnings_of)
 
 
 @pytest.mark.threads
@@ -212,6 +213,36 @@ def test_a_job_without_a_gpu_used_zero_bytes(spoor, machine):
     assert "does not list" in result["gpu"]["memory"]["combined_bytes"]["reason"]
 
 
+@pytest.mark.parametrize("code, words", [(NO_PERMISSION, "no permission"),
+                                         (NOT_SUPPORTED, "not supported"),
+                                         (UNKNOWN_ERROR, "unknown error")])
+def test_a_refused_list_is_no_zero(spoor, machine, code, words):
+    """The other lists answer, and the samples tell what the job was busy with."""
+    machine.play(card(0), "stream 0 gpu 200 50", f"fail {LIST} {code}")
+    run = Run(spoor, machine)
+    machine.play(f"process 0 compute {run.pid} {GIB}", f"busy 0 {run.pid} 200 30")
+    machine.wait_for(SLOW, times=2)
+    result = run.end()
+    memory = result["gpu"]["memory"]
+    for figure in (memory["main_bytes"], memory["descendants_bytes"], memory["combined_bytes"],
+                   result["gpu"]["devices"][0]["memory"]["job_peak_bytes"]):
+        assert figure["value"] is None
+        assert figure["reason"] == f"the driver does not list compute processes: {words}"
+    assert value(result, "gpu.job_utilization.mean_gpus") == pytest.approx(0.3, abs=0.02)
+
+
+def test_a_list_that_answers_again_keeps_its_peak(spoor, machine):
+    machine.play(card(0))
+    run = Run(spoor, machine)
+    machine.play(f"process 0 compute {run.pid} {2 * GIB}")
+    machine.wait_for()
+    machine.play(f"fail {LIST} {UNKNOWN_ERROR}")
+    machine.wait_for(SLOW, times=2)
+    machine.play(f"fail {LIST} 0", f"process 0 compute {run.pid} {GIB}")
+    machine.wait_for(SLOW, times=2)
+    assert value(run.end(), "gpu.memory.combined_bytes") == 2 * GIB
+
+
 def test_a_lost_device_keeps_what_it_told(spoor, machine):
     machine.play(card(0))
     run = Run(spoor, machine)
@@ -221,6 +252,7 @@ def test_a_lost_device_keeps_what_it_told(spoor, machine):
         machine.play(f"fail {name} {LOST}")
     machine.wait_for()
     result = run.end()
+    assert warnings_of(result) == ["gpu-lost"]
     assert value(result, "gpu.memory.combined_bytes") == GIB
     assert value(result, "gpu.memory.system_bytes") in (USED_BYTES - MOVED_BYTES, USED_BYTES)
 
@@ -245,6 +277,9 @@ def test_parts_of_a_device(spoor, machine):
     assert part["memory"]["job_peak_bytes"]["value"] == GIB
     assert part["utilization"]["max"]["value"] == pytest.approx(0.4, abs=0.02)
     assert whole["utilization"]["max"]["value"] == pytest.approx(0.25, abs=0.02)
+    for figure in (part["utilization"]["mean"], whole["utilization"]["max"],
+                   result["gpu"]["utilization"]["mean_gpus"]):
+        assert figure["source"] == "nvml.gpm"
     assert "MIG" in part["job_utilization"]["mean"]["reason"]
     assert whole["memory"]["job_peak_bytes"]["value"] == GIB  # what its parts have
     assert "parts" in whole["job_utilization"]["max"]["reason"]
@@ -410,6 +445,38 @@ def test_a_driver_of_another_version_is_a_warning(spoor, machine):
     assert "cannot be used" in result["gpu"]["memory"]["combined_bytes"]["reason"]
 
 
+def gpu_messages(result):
+    return [warning["message"] for warning in result["warnings"]
+            if warning["code"].startswith("gpu")]
+
+
+def test_a_gpu_that_cannot_be_opened_is_a_warning(spoor, machine):
+    machine.play(card(0), card(1), f"fail nvmlDeviceGetHandleByIndex@0 {LOST}")
+    result = Run(spoor, machine).end()
+    assert result["gpu"]["selected"] == ["GPU-1000-aaaa"]
+    assert warnings_of(result) == ["gpu-driver"]
+    assert "numbers 0 cannot be opened: GPU is lost" in gpu_messages(result)[0]
+    assert "GPU is lost" in spoor("info", env=machine.environment).stdout
+
+
+def test_a_driver_that_does_not_count_its_gpus_is_a_warning(spoor, machine):
+    machine.play(card(0), f"fail nvmlDeviceGetCount {UNKNOWN_ERROR}")
+    result = Run(spoor, machine).end()
+    assert "Unknown Error (error 999)" in gpu_messages(result)[0]
+    assert "cannot be used" in result["gpu"]["memory"]["combined_bytes"]["reason"]
+
+
+def test_a_library_without_its_driver_is_no_warning(spoor, machine):
+    """As in an image that is run on a machine without a GPU. Who asks is told."""
+    machine.play(card(0), f"fail nvmlInit {NOT_LOADED}")
+    result = Run(spoor, machine).end()
+    assert warnings_of(result) == []
+    assert "its driver is not loaded" in result["gpu"]["memory"]["combined_bytes"]["reason"]
+    for command in ("info", "doctor"):
+        said = " ".join(spoor(command, env=machine.environment).stdout.split())
+        assert "NVIDIA's driver is not loaded" in said
+
+
 def test_a_library_that_lacks_what_is_needed_is_a_warning(spoor, machine, standin):
     machine.environment["LD_LIBRARY_PATH"] = str(standin / "broken")
     machine.play(card(0))
@@ -459,6 +526,12 @@ def test_a_driver_that_blocks_at_its_start_costs_the_gpu_figures_only(spoor, mac
     assert result["gpu"]["count"] is None
     assert value(result, "gpu.memory.combined_bytes") is None
     assert value(result, "memory.main.total_rss_bytes") > 0
+
+
+def test_a_name_that_is_not_told_is_null(spoor, machine):
+    machine.play("device 0 uuid GPU-0000-aaaa", "device 0 total 150000000000")
+    result = Run(spoor, machine).end()
+    assert result["gpu"]["devices"][0]["name"] is result["host"]["gpus"][0]["name"] is None
 
 
 def test_hostile_names_are_made_safe(spoor, machine):

@@ -161,6 +161,28 @@ static void processes_that_may_be_left_out_make_it_unknown_too(void **state)
     assert_int_equal(tally->totals.levels.host_memory_bytes, GB);
 }
 
+/* Busy time is told; the 0 bytes from before the lists were refused are no peak. */
+static void memory_that_no_process_tells_makes_it_unknown_alone(void **state)
+{
+    const struct gpu_row row = fake_row(ALONE, 10, UNKNOWN, MS(500), MS(1000));
+    struct gpu_reading reading = fake_reading(GB, MS(500), MS(1000));
+
+    (void)state;
+    gpu_tally_memory(tally, NULL, 0, 0);
+    assert_int_equal(tally->list[ALONE].view.job_memory_peak_bytes, 0);
+    reading.process_memory_reason = "refused";
+    see(ALONE, reading, MS(1000));
+    assert_int_equal(gpu_tally_busy(tally, &row, 1, MS(1000)), 0);
+    gpu_tally_memory(tally, NULL, 0, MS(1000));
+    assert_true(tally->totals.levels.job_memory_bytes == UNKNOWN);
+    assert_true(tally->totals.levels.main_memory_bytes == UNKNOWN);
+    assert_true(tally->totals.has_untold_memory);
+    assert_string_equal(tally->totals.memory_reason, "refused");
+    assert_true(tally->list[ALONE].view.job_memory_peak_bytes == UNKNOWN);
+    assert_string_equal(tally->list[ALONE].view.job_memory_reason, "refused");
+    assert_int_equal(tally->totals.levels.job_utilization, 500000);
+}
+
 static void no_gpu_of_the_job_is_no_figure(void **state)
 {
     (void)state;
@@ -312,6 +334,7 @@ int main(void)
         TEST(a_device_that_tells_no_memory_has_not_the_jobs),
         TEST(unknown_memory_of_a_process_makes_the_jobs_unknown),
         TEST(processes_that_may_be_left_out_make_it_unknown_too),
+        TEST(memory_that_no_process_tells_makes_it_unknown_alone),
         TEST(no_gpu_of_the_job_is_no_figure),
         TEST(a_whole_has_what_its_parts_have),
         TEST(energy_counts_from_the_first_reading),

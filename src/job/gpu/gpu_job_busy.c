@@ -132,6 +132,7 @@ static void add_process(struct gpu_tally *tally, const struct gpu_row *row, size
     } else {
         unit->job_busy_ns += less(use.busy_ns, before_ns);
         unit->job_covered_ns = row->process.busy_covered_ns;
+        unit->view.is_busy_attributed |= row->process.is_busy_attributed;
     }
     tally->spare[(*use_count)++] = use;
 }

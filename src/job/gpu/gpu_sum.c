@@ -116,6 +116,7 @@ static void sum_up_job_busy(struct gpu_tally *tally, uint64_t now_ns)
         is_unknown |= gpu_job_busy_is_unknown(&tally->list[i]);
         totals->is_busy_untold |= gpu_job_busy_is_untold(&tally->list[i]);
         totals->has_untold_busy |= gpu_job_busy_has_untold(&tally->list[i]);
+        totals->is_busy_attributed |= tally->list[i].view.is_busy_attributed;
     }
     totals->levels.job_utilization =
         is_unknown ? UNKNOWN : sum_of(tally, job_utilization_of, OF_JOB, now_ns);

@@ -55,6 +55,7 @@ static void lose_device(struct gpu_device_view *view)
     for (int i = 0; i < GPU_MEASURE_COUNT; i++)
         view->value[i] = UNKNOWN;
     gpu_device_view_explain(view, is_lost);
+    view->was_lost = true;
 }
 
 void gpu_tally_device(struct gpu_tally *tally, size_t index, const struct gpu_reading *reading,
@@ -70,6 +71,7 @@ void gpu_tally_device(struct gpu_tally *tally, size_t index, const struct gpu_re
         return;
     }
     unit->processes_reason = reading->processes_reason;
+    unit->process_memory_reason = reading->process_memory_reason;
     (void)gpu_share_advance(&unit->busy, reading->busy_ns, reading->busy_covered_ns, now_ns);
     (void)gpu_share_advance(&unit->encoder, reading->encoder_busy_ns,
                             reading->encoder_covered_ns, now_ns);
@@ -97,6 +99,7 @@ void gpu_tally_device(struct gpu_tally *tally, size_t index, const struct gpu_re
     view->memory_reason = is_known(reading->memory_used_bytes) ? NULL : not_told;
     view->energy_reason = is_known(reading->energy_microjoules) ? not_read_anew : not_told;
     view->busy_reason = reading->busy_reason ? reading->busy_reason : gpu_no_samples;
+    view->busy_source = reading->busy_source;
 }
 
 void gpu_tally_device_memory(struct gpu_tally *tally, size_t index, uint64_t used_bytes)
@@ -107,6 +110,18 @@ void gpu_tally_device_memory(struct gpu_tally *tally, size_t index, uint64_t use
 
 /* ---- processes ---------------------------------------------------------- */
 
+/* Why a process of the job on it may be left out. */
+static const char *memory_hidden_by(const struct gpu_unit_tally *unit)
+{
+    return unit->process_memory_reason ? unit->process_memory_reason : unit->processes_reason;
+}
+
+/* The job may have memory that is not told. */
+static bool is_untold(const struct gpu_unit_tally *unit)
+{
+    return unit->is_unknown && (unit->job_count > 0 || unit->process_memory_reason);
+}
+
 static void begin_list(struct gpu_tally *tally)
 {
     for (size_t i = 0; i < tally->count; i++) {
@@ -114,8 +129,8 @@ static void begin_list(struct gpu_tally *tally)
 
         unit->listed_bytes = unit->job_bytes = 0;
         unit->job_count = unit->present_count = 0;
-        unit->reason = unit->processes_reason;
-        unit->is_unknown = unit->processes_reason != NULL;
+        unit->reason = memory_hidden_by(unit);
+        unit->is_unknown = unit->reason != NULL;
         unit->is_attributed = false;
     }
 }
@@ -167,8 +182,7 @@ static void end_memory(struct gpu_unit_tally *unit, const struct parts *parts)
     view->job_memory_now_bytes = view->value[GPU_JOB_MEMORY];
     raise_to(&view->memory_peak_bytes, view->memory_now_bytes);
     raise_to(&view->job_memory_peak_bytes, view->job_memory_now_bytes);
-    unit->has_untold_memory |=
-        !is_known(job_bytes) || (unit->is_unknown && unit->job_count > 0);
+    unit->has_untold_memory |= !is_known(job_bytes) || is_untold(unit);
     if (unit->has_untold_memory && view->job_memory_peak_bytes == 0)
         view->job_memory_peak_bytes = UNKNOWN;
     if (unit->reason)
@@ -237,9 +251,9 @@ static void sum_up_memory(struct gpu_tally *tally, const struct gpu_row *rows, s
             is_unknown = true;
             reason = unit->reason;
         }
-        is_hidden |= unit->processes_reason != NULL;
+        is_hidden |= memory_hidden_by(unit) != NULL;
         tally->totals.is_attributed |= unit->is_attributed;
-        tally->totals.is_memory_untold |= unit->is_unknown && unit->job_count > 0;
+        tally->totals.is_memory_untold |= is_untold(unit);
         tally->totals.has_untold_memory |= unit->has_untold_memory;
         job_bytes = (is_known(job_bytes) ? job_bytes : 0) + unit->job_bytes;
     }

@@ -36,10 +36,11 @@ struct gpu_unit_tally {
     uint64_t job_busy_ns;         /* counter: sum over the job's processes, ended ones too */
     uint64_t job_seen_ns;         /* when a process of the job was last on it; 0: never */
     const char *processes_reason; /* see gpu_reading */
-    bool has_untold_memory;       /* a process of the job once did not tell it */
-    size_t untold_count;          /* of its processes, that did not tell their busy time */
-    const char *untold_reason;    /* why it is not known just now; NULL: it is told */
-    const char *lost_reason;      /* why it will never be, of one that ended; NULL */
+    const char *process_memory_reason;
+    bool has_untold_memory;    /* a process of the job once did not tell it */
+    size_t untold_count;       /* of its processes, that did not tell their busy time */
+    const char *untold_reason; /* why it is not known just now; NULL: it is told */
+    const char *lost_reason;   /* why it will never be, of one that ended; NULL */
 
     /* of the list of processes that is being looked at */
     uint64_t listed_bytes, job_bytes;
