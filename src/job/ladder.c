@@ -248,7 +248,7 @@ static const char *probe_vendor(struct trial *trial, const char *name)
 
     for (size_t i = 0; i < count; i++) {
         struct gpu_inventory found;
-        const struct spoor_error *error = &found.absence;
+        const struct spoor_error *error = &found.absent;
         int r;
 
         if (strcmp(vendors[i]->name, name) != 0)

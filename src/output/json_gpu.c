@@ -40,6 +40,11 @@ void json_gpu_add_selected(struct json_writer *json, const char *key,
     json_end(json);
 }
 
+static const char *text_or_null(const char *text)
+{
+    return text[0] ? text : NULL;
+}
+
 void json_gpu_add_place(struct json_writer *json, struct gpu_place place)
 {
     json_add_u64(json, "index", place.index);
@@ -53,7 +58,7 @@ static void add_identity(struct json_writer *json, const struct gpu_unit *unit)
 {
     json_gpu_add_place(json, unit->place);
     json_add_text(json, "uuid", gpu_unit_id(unit));
-    json_add_text(json, "name", unit->device.name);
+    json_add_text(json, "name", text_or_null(unit->device.name));
     json_add_text(json, "vendor", unit->vendor);
 }
 
@@ -65,8 +70,7 @@ void json_gpu_add_list(struct json_writer *json, const char *key, const struct g
 
         json_begin_line(json, NULL, '{');
         add_identity(json, unit);
-        json_add_text(json, "pci_address",
-                      unit->device.pci_address[0] ? unit->device.pci_address : NULL);
+        json_add_text(json, "pci_address", text_or_null(unit->device.pci_address));
         json_add_u64(json, "memory_bytes", unit->device.memory_total_bytes);
         json_add_bool(json, "is_part", unit->device.is_part);
         json_end(json);
@@ -123,11 +127,14 @@ static void add_device(struct json_writer *json, const struct gpu_view *view, si
                 device->job_memory_reason);
     json_end(json);
     add_share(json, "utilization", device->utilization_mean, device->utilization_max,
-              sources->device_busy, device->busy_reason);
+              device->busy_source ? device->busy_source : sources->device_busy,
+              device->busy_reason);
     add_share(json, "job_utilization", device->job_utilization_mean,
-              device->job_utilization_max, sources->process_busy, device->job_busy_reason);
+              device->job_utilization_max,
+              device->is_busy_attributed ? "attributed" : sources->process_busy,
+              device->job_busy_reason);
     add_measure(json, "energy_joules", GPU_ENERGY, device->energy_microjoules, sources->device,
-                NULL);
+                device->energy_reason);
     add_measure(json, "max_temperature_celsius", GPU_TEMPERATURE,
                 device->temperature_max_celsius, sources->device, NULL);
     add_measure(json, "max_power_watts", GPU_POWER, device->power_max_milliwatts,

@@ -85,6 +85,6 @@ void machine_write_text(const struct host_facts *host, const struct limits *limi
         limits->memory_source, &page);
     for (size_t i = 0; i < gpu->count; i++)
         gpu_write(&gpu->units[i], &page);
-    if (gpu->count == 0)
+    if (gpu->count == 0 || gpu->reason)
         page_note(&page, PAGE_PLAIN, "GPUs", gpu->reason ? gpu->reason : "none");
 }

@@ -27,10 +27,16 @@ struct warning {
 
 enum { WARNINGS_MAX = 64 };
 
+/* Whether a figure of the job's that is 0 was not measured: a process of it did not tell. */
+struct gpu_doubts {
+    bool memory, busy;
+};
+
 struct phase {
     char name[128];
     bool is_open;
     struct summary summary;
+    struct gpu_doubts gpu_doubts;
 };
 
 enum { PHASES_MAX = 256 };

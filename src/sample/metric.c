@@ -82,7 +82,7 @@ static const struct metric_row rows[METRIC_COUNT] = {
 [METRIC_HOST_GPU_MEMORY] =      { { "host_gpu_memory_bytes",     "memory in use on all GPUs, by all processes, the most since the last sample", NULL,         GAUGE   }, UNIT_BYTES },
 [METRIC_HOST_GPU_BUSY] =        { { "host_gpu_seconds",          "time in which the job's GPUs worked for anybody, summed over them",    NULL,                COUNTER }, UNIT_NANOSECONDS },
 [METRIC_HOST_GPU_UTILIZATION] = { { "host_gpu_utilization_gpus", "the job's GPUs at work for anybody: a mean over the last second or so, the most since the last sample", NULL, GAUGE }, UNIT_MILLIONTHS },
-[METRIC_HOST_GPU_ENERGY] =      { { "host_gpu_energy_joules",    "energy that the job's GPUs used",                                     NULL,                COUNTER }, UNIT_MICROJOULES },
+[METRIC_HOST_GPU_ENERGY] =      { { "host_gpu_energy_joules",    "energy that the job's GPUs used, as of when their counters were last read", NULL,                COUNTER }, UNIT_MICROJOULES },
 };
 /* clang-format on */
 

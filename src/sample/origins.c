@@ -203,12 +203,30 @@ static void set_origin(struct origin *origin, const char *source, const char *re
         origin->reason = reason;
 }
 
+/* The one source of all of the job's GPUs that tell their utilisation, else `several`. */
+static const char *busy_source(const struct gpu_view *view, const char *several)
+{
+    const char *source = NULL;
+
+    for (size_t i = 0; i < view->count && view->devices; i++) {
+        const char *next = view->devices[i].busy_source;
+
+        if (!view->units[i].is_selected || !is_known(view->devices[i].utilization_max))
+            continue;
+        if (!next || (source && strcmp(source, next) != 0))
+            return several;
+        source = next;
+    }
+    return source ? source : several;
+}
+
 void origins_update_gpus(struct origin origins[METRIC_COUNT], const struct gpu_view *view)
 {
     const struct gpu_totals *totals = &view->totals;
     static const struct gpu_origin_names none;
     const struct gpu_origin_names *names = view->sources ? view->sources : &none;
     bool is_ready = view->state == GPU_READY;
+    const char *device_busy = busy_source(view, names->device_busy);
     const struct {
         enum metric metric;
         const char *source;
@@ -220,15 +238,18 @@ void origins_update_gpus(struct origin origins[METRIC_COUNT], const struct gpu_v
         { METRIC_JOB_GPU_BUSY, names->process_busy, totals->job_busy_reason },
         { METRIC_JOB_GPU_UTILIZATION, names->process_busy, totals->job_busy_reason },
         { METRIC_HOST_GPU_MEMORY, names->device, totals->host_memory_reason },
-        { METRIC_HOST_GPU_BUSY, names->device_busy, totals->busy_reason },
-        { METRIC_HOST_GPU_UTILIZATION, names->device_busy, totals->busy_reason },
+        { METRIC_HOST_GPU_BUSY, device_busy, totals->busy_reason },
+        { METRIC_HOST_GPU_UTILIZATION, device_busy, totals->busy_reason },
         { METRIC_HOST_GPU_ENERGY, names->device, totals->energy_reason },
     };
 
+    /* What was used while a driver does not answer is missing. */
+    origins[METRIC_HOST_GPU_ENERGY].is_exact = is_ready;
     for (size_t i = 0; i < ARRAY_SIZE(updates); i++) {
         const char *source = updates[i].source;
 
-        if (is_ready && totals->is_attributed && source == names->process_memory)
+        if (is_ready && ((totals->is_attributed && source == names->process_memory) ||
+                         (totals->is_busy_attributed && source == names->process_busy)))
             source = "attributed";
         set_origin(&origins[updates[i].metric], source,
                    is_ready ? updates[i].reason : view->reason);

@@ -12,6 +12,7 @@
 
 enum derivation {
     TOTAL,      /* growth of a counter from the first to the last sample */
+    GROWTH,     /* the same, of one that never stands still: not known where it did */
     MEAN_RATE,  /* that growth over the time */
     MAX_RATE,   /* the largest growth over one interval */
     PEAK,       /* the largest value of a gauge */
@@ -82,7 +83,7 @@ static const struct row rows[] = {
     { "network.sent_bytes",                  TOTAL,     METRIC_HOST_NETWORK_SENT,    METRIC_NONE, METRIC_NONE, NULL },
 
     { "energy.cpu_joules",                   NOT_YET,   METRIC_NONE, METRIC_NONE, METRIC_NONE, NO_ENERGY },
-    { "energy.gpu_joules",                   TOTAL,     METRIC_HOST_GPU_ENERGY,      METRIC_NONE, METRIC_NONE, NULL },
+    { "energy.gpu_joules",                   GROWTH,    METRIC_HOST_GPU_ENERGY,      METRIC_NONE, METRIC_NONE, NULL },
 
     { "processes.max_concurrent",            PEAK,      METRIC_JOB_PROCESSES,        METRIC_JOB_PROCESSES_PEAK, METRIC_NONE, NULL },
     { "processes.started",                   SEEN,      METRIC_JOB_STARTED,          METRIC_NONE, METRIC_NONE, NULL },
@@ -167,6 +168,14 @@ static double derive_seen(const struct summary *summary, enum metric metric)
     return metric_value(metric, sum_u64(there, counter_delta(tally->first, tally->last)));
 }
 
+/* One that stands still was not read anew. */
+static double derive_growth(const struct tally *tally, enum metric metric)
+{
+    uint64_t delta = counter_delta(tally->first, tally->last);
+
+    return delta > 0 ? metric_value(metric, delta) : nan("");
+}
+
 static double derive(const struct row *row, const struct summary *summary)
 {
     const struct tally *tally = &summary->tally[row->metric];
@@ -176,6 +185,8 @@ static double derive(const struct row *row, const struct summary *summary)
     switch (row->derivation) {
     case TOTAL:
         return metric_value(row->metric, counter_delta(tally->first, tally->last));
+    case GROWTH:
+        return derive_growth(tally, row->metric);
     case SEEN:
         return derive_seen(summary, row->metric);
     case MEAN_RATE:
@@ -197,7 +208,7 @@ static double derive(const struct row *row, const struct summary *summary)
 static const char *missing_reason(const struct row *row, const struct summary *summary,
                                   const struct origin *origins)
 {
-    if (is_known(summary->tally[row->metric].first))
+    if (is_known(summary->tally[row->metric].first) && row->derivation != GROWTH)
         return "one sample gives no rate";
     return origins[row->metric].reason;
 }
@@ -239,6 +250,7 @@ const char *figure_derivation(size_t index)
 {
     static const char *const texts[] = {
         [TOTAL] = "growth from the first to the last sample",
+        [GROWTH] = "growth from the first to the last sample, if any",
         [MEAN_RATE] = "that growth per second",
         [MAX_RATE] = "largest growth per second from one sample to the next",
         [PEAK] = "largest value",

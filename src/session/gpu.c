@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "output/number.h"
 #include "session/session.h"
 
 void session_start_gpus(spoor_session *session)
@@ -60,22 +61,53 @@ static const struct {
     { METRIC_JOB_GPU_UTILIZATION, false },
 };
 
+/* Was something not told since the sample before, and has not been since? */
+static struct gpu_doubts doubts_of(const struct gpu_totals *totals)
+{
+    return (struct gpu_doubts){
+        .memory = totals->is_memory_untold && totals->has_untold_memory,
+        .busy = totals->is_busy_untold && totals->has_untold_busy,
+    };
+}
+
+/* A level is 0 where all that was told of it was 0. */
+static void clear_untold(spoor_session *session)
+{
+    struct gpu_doubts doubts = doubts_of(&session->gpu.totals);
+
+    for (size_t i = 0; i < ARRAY_SIZE(of_processes); i++) {
+        uint64_t *value = &session->latest.value[of_processes[i].metric];
+
+        if ((of_processes[i].is_memory ? doubts.memory : doubts.busy) && *value == 0)
+            *value = UNKNOWN;
+    }
+}
+
 /* A job that used no GPU at first, and then one whose driver does not tell how much: that 0 was
- * not measured. */
-static void forget_zeros(spoor_session *session)
+ * not measured. What was told later after all is. */
+static void forget_zeros(const struct gpu_totals *totals, struct gpu_doubts *doubts,
+                         struct summary *summary)
+{
+    struct gpu_doubts now = doubts_of(totals);
+
+    doubts->memory = now.memory || (doubts->memory && totals->has_untold_memory);
+    doubts->busy = now.busy || (doubts->busy && totals->has_untold_busy);
+    for (size_t i = 0; i < ARRAY_SIZE(of_processes); i++) {
+        if (of_processes[i].is_memory ? doubts->memory : doubts->busy)
+            summary_forget_zero(summary, of_processes[i].metric);
+    }
+}
+
+void session_doubt_gpus(spoor_session *session)
 {
     const struct gpu_totals *totals = &session->gpu.totals;
 
-    for (size_t i = 0; i < ARRAY_SIZE(of_processes); i++) {
-        enum metric metric = of_processes[i].metric;
+    forget_zeros(totals, &session->gpu_doubts, &session->summary);
+    for (size_t i = 0; i < session->phase_count; i++) {
+        struct phase *phase = &session->phases[i];
 
-        if (!(of_processes[i].is_memory ? totals->has_untold_memory : totals->has_untold_busy))
-            continue;
-        summary_forget_zero(&session->summary, metric);
-        for (size_t phase = 0; phase < session->phase_count; phase++)
-            summary_forget_zero(&session->phases[phase].summary, metric);
-        if (session->latest.value[metric] == 0)
-            session->latest.value[metric] = UNKNOWN;
+        if (phase->is_open)
+            forget_zeros(totals, &phase->gpu_doubts, &phase->summary);
     }
 }
 
@@ -91,7 +123,33 @@ void session_add_gpus(spoor_session *session, struct instant now, bool is_last)
     }
     if (session->gpu.reason || session->gpu.state == GPU_READY) /* else nobody has looked */
         sampler_add_gpus(&session->sampler, &session->gpu, is_last, &session->latest);
-    forget_zeros(session);
+    clear_untold(session);
+}
+
+/* A job that uses GPUs other than those it was given: it may have changed its own variables. */
+static void judge_strays(spoor_session *session)
+{
+    const struct gpu_view *view = &session->gpu;
+    char list[160];
+    size_t used = 0;
+
+    for (size_t i = 0; i < view->count && used < sizeof(list) - 1; i++) {
+        const struct gpu_device_view *device = &view->devices[i];
+        uint64_t bytes = device->job_memory_peak_bytes;
+        int n = 0;
+
+        if (!view->units[i].is_selected && device->has_had_job)
+            n = snprintf(list + used, sizeof(list) - used, "%s%s on GPU %s",
+                         used > 0 ? ", " : "",
+                         is_known(bytes) ? number_bytes((double)bytes).text : "memory",
+                         gpu_place_text(view->units[i].place, ':').text);
+        used += n > 0 ? (size_t)n : 0;
+    }
+    if (used > 0)
+        session_add_warning(session, "gpu-not-selected",
+                            "the job had %s, which neither --gpus nor its environment names: "
+                            "not counted",
+                            list);
 }
 
 /* The driver's own peak of one process is the job's at least. It is the run's, of no phase. */
@@ -105,6 +163,19 @@ static void raise_to_account(spoor_session *session, uint64_t bytes)
     session->sampler.origins[METRIC_JOB_GPU_MEMORY].source = "nvml.accounting";
 }
 
+static void warn_of_lost(spoor_session *session)
+{
+    const struct gpu_view *view = &session->gpu;
+
+    for (size_t i = 0; i < view->count && view->devices; i++) {
+        if (view->units[i].is_selected && view->devices[i].was_lost)
+            session_add_warning(session, "gpu-lost",
+                                "the driver has lost the GPU %s: what it did since then is not "
+                                "known",
+                                gpu_unit_id(&view->units[i]));
+    }
+}
+
 void session_judge_gpus(spoor_session *session)
 {
     struct gpu_troubles troubles = { .account_bytes = UNKNOWN };
@@ -113,7 +184,10 @@ void session_judge_gpus(spoor_session *session)
     if (session->gpu_thread)
         gpu_thread_troubles(session->gpu_thread, &troubles);
     for (size_t i = 0; i < troubles.refusal_count; i++)
-        session_add_warning(session, "gpu-driver", "%s GPUs cannot be measured: %s",
+        session_add_warning(session, "gpu-driver",
+                            troubles.refusals[i].is_partial
+                                ? "of the %s GPUs not all are measured: %s"
+                                : "%s GPUs cannot be measured: %s",
                             troubles.refusals[i].vendor, troubles.refusals[i].error.message);
     if (session->gpus && session->gpu.state == GPU_NONE && strcmp(session->gpus, "all") != 0 &&
         strcmp(session->gpus, "none") != 0)
@@ -129,11 +203,14 @@ void session_judge_gpus(spoor_session *session)
             "GPUs did then is not known",
             (double)troubles.silent_for_ns / 1e9,
             (double)(troubles.silent_since_ns - session->sampler.started.monotonic_ns) / 1e9);
+    warn_of_lost(session);
     if (troubles.is_busy_mixed)
         session_add_warning(session, "gpu-shared",
                             "other processes compute on the job's GPU: of those that are busy "
                             "within a fifth of a second the driver names one, so some of the "
                             "job's utilization may be theirs, and some of theirs its");
+    if (!session->gpus || strcmp(session->gpus, "none") != 0)
+        judge_strays(session);
     if (is_known(troubles.account_bytes))
         raise_to_account(session, troubles.account_bytes);
 }

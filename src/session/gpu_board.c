@@ -362,6 +362,8 @@ void gpu_board_take(struct gpu_board *board, uint64_t now_ns, struct gpu_view *v
         view->state = board->state == GPU_READY ? GPU_SILENT : GPU_PENDING;
         view->reason = has_stopped;
         gpu_totals_clear(&view->totals);
+        for (size_t i = 0; view->devices && i < view->count; i++)
+            gpu_device_view_explain(&view->devices[i], has_stopped);
     }
     pthread_mutex_unlock(&board->mutex);
 }

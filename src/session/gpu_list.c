@@ -52,7 +52,8 @@ int session_find_gpus(const struct root *root, const char *gpus, struct gpu_inve
         return error_set(err, ret->refusals[0].error.code, "%s GPUs: %s",
                          ret->refusals[0].vendor, ret->refusals[0].error.message);
     if (r == -ENODEV)
-        return error_set(err, ENODEV, "none");
+        return error_set(err, ENODEV, "%s",
+                         ret->absent.code == ENXIO ? ret->absent.message : "none");
     if (r == -ETIMEDOUT)
         return error_set(err, ETIMEDOUT, "%s", gpu_inquiry_silence);
     return r < 0 ? error_sys(err, r, "look for GPUs") : 0;

@@ -23,7 +23,7 @@ int spoor_machine_check(const char *root_path,
     return 0;
 }
 
-/* Where no GPU can be told of the reason stands for them, in `why`. Fails where `gpus` names
+/* Where no GPU can be told of, or one is missing, the reason says why. Fails where `gpus` names
  * none of those there are. */
 static int find_gpus(const struct root *root, const char *gpus, struct gpu_inventory *inventory,
                      struct spoor_error *why, struct gpu_view *view, struct spoor_error *err)
@@ -36,7 +36,9 @@ static int find_gpus(const struct root *root, const char *gpus, struct gpu_inven
         .state = r == -ETIMEDOUT         ? GPU_PENDING
                  : inventory->count == 0 ? GPU_NONE
                                          : GPU_READY,
-        .reason = r < 0 ? why->message : NULL,
+        .reason = r < 0                          ? why->message
+                  : inventory->refusal_count > 0 ? inventory->refusals[0].error.message
+                                                 : NULL,
         .units = inventory->units,
         .count = inventory->count,
     };

@@ -232,6 +232,7 @@ void session_take_sample(spoor_session *session, struct instant now, bool is_las
         if (session->phases[i].is_open)
             summary_add(&session->phases[i].summary, &session->latest);
     }
+    session_doubt_gpus(session);
     samples_file_add(&session->samples, &session->latest, &session->gpu, is_last);
     if (session->sample_seen)
         show_sample(session);

@@ -53,6 +53,7 @@ struct spoor_session {
     struct gpu_thread *gpu_thread; /* NULL: there is none */
     struct gpu_view gpu;           /* as of the latest sample */
     struct summary summary;
+    struct gpu_doubts gpu_doubts; /* of it */
     struct series series;
     struct samples_file samples;
     struct phase *phases; /* PHASES_MAX at most; owned */
@@ -73,6 +74,8 @@ void session_start_gpus(spoor_session *session);
 void session_tell_gpus(spoor_session *session);
 void session_ask_gpus_last(spoor_session *session);
 void session_add_gpus(spoor_session *session, struct instant now, bool is_last);
+/* After the sample was added: zeros of GPU figures that were not measured go. */
+void session_doubt_gpus(spoor_session *session);
 void session_judge_gpus(spoor_session *session);
 void session_end_gpus(spoor_session *session);
 

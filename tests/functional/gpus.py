@@ -21,7 +21,8 @@ device {0} used {2}
 device {0} minor {0}
 """
 # As NVML numbers its failures.
-NOT_SUPPORTED, LOST, VERSION_MISMATCH = 3, 15, 18
+NOT_SUPPORTED, NO_PERMISSION, NOT_LOADED, LOST, VERSION_MISMATCH = 3, 4, 9, 15, 18
+UNKNOWN_ERROR = 999
 # Waits for a line or the end of its input, and runs a little all the while: one that rests is
 # looked at once a second.
 WAIT = ("bash", "-c", "echo $$; until read -t 0.02; [ $? -lt 128 ]; do : {1..300}; done")

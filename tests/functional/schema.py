@@ -44,7 +44,8 @@ GPU = {
 SECTIONS["gpu"] = GPU
 SECTIONS["energy"] = measures("cpu_joules gpu_joules")
 DEVICE = {
-    "index": {COUNT}, "part": {COUNT, NOTHING}, "uuid": {TEXT}, "name": {TEXT}, "vendor": {TEXT},
+    "index": {COUNT}, "part": {COUNT, NOTHING}, "uuid": {TEXT}, "name": {TEXT, NOTHING},
+    "vendor": {TEXT},
     "memory": {"total_bytes": {COUNT, NOTHING}, **measures("peak_bytes job_peak_bytes")},
     "utilization": measures("mean max"), "job_utilization": measures("mean max"),
     **measures("energy_joules max_temperature_celsius max_power_watts"),
@@ -62,7 +63,8 @@ RESULT = {
     "host": {
         "os": {TEXT, NOTHING}, "kernel": {TEXT, NOTHING}, "cpu_model": {TEXT, NOTHING},
         "cpus": {COUNT, NOTHING}, "memory_bytes": {COUNT, NOTHING},
-        "gpus": [{"index": {COUNT}, "part": {COUNT, NOTHING}, "uuid": {TEXT}, "name": {TEXT},
+        "gpus": [{"index": {COUNT}, "part": {COUNT, NOTHING}, "uuid": {TEXT},
+                  "name": {TEXT, NOTHING},
                   "vendor": {TEXT}, "memory_bytes": {COUNT, NOTHING}}], "cloud": {},
     },
     "limits": {"cpus": {NUMBER, NOTHING}, "memory_bytes": {COUNT, NOTHING}, "gpus": [{TEXT}]},

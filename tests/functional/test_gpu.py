@@ -3,15 +3,14 @@
 import json
 import os
 import pathlib
-import re
 import signal
-import subprocess
 
 import pytest
 
 from conftest import eventually, load, read_line, value
-from gpus import (GIB, LIST, LOST, MOVED_BYTES, NOT_SUPPORTED, QUICK, SLOW, USED_BYTES,
-                  VERSION_MISMATCH, WAIT, Run, card, newest_memory, rows_of, warnings_of)
+from gpus import (GIB, LIST, LOST, MOVED_BYTES, NO_PERMISSION, NOT_LOADED, NOT_SUPPORTED, QUICK,
+                  SLOW, UNKNOWN_ERROR, USED_BYTES, VERSION_MISMATCH, Run, card, newest_memory,
+                  rows_of, warnings_of)
 
 
 @pytest.mark.threads
@@ -43,11 +42,14 @@ def test_a_spike_between_two_samples_is_seen(spoor, machine):
     machine.wait_for()
     machine.play(f"process 0 compute {run.pid} {5 * GIB}")
     machine.wait_for()
+    machine.play(f"device 0 used {20 * GIB}")  # others, too
+    machine.wait_for(QUICK)
     machine.play(f"process 0 compute {run.pid} {GIB}")
     machine.wait_for()
     result = run.end()
     assert value(result, "gpu.memory.combined_bytes") == 5 * GIB
-    assert value(result, "gpu.memory.system_bytes") == 5 * GIB
+    assert value(result, "gpu.memory.system_bytes") == 20 * GIB
+    assert result["gpu"]["devices"][0]["memory"]["peak_bytes"]["value"] == 20 * GIB
     assert result["gpu"]["devices"][0]["memory"]["job_peak_bytes"]["value"] == 5 * GIB
 
 
@@ -122,6 +124,24 @@ def test_utilisation_of_the_device_and_the_job(spoor, machine):
     assert device["job_utilization"]["max"]["value"] == pytest.approx(0.3, abs=0.02)
 
 
+def test_what_the_job_did_before_the_drivers_first_sample_is_not_known(spoor, machine, tmp_path):
+    """It held no GPU, which is known, and then one: no 0 is said of that time."""
+    samples = tmp_path / "samples.csv"
+    machine.play(card(0), "stream 0 gpu 200 50")
+    run = Run(spoor, machine, "-i", "20ms", "--samples", samples)
+    machine.play(f"process 0 compute {run.pid} {GIB}", f"busy 0 {run.pid} 200 30")
+    eventually(lambda: newest_memory(samples) == [str(GIB)], "its memory")
+    result = run.end()
+    row = next(row for row in rows_of(samples) if row["job_gpu_memory_bytes"] == str(GIB))
+    assert row["job_gpu_seconds"] == row["job_gpu_utilization_gpus"] == ""
+    assert row["gpu0_job_utilization"] == ""
+    if value(result, "gpu.utilization.mean_gpus") is None:  # as on every machine but a slow one
+        assert value(result, "gpu.job_utilization.mean_gpus") is None
+        assert value(result, "gpu.job_utilization.max_gpus") is None
+        assert "no samples" in result["gpu"]["job_utilization"]["mean_gpus"]["reason"]
+        assert result["gpu"]["devices"][0]["job_utilization"]["mean"]["value"] is None
+
+
 def test_others_on_the_jobs_gpu_are_told_of(spoor, machine):
     machine.play(card(0), "stream 0 gpu 200 50", f"process 0 compute 1 {GIB}")
     run = Run(spoor, machine)
@@ -149,6 +169,7 @@ def test_energy_and_sensors(spoor, machine):
     machine.play("device 0 energy 1250000", "device 0 temperature 48")
     result = run.end()
     assert value(result, "energy.gpu_joules") == 250
+    assert result["energy"]["gpu_joules"]["exact"] is True
     device = result["gpu"]["devices"][0]
     assert device["energy_joules"]["value"] == 250
     assert device["max_temperature_celsius"]["value"] == 51
@@ -191,6 +212,36 @@ def test_a_job_without_a_gpu_used_zero_bytes(spoor, machine):
     assert "does not list" in result["gpu"]["memory"]["combined_bytes"]["reason"]
 
 
+@pytest.mark.parametrize("code, words", [(NO_PERMISSION, "no permission"),
+                                         (NOT_SUPPORTED, "not supported"),
+                                         (UNKNOWN_ERROR, "unknown error")])
+def test_a_refused_list_is_no_zero(spoor, machine, code, words):
+    """The other lists answer, and the samples tell what the job was busy with."""
+    machine.play(card(0), "stream 0 gpu 200 50", f"fail {LIST} {code}")
+    run = Run(spoor, machine)
+    machine.play(f"process 0 compute {run.pid} {GIB}", f"busy 0 {run.pid} 200 30")
+    machine.wait_for(SLOW, times=2)
+    result = run.end()
+    memory = result["gpu"]["memory"]
+    for figure in (memory["main_bytes"], memory["descendants_bytes"], memory["combined_bytes"],
+                   result["gpu"]["devices"][0]["memory"]["job_peak_bytes"]):
+        assert figure["value"] is None
+        assert figure["reason"] == f"the driver does not list compute processes: {words}"
+    assert value(result, "gpu.job_utilization.mean_gpus") == pytest.approx(0.3, abs=0.02)
+
+
+def test_a_list_that_answers_again_keeps_its_peak(spoor, machine):
+    machine.play(card(0))
+    run = Run(spoor, machine)
+    machine.play(f"process 0 compute {run.pid} {2 * GIB}")
+    machine.wait_for()
+    machine.play(f"fail {LIST} {UNKNOWN_ERROR}")
+    machine.wait_for(SLOW, times=2)
+    machine.play(f"fail {LIST} 0", f"process 0 compute {run.pid} {GIB}")
+    machine.wait_for(SLOW, times=2)
+    assert value(run.end(), "gpu.memory.combined_bytes") == 2 * GIB
+
+
 def test_a_lost_device_keeps_what_it_told(spoor, machine):
     machine.play(card(0))
     run = Run(spoor, machine)
@@ -200,6 +251,7 @@ def test_a_lost_device_keeps_what_it_told(spoor, machine):
         machine.play(f"fail {name} {LOST}")
     machine.wait_for()
     result = run.end()
+    assert warnings_of(result) == ["gpu-lost"]
     assert value(result, "gpu.memory.combined_bytes") == GIB
     assert value(result, "gpu.memory.system_bytes") in (USED_BYTES - MOVED_BYTES, USED_BYTES)
 
@@ -224,9 +276,15 @@ def test_parts_of_a_device(spoor, machine):
     assert part["memory"]["job_peak_bytes"]["value"] == GIB
     assert part["utilization"]["max"]["value"] == pytest.approx(0.4, abs=0.02)
     assert whole["utilization"]["max"]["value"] == pytest.approx(0.25, abs=0.02)
+    for figure in (part["utilization"]["mean"], whole["utilization"]["max"],
+                   result["gpu"]["utilization"]["mean_gpus"]):
+        assert figure["source"] == "nvml.gpm"
     assert "MIG" in part["job_utilization"]["mean"]["reason"]
+    assert whole["memory"]["job_peak_bytes"]["value"] == GIB  # what its parts have
+    assert "parts" in whole["job_utilization"]["max"]["reason"]
     assert value(result, "gpu.utilization.max_gpus") == pytest.approx(0.25, abs=0.02)
     assert value(result, "gpu.job_utilization.mean_gpus") is None
+    assert "MIG" in result["gpu"]["job_utilization"]["mean_gpus"]["reason"]
 
 
 def test_accounts_of_the_driver_raise_the_peak(spoor, machine):
@@ -251,114 +309,6 @@ def test_every_generation_of_drivers_ends_well(spoor, machine, standin, generati
     result = Run(spoor, machine).end()
     assert result["gpu"]["count"] == 1
     assert warnings_of(result) == []
-
-
-# ---- which GPUs ---------------------------------------------------------------------------
-
-@pytest.mark.parametrize("options, variables, selected", [
-    ((), {}, [0, 1, 2]),
-    (("--gpus", "1"), {}, [1]),
-    (("--gpus", "GPU-2,0"), {"CUDA_VISIBLE_DEVICES": "1"}, [0, 2]),
-    (("--gpus", "0000:3c:00.0"), {}, [1]),
-    (("--gpus", "all"), {"CUDA_VISIBLE_DEVICES": ""}, [0, 1, 2]),
-    (("--gpus", "none"), {}, []),
-    ((), {"CUDA_VISIBLE_DEVICES": "2"}, [2]),
-    ((), {"CUDA_VISIBLE_DEVICES": ""}, []),
-    ((), {"NVIDIA_VISIBLE_DEVICES": "GPU-1000-aaaa"}, [1]),
-    ((), {"NVIDIA_VISIBLE_DEVICES": "void"}, [0, 1, 2]),
-    ((), {"SLURM_JOB_GPUS": "0,1"}, [0, 1]),
-    ((), {"NVIDIA_VISIBLE_DEVICES": "all", "SLURM_JOB_GPUS": "0,1"}, [0, 1]),
-    ((), {"CUDA_VISIBLE_DEVICES": "all"}, []),
-    ((), {"ROCR_VISIBLE_DEVICES": "0"}, [0, 1, 2]),
-    ((), {"SPOOR_GPUS": "1"}, [1]),
-])
-def test_which_gpus_are_the_jobs(spoor, machine, options, variables, selected):
-    machine.play(card(0), card(1), card(2))
-    run = Run(spoor, machine, *options, **variables)
-    machine.play(*(f"process {i} compute {run.pid} {GIB}" for i in range(3)))
-    machine.wait_for(times=3)
-    result = run.end()
-    assert result["gpu"]["selected"] == [f"GPU-{i}000-aaaa" for i in selected]
-    assert result["gpu"]["count"] == 3
-    assert [device["index"] for device in result["gpu"]["devices"]] == selected
-    expected = len(selected) * GIB if selected else None
-    assert value(result, "gpu.memory.combined_bytes") == expected
-    assert value(result, "gpu.memory.system_bytes") == 3 * USED_BYTES
-
-
-def test_who_left_the_job_no_gpu_is_told(spoor, machine):
-    """The value may be anybody's: no escape sequence of it reaches a terminal."""
-    machine.play(card(0))
-    why = "CUDA_VISIBLE_DEVICES=foo\x1b[31m names none of this machine's GPUs"
-    run = Run(spoor, machine, CUDA_VISIBLE_DEVICES="foo\x1b[31m")
-    machine.wait_for(SLOW)
-    result = run.end()
-    for path in ("memory.main_bytes", "memory.combined_bytes", "utilization.mean_gpus",
-                 "job_utilization.max_gpus"):
-        section, name = path.split(".")
-        figure = result["gpu"][section][name]
-        assert figure["value"] is None and figure["reason"] == why
-    run = spoor.start("run", "--", *WAIT,
-                      env={**machine.environment, "CUDA_VISIBLE_DEVICES": "foo\x1b[31m"})
-    read_line(run.stdout)
-    machine.wait_for(SLOW)
-    _, text = run.communicate()
-    assert "CUDA_VISIBLE_DEVICES=foo" in text.decode() and "\x1b" not in text.decode()
-
-
-@pytest.mark.parametrize("options, variables, source", [
-    (("--gpus", "0,GPU-9"), {}, "--gpus"),
-    ((), {"SPOOR_GPUS": "GPU-9"}, "SPOOR_GPUS"),
-    (("--config", "c.json"), {}, "c.json: gpus"),
-])
-def test_a_gpu_that_is_not_there_is_refused(spoor, machine, tmp_path, options, variables, source):
-    """By whoever gave its name, before the job starts."""
-    machine.play(card(0), card(1), card(2))
-    (tmp_path / "c.json").write_text('{"gpus": "1,GPU-9"}')
-    done = spoor("run", *options, "--", "touch", tmp_path / "ran", cwd=tmp_path,
-                 env={**machine.environment, **variables})
-    assert done.returncode == 125
-    assert re.fullmatch(f"spoor: {source}: no GPU 'GPU-9'; this machine has 0 to 2: "
-                        "see 'spoor info'\n", done.stderr)
-    assert not (tmp_path / "ran").exists()
-
-
-def test_a_gpu_that_is_not_there_is_refused_before_attaching(spoor, machine):
-    machine.play(card(0))
-    done = spoor("attach", "--gpus", "1", str(os.getpid()), env=machine.environment)
-    assert done.returncode == 125
-    assert "this machine has 0 alone: see 'spoor info'" in done.stderr
-
-
-@pytest.mark.parametrize("lines", [[], [card(0), f"fail nvmlInit {VERSION_MISMATCH}"]],
-                         ids=["no GPU", "no driver"])
-def test_where_gpus_cannot_be_told_a_wrong_number_is_a_warning(spoor, machine, lines):
-    machine.play(*lines)
-    assert "gpu-unknown" in warnings_of(Run(spoor, machine, "--gpus", "9").end())
-
-
-@pytest.mark.parametrize("text", ["", "0,,1", ",", "0;1", "$(x)"])
-def test_no_list_of_gpus_is_refused_before_the_start(spoor, tmp_path, text):
-    done = spoor("run", "--gpus", text, "--", "touch", tmp_path / "ran")
-    assert done.returncode == 125
-    assert done.stderr.startswith("spoor: --gpus: ")
-    assert not (tmp_path / "ran").exists()
-
-
-def test_attach_heeds_the_environment_of_the_process(spoor, machine):
-    machine.play(card(0), card(1))
-    job = subprocess.Popen(["cat"], stdin=subprocess.PIPE,
-                           env={**os.environ, "CUDA_VISIBLE_DEVICES": "1"})
-    machine.play(f"process 1 compute {job.pid} {GIB}")
-    path = spoor.new_path("result.json")
-    process = spoor.start("attach", "-q", "-o", path, str(job.pid),
-                          env={**machine.environment, "CUDA_VISIBLE_DEVICES": "0"})
-    machine.wait_for(times=3)
-    job.communicate()
-    assert process.wait() == 0
-    result = load(path)
-    assert result["gpu"]["selected"] == ["GPU-1000-aaaa"]
-    assert value(result, "gpu.memory.main_bytes") == GIB
 
 
 # ---- drivers that fail --------------------------------------------------------------------
@@ -392,6 +342,38 @@ def test_a_driver_of_another_version_is_a_warning(spoor, machine):
     assert "cannot be used" in result["gpu"]["memory"]["combined_bytes"]["reason"]
 
 
+def gpu_messages(result):
+    return [warning["message"] for warning in result["warnings"]
+            if warning["code"].startswith("gpu")]
+
+
+def test_a_gpu_that_cannot_be_opened_is_a_warning(spoor, machine):
+    machine.play(card(0), card(1), f"fail nvmlDeviceGetHandleByIndex@0 {LOST}")
+    result = Run(spoor, machine).end()
+    assert result["gpu"]["selected"] == ["GPU-1000-aaaa"]
+    assert warnings_of(result) == ["gpu-driver"]
+    assert "numbers 0 cannot be opened: GPU is lost" in gpu_messages(result)[0]
+    assert "GPU is lost" in spoor("info", env=machine.environment).stdout
+
+
+def test_a_driver_that_does_not_count_its_gpus_is_a_warning(spoor, machine):
+    machine.play(card(0), f"fail nvmlDeviceGetCount {UNKNOWN_ERROR}")
+    result = Run(spoor, machine).end()
+    assert "Unknown Error (error 999)" in gpu_messages(result)[0]
+    assert "cannot be used" in result["gpu"]["memory"]["combined_bytes"]["reason"]
+
+
+def test_a_library_without_its_driver_is_no_warning(spoor, machine):
+    """As in an image that is run on a machine without a GPU. Who asks is told."""
+    machine.play(card(0), f"fail nvmlInit {NOT_LOADED}")
+    result = Run(spoor, machine).end()
+    assert warnings_of(result) == []
+    assert "its driver is not loaded" in result["gpu"]["memory"]["combined_bytes"]["reason"]
+    for command in ("info", "doctor"):
+        said = " ".join(spoor(command, env=machine.environment).stdout.split())
+        assert "NVIDIA's driver is not loaded" in said
+
+
 def test_a_library_that_lacks_what_is_needed_is_a_warning(spoor, machine, standin):
     machine.environment["LD_LIBRARY_PATH"] = str(standin / "broken")
     machine.play(card(0))
@@ -402,7 +384,7 @@ def test_a_library_that_lacks_what_is_needed_is_a_warning(spoor, machine, standi
 @pytest.mark.threads
 def test_a_driver_that_blocks_holds_up_nothing_else(spoor, machine):
     """The cadence of samples stays, and Ctrl-C ends the run before the driver answers."""
-    machine.play(card(0))
+    machine.play(card(0), "device 0 energy 1000000")
     samples = spoor.new_path("samples.csv")
     run = Run(spoor, machine, "-i", "50ms", "--samples", samples,
               command=("sh", "-c", "echo $$; trap 'exit 0' INT; while :; do sleep 0.05; done"))
@@ -421,6 +403,12 @@ def test_a_driver_that_blocks_holds_up_nothing_else(spoor, machine):
     assert value(result, "gpu.memory.combined_bytes") == GIB
     assert warnings_of(result) == ["gpu-blocked"]
     assert value(result, "cpu.total_seconds") is not None
+    device = result["gpu"]["devices"][0]
+    for figure in (device["energy_joules"], device["utilization"]["max"],
+                   result["energy"]["gpu_joules"], result["gpu"]["utilization"]["max_gpus"]):
+        assert figure["value"] is None  # the counter was read once, before
+        assert "stopped answering" in figure["reason"]
+    assert {row["gpu0_energy_joules"] for row in rows_of(samples)} == {""}
 
 
 @pytest.mark.threads
@@ -435,6 +423,12 @@ def test_a_driver_that_blocks_at_its_start_costs_the_gpu_figures_only(spoor, mac
     assert result["gpu"]["count"] is None
     assert value(result, "gpu.memory.combined_bytes") is None
     assert value(result, "memory.main.total_rss_bytes") > 0
+
+
+def test_a_name_that_is_not_told_is_null(spoor, machine):
+    machine.play("device 0 uuid GPU-0000-aaaa", "device 0 total 150000000000")
+    result = Run(spoor, machine).end()
+    assert result["gpu"]["devices"][0]["name"] is result["host"]["gpus"][0]["name"] is None
 
 
 def test_hostile_names_are_made_safe(spoor, machine):

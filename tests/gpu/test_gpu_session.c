@@ -124,7 +124,7 @@ static double peak_of(spoor_session *session)
     return figure.value;
 }
 
-/* Takes samples until the memory in use now is this. */
+/* Takes samples until the memory in use now is this; NaN: not known. */
 static void wait_for_memory(spoor_session *session, double bytes)
 {
     double values[256];
@@ -137,7 +137,7 @@ static void wait_for_memory(spoor_session *session, double bytes)
 
         assert_int_equal(spoor_session_sample(session, NULL), 0);
         assert_true(spoor_session_latest(session, values, 256) > 0);
-        if (fabs(values[metric] - bytes) < 0.5)
+        if (isnan(bytes) ? isnan(values[metric]) : fabs(values[metric] - bytes) < 0.5)
             return;
         (void)nanosleep(&pause, NULL);
     }
@@ -147,7 +147,8 @@ static void play_memory(struct machine *machine, unsigned long long bytes)
 {
     char script[400];
 
-    (void)snprintf(script, sizeof(script), CARD "process 0 compute %d %llu\n", (int)getpid(),
+    (void)snprintf(script, sizeof(script),
+                   CARD "device 0 total 9000000000\nprocess 0 compute %d %llu\n", (int)getpid(),
                    bytes);
     machine_play(machine, script);
 }
@@ -185,7 +186,7 @@ static void a_phase_has_the_peak_of_its_own_time(void **state)
     assert_int_equal(spoor_session_start(session, &err), 0);
     wait_for_memory(session, 5 * GB);
     assert_int_equal(spoor_session_gpus(session, collect, text, &err), 0);
-    assert_string_equal(text, "0 GPU-1 H200 nvidia 0000:03:00.0 100 1;");
+    assert_string_equal(text, "0 GPU-1 H200 nvidia 0000:03:00.0 9000000000 1;");
     play_memory(&machine, 2000000000);
     wait_for_memory(session, 2 * GB);
     assert_int_equal(spoor_phase_start(session, "small", &err), 0);
@@ -203,13 +204,50 @@ static void a_phase_has_the_peak_of_its_own_time(void **state)
     machine_done(&machine);
 }
 
+/* Memory that is not told once: the run's peak is not known where all else is 0, a later phase's
+ * and what is in use now are. */
+static void what_was_not_told_before_is_forgotten(void **state)
+{
+    struct spoor_options options = SPOOR_OPTIONS_INIT;
+    struct spoor_error err = { 0 };
+    struct machine machine;
+    spoor_session *session;
+    const char *phases;
+    char *report;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_play(&machine, CARD);
+    options.pid = getpid();
+    options.interval_ns = SPOOR_INTERVAL_MAX_NS;
+    assert_int_equal(spoor_session_open(&options, &session, &err), 0);
+    assert_int_equal(spoor_session_start(session, &err), 0);
+    wait_for_memory(session, 0);
+    play_memory(&machine, UNKNOWN);
+    wait_for_memory(session, nan(""));
+    machine_play(&machine, CARD);
+    wait_for_memory(session, 0);
+    assert_int_equal(spoor_phase_start(session, "later", &err), 0);
+    assert_int_equal(spoor_phase_stop(session, "later", &err), 0);
+    assert_int_equal(spoor_session_sample(session, &err), 0);
+    assert_true(isnan(peak_of(session)));
+    report = report_of(session);
+    phases = strstr(report, "\"phases\"");
+    assert_non_null(phases);
+    assert_non_null(strstr(phases, "\"combined_bytes\": {\"value\": 0,"));
+    free(report);
+    session = spoor_session_close(session);
+    machine_done(&machine);
+}
+
 /* Inside a container, with a driver that tells no memory of processes. */
 static void what_was_concluded_says_so(void **state)
 {
     static const char *const files[] = { "/dev/nvidia0", "/dev/nvidia-uvm", NULL };
     const struct gpu_vendor *const vendors[] = { &gpu_nvidia };
     struct origin origins[METRIC_COUNT];
-    struct gpu_origin_names names = { .process_memory = "nvml.processes" };
+    struct gpu_origin_names names = { .process_memory = "nvml.processes",
+                                      .process_busy = "nvml.process_samples" };
     struct gpu_choice choice = { 0 };
     struct gpu_watch_options options = {
         .vendors = vendors, .vendor_count = 1, .choice = &choice, .main_pid = 41
@@ -220,11 +258,16 @@ static void what_was_concluded_says_so(void **state)
 
     (void)state;
     machine_init(&machine, true);
+    machine.began_us = clock_now().realtime_ns / NS_PER_US;
     machine_play(&machine, CARD);
     assert_int_equal(gpu_watch_open(&watch, &machine.fake.root, &options), 0);
     gpu_watch_read(&watch, clock_now().monotonic_ns, true);
     machine_add_process(&machine, 41, files);
     machine_play(&machine, CARD "device 0 used 80\nprocess 0 compute 41 0\n");
+    gpu_watch_read(&watch, clock_now().monotonic_ns, true);
+    assert_false(watch.tally.totals.is_busy_attributed);
+    machine_play(&machine, CARD "device 0 used 80\nprocess 0 compute 41 0\n"
+                                "sample 0 gpu ~1000 50\nusage 0 81234 ~1000 50\n");
     gpu_watch_read(&watch, clock_now().monotonic_ns, true);
     assert_int_equal(watch.tally.totals.levels.main_memory_bytes, 30);
     assert_true(watch.tally.totals.is_attributed);
@@ -232,6 +275,7 @@ static void what_was_concluded_says_so(void **state)
     origins_init(origins);
     origins_update_gpus(origins, &view);
     assert_string_equal(origins[METRIC_MAIN_GPU_MEMORY].source, "attributed");
+    assert_string_equal(origins[METRIC_JOB_GPU_BUSY].source, "attributed");
     gpu_watch_close(&watch);
     machine_done(&machine);
 }
@@ -244,6 +288,7 @@ int main(void)
         cmocka_unit_test(a_part_is_numbered_within_its_gpu),
         cmocka_unit_test(options_with_no_list_of_gpus_are_refused),
         cmocka_unit_test(a_phase_has_the_peak_of_its_own_time),
+        cmocka_unit_test(what_was_not_told_before_is_forgotten),
         cmocka_unit_test(what_was_concluded_says_so),
     };
 

@@ -6,6 +6,8 @@
 #include <stdint.h>
 /* cmocka.h needs the four above */
 #include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/unknown.h"
@@ -150,6 +152,29 @@ static void empty_list_attributes_what_the_device_grew_by(void **state)
     machine_done(&machine);
 }
 
+static void ladder_goes_on_where_the_list_is_refused(void **state)
+{
+    const char *refusal = USED(900) "fail nvmlDeviceGetComputeRunningProcesses_v3 4\n";
+    struct machine machine;
+
+    (void)state;
+    make(&machine, true, nothing, nothing);
+    machine_open(&machine, USED(100) "fail nvmlDeviceGetComputeRunningProcesses_v3 4\n");
+    machine_read_processes(&machine, job);
+    assert_int_equal(machine.process_count, 0); /* no one has it open */
+    assert_null(machine_read(&machine, 0).process_memory_reason);
+    machine_add_process(&machine, 12, computes);
+    machine_play(&machine, refusal);
+    machine_read_processes(&machine, (pid_t[]){ 10, 11, 12, 0 });
+    assert_int_equal(machine_process(&machine, 0, 12)->memory_bytes, 800);
+    assert_true(machine_process(&machine, 0, 12)->is_attributed);
+    machine_add_process(&machine, 13, computes);
+    machine_read_processes(&machine, (pid_t[]){ 10, 11, 12, 13, 0 });
+    assert_false(is_known(machine_process(&machine, 0, 12)->memory_bytes));
+    assert_non_null(strstr(machine_process(&machine, 0, 12)->reason, "no permission"));
+    machine_done(&machine);
+}
+
 static void job_that_was_there_first_leaves_no_baseline(void **state)
 {
     struct machine machine;
@@ -204,7 +229,108 @@ static void samples_of_the_one_foreigner_are_our_one_process(void **state)
                                      "usage 0 81234 ~1000 50\n");
     machine_read_busy(&machine, job);
     assert_int_equal(machine_busy_percent(&machine, 0, 10), 50);
+    assert_true(machine_process(&machine, 0, 10)->is_busy_attributed);
     machine_done(&machine);
+}
+
+/* Another container's process, which no list of ours has, holds 2 GiB and computes; ours is idle. */
+static void samples_of_a_neighbour_are_not_ours(void **state)
+{
+    static const char *const devices[] = {
+        /* ours with its memory */
+        "device 0 used 2147483748\nprocess 0 compute 10 70\n",
+        /* and with the 0 bytes of older drivers */
+        "device 0 used 2147483748\nprocess 0 compute 10 0\n",
+        /* alone but for another of this container */
+        "device 0 used 170\nprocess 0 compute 10 70\nprocess 0 compute 50 100\n",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++) {
+        struct machine machine;
+        char script[512];
+
+        make(&machine, true, nothing, nothing);
+        machine_add_process(&machine, 50, nothing);
+        (void)snprintf(script, sizeof(script),
+                       "device 0 total 9000000000\ndevice 0 minor 3\n%s", devices[i]);
+        machine_open(&machine, script);
+        machine_read_processes(&machine, job);
+        (void)snprintf(script, sizeof(script),
+                       "device 0 total 9000000000\ndevice 0 minor 3\n%s"
+                       "sample 0 gpu ~1000 50\nusage 0 81234 ~1000 50\n",
+                       devices[i]);
+        machine_play(&machine, script);
+        machine_read_busy(&machine, job);
+        assert_false(is_known(machine_process(&machine, 0, 10)->busy_ns));
+        assert_non_null(machine_process(&machine, 0, 10)->reason);
+        machine_done(&machine);
+    }
+}
+
+/* What was concluded before it came stands, and nothing is said of the time since. */
+static void neighbour_that_comes_later_makes_busy_time_unknown(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    make(&machine, true, computes, nothing);
+    machine_open(&machine, USED(100) "process 0 compute 10 70\n");
+    machine_play(&machine, USED(100) "process 0 compute 10 70\nsample 0 gpu ~1000 50\n"
+                                     "usage 0 81234 ~1000 50\n");
+    machine_read_processes(&machine, job);
+    machine_read_busy(&machine, job);
+    assert_int_equal(machine_busy_percent(&machine, 0, 10), 50);
+    machine_play(&machine, USED(2147483748) "process 0 compute 10 70\nsample 0 gpu ~2000 80\n"
+                                            "usage 0 81235 ~2000 80\n");
+    machine_read_busy(&machine, job);
+    assert_false(is_known(machine_process(&machine, 0, 10)->busy_ns));
+    machine_play(&machine, USED(100) "process 0 compute 10 70\nsample 0 gpu ~3000 50\n"
+                                     "usage 0 81234 ~3000 50\n");
+    machine_read_busy(&machine, job);
+    assert_true(is_known(machine_process(&machine, 0, 10)->busy_ns));
+    machine_done(&machine);
+}
+
+static void samples_are_ours_with_0_bytes_where_the_device_was_empty_before(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    make(&machine, true, nothing, nothing);
+    machine_open(&machine, USED(100));
+    machine_read_processes(&machine, job);
+    machine_play(&machine, USED(5000) "process 0 compute 10 0\n");
+    machine_read_processes(&machine, job);
+    machine_play(&machine, USED(5000) "process 0 compute 10 0\nsample 0 gpu ~1000 50\n"
+                                      "usage 0 81234 ~1000 50\n");
+    machine_read_busy(&machine, job);
+    assert_int_equal(machine_busy_percent(&machine, 0, 10), 50);
+    machine_done(&machine);
+}
+
+/* Before 535.113 lists and samples have the same numbers. */
+static void samples_of_the_one_listed_foreigner_are_ours(void **state)
+{
+    static const char *const numbers[] = { "81234", "81235" };
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct machine machine;
+        char script[256];
+
+        make(&machine, true, computes, nothing);
+        machine_open(&machine, USED(100) "process 0 compute 81234 70\n");
+        machine_read_processes(&machine, job);
+        (void)snprintf(script, sizeof(script),
+                       USED(100) "process 0 compute 81234 70\nsample 0 gpu ~1000 50\n"
+                                 "usage 0 %s ~1000 50\n",
+                       numbers[i]);
+        machine_play(&machine, script);
+        machine_read_busy(&machine, job);
+        assert_int_equal(is_known(machine_process(&machine, 0, 10)->busy_ns), i == 0);
+        machine_done(&machine);
+    }
 }
 
 static void samples_of_two_foreigners_are_unknown_with_a_reason(void **state)
@@ -302,10 +428,15 @@ int main(void)
         cmocka_unit_test(entry_of_another_process_of_the_container_is_not_ours),
         cmocka_unit_test(two_foreign_entries_leave_us_without_an_answer),
         cmocka_unit_test(empty_list_attributes_what_the_device_grew_by),
+        cmocka_unit_test(ladder_goes_on_where_the_list_is_refused),
         cmocka_unit_test(job_that_was_there_first_leaves_no_baseline),
         cmocka_unit_test(several_holders_are_not_split),
         cmocka_unit_test(process_that_only_watches_the_device_does_not_use_it),
         cmocka_unit_test(samples_of_the_one_foreigner_are_our_one_process),
+        cmocka_unit_test(samples_of_a_neighbour_are_not_ours),
+        cmocka_unit_test(neighbour_that_comes_later_makes_busy_time_unknown),
+        cmocka_unit_test(samples_are_ours_with_0_bytes_where_the_device_was_empty_before),
+        cmocka_unit_test(samples_of_the_one_listed_foreigner_are_ours),
         cmocka_unit_test(samples_of_two_foreigners_are_unknown_with_a_reason),
         cmocka_unit_test(samples_under_a_number_of_the_hosts_proc_are_looked_up),
         cmocka_unit_test(samples_of_a_stranger_with_a_number_of_ours_are_not_ours),

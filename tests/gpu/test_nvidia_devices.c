@@ -88,6 +88,7 @@ static void device_we_may_not_touch_is_left_out(void **state)
                            "fail nvmlDeviceGetHandleByIndex@0 4\n");
     assert_int_equal(gpu_nvidia.device_count(machine.vendor), 1);
     assert_string_equal(gpu_nvidia.device(machine.vendor, 0)->uuid, "GPU-1");
+    assert_int_equal(gpu_nvidia.trouble(machine.vendor)->code, 0);
     machine_done(&machine);
 }
 
@@ -315,16 +316,44 @@ static void assert_refused(const char *script, int expected, const char *message
 static void library_without_a_driver_is_no_gpu(void **state)
 {
     (void)state;
-    assert_refused("fail nvmlInit 9\n", -ENODEV, "does not start");
-    assert_refused("", -ENODEV, "NVIDIA devices");
-    assert_refused("device 0 name x\nfail nvmlDeviceGetCount 999\n", -ENODEV, "NVIDIA devices");
+    assert_refused("fail nvmlInit 9\n", -ENXIO, "NVIDIA's driver is not loaded");
+    assert_refused("", -ENODEV, "no GPU that we may use");
+    assert_refused("device 0 name x\nfail nvmlDeviceGetHandleByIndex 4\n", -ENODEV,
+                   "no GPU that we may use");
+}
+
+static void driver_that_fails_is_told_with_its_words(void **state)
+{
+    (void)state;
+    assert_refused("device 0 name x\nfail nvmlDeviceGetCount 999\n", -EIO,
+                   "does not count its GPUs: Unknown Error (error 999)");
+    assert_refused("device 0 name x\nfail nvmlDeviceGetHandleByIndex 15\n", -EIO,
+                   "numbers 0 cannot be opened: GPU is lost (error 15)");
+}
+
+static void device_that_cannot_be_opened_is_told_of(void **state)
+{
+    const struct spoor_error *trouble;
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, "device 0 uuid GPU-0\ndevice 1 uuid GPU-1\ndevice 2 uuid GPU-2\n"
+                           "fail nvmlDeviceGetHandleByIndex@1 15\n"
+                           "fail nvmlDeviceGetHandleByIndex@2 999\n");
+    assert_int_equal(gpu_nvidia.device_count(machine.vendor), 1);
+    trouble = gpu_nvidia.trouble(machine.vendor);
+    assert_int_equal(trouble->code, ENODEV);
+    assert_non_null(strstr(trouble->message, "numbers 1 cannot be opened: GPU is lost"));
+    machine_done(&machine);
 }
 
 static void driver_of_another_version_is_told(void **state)
 {
     (void)state;
     assert_refused("fail nvmlInit 18\n", -ELIBBAD, "different versions");
-    assert_refused("fail nvmlInit 4\n", -EACCES, "does not start (error 4)");
+    assert_refused("fail nvmlInit 4\n", -EACCES,
+                   "does not start: Insufficient Permissions (error 4)");
 }
 
 static void files_of_another_machine_have_no_gpu(void **state)
@@ -437,6 +466,8 @@ int main(void)
         cmocka_unit_test(name_may_be_garbage_without_an_end),
         cmocka_unit_test(lost_device_fails_and_the_other_goes_on),
         cmocka_unit_test(library_without_a_driver_is_no_gpu),
+        cmocka_unit_test(driver_that_fails_is_told_with_its_words),
+        cmocka_unit_test(device_that_cannot_be_opened_is_told_of),
         cmocka_unit_test(driver_of_another_version_is_told),
         cmocka_unit_test(files_of_another_machine_have_no_gpu),
         cmocka_unit_test(every_call_may_fail_in_turn),

@@ -18,11 +18,11 @@
 #include "nvidia_fixture.h"
 #include "source/gpu/nvidia.h"
 
-#define MACHINE                                                                          \
-    "device 0 uuid GPU-1\ndevice 0 name NVIDIA Test\ndevice 0 pci 0:59:0\n"              \
-    "device 0 total 1000\ndevice 0 used 100\ndevice 0 reserved 7\ndevice 0 throttle 4\n" \
-    "device 0 power 5\ndevice 0 rates 50\n"                                              \
-    "process 0 compute 11 1111\nprocess 0 compute 22 2222\nprocess 0 compute 33 3333\n"  \
+#define MACHINE                                                                           \
+    "device 0 uuid GPU-1\ndevice 0 name NVIDIA Test\ndevice 0 pci 0:59:0\n"               \
+    "device 0 total 10000\ndevice 0 used 100\ndevice 0 reserved 7\ndevice 0 throttle 4\n" \
+    "device 0 power 5\ndevice 0 rates 50\n"                                               \
+    "process 0 compute 11 1111\nprocess 0 compute 22 2222\nprocess 0 compute 33 3333\n"   \
     "process 0 compute 44 4444\nprocess 0 graphics 55 5555\n"
 
 /* What a generation has of all that. */

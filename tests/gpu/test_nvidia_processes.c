@@ -13,7 +13,7 @@
 #include "nvidia_fixture.h"
 #include "source/gpu/nvidia.h"
 
-#define DEVICE "device 0 total 100000\ndevice 0 used 1000\n"
+#define DEVICE "device 0 total 1000000000\ndevice 0 used 1000\n"
 
 static void memory_of_each_process_is_read(void **state)
 {
@@ -74,6 +74,27 @@ static void memory_not_available_is_unknown_with_a_reason(void **state)
     machine_read_processes(&machine, (pid_t[]){ 10, 0 });
     assert_false(is_known(machine_process(&machine, 0, 10)->memory_bytes));
     assert_non_null(machine_process(&machine, 0, 10)->reason);
+    machine_done(&machine);
+}
+
+static void more_memory_than_the_device_has_is_unknown_with_a_reason(void **state)
+{
+    struct gpu_pids pids = { .list = (pid_t[]){ 10, 0 }, .count = 1 };
+    struct gpu_account account;
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine,
+                 DEVICE "process 0 compute 10 18446744073709551614\n"
+                        "process 0 compute 20 1000000000\ndevice 0 accounting 1\n"
+                        "account 0 10 18446744073709551614 2000 9000000000000000 0 5\n");
+    machine_read_processes(&machine, pids.list);
+    assert_false(is_known(machine_process(&machine, 0, 10)->memory_bytes));
+    assert_non_null(strstr(machine_process(&machine, 0, 10)->reason, "than the device has"));
+    assert_int_equal(machine_process(&machine, 0, 20)->memory_bytes, 1000000000);
+    assert_int_equal(gpu_nvidia.accounts(machine.vendor, &pids, &account, 1), 1);
+    assert_false(is_known(account.peak_memory_bytes));
     machine_done(&machine);
 }
 
@@ -138,20 +159,109 @@ static void more_elements_than_room_are_not_believed(void **state)
     machine_done(&machine);
 }
 
-static void refused_list_is_empty_and_passing_trouble_keeps_the_last(void **state)
+static const char *memory_reason(struct machine *machine)
+{
+    return machine_read(machine, 0).process_memory_reason;
+}
+
+static void refused_list_makes_memory_unknown_with_the_reason(void **state)
+{
+    static const struct {
+        const char *line, *reason;
+    } cases[] = {
+        { "fail nvmlDeviceGetComputeRunningProcesses_v3 3\n",
+          "compute processes: not supported" },
+        { "fail nvmlDeviceGetComputeRunningProcesses_v3 4\n",
+          "compute processes: no permission" },
+        { "fail nvmlDeviceGetComputeRunningProcesses_v3 999\n",
+          "compute processes: unknown error" },
+        { "fail nvmlDeviceGetComputeRunningProcesses_v3 15\n", "the device is lost" },
+        { "fail nvmlDeviceGetGraphicsRunningProcesses_v3 4\n",
+          "graphics processes: no permission" },
+        { "fail nvmlDeviceGetMPSComputeRunningProcesses_v3 999\n",
+          "MPS processes: unknown error" },
+        { "grow nvmlDeviceGetComputeRunningProcesses_v3 999999\n", "too many" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char script[256];
+        struct machine machine;
+
+        (void)snprintf(script, sizeof(script), DEVICE "%s", cases[i].line);
+        machine_init(&machine, false);
+        machine_open(&machine, script);
+        machine_read_processes(&machine, (pid_t[]){ 10, 0 });
+        assert_non_null(memory_reason(&machine));
+        assert_non_null(strstr(memory_reason(&machine), cases[i].reason));
+        machine_done(&machine);
+    }
+}
+
+static void driver_without_lists_of_graphics_and_mps_has_no_such_processes(void **state)
 {
     struct machine machine;
 
     (void)state;
     machine_init(&machine, false);
-    machine_open(&machine, DEVICE "process 0 compute 10 100\n");
-    machine_read_processes(&machine, (pid_t[]){ 10, 0 });
-    machine_play(&machine, DEVICE "fail nvmlDeviceGetComputeRunningProcesses_v3 999\n");
+    machine_open(&machine, DEVICE "process 0 compute 10 100\n"
+                                  "fail nvmlDeviceGetGraphicsRunningProcesses_v3 3\n"
+                                  "fail nvmlDeviceGetMPSComputeRunningProcesses_v3 3\n");
     machine_read_processes(&machine, (pid_t[]){ 10, 0 });
     assert_int_equal(machine_process(&machine, 0, 10)->memory_bytes, 100);
-    machine_play(&machine, DEVICE "fail nvmlDeviceGetComputeRunningProcesses_v3 4\n");
+    assert_null(memory_reason(&machine));
+    machine_done(&machine);
+}
+
+static uint64_t memory_at(struct machine *machine, const struct gpu_pids *pids, uint64_t now_ns)
+{
+    struct gpu_process process = { 0 };
+
+    gpu_nvidia.refresh(machine->vendor);
+    assert_int_equal(nvidia_processes(machine->vendor, pids, &process, 1, now_ns), 1);
+    return process.memory_bytes;
+}
+
+static void list_that_is_refused_for_a_moment_is_as_it_was(void **state)
+{
+    struct gpu_pids pids = { .list = (pid_t[]){ 10 }, .count = 1 };
+    uint64_t now_ns = clock_now().monotonic_ns;
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE "process 0 compute 10 100\n");
+    assert_int_equal(memory_at(&machine, &pids, now_ns), 100);
+    machine_play(&machine, DEVICE "fail nvmlDeviceGetComputeRunningProcesses_v3 999\n");
+    assert_int_equal(memory_at(&machine, &pids, now_ns + 900 * NS_PER_MS), 100);
+    assert_null(memory_reason(&machine));
+    assert_false(is_known(memory_at(&machine, &pids, now_ns + 1100 * NS_PER_MS)));
+    assert_non_null(memory_reason(&machine));
+    machine_play(&machine, DEVICE "process 0 compute 10 200\n");
+    assert_int_equal(memory_at(&machine, &pids, now_ns + 1200 * NS_PER_MS), 200);
+    assert_null(memory_reason(&machine));
+    machine_done(&machine);
+}
+
+/* Samples name who was busy; where there are none, nothing is known of the job's. */
+static void busy_time_is_known_without_lists_by_samples_alone(void **state)
+{
+    const char *refused = DEVICE "fail nvmlDeviceGetComputeRunningProcesses_v3 4\n";
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, refused);
     machine_read_processes(&machine, (pid_t[]){ 10, 0 });
-    assert_false(machine_has_process(&machine, 0, 10));
+    assert_non_null(machine_read(&machine, 0).processes_reason);
+    machine_play(&machine, DEVICE "fail nvmlDeviceGetComputeRunningProcesses_v3 4\n"
+                                  "sample 0 gpu ~1000 50\nusage 0 10 ~1000 50\n");
+    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
+    assert_int_equal(machine_busy_percent(&machine, 0, 10), 50);
+    assert_false(is_known(machine_process(&machine, 0, 10)->memory_bytes));
+    assert_false(machine_process(&machine, 0, 10)->has_ended);
+    assert_null(machine_read(&machine, 0).processes_reason);
+    assert_non_null(memory_reason(&machine));
     machine_done(&machine);
 }
 
@@ -303,11 +413,15 @@ int main(void)
         cmocka_unit_test(process_of_several_lists_counts_once_with_the_largest),
         cmocka_unit_test(process_on_two_devices_comes_for_each),
         cmocka_unit_test(memory_not_available_is_unknown_with_a_reason),
+        cmocka_unit_test(more_memory_than_the_device_has_is_unknown_with_a_reason),
         cmocka_unit_test(list_that_grows_between_two_calls_is_asked_again),
         cmocka_unit_test(list_that_never_fits_costs_the_list_alone),
         cmocka_unit_test(list_of_a_thousand_is_read_whole),
         cmocka_unit_test(more_elements_than_room_are_not_believed),
-        cmocka_unit_test(refused_list_is_empty_and_passing_trouble_keeps_the_last),
+        cmocka_unit_test(refused_list_makes_memory_unknown_with_the_reason),
+        cmocka_unit_test(driver_without_lists_of_graphics_and_mps_has_no_such_processes),
+        cmocka_unit_test(list_that_is_refused_for_a_moment_is_as_it_was),
+        cmocka_unit_test(busy_time_is_known_without_lists_by_samples_alone),
         cmocka_unit_test(jobs_process_is_asked_for_when_memory_moves),
         cmocka_unit_test(list_is_asked_for_now_and_then_while_memory_stands_still),
         cmocka_unit_test(mig_device_has_memory_and_processes_of_its_own),

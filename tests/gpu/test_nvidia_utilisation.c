@@ -298,6 +298,28 @@ static void device_without_samples_is_polled(void **state)
     assert_int_equal(gpu_nvidia.read(machine.vendor, 0, start_ns, &reading), 0);
     assert_true(reading.busy_covered_ns >= NS_PER_SECOND);
     assert_in_range(reading.busy_ns * 100 / reading.busy_covered_ns, 39, 40);
+    assert_string_equal(reading.busy_source, "nvml.rates");
+    machine_done(&machine);
+}
+
+static void trouble_at_the_first_reading_may_pass(void **state)
+{
+    const char *failing = DEVICE "fail nvmlDeviceGetSamples 999\n"
+                                 "fail nvmlDeviceGetUtilizationRates 999\n";
+    struct gpu_reading reading;
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, failing);
+    reading = machine_read(&machine, 0);
+    assert_false(is_known(reading.busy_ns));
+    assert_non_null(strstr(reading.busy_reason, "fails"));
+    machine_play(&machine, DEVICE "sample 0 gpu ~1000 50\n");
+    reading = machine_read(&machine, 0);
+    assert_null(reading.busy_reason);
+    assert_int_equal(reading.busy_ns * 2, reading.busy_covered_ns);
+    assert_true(reading.busy_covered_ns > 0);
     machine_done(&machine);
 }
 
@@ -318,6 +340,7 @@ static void mig_device_is_measured_by_gpm(void **state)
     assert_int_equal(gpu_nvidia.read(machine.vendor, 1, later_ns, &reading), 0);
     assert_true(reading.busy_covered_ns >= 2 * NS_PER_SECOND);
     assert_in_range(reading.busy_ns * 1000 / reading.busy_covered_ns, 249, 250);
+    assert_string_equal(reading.busy_source, "nvml.gpm");
     assert_int_equal(gpu_nvidia.read(machine.vendor, 0, later_ns, &reading), 0);
     assert_in_range(reading.busy_ns * 1000 / reading.busy_covered_ns, 99, 100);
     machine_done(&machine);
@@ -363,6 +386,7 @@ int main(void)
         cmocka_unit_test(idle_encoders_of_an_idle_device_are_not_asked_for),
         cmocka_unit_test(encoders_of_a_busy_device_are_asked_for),
         cmocka_unit_test(device_without_samples_is_polled),
+        cmocka_unit_test(trouble_at_the_first_reading_may_pass),
         cmocka_unit_test(mig_device_is_measured_by_gpm),
         cmocka_unit_test(mig_device_without_gpm_has_a_reason),
     };

@@ -119,6 +119,21 @@ static void totals_are_growth(void **state)
     assert_true(isnan(figure.low)); /* bounds are for sampled peaks */
 }
 
+/* The counter is read every ten seconds: a phase between two readings has none. */
+static void energy_that_did_not_grow_is_not_known(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine);
+    machine.origins[METRIC_HOST_GPU_ENERGY].reason = "not read anew";
+    OBSERVE(&machine, METRIC_HOST_GPU_ENERGY, 4000000, 4000000);
+    assert_true(isnan(find(&machine, "energy.gpu_joules").value));
+    assert_string_equal(find(&machine, "energy.gpu_joules").reason, "not read anew");
+    OBSERVE(&machine, METRIC_HOST_GPU_ENERGY, 4000000, 4000000, 9000000);
+    assert_near(find(&machine, "energy.gpu_joules").value, 5);
+}
+
 static void cores_are_mean_and_fastest_growth(void **state)
 {
     struct machine machine;
@@ -283,6 +298,7 @@ int main(void)
         cmocka_unit_test(nothing_is_known_without_samples),
         cmocka_unit_test(the_reason_is_that_of_the_source),
         cmocka_unit_test(totals_are_growth),
+        cmocka_unit_test(energy_that_did_not_grow_is_not_known),
         cmocka_unit_test(cores_are_mean_and_fastest_growth),
         cmocka_unit_test(one_sample_gives_a_total_but_no_rate),
         cmocka_unit_test(the_fastest_rate_is_never_below_the_mean),

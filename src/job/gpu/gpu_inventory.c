@@ -48,6 +48,13 @@ static int add_units(struct gpu_inventory *inventory, size_t opened)
     return 0;
 }
 
+static void refuse(struct gpu_inventory *inventory, const char *vendor,
+                   const struct spoor_error *error, bool is_partial)
+{
+    inventory->refusals[inventory->refusal_count++] =
+        (struct gpu_refusal){ vendor, *error, is_partial };
+}
+
 static int open_vendor(struct gpu_inventory *inventory, const struct root *root,
                        const struct gpu_vendor *vendor)
 {
@@ -55,14 +62,14 @@ static int open_vendor(struct gpu_inventory *inventory, const struct root *root,
     void *state = NULL;
     int r = vendor->open(root, &state, &err);
 
-    if (r < 0) {
-        if (r != -ENODEV)
-            inventory->refusals[inventory->refusal_count++] =
-                (struct gpu_refusal){ vendor->name, err };
-        else
-            inventory->absence = err;
+    if (r == -ENXIO || (r == -ENODEV && inventory->absent.code == 0))
+        inventory->absent = err;
+    else if (r < 0 && r != -ENODEV)
+        refuse(inventory, vendor->name, &err, false);
+    if (r < 0)
         return 0;
-    }
+    if (vendor->trouble && vendor->trouble(state)->code != 0)
+        refuse(inventory, vendor->name, vendor->trouble(state), true);
     inventory->opened[inventory->opened_count++] = (struct gpu_opened){ vendor, state };
     return add_units(inventory, inventory->opened_count - 1);
 }

@@ -37,10 +37,11 @@ struct gpu_opened {
     void *state;
 };
 
-/* A vendor that cannot be used though its GPUs may be there. */
+/* A vendor that cannot be used though its GPUs may be there, or some GPUs of one. */
 struct gpu_refusal {
     const char *vendor;
     struct spoor_error error;
+    bool is_partial; /* others of this vendor serve */
 };
 
 struct gpu_inventory {
@@ -48,8 +49,9 @@ struct gpu_inventory {
     size_t opened_count;
     struct gpu_refusal refusals[GPU_VENDORS_MAX];
     size_t refusal_count;
-    struct spoor_error absence; /* why the last vendor that has no GPU here has none */
-    struct gpu_unit *units;     /* whole ones in order of PCI addresses; ours */
+    struct spoor_error
+        absent;             /* why a vendor has no GPU here; ENXIO: its driver is not loaded */
+    struct gpu_unit *units; /* whole ones in order of PCI addresses; ours */
     size_t count;
     struct spoor_error unmatched; /* of the option; code 0: all of it was found */
     char none_reason[192];        /* why no GPU is the job's; empty: some are */

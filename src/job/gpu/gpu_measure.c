@@ -16,7 +16,7 @@ static const struct gpu_measure_row rows[GPU_MEASURE_COUNT] = {
 [GPU_POWER] =               { "power_watts",         "electric power of the device", 1e-3 },
 [GPU_TEMPERATURE] =         { "temperature_celsius", "temperature of the device", 1 },
 [GPU_CLOCK] =               { "clock_hertz",         "clock of its compute cores", 1e6 },
-[GPU_ENERGY] =              { "energy_joules",       "energy used by the device since the start", 1e-6 },
+[GPU_ENERGY] =              { "energy_joules",       "energy used by the device from the start to when its counter was last read", 1e-6 },
 };
 /* clang-format on */
 

@@ -68,3 +68,13 @@ uint64_t gpu_share_total_ns(const struct gpu_share *share, uint64_t now_ns)
     return share->total_ns +
            part_of(smaller(less(now_ns, share->until_ns), GOES_ON_NS), share->last);
 }
+
+uint64_t gpu_share_mean(const struct gpu_share *share, uint64_t start_ns)
+{
+    uint64_t span_ns = less(share->until_ns, start_ns);
+
+    if (!is_known(share->last) || span_ns == 0)
+        return UNKNOWN;
+    return smaller((uint64_t)((double)share->total_ns / (double)span_ns * GPU_SHARE_WHOLE),
+                   GPU_SHARE_WHOLE);
+}

@@ -41,4 +41,7 @@ void gpu_share_idle(struct gpu_share *share, uint64_t now_ns);
  * stands still. UNKNOWN: there was no window. */
 uint64_t gpu_share_total_ns(const struct gpu_share *share, uint64_t now_ns);
 
+/* Mean share from `start_ns` to the end of the last window; UNKNOWN: there was none. */
+uint64_t gpu_share_mean(const struct gpu_share *share, uint64_t start_ns);
+
 #endif

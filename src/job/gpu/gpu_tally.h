@@ -31,26 +31,33 @@ struct gpu_row {
 struct gpu_unit_tally {
     struct gpu_share busy, job_busy, encoder, decoder;
     struct gpu_device_view view;
-    uint64_t job_busy_ns; /* counter: sum over the job's processes, ended ones too */
-    bool has_reading;
+    bool has_parts;               /* which tell what processes do, and the whole does not */
+    uint64_t memory_bytes;        /* in use, as the device told last */
+    uint64_t job_busy_ns;         /* counter: sum over the job's processes, ended ones too */
+    uint64_t job_seen_ns;         /* when a process of the job was last on it; 0: never */
     const char *processes_reason; /* see gpu_reading */
-    bool is_job_busy_unknown;     /* of a process of the job that is on it */
-    bool has_untold_memory;       /* a process of the job once did not tell it */
-    bool has_untold_busy;
+    const char *process_memory_reason;
+    bool has_untold_memory;    /* a process of the job once did not tell it */
+    size_t untold_count;       /* of its processes, that did not tell their busy time */
+    const char *untold_reason; /* why it is not known just now; NULL: it is told */
+    const char *lost_reason;   /* why it will never be, of one that ended; NULL */
 
     /* of the list of processes that is being looked at */
     uint64_t listed_bytes, job_bytes;
     uint64_t job_covered_ns;
-    size_t job_count;
+    size_t job_count, present_count; /* of the job's processes; without ended ones */
+    size_t listed_untold_count;
+    size_t found_count; /* of those that had not told their busy time */
     const char *reason;
     bool is_unknown, is_attributed;
 };
 
-/* The busy time of a process of the job when it was last looked at. */
+/* The busy time of a process of the job when it was last told. */
 struct gpu_use {
     size_t unit;
     pid_t pid;
     uint64_t busy_ns;
+    bool is_untold; /* at the last look: nobody knows what it has grown by */
 };
 
 struct gpu_tally {
@@ -63,6 +70,9 @@ struct gpu_tally {
     struct gpu_totals totals;
 };
 
+/* Why a figure is not known. */
+extern const char gpu_none_selected[], gpu_no_samples[];
+
 /* `start_ns`: when the run began. The units must stay. Returns 0 or -ENOMEM. The caller ends
  * it with gpu_tally_done(), after a failure too. */
 int gpu_tally_init(struct gpu_tally *tally, const struct gpu_unit *units, size_t count,
@@ -72,6 +82,9 @@ void gpu_tally_done(struct gpu_tally *tally);
 /* A reading of a GPU; NULL: it is lost. */
 void gpu_tally_device(struct gpu_tally *tally, size_t index, const struct gpu_reading *reading,
                       uint64_t now_ns);
+
+/* Memory in use on a GPU, seen in between. UNKNOWN: it was not. */
+void gpu_tally_device_memory(struct gpu_tally *tally, size_t index, uint64_t used_bytes);
 
 /* The memory of all processes, then the totals. */
 void gpu_tally_memory(struct gpu_tally *tally, const struct gpu_row *rows, size_t count,

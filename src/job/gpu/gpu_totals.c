@@ -33,12 +33,22 @@ void gpu_device_view_clear(struct gpu_device_view *view)
         view->value[i] = UNKNOWN;
 }
 
+void gpu_device_view_explain(struct gpu_device_view *view, const char *reason)
+{
+    view->memory_reason = view->job_memory_reason = reason;
+    view->busy_reason = view->job_busy_reason = reason;
+    view->energy_reason = reason;
+}
+
 void gpu_totals_renew(struct gpu_totals *totals, const struct gpu_totals *newer)
 {
     struct gpu_levels before = totals->levels;
     struct gpu_levels *levels = &totals->levels;
+    bool was_memory_untold = totals->is_memory_untold, was_busy_untold = totals->is_busy_untold;
 
     *totals = *newer;
+    totals->is_memory_untold |= was_memory_untold;
+    totals->is_busy_untold |= was_busy_untold;
     raise_to(&levels->main_memory_bytes, before.main_memory_bytes);
     raise_to(&levels->descendants_memory_bytes, before.descendants_memory_bytes);
     raise_to(&levels->job_memory_bytes, before.job_memory_bytes);

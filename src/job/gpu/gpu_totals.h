@@ -26,10 +26,13 @@ struct gpu_totals {
     struct gpu_levels levels;
     uint64_t busy_ns, job_busy_ns; /* counters since the start of the run */
     uint64_t energy_microjoules;   /* counter */
-    /* A process of the job did not tell its memory or busy time, now or before: where the
-     * figure is 0 it was not measured. */
+    /* A process of the job does not tell its memory or busy time: where the level is 0 it was
+     * not measured. As levels, at any look since they were taken. */
+    bool is_memory_untold, is_busy_untold;
+    /* Nor did one before, of what will not be told any more: the same of the whole run. */
     bool has_untold_memory, has_untold_busy;
-    bool is_attributed; /* memory of the job was concluded at least once, not told */
+    bool is_attributed;      /* memory of the job was concluded at least once, not told */
+    bool is_busy_attributed; /* its busy time likewise */
     /* Others were there on a busy GPU of the job's, and the driver cannot tell them apart. */
     bool is_busy_mixed;
     /* Why a figure is not known: text that lasts as long as the GPUs are watched, or NULL. */
@@ -47,13 +50,20 @@ struct gpu_device_view {
     uint64_t energy_microjoules; /* the last that was known */
     uint64_t power_max_milliwatts, temperature_max_celsius;
     uint64_t throttle_reasons; /* all that were seen: bits of enum gpu_throttle */
-    bool is_attributed;
+    bool is_attributed, is_busy_attributed;
+    bool was_lost;    /* by its driver, at least for a while */
+    bool has_had_job; /* a process of the job was on itself, not on a part of it */
     const char *memory_reason, *job_memory_reason;
     const char *busy_reason, *job_busy_reason;
+    const char *energy_reason;
+    const char *busy_source; /* NULL: the vendor's */
 };
 
 void gpu_totals_clear(struct gpu_totals *totals);
 void gpu_device_view_clear(struct gpu_device_view *view);
+
+/* Sets the reason of all that is not known of a GPU: static text. */
+void gpu_device_view_explain(struct gpu_device_view *view, const char *reason);
 
 /* A newer look takes the place of an older one that nobody has taken: levels stay the
  * largest. */

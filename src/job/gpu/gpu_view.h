@@ -25,7 +25,8 @@ struct gpu_origin_names {
 
 struct gpu_view {
     enum gpu_state state;
-    const char *reason;           /* why it is not GPU_READY: static text; NULL: it is */
+    const char *reason;           /* why it is not GPU_READY, or in `info` some GPU is missing:
+                                     static text; NULL: it is, and none is */
     const struct gpu_unit *units; /* borrowed; NULL before they are known */
     size_t count;
     struct gpu_device_view *devices; /* one of each; borrowed */

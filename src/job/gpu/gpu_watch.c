@@ -107,6 +107,19 @@ static ssize_t ask_processes(struct gpu_watch *watch, const struct gpu_opened *o
     return n > (ssize_t)watch->process_capacity ? (ssize_t)watch->process_capacity : n;
 }
 
+/* What was seen of devices while their processes were listed. */
+static void see_devices(struct gpu_watch *watch)
+{
+    for (size_t i = 0; i < watch->inventory.count; i++) {
+        const struct gpu_unit *unit = &watch->inventory.units[i];
+        const struct gpu_opened *opened = &watch->inventory.opened[unit->opened];
+
+        if (opened->vendor->memory_used)
+            gpu_tally_device_memory(&watch->tally, i,
+                                    opened->vendor->memory_used(opened->state, unit->number));
+    }
+}
+
 static void list_processes(struct gpu_watch *watch, uint64_t now_ns)
 {
     const struct gpu_inventory *inventory = &watch->inventory;
@@ -131,6 +144,7 @@ static void list_processes(struct gpu_watch *watch, uint64_t now_ns)
             watch->holds_context |= is_job && !process->has_ended;
         }
     }
+    see_devices(watch);
 }
 
 /* UNKNOWN: there are too many, or one cannot be read. */

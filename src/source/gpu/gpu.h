@@ -47,9 +47,13 @@ struct gpu_reading {
     uint64_t clock_mhz;        /* of the compute cores */
     uint64_t throttle_reasons; /* bits of enum gpu_throttle */
     const char *busy_reason;   /* why busy_ns is UNKNOWN: static text, or NULL */
+    const char *busy_source; /* where busy_ns comes from, as in gpu_sources; NULL: from there */
     /* Why processes() may leave out some of the job's on this device: static text, or NULL
      * where one that is not listed does not use it. */
     const char *processes_reason;
+    /* Why it is not told what memory processes hold here, of those that are listed and of others:
+     * static text, or NULL. What they were busy with may be known all the same. */
+    const char *process_memory_reason;
 };
 
 enum gpu_throttle {
@@ -68,8 +72,9 @@ struct gpu_process {
      * job's share is the growth of its busy_ns, summed, by the growth of this. UNKNOWN: all
      * of the time. */
     uint64_t busy_covered_ns;
-    bool computes;      /* it is known to be there for more than graphics */
-    bool is_attributed; /* concluded (device's use less what was used before), not told */
+    bool computes;           /* it is known to be there for more than graphics */
+    bool is_attributed;      /* concluded (device's use less what was used before), not told */
+    bool is_busy_attributed; /* busy_ns likewise: whose samples they are */
     bool has_ended;     /* or let go of the device: holds no memory, listed for its busy_ns */
     const char *reason; /* why a figure is UNKNOWN: static text, or NULL */
 };
@@ -110,13 +115,18 @@ struct gpu_vendor {
     bool (*may_be_here)(const struct root *root);
 
     /* Opens the vendor's library or driver files. All of its state lives behind *ret.
-     * -ENODEV: this machine has no such GPU, which is no failure. May take 10 ms. */
+     * -ENODEV: this machine has no such GPU, which is no failure; nor is -ENXIO: its library is
+     * here without the driver. May take 10 ms. */
     int (*open)(const struct root *root, void **ret, struct spoor_error *err);
     void (*close)(void *vendor);
 
     /* Parts follow their device. Valid until closed. */
     size_t (*device_count)(const void *vendor);
     const struct gpu_device *(*device)(const void *vendor, size_t index);
+
+    /* What is wrong with GPUs that were left out when it was opened; code 0: nothing. NULL: there
+     * are never any. */
+    const struct spoor_error *(*trouble)(const void *vendor);
 
     /* Sets every field of *ret. Fails only when the device itself is lost. */
     int (*read)(void *vendor, size_t device, uint64_t now_ns, struct gpu_reading *ret);
@@ -127,6 +137,10 @@ struct gpu_vendor {
      * read_busy(). */
     ssize_t (*processes)(void *vendor, const struct gpu_pids *pids, struct gpu_process *list,
                          size_t capacity);
+
+    /* Memory in use on a device as of the last processes(), which saw it on the way: no driver is
+     * asked. UNKNOWN: it did not see it. NULL: it never does. */
+    uint64_t (*memory_used)(const void *vendor, size_t device);
 
     /* Brings the busy_ns of processes up to date: called about every second. NULL: processes()
      * does that itself. */

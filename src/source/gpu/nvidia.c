@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/unknown.h"
 
 static void close_vendor(void *vendor)
 {
@@ -64,6 +65,7 @@ static bool may_be_here(const struct root *root)
 static int open_vendor(const struct root *root, void **ret, struct spoor_error *err)
 {
     CLEANUP(cleanup_vendor) struct nvidia *nvidia = NULL;
+    struct nvidia_devices found;
     struct instant now;
     int r;
 
@@ -76,9 +78,12 @@ static int open_vendor(const struct root *root, void **ret, struct spoor_error *
     r = nvml_open(&nvidia->nvml, err);
     if (r < 0)
         return r;
-    r = nvidia_devices_find(&nvidia->nvml, &nvidia->devices, &nvidia->count);
+    r = nvidia_devices_find(&nvidia->nvml, &found, err);
     if (r < 0)
-        return error_sys(err, r, "NVIDIA devices");
+        return r;
+    nvidia->devices = found.list;
+    nvidia->count = found.count;
+    nvidia->trouble = found.trouble;
     r = prepare_search(nvidia);
     if (r < 0)
         return error_set(err, ENOMEM, "out of memory");
@@ -105,18 +110,36 @@ static const struct gpu_device *device_facts(const void *vendor, size_t index)
     return &nvidia->devices[index].facts;
 }
 
+static const struct spoor_error *trouble(const void *vendor)
+{
+    const struct nvidia *nvidia = vendor;
+
+    return &nvidia->trouble;
+}
+
 static int read_device(void *vendor, size_t device, uint64_t now_ns, struct gpu_reading *ret)
 {
     struct nvidia *nvidia = vendor;
 
-    return nvidia_device_read(&nvidia->devices[device], &nvidia->nvml, nvidia->root, now_ns,
-                              &nvidia->samples, ret);
+    int r = nvidia_device_read(&nvidia->devices[device], &nvidia->nvml, nvidia->root, now_ns,
+                               &nvidia->samples, ret);
+
+    if (r == 0)
+        nvidia_processes_explain(nvidia, device, ret);
+    return r;
 }
 
 static ssize_t processes(void *vendor, const struct gpu_pids *pids, struct gpu_process *list,
                          size_t capacity)
 {
     return nvidia_processes(vendor, pids, list, capacity, clock_now().monotonic_ns);
+}
+
+static uint64_t memory_used(const void *vendor, size_t device)
+{
+    const struct nvidia *nvidia = vendor;
+
+    return nvidia->devices[device].has_parts ? UNKNOWN : nvidia->devices[device].listed_bytes;
 }
 
 static int read_busy(void *vendor, const struct gpu_pids *pids, uint64_t now_ns)
@@ -155,8 +178,10 @@ const struct gpu_vendor gpu_nvidia = {
     .close = close_vendor,
     .device_count = device_count,
     .device = device_facts,
+    .trouble = trouble,
     .read = read_device,
     .processes = processes,
+    .memory_used = memory_used,
     .read_busy = read_busy,
     .refresh = refresh,
     .accounts = accounts,

@@ -23,7 +23,8 @@ struct nvidia {
     struct nvml nvml;
     struct nvidia_device *devices;
     size_t count;
-    uint64_t opened_us; /* time of day */
+    struct spoor_error trouble; /* see gpu_vendor */
+    uint64_t opened_us;         /* time of day */
 
     struct nvidia_namespace ns;
     struct nvidia_holder *holders; /* of each device; where the namespace is nested */
@@ -38,6 +39,9 @@ struct nvidia {
 /* See gpu_vendor. */
 ssize_t nvidia_processes(struct nvidia *nvidia, const struct gpu_pids *pids,
                          struct gpu_process *list, size_t capacity, uint64_t now_ns);
+/* Sets what a reading says of processes. */
+void nvidia_processes_explain(const struct nvidia *nvidia, size_t device,
+                              struct gpu_reading *reading);
 int nvidia_processes_read_busy(struct nvidia *nvidia, const struct gpu_pids *pids,
                                uint64_t now_ns);
 ssize_t nvidia_accounts(struct nvidia *nvidia, const struct gpu_pids *pids,

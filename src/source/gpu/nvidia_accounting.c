@@ -80,9 +80,8 @@ static size_t add_device(struct nvidia *nvidia, size_t index, const struct gpu_p
             list[used] = (struct gpu_account){
                 .pid = (pid_t)accounted[i],
                 .device = (unsigned)index,
-                .peak_memory_bytes = stats.max_memory_bytes == NVML_NOT_AVAILABLE_64
-                                         ? UNKNOWN
-                                         : stats.max_memory_bytes,
+                .peak_memory_bytes =
+                    nvidia_device_believe(&nvidia->devices[index], stats.max_memory_bytes),
                 .busy_ns = busy_ns(&stats),
                 .has_ended = !stats.is_running,
             };

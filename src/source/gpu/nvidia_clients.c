@@ -170,7 +170,8 @@ static void count_answered(struct nvidia_clients *clients, uint64_t window_us, d
         struct nvidia_client *client = &clients->list[i];
         uint64_t told_ns = client->percent * window_us * NS_PER_US_PERCENT;
 
-        if (is_answered(clients, client))
+        client->is_named = is_answered(clients, client);
+        if (client->is_named)
             client->busy_ns += (uint64_t)((double)told_ns * share);
     }
 }

@@ -35,6 +35,7 @@ struct nvidia_client {
     uint64_t busy_ns;
     uint64_t percent; /* of the answer that is being counted */
     bool is_over;     /* its end was counted */
+    bool is_named;    /* by the last answer */
 };
 
 /* Start from a zeroed one. Times of day. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/unknown.h"
 
 /* A text of the driver's, which may hold anything, as long as it ends. */
@@ -127,29 +128,59 @@ static int add_device(const struct nvml *nvml, nvml_device handle, struct found 
     return add_parts(nvml, found);
 }
 
-int nvidia_devices_find(const struct nvml *nvml, struct nvidia_device **ret, size_t *ret_count)
+/* Notes a device that is there but cannot be opened. The first stands for all. */
+static void note_trouble(const struct nvml *nvml, unsigned index, int status,
+                         struct spoor_error *trouble)
 {
-    struct found found = { 0 };
-    unsigned count = 0;
+    if (trouble->code != 0)
+        return;
+    (void)error_set(trouble, nvml_errno(status),
+                    "the GPU that the driver numbers %u cannot be opened: %s (error %d); those "
+                    "after it have a lower number here than in nvidia-smi",
+                    index, nvml_words(nvml, status), status);
+}
 
-    if (nvml->device_count(&count) != NVML_SUCCESS)
-        return -ENODEV;
+static int add_all(const struct nvml *nvml, unsigned count, struct found *found,
+                   struct spoor_error *trouble)
+{
     for (unsigned i = 0; i < count && i < NVIDIA_DEVICES_MAX; i++) {
         nvml_device handle;
+        int status = nvml->device_by_index(i, &handle);
 
-        if (nvml->device_by_index(i, &handle) != NVML_SUCCESS)
-            continue;
-        if (add_device(nvml, handle, &found) < 0) {
-            free(found.list);
-            return -ENOMEM;
+        if (status == NVML_SUCCESS) {
+            if (add_device(nvml, handle, found) < 0)
+                return -ENOMEM;
+        } else if (status != NVML_NO_PERMISSION) { /* that is how a job is kept to its own */
+            note_trouble(nvml, i, status, trouble);
         }
     }
-    if (found.count == 0) {
+    return 0;
+}
+
+int nvidia_devices_find(const struct nvml *nvml, struct nvidia_devices *ret,
+                        struct spoor_error *err)
+{
+    struct spoor_error trouble = { 0 };
+    struct found found = { 0 };
+    unsigned count = 0;
+    int status = nvml->device_count(&count);
+    int r = nvml_errno(status);
+
+    if (r < 0)
+        return error_set(err, r == -ENODEV ? EIO : -r,
+                         "the driver does not count its GPUs: %s (error %d)",
+                         nvml_words(nvml, status), status);
+    if (add_all(nvml, count, &found, &trouble) < 0)
+        r = error_set(err, ENOMEM, "out of memory");
+    else if (found.count == 0 && trouble.code != 0)
+        r = error_set(err, EIO, "%s", trouble.message);
+    else if (found.count == 0)
+        r = error_set(err, ENODEV, "NVIDIA's driver has no GPU that we may use");
+    if (r < 0) {
         free(found.list);
-        return -ENODEV;
+        return r;
     }
-    *ret = found.list;
-    *ret_count = found.count;
+    *ret = (struct nvidia_devices){ found.list, found.count, trouble };
     return 0;
 }
 

@@ -54,12 +54,20 @@ struct nvidia_device {
     bool has_usage;         /* the driver has samples per process, or was not asked yet */
     bool is_usage_failing;  /* the last question for them */
     size_t foreign_count;   /* processes of the last samples that we have no name for */
+    bool has_concluded;     /* whose samples are whose; else that was told */
 };
 
-/* All devices and their parts, in the driver's order, which is that of PCI addresses. Devices
- * we may not touch are left out. On success *ret is the caller's, to be ended one by one and
- * freed. -ENODEV: there is none. */
-int nvidia_devices_find(const struct nvml *nvml, struct nvidia_device **ret, size_t *ret_count);
+/* All devices and their parts, in the driver's order, which is that of PCI addresses. */
+struct nvidia_devices {
+    struct nvidia_device *list; /* to be ended one by one and freed */
+    size_t count;
+    struct spoor_error trouble; /* of those that cannot be opened; code 0: there is none */
+};
+
+/* Devices that we may not touch are left out. On success *ret is the caller's. -ENODEV: there is
+ * none. */
+int nvidia_devices_find(const struct nvml *nvml, struct nvidia_devices *ret,
+                        struct spoor_error *err);
 
 /* Begins to count. */
 void nvidia_device_begin(struct nvidia_device *device, const struct nvml *nvml,
@@ -75,6 +83,9 @@ int nvidia_device_read_memory(nvml_device handle, const struct nvml *nvml,
 /* Memory of its own in use; UNKNOWN where it has none or the driver does not say. */
 uint64_t nvidia_device_own_memory_used(nvml_device handle, const struct nvml *nvml);
 
+/* What a process is told to hold; UNKNOWN where that is more than the device has. */
+uint64_t nvidia_device_believe(const struct nvidia_device *device, uint64_t process_bytes);
+
 /* Microjoules since the first call; as of the last time, where it is not due. */
 uint64_t nvidia_device_read_energy(struct nvidia_device *device, const struct nvml *nvml,
                                    uint64_t now_ns);
@@ -82,7 +93,7 @@ uint64_t nvidia_device_read_energy(struct nvidia_device *device, const struct nv
 /* It is due, idle or not. */
 void nvidia_energy_refresh(struct nvidia_energy *energy);
 
-/* See gpu_vendor.read. */
+/* See gpu_vendor.read; nothing is said of processes. */
 int nvidia_device_read(struct nvidia_device *device, const struct nvml *nvml,
                        const struct root *root, uint64_t now_ns, struct nvidia_samples *room,
                        struct gpu_reading *ret);

@@ -7,11 +7,15 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "base/unknown.h"
 
 #define ENTRIES_AT_FIRST 32u
 #define TRIES_MAX 8
 #define MEMORY_OFFSET 8
+
+/* Some troubles pass: for so long what was seen last is the better answer. */
+#define PASSING_NS NS_PER_SECOND
 
 /* How long a list that holds none of the job is left alone. */
 static const uint64_t idle_period_ns[NVML_LIST_COUNT] = {
@@ -110,7 +114,7 @@ static ssize_t call(const struct nvml_list *from, nvml_device device,
             return -EFBIG;
         wanted = (count > wanted ? count : wanted) * 2 + 5;
     }
-    return -EAGAIN;
+    return -EFBIG;
 }
 
 /* Reads one list as it is. On failure the list stays as it was. */
@@ -191,6 +195,65 @@ static int merge(struct nvidia_lists *lists)
     return 0;
 }
 
+/* A list that a driver does not have is empty, but for the first, which every driver has that
+ * tells of processes at all. */
+static bool is_answer(enum nvml_list_kind kind, int error)
+{
+    bool is_missing = error == -ENOTSUP || error == -EINVAL || error == -ENOSYS;
+
+    return error == 0 || error == -ENOENT || (is_missing && kind != NVML_COMPUTE);
+}
+
+#define REFUSED(list, why) "the driver does not list " list " processes: " why
+#define REFUSED_FOR(list)                                                            \
+    {                                                                                \
+        REFUSED(list, "not supported"), REFUSED(list, "no permission"),              \
+            REFUSED(list, "the device is lost"), REFUSED(list, "they are too many"), \
+            REFUSED(list, "unknown error")                                           \
+    }
+
+static const char *refusal_of(enum nvml_list_kind kind, int error)
+{
+    static const int errors[] = { -ENOTSUP, -EACCES, -ENODEV, -EFBIG };
+    static const char *const reasons[NVML_LIST_COUNT][ARRAY_SIZE(errors) + 1] = {
+        [NVML_COMPUTE] = REFUSED_FOR("compute"),
+        [NVML_GRAPHICS] = REFUSED_FOR("graphics"),
+        [NVML_MPS] = REFUSED_FOR("MPS"),
+    };
+    size_t i = 0;
+
+    while (i < ARRAY_SIZE(errors) && errors[i] != error)
+        i++;
+    return reasons[kind][i];
+}
+
+static bool is_refused(const struct nvidia_lists *lists, enum nvml_list_kind kind,
+                       uint64_t now_ns)
+{
+    int error = lists->errors[kind];
+
+    if (error == 0 || lists->answered_ns[kind] == 0)
+        return error != 0;
+    /* Of a lost device nobody gets memory any more. */
+    return error != -ENODEV && now_ns - lists->answered_ns[kind] >= PASSING_NS;
+}
+
+/* Notes why, and that it is not known what those hold who are in that list. */
+static void note_refusals(struct nvidia_lists *lists, uint64_t now_ns)
+{
+    lists->reason = NULL;
+    for (unsigned kind = 0; kind < NVML_LIST_COUNT; kind++) {
+        struct nvidia_list *list = &lists->kinds[kind];
+
+        if (!is_refused(lists, kind, now_ns))
+            continue;
+        for (size_t i = 0; i < list->count; i++)
+            list->entries[i].memory_bytes = UNKNOWN;
+        if (!lists->reason)
+            lists->reason = refusal_of(kind, lists->errors[kind]);
+    }
+}
+
 static bool has_any(const struct nvidia_list *list, const struct gpu_pids *pids)
 {
     for (size_t i = 0; i < list->count; i++)
@@ -199,29 +262,44 @@ static bool has_any(const struct nvidia_list *list, const struct gpu_pids *pids)
     return false;
 }
 
+/* Asks for one list. On failure it stays as it was. */
+static int ask(struct nvidia_lists *lists, enum nvml_list_kind kind, const struct nvml *nvml,
+               nvml_device device, uint64_t now_ns, struct nvidia_scratch *scratch)
+{
+    struct nvidia_list *list = &lists->kinds[kind];
+    int r = -ENOTSUP;
+
+    if (nvml->lists[kind].get)
+        r = read_list(list, &nvml->lists[kind], kind != NVML_GRAPHICS, device, scratch);
+    if (is_answer(kind, r)) {
+        lists->answered_ns[kind] = now_ns;
+        list->count = r < 0 ? 0 : list->count;
+        r = 0;
+    }
+    lists->errors[kind] = r;
+    return r;
+}
+
 int nvidia_lists_read(struct nvidia_lists *lists, const struct nvml *nvml, nvml_device device,
                       const struct gpu_pids *pids, bool is_eager, uint64_t now_ns,
                       struct nvidia_scratch *scratch)
 {
     bool has_changed = false;
+    int r = 0;
 
-    for (size_t kind = 0; kind < NVML_LIST_COUNT; kind++) {
-        struct nvidia_list *list = &lists->kinds[kind];
+    for (unsigned kind = 0; kind < NVML_LIST_COUNT && r != -ENODEV; kind++) {
+        const struct nvidia_list *list = &lists->kinds[kind];
         bool is_busy;
-        int r;
 
-        if (!nvml->lists[kind].get || now_ns < lists->due_ns[kind])
+        if (now_ns < lists->due_ns[kind])
             continue;
-        r = read_list(list, &nvml->lists[kind], kind != NVML_GRAPHICS, device, scratch);
-        if (r == -ENODEV)
-            return r;
-        if (r == 0 || r == -ENOENT)
-            lists->is_known = true;
-        if (r == -ENOENT || r == -ENOTSUP || r == -EACCES)
-            list->count = 0; /* others pass: what was seen last is the better answer */
+        r = ask(lists, kind, nvml, device, now_ns, scratch);
         has_changed = true;
         is_busy = is_eager ? list->count > 0 : has_any(list, pids);
         lists->due_ns[kind] = is_busy ? 0 : now_ns + idle_period_ns[kind];
     }
-    return has_changed ? merge(lists) : 0;
+    note_refusals(lists, now_ns);
+    if (has_changed && merge(lists) < 0)
+        return -ENOMEM;
+    return r == -ENODEV ? r : 0;
 }

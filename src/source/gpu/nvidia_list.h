@@ -5,6 +5,10 @@
  * The driver has three lists: of compute, graphics and MPS clients. A process may be in more
  * than one with the same memory, so the largest counts, not the sum.
  *
+ * A list that is refused leaves what was seen last for a second, as some troubles pass. After that
+ * the memory of those in it is unknown, and there may be others. Where a driver has no list of
+ * graphics or MPS clients there are none.
+ *
  * The lists are asked every 5 ms. One that holds none of the job is asked less often, as a
  * process cannot start using a GPU within that time.
  */
@@ -36,8 +40,11 @@ struct nvidia_list {
 struct nvidia_lists {
     struct nvidia_list kinds[NVML_LIST_COUNT];
     uint64_t due_ns[NVML_LIST_COUNT];
-    struct nvidia_list merged; /* sorted by pid, each once */
-    bool is_known;             /* at least one of the lists could be read */
+    uint64_t answered_ns[NVML_LIST_COUNT]; /* when it last was; 0: never */
+    int errors[NVML_LIST_COUNT];           /* of the last question: negative errno; 0: none */
+    struct nvidia_list merged;             /* sorted by pid, each once */
+    /* Why not all processes are listed with the memory they hold: static text. NULL: they are. */
+    const char *reason;
 };
 
 void nvidia_lists_done(struct nvidia_lists *lists);

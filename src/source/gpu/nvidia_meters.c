@@ -139,18 +139,28 @@ static int read_from(struct nvidia_meters *meters, enum nvidia_meter_kind kind,
     return -ENOTSUP;
 }
 
-/* The first reading: from the best source that answers. */
+/* The first reading: from the best source that answers. Where none does, and one for a reason that
+ * may pass, they are asked again. */
 static int find_source(struct nvidia_meters *meters, enum nvidia_meter_kind kind,
                        const struct nvml *nvml, nvml_device device, uint64_t now_ns,
                        struct nvidia_samples *room)
 {
-    unsigned source = METER_SAMPLES;
+    struct nvidia_meter *meter = &meters->list[kind];
+    bool may_pass = false;
 
-    while (source != METER_NONE &&
-           read_from(meters, kind, source, nvml, device, now_ns, room) < 0)
-        source++;
-    meters->list[kind].source = source;
-    return source == METER_NONE ? -ENOTSUP : 0;
+    for (unsigned source = METER_SAMPLES; source != METER_NONE; source++) {
+        int r = read_from(meters, kind, source, nvml, device, now_ns, room);
+
+        if (r == 0) {
+            meter->source = source;
+            meter->is_failing = false;
+            return 0;
+        }
+        may_pass |= r != -ENOTSUP && r != -EACCES && r != -ENOSYS;
+    }
+    meter->source = may_pass ? METER_UNTRIED : METER_NONE;
+    meter->is_failing = may_pass;
+    return -ENOTSUP;
 }
 
 void nvidia_meters_find_sources(struct nvidia_meters *meters, const struct nvml *nvml,
@@ -159,6 +169,18 @@ void nvidia_meters_find_sources(struct nvidia_meters *meters, const struct nvml 
 {
     for (unsigned kind = 0; kind < METER_COUNT; kind++)
         (void)find_source(meters, kind, nvml, device, now_ns, room); /* or there is none */
+}
+
+const char *nvidia_meters_source(const struct nvidia_meters *meters)
+{
+    static const char *const names[] = {
+        [METER_SAMPLES] = "nvml.samples",
+        [METER_GPM] = "nvml.gpm",
+        [METER_POLLED] = "nvml.rates",
+        [METER_NONE] = NULL,
+    };
+
+    return names[meters->list[METER_GPU].source];
 }
 
 bool nvidia_meters_see_all(const struct nvidia_meters *meters)

@@ -26,6 +26,7 @@ enum nvidia_meter_source { METER_UNTRIED, METER_SAMPLES, METER_GPM, METER_POLLED
 
 struct nvidia_meter {
     enum nvidia_meter_source source;
+    bool is_failing; /* METER_UNTRIED: no source answered, but one may yet */
     struct busy_meter busy;
     struct pace pace;
     uint64_t polled_ns;   /* METER_POLLED: when it was asked last */
@@ -58,6 +59,9 @@ void nvidia_meters_read(struct nvidia_meters *meters, const struct nvml *nvml,
 /* Reads METER_GPU alone, due or not. Returns 0, or -errno where the counters stand still. */
 int nvidia_meters_read_gpu(struct nvidia_meters *meters, const struct nvml *nvml,
                            nvml_device device, uint64_t now_ns, struct nvidia_samples *room);
+
+/* Where METER_GPU comes from, as reports say it: static text; NULL: from nowhere, or not yet. */
+const char *nvidia_meters_source(const struct nvidia_meters *meters);
 
 /* Does METER_GPU have all of the time? Other sources see a part of it, and a buffer that never
  * held a sample says nothing. */

@@ -132,19 +132,29 @@ static bool names_any_of(const struct nvidia_present *present,
     return false;
 }
 
-size_t nvidia_namespace_rename(const struct nvidia_namespace *ns, const struct root *root,
-                               const struct nvidia_present *present,
-                               struct nvml_process_usage *list, size_t count)
+/* Is the one foreigner of the samples the job's one process? */
+static bool is_the_same(const struct nvidia_present *present, unsigned foreigner)
+{
+    return present->sole > 0 && (present->is_alone || present->listed == foreigner);
+}
+
+struct nvidia_renamed nvidia_namespace_rename(const struct nvidia_namespace *ns,
+                                              const struct root *root,
+                                              const struct nvidia_present *present,
+                                              struct nvml_process_usage *list, size_t count)
 {
     struct name names[NAMES_MAX] = { { 0 } };
-    size_t found, unknown = 0;
+    struct nvidia_renamed renamed = { 0 };
+    size_t found;
 
     if (!ns->is_nested || count == 0)
-        return 0;
+        return renamed;
     found = list_foreigners(ns, root, present, list, count, names);
-    if (found == 1 && names[0].to == 0 && present->sole > 0 &&
-        !names_any_of(present, list, count))
+    if (found == 1 && names[0].to == 0 && is_the_same(present, names[0].from) &&
+        !names_any_of(present, list, count)) {
         names[0].to = present->sole;
+        renamed.is_concluded = true;
+    }
     for (size_t i = 0; i < count; i++) {
         const struct name *name = find_name(names, found, list[i].pid);
 
@@ -152,8 +162,8 @@ size_t nvidia_namespace_rename(const struct nvidia_namespace *ns, const struct r
             list[i].pid = (unsigned)name->to;
     }
     for (size_t i = 0; i < found; i++)
-        unknown += names[i].to == 0;
-    return unknown;
+        renamed.foreign_count += names[i].to == 0;
+    return renamed;
 }
 
 void nvidia_held_add(struct nvidia_held *held, const char *target)

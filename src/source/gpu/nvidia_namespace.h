@@ -13,8 +13,12 @@
  * its processes has the device open: the one entry of the list is its own, or with an empty
  * list all that the device's use has grown. (2) takes that too where it is alone on the list.
  * (4) Samples under a foreign number, or under one of the job's that is not on the device: it is
- * looked up in /proc, where that shows it; else, where the job has exactly one process on the
- * device and the samples name exactly one foreigner, they are the same. (5) Else not known. What was concluded and not told is marked.
+ * looked up in /proc, where that shows it; else, where the job's process is alone on the device and
+ * the samples name exactly one foreigner, they are the same. (5) Else not known. What was concluded
+ * and not told is marked.
+ *
+ * A process is alone where the device's memory in use is what it holds, or, with 0 bytes told, where
+ * none was in use before the job. Lists of host's numbers hold all: the one in them is it.
  *
  * In the machine's first pid namespace none of this is needed, and nothing is scanned.
  */
@@ -53,15 +57,23 @@ bool nvidia_namespace_is_foreign(const struct nvidia_namespace *ns, const struct
 struct nvidia_present {
     const struct gpu_pids *pids; /* the job's processes, wherever they are */
     const struct nvidia_clients
-        *clients; /* those that the device's lists have named, and more */
-    pid_t sole;   /* the job's only one there, or 0 */
+        *clients;    /* those that the device's lists have named, and more */
+    pid_t sole;      /* the job's only one there, or 0 */
+    bool is_alone;   /* and there is no other */
+    unsigned listed; /* the host's number of it, as far as a list has told that; or 0 */
+};
+
+struct nvidia_renamed {
+    size_t foreign_count; /* processes that remain foreign */
+    bool is_concluded;    /* one was the job's by conclusion */
 };
 
 /* Gives samples under a foreign number the job's, by rung 4. A number that is by chance one of
- * the job's, which is not on the device, becomes 0. Returns how many foreign processes remain. */
-size_t nvidia_namespace_rename(const struct nvidia_namespace *ns, const struct root *root,
-                               const struct nvidia_present *present,
-                               struct nvml_process_usage *list, size_t count);
+ * the job's, which is not on the device, becomes 0. */
+struct nvidia_renamed nvidia_namespace_rename(const struct nvidia_namespace *ns,
+                                              const struct root *root,
+                                              const struct nvidia_present *present,
+                                              struct nvml_process_usage *list, size_t count);
 
 /* The devices a process has open: bits of the N of /dev/nvidiaN. */
 #define NVIDIA_MINORS_MAX 256

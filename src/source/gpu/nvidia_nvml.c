@@ -28,6 +28,7 @@ struct symbol {
 static const struct symbol symbols[] = {
     { { "nvmlInit_v2", "nvmlInit" }, AT(init), true },
     { { "nvmlShutdown" }, AT(shutdown), true },
+    { { "nvmlErrorString" }, AT(error_text), false },
     { { "nvmlDeviceGetCount_v2", "nvmlDeviceGetCount" }, AT(device_count), true },
     { { "nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex" },
       AT(device_by_index),
@@ -132,12 +133,14 @@ int nvml_errno(int status)
         int status, code;
     } codes[] = {
         { NVML_SUCCESS, 0 },
+        { NVML_INVALID_ARGUMENT, -EINVAL },
         { NVML_NOT_SUPPORTED, -ENOTSUP },
         { NVML_NO_PERMISSION, -EACCES },
         { NVML_NOT_FOUND, -ENOENT },
         { NVML_INSUFFICIENT_SIZE, -ENOSPC },
         { NVML_DRIVER_NOT_LOADED, -ENODEV },
         { NVML_LIBRARY_NOT_FOUND, -ENODEV },
+        { NVML_FUNCTION_NOT_FOUND, -ENOSYS },
         { NVML_GPU_IS_LOST, -ENODEV },
         { NVML_VERSION_MISMATCH, -ELIBBAD },
     };
@@ -148,14 +151,26 @@ int nvml_errno(int status)
     return -EIO;
 }
 
+const char *nvml_words(const struct nvml *nvml, int status)
+{
+    const char *words = nvml->error_text ? nvml->error_text(status) : NULL;
+
+    return words ? words : "unknown";
+}
+
 static int start(const struct nvml *nvml, struct spoor_error *err)
 {
     int status = nvml->init();
     int r = nvml_errno(status);
 
+    if (r == 0)
+        return 0;
     if (r == -ELIBBAD)
         return error_set(err, -r, LIBRARY " and the kernel's driver are of different versions");
-    return r < 0 ? error_set(err, -r, LIBRARY ": does not start (error %d)", status) : 0;
+    if (status == NVML_DRIVER_NOT_LOADED)
+        return error_set(err, ENXIO, "NVIDIA's driver is not loaded");
+    return error_set(err, r == -ENODEV ? ENXIO : -r, LIBRARY " does not start: %s (error %d)",
+                     nvml_words(nvml, status), status);
 }
 
 /* Is the library in the list of those that the system has? Read in pieces that overlap, so that

@@ -29,12 +29,14 @@ typedef struct nvml_gpm_sample_opaque *nvml_gpm_sample;
 /* What calls return. There are others. */
 enum nvml_return {
     NVML_SUCCESS = 0,
+    NVML_INVALID_ARGUMENT = 2,
     NVML_NOT_SUPPORTED = 3,
     NVML_NO_PERMISSION = 4,
     NVML_NOT_FOUND = 6,
     NVML_INSUFFICIENT_SIZE = 7,
     NVML_DRIVER_NOT_LOADED = 9,
     NVML_LIBRARY_NOT_FOUND = 12,
+    NVML_FUNCTION_NOT_FOUND = 13,
     NVML_GPU_IS_LOST = 15,
     NVML_VERSION_MISMATCH = 18,
 };
@@ -173,6 +175,7 @@ struct nvml {
 
     int (*init)(void);
     int (*shutdown)(void);
+    const char *(*error_text)(int status);
     int (*device_count)(unsigned *ret);
     int (*device_by_index)(unsigned index, nvml_device *ret);
 
@@ -221,8 +224,8 @@ struct nvml {
 /* Could the library be on this machine? Costs little where it is not. */
 bool nvml_may_be_here(const struct root *root);
 
-/* Opens and starts the library. -ENODEV: there is none, or no driver behind it. -ENOSYS: it
- * lacks a call we cannot do without. On success nvml_close() ends it. */
+/* Opens and starts the library. -ENODEV: there is none. -ENXIO: there is no driver behind it.
+ * -ENOSYS: it lacks a call we cannot do without. On success nvml_close() ends it. */
 int nvml_open(struct nvml *ret, struct spoor_error *err);
 
 /* Accepts a zeroed struct. */
@@ -230,5 +233,8 @@ void nvml_close(struct nvml *nvml);
 
 /* The errno value, negative, of what a call returned; 0 for success. */
 int nvml_errno(int status);
+
+/* The library's own words for it; valid until that is closed. */
+const char *nvml_words(const struct nvml *nvml, int status);
 
 #endif

@@ -4,7 +4,9 @@
  * read by the ladder of nvidia_namespace.h.
  */
 #include <errno.h>
+#include <limits.h>
 
+#include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/unknown.h"
 #include "source/gpu/nvidia.h"
@@ -14,8 +16,14 @@
 #define USAGE_MOST_NS (4 * NS_PER_SECOND)
 /* Two processes could give and take the same amount. */
 #define LISTED_MOST_NS (500 * NS_PER_MS)
+/* The driver has some MiB in use for each process that are in no list; a process that computes
+ * holds 100 MiB and more. */
+#define NOBODYS_BYTES (64ull << 20)
+#define EXPLAIN_TRIES 3
 
 static const char memory_hidden[] = "the driver does not tell the memory of processes here";
+static const char memory_absurd[] =
+    "the driver tells more memory of a process than the device has";
 static const char memory_zero[] =
     "inside a container this driver does not tell the memory of a process";
 static const char memory_unclear[] =
@@ -36,6 +44,12 @@ static bool has_worked(const struct nvidia_client *client)
     return client && (client->last_us != 0 || client->busy_ns > 0);
 }
 
+/* Can samples under a number that we do not know not be its own? */
+static bool is_settled(const struct nvidia_client *client)
+{
+    return client && (client->is_named || client->is_over);
+}
+
 /* Has the driver told what processes were busy with, or may still do so? */
 static bool tells_busy(const struct nvidia_device *device)
 {
@@ -49,8 +63,9 @@ static void set_busy(const struct nvidia_device *device, struct gpu_process *pro
 
     process->busy_ns = UNKNOWN;
     process->busy_covered_ns = UNKNOWN;
-    if (tells_busy(device) && (has_worked(client) || device->foreign_count == 0)) {
+    if (tells_busy(device) && (is_settled(client) || device->foreign_count == 0)) {
         process->busy_ns = client ? client->busy_ns : 0;
+        process->is_busy_attributed = device->has_concluded && process->busy_ns > 0;
         process->busy_covered_ns = device->clients.covered_ns;
         return;
     }
@@ -82,6 +97,13 @@ static uint64_t grown_bytes(const struct nvidia *nvidia, const struct nvidia_dev
     return used_bytes - device->baseline_bytes;
 }
 
+static const char *why_hidden(const struct nvidia_device *device, uint64_t told_bytes)
+{
+    if (is_known(told_bytes))
+        return memory_absurd;
+    return device->lists.reason ? device->lists.reason : memory_hidden;
+}
+
 /* Rungs 1 and 2: a process that the list names. */
 static void emit_listed(const struct nvidia *nvidia, size_t index, size_t place,
                         bool is_the_jobs, struct sink *sink)
@@ -91,12 +113,12 @@ static void emit_listed(const struct nvidia *nvidia, size_t index, size_t place,
     struct gpu_process process = {
         .pid = (pid_t)list->entries[place].pid,
         .device = (unsigned)index,
-        .memory_bytes = list->entries[place].memory_bytes,
+        .memory_bytes = nvidia_device_believe(device, list->entries[place].memory_bytes),
         .computes = list->entries[place].computes,
     };
 
     if (!is_known(process.memory_bytes)) {
-        process.reason = memory_hidden;
+        process.reason = why_hidden(device, list->entries[place].memory_bytes);
     } else if (is_the_jobs && process.memory_bytes == 0) {
         process.memory_bytes =
             nvidia->ns.is_nested && list->count == 1 ? grown_bytes(nvidia, device) : UNKNOWN;
@@ -117,14 +139,14 @@ static bool emit_holder(const struct nvidia *nvidia, size_t index, struct sink *
         .pid = holder->pid,
         .device = (unsigned)index,
         .memory_bytes = UNKNOWN,
-        .reason = memory_unclear,
+        .reason = device->lists.reason ? device->lists.reason : memory_unclear,
     };
     bool is_entry =
         holder->count == 1 && list->count == 1 &&
         nvidia_namespace_is_foreign(&nvidia->ns, nvidia->root, list->entries[0].pid);
 
     if (is_entry && list->entries[0].memory_bytes != 0)
-        process.memory_bytes = list->entries[0].memory_bytes;
+        process.memory_bytes = nvidia_device_believe(device, list->entries[0].memory_bytes);
     else if (is_entry || (holder->count == 1 && list->count == 0))
         process.memory_bytes = grown_bytes(nvidia, device);
     if (is_known(process.memory_bytes)) {
@@ -156,9 +178,9 @@ static void emit_ended(const struct nvidia *nvidia, size_t index, const struct g
         if (pid == holder || !has_worked(&device->clients.list[i]) ||
             !gpu_pids_have(pids, (unsigned)pid) || is_listed(&device->lists.merged, pid))
             continue;
-        process.has_ended = device->lists.is_known;
+        process.has_ended = !device->lists.reason;
         process.memory_bytes = process.has_ended ? 0 : UNKNOWN;
-        process.reason = process.has_ended ? NULL : memory_hidden;
+        process.reason = device->lists.reason;
         emit(sink, device, process);
     }
 }
@@ -226,9 +248,9 @@ static bool must_list(const struct nvidia *nvidia, struct nvidia_device *device,
     uint64_t used_bytes = nvidia_device_own_memory_used(device->handle, &nvidia->nvml);
     bool has_moved = used_bytes != device->listed_bytes;
 
+    device->listed_bytes = used_bytes;
     if (!is_known(used_bytes))
         return true;
-    device->listed_bytes = used_bytes;
     if (has_moved)
         nvidia_lists_refresh(&device->lists);
     return has_moved || now_ns - device->listed_ns >= LISTED_MOST_NS;
@@ -252,11 +274,27 @@ ssize_t nvidia_processes(struct nvidia *nvidia, const struct gpu_pids *pids,
     return (ssize_t)sink.count;
 }
 
+/* Without lists there are still the samples, which name those that were busy; and in a container the
+ * ladder goes on with those that have the device open. */
+void nvidia_processes_explain(const struct nvidia *nvidia, size_t index,
+                              struct gpu_reading *reading)
+{
+    const struct nvidia_device *device = &nvidia->devices[index];
+    const char *reason = device->lists.reason;
+
+    if (nvidia->holders && nvidia->minors[index] != UINT_MAX)
+        reason = NULL;
+    reading->process_memory_reason = reason;
+    reading->processes_reason =
+        !nvidia->ns.is_nested && device->has_usage && device->clients.covered_ns > 0 ? NULL
+                                                                                     : reason;
+}
+
 static bool has_let_go(pid_t pid, const void *data)
 {
     const struct nvidia_lists *lists = data;
 
-    return lists->is_known && !is_listed(&lists->merged, pid);
+    return !lists->reason && !is_listed(&lists->merged, pid);
 }
 
 /* The first answer shows whether the driver has such samples. */
@@ -269,6 +307,68 @@ static ssize_t ask_usage(struct nvidia *nvidia, struct nvidia_device *device,
     device->has_usage = n != -ENOTSUP && n != -EACCES;
     device->is_usage_failing = n < 0;
     return n;
+}
+
+/* Is the memory in use that of the listed? Those of other containers are not. */
+static bool is_explained(const struct nvidia_list *list, uint64_t used_bytes)
+{
+    uint64_t listed_bytes = 0;
+
+    for (size_t i = 0; i < list->count; i++)
+        listed_bytes = sum_u64(listed_bytes, list->entries[i].memory_bytes);
+    return is_known(used_bytes) && is_known(listed_bytes) &&
+           less(used_bytes, listed_bytes) < NOBODYS_BYTES;
+}
+
+/* Memory may move between the two questions. */
+static bool is_all_explained(struct nvidia *nvidia, struct nvidia_device *device,
+                             const struct gpu_pids *pids, uint64_t now_ns)
+{
+    for (int tries = 0; tries < EXPLAIN_TRIES; tries++) {
+        uint64_t used_bytes = nvidia_device_own_memory_used(device->handle, &nvidia->nvml);
+
+        if (is_explained(&device->lists.merged, used_bytes))
+            return true;
+        nvidia_lists_refresh(&device->lists);
+        read_lists(nvidia, device, pids, now_ns);
+    }
+    return false;
+}
+
+/* Who is there, see nvidia_namespace.h. */
+static struct nvidia_present who_is_present(struct nvidia *nvidia, struct nvidia_device *device,
+                                            const struct gpu_pids *pids, uint64_t now_ns)
+{
+    const struct nvidia_list *list = &device->lists.merged;
+    struct nvidia_present present = { pids, &device->clients, device->sole_pid, false, 0 };
+    unsigned only = list->count == 1 ? list->entries[0].pid : 0;
+
+    if (!nvidia->ns.is_nested || present.sole == 0 || device->lists.reason || list->count > 1)
+        return present;
+    if (only && nvidia_namespace_is_foreign(&nvidia->ns, nvidia->root, only))
+        present.listed = only;
+    else if (only && list->entries[0].memory_bytes > 0)
+        present.is_alone =
+            only == (unsigned)present.sole && is_all_explained(nvidia, device, pids, now_ns);
+    else
+        present.is_alone = device->baseline_bytes < NOBODYS_BYTES; /* UNKNOWN is more */
+    return present;
+}
+
+/* Gives the samples of processes our numbers. */
+static void name_samples(struct nvidia *nvidia, struct nvidia_device *device,
+                         const struct gpu_pids *pids, uint64_t now_ns, size_t count)
+{
+    struct nvidia_renamed renamed = { 0 };
+    struct nvidia_present present;
+
+    if (count > 0) {
+        present = who_is_present(nvidia, device, pids, now_ns);
+        renamed = nvidia_namespace_rename(&nvidia->ns, nvidia->root, &present,
+                                          nvidia->samples.usage, count);
+    }
+    device->foreign_count = renamed.foreign_count;
+    device->has_concluded |= renamed.is_concluded;
 }
 
 /* The device's samples and those of its processes, together. Where the device did nothing at all
@@ -295,11 +395,7 @@ static int read_usage(struct nvidia *nvidia, struct nvidia_device *device,
     if (n < 0)
         return (int)n;
     device->usage_busy_ns = busy->busy_ns;
-    if (n > 0)
-        device->foreign_count = nvidia_namespace_rename(
-            &nvidia->ns, nvidia->root,
-            &(struct nvidia_present){ pids, &device->clients, device->sole_pid },
-            samples->usage, (size_t)n);
+    name_samples(nvidia, device, pids, now_ns, (size_t)n);
     answer.list = samples->usage;
     answer.count = (size_t)n;
     return nvidia_clients_add(&device->clients, &answer);

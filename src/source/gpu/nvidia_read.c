@@ -62,6 +62,13 @@ uint64_t nvidia_device_own_memory_used(nvml_device handle, const struct nvml *nv
     return read_own_memory(handle, nvml, &total_bytes, &used_bytes) < 0 ? UNKNOWN : used_bytes;
 }
 
+uint64_t nvidia_device_believe(const struct nvidia_device *device, uint64_t process_bytes)
+{
+    uint64_t total_bytes = device->facts.memory_total_bytes; /* UNKNOWN is the largest of all */
+
+    return process_bytes <= total_bytes ? process_bytes : UNKNOWN;
+}
+
 int nvidia_device_read_memory(nvml_device handle, const struct nvml *nvml,
                               const struct root *root, uint64_t *ret_total_bytes,
                               uint64_t *ret_used_bytes)
@@ -185,6 +192,8 @@ uint64_t nvidia_device_read_energy(struct nvidia_device *device, const struct nv
 
 static const char *busy_reason(const struct nvidia_device *device)
 {
+    if (device->meters.list[METER_GPU].is_failing)
+        return "the driver fails to tell the utilisation of this device";
     if (device->facts.is_part)
         return "the driver tells the utilisation of a MIG device from Hopper on";
     if (device->has_parts)
@@ -196,7 +205,7 @@ static const char *busy_reason(const struct nvidia_device *device)
 static void copy_meter(const struct nvidia_meter *meter, uint64_t *ret_busy_ns,
                        uint64_t *ret_covered_ns)
 {
-    bool has_source = meter->source != METER_NONE;
+    bool has_source = meter->source != METER_NONE && !meter->is_failing;
 
     *ret_busy_ns = has_source ? meter->busy.busy_ns : UNKNOWN;
     *ret_covered_ns = has_source ? meter->busy.covered_ns : UNKNOWN;
@@ -219,9 +228,8 @@ int nvidia_device_read(struct nvidia_device *device, const struct nvml *nvml,
     copy_meter(&meters[METER_ENCODER], &reading.encoder_busy_ns, &reading.encoder_covered_ns);
     copy_meter(&meters[METER_DECODER], &reading.decoder_busy_ns, &reading.decoder_covered_ns);
     reading.busy_reason = is_known(reading.busy_ns) ? NULL : busy_reason(device);
-    reading.processes_reason = device->has_parts || device->lists.is_known
-                                   ? NULL
-                                   : "the driver does not list the processes of this device";
+    reading.busy_source = nvidia_meters_source(&device->meters);
+    reading.processes_reason = reading.process_memory_reason = NULL;
     reading.energy_microjoules = nvidia_device_read_energy(device, nvml, now_ns);
     reading.power_milliwatts = read_power(nvml, device->handle);
     reading.temperature_celsius = read_temperature(nvml, device->handle);

@@ -209,6 +209,22 @@ EXPORT int (*const nvml_unused)(unsigned *ret) = device_count;
 
 #if STANDIN_GENERATION > GENERATION_BARE
 
+EXPORT const char *nvmlErrorString(int status)
+{
+    static const struct {
+        int status;
+        const char *text;
+    } texts[] = {
+        { NVML_NO_PERMISSION, "Insufficient Permissions" },
+        { NVML_GPU_IS_LOST, "GPU is lost" },
+    };
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        if (texts[i].status == status)
+            return texts[i].text;
+    return "Unknown Error";
+}
+
 static int get_text(nvml_device device, const char *key, char *buf, unsigned size)
 {
     const char *line;

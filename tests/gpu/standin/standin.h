@@ -24,9 +24,6 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Status codes that only the stand-in needs. */
-#define NVML_INVALID_ARGUMENT 2
-
 struct node {
     char name[8]; /* "0", "0.2" */
 };

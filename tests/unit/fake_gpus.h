@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fake_gpus.h - some GPUs, for tests of what is said of them. */
+#ifndef FAKE_GPUS_H
+#define FAKE_GPUS_H
+
+#include "base/clock.h"
+#include "job/gpu/gpu_tally.h"
+
+#define MS(n) ((n)*NS_PER_MS)
+#define GB 1000000000ull
+
+/* A whole GPU that is split into two parts, another that is not the job's, and one that is. */
+enum { WHOLE, PART_0, PART_1, OTHER, ALONE, COUNT };
+
+struct fake_gpus {
+    struct gpu_unit units[COUNT];
+    struct gpu_tally tally; /* to be ended by gpu_tally_done() */
+};
+
+/* As gpu_tally_init(); the run begins at 0. */
+int fake_gpus_init(struct fake_gpus *gpus);
+
+/* A reading of a GPU that tells nothing else. */
+struct gpu_reading fake_reading(uint64_t used_bytes, uint64_t busy_ns, uint64_t covered_ns);
+
+/* A process on a GPU: of the job below 100, its first is 10. What it does not tell is "hidden". */
+struct gpu_row fake_row(size_t unit, pid_t pid, uint64_t memory_bytes, uint64_t busy_ns,
+                        uint64_t covered_ns);
+
+#endif
