@@ -119,6 +119,7 @@ int gpu_kin_tell(struct gpu_kin *kin, const pid_t *living, size_t count, uint64_
 
         if (relative) {
             relative->is_told = true;
+            relative->is_found = false;
             relative->ended_ns = 0;
         } else if (insert(kin, living[i], 0) < 0) {
             r = -ENOMEM;
@@ -180,10 +181,14 @@ bool gpu_kin_has(struct gpu_kin *kin, const struct root *root, pid_t pid, uint64
         return true;
     if (is_stranger(kin, pid))
         return false;
-    if (descends_from_job(kin, root, pid))
-        return insert(kin, pid, now_ns) == 0; /* until it is told, it may have ended */
-    add_stranger(kin, pid);
-    return false;
+    if (!descends_from_job(kin, root, pid)) {
+        add_stranger(kin, pid);
+        return false;
+    }
+    if (insert(kin, pid, now_ns) < 0)
+        return false;
+    find(kin, pid)->is_found = true;
+    return true;
 }
 
 void gpu_kin_forget_strangers(struct gpu_kin *kin)

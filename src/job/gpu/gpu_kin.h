@@ -25,6 +25,7 @@ struct gpu_relative {
     pid_t pid;
     uint64_t ended_ns; /* 0: it lives */
     bool is_told;      /* in the list that is being told */
+    bool is_found;     /* by its parents, and not told yet: whether it lives is not known */
 };
 
 struct gpu_kin {

@@ -133,22 +133,24 @@ static void list_processes(struct gpu_watch *watch, uint64_t now_ns)
     }
 }
 
-/* UNKNOWN: there are too many, or one cannot be read. */
+/* Of those that live. UNKNOWN: there are too many, or one cannot be read. */
 static uint64_t job_cpu_ns(const struct gpu_watch *watch)
 {
     uint64_t sum_ns = 0;
+    size_t clock_count = 0;
 
-    if (watch->kin.count > CLOCKS_MAX)
-        return UNKNOWN;
     for (size_t i = 0; i < watch->kin.count; i++) {
         const struct gpu_relative *relative = &watch->kin.list[i];
         uint64_t cpu_ns;
 
-        if (relative->ended_ns != 0)
+        if (relative->ended_ns != 0 && !relative->is_found)
             continue;
-        if (cpu_clock_read(watch->root, relative->pid, &cpu_ns) < 0)
+        if (clock_count++ == CLOCKS_MAX)
             return UNKNOWN;
-        sum_ns += cpu_ns;
+        if (cpu_clock_read(watch->root, relative->pid, &cpu_ns) == 0)
+            sum_ns += cpu_ns;
+        else if (!relative->is_found) /* one that was has ended */
+            return UNKNOWN;
     }
     return sum_ns;
 }
