@@ -132,6 +132,7 @@ void gpu_board_publish(struct gpu_board *board, const struct gpu_watch *watch)
     board->state = GPU_READY;
     board->reason = NULL;
     board->latest = watch->tally.totals;
+    board->has_untaken = true;
     gpu_totals_renew(&board->totals, &watch->tally.totals);
     for (size_t i = 0; i < board->unit_count; i++)
         gpu_device_view_renew(&board->devices[i], &watch->tally.list[i].view);
@@ -335,6 +336,18 @@ static void copy_devices(struct gpu_board *board, struct gpu_view *view)
     }
 }
 
+/* What the driver said since the last time is told; what is now, nobody knows. With the mutex
+ * held. */
+static void tell_silence(struct gpu_board *board, struct gpu_view *view)
+{
+    view->state = board->state == GPU_READY ? GPU_SILENT : GPU_PENDING;
+    view->reason = has_stopped;
+    gpu_totals_forget_counters(&view->totals);
+    if (!board->has_untaken)
+        gpu_totals_forget_levels(&view->totals);
+    gpu_totals_forget_levels(&board->totals);
+}
+
 void gpu_board_take(struct gpu_board *board, uint64_t now_ns, struct gpu_view *view)
 {
     pthread_mutex_lock(&board->mutex);
@@ -346,10 +359,9 @@ void gpu_board_take(struct gpu_board *board, uint64_t now_ns, struct gpu_view *v
     if (taken_by_driver(board, now_ns) >= SILENT_AFTER_NS && !board->has_looked &&
         !is_starved(board)) {
         note_silence(board, now_ns);
-        view->state = board->state == GPU_READY ? GPU_SILENT : GPU_PENDING;
-        view->reason = has_stopped;
-        gpu_totals_clear(&view->totals);
+        tell_silence(board, view);
     }
+    board->has_untaken = false;
     pthread_mutex_unlock(&board->mutex);
 }
 

@@ -60,6 +60,7 @@ struct gpu_board {
     struct gpu_totals totals;        /* levels are the largest since they were taken */
     struct gpu_device_view *devices; /* likewise; ours */
     struct gpu_totals latest;        /* as they were last */
+    bool has_untaken;                /* they are of a look since totals were taken */
     struct gpu_troubles troubles;
 };
 

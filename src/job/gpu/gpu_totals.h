@@ -53,6 +53,8 @@ struct gpu_device_view {
 };
 
 void gpu_totals_clear(struct gpu_totals *totals);
+void gpu_totals_forget_levels(struct gpu_totals *totals);
+void gpu_totals_forget_counters(struct gpu_totals *totals);
 void gpu_device_view_clear(struct gpu_device_view *view);
 
 /* A newer look takes the place of an older one that nobody has taken: levels stay the
