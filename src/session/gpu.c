@@ -17,6 +17,8 @@ void session_start_gpus(spoor_session *session)
         .tracker_pid = job->tracker_pid,
         .disabled = session->disabled,
         .start_ns = session->sampler.started.monotonic_ns,
+        .members = &job->members,
+        .started_count = job->started_count,
         .gate = &job->run_gate,
     };
     const struct gpu_vendor *enabled[GPU_VENDORS_MAX];

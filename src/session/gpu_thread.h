@@ -20,6 +20,8 @@ struct gpu_thread_options {
     pid_t tracker_pid; /* our own where we spawned the job, which has our environment; else 0 */
     unsigned disabled; /* rungs */
     uint64_t start_ns; /* of the run */
+    const struct members *members; /* as for gpu_thread_tell(), for the first look */
+    uint64_t started_count;
     const struct gate *gate; /* GATE_RUNS of the job, borrowed; may be none */
 };
 
