@@ -164,8 +164,7 @@ static void look_until_ended(struct gpu_thread *thread)
         look(thread, has_run);
     gpu_board_begin_call(board);
     gpu_watch_read(watch, clock_now().monotonic_ns, true);
-    if (thread->options.tracker_pid != 0) /* else accounts speak of the time before us too */
-        gpu_watch_accounts(watch);
+    gpu_watch_accounts(watch);
     gpu_board_publish(board, watch);
 }
 

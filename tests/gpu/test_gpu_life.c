@@ -20,6 +20,7 @@
 #include "source/proc/cpu_clock.h"
 
 #define MS(n) ((n)*NS_PER_MS)
+#define PID_MAX_LIMIT (1 << 22) /* no process has a larger number */
 #define CARD                                                                            \
     "device 0 uuid GPU-1\ndevice 0 name H200\ndevice 0 pci 0:3:0\ndevice 0 total 100\n" \
     "device 0 used 50\ndevice 0 minor 0\n"
@@ -114,10 +115,71 @@ static void one_that_was_only_found_counts_as_running(void **state)
     end_sleeper(main_pid);
 }
 
+static void many_that_ended_do_not_keep_the_job_from_rest(void **state)
+{
+    pid_t main_pid = start_sleeper();
+    struct machine machine;
+    struct gpu_watch watch;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_play(&machine, CARD);
+    open_watch(&watch, &machine, main_pid, 0);
+    for (pid_t i = 1; i <= 200; i++)
+        assert_int_equal(gpu_kin_add(&watch.kin, PID_MAX_LIMIT + i, MS(1000)), 0);
+    assert_true(rests(&watch, MS(1000)));
+    gpu_watch_close(&watch);
+    machine_done(&machine);
+    end_sleeper(main_pid);
+}
+
+/* The driver's account of a process that ended has its peak, whether a look came upon it or
+ * not. */
+static void accounts_of_those_that_ended_are_taken_before_they_are_let_go(void **state)
+{
+    struct machine machine;
+    struct gpu_watch watch;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_play(&machine, CARD "device 0 accounting 1\naccount 0 42 7 1000 0 1 0\n");
+    open_watch(&watch, &machine, 41, 40);
+    assert_int_equal(gpu_kin_add(&watch.kin, 42, MS(1000)), 0);
+    gpu_watch_read(&watch, MS(2000), true);
+    assert_int_equal(machine_calls(&machine, "nvmlDeviceGetAccountingStats"), 0);
+    gpu_watch_read(&watch, MS(2000) + GPU_KIN_KEPT_NS, false);
+    assert_int_equal(watch.account_bytes, 7);
+    assert_int_equal(watch.tally.list[0].view.job_memory_peak_bytes, 7);
+    assert_int_equal(gpu_kin_pids(&watch.kin).count, 1);
+    gpu_watch_read(&watch, MS(3000) + GPU_KIN_KEPT_NS, false);
+    assert_int_equal(machine_calls(&machine, "nvmlDeviceGetAccountingStats"), 1);
+    gpu_watch_close(&watch);
+    machine_done(&machine);
+}
+
+/* They speak of the time before us, too. */
+static void accounts_of_a_job_that_was_attached_to_are_not_asked_for(void **state)
+{
+    struct machine machine;
+    struct gpu_watch watch;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_play(&machine, CARD "device 0 accounting 1\naccount 0 41 7 1000 0 1 0\n");
+    open_watch(&watch, &machine, 41, 0);
+    gpu_watch_accounts(&watch);
+    assert_false(is_known(watch.account_bytes));
+    gpu_watch_close(&watch);
+    machine_done(&machine);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_that_was_only_found_counts_as_running),
+        cmocka_unit_test(many_that_ended_do_not_keep_the_job_from_rest),
+        cmocka_unit_test(accounts_of_those_that_ended_are_taken_before_they_are_let_go),
+        cmocka_unit_test(accounts_of_a_job_that_was_attached_to_are_not_asked_for),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

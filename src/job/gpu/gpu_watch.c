@@ -201,10 +201,20 @@ static void note_activity(struct gpu_watch *watch, uint64_t now_ns)
     watch->read_ns = now_ns;
 }
 
+/* What the driver keeps of those that go can be asked for now and no more. */
+static void let_old_go(struct gpu_watch *watch, uint64_t now_ns)
+{
+    if (!gpu_kin_has_old(&watch->kin, now_ns))
+        return;
+    gpu_watch_accounts(watch);
+    gpu_kin_drop_old(&watch->kin, now_ns);
+}
+
 void gpu_watch_read(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh)
 {
     const struct gpu_inventory *inventory = &watch->inventory;
 
+    let_old_go(watch, now_ns);
     gpu_kin_forget_strangers(&watch->kin);
     for (size_t i = 0; i < inventory->opened_count; i++) {
         const struct gpu_opened *opened = &inventory->opened[i];
@@ -238,9 +248,12 @@ static void take_accounts(struct gpu_watch *watch, size_t opened,
 void gpu_watch_accounts(struct gpu_watch *watch)
 {
     enum { ACCOUNTS_MAX = 4096 };
-    struct gpu_account *accounts = calloc(ACCOUNTS_MAX, sizeof(*accounts));
     struct gpu_pids pids = gpu_kin_pids(&watch->kin);
+    struct gpu_account *accounts;
 
+    if (watch->kin.tracker_pid == 0)
+        return;
+    accounts = calloc(ACCOUNTS_MAX, sizeof(*accounts));
     for (size_t i = 0; accounts && i < watch->inventory.opened_count; i++) {
         const struct gpu_opened *opened = &watch->inventory.opened[i];
         ssize_t n = -ENOTSUP;
