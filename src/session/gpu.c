@@ -18,7 +18,6 @@ void session_start_gpus(spoor_session *session)
         .disabled = session->disabled,
         .start_ns = session->sampler.started.monotonic_ns,
         .members = &job->members,
-        .started_count = job->started_count,
         .gate = &job->run_gate,
     };
     const struct gpu_vendor *enabled[GPU_VENDORS_MAX];
@@ -36,10 +35,8 @@ void session_start_gpus(spoor_session *session)
 
 void session_tell_gpus(spoor_session *session)
 {
-    const struct job *job = &session->sampler.job;
-
     if (session->gpu_thread && session->gpu.state != GPU_NONE)
-        gpu_thread_tell(session->gpu_thread, &job->members, job->started_count);
+        gpu_thread_tell(session->gpu_thread, &session->sampler.job.members);
 }
 
 void session_ask_gpus_last(spoor_session *session)

@@ -293,17 +293,14 @@ static int add_pid(struct pid_list *pids, pid_t pid)
     return 0;
 }
 
-void gpu_board_tell(struct gpu_board *board, const struct members *members,
-                    uint64_t started_count)
+void gpu_board_tell(struct gpu_board *board, const struct members *members)
 {
     pthread_mutex_lock(&board->mutex);
-    if (board->state != GPU_NONE &&
-        (board->members_count != members->count || board->started_count != started_count)) {
+    if (board->state != GPU_NONE && board->changes != members->changes) {
         board->living.count = 0;
         for (size_t i = 0; i < members->count; i++)
             (void)add_pid(&board->living, members->list[i].pid); /* or found by the thread */
-        board->members_count = members->count;
-        board->started_count = started_count;
+        board->changes = members->changes;
         board->has_news = true;
     }
     pthread_mutex_unlock(&board->mutex);

@@ -249,7 +249,7 @@ int gpu_thread_start(const struct gpu_thread_options *options, struct gpu_thread
     if (r == 0)
         r = prepare(thread, options);
     if (r == 0) {
-        gpu_board_tell(&thread->board, options->members, options->started_count);
+        gpu_board_tell(&thread->board, options->members);
         r = -pthread_create(&thread->thread, NULL, watch_gpus, thread);
     }
     if (r < 0) {
@@ -260,10 +260,9 @@ int gpu_thread_start(const struct gpu_thread_options *options, struct gpu_thread
     return 0;
 }
 
-void gpu_thread_tell(struct gpu_thread *thread, const struct members *members,
-                     uint64_t started_count)
+void gpu_thread_tell(struct gpu_thread *thread, const struct members *members)
 {
-    gpu_board_tell(&thread->board, members, started_count);
+    gpu_board_tell(&thread->board, members);
 }
 
 void gpu_thread_tell_ended(struct gpu_thread *thread, pid_t pid)

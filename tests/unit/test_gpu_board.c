@@ -121,9 +121,48 @@ static void levels_of_before_the_last_sample_are_not_told_of_a_silent_driver(voi
     gpu_board_done(&board);
 }
 
+static void add_member(struct members *members, pid_t pid)
+{
+    const struct member member = { .pid = pid,
+                                   .stat_file = KEPT_CLOSED,
+                                   .statm_file = KEPT_CLOSED,
+                                   .io_file = KEPT_CLOSED,
+                                   .children_file = KEPT_CLOSED };
+
+    assert_non_null(members_add(members, &member));
+}
+
+/* One is let go, as a tracker in the job is, and another comes. */
+static void as_many_as_before_are_told_where_they_are_others(void **state)
+{
+    struct members members = { 0 };
+    struct gpu_watch watch = { 0 };
+    struct gpu_board board;
+    bool has_run;
+
+    (void)state;
+    assert_int_equal(gpu_board_init(&board), 0);
+    assert_int_equal(gpu_kin_init(&watch.kin, 41, 0), 0);
+    add_member(&members, 41);
+    add_member(&members, 42);
+    gpu_board_tell(&board, &members);
+    assert_true(gpu_board_goes_on(&board, &watch, &has_run));
+    assert_int_equal(gpu_kin_pids(&watch.kin).count, 2);
+    members_find(&members, 42)->has_left = true;
+    members_remove_left(&members);
+    add_member(&members, 43);
+    gpu_board_tell(&board, &members);
+    assert_true(gpu_board_goes_on(&board, &watch, &has_run));
+    assert_int_equal(gpu_kin_pids(&watch.kin).list[2], 43);
+    gpu_kin_done(&watch.kin);
+    members_done(&members);
+    gpu_board_done(&board);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(as_many_as_before_are_told_where_they_are_others),
         cmocka_unit_test(what_was_seen_before_a_driver_fell_silent_is_told_once),
         cmocka_unit_test(levels_of_before_the_last_sample_are_not_told_of_a_silent_driver),
     };

@@ -49,14 +49,13 @@ static void take_last_look(struct gpu_thread *thread, struct gpu_view *view)
 static uint64_t busy_time_of_old_child(pid_t tracker_pid)
 {
     struct member list[] = { { .pid = 41 }, { .pid = 42, .parent_pid = 41 } };
-    const struct members members = { .list = list, .count = ARRAY_SIZE(list) };
+    const struct members members = { .list = list, .count = ARRAY_SIZE(list), .changes = 1 };
     const struct gate no_gate = { .signal_fd = -1 };
     struct gpu_thread_options options = {
         .main_pid = 41,
         .tracker_pid = tracker_pid,
         .start_ns = clock_now().monotonic_ns,
         .members = &members,
-        .started_count = members.count,
         .gate = &no_gate,
     };
     struct gpu_view view = { 0 };
