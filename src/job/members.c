@@ -73,6 +73,7 @@ struct member *members_add(struct members *members, const struct member *member)
     added = &members->list[members->count++];
     *added = *member;
     members->slots[slot_of(members, added->pid)] = (uint32_t)members->count;
+    members->changes++;
     return added;
 }
 
@@ -92,5 +93,6 @@ void members_remove_left(struct members *members)
     if (kept == members->count)
         return;
     members->count = kept;
+    members->changes++;
     index_all(members);
 }

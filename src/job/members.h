@@ -24,6 +24,7 @@ struct members {
     size_t capacity;
     uint32_t *slots;   /* open addressing: 0 free, else index + 1; owned */
     size_t slot_count; /* a power of two, at least twice the capacity */
+    uint64_t changes;  /* how often some came or went */
 };
 
 void members_done(struct members *members);

@@ -182,7 +182,7 @@ void sampler_add_gpus(struct sampler *sampler, const struct gpu_view *view, bool
     const struct gpu_levels *levels = &totals->levels;
 
     origins_update_gpus(sampler->origins, view);
-    if (view->state != GPU_READY)
+    if (view->state != GPU_READY && view->state != GPU_SILENT)
         return;
     ret->value[METRIC_MAIN_GPU_MEMORY] = levels->main_memory_bytes;
     ret->value[METRIC_DESCENDANTS_GPU_MEMORY] = levels->descendants_memory_bytes;

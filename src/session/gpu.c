@@ -18,6 +18,7 @@ void session_start_gpus(spoor_session *session)
         .tracker_pid = job->tracker_pid,
         .disabled = session->disabled,
         .start_ns = session->sampler.started.monotonic_ns,
+        .members = &job->members,
         .gate = &job->run_gate,
     };
     const struct gpu_vendor *enabled[GPU_VENDORS_MAX];
@@ -35,10 +36,8 @@ void session_start_gpus(spoor_session *session)
 
 void session_tell_gpus(spoor_session *session)
 {
-    const struct job *job = &session->sampler.job;
-
     if (session->gpu_thread && session->gpu.state != GPU_NONE)
-        gpu_thread_tell(session->gpu_thread, &job->members, job->started_count);
+        gpu_thread_tell(session->gpu_thread, &session->sampler.job.members);
 }
 
 void session_ask_gpus_last(spoor_session *session)

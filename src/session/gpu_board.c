@@ -145,6 +145,7 @@ void gpu_board_publish(struct gpu_board *board, const struct gpu_watch *watch)
     board->state = GPU_READY;
     board->reason = NULL;
     board->latest = totals;
+    board->has_untaken = true;
     gpu_totals_renew(&board->totals, &totals);
     for (size_t i = 0; i < board->unit_count; i++)
         gpu_device_view_renew(&board->devices[i], &watch->tally.list[i].view);
@@ -305,17 +306,14 @@ static int add_pid(struct pid_list *pids, pid_t pid)
     return 0;
 }
 
-void gpu_board_tell(struct gpu_board *board, const struct members *members,
-                    uint64_t started_count)
+void gpu_board_tell(struct gpu_board *board, const struct members *members)
 {
     pthread_mutex_lock(&board->mutex);
-    if (board->state != GPU_NONE &&
-        (board->members_count != members->count || board->started_count != started_count)) {
+    if (board->state != GPU_NONE && board->changes != members->changes) {
         board->living.count = 0;
         for (size_t i = 0; i < members->count; i++)
             (void)add_pid(&board->living, members->list[i].pid); /* or found by the thread */
-        board->members_count = members->count;
-        board->started_count = started_count;
+        board->changes = members->changes;
         board->has_news = true;
     }
     pthread_mutex_unlock(&board->mutex);
@@ -348,6 +346,20 @@ static void copy_devices(struct gpu_board *board, struct gpu_view *view)
     }
 }
 
+/* What the driver said since the last time is told; what is now, nobody knows. With the mutex
+ * held. */
+static void tell_silence(struct gpu_board *board, struct gpu_view *view)
+{
+    view->state = board->state == GPU_READY ? GPU_SILENT : GPU_PENDING;
+    view->reason = has_stopped;
+    gpu_totals_forget_counters(&view->totals);
+    if (!board->has_untaken)
+        gpu_totals_forget_levels(&view->totals);
+    gpu_totals_forget_levels(&board->totals);
+    for (size_t i = 0; view->devices && i < view->count; i++)
+        gpu_device_view_explain(&view->devices[i], has_stopped);
+}
+
 void gpu_board_take(struct gpu_board *board, uint64_t now_ns, struct gpu_view *view)
 {
     pthread_mutex_lock(&board->mutex);
@@ -359,12 +371,9 @@ void gpu_board_take(struct gpu_board *board, uint64_t now_ns, struct gpu_view *v
     if (taken_by_driver(board, now_ns) >= SILENT_AFTER_NS && !board->has_looked &&
         !is_starved(board)) {
         note_silence(board, now_ns);
-        view->state = board->state == GPU_READY ? GPU_SILENT : GPU_PENDING;
-        view->reason = has_stopped;
-        gpu_totals_clear(&view->totals);
-        for (size_t i = 0; view->devices && i < view->count; i++)
-            gpu_device_view_explain(&view->devices[i], has_stopped);
+        tell_silence(board, view);
     }
+    board->has_untaken = false;
     pthread_mutex_unlock(&board->mutex);
 }
 

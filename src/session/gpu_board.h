@@ -42,7 +42,7 @@ struct gpu_board {
     bool has_run;  /* the job, after a rest */
     bool has_news; /* about who belongs: */
     struct pid_list living, ended;
-    uint64_t members_count, started_count; /* when they were told last */
+    uint64_t changes; /* of the members, when they were told last */
 
     /* from the thread */
     bool has_looked; /* for the last time */
@@ -60,6 +60,7 @@ struct gpu_board {
     struct gpu_totals totals;        /* levels are the largest since they were taken */
     struct gpu_device_view *devices; /* likewise; ours */
     struct gpu_totals latest;        /* as they were last */
+    bool has_untaken;                /* they are of a look since totals were taken */
     struct gpu_troubles troubles;
 };
 
@@ -95,8 +96,7 @@ bool gpu_board_end(struct gpu_board *board);
 
 /* ---- for the others ---- */
 
-void gpu_board_tell(struct gpu_board *board, const struct members *members,
-                    uint64_t started_count);
+void gpu_board_tell(struct gpu_board *board, const struct members *members);
 void gpu_board_tell_ended(struct gpu_board *board, pid_t pid);
 
 /* The job has run. The gate is disarmed here: the thread may hang in a driver. */

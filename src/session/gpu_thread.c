@@ -155,6 +155,10 @@ static void look_until_ended(struct gpu_thread *thread)
     struct gpu_watch *watch = &thread->watch;
     bool has_run;
 
+    /* What the first look finds was there before, and does not count. That is so of all processes
+     * of a job that was attached to; children of one that we started are all new. */
+    if (thread->options.tracker_pid == 0)
+        (void)gpu_board_goes_on(board, watch, &has_run);
     gpu_watch_read(watch, clock_now().monotonic_ns, false); /* all is fresh from the opening */
     gpu_board_publish(board, watch);
     gpu_pace_init(&thread->pace, clock_now().monotonic_ns, take_cost(thread));
@@ -162,8 +166,7 @@ static void look_until_ended(struct gpu_thread *thread)
         look(thread, has_run);
     gpu_board_begin_call(board);
     gpu_watch_read(watch, clock_now().monotonic_ns, true);
-    if (thread->options.tracker_pid != 0) /* else accounts speak of the time before us too */
-        gpu_watch_accounts(watch);
+    gpu_watch_accounts(watch);
     gpu_board_publish(board, watch);
 }
 
@@ -247,8 +250,10 @@ int gpu_thread_start(const struct gpu_thread_options *options, struct gpu_thread
     r = gpu_board_init(&thread->board);
     if (r == 0)
         r = prepare(thread, options);
-    if (r == 0)
+    if (r == 0) {
+        gpu_board_tell(&thread->board, options->members);
         r = -pthread_create(&thread->thread, NULL, watch_gpus, thread);
+    }
     if (r < 0) {
         free_all(thread);
         return r;
@@ -257,10 +262,9 @@ int gpu_thread_start(const struct gpu_thread_options *options, struct gpu_thread
     return 0;
 }
 
-void gpu_thread_tell(struct gpu_thread *thread, const struct members *members,
-                     uint64_t started_count)
+void gpu_thread_tell(struct gpu_thread *thread, const struct members *members)
 {
-    gpu_board_tell(&thread->board, members, started_count);
+    gpu_board_tell(&thread->board, members);
 }
 
 void gpu_thread_tell_ended(struct gpu_thread *thread, pid_t pid)

@@ -20,7 +20,8 @@ struct gpu_thread_options {
     pid_t tracker_pid; /* our own where we spawned the job, which has our environment; else 0 */
     unsigned disabled; /* rungs */
     uint64_t start_ns; /* of the run */
-    const struct gate *gate; /* GATE_RUNS of the job, borrowed; may be none */
+    const struct members *members; /* as for gpu_thread_tell(), for the first look */
+    const struct gate *gate;       /* GATE_RUNS of the job, borrowed; may be none */
 };
 
 /* May this machine have GPUs to look at? Costs little. */
@@ -30,8 +31,7 @@ bool gpu_thread_is_needed(const struct root *root, unsigned disabled);
 int gpu_thread_start(const struct gpu_thread_options *options, struct gpu_thread **ret);
 
 /* Who belongs to the job now. Costs little where that is as before. */
-void gpu_thread_tell(struct gpu_thread *thread, const struct members *members,
-                     uint64_t started_count);
+void gpu_thread_tell(struct gpu_thread *thread, const struct members *members);
 
 /* One that belongs and is about to end. */
 void gpu_thread_tell_ended(struct gpu_thread *thread, pid_t pid);

@@ -98,6 +98,7 @@ static void glance(spoor_session *session, struct pace *pace)
     /* Once more: for what came before the gate was armed, or for the detail of a job at rest. */
     if (must_arm || pace->is_at_rest)
         (void)sampler_glance(&session->sampler, clock_now(), pace->is_at_rest);
+    session_tell_gpus(session); /* of those that it found */
 }
 
 static void take_births(spoor_session *session, struct rhythm *rhythm, uint64_t now_ns)

@@ -99,7 +99,11 @@ static void one_that_ended_is_kept_for_a_while(void **state)
     assert_int_equal(gpu_kin_tell(&kin, living, 1, 2 * SECOND), 0);
     assert_true(gpu_kin_has(&kin, &fake.root, 200, 3 * SECOND));
     assert_true(gpu_kin_has(&kin, &fake.root, 300, 3 * SECOND));
-    assert_int_equal(gpu_kin_tell(&kin, living, 1, GPU_KIN_KEPT_NS + 3 * SECOND), 0);
+    assert_false(gpu_kin_has_old(&kin, GPU_KIN_KEPT_NS + SECOND));
+    assert_true(gpu_kin_has_old(&kin, GPU_KIN_KEPT_NS + 3 * SECOND));
+    gpu_kin_drop_old(&kin, GPU_KIN_KEPT_NS + 3 * SECOND);
+    assert_false(gpu_kin_has_old(&kin, 50 * SECOND));
+    assert_int_equal(gpu_kin_pids(&kin).count, 1);
     assert_false(gpu_kin_has(&kin, &fake.root, 200, 50 * SECOND));
     assert_false(gpu_kin_has(&kin, &fake.root, 300, 50 * SECOND));
     gpu_kin_done(&kin);
@@ -118,7 +122,7 @@ static void main_is_kept_for_ever_and_many_that_ended_are_not(void **state)
         assert_int_equal(gpu_kin_add(&kin, pid, SECOND), 0);
     assert_int_equal(gpu_kin_tell(&kin, NULL, 0, SECOND), 0);
     assert_in_range(gpu_kin_pids(&kin).count, 2, GPU_KIN_ENDED_MAX + 1);
-    assert_int_equal(gpu_kin_tell(&kin, NULL, 0, 100 * SECOND), 0);
+    gpu_kin_drop_old(&kin, 100 * SECOND);
     assert_true(gpu_kin_has(&kin, &fake.root, 100, 100 * SECOND));
     assert_int_equal(gpu_kin_pids(&kin).count, 1);
     gpu_kin_done(&kin);

@@ -200,6 +200,25 @@ static void one_that_ends_keeps_its_busy_time(void **state)
     tear_down(&machine);
 }
 
+/* Nobody comes or goes for a while, so that nothing is told. */
+static void the_number_of_one_that_ended_long_ago_is_not_the_jobs(void **state)
+{
+    const pid_t living[] = { 41, 42 };
+    struct machine machine;
+
+    (void)state;
+    set_up(&machine);
+    open_machine(&machine, NULL, no_variable);
+    assert_int_equal(gpu_kin_tell(&machine.watch.kin, living, 2, MS(500)), 0);
+    assert_int_equal(gpu_kin_tell(&machine.watch.kin, living, 1, MS(1000)), 0);
+    gpu_watch_read(&machine.watch, MS(2000), true);
+    add_process(&machine, 42, 1); /* another's now */
+    fake_drm_fd(&machine.fake, 42, 3, "/dev/dri/renderD130", I915("2", "0", "8 MiB"));
+    gpu_watch_read(&machine.watch, MS(2000) + GPU_KIN_KEPT_NS, false);
+    assert_int_equal(machine.watch.tally.totals.levels.job_memory_bytes, 0);
+    tear_down(&machine);
+}
+
 static const char *rocr_zero(const char *name)
 {
     return strcmp(name, "ROCR_VISIBLE_DEVICES") == 0 ? "" : NULL;
@@ -327,6 +346,7 @@ int main(void)
         cmocka_unit_test(figures_of_all_drivers_add_up),
         cmocka_unit_test(keys_of_an_old_amdgpu_serve),
         cmocka_unit_test(one_that_ends_keeps_its_busy_time),
+        cmocka_unit_test(the_number_of_one_that_ended_long_ago_is_not_the_jobs),
         cmocka_unit_test(each_vendor_has_its_variables),
         cmocka_unit_test(a_machine_without_a_gpu_has_nothing_to_watch),
         cmocka_unit_test(a_vendor_that_fails_is_told_of),

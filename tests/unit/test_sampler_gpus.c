@@ -35,10 +35,28 @@ static void busy_time_steps_back_at_the_end_alone(void **state)
     assert_int_equal(said(&sampler, &view, 4 * NS_PER_SECOND, true), 4 * NS_PER_SECOND);
 }
 
+/* It answered when the job's memory was at its peak, and then no more. */
+static void levels_that_a_silent_driver_told_before_are_in_the_sample(void **state)
+{
+    static struct sampler sampler;
+    struct gpu_view view = { .state = GPU_SILENT, .reason = "it is silent" };
+    struct sample sample;
+
+    (void)state;
+    gpu_totals_clear(&view.totals);
+    view.totals.levels.job_memory_bytes = 5;
+    sample_clear(&sample);
+    sampler_add_gpus(&sampler, &view, true, &sample);
+    assert_int_equal(sample.value[METRIC_JOB_GPU_MEMORY], 5);
+    assert_false(is_known(sample.value[METRIC_JOB_GPU_BUSY]));
+    assert_false(is_known(sample.value[METRIC_HOST_GPU_ENERGY]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(busy_time_steps_back_at_the_end_alone),
+        cmocka_unit_test(levels_that_a_silent_driver_told_before_are_in_the_sample),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

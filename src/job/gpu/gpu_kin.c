@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "source/proc/pid_stat.h"
 
 enum { ANCESTORS_MAX = 64, STRANGERS_MAX = 4096 };
@@ -86,26 +87,55 @@ int gpu_kin_add(struct gpu_kin *kin, pid_t pid, uint64_t now_ns)
     return 0;
 }
 
-/* Of those that ended a while ago, and of too many, the first found go. */
-static void drop_ended(struct gpu_kin *kin, uint64_t now_ns)
+static bool ended_long_ago(const struct gpu_kin *kin, const struct gpu_relative *relative,
+                           uint64_t now_ns)
+{
+    return relative->pid != kin->main_pid && relative->ended_ns != 0 &&
+           less(now_ns, relative->ended_ns) > GPU_KIN_KEPT_NS;
+}
+
+bool gpu_kin_has_old(const struct gpu_kin *kin, uint64_t now_ns)
+{
+    for (size_t i = 0; i < kin->count; i++) {
+        if (ended_long_ago(kin, &kin->list[i], now_ns))
+            return true;
+    }
+    return false;
+}
+
+void gpu_kin_drop_old(struct gpu_kin *kin, uint64_t now_ns)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < kin->count; i++) {
+        if (!ended_long_ago(kin, &kin->list[i], now_ns))
+            kin->list[kept++] = kin->list[i];
+    }
+    if (kept != kin->count)
+        kin->pid_count = 0;
+    kin->count = kept;
+}
+
+/* Of too many that ended, the first found go. */
+static void drop_surplus(struct gpu_kin *kin)
 {
     size_t kept = 0, ended = 0;
 
     for (size_t i = 0; i < kin->count; i++)
         ended += kin->list[i].ended_ns != 0;
+    if (ended <= GPU_KIN_ENDED_MAX)
+        return;
     for (size_t i = 0; i < kin->count; i++) {
         const struct gpu_relative *relative = &kin->list[i];
 
         if (relative->pid != kin->main_pid && relative->ended_ns != 0 &&
-            (now_ns - relative->ended_ns > GPU_KIN_KEPT_NS || ended > GPU_KIN_ENDED_MAX)) {
+            ended > GPU_KIN_ENDED_MAX)
             ended--;
-            continue;
-        }
-        kin->list[kept++] = kin->list[i];
+        else
+            kin->list[kept++] = *relative;
     }
-    if (kept != kin->count)
-        kin->pid_count = 0;
     kin->count = kept;
+    kin->pid_count = 0;
 }
 
 int gpu_kin_tell(struct gpu_kin *kin, const pid_t *living, size_t count, uint64_t now_ns)
@@ -119,6 +149,7 @@ int gpu_kin_tell(struct gpu_kin *kin, const pid_t *living, size_t count, uint64_
 
         if (relative) {
             relative->is_told = true;
+            relative->is_found = false;
             relative->ended_ns = 0;
         } else if (insert(kin, living[i], 0) < 0) {
             r = -ENOMEM;
@@ -130,7 +161,7 @@ int gpu_kin_tell(struct gpu_kin *kin, const pid_t *living, size_t count, uint64_
         if (!relative->is_told && relative->ended_ns == 0)
             relative->ended_ns = now_ns;
     }
-    drop_ended(kin, now_ns);
+    drop_surplus(kin);
     return r;
 }
 
@@ -180,10 +211,14 @@ bool gpu_kin_has(struct gpu_kin *kin, const struct root *root, pid_t pid, uint64
         return true;
     if (is_stranger(kin, pid))
         return false;
-    if (descends_from_job(kin, root, pid))
-        return insert(kin, pid, now_ns) == 0; /* until it is told, it may have ended */
-    add_stranger(kin, pid);
-    return false;
+    if (!descends_from_job(kin, root, pid)) {
+        add_stranger(kin, pid);
+        return false;
+    }
+    if (insert(kin, pid, now_ns) < 0)
+        return false;
+    find(kin, pid)->is_found = true;
+    return true;
 }
 
 void gpu_kin_forget_strangers(struct gpu_kin *kin)

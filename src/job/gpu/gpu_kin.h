@@ -5,7 +5,7 @@
  * The sampler tells who belongs to the job, but only as often as it looks. A process that a
  * driver lists and nobody told of is asked for its parents: where one of them is of the job, so
  * is it. One that ended is kept for a while, since what it did shows up in the driver's samples
- * after its end.
+ * after its end; of very many that did, some go at once.
  */
 #ifndef JOB_GPU_GPU_KIN_H
 #define JOB_GPU_GPU_KIN_H
@@ -25,6 +25,7 @@ struct gpu_relative {
     pid_t pid;
     uint64_t ended_ns; /* 0: it lives */
     bool is_told;      /* in the list that is being told */
+    bool is_found;     /* by its parents, and not told yet: whether it lives is not known */
 };
 
 struct gpu_kin {
@@ -44,6 +45,10 @@ void gpu_kin_done(struct gpu_kin *kin);
 /* Who lives and belongs to the job, in any order. Those of before that are not among them
  * ended now at the latest. Returns 0 or -ENOMEM, where some are missing. */
 int gpu_kin_tell(struct gpu_kin *kin, const pid_t *living, size_t count, uint64_t now_ns);
+
+/* Is there one that ended so long ago that it is to go? Its number may be another's by now. */
+bool gpu_kin_has_old(const struct gpu_kin *kin, uint64_t now_ns);
+void gpu_kin_drop_old(struct gpu_kin *kin, uint64_t now_ns);
 
 /* One that belongs, whether it still lives or not. */
 int gpu_kin_add(struct gpu_kin *kin, pid_t pid, uint64_t now_ns);

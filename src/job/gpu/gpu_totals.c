@@ -5,12 +5,20 @@
 
 void gpu_totals_clear(struct gpu_totals *totals)
 {
-    *totals = (struct gpu_totals){
-        .levels = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN },
-        .busy_ns = UNKNOWN,
-        .job_busy_ns = UNKNOWN,
-        .energy_microjoules = UNKNOWN,
-    };
+    *totals = (struct gpu_totals){ 0 };
+    gpu_totals_forget_levels(totals);
+    gpu_totals_forget_counters(totals);
+}
+
+void gpu_totals_forget_levels(struct gpu_totals *totals)
+{
+    totals->levels =
+        (struct gpu_levels){ UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN };
+}
+
+void gpu_totals_forget_counters(struct gpu_totals *totals)
+{
+    totals->busy_ns = totals->job_busy_ns = totals->energy_microjoules = UNKNOWN;
 }
 
 void gpu_device_view_clear(struct gpu_device_view *view)

@@ -60,6 +60,8 @@ struct gpu_device_view {
 };
 
 void gpu_totals_clear(struct gpu_totals *totals);
+void gpu_totals_forget_levels(struct gpu_totals *totals);
+void gpu_totals_forget_counters(struct gpu_totals *totals);
 void gpu_device_view_clear(struct gpu_device_view *view);
 
 /* Sets the reason of all that is not known of a GPU: static text. */

@@ -12,7 +12,8 @@ enum gpu_state {
     GPU_PENDING, /* the drivers have not answered yet */
     GPU_NONE,    /* there is none, or none is to be looked at */
     GPU_READY,
-    GPU_SILENT, /* a driver has stopped answering; what it said before is kept */
+    GPU_SILENT, /* a driver has stopped answering: of the totals those levels alone are known
+                   that it told since the last sample */
 };
 
 /* Where figures come from. */

@@ -147,22 +147,24 @@ static void list_processes(struct gpu_watch *watch, uint64_t now_ns)
     see_devices(watch);
 }
 
-/* UNKNOWN: there are too many, or one cannot be read. */
+/* Of those that live. UNKNOWN: there are too many, or one cannot be read. */
 static uint64_t job_cpu_ns(const struct gpu_watch *watch)
 {
     uint64_t sum_ns = 0;
+    size_t clock_count = 0;
 
-    if (watch->kin.count > CLOCKS_MAX)
-        return UNKNOWN;
     for (size_t i = 0; i < watch->kin.count; i++) {
         const struct gpu_relative *relative = &watch->kin.list[i];
         uint64_t cpu_ns;
 
-        if (relative->ended_ns != 0)
+        if (relative->ended_ns != 0 && !relative->is_found)
             continue;
-        if (cpu_clock_read(watch->root, relative->pid, &cpu_ns) < 0)
+        if (clock_count++ == CLOCKS_MAX)
             return UNKNOWN;
-        sum_ns += cpu_ns;
+        if (cpu_clock_read(watch->root, relative->pid, &cpu_ns) == 0)
+            sum_ns += cpu_ns;
+        else if (!relative->is_found) /* one that was has ended */
+            return UNKNOWN;
     }
     return sum_ns;
 }
@@ -213,10 +215,20 @@ static void note_activity(struct gpu_watch *watch, uint64_t now_ns)
     watch->read_ns = now_ns;
 }
 
+/* What the driver keeps of those that go can be asked for now and no more. */
+static void let_old_go(struct gpu_watch *watch, uint64_t now_ns)
+{
+    if (!gpu_kin_has_old(&watch->kin, now_ns))
+        return;
+    gpu_watch_accounts(watch);
+    gpu_kin_drop_old(&watch->kin, now_ns);
+}
+
 void gpu_watch_read(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh)
 {
     const struct gpu_inventory *inventory = &watch->inventory;
 
+    let_old_go(watch, now_ns);
     gpu_kin_forget_strangers(&watch->kin);
     for (size_t i = 0; i < inventory->opened_count; i++) {
         const struct gpu_opened *opened = &inventory->opened[i];
@@ -250,9 +262,12 @@ static void take_accounts(struct gpu_watch *watch, size_t opened,
 void gpu_watch_accounts(struct gpu_watch *watch)
 {
     enum { ACCOUNTS_MAX = 4096 };
-    struct gpu_account *accounts = calloc(ACCOUNTS_MAX, sizeof(*accounts));
     struct gpu_pids pids = gpu_kin_pids(&watch->kin);
+    struct gpu_account *accounts;
 
+    if (watch->kin.tracker_pid == 0)
+        return;
+    accounts = calloc(ACCOUNTS_MAX, sizeof(*accounts));
     for (size_t i = 0; accounts && i < watch->inventory.opened_count; i++) {
         const struct gpu_opened *opened = &watch->inventory.opened[i];
         ssize_t n = -ENOTSUP;

@@ -53,10 +53,12 @@ bool gpu_watch_rests(struct gpu_watch *watch, uint64_t now_ns);
 /* The quick look. */
 void gpu_watch_poll(struct gpu_watch *watch, uint64_t now_ns);
 
-/* The slow look. `is_fresh`: drivers read all anew, for the first and the last look. */
+/* The slow look. `is_fresh`: drivers read all anew, for the first and the last look. Lets go of
+ * processes that ended long ago, once their accounts are taken. */
 void gpu_watch_read(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh);
 
-/* Asks for the accounts that drivers keep of the job's processes: at the end. */
+/* Asks for the accounts that drivers keep of the job's processes: at the end. Of a job that was
+ * attached to they speak of the time before us too, and are not asked for. */
 void gpu_watch_accounts(struct gpu_watch *watch);
 
 /* Where figures come from: the sources of the vendors whose GPUs are the job's, or of all, "+"

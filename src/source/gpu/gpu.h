@@ -153,7 +153,7 @@ struct gpu_vendor {
     void (*refresh)(void *vendor);
 
     /* What the driver accounted for `pids`, ended ones among them: as processes(). NULL: this
-     * vendor keeps no accounts. To be called at the end, or when a process has ended. */
+     * vendor keeps no accounts. To be called at the end, and before one that ended is let go. */
     ssize_t (*accounts)(void *vendor, const struct gpu_pids *pids, struct gpu_account *list,
                         size_t capacity);
 };
