@@ -174,7 +174,8 @@ SPOOR_API void spoor_session_warn(spoor_session *session, const char *code,
  * called twice. What is left of the job goes on. */
 SPOOR_API int spoor_session_stop(spoor_session *session, struct spoor_error *err);
 
-/* Writes the report on the run so far to a descriptor. */
+/* Writes the report on the run so far to a descriptor. Text is as wide as that terminal, 60 to
+ * 160 columns, and 80 wide elsewhere. */
 SPOOR_API int spoor_session_write(spoor_session *session, enum spoor_format format, int fd,
                                   struct spoor_error *err);
 
@@ -262,7 +263,7 @@ SPOOR_API int spoor_machine_check(const char *root,
                                   void *data, struct spoor_error *err);
 
 /* Writes what machine this is, and its GPUs: as SPOOR_TEXT or SPOOR_JSON. `gpus` as in the
- * options. Asks GPU drivers, which may take long. */
+ * options. Asks GPU drivers, for 2 s at most; where they do not answer it says that. */
 SPOOR_API int spoor_machine_write(const char *root, const char *gpus, enum spoor_format format,
                                   int fd, struct spoor_error *err);
 
@@ -281,7 +282,9 @@ struct spoor_gpu {
 };
 
 /* Calls `each` for every GPU of the machine; `selection` as options.gpus. Asks the drivers,
- * which may take long. ENOENT: the selection names one that is not there. */
+ * in a thread that is left behind where they do not answer within 2 s. ETIMEDOUT: so it was;
+ * ENOENT: the selection names one that is not there; ENOTUNIQ: several start so; others: there is
+ * a driver that cannot be used. */
 SPOOR_API int spoor_gpu_list(const char *root, const char *selection,
                              void (*each)(const struct spoor_gpu *gpu, void *data), void *data,
                              struct spoor_error *err);

@@ -31,6 +31,16 @@ void root_close(struct root *root)
     root->fd = -1;
 }
 
+int root_copy(const struct root *root, struct root *ret)
+{
+    int fd = fcntl(root->fd, F_DUPFD_CLOEXEC, 0);
+
+    if (fd < 0)
+        return -errno;
+    *ret = (struct root){ .fd = fd, .is_live = root->is_live };
+    return 0;
+}
+
 PRINTF_LIKE(2, 0)
 static int format_path(char path[PATH_MAX], const char *fmt, va_list args)
 {

@@ -34,6 +34,9 @@ struct root {
 int root_open(const char *path, struct root *ret);
 void root_close(struct root *root);
 
+/* Another of the same folder, for who may outlive this one. */
+int root_copy(const struct root *root, struct root *ret);
+
 /* Reads a whole file and ends it with a NUL byte. Returns its length, or
  * -errno; -EFBIG when it does not fit: `size` bytes hold size - 1 of text. */
 ssize_t root_read(const struct root *root, char *buf, size_t size, const char *fmt, ...)

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "cli/agent.h"
 #include "cli/command.h"
+#include "cli/gpus_check.h"
 #include "cli/session_options.h"
 
 /* What fails is said in the result: nobody sees our stderr. */
@@ -92,7 +93,7 @@ static int serve(struct cli_settings *settings)
         (void)error_set(&err, EINVAL, "no process given: spoor agent --pid PID");
         return agent_refuse(err.message);
     }
-    if (outputs_plan(settings, &outputs, &err) < 0 ||
+    if (gpus_check(settings, &err) < 0 || outputs_plan(settings, &outputs, &err) < 0 ||
         attachment_open(&options, &attachment, &err) < 0)
         return agent_refuse(err.message);
     agent_begin_ready();

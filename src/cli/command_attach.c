@@ -3,6 +3,7 @@
 #include "base/compiler.h"
 #include "cli/attachment.h"
 #include "cli/command.h"
+#include "cli/gpus_check.h"
 #include "cli/message.h"
 #include "cli/session_options.h"
 
@@ -14,7 +15,7 @@ static int follow(const struct cli_settings *settings, const struct outputs *out
     struct spoor_error err = { 0 };
 
     options.pid = settings->pid;
-    if (attachment_open(&options, &attachment, &err) < 0)
+    if (gpus_check(settings, &err) < 0 || attachment_open(&options, &attachment, &err) < 0)
         return complain("%s", err.message);
     if (watch_wait(&attachment.watch, settings->duration_ns, &end, &err) < 0)
         complain("%s", err.message);

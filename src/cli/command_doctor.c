@@ -68,8 +68,11 @@ static void print_row(const struct ladder *ladder, const struct row *row, bool i
         fputs("  ", stdout);
         help_wrap(stdout, row->why_not, indent, indent);
     }
-    if (row->remedy[0])
-        printf("%*sto change it: %s\n", 8, "", row->remedy);
+    if (row->remedy[0]) {
+        int column = printf("%*sto change it: ", 8, "");
+
+        help_wrap(stdout, row->remedy, column, column);
+    }
 }
 
 static void print_rows(const struct ladder *ladder)
@@ -104,8 +107,10 @@ int command_doctor(const struct command *command, int argc, char **argv)
     ladder.has_color = outputs_has_color(settings.color, STDOUT_FILENO);
     if (spoor_machine_check(NULL, collect, &ladder, &err) < 0)
         return complain("%s", err.message);
-    puts("What can be measured here, the best source of each quantity first: 'used' by a run,\n"
-         "'yes' where it could be, 'no' where it cannot.");
+    help_wrap(stdout,
+              "What can be measured here, the best source of each quantity first: 'used' by a "
+              "run, 'yes' where it could be, 'no' where it cannot.",
+              0, 0);
     print_rows(&ladder);
     printf("\n%u of %zu sources can be used.\n", ladder.available_count, ladder.count);
     return 0;

@@ -4,6 +4,7 @@
 
 #include "base/compiler.h"
 #include "cli/command.h"
+#include "cli/gpus_check.h"
 #include "cli/message.h"
 
 int command_info(const struct command *command, int argc, char **argv)
@@ -19,7 +20,9 @@ int command_info(const struct command *command, int argc, char **argv)
         return code;
     if (settings.format == SPOOR_CSV)
         return complain("--format: info is told in text or json");
-    if (spoor_machine_write(NULL, settings.gpus, settings.format, STDOUT_FILENO, &err) < 0)
+    if (spoor_machine_write(NULL, settings.gpus, settings.format, STDOUT_FILENO, &err) < 0) {
+        gpus_name_source(&settings, &err);
         return complain("%s", err.message);
+    }
     return 0;
 }

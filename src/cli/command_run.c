@@ -13,6 +13,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "cli/command.h"
+#include "cli/gpus_check.h"
 #include "cli/message.h"
 #include "cli/outputs.h"
 #include "cli/session_options.h"
@@ -35,14 +36,20 @@ static void say(const char *message)
     complain("%s", message);
 }
 
-static int run_job(const struct cli_settings *settings, const struct outputs *outputs,
-                   char **command)
+static int check_gpus(void *data, struct spoor_error *err)
+{
+    return gpus_check(data, err);
+}
+
+static int run_job(struct cli_settings *settings, const struct outputs *outputs, char **command)
 {
     struct track_options options = {
         .command = command,
         .session = session_options(settings),
         .waits_for_all = settings->waits_for_all,
         .say = say,
+        .prepare = check_gpus,
+        .prepare_data = settings,
     };
     struct spoor_error err = { 0 };
     struct tracked tracked;

@@ -97,9 +97,12 @@ static int refuse_uuid(const struct spoor_gpu *list, size_t count, const char *b
                "GPU UUID of %.*s is not valid. Available UUIDs are: ", (int)length, uuid);
     for (size_t i = 0; i < known; i++) {
         size_t used = strlen(gpus->message);
+        bool fits = used + strlen(uuids[i]) + sizeof(", , ...") <= sizeof(gpus->message);
 
         (void)snprintf(gpus->message + used, sizeof(gpus->message) - used, "%s%s",
-                       i > 0 ? ", " : "", uuids[i]); /* cut is fine */
+                       i > 0 ? ", " : "", fits ? uuids[i] : "..."); /* fits */
+        if (!fits)
+            break;
     }
     return -EINVAL;
 }
@@ -195,6 +198,15 @@ int gpu_tracker_gpus_choose(const struct spoor_gpu *list, size_t count, const ch
                           : choose_none(brand, ret);
 }
 
+/* Should it answer later its GPUs are tracked, but nobody knows how many there are. */
+static int pass_over_silence(const char *uuids, const char *why, struct gpu_tracker_gpus *ret)
+{
+    *ret = (struct gpu_tracker_gpus){ 0 };
+    (void)fail(ret, ETIMEDOUT, "%s." REMAIN, why);
+    ret->selection = strdup(uuids ? uuids : "all");
+    return ret->selection ? 0 : fail(ret, ENOMEM, "out of memory");
+}
+
 int gpu_tracker_gpus_find(const char *uuids, const char *brand, struct gpu_tracker_gpus *ret)
 {
     CLEANUP(list_done) struct list list = { 0 };
@@ -202,6 +214,8 @@ int gpu_tracker_gpus_find(const char *uuids, const char *brand, struct gpu_track
     int found = spoor_gpu_list(NULL, "all", keep, &list, &err);
     int r;
 
+    if (found == -ETIMEDOUT)
+        return pass_over_silence(uuids, err.message, ret);
     if (list.is_full)
         return fail(ret, ENOMEM, "out of memory");
     r = gpu_tracker_gpus_choose(list.gpus, list.count, uuids, brand, ret);

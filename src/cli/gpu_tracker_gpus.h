@@ -16,7 +16,8 @@ struct gpu_tracker_gpus {
 };
 
 /* Looks for GPUs. `uuids` is the list of --guuids, NULL: all; `brand` is "nvidia", "amd" or
- * NULL. No GPU at all is no failure, and then the list is passed over, as the predecessor does.
+ * NULL. No GPU at all is no failure, and then the list is passed over, as the predecessor does;
+ * nor is a driver that does not answer, which takes 2 s.
  * -EINVAL: the list is empty or names one that is not there; -ENODEV: there is none of that
  * brand. The message is for the user. */
 int gpu_tracker_gpus_find(const char *uuids, const char *brand, struct gpu_tracker_gpus *ret);

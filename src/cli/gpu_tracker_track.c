@@ -95,6 +95,13 @@ static void say(const char *message)
     (void)gpu_tracker_error("%s", message);
 }
 
+static int begin(void *data, struct spoor_error *err)
+{
+    (void)err;
+    tracking_begin(data);
+    return 0;
+}
+
 static int run_command(struct tracking *tracking)
 {
     const struct gpu_tracker_settings *settings = tracking->settings;
@@ -102,6 +109,8 @@ static int run_command(struct tracking *tracking)
         .command = settings->words,
         .session = SPOOR_OPTIONS_INIT,
         .say = say,
+        .prepare = begin,
+        .prepare_data = tracking,
     };
     struct spoor_error err = { 0 };
     struct tracked tracked;
@@ -141,7 +150,13 @@ static void complain(void *data, const char *message)
 
 int gpu_tracker_track(const struct gpu_tracker_settings *settings)
 {
-    struct tracking tracking = { .settings = settings, .warn = warn };
+    struct tracking tracking = {
+        .settings = settings,
+        .warn = warn,
+        /* else one may have to be refused, or the file begins with how many there are */
+        .finds_gpus_later =
+            !settings->gpu_uuids && !settings->gpu_brand && !settings->tracking_path,
+    };
     struct spoor_error err = { 0 };
     int code;
 

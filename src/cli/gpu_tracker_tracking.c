@@ -12,8 +12,17 @@
 #include "base/parse.h"
 #include "base/root.h"
 
-/* In the order of has_warned. */
-static const char *const sections[TRACKING_SECTIONS] = { "cpu.", "memory.", "gpu." };
+/* The parts of a report, and what the paths of their figures have in them; the first that fits
+ * counts. */
+static const struct {
+    const char *key, *name;
+} parts[TRACKING_PARTS] = {
+    { "memory.system_peak", "System RAM" },    { ".total_rss", "Total RSS" },
+    { ".private_rss", "Private RSS" },         { ".shared_rss", "Shared RSS" },
+    { "gpu.memory.system", "System GPU RAM" }, { "gpu.memory.", "GPU RAM" },
+    { "cpu.threads.", "Number of threads" },   { "cpu.", "CPU utilization" },
+    { "gpu.utilization.", "GPU utilization" },
+};
 
 static void warn(struct tracking *tracking, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
@@ -88,13 +97,22 @@ static int open_file(struct tracking *tracking, struct spoor_error *err)
                               &tracking->file, err);
 }
 
+/* Also where there is one that cannot be used. */
+static void warn_of_no_gpus(struct tracking *tracking)
+{
+    if (tracking->gpus.count == 0)
+        warn(tracking, "%s", tracking->gpus.message);
+}
+
 int tracking_prepare(struct tracking *tracking, tracking_say *complain)
 {
     const struct gpu_tracker_settings *settings = tracking->settings;
     struct gpu_tracker_gpus *gpus = &tracking->gpus;
     struct spoor_error err = { 0 };
-    int r = gpu_tracker_gpus_find(settings->gpu_uuids, settings->gpu_brand, gpus);
+    int r = 0;
 
+    if (!tracking->finds_gpus_later)
+        r = gpu_tracker_gpus_find(settings->gpu_uuids, settings->gpu_brand, gpus);
     if (r < 0) {
         complain(tracking->warn_data, gpus->message);
         return r;
@@ -106,8 +124,8 @@ int tracking_prepare(struct tracking *tracking, tracking_say *complain)
         complain(tracking->warn_data, err.message);
         return r;
     }
-    if (gpus->count == 0)
-        warn(tracking, "%s", gpus->message);
+    if (!tracking->finds_gpus_later)
+        warn_of_no_gpus(tracking);
     return 0;
 }
 
@@ -117,6 +135,34 @@ void tracking_done(struct tracking *tracking)
 }
 
 /* ---- meanwhile ----------------------------------------------------------- */
+
+static void *find_gpus(void *data)
+{
+    struct tracking *tracking = data;
+
+    (void)gpu_tracker_gpus_find(NULL, NULL, &tracking->gpus); /* all: nothing to refuse */
+    warn_of_no_gpus(tracking);
+    return NULL;
+}
+
+void tracking_begin(struct tracking *tracking)
+{
+    if (!tracking->finds_gpus_later)
+        return;
+    tracking->has_gpu_finder =
+        pthread_create(&tracking->gpu_finder, NULL, find_gpus, tracking) == 0;
+    if (!tracking->has_gpu_finder)
+        (void)find_gpus(tracking); /* then the command waits */
+}
+
+static void end_gpu_finder(struct tracking *tracking)
+{
+    if (!tracking->has_gpu_finder)
+        return;
+    (void)pthread_join(tracking->gpu_finder, NULL);
+    tracking->has_gpu_finder = false;
+    tracking->facts = read_facts(tracking->settings, &tracking->gpus);
+}
 
 static void add_row(struct tracking *tracking, const double row[TRACKING_COLUMNS])
 {
@@ -139,7 +185,7 @@ void tracking_configure(struct tracking *tracking, struct spoor_options *options
 {
     options->interval_ns =
         (uint64_t)(tracking->settings->sleep_seconds * (double)NS_PER_SECOND);
-    options->gpus = tracking->gpus.selection;
+    options->gpus = tracking->finds_gpus_later ? "all" : tracking->gpus.selection;
     options->sample_seen = see_sample;
     options->sample_data = tracking;
 }
@@ -149,6 +195,7 @@ void tracking_finish(struct tracking *tracking)
     double row[TRACKING_COLUMNS];
     struct spoor_error err;
 
+    end_gpu_finder(tracking);
     if (rows_finish(&tracking->rows, row))
         add_row(tracking, row);
     if (tracking_file_close(tracking->file, &err) < 0)
@@ -158,14 +205,45 @@ void tracking_finish(struct tracking *tracking)
 
 /* ---- after --------------------------------------------------------------- */
 
-static void warn_once(struct tracking *tracking, const char *path, const char *reason)
+static void note_missing(struct tracking *tracking, const char *path, const char *reason)
 {
-    for (size_t i = 0; i < TRACKING_SECTIONS; i++) {
-        if (strncmp(path, sections[i], strlen(sections[i])) != 0)
+    for (size_t i = 0; i < TRACKING_PARTS; i++) {
+        if (!strstr(path, parts[i].key))
             continue;
-        if (!tracking->has_warned[i])
-            warn(tracking, "%s could not be measured and is shown as 0: %s.", path, reason);
-        tracking->has_warned[i] = true;
+        if (!tracking->missing[i])
+            tracking->missing[i] = reason;
+        return;
+    }
+}
+
+/* One warning for each reason, with all that it is the reason of. */
+static void warn_of_missing(struct tracking *tracking)
+{
+    for (size_t i = 0; i < TRACKING_PARTS; i++) {
+        const char *reason = tracking->missing[i];
+        size_t of[TRACKING_PARTS];
+        size_t count = 0;
+        char names[200] = "";
+
+        for (size_t other = i; reason && other < TRACKING_PARTS; other++) {
+            if (!tracking->missing[other] || tracking->has_warned[other] ||
+                strcmp(tracking->missing[other], reason) != 0)
+                continue;
+            of[count++] = other;
+            tracking->has_warned[other] = true;
+        }
+        for (size_t n = 0; n < count; n++) {
+            size_t used = strlen(names);
+
+            (void)snprintf(names + used, sizeof(names) - used, "%s%s",
+                           n == 0           ? ""
+                           : n == count - 1 ? " and "
+                                            : ", ",
+                           parts[of[n]].name); /* fits */
+        }
+        if (count > 0)
+            warn(tracking, "%s could not be measured and %s shown as 0.0: %s.", names,
+                 count == 1 ? "is" : "are", reason);
     }
 }
 
@@ -175,17 +253,23 @@ static double find_figure(void *data, const char *path)
     bool is_gpu = strncmp(path, "gpu.", 4) == 0;
     struct spoor_figure figure;
 
+    if (is_gpu && tracking->facts.gpu_count == 0) /* as was warned of */
+        return (double)NAN;
     if (!tracking->session || spoor_session_figure(tracking->session, path, &figure, NULL) < 0)
         return (double)NAN;
-    if (isnan(figure.value) && figure.reason && !(is_gpu && tracking->facts.gpu_count == 0))
-        warn_once(tracking, path, figure.reason);
+    if (isnan(figure.value) && figure.reason)
+        note_missing(tracking, path, figure.reason);
     return figure.value;
 }
 
 struct resource_usage tracking_usage(struct tracking *tracking, double elapsed_seconds)
 {
     struct usage_run run = { .elapsed_seconds = elapsed_seconds };
+    struct resource_usage usage;
 
+    memset(tracking->missing, 0, sizeof(tracking->missing));
     rows_cpu(&tracking->rows, &run);
-    return usage_of(&tracking->facts, &run, find_figure, tracking);
+    usage = usage_of(&tracking->facts, &run, find_figure, tracking);
+    warn_of_missing(tracking);
+    return usage;
 }

@@ -6,6 +6,8 @@
 #ifndef CLI_GPU_TRACKER_TRACKING_H
 #define CLI_GPU_TRACKER_TRACKING_H
 
+#include <pthread.h>
+
 #include "cli/gpu_tracker_gpus.h"
 #include "cli/gpu_tracker_options.h"
 #include "cli/gpu_tracker_rows.h"
@@ -13,8 +15,8 @@
 #include "spoor/spoor.h"
 #include "store/tracking_file.h"
 
-/* The sections of figures that a report holds. */
-enum { TRACKING_SECTIONS = 3 };
+/* What a report holds, as far as its parts may be unknown apart from each other. */
+enum { TRACKING_PARTS = 9 };
 
 typedef void tracking_say(void *data, const char *message);
 
@@ -22,22 +24,30 @@ struct tracking {
     const struct gpu_tracker_settings *settings;
     tracking_say *warn; /* also from the sampling thread */
     void *warn_data;
+    bool finds_gpus_later; /* while the command runs, which then need not wait for drivers */
 
     struct gpu_tracker_gpus gpus;
+    pthread_t gpu_finder; /* it alone uses them while it runs */
+    bool has_gpu_finder;
     struct usage_facts facts;
     struct rows rows;
-    struct tracking_file *file;         /* NULL: none */
-    spoor_session *session;             /* NULL: nothing was tracked */
-    bool has_warned[TRACKING_SECTIONS]; /* of figures that are not known, once a section */
+    struct tracking_file *file; /* NULL: none */
+    spoor_session *session;     /* NULL: nothing was tracked */
+    const char
+        *missing[TRACKING_PARTS];    /* why a part is not known; the session's. NULL: it is */
+    bool has_warned[TRACKING_PARTS]; /* of that, once */
 };
 
-/* Looks at the machine and makes the tracking file. The first three members are set. Fails
+/* Looks at the machine and makes the tracking file. The first members are set. Fails
  * where something that was asked for is not there; `complain` says it. */
 int tracking_prepare(struct tracking *tracking, tracking_say *complain);
 void tracking_done(struct tracking *tracking);
 
 /* Sets the interval, the GPUs, and that the samples come here. */
 void tracking_configure(struct tracking *tracking, struct spoor_options *options);
+
+/* Where GPUs are found later: begins that. All signals that end us are blocked. */
+void tracking_begin(struct tracking *tracking);
 
 /* After the last sample: completes the tracking file. */
 void tracking_finish(struct tracking *tracking);

@@ -77,7 +77,7 @@ void help_command(FILE *out, const struct command *command)
         fputs("\nOptions:\n", out);
         for (size_t i = 0; i < settings_table.count; i++) {
             if (settings_table.rows[i].flags & command->scope)
-                help_option(out, &settings_table.rows[i]);
+                help_option(out, settings_shown(&settings_table.rows[i], command->scope));
         }
     }
     if (command->scope & (OPTION_RUN | OPTION_ATTACH)) {
@@ -130,7 +130,7 @@ void help_man_options(FILE *out, const struct command *command)
 {
     for (size_t i = 0; i < settings_table.count; i++) {
         if (settings_table.rows[i].flags & command->scope)
-            put_man_option(out, &settings_table.rows[i]);
+            put_man_option(out, settings_shown(&settings_table.rows[i], command->scope));
     }
 }
 

@@ -88,6 +88,13 @@ static int read_operands(struct cli_settings *settings, unsigned scope, int argc
     return next;
 }
 
+/* Who gave it is said where it turns out later that a GPU is not there. */
+static void note_source(struct cli_settings *settings, enum cli_source source)
+{
+    if (settings->gpus && settings->gpus_source == CLI_NOBODY)
+        settings->gpus_source = source;
+}
+
 int settings_load(struct cli_settings *settings, unsigned scope, int argc, char *const *argv,
                   struct spoor_error *err)
 {
@@ -101,14 +108,17 @@ int settings_load(struct cli_settings *settings, unsigned scope, int argc, char 
         return operand;
     if (scope & (OPTION_DOCTOR | OPTION_INFO | OPTION_AGENT) && operand < argc)
         return error_set(err, EINVAL, "%s takes no operand: '%s'", argv[0], argv[operand]);
+    note_source(settings, CLI_OPTION);
     /* An agent is told all by its program; the variables are for a person's spoor. */
     r = scope == OPTION_AGENT ? 0 : apply_variables(settings, scope, &given, err);
     if (r < 0)
         return r;
+    note_source(settings, CLI_VARIABLE);
     if (settings->config_path) {
         r = config_apply(settings->config_path, scope, given, settings, err);
         if (r < 0)
             return r;
+        note_source(settings, CLI_FILE);
     }
     if (settings->is_append && settings->is_no_clobber)
         return error_set(err, EINVAL, "--append and --no-clobber exclude each other");

@@ -337,3 +337,12 @@ static const struct cli_option rows[] = {
 /* clang-format on */
 
 const struct option_table settings_table = { rows, ARRAY_SIZE(rows), false };
+
+const struct cli_option *settings_shown(const struct cli_option *option, unsigned scope)
+{
+    static const struct cli_option info_format = { 'f',         "format",
+                                                   "text|json", "text (the default) or json",
+                                                   OPTION_INFO, apply_format };
+
+    return scope == OPTION_INFO && option->apply == apply_format ? &info_format : option;
+}

@@ -19,6 +19,9 @@
 
 enum cli_action { CLI_WORK, CLI_SHOW_HELP, CLI_SHOW_VERSION };
 
+/* Who gave a setting. */
+enum cli_source { CLI_NOBODY, CLI_OPTION, CLI_VARIABLE, CLI_FILE };
+
 enum cli_color { CLI_COLOR_AUTO, CLI_COLOR_ALWAYS, CLI_COLOR_NEVER };
 
 /* The settings own their texts; NULL is "not given". */
@@ -37,6 +40,7 @@ struct cli_settings {
     enum spoor_cgroup cgroup;
     char *cgroup_folder; /* NULL: none was given */
     char *gpus;
+    enum cli_source gpus_source;
     enum cli_color color;
     bool is_quiet;
     bool is_append;
@@ -50,6 +54,10 @@ struct cli_settings {
 
 /* Every option of every command. */
 extern const struct option_table settings_table;
+
+/* A row of it as the help of a command shows it: info writes to standard output alone, and no
+ * CSV. */
+const struct cli_option *settings_shown(const struct cli_option *option, unsigned scope);
 
 void settings_init(struct cli_settings *settings);
 void settings_done(struct cli_settings *settings);

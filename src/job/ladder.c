@@ -12,7 +12,7 @@
 #include "base/compiler.h"
 #include "base/environment.h"
 #include "base/unknown.h"
-#include "job/gpu/gpu_inventory.h"
+#include "job/gpu/gpu_inquiry.h"
 #include "job/job.h"
 #include "source/perf/task_clock.h"
 #include "source/proc/cpu_clock.h"
@@ -27,6 +27,7 @@ struct trial {
     struct job job;
     int error; /* of starting it */
     unsigned disabled;
+    const char *remedy; /* of a probe that knows better than the table; NULL: it does not */
     char text[sizeof(((struct spoor_error *)0)->message)];
 };
 
@@ -226,6 +227,19 @@ static const char *probe_pressure(struct trial *trial)
                                                          : "this kernel does not have it";
 }
 
+/* What helps against a failure of a GPU's driver. NVIDIA's alone has versions that must agree. */
+static const char *remedy_of_driver(int error)
+{
+    switch (error) {
+    case ELIBBAD:
+        return "reboot, or reload the kernel module nvidia";
+    case ETIMEDOUT:
+        return "look for errors of the driver with dmesg; reset the GPU, or reboot";
+    default:
+        return NULL;
+    }
+}
+
 /* Opens a vendor as a run would. */
 static const char *probe_vendor(struct trial *trial, const char *name)
 {
@@ -233,18 +247,23 @@ static const char *probe_vendor(struct trial *trial, const char *name)
     size_t count = gpu_vendors_enabled(trial->disabled, vendors);
 
     for (size_t i = 0; i < count; i++) {
-        struct spoor_error err = { 0 };
-        void *state;
+        struct gpu_inventory found;
+        const struct spoor_error *error = &found.absent;
         int r;
 
         if (strcmp(vendors[i]->name, name) != 0)
             continue;
-        r = vendors[i]->open(trial->root, &state, &err);
-        if (r == 0)
-            vendors[i]->close(state);
-        memcpy(trial->text, err.message, sizeof(trial->text));
+        r = gpu_inquire(trial->root, &vendors[i], 1, "all", &found);
+        gpu_inventory_close(&found);
+        if (found.refusal_count > 0)
+            error = &found.refusals[0].error;
+        trial->remedy = remedy_of_driver(r == -ETIMEDOUT ? ETIMEDOUT : error->code);
+        if (r == -ETIMEDOUT)
+            return gpu_inquiry_silence;
+        memcpy(trial->text, error->message, sizeof(trial->text));
         return r == 0 ? NULL : trial->text[0] ? trial->text : "this machine has none";
     }
+    trial->remedy = "unset SPOOR_DISABLE";
     return "switched off (SPOOR_DISABLE)";
 }
 
@@ -269,49 +288,86 @@ static const char *probe_later(struct trial *trial)
     return "not in this version";
 }
 
-#define DELEGATE "run as root, or have a cgroup delegated and give it with --cgroup"
-#define PARANOID "sysctl kernel.perf_event_paranoid=2; in a container, allow perf_event_open"
+/* A step that would change it: for a user, and for root, who may be refused in a container. */
+struct remedy {
+    const char *of_user, *of_root; /* NULL: none is known */
+};
+
+static const struct remedy delegate = {
+    "run as root, or have a cgroup delegated and give it with --cgroup",
+    "have a cgroup delegated and give it with --cgroup",
+};
+static const struct remedy allow_perf = {
+    "sysctl kernel.perf_event_paranoid=2; in a container, allow perf_event_open",
+    "in a container, allow perf_event_open",
+};
+static const struct remedy be_root = {
+    "run as root",
+    "run outside of containers, with CAP_NET_ADMIN",
+};
+static const struct remedy show_proc = {
+    "mount /proc without hidepid, or run as root",
+    "mount /proc without hidepid",
+};
+static const struct remedy allow_ptrace = {
+    "run as root, with CAP_SYS_PTRACE in a container",
+    "in a container, allow CAP_SYS_PTRACE",
+};
+static const struct remedy list_children = {
+    "a kernel with CONFIG_PROC_CHILDREN",
+    "a kernel with CONFIG_PROC_CHILDREN",
+};
+static const struct remedy boot_with_pressure = { "boot with psi=1", "boot with psi=1" };
+
+#define GET_NVIDIA \
+    "install NVIDIA's driver; in a container, ask for the GPUs (as docker run --gpus all)"
+static const struct remedy get_nvidia = { GET_NVIDIA, GET_NVIDIA };
 
 static const struct {
     const char *quantity;
     const char *source;
     probe *probe;
-    const char *remedy;
+    const struct remedy *remedy; /* NULL: none */
 } rungs[] = {
-    { "CPU time of a job", "cgroup.cpu.stat", probe_leaf_cpu, DELEGATE },
-    { "CPU time of a job", "wait4, shown to be whole by perf", probe_task_clock, PARANOID },
+    { "CPU time of a job", "cgroup.cpu.stat", probe_leaf_cpu, &delegate },
+    { "CPU time of a job", "wait4, shown to be whole by perf", probe_task_clock, &allow_perf },
     { "CPU time of a job", "wait4 (subreaper)", probe_always, NULL },
     { "CPU time of a process", "procfs.cpuclock", probe_cpu_clock, NULL },
     { "CPU time of a process", "procfs.stat", probe_always, NULL },
     { "peak memory of a job, with page cache", "cgroup.memory.peak", probe_leaf_memory,
-      DELEGATE },
-    { "peak memory of a job", "procfs.statm, looked at when it faults", probe_gate, PARANOID },
+      &delegate },
+    { "peak memory of a job", "procfs.statm, looked at when it faults", probe_gate,
+      &allow_perf },
     { "peak memory of a job", "procfs.statm, every 10 ms", probe_always, NULL },
     { "peak memory of a process", "wait4.ru_maxrss, procfs.status.VmHWM", probe_always, NULL },
-    { "peak memory of processes nobody waits for", "taskstats", probe_exit_records,
-      "run as root" },
+    { "peak memory of processes nobody waits for", "taskstats", probe_exit_records, &be_root },
     { "private and shared memory", "procfs.smaps_rollup, smaps, pagemap", probe_rollup,
-      "mount /proc without hidepid, or run as root" },
-    { "processes of a job", "cgroup.procs", probe_leaf_unified, DELEGATE },
-    { "processes of a job", "procfs.children", probe_children,
-      "a kernel with CONFIG_PROC_CHILDREN" },
+      &show_proc },
+    { "processes of a job", "cgroup.procs", probe_leaf_unified, &delegate },
+    { "processes of a job", "procfs.children", probe_children, &list_children },
     { "processes of a job", "search of /proc", probe_always, NULL },
-    { "count of processes started", "perf.fork-ring", probe_ring, PARANOID },
-    { "count of processes started", "proc-connector", probe_connector, "run as root" },
+    { "count of processes started", "perf.fork-ring", probe_ring, &allow_perf },
+    { "count of processes started", "proc-connector", probe_connector, &be_root },
     { "count of processes started", "those that were seen", probe_always, NULL },
-    { "threads at once", "cgroup.pids.peak", probe_leaf_threads, DELEGATE },
+    { "threads at once", "cgroup.pids.peak", probe_leaf_threads, &delegate },
     { "threads at once", "procfs.stat", probe_always, NULL },
-    { "disk I/O", "procfs.io", probe_io, "mount /proc without hidepid, or run as root" },
-    { "processes of other users", "procfs.io, procfs.smaps", probe_foreign_io,
-      "run as root, with CAP_SYS_PTRACE in a container" },
-    { "stalls of the job", "cgroup pressure", probe_leaf_unified, DELEGATE },
-    { "stalls of the machine", "host.procfs.pressure", probe_pressure, "boot with psi=1" },
-    { "NVIDIA GPUs", "nvml", probe_nvidia,
-      "install NVIDIA's driver; in a container, ask for the GPUs (as docker run --gpus all)" },
+    { "disk I/O", "procfs.io", probe_io, &show_proc },
+    { "processes of other users", "procfs.io, procfs.smaps", probe_foreign_io, &allow_ptrace },
+    { "stalls of the job", "cgroup pressure", probe_leaf_unified, &delegate },
+    { "stalls of the machine", "host.procfs.pressure", probe_pressure, &boot_with_pressure },
+    { "NVIDIA GPUs", "nvml", probe_nvidia, &get_nvidia },
     { "AMD GPUs", "amdgpu sysfs, drm.fdinfo, kfd", probe_amd, NULL },
     { "Intel GPUs", "i915 or xe sysfs, drm.fdinfo", probe_intel, NULL },
-    { "energy", "rapl", probe_later, NULL },
+    { "energy of CPUs", "rapl", probe_later, NULL },
 };
+
+/* NULL: none is known. */
+static const char *remedy_now(const struct trial *trial, const struct remedy *remedy)
+{
+    if (trial->remedy || !remedy)
+        return trial->remedy;
+    return geteuid() == 0 ? remedy->of_root : remedy->of_user;
+}
 
 void ladder_check(const struct root *root,
                   void (*each)(const struct spoor_rung *rung, void *data), void *data)
@@ -320,15 +376,12 @@ void ladder_check(const struct root *root,
 
     trial_start(&trial, root);
     for (size_t i = 0; i < ARRAY_SIZE(rungs); i++) {
-        const char *why_not = rungs[i].probe(&trial);
-        struct spoor_rung rung = {
-            .quantity = rungs[i].quantity,
-            .source = rungs[i].source,
-            .is_available = !why_not,
-            .why_not = why_not,
-            .remedy = why_not ? rungs[i].remedy : NULL,
-        };
+        struct spoor_rung rung = { .quantity = rungs[i].quantity, .source = rungs[i].source };
 
+        trial.remedy = NULL;
+        rung.why_not = rungs[i].probe(&trial);
+        rung.is_available = !rung.why_not;
+        rung.remedy = rung.why_not ? remedy_now(&trial, rungs[i].remedy) : NULL;
         each(&rung, data);
     }
     trial_end(&trial);

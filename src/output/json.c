@@ -286,6 +286,7 @@ void machine_write_json(const struct host_facts *host, const struct limits *limi
     json_add_text(&json, "schema", "spoor/1");
     json_add_text(&json, "hostname", known(host->hostname));
     add_machine(&json, host, limits, gpu);
+    json_add_text(&json, "gpus_reason", gpu->reason); /* why some or all are missing */
     json_end(&json);
     buffer_add(out, "\n", 1);
 }

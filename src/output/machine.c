@@ -65,9 +65,10 @@ static void gpu_write(const struct gpu_unit *unit, struct page *page)
 }
 
 void machine_write_text(const struct host_facts *host, const struct limits *limits,
-                        const struct gpu_view *gpu, struct buffer *out)
+                        const struct gpu_view *gpu, const struct text_style *style,
+                        struct buffer *out)
 {
-    struct page page = { .out = out };
+    struct page page = { out, style->has_color, style->has_unicode, style->columns };
     struct buffer allowed = { 0 };
     char cpus[32];
 

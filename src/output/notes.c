@@ -8,26 +8,30 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "output/number.h"
+#include "output/text_gpu.h"
 #include "series/figure.h"
+
+/* The rows of the text that not every report has. */
+enum row { EVERY, GPU_MEMORY_ROW, GPU_USE_ROW };
 
 /* The figures that a reader of the text would ask about, and what to call them. */
 static const struct topic {
     const char *path;
     const char *name;
-    bool of_gpus; /* nobody asks where there is none */
+    enum row row;
 } topics[] = {
-    { "cpu.total_seconds", "CPU time", false },
-    { "cpu.user_seconds", "user and system time", false },
-    { "memory.combined.total_rss_bytes", "peak memory", false },
-    { "memory.combined.private_rss_bytes", "private and shared memory", false },
-    { "gpu.memory.combined_bytes", "GPU memory", true },
-    { "gpu.job_utilization.mean_gpus", "GPU use of the job", true },
-    { "gpu.utilization.mean_gpus", "GPU use", true },
-    { "io.read_bytes", "storage", false },
-    { "io.read_chars", "calls", false },
-    { "network.received_bytes", "network", false },
-    { "processes.started", "processes", false },
-    { "cpu.threads.combined", "threads", false },
+    { "cpu.total_seconds", "CPU time", EVERY },
+    { "cpu.user_seconds", "user and system time", EVERY },
+    { "memory.combined.total_rss_bytes", "peak memory", EVERY },
+    { "memory.combined.private_rss_bytes", "private and shared memory", EVERY },
+    { "gpu.memory.combined_bytes", "GPU memory", GPU_MEMORY_ROW },
+    { "gpu.job_utilization.mean_gpus", "GPU use of the job", GPU_USE_ROW },
+    { "gpu.utilization.mean_gpus", "GPU use", GPU_USE_ROW },
+    { "io.read_bytes", "storage", EVERY },
+    { "io.read_chars", "calls", EVERY },
+    { "network.received_bytes", "network", EVERY },
+    { "processes.started", "processes", EVERY },
+    { "cpu.threads.combined", "threads", EVERY },
 };
 
 /* A bound that is twice the value tells little, and that of the whole is enough. */
@@ -84,13 +88,23 @@ static void note_missing(const struct spoor_figure *figures, struct page *page)
     }
 }
 
+/* Nobody asks about what is not shown: but it is said that GPUs are not known. */
+static bool is_shown(enum row row, const struct gpu_view *view)
+{
+    if (row == EVERY)
+        return true;
+    if (view->count == 0)
+        return view->state == GPU_PENDING && view->reason;
+    return row == GPU_MEMORY_ROW || text_gpu_has_used(view);
+}
+
 void notes_write(const struct report *report, struct page *page)
 {
     struct spoor_figure figures[ARRAY_SIZE(topics)];
 
     for (size_t i = 0; i < ARRAY_SIZE(topics); i++) {
         figures[i] = figure_find(topics[i].path, report->summary, report->origins);
-        if (topics[i].of_gpus && report->gpu->count == 0) /* nothing to say of it */
+        if (!is_shown(topics[i].row, report->gpu))
             figures[i] = (struct spoor_figure){ .value = nan("") };
     }
     note_sampled(figures, report->interval_ns, page);

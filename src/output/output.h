@@ -13,8 +13,17 @@
 #include "output/report.h"
 #include "sample/sample.h"
 
-/* One screen for people (text.c). `has_unicode` allows sparklines. */
-void text_write(const struct report *report, bool has_color, bool has_unicode,
+/* How text for people looks. */
+struct text_style {
+    bool has_color;
+    bool has_unicode; /* allows sparklines, and names as they are */
+    size_t columns;   /* of a line: TEXT_COLUMNS_MIN at least */
+};
+
+enum { TEXT_COLUMNS = 80, TEXT_COLUMNS_MIN = 60, TEXT_COLUMNS_MAX = 160 };
+
+/* One screen for people (text.c). */
+void text_write(const struct report *report, const struct text_style *style,
                 struct buffer *out);
 
 /* Schema spoor/1, indented, with a final newline (json.c). */
@@ -24,7 +33,8 @@ void json_write(const struct report *report, struct buffer *out);
 void machine_write_json(const struct host_facts *host, const struct limits *limits,
                         const struct gpu_view *gpu, struct buffer *out);
 void machine_write_text(const struct host_facts *host, const struct limits *limits,
-                        const struct gpu_view *gpu, struct buffer *out);
+                        const struct gpu_view *gpu, const struct text_style *style,
+                        struct buffer *out);
 
 /* One row of all figures, after a header if wanted (csv.c). RFC 4180, "\n" ends lines. */
 void csv_write(const struct report *report, bool has_header, struct buffer *out);

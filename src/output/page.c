@@ -80,7 +80,7 @@ static void add_wrapped(struct page *page, enum page_style style, const char *te
     struct buffer line = { 0 };
 
     for (bool is_first = true; *text; is_first = false) {
-        size_t length = line_length(text, PAGE_COLUMNS - indent);
+        size_t length = line_length(text, page->columns - indent);
 
         if (!is_first) {
             buffer_add(page->out, "\n", 1);

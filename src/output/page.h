@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * page.h - the layout of the text report, 80 columns wide.
+ * page.h - the layout of the text report.
  *
  *     label            value  details, broken at blanks
  *
@@ -15,10 +15,8 @@
 #include "output/buffer.h"
 
 enum {
-    PAGE_COLUMNS = 80,
     PAGE_NOTE_START = 13,
     PAGE_DETAIL_START = 26,
-    PAGE_DETAIL_COLUMNS = PAGE_COLUMNS - PAGE_DETAIL_START,
 };
 
 enum page_style { PAGE_PLAIN, PAGE_BOLD, PAGE_DIM, PAGE_RED };
@@ -27,6 +25,7 @@ struct page {
     struct buffer *out; /* borrowed */
     bool has_color;
     bool has_unicode;
+    size_t columns; /* of a line */
 };
 
 /* A text in a style, in its place; the style ends with it. */

@@ -54,10 +54,10 @@ static void headline_write(const struct report *report, struct page *page)
     else
         buffer_format(&full, "process %d", (int)report->pid);
     if (full.text && page->has_unicode)
-        page_cut(full.text, PAGE_COLUMNS, &cut);
+        page_cut(full.text, page->columns, &cut);
     else if (full.text) {
         escape_ascii(full.text, &shown);
-        page_cut(shown.text ? shown.text : "", PAGE_COLUMNS, &cut);
+        page_cut(shown.text ? shown.text : "", page->columns, &cut);
     }
     page_add(page, PAGE_BOLD, cut.text ? cut.text : "");
     page_blank(page);
@@ -91,21 +91,23 @@ static void ending_write(const struct report *report, struct page *page)
     page_blank(page);
 }
 
-enum { CURVE_POINTS_MIN = 4, CURVE_COLUMNS = PAGE_DETAIL_COLUMNS };
+enum { CURVE_POINTS_MIN = 4, CURVE_COLUMNS_MAX = TEXT_COLUMNS - PAGE_DETAIL_START };
 
 static void curve_write(const struct report *report, struct page *page, enum metric metric)
 {
-    double curve[CURVE_COLUMNS];
+    double curve[CURVE_COLUMNS_MAX];
+    size_t columns =
+        page->columns < TEXT_COLUMNS ? page->columns - PAGE_DETAIL_START : CURVE_COLUMNS_MAX;
     struct buffer text = { 0 };
 
     if (!page->has_unicode || report->series->count < CURVE_POINTS_MIN)
         return;
     if (metric_row(metric)->published.kind == SPOOR_COUNTER)
-        sparkline_rate(report->series, report->summary, metric, curve, CURVE_COLUMNS);
+        sparkline_rate(report->series, report->summary, metric, curve, columns);
     else
-        sparkline_gauge(report->series, metric, curve, CURVE_COLUMNS);
-    if (sparkline_max(curve, CURVE_COLUMNS) > 0) {
-        sparkline_write(curve, CURVE_COLUMNS, &text);
+        sparkline_gauge(report->series, metric, curve, columns);
+    if (sparkline_max(curve, columns) > 0) {
+        sparkline_write(curve, columns, &text);
         page_row(page, "", "", text.text);
     }
     buffer_done(&text);
@@ -342,10 +344,9 @@ static void tracker_write(const struct report *report, struct page *page)
     buffer_done(&text);
 }
 
-void text_write(const struct report *report, bool has_color, bool has_unicode,
-                struct buffer *out)
+void text_write(const struct report *report, const struct text_style *style, struct buffer *out)
 {
-    struct page page = { .out = out, .has_color = has_color, .has_unicode = has_unicode };
+    struct page page = { out, style->has_color, style->has_unicode, style->columns };
 
     headline_write(report, &page);
     ending_write(report, &page);

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/compiler.h"
 #include "base/unknown.h"
@@ -14,7 +15,42 @@ static double value_of(const struct report *report, const char *path)
     return figure_find(path, report->summary, report->origins).value;
 }
 
-static void memory_write(const struct report *report, struct page *page)
+/* One of those that count: a part does where its whole GPU is not the job's. */
+static bool counts(const struct gpu_view *view, size_t index)
+{
+    size_t whole = index;
+
+    while (whole > 0 && view->units[whole].device.is_part)
+        whole--;
+    return view->units[index].is_selected &&
+           (whole == index || !view->units[whole].is_selected);
+}
+
+/* "8 x NVIDIA H200, Tesla V100": those of one name that stand together. */
+static void add_models(const struct gpu_view *view, const struct page *page,
+                       struct buffer *list)
+{
+    const struct gpu_unit *latest = NULL;
+    size_t count = 0;
+
+    for (size_t i = 0; i <= view->count; i++) {
+        const struct gpu_unit *unit = i < view->count ? &view->units[i] : NULL;
+
+        if (unit && !counts(view, i))
+            continue;
+        if (latest && (!unit || strcmp(unit->device.name, latest->device.name) != 0)) {
+            (void)page_item(list);
+            if (count > 1)
+                buffer_format(list, "%zu x ", count);
+            page_escape(page, latest->device.name[0] ? latest->device.name : "GPU", list);
+            count = 0;
+        }
+        latest = unit;
+        count++;
+    }
+}
+
+static void memory_write(const struct report *report, struct page *page, bool has_used)
 {
     double descendants = value_of(report, "gpu.memory.descendants_bytes");
     double all = value_of(report, "gpu.memory.system_bytes");
@@ -29,6 +65,13 @@ static void memory_write(const struct report *report, struct page *page)
     }
     if (!isnan(all))
         buffer_format(&details, "; %s by all", number_bytes(all).text);
+    if (!has_used) {
+        struct buffer models = { 0 };
+
+        add_models(report->gpu, page, &models);
+        buffer_format(&details, "; its %s not used", models.text ? models.text : "");
+        buffer_done(&models);
+    }
     page_row(page, "GPU memory",
              number_bytes(value_of(report, "gpu.memory.combined_bytes")).text, details.text);
     buffer_done(&details);
@@ -52,6 +95,27 @@ static double share(uint64_t millionths)
     return gpu_measure_value(GPU_UTILIZATION, millionths);
 }
 
+/* "throttled (heat, power)". */
+static void add_throttled(uint64_t reasons, struct buffer *details)
+{
+    static const struct {
+        uint64_t bit;
+        const char *name;
+    } names[] = {
+        { GPU_THROTTLE_THERMAL, "heat" },
+        { GPU_THROTTLE_POWER, "power" },
+        { GPU_THROTTLE_HARDWARE, "hardware" },
+    };
+    struct buffer list = { 0 };
+
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        if (reasons & names[i].bit)
+            buffer_add_text(page_item(&list), names[i].name);
+    }
+    buffer_format(details, "throttled (%s)", list.text ? list.text : "n/a");
+    buffer_done(&list);
+}
+
 static void add_sensors(const struct gpu_device_view *device, struct buffer *details)
 {
     double energy = gpu_measure_value(GPU_ENERGY, device->energy_microjoules);
@@ -65,9 +129,7 @@ static void add_sensors(const struct gpu_device_view *device, struct buffer *det
         buffer_format(page_item(details), "%llu C",
                       (unsigned long long)device->temperature_max_celsius);
     if (is_known(device->throttle_reasons) && device->throttle_reasons != 0)
-        buffer_format(page_item(details), "throttled%s%s",
-                      device->throttle_reasons & GPU_THROTTLE_THERMAL ? " (heat)" : "",
-                      device->throttle_reasons & GPU_THROTTLE_POWER ? " (power)" : "");
+        add_throttled(device->throttle_reasons, page_item(details));
 }
 
 static void device_write(const struct report *report, struct page *page, size_t index)
@@ -78,8 +140,7 @@ static void device_write(const struct report *report, struct page *page, size_t 
     char label[32];
 
     (void)snprintf(label, sizeof(label), "  GPU %s", gpu_place_text(unit->place, ':').text);
-    if (unit->device.name[0])
-        page_escape(page, unit->device.name, page_item(&details));
+    page_escape(page, unit->device.name[0] ? unit->device.name : "GPU", &details);
     if (is_known(unit->device.memory_total_bytes))
         buffer_format(&details, " with %s",
                       number_bytes((double)unit->device.memory_total_bytes).text);
@@ -101,16 +162,32 @@ static bool was_used(const struct gpu_device_view *device)
            (is_known(device->job_utilization_max) && device->job_utilization_max != 0);
 }
 
+bool text_gpu_has_used(const struct gpu_view *view)
+{
+    for (size_t i = 0; i < view->count; i++) {
+        if (view->units[i].is_selected && was_used(&view->devices[i]))
+            return true;
+    }
+    return false;
+}
+
+static bool has_any(const struct gpu_view *view)
+{
+    for (size_t i = 0; i < view->count; i++) {
+        if (view->units[i].is_selected)
+            return true;
+    }
+    return false;
+}
+
 void text_gpu_write(const struct report *report, struct page *page)
 {
     const struct gpu_view *view = report->gpu;
-    bool has_used = false;
+    bool has_used = text_gpu_has_used(view);
 
-    if (view->count == 0)
+    if (!has_any(view))
         return;
-    for (size_t i = 0; i < view->count; i++)
-        has_used |= view->units[i].is_selected && was_used(&view->devices[i]);
-    memory_write(report, page);
+    memory_write(report, page, has_used);
     if (!has_used)
         return;
     use_write(report, page);

@@ -68,7 +68,8 @@ enum track_outcome track(struct track_options *options, struct tracked *ret,
 
     if (spawn_start(options->command, &spawn, err) < 0)
         return TRACK_REFUSED;
-    if (start_session(options, spawn.pid, &session, err) < 0) {
+    if ((options->prepare && options->prepare(options->prepare_data, err) < 0) ||
+        start_session(options, spawn.pid, &session, err) < 0) {
         spawn_cancel(&spawn);
         return TRACK_REFUSED;
     }

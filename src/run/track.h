@@ -19,6 +19,10 @@ struct track_options {
     struct spoor_options session;     /* pid and command are filled in, and flags added to */
     bool waits_for_all;               /* until the last process of the job has ended */
     void (*say)(const char *message); /* told what goes wrong while the job goes on */
+    /* Called while the command waits to run, forked already: what is loaded now is no part of
+     * its memory. Refuses by failing. NULL: none. */
+    int (*prepare)(void *data, struct spoor_error *err);
+    void *prepare_data;
 };
 
 struct tracked {

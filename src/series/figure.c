@@ -30,7 +30,7 @@ struct row {
     const char *reason;     /* of NOT_YET */
 };
 
-#define NO_ENERGY "this version does not measure energy"
+#define NO_ENERGY "this version does not measure the energy of CPUs"
 
 /* clang-format off */
 static const struct row rows[] = {

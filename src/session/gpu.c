@@ -125,20 +125,6 @@ void session_add_gpus(spoor_session *session, struct instant now, bool is_last)
     clear_untold(session);
 }
 
-/* The list of those there are, for whoever named one that is not. */
-static void list_gpus(const struct gpu_view *view, char *buf, size_t size)
-{
-    size_t used = 0;
-
-    buf[0] = '\0';
-    for (size_t i = 0; i < view->count && used < size - 1; i++) {
-        int n = snprintf(buf + used, size - used, "%s%zu %s", i > 0 ? ", " : "", i,
-                         gpu_unit_id(&view->units[i]));
-
-        used += n > 0 ? (size_t)n : 0;
-    }
-}
-
 /* A job that uses GPUs other than those it was given: it may have changed its own variables. */
 static void judge_strays(spoor_session *session)
 {
@@ -192,7 +178,7 @@ static void warn_of_lost(spoor_session *session)
 void session_judge_gpus(spoor_session *session)
 {
     struct gpu_troubles troubles = { .account_bytes = UNKNOWN };
-    char list[160];
+    struct spoor_error unmatched;
 
     if (session->gpu_thread)
         gpu_thread_troubles(session->gpu_thread, &troubles);
@@ -206,11 +192,9 @@ void session_judge_gpus(spoor_session *session)
         strcmp(session->gpus, "none") != 0)
         session_add_warning(session, "gpu-unknown", "--gpus %s: %s", session->gpus,
                             session->gpu.reason);
-    if (troubles.unmatched.code != 0) {
-        list_gpus(&session->gpu, list, sizeof(list));
-        session_add_warning(session, "gpu-unknown", "%s; there are %s",
-                            troubles.unmatched.message, list);
-    }
+    if (session_refuse_choice(&troubles.unmatched, session->gpu.units, session->gpu.count,
+                              &unmatched) < 0)
+        session_add_warning(session, "gpu-unknown", "%s", unmatched.message);
     if (troubles.silent_for_ns > 0)
         session_add_warning(
             session, "gpu-blocked",

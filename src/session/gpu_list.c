@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/error.h"
+#include "job/gpu/gpu_inquiry.h"
 #include "session/session.h"
 
 int spoor_check_gpus(const char *gpus, struct spoor_error *err)
@@ -31,40 +32,52 @@ static void give(const struct gpu_unit *units, size_t count,
     }
 }
 
-static int open_and_give(const struct root *root, const struct gpu_choice *choice,
-                         void (*each)(const struct spoor_gpu *gpu, void *data), void *data,
-                         struct spoor_error *err)
+int session_find_gpus(const struct root *root, const char *gpus, struct gpu_inventory *ret,
+                      struct spoor_error *err)
 {
     const struct gpu_vendor *vendors[GPU_VENDORS_MAX];
-    struct gpu_inventory inventory;
     const char *unknown;
     unsigned disabled;
+    size_t count;
     int r = rungs_parse(getenv("SPOOR_DISABLE"), &disabled, &unknown);
 
+    *ret = (struct gpu_inventory){ 0 };
     if (r < 0)
         return error_set(err, EINVAL, "SPOOR_DISABLE: there is no source '%s'", unknown);
-    r = gpu_inventory_open(&inventory, root, vendors, gpu_vendors_enabled(disabled, vendors),
-                           choice);
-    if (r == -ENODEV && inventory.refusal_count > 0)
-        return error_set(err, inventory.refusals[0].error.code, "%s GPUs: %s",
-                         inventory.refusals[0].vendor, inventory.refusals[0].error.message);
+    count = gpu_vendors_enabled(disabled, vendors);
+    if (count == 0)
+        return error_set(err, ENODEV, "switched off (SPOOR_DISABLE)");
+    r = gpu_inquire(root, vendors, count, gpus, ret);
+    if (r == -ENODEV && ret->refusal_count > 0)
+        return error_set(err, ret->refusals[0].error.code, "%s GPUs: %s",
+                         ret->refusals[0].vendor, ret->refusals[0].error.message);
     if (r == -ENODEV)
+        return error_set(err, ENODEV, "%s",
+                         ret->absent.code == ENXIO ? ret->absent.message : "none");
+    if (r == -ETIMEDOUT)
+        return error_set(err, ETIMEDOUT, "%s", gpu_inquiry_silence);
+    return r < 0 ? error_sys(err, r, "look for GPUs") : 0;
+}
+
+int session_refuse_choice(const struct spoor_error *unmatched, const struct gpu_unit *units,
+                          size_t count, struct spoor_error *err)
+{
+    size_t whole = gpu_units_count_whole(units, count);
+
+    if (unmatched->code == 0)
         return 0;
-    if (r < 0)
-        return error_sys(err, r, "look for GPUs");
-    if (inventory.unmatched.code != 0)
-        r = error_set(err, inventory.unmatched.code, "%s", inventory.unmatched.message);
-    else
-        give(inventory.units, inventory.count, each, data);
-    gpu_inventory_close(&inventory);
-    return r;
+    if (whole <= 1)
+        return error_set(err, unmatched->code, "%s; this machine has %s: see 'spoor info'",
+                         unmatched->message, whole == 1 ? "0 alone" : "none");
+    return error_set(err, unmatched->code, "%s; this machine has 0 to %zu: see 'spoor info'",
+                     unmatched->message, whole - 1);
 }
 
 int spoor_gpu_list(const char *root_path, const char *selection,
                    void (*each)(const struct spoor_gpu *gpu, void *data), void *data,
                    struct spoor_error *err)
 {
-    struct gpu_choice choice;
+    struct gpu_inventory inventory;
     struct root root;
     int r;
 
@@ -73,14 +86,14 @@ int spoor_gpu_list(const char *root_path, const char *selection,
     r = root_open(root_path, &root);
     if (r < 0)
         return error_sys(err, r, "root folder '%s'", root_path ? root_path : "/");
-    r = gpu_choice_init(&choice, selection, environment_own);
-    if (r == 0) {
-        r = open_and_give(&root, &choice, each, data, err);
-        gpu_choice_done(&choice);
-    } else {
-        (void)error_set(err, ENOMEM, "out of memory");
-    }
+    r = session_find_gpus(&root, selection, &inventory, err);
     root_close(&root);
+    if (r < 0)
+        return r == -ENODEV ? 0 : r;
+    r = session_refuse_choice(&inventory.unmatched, inventory.units, inventory.count, err);
+    if (r == 0)
+        give(inventory.units, inventory.count, each, data);
+    gpu_inventory_close(&inventory);
     return r;
 }
 

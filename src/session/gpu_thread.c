@@ -73,7 +73,7 @@ static const char *why_none(const struct gpu_thread *thread, int error)
         return "switched off (SPOOR_DISABLE)";
     if (thread->watch.inventory.refusal_count > 0)
         return "the GPU driver cannot be used: see the warnings";
-    if (thread->watch.inventory.absent.code != 0)
+    if (thread->watch.inventory.absent.code == ENXIO)
         return "this machine has no GPU, or its driver is not loaded";
     return error == -ENODEV ? "this machine has no GPU" : "out of memory";
 }

@@ -5,10 +5,9 @@
 
 #include "base/error.h"
 #include "base/root.h"
-#include "job/gpu/gpu_view.h"
 #include "job/ladder.h"
-#include "job/rungs.h"
 #include "output/output.h"
+#include "session/session.h"
 
 int spoor_machine_check(const char *root_path,
                         void (*each)(const struct spoor_rung *rung, void *data), void *data,
@@ -24,64 +23,50 @@ int spoor_machine_check(const char *root_path,
     return 0;
 }
 
-/* Why there is none, or one is missing; NULL: there are some, and none is. */
-static const char *why_missing(const struct gpu_inventory *inventory, size_t vendor_count)
-{
-    if (inventory->refusal_count > 0)
-        return inventory->refusals[0].error.message;
-    if (inventory->count > 0)
-        return NULL;
-    if (vendor_count == 0)
-        return "switched off (SPOOR_DISABLE)";
-    return inventory->absent.code != 0 ? inventory->absent.message : "none";
-}
-
-/* Where no GPU can be told of the reason stands for them. */
+/* Where no GPU can be told of, or one is missing, the reason says why. Fails where `gpus` names
+ * none of those there are. */
 static int find_gpus(const struct root *root, const char *gpus, struct gpu_inventory *inventory,
-                     struct gpu_view *view, struct spoor_error *err)
+                     struct spoor_error *why, struct gpu_view *view, struct spoor_error *err)
 {
-    const struct gpu_vendor *vendors[GPU_VENDORS_MAX];
-    struct gpu_choice choice;
-    const char *unknown;
-    unsigned disabled;
-    size_t count;
-    int r = rungs_parse(getenv("SPOOR_DISABLE"), &disabled, &unknown);
+    int r = session_find_gpus(root, gpus, inventory, why);
 
-    if (r < 0)
-        return error_set(err, EINVAL, "SPOOR_DISABLE: there is no source '%s'", unknown);
-    if (gpu_choice_init(&choice, gpus, environment_own) < 0)
-        return error_set(err, ENOMEM, "out of memory");
-    count = gpu_vendors_enabled(disabled, vendors);
-    r = gpu_inventory_open(inventory, root, vendors, count, &choice);
-    gpu_choice_done(&choice);
-    if (r < 0 && r != -ENODEV)
-        return error_sys(err, r, "look for GPUs");
-    view->state = r < 0 ? GPU_NONE : GPU_READY;
-    view->reason = why_missing(inventory, count);
-    view->units = inventory->units;
-    view->count = inventory->count;
-    return inventory->unmatched.code == 0
-               ? 0
-               : error_set(err, inventory->unmatched.code, "%s", inventory->unmatched.message);
+    if (r == -EINVAL)
+        return error_set(err, EINVAL, "%s", why->message);
+    *view = (struct gpu_view){
+        .state = r == -ETIMEDOUT         ? GPU_PENDING
+                 : inventory->count == 0 ? GPU_NONE
+                                         : GPU_READY,
+        .reason = r < 0                          ? why->message
+                  : inventory->refusal_count > 0 ? inventory->refusals[0].error.message
+                                                 : NULL,
+        .units = inventory->units,
+        .count = inventory->count,
+    };
+    return session_refuse_choice(&inventory->unmatched, inventory->units, inventory->count,
+                                 err);
 }
 
 static int write_machine(const struct root *root, const char *gpus, enum spoor_format format,
-                         struct buffer *out, struct spoor_error *err)
+                         int fd, struct buffer *out, struct spoor_error *err)
 {
+    struct text_style style = session_text_style(fd, false);
     struct gpu_inventory inventory = { 0 };
     struct gpu_view view = { 0 };
+    struct spoor_error why = { 0 };
     struct host_facts host;
     struct cgroups cgroups;
     struct limits limits;
-    int r = find_gpus(root, gpus, &inventory, &view, err);
+    int r = find_gpus(root, gpus, &inventory, &why, &view, err);
 
     if (r == 0) {
         host_facts_read(root, &host);
         limits_read(root, getpid(),
                     cgroups_read(root, getpid(), &cgroups) == 0 ? &cgroups : NULL,
                     environment_own, &limits);
-        (format == SPOOR_JSON ? machine_write_json : machine_write_text)(&host, &limits, &view,
-                                                                         out);
+        if (format == SPOOR_JSON)
+            machine_write_json(&host, &limits, &view, out);
+        else
+            machine_write_text(&host, &limits, &view, &style, out);
         r = buffer_error(out) < 0 ? error_set(err, ENOMEM, "out of memory") : 0;
     }
     gpu_inventory_close(&inventory);
@@ -103,7 +88,7 @@ int spoor_machine_write(const char *root_path, const char *gpus, enum spoor_form
     r = root_open(root_path, &root);
     if (r < 0)
         return error_sys(err, r, "root folder '%s'", root_path ? root_path : "/");
-    r = write_machine(&root, gpus, format, &text, err);
+    r = write_machine(&root, gpus, format, fd, &text, err);
     root_close(&root);
     if (r < 0)
         return r;

@@ -59,22 +59,11 @@ static struct report make_report(spoor_session *session)
     };
 }
 
-static bool locale_is_utf8(void)
-{
-    static const char *const variables[] = { "LC_ALL", "LC_CTYPE", "LANG" };
-
-    for (size_t i = 0; i < ARRAY_SIZE(variables); i++) {
-        const char *value = getenv(variables[i]);
-
-        if (value && *value)
-            return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
-    }
-    return false;
-}
-
+/* `fd`: where text is to go; -1: to a file. */
 static int format_report(spoor_session *session, enum spoor_format format, bool has_header,
-                         struct buffer *out, struct spoor_error *err)
+                         int fd, struct buffer *out, struct spoor_error *err)
 {
+    struct text_style style = session_text_style(fd, format == SPOOR_TEXT_COLOR);
     struct report report;
     int r = 0;
 
@@ -83,7 +72,7 @@ static int format_report(spoor_session *session, enum spoor_format format, bool 
     switch (format) {
     case SPOOR_TEXT:
     case SPOOR_TEXT_COLOR:
-        text_write(&report, format == SPOOR_TEXT_COLOR, locale_is_utf8(), out);
+        text_write(&report, &style, out);
         break;
     case SPOOR_JSON:
         json_write(&report, out);
@@ -104,7 +93,7 @@ int spoor_session_write(spoor_session *session, enum spoor_format format, int fd
                         struct spoor_error *err)
 {
     CLEANUP(buffer_done) struct buffer text = { 0 };
-    int r = format_report(session, format, true, &text, err);
+    int r = format_report(session, format, true, fd, &text, err);
 
     if (r < 0)
         return r;
@@ -117,7 +106,7 @@ int spoor_session_save(spoor_session *session, enum spoor_format format, const c
 {
     CLEANUP(buffer_done) struct buffer text = { 0 };
     bool has_header = how != SPOOR_APPEND || !save_has_content(path);
-    int r = format_report(session, format, has_header, &text, err);
+    int r = format_report(session, format, has_header, -1, &text, err);
 
     return r < 0 ? r : save_text(&text, path, how, err);
 }

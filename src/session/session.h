@@ -15,7 +15,7 @@
 #include "base/root.h"
 #include "job/gpu/gpu_view.h"
 #include "job/limits.h"
-#include "output/report.h"
+#include "output/output.h"
 #include "sample/sampler.h"
 #include "series/series.h"
 #include "series/summary.h"
@@ -78,6 +78,19 @@ void session_add_gpus(spoor_session *session, struct instant now, bool is_last);
 void session_doubt_gpus(spoor_session *session);
 void session_judge_gpus(spoor_session *session);
 void session_end_gpus(spoor_session *session);
+
+/* The GPUs of the machine and which of them `gpus` means, see gpu_inquire(). -ENODEV: there is
+ * none; -ETIMEDOUT: a driver does not answer; others: one cannot be used. The caller closes *ret
+ * where it does not fail. */
+int session_find_gpus(const struct root *root, const char *gpus, struct gpu_inventory *ret,
+                      struct spoor_error *err);
+
+/* What names none of these GPUs is refused, with their numbers. 0 where all was found. */
+int session_refuse_choice(const struct spoor_error *unmatched, const struct gpu_unit *units,
+                          size_t count, struct spoor_error *err);
+
+/* How text looks: by our locale, as wide as the terminal where `fd` is one; -1: a file. */
+struct text_style session_text_style(int fd, bool has_color);
 
 /* CPU time of the calling process, which is the tracker. UNKNOWN on a fixture machine. */
 uint64_t session_own_cpu_ns(const spoor_session *session);

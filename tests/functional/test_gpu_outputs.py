@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where GPUs are told of: samples, text, info, doctor."""
+import fcntl
 import json
+import os
+import struct
+import termios
 
 import pytest
 
@@ -123,7 +127,7 @@ def test_info_lists_the_machine_and_its_gpus(spoor, machine):
 
 
 @pytest.mark.parametrize("arguments, message", [
-    (("--gpus", "7"), "--gpus: no GPU '7'"),
+    (("--gpus", "7"), "--gpus: no GPU '7'; this machine has 0 alone: see 'spoor info'"),
     (("-f", "csv"), "--format: info is told in text or json"),
     (("x",), "info takes no operand: 'x'"),
 ])
@@ -144,5 +148,105 @@ def test_doctor_says_of_each_vendor_whether_it_serves(spoor, machine):
     assert "NVIDIA GPUs\n  used  nvml" in spoor("doctor", env=machine.environment).stdout
     done = spoor("doctor", env={**machine.environment, "SPOOR_DISABLE": "nvidia"})
     assert "switched off (SPOOR_DISABLE)" in done.stdout
+    assert "unset SPOOR_DISABLE" in done.stdout
     machine.play(f"fail nvmlInit {VERSION_MISMATCH}")
-    assert "different versions" in spoor("doctor", env=machine.environment).stdout
+    text = " ".join(spoor("doctor", env=machine.environment).stdout.split())
+    assert "different versions" in text and "reboot, or reload the kernel module nvidia" in text
+    assert "install NVIDIA's driver" not in text
+
+
+def test_doctor_keeps_to_80_columns_and_advises_root_as_root(spoor):
+    text = spoor("doctor").stdout
+    assert max(map(len, text.splitlines())) < 80
+    assert os.geteuid() != 0 or "run as root" not in text
+
+
+def test_info_and_doctor_say_that_a_driver_does_not_answer(spoor, machine):
+    machine.play(card(0), "block nvmlInit 60000")
+    done = spoor("info", "--gpus", "7", env=machine.environment)
+    assert done.returncode == 0 and done.stdout.startswith("Host ")
+    assert "GPUs         the GPU driver does not answer\n" in done.stdout
+    found = json.loads(spoor("info", "-f", "json", env=machine.environment).stdout)
+    assert found["host"]["cpus"] >= 1
+    assert found["gpus_reason"] == "the GPU driver does not answer"
+    done = spoor("doctor", env=machine.environment)
+    assert "the GPU driver does not answer" in done.stdout
+    assert "sources can be used" in done.stdout
+
+
+def test_the_text_says_that_gpus_are_not_known(spoor, machine):
+    machine.play(card(0), "block nvmlInit 60000")
+    done = spoor("run", "--", "sleep", "0.3", env=machine.environment)
+    assert "GPU use: the run ended before the drivers had told of their GPUs" in \
+        " ".join(done.stderr.split())
+
+
+def on_terminal(spoor, columns, *arguments, env):
+    """What it writes to a terminal that is so wide, as lines."""
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 25, columns, 0, 0))
+    assert spoor(*arguments, stdout=theirs, stderr=theirs, env=env).returncode == 0
+    os.close(theirs)
+    text = b""
+    try:
+        while part := os.read(ours, 4096):
+            text += part
+    except OSError:  # the end
+        pass
+    os.close(ours)
+    return text.decode().splitlines()
+
+
+def test_text_is_as_wide_as_the_terminal(spoor, machine):
+    name = "NVIDIA H200" + 5 * " wide"
+    machine.play(card(0), f"device 0 name {name}")
+    row = f"GPU 0        {name}, 150 GB, GPU-0000-aaaa, 0000:3b:00.0"
+    assert 80 < len(row) < 120
+    assert row in on_terminal(spoor, 120, "info", env=machine.environment)
+    lines = on_terminal(spoor, 0, "info", env=machine.environment)
+    assert row not in lines and max(map(len, lines)) <= 80
+    command = ["echo"] + 20 * ["word"]
+    for columns, most in ((100, 100), (60, 60), (20, 60), (500, 160)):
+        lines = on_terminal(spoor, columns, "run", "--color", "never", "--", *command,
+                            env=machine.environment)
+        assert max(map(len, lines[1:])) <= most  # the first is the command's own
+        assert lines[1].startswith("echo word")
+
+
+def test_names_are_shown_as_the_locale_allows(spoor, machine):
+    """By info as by run."""
+    machine.play(card(0), "device 0 name \u4e2d\u6587")
+    for locale, name in (("C.UTF-8", "\u4e2d\u6587"), ("C", "\\u4e2d\\u6587")):
+        done = spoor("info", env={**machine.environment, "LC_ALL": locale}, encoding="utf-8")
+        assert f"GPU 0        {name}, 150 GB" in done.stdout
+
+
+def rows_of_gpus(done):
+    return [line for line in done.stderr.splitlines() if line.lstrip().startswith("GPU")]
+
+
+def test_text_of_a_job_that_uses_no_gpu(spoor, machine):
+    """It says which it has, and nothing of a use that it does not show."""
+    machine.play(card(0), card(1), card(2), "device 2 name Tesla V100", "stream 0 gpu 100 50")
+    done = spoor("run", "--", "sleep", "0.3", env=machine.environment)
+    assert rows_of_gpus(done) == [
+        "GPU memory           0 B  peak; 9.00 GB by all; its 2 x NVIDIA H200, Tesla V100"]
+    assert "GPU use" not in done.stderr
+    done = spoor("run", "--gpus", "1", "--", "sleep", "0.3", env=machine.environment)
+    assert rows_of_gpus(done) == [
+        "GPU memory           0 B  peak; 9.00 GB by all; its NVIDIA H200 not used"]
+    done = spoor("run", "--gpus", "none", "--", "sleep", "0.3", env=machine.environment)
+    assert rows_of_gpus(done) == []
+
+
+@pytest.mark.parametrize("bits, words", [
+    (0x20 | 0x4, "throttled (heat, power)"), (0x8, "throttled (hardware)"), (0x1, None)])
+def test_why_a_gpu_was_held_back(spoor, machine, bits, words):
+    """And a device without a name is a GPU."""
+    machine.play(card(0).replace("NVIDIA H200", ""), f"device 0 throttle {bits}")
+    run = spoor.start("run", "--", *WAIT, env=machine.environment)
+    machine.play(f"process 0 compute {int(read_line(run.stdout))} {GIB}")
+    machine.wait_for(times=2)
+    text = " ".join(run.communicate()[1].decode().split())
+    assert "GPU 0 1.07 GB GPU with 150 GB, " in text
+    assert words in text if words else "throttled" not in text

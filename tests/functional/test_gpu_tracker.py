@@ -76,8 +76,11 @@ def test_command_without_length_has_real_numbers(gpu_tracker):
 
 
 def test_what_could_not_be_measured_is_one_warning(gpu_tracker):
-    """A command may be over before its memory could be looked at; each section warns once."""
-    warning = r"WARNING:root:(memory|cpu)\.\S+ could not be measured and is shown as 0: [^\n]+\.\n"
+    """A command may be over before its memory could be looked at. A warning speaks the language
+    of the report, and names all that it is about."""
+    warning = (r"WARNING:root:(System RAM|(Total|Private|Shared) RSS|Number of threads|"
+               r"CPU utilization|, | and )+ could not be measured and (is|are) shown as 0\.0: "
+               r"[^\n]+\.\n")
     for _ in range(20):
         stderr = gpu_tracker("-e", "true").stderr
         assert re.fullmatch(f"{NO_GPU}({warning})?({warning})?", stderr), stderr

@@ -8,7 +8,8 @@ import pytest
 
 from conftest import read_line
 from gpu_tracker_report import split_output
-from gpus import GIB, MOVED_BYTES, SLOW, USED_BYTES, VERSION_MISMATCH, WAIT, card
+from gpus import (GIB, LOST, MOVED_BYTES, QUICK, SLOW, USED_BYTES, VERSION_MISMATCH, WAIT,
+                  card)
 
 UUIDS = "GPU-0000-aaaa, GPU-1000-aaaa"
 
@@ -122,3 +123,42 @@ def test_driver_that_does_not_answer_is_a_warning(gpu_tracker, machine):
     assert report["gpu_utilization"]["system_gpu_count"] == 0
     done = gpu_tracker("-e", "true", "--gb=nvidia", env=machine.environment)
     assert done.returncode == 1 and done.stderr.startswith("ERROR:root:")
+
+
+BLOCKED = "WARNING:root:the GPU driver does not answer. The GPU RAM and GPU utilization values " \
+    "will remain 0.0.\n"
+
+
+def test_command_does_not_wait_for_a_driver(gpu_tracker, machine):
+    """What it says comes before the warning."""
+    machine.play(card(0), "block nvmlInit 60000")
+    done = gpu_tracker("-e", "sh -c 'echo started >&2'", env=machine.environment)
+    assert done.returncode == 0
+    assert done.stderr.startswith("started\n" + BLOCKED), done.stderr
+
+
+@pytest.mark.parametrize("option", ["--guuids=GPU-0000-aaaa", "--gb=nvidia", "--tf=rows.csv"])
+def test_what_needs_the_list_of_gpus_goes_on_without(gpu_tracker, machine, option):
+    machine.play(card(0), "block nvmlInit 60000")
+    done = gpu_tracker("-e", "sh -c 'echo started >&2'", "-f", "json", option,
+                       env=machine.environment, cwd=gpu_tracker.folder)
+    assert done.returncode == 0
+    assert done.stderr.startswith(BLOCKED + "started\n"), done.stderr
+    report = json.loads(split_output(done.stdout)[1])
+    assert report["gpu_utilization"]["system_gpu_count"] == 0
+
+
+def test_gpus_of_a_slow_driver_are_known_in_the_end(gpu_tracker, machine):
+    machine.play(card(0), card(1), "block nvmlInit 500")
+    done = gpu_tracker("-e", "true", "-f", "json", env=machine.environment)
+    report = json.loads(split_output(done.stdout)[1])
+    assert report["gpu_utilization"]["system_gpu_count"] == 2
+    assert report["max_gpu_ram"]["system_capacity"] == 300.0
+
+
+def test_all_that_is_shown_as_0_is_named_in_the_words_of_the_report(gpu_tracker, machine):
+    machine.play(card(0), f"fail {QUICK} {LOST}")
+    done = gpu_tracker("-e", "sleep 0.5", env=machine.environment)
+    assert "GPU RAM and GPU utilization could not be measured and are shown as 0.0: the driver " \
+        "has lost the device.\n" in done.stderr
+    assert "WARNING:root:System GPU RAM" in done.stderr

@@ -50,7 +50,8 @@ static void the_gpus_of_a_machine_are_listed(void **state)
     assert_int_equal(spoor_gpu_list(NULL, "none", collect, text, &err), 0);
     assert_string_equal(text, "0 GPU-1 H200 nvidia 0000:03:00.0 100 0;");
     assert_int_equal(spoor_gpu_list(NULL, "7", collect, text, &err), -ENOENT);
-    assert_string_equal(err.message, "--gpus: no GPU '7'");
+    assert_string_equal(err.message,
+                        "--gpus: no GPU '7'; this machine has 0 alone: see 'spoor info'");
     assert_int_equal(spoor_gpu_list(NULL, "1;2", collect, text, &err), -EINVAL);
     assert_int_equal(spoor_gpu_list("/nowhere", NULL, collect, text, &err), -ENOENT);
     machine_play(&machine, CARD "fail nvmlInit 18\n");
@@ -82,6 +83,21 @@ static void a_part_is_numbered_within_its_gpu(void **state)
     machine_play(&machine, script);
     assert_int_equal(spoor_gpu_list(NULL, "0:2,1", collect_places, text, &err), 0);
     assert_string_equal(text, "GPU-1 0 -1 0;MIG-0 0 0 0;MIG-2 0 2 1;GPU-2 1 -1 1;");
+    machine_done(&machine);
+}
+
+static void a_driver_that_does_not_answer_is_not_waited_for(void **state)
+{
+    struct spoor_error err = { 0 };
+    struct machine machine;
+    char text[200] = "";
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_play(&machine, CARD "block nvmlInit 60000\n");
+    assert_int_equal(spoor_gpu_list(NULL, NULL, collect, text, &err), -ETIMEDOUT);
+    assert_string_equal(err.message, "the GPU driver does not answer");
+    assert_string_equal(text, "");
     machine_done(&machine);
 }
 
@@ -268,6 +284,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_gpus_of_a_machine_are_listed),
+        cmocka_unit_test(a_driver_that_does_not_answer_is_not_waited_for),
         cmocka_unit_test(a_part_is_numbered_within_its_gpu),
         cmocka_unit_test(options_with_no_list_of_gpus_are_refused),
         cmocka_unit_test(a_phase_has_the_peak_of_its_own_time),

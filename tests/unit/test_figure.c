@@ -98,7 +98,7 @@ static void the_reason_is_that_of_the_source(void **state)
     machine.origins[METRIC_JOB_READ] = (struct origin){ NULL, "not ours to read", false };
     assert_string_equal(find(&machine, "io.read_bytes").reason, "not ours to read");
     assert_string_equal(find(&machine, "energy.cpu_joules").reason,
-                        "this version does not measure energy");
+                        "this version does not measure the energy of CPUs");
     assert_string_equal(find(&machine, "no.such").reason, "there is no such figure");
 }
 

@@ -6,6 +6,7 @@
 /* cmocka.h needs the four above */
 #include <cmocka.h>
 #include <errno.h>
+#include <string.h>
 
 #include "base/compiler.h"
 #include "cli/gpu_tracker_gpus.h"
@@ -108,6 +109,22 @@ static void without_a_gpu_the_list_is_passed_over(void **state)
     }
 }
 
+static void a_long_list_ends_with_a_whole_uuid(void **state)
+{
+    static const char uuid[] = "GPU-0a2b3c4d-1111-2222-3333-444455556660";
+    struct spoor_gpu many[64];
+    struct gpu_tracker_gpus gpus;
+    const char *end = gpus.message;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(many); i++)
+        many[i] = (struct spoor_gpu){ .uuid = uuid, .vendor = "nvidia" };
+    assert_int_equal(gpu_tracker_gpus_choose(many, ARRAY_SIZE(many), "x", NULL, &gpus),
+                     -EINVAL);
+    end += strlen(end) - strlen("-444455556660, ...");
+    assert_string_equal(end, "-444455556660, ...");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -115,6 +132,7 @@ int main(void)
         cmocka_unit_test(a_list_says_which_are_expected),
         cmocka_unit_test(a_brand_leaves_the_others_out),
         cmocka_unit_test(what_is_not_there_is_refused),
+        cmocka_unit_test(a_long_list_ends_with_a_whole_uuid),
         cmocka_unit_test(without_a_gpu_the_list_is_passed_over),
     };
 

@@ -57,6 +57,17 @@ static void help_fits_80_columns(void **state)
     }
 }
 
+static void info_offers_the_formats_that_it_has(void **state)
+{
+    char *text = printed(help_command, "info");
+
+    (void)state;
+    assert_non_null(strstr(text, "--format text|json "));
+    assert_null(strstr(text, "csv"));
+    assert_null(strstr(text, "FILE"));
+    free(text);
+}
+
 static void help_manual_and_completion_name_every_option(void **state)
 {
     char *help = printed(help_command, "run");
@@ -120,6 +131,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(help_fits_80_columns),
+        cmocka_unit_test(info_offers_the_formats_that_it_has),
         cmocka_unit_test(help_manual_and_completion_name_every_option),
         cmocka_unit_test(lines_break_at_spaces_only),
         cmocka_unit_test(messages_hold_no_terminal_commands),

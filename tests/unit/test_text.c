@@ -33,7 +33,7 @@ static size_t write_text(const struct example *example, bool has_unicode, struct
     size_t lines = 0;
     char *end;
 
-    text_write(&example->report, false, has_unicode, out);
+    text_write(&example->report, &(struct text_style){ false, has_unicode, TEXT_COLUMNS }, out);
     assert_int_equal(buffer_error(out), 0);
     for (char *line = out->text; *line; line = end + 1, lines++) {
         end = strchr(line, '\n');
@@ -89,7 +89,7 @@ static void colours_change_nothing_but_colour(void **state)
     struct buffer out = { 0 };
     char *to;
 
-    text_write(&example->report, true, true, &out);
+    text_write(&example->report, &(struct text_style){ true, true, TEXT_COLUMNS }, &out);
     assert_holds(&out, "\033[1mCPU time\033[0m          10.0 s");
     assert_holds(&out, "\033[2mtracker\033[0m");
     to = out.text;
@@ -139,7 +139,7 @@ static void endings_are_told_in_words(void **state)
         assert_holds(&out, rows[i].text);
     }
     buffer_clear(&out);
-    text_write(&example->report, true, true, &out);
+    text_write(&example->report, &(struct text_style){ true, true, TEXT_COLUMNS }, &out);
     assert_holds(&out, "\033[31mkilled by SIGSEGV"); /* failure is red */
     buffer_clear(&out);
     example->report.has_ended = false;

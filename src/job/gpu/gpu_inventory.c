@@ -62,7 +62,7 @@ static int open_vendor(struct gpu_inventory *inventory, const struct root *root,
     void *state = NULL;
     int r = vendor->open(root, &state, &err);
 
-    if (r == -ENXIO)
+    if (r == -ENXIO || (r == -ENODEV && inventory->absent.code == 0))
         inventory->absent = err;
     else if (r < 0 && r != -ENODEV)
         refuse(inventory, vendor->name, &err, false);

@@ -49,8 +49,9 @@ struct gpu_inventory {
     size_t opened_count;
     struct gpu_refusal refusals[GPU_VENDORS_MAX];
     size_t refusal_count;
-    struct spoor_error absent; /* a driver that is not loaded; code 0: none is missed */
-    struct gpu_unit *units;    /* whole ones in order of PCI addresses; ours */
+    struct spoor_error
+        absent;             /* why a vendor has no GPU here; ENXIO: its driver is not loaded */
+    struct gpu_unit *units; /* whole ones in order of PCI addresses; ours */
     size_t count;
     struct spoor_error unmatched; /* of the option; code 0: all of it was found */
     char none_reason[192];        /* why no GPU is the job's; empty: some are */

@@ -9,8 +9,9 @@
 #define DEVICES 16
 #define PARTS 8
 
-/* One process plays one script: the state of a library is its process's. */
-static struct {
+/* Each thread that asks has a state of its own, as several may ask at once: NVML lets them. None
+ * takes over what another has opened. */
+static _Thread_local struct {
     struct script script;
     struct node wholes[DEVICES], parts[DEVICES][PARTS];
     uint64_t started_ns, started_us;

@@ -306,7 +306,7 @@ static void put_means(struct samples *samples, const struct usage_sample *list, 
 static int put_usage(const char *call, nvml_device device, struct samples *samples,
                      uint64_t last_us, unsigned *count)
 {
-    static struct usage_sample list[USAGE_MAX];
+    static _Thread_local struct usage_sample list[USAGE_MAX];
     struct samples all = { .room = USAGE_MAX, .put = gather_usage, .list = list };
     int status = standin_enter(call, device);
     char words[96];

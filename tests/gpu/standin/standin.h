@@ -28,7 +28,7 @@ struct node {
     char name[8]; /* "0", "0.2" */
 };
 
-/* Reads the script into one that all share; blocks where `call` is to block. Returns what it is
+/* Reads the script into the one of this thread; blocks where `call` is to block. Returns what it is
  * to fail with, or 0. */
 int standin_enter(const char *call, nvml_device device);
 const struct script *standin_script(void);
