@@ -281,6 +281,9 @@ struct spoor_gpu {
     int part; /* which of the GPU's parts: options.gpus has it as "0:1"; -1: the whole */
 };
 
+/* May this machine have GPUs? Costs little: no driver is asked. */
+SPOOR_API bool spoor_may_have_gpus(const char *root);
+
 /* Calls `each` for every GPU of the machine; `selection` as options.gpus. Asks the drivers,
  * in a thread that is left behind where they do not answer within 2 s. ETIMEDOUT: so it was;
  * ENOENT: the selection names one that is not there; ENOTUNIQ: several start so; others: there is

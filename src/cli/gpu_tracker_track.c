@@ -153,9 +153,10 @@ int gpu_tracker_track(const struct gpu_tracker_settings *settings)
     struct tracking tracking = {
         .settings = settings,
         .warn = warn,
-        /* else one may have to be refused, or the file begins with how many there are */
-        .finds_gpus_later =
-            !settings->gpu_uuids && !settings->gpu_brand && !settings->tracking_path,
+        /* else one may have to be refused, the file begins with how many there are, or that
+         * there are none is known at once */
+        .finds_gpus_later = !settings->gpu_uuids && !settings->gpu_brand &&
+                            !settings->tracking_path && spoor_may_have_gpus(NULL),
     };
     struct spoor_error err = { 0 };
     int code;

@@ -32,6 +32,21 @@ static void give(const struct gpu_unit *units, size_t count,
     }
 }
 
+bool spoor_may_have_gpus(const char *root_path)
+{
+    const char *unknown;
+    unsigned disabled;
+    struct root root;
+    bool result;
+
+    if (rungs_parse(getenv("SPOOR_DISABLE"), &disabled, &unknown) < 0 ||
+        root_open(root_path, &root) < 0)
+        return true; /* who asks for them is told what is wrong */
+    result = gpu_thread_is_needed(&root, disabled);
+    root_close(&root);
+    return result;
+}
+
 int session_find_gpus(const struct root *root, const char *gpus, struct gpu_inventory *ret,
                       struct spoor_error *err)
 {

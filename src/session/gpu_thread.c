@@ -207,11 +207,7 @@ bool gpu_thread_is_needed(const struct root *root, unsigned disabled)
     const struct gpu_vendor *vendors[GPU_VENDORS_MAX];
     size_t count = gpu_vendors_enabled(disabled, vendors);
 
-    for (size_t i = 0; i < count; i++) {
-        if (!vendors[i]->may_be_here || vendors[i]->may_be_here(root))
-            return true;
-    }
-    return false;
+    return gpu_vendors_may_be_here(root, vendors, count);
 }
 
 static int prepare(struct gpu_thread *thread, const struct gpu_thread_options *options)

@@ -256,6 +256,16 @@ size_t gpu_vendors_enabled(unsigned disabled, const struct gpu_vendor *ret[GPU_V
     return count;
 }
 
+bool gpu_vendors_may_be_here(const struct root *root, const struct gpu_vendor *const *vendors,
+                             size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!vendors[i]->may_be_here || vendors[i]->may_be_here(root))
+            return true;
+    }
+    return false;
+}
+
 size_t gpu_units_count_whole(const struct gpu_unit *units, size_t count)
 {
     size_t whole = 0;

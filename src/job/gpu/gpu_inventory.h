@@ -67,6 +67,10 @@ void gpu_inventory_close(struct gpu_inventory *inventory);
 /* The vendors this build knows, less the rungs that are switched off. Returns how many. */
 size_t gpu_vendors_enabled(unsigned disabled, const struct gpu_vendor *ret[GPU_VENDORS_MAX]);
 
+/* May one of them have a GPU on this machine? Costs little: no driver is asked. */
+bool gpu_vendors_may_be_here(const struct root *root, const struct gpu_vendor *const *vendors,
+                             size_t count);
+
 /* Whole GPUs: parts are not counted. */
 size_t gpu_units_count_whole(const struct gpu_unit *units, size_t count);
 
