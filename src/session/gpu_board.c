@@ -24,6 +24,7 @@
 #define TIMES_HOLD_NS NS_PER_SECOND
 
 static const char too_early[] = "the run ended before the drivers had told of their GPUs";
+static const char is_mute[] = "the GPU driver does not answer";
 static const char has_stopped[] = "the GPU driver has stopped answering";
 
 int gpu_board_init(struct gpu_board *board)
@@ -350,14 +351,16 @@ static void copy_devices(struct gpu_board *board, struct gpu_view *view)
  * held. */
 static void tell_silence(struct gpu_board *board, struct gpu_view *view)
 {
-    view->state = board->state == GPU_READY ? GPU_SILENT : GPU_PENDING;
-    view->reason = has_stopped;
+    bool has_spoken = board->state == GPU_READY;
+
+    view->state = has_spoken ? GPU_SILENT : GPU_PENDING;
+    view->reason = has_spoken ? has_stopped : is_mute;
     gpu_totals_forget_counters(&view->totals);
     if (!board->has_untaken)
         gpu_totals_forget_levels(&view->totals);
     gpu_totals_forget_levels(&board->totals);
     for (size_t i = 0; view->devices && i < view->count; i++)
-        gpu_device_view_explain(&view->devices[i], has_stopped);
+        gpu_device_view_explain(&view->devices[i], view->reason);
 }
 
 void gpu_board_take(struct gpu_board *board, uint64_t now_ns, struct gpu_view *view)

@@ -121,6 +121,22 @@ static void levels_of_before_the_last_sample_are_not_told_of_a_silent_driver(voi
     gpu_board_done(&board);
 }
 
+static void a_driver_that_never_spoke_has_not_stopped(void **state)
+{
+    struct gpu_view view = { 0 };
+    struct gpu_board board;
+    struct caller caller;
+
+    (void)state;
+    assert_int_equal(gpu_board_init(&board), 0);
+    begin_call(&caller, &board);
+    gpu_board_take(&board, clock_now().monotonic_ns + SECONDS(10), &view);
+    assert_int_equal(view.state, GPU_PENDING);
+    assert_string_equal(view.reason, "the GPU driver does not answer");
+    end_call(&caller);
+    gpu_board_done(&board);
+}
+
 static void add_member(struct members *members, pid_t pid)
 {
     const struct member member = { .pid = pid,
@@ -165,6 +181,7 @@ int main(void)
         cmocka_unit_test(as_many_as_before_are_told_where_they_are_others),
         cmocka_unit_test(what_was_seen_before_a_driver_fell_silent_is_told_once),
         cmocka_unit_test(levels_of_before_the_last_sample_are_not_told_of_a_silent_driver),
+        cmocka_unit_test(a_driver_that_never_spoke_has_not_stopped),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
