@@ -57,9 +57,11 @@ static void *ask(void *data)
     struct inquiry *inquiry = data;
     struct gpu_inventory found;
     bool is_abandoned;
-    int r = gpu_inventory_open(&found, &inquiry->root, inquiry->vendors, inquiry->vendor_count,
-                               &inquiry->choice);
+    int r;
 
+    (void)pthread_setname_np(pthread_self(), "spoor-gpu-list"); /* a name more or less */
+    r = gpu_inventory_open(&found, &inquiry->root, inquiry->vendors, inquiry->vendor_count,
+                           &inquiry->choice);
     close_drivers(&found);
     pthread_mutex_lock(&inquiry->mutex);
     inquiry->result = r;

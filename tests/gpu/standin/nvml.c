@@ -73,12 +73,16 @@ unsigned standin_times(const char *call)
     return 0;
 }
 
-static void sleep_ms(uint64_t ms)
+static void block(uint64_t ms)
 {
-    struct timespec time = { (time_t)(ms / 1000), (long)(ms % 1000) * 1000000 };
+    uint64_t until_ns = script_monotonic_ns() + ms * 1000000;
 
-    while (nanosleep(&time, &time) != 0)
-        continue;
+    while (script_monotonic_ns() < until_ns && script_is_there()) {
+        uint64_t left_ns = until_ns - script_monotonic_ns();
+        struct timespec time = { 0, left_ns < 10000000 ? (long)left_ns : 10000000 };
+
+        (void)nanosleep(&time, NULL);
+    }
 }
 
 /* What the script says last behind that word and the call; NULL: nothing. */
@@ -114,7 +118,7 @@ int standin_enter(const char *call, nvml_device device)
     script_load(&standin.script, standin.started_ns);
     line = said_of("block", call);
     if (line)
-        sleep_ms(script_number(&line, 0));
+        block(script_number(&line, 0));
     spend_cpu(call, entered_ns);
     line = said_of("fail", call);
     if (!line && device) {

@@ -48,6 +48,13 @@ void script_load(struct script *script, uint64_t started_ns)
     script->elapsed_ms = (script_monotonic_ns() - started_ns) / 1000000;
 }
 
+bool script_is_there(void)
+{
+    const char *path = getenv("SPOOR_NVML_SCRIPT");
+
+    return path && access(path, R_OK) == 0;
+}
+
 void script_note_call(const char *call)
 {
     const char *path = getenv("SPOOR_NVML_CALLS");

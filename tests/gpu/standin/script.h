@@ -25,7 +25,7 @@
  *     gpm N INSTANCE PERCENT      the performance monitor; INSTANCE "all" is the whole device
  *     value_type TYPE             the type the samples are said to have
  *     fail CALL STATUS            that call returns STATUS; CALL@N for one device alone
- *     block CALL MS               that call takes so long
+ *     block CALL MS               that call takes so long, or until the script is gone
  *     cost CALL US                that call takes so much CPU time; "any" for those not named
  *     grow CALL TIMES             so many times that call finds one process more than there is room;
  *                                 of lists, and of what processes were busy with
@@ -48,6 +48,9 @@ struct script {
 
 /* Notes that a call was made. */
 void script_note_call(const char *call);
+
+/* Is there a script to play? */
+bool script_is_there(void);
 
 /* Reads the file; an empty script where there is none. */
 void script_load(struct script *script, uint64_t started_ns);
