@@ -137,10 +137,9 @@ static void judge_strays(spoor_session *session)
         uint64_t bytes = device->job_memory_peak_bytes;
         int n = 0;
 
-        if (!view->units[i].is_selected && device->has_had_job)
+        if (!view->units[i].is_selected && device->has_had_job && is_known(bytes) && bytes > 0)
             n = snprintf(list + used, sizeof(list) - used, "%s%s on GPU %s",
-                         used > 0 ? ", " : "",
-                         is_known(bytes) ? number_bytes((double)bytes).text : "memory",
+                         used > 0 ? ", " : "", number_bytes((double)bytes).text,
                          gpu_place_text(view->units[i].place, ':').text);
         used += n > 0 ? (size_t)n : 0;
     }

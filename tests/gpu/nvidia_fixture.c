@@ -79,6 +79,7 @@ void machine_open(struct machine *machine, const char *script)
     machine->began_us = clock_now().realtime_ns / NS_PER_US;
     machine_play(machine, script);
     assert_int_equal(gpu_nvidia.open(&machine->fake.root, &machine->vendor, &err), 0);
+    gpu_nvidia.begin(machine->vendor);
 }
 
 size_t machine_calls(const struct machine *machine, const char *call)

@@ -225,6 +225,8 @@ int main(int argc, char **argv)
         printf("%s: opened in %.1f ms\n", open.vendor->name,
                (double)(clock_now().monotonic_ns - before_ns) / 1e6);
         print_devices(&open);
+        if (open.vendor->begin)
+            open.vendor->begin(open.state);
         watch(&open, seconds, &pids);
         open.vendor->close(open.state);
     }

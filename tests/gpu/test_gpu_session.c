@@ -58,6 +58,8 @@ static void the_gpus_of_a_machine_are_listed(void **state)
     machine_play(&machine, CARD "fail nvmlInit 18\n");
     assert_int_equal(spoor_gpu_list(NULL, NULL, collect, text, &err), -ELIBBAD);
     assert_non_null(strstr(err.message, "nvidia GPUs: "));
+    /* What counts is not begun with: it would take milliseconds for each. */
+    assert_int_equal(machine_calls(&machine, "nvmlDeviceGetTotalEnergyConsumption"), 0);
     machine_done(&machine);
 }
 

@@ -369,6 +369,48 @@ static void samples_under_a_number_of_the_hosts_proc_are_looked_up(void **state)
     machine_done(&machine);
 }
 
+/* It computes in bursts, on a device that a neighbour has too. */
+static void samples_that_were_nobodys_are_so_after_a_rest(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    make(&machine, true, computes, nothing);
+    machine_open(&machine, USED(100) "process 0 compute 10 70\n");
+    machine_read_processes(&machine, job);
+    machine_play(&machine, USED(100) "process 0 compute 10 70\nsample 0 gpu ~1000 100\n"
+                                     "usage 0 81234 ~1000 50\nusage 0 81235 ~1000 50\n");
+    machine_read_busy(&machine, job);
+    machine_play(&machine, USED(100) "process 0 compute 10 70\nsample 0 gpu ~1000 100\n"
+                                     "sample 0 gpu ~2000 0\n");
+    machine_read_busy(&machine, job);
+    assert_false(is_known(machine_process(&machine, 0, 10)->busy_ns));
+    machine_done(&machine);
+}
+
+/* CUDA opens all devices, whichever it uses. */
+static void a_device_that_is_merely_open_is_not_used(void **state)
+{
+    static const char *const both[] = { "/dev/nvidia3", "/dev/nvidia4", "/dev/nvidia-uvm",
+                                        NULL };
+    static const char devices[] = USED(100) "device 1 total 100000\ndevice 1 minor 4\n"
+                                            "device 1 used 50\n";
+    struct machine machine;
+    char script[400];
+
+    (void)state;
+    make(&machine, true, both, both);
+    machine_open(&machine, devices);
+    machine_read_processes(&machine, job);
+    assert_false(is_known(machine_process(&machine, 1, 10)->memory_bytes)); /* so far */
+    (void)snprintf(script, sizeof(script), "%sprocess 0 compute 10 70\n", devices);
+    machine_play(&machine, script);
+    machine_read_processes(&machine, job);
+    assert_int_equal(machine.process_count, 1);
+    assert_int_equal(machine_process(&machine, 0, 10)->memory_bytes, 70);
+    machine_done(&machine);
+}
+
 /* The host's 11 computes; ours does not have the device open. */
 static void samples_of_a_stranger_with_a_number_of_ours_are_not_ours(void **state)
 {
@@ -439,6 +481,8 @@ int main(void)
         cmocka_unit_test(samples_of_the_one_listed_foreigner_are_ours),
         cmocka_unit_test(samples_of_two_foreigners_are_unknown_with_a_reason),
         cmocka_unit_test(samples_under_a_number_of_the_hosts_proc_are_looked_up),
+        cmocka_unit_test(samples_that_were_nobodys_are_so_after_a_rest),
+        cmocka_unit_test(a_device_that_is_merely_open_is_not_used),
         cmocka_unit_test(samples_of_a_stranger_with_a_number_of_ours_are_not_ours),
         cmocka_unit_test(ended_neighbour_outside_a_container_is_not_mistaken_for_us),
         cmocka_unit_test(accounts_are_not_those_of_a_container),

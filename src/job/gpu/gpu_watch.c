@@ -28,6 +28,16 @@ static int place_devices(struct gpu_watch *watch)
     return 0;
 }
 
+static void begin_counting(const struct gpu_inventory *inventory)
+{
+    for (size_t i = 0; i < inventory->opened_count; i++) {
+        const struct gpu_opened *opened = &inventory->opened[i];
+
+        if (opened->vendor->begin)
+            opened->vendor->begin(opened->state);
+    }
+}
+
 int gpu_watch_open(struct gpu_watch *watch, const struct root *root,
                    const struct gpu_watch_options *options)
 {
@@ -40,6 +50,7 @@ int gpu_watch_open(struct gpu_watch *watch, const struct root *root,
                            options->choice);
     if (r < 0)
         return r;
+    begin_counting(&watch->inventory);
     r = place_devices(watch);
     if (r == 0)
         r = gpu_kin_init(&watch->kin, options->main_pid, options->tracker_pid);

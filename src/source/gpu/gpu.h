@@ -124,6 +124,11 @@ struct gpu_vendor {
     size_t (*device_count)(const void *vendor);
     const struct gpu_device *(*device)(const void *vendor, size_t index);
 
+    /* Counting begins: to be called once, before anything below but trouble(). It may cost some ms
+     * for each device, so who wants to know what GPUs there are leaves it out. NULL: it began when
+     * the vendor was opened. */
+    void (*begin)(void *vendor);
+
     /* What is wrong with GPUs that were left out when it was opened; code 0: nothing. NULL: there
      * are never any. */
     const struct spoor_error *(*trouble)(const void *vendor);

@@ -66,7 +66,6 @@ static int open_vendor(const struct root *root, void **ret, struct spoor_error *
 {
     CLEANUP(cleanup_vendor) struct nvidia *nvidia = NULL;
     struct nvidia_devices found;
-    struct instant now;
     int r;
 
     if (!may_be_here(root))
@@ -87,13 +86,22 @@ static int open_vendor(const struct root *root, void **ret, struct spoor_error *
     r = prepare_search(nvidia);
     if (r < 0)
         return error_set(err, ENOMEM, "out of memory");
-    now = clock_now();
-    nvidia->opened_us = now.realtime_ns / NS_PER_US;
+    nvidia->opened_us = clock_now().realtime_ns / NS_PER_US;
     for (size_t i = 0; i < nvidia->count; i++)
-        nvidia_device_begin(&nvidia->devices[i], &nvidia->nvml, root, now.monotonic_ns,
-                            &nvidia->samples);
+        (void)nvidia_device_read_memory(nvidia->devices[i].handle, &nvidia->nvml, root,
+                                        &nvidia->devices[i].facts.memory_total_bytes,
+                                        &nvidia->devices[i].baseline_bytes); /* stay UNKNOWN */
     *ret = take_ptr(nvidia);
     return 0;
+}
+
+static void begin(void *vendor)
+{
+    struct nvidia *nvidia = vendor;
+    uint64_t now_ns = clock_now().monotonic_ns;
+
+    for (size_t i = 0; i < nvidia->count; i++)
+        nvidia_device_begin(&nvidia->devices[i], &nvidia->nvml, now_ns, &nvidia->samples);
 }
 
 static size_t device_count(const void *vendor)
@@ -181,6 +189,7 @@ const struct gpu_vendor gpu_nvidia = {
     .trouble = trouble,
     .read = read_device,
     .processes = processes,
+    .begin = begin,
     .memory_used = memory_used,
     .read_busy = read_busy,
     .refresh = refresh,

@@ -184,14 +184,11 @@ int nvidia_devices_find(const struct nvml *nvml, struct nvidia_devices *ret,
     return 0;
 }
 
-void nvidia_device_begin(struct nvidia_device *device, const struct nvml *nvml,
-                         const struct root *root, uint64_t now_ns, struct nvidia_samples *room)
+void nvidia_device_begin(struct nvidia_device *device, const struct nvml *nvml, uint64_t now_ns,
+                         struct nvidia_samples *room)
 {
     const unsigned *gpu_instance = device->facts.is_part ? &device->gpu_instance : NULL;
 
-    (void)nvidia_device_read_memory(device->handle, nvml, root,
-                                    &device->facts.memory_total_bytes,
-                                    &device->baseline_bytes); /* stays UNKNOWN */
     nvidia_meters_init(&device->meters, device->whole, gpu_instance, now_ns);
     if (device->facts.is_part || device->has_parts) /* GPM counts from its first reading on */
         nvidia_meters_find_sources(&device->meters, nvml, device->handle, now_ns, room);

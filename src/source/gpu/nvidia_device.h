@@ -70,8 +70,8 @@ int nvidia_devices_find(const struct nvml *nvml, struct nvidia_devices *ret,
                         struct spoor_error *err);
 
 /* Begins to count. */
-void nvidia_device_begin(struct nvidia_device *device, const struct nvml *nvml,
-                         const struct root *root, uint64_t now_ns, struct nvidia_samples *room);
+void nvidia_device_begin(struct nvidia_device *device, const struct nvml *nvml, uint64_t now_ns,
+                         struct nvidia_samples *room);
 void nvidia_device_done(struct nvidia_device *device, const struct nvml *nvml);
 
 /* Memory of the device; for one without memory of its own, the machine's. UNKNOWN where the

@@ -254,7 +254,7 @@ static void note_refusals(struct nvidia_lists *lists, uint64_t now_ns)
     }
 }
 
-static bool has_any(const struct nvidia_list *list, const struct gpu_pids *pids)
+bool nvidia_list_has_any(const struct nvidia_list *list, const struct gpu_pids *pids)
 {
     for (size_t i = 0; i < list->count; i++)
         if (gpu_pids_have(pids, list->entries[i].pid))
@@ -295,7 +295,7 @@ int nvidia_lists_read(struct nvidia_lists *lists, const struct nvml *nvml, nvml_
             continue;
         r = ask(lists, kind, nvml, device, now_ns, scratch);
         has_changed = true;
-        is_busy = is_eager ? list->count > 0 : has_any(list, pids);
+        is_busy = is_eager ? list->count > 0 : nvidia_list_has_any(list, pids);
         lists->due_ns[kind] = is_busy ? 0 : now_ns + idle_period_ns[kind];
     }
     note_refusals(lists, now_ns);

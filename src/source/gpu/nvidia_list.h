@@ -47,6 +47,9 @@ struct nvidia_lists {
     const char *reason;
 };
 
+/* Is one of these processes in it? */
+bool nvidia_list_has_any(const struct nvidia_list *list, const struct gpu_pids *pids);
+
 void nvidia_lists_done(struct nvidia_lists *lists);
 
 /* Reads those lists that are due. With `is_eager` a list counts as the job's where it holds

@@ -10,7 +10,8 @@
  *
  * So there is a ladder. (1) The number is one of the job's and has memory: used as told.
  * (2) It is the job's with 0 bytes: not known. (3) None of the list is the job's, but one of
- * its processes has the device open: the one entry of the list is its own, or with an empty
+ * its processes has the device open, and no list of any device has named the job so far (CUDA opens
+ * all devices, whichever it uses): the one entry of the list is its own, or with an empty
  * list all that the device's use has grown. (2) takes that too where it is alone on the list.
  * (4) Samples under a foreign number, or under one of the job's that is not on the device: it is
  * looked up in /proc, where that shows it; else, where the job's process is alone on the device and

@@ -200,7 +200,8 @@ static void emit_device(struct nvidia *nvidia, size_t index, const struct gpu_pi
             device->sole_pid = (pid_t)list->entries[i].pid;
         }
     }
-    if (ours == 0 && nvidia->holders && nvidia->holders[index].count > 0) {
+    if (ours == 0 && nvidia->holders && !nvidia->lists_name_us &&
+        nvidia->holders[index].count > 0) {
         holder = nvidia->holders[index].pid;
         is_taken = emit_holder(nvidia, index, sink);
         device->sole_pid = holder;
@@ -218,7 +219,7 @@ static void emit_device(struct nvidia *nvidia, size_t index, const struct gpu_pi
 static void look_for_holders(struct nvidia *nvidia, const struct gpu_pids *pids,
                              uint64_t now_ns)
 {
-    if (!nvidia->holders || !pace_begin(&nvidia->holders_pace, now_ns))
+    if (!nvidia->holders || nvidia->lists_name_us || !pace_begin(&nvidia->holders_pace, now_ns))
         return;
     nvidia_holders_read(nvidia->root, pids, nvidia->minors, nvidia->holders, nvidia->count);
     for (size_t i = 0; i < nvidia->count && !nvidia->has_looked; i++)
@@ -269,7 +270,11 @@ ssize_t nvidia_processes(struct nvidia *nvidia, const struct gpu_pids *pids,
             continue;
         if (must_list(nvidia, device, now_ns))
             read_lists(nvidia, device, pids, now_ns);
-        emit_device(nvidia, i, pids, &sink);
+        nvidia->lists_name_us |= nvidia_list_has_any(&device->lists.merged, pids);
+    }
+    for (size_t i = 0; i < nvidia->count; i++) {
+        if (!nvidia->devices[i].has_parts)
+            emit_device(nvidia, i, pids, &sink);
     }
     return (ssize_t)sink.count;
 }
@@ -359,14 +364,14 @@ static struct nvidia_present who_is_present(struct nvidia *nvidia, struct nvidia
 static void name_samples(struct nvidia *nvidia, struct nvidia_device *device,
                          const struct gpu_pids *pids, uint64_t now_ns, size_t count)
 {
-    struct nvidia_renamed renamed = { 0 };
+    struct nvidia_renamed renamed;
     struct nvidia_present present;
 
-    if (count > 0) {
-        present = who_is_present(nvidia, device, pids, now_ns);
-        renamed = nvidia_namespace_rename(&nvidia->ns, nvidia->root, &present,
-                                          nvidia->samples.usage, count);
-    }
+    if (count == 0) /* of a device that was idle: who is who is as it was */
+        return;
+    present = who_is_present(nvidia, device, pids, now_ns);
+    renamed = nvidia_namespace_rename(&nvidia->ns, nvidia->root, &present,
+                                      nvidia->samples.usage, count);
     device->foreign_count = renamed.foreign_count;
     device->has_concluded |= renamed.is_concluded;
 }
