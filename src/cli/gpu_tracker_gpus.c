@@ -198,11 +198,11 @@ int gpu_tracker_gpus_choose(const struct spoor_gpu *list, size_t count, const ch
                           : choose_none(brand, ret);
 }
 
-/* Should it answer later its GPUs are tracked, but nobody knows how many there are. */
-static int pass_over_silence(const char *uuids, const char *why, struct gpu_tracker_gpus *ret)
+/* Should it answer later its GPUs are tracked. */
+static int pass_over_silence(const char *uuids, struct gpu_tracker_gpus *ret)
 {
-    *ret = (struct gpu_tracker_gpus){ 0 };
-    (void)fail(ret, ETIMEDOUT, "%s." REMAIN, why);
+    *ret = (struct gpu_tracker_gpus){ .is_silent = true };
+    (void)fail(ret, ETIMEDOUT, "The GPU driver does not answer." REMAIN);
     ret->selection = strdup(uuids ? uuids : "all");
     return ret->selection ? 0 : fail(ret, ENOMEM, "out of memory");
 }
@@ -215,13 +215,28 @@ int gpu_tracker_gpus_find(const char *uuids, const char *brand, struct gpu_track
     int r;
 
     if (found == -ETIMEDOUT)
-        return pass_over_silence(uuids, err.message, ret);
+        return pass_over_silence(uuids, ret);
     if (list.is_full)
         return fail(ret, ENOMEM, "out of memory");
     r = gpu_tracker_gpus_choose(list.gpus, list.count, uuids, brand, ret);
     if (found < 0 && ret->count == 0) /* there is one, which we cannot speak with */
         (void)fail(ret, ENODEV, "%s." REMAIN, err.message);
     return r;
+}
+
+int gpu_tracker_gpus_ask(spoor_session *session, const char *uuids, const char *brand,
+                         struct gpu_tracker_gpus *ret)
+{
+    CLEANUP(list_done) struct list list = { 0 };
+    int found = spoor_session_gpus(session, keep, &list, NULL);
+
+    if (found < 0)
+        return pass_over_silence(uuids, ret);
+    if (list.is_full)
+        return fail(ret, ENOMEM, "out of memory");
+    if (list.count == 0) /* why? */
+        return gpu_tracker_gpus_find(uuids, brand, ret);
+    return gpu_tracker_gpus_choose(list.gpus, list.count, uuids, brand, ret);
 }
 
 void gpu_tracker_gpus_done(struct gpu_tracker_gpus *gpus)

@@ -95,13 +95,6 @@ static void say(const char *message)
     (void)gpu_tracker_error("%s", message);
 }
 
-static int begin(void *data, struct spoor_error *err)
-{
-    (void)err;
-    tracking_begin(data);
-    return 0;
-}
-
 static int run_command(struct tracking *tracking)
 {
     const struct gpu_tracker_settings *settings = tracking->settings;
@@ -109,8 +102,6 @@ static int run_command(struct tracking *tracking)
         .command = settings->words,
         .session = SPOOR_OPTIONS_INIT,
         .say = say,
-        .prepare = begin,
-        .prepare_data = tracking,
     };
     struct spoor_error err = { 0 };
     struct tracked tracked;

@@ -100,7 +100,7 @@ static int open_file(struct tracking *tracking, struct spoor_error *err)
 /* Also where there is one that cannot be used. */
 static void warn_of_no_gpus(struct tracking *tracking)
 {
-    if (tracking->gpus.count == 0)
+    if (tracking->gpus.count == 0 && !tracking->finds_gpus_later)
         warn(tracking, "%s", tracking->gpus.message);
 }
 
@@ -124,8 +124,8 @@ int tracking_prepare(struct tracking *tracking, tracking_say *complain)
         complain(tracking->warn_data, err.message);
         return r;
     }
-    if (!tracking->finds_gpus_later)
-        warn_of_no_gpus(tracking);
+    tracking->finds_gpus_later |= gpus->is_silent;
+    warn_of_no_gpus(tracking);
     return 0;
 }
 
@@ -135,34 +135,6 @@ void tracking_done(struct tracking *tracking)
 }
 
 /* ---- meanwhile ----------------------------------------------------------- */
-
-static void *find_gpus(void *data)
-{
-    struct tracking *tracking = data;
-
-    (void)gpu_tracker_gpus_find(NULL, NULL, &tracking->gpus); /* all: nothing to refuse */
-    warn_of_no_gpus(tracking);
-    return NULL;
-}
-
-void tracking_begin(struct tracking *tracking)
-{
-    if (!tracking->finds_gpus_later)
-        return;
-    tracking->has_gpu_finder =
-        pthread_create(&tracking->gpu_finder, NULL, find_gpus, tracking) == 0;
-    if (!tracking->has_gpu_finder)
-        (void)find_gpus(tracking); /* then the command waits */
-}
-
-static void end_gpu_finder(struct tracking *tracking)
-{
-    if (!tracking->has_gpu_finder)
-        return;
-    (void)pthread_join(tracking->gpu_finder, NULL);
-    tracking->has_gpu_finder = false;
-    tracking->facts = read_facts(tracking->settings, &tracking->gpus);
-}
 
 static void add_row(struct tracking *tracking, const double row[TRACKING_COLUMNS])
 {
@@ -185,7 +157,7 @@ void tracking_configure(struct tracking *tracking, struct spoor_options *options
 {
     options->interval_ns =
         (uint64_t)(tracking->settings->sleep_seconds * (double)NS_PER_SECOND);
-    options->gpus = tracking->finds_gpus_later ? "all" : tracking->gpus.selection;
+    options->gpus = tracking->gpus.selection ? tracking->gpus.selection : "all";
     options->sample_seen = see_sample;
     options->sample_data = tracking;
 }
@@ -195,7 +167,6 @@ void tracking_finish(struct tracking *tracking)
     double row[TRACKING_COLUMNS];
     struct spoor_error err;
 
-    end_gpu_finder(tracking);
     if (rows_finish(&tracking->rows, row))
         add_row(tracking, row);
     if (tracking_file_close(tracking->file, &err) < 0)
@@ -262,11 +233,27 @@ static double find_figure(void *data, const char *path)
     return figure.value;
 }
 
+/* Those that the session has found: its drivers may have been slower than we would wait. */
+static void take_gpus(struct tracking *tracking)
+{
+    const struct gpu_tracker_settings *settings = tracking->settings;
+
+    if (!tracking->finds_gpus_later || !tracking->session)
+        return;
+    gpu_tracker_gpus_done(&tracking->gpus);
+    (void)gpu_tracker_gpus_ask(tracking->session, settings->gpu_uuids, settings->gpu_brand,
+                               &tracking->gpus); /* too late to refuse */
+    tracking->facts = read_facts(settings, &tracking->gpus);
+    tracking->finds_gpus_later = false;
+    warn_of_no_gpus(tracking);
+}
+
 struct resource_usage tracking_usage(struct tracking *tracking, double elapsed_seconds)
 {
     struct usage_run run = { .elapsed_seconds = elapsed_seconds };
     struct resource_usage usage;
 
+    take_gpus(tracking);
     memset(tracking->missing, 0, sizeof(tracking->missing));
     rows_cpu(&tracking->rows, &run);
     usage = usage_of(&tracking->facts, &run, find_figure, tracking);

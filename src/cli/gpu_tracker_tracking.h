@@ -6,8 +6,6 @@
 #ifndef CLI_GPU_TRACKER_TRACKING_H
 #define CLI_GPU_TRACKER_TRACKING_H
 
-#include <pthread.h>
-
 #include "cli/gpu_tracker_gpus.h"
 #include "cli/gpu_tracker_options.h"
 #include "cli/gpu_tracker_rows.h"
@@ -24,11 +22,11 @@ struct tracking {
     const struct gpu_tracker_settings *settings;
     tracking_say *warn; /* also from the sampling thread */
     void *warn_data;
-    bool finds_gpus_later; /* while the command runs, which then need not wait for drivers */
+    /* Where nothing is to be refused for them the command need not wait for drivers: the session
+     * tells in the end. So it does where they did not answer at first. */
+    bool finds_gpus_later;
 
     struct gpu_tracker_gpus gpus;
-    pthread_t gpu_finder; /* it alone uses them while it runs */
-    bool has_gpu_finder;
     struct usage_facts facts;
     struct rows rows;
     struct tracking_file *file; /* NULL: none */
@@ -45,9 +43,6 @@ void tracking_done(struct tracking *tracking);
 
 /* Sets the interval, the GPUs, and that the samples come here. */
 void tracking_configure(struct tracking *tracking, struct spoor_options *options);
-
-/* Where GPUs are found later: begins that. All signals that end us are blocked. */
-void tracking_begin(struct tracking *tracking);
 
 /* After the last sample: completes the tracking file. */
 void tracking_finish(struct tracking *tracking);

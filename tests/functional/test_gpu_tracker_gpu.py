@@ -125,35 +125,34 @@ def test_driver_that_does_not_answer_is_a_warning(gpu_tracker, machine):
     assert done.returncode == 1 and done.stderr.startswith("ERROR:root:")
 
 
-BLOCKED = "WARNING:root:the GPU driver does not answer. The GPU RAM and GPU utilization values " \
+BLOCKED = "WARNING:root:The GPU driver does not answer. The GPU RAM and GPU utilization values " \
     "will remain 0.0.\n"
 
 
-def test_command_does_not_wait_for_a_driver(gpu_tracker, machine):
-    """What it says comes before the warning."""
+@pytest.mark.parametrize("options", [[], ["--guuids=GPU-0000-aaaa"], ["--gb=nvidia"],
+                                     ["--tf=rows.csv"]])
+def test_command_does_not_wait_for_a_driver(gpu_tracker, machine, options):
+    """Nor for one that it needs to know the GPUs by. The warning comes when all hope is gone."""
     machine.play(card(0), "block nvmlInit 60000")
-    done = gpu_tracker("-e", "sh -c 'echo started >&2'", env=machine.environment)
-    assert done.returncode == 0
-    assert done.stderr.startswith("started\n" + BLOCKED), done.stderr
-
-
-@pytest.mark.parametrize("option", ["--guuids=GPU-0000-aaaa", "--gb=nvidia", "--tf=rows.csv"])
-def test_what_needs_the_list_of_gpus_goes_on_without(gpu_tracker, machine, option):
-    machine.play(card(0), "block nvmlInit 60000")
-    done = gpu_tracker("-e", "sh -c 'echo started >&2'", "-f", "json", option,
+    done = gpu_tracker("-e", "sh -c 'echo started >&2'", "-f", "json", *options,
                        env=machine.environment, cwd=gpu_tracker.folder)
     assert done.returncode == 0
-    assert done.stderr.startswith(BLOCKED + "started\n"), done.stderr
+    assert done.stderr.startswith("started\n" + BLOCKED), done.stderr
     report = json.loads(split_output(done.stdout)[1])
     assert report["gpu_utilization"]["system_gpu_count"] == 0
 
 
-def test_gpus_of_a_slow_driver_are_known_in_the_end(gpu_tracker, machine):
-    machine.play(card(0), card(1), "block nvmlInit 500")
-    done = gpu_tracker("-e", "true", "-f", "json", env=machine.environment)
-    report = json.loads(split_output(done.stdout)[1])
+@pytest.mark.parametrize("options", [[], ["--guuids=GPU-1000-aaaa"]])
+def test_gpus_of_a_slow_driver_are_known_in_the_end(gpu_tracker, machine, options):
+    """It takes longer than the list of GPUs is waited for, and the command still runs."""
+    machine.play(card(0), card(1), "block nvmlInit 2500")
+    job = Job(gpu_tracker, machine, *options)
+    machine.wait_for(SLOW)
+    report = job.end()
     assert report["gpu_utilization"]["system_gpu_count"] == 2
+    assert report["gpu_utilization"]["n_expected_gpus"] == (1 if options else 2)
     assert report["max_gpu_ram"]["system_capacity"] == 300.0
+    assert report["max_gpu_ram"]["system"] > 0
 
 
 def test_all_that_is_shown_as_0_is_named_in_the_words_of_the_report(gpu_tracker, machine):
