@@ -234,7 +234,9 @@ static const char *remedy_of_driver(int error)
     case ELIBBAD:
         return "reboot, or reload the kernel module nvidia";
     case ETIMEDOUT:
-        return "look for errors of the driver with dmesg; reset the GPU, or reboot";
+        return "one without persistence mode may need longer to start; else look for its "
+               "errors "
+               "with dmesg, and reset the GPU or reboot";
     default:
         return NULL;
     }

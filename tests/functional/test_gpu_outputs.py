@@ -165,12 +165,12 @@ def test_info_and_doctor_say_that_a_driver_does_not_answer(spoor, machine):
     machine.play(card(0), "block nvmlInit 60000")
     done = spoor("info", "--gpus", "7", env=machine.environment)
     assert done.returncode == 0 and done.stdout.startswith("Host ")
-    assert "GPUs         the GPU driver does not answer\n" in done.stdout
+    assert "GPUs         the GPU driver did not answer within 2 s\n" in done.stdout
     found = json.loads(spoor("info", "-f", "json", env=machine.environment).stdout)
     assert found["host"]["cpus"] >= 1
-    assert found["gpus_reason"] == "the GPU driver does not answer"
+    assert found["gpus_reason"] == "the GPU driver did not answer within 2 s"
     done = spoor("doctor", env=machine.environment)
-    assert "the GPU driver does not answer" in done.stdout
+    assert "the GPU driver did not answer within 2 s" in " ".join(done.stdout.split())
     assert "sources can be used" in done.stdout
 
 

@@ -121,7 +121,7 @@ static void a_driver_that_does_not_answer_is_not_waited_for(void **state)
     machine_init(&machine, false);
     machine_play(&machine, CARD "block nvmlInit 60000\n");
     assert_int_equal(spoor_gpu_list(NULL, NULL, collect, text, &err), -ETIMEDOUT);
-    assert_string_equal(err.message, "the GPU driver does not answer");
+    assert_string_equal(err.message, "the GPU driver did not answer within 2 s");
     assert_string_equal(text, "");
     assert_true(has_thread("spoor-gpu-list"));
     machine_done(&machine); /* lets the driver go on, and the thread that was left behind end */
