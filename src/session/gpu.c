@@ -150,6 +150,19 @@ static void judge_strays(spoor_session *session)
                             list);
 }
 
+/* A peak from before its processes' memory was told no more. */
+static void judge_untold(spoor_session *session)
+{
+    const struct gpu_totals *totals = &session->gpu.totals;
+    uint64_t peak = session->summary.tally[METRIC_JOB_GPU_MEMORY].max;
+
+    if (totals->is_memory_untold && totals->memory_reason && is_known(peak) && peak > 0)
+        session_add_warning(session, "gpu-memory-untold",
+                            "the job's GPU memory was not told to the end, so it may have had "
+                            "more: %s",
+                            totals->memory_reason);
+}
+
 /* The driver's own peak of one process is the job's at least. It is the run's, of no phase. */
 static void raise_to_account(spoor_session *session, uint64_t bytes)
 {
@@ -161,17 +174,22 @@ static void raise_to_account(spoor_session *session, uint64_t bytes)
     session->sampler.origins[METRIC_JOB_GPU_MEMORY].source = "nvml.accounting";
 }
 
-static void warn_of_lost(spoor_session *session)
+/* Returns whether there are any. */
+static bool warn_of_lost(spoor_session *session)
 {
     const struct gpu_view *view = &session->gpu;
+    bool has_any = false;
 
     for (size_t i = 0; i < view->count && view->devices; i++) {
-        if (view->units[i].is_selected && view->devices[i].was_lost)
-            session_add_warning(session, "gpu-lost",
-                                "the driver has lost the GPU %s: what it did since then is not "
-                                "known",
-                                gpu_unit_id(&view->units[i]));
+        if (!view->units[i].is_selected || !view->devices[i].was_lost)
+            continue;
+        session_add_warning(session, "gpu-lost",
+                            "the driver has lost the GPU %s: what it did since then is not "
+                            "known",
+                            gpu_unit_id(&view->units[i]));
+        has_any = true;
     }
+    return has_any;
 }
 
 void session_judge_gpus(spoor_session *session)
@@ -201,7 +219,8 @@ void session_judge_gpus(spoor_session *session)
             "GPUs did then is not known",
             (double)troubles.silent_for_ns / 1e9,
             (double)(troubles.silent_since_ns - session->sampler.started.monotonic_ns) / 1e9);
-    warn_of_lost(session);
+    if (!warn_of_lost(session))
+        judge_untold(session);
     if (troubles.is_busy_mixed)
         session_add_warning(session, "gpu-shared",
                             "other processes compute on the job's GPU: of those that are busy "

@@ -239,7 +239,22 @@ def test_a_list_that_answers_again_keeps_its_peak(spoor, machine):
     machine.wait_for(SLOW, times=2)
     machine.play(f"fail {LIST} 0", f"process 0 compute {run.pid} {GIB}")
     machine.wait_for(SLOW, times=2)
-    assert value(run.end(), "gpu.memory.combined_bytes") == 2 * GIB
+    result = run.end()
+    assert value(result, "gpu.memory.combined_bytes") == 2 * GIB
+    assert warnings_of(result) == []
+
+
+def test_a_peak_that_may_not_be_the_last_is_a_warning(spoor, machine):
+    machine.play(card(0))
+    run = Run(spoor, machine)
+    machine.play(f"process 0 compute {run.pid} {2 * GIB}")
+    machine.wait_for()
+    machine.play(f"fail {LIST} {NO_PERMISSION}")
+    machine.wait_for(SLOW, times=2)
+    result = run.end()
+    assert value(result, "gpu.memory.combined_bytes") == 2 * GIB
+    assert warnings_of(result) == ["gpu-memory-untold"]
+    assert "no permission" in result["warnings"][0]["message"]
 
 
 def test_a_lost_device_keeps_what_it_told(spoor, machine):
