@@ -29,6 +29,11 @@ struct trial {
     unsigned disabled;
     const char *remedy; /* of a probe that knows better than the table; NULL: it does not */
     char text[sizeof(((struct spoor_error *)0)->message)];
+    struct {
+        const char *name; /* of the GPU vendor that was asked last; NULL: none was */
+        const char *why_not, *remedy;
+        bool keeps_accounts;
+    } vendor;
 };
 
 _Static_assert(sizeof(((struct trial *)0)->text) >= sizeof(((struct births *)0)->reason),
@@ -227,6 +232,8 @@ static const char *probe_pressure(struct trial *trial)
                                                          : "this kernel does not have it";
 }
 
+static const char no_remedy[] = "";
+
 /* What helps against a failure of a GPU's driver. NVIDIA's alone has versions that must agree. */
 static const char *remedy_of_driver(int error)
 {
@@ -242,8 +249,17 @@ static const char *remedy_of_driver(int error)
     }
 }
 
+static bool keep_accounts(const struct gpu_inventory *inventory)
+{
+    for (size_t i = 0; i < inventory->count; i++) {
+        if (inventory->units[i].device.keeps_accounts)
+            return true;
+    }
+    return false;
+}
+
 /* Opens a vendor as a run would. */
-static const char *probe_vendor(struct trial *trial, const char *name)
+static const char *ask_vendor(struct trial *trial, const char *name)
 {
     const struct gpu_vendor *vendors[GPU_VENDORS_MAX];
     size_t count = gpu_vendors_enabled(trial->disabled, vendors);
@@ -256,6 +272,7 @@ static const char *probe_vendor(struct trial *trial, const char *name)
         if (strcmp(vendors[i]->name, name) != 0)
             continue;
         r = gpu_inquire(trial->root, &vendors[i], 1, "all", &found);
+        trial->vendor.keeps_accounts = keep_accounts(&found);
         gpu_inventory_close(&found);
         if (found.refusal_count > 0)
             error = &found.refusals[0].error;
@@ -269,9 +286,30 @@ static const char *probe_vendor(struct trial *trial, const char *name)
     return "switched off (SPOOR_DISABLE)";
 }
 
+/* Once for the rungs of a vendor, which stand together. */
+static const char *probe_vendor(struct trial *trial, const char *name)
+{
+    if (!trial->vendor.name || strcmp(trial->vendor.name, name) != 0) {
+        trial->vendor.name = name;
+        trial->vendor.why_not = ask_vendor(trial, name);
+        trial->vendor.remedy = trial->remedy;
+    }
+    trial->remedy = trial->vendor.remedy;
+    return trial->vendor.why_not;
+}
+
 static const char *probe_nvidia(struct trial *trial)
 {
     return probe_vendor(trial, "nvidia");
+}
+
+static const char *probe_accounts(struct trial *trial)
+{
+    if (probe_nvidia(trial)) {
+        trial->remedy = no_remedy; /* as above */
+        return "see NVIDIA GPUs";
+    }
+    return trial->vendor.keeps_accounts ? NULL : "accounting is off, or we are in a container";
 }
 
 static const char *probe_amd(struct trial *trial)
@@ -325,6 +363,9 @@ static const struct remedy boot_with_pressure = { "boot with psi=1", "boot with 
     "install NVIDIA's driver; in a container, ask for the GPUs (as docker run --gpus all)"
 static const struct remedy get_nvidia = { GET_NVIDIA, GET_NVIDIA };
 
+#define ACCOUNT "nvidia-smi --accounting-mode=1, outside of containers"
+static const struct remedy account = { "as root: " ACCOUNT, ACCOUNT };
+
 static const struct {
     const char *quantity;
     const char *source;
@@ -358,6 +399,8 @@ static const struct {
     { "stalls of the job", "cgroup pressure", probe_leaf_unified, &delegate },
     { "stalls of the machine", "host.procfs.pressure", probe_pressure, &boot_with_pressure },
     { "NVIDIA GPUs", "nvml", probe_nvidia, &get_nvidia },
+    { "exact peak memory of processes on NVIDIA GPUs", "nvml.accounting", probe_accounts,
+      &account },
     { "AMD GPUs", "amdgpu sysfs, drm.fdinfo, kfd", probe_amd, NULL },
     { "Intel GPUs", "i915 or xe sysfs, drm.fdinfo", probe_intel, NULL },
     { "energy of CPUs", "rapl", probe_later, NULL },
@@ -367,7 +410,7 @@ static const struct {
 static const char *remedy_now(const struct trial *trial, const struct remedy *remedy)
 {
     if (trial->remedy || !remedy)
-        return trial->remedy;
+        return trial->remedy == no_remedy ? NULL : trial->remedy;
     return geteuid() == 0 ? remedy->of_root : remedy->of_user;
 }
 

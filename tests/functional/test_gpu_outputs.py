@@ -161,6 +161,17 @@ def test_doctor_keeps_to_80_columns_and_advises_root_as_root(spoor):
     assert os.geteuid() != 0 or "run as root" not in text
 
 
+@pytest.mark.parametrize("is_on", [True, False])
+def test_doctor_tells_how_to_have_exact_peaks(spoor, machine, is_on):
+    machine.play(card(0), f"device 0 accounting {int(is_on)}")
+    text = spoor("doctor", env=machine.environment).stdout
+    part = text.partition("exact peak memory of processes on NVIDIA GPUs\n")[2]
+    row, _, remedy = part.partition("\n\n")[0].partition("to change it: ")
+    assert row.split()[:2] == ["used" if is_on else "no", "nvml.accounting"]
+    assert ("nvidia-smi --accounting-mode=1" in remedy) is not is_on
+    assert is_on or "accounting is off" in row
+
+
 def test_info_and_doctor_say_that_a_driver_does_not_answer(spoor, machine):
     machine.play(card(0), "block nvmlInit 60000")
     done = spoor("info", "--gpus", "7", env=machine.environment)

@@ -26,8 +26,9 @@ struct gpu_device {
     char name[96];
     char pci_address[32]; /* "0000:3b:00.0"; empty for a part of a device (MIG) */
     uint64_t memory_total_bytes;
-    bool is_part;  /* a MIG device: a part of the device before it */
-    unsigned part; /* where it is one: its number in that device, as the driver counts */
+    bool is_part;        /* a MIG device: a part of the device before it */
+    unsigned part;       /* where it is one: its number in that device, as the driver counts */
+    bool keeps_accounts; /* of the true peak of each process: see gpu_vendor's accounts() */
 };
 
 /* One reading of a device. Counters count from when the vendor was opened. */

@@ -91,6 +91,8 @@ static int open_vendor(const struct root *root, void **ret, struct spoor_error *
         (void)nvidia_device_read_memory(nvidia->devices[i].handle, &nvidia->nvml, root,
                                         &nvidia->devices[i].facts.memory_total_bytes,
                                         &nvidia->devices[i].baseline_bytes); /* stay UNKNOWN */
+    for (size_t i = 0; i < nvidia->count; i++)
+        nvidia->devices[i].facts.keeps_accounts = nvidia_has_accounts(nvidia, i);
     *ret = take_ptr(nvidia);
     return 0;
 }

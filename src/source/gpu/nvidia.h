@@ -45,6 +45,8 @@ void nvidia_processes_explain(const struct nvidia *nvidia, size_t device,
                               struct gpu_reading *reading);
 int nvidia_processes_read_busy(struct nvidia *nvidia, const struct gpu_pids *pids,
                                uint64_t now_ns);
+/* Does the driver keep accounts of a device that may be believed here? */
+bool nvidia_has_accounts(const struct nvidia *nvidia, size_t device);
 ssize_t nvidia_accounts(struct nvidia *nvidia, const struct gpu_pids *pids,
                         struct gpu_account *list, size_t capacity);
 

@@ -90,18 +90,22 @@ static size_t add_device(struct nvidia *nvidia, size_t index, const struct gpu_p
     return used;
 }
 
+/* Accounts are kept of whole devices. */
+bool nvidia_has_accounts(const struct nvidia *nvidia, size_t index)
+{
+    const struct nvidia_device *device = &nvidia->devices[index];
+
+    return !nvidia->ns.is_nested && !device->facts.is_part &&
+           is_on(&nvidia->nvml, device->handle);
+}
+
 ssize_t nvidia_accounts(struct nvidia *nvidia, const struct gpu_pids *pids,
                         struct gpu_account *list, size_t capacity)
 {
     size_t used = 0;
 
-    if (nvidia->ns.is_nested)
-        return 0;
     for (size_t i = 0; i < nvidia->count; i++) {
-        const struct nvidia_device *device = &nvidia->devices[i];
-
-        /* Accounts are kept of whole devices. */
-        if (!device->facts.is_part && is_on(&nvidia->nvml, device->handle))
+        if (nvidia_has_accounts(nvidia, i))
             used = add_device(nvidia, i, pids, list, capacity, used);
     }
     return (ssize_t)used;
