@@ -41,12 +41,12 @@ struct nvidia {
 ssize_t nvidia_processes(struct nvidia *nvidia, const struct gpu_pids *pids,
                          struct gpu_process *list, size_t capacity, uint64_t now_ns);
 /* Sets what a reading says of processes. */
-void nvidia_processes_explain(const struct nvidia *nvidia, size_t device,
+void nvidia_processes_explain(const struct nvidia *nvidia, size_t index,
                               struct gpu_reading *reading);
 int nvidia_processes_read_busy(struct nvidia *nvidia, const struct gpu_pids *pids,
                                uint64_t now_ns);
 /* Does the driver keep accounts of a device that may be believed here? */
-bool nvidia_has_accounts(const struct nvidia *nvidia, size_t device);
+bool nvidia_has_accounts(const struct nvidia *nvidia, size_t index);
 ssize_t nvidia_accounts(struct nvidia *nvidia, const struct gpu_pids *pids,
                         struct gpu_account *list, size_t capacity);
 
