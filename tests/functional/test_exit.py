@@ -56,8 +56,9 @@ def test_signal_that_ends_the_job_leaves_a_whole_result(spoor, workload, number)
 
 @pytest.mark.threads
 def test_killed_job_leaves_a_whole_result(spoor, workload):
+    """It has more than the tracker with sanitizers: so much the kernel tells of one that ended."""
     path = spoor.new_path("result.json")
-    process = spoor.start("run", "-q", "-o", path, "--", workload("hold"), "1")
+    process = spoor.start("run", "-q", "-o", path, "--", workload("hold"), "64")
     os.kill(int(read_line(process.stdout)), signal.SIGKILL)
     assert process.wait() == 137
     result = load(path)

@@ -281,7 +281,8 @@ def test_status_is_passed_on_when_asked_for(gpu_tracker, script, code):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signal_ends_command_and_tracker_and_the_result_is_there(gpu_tracker, workload, number):
-    process = gpu_tracker.start("-e", workload("hold") + " 1", "-f", "json")
+    # 64 MB: more than the tracker with sanitizers, so that the kernel tells it of one that ended.
+    process = gpu_tracker.start("-e", workload("hold") + " 64", "-f", "json")
     pid = int(read_line(process.stdout))
     process.send_signal(number)
     status, report = split_output(process.stdout.read().decode())
