@@ -3,13 +3,13 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "base/thread_start.h"
 #include "job/memory/cpu_spent.h"
 #include "session/pace.h"
 #include "session/session.h"
@@ -167,21 +167,6 @@ static void *sample_until_stopped(void *data)
     return NULL;
 }
 
-/* Signals are the business of the caller's own threads. */
-static int create_thread(spoor_session *session)
-{
-    sigset_t all, before;
-    int r;
-
-    (void)sigfillset(&all);
-    r = pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (r != 0)
-        return -r;
-    r = pthread_create(&session->thread, NULL, sample_until_stopped, session);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return -r;
-}
-
 int thread_start(spoor_session *session)
 {
     int r;
@@ -189,7 +174,7 @@ int thread_start(spoor_session *session)
     session->stop_fd = eventfd(0, EFD_CLOEXEC);
     if (session->stop_fd < 0)
         return -errno;
-    r = create_thread(session);
+    r = thread_start_quiet(&session->thread, sample_until_stopped, session);
     session->has_thread = r == 0;
     return r;
 }

@@ -230,13 +230,19 @@ def test_a_refused_list_is_no_zero(spoor, machine, code, words):
     assert value(result, "gpu.job_utilization.mean_gpus") == pytest.approx(0.3, abs=0.02)
 
 
-def test_a_list_that_answers_again_keeps_its_peak(spoor, machine):
+def refused_after_2_gib(spoor, machine, code):
+    """A job that had 2 GiB when the driver began to refuse the list of processes."""
     machine.play(card(0))
     run = Run(spoor, machine)
     machine.play(f"process 0 compute {run.pid} {2 * GIB}")
     machine.wait_for()
-    machine.play(f"fail {LIST} {UNKNOWN_ERROR}")
+    machine.play(f"fail {LIST} {code}")
     machine.wait_for(SLOW, times=2)
+    return run
+
+
+def test_a_list_that_answers_again_keeps_its_peak(spoor, machine):
+    run = refused_after_2_gib(spoor, machine, UNKNOWN_ERROR)
     machine.play(f"fail {LIST} 0", f"process 0 compute {run.pid} {GIB}")
     machine.wait_for(SLOW, times=2)
     result = run.end()
@@ -245,13 +251,7 @@ def test_a_list_that_answers_again_keeps_its_peak(spoor, machine):
 
 
 def test_a_peak_that_may_not_be_the_last_is_a_warning(spoor, machine):
-    machine.play(card(0))
-    run = Run(spoor, machine)
-    machine.play(f"process 0 compute {run.pid} {2 * GIB}")
-    machine.wait_for()
-    machine.play(f"fail {LIST} {NO_PERMISSION}")
-    machine.wait_for(SLOW, times=2)
-    result = run.end()
+    result = refused_after_2_gib(spoor, machine, NO_PERMISSION).end()
     assert value(result, "gpu.memory.combined_bytes") == 2 * GIB
     assert warnings_of(result) == ["gpu-memory-untold"]
     assert "no permission" in result["warnings"][0]["message"]

@@ -5,10 +5,14 @@
 
 #include "base/unknown.h"
 
-int fake_gpus_init(struct fake_gpus *gpus)
+struct fake_gpus fake_gpus;
+
+int fake_gpus_begin(void **state)
 {
     static const struct gpu_sources sources = { .names_one = false };
+    struct fake_gpus *gpus = &fake_gpus;
 
+    (void)state;
     memset(gpus, 0, sizeof(*gpus));
     for (size_t i = 0; i < COUNT; i++)
         gpus->units[i].sources = &sources;
@@ -17,6 +21,18 @@ int fake_gpus_init(struct fake_gpus *gpus)
         gpus->units[PART_1].is_selected = true;
     gpus->units[ALONE].is_selected = true;
     return gpu_tally_init(&gpus->tally, gpus->units, COUNT, 0);
+}
+
+int fake_gpus_end(void **state)
+{
+    (void)state;
+    gpu_tally_done(&fake_gpus.tally);
+    return 0;
+}
+
+void fake_see(size_t unit, struct gpu_reading reading, uint64_t now_ns)
+{
+    gpu_tally_device(&fake_gpus.tally, unit, &reading, now_ns);
 }
 
 struct gpu_reading fake_reading(uint64_t used_bytes, uint64_t busy_ns, uint64_t covered_ns)

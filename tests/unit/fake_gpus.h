@@ -12,13 +12,17 @@
 /* A whole GPU that is split into two parts, another that is not the job's, and one that is. */
 enum { WHOLE, PART_0, PART_1, OTHER, ALONE, COUNT };
 
-struct fake_gpus {
+extern struct fake_gpus {
     struct gpu_unit units[COUNT];
-    struct gpu_tally tally; /* to be ended by gpu_tally_done() */
-};
+    struct gpu_tally tally; /* of a run that begins at 0 */
+} fake_gpus;
 
-/* As gpu_tally_init(); the run begins at 0. */
-int fake_gpus_init(struct fake_gpus *gpus);
+/* For cmocka, before and after each test. */
+int fake_gpus_begin(void **state);
+int fake_gpus_end(void **state);
+
+/* Tells the tally a reading of a GPU. */
+void fake_see(size_t unit, struct gpu_reading reading, uint64_t now_ns);
 
 /* A reading of a GPU that tells nothing else. */
 struct gpu_reading fake_reading(uint64_t used_bytes, uint64_t busy_ns, uint64_t covered_ns);

@@ -11,26 +11,7 @@
 #include "base/unknown.h"
 #include "fake_gpus.h"
 
-static struct fake_gpus gpus;
-static struct gpu_tally *const tally = &gpus.tally;
-
-static int set_up(void **state)
-{
-    (void)state;
-    return fake_gpus_init(&gpus);
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    gpu_tally_done(tally);
-    return 0;
-}
-
-static void see(size_t unit, struct gpu_reading reading, uint64_t now_ns)
-{
-    gpu_tally_device(tally, unit, &reading, now_ns);
-}
+static struct gpu_tally *const tally = &fake_gpus.tally;
 
 /* The job's share: of processes that come, go on, end and are forgotten. */
 static void busy_time_of_the_job_is_that_of_its_processes(void **state)
@@ -68,19 +49,19 @@ static void others_that_a_driver_cannot_tell_apart_are_told_of(void **state)
 
     (void)state;
     rows[1].process.computes = true;
-    see(WHOLE, fake_reading(GB, MS(500), MS(1000)), MS(1000));
+    fake_see(WHOLE, fake_reading(GB, MS(500), MS(1000)), MS(1000));
     assert_int_equal(gpu_tally_busy(tally, rows, 2, MS(1000)), 0); /* it can tell them apart */
     assert_false(tally->totals.is_busy_mixed);
-    gpus.units[WHOLE].sources = &names_one;
+    fake_gpus.units[WHOLE].sources = &names_one;
     assert_int_equal(gpu_tally_busy(tally, rows, 1, MS(2000)), 0);     /* the job is alone */
     assert_int_equal(gpu_tally_busy(tally, rows + 1, 1, MS(3000)), 0); /* it is away */
     rows[1].process.computes = false;
     assert_int_equal(gpu_tally_busy(tally, rows, 2, MS(3500)), 0); /* a desktop */
     rows[1].process.computes = true;
-    see(WHOLE, fake_reading(GB, MS(500), MS(4000)), MS(4000)); /* nobody was busy */
+    fake_see(WHOLE, fake_reading(GB, MS(500), MS(4000)), MS(4000)); /* nobody was busy */
     assert_int_equal(gpu_tally_busy(tally, rows, 2, MS(4000)), 0);
     assert_false(tally->totals.is_busy_mixed);
-    see(WHOLE, fake_reading(GB, MS(600), MS(5000)), MS(5000));
+    fake_see(WHOLE, fake_reading(GB, MS(600), MS(5000)), MS(5000));
     assert_int_equal(gpu_tally_busy(tally, rows, 2, MS(5000)), 0);
     assert_true(tally->totals.is_busy_mixed);
 }
@@ -183,18 +164,18 @@ static void one_that_was_gone_before_its_samples_came_is_waited_for(void **state
     (void)state;
     assert_int_equal(gpu_tally_busy(tally, NULL, 0, MS(50)), 0);
     gpu_tally_memory(tally, &row, 1, MS(200));
-    see(ALONE, fake_reading(GB, 0, MS(200)), MS(400));
+    fake_see(ALONE, fake_reading(GB, 0, MS(200)), MS(400));
     assert_int_equal(gpu_tally_busy(tally, NULL, 0, MS(400)), 0);
     gpu_tally_memory(tally, NULL, 0, MS(400));
     assert_true(tally->totals.job_busy_ns == UNKNOWN);
-    see(ALONE, fake_reading(GB, 0, MS(1200)), MS(1400));
+    fake_see(ALONE, fake_reading(GB, 0, MS(1200)), MS(1400));
     assert_int_equal(gpu_tally_busy(tally, NULL, 0, MS(1400)), 0);
     gpu_tally_memory(tally, NULL, 0, MS(1400));
     assert_int_equal(tally->totals.job_busy_ns, 0); /* the samples do not name it */
     assert_false(tally->totals.has_untold_busy);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fake_gpus_begin, fake_gpus_end)
 
 int main(void)
 {

@@ -11,26 +11,7 @@
 #include "base/unknown.h"
 #include "fake_gpus.h"
 
-static struct fake_gpus gpus;
-static struct gpu_tally *const tally = &gpus.tally;
-
-static int set_up(void **state)
-{
-    (void)state;
-    return fake_gpus_init(&gpus);
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    gpu_tally_done(tally);
-    return 0;
-}
-
-static void see(size_t unit, struct gpu_reading reading, uint64_t now_ns)
-{
-    gpu_tally_device(tally, unit, &reading, now_ns);
-}
+static struct gpu_tally *const tally = &fake_gpus.tally;
 
 static void memory_is_summed_over_the_jobs_gpus(void **state)
 {
@@ -42,10 +23,10 @@ static void memory_is_summed_over_the_jobs_gpus(void **state)
     const struct gpu_levels *levels = &tally->totals.levels;
 
     (void)state;
-    see(WHOLE, fake_reading(20 * GB, UNKNOWN, UNKNOWN), 0);
-    see(PART_0, fake_reading(9 * GB, UNKNOWN, UNKNOWN), 0);
-    see(PART_1, fake_reading(5 * GB, UNKNOWN, UNKNOWN), 0);
-    see(OTHER, fake_reading(60 * GB, UNKNOWN, UNKNOWN), 0);
+    fake_see(WHOLE, fake_reading(20 * GB, UNKNOWN, UNKNOWN), 0);
+    fake_see(PART_0, fake_reading(9 * GB, UNKNOWN, UNKNOWN), 0);
+    fake_see(PART_1, fake_reading(5 * GB, UNKNOWN, UNKNOWN), 0);
+    fake_see(OTHER, fake_reading(60 * GB, UNKNOWN, UNKNOWN), 0);
     gpu_tally_memory(tally, rows, 5, MS(10));
     assert_int_equal(levels->main_memory_bytes, 2 * GB);
     assert_int_equal(levels->descendants_memory_bytes, 3 * GB);
@@ -61,14 +42,14 @@ static void memory_is_summed_over_the_jobs_gpus(void **state)
 static void parts_speak_for_a_whole_that_does_not_tell(void **state)
 {
     (void)state;
-    see(WHOLE, fake_reading(UNKNOWN, UNKNOWN, UNKNOWN), MS(1000));
-    see(PART_0, fake_reading(GB, MS(400), MS(1000)), MS(1000));
-    see(PART_1, fake_reading(2 * GB, MS(100), MS(1000)), MS(1000));
+    fake_see(WHOLE, fake_reading(UNKNOWN, UNKNOWN, UNKNOWN), MS(1000));
+    fake_see(PART_0, fake_reading(GB, MS(400), MS(1000)), MS(1000));
+    fake_see(PART_1, fake_reading(2 * GB, MS(100), MS(1000)), MS(1000));
     gpu_tally_memory(tally, NULL, 0, MS(1000));
     assert_int_equal(tally->totals.levels.host_memory_bytes, 3 * GB);
     assert_int_equal(tally->totals.levels.utilization, 500000);
     assert_int_equal(tally->totals.busy_ns, MS(500));
-    see(WHOLE, fake_reading(UNKNOWN, MS(300), MS(1000)), MS(1000));
+    fake_see(WHOLE, fake_reading(UNKNOWN, MS(300), MS(1000)), MS(1000));
     gpu_tally_memory(tally, NULL, 0, MS(1000));
     assert_int_equal(tally->totals.levels.utilization, 300000);
 }
@@ -78,7 +59,7 @@ static void what_processes_hold_is_in_use(void **state)
     const struct gpu_row row = fake_row(WHOLE, 10, 5 * GB, 0, 0);
 
     (void)state;
-    see(WHOLE, fake_reading(2 * GB, UNKNOWN, UNKNOWN), 0); /* as it was a second ago */
+    fake_see(WHOLE, fake_reading(2 * GB, UNKNOWN, UNKNOWN), 0); /* as it was a second ago */
     gpu_tally_memory(tally, &row, 1, MS(900));
     assert_int_equal(tally->totals.levels.host_memory_bytes, 5 * GB);
 }
@@ -87,7 +68,7 @@ static void what_processes_hold_is_in_use(void **state)
 static void memory_of_a_device_is_seen_between_readings(void **state)
 {
     (void)state;
-    see(ALONE, fake_reading(3 * GB, UNKNOWN, UNKNOWN), 0);
+    fake_see(ALONE, fake_reading(3 * GB, UNKNOWN, UNKNOWN), 0);
     gpu_tally_memory(tally, NULL, 0, 0);
     gpu_tally_device_memory(tally, ALONE, 10 * GB);
     gpu_tally_memory(tally, NULL, 0, MS(300));
@@ -104,7 +85,7 @@ static void memory_of_a_device_is_seen_between_readings(void **state)
 static void memory_of_parts_is_in_use_on_the_whole(void **state)
 {
     (void)state;
-    see(WHOLE, fake_reading(3 * GB, UNKNOWN, UNKNOWN), 0); /* as it was a second ago */
+    fake_see(WHOLE, fake_reading(3 * GB, UNKNOWN, UNKNOWN), 0); /* as it was a second ago */
     gpu_tally_device_memory(tally, PART_0, 4 * GB);
     gpu_tally_device_memory(tally, PART_1, 5 * GB);
     gpu_tally_memory(tally, NULL, 0, MS(900));
@@ -118,7 +99,7 @@ static void a_device_that_tells_no_memory_has_not_the_jobs(void **state)
     const struct gpu_row row = fake_row(ALONE, 10, 5 * GB, 0, 0);
 
     (void)state;
-    see(ALONE, fake_reading(UNKNOWN, UNKNOWN, UNKNOWN), 0);
+    fake_see(ALONE, fake_reading(UNKNOWN, UNKNOWN, UNKNOWN), 0);
     gpu_tally_memory(tally, &row, 1, MS(1));
     assert_true(tally->totals.levels.host_memory_bytes == UNKNOWN);
     assert_true(tally->list[ALONE].view.memory_peak_bytes == UNKNOWN);
@@ -153,7 +134,7 @@ static void processes_that_may_be_left_out_make_it_unknown_too(void **state)
 
     (void)state;
     reading.processes_reason = "not listed";
-    see(WHOLE, reading, 0);
+    fake_see(WHOLE, reading, 0);
     gpu_tally_memory(tally, NULL, 0, 0);
     assert_true(tally->totals.levels.job_memory_bytes == UNKNOWN);
     assert_true(tally->totals.levels.main_memory_bytes == UNKNOWN);
@@ -171,7 +152,7 @@ static void memory_that_no_process_tells_makes_it_unknown_alone(void **state)
     gpu_tally_memory(tally, NULL, 0, 0);
     assert_int_equal(tally->list[ALONE].view.job_memory_peak_bytes, 0);
     reading.process_memory_reason = "refused";
-    see(ALONE, reading, MS(1000));
+    fake_see(ALONE, reading, MS(1000));
     assert_int_equal(gpu_tally_busy(tally, &row, 1, MS(1000)), 0);
     gpu_tally_memory(tally, NULL, 0, MS(1000));
     assert_true(tally->totals.levels.job_memory_bytes == UNKNOWN);
@@ -187,8 +168,8 @@ static void no_gpu_of_the_job_is_no_figure(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT; i++)
-        gpus.units[i].is_selected = false;
-    see(OTHER, fake_reading(GB, MS(500), MS(1000)), MS(1000));
+        fake_gpus.units[i].is_selected = false;
+    fake_see(OTHER, fake_reading(GB, MS(500), MS(1000)), MS(1000));
     assert_int_equal(gpu_tally_busy(tally, NULL, 0, MS(1000)), 0);
     gpu_tally_memory(tally, NULL, 0, MS(1000));
     assert_true(tally->totals.levels.job_memory_bytes == UNKNOWN);
@@ -227,7 +208,7 @@ static void energy_counts_from_the_first_reading(void **state)
     (void)state;
     reading.energy_microjoules = 0;
     for (uint64_t i = 0; i < 2; i++) { /* it is read seldom, and looked at often */
-        see(WHOLE, reading, MS(i));
+        fake_see(WHOLE, reading, MS(i));
         gpu_tally_memory(tally, NULL, 0, MS(i));
         assert_true(tally->list[WHOLE].view.value[GPU_ENERGY] == UNKNOWN);
         assert_true(tally->totals.energy_microjoules == UNKNOWN);
@@ -235,7 +216,7 @@ static void energy_counts_from_the_first_reading(void **state)
     assert_non_null(strstr(tally->totals.energy_reason, "not read anew"));
     assert_string_equal(tally->list[WHOLE].view.energy_reason, tally->totals.energy_reason);
     reading.energy_microjoules = 5000;
-    see(WHOLE, reading, MS(1000));
+    fake_see(WHOLE, reading, MS(1000));
     gpu_tally_memory(tally, NULL, 0, MS(1000));
     assert_int_equal(tally->totals.energy_microjoules, 5000);
 }
@@ -246,9 +227,9 @@ static void energy_of_a_lost_device_stays_in_the_sum(void **state)
 
     (void)state;
     reading.energy_microjoules = 5000;
-    see(WHOLE, reading, 0);
+    fake_see(WHOLE, reading, 0);
     reading.energy_microjoules = 100;
-    see(ALONE, reading, 0);
+    fake_see(ALONE, reading, 0);
     gpu_tally_device(tally, WHOLE, NULL, MS(1000));
     gpu_tally_memory(tally, NULL, 0, MS(1000));
     assert_int_equal(tally->totals.energy_microjoules, 5100);
@@ -263,11 +244,11 @@ static void sensors_keep_their_largest(void **state)
     reading.power_milliwatts = 400000;
     reading.temperature_celsius = 70;
     reading.throttle_reasons = GPU_THROTTLE_POWER;
-    see(WHOLE, reading, 0);
+    fake_see(WHOLE, reading, 0);
     reading.power_milliwatts = 90000;
     reading.temperature_celsius = UNKNOWN;
     reading.throttle_reasons = GPU_THROTTLE_THERMAL;
-    see(WHOLE, reading, MS(1000));
+    fake_see(WHOLE, reading, MS(1000));
     assert_int_equal(tally->list[WHOLE].view.power_max_milliwatts, 400000);
     assert_int_equal(tally->list[WHOLE].view.value[GPU_POWER], 90000);
     assert_int_equal(tally->list[WHOLE].view.temperature_max_celsius, 70);
@@ -280,7 +261,7 @@ static void a_lost_device_is_not_known_and_keeps_its_peaks(void **state)
     const struct gpu_row row = fake_row(WHOLE, 10, GB, 0, 0);
 
     (void)state;
-    see(WHOLE, fake_reading(3 * GB, UNKNOWN, UNKNOWN), 0);
+    fake_see(WHOLE, fake_reading(3 * GB, UNKNOWN, UNKNOWN), 0);
     gpu_tally_memory(tally, &row, 1, 0);
     gpu_tally_device(tally, WHOLE, NULL, MS(1000));
     gpu_tally_memory(tally, NULL, 0, MS(1000));
@@ -321,7 +302,7 @@ static void levels_stay_the_largest_until_they_are_taken(void **state)
     assert_true(kept.levels.main_memory_bytes == UNKNOWN);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fake_gpus_begin, fake_gpus_end)
 
 int main(void)
 {

@@ -3,10 +3,10 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/thread_start.h"
 
 /* A driver that takes longer does not answer. One that does takes 30 ms, or a second where it
  * has to wake its GPUs up. */
@@ -93,19 +93,6 @@ static int prepare(struct inquiry *inquiry, const struct root *root,
     return gpu_choice_init(&inquiry->choice, gpus, environment_own);
 }
 
-/* With all signals blocked: they are the program's. */
-static int start_thread(struct inquiry *inquiry, pthread_t *ret)
-{
-    sigset_t all, before;
-    int r;
-
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    r = -pthread_create(ret, NULL, ask, inquiry);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return r;
-}
-
 /* Returns whether it has ended; else it is left behind. */
 static bool wait_for_end(struct inquiry *inquiry)
 {
@@ -137,7 +124,7 @@ int gpu_inquire(const struct root *root, const struct gpu_vendor *const *vendors
     (void)pthread_cond_init(&inquiry->changed, NULL); /* likewise */
     r = prepare(inquiry, root, vendors, vendor_count, gpus);
     if (r == 0)
-        r = start_thread(inquiry, &thread);
+        r = thread_start_quiet(&thread, ask, inquiry);
     if (r != 0) {
         free_all(inquiry);
         return r;

@@ -11,7 +11,6 @@
 /* Samples of a device that was looked at so long after a process was last there speak of it. */
 #define SAMPLES_LATE_NS NS_PER_SECOND
 
-static const char not_told[] = "the driver does not tell it";
 static const char in_parts[] = "it is split into parts, whose processes they tell of";
 
 /* ---- is it known? ------------------------------------------------------- */
@@ -128,7 +127,7 @@ static void add_process(struct gpu_tally *tally, const struct gpu_row *row, size
     use.busy_ns = use.is_untold ? before_ns : row->process.busy_ns; /* it may be told again */
     if (use.is_untold) {
         unit->listed_untold_count++;
-        unit->reason = row->process.reason ? row->process.reason : not_told;
+        unit->reason = row->process.reason ? row->process.reason : gpu_not_told;
     } else {
         unit->job_busy_ns += less(use.busy_ns, before_ns);
         unit->job_covered_ns = row->process.busy_covered_ns;

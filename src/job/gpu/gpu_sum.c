@@ -5,8 +5,6 @@
 #include "base/unknown.h"
 #include "job/gpu/gpu_job_busy.h"
 
-static const char not_told[] = "the driver does not tell it";
-
 typedef uint64_t value_of(const struct gpu_unit_tally *unit, uint64_t now_ns);
 
 static uint64_t memory_of(const struct gpu_unit_tally *unit, uint64_t now_ns)
@@ -83,7 +81,7 @@ static const char *reason_of(const struct gpu_tally *tally,
         if (reason)
             return reason;
     }
-    return has_selected ? not_told : gpu_none_selected;
+    return has_selected ? gpu_not_told : gpu_none_selected;
 }
 
 static const char *busy_reason_of(const struct gpu_unit_tally *unit)
@@ -129,7 +127,7 @@ void gpu_sum_up(struct gpu_tally *tally, uint64_t now_ns)
     struct gpu_totals *totals = &tally->totals;
 
     totals->levels.host_memory_bytes = sum_of(tally, memory_of, OF_ALL, now_ns);
-    totals->host_memory_reason = not_told;
+    totals->host_memory_reason = gpu_not_told;
     totals->levels.utilization = sum_of(tally, utilization_of, OF_SELECTED, now_ns);
     totals->busy_ns = sum_of(tally, busy_of, OF_SELECTED, now_ns);
     totals->busy_reason = reason_of(tally, busy_reason_of);

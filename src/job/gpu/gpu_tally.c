@@ -12,8 +12,8 @@
 
 const char gpu_none_selected[] = "none of this machine's GPUs is the job's";
 const char gpu_no_samples[] = "the driver had no samples of it by the last look at them";
+const char gpu_not_told[] = "the driver does not tell it";
 static const char not_read_anew[] = "the driver's counter was not read anew in that time";
-static const char not_told[] = "the driver does not tell it";
 static const char is_lost[] = "the driver has lost the device";
 
 int gpu_tally_init(struct gpu_tally *tally, const struct gpu_unit *units, size_t count,
@@ -96,8 +96,8 @@ void gpu_tally_device(struct gpu_tally *tally, size_t index, const struct gpu_re
         view->throttle_reasons =
             (is_known(view->throttle_reasons) ? view->throttle_reasons : 0) |
             reading->throttle_reasons;
-    view->memory_reason = is_known(reading->memory_used_bytes) ? NULL : not_told;
-    view->energy_reason = is_known(reading->energy_microjoules) ? not_read_anew : not_told;
+    view->memory_reason = is_known(reading->memory_used_bytes) ? NULL : gpu_not_told;
+    view->energy_reason = is_known(reading->energy_microjoules) ? not_read_anew : gpu_not_told;
     view->busy_reason = reading->busy_reason ? reading->busy_reason : gpu_no_samples;
     view->busy_source = reading->busy_source;
 }
@@ -150,7 +150,7 @@ static void add_memory(struct gpu_unit_tally *unit, const struct gpu_row *row)
         unit->job_bytes = sum_u64(unit->job_bytes, bytes);
     } else {
         unit->is_unknown = true;
-        unit->reason = row->process.reason ? row->process.reason : not_told;
+        unit->reason = row->process.reason ? row->process.reason : gpu_not_told;
     }
 }
 

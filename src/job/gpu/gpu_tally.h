@@ -71,7 +71,7 @@ struct gpu_tally {
 };
 
 /* Why a figure is not known. */
-extern const char gpu_none_selected[], gpu_no_samples[];
+extern const char gpu_none_selected[], gpu_no_samples[], gpu_not_told[];
 
 /* `start_ns`: when the run began. The units must stay. Returns 0 or -ENOMEM. The caller ends
  * it with gpu_tally_done(), after a failure too. */

@@ -87,12 +87,14 @@ static int open_vendor(const struct root *root, void **ret, struct spoor_error *
     if (r < 0)
         return error_set(err, ENOMEM, "out of memory");
     nvidia->opened_us = clock_now().realtime_ns / NS_PER_US;
-    for (size_t i = 0; i < nvidia->count; i++)
-        (void)nvidia_device_read_memory(nvidia->devices[i].handle, &nvidia->nvml, root,
-                                        &nvidia->devices[i].facts.memory_total_bytes,
-                                        &nvidia->devices[i].baseline_bytes); /* stay UNKNOWN */
-    for (size_t i = 0; i < nvidia->count; i++)
-        nvidia->devices[i].facts.keeps_accounts = nvidia_has_accounts(nvidia, i);
+    for (size_t i = 0; i < nvidia->count; i++) {
+        struct nvidia_device *device = &nvidia->devices[i];
+
+        (void)nvidia_device_read_memory(device->handle, &nvidia->nvml, root,
+                                        &device->facts.memory_total_bytes,
+                                        &device->baseline_bytes); /* stay UNKNOWN */
+        device->facts.keeps_accounts = nvidia_has_accounts(nvidia, i);
+    }
     *ret = take_ptr(nvidia);
     return 0;
 }
