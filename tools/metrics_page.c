@@ -13,9 +13,9 @@
 
 #include "base/cleanup.h"
 #include "job/gpu/gpu_measure.h"
-#include "output/buffer.h"
 #include "sample/metric.h"
 #include "series/figure.h"
+#include "text/buffer.h"
 
 static const char introduction[] =
     "# Metrics and figures\n"

@@ -6,16 +6,17 @@
  * an empty cell. Both tables have all their columns always, so rows of different
  * runs fit under one header.
  */
+#include "output/measure.h"
 #include "output/stream.h"
 
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/unknown.h"
 #include "output/ending.h"
-#include "output/escape.h"
-#include "output/number.h"
 #include "output/output.h"
 #include "series/figure.h"
+#include "text/escape.h"
+#include "text/number.h"
 
 static void add_id(const struct report *report, struct buffer *out)
 {
@@ -211,7 +212,7 @@ static void write_row(const struct stream_row *row, struct buffer *out)
     number_write_seconds(sample->elapsed_ns, 0, out);
     for (size_t i = 0; i < METRIC_COUNT; i++) {
         buffer_add(out, ",", 1);
-        number_write_metric((enum metric)i, sample->value[i], out);
+        metric_write((enum metric)i, sample->value[i], out);
         if (metric_row((enum metric)i)->published.rate) {
             buffer_add(out, ",", 1);
             number_write(stream_rate((enum metric)i, sample, row->previous), out);

@@ -12,10 +12,11 @@
 #include "base/compiler.h"
 #include "output/ending.h"
 #include "output/json_gpu.h"
-#include "output/json_writer.h"
+#include "output/measure.h"
 #include "output/output.h"
 #include "series/figure.h"
 #include "spoor/spoor.h"
+#include "text/json_writer.h"
 
 static void add_empty(struct json_writer *json, const char *key, char opening)
 {

@@ -5,6 +5,7 @@
 
 #include "base/compiler.h"
 #include "base/unknown.h"
+#include "output/measure.h"
 
 static const char not_told[] = "the driver does not tell it";
 

@@ -4,7 +4,7 @@
 #define OUTPUT_JSON_GPU_H
 
 #include "job/gpu/gpu_view.h"
-#include "output/json_writer.h"
+#include "text/json_writer.h"
 
 /* "count" and "selected" of the section gpu, and "devices" of its end. */
 void json_gpu_begin(struct json_writer *json, const struct gpu_view *view);

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "output/json_gpu.h"
+#include "output/measure.h"
 #include "output/stream.h"
 
 /* Every line speaks for itself: there is no header. */

@@ -4,9 +4,9 @@
 #include <stdio.h>
 
 #include "base/unknown.h"
-#include "output/number.h"
 #include "output/output.h"
 #include "output/page.h"
+#include "text/number.h"
 
 static void host_write(const struct host_facts *host, struct page *page)
 {

@@ -7,9 +7,9 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "output/number.h"
 #include "output/text_gpu.h"
 #include "series/figure.h"
+#include "text/number.h"
 
 /* The rows of the text that not every report has. */
 enum row { EVERY, GPU_MEMORY_ROW, GPU_USE_ROW };

@@ -9,9 +9,9 @@
 
 #include <stdbool.h>
 
-#include "output/buffer.h"
 #include "output/report.h"
 #include "sample/sample.h"
+#include "text/buffer.h"
 
 /* How text for people looks. */
 struct text_style {

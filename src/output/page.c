@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "base/utf8.h"
-#include "output/escape.h"
+#include "text/escape.h"
+#include "text/utf8.h"
 
 void page_add(struct page *page, enum page_style style, const char *text)
 {

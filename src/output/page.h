@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "output/buffer.h"
+#include "text/buffer.h"
 
 enum {
     PAGE_NOTE_START = 13,

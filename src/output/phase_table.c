@@ -4,9 +4,9 @@
 #include <math.h>
 
 #include "base/compiler.h"
-#include "base/utf8.h"
-#include "output/number.h"
 #include "series/figure.h"
+#include "text/number.h"
+#include "text/utf8.h"
 
 enum { NAME_COLUMNS = 32 };
 

@@ -11,9 +11,9 @@
 
 #include <stddef.h>
 
-#include "output/buffer.h"
 #include "series/series.h"
 #include "series/summary.h"
+#include "text/buffer.h"
 
 enum { SPARKLINE_COLUMNS_MAX = 128 };
 

@@ -15,15 +15,15 @@
 #include "base/compiler.h"
 #include "base/unknown.h"
 #include "output/ending.h"
-#include "output/escape.h"
 #include "output/notes.h"
-#include "output/number.h"
 #include "output/output.h"
 #include "output/page.h"
 #include "output/phase_table.h"
 #include "output/sparkline.h"
 #include "output/text_gpu.h"
 #include "series/figure.h"
+#include "text/escape.h"
+#include "text/number.h"
 
 static double value_of(const struct report *report, const char *path)
 {

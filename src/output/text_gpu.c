@@ -7,8 +7,8 @@
 
 #include "base/compiler.h"
 #include "base/unknown.h"
-#include "output/number.h"
 #include "series/figure.h"
+#include "text/number.h"
 
 static double value_of(const struct report *report, const char *path)
 {

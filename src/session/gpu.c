@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/number.h"
 #include "session/session.h"
+#include "text/number.h"
 
 void session_start_gpus(spoor_session *session)
 {

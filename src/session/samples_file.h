@@ -12,10 +12,10 @@
 #ifndef SESSION_SAMPLES_FILE_H
 #define SESSION_SAMPLES_FILE_H
 
-#include "output/buffer.h"
 #include "output/output.h"
 #include "sample/sample.h"
 #include "spoor/spoor.h"
+#include "text/buffer.h"
 
 struct samples_file {
     const struct stream *stream; /* NULL: none is wanted */

@@ -3,8 +3,8 @@
 #ifndef SESSION_SAVE_H
 #define SESSION_SAVE_H
 
-#include "output/buffer.h"
 #include "spoor/spoor.h"
+#include "text/buffer.h"
 
 /* Writes the text to a file as `how` says. No symbolic link is followed. */
 int save_text(const struct buffer *text, const char *path, enum spoor_save how,

@@ -15,11 +15,11 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/decimal.h"
 #include "base/error.h"
 #include "store/csv_reader.h"
 #include "store/sub_tracking_file.h"
 #include "store/table.h"
+#include "text/decimal.h"
 
 enum { BUSY_MS = 10000 };
 

@@ -12,10 +12,10 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
-#include "base/decimal.h"
 #include "base/error.h"
 #include "base/parse.h"
 #include "store/csv_reader.h"
+#include "text/decimal.h"
 
 enum { BUSY_MS = 5000 };
 

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/decimal.h"
 #include "base/error.h"
 #include "store/tracking_format.h"
+#include "text/decimal.h"
 
 /* Enough for the facts and both headers, and for a row of 22 numbers. */
 enum { LINES_MAX = 2048 };

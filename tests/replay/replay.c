@@ -15,11 +15,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/decimal.h"
-#include "cli/gpu_tracker_report.h"
-#include "cli/gpu_tracker_rows.h"
+#include "front/gpu_tracker/report.h"
+#include "front/gpu_tracker/rows.h"
 #include "output/output.h"
 #include "session/session.h"
+#include "text/decimal.h"
 
 #define FIRST_REALTIME_NS 1773480413000000000ull /* 2026-03-14T09:26:53Z */
 #define FIRST_MONOTONIC_NS (1000 * NS_PER_SECOND)

@@ -29,7 +29,7 @@ def tree(tmp_path):
     plant("src/base/text.c", '#include "base/text.h"\n')
     plant("src/sample/metric.c", '[METRIC_A] = { { "a_bytes", "help" } },\n')
     plant("docs/METRICS.md", "| `a_bytes` | gauge |\n")
-    plant("src/cli/main.c", '#include "spoor/spoor.h"\n#include "run/spawn.h"\n')
+    plant("src/front/spoor/main.c", '#include "spoor/spoor.h"\n#include "run/spawn.h"\n')
     plant("src/source/proc/stat.c", '#include "base/text.h"\n#include "source/proc/stat.h"\n'
           "/* sprintf() in a comment is no call */\nint f(void)\n{\n    return 0;\n}\n")
     for folder in ("tests", "tools", "examples"):
@@ -48,11 +48,18 @@ def test_good_tree_passes(tree, tmp_path, name):
 
 FAULTS = {
     "upward include": ("layers", "src/base/bad.c", '#include "source/proc/stat.h"\n'),
-    "cli past the header": ("layers", "src/cli/bad.c", '#include "session/session.h"\n'),
+    "front past the header": ("layers", "src/front/spoor/bad.c", '#include "session/session.h"\n'),
+    "front includes a front": ("layers", "src/front/spoor/bad.c",
+                               '#include "front/gpu_tracker/options.h"\n'),
+    "front/common includes a front": ("layers", "src/front/common/bad.c",
+                                      '#include "front/spoor/command.h"\n'),
+    "a folder inside a front includes a front": ("layers", "src/front/gpu_tracker/subtrack/bad.c",
+                                                 '#include "front/spoor/command.h"\n'),
+    "text past base": ("layers", "src/text/bad.c", '#include "sample/metric.h"\n'),
+    "record includes output": ("layers", "src/record/bad.c", '#include "output/output.h"\n'),
     "run past the header": ("layers", "src/run/bad.c", '#include "job/job.h"\n'),
-    "store past the header": ("layers", "src/store/bad.c", '#include "output/number.h"\n'),
-    "subtrack includes cli": ("layers", "src/subtrack/bad.c", '#include "cli/option.h"\n'),
-    "run includes cli": ("layers", "src/run/bad.h", '#include "cli/option.h"\n'),
+    "store past the header": ("layers", "src/store/bad.c", '#include "series/series.h"\n'),
+    "run includes a front": ("layers", "src/run/bad.h", '#include "front/common/option.h"\n'),
     "include without a folder": ("layers", "src/job/bad.c", '#include "bad.h"\n'),
     "folder of no layer": ("layers", "src/utils/bad.c", "int x;\n"),
     "long function": ("sizes", "src/base/bad.c", LONG),
@@ -61,7 +68,7 @@ FAULTS = {
     "sprintf": ("banned", "src/base/bad.c", '    sprintf(buf, "%d", x);\n'),
     "sscanf": ("banned", "src/base/bad.c", '    if (sscanf(text, "%d", &x) == 1)\n'),
     "system": ("banned", "tests/bad.c", '    system("ls");\n'),
-    "atoi": ("banned", "src/cli/bad.c", "    x = atoi(text);\n"),
+    "atoi": ("banned", "src/front/spoor/bad.c", "    x = atoi(text);\n"),
     "undocumented function": ("docs", "include/spoor/spoor.h", "SPOOR_API int spoor_x(void);\n"),
     "metric not in the page": ("docs", "docs/METRICS.md", "| `b_bytes` | gauge |\n"),
     "option not in the man page": ("docs", "build/docs/man/spoor.1", ".TP\n\\fB--other\\fR\n"),

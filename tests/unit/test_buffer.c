@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "output/buffer.h"
+#include "text/buffer.h"
 
 static void text_is_ended_with_a_nul_byte(void **state)
 {

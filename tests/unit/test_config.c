@@ -11,8 +11,8 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "cli/config.h"
 #include "fake_root.h"
+#include "front/common/config.h"
 
 static int apply(const char *text, uint32_t given, struct cli_settings *settings,
                  struct spoor_error *err)

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "base/decimal.h"
+#include "text/decimal.h"
 
 static void a_float_is_written_as_python_does(void **state)
 {

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "base/utf8.h"
-#include "output/escape.h"
+#include "text/escape.h"
+#include "text/utf8.h"
 
 typedef void escape_function(const char *text, struct buffer *out);
 

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "cli/gpu_tracker_rows.h"
+#include "front/gpu_tracker/rows.h"
 
 enum { METRICS_MAX = 256 };
 

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/command.h"
-#include "cli/help.h"
-#include "cli/message.h"
+#include "front/common/command.h"
+#include "front/common/help.h"
+#include "front/common/message.h"
 
 /* What `write` prints about a command; the caller frees it. */
 static char *printed(void (*write)(FILE *, const struct command *), const char *command)

@@ -12,8 +12,9 @@
 #include "base/compiler.h"
 #include "example_report.h"
 #include "json_check.h"
-#include "output/json_writer.h"
+#include "output/measure.h"
 #include "output/output.h"
+#include "text/json_writer.h"
 
 static int set_up(void **state)
 {

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "subtrack/json_lines.h"
+#include "front/gpu_tracker/subtrack/json_lines.h"
 
 static void the_layout_is_that_of_python(void **state)
 {

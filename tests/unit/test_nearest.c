@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "cli/nearest.h"
+#include "front/common/nearest.h"
 
 static void distance_counts_single_changes(void **state)
 {

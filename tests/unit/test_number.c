@@ -13,7 +13,8 @@
 
 #include "base/compiler.h"
 #include "base/unknown.h"
-#include "output/number.h"
+#include "output/measure.h"
+#include "text/number.h"
 
 static void check_number(double value, const char *expected)
 {
@@ -114,12 +115,12 @@ static void raw_values_are_written_in_their_base_unit(void **state)
     struct buffer out = { 0 };
 
     (void)state;
-    number_write_metric(METRIC_JOB_CPU, UNKNOWN, &out);
+    metric_write(METRIC_JOB_CPU, UNKNOWN, &out);
     assert_int_equal(out.length, 0);
-    number_write_metric(METRIC_JOB_CPU, 250000000, &out);
+    metric_write(METRIC_JOB_CPU, 250000000, &out);
     assert_string_equal(out.text, "0.25");
     buffer_clear(&out);
-    number_write_metric(METRIC_JOB_RSS, UINT64_MAX - 1, &out);
+    metric_write(METRIC_JOB_RSS, UINT64_MAX - 1, &out);
     assert_string_equal(out.text, "18446744073709551614");
     buffer_done(&out);
 }

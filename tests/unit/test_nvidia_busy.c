@@ -146,18 +146,24 @@ static void period_is_the_shortest_plausible_one(void **state)
     assert_int_equal(busy_learn_period(0, 5000000), 0);
 }
 
+/* As doubles: -1 made an unsigned number, as assert_int_equal() does, is 0 on ARM. */
 static void value_of_every_type_is_read(void **state)
 {
+    static const struct {
+        union nvml_value value;
+        int type;
+        double percent;
+    } cases[] = {
+        { { .as_double = 12.5 }, 0, 12.5 },   { { .as_unsigned = 7 }, 1, 7 },
+        { { .as_unsigned_long = 8 }, 2, 8 },  { { .as_unsigned_long_long = 9 }, 3, 9 },
+        { { .as_long_long = -1 }, 4, -1 },    { { .as_int = -2 }, 5, -2 },
+        { { .as_unsigned_short = 3 }, 6, 3 },
+    };
+
     (void)state;
-    assert_true(fabs(nvidia_sample_percent((union nvml_value){ .as_double = 12.5 }, 0) - 12.5) <
-                1e-9);
-    assert_int_equal(nvidia_sample_percent((union nvml_value){ .as_unsigned = 7 }, 1), 7);
-    assert_int_equal(nvidia_sample_percent((union nvml_value){ .as_unsigned_long = 8 }, 2), 8);
-    assert_int_equal(nvidia_sample_percent((union nvml_value){ .as_unsigned_long_long = 9 }, 3),
-                     9);
-    assert_int_equal(nvidia_sample_percent((union nvml_value){ .as_long_long = -1 }, 4), -1);
-    assert_int_equal(nvidia_sample_percent((union nvml_value){ .as_int = -2 }, 5), -2);
-    assert_int_equal(nvidia_sample_percent((union nvml_value){ .as_unsigned_short = 3 }, 6), 3);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+        assert_true(fabs(nvidia_sample_percent(cases[i].value, cases[i].type) -
+                         cases[i].percent) < 1e-9);
     assert_true(isnan(nvidia_sample_percent((union nvml_value){ .as_int = 1 }, 7)));
     assert_true(isnan(nvidia_sample_percent((union nvml_value){ .as_int = 1 }, -1)));
 }

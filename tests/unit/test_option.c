@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "cli/option.h"
+#include "front/common/option.h"
 
 static const char *seen_name;
 static const char *seen_value;

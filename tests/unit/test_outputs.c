@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/outputs.h"
 #include "fake_root.h"
+#include "front/common/outputs.h"
 
 struct fixture {
     struct fake_root fake;

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "cli/settings.h"
+#include "front/common/settings.h"
 
 struct fixture {
     struct cli_settings settings;

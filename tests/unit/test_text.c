@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "base/utf8.h"
 #include "example_report.h"
 #include "output/output.h"
+#include "text/utf8.h"
 
 static int set_up(void **state)
 {

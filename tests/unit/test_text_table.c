@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
-#include "subtrack/text_table.h"
+#include "front/gpu_tracker/subtrack/text_table.h"
 
 static void check_table(const struct text_table *table, unsigned tabs, const char *expected)
 {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "cli/words.h"
+#include "front/gpu_tracker/words.h"
 
 /* The words between bars: "a|b c|". */
 static void check(const char *text, const char *expected)

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "front/common/agent.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <jansson.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "front/common/message.h"
+
+#define LINE_BYTES 4096
+
+struct agent {
+    struct attachment *attachment;
+    const struct agent_kind *kind;
+    void *data;
+    bool is_over; /* the last sample is taken, the files are written */
+    bool is_done; /* there is nobody to answer any more */
+    char line[LINE_BYTES];
+    size_t used;      /* of line */
+    bool is_skipping; /* the rest of a line that was refused */
+};
+
+/* ---- answers ------------------------------------------------------------ */
+
+/* What is no UTF-8 cannot stand in JSON. */
+static void put_cleaned(FILE *out, const char *text)
+{
+    fputc('"', out);
+    for (; *text; text++)
+        fputc(*text < ' ' || *text > '~' || *text == '"' || *text == '\\' ? '?' : *text, out);
+    fputc('"', out);
+}
+
+void agent_put_text(FILE *out, const char *text)
+{
+    json_t *json = json_string(text);
+
+    if (json && json_dumpf(json, out, JSON_ENCODE_ANY | JSON_COMPACT) == 0)
+        json_decref(json);
+    else
+        put_cleaned(out, text);
+}
+
+/* An answer that cannot be sent has nobody to read it: the end of input will tell. */
+static void end_answer(void)
+{
+    fputs("}\n", stdout);
+    (void)fflush(stdout);
+}
+
+static void answer(const char *event)
+{
+    printf("{\"event\":\"%s\"", event);
+    end_answer();
+}
+
+static void answer_error(const char *message)
+{
+    fputs("{\"event\":\"error\",\"message\":", stdout);
+    agent_put_text(stdout, message);
+    end_answer();
+}
+
+void agent_begin_ready(void)
+{
+    printf("{\"event\":\"ready\",\"pid\":%d", (int)getpid());
+}
+
+void agent_end_ready(void)
+{
+    end_answer();
+}
+
+int agent_refuse(const char *message)
+{
+    answer_error(message);
+    return EXIT_OWN_FAILURE;
+}
+
+/* ---- what a line asks for ------------------------------------------------ */
+
+/* Once. */
+static void finish(struct agent *agent, enum watch_end end)
+{
+    if (agent->is_over)
+        return;
+    agent->is_over = true;
+    if (agent->attachment->session)
+        attachment_stop(agent->attachment, end);
+    agent->kind->finish(agent->attachment->session, agent->data);
+}
+
+static int start_phase(struct agent *agent, const char *name, struct spoor_error *err)
+{
+    int r = spoor_phase_start(agent->attachment->session, name, err);
+
+    if (r == 0)
+        answer("done");
+    return r;
+}
+
+static int stop_phase(struct agent *agent, const char *name, struct spoor_error *err)
+{
+    int r = spoor_phase_stop(agent->attachment->session, name, err);
+
+    if (r == 0)
+        answer("done");
+    return r;
+}
+
+static int take_sample(struct agent *agent, const char *name, struct spoor_error *err)
+{
+    int r = spoor_session_sample(agent->attachment->session, err);
+
+    (void)name;
+    if (r == 0)
+        answer("done");
+    return r;
+}
+
+/* A sample of now where there still is one to take. */
+static int show_snapshot(struct agent *agent, const char *name, struct spoor_error *err)
+{
+    spoor_session *session = agent->attachment->session;
+    size_t count = spoor_metric_count();
+    double *values = calloc(count, sizeof(*values));
+
+    (void)name;
+    if (!values)
+        return error_set(err, ENOMEM, "out of memory");
+    if (!agent->is_over)
+        (void)spoor_session_sample(session, NULL);      /* it runs */
+    (void)spoor_session_latest(session, values, count); /* there is at least the first one */
+    fputs("{\"event\":\"snapshot\",\"metrics\":{", stdout);
+    for (size_t i = 0; i < count; i++) {
+        printf("%s\"%s\":", i ? "," : "", spoor_metric_get(i)->name);
+        if (isnan(values[i]))
+            fputs("null", stdout);
+        else
+            printf("%.17g", values[i]);
+    }
+    fputc('}', stdout);
+    end_answer();
+    free(values);
+    return 0;
+}
+
+static int show_result(struct agent *agent, const char *name, struct spoor_error *err)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *members = open_memstream(&text, &size);
+    int r;
+
+    (void)name;
+    if (!members)
+        return error_sys(err, errno, "result");
+    finish(agent, WATCH_INPUT);
+    agent->is_done = true;
+    r = agent->kind->write_result(agent->attachment->session, agent->data, members, err);
+    if (fclose(members) != 0 && r == 0)
+        r = error_sys(err, errno, "result");
+    if (r == 0) {
+        printf("{\"event\":\"result\",%s", text);
+        end_answer();
+    }
+    free(text);
+    return r;
+}
+
+static const struct {
+    const char *word;
+    bool has_name;
+    int (*act)(struct agent *agent, const char *name, struct spoor_error *err);
+} actions[] = {
+    { "phase-start", true, start_phase }, { "phase-stop", true, stop_phase },
+    { "sample", false, take_sample },     { "snapshot", false, show_snapshot },
+    { "stop", false, show_result },
+};
+
+static int obey(struct agent *agent, const char *line, struct spoor_error *err)
+{
+    size_t length = strcspn(line, " ");
+
+    for (size_t i = 0; i < ARRAY_SIZE(actions); i++) {
+        if (strlen(actions[i].word) == length && strncmp(line, actions[i].word, length) == 0 &&
+            (line[length] == ' ') == actions[i].has_name) {
+            if (!agent->attachment->session && actions[i].act != show_result)
+                return error_set(err, ESRCH, "there is nothing to track");
+            return actions[i].act(agent, line + length + actions[i].has_name, err);
+        }
+    }
+    return error_set(err, EINVAL, "an agent does not know '%.100s'", line);
+}
+
+/* ---- lines -------------------------------------------------------------- */
+
+/* Obeys all whole lines there are. */
+static void take_lines(struct agent *agent)
+{
+    char *start = agent->line;
+    char *end;
+
+    while (!agent->is_done &&
+           (end = memchr(start, '\n', agent->used - (size_t)(start - agent->line))) != NULL) {
+        struct spoor_error err = { 0 };
+
+        *end = '\0';
+        if (obey(agent, start, &err) < 0)
+            answer_error(err.message);
+        start = end + 1;
+    }
+    agent->used -= (size_t)(start - agent->line);
+    memmove(agent->line, start, agent->used);
+}
+
+/* A line has one answer, however long it is. */
+static void skip_rest(struct agent *agent)
+{
+    const char *end = memchr(agent->line, '\n', agent->used);
+    size_t length = end ? (size_t)(end - agent->line) + 1 : agent->used;
+
+    agent->is_skipping = end == NULL;
+    agent->used -= length;
+    memmove(agent->line, agent->line + length, agent->used);
+}
+
+/* Reads what there is. The end of input is the end of the agent. */
+static void read_input(struct agent *agent)
+{
+    ssize_t n =
+        read(STDIN_FILENO, agent->line + agent->used, sizeof(agent->line) - agent->used);
+
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+        return;
+    if (n <= 0) {
+        agent->is_done = true;
+        return;
+    }
+    agent->used += (size_t)n;
+    if (agent->is_skipping)
+        skip_rest(agent);
+    take_lines(agent);
+    if (agent->used == sizeof(agent->line)) { /* not even one whole line */
+        answer_error("a line is too long");
+        agent->is_skipping = true;
+        agent->used = 0;
+    }
+}
+
+/* The process has gone; its caller may want to know how it was. */
+static void read_until_done(struct agent *agent)
+{
+    while (!agent->is_done)
+        read_input(agent);
+}
+
+int agent_serve(struct attachment *attachment, const struct agent_kind *kind, void *data)
+{
+    struct agent agent = { .attachment = attachment, .kind = kind, .data = data };
+    struct spoor_error err = { 0 };
+    enum watch_end end;
+
+    if (attachment->session) {
+        watch_ignore_signals(&attachment->watch);
+        attachment->watch.input_fd = STDIN_FILENO;
+    } else {
+        read_until_done(&agent);
+    }
+    while (!agent.is_done) {
+        if (watch_wait(&attachment->watch, 0, &end, &err) < 0 || end == WATCH_PROCESS_ENDED) {
+            finish(&agent, end);
+            read_until_done(&agent);
+        } else {
+            read_input(&agent);
+        }
+    }
+    finish(&agent, WATCH_INPUT); /* where nobody has said stop */
+    return 0;
+}
+
+/* ---- the process -------------------------------------------------------- */
+
+/* What the caller left open for its children is not for us: somebody may wait for it to be
+ * closed. */
+static void close_others(void)
+{
+    DIR *folder;
+    const struct dirent *entry;
+
+    if (syscall(SYS_close_range, STDERR_FILENO + 1u, UINT_MAX, 0u) == 0)
+        return;
+    folder = opendir("/proc/self/fd"); /* before Linux 5.9 */
+    if (!folder)
+        return;
+    while ((entry = readdir(folder)) != NULL) {
+        long fd = strtol(entry->d_name, NULL, 10);
+
+        if (fd > STDERR_FILENO && fd != dirfd(folder))
+            close((int)fd);
+    }
+    closedir(folder);
+}
+
+void agent_begin(void)
+{
+    (void)prctl(PR_SET_NAME, SPOOR_AGENT_NAME); /* cannot fail */
+    (void)
+        setsid(); /* fails where we lead a group, as one started by hand: then a signal ends it */
+    close_others();
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "front/common/attachment.h"
+
+#include "front/common/message.h"
+
+int attachment_open(const struct spoor_options *options, struct attachment *ret,
+                    struct spoor_error *err)
+{
+    struct attachment attachment = { .session = NULL };
+    int r = watch_open(options->pid, &attachment.watch, err);
+
+    if (r < 0)
+        return r;
+    r = spoor_session_open(options, &attachment.session, err);
+    if (r == 0)
+        r = spoor_session_start(attachment.session, err);
+    if (r < 0) {
+        attachment.session = spoor_session_close(attachment.session);
+        watch_close(&attachment.watch);
+        return r;
+    }
+    *ret = attachment;
+    return 0;
+}
+
+void attachment_stop(struct attachment *attachment, enum watch_end end)
+{
+    struct spoor_error err = { 0 };
+    int wait_status;
+
+    if (spoor_session_stop(attachment->session, &err) < 0)
+        complain("%s", err.message);
+    if (end == WATCH_PROCESS_ENDED && watch_wait_status(&attachment->watch, &wait_status) == 0)
+        spoor_session_set_wait_status(attachment->session, wait_status);
+}
+
+void attachment_close(struct attachment *attachment)
+{
+    if (!attachment->session)
+        return;
+    attachment->session = spoor_session_close(attachment->session);
+    watch_close(&attachment->watch);
+}

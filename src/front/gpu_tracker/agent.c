@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "front/gpu_tracker/agent.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/parse.h"
+#include "front/common/agent.h"
+#include "front/gpu_tracker/options.h"
+#include "front/gpu_tracker/output.h"
+#include "front/gpu_tracker/report.h"
+#include "front/gpu_tracker/tracking.h"
+
+#define PID_OPTION "--pid="
+
+enum { WARNINGS_MAX = 32 };
+
+/* Warnings wait for the next answer that has a place for them. */
+struct told {
+    struct tracking tracking;
+    char *warnings[WARNINGS_MAX]; /* owned */
+    size_t warning_count;
+    size_t told_count; /* of them */
+};
+
+/* Before the sampling thread runs, from that thread, and after it has ended: never at once. */
+static void keep_warning(void *data, const char *message)
+{
+    struct told *told = data;
+    char *copy = told->warning_count < WARNINGS_MAX ? strdup(message) : NULL;
+
+    if (copy)
+        told->warnings[told->warning_count++] = copy;
+}
+
+static void refuse(void *data, const char *message)
+{
+    (void)data;
+    (void)agent_refuse(message);
+}
+
+static void told_done(struct told *told)
+{
+    tracking_done(&told->tracking);
+    for (size_t i = 0; i < told->warning_count; i++)
+        free(told->warnings[i]);
+    told->warning_count = 0;
+}
+
+/* ---- answers -------------------------------------------------------------- */
+
+static void put_warnings(struct told *told, size_t end, FILE *out)
+{
+    fputs("\"warnings\":[", out);
+    for (bool is_first = true; told->told_count < end; is_first = false) {
+        fputs(is_first ? "" : ",", out);
+        agent_put_text(out, told->warnings[told->told_count++]);
+    }
+    fputc(']', out);
+}
+
+static void finish(spoor_session *session, void *data)
+{
+    struct told *told = data;
+
+    told->tracking.session = session;
+    tracking_finish(&told->tracking);
+}
+
+/* The usage in one format; to be freed. NULL: out of memory. */
+static char *write_usage(const struct told *told, const struct resource_usage *usage,
+                         enum gpu_tracker_format format)
+{
+    struct report_style style = told->tracking.settings->style;
+    char *text = NULL;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+
+    style.format = format;
+    if (!out)
+        return NULL;
+    report_write(out, usage, style);
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+static int put_result(spoor_session *session, void *data, FILE *out, struct spoor_error *err)
+{
+    struct told *told = data;
+    struct resource_usage usage =
+        tracking_usage(&told->tracking, told->tracking.rows.latest.elapsed_seconds);
+    char *json = write_usage(told, &usage, GPU_TRACKER_JSON);
+    char *text = write_usage(told, &usage, GPU_TRACKER_TEXT);
+
+    (void)session;
+    if (json && text) {
+        put_warnings(told, told->warning_count, out);
+        for (char *end = json; (end = strchr(end, '\n')) != NULL;)
+            *end = ' '; /* in JSON no line break is part of a text */
+        fprintf(out, ",\"usage\":%s,\"text\":", json);
+        agent_put_text(out, text);
+    }
+    free(json);
+    free(text);
+    return json && text ? 0 : error_set(err, ENOMEM, "out of memory");
+}
+
+/* ---- the agent ------------------------------------------------------------ */
+
+/* A process that has gone has a result too: nothing. */
+static int attach(struct told *told, pid_t pid, struct attachment *ret, struct spoor_error *err)
+{
+    struct spoor_options options = SPOOR_OPTIONS_INIT;
+    char message[100];
+    int r;
+
+    options.pid = pid;
+    tracking_configure(&told->tracking, &options);
+    r = attachment_open(&options, ret, err);
+    if (r != -ESRCH)
+        return r;
+    (void)snprintf(message, sizeof(message),
+                   "The target process of ID %d ended before tracking could begin.",
+                   (int)pid); /* fits */
+    if (!told->tracking.settings->is_silent)
+        keep_warning(told, message);
+    return 0;
+}
+
+static int serve(struct told *told, pid_t pid)
+{
+    static const struct agent_kind kind = { .finish = finish, .write_result = put_result };
+    CLEANUP(attachment_close) struct attachment attachment = { .session = NULL };
+    struct spoor_error err = { 0 };
+    size_t early_count;
+
+    if (tracking_prepare(&told->tracking, refuse) < 0)
+        return 1;
+    early_count = told->warning_count;
+    if (attach(told, pid, &attachment, &err) < 0) {
+        tracking_finish(&told->tracking);
+        return agent_refuse(err.message);
+    }
+    agent_begin_ready();
+    fputc(',', stdout);
+    put_warnings(told, attachment.session ? early_count : told->warning_count, stdout);
+    agent_end_ready();
+    return agent_serve(&attachment, &kind, told);
+}
+
+static int check(struct told *told)
+{
+    struct gpu_tracker_settings settings = *told->tracking.settings;
+
+    settings.tracking_path = NULL;
+    told->tracking.settings = &settings;
+    if (tracking_prepare(&told->tracking, refuse) < 0)
+        return 1;
+    agent_begin_ready();
+    agent_end_ready();
+    return 0;
+}
+
+static int read_settings(struct gpu_tracker_texts *texts, int argc, char **argv,
+                         struct gpu_tracker_settings *ret, pid_t *ret_pid,
+                         struct spoor_error *err)
+{
+    const char *first = argc > 1 ? argv[1] : "";
+    bool is_check = strcmp(first, "--check") == 0;
+    uint64_t pid = 0;
+    int r;
+
+    if (!is_check &&
+        (strncmp(first, PID_OPTION, strlen(PID_OPTION)) != 0 ||
+         parse_whole_u64(first + strlen(PID_OPTION), &pid) < 0 || pid == 0 || pid > INT32_MAX))
+        return error_set(err, EINVAL, "gpu-tracker agent --pid=PID [OPTION...]");
+    *ret_pid = (pid_t)pid;
+    r = gpu_tracker_texts_parse(texts, argc - 1, argv + 1, err);
+    return r < 0 ? r : gpu_tracker_settings_make(texts, ret, err);
+}
+
+int gpu_tracker_agent(int argc, char **argv)
+{
+    CLEANUP(gpu_tracker_texts_done) struct gpu_tracker_texts texts = { 0 };
+    CLEANUP(gpu_tracker_settings_done) struct gpu_tracker_settings settings = { 0 };
+    CLEANUP(told_done) struct told told = { .warning_count = 0 };
+    struct spoor_error err = { 0 };
+    pid_t pid = 0;
+
+    agent_begin();
+    if (read_settings(&texts, argc, argv, &settings, &pid, &err) < 0)
+        return agent_refuse(err.message);
+    told.tracking = (struct tracking){
+        .settings = &settings,
+        .warn = keep_warning,
+        .warn_data = &told,
+    };
+    return pid ? serve(&told, pid) : check(&told);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * comparison.h - the results of several sessions side by side.
+ *
+ * Blocks are matched by their order: by name, a line number behind the last colon as a number.
+ */
+#ifndef FRONT_GPU_TRACKER_SUBTRACK_COMPARISON_H
+#define FRONT_GPU_TRACKER_SUBTRACK_COMPARISON_H
+
+#include <stdbool.h>
+
+#include "front/gpu_tracker/subtrack/results.h"
+#include "spoor/spoor.h"
+
+struct compared {
+    const char *name;       /* of the session; borrowed */
+    struct results results; /* owned */
+};
+
+/* Something to tell the user: a warning, or why they cannot be compared. It names blocks and
+ * sessions, and so may be longer than a struct spoor_error. */
+typedef void comparison_say(bool is_error, const char *message);
+
+/* Sorts the blocks of each session, and says whether they match: 0; or -EINVAL after the
+ * reason was said. A warning is said where names differ by their line. There is at least one
+ * session. */
+int comparison_match(struct compared *sessions, size_t count, comparison_say *say);
+
+/* -EINVAL: no statistic has that name. */
+int comparison_statistic(const char *name, enum statistic *ret, struct spoor_error *err);
+
+/* Of sessions that match. Those with smaller figures come first. 0 or -ENOMEM. Nothing follows
+ * the last line of JSON. */
+int comparison_write_text(const struct compared *sessions, size_t count,
+                          enum statistic statistic, FILE *out);
+int comparison_write_json(const struct compared *sessions, size_t count,
+                          enum statistic statistic, FILE *out);
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * track.c - from the settings to the report.
+ *
+ * What can be refused is refused before the command starts: the checks of the options, a GPU
+ * that is not there, a file that cannot be written. After that the result is never lost: what
+ * cannot go to its file goes to the screen.
+ */
+#include "front/gpu_tracker/track.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "front/gpu_tracker/log.h"
+#include "front/gpu_tracker/output.h"
+#include "front/gpu_tracker/tracking.h"
+#include "run/track.h"
+
+/* The report as text, to be freed; NULL: out of memory. */
+static char *make_report(struct tracking *tracking, uint64_t elapsed_ns)
+{
+    struct resource_usage usage = tracking_usage(tracking, (double)elapsed_ns / 1e9);
+    char *text = NULL;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+
+    if (!out)
+        return NULL;
+    report_write(out, &usage, tracking->settings->style);
+    if (fclose(out) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+static int write_result(struct tracking *tracking, const struct tracked *tracked)
+{
+    int wait_status = tracked->end.wait_status;
+    AUTO_FREE char *text = make_report(tracking, tracked->elapsed_ns);
+    const char *path = tracking->settings->output_path;
+    struct spoor_error err = { 0 };
+    char line[100];
+    int r;
+
+    (void)snprintf(line, sizeof(line),
+                   "Resource tracking complete. Process completed with status code: %d",
+                   WIFSIGNALED(wait_status) ? -WTERMSIG(wait_status)
+                                            : WEXITSTATUS(wait_status)); /* fits */
+    r = gpu_tracker_output_write(NULL, line, &err);
+    if (!text)
+        return gpu_tracker_error("out of memory");
+    if (r == 0 || path)
+        r = gpu_tracker_output_write(path, text, &err);
+    if (r == 0)
+        return 0;
+    gpu_tracker_error("%s", err.message);
+    if (path)
+        (void)gpu_tracker_output_write(NULL, text, NULL); /* better here than nowhere */
+    return 1;
+}
+
+/* Ends us by a signal, as it ended the command. Returns where it does not. */
+static void end_by(int number)
+{
+    struct sigaction standard = { .sa_handler = SIG_DFL };
+    sigset_t only;
+
+    (void)sigemptyset(&only);
+    (void)sigaddset(&only, number);
+    (void)sigaction(number, &standard, NULL);
+    (void)raise(number);
+    (void)sigprocmask(SIG_UNBLOCK, &only, NULL);
+}
+
+static int refuse_exec(const struct gpu_tracker_settings *settings, int code)
+{
+    if (code == ENOENT)
+        return gpu_tracker_error("Command not found: \"%s\"", settings->command);
+    gpu_tracker_error("The following error occurred when starting the command \"%s\":",
+                      settings->command);
+    (void)printf("[Errno %d] %s: '%s'\n", code, strerror(code), settings->words[0]);
+    return 1;
+}
+
+static void say(const char *message)
+{
+    (void)gpu_tracker_error("%s", message);
+}
+
+static int run_command(struct tracking *tracking)
+{
+    const struct gpu_tracker_settings *settings = tracking->settings;
+    struct track_options options = {
+        .command = settings->words,
+        .session = SPOOR_OPTIONS_INIT,
+        .say = say,
+    };
+    struct spoor_error err = { 0 };
+    struct tracked tracked;
+    enum track_outcome outcome;
+    int code;
+
+    tracking_configure(tracking, &options.session);
+    outcome = track(&options, &tracked, &err);
+    tracking_finish(tracking);
+    if (outcome != TRACK_RAN && settings->tracking_path)
+        (void)unlink(settings->tracking_path); /* there is nothing in it */
+    if (outcome == TRACK_REFUSED)
+        return gpu_tracker_error("%s", err.message);
+    if (outcome == TRACK_NO_EXEC)
+        return refuse_exec(settings, err.code);
+    tracking->session = tracked.session;
+    code = write_result(tracking, &tracked);
+    tracking->session = spoor_session_close(tracked.session);
+    if (tracked.end.is_by_our_signal)
+        end_by(WTERMSIG(tracked.end.wait_status));
+    if (code == 0 && settings->propagates)
+        code = supervise_exit_code(tracked.end.wait_status);
+    return code;
+}
+
+static void warn(void *data, const char *message)
+{
+    (void)data;
+    gpu_tracker_warning("%s", message);
+}
+
+static void complain(void *data, const char *message)
+{
+    (void)data;
+    (void)gpu_tracker_error("%s", message);
+}
+
+int gpu_tracker_track(const struct gpu_tracker_settings *settings)
+{
+    struct tracking tracking = {
+        .settings = settings,
+        .warn = warn,
+        /* else one may have to be refused, the file begins with how many there are, or that
+         * there are none is known at once */
+        .finds_gpus_later = !settings->gpu_uuids && !settings->gpu_brand &&
+                            !settings->tracking_path && spoor_may_have_gpus(NULL),
+    };
+    struct spoor_error err = { 0 };
+    int code;
+
+    if (settings->output_path && gpu_tracker_output_check(settings->output_path, &err) < 0)
+        return gpu_tracker_error("%s", err.message);
+    code = tracking_prepare(&tracking, complain) < 0 ? 1 : run_command(&tracking);
+    tracking_done(&tracking);
+    return code;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* track.h - gpu-tracker -e: run a command, report what it used. */
+#ifndef FRONT_GPU_TRACKER_TRACK_H
+#define FRONT_GPU_TRACKER_TRACK_H
+
+#include "front/gpu_tracker/options.h"
+
+/* Returns the exit code. Where a signal that was sent to us ended the command, we end by it
+ * too, after the report. */
+int gpu_tracker_track(const struct gpu_tracker_settings *settings);
+
+#endif

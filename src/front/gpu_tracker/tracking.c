@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "front/gpu_tracker/tracking.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "base/parse.h"
+#include "base/root.h"
+
+/* The parts of a report, and what the paths of their figures have in them; the first that fits
+ * counts. */
+static const struct {
+    const char *key, *name;
+} parts[TRACKING_PARTS] = {
+    { "memory.system_peak", "System RAM" },    { ".total_rss", "Total RSS" },
+    { ".private_rss", "Private RSS" },         { ".shared_rss", "Shared RSS" },
+    { "gpu.memory.system", "System GPU RAM" }, { "gpu.memory.", "GPU RAM" },
+    { "cpu.threads.", "Number of threads" },   { "cpu.", "CPU utilization" },
+    { "gpu.utilization.", "GPU utilization" },
+};
+
+static void warn(struct tracking *tracking, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+static void warn(struct tracking *tracking, const char *fmt, ...)
+{
+    char message[512];
+    va_list args;
+
+    if (tracking->settings->is_silent)
+        return;
+    va_start(args, fmt);
+    (void)vsnprintf(message, sizeof(message), fmt, args); /* cut is fine */
+    va_end(args);
+    tracking->warn(tracking->warn_data, message);
+}
+
+/* ---- before -------------------------------------------------------------- */
+
+static double read_ram_bytes(void)
+{
+    char text[8192];
+    struct root root;
+    uint64_t kibibytes = 0;
+
+    if (root_open(NULL, &root) < 0)
+        return 0;
+    if (root_read_start(&root, text, sizeof(text), "proc/meminfo") > 0)
+        (void)parse_key_u64(text, "MemTotal:", &kibibytes); /* 0 where there is none */
+    root_close(&root);
+    return (double)kibibytes * 1024;
+}
+
+static struct usage_facts read_facts(const struct gpu_tracker_settings *settings,
+                                     const struct gpu_tracker_gpus *gpus)
+{
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    uint64_t core_count = online > 0 ? (uint64_t)online : 1;
+
+    return (struct usage_facts){
+        .ram_unit = settings->ram_unit,
+        .gpu_ram_unit = settings->gpu_ram_unit,
+        .time_unit = settings->time_unit,
+        .core_count = core_count,
+        .expected_core_count =
+            settings->expected_core_count ? settings->expected_core_count : core_count,
+        .ram_bytes = read_ram_bytes(),
+        .gpu_count = gpus->count,
+        .expected_gpu_count = gpus->expected_count,
+        .gpu_ram_bytes = gpus->memory_bytes,
+    };
+}
+
+static int open_file(struct tracking *tracking, struct spoor_error *err)
+{
+    const struct gpu_tracker_settings *settings = tracking->settings;
+    const struct usage_facts *facts = &tracking->facts;
+    struct tracking_facts written = {
+        .ram_unit = facts->ram_unit->name,
+        .gpu_ram_unit = facts->gpu_ram_unit->name,
+        .time_unit = facts->time_unit->name,
+        .ram_system_capacity = facts->ram_bytes * facts->ram_unit->coefficient,
+        .gpu_ram_system_capacity = facts->gpu_ram_bytes * facts->gpu_ram_unit->coefficient,
+        .system_core_count = (unsigned)facts->core_count,
+        .n_expected_cores = (unsigned)facts->expected_core_count,
+        .system_gpu_count = (unsigned)facts->gpu_count,
+        .n_expected_gpus = (unsigned)facts->expected_gpu_count,
+    };
+
+    if (!settings->tracking_path)
+        return 0;
+    return tracking_file_open(settings->tracking_path, settings->overwrites, &written,
+                              &tracking->file, err);
+}
+
+/* Also where there is one that cannot be used. */
+static void warn_of_no_gpus(struct tracking *tracking)
+{
+    if (tracking->gpus.count == 0 && !tracking->finds_gpus_later)
+        warn(tracking, "%s", tracking->gpus.message);
+}
+
+int tracking_prepare(struct tracking *tracking, tracking_say *complain)
+{
+    const struct gpu_tracker_settings *settings = tracking->settings;
+    struct gpu_tracker_gpus *gpus = &tracking->gpus;
+    struct spoor_error err = { 0 };
+    int r = 0;
+
+    if (!tracking->finds_gpus_later)
+        r = gpu_tracker_gpus_find(settings->gpu_uuids, settings->gpu_brand, gpus);
+    if (r < 0) {
+        complain(tracking->warn_data, gpus->message);
+        return r;
+    }
+    tracking->facts = read_facts(settings, gpus);
+    rows_init(&tracking->rows, &tracking->facts, settings->sleep_seconds);
+    r = open_file(tracking, &err);
+    if (r < 0) {
+        complain(tracking->warn_data, err.message);
+        return r;
+    }
+    tracking->finds_gpus_later |= gpus->is_silent;
+    warn_of_no_gpus(tracking);
+    return 0;
+}
+
+void tracking_done(struct tracking *tracking)
+{
+    gpu_tracker_gpus_done(&tracking->gpus);
+}
+
+/* ---- meanwhile ----------------------------------------------------------- */
+
+static void add_row(struct tracking *tracking, const double row[TRACKING_COLUMNS])
+{
+    struct spoor_error err;
+
+    if (tracking->file && tracking_file_add(tracking->file, row, &err) < 0)
+        warn(tracking, "%s", err.message);
+}
+
+static void see_sample(const struct spoor_sample *sample, void *data)
+{
+    struct tracking *tracking = data;
+    double row[TRACKING_COLUMNS];
+
+    if (rows_take(&tracking->rows, sample, row))
+        add_row(tracking, row);
+}
+
+void tracking_configure(struct tracking *tracking, struct spoor_options *options)
+{
+    options->interval_ns =
+        (uint64_t)(tracking->settings->sleep_seconds * (double)NS_PER_SECOND);
+    options->gpus = tracking->gpus.selection ? tracking->gpus.selection : "all";
+    options->sample_seen = see_sample;
+    options->sample_data = tracking;
+}
+
+void tracking_finish(struct tracking *tracking)
+{
+    double row[TRACKING_COLUMNS];
+    struct spoor_error err;
+
+    if (rows_finish(&tracking->rows, row))
+        add_row(tracking, row);
+    if (tracking_file_close(tracking->file, &err) < 0)
+        warn(tracking, "%s", err.message);
+    tracking->file = NULL;
+}
+
+/* ---- after --------------------------------------------------------------- */
+
+static void note_missing(struct tracking *tracking, const char *path, const char *reason)
+{
+    for (size_t i = 0; i < TRACKING_PARTS; i++) {
+        if (!strstr(path, parts[i].key))
+            continue;
+        if (!tracking->missing[i])
+            tracking->missing[i] = reason;
+        return;
+    }
+}
+
+/* One warning for each reason, with all that it is the reason of. */
+static void warn_of_missing(struct tracking *tracking)
+{
+    for (size_t i = 0; i < TRACKING_PARTS; i++) {
+        const char *reason = tracking->missing[i];
+        size_t of[TRACKING_PARTS];
+        size_t count = 0;
+        char names[200] = "";
+
+        for (size_t other = i; reason && other < TRACKING_PARTS; other++) {
+            if (!tracking->missing[other] || tracking->has_warned[other] ||
+                strcmp(tracking->missing[other], reason) != 0)
+                continue;
+            of[count++] = other;
+            tracking->has_warned[other] = true;
+        }
+        for (size_t n = 0; n < count; n++) {
+            size_t used = strlen(names);
+
+            (void)snprintf(names + used, sizeof(names) - used, "%s%s",
+                           n == 0           ? ""
+                           : n == count - 1 ? " and "
+                                            : ", ",
+                           parts[of[n]].name); /* fits */
+        }
+        if (count > 0)
+            warn(tracking, "%s could not be measured and %s shown as 0.0: %s.", names,
+                 count == 1 ? "is" : "are", reason);
+    }
+}
+
+static double find_figure(void *data, const char *path)
+{
+    struct tracking *tracking = data;
+    bool is_gpu = strncmp(path, "gpu.", 4) == 0;
+    struct spoor_figure figure;
+
+    if (is_gpu && tracking->facts.gpu_count == 0) /* as was warned of */
+        return (double)NAN;
+    if (!tracking->session || spoor_session_figure(tracking->session, path, &figure, NULL) < 0)
+        return (double)NAN;
+    if (isnan(figure.value) && figure.reason)
+        note_missing(tracking, path, figure.reason);
+    return figure.value;
+}
+
+/* Those that the session has found: its drivers may have been slower than we would wait. */
+static void take_gpus(struct tracking *tracking)
+{
+    const struct gpu_tracker_settings *settings = tracking->settings;
+
+    if (!tracking->finds_gpus_later || !tracking->session)
+        return;
+    gpu_tracker_gpus_done(&tracking->gpus);
+    (void)gpu_tracker_gpus_ask(tracking->session, settings->gpu_uuids, settings->gpu_brand,
+                               &tracking->gpus); /* too late to refuse */
+    tracking->facts = read_facts(settings, &tracking->gpus);
+    tracking->finds_gpus_later = false;
+    warn_of_no_gpus(tracking);
+}
+
+struct resource_usage tracking_usage(struct tracking *tracking, double elapsed_seconds)
+{
+    struct usage_run run = { .elapsed_seconds = elapsed_seconds };
+    struct resource_usage usage;
+
+    take_gpus(tracking);
+    memset(tracking->missing, 0, sizeof(tracking->missing));
+    rows_cpu(&tracking->rows, &run);
+    usage = usage_of(&tracking->facts, &run, find_figure, tracking);
+    warn_of_missing(tracking);
+    return usage;
+}

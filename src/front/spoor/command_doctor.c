@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* command_doctor.c - spoor doctor: the measuring ladder, as this machine has it. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "front/common/command.h"
+#include "front/common/help.h"
+#include "front/common/message.h"
+#include "front/common/outputs.h"
+
+/* A copy of a rung: the library's strings live for its call only. */
+struct row {
+    char quantity[64];
+    char source[64];
+    char why_not[192]; /* empty: it is available */
+    char remedy[128];  /* empty: none */
+};
+
+enum { ROWS_MAX = 64 };
+
+struct ladder {
+    struct row rows[ROWS_MAX];
+    size_t count;
+    int source_width; /* of the widest */
+    bool has_color;
+    unsigned available_count;
+};
+
+static void copy(char *buf, size_t size, const char *text)
+{
+    (void)snprintf(buf, size, "%s", text ? text : ""); /* cut is fine */
+}
+
+static void collect(const struct spoor_rung *rung, void *data)
+{
+    struct ladder *ladder = data;
+    int width = (int)strlen(rung->source);
+    struct row *row;
+
+    if (ladder->count == ROWS_MAX)
+        return;
+    row = &ladder->rows[ladder->count++];
+    copy(row->quantity, sizeof(row->quantity), rung->quantity);
+    copy(row->source, sizeof(row->source), rung->source);
+    copy(row->why_not, sizeof(row->why_not), rung->why_not);
+    copy(row->remedy, sizeof(row->remedy), rung->remedy);
+    if (width > ladder->source_width)
+        ladder->source_width = width;
+    ladder->available_count += rung->is_available;
+}
+
+/* `is_served`: a better source of the same quantity is in use. */
+static void print_row(const struct ladder *ladder, const struct row *row, bool is_served)
+{
+    bool is_available = !row->why_not[0];
+    int indent = 8 + ladder->source_width + 2;
+    const char *word = !is_available ? "no" : is_served ? "yes" : "used";
+    const char *color = is_available ? "\033[32m" : "\033[31m";
+
+    printf("  %s%-4s%s  %-*s", ladder->has_color ? color : "", word,
+           ladder->has_color ? "\033[0m" : "", is_available ? 0 : ladder->source_width,
+           row->source);
+    if (is_available) {
+        putchar('\n');
+    } else {
+        fputs("  ", stdout);
+        help_wrap(stdout, row->why_not, indent, indent);
+    }
+    if (row->remedy[0]) {
+        int column = printf("%*sto change it: ", 8, "");
+
+        help_wrap(stdout, row->remedy, column, column);
+    }
+}
+
+static void print_rows(const struct ladder *ladder)
+{
+    bool is_served = false;
+
+    for (size_t i = 0; i < ladder->count; i++) {
+        const struct row *row = &ladder->rows[i];
+
+        if (i == 0 || strcmp(row->quantity, ladder->rows[i - 1].quantity) != 0) {
+            printf("\n%s%s%s\n", ladder->has_color ? "\033[1m" : "", row->quantity,
+                   ladder->has_color ? "\033[0m" : "");
+            is_served = false;
+        }
+        print_row(ladder, row, is_served);
+        is_served |= !row->why_not[0];
+    }
+}
+
+int command_doctor(const struct command *command, int argc, char **argv)
+{
+    CLEANUP(settings_done) struct cli_settings settings;
+    struct ladder ladder = { 0 };
+    struct spoor_error err = { 0 };
+    int operand = 0;
+    int code;
+
+    settings_init(&settings);
+    code = command_begin(command, argc, argv, &settings, &operand);
+    if (code >= 0)
+        return code;
+    ladder.has_color = outputs_has_color(settings.color, STDOUT_FILENO);
+    if (spoor_machine_check(NULL, collect, &ladder, &err) < 0)
+        return complain("%s", err.message);
+    help_wrap(stdout,
+              "What can be measured here, the best source of each quantity first: 'used' by a "
+              "run, 'yes' where it could be, 'no' where it cannot.",
+              0, 0);
+    print_rows(&ladder);
+    printf("\n%u of %zu sources can be used.\n", ladder.available_count, ladder.count);
+    return 0;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * command_run.c - spoor run.
+ *
+ * All that can be refused is refused before the job exists. From then on nothing
+ * of ours may fail it: without a session it runs untracked, without a place for
+ * the report its exit code is still the one we return.
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "front/common/command.h"
+#include "front/common/gpus_check.h"
+#include "front/common/message.h"
+#include "front/common/outputs.h"
+#include "front/common/session_options.h"
+#include "run/supervise.h"
+#include "run/track.h"
+
+static int refuse_exec(const char *file, int code)
+{
+    if (code == ENOENT && !strchr(file, '/'))
+        complain("'%s': command not found", file);
+    else if (code == ENOENT && access(file, F_OK) == 0)
+        complain("cannot run '%s': the interpreter it names does not exist", file);
+    else
+        complain("cannot run '%s': %s", file, strerror(code));
+    return code == ENOENT ? 127 : 126;
+}
+
+static void say(const char *message)
+{
+    complain("%s", message);
+}
+
+static int check_gpus(void *data, struct spoor_error *err)
+{
+    return gpus_check(data, err);
+}
+
+static int run_job(struct cli_settings *settings, const struct outputs *outputs, char **command)
+{
+    struct track_options options = {
+        .command = command,
+        .session = session_options(settings),
+        .waits_for_all = settings->waits_for_all,
+        .say = say,
+        .prepare = check_gpus,
+        .prepare_data = settings,
+    };
+    struct spoor_error err = { 0 };
+    struct tracked tracked;
+
+    switch (track(&options, &tracked, &err)) {
+    case TRACK_REFUSED:
+        return complain("%s", err.message);
+    case TRACK_NO_EXEC:
+        return refuse_exec(command[0], err.code);
+    case TRACK_RAN:
+        break;
+    }
+    if (tracked.session)
+        outputs_write(outputs, tracked.session);
+    spoor_session_close(tracked.session);
+    return supervise_exit_code(tracked.end.wait_status);
+}
+
+int command_run(const struct command *command, int argc, char **argv)
+{
+    CLEANUP(settings_done) struct cli_settings settings;
+    CLEANUP(outputs_done) struct outputs outputs = { .device_fd = -1 };
+    struct spoor_error err;
+    int operand = 0;
+    int code;
+
+    settings_init(&settings);
+    code = command_begin(command, argc, argv, &settings, &operand);
+    if (code >= 0)
+        return code;
+    if (operand >= argc)
+        return complain("no command given: spoor run [OPTIONS] -- COMMAND [ARGUMENT...]");
+    if (argv[operand][0] == '\0')
+        return complain("the command is empty: spoor run [OPTIONS] -- COMMAND [ARGUMENT...]");
+    if (outputs_plan(&settings, &outputs, &err) < 0)
+        return complain("%s", err.message);
+    return run_job(&settings, &outputs, argv + operand);
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "text/buffer.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void buffer_done(struct buffer *buffer)
+{
+    free(buffer->text);
+    *buffer = (struct buffer){ 0 };
+}
+
+void buffer_clear(struct buffer *buffer)
+{
+    buffer->length = 0;
+    buffer->error = 0;
+    if (buffer->text)
+        buffer->text[0] = '\0';
+}
+
+/* Makes room for `length` bytes and the NUL. */
+static int reserve(struct buffer *buffer, size_t length)
+{
+    size_t needed = buffer->length + length + 1;
+    size_t capacity = buffer->capacity ? buffer->capacity : 1024;
+    char *text;
+
+    if (buffer->error)
+        return buffer->error;
+    if (length > BUFFER_MAX || needed > BUFFER_MAX)
+        return buffer->error = -EFBIG;
+    while (capacity < needed)
+        capacity *= 2;
+    if (capacity == buffer->capacity)
+        return 0;
+    text = realloc(buffer->text, capacity);
+    if (!text)
+        return buffer->error = -ENOMEM;
+    buffer->text = text;
+    buffer->capacity = capacity;
+    return 0;
+}
+
+void buffer_add(struct buffer *buffer, const char *text, size_t length)
+{
+    if (reserve(buffer, length) < 0)
+        return;
+    memcpy(buffer->text + buffer->length, text, length);
+    buffer->length += length;
+    buffer->text[buffer->length] = '\0';
+}
+
+void buffer_add_text(struct buffer *buffer, const char *text)
+{
+    buffer_add(buffer, text, strlen(text));
+}
+
+void buffer_format(struct buffer *buffer, const char *fmt, ...)
+{
+    va_list args;
+    int length;
+
+    va_start(args, fmt);
+    length = vsnprintf(NULL, 0, fmt, args);
+    va_end(args);
+    if (length < 0 && !buffer->error)
+        buffer->error = -EINVAL;
+    if (length < 0 || reserve(buffer, (size_t)length) < 0)
+        return;
+    va_start(args, fmt);
+    /* Measured above, so it fits. */
+    (void)vsnprintf(buffer->text + buffer->length, (size_t)length + 1, fmt, args);
+    va_end(args);
+    buffer->length += (size_t)length;
+}
+
+int buffer_error(const struct buffer *buffer)
+{
+    return buffer->error;
+}
+
+int buffer_write(const struct buffer *buffer, int fd)
+{
+    size_t done = 0;
+
+    if (buffer->error)
+        return buffer->error;
+    while (done < buffer->length) {
+        ssize_t n = write(fd, buffer->text + done, buffer->length - done);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n < 0 ? -errno : -EIO;
+        done += (size_t)n;
+    }
+    return 0;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * buffer.h - text that grows, up to a maximum, before it is written at once.
+ *
+ * A failure (no memory, too long) is remembered and later calls do nothing, so a
+ * writer checks once, at the end, with buffer_error().
+ */
+#ifndef TEXT_BUFFER_H
+#define TEXT_BUFFER_H
+
+#include <stddef.h>
+
+#include "base/compiler.h"
+
+enum { BUFFER_MAX = 64 << 20 };
+
+/* Zeroed is empty. */
+struct buffer {
+    char *text; /* NUL-ended once anything was added; owned */
+    size_t length;
+    size_t capacity;
+    int error; /* 0 or -errno */
+};
+
+void buffer_done(struct buffer *buffer);
+void buffer_clear(struct buffer *buffer); /* empties it and keeps its memory */
+void buffer_add(struct buffer *buffer, const char *text, size_t length);
+void buffer_add_text(struct buffer *buffer, const char *text);
+void buffer_format(struct buffer *buffer, const char *fmt, ...) PRINTF_LIKE(2, 3);
+int buffer_error(const struct buffer *buffer);
+
+/* Writes all of it. 0 or -errno. */
+int buffer_write(const struct buffer *buffer, int fd);
+
+#endif

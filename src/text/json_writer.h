@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * json_writer.h - JSON written piece by piece: commas, indentation, escapes.
+ *
+ *     struct json_writer json = { .out = &buffer };
+ *     json_begin(&json, NULL, '{');
+ *     json_add_text(&json, "name", "x");
+ *     json_end(&json);
+ *
+ * `key` is NULL in an array and at the top. Values that are not known (NULL text,
+ * NaN, UNKNOWN) are written as null.
+ */
+#ifndef TEXT_JSON_WRITER_H
+#define TEXT_JSON_WRITER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "text/buffer.h"
+
+enum { JSON_DEPTH_MAX = 16 };
+
+/* Zeroed but for `out`. */
+struct json_writer {
+    struct buffer *out; /* borrowed */
+    unsigned depth;
+    struct {
+        char closing; /* '}' or ']' */
+        bool has_members;
+        bool is_on_one_line;
+    } level[JSON_DEPTH_MAX + 1];
+};
+
+/* `opening` is '{' or '['. All that stands on one line holds, too, is on that line. */
+void json_begin(struct json_writer *json, const char *key, char opening);
+void json_begin_line(struct json_writer *json, const char *key, char opening);
+void json_end(struct json_writer *json);
+
+/* Ready for a value that the caller writes to `out`. */
+void json_begin_value(struct json_writer *json, const char *key);
+
+void json_add_text(struct json_writer *json, const char *key, const char *text);
+void json_add_number(struct json_writer *json, const char *key, double value);
+void json_add_u64(struct json_writer *json, const char *key, uint64_t value);
+void json_add_seconds(struct json_writer *json, const char *key, uint64_t nanoseconds);
+void json_add_bool(struct json_writer *json, const char *key, bool value);
+void json_add_null(struct json_writer *json, const char *key);
+
+#endif
