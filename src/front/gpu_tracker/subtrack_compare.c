@@ -54,11 +54,6 @@ static int add_session(struct plan *plan, const char *name, size_t length, const
     return plan->names[i] && plan->paths[i] ? 0 : -ENOMEM;
 }
 
-static void cleanup_json(json_t **json)
-{
-    json_decref(*json);
-}
-
 static int plan_init(struct plan *plan, size_t room)
 {
     plan->sessions = calloc(room + 1, sizeof(*plan->sessions));
@@ -178,7 +173,7 @@ static int load_config(const struct subtrack_settings *settings, json_t **ret,
 
 int subtrack_compare(const struct subtrack_settings *settings)
 {
-    CLEANUP(cleanup_json) json_t *config = NULL;
+    json_auto_t *config = NULL;
     CLEANUP(plan_done) struct plan plan = { 0 };
     enum gpu_tracker_format format;
     struct spoor_error err;

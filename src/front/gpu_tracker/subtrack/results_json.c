@@ -74,11 +74,6 @@ void results_write_json(const struct results *results, struct buffer *out)
     json_end(&json);
 }
 
-static void cleanup_json(json_t **json)
-{
-    json_decref(*json);
-}
-
 /* -EBADMSG: not what results_write_json() writes. */
 static int get_statistics(json_t *object, double ret[STATISTICS])
 {
@@ -138,7 +133,7 @@ static int get_results(json_t *root, struct results *ret)
 int results_parse(const char *text, size_t length, const char *path, struct results *ret,
                   struct spoor_error *err)
 {
-    CLEANUP(cleanup_json) json_t *root = NULL;
+    json_auto_t *root = NULL;
     struct results results = { 0 };
     json_error_t broken;
     int r;
