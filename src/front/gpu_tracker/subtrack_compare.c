@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "front/gpu_tracker/log.h"
 #include "front/gpu_tracker/subtrack/comparison.h"
+#include "front/gpu_tracker/subtrack_agent.h"
 #include "front/gpu_tracker/subtrack_report.h"
 
 /* Results of a job are some hundred kilobytes; more than this is something else. */
@@ -110,7 +111,7 @@ static int plan_sessions(const struct subtrack_settings *settings, json_t *confi
                                 &plan->statistic, err);
 }
 
-static int load_results(const char *path, struct results *ret, struct spoor_error *err)
+int subtrack_load_results(const char *path, struct results *ret, struct spoor_error *err)
 {
     AUTO_FREE char *text = NULL;
     size_t length = 0, capacity = 0, n;
@@ -184,7 +185,7 @@ int subtrack_compare(const struct subtrack_settings *settings)
         plan_sessions(settings, config, &plan, &err) < 0)
         return gpu_tracker_error("%s", err.message);
     for (size_t i = 0; i < plan.count; i++) {
-        if (load_results(plan.paths[i], &plan.sessions[i].results, &err) < 0)
+        if (subtrack_load_results(plan.paths[i], &plan.sessions[i].results, &err) < 0)
             return gpu_tracker_error("%s", err.message);
     }
     if (comparison_match(plan.sessions, plan.count, say) < 0)

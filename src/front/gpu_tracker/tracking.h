@@ -17,6 +17,7 @@
 enum { TRACKING_PARTS = 9 };
 
 typedef void tracking_say(void *data, const char *message);
+typedef void tracking_complain(void *data, int code, const char *message);
 
 struct tracking {
     const struct gpu_tracker_settings *settings;
@@ -38,7 +39,7 @@ struct tracking {
 
 /* Looks at the machine and makes the tracking file. The first members are set. Fails
  * where something that was asked for is not there; `complain` says it. */
-int tracking_prepare(struct tracking *tracking, tracking_say *complain);
+int tracking_prepare(struct tracking *tracking, tracking_complain *complain);
 void tracking_done(struct tracking *tracking);
 
 /* Sets the interval, the GPUs, and that the samples come here. */

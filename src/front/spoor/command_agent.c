@@ -80,13 +80,13 @@ static int serve(struct cli_settings *settings)
     settings->is_quiet = true;
     if (settings->pid == 0) {
         (void)error_set(&err, EINVAL, "no process given: spoor agent --pid PID");
-        return agent_refuse(err.message);
+        return agent_refuse(err.code, err.message);
     }
     if (gpus_check(settings, &err) < 0 || outputs_plan(settings, &outputs, &err) < 0 ||
         attachment_open(&options, &attachment, &err) < 0)
-        return agent_refuse(err.message);
+        return agent_refuse(err.code, err.message);
     agent_begin_ready(&ready);
-    agent_end_ready(&ready);
+    agent_end_answer(&ready);
     return agent_serve(&attachment, &kind, &outputs);
 }
 
@@ -98,7 +98,7 @@ int command_agent(const struct command *command, int argc, char **argv)
     agent_begin();
     settings_init(&settings);
     if (settings_load(&settings, command->scope, argc, argv, &err) < 0)
-        return agent_refuse(err.message);
+        return agent_refuse(err.code, err.message);
     if (settings.action != CLI_WORK) {
         int operand;
 
