@@ -1,8 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m gpu_tracker: becomes the program gpu-tracker."""
+"""The command gpu-tracker, and python -m gpu_tracker: this process becomes the program."""
 import os
 import sys
+from typing import NoReturn
 
 from spoor import find_program
 
-os.execv(find_program(), ["gpu-tracker", *sys.argv[1:]])
+
+def main() -> NoReturn:
+    os.execv(find_program(), ["gpu-tracker", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    main()

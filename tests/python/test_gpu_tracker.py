@@ -274,7 +274,7 @@ def test_agent_of_gpu_tracker_refuses():
         done = subprocess.run(["gpu-tracker", "agent", *arguments], executable=BINARY, text=True,
                               stdout=subprocess.PIPE, check=False)
         assert done.returncode == 125
-        assert json.loads(done.stdout) == {"event": "error",
+        assert json.loads(done.stdout) == {"event": "error", "code": "EINVAL",
                                            "message": "gpu-tracker agent --pid=PID [OPTION...]"}
     done = subprocess.run(["gpu-tracker", "agent", f"--pid={os.getpid()}", "--ru=x"], text=True,
                           executable=BINARY, stdout=subprocess.PIPE, check=False)
