@@ -30,7 +30,7 @@ struct row {
     const char *reason;     /* of NOT_YET */
 };
 
-#define NO_ENERGY "this version does not measure the energy of CPUs"
+#define NO_ENERGY "CPU energy is not measured yet"
 
 /* clang-format off */
 static const struct row rows[] = {
@@ -103,7 +103,7 @@ static struct spoor_figure not_measured(const char *reason)
         .value = nan(""),
         .low = nan(""),
         .high = nan(""),
-        .reason = reason ? reason : "no sample holds it",
+        .reason = reason ? reason : "no sample contains it",
     };
 }
 
@@ -209,7 +209,7 @@ static const char *missing_reason(const struct row *row, const struct summary *s
                                   const struct origin *origins)
 {
     if (is_known(summary->tally[row->metric].first) && row->derivation != GROWTH)
-        return "one sample gives no rate";
+        return "a rate needs at least two samples";
     return origins[row->metric].reason;
 }
 
@@ -249,13 +249,13 @@ enum metric figure_metric(size_t index)
 const char *figure_derivation(size_t index)
 {
     static const char *const texts[] = {
-        [TOTAL] = "growth from the first to the last sample",
-        [GROWTH] = "growth from the first to the last sample, if any",
-        [MEAN_RATE] = "that growth per second",
-        [MAX_RATE] = "largest growth per second from one sample to the next",
+        [TOTAL] = "increase from the first to the last sample",
+        [GROWTH] = "increase from the first to the last sample, if any",
+        [MEAN_RATE] = "that increase per second",
+        [MAX_RATE] = "largest increase per second from one sample to the next",
         [PEAK] = "largest value",
         [LATER_PEAK] = "largest value after the first sample",
-        [SEEN] = "those at the first sample and all that came since",
+        [SEEN] = "those at the first sample and all later ones",
         [NOT_YET] = "not measured yet",
     };
 
@@ -276,6 +276,6 @@ struct spoor_figure figure_find(const char *path, const struct summary *summary,
 {
     ssize_t index = figure_index(path);
 
-    return index < 0 ? not_measured("there is no such figure")
+    return index < 0 ? not_measured("no such figure")
                      : figure_get((size_t)index, summary, origins);
 }
