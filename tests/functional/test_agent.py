@@ -52,7 +52,7 @@ def test_agent_answers_every_line(spoor, held):
 
 @pytest.mark.parametrize("line, message", [
     ("phase-stop x", "phase 'x' is not open"),
-    ("phase-start ", "a phase name has 1 to"),
+    ("phase-start ", "a phase name must have 1 to"),
     ("dance", "an agent does not know 'dance'"),
     ("stop now", "an agent does not know 'stop now'"),
     ("phase-start", "an agent does not know 'phase-start'"),

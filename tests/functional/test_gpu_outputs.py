@@ -142,7 +142,7 @@ def test_doctor_says_of_each_vendor_whether_it_serves(spoor, machine):
     done = spoor("doctor")
     assert "NVIDIA GPUs\n  no    nvml" in done.stdout
     assert "driver is not installed" in " ".join(done.stdout.split())
-    assert "install NVIDIA's driver" in done.stdout
+    assert "install the NVIDIA driver" in done.stdout
     assert "AMD GPUs\n  no" in done.stdout and "Intel GPUs\n  no" in done.stdout
     machine.play(card(0))
     assert "NVIDIA GPUs\n  used  nvml" in spoor("doctor", env=machine.environment).stdout
@@ -152,7 +152,7 @@ def test_doctor_says_of_each_vendor_whether_it_serves(spoor, machine):
     machine.play(f"fail nvmlInit {VERSION_MISMATCH}")
     text = " ".join(spoor("doctor", env=machine.environment).stdout.split())
     assert "different versions" in text and "reboot, or reload the nvidia kernel module" in text
-    assert "install NVIDIA's driver" not in text
+    assert "install the NVIDIA driver" not in text
 
 
 def test_doctor_keeps_to_80_columns_and_advises_root_as_root(spoor):
@@ -169,7 +169,7 @@ def test_doctor_tells_how_to_have_exact_peaks(spoor, machine, is_on):
     row, _, remedy = part.partition("\n\n")[0].partition("to change it: ")
     assert row.split()[:2] == ["used" if is_on else "no", "nvml.accounting"]
     assert ("nvidia-smi --accounting-mode=1" in remedy) is not is_on
-    assert is_on or "accounting is off" in row
+    assert is_on or "accounting mode is off" in row
 
 
 def test_info_and_doctor_say_that_a_driver_does_not_answer(spoor, machine):
