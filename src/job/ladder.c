@@ -59,7 +59,7 @@ static int start_child(struct trial *trial)
 static void trial_start(struct trial *trial, const struct root *root)
 {
     struct job_options options = { .caller_spawned = true, .environment = environment_own };
-
+    struct cgroups cgroups;
     const char *unknown;
 
     *trial = (struct trial){ .root = root, .end_fd = -1 };
@@ -68,6 +68,8 @@ static void trial_start(struct trial *trial, const struct root *root)
     if (trial->error < 0)
         return;
     options.pid = trial->pid;
+    if (cgroups_read(root, trial->pid, &cgroups) == 0)
+        options.cgroups = &cgroups;
     trial->error = job_init(&trial->job, root, &options, clock_now().monotonic_ns);
 }
 
