@@ -7,6 +7,7 @@
 #include "base/unknown.h"
 
 #define GPUS_PENDING "GPUs are read only while a session is running"
+#define NO_SWITCHES "known only at the end of a command started by spoor"
 #define NOT_READABLE(file) "cannot read " file
 
 /* clang-format off */
@@ -31,6 +32,10 @@ static const struct origin defaults[METRIC_COUNT] = {
 [METRIC_JOB_CPU] =                { "procfs.cpuclock",         "no process could be read",                        false },
 [METRIC_JOB_USER] =               { "procfs.stat",             "no process could be read",                        false },
 [METRIC_JOB_SYSTEM] =             { "procfs.stat",             "no process could be read",                        false },
+[METRIC_JOB_MAJOR_FAULTS] =       { "procfs.stat",             "no process could be read",                        false },
+[METRIC_JOB_MINOR_FAULTS] =       { "procfs.stat",             "no process could be read",                        false },
+[METRIC_JOB_VOLUNTARY_SWITCHES] = { "wait4",                   NO_SWITCHES,                                       false },
+[METRIC_JOB_INVOLUNTARY_SWITCHES] = { "wait4",                   NO_SWITCHES,                                       false },
 [METRIC_JOB_RSS] =                { "procfs.smaps_rollup",     "no process could be read before it exited",       false },
 [METRIC_JOB_PRIVATE] =            { "procfs.smaps_rollup",     "no process could be read before it exited",       false },
 [METRIC_JOB_SHARED] =             { "procfs.smaps_rollup",     "no process could be read before it exited",       false },
@@ -170,10 +175,26 @@ static void update_cpu(struct origin *origins, const struct job *job,
     origins[METRIC_JOB_SYSTEM] = origins[METRIC_JOB_USER];
 }
 
+/* Page faults and context switches: all of them, if every process was waited for and has ended. Page
+ * faults of a process that goes on are read from its stat file, context switches are not. */
+static void update_events(struct origin *origins, const struct job *job,
+                          const struct job_reading *reading)
+{
+    struct origin *faults = &origins[METRIC_JOB_MAJOR_FAULTS];
+    struct origin *switches = &origins[METRIC_JOB_VOLUNTARY_SWITCHES];
+
+    faults->source = job->tracker_pid != 0 ? "wait4" : "procfs.stat";
+    faults->is_exact = reading->io_is_exact && job->main_has_ended;
+    switches->is_exact = faults->is_exact && job->members.count == 0;
+    origins[METRIC_JOB_MINOR_FAULTS] = *faults;
+    origins[METRIC_JOB_INVOLUNTARY_SWITCHES] = *switches;
+}
+
 void origins_update(struct origin origins[METRIC_COUNT], const struct job *job,
                     const struct job_reading *reading)
 {
     update_cpu(origins, job, reading);
+    update_events(origins, job, reading);
     for (size_t i = 0; i < ARRAY_SIZE(io); i++) {
         origins[io[i]].is_exact = reading->io_is_exact && !job->saw_denied_io;
         if (job->saw_denied_io)
