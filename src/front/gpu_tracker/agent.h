@@ -4,6 +4,8 @@
  * the options of gpu-tracker behind its first argument, which is --pid=PID, or --check: then
  * the options are checked and nothing is tracked.
  *
+ * sub-track: see subtrack_agent.h.
+ *
  * The answers ready and result have warnings, a list of texts; result has the usage as JSON, and
  * as text.
  */

@@ -10,6 +10,7 @@
 #include "front/common/agent.h"
 #include "front/gpu_tracker/subtrack/calls.h"
 #include "front/gpu_tracker/subtrack/comparison.h"
+#include "front/gpu_tracker/subtrack_commands.h"
 
 /* Adds the two forms of a report to the object that is open. */
 static void add_report(struct json_writer *json, const struct buffer *results,

@@ -15,16 +15,7 @@
 #ifndef FRONT_GPU_TRACKER_SUBTRACK_AGENT_H
 #define FRONT_GPU_TRACKER_SUBTRACK_AGENT_H
 
-#include "front/gpu_tracker/subtrack/results.h"
-
 /* argv[0] is the name of the command. Returns the exit code. */
 int subtrack_agent(int argc, char **argv);
-
-/* What analyze reports; without a sub-tracking file (NULL) there are no blocks. */
-int subtrack_results(const char *tracking_file, const char *sub_tracking_file,
-                     struct results *ret, struct spoor_error *err);
-
-/* The results in a JSON file that analyze wrote. */
-int subtrack_load_results(const char *path, struct results *ret, struct spoor_error *err);
 
 #endif

@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "front/gpu_tracker/log.h"
 #include "front/gpu_tracker/subtrack/analysis.h"
-#include "front/gpu_tracker/subtrack_agent.h"
 #include "front/gpu_tracker/subtrack_report.h"
 #include "store/sub_tracking_file.h"
 #include "store/table.h"

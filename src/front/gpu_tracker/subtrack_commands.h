@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "front/gpu_tracker/subtrack/results.h"
+
 /* All texts are borrowed; NULL: not given. */
 struct subtrack_settings {
     const char *output;
@@ -25,5 +27,12 @@ struct subtrack_settings {
 int subtrack_combine(const struct subtrack_settings *settings);
 int subtrack_analyze(const struct subtrack_settings *settings);
 int subtrack_compare(const struct subtrack_settings *settings);
+
+/* What analyze reports; without a sub-tracking file (NULL) there are no blocks. */
+int subtrack_results(const char *tracking_file, const char *sub_tracking_file,
+                     struct results *ret, struct spoor_error *err);
+
+/* The results in a JSON file that analyze wrote. */
+int subtrack_load_results(const char *path, struct results *ret, struct spoor_error *err);
 
 #endif

@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "front/gpu_tracker/log.h"
 #include "front/gpu_tracker/subtrack/comparison.h"
-#include "front/gpu_tracker/subtrack_agent.h"
 #include "front/gpu_tracker/subtrack_report.h"
 
 /* Results of a job are some hundred kilobytes; more than this is something else. */
