@@ -75,10 +75,10 @@ def test_agent_says_what_it_cannot_do_and_goes_on(spoor, held, line, message):
 
 
 @pytest.mark.parametrize("arguments, message", [
-    ((), "no process given: spoor agent --pid PID"),
-    (("--pid", "x"), "--pid: 'x' is not a process id"),
+    ((), "missing PID: spoor agent --pid PID"),
+    (("--pid", "x"), "--pid: invalid process ID 'x'"),
     (("--pid", str(2 ** 22 + 1)), "there is no process"),
-    (("--pid", "1", "word"), "agent takes no operand: 'word'"),
+    (("--pid", "1", "word"), "unexpected argument 'word'"),
     (("--pid", "1", "--duration", "1"), "--duration"),
     (("--pid", str(os.getpid()), "-o", "/nowhere/x.json"), "there is no folder '/nowhere'"),
     (("--pid", str(os.getpid()), "--samples", "/nowhere/x.csv"), "there is no folder"),
@@ -143,5 +143,5 @@ def test_agent_is_not_in_the_list_of_commands_but_has_a_help(spoor):
     assert "agent" not in spoor("--help").stdout
     assert "spoor agent" in spoor("agent", "--help").stdout
     assert "standard input" in spoor("help", "agent").stdout
-    completion = spoor("help", "--completion", "bash").stdout
-    assert "attach agent" not in completion
+    completion = spoor("--completion", "spoor").stdout
+    assert "attach" in completion and "agent" not in completion

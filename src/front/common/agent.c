@@ -14,7 +14,7 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
-#include "front/common/message.h"
+#include "front/common/program.h"
 
 #define LINE_BYTES 4096
 
@@ -91,11 +91,13 @@ int agent_refuse(const char *message)
 /* Once. */
 static void finish(struct agent *agent, enum watch_end end)
 {
+    struct spoor_error err = { 0 };
+
     if (agent->is_over)
         return;
     agent->is_over = true;
-    if (agent->attachment->session)
-        attachment_stop(agent->attachment, end);
+    if (agent->attachment->session && attachment_stop(agent->attachment, end, &err) < 0)
+        spoor_session_warn(agent->attachment->session, "stop", err.message);
     agent->kind->finish(agent->attachment->session, agent->data);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "front/common/message.h"
 
-#include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
+
+#include "base/cleanup.h"
 
 void message_clean(char *text)
 {
@@ -18,21 +18,23 @@ void message_clean(char *text)
     }
 }
 
-int complain(const char *fmt, ...)
+void message_write(const char *prefix, const char *fmt, va_list args)
 {
-    char line[1024] = "spoor: ";
-    size_t start = strlen(line);
+    AUTO_FREE char *text = NULL;
+    AUTO_FREE char *line = NULL;
     ssize_t written;
-    size_t length;
-    va_list args;
+    int length;
 
-    va_start(args, fmt);
-    (void)vsnprintf(line + start, sizeof(line) - start - 1, fmt, args); /* cut is fine */
-    va_end(args);
-    message_clean(line);
-    length = strlen(line);
-    line[length] = '\n';
-    written = write(STDERR_FILENO, line, length + 1);
-    (void)written; /* there is nowhere else to say that stderr is gone */
-    return EXIT_OWN_FAILURE;
+    if (vasprintf(&text, fmt, args) < 0) {
+        text = NULL;
+        return;
+    }
+    message_clean(text);
+    length = asprintf(&line, "%s%s\n", prefix, text);
+    if (length < 0) {
+        line = NULL;
+        return;
+    }
+    written = write(STDERR_FILENO, line, (size_t)length);
+    (void)written; /* stderr is closed: there is no other place for it */
 }

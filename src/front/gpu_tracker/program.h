@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* program.h - the program gpu-tracker: its usage, its help, and where it starts. */
+/* program.h - the program gpu-tracker. */
 #ifndef FRONT_GPU_TRACKER_PROGRAM_H
 #define FRONT_GPU_TRACKER_PROGRAM_H
 
-#include <stdio.h>
+#include "front/common/program.h"
 
-/* Returns the exit code. */
-int gpu_tracker_main(int argc, char **argv);
-
-/* "Usage:" and a line for each way to call it. */
-void gpu_tracker_usage(FILE *out);
+extern const struct program gpu_tracker_program;
 
 #endif

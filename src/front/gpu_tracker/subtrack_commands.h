@@ -3,22 +3,19 @@
 #ifndef FRONT_GPU_TRACKER_SUBTRACK_COMMANDS_H
 #define FRONT_GPU_TRACKER_SUBTRACK_COMMANDS_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "front/common/option.h"
 
-/* All texts are borrowed; NULL: not given. */
+/* All texts are owned; NULL: not given. */
 struct subtrack_settings {
-    const char *output;
-    const char *format;
-    const char *tracking_file;
-    const char *sub_tracking_file;
-    const char *config;
-    const char *statistic;
-    const char **paths; /* of -p */
-    size_t path_count;
-    const char **maps; /* of -m: NAME=PATH */
-    size_t map_count;
-    bool is_help;
+    char *output;
+    char *format;
+    char *tracking_file;
+    char *sub_tracking_file;
+    char *config;
+    char *statistic;
+    struct text_list paths;       /* of -p */
+    struct text_list maps;        /* of -m: NAME=PATH */
+    struct text_list config_maps; /* the same, from the config file */
 };
 
 /* Each returns the exit code; what went wrong is on stderr. */

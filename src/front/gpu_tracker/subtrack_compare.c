@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* subtrack_compare.c - sub-track compare: which sessions, and their results. */
 #include <errno.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,11 +52,6 @@ static int add_session(struct plan *plan, const char *name, size_t length, const
     return plan->names[i] && plan->paths[i] ? 0 : -ENOMEM;
 }
 
-static void cleanup_json(json_t **json)
-{
-    json_decref(*json);
-}
-
 static int plan_init(struct plan *plan, size_t room)
 {
     plan->sessions = calloc(room + 1, sizeof(*plan->sessions));
@@ -66,51 +60,30 @@ static int plan_init(struct plan *plan, size_t room)
     return plan->sessions && plan->names && plan->paths ? 0 : -ENOMEM;
 }
 
-static int plan_config(struct plan *plan, const char *path, json_t *config,
-                       struct spoor_error *err)
+static int add_sessions(struct plan *plan, const struct text_list *maps)
 {
-    json_t *map = json_object_get(config, "file_path_map");
-    const char *name;
-    json_t *file;
+    for (size_t i = 0; i < maps->count; i++) {
+        size_t length = strcspn(maps->items[i], "=");
 
-    if (map && !json_is_object(map))
-        return error_set(err, EINVAL, "File %s: file_path_map must be an object", path);
-    json_object_foreach(map, name, file)
-    {
-        if (!json_is_string(file))
-            return error_set(err, EINVAL, "File %s: the path of \"%s\" must be a text", path,
-                             name);
-        if (add_session(plan, name, strlen(name), json_string_value(file)) < 0)
-            return error_set(err, ENOMEM, "out of memory");
+        if (add_session(plan, maps->items[i], length, maps->items[i] + length + 1) < 0)
+            return -ENOMEM;
     }
     return 0;
 }
 
-/* The config file, then the options. */
-static int plan_sessions(const struct subtrack_settings *settings, json_t *config,
-                         struct plan *plan, struct spoor_error *err)
+/* Those of the config file, then those of -m, which replace sessions of the same name. */
+static int plan_sessions(const struct subtrack_settings *settings, struct plan *plan,
+                         struct spoor_error *err)
 {
-    json_t *statistic = json_object_get(config, "statistic");
-    const char *name = json_is_string(statistic) ? json_string_value(statistic) : "mean";
-    int r;
-
-    if (plan_init(plan, json_object_size(json_object_get(config, "file_path_map")) +
-                            settings->map_count) < 0)
+    if (plan_init(plan, settings->config_maps.count + settings->maps.count) < 0 ||
+        add_sessions(plan, &settings->config_maps) < 0 ||
+        add_sessions(plan, &settings->maps) < 0)
         return error_set(err, ENOMEM, "out of memory");
-    r = plan_config(plan, settings->config, config, err);
-    if (r < 0)
-        return r;
-    for (size_t i = 0; i < settings->map_count; i++) {
-        size_t length = strcspn(settings->maps[i], "=");
-
-        if (add_session(plan, settings->maps[i], length, settings->maps[i] + length + 1) < 0)
-            return error_set(err, ENOMEM, "out of memory");
-    }
     if (plan->count == 0)
         return error_set(err, EINVAL,
                          "A mapping of tracking session name to file path must be provided "
                          "either through the -m option or a config file.");
-    return comparison_statistic(settings->statistic ? settings->statistic : name,
+    return comparison_statistic(settings->statistic ? settings->statistic : "mean",
                                 &plan->statistic, err);
 }
 
@@ -161,30 +134,15 @@ static int write_comparison(enum gpu_tracker_format format, const void *data, FI
                : comparison_write_text(plan->sessions, plan->count, plan->statistic, out);
 }
 
-static int load_config(const struct subtrack_settings *settings, json_t **ret,
-                       struct spoor_error *err)
-{
-    json_error_t broken;
-
-    *ret = settings->config ? json_load_file(settings->config, 0, &broken) : json_object();
-    if (!*ret)
-        return error_set(err, EINVAL, "File %s: %s", settings->config, broken.text);
-    if (!json_is_object(*ret))
-        return error_set(err, EINVAL, "File %s: must be an object", settings->config);
-    return 0;
-}
-
 int subtrack_compare(const struct subtrack_settings *settings)
 {
-    CLEANUP(cleanup_json) json_t *config = NULL;
     CLEANUP(plan_done) struct plan plan = { 0 };
     enum gpu_tracker_format format;
     struct spoor_error err;
 
     if (subtrack_format(settings, &format) != 0)
         return 1;
-    if (load_config(settings, &config, &err) < 0 ||
-        plan_sessions(settings, config, &plan, &err) < 0)
+    if (plan_sessions(settings, &plan, &err) < 0)
         return gpu_tracker_error("%s", err.message);
     for (size_t i = 0; i < plan.count; i++) {
         if (load_results(plan.paths[i], &plan.sessions[i].results, &err) < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "front/common/outputs.h"
+#include "front/spoor/outputs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,15 +12,15 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "front/common/message.h"
+#include "front/spoor/program.h"
 
-bool outputs_has_color(enum cli_color color, int fd)
+bool outputs_has_color(enum color color, int fd)
 {
     const char *no_color = getenv("NO_COLOR");
     const char *terminal = getenv("TERM");
 
-    if (color != CLI_COLOR_AUTO)
-        return color == CLI_COLOR_ALWAYS;
+    if (color != COLOR_AUTO)
+        return color == COLOR_ALWAYS;
     return isatty(fd) && !(no_color && *no_color) &&
            !(terminal && strcmp(terminal, "dumb") == 0);
 }
@@ -33,7 +33,7 @@ static bool has_suffix(const char *path, const char *suffix)
     return length > suffix_length && strcmp(path + length - suffix_length, suffix) == 0;
 }
 
-static int file_format(const struct cli_settings *settings, enum spoor_format *ret,
+static int file_format(const struct settings *settings, enum spoor_format *ret,
                        struct spoor_error *err)
 {
     const char *path = settings->output_path;
@@ -91,7 +91,7 @@ static int check_folder(const char *path, const char *option, struct spoor_error
 
 /* Only what the library will do in the end is allowed now. `ret_is_device` NULL: a
  * device will not do. */
-static int check_file(const struct cli_settings *settings, const char *path, const char *option,
+static int check_file(const struct settings *settings, const char *path, const char *option,
                       bool *ret_is_device, struct spoor_error *err)
 {
     struct stat status;
@@ -148,14 +148,14 @@ static void add(struct outputs *outputs, enum spoor_format format, int fd, const
 }
 
 /* Text on a descriptor may be coloured, text in a file never. */
-static enum spoor_format on_descriptor(const struct cli_settings *settings,
+static enum spoor_format on_descriptor(const struct settings *settings,
                                        enum spoor_format format, int fd)
 {
     return format == SPOOR_TEXT && outputs_has_color(settings->color, fd) ? SPOOR_TEXT_COLOR
                                                                           : format;
 }
 
-static int plan_file(const struct cli_settings *settings, struct outputs *plan,
+static int plan_file(const struct settings *settings, struct outputs *plan,
                      struct spoor_error *err)
 {
     const char *path = settings->output_path;
@@ -182,7 +182,7 @@ static int plan_file(const struct cli_settings *settings, struct outputs *plan,
     return 0;
 }
 
-static int check_samples(const struct cli_settings *settings, struct spoor_error *err)
+static int check_samples(const struct settings *settings, struct spoor_error *err)
 {
     const char *path = settings->samples_path;
 
@@ -204,7 +204,7 @@ static bool has_text(const struct outputs *plan)
     return false;
 }
 
-static int plan_all(const struct cli_settings *settings, struct outputs *plan,
+static int plan_all(const struct settings *settings, struct outputs *plan,
                     struct spoor_error *err)
 {
     enum spoor_format format = settings->has_format ? settings->format : SPOOR_TEXT;
@@ -228,8 +228,7 @@ static int plan_all(const struct cli_settings *settings, struct outputs *plan,
     return 0;
 }
 
-int outputs_plan(const struct cli_settings *settings, struct outputs *ret,
-                 struct spoor_error *err)
+int outputs_plan(const struct settings *settings, struct outputs *ret, struct spoor_error *err)
 {
     struct outputs plan = { .device_fd = -1 };
     int r = plan_all(settings, &plan, err);

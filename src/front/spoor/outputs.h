@@ -6,10 +6,10 @@
  * file of -o and to the descriptor of --summary-fd; with neither, a report in
  * another format than text takes the place of the summary on stderr.
  */
-#ifndef FRONT_COMMON_OUTPUTS_H
-#define FRONT_COMMON_OUTPUTS_H
+#ifndef FRONT_SPOOR_OUTPUTS_H
+#define FRONT_SPOOR_OUTPUTS_H
 
-#include "front/common/settings.h"
+#include "front/spoor/settings.h"
 #include "spoor/spoor.h"
 
 /* One report to be written, to a descriptor or else to a file. */
@@ -28,8 +28,7 @@ struct outputs {
 
 /* Plans the outputs. The settings must outlive them. Fails, with a sentence that
  * says what to do, where an output would be refused at the end. */
-int outputs_plan(const struct cli_settings *settings, struct outputs *ret,
-                 struct spoor_error *err);
+int outputs_plan(const struct settings *settings, struct outputs *ret, struct spoor_error *err);
 void outputs_done(struct outputs *outputs);
 
 /* Writes the report of one of the items. */
@@ -40,6 +39,6 @@ int outputs_write_one(const struct outputs *outputs, size_t index, spoor_session
 void outputs_write(const struct outputs *outputs, spoor_session *session);
 
 /* Is text on this descriptor to be coloured? */
-bool outputs_has_color(enum cli_color color, int fd);
+bool outputs_has_color(enum color color, int fd);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* duration.h - times as people write them: 0.5, 500ms, 2m, 1h. */
-#ifndef FRONT_COMMON_DURATION_H
-#define FRONT_COMMON_DURATION_H
+#ifndef FRONT_SPOOR_DURATION_H
+#define FRONT_SPOOR_DURATION_H
 
 #include <stdint.h>
 
