@@ -6,104 +6,96 @@
  * an empty cell. Both tables have all their columns always, so rows of different
  * runs fit under one header.
  */
-#include "output/measure.h"
-#include "output/stream.h"
+#include <math.h>
 
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/unknown.h"
 #include "output/ending.h"
+#include "output/measure.h"
 #include "output/output.h"
+#include "output/stream.h"
 #include "series/figure.h"
+#include "text/csv_writer.h"
 #include "text/escape.h"
-#include "text/number.h"
 
-static void add_id(const struct report *report, struct buffer *out)
+static void add_id(const struct report *report, struct csv_writer *csv)
 {
-    escape_csv(report->id, out);
+    csv_add_text(csv, report->id);
 }
 
-static void add_name(const struct report *report, struct buffer *out)
+static void add_name(const struct report *report, struct csv_writer *csv)
 {
-    if (report->name)
-        escape_csv(report->name, out);
+    csv_add_text(csv, report->name);
 }
 
-static void add_command(const struct report *report, struct buffer *out)
+static void add_command(const struct report *report, struct csv_writer *csv)
 {
     struct buffer command = { 0 };
 
     escape_command(report->command, &command);
+    csv_begin_cell(csv);
     if (buffer_error(&command) == 0 && command.length > 0)
-        escape_csv_quote(command.text, out);
+        escape_csv_quote(command.text, csv->out);
     buffer_done(&command);
 }
 
-static void add_started_at(const struct report *report, struct buffer *out)
+static void add_started_at(const struct report *report, struct csv_writer *csv)
 {
     char text[CLOCK_TEXT_SIZE];
 
-    if (report->summary->sample_count == 0)
-        return;
     clock_format(report->summary->started_realtime_ns, text, sizeof(text));
-    buffer_add_text(out, text);
+    csv_add_text(csv, report->summary->sample_count > 0 ? text : NULL);
 }
 
-static void add_elapsed(const struct report *report, struct buffer *out)
+static void add_elapsed(const struct report *report, struct csv_writer *csv)
 {
     const struct summary *summary = report->summary;
 
-    if (summary->sample_count > 0)
-        number_write_seconds(summary->ended_ns - summary->started_ns, 0, out);
+    csv_add_seconds(
+        csv, summary->sample_count > 0 ? summary->ended_ns - summary->started_ns : UNKNOWN, 0);
 }
 
-static void add_u64(uint64_t value, struct buffer *out)
+static void add_exit_code(const struct report *report, struct csv_writer *csv)
 {
-    if (is_known(value))
-        number_write_u64(value, out);
+    csv_add_u64(csv, ending_get(report).exit_code);
 }
 
-static void add_exit_code(const struct report *report, struct buffer *out)
-{
-    add_u64(ending_get(report).exit_code, out);
-}
-
-static void add_signal(const struct report *report, struct buffer *out)
+static void add_signal(const struct report *report, struct csv_writer *csv)
 {
     struct ending ending = ending_get(report);
 
-    buffer_add_text(out, ending.signal_name);
+    csv_add_text(csv, ending.signal_name[0] ? ending.signal_name : NULL);
 }
 
-static void add_samples(const struct report *report, struct buffer *out)
+static void add_samples(const struct report *report, struct csv_writer *csv)
 {
-    number_write_u64(report->summary->sample_count, out);
+    csv_add_u64(csv, report->summary->sample_count);
 }
 
-static void add_tracker_cpu(const struct report *report, struct buffer *out)
+static void add_tracker_cpu(const struct report *report, struct csv_writer *csv)
 {
-    if (is_known(report->tracker_cpu_ns))
-        number_write_seconds(report->tracker_cpu_ns, 0, out);
+    csv_add_seconds(csv, report->tracker_cpu_ns, 0);
 }
 
-static void add_tracker_max_rss(const struct report *report, struct buffer *out)
+static void add_tracker_max_rss(const struct report *report, struct csv_writer *csv)
 {
-    add_u64(report->tracker_max_rss_bytes, out);
+    csv_add_u64(csv, report->tracker_max_rss_bytes);
 }
 
-static void add_late_samples(const struct report *report, struct buffer *out)
+static void add_late_samples(const struct report *report, struct csv_writer *csv)
 {
-    add_u64(report->late_samples, out);
+    csv_add_u64(csv, report->late_samples);
 }
 
-static void add_detail_reads(const struct report *report, struct buffer *out)
+static void add_detail_reads(const struct report *report, struct csv_writer *csv)
 {
-    add_u64(report->detail_reads, out);
+    csv_add_u64(csv, report->detail_reads);
 }
 
 struct column {
     const char *name;
-    void (*add)(const struct report *report, struct buffer *out);
+    void (*add)(const struct report *report, struct csv_writer *csv);
 };
 
 /* The columns before and after those of the figures. */
@@ -125,102 +117,89 @@ static const struct column last_columns[] = {
 };
 
 /* A path with its dots as underscores. */
-static void add_path(const char *path, struct buffer *out)
+static void add_path(const char *path, struct csv_writer *csv)
 {
+    csv_begin_cell(csv);
     for (; *path; path++)
-        buffer_add(out, *path == '.' ? "_" : path, 1);
+        buffer_add(csv->out, *path == '.' ? "_" : path, 1);
 }
 
-static void write_header(struct buffer *out)
+static void write_header(struct csv_writer *csv)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(first_columns); i++) {
-        buffer_add_text(out, first_columns[i].name);
-        buffer_add(out, ",", 1);
-    }
-    for (size_t i = 0; i < figure_count(); i++) {
-        add_path(figure_path(i), out);
-        buffer_add(out, ",", 1);
-    }
-    for (size_t i = 0; i < ARRAY_SIZE(last_columns); i++) {
-        if (i > 0)
-            buffer_add(out, ",", 1);
-        buffer_add_text(out, last_columns[i].name);
-    }
-    buffer_add(out, "\n", 1);
+    for (size_t i = 0; i < ARRAY_SIZE(first_columns); i++)
+        csv_add_text(csv, first_columns[i].name);
+    for (size_t i = 0; i < figure_count(); i++)
+        add_path(figure_path(i), csv);
+    for (size_t i = 0; i < ARRAY_SIZE(last_columns); i++)
+        csv_add_text(csv, last_columns[i].name);
+    csv_end_row(csv);
 }
 
 void csv_write(const struct report *report, bool has_header, struct buffer *out)
 {
+    struct csv_writer csv = { .out = out };
+
     if (has_header)
-        write_header(out);
-    for (size_t i = 0; i < ARRAY_SIZE(first_columns); i++) {
-        first_columns[i].add(report, out);
-        buffer_add(out, ",", 1);
-    }
-    for (size_t i = 0; i < figure_count(); i++) {
-        number_write(figure_get(i, report->summary, report->origins).value, out);
-        buffer_add(out, ",", 1);
-    }
-    for (size_t i = 0; i < ARRAY_SIZE(last_columns); i++) {
-        if (i > 0)
-            buffer_add(out, ",", 1);
-        last_columns[i].add(report, out);
-    }
-    buffer_add(out, "\n", 1);
+        write_header(&csv);
+    for (size_t i = 0; i < ARRAY_SIZE(first_columns); i++)
+        first_columns[i].add(report, &csv);
+    for (size_t i = 0; i < figure_count(); i++)
+        csv_add_number(&csv, figure_get(i, report->summary, report->origins).value);
+    for (size_t i = 0; i < ARRAY_SIZE(last_columns); i++)
+        last_columns[i].add(report, &csv);
+    csv_end_row(&csv);
 }
 
-static void add_gpu_names(struct gpu_place place, struct buffer *out)
+static void add_gpu_names(struct gpu_place place, struct csv_writer *csv)
 {
-    for (int i = 0; i < GPU_MEASURE_COUNT; i++)
-        buffer_format(out, ",gpu%s_%s", gpu_place_text(place, '_').text,
+    for (int i = 0; i < GPU_MEASURE_COUNT; i++) {
+        csv_begin_cell(csv);
+        buffer_format(csv->out, "gpu%s_%s", gpu_place_text(place, '_').text,
                       gpu_measure_row((enum gpu_measure)i)->name);
+    }
 }
 
 static void begin(const struct stream_gpus *gpus, struct buffer *out)
 {
-    buffer_add_text(out, "timestamp,elapsed_seconds");
+    struct csv_writer csv = { .out = out };
+
+    csv_add_text(&csv, "timestamp");
+    csv_add_text(&csv, "elapsed_seconds");
     for (size_t i = 0; i < METRIC_COUNT; i++) {
         const struct spoor_metric *metric = &metric_row((enum metric)i)->published;
 
-        buffer_add(out, ",", 1);
-        buffer_add_text(out, metric->name);
-        if (metric->rate) {
-            buffer_add(out, ",", 1);
-            buffer_add_text(out, metric->rate);
-        }
+        csv_add_text(&csv, metric->name);
+        if (metric->rate)
+            csv_add_text(&csv, metric->rate);
     }
     for (size_t i = 0; i < gpus->count; i++)
-        add_gpu_names(gpus->places[i], out);
-    buffer_add(out, "\n", 1);
+        add_gpu_names(gpus->places[i], &csv);
+    csv_end_row(&csv);
 }
 
-static void add_gpu(const struct gpu_device_view *device, struct buffer *out)
+static void add_gpu(const struct gpu_device_view *device, struct csv_writer *csv)
 {
-    for (int i = 0; i < GPU_MEASURE_COUNT; i++) {
-        buffer_add(out, ",", 1);
-        if (device)
-            number_write(gpu_measure_value((enum gpu_measure)i, device->value[i]), out);
-    }
+    for (int i = 0; i < GPU_MEASURE_COUNT; i++)
+        csv_add_number(csv, device ? gpu_measure_value((enum gpu_measure)i, device->value[i])
+                                   : (double)NAN);
 }
 
 static void write_row(const struct stream_row *row, struct buffer *out)
 {
     const struct sample *sample = row->sample;
+    struct csv_writer csv = { .out = out };
 
-    number_write_seconds(sample->realtime_ns, 3, out);
-    buffer_add(out, ",", 1);
-    number_write_seconds(sample->elapsed_ns, 0, out);
+    csv_add_seconds(&csv, sample->realtime_ns, 3);
+    csv_add_seconds(&csv, sample->elapsed_ns, 0);
     for (size_t i = 0; i < METRIC_COUNT; i++) {
-        buffer_add(out, ",", 1);
+        csv_begin_cell(&csv);
         metric_write((enum metric)i, sample->value[i], out);
-        if (metric_row((enum metric)i)->published.rate) {
-            buffer_add(out, ",", 1);
-            number_write(stream_rate((enum metric)i, sample, row->previous), out);
-        }
+        if (metric_row((enum metric)i)->published.rate)
+            csv_add_number(&csv, stream_rate((enum metric)i, sample, row->previous));
     }
     for (size_t i = 0; row->of_gpus && i < row->of_gpus->count; i++)
-        add_gpu(stream_gpu(row->gpu, row->of_gpus->places[i]), out);
-    buffer_add(out, "\n", 1);
+        add_gpu(stream_gpu(row->gpu, row->of_gpus->places[i]), &csv);
+    csv_end_row(&csv);
 }
 
 const struct stream stream_csv = { ".csv", true, begin, write_row };

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "front/common/help.h"
-#include "front/common/message.h"
 #include "front/gpu_tracker/program.h"
 #include "front/spoor/program.h"
 
@@ -143,16 +142,6 @@ static void lines_break_at_spaces_only(void **state)
     free(text);
 }
 
-static void messages_hold_no_terminal_commands(void **state)
-{
-    char text[] = "a\x1b[31m\tb\x7f\xc2\x9b"
-                  "c\xc3\xa9\n";
-
-    (void)state;
-    message_clean(text);
-    assert_string_equal(text, "a?[31m?b???c\xc3\xa9?");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -162,7 +151,6 @@ int main(void)
         cmocka_unit_test(full_usage_has_a_line_for_each_subcommand),
         cmocka_unit_test(the_manual_is_escaped),
         cmocka_unit_test(lines_break_at_spaces_only),
-        cmocka_unit_test(messages_hold_no_terminal_commands),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

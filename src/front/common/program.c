@@ -4,11 +4,13 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/cleanup.h"
 #include "front/common/arguments.h"
 #include "front/common/help.h"
-#include "front/common/message.h"
 #include "front/common/nearest.h"
+#include "text/escape.h"
 
 const struct command *command_find(const struct command *commands, const char *name)
 {
@@ -19,14 +21,46 @@ const struct command *command_find(const struct command *commands, const char *n
     return NULL;
 }
 
+static void say(const char *prefix, const char *fmt, va_list args) PRINTF_LIKE(2, 0);
+
+static void say(const char *prefix, const char *fmt, va_list args)
+{
+    AUTO_FREE char *text = NULL;
+    AUTO_FREE char *line = NULL;
+    ssize_t written;
+    int length;
+
+    if (vasprintf(&text, fmt, args) < 0) {
+        text = NULL;
+        return;
+    }
+    escape_message(text);
+    length = asprintf(&line, "%s%s\n", prefix, text);
+    if (length < 0) {
+        line = NULL;
+        return;
+    }
+    written = write(STDERR_FILENO, line, (size_t)length);
+    (void)written; /* stderr is closed: there is no other place for it */
+}
+
 int program_complain(const struct program *program, const char *fmt, ...)
 {
     va_list args;
 
     va_start(args, fmt);
-    message_write(program->message_prefix, fmt, args);
+    say(program->error_prefix, fmt, args);
     va_end(args);
     return program->failure_code;
+}
+
+void program_warn(const struct program *program, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    say(program->warning_prefix, fmt, args);
+    va_end(args);
 }
 
 int program_refuse_command(const struct program *program, const char *word)

@@ -46,12 +46,13 @@ struct program {
     const struct command *main_command; /* what it does without a command word; NULL: nothing */
     const char *version_prefix;         /* "spoor ", as in "spoor 0.1.0" */
     const char *environment_prefix;     /* "SPOOR_"; NULL: reads no variables */
-    const char *message_prefix;         /* of an error: "spoor: " */
-    int failure_code;                   /* the exit code when it refuses to start */
-    bool allows_abbreviations;          /* --form for --format */
-    bool flags_take_values;             /* --quiet=no */
-    bool ignores_null;                  /* in a config file, null leaves the default */
-    bool has_full_usage; /* usage lists every option, and is shown with an error */
+    const char *error_prefix;           /* "spoor: " */
+    const char *warning_prefix;
+    int failure_code;          /* the exit code when it refuses to start */
+    bool allows_abbreviations; /* --form for --format */
+    bool flags_take_values;    /* --quiet=no */
+    bool ignores_null;         /* in a config file, null leaves the default */
+    bool has_full_usage;       /* usage lists every option, and is shown with an error */
 };
 
 /* Runs the command that argv[1] names. Returns the exit code. */
@@ -60,8 +61,10 @@ int program_main(const struct program *program, int argc, char **argv);
 /* The command of that name in a table; NULL: there is none. */
 const struct command *command_find(const struct command *commands, const char *name);
 
-/* Writes an error to stderr. Returns the program's failure code. */
+/* Write a message with its prefix to stderr, in one piece; control characters are replaced:
+ * a message may quote a file or a name. The first returns the program's failure code. */
 int program_complain(const struct program *program, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void program_warn(const struct program *program, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* Says that there is no such command, and what may have been meant. Returns the exit code. */
 int program_refuse_command(const struct program *program, const char *word);

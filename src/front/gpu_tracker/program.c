@@ -3,7 +3,6 @@
 
 #include "front/common/arguments.h"
 #include "front/gpu_tracker/agent.h"
-#include "front/gpu_tracker/log.h"
 #include "front/gpu_tracker/options.h"
 #include "front/gpu_tracker/subtrack.h"
 #include "front/gpu_tracker/track.h"
@@ -61,7 +60,8 @@ const struct program gpu_tracker_program = {
     .commands = commands,
     .main_command = &track_command,
     .version_prefix = "",
-    .message_prefix = "ERROR:root:",
+    .error_prefix = "ERROR:root:",
+    .warning_prefix = "WARNING:root:",
     .failure_code = 1,
     .allows_abbreviations = true,
     .ignores_null = true,

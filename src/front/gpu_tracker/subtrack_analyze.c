@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "front/gpu_tracker/log.h"
+#include "front/gpu_tracker/program.h"
 #include "front/gpu_tracker/subtrack/analysis.h"
 #include "front/gpu_tracker/subtrack_report.h"
 #include "store/sub_tracking_file.h"

@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "front/gpu_tracker/log.h"
+#include "front/gpu_tracker/program.h"
 #include "front/gpu_tracker/subtrack/comparison.h"
 #include "front/gpu_tracker/subtrack_report.h"
 

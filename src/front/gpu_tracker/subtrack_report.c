@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "front/gpu_tracker/log.h"
+#include "front/gpu_tracker/program.h"
 
 int subtrack_format(const struct subtrack_settings *settings, enum gpu_tracker_format *ret)
 {

@@ -18,8 +18,8 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "front/gpu_tracker/log.h"
 #include "front/gpu_tracker/output.h"
+#include "front/gpu_tracker/program.h"
 #include "front/gpu_tracker/tracking.h"
 #include "run/track.h"
 

@@ -102,7 +102,8 @@ const struct program spoor_program = {
     .commands = commands,
     .version_prefix = "spoor ",
     .environment_prefix = "SPOOR_",
-    .message_prefix = "spoor: ",
+    .error_prefix = "spoor: ",
+    .warning_prefix = "spoor: ",
     .failure_code = EXIT_OWN_FAILURE,
     .flags_take_values = true,
 };
