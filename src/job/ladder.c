@@ -334,8 +334,8 @@ struct remedy {
 };
 
 static const struct remedy delegate = {
-    "run as root, or have a cgroup delegated and give it with --cgroup",
-    "have a cgroup delegated and give it with --cgroup",
+    "run as root, or delegate a cgroup and pass --cgroup FOLDER",
+    "delegate a cgroup and pass --cgroup FOLDER",
 };
 static const struct remedy allow_perf = {
     "sysctl kernel.perf_event_paranoid=2; in a container, allow perf_event_open",

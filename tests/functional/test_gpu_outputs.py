@@ -166,7 +166,7 @@ def test_doctor_tells_how_to_have_exact_peaks(spoor, machine, is_on):
     machine.play(card(0), f"device 0 accounting {int(is_on)}")
     text = spoor("doctor", env=machine.environment).stdout
     part = text.partition("exact peak memory of processes on NVIDIA GPUs\n")[2]
-    row, _, remedy = part.partition("\n\n")[0].partition("to change it: ")
+    row, _, remedy = part.partition("\n\n")[0].partition("fix: ")
     assert row.split()[:2] == ["used" if is_on else "no", "nvml.accounting"]
     assert ("nvidia-smi --accounting-mode=1" in remedy) is not is_on
     assert is_on or "accounting is off" in row
@@ -182,7 +182,7 @@ def test_info_and_doctor_say_that_a_driver_does_not_answer(spoor, machine):
     assert found["gpus_reason"] == "the GPU driver did not answer within 2 s"
     done = spoor("doctor", env=machine.environment)
     assert "the GPU driver did not answer within 2 s" in " ".join(done.stdout.split())
-    assert "sources can be used" in done.stdout
+    assert "sources are available" in done.stdout
 
 
 def test_the_text_says_that_gpus_are_not_known(spoor, machine):

@@ -91,7 +91,7 @@ def test_misuse_is_an_error(misuse, message):
     ({"pid": 2 ** 22 + 1}, "there is no process"),
     ({"interval": 0}, "--interval: '0.000000000' is out of range"),
     ({"interval": "soon"}, "'soon' is not a time"),
-    ({"output": "nowhere/r.json"}, "there is no folder 'nowhere'"),
+    ({"output": "nowhere/r.json"}, "folder 'nowhere' does not exist"),
     ({"samples": "s.txt"}, "must end with .csv or .jsonl"),
     ({"format": "xml"}, "--format"),
     ({"detail": "sometimes"}, "--detail"),

@@ -118,8 +118,8 @@ static void print_manual(FILE *out)
 static void the_manual_is_escaped(void **state)
 {
     (void)state;
-    check_printed(print_manual, "*-o*, *--out-file* _FILE_\n\twrite to FILE \\[now\\].\n\n"
-                                "*--kind* a|b\n\ta\\_b.\n\n");
+    check_printed(print_manual, "*-o*, *--out-file* _FILE_\n\tWrite to FILE \\[now\\].\n\n"
+                                "*--kind* a|b\n\tA\\_b.\n\n");
 }
 
 static void lines_break_at_spaces_only(void **state)

@@ -197,11 +197,11 @@ static int obey(struct agent *agent, const char *line, struct spoor_error *err)
         if (strlen(actions[i].word) == length && strncmp(line, actions[i].word, length) == 0 &&
             (line[length] == ' ') == actions[i].has_name) {
             if (!agent->attachment->session && actions[i].act != show_result)
-                return error_set(err, ESRCH, "there is nothing to track");
+                return error_set(err, ESRCH, "nothing is tracked: the process ended before tracking could begin");
             return actions[i].act(agent, line + length + actions[i].has_name, err);
         }
     }
-    return error_set(err, EINVAL, "an agent does not know '%.100s'", line);
+    return error_set(err, EINVAL, "unknown command '%.100s'", line);
 }
 
 /* ---- lines -------------------------------------------------------------- */
@@ -253,7 +253,7 @@ static void read_input(struct agent *agent)
         skip_rest(agent);
     take_lines(agent);
     if (agent->used == sizeof(agent->line)) { /* not even one whole line */
-        answer_error("a line is too long");
+        answer_error("the line is too long");
         agent->is_skipping = true;
         agent->used = 0;
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* man.c - the options of a command as source of the manual page. */
+#include <ctype.h>
 #include <string.h>
 
 #include "front/common/help.h"
@@ -34,8 +35,8 @@ static void put_option(FILE *out, const struct option *option)
     fprintf(out, "--%s*", option->name);
     if (option->value)
         put_value(out, option->value);
-    fputs("\n\t", out);
-    put_scdoc(out, option->help);
+    fprintf(out, "\n\t%c", toupper((unsigned char)option->help[0]));
+    put_scdoc(out, option->help + 1);
     fputs(".\n\n", out);
 }
 
