@@ -128,8 +128,8 @@ def test_info_lists_the_machine_and_its_gpus(spoor, machine):
 
 @pytest.mark.parametrize("arguments, message", [
     (("--gpus", "7"), "--gpus: no GPU '7'; this machine has 0 alone: see 'spoor info'"),
-    (("-f", "csv"), "--format: info is told in text or json"),
-    (("x",), "info takes no operand: 'x'"),
+    (("-f", "csv"), "invalid value 'csv': expected text|json"),
+    (("x",), "unexpected argument 'x'"),
 ])
 def test_info_refuses(spoor, machine, arguments, message):
     machine.play(card(0))
