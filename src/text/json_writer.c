@@ -151,6 +151,10 @@ void json_add_document(struct json_writer *json, const char *key, const struct b
 {
     size_t start;
 
+    if (document->length == 0) {
+        json_add_null(json, key);
+        return;
+    }
     json_begin_value(json, key);
     start = json->out->length;
     buffer_add(json->out, document->text, document->length);

@@ -52,7 +52,7 @@ def test_agent_answers_every_line(spoor, held):
 
 @pytest.mark.parametrize("line, message", [
     ("phase-stop x", "phase 'x' is not open"),
-    ("phase-start ", "a phase name has 1 to"),
+    ("phase-start ", "a phase name must have 1 to"),
     ("dance", "unknown command 'dance'"),
     ("stop now", "unknown command 'stop now'"),
     ("phase-start", "unknown command 'phase-start'"),
@@ -66,7 +66,7 @@ def test_agent_says_what_it_cannot_do_and_goes_on(spoor, held, line, message):
     if "\udcff" in line:
         agent.process.stdin.write(b"phase-stop \xff\n")
         agent.process.stdin.flush()
-        assert agent.answer() == {"event": "error", "message": "phase '?' is not open"}
+        assert agent.answer() == {"event": "error", "message": "phase '\ufffd' is not open"}
     else:
         answer = agent.ask(line)
         assert answer["event"] == "error" and message in answer["message"]
@@ -77,7 +77,7 @@ def test_agent_says_what_it_cannot_do_and_goes_on(spoor, held, line, message):
 @pytest.mark.parametrize("arguments, message", [
     ((), "missing PID: spoor agent --pid PID"),
     (("--pid", "x"), "--pid: invalid process ID 'x'"),
-    (("--pid", str(2 ** 22 + 1)), "there is no process"),
+    (("--pid", str(2 ** 22 + 1)), "no such process"),
     (("--pid", "1", "word"), "unexpected argument 'word'"),
     (("--pid", "1", "--duration", "1"), "--duration"),
     (("--pid", str(os.getpid()), "-o", "/nowhere/x.json"), "folder '/nowhere' does not exist"),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* subtrack_compare.c - sub-track compare: which sessions, and their results. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,7 +126,8 @@ static void say(bool is_error, const char *message)
         gpu_tracker_warning("%s", message);
 }
 
-static int write_comparison(enum gpu_tracker_format format, const void *data, FILE *out)
+static int write_comparison(enum gpu_tracker_format format, const void *data,
+                            struct buffer *out)
 {
     const struct plan *plan = data;
 

@@ -77,15 +77,16 @@ static int check_folder(const char *path, const char *option, struct spoor_error
         return error_set(err, ENAMETOOLONG, "%s: the path is too long", option);
     if (stat(folder, &status) < 0) {
         if (errno == ENOENT)
-            return error_set(err, ENOENT, "%s '%s': folder '%s' does not exist; create it first",
-                             option, path, folder);
+            return error_set(err, ENOENT,
+                             "%s '%s': folder '%s' does not exist; create it first", option,
+                             path, folder);
         return error_sys(err, errno, "%s: folder '%s'", option, folder);
     }
     if (!S_ISDIR(status.st_mode))
         return error_set(err, ENOTDIR, "%s '%s': '%s' is not a folder", option, path, folder);
     if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) < 0)
-        return error_sys(err, errno, "%s '%s': cannot create files in folder '%s'", option, path,
-                         folder);
+        return error_sys(err, errno, "%s '%s': cannot create files in folder '%s'", option,
+                         path, folder);
     return 0;
 }
 
@@ -109,7 +110,8 @@ static int check_file(const struct settings *settings, const char *path, const c
     if (S_ISDIR(status.st_mode))
         return error_set(err, EISDIR, "%s '%s' is a folder; name a file in it", option, path);
     if (settings->is_no_clobber)
-        return error_set(err, EEXIST, "%s '%s' already exists; name another file or omit --no-clobber",
+        return error_set(err, EEXIST,
+                         "%s '%s' already exists; name another file or omit --no-clobber",
                          option, path);
     if (S_ISCHR(status.st_mode) && ret_is_device) {
         *ret_is_device = true;
@@ -135,7 +137,8 @@ static int check_descriptor(int fd, struct spoor_error *err)
 
     if (flags < 0 || flags & FD_CLOEXEC)
         return error_set(err, EBADF,
-                         "--summary-fd %d: the file descriptor is not open (try %d>FILE)", fd, fd);
+                         "--summary-fd %d: the file descriptor is not open (try %d>FILE)", fd,
+                         fd);
     if ((mode & O_ACCMODE) == O_RDONLY)
         return error_set(err, EBADF,
                          "--summary-fd %d: the file descriptor is not open for writing", fd);
@@ -220,7 +223,8 @@ static int plan_all(const struct settings *settings, struct outputs *plan,
     if (r < 0)
         return r;
     if (fd >= 0)
-        add(plan, on_descriptor(settings, format, fd), fd, "the file descriptor of --summary-fd");
+        add(plan, on_descriptor(settings, format, fd), fd,
+            "the file descriptor of --summary-fd");
     if (!settings->is_quiet && !has_text(plan)) {
         format = plan->count == 0 ? format : SPOOR_TEXT;
         add(plan, on_descriptor(settings, format, STDERR_FILENO), STDERR_FILENO, "stderr");
