@@ -121,8 +121,8 @@ def test_command_is_split_as_by_a_shell(gpu_tracker, command, words):
 @pytest.mark.parametrize("command, message", [
     ("", "Empty command provided."),
     ("  \t\n", "Empty command provided."),
-    ("echo 'a", "The command has a single quote that is not closed."),
-    ('echo "a', "The command has a double quote that is not closed."),
+    ("echo 'a", "The command has an unclosed single quote."),
+    ('echo "a', "The command has an unclosed double quote."),
     ("echo a\\", "The command ends with a backslash."),
 ])
 def test_command_that_is_none(gpu_tracker, command, message):
@@ -172,8 +172,8 @@ def test_command_that_cannot_be_started(gpu_tracker):
     ("--tf=rows.txt", 'Invalid file name: "rows.txt". Valid file extensions are ".csv" and '
                       '".sqlite".'),
     ("--format=xml", '"xml" is not a valid format. Valid values are "json" or "text".'),
-    ("--format=pickle", '"pickle" is not a valid format: to read it is to run what it holds. Use "json", '
-                        "which sub-track compare reads."),
+    ("--format=pickle", '"pickle" is not a valid format, because loading a pickle can run any code. Use '
+                        '"json", which sub-track compare reads.'),
     ("--spelling=x", '"x" is not a valid spelling. Valid values are "descendants" or '
                      '"descendents".'),
 ])

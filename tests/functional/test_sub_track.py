@@ -278,7 +278,7 @@ def test_what_compare_refuses(sub_track, tmp_path, sessions):
         (tmp_path / "bad.pkl").write_text(text, encoding="latin-1")
         done = sub_track("compare", "-m", "A=bad.pkl")
         assert done.returncode == 1 and len(done.stderr.splitlines()) == 1
-        assert "bad.pkl is no result of 'gpu-tracker sub-track analyze" in done.stderr
+        assert "bad.pkl is not a result of 'gpu-tracker sub-track analyze" in done.stderr
     for text in ("{", "[]", '{"file_path_map": 1}', '{"file_path_map": {"A": 1}}',
                  '{"file_path_map": {"A=B": "A.json"}}', '{"statistic": 1}', '{"other": 1}'):
         (tmp_path / "c.json").write_text(text)

@@ -21,7 +21,7 @@ struct agent {
     const struct agent_kind *kind;
     void *data;
     bool is_over; /* the last sample is taken, the files are written */
-    bool is_done; /* there is nobody to answer any more */
+    bool is_done; /* no more answers are expected */
     char line[LINE_BYTES];
     size_t used;      /* of line */
     bool is_skipping; /* the rest of a line that was refused */
@@ -37,7 +37,7 @@ static void begin_answer(struct agent_answer *answer, const char *event)
     json_add_text(&answer->json, "event", event);
 }
 
-/* An answer that cannot be sent has nobody to read it: the end of input will tell. */
+/* If the reader is gone, so is its end of our input: we will notice there. */
 static void end_answer(struct agent_answer *answer)
 {
     json_end(&answer->json);
@@ -123,7 +123,7 @@ static int take_sample(struct agent *agent, const char *name, struct spoor_error
     return r;
 }
 
-/* A sample of now where there still is one to take. */
+/* From a new sample, if one can still be taken. */
 static int show_snapshot(struct agent *agent, const char *name, struct spoor_error *err)
 {
     spoor_session *session = agent->attachment->session;
@@ -275,14 +275,14 @@ int agent_serve(struct attachment *attachment, const struct agent_kind *kind, vo
             read_input(&agent);
         }
     }
-    finish(&agent, WATCH_INPUT); /* where nobody has said stop */
+    finish(&agent, WATCH_INPUT); /* if there was no stop */
     return 0;
 }
 
 /* ---- the process -------------------------------------------------------- */
 
-/* What the caller left open for its children is not for us: somebody may wait for it to be
- * closed. */
+/* What the caller left open for its children is not for us, and another process may wait for
+ * it to be closed. */
 static void close_others(void)
 {
     DIR *folder;
@@ -305,7 +305,6 @@ static void close_others(void)
 void agent_begin(void)
 {
     (void)prctl(PR_SET_NAME, SPOOR_AGENT_NAME); /* cannot fail */
-    (void)
-        setsid(); /* fails where we lead a group, as one started by hand: then a signal ends it */
+    (void)setsid(); /* fails if we lead a process group, as when started from a shell */
     close_others();
 }

@@ -2,14 +2,13 @@
 #include "front/common/config.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "front/common/nearest.h"
+#include "front/common/read_file.h"
 
 static void cleanup_json(json_t **json)
 {
@@ -276,27 +275,11 @@ int config_read_text(struct arguments *arguments, const char *path, const char *
 
 int config_read(struct arguments *arguments, const char *path, struct spoor_error *err)
 {
-    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     AUTO_FREE char *text = NULL;
-    size_t used = 0;
+    size_t length;
+    int r = read_file(path, CONFIG_MAX_BYTES, &text, &length);
 
-    if (fd < 0)
-        return error_sys(err, errno, "config file '%s'", path);
-    text = malloc(CONFIG_MAX_BYTES);
-    if (!text)
-        return error_set(err, ENOMEM, "out of memory");
-    for (;;) {
-        ssize_t n = read(fd, text + used, CONFIG_MAX_BYTES - used);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return error_sys(err, errno, "config file '%s'", path);
-        if (n == 0)
-            break;
-        used += (size_t)n;
-        if (used == CONFIG_MAX_BYTES)
-            return error_set(err, EFBIG, "config file '%s' is larger than 1 MiB", path);
-    }
-    return config_read_text(arguments, path, text, used, err);
+    if (r < 0)
+        return error_sys(err, r, "config file '%s'", path);
+    return config_read_text(arguments, path, text, length, err);
 }

@@ -4,7 +4,7 @@
 #include "front/common/arguments.h"
 #include "front/gpu_tracker/agent.h"
 #include "front/gpu_tracker/options.h"
-#include "front/gpu_tracker/subtrack.h"
+#include "front/gpu_tracker/subtrack/subtrack.h"
 #include "front/gpu_tracker/track.h"
 
 static int track_main(const struct command *command, int argc, char **argv)

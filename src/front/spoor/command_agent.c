@@ -12,7 +12,7 @@
 #include "front/spoor/program.h"
 #include "front/spoor/session_options.h"
 
-/* What fails is said in the result: nobody sees our stderr. */
+/* Failures are warnings in the result: the agent's stderr is not read. */
 static void write_files(spoor_session *session, void *data)
 {
     const struct outputs *outputs = data;

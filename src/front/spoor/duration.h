@@ -5,9 +5,8 @@
 
 #include <stdint.h>
 
-/* Reads a decimal number with a unit behind it: us, ms, s, m, h or d; none is
- * seconds. What is finer than a nanosecond is dropped. -EBADMSG: that is no time;
- * -ERANGE: it is negative or does not fit. */
+/* Reads a decimal number with a unit: us, ms, s, m, h or d; without one, seconds. Fractions
+ * of a nanosecond are dropped. -EBADMSG: not a time; -ERANGE: negative or too large. */
 int duration_parse(const char *text, uint64_t *ret_ns);
 
 #endif

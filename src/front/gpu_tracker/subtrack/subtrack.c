@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "front/gpu_tracker/subtrack.h"
+#include "front/gpu_tracker/subtrack/subtrack.h"
 
 #include <errno.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "front/common/arguments.h"
 #include "front/gpu_tracker/program.h"
-#include "front/gpu_tracker/subtrack_commands.h"
+#include "front/gpu_tracker/subtrack/commands.h"
 
 static int check_map(const char *value, struct spoor_error *err)
 {

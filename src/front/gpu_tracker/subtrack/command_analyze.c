@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* subtrack_analyze.c - sub-track combine and analyze. */
+/* command_analyze.c - sub-track combine and analyze. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "front/gpu_tracker/program.h"
 #include "front/gpu_tracker/subtrack/analysis.h"
-#include "front/gpu_tracker/subtrack_report.h"
+#include "front/gpu_tracker/subtrack/commands.h"
 #include "store/sub_tracking_file.h"
 #include "store/table.h"
 

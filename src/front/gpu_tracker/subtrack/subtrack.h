@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* subtrack.h - gpu-tracker sub-track combine|analyze|compare: the options. */
-#ifndef FRONT_GPU_TRACKER_SUBTRACK_H
-#define FRONT_GPU_TRACKER_SUBTRACK_H
+#ifndef FRONT_GPU_TRACKER_SUBTRACK_SUBTRACK_H
+#define FRONT_GPU_TRACKER_SUBTRACK_SUBTRACK_H
 
 #include "front/common/program.h"
 
