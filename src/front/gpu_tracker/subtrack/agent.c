@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "front/gpu_tracker/subtrack_agent.h"
+#include "front/gpu_tracker/subtrack/agent.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,8 +9,7 @@
 #include "base/error.h"
 #include "front/common/agent.h"
 #include "front/gpu_tracker/subtrack/calls.h"
-#include "front/gpu_tracker/subtrack/comparison.h"
-#include "front/gpu_tracker/subtrack_commands.h"
+#include "front/gpu_tracker/subtrack/commands.h"
 
 /* Adds the two forms of a report to the object that is open. */
 static void add_report(struct json_writer *json, const struct buffer *results,
@@ -124,11 +123,13 @@ static int compare_sessions(struct compared *sessions, size_t count, char **argv
                             struct json_writer *json, struct spoor_error *err)
 {
     for (size_t i = 0; i < count; i++) {
-        int r = subtrack_load_results(argv[2 * i + 1], &sessions[i].results, err);
+        int r;
 
+        sessions[i].name = argv[2 * i];
+        sessions[i].path = argv[2 * i + 1];
+        r = subtrack_load(&sessions[i], err);
         if (r < 0)
             return r;
-        sessions[i].name = argv[2 * i];
     }
     if (comparison_match(sessions, count, say) < 0)
         return 1;

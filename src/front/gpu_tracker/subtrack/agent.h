@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * subtrack_agent.h - gpu-tracker agent sub-track: sub-tracking for the Python package.
+ * agent.h - gpu-tracker agent sub-track: sub-tracking for the Python package.
  *
  *     analyze TRACKING-FILE [SUB-TRACKING-FILE]   "results": {...}, "text": "..."
  *     calls SUB-TRACKING-FILE BLOCK               "calls": [[PROCESS-ID, START, STOP], ...]
