@@ -11,6 +11,7 @@
         NULL, "needs a cgroup of the job's own, which this version does not make", false \
     }
 #define GPUS_PENDING "GPUs are looked at while a session runs"
+const char origins_gpus_pending[] = GPUS_PENDING;
 #define NOT_READABLE(file) "cannot read " file " here"
 
 /* clang-format off */

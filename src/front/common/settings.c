@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/parse.h"
 #include "front/common/duration.h"
+#include "output/stream.h"
 
 #define DURATION_MAX_NS (366 * 86400 * NS_PER_SECOND)
 
@@ -106,10 +107,8 @@ static int apply_file(struct cli_settings *settings, const struct cli_option *op
 static int apply_samples(struct cli_settings *settings, const struct cli_option *option,
                          const char *value, struct spoor_error *err)
 {
-    const char *suffix = strrchr(value, '.');
-
     (void)option;
-    if (!suffix || (strcmp(suffix, ".csv") != 0 && strcmp(suffix, ".jsonl") != 0))
+    if (!stream_for_path(value))
         return error_set(err, EINVAL, "'%s' must end with .csv or .jsonl", value);
     return set_text(&settings->samples_path, value, err);
 }
@@ -117,7 +116,6 @@ static int apply_samples(struct cli_settings *settings, const struct cli_option 
 static int apply_format(struct cli_settings *settings, const struct cli_option *option,
                         const char *value, struct spoor_error *err)
 {
-    static const enum spoor_format formats[] = { SPOOR_TEXT, SPOOR_JSON, SPOOR_CSV };
     int choice;
 
     if (strcmp(value, "html") == 0)
@@ -126,8 +124,7 @@ static int apply_format(struct cli_settings *settings, const struct cli_option *
     choice = option_choice(option, value, err);
     if (choice < 0)
         return choice;
-    settings->format = formats[choice];
-    settings->has_format = true;
+    settings->has_format = spoor_format_for_name(value, &settings->format);
     return 0;
 }
 

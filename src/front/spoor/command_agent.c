@@ -46,7 +46,7 @@ static int open_report(spoor_session *session, enum spoor_format format, int *re
 
     if (fd < 0)
         return error_sys(err, errno, "report");
-    r = spoor_session_write(session, format, fd, err);
+    r = spoor_session_write(session, format, 0, fd, err);
     if (r < 0)
         return r;
     if (lseek(fd, 0, SEEK_SET) < 0)
