@@ -107,6 +107,7 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
         .fault_gate = GATE_NONE,
         .run_gate = GATE_NONE,
         .leaf = LEAF_NONE,
+        .peaks.at_peak = MEMORY_SPLIT_UNKNOWN,
         .birth_mark = UNKNOWN,
         .started_count = 1,
     };

@@ -6,56 +6,57 @@
  * an empty cell. Both tables have all their columns always, so rows of different
  * runs fit under one header.
  */
+#include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "base/unknown.h"
 #include "output/format.h"
 #include "output/measure.h"
 #include "output/stream.h"
 #include "record/field.h"
 #include "series/figure.h"
+#include "text/csv_writer.h"
 #include "text/escape.h"
-#include "text/number.h"
 
-static void add_text(const char *text, struct buffer *out)
-{
-    if (text)
-        escape_csv(text, out);
-}
-
-static void add_command(const char *const *command, struct buffer *out)
+static void add_command(struct csv_writer *csv, const char *const *command)
 {
     struct buffer text = { 0 };
 
     escape_command(command, &text);
+    csv_begin_cell(csv);
     if (buffer_error(&text) == 0 && text.length > 0)
-        escape_csv_quote(text.text, out);
+        escape_csv_quote(text.text, csv->out);
     buffer_done(&text);
 }
 
-static void add_field(const struct field *field, const struct record *record,
-                      struct buffer *out)
+static void add_date(struct csv_writer *csv, double unix_seconds)
+{
+    struct clock_text date = clock_format(unix_seconds);
+
+    csv_add_text(csv, date.text[0] ? date.text : NULL);
+}
+
+static void add_field(struct csv_writer *csv, const struct field *field,
+                      const struct record *record)
 {
     const void *at = field_at(field, record);
 
     switch (field->kind) {
     case FIELD_TEXT:
-        add_text(*(const char *const *)at, out);
+        csv_add_text(csv, *(const char *const *)at);
         break;
     case FIELD_COUNT:
-        if (is_known(*(const uint64_t *)at))
-            number_write_u64(*(const uint64_t *)at, out);
+        csv_add_u64(csv, *(const uint64_t *)at);
         break;
     case FIELD_NUMBER:
-        number_write(*(const double *)at, out);
+        csv_add_number(csv, *(const double *)at);
         break;
     case FIELD_DATE:
-        buffer_add_text(out, clock_format(*(const double *)at).text);
+        add_date(csv, *(const double *)at);
         break;
     case FIELD_TEXTS:
-        add_command(*(const char *const *const *)at, out);
+        add_command(csv, *(const char *const *const *)at);
         break;
     case FIELD_FLAG:
     case FIELD_IF_TRUE:
@@ -78,107 +79,98 @@ static const struct {
     { "samples", "run.samples" },
 };
 
-/* A path with its dots as underscores. */
-static void add_path(const char *path, struct buffer *out)
-{
-    for (; *path; path++)
-        buffer_add(out, *path == '.' ? "_" : path, 1);
-}
-
-static void write_header(struct buffer *out)
-{
-    for (size_t i = 0; i < ARRAY_SIZE(run_columns); i++)
-        buffer_format(out, "%s%s", i > 0 ? "," : "", run_columns[i].name);
-    for (size_t i = 0; i < figure_count(); i++) {
-        buffer_add(out, ",", 1);
-        add_path(figure_path(i), out);
-    }
-    for (size_t i = 0; i < record_tracker_fields.count; i++) {
-        buffer_add(out, ",", 1);
-        add_path(record_tracker_fields.rows[i].path, out);
-    }
-    buffer_add(out, "\n", 1);
-}
-
-static void add_run_column(const char *path, const struct record *record, struct buffer *out)
+static void add_run_column(struct csv_writer *csv, const char *path,
+                           const struct record *record)
 {
     for (size_t i = 0; i < record_run_fields.count; i++) {
         if (strcmp(record_run_fields.rows[i].path, path) == 0)
-            add_field(&record_run_fields.rows[i], record, out);
+            add_field(csv, &record_run_fields.rows[i], record);
     }
+}
+
+/* A path with its dots as underscores. */
+static void add_path(const char *path, struct csv_writer *csv)
+{
+    csv_begin_cell(csv);
+    for (; *path; path++)
+        buffer_add(csv->out, *path == '.' ? "_" : path, 1);
+}
+
+static void write_header(struct csv_writer *csv)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(run_columns); i++)
+        csv_add_text(csv, run_columns[i].name);
+    for (size_t i = 0; i < figure_count(); i++)
+        add_path(figure_path(i), csv);
+    for (size_t i = 0; i < record_tracker_fields.count; i++)
+        add_path(record_tracker_fields.rows[i].path, csv);
+    csv_end_row(csv);
 }
 
 void csv_write(const struct record *record, const struct format_style *style,
                struct buffer *out)
 {
+    struct csv_writer csv = { .out = out };
+
     if (style->has_header)
-        write_header(out);
-    for (size_t i = 0; i < ARRAY_SIZE(run_columns); i++) {
-        if (i > 0)
-            buffer_add(out, ",", 1);
-        add_run_column(run_columns[i].path, record, out);
-    }
-    for (size_t i = 0; i < figure_count(); i++) {
-        buffer_add(out, ",", 1);
-        number_write(record->figures[i].value, out);
-    }
-    for (size_t i = 0; i < record_tracker_fields.count; i++) {
-        buffer_add(out, ",", 1);
-        add_field(&record_tracker_fields.rows[i], record, out);
-    }
-    buffer_add(out, "\n", 1);
+        write_header(&csv);
+    for (size_t i = 0; i < ARRAY_SIZE(run_columns); i++)
+        add_run_column(&csv, run_columns[i].path, record);
+    for (size_t i = 0; i < figure_count(); i++)
+        csv_add_number(&csv, record->figures[i].value);
+    for (size_t i = 0; i < record_tracker_fields.count; i++)
+        add_field(&csv, &record_tracker_fields.rows[i], record);
+    csv_end_row(&csv);
 }
 
-static void add_gpu_names(struct gpu_place place, struct buffer *out)
+static void add_gpu_names(struct gpu_place place, struct csv_writer *csv)
 {
-    for (int i = 0; i < GPU_MEASURE_COUNT; i++)
-        buffer_format(out, ",gpu%s_%s", gpu_place_text(place, '_').text,
+    for (int i = 0; i < GPU_MEASURE_COUNT; i++) {
+        csv_begin_cell(csv);
+        buffer_format(csv->out, "gpu%s_%s", gpu_place_text(place, '_').text,
                       gpu_measure_row((enum gpu_measure)i)->name);
+    }
 }
 
 void csv_stream_begin(const struct stream_gpus *gpus, struct buffer *out)
 {
-    buffer_add_text(out, "timestamp,elapsed_seconds");
+    struct csv_writer csv = { .out = out };
+
+    csv_add_text(&csv, "timestamp");
+    csv_add_text(&csv, "elapsed_seconds");
     for (size_t i = 0; i < METRIC_COUNT; i++) {
         const struct spoor_metric *metric = &metric_row((enum metric)i)->published;
 
-        buffer_add(out, ",", 1);
-        buffer_add_text(out, metric->name);
-        if (metric->rate) {
-            buffer_add(out, ",", 1);
-            buffer_add_text(out, metric->rate);
-        }
+        csv_add_text(&csv, metric->name);
+        if (metric->rate)
+            csv_add_text(&csv, metric->rate);
     }
     for (size_t i = 0; i < gpus->count; i++)
-        add_gpu_names(gpus->places[i], out);
-    buffer_add(out, "\n", 1);
+        add_gpu_names(gpus->places[i], &csv);
+    csv_end_row(&csv);
 }
 
-static void add_gpu(const struct gpu_device_view *device, struct buffer *out)
+static void add_gpu(const struct gpu_device_view *device, struct csv_writer *csv)
 {
-    for (int i = 0; i < GPU_MEASURE_COUNT; i++) {
-        buffer_add(out, ",", 1);
-        if (device)
-            number_write(gpu_measure_value((enum gpu_measure)i, device->value[i]), out);
-    }
+    for (int i = 0; i < GPU_MEASURE_COUNT; i++)
+        csv_add_number(csv, device ? gpu_measure_value((enum gpu_measure)i, device->value[i])
+                                   : (double)NAN);
 }
 
 void csv_stream_row(const struct stream_row *row, struct buffer *out)
 {
     const struct sample *sample = row->sample;
+    struct csv_writer csv = { .out = out };
 
-    number_write_seconds(sample->realtime_ns, 3, out);
-    buffer_add(out, ",", 1);
-    number_write_seconds(sample->elapsed_ns, 0, out);
+    csv_add_seconds(&csv, sample->realtime_ns, 3);
+    csv_add_seconds(&csv, sample->elapsed_ns, 0);
     for (size_t i = 0; i < METRIC_COUNT; i++) {
-        buffer_add(out, ",", 1);
+        csv_begin_cell(&csv);
         metric_write((enum metric)i, sample->value[i], out);
-        if (metric_row((enum metric)i)->published.rate) {
-            buffer_add(out, ",", 1);
-            number_write(stream_rate((enum metric)i, sample, row->previous), out);
-        }
+        if (metric_row((enum metric)i)->published.rate)
+            csv_add_number(&csv, stream_rate((enum metric)i, sample, row->previous));
     }
     for (size_t i = 0; row->of_gpus && i < row->of_gpus->count; i++)
-        add_gpu(stream_gpu(row->gpu, row->of_gpus->places[i]), out);
-    buffer_add(out, "\n", 1);
+        add_gpu(stream_gpu(row->gpu, row->of_gpus->places[i]), &csv);
+    csv_end_row(&csv);
 }

@@ -11,8 +11,10 @@
         NULL, "needs a cgroup of the job's own, which this version does not make", false \
     }
 #define GPUS_PENDING "GPUs are looked at while a session runs"
-const char origins_gpus_pending[] = GPUS_PENDING;
+#define NO_SWITCHES "known only for a whole run of a command that spoor started"
 #define NOT_READABLE(file) "cannot read " file " here"
+
+const char origins_gpus_pending[] = GPUS_PENDING;
 
 /* clang-format off */
 static const struct origin defaults[METRIC_COUNT] = {
@@ -36,6 +38,10 @@ static const struct origin defaults[METRIC_COUNT] = {
 [METRIC_JOB_CPU] =                { "procfs.cpuclock",         "no process could be looked at",                        false },
 [METRIC_JOB_USER] =               { "procfs.stat",             "no process could be looked at",                        false },
 [METRIC_JOB_SYSTEM] =             { "procfs.stat",             "no process could be looked at",                        false },
+[METRIC_JOB_MAJOR_FAULTS] =       { "procfs.stat",             "no process could be looked at",                        false },
+[METRIC_JOB_MINOR_FAULTS] =       { "procfs.stat",             "no process could be looked at",                        false },
+[METRIC_JOB_VOLUNTARY_SWITCHES] = { "wait4",                   NO_SWITCHES,                                            false },
+[METRIC_JOB_INVOLUNTARY_SWITCHES] = { "wait4",                 NO_SWITCHES,                                            false },
 [METRIC_JOB_RSS] =                { "procfs.smaps_rollup",     "no process could be looked at while it lived",         false },
 [METRIC_JOB_PRIVATE] =            { "procfs.smaps_rollup",     "no process could be looked at while it lived",         false },
 [METRIC_JOB_SHARED] =             { "procfs.smaps_rollup",     "no process could be looked at while it lived",         false },
@@ -175,10 +181,26 @@ static void update_cpu(struct origin *origins, const struct job *job,
     origins[METRIC_JOB_SYSTEM] = origins[METRIC_JOB_USER];
 }
 
+/* Page faults and context switches: all of them, if every process was waited for and has ended. Page
+ * faults of a process that goes on are read from its stat file, context switches are not. */
+static void update_events(struct origin *origins, const struct job *job,
+                          const struct job_reading *reading)
+{
+    struct origin *faults = &origins[METRIC_JOB_MAJOR_FAULTS];
+    struct origin *switches = &origins[METRIC_JOB_VOLUNTARY_SWITCHES];
+
+    faults->source = job->tracker_pid != 0 ? "wait4" : "procfs.stat";
+    faults->is_exact = reading->io_is_exact && job->main_has_ended;
+    switches->is_exact = faults->is_exact && job->members.count == 0;
+    origins[METRIC_JOB_MINOR_FAULTS] = *faults;
+    origins[METRIC_JOB_INVOLUNTARY_SWITCHES] = *switches;
+}
+
 void origins_update(struct origin origins[METRIC_COUNT], const struct job *job,
                     const struct job_reading *reading)
 {
     update_cpu(origins, job, reading);
+    update_events(origins, job, reading);
     for (size_t i = 0; i < ARRAY_SIZE(io); i++) {
         origins[io[i]].is_exact = reading->io_is_exact && !job->saw_denied_io;
         if (job->saw_denied_io)

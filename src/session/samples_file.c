@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/parse.h"
+#include "text/csv_writer.h"
 
 #define GPUS_MOST_NS NS_PER_SECOND
 
@@ -135,16 +136,18 @@ static void write_rows(struct samples_file *file, const struct buffer *text, uin
 static void release(struct samples_file *file)
 {
     struct buffer text = { 0 };
+    struct csv_writer csv = { .out = &text }; /* only CSV has a header */
     const char *row = file->held.text;
 
     file->stream->begin(&file->gpus, &text);
     for (uint64_t i = 0; i < file->held_rows; i++) {
         size_t length = strcspn(row, "\n");
 
+        csv_begin_cell(&csv);
         buffer_add(&text, row, length);
         for (size_t cell = 0; cell < file->gpus.count * GPU_MEASURE_COUNT; cell++)
-            buffer_add(&text, ",", 1);
-        buffer_add(&text, "\n", 1);
+            csv_begin_cell(&csv);
+        csv_end_row(&csv);
         row += length + 1;
     }
     write_rows(file, &text, file->held_rows);

@@ -66,7 +66,7 @@ def test_agent_says_what_it_cannot_do_and_goes_on(spoor, held, line, message):
     if "\udcff" in line:
         agent.process.stdin.write(b"phase-stop \xff\n")
         agent.process.stdin.flush()
-        assert agent.answer() == {"event": "error", "message": "phase '?' is not open"}
+        assert agent.answer() == {"event": "error", "message": "phase '\ufffd' is not open"}
     else:
         answer = agent.ask(line)
         assert answer["event"] == "error" and message in answer["message"]

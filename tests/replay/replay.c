@@ -95,6 +95,8 @@ static int gpu_tracker_write(struct gpu_tracker *tracker, const char *format)
     struct report_style style = { GPU_TRACKER_TEXT, false };
     struct usage_run run = { .elapsed_seconds = tracker->rows.latest.elapsed_seconds };
     struct resource_usage usage;
+    struct buffer out = { 0 };
+    int r;
 
     if (tracker->writes_rows)
         return 0;
@@ -102,8 +104,11 @@ static int gpu_tracker_write(struct gpu_tracker *tracker, const char *format)
         style.format = GPU_TRACKER_JSON;
     rows_cpu(&tracker->rows, &run);
     usage = usage_of(&tracker->facts, &run, find_figure, tracker->session);
-    report_write(stdout, &usage, style);
-    return putchar('\n') == EOF;
+    report_write(&usage, style, &out);
+    buffer_add(&out, "\n", 1);
+    r = buffer_write(&out, STDOUT_FILENO);
+    buffer_done(&out);
+    return r < 0;
 }
 
 /* ---- all ----------------------------------------------------------------- */

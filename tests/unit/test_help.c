@@ -11,7 +11,6 @@
 
 #include "front/common/command.h"
 #include "front/common/help.h"
-#include "front/common/message.h"
 
 /* What `write` prints about a command; the caller frees it. */
 static char *printed(void (*write)(FILE *, const struct command *), const char *command)
@@ -109,16 +108,6 @@ static void lines_break_at_spaces_only(void **state)
     free(text);
 }
 
-static void messages_hold_no_terminal_commands(void **state)
-{
-    char text[] = "a\x1b[31m\tb\x7f\xc2\x9b"
-                  "c\xc3\xa9\n";
-
-    (void)state;
-    message_clean(text);
-    assert_string_equal(text, "a?[31m?b???c\xc3\xa9?");
-}
-
 static void commands_are_found_by_their_whole_name(void **state)
 {
     (void)state;
@@ -134,7 +123,6 @@ int main(void)
         cmocka_unit_test(info_offers_the_formats_that_it_has),
         cmocka_unit_test(help_manual_and_completion_name_every_option),
         cmocka_unit_test(lines_break_at_spaces_only),
-        cmocka_unit_test(messages_hold_no_terminal_commands),
         cmocka_unit_test(commands_are_found_by_their_whole_name),
     };
 

@@ -3,9 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <jansson.h>
 #include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -31,53 +29,49 @@ struct agent {
 
 /* ---- answers ------------------------------------------------------------ */
 
-/* What is no UTF-8 cannot stand in JSON. */
-static void put_cleaned(FILE *out, const char *text)
+static void begin_answer(struct agent_answer *answer, const char *event)
 {
-    fputc('"', out);
-    for (; *text; text++)
-        fputc(*text < ' ' || *text > '~' || *text == '"' || *text == '\\' ? '?' : *text, out);
-    fputc('"', out);
-}
-
-void agent_put_text(FILE *out, const char *text)
-{
-    json_t *json = json_string(text);
-
-    if (json && json_dumpf(json, out, JSON_ENCODE_ANY | JSON_COMPACT) == 0)
-        json_decref(json);
-    else
-        put_cleaned(out, text);
+    *answer = (struct agent_answer){ .json = { .style = &json_compact } };
+    answer->json.out = &answer->line;
+    json_begin(&answer->json, NULL, '{');
+    json_add_text(&answer->json, "event", event);
 }
 
 /* An answer that cannot be sent has nobody to read it: the end of input will tell. */
-static void end_answer(void)
+static void end_answer(struct agent_answer *answer)
 {
-    fputs("}\n", stdout);
-    (void)fflush(stdout);
+    json_end(&answer->json);
+    buffer_add(&answer->line, "\n", 1);
+    (void)buffer_write(&answer->line, STDOUT_FILENO);
+    buffer_done(&answer->line);
 }
 
-static void answer(const char *event)
+static void answer_done(void)
 {
-    printf("{\"event\":\"%s\"", event);
-    end_answer();
+    struct agent_answer done;
+
+    begin_answer(&done, "done");
+    end_answer(&done);
 }
 
 static void answer_error(const char *message)
 {
-    fputs("{\"event\":\"error\",\"message\":", stdout);
-    agent_put_text(stdout, message);
-    end_answer();
+    struct agent_answer error;
+
+    begin_answer(&error, "error");
+    json_add_text(&error.json, "message", message);
+    end_answer(&error);
 }
 
-void agent_begin_ready(void)
+void agent_begin_ready(struct agent_answer *answer)
 {
-    printf("{\"event\":\"ready\",\"pid\":%d", (int)getpid());
+    begin_answer(answer, "ready");
+    json_add_u64(&answer->json, "pid", (uint64_t)getpid());
 }
 
-void agent_end_ready(void)
+void agent_end_ready(struct agent_answer *answer)
 {
-    end_answer();
+    end_answer(answer);
 }
 
 int agent_refuse(const char *message)
@@ -104,7 +98,7 @@ static int start_phase(struct agent *agent, const char *name, struct spoor_error
     int r = spoor_phase_start(agent->attachment->session, name, err);
 
     if (r == 0)
-        answer("done");
+        answer_done();
     return r;
 }
 
@@ -113,7 +107,7 @@ static int stop_phase(struct agent *agent, const char *name, struct spoor_error 
     int r = spoor_phase_stop(agent->attachment->session, name, err);
 
     if (r == 0)
-        answer("done");
+        answer_done();
     return r;
 }
 
@@ -123,7 +117,7 @@ static int take_sample(struct agent *agent, const char *name, struct spoor_error
 
     (void)name;
     if (r == 0)
-        answer("done");
+        answer_done();
     return r;
 }
 
@@ -133,6 +127,7 @@ static int show_snapshot(struct agent *agent, const char *name, struct spoor_err
     spoor_session *session = agent->attachment->session;
     size_t count = spoor_metric_count();
     double *values = calloc(count, sizeof(*values));
+    struct agent_answer snapshot;
 
     (void)name;
     if (!values)
@@ -140,40 +135,32 @@ static int show_snapshot(struct agent *agent, const char *name, struct spoor_err
     if (!agent->is_over)
         (void)spoor_session_sample(session, NULL);      /* it runs */
     (void)spoor_session_latest(session, values, count); /* there is at least the first one */
-    fputs("{\"event\":\"snapshot\",\"metrics\":{", stdout);
-    for (size_t i = 0; i < count; i++) {
-        printf("%s\"%s\":", i ? "," : "", spoor_metric_get(i)->name);
-        if (isnan(values[i]))
-            fputs("null", stdout);
-        else
-            printf("%.17g", values[i]);
-    }
-    fputc('}', stdout);
-    end_answer();
+    begin_answer(&snapshot, "snapshot");
+    json_begin(&snapshot.json, "metrics", '{');
+    for (size_t i = 0; i < count; i++)
+        json_add_number(&snapshot.json, spoor_metric_get(i)->name, values[i]);
+    json_end(&snapshot.json);
+    end_answer(&snapshot);
     free(values);
     return 0;
 }
 
 static int show_result(struct agent *agent, const char *name, struct spoor_error *err)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *members = open_memstream(&text, &size);
+    struct agent_answer result;
     int r;
 
     (void)name;
-    if (!members)
-        return error_sys(err, errno, "result");
     finish(agent, WATCH_INPUT);
     agent->is_done = true;
-    r = agent->kind->write_result(agent->attachment->session, agent->data, members, err);
-    if (fclose(members) != 0 && r == 0)
-        r = error_sys(err, errno, "result");
-    if (r == 0) {
-        printf("{\"event\":\"result\",%s", text);
-        end_answer();
-    }
-    free(text);
+    begin_answer(&result, "result");
+    r = agent->kind->add_result(agent->attachment->session, agent->data, &result.json, err);
+    if (r == 0 && buffer_error(&result.line) < 0)
+        r = error_sys(err, buffer_error(&result.line), "result");
+    if (r == 0)
+        end_answer(&result);
+    else
+        buffer_done(&result.line);
     return r;
 }
 

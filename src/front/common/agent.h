@@ -18,16 +18,16 @@
 #ifndef FRONT_COMMON_AGENT_H
 #define FRONT_COMMON_AGENT_H
 
-#include <stdio.h>
-
 #include "front/common/attachment.h"
+#include "text/json_writer.h"
 
 /* In what agents differ. */
 struct agent_kind {
     /* The run is over: writes its files. */
     void (*finish)(spoor_session *session, void *data);
-    /* Writes the members of the result, as: "report": {...}. -errno: that cannot be had. */
-    int (*write_result)(spoor_session *session, void *data, FILE *out, struct spoor_error *err);
+    /* Adds the members of the result, such as "report". 0 or -errno. */
+    int (*add_result)(spoor_session *session, void *data, struct json_writer *json,
+                      struct spoor_error *err);
 };
 
 /* To be called first: this process is an agent, for all who look, is of no terminal, and has
@@ -37,15 +37,18 @@ void agent_begin(void);
 /* Answers that it cannot be done. Returns the exit code. */
 int agent_refuse(const char *message);
 
-/* The answer ready, to which members may be added in between, on stdout. */
-void agent_begin_ready(void);
-void agent_end_ready(void);
+/* One line of JSON for the caller. */
+struct agent_answer {
+    struct json_writer json;
+    struct buffer line;
+};
+
+/* The answer "ready", to which members may be added in between. */
+void agent_begin_ready(struct agent_answer *answer);
+void agent_end_ready(struct agent_answer *answer);
 
 /* Serves until the end. Where the attachment has no session there was nothing to track: the
  * run is over already. Returns the exit code. */
 int agent_serve(struct attachment *attachment, const struct agent_kind *kind, void *data);
-
-/* Writes a text as JSON. */
-void agent_put_text(FILE *out, const char *text);
 
 #endif

@@ -3,30 +3,24 @@
 
 #include <string.h>
 
+#include "text/wrap.h"
+
 #define WIDTH 79
 #define HELP_COLUMN 30
 
 void help_wrap(FILE *out, const char *text, int column, int indent)
 {
-    bool is_first = true;
+    const struct wrap wrap = {
+        .width = WIDTH,
+        .column = (size_t)column,
+        .indent = (size_t)indent,
+        .is_prose = true,
+    };
+    struct buffer lines = { 0 };
 
-    while (*text) {
-        int length = (int)strcspn(text, " ");
-
-        if (!is_first && column + 1 + length > WIDTH) {
-            fprintf(out, "\n%*s", indent, "");
-            column = indent;
-        } else if (!is_first) {
-            fputc(' ', out);
-            column++;
-        }
-        fprintf(out, "%.*s", length, text);
-        column += length;
-        text += length;
-        text += strspn(text, " ");
-        is_first = false;
-    }
-    fputc('\n', out);
+    wrap_text(text, &wrap, &lines);
+    fprintf(out, "%s\n", lines.text ? lines.text : "");
+    buffer_done(&lines);
 }
 
 void help_overview(FILE *out)

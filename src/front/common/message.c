@@ -6,17 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-void message_clean(char *text)
-{
-    for (unsigned char *c = (unsigned char *)text; *c; c++) {
-        if (*c < 0x20 || *c == 0x7f) {
-            *c = '?';
-        } else if (c[0] == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f) { /* C1 in UTF-8 */
-            *c++ = '?';
-            *c = '?';
-        }
-    }
-}
+#include "text/escape.h"
 
 int complain(const char *fmt, ...)
 {
@@ -29,7 +19,7 @@ int complain(const char *fmt, ...)
     va_start(args, fmt);
     (void)vsnprintf(line + start, sizeof(line) - start - 1, fmt, args); /* cut is fine */
     va_end(args);
-    message_clean(line);
+    escape_message(line);
     length = strlen(line);
     line[length] = '\n';
     written = write(STDERR_FILENO, line, length + 1);

@@ -14,7 +14,4 @@
  * '?': a message may quote a file or a name. Returns EXIT_OWN_FAILURE. */
 int complain(const char *fmt, ...) PRINTF_LIKE(1, 2);
 
-/* Replaces what a terminal could take for a command: C0, DEL and C1 characters. */
-void message_clean(char *text);
-
 #endif

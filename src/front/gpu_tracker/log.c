@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "front/common/message.h"
+#include "text/escape.h"
 
 static void say(const char *level, const char *fmt, va_list args) PRINTF_LIKE(2, 0);
 
@@ -22,7 +22,7 @@ static void say(const char *level, const char *fmt, va_list args)
         text = NULL;
         return;
     }
-    message_clean(text);
+    escape_message(text);
     length = asprintf(&line, "%s:root:%s\n", level, text);
     if (length < 0) {
         line = NULL;

@@ -2,6 +2,7 @@
 /* subtrack_analyze.c - sub-track combine and analyze. */
 #include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,7 +93,7 @@ int subtrack_combine(const struct subtrack_settings *settings)
     return combine(settings->sub_tracking_file, (const char *const *)files.paths, files.count);
 }
 
-static int write_results(enum gpu_tracker_format format, const void *data, FILE *out)
+static int write_results(enum gpu_tracker_format format, const void *data, struct buffer *out)
 {
     if (format == GPU_TRACKER_JSON)
         results_write_json(data, out);

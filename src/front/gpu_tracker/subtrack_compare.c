@@ -2,6 +2,7 @@
 /* subtrack_compare.c - sub-track compare: which sessions, and their results. */
 #include <errno.h>
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,11 +52,6 @@ static int add_session(struct plan *plan, const char *name, size_t length, const
     plan->paths[i] = strdup(path);
     plan->sessions[i].name = plan->names[i];
     return plan->names[i] && plan->paths[i] ? 0 : -ENOMEM;
-}
-
-static void cleanup_json(json_t **json)
-{
-    json_decref(*json);
 }
 
 static int plan_init(struct plan *plan, size_t room)
@@ -152,7 +148,8 @@ static void say(bool is_error, const char *message)
         gpu_tracker_warning("%s", message);
 }
 
-static int write_comparison(enum gpu_tracker_format format, const void *data, FILE *out)
+static int write_comparison(enum gpu_tracker_format format, const void *data,
+                            struct buffer *out)
 {
     const struct plan *plan = data;
 
@@ -176,7 +173,7 @@ static int load_config(const struct subtrack_settings *settings, json_t **ret,
 
 int subtrack_compare(const struct subtrack_settings *settings)
 {
-    CLEANUP(cleanup_json) json_t *config = NULL;
+    json_auto_t *config = NULL;
     CLEANUP(plan_done) struct plan plan = { 0 };
     enum gpu_tracker_format format;
     struct spoor_error err;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "front/gpu_tracker/subtrack_report.h"
 
-#include <stdlib.h>
-
-#include "base/cleanup.h"
+#include "base/compiler.h"
+#include "base/error.h"
 #include "front/gpu_tracker/log.h"
 
 int subtrack_format(const struct subtrack_settings *settings, enum gpu_tracker_format *ret)
@@ -16,32 +15,18 @@ int subtrack_format(const struct subtrack_settings *settings, enum gpu_tracker_f
 }
 
 /* All of it is made before the file is touched. */
-static char *make(enum gpu_tracker_format format, subtrack_writer *write, const void *data)
-{
-    char *text = NULL;
-    size_t length;
-    FILE *out = open_memstream(&text, &length);
-    int r;
-
-    if (!out)
-        return NULL;
-    r = write(format, data, out);
-    if (fclose(out) != 0 || r < 0) {
-        free(text);
-        return NULL;
-    }
-    return text;
-}
-
 int subtrack_write(const struct subtrack_settings *settings, enum gpu_tracker_format format,
                    subtrack_writer *write, const void *data)
 {
-    AUTO_FREE char *text = make(format, write, data);
+    CLEANUP(buffer_done) struct buffer report = { 0 };
     struct spoor_error err;
+    int r = write(format, data, &report);
 
-    if (!text)
-        return gpu_tracker_error("out of memory");
-    if (gpu_tracker_output_write(settings->output, text, &err) < 0)
-        return gpu_tracker_error("%s", err.message);
-    return 0;
+    if (r == 0)
+        r = buffer_error(&report);
+    if (r < 0)
+        (void)error_sys(&err, r, "The report cannot be made");
+    else
+        r = gpu_tracker_output_write(settings->output, report.text, &err);
+    return r < 0 ? gpu_tracker_error("%s", err.message) : 0;
 }

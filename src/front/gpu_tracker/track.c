@@ -23,28 +23,11 @@
 #include "front/gpu_tracker/tracking.h"
 #include "run/track.h"
 
-/* The report as text, to be freed; NULL: out of memory. */
-static char *make_report(struct tracking *tracking, uint64_t elapsed_ns)
-{
-    struct resource_usage usage = tracking_usage(tracking, (double)elapsed_ns / 1e9);
-    char *text = NULL;
-    size_t length;
-    FILE *out = open_memstream(&text, &length);
-
-    if (!out)
-        return NULL;
-    report_write(out, &usage, tracking->settings->style);
-    if (fclose(out) != 0) {
-        free(text);
-        return NULL;
-    }
-    return text;
-}
-
 static int write_result(struct tracking *tracking, const struct tracked *tracked)
 {
     int wait_status = tracked->end.wait_status;
-    AUTO_FREE char *text = make_report(tracking, tracked->elapsed_ns);
+    struct resource_usage usage = tracking_usage(tracking, (double)tracked->elapsed_ns / 1e9);
+    CLEANUP(buffer_done) struct buffer report = { 0 };
     const char *path = tracking->settings->output_path;
     struct spoor_error err = { 0 };
     char line[100];
@@ -55,15 +38,16 @@ static int write_result(struct tracking *tracking, const struct tracked *tracked
                    WIFSIGNALED(wait_status) ? -WTERMSIG(wait_status)
                                             : WEXITSTATUS(wait_status)); /* fits */
     r = gpu_tracker_output_write(NULL, line, &err);
-    if (!text)
+    report_write(&usage, tracking->settings->style, &report);
+    if (buffer_error(&report) < 0)
         return gpu_tracker_error("out of memory");
     if (r == 0 || path)
-        r = gpu_tracker_output_write(path, text, &err);
+        r = gpu_tracker_output_write(path, report.text, &err);
     if (r == 0)
         return 0;
     gpu_tracker_error("%s", err.message);
     if (path)
-        (void)gpu_tracker_output_write(NULL, text, NULL); /* better here than nowhere */
+        (void)gpu_tracker_output_write(NULL, report.text, NULL); /* better here than nowhere */
     return 1;
 }
 

@@ -32,8 +32,8 @@ int comparison_statistic(const char *name, enum statistic *ret, struct spoor_err
 /* Of sessions that match. Those with smaller figures come first. 0 or -ENOMEM. Nothing follows
  * the last line of JSON. */
 int comparison_write_text(const struct compared *sessions, size_t count,
-                          enum statistic statistic, FILE *out);
+                          enum statistic statistic, struct buffer *out);
 int comparison_write_json(const struct compared *sessions, size_t count,
-                          enum statistic statistic, FILE *out);
+                          enum statistic statistic, struct buffer *out);
 
 #endif

@@ -5,7 +5,8 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
+
+#include "text/buffer.h"
 
 struct cell_text {
     char text[400];
@@ -27,10 +28,10 @@ struct text_table {
 };
 
 /* `tabs` stand before each line. */
-void text_table_write(const struct text_table *table, unsigned tabs, FILE *out);
+void text_table_write(const struct text_table *table, unsigned tabs, struct buffer *out);
 
 /* A key as a title: "main_ram" is "Main Ram". `tabs` stand before it. */
-void text_title(const char *key, unsigned tabs, FILE *out);
-void text_tabs(unsigned tabs, FILE *out);
+void text_title(const char *key, unsigned tabs, struct buffer *out);
+void text_tabs(unsigned tabs, struct buffer *out);
 
 #endif
