@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <jansson.h>
-#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -136,7 +136,7 @@ static void hostile_text_is_the_same_after_loading(void **state)
     example->input.command = bytes;
     example->input.tags = bytes;
     example->input.cwd = bytes[0];
-    (void)strcpy(example->phases[0].name, bytes[1]);
+    (void)snprintf(example->phases[0].name, sizeof(example->phases[0].name), "%s", bytes[1]);
     assert_same_json(example);
 }
 
