@@ -83,8 +83,8 @@ int save_text(const struct buffer *text, const char *path, enum spoor_save how,
               struct spoor_error *err)
 {
     if (is_link(path))
-        return error_set(err, ELOOP, "write '%s': it is a symbolic link, which is not followed",
-                         path);
+        return error_set(
+            err, ELOOP, "write '%s': it is a symbolic link, which spoor does not follow", path);
     if (is_special(path))
         return write_open(text, path, 0, err);
     if (how == SPOOR_APPEND)

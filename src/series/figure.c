@@ -32,7 +32,7 @@ struct row {
     const char *reason;     /* of NOT_YET */
 };
 
-#define NO_ENERGY "this version does not measure the energy of CPUs"
+#define NO_ENERGY "CPU energy is not measured yet"
 
 /* clang-format off */
 static const struct row rows[] = {
@@ -112,7 +112,7 @@ static struct spoor_figure not_measured(const char *reason)
         .value = nan(""),
         .low = nan(""),
         .high = nan(""),
-        .reason = reason ? reason : "no sample holds it",
+        .reason = reason ? reason : "no sample contains it",
     };
 }
 
@@ -258,7 +258,7 @@ static const char *missing_reason(const struct row *row, const struct summary *s
     bool is_rate = row->derivation == MEAN_RATE || row->derivation == MAX_RATE;
 
     if (is_rate && is_known(summary->tally[row->metric].first))
-        return "one sample gives no rate";
+        return "a rate needs at least two samples";
     if (row->derivation == AT_PEAK && is_known(summary->tally[row->metric].max))
         return "memory was not read near its peak";
     return origins[row->metric].reason;
@@ -300,15 +300,15 @@ enum metric figure_metric(size_t index)
 const char *figure_derivation(size_t index)
 {
     static const char *const texts[] = {
-        [TOTAL] = "growth from the first to the last sample",
-        [GROWTH] = "growth from the first to the last sample, if any",
-        [SPAN] = "growth from the first to the last sample that knows it",
-        [MEAN_RATE] = "that growth per second",
-        [MAX_RATE] = "largest growth per second from one sample to the next",
+        [TOTAL] = "increase from the first to the last sample",
+        [GROWTH] = "increase from the first to the last sample, if any",
+        [SPAN] = "increase from the first to the last sample that knows it",
+        [MEAN_RATE] = "that increase per second",
+        [MAX_RATE] = "largest increase per second from one sample to the next",
         [PEAK] = "largest value",
-        [AT_PEAK] = "value at the moment of the largest `job_rss_bytes`",
+        [AT_PEAK] = "value when `job_rss_bytes` was largest",
         [LATER_PEAK] = "largest value after the first sample",
-        [SEEN] = "those at the first sample and all that came since",
+        [SEEN] = "those at the first sample and all later ones",
         [NOT_YET] = "not measured yet",
     };
 

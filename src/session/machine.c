@@ -85,7 +85,8 @@ int spoor_machine_write(const char *root_path, const char *gpus, enum spoor_form
     int r;
 
     if (format != SPOOR_TEXT && format != SPOOR_JSON)
-        return error_set(err, EINVAL, "format %d: a machine is told of in text or JSON",
+        return error_set(err, EINVAL,
+                         "format %d: the machine can be described as text or JSON only",
                          (int)format);
     if (gpus && gpu_choice_check(gpus, err) < 0)
         return -EINVAL;
@@ -97,5 +98,5 @@ int spoor_machine_write(const char *root_path, const char *gpus, enum spoor_form
     if (r < 0)
         return r;
     r = buffer_write(&text, fd);
-    return r < 0 ? error_sys(err, r, "write about the machine") : 0;
+    return r < 0 ? error_sys(err, r, "write the machine's description") : 0;
 }

@@ -71,7 +71,7 @@ static int format_report(spoor_session *session, enum spoor_format format,
     int r;
 
     if (!row)
-        return error_set(err, EINVAL, "report format %d: no such format", (int)format);
+        return error_set(err, EINVAL, "unknown report format %d", (int)format);
     pthread_mutex_lock(&session->mutex);
     r = make_record(session, &record);
     pthread_mutex_unlock(&session->mutex);
@@ -114,7 +114,7 @@ int spoor_session_figure(spoor_session *session, const char *path, struct spoor_
     ssize_t index = figure_index(path);
 
     if (index < 0)
-        return error_set(err, ENOENT, "there is no figure '%s'", path);
+        return error_set(err, ENOENT, "unknown figure '%s'", path);
     pthread_mutex_lock(&session->mutex);
     *ret = figure_get((size_t)index, &session->summary, session->sampler.origins);
     pthread_mutex_unlock(&session->mutex);

@@ -52,7 +52,7 @@ def test_agent_answers_every_line(spoor, held):
 
 @pytest.mark.parametrize("line, message", [
     ("phase-stop x", "phase 'x' is not open"),
-    ("phase-start ", "a phase name has 1 to"),
+    ("phase-start ", "a phase name must have 1 to"),
     ("dance", "an agent does not know 'dance'"),
     ("stop now", "an agent does not know 'stop now'"),
     ("phase-start", "an agent does not know 'phase-start'"),
@@ -77,7 +77,7 @@ def test_agent_says_what_it_cannot_do_and_goes_on(spoor, held, line, message):
 @pytest.mark.parametrize("arguments, message", [
     ((), "no process given: spoor agent --pid PID"),
     (("--pid", "x"), "--pid: 'x' is not a process id"),
-    (("--pid", str(2 ** 22 + 1)), "there is no process"),
+    (("--pid", str(2 ** 22 + 1)), "no such process"),
     (("--pid", "1", "word"), "agent takes no operand: 'word'"),
     (("--pid", "1", "--duration", "1"), "--duration"),
     (("--pid", str(os.getpid()), "-o", "/nowhere/x.json"), "there is no folder '/nowhere'"),

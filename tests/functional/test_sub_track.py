@@ -147,7 +147,7 @@ def test_what_combine_refuses(sub_track, tmp_path):
     refused(sub_track("combine", "--stf=new.csv", "-p", "a.csv", "-p", "none.csv"),
             "File none.csv: No such file or directory")
     refused(sub_track("combine", "--stf=new.csv", "-p", "a.csv", "-p", "bad.csv"),
-            "File bad.csv, line 1: there is no column \"code_block_name\"")
+            "File bad.csv, line 1: missing column \"code_block_name\"")
     refused(sub_track("combine", "--stf=new.csv", "-p", "a.csv"),
             "a single -p is a folder of files to combine: a.csv: Not a directory")
     refused(sub_track("combine", "--stf=new.csv", "-p", "empty"),

@@ -101,7 +101,7 @@ static void the_reason_is_that_of_the_source(void **state)
     machine.origins[METRIC_JOB_READ] = (struct origin){ NULL, "not ours to read", false };
     assert_string_equal(find(&machine, "io.read_bytes").reason, "not ours to read");
     assert_string_equal(find(&machine, "energy.cpu_joules").reason,
-                        "this version does not measure the energy of CPUs");
+                        "CPU energy is not measured yet");
     assert_int_equal(figure_index("no.such"), -ENOENT);
 }
 
@@ -129,10 +129,10 @@ static void energy_that_did_not_grow_is_not_known(void **state)
 
     (void)state;
     machine_init(&machine);
-    machine.origins[METRIC_HOST_GPU_ENERGY].reason = "not read anew";
+    machine.origins[METRIC_HOST_GPU_ENERGY].reason = "not read again";
     OBSERVE(&machine, METRIC_HOST_GPU_ENERGY, 4000000, 4000000);
     assert_true(isnan(find(&machine, "energy.gpu_joules").value));
-    assert_string_equal(find(&machine, "energy.gpu_joules").reason, "not read anew");
+    assert_string_equal(find(&machine, "energy.gpu_joules").reason, "not read again");
     OBSERVE(&machine, METRIC_HOST_GPU_ENERGY, 4000000, 4000000, 9000000);
     assert_near(find(&machine, "energy.gpu_joules").value, 5);
 }
@@ -161,7 +161,8 @@ static void one_sample_gives_a_total_but_no_rate(void **state)
     OBSERVE(&machine, METRIC_JOB_CPU, 5);
     assert_near(find(&machine, "cpu.total_seconds").value, 0);
     assert_true(isnan(find(&machine, "cpu.mean_cores").value));
-    assert_string_equal(find(&machine, "cpu.max_cores").reason, "one sample gives no rate");
+    assert_string_equal(find(&machine, "cpu.max_cores").reason,
+                        "a rate needs at least two samples");
 }
 
 static void the_fastest_rate_is_never_below_the_mean(void **state)
