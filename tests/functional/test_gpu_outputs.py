@@ -128,8 +128,8 @@ def test_info_lists_the_machine_and_its_gpus(spoor, machine):
 
 @pytest.mark.parametrize("arguments, message", [
     (("--gpus", "7"), "--gpus: no GPU '7'; this machine has only GPU 0 (see 'spoor info')"),
-    (("-f", "csv"), "--format: info is told in text or json"),
-    (("x",), "info takes no operand: 'x'"),
+    (("-f", "csv"), "invalid value 'csv': expected text|json"),
+    (("x",), "unexpected argument 'x'"),
 ])
 def test_info_refuses(spoor, machine, arguments, message):
     machine.play(card(0))
@@ -166,7 +166,7 @@ def test_doctor_tells_how_to_have_exact_peaks(spoor, machine, is_on):
     machine.play(card(0), f"device 0 accounting {int(is_on)}")
     text = spoor("doctor", env=machine.environment).stdout
     part = text.partition("exact peak memory of processes on NVIDIA GPUs\n")[2]
-    row, _, remedy = part.partition("\n\n")[0].partition("to change it: ")
+    row, _, remedy = part.partition("\n\n")[0].partition("fix: ")
     assert row.split()[:2] == ["used" if is_on else "no", "nvml.accounting"]
     assert ("nvidia-smi --accounting-mode=1" in remedy) is not is_on
     assert is_on or "accounting mode is off" in row
@@ -182,7 +182,7 @@ def test_info_and_doctor_say_that_a_driver_does_not_answer(spoor, machine):
     assert found["gpus_reason"] == "the GPU driver did not respond within 2 s"
     done = spoor("doctor", env=machine.environment)
     assert "the GPU driver did not respond within 2 s" in " ".join(done.stdout.split())
-    assert "sources can be used" in done.stdout
+    assert "sources are available" in done.stdout
 
 
 def test_the_text_says_that_gpus_are_not_known(spoor, machine):

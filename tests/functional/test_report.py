@@ -144,7 +144,7 @@ def test_variables_for_runs_do_not_apply(spoor, tmp_path):
 
 
 REFUSED = {
-    "no file": ([], "no report given: spoor report [OPTIONS] FILE"),
+    "no file": ([], "missing argument: spoor report [OPTIONS] FILE"),
     "two files": (["a", "b"], "only one FILE may be given"),
     "not there": (["no.json"], "read 'no.json': No such file or directory"),
     "not JSON": (["bad.json"], "'bad.json': not valid JSON (line 1, column 2); expected a report "

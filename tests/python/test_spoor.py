@@ -90,13 +90,13 @@ def test_misuse_is_an_error(misuse, message):
 @pytest.mark.parametrize("options, message", [
     ({"pid": 2 ** 22 + 1}, "no such process"),
     ({"interval": 0}, "--interval: '0.000000000' is out of range"),
-    ({"interval": "soon"}, "'soon' is not a time"),
-    ({"output": "nowhere/r.json"}, "there is no folder 'nowhere'"),
-    ({"samples": "s.txt"}, "must end with .csv or .jsonl"),
+    ({"interval": "soon"}, "invalid time 'soon'"),
+    ({"output": "nowhere/r.json"}, "folder 'nowhere' does not exist"),
+    ({"samples": "s.txt"}, "must end in .csv or .jsonl"),
     ({"format": "xml"}, "--format"),
     ({"detail": "sometimes"}, "--detail"),
-    ({"tags": {"": "x"}}, "is no tag"),
-    ({"append": True, "no_clobber": True}, "exclude each other"),
+    ({"tags": {"": "x"}}, "invalid tag"),
+    ({"append": True, "no_clobber": True}, "cannot be combined"),
 ])
 def test_what_the_agent_refuses_is_raised(options, message):
     before = agents()

@@ -36,9 +36,6 @@ def tree(tmp_path):
     plant("src/store/table.c", 'error_set(err, EINVAL, "must be {\\"a\\": 1}, not %s, %d", a, b);\n')
     for folder in ("tests", "tools", "examples"):
         (tmp_path / folder).mkdir(exist_ok=True)
-    plant("build/spoor", "#!/bin/sh\necho '  -i, --interval TIME  how often'\n").joinpath(
-        "build/spoor").chmod(0o755)
-    plant("build/docs/man/spoor.1", ".TP\n\\fB-i\\fR, \\fB--interval\\fR \\fITIME\\fR\n")
     return plant
 
 
@@ -54,9 +51,9 @@ FAULTS = {
     "front includes a front": ("layers", "src/front/spoor/bad.c",
                                '#include "front/gpu_tracker/options.h"\n'),
     "front/common includes a front": ("layers", "src/front/common/bad.c",
-                                      '#include "front/spoor/command.h"\n'),
+                                      '#include "front/spoor/settings.h"\n'),
     "a folder inside a front includes a front": ("layers", "src/front/gpu_tracker/subtrack/bad.c",
-                                                 '#include "front/spoor/command.h"\n'),
+                                                 '#include "front/spoor/settings.h"\n'),
     "text past base": ("layers", "src/text/bad.c", '#include "sample/metric.h"\n'),
     "record includes output": ("layers", "src/record/bad.c", '#include "output/format.h"\n'),
     "record includes session": ("layers", "src/record/bad.c", '#include "session/session.h"\n'),
@@ -86,7 +83,6 @@ FAULTS = {
     "a comma in a buffer": ("banned", "src/output/bad.c", '    buffer_add(out, ",", 1);\n'),
     "undocumented function": ("docs", "include/spoor/spoor.h", "SPOOR_API int spoor_x(void);\n"),
     "metric not in the page": ("docs", "docs/METRICS.md", "| `b_bytes` | gauge |\n"),
-    "option not in the man page": ("docs", "build/docs/man/spoor.1", ".TP\n\\fB--other\\fR\n"),
 }
 
 

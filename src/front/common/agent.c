@@ -12,7 +12,7 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
-#include "front/common/message.h"
+#include "front/common/program.h"
 
 #define LINE_BYTES 4096
 
@@ -21,7 +21,7 @@ struct agent {
     const struct agent_kind *kind;
     void *data;
     bool is_over; /* the last sample is taken, the files are written */
-    bool is_done; /* there is nobody to answer any more */
+    bool is_done; /* no more answers are expected */
     char line[LINE_BYTES];
     size_t used;      /* of line */
     bool is_skipping; /* the rest of a line that was refused */
@@ -37,7 +37,7 @@ static void begin_answer(struct agent_answer *answer, const char *event)
     json_add_text(&answer->json, "event", event);
 }
 
-/* An answer that cannot be sent has nobody to read it: the end of input will tell. */
+/* If the reader is gone, so is its end of our input: we will notice there. */
 static void end_answer(struct agent_answer *answer)
 {
     json_end(&answer->json);
@@ -85,11 +85,13 @@ int agent_refuse(const char *message)
 /* Once. */
 static void finish(struct agent *agent, enum watch_end end)
 {
+    struct spoor_error err = { 0 };
+
     if (agent->is_over)
         return;
     agent->is_over = true;
-    if (agent->attachment->session)
-        attachment_stop(agent->attachment, end);
+    if (agent->attachment->session && attachment_stop(agent->attachment, end, &err) < 0)
+        spoor_session_warn(agent->attachment->session, "stop", err.message);
     agent->kind->finish(agent->attachment->session, agent->data);
 }
 
@@ -121,7 +123,7 @@ static int take_sample(struct agent *agent, const char *name, struct spoor_error
     return r;
 }
 
-/* A sample of now where there still is one to take. */
+/* From a new sample, if one can still be taken. */
 static int show_snapshot(struct agent *agent, const char *name, struct spoor_error *err)
 {
     spoor_session *session = agent->attachment->session;
@@ -182,11 +184,13 @@ static int obey(struct agent *agent, const char *line, struct spoor_error *err)
         if (strlen(actions[i].word) == length && strncmp(line, actions[i].word, length) == 0 &&
             (line[length] == ' ') == actions[i].has_name) {
             if (!agent->attachment->session && actions[i].act != show_result)
-                return error_set(err, ESRCH, "there is nothing to track");
+                return error_set(
+                    err, ESRCH,
+                    "nothing is tracked: the process ended before tracking could begin");
             return actions[i].act(agent, line + length + actions[i].has_name, err);
         }
     }
-    return error_set(err, EINVAL, "an agent does not know '%.100s'", line);
+    return error_set(err, EINVAL, "unknown command '%.100s'", line);
 }
 
 /* ---- lines -------------------------------------------------------------- */
@@ -238,7 +242,7 @@ static void read_input(struct agent *agent)
         skip_rest(agent);
     take_lines(agent);
     if (agent->used == sizeof(agent->line)) { /* not even one whole line */
-        answer_error("a line is too long");
+        answer_error("the line is too long");
         agent->is_skipping = true;
         agent->used = 0;
     }
@@ -271,14 +275,14 @@ int agent_serve(struct attachment *attachment, const struct agent_kind *kind, vo
             read_input(&agent);
         }
     }
-    finish(&agent, WATCH_INPUT); /* where nobody has said stop */
+    finish(&agent, WATCH_INPUT); /* if there was no stop */
     return 0;
 }
 
 /* ---- the process -------------------------------------------------------- */
 
-/* What the caller left open for its children is not for us: somebody may wait for it to be
- * closed. */
+/* What the caller left open for its children is not for us, and another process may wait for
+ * it to be closed. */
 static void close_others(void)
 {
     DIR *folder;
@@ -301,7 +305,6 @@ static void close_others(void)
 void agent_begin(void)
 {
     (void)prctl(PR_SET_NAME, SPOOR_AGENT_NAME); /* cannot fail */
-    (void)
-        setsid(); /* fails where we lead a group, as one started by hand: then a signal ends it */
+    (void)setsid(); /* fails if we lead a process group, as when started from a shell */
     close_others();
 }

@@ -11,12 +11,12 @@
 #include "base/error.h"
 #include "base/parse.h"
 #include "front/common/agent.h"
+#include "front/common/arguments.h"
 #include "front/gpu_tracker/options.h"
 #include "front/gpu_tracker/output.h"
+#include "front/gpu_tracker/program.h"
 #include "front/gpu_tracker/report.h"
 #include "front/gpu_tracker/tracking.h"
-
-#define PID_OPTION "--pid="
 
 enum { WARNINGS_MAX = 32 };
 
@@ -150,39 +150,36 @@ static int check(struct told *told)
     return 0;
 }
 
-static int read_settings(struct gpu_tracker_texts *texts, int argc, char **argv,
-                         struct gpu_tracker_settings *ret, pid_t *ret_pid,
-                         struct spoor_error *err)
+static int read_pid(const char *text, pid_t *ret, struct spoor_error *err)
 {
-    const char *first = argc > 1 ? argv[1] : "";
-    bool is_check = strcmp(first, "--check") == 0;
-    uint64_t pid = 0;
-    int r;
+    uint64_t pid;
 
-    if (!is_check &&
-        (strncmp(first, PID_OPTION, strlen(PID_OPTION)) != 0 ||
-         parse_whole_u64(first + strlen(PID_OPTION), &pid) < 0 || pid == 0 || pid > INT32_MAX))
-        return error_set(err, EINVAL, "gpu-tracker agent --pid=PID [OPTION...]");
-    *ret_pid = (pid_t)pid;
-    r = gpu_tracker_texts_parse(texts, argc - 1, argv + 1, err);
-    return r < 0 ? r : gpu_tracker_settings_make(texts, ret, err);
+    if (!text)
+        return error_set(err, EINVAL, "missing PID: gpu-tracker agent --pid=PID");
+    if (parse_whole_u64(text, &pid) < 0 || pid == 0 || pid > INT32_MAX)
+        return error_set(err, EINVAL, "--pid: invalid process ID '%s'", text);
+    *ret = (pid_t)pid;
+    return 0;
 }
 
-int gpu_tracker_agent(int argc, char **argv)
+int gpu_tracker_agent(const struct command *command, int argc, char **argv)
 {
     CLEANUP(gpu_tracker_texts_done) struct gpu_tracker_texts texts = { 0 };
     CLEANUP(gpu_tracker_settings_done) struct gpu_tracker_settings settings = { 0 };
     CLEANUP(told_done) struct told told = { .warning_count = 0 };
+    struct arguments arguments = ARGUMENTS_INIT(&gpu_tracker_program, command, &texts);
     struct spoor_error err = { 0 };
     pid_t pid = 0;
 
     agent_begin();
-    if (read_settings(&texts, argc, argv, &settings, &pid, &err) < 0)
+    if (arguments_parse(&arguments, argc, argv, &err) < 0 ||
+        (!texts.is_check && read_pid(texts.pid, &pid, &err) < 0) ||
+        gpu_tracker_settings_make(&texts, &settings, &err) < 0)
         return agent_refuse(err.message);
     told.tracking = (struct tracking){
         .settings = &settings,
         .warn = keep_warning,
         .warn_data = &told,
     };
-    return pid ? serve(&told, pid) : check(&told);
+    return texts.is_check ? check(&told) : serve(&told, pid);
 }

@@ -3,7 +3,7 @@
  * report.c - one table of what a report holds; text and JSON both follow it.
  *
  * JSON is what Python's json.dumps(indent=1) makes of it. Text rounds to three
- * decimals, drops the zeros behind them but for one, and indents by three blanks.
+ * decimals, drops trailing zeros but for one, and indents by three blanks.
  */
 #include "front/gpu_tracker/report.h"
 

@@ -2,9 +2,9 @@
 /*
  * track.c - from the settings to the report.
  *
- * What can be refused is refused before the command starts: the checks of the options, a GPU
- * that is not there, a file that cannot be written. After that the result is never lost: what
- * cannot go to its file goes to the screen.
+ * Whatever can be refused is refused before the command starts: invalid options, GPUs that do
+ * not exist, files that cannot be written. After that the result is never lost: if it cannot
+ * be written to its file, it is printed.
  */
 #include "front/gpu_tracker/track.h"
 
@@ -18,8 +18,8 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "front/gpu_tracker/log.h"
 #include "front/gpu_tracker/output.h"
+#include "front/gpu_tracker/program.h"
 #include "front/gpu_tracker/tracking.h"
 #include "run/track.h"
 
@@ -51,7 +51,7 @@ static int write_result(struct tracking *tracking, const struct tracked *tracked
     return 1;
 }
 
-/* Ends us by a signal, as it ended the command. Returns where it does not. */
+/* Kills us with the signal that killed the command. Returns if it does not. */
 static void end_by(int number)
 {
     struct sigaction standard = { .sa_handler = SIG_DFL };
@@ -128,8 +128,8 @@ int gpu_tracker_track(const struct gpu_tracker_settings *settings)
     struct tracking tracking = {
         .settings = settings,
         .warn = warn,
-        /* else one may have to be refused, the file begins with how many there are, or that
-         * there are none is known at once */
+        /* otherwise a GPU may have to be refused, the tracking file begins with their number,
+         * or there are certainly none */
         .finds_gpus_later = !settings->gpu_uuids && !settings->gpu_brand &&
                             !settings->tracking_path && spoor_may_have_gpus(NULL),
     };

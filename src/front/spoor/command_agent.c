@@ -7,11 +7,12 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "front/common/agent.h"
-#include "front/common/command.h"
-#include "front/common/gpus_check.h"
-#include "front/common/session_options.h"
+#include "front/spoor/gpus_check.h"
+#include "front/spoor/outputs.h"
+#include "front/spoor/program.h"
+#include "front/spoor/session_options.h"
 
-/* What fails is said in the result: nobody sees our stderr. */
+/* Failures are warnings in the result: the agent's stderr is not read. */
 static void write_files(spoor_session *session, void *data)
 {
     const struct outputs *outputs = data;
@@ -67,7 +68,7 @@ static int add_report(spoor_session *session, void *data, struct json_writer *js
     return 0;
 }
 
-static int serve(struct cli_settings *settings)
+static int serve(struct settings *settings)
 {
     static const struct agent_kind kind = { write_files, add_report };
     CLEANUP(outputs_done) struct outputs outputs = { .device_fd = -1 };
@@ -78,10 +79,8 @@ static int serve(struct cli_settings *settings)
 
     options.pid = settings->pid;
     settings->is_quiet = true;
-    if (settings->pid == 0) {
-        (void)error_set(&err, EINVAL, "no process given: spoor agent --pid PID");
-        return agent_refuse(err.message);
-    }
+    if (settings->pid == 0)
+        return agent_refuse("missing PID: spoor agent --pid PID");
     if (gpus_check(settings, &err) < 0 || outputs_plan(settings, &outputs, &err) < 0 ||
         attachment_open(&options, &attachment, &err) < 0)
         return agent_refuse(err.message);
@@ -92,17 +91,13 @@ static int serve(struct cli_settings *settings)
 
 int command_agent(const struct command *command, int argc, char **argv)
 {
-    CLEANUP(settings_done) struct cli_settings settings;
+    CLEANUP(settings_done) struct settings settings;
+    struct arguments arguments = ARGUMENTS_INIT(&spoor_program, command, &settings);
     struct spoor_error err = { 0 };
 
     agent_begin();
     settings_init(&settings);
-    if (settings_load(&settings, command->scope, argc, argv, &err) < 0)
+    if (settings_load(&arguments, argc, argv, &err) < 0)
         return agent_refuse(err.message);
-    if (settings.action != CLI_WORK) {
-        int operand;
-
-        return command_begin(command, argc, argv, &settings, &operand);
-    }
-    return serve(&settings);
+    return arguments.action == ACTION_WORK ? serve(&settings) : program_show(&arguments);
 }

@@ -6,41 +6,14 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "front/common/command.h"
-#include "front/common/message.h"
-#include "front/common/outputs.h"
+#include "front/spoor/outputs.h"
+#include "front/spoor/program.h"
 #include "output/format.h"
 #include "output/save.h"
 #include "record/load.h"
 
-/* Options may stand before and after the file. Variables and config files are not read: they
- * say where reports on runs go. */
-static int read_arguments(int argc, char **argv, struct cli_settings *settings,
-                          const char **ret_path, struct spoor_error *err)
-{
-    uint32_t given = 0;
-    int next = 1;
-
-    while (next < argc) {
-        next = option_parse(&settings_table, OPTION_REPORT, argc, argv, next, settings, &given,
-                            err);
-        if (next < 0 || settings->action != CLI_WORK)
-            return next;
-        if (next < argc && *ret_path)
-            return error_set(err, EINVAL, "only one FILE may be given");
-        if (next < argc)
-            *ret_path = argv[next++];
-    }
-    if (!*ret_path)
-        return error_set(err, EINVAL, "no report given: spoor report [OPTIONS] FILE");
-    if (settings->is_append && settings->is_no_clobber)
-        return error_set(err, EINVAL, "--append and --no-clobber exclude each other");
-    return 0;
-}
-
 /* Without -o it goes to standard output; there is no summary beside it. */
-static int plan_output(struct cli_settings *settings, struct outputs *ret,
-                       struct spoor_error *err)
+static int plan_output(struct settings *settings, struct outputs *ret, struct spoor_error *err)
 {
     if (!settings->output_path)
         settings->output_path = strdup("-");
@@ -70,19 +43,21 @@ static int write_record(const struct record *record, const struct outputs *outpu
 
 int command_report(const struct command *command, int argc, char **argv)
 {
-    CLEANUP(settings_done) struct cli_settings settings;
+    CLEANUP(settings_done) struct settings settings;
     CLEANUP(outputs_done) struct outputs outputs = { .device_fd = -1 };
+    struct arguments arguments = ARGUMENTS_INIT(&spoor_program, command, &settings);
     struct spoor_error err = { 0 };
-    const char *path = NULL;
     struct record record;
-    int r;
+    int code, r;
 
     settings_init(&settings);
-    if (read_arguments(argc, argv, &settings, &path, &err) < 0)
-        return complain("%s", err.message);
-    if (settings.action != CLI_WORK)
-        return command_show(command, settings.action);
-    if (plan_output(&settings, &outputs, &err) < 0 || record_load(path, &record, &err) < 0)
+    code = settings_begin(&arguments, argc, argv);
+    if (code >= 0)
+        return code;
+    if (arguments.operand_count == 0)
+        return complain("missing argument: spoor report [OPTIONS] FILE");
+    if (plan_output(&settings, &outputs, &err) < 0 ||
+        record_load(arguments.operands[0], &record, &err) < 0)
         return complain("%s", err.message);
     r = write_record(&record, &outputs, &err);
     record_done(&record);

@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 
-/* The digits behind the last colon of a name; NULL: there is no line number. */
+/* The digits after the last colon of a name; NULL: no line number. */
 static const char *line_number(const char *name)
 {
     const char *colon = strrchr(name, ':');

@@ -142,14 +142,14 @@ int results_parse(const char *text, size_t length, const char *path, struct resu
     if (!root)
         return error_set(
             err, EBADMSG,
-            "File %s is no result of 'gpu-tracker sub-track analyze --format=json': "
+            "File %s is not a result of 'gpu-tracker sub-track analyze --format=json': "
             "line %d, column %d: %s",
             path, broken.line, broken.column, broken.text);
     r = get_results(root, &results);
     if (r < 0) {
         results_done(&results);
         return error_set(err, r,
-                         "File %s is no result of 'gpu-tracker sub-track analyze "
+                         "File %s is not a result of 'gpu-tracker sub-track analyze "
                          "--format=json': a figure is missing",
                          path);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "front/common/duration.h"
+#include "front/spoor/duration.h"
 
 #include <ctype.h>
 #include <errno.h>

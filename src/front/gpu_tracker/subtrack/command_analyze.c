@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* subtrack_analyze.c - sub-track combine and analyze. */
+/* command_analyze.c - sub-track combine and analyze. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -8,9 +8,9 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "front/gpu_tracker/log.h"
+#include "front/gpu_tracker/program.h"
 #include "front/gpu_tracker/subtrack/analysis.h"
-#include "front/gpu_tracker/subtrack_report.h"
+#include "front/gpu_tracker/subtrack/commands.h"
 #include "store/sub_tracking_file.h"
 #include "store/table.h"
 
@@ -67,11 +67,11 @@ static int list_folder(const char *folder, struct path_list *ret)
     return count < 0 ? -errno : add_paths(ret, folder, entries, (size_t)count);
 }
 
-static int combine(const char *path, const char *const *files, size_t count)
+static int combine(const char *path, char **files, size_t count)
 {
     struct spoor_error err;
 
-    return sub_tracking_combine(path, files, count, &err) < 0
+    return sub_tracking_combine(path, (const char *const *)files, count, &err) < 0
                ? gpu_tracker_error("%s", err.message)
                : 0;
 }
@@ -79,18 +79,18 @@ static int combine(const char *path, const char *const *files, size_t count)
 int subtrack_combine(const struct subtrack_settings *settings)
 {
     CLEANUP(path_list_done) struct path_list files = { 0 };
+    const struct text_list *paths = &settings->paths;
     int r;
 
-    if (settings->path_count > 1)
-        return combine(settings->sub_tracking_file, settings->paths, settings->path_count);
-    r = list_folder(settings->paths[0], &files);
+    if (paths->count > 1)
+        return combine(settings->sub_tracking_file, paths->items, paths->count);
+    r = list_folder(paths->items[0], &files);
     if (r < 0)
-        return gpu_tracker_error("a single -p is a folder of files to combine: %s: %s",
-                                 settings->paths[0], strerror(-r));
+        return gpu_tracker_error("a single -p must name a folder of files to combine: %s: %s",
+                                 paths->items[0], strerror(-r));
     if (files.count == 0)
-        return gpu_tracker_error("there is no file to combine in the folder %s",
-                                 settings->paths[0]);
-    return combine(settings->sub_tracking_file, (const char *const *)files.paths, files.count);
+        return gpu_tracker_error("the folder %s has no files to combine", paths->items[0]);
+    return combine(settings->sub_tracking_file, files.paths, files.count);
 }
 
 static int write_results(enum gpu_tracker_format format, const void *data, struct buffer *out)

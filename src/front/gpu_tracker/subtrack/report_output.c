@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "front/gpu_tracker/subtrack_report.h"
+/* report_output.c - the format and the destination of the reports of analyze and compare. */
+#include "front/gpu_tracker/subtrack/commands.h"
 
 #include "base/compiler.h"
 #include "base/error.h"
-#include "front/gpu_tracker/log.h"
+#include "front/gpu_tracker/program.h"
 
 int subtrack_format(const struct subtrack_settings *settings, enum gpu_tracker_format *ret)
 {
@@ -14,7 +15,7 @@ int subtrack_format(const struct subtrack_settings *settings, enum gpu_tracker_f
     return 0;
 }
 
-/* All of it is made before the file is touched. */
+/* The report is complete before the file is touched. */
 int subtrack_write(const struct subtrack_settings *settings, enum gpu_tracker_format format,
                    subtrack_writer *write, const void *data)
 {

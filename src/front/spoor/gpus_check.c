@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "front/common/gpus_check.h"
+#include "front/spoor/gpus_check.h"
 
 #include <errno.h>
 #include <string.h>
@@ -9,15 +9,15 @@
 
 #define LIBRARY_PREFIX "--gpus: "
 
-void gpus_name_source(const struct cli_settings *settings, struct spoor_error *err)
+void gpus_name_source(const struct settings *settings, struct spoor_error *err)
 {
     size_t skipped = strlen(LIBRARY_PREFIX);
 
-    if (settings->gpus_source == CLI_OPTION ||
+    if (settings->gpus_source == SET_BY_OPTION ||
         strncmp(err->message, LIBRARY_PREFIX, skipped) != 0)
         return;
     memmove(err->message, err->message + skipped, strlen(err->message + skipped) + 1);
-    if (settings->gpus_source == CLI_VARIABLE)
+    if (settings->gpus_source == SET_BY_VARIABLE)
         (void)error_prefix(err, err->code, "SPOOR_GPUS");
     else
         (void)error_prefix(err, err->code, "%s: gpus", settings->config_path);
@@ -29,7 +29,7 @@ static void pass_over(const struct spoor_gpu *gpu, void *data)
     (void)data;
 }
 
-int gpus_check(const struct cli_settings *settings, struct spoor_error *err)
+int gpus_check(const struct settings *settings, struct spoor_error *err)
 {
     const char *gpus = settings->gpus;
     int r;

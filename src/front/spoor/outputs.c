@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "front/common/outputs.h"
+#include "front/spoor/outputs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,15 +12,15 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "front/common/message.h"
+#include "front/spoor/program.h"
 
-bool outputs_has_color(enum cli_color color, int fd)
+bool outputs_has_color(enum color color, int fd)
 {
     const char *no_color = getenv("NO_COLOR");
     const char *terminal = getenv("TERM");
 
-    if (color != CLI_COLOR_AUTO)
-        return color == CLI_COLOR_ALWAYS;
+    if (color != COLOR_AUTO)
+        return color == COLOR_ALWAYS;
     return isatty(fd) && !(no_color && *no_color) &&
            !(terminal && strcmp(terminal, "dumb") == 0);
 }
@@ -33,7 +33,7 @@ static bool has_suffix(const char *path, const char *suffix)
     return length > suffix_length && strcmp(path + length - suffix_length, suffix) == 0;
 }
 
-static int file_format(const struct cli_settings *settings, enum spoor_format *ret,
+static int file_format(const struct settings *settings, enum spoor_format *ret,
                        struct spoor_error *err)
 {
     const char *path = settings->output_path;
@@ -49,7 +49,7 @@ static int file_format(const struct cli_settings *settings, enum spoor_format *r
     return 0;
 }
 
-/* Copies the folder of a path: "." where it names none. */
+/* Copies the folder of a path: "." if it has none. */
 static int folder_of(const char *path, char *buf, size_t size)
 {
     const char *slash = strrchr(path, '/');
@@ -72,21 +72,22 @@ static int check_folder(const char *path, const char *option, struct spoor_error
         return error_set(err, ENAMETOOLONG, "%s: the path is too long", option);
     if (stat(folder, &status) < 0) {
         if (errno == ENOENT)
-            return error_set(err, ENOENT, "%s '%s': there is no folder '%s'; make it first",
-                             option, path, folder);
+            return error_set(err, ENOENT,
+                             "%s '%s': folder '%s' does not exist; create it first", option,
+                             path, folder);
         return error_sys(err, errno, "%s: folder '%s'", option, folder);
     }
     if (!S_ISDIR(status.st_mode))
         return error_set(err, ENOTDIR, "%s '%s': '%s' is not a folder", option, path, folder);
     if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) < 0)
-        return error_sys(err, errno, "%s '%s': cannot write to folder '%s'", option, path,
-                         folder);
+        return error_sys(err, errno, "%s '%s': cannot create files in folder '%s'", option,
+                         path, folder);
     return 0;
 }
 
-/* Only what the library will do in the end is allowed now. `ret_is_device` NULL: a
- * device will not do. */
-static int check_file(const struct cli_settings *settings, const char *path, const char *option,
+/* Accepts only what the library will be able to write in the end. `ret_is_device` NULL:
+ * a device is refused. */
+static int check_file(const struct settings *settings, const char *path, const char *option,
                       bool *ret_is_device, struct spoor_error *err)
 {
     struct stat status;
@@ -98,13 +99,14 @@ static int check_file(const struct cli_settings *settings, const char *path, con
                                : error_sys(err, errno, "%s '%s'", option, path);
     if (S_ISLNK(status.st_mode))
         return error_set(err, ELOOP,
-                         "%s '%s' is a symbolic link, which is not followed; name the file "
-                         "itself%s",
+                         "%s '%s' is a symbolic link, which spoor does not follow; name its "
+                         "target instead%s",
                          option, path, ret_is_device ? ", or use --summary-fd" : "");
     if (S_ISDIR(status.st_mode))
         return error_set(err, EISDIR, "%s '%s' is a folder; name a file in it", option, path);
     if (settings->is_no_clobber)
-        return error_set(err, EEXIST, "%s '%s' exists; name another file, or drop --no-clobber",
+        return error_set(err, EEXIST,
+                         "%s '%s' already exists; name another file or omit --no-clobber",
                          option, path);
     if (S_ISCHR(status.st_mode) && ret_is_device) {
         *ret_is_device = true;
@@ -113,16 +115,16 @@ static int check_file(const struct cli_settings *settings, const char *path, con
     if (!S_ISREG(status.st_mode))
         return error_set(err, EINVAL, "%s '%s' is not a regular file%s", option, path,
                          ret_is_device ? "; open it and use --summary-fd" : "");
-    /* Replacing renames a new file over the old one: that asks leave of the folder. */
+    /* Replacing renames a new file over the old one, which needs write access to the folder. */
     if (!settings->is_append && ret_is_device)
         return check_folder(path, option, err);
     if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) < 0)
-        return error_sys(err, errno, "%s '%s': cannot write to it", option, path);
+        return error_sys(err, errno, "cannot write to %s '%s'", option, path);
     return 0;
 }
 
-/* What we opened ourselves, as the stand-in for a closed stderr, closes at exec; what
- * the user gave us does not. */
+/* What we opened ourselves, such as the stand-in for a closed stderr, is close-on-exec; a
+ * descriptor from the user is not. */
 static int check_descriptor(int fd, struct spoor_error *err)
 {
     int flags = fcntl(fd, F_GETFD);
@@ -130,10 +132,11 @@ static int check_descriptor(int fd, struct spoor_error *err)
 
     if (flags < 0 || flags & FD_CLOEXEC)
         return error_set(err, EBADF,
-                         "--summary-fd %d: that descriptor is not open (try %d>FILE)", fd, fd);
+                         "--summary-fd %d: the file descriptor is not open (try %d>FILE)", fd,
+                         fd);
     if ((mode & O_ACCMODE) == O_RDONLY)
         return error_set(err, EBADF,
-                         "--summary-fd %d: that descriptor is open for reading only", fd);
+                         "--summary-fd %d: the file descriptor is not open for writing", fd);
     return 0;
 }
 
@@ -142,8 +145,8 @@ static void add(struct outputs *outputs, enum spoor_format format, int fd, const
     outputs->items[outputs->count++] = (struct output){ format, 0, fd, path };
 }
 
-/* Text on a descriptor may be coloured, text in a file never. */
-static void add_descriptor(struct outputs *outputs, const struct cli_settings *settings,
+/* Text on a descriptor may have color, text in a file never has. */
+static void add_descriptor(struct outputs *outputs, const struct settings *settings,
                            enum spoor_format format, int fd, const char *name)
 {
     add(outputs, format, fd, name);
@@ -151,7 +154,7 @@ static void add_descriptor(struct outputs *outputs, const struct cli_settings *s
         outputs->items[outputs->count - 1].flags = SPOOR_COLOR;
 }
 
-static int plan_file(const struct cli_settings *settings, struct outputs *plan,
+static int plan_file(const struct settings *settings, struct outputs *plan,
                      struct spoor_error *err)
 {
     const char *path = settings->output_path;
@@ -178,7 +181,7 @@ static int plan_file(const struct cli_settings *settings, struct outputs *plan,
     return 0;
 }
 
-static int check_samples(const struct cli_settings *settings, struct spoor_error *err)
+static int check_samples(const struct settings *settings, struct spoor_error *err)
 {
     const char *path = settings->samples_path;
 
@@ -187,7 +190,7 @@ static int check_samples(const struct cli_settings *settings, struct spoor_error
     return check_file(settings, path, "--samples", NULL, err);
 }
 
-/* Does the text go where the user would see that of stderr too? */
+/* Does the text already go to the terminal, where the user would see that of stderr too? */
 static bool has_text(const struct outputs *plan)
 {
     for (size_t i = 0; i < plan->count; i++) {
@@ -200,7 +203,7 @@ static bool has_text(const struct outputs *plan)
     return false;
 }
 
-static int plan_all(const struct cli_settings *settings, struct outputs *plan,
+static int plan_all(const struct settings *settings, struct outputs *plan,
                     struct spoor_error *err)
 {
     enum spoor_format format = settings->has_format ? settings->format : SPOOR_TEXT;
@@ -216,7 +219,7 @@ static int plan_all(const struct cli_settings *settings, struct outputs *plan,
     if (r < 0)
         return r;
     if (fd >= 0)
-        add_descriptor(plan, settings, format, fd, "the descriptor of --summary-fd");
+        add_descriptor(plan, settings, format, fd, "the file descriptor of --summary-fd");
     if (!settings->is_quiet && !has_text(plan)) {
         format = plan->count == 0 ? format : SPOOR_TEXT;
         add_descriptor(plan, settings, format, STDERR_FILENO, "stderr");
@@ -224,8 +227,7 @@ static int plan_all(const struct cli_settings *settings, struct outputs *plan,
     return 0;
 }
 
-int outputs_plan(const struct cli_settings *settings, struct outputs *ret,
-                 struct spoor_error *err)
+int outputs_plan(const struct settings *settings, struct outputs *ret, struct spoor_error *err)
 {
     struct outputs plan = { .device_fd = -1 };
     int r = plan_all(settings, &plan, err);
