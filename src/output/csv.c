@@ -6,7 +6,6 @@
  * an empty cell. Both tables have all their columns always, so rows of different
  * runs fit under one header.
  */
-#include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -132,7 +131,7 @@ static void add_gpu_names(struct gpu_place place, struct csv_writer *csv)
     }
 }
 
-void csv_stream_begin(const struct stream_gpus *gpus, struct buffer *out)
+void csv_stream_begin(const struct gpu_columns *gpus, struct buffer *out)
 {
     struct csv_writer csv = { .out = out };
 
@@ -150,11 +149,13 @@ void csv_stream_begin(const struct stream_gpus *gpus, struct buffer *out)
     csv_end_row(&csv);
 }
 
-static void add_gpu(const struct gpu_device_view *device, struct csv_writer *csv)
+static void add_gpu(const struct gpu_view *view, struct gpu_place place, struct csv_writer *csv)
 {
+    double values[GPU_MEASURE_COUNT];
+
+    gpu_columns_read(view, place, values);
     for (int i = 0; i < GPU_MEASURE_COUNT; i++)
-        csv_add_number(csv, device ? gpu_measure_value((enum gpu_measure)i, device->value[i])
-                                   : (double)NAN);
+        csv_add_number(csv, values[i]);
 }
 
 void csv_stream_row(const struct stream_row *row, struct buffer *out)
@@ -171,6 +172,6 @@ void csv_stream_row(const struct stream_row *row, struct buffer *out)
             csv_add_number(&csv, stream_rate((enum metric)i, sample, row->previous));
     }
     for (size_t i = 0; row->of_gpus && i < row->of_gpus->count; i++)
-        add_gpu(stream_gpu(row->gpu, row->of_gpus->places[i]), &csv);
+        add_gpu(row->gpu, row->of_gpus->places[i], &csv);
     csv_end_row(&csv);
 }

@@ -25,28 +25,6 @@ const struct stream *stream_for_path(const char *path)
     return NULL;
 }
 
-struct stream_gpus stream_gpus_of(const struct gpu_view *view)
-{
-    struct stream_gpus gpus = { 0 };
-
-    for (size_t i = 0; i < view->count && gpus.count < STREAM_GPUS_MAX; i++) {
-        if (view->units[i].is_selected)
-            gpus.places[gpus.count++] = view->units[i].place;
-    }
-    return gpus;
-}
-
-const struct gpu_device_view *stream_gpu(const struct gpu_view *view, struct gpu_place place)
-{
-    for (size_t i = 0; view->state == GPU_READY && i < view->count; i++) {
-        const struct gpu_place *at = &view->units[i].place;
-
-        if (at->index == place.index && at->part == place.part)
-            return &view->devices[i];
-    }
-    return NULL;
-}
-
 double stream_rate(enum metric metric, const struct sample *sample,
                    const struct sample *previous)
 {

@@ -423,7 +423,8 @@ int record_load(const char *path, struct record *ret, struct spoor_error *err)
 {
     CLEANUP(buffer_done) struct buffer text = { 0 };
     bool is_input = strcmp(path, "-") == 0;
-    AUTO_CLOSE int fd = is_input ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
+    AUTO_CLOSE int fd =
+        is_input ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : open(path, O_RDONLY | O_CLOEXEC);
     int r = fd < 0 ? -errno : read_all(fd, &text);
 
     if (r == -EFBIG)

@@ -116,7 +116,7 @@ static int gpu_tracker_write(struct gpu_tracker *tracker, const char *format)
 /* Steps through all instants; writes the rows of a samples file if wanted. */
 static void step_through(spoor_session *session, const char *machine, struct buffer *rows)
 {
-    static const struct stream_gpus no_gpus;
+    static const struct gpu_columns no_gpus;
     const struct stream *stream = stream_for_path("x.csv");
     struct sample previous;
     char path[4096], after[4096];

@@ -113,7 +113,7 @@ static void rows_of_other_runs_fit_under_the_header(void **state)
     buffer_done(&out);
 }
 
-static const struct stream_gpus no_gpus;
+static const struct gpu_columns no_gpus;
 
 static void add_row(const struct stream *stream, const struct example *example, size_t i,
                     struct buffer *out)
