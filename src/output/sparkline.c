@@ -5,6 +5,12 @@
 
 #include "base/compiler.h"
 
+/* NaN is smaller than any number. fmax() would do, but valgrind gets it wrong on ARM. */
+static double larger(double a, double b)
+{
+    return isnan(a) || b > a ? b : a;
+}
+
 /* The time at which a column starts. */
 static double border(double start, double end, size_t column, size_t columns)
 {
@@ -80,7 +86,7 @@ void sparkline_memory(const struct record *record, double *ret_curve, size_t col
 
         for (; index < count && record->points[index].seconds <= now; index++) {
             latest = record->points[index].rss_bytes;
-            max = fmax(max, latest); /* passes over NaN */
+            max = larger(max, latest);
         }
         ret_curve[i] = max;
     }
@@ -91,7 +97,7 @@ double sparkline_max(const double *curve, size_t columns)
     double max = nan("");
 
     for (size_t i = 0; i < columns; i++)
-        max = fmax(max, curve[i]); /* passes over NaN */
+        max = larger(max, curve[i]);
     return max;
 }
 

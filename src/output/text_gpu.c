@@ -73,18 +73,17 @@ static void memory_write(const struct record *record, struct page *page, bool ha
 
     buffer_add_text(&details, "peak");
     if (descendants > 0) {
-        buffer_format(&details, "; main up to %s",
+        buffer_format(&details, "; main %s",
                       number_bytes(value_of(record, "gpu.memory.main_bytes")).text);
-        buffer_format(page_item(&details), "descendants up to %s",
-                      number_bytes(descendants).text);
+        buffer_format(page_item(&details), "descendants %s", number_bytes(descendants).text);
     }
     if (!isnan(all))
-        buffer_format(&details, "; %s by all", number_bytes(all).text);
+        buffer_format(&details, "; %s used by all processes", number_bytes(all).text);
     if (!has_used) {
         struct buffer models = { 0 };
 
         add_models(record, page, &models);
-        buffer_format(&details, "; its %s not used", models.text ? models.text : "");
+        buffer_format(&details, "; %s not used", models.text ? models.text : "");
         buffer_done(&models);
     }
     page_row(page, "GPU memory",
@@ -96,7 +95,7 @@ static void use_write(const struct record *record, struct page *page)
 {
     struct buffer details = { 0 };
 
-    buffer_format(&details, "GPUs at work for the job on average, %s at most; %s for all",
+    buffer_format(&details, "GPUs busy with the job on average, %s at peak; %s with all work",
                   number_short(value_of(record, "gpu.job_utilization.max_gpus")).text,
                   number_short(value_of(record, "gpu.utilization.mean_gpus")).text);
     page_row(page, "GPU use",

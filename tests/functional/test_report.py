@@ -139,7 +139,7 @@ def test_variables_for_runs_do_not_apply(spoor, tmp_path):
     spoor("run", "-q", "-o", path, "--", "true")
     before = path.read_bytes()
     environment = {**os.environ, "SPOOR_OUTPUT": str(path), "SPOOR_FORMAT": "csv"}
-    assert again(spoor, path, env=environment).startswith(b"true\nexited 0 after ")
+    assert again(spoor, path, env=environment).startswith(b"true\nexit code 0, started ")
     assert path.read_bytes() == before
 
 

@@ -34,6 +34,10 @@ static const struct {
     { METRIC_JOB_CPU, "perf.task-clock", true, { 0, 500 * MS, 3500 * MS, 7000 * MS, 9950 * MS, 10000 * MS } },
     { METRIC_JOB_USER, "procfs.stat", true, { 0, 400 * MS, 3200 * MS, 6500 * MS, 9200 * MS, 9250 * MS } },
     { METRIC_JOB_SYSTEM, "procfs.stat", true, { 0, 100 * MS, 300 * MS, 500 * MS, 750 * MS, 750 * MS } },
+    { METRIC_JOB_MINOR_FAULTS, "wait4", true, { 0, 25000, 200000, 300000, 300300, 300321 } },
+    { METRIC_JOB_MAJOR_FAULTS, "wait4", true, { 0, 3, 3, 4, 4, 4 } },
+    { METRIC_JOB_VOLUNTARY_SWITCHES, "wait4", true, { 0, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, 812 } },
+    { METRIC_JOB_INVOLUNTARY_SWITCHES, "wait4", true, { 0, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, 57 } },
     { METRIC_JOB_RSS, "procfs.statm", false, { 2 * MB, 100 * MB, 800 * MB, 1200 * MB, 750 * MB, 0 } },
     { METRIC_JOB_RSS_BOUND, "procfs.status", true, { 2 * MB, 110 * MB, 1110 * MB, 1500 * MB, 1500 * MB, 0 } },
     { METRIC_JOB_PRIVATE, "procfs.smaps_rollup", false, { 1 * MB, 90 * MB, 780 * MB, 1180 * MB, 740 * MB, 0 } },
@@ -63,6 +67,9 @@ static void fill_samples(struct example *example)
         sample->realtime_ns = EXAMPLE_START_NS + i * NS_PER_SECOND;
         for (size_t k = 0; k < ARRAY_SIZE(known); k++)
             sample->value[known[k].metric] = known[k].value[i];
+        sample->at_peak = (struct memory_split){ sample->value[METRIC_JOB_RSS],
+                                                 sample->value[METRIC_JOB_PRIVATE],
+                                                 sample->value[METRIC_JOB_SHARED] };
         summary_add(&example->summary, sample);
         series_append(&example->series, sample);
     }

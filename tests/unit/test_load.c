@@ -308,7 +308,7 @@ static void what_is_missing_is_unknown_and_what_is_new_is_ignored(void **state)
     csv_write(&record, &style, &out);
     json_write(&record, &style, &out);
     assert_int_equal(buffer_error(&out), 0);
-    assert_non_null(strstr(out.text, "process n/a\nfollowed for n/a, exit code not known\n"));
+    assert_non_null(strstr(out.text, "process n/a\nexit code unknown\n"));
     buffer_done(&out);
     record_done(&record);
 }
