@@ -92,7 +92,7 @@ static void flags_take_the_usual_words(void **state)
 
 static void choices_are_numbers_of_whole_words(void **state)
 {
-    static const char *const wrong[] = { "", "larg", "larger", "small|middle", "Large" };
+    static const char *const wrong[] = { "", "middl", "larger", "small|middle", "Large" };
     struct target target = { 0 };
     struct spoor_error err;
 

@@ -384,7 +384,7 @@ static const char *config_path(const struct arguments *arguments)
         const struct option *option = &command->options->rows[i];
 
         if (option_is_in(option, command->scope) && option->flags & OPTION_CONFIG_FILE)
-            return *(char **)((char *)arguments->target + option->offset);
+            return *(char **)option_member(arguments->target, option);
     }
     return NULL;
 }

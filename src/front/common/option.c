@@ -9,7 +9,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 
-static void *member_of(void *target, const struct option *option)
+void *option_member(void *target, const struct option *option)
 {
     return (char *)target + option->offset;
 }
@@ -17,7 +17,7 @@ static void *member_of(void *target, const struct option *option)
 int option_any_text(void *target, const struct option *option, const char *value,
                     struct spoor_error *err)
 {
-    char **text = member_of(target, option);
+    char **text = option_member(target, option);
     char *copy = strdup(value);
 
     if (!copy)
@@ -38,7 +38,7 @@ int option_text(void *target, const struct option *option, const char *value,
 int option_list(void *target, const struct option *option, const char *value,
                 struct spoor_error *err)
 {
-    struct text_list *list = member_of(target, option);
+    struct text_list *list = option_member(target, option);
     char **items = realloc(list->items, (list->count + 2) * sizeof(*items));
     char *copy = strdup(value);
 
@@ -63,7 +63,7 @@ int option_flag(void *target, const struct option *option, const char *value,
         { "yes", true }, { "true", true },   { "on", true },   { "1", true },
         { "no", false }, { "false", false }, { "off", false }, { "0", false },
     };
-    bool *flag = member_of(target, option);
+    bool *flag = option_member(target, option);
 
     for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
         if (!value || strcasecmp(words[i].word, value) == 0) {
@@ -97,7 +97,7 @@ int option_choice(void *target, const struct option *option, const char *value,
 
     if (choice < 0)
         return choice;
-    *(unsigned *)member_of(target, option) = (unsigned)choice;
+    *(unsigned *)option_member(target, option) = (unsigned)choice;
     return 0;
 }
 
@@ -125,7 +125,7 @@ void option_free(const struct option_table *table, void *target)
 {
     for (size_t i = 0; i < table->count; i++) {
         const struct option *option = &table->rows[i];
-        void *member = member_of(target, option);
+        void *member = option_member(target, option);
 
         if (option->apply == option_text || option->apply == option_any_text) {
             free(*(char **)member);

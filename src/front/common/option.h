@@ -105,6 +105,9 @@ int option_find_choice(const struct option *option, const char *value, struct sp
 #define OPTION_CHOICE(type, member) \
     OPTION_MEMBER(option_choice, sizeof(((type *)0)->member) == sizeof(unsigned), type, member)
 
+/* The member of the target that a row stores its value in. */
+void *option_member(void *target, const struct option *option);
+
 /* Frees the texts and lists of a target and clears them. */
 void option_free(const struct option_table *table, void *target);
 

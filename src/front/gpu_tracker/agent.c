@@ -154,8 +154,10 @@ static int read_pid(const char *text, pid_t *ret, struct spoor_error *err)
 {
     uint64_t pid;
 
-    if (!text || parse_whole_u64(text, &pid) < 0 || pid == 0 || pid > INT32_MAX)
-        return error_set(err, EINVAL, "gpu-tracker agent --pid=PID [OPTION...]");
+    if (!text)
+        return error_set(err, EINVAL, "missing PID: gpu-tracker agent --pid=PID");
+    if (parse_whole_u64(text, &pid) < 0 || pid == 0 || pid > INT32_MAX)
+        return error_set(err, EINVAL, "--pid: invalid process ID '%s'", text);
     *ret = (pid_t)pid;
     return 0;
 }
