@@ -91,15 +91,15 @@ def test_misuse_is_an_error(misuse, message):
 
 @pytest.mark.parametrize("options, kind, message", [
     ({"pid": 2 ** 22 + 1}, ProcessLookupError, "no such process"),
-    ({"interval": 0}, ValueError, "--interval: '0.000000000' is out of range"),
-    ({"interval": "soon"}, ValueError, "'soon' is not a time"),
-    ({"output": "nowhere/r.json"}, FileNotFoundError, "there is no folder 'nowhere'"),
+    ({"interval": 0}, ValueError, "--interval: '0.000000000'"),
+    ({"interval": "soon"}, ValueError, "--interval: .*'soon'"),
+    ({"output": "nowhere/r.json"}, FileNotFoundError, "folder 'nowhere'"),
     ({"output": __file__, "no_clobber": True}, FileExistsError, "exists"),
-    ({"samples": "s.txt"}, ValueError, "must end with .csv or .jsonl"),
+    ({"samples": "s.txt"}, ValueError, "--samples: .*.csv or .jsonl"),
     ({"format": "xml"}, ValueError, "--format"),
     ({"detail": "sometimes"}, ValueError, "--detail"),
-    ({"tags": {"": "x"}}, ValueError, "is no tag"),
-    ({"append": True, "no_clobber": True}, ValueError, "exclude each other"),
+    ({"tags": {"": "x"}}, ValueError, "--tag: "),
+    ({"append": True, "no_clobber": True}, ValueError, "--append and --no-clobber"),
 ])
 def test_what_the_agent_refuses_is_raised(options, kind, message):
     before = agents()
