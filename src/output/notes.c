@@ -5,10 +5,10 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/compiler.h"
+#include "base/unknown.h"
 #include "output/text_gpu.h"
-#include "series/figure.h"
+#include "sample/origins.h"
 #include "text/number.h"
 
 /* The rows of the text that not every report has. */
@@ -41,7 +41,7 @@ static bool has_useful_bound(const struct topic *topic, const struct spoor_figur
            figure->high < 2 * figure->value;
 }
 
-static void note_sampled(const struct spoor_figure *figures, uint64_t interval_ns,
+static void note_sampled(const struct spoor_figure *figures, double interval_seconds,
                          struct page *page)
 {
     struct buffer names = { 0 };
@@ -56,7 +56,7 @@ static void note_sampled(const struct spoor_figure *figures, uint64_t interval_n
     }
     if (names.length > 0) {
         buffer_add_text(&text, "sampled every ");
-        number_write_seconds(interval_ns, 0, &text);
+        number_write(interval_seconds, &text);
         buffer_format(&text, " s: %s", names.text);
         page_note(page, PAGE_DIM, "not exact", text.text ? text.text : "");
     }
@@ -89,24 +89,26 @@ static void note_missing(const struct spoor_figure *figures, struct page *page)
 }
 
 /* Nobody asks about what is not shown: but it is said that GPUs are not known. */
-static bool is_shown(enum row row, const struct gpu_view *view)
+static bool is_shown(const struct topic *topic, const struct spoor_figure *figure,
+                     const struct record *record)
 {
-    if (row == EVERY)
+    if (topic->row == EVERY)
         return true;
-    if (view->count == 0)
-        return view->state == GPU_PENDING && view->reason;
-    return row == GPU_MEMORY_ROW || text_gpu_has_used(view);
+    if (record->gpu_count == 0)
+        return !is_known(record->whole_gpus) && figure->reason &&
+               strcmp(figure->reason, origins_gpus_pending) != 0;
+    return topic->row == GPU_MEMORY_ROW || text_gpu_has_used(record);
 }
 
-void notes_write(const struct report *report, struct page *page)
+void notes_write(const struct record *record, struct page *page)
 {
     struct spoor_figure figures[ARRAY_SIZE(topics)];
 
     for (size_t i = 0; i < ARRAY_SIZE(topics); i++) {
-        figures[i] = figure_find(topics[i].path, report->summary, report->origins);
-        if (!is_shown(topics[i].row, report->gpu))
-            figures[i] = (struct spoor_figure){ .value = nan("") };
+        figures[i] = record_find(record->figures, topics[i].path);
+        if (!is_shown(&topics[i], &figures[i], record))
+            figures[i] = record_unknown_figure(NULL);
     }
-    note_sampled(figures, report->interval_ns, page);
+    note_sampled(figures, record->interval_seconds, page);
     note_missing(figures, page);
 }

@@ -7,17 +7,20 @@
 #include "base/compiler.h"
 #include "series/rate.h"
 
-static const struct stream *const streams[] = { &stream_csv, &stream_jsonl };
+static const struct stream streams[] = {
+    { "csv", ".csv", true, csv_stream_begin, csv_stream_row },
+    { "jsonl", ".jsonl", false, jsonl_stream_begin, jsonl_stream_row },
+};
 
 const struct stream *stream_for_path(const char *path)
 {
     size_t length = strlen(path);
 
     for (size_t i = 0; i < ARRAY_SIZE(streams); i++) {
-        size_t suffix = strlen(streams[i]->suffix);
+        size_t suffix = strlen(streams[i].suffix);
 
-        if (length > suffix && strcmp(path + length - suffix, streams[i]->suffix) == 0)
-            return streams[i];
+        if (length > suffix && strcmp(path + length - suffix, streams[i].suffix) == 0)
+            return &streams[i];
     }
     return NULL;
 }

@@ -12,7 +12,7 @@
 #ifndef SESSION_SAMPLES_FILE_H
 #define SESSION_SAMPLES_FILE_H
 
-#include "output/output.h"
+#include "output/stream.h"
 #include "sample/sample.h"
 #include "spoor/spoor.h"
 #include "text/buffer.h"

@@ -87,7 +87,7 @@ static void fill_phases(struct example *example)
         summary_add(&example->phases[i <= 2 ? 0 : 1].summary, &example->samples[i]);
 }
 
-static void fill_report(struct example *example)
+static void fill_input(struct example *example)
 {
     static const char *const command[] = { "python3", "train.py", "--name", "it's me", NULL };
     static const char *const tags[] = { "team=blue", "note=a=b", NULL };
@@ -104,7 +104,7 @@ static void fill_report(struct example *example)
     example->gpu = (struct gpu_view){ .state = GPU_NONE, .reason = "this machine has no GPU" };
     example->warnings[0] = (struct warning){ "throttled", "the CPU quota held the job back" };
     example->warnings[1] = (struct warning){ "lost", "row\n\x1b[31m\"two\"" };
-    example->report = (struct report){
+    example->input = (struct record_input){
         .id = "0123456789abcdef0123456789abcdef",
         .tags = tags,
         .command = command,
@@ -138,7 +138,7 @@ struct example *example_new(void)
     summary_init(&example->summary, NS_PER_SECOND);
     fill_samples(example);
     fill_phases(example);
-    fill_report(example);
+    fill_input(example);
     return example;
 }
 
@@ -154,12 +154,30 @@ void example_forget(struct example *example)
     example->series.count = 0;
     example->host = (struct host_facts){ .cpus = UNKNOWN, .memory_bytes = UNKNOWN };
     example->limits = (struct limits){ .cpus = nan(""), .memory_bytes = UNKNOWN };
-    example->report.name = NULL;
-    example->report.tags = NULL;
-    example->report.command = NULL;
-    example->report.user = NULL;
-    example->report.cwd = NULL;
-    example->report.has_ended = false;
-    example->report.tracker_cpu_ns = UNKNOWN;
-    example->report.tracker_max_rss_bytes = UNKNOWN;
+    example->input.name = NULL;
+    example->input.tags = NULL;
+    example->input.command = NULL;
+    example->input.user = NULL;
+    example->input.cwd = NULL;
+    example->input.has_ended = false;
+    example->input.tracker_cpu_ns = UNKNOWN;
+    example->input.tracker_max_rss_bytes = UNKNOWN;
+}
+
+void example_fill(const struct example *example, struct record *ret)
+{
+    int r = record_fill(&example->input, ret);
+
+    assert(r == 0);
+    (void)r;
+}
+
+void example_write(const struct example *example, enum spoor_format format,
+                   const struct format_style *style, struct buffer *out)
+{
+    struct record record;
+
+    example_fill(example, &record);
+    format_get(format)->write(&record, style, out);
+    record_done(&record);
 }

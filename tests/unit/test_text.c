@@ -11,7 +11,6 @@
 
 #include "base/compiler.h"
 #include "example_report.h"
-#include "output/output.h"
 #include "text/utf8.h"
 
 static int set_up(void **state)
@@ -33,7 +32,8 @@ static size_t write_text(const struct example *example, bool has_unicode, struct
     size_t lines = 0;
     char *end;
 
-    text_write(&example->report, &(struct text_style){ false, has_unicode, TEXT_COLUMNS }, out);
+    example_write(example, SPOOR_TEXT,
+                  &(struct format_style){ false, has_unicode, TEXT_COLUMNS, true }, out);
     assert_int_equal(buffer_error(out), 0);
     for (char *line = out->text; *line; line = end + 1, lines++) {
         end = strchr(line, '\n');
@@ -89,7 +89,8 @@ static void colours_change_nothing_but_colour(void **state)
     struct buffer out = { 0 };
     char *to;
 
-    text_write(&example->report, &(struct text_style){ true, true, TEXT_COLUMNS }, &out);
+    example_write(example, SPOOR_TEXT, &(struct format_style){ true, true, TEXT_COLUMNS, true },
+                  &out);
     assert_holds(&out, "\033[1mCPU time\033[0m          10.0 s");
     assert_holds(&out, "\033[2mtracker\033[0m");
     to = out.text;
@@ -110,8 +111,8 @@ static void without_unicode_all_is_ascii(void **state)
     struct example *example = *state;
     struct buffer out = { 0 };
 
-    example->report.command = command;
-    example->report.name = "\xc3\x9b"; /* its second byte is CSI to some terminals */
+    example->input.command = command;
+    example->input.name = "\xc3\x9b"; /* its second byte is CSI to some terminals */
     write_text(example, false, &out);
     for (const char *c = out.text; *c; c++)
         assert_in_range((unsigned char)*c, '\n', '~');
@@ -134,15 +135,16 @@ static void endings_are_told_in_words(void **state)
 
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
         buffer_clear(&out);
-        example->report.wait_status = rows[i].wait_status;
+        example->input.wait_status = rows[i].wait_status;
         write_text(example, true, &out);
         assert_holds(&out, rows[i].text);
     }
     buffer_clear(&out);
-    text_write(&example->report, &(struct text_style){ true, true, TEXT_COLUMNS }, &out);
+    example_write(example, SPOOR_TEXT, &(struct format_style){ true, true, TEXT_COLUMNS, true },
+                  &out);
     assert_holds(&out, "\033[31mkilled by SIGSEGV"); /* failure is red */
     buffer_clear(&out);
-    example->report.has_ended = false;
+    example->input.has_ended = false;
     write_text(example, true, &out);
     assert_holds(&out, "\nfollowed for 5.00 s, exit code not known, started");
     buffer_done(&out);
@@ -193,7 +195,7 @@ static void notable_pressure_swap_and_lateness_are_shown(void **state)
 
     example->summary.tally[METRIC_JOB_CPU_PRESSURE].last = 1200000000;
     swap->first = swap->last = swap->max = 5000000;
-    example->report.late_samples = 2;
+    example->input.late_samples = 2;
     write_text(example, true, &out);
     assert_holds(&out, "Pressure       waits for  CPU 24 % of the time (whole host)\n");
     assert_holds(&out, "5.00 MB swapped out");
@@ -210,14 +212,14 @@ static void long_and_hostile_text_is_cut_and_escaped(void **state)
     struct example *example = *state;
     struct buffer out = { 0 };
 
-    example->report.command = command;
+    example->input.command = command;
     write_text(example, true, &out);
     assert_holds(&out, "/usr/bin/a-program-with-a-long-name --option 'one two three four five "
                        "six sev...\n");
     buffer_clear(&out);
     memset(huge, '\x1b', sizeof(huge) - 1);
-    example->report.command = huge_command;
-    example->report.name = huge;
+    example->input.command = huge_command;
+    example->input.name = huge;
     (void)snprintf(example->host.cpu_model, sizeof(example->host.cpu_model), "\x1b]0;%s",
                    "x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x");
     assert_in_range(write_text(example, true, &out), 1, 25);
@@ -230,7 +232,7 @@ static void warnings_have_lines_of_their_own(void **state)
     struct example *example = *state;
     struct buffer out = { 0 };
 
-    example->report.warning_count = EXAMPLE_WARNINGS;
+    example->input.warning_count = EXAMPLE_WARNINGS;
     memset(example->warnings[0].message, 'x', sizeof(example->warnings[0].message) - 1);
     write_text(example, true, &out);
     assert_holds(&out, "\nwarning      xxxxxxxxxx");
@@ -243,7 +245,7 @@ static void phases_are_a_table_of_eight(void **state)
     struct example *example = *state;
     struct buffer out = { 0 };
 
-    example->report.phase_count = 2;
+    example->input.phase_count = 2;
     write_text(example, true, &out);
     assert_holds(&out,
                  "\n\n"
@@ -252,7 +254,7 @@ static void phases_are_a_table_of_eight(void **state)
                  "  train\\x1b[2J, \"quick\"                2.00 s       3.00 s      1.20 GB\n"
                  "\ntracker");
     buffer_clear(&out);
-    example->report.phase_count = EXAMPLE_PHASES;
+    example->input.phase_count = EXAMPLE_PHASES;
     memset(example->phases[2].name, 'n', sizeof(example->phases[2].name) - 1);
     write_text(example, true, &out);
     assert_holds(&out,

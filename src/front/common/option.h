@@ -40,6 +40,7 @@ enum {
     OPTION_REPEATABLE = 1u << 6, /* each use adds one; otherwise the last one counts */
     OPTION_NO_VARIABLE = 1u << 7,
     OPTION_NO_FILE = 1u << 8, /* has no place in a config file */
+    OPTION_REPORT = 1u << 9,
 };
 
 struct cli_option {

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/parse.h"
 #include "front/common/duration.h"
+#include "output/stream.h"
 
 #define DURATION_MAX_NS (366 * 86400 * NS_PER_SECOND)
 
@@ -106,10 +107,8 @@ static int apply_file(struct cli_settings *settings, const struct cli_option *op
 static int apply_samples(struct cli_settings *settings, const struct cli_option *option,
                          const char *value, struct spoor_error *err)
 {
-    const char *suffix = strrchr(value, '.');
-
     (void)option;
-    if (!suffix || (strcmp(suffix, ".csv") != 0 && strcmp(suffix, ".jsonl") != 0))
+    if (!stream_for_path(value))
         return error_set(err, EINVAL, "'%s' must end with .csv or .jsonl", value);
     return set_text(&settings->samples_path, value, err);
 }
@@ -117,7 +116,6 @@ static int apply_samples(struct cli_settings *settings, const struct cli_option 
 static int apply_format(struct cli_settings *settings, const struct cli_option *option,
                         const char *value, struct spoor_error *err)
 {
-    static const enum spoor_format formats[] = { SPOOR_TEXT, SPOOR_JSON, SPOOR_CSV };
     int choice;
 
     if (strcmp(value, "html") == 0)
@@ -126,8 +124,7 @@ static int apply_format(struct cli_settings *settings, const struct cli_option *
     choice = option_choice(option, value, err);
     if (choice < 0)
         return choice;
-    settings->format = formats[choice];
-    settings->has_format = true;
+    settings->has_format = spoor_format_for_name(value, &settings->format);
     return 0;
 }
 
@@ -306,14 +303,15 @@ static int apply_pid(struct cli_settings *settings, const struct cli_option *opt
 #define BOTH (OPTION_RUN | OPTION_ATTACH)
 #define ALL (OPTION_RUN | OPTION_ATTACH | OPTION_AGENT)
 #define PHASE OPTION_PHASE
-#define EVERY (OPTION_RUN | OPTION_ATTACH | OPTION_AGENT | OPTION_DOCTOR | OPTION_INFO)
+#define EVERY \
+    (OPTION_RUN | OPTION_ATTACH | OPTION_AGENT | OPTION_DOCTOR | OPTION_INFO | OPTION_REPORT)
 #define LINE_ONLY (OPTION_NO_VARIABLE | OPTION_NO_FILE)
 
 /* In the order in which help lists them. */
 /* clang-format off */
 static const struct cli_option rows[] = {
-{ 'o',  "output",     "FILE",              "write the report to FILE (- is stdout), besides the summary on stderr", ALL, apply_output },
-{ 'f',  "format",     "text|json|csv",     "format of the report (default: as the name of FILE ends, else text); without -o it takes the summary's place on stderr", ALL | OPTION_INFO, apply_format },
+{ 'o',  "output",     "FILE",              "write the report to FILE (- is stdout), besides the summary on stderr", ALL | OPTION_REPORT, apply_output },
+{ 'f',  "format",     "text|json|csv",     "format of the report (default: as the name of FILE ends, else text); without -o it takes the summary's place on stderr", ALL | OPTION_INFO | OPTION_REPORT, apply_format },
 { '\0', "samples",    "FILE",              "write a row per sample to FILE, which ends with .csv or .jsonl", ALL, apply_samples },
 { 'i',  "interval",   "TIME",              "time between samples: 0.5, 500ms, 2m; 1ms to 1h (default 1s)", ALL, apply_interval },
 { 'p',  "pid",        "PID",               "the process to track, in place of the operand", ATTACH | OPTION_AGENT | OPTION_NO_FILE, apply_pid },
@@ -322,13 +320,13 @@ static const struct cli_option rows[] = {
 { 'q',  "quiet",      NULL,                "no summary on stderr", BOTH, apply_quiet },
 { '\0', "name",       "NAME",              "what to call this run in the report", ALL, apply_name },
 { '\0', "tag",        "KEY=VALUE",         "a label for the report; may be given again", ALL | OPTION_REPEATABLE, apply_tag },
-{ '\0', "append",     NULL,                "add to FILEs that exist instead of replacing them", ALL, apply_append },
-{ '\0', "no-clobber", NULL,                "refuse to start where a FILE exists", ALL, apply_no_clobber },
+{ '\0', "append",     NULL,                "add to FILEs that exist instead of replacing them", ALL | OPTION_REPORT, apply_append },
+{ '\0', "no-clobber", NULL,                "refuse to start where a FILE exists", ALL | OPTION_REPORT, apply_no_clobber },
 { '\0', "summary-fd", "N",                 "write the report to the open descriptor N too", BOTH, apply_summary_fd },
 { '\0', "detail",     "auto|always|never", "when to read private and shared memory, which slows the job: at most 0.3% of the time (auto, the default), at every sample, or never", ALL, apply_detail },
 { '\0', "cgroup",     "auto|off|require|FOLDER", "give the job a cgroup of its own, for exact figures: where that is possible (auto, the default), never, or fail without; FOLDER: make it below this one, which was delegated to you", RUN, apply_cgroup },
 { '\0', "gpus",       "LIST",              "which GPUs are the job's: all, none, or numbers, UUIDs and PCI addresses, as 0,2-3, or 0:1 for a part (MIG device), as spoor info shows them (default: as CUDA_VISIBLE_DEVICES and its like say, else all)", ALL | OPTION_INFO, apply_gpus },
-{ '\0', "color",      "auto|always|never", "colour the summary; auto: on a terminal, unless NO_COLOR is set", BOTH | OPTION_DOCTOR, apply_color },
+{ '\0', "color",      "auto|always|never", "colour the summary; auto: on a terminal, unless NO_COLOR is set", BOTH | OPTION_DOCTOR | OPTION_REPORT, apply_color },
 { '\0', "config",     "FILE",              "read settings from a JSON file whose keys are long options", BOTH | OPTION_NO_FILE, apply_config },
 { '\0', "file",       "FILE",              "write to FILE, which ends with .csv or .sqlite (default: that of SPOOR_PHASE_FILE, else PID.csv with the calling process's PID)", PHASE | LINE_ONLY, apply_file },
 { 'h',  "help",       NULL,                "show this help", EVERY | PHASE | LINE_ONLY, apply_help },

@@ -76,6 +76,18 @@ const struct command commands[] = {
         .main = command_phase,
     },
     {
+        .name = "report",
+        .scope = OPTION_REPORT,
+        .operands = "FILE",
+        .summary = "show a stored JSON report again",
+        .about =
+            "Reads a report that was written as JSON (- is stdin) and writes it to stdout as "
+            "text, or in another format. Exit code: 0; 125 if it could not be read or "
+            "written.",
+        .example = "spoor report -f csv report.json",
+        .main = command_report,
+    },
+    {
         .name = "help",
         .operands = "[COMMAND]",
         .summary = "show the help of a command",

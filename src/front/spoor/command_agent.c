@@ -43,7 +43,7 @@ static int make_report(spoor_session *session, enum spoor_format format, struct 
 
     if (fd < 0)
         return error_sys(err, errno, "report");
-    r = spoor_session_write(session, format, fd, err);
+    r = spoor_session_write(session, format, 0, fd, err);
     if (r < 0)
         return r;
     r = lseek(fd, 0, SEEK_SET) < 0 ? -errno : read_all(fd, ret);
