@@ -64,8 +64,8 @@ enum spoor_format {
     SPOOR_CSV,  /* a header and one row */
 };
 
-/* The format of a name ("text", "json", "csv"), and the one that a file name ends with (".txt",
- * ".json", ".csv"). false: there is none, and *ret is untouched. */
+/* Finds a format by its name ("text", "json", "csv"), or by the suffix of a file name (".txt",
+ * ".json", ".csv"). false: unknown; *ret is untouched. */
 SPOOR_API bool spoor_format_for_name(const char *name, enum spoor_format *ret);
 SPOOR_API bool spoor_format_for_path(const char *path, enum spoor_format *ret);
 
@@ -181,7 +181,7 @@ SPOOR_API void spoor_session_warn(spoor_session *session, const char *code,
  * touch the job: what is left of it keeps running. May be called more than once. */
 SPOOR_API int spoor_session_stop(spoor_session *session, struct spoor_error *err);
 
-/* Flags of spoor_session_write(). */
+/* Bits of the flags of spoor_session_write(). */
 enum {
     SPOOR_COLOR = 1u << 0, /* text with terminal colours */
 };
