@@ -239,7 +239,7 @@ def test_comparison_that_cannot_be_made():
                                 'block name "two" of tracking session "B"')
     with open("x.pkl", "wb") as file:
         file.write(b"\x80\x04")
-    with pytest.raises(ValueError, match="File x.pkl is no result of"):
+    with pytest.raises(ValueError, match="File x.pkl is not a result of"):
         gput.TrackingComparison({"A": "a.json", "B": "x.pkl"})
     with pytest.raises(FileNotFoundError):
         gput.TrackingComparison({"A": "none.json"})
