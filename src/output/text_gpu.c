@@ -78,7 +78,7 @@ static void memory_write(const struct record *record, struct page *page, bool ha
         buffer_format(page_item(&details), "descendants %s", number_bytes(descendants).text);
     }
     if (!isnan(all))
-        buffer_format(&details, "; %s used by all processes", number_bytes(all).text);
+        buffer_format(&details, "; %s in use by all", number_bytes(all).text);
     if (!has_used) {
         struct buffer models = { 0 };
 
