@@ -25,8 +25,9 @@ MEMORY_FLOOR = 1 * MB
 # The kernel charges a job for page tables, stacks and batches per CPU: 0.6 to 3.8 MB were measured.
 CHARGED_FLOOR = 4 * MB
 # What a job's own clock cannot see, because it is read before the end: up to 0.3 ms for each process
-# on a quiet machine, up to 5 ms where eight busy processes share two CPUs and the caches are cold. So
-# that this is little beside 2 %, every job but the one that must be brief burns half a second.
+# on a quiet machine, 2 ms for a job where ten busy processes share two CPUs; the rest is for what the
+# host of a virtual machine does meanwhile. So that this is little beside what is measured, every job
+# but the one that must be brief burns half a second.
 CPU_FLOOR = 0.020
 TICK_SECONDS = 0.01
 # The ledger's own line, the samples' pipes and the loader.
