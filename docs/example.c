@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * example.c - measure one process from C, with two phases.
+ * example.c - measure one process from C, with a phase.
  *
  *     cc example.c $(pkg-config --cflags --libs spoor) -o example
  *     ./example
  *
- * It starts a child that holds 64 MB and works for a moment, follows it, and prints two
- * figures and where they came from.
+ * Starts a child that holds 64 MB and computes for a moment, tracks it, and prints two
+ * figures with their sources.
  */
 #include <signal.h>
 #include <spoor/spoor.h>
@@ -29,7 +29,7 @@ static void work(int go, int done)
         continue;
     if (write(done, &byte, 1) != 1)
         _exit(1);
-    (void)!read(go, &byte, 1); /* until the parent has looked */
+    (void)!read(go, &byte, 1); /* until the parent has taken its last sample */
     _exit(memory[size / 2] - 1);
 }
 

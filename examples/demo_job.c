@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * demo_job.c - a job of about five seconds whose phases can be seen in its curves.
+ * demo_job.c - a job of about five seconds whose phases are visible in its curves.
  *
  *     second 0 to 1   reading: little CPU, little memory
  *            1 to 2   loading: memory grows in steps to 256 MiB
- *            2 to 4   two workers, 64 MiB each, as fast as they can
- *            4 to 5   the workers are gone; 64 MiB are written to a file and removed
+ *            2 to 4   computing: two workers, 64 MiB each
+ *            4 to 5   writing: 64 MiB to a temporary file
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ static void compute(double seconds)
     }
 }
 
-/* Memory that is in use, not only asked for. The caller frees it; NULL: there is none. */
+/* Touches the pages from `from` to `to`, so that they are resident. Accepts NULL. */
 static char *grow(char *memory, size_t from, size_t to)
 {
     volatile char *bytes = memory;

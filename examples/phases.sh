@@ -1,14 +1,14 @@
 #!/bin/sh
-# phases.sh - a job that says which phase it is in. From this folder:
+# phases.sh - a job that marks its phases. Run from this folder:
 #
 #     gpu-tracker -e "sh phases.sh" --tf=tracking.csv --st=0.1
 #     gpu-tracker sub-track analyze --tf=tracking.csv --stf=phases.csv
 set -eu
 export SPOOR_PHASE_FILE="${SPOOR_PHASE_FILE:-phases.csv}"
 
-# Holds 100 MB for half a second: tail keeps what nobody reads.
+# Holds 100 MB for half a second: tail keeps what is not read.
 spoor phase start load
-# shellcheck disable=SC2216 # sleep reads nothing: that is meant
+# shellcheck disable=SC2216 # sleep does not read its input: that is intended
 head -c 100000000 /dev/zero | tail | sleep 0.5
 spoor phase stop load
 

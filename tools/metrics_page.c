@@ -22,15 +22,17 @@ static const char introduction[] =
     "\n"
     "This page is generated from the tables in `src/sample/metric.c` and\n"
     "`src/series/figure.c`: run `ninja -C build docs-metrics`, do not edit it.\n"
-    "[MEASURING.md](MEASURING.md) says what the numbers include, miss and cost.\n"
+    "[MEASURING.md](MEASURING.md) explains what each number includes, misses and costs.\n"
     "\n"
-    "A **sample** holds the metrics below; `--samples FILE` writes a row of them at every\n"
-    "interval. A **report** holds the figures, which are made from the metrics of a run or\n"
-    "phase. What is not known is an empty cell in CSV, `null` in JSON and `n/a` in text.\n"
+    "A **sample** holds the metrics below; `--samples FILE` writes one row of them per\n"
+    "interval. A **report** holds the figures, which are derived from the metrics of a run or\n"
+    "a phase. An unknown value is an empty cell in CSV, `null` in JSON and `n/a` in text.\n"
     "\n"
-    "*main* is the job's first process, *descendants* is all that it started, *job* is both,\n"
-    "*host* is the machine. Bytes are bytes, seconds are seconds, cores are seconds of CPU\n"
-    "time per second.\n";
+    "*main* is the first process of the job, *descendants* are all processes it started, "
+    "*job*\n"
+    "is both together, *host* is the machine. Units are bytes and seconds; cores are seconds "
+    "of\n"
+    "CPU time per second.\n";
 
 static void write_metrics(struct buffer *out)
 {
@@ -46,20 +48,23 @@ static void write_metrics(struct buffer *out)
         buffer_format(out, "| %s |\n", metric->help);
     }
     buffer_add_text(
-        out, "\nCSV begins with `timestamp` (seconds since 1970, UTC) and\n"
-             "`elapsed_seconds`. A counter only grows; its rate is the growth since the\n"
-             "sample before, per second.\n");
+        out,
+        "\nA CSV row begins with `timestamp` (seconds since 1970, UTC) and\n"
+        "`elapsed_seconds`. A counter never decreases; its rate is the increase per second\n"
+        "since the previous sample.\n");
 }
 
 static void write_gpu_measures(struct buffer *out)
 {
     buffer_add_text(
-        out, "\n## Of each GPU\n"
-             "\nFor each GPU that is the job's, N its number as `--gpus` has it, `0_1` for the "
-             "part `0:1`: in\nCSV columns; in JSON lines an array `gpus` of objects with "
-             "`index` and `part` (null: the whole\nGPU), the same names without `gpuN_`. "
-             "CSV's header waits up to a second for the drivers to\ntell of their GPUs.\n"
-             "\n| name | meaning |\n|---|---|\n");
+        out,
+        "\n## Metrics of each GPU\n"
+        "\nA sample also holds these values for each GPU assigned to the job. In CSV they "
+        "are columns,\nwhere N is the number of the GPU as in `--gpus`, or `0_1` for the "
+        "part `0:1`. In JSON lines they\nare an array `gpus` of objects with `index` and "
+        "`part` (null for a whole GPU) and the same names\nwithout `gpuN_`. The CSV header "
+        "is delayed by up to a second until the drivers have reported\ntheir GPUs.\n"
+        "\n| name | meaning |\n|---|---|\n");
     for (int i = 0; i < GPU_MEASURE_COUNT; i++) {
         const struct gpu_measure_row *row = gpu_measure_row((enum gpu_measure)i);
 
@@ -70,11 +75,11 @@ static void write_gpu_measures(struct buffer *out)
 static void write_figures(struct buffer *out)
 {
     buffer_add_text(out, "\n## Figures of a report\n"
-                         "\nThe path is the place in the JSON report; in CSV its dots are "
+                         "\nThe name is the path in the JSON report; in CSV the dots are "
                          "underscores.\n"
-                         "A peak is raised to the kernel's own high-water mark where that "
-                         "rose above the samples.\n"
-                         "\n| figure | made from | how |\n|---|---|---|\n");
+                         "A peak is raised to the kernel's own high-water mark if that is "
+                         "higher than the samples.\n"
+                         "\n| figure | derived from | how |\n|---|---|---|\n");
     for (size_t i = 0; i < figure_count(); i++) {
         enum metric metric = figure_metric(i);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spoor.h - measure what one job uses: CPU, memory, I/O, network, time.
+ * spoor.h - measure what a job uses: CPU, memory, GPUs, I/O, processes, time.
  *
- * A session follows one job: a process and everything it starts. Open it,
+ * A session tracks one job: a process and everything it starts. Open it,
  * start it, stop it, write a report, close it:
  *
  *     struct spoor_options options = SPOOR_OPTIONS_INIT;
@@ -15,22 +15,24 @@
  *     spoor_session_start(session, &err);
  *     ...
  *     spoor_session_stop(session, &err);
- *     spoor_session_write(session, SPOOR_JSON, STDOUT_FILENO, &err);
+ *     spoor_session_write(session, SPOOR_JSON, 0, STDOUT_FILENO, &err);
  *     session = spoor_session_close(session);
  *
- * Failure. Every function that can fail returns 0 or a negative errno value
- * and, where `err` is not NULL, explains the failure in it. The library never
- * prints, never exits and installs no signal handler.
+ * Errors. Every function that can fail returns 0 (or a count) on success and a
+ * negative errno value on failure. If `err` is not NULL, it then describes the
+ * failure. The library never prints, never exits and never installs a signal
+ * handler.
  *
- * Values. A figure that could not be measured is NaN, with a reason; it is
- * never 0. Figures are in base units, which their names end with: seconds,
- * bytes, cores (seconds of CPU time per second).
+ * Values. A figure that could not be measured is NaN and comes with a reason; it
+ * is never 0. Figures are in base units, named by their suffix: seconds, bytes,
+ * cores (seconds of CPU time per second).
  *
- * Threads. A started session owns one thread, with all signals blocked. Any
- * thread may call any function of a session, except that nothing may use a
- * session while or after it is closed.
+ * Threads. A running session owns a sampling thread and, if the machine may have
+ * GPUs, a thread that queries their drivers. Both block all signals. Session
+ * functions may be called from any thread, but not during or after
+ * spoor_session_close().
  *
- * Strings and options are copied where they are given; a caller may free them.
+ * Ownership. Options and strings passed in are copied; the caller may free them.
  */
 #ifndef SPOOR_SPOOR_H
 #define SPOOR_SPOOR_H
@@ -48,83 +50,87 @@ extern "C" {
 
 #define SPOOR_VERSION "0.1.0"
 
-/* The version of the library in use: "major.minor.patch". */
+/* The version of the library at run time: "major.minor.patch". */
 SPOOR_API const char *spoor_version(void);
 
 struct spoor_error {
-    int code;          /* errno value; 0 when nothing failed */
-    char message[240]; /* one line, without a final newline */
+    int code;          /* positive errno value; 0: no error */
+    char message[240]; /* one line, without a trailing newline */
 };
 
 enum spoor_format {
-    SPOOR_TEXT,       /* one screen for people */
-    SPOOR_TEXT_COLOR, /* the same with terminal colours */
-    SPOOR_JSON,       /* schema spoor/1 */
-    SPOOR_CSV,        /* a header and one row */
+    SPOOR_TEXT, /* one screen for people */
+    SPOOR_JSON, /* schema spoor/1 */
+    SPOOR_CSV,  /* a header and one row */
 };
 
-/* When private and shared memory are read. They need a walk over the job's
- * page tables, about 6 ms per GiB, during which its memory calls wait. */
+/* Finds a format by its name ("text", "json", "csv"), or by the suffix of a file name (".txt",
+ * ".json", ".csv"). false: unknown; *ret is untouched. */
+SPOOR_API bool spoor_format_for_name(const char *name, enum spoor_format *ret);
+SPOOR_API bool spoor_format_for_path(const char *path, enum spoor_format *ret);
+
+/* When to read private and shared memory. This walks the job's page tables,
+ * about 6 ms per GiB, and blocks its memory system calls meanwhile. */
 enum spoor_detail {
-    SPOOR_DETAIL_AUTO,   /* when memory has moved, at most 1/300 of the time */
-    SPOOR_DETAIL_ALWAYS, /* at every sample, whatever it costs */
+    SPOOR_DETAIL_AUTO,   /* when memory has changed, for at most 1/300 of the time */
+    SPOOR_DETAIL_ALWAYS, /* at every sample, whatever the cost */
     SPOOR_DETAIL_NEVER,
 };
 
-/* Whether the job gets a cgroup of its own, where the kernel keeps exact totals of it. */
+/* Whether to create a cgroup for the job, in which the kernel keeps exact totals. */
 enum spoor_cgroup {
-    SPOOR_CGROUP_AUTO,    /* where that can be done without harm; else without */
+    SPOOR_CGROUP_AUTO,    /* if that is possible without side effects */
     SPOOR_CGROUP_OFF,     /* never */
-    SPOOR_CGROUP_REQUIRE, /* fail with ENOTSUP where its memory cannot be counted so */
+    SPOOR_CGROUP_REQUIRE, /* fail with ENOTSUP if a cgroup cannot count the job's memory */
 };
 
 /* Bits of spoor_options.flags. */
 enum {
-    /* The caller is the job's parent and child subreaper: it forked `pid`,
-     * which has not called exec yet, adopts the job's orphans, has no other
-     * children, and calls spoor_session_child_ended() before it reaps one. */
+    /* The caller is the parent and the child subreaper of the job. It forked
+     * `pid`, which has not called exec yet; it adopts the job's orphans, has no
+     * other children, and calls spoor_session_child_ended() before it reaps one. */
     SPOOR_CALLER_SPAWNED = 1u << 0,
-    /* Add to the samples file instead of replacing it. */
+    /* Append to the samples file instead of replacing it. */
     SPOOR_SAMPLES_APPEND = 1u << 1,
-    /* Fail with EEXIST where the samples file exists. */
+    /* Fail with EEXIST if the samples file exists. */
     SPOOR_SAMPLES_NO_CLOBBER = 1u << 2,
 };
 
 #define SPOOR_INTERVAL_MIN_NS 1000000ull       /* 1 ms */
 #define SPOOR_INTERVAL_MAX_NS 3600000000000ull /* 1 h */
 
-/* One sample, as it is taken. It and its values are valid during the call. */
+/* One sample, passed to the callback below. Valid only during the call. */
 struct spoor_sample {
     double elapsed_seconds; /* since the first sample */
     double unix_seconds;    /* since 1970, UTC */
-    const double *values;   /* values[i] is metric i (spoor_metric_get), or NaN */
+    const double *values;   /* values[i] is metric i (spoor_metric_get()), or NaN */
     size_t count;
 };
 
-/* Called after every sample, the first and the last included; calls never overlap. It runs in
- * the sampling thread (the first and last sample: in the thread that starts or stops the
- * session), which waits for it: be quick, and call no function of the session. */
+/* Called after every sample, including the first and the last; calls never overlap. It runs in
+ * the sampling thread, or for the first and last sample in the thread that starts or stops the
+ * session. That thread waits for it: return quickly, and do not call session functions. */
 typedef void spoor_sample_seen(const struct spoor_sample *sample, void *data);
 
-/* Start from SPOOR_OPTIONS_INIT, so that fields added later keep their default. */
+/* Initialize with SPOOR_OPTIONS_INIT, so that fields added later have their defaults. */
 struct spoor_options {
     size_t size;          /* sizeof(struct spoor_options): lets the ABI grow */
-    pid_t pid;            /* the job's first process */
+    pid_t pid;            /* the main process of the job */
     unsigned flags;       /* SPOOR_CALLER_SPAWNED, ... */
-    uint64_t interval_ns; /* time between two samples; MIN to MAX above */
+    uint64_t interval_ns; /* between samples: SPOOR_INTERVAL_MIN_NS to _MAX_NS */
     enum spoor_detail detail;
-    const char *name;           /* what the user calls this run, or NULL */
-    const char *const *tags;    /* "KEY=VALUE", ended by NULL; or NULL */
-    const char *const *command; /* arguments, ended by NULL; NULL: asked of the kernel */
-    const char *samples_path;  /* a row per sample goes here: FILE.csv or FILE.jsonl; or NULL */
-    const char *root;          /* folder that stands for "/"; NULL is "/" */
-    enum spoor_cgroup cgroup;  /* with SPOOR_CALLER_SPAWNED */
-    const char *cgroup_folder; /* a cgroup that was delegated to the user, or NULL */
-    const char *gpus; /* which GPUs are the job's: "all", "none", or numbers ("0-3"; "0:1" is
-                         a part), UUIDs and PCI addresses, commas between them; NULL: as its
-                         environment says */
+    const char *name;           /* label for this run, or NULL */
+    const char *const *tags;    /* NULL-terminated "KEY=VALUE" strings, or NULL */
+    const char *const *command; /* NULL-terminated arguments; NULL: read from /proc */
+    const char *samples_path;   /* file for one row per sample, .csv or .jsonl; or NULL */
+    const char *root;           /* folder to use instead of "/", or NULL */
+    enum spoor_cgroup cgroup;   /* used with SPOOR_CALLER_SPAWNED only */
+    const char *cgroup_folder;  /* a cgroup delegated to the user, or NULL */
+    const char *gpus; /* the GPUs assigned to the job: "all", "none", or a comma-separated
+                         list of numbers ("0-3"; "0:1" is a MIG device), UUIDs and PCI
+                         addresses; NULL: as the job's environment says */
     spoor_sample_seen *sample_seen; /* NULL: none */
-    void *sample_data;              /* handed to sample_seen */
+    void *sample_data;              /* passed to sample_seen */
 };
 #define SPOOR_OPTIONS_INIT                                                                \
     {                                                                                     \
@@ -132,94 +138,100 @@ struct spoor_options {
             NULL, NULL, NULL, SPOOR_CGROUP_AUTO, NULL, NULL, NULL, NULL                   \
     }
 
-/* Could that be a list for options.gpus? Looks at its form alone: no driver is asked. */
+/* Checks the syntax of a list for options.gpus. Does not query any driver. */
 SPOOR_API int spoor_check_gpus(const char *gpus, struct spoor_error *err);
 
 typedef struct spoor_session spoor_session;
 
-/* Opens a session on a process that exists. Nothing is measured yet. On success
- * the caller owns *ret and closes it. ESRCH: no such process; EINVAL: an option
- * is out of range, or `pid` is a thread. */
+/* Opens a session for an existing process. Nothing is measured yet. On success
+ * the caller owns *ret and must close it. ESRCH: no such process; EINVAL: an
+ * option is out of range, or `pid` is a thread. */
 SPOOR_API int spoor_session_open(const struct spoor_options *options, spoor_session **ret,
                                  struct spoor_error *err);
 
-/* Takes the first sample, then starts the thread that takes the others. */
+/* Takes the first sample, then starts the sampling thread. */
 SPOOR_API int spoor_session_start(spoor_session *session, struct spoor_error *err);
 
-/* Takes a sample now, besides those the thread takes. */
+/* Takes an extra sample now. */
 SPOOR_API int spoor_session_sample(spoor_session *session, struct spoor_error *err);
 
-/* A phase is a named part of the run, with a result of its own. Phases may nest
- * and overlap, and a name may come again: each is a phase of its own. stop ends
- * the newest open phase of that name (ENOENT: there is none). Both take a sample,
- * so that short phases have figures too. ENOSPC: more than 256 phases. */
+/* A phase is a named part of the run with its own figures. Phases may nest and
+ * overlap. A name may be used again; each use is a separate phase. stop ends the
+ * most recently started open phase of that name (ENOENT: none is open). Both
+ * functions take a sample, so short phases have figures too. ENOSPC: more than
+ * 256 phases. */
 SPOOR_API int spoor_phase_start(spoor_session *session, const char *name,
                                 struct spoor_error *err);
 SPOOR_API int spoor_phase_stop(spoor_session *session, const char *name,
                                struct spoor_error *err);
 
-/* With SPOOR_CALLER_SPAWNED: `pid` has ended and is about to be reaped by the
- * caller. Reads the last figures of the zombie. To be called for every child. */
+/* With SPOOR_CALLER_SPAWNED: call this for every child that has exited, before
+ * reaping it. Reads the final figures of the zombie `pid`. */
 SPOOR_API void spoor_session_child_ended(spoor_session *session, pid_t pid);
 
-/* How the job's first process ended, as wait(2) reports it. Not known otherwise. */
+/* Sets the wait(2) status of the main process. Without this call the report does
+ * not know how the job ended. */
 SPOOR_API void spoor_session_set_wait_status(spoor_session *session, int wait_status);
 
-/* Adds a warning to the report. `code` is one word; both are copied. At most 64
- * are kept. */
+/* Adds a warning to the report. `code` is one word. At most 64 warnings are kept. */
 SPOOR_API void spoor_session_warn(spoor_session *session, const char *code,
                                   const char *message);
 
-/* Ends the thread, takes the last sample and closes the open phases. May be
- * called twice. What is left of the job goes on. */
+/* Stops the sampling thread, takes the last sample and ends open phases. Does not
+ * touch the job: what is left of it keeps running. May be called more than once. */
 SPOOR_API int spoor_session_stop(spoor_session *session, struct spoor_error *err);
 
-/* Writes the report on the run so far to a descriptor. Text is as wide as that terminal, 60 to
- * 160 columns, and 80 wide elsewhere. */
-SPOOR_API int spoor_session_write(spoor_session *session, enum spoor_format format, int fd,
-                                  struct spoor_error *err);
-
-/* How spoor_session_save() treats a file that exists. */
-enum spoor_save {
-    SPOOR_REPLACE,    /* written to a temporary file beside it, then renamed */
-    SPOOR_APPEND,     /* added to; CSV gets no second header */
-    SPOOR_NO_CLOBBER, /* fails with EEXIST */
+/* Bits of the flags of spoor_session_write(). */
+enum {
+    SPOOR_COLOR = 1u << 0, /* text with terminal colours */
 };
 
-/* Writes the report to a file. No symbolic link is followed. */
+/* Writes a report of the run so far to a descriptor. Text is 60 to 160 columns wide, as the
+ * terminal is, or 80 columns if the descriptor is not a terminal. */
+SPOOR_API int spoor_session_write(spoor_session *session, enum spoor_format format,
+                                  unsigned flags, int fd, struct spoor_error *err);
+
+/* What spoor_session_save() does with an existing file. */
+enum spoor_save {
+    SPOOR_REPLACE,    /* replace it atomically, by renaming a temporary file */
+    SPOOR_APPEND,     /* append to it; CSV gets no second header */
+    SPOOR_NO_CLOBBER, /* fail with EEXIST */
+};
+
+/* Writes the report to a file. Does not follow symbolic links. */
 SPOOR_API int spoor_session_save(spoor_session *session, enum spoor_format format,
                                  const char *path, enum spoor_save how,
                                  struct spoor_error *err);
 
-/* Closes a session and always returns NULL. Accepts NULL. */
+/* Closes a session. Accepts NULL; always returns NULL. */
 SPOOR_API spoor_session *spoor_session_close(spoor_session *session);
 
-/* ---- figures: what the report holds, one by one ------------------------- */
+/* ---- figures: the values of a report ------------------------------------ */
 
 struct spoor_figure {
     double value;       /* NaN: not measured */
-    double low, high;   /* bounds of a sampled peak; NaN where there are none */
-    const char *source; /* where it came from; NULL where value is NaN */
-    const char *reason; /* why it is not measured; NULL where value is known */
+    double low, high;   /* bounds of a sampled peak; NaN: none */
+    const char *source; /* where it came from; NULL if value is NaN */
+    const char *reason; /* why it was not measured; NULL if value is known */
     bool is_exact;
 };
 
-/* One figure of the run so far, by its place in the JSON report, as
- * "memory.combined.total_rss_bytes". ENOENT: there is no such figure. */
+/* Gets one figure of the run so far by its path in the JSON report, for example
+ * "memory.combined.total_rss_bytes". ENOENT: unknown figure. */
 SPOOR_API int spoor_session_figure(spoor_session *session, const char *path,
                                    struct spoor_figure *ret, struct spoor_error *err);
 
-/* ---- metrics: what a sample holds --------------------------------------- */
+/* ---- metrics: the values of a sample ------------------------------------ */
 
 enum spoor_metric_kind {
-    SPOOR_GAUGE,   /* a level, as bytes in use */
-    SPOOR_COUNTER, /* a total that only grows, as seconds of CPU time */
+    SPOOR_GAUGE,   /* a level, such as bytes in use */
+    SPOOR_COUNTER, /* a total that never decreases, such as seconds of CPU time */
 };
 
 struct spoor_metric {
     const char *name; /* "job_rss_bytes" */
     const char *help; /* one sentence */
-    const char *rate; /* name of the metric's rate, as "job_cpu_cores", or NULL */
+    const char *rate; /* name of its rate, for example "job_cpu_cores", or NULL */
     enum spoor_metric_kind kind;
 };
 
@@ -227,73 +239,75 @@ struct spoor_metric {
 SPOOR_API size_t spoor_metric_count(void);
 SPOOR_API const struct spoor_metric *spoor_metric_get(size_t index);
 
-/* Copies the latest sample: values[i] is metric i, or NaN. Returns how many
- * metrics there are, or -EAGAIN before the first sample. */
+/* Copies at most `count` values of the latest sample: values[i] is metric i, or
+ * NaN. Returns the number of metrics, or -EAGAIN before the first sample. */
 SPOOR_API ssize_t spoor_session_latest(spoor_session *session, double *values, size_t count);
 
-/* ---- agents: a tracker beside the program that it tracks ---------------- */
+/* ---- agents: a tracker in a separate process ---------------------------- */
 
-/* The name of an agent's process, as in /proc/PID/comm. A living process of that name which
- * runs a file called spoor..., and a dead one, are of no job: no tracker counts another. */
+/* The name of an agent process, as in /proc/PID/comm. Trackers do not count agents: a live
+ * process of this name whose executable is called spoor..., or a dead process of this name,
+ * belongs to no job. */
 #define SPOOR_AGENT_NAME "spoor-agent"
 
-/* Starts a program, as that of `spoor agent --pid PID`, which is nobody's child: the caller gets no
- * SIGCHLD, and none of its calls of wait() finds it. None of the caller's memory is copied.
- * `path` is its file; the arguments begin with its name and are ended by NULL. Its standard
- * input and output are the two descriptors, its standard error is /dev/null. An agent ends when
- * its input does. */
+/* Starts an agent, for example `spoor agent --pid PID`. It does not become a child of the caller:
+ * the caller gets no SIGCHLD for it, and wait() does not find it. The caller's memory is not
+ * copied. `path` is the executable; `arguments` starts with the program name and ends with NULL.
+ * The two descriptors, both above 2, become its standard input and output; its standard error is
+ * /dev/null. An agent exits when its input is closed. */
 SPOOR_API int spoor_agent_start(const char *path, char *const *arguments, int input_fd,
                                 int output_fd, struct spoor_error *err);
 
 /* ---- the machine -------------------------------------------------------- */
 
-/* One rung of the measuring ladder: a source, and whether it serves here. */
+/* One source of a quantity, and whether it is available on this machine. */
 struct spoor_rung {
-    const char *quantity; /* "CPU of the job" */
-    const char *source;   /* "perf task-clock" */
+    const char *quantity; /* "CPU time of a job" */
+    const char *source;   /* "cgroup.cpu.stat" */
     bool is_available;
-    const char *why_not; /* NULL where it is available */
-    const char *remedy;  /* a command or step that would change it, or NULL */
+    const char *why_not; /* NULL if it is available */
+    const char *remedy;  /* a command or step that would make it available, or NULL */
 };
 
-/* Calls `each` for every rung, best source of a quantity first. The strings are
- * valid during the call. */
+/* Calls `each` for every source, the best source of a quantity first. The strings
+ * are valid only during the call. */
 SPOOR_API int spoor_machine_check(const char *root,
                                   void (*each)(const struct spoor_rung *rung, void *data),
                                   void *data, struct spoor_error *err);
 
-/* Writes what machine this is, and its GPUs: as SPOOR_TEXT or SPOOR_JSON. `gpus` as in the
- * options. Asks GPU drivers, for 2 s at most; where they do not answer it says that. */
+/* Writes a description of the machine and its GPUs as SPOOR_TEXT or SPOOR_JSON. `gpus` is as in
+ * struct spoor_options. Waits at most 2 s for GPU drivers; the description says if they did not
+ * respond. */
 SPOOR_API int spoor_machine_write(const char *root, const char *gpus, enum spoor_format format,
                                   int fd, struct spoor_error *err);
 
-/* A GPU, or a part of one (MIG device), which follows it in the list. The strings are valid
- * during the call that gives them; they come from drivers and may hold any bytes. */
+/* A GPU or a part of one (a MIG device). Parts follow their GPU in the list. The strings are
+ * valid only during the call; they come from drivers and may contain any bytes. */
 struct spoor_gpu {
-    unsigned index;   /* its number in options.gpus; of a part: that of the GPU it belongs to */
-    const char *uuid; /* or its PCI address, where it has none */
-    const char *name; /* "NVIDIA H200" */
+    unsigned index;          /* its number in options.gpus; for a part, that of its GPU */
+    const char *uuid;        /* its PCI address if it has no UUID */
+    const char *name;        /* "NVIDIA H200" */
     const char *vendor;      /* "nvidia", "amd", "intel" */
     const char *pci_address; /* "0000:3b:00.0"; empty for a part */
-    uint64_t memory_bytes;   /* UINT64_MAX: not known */
+    uint64_t memory_bytes;   /* UINT64_MAX: unknown */
     bool is_part;
-    bool is_selected; /* it is one of the job's */
-    int part; /* which of the GPU's parts: options.gpus has it as "0:1"; -1: the whole */
+    bool is_selected; /* it is assigned to the job */
+    int part;         /* number of the part, 1 in "0:1"; -1: a whole GPU */
 };
 
-/* May this machine have GPUs? Costs little: no driver is asked. */
+/* Whether this machine may have GPUs. Cheap: does not query any driver. */
 SPOOR_API bool spoor_may_have_gpus(const char *root);
 
-/* Calls `each` for every GPU of the machine; `selection` as options.gpus. Asks the drivers,
- * in a thread that is left behind where they do not answer within 2 s. ETIMEDOUT: so it was;
- * ENOENT: the selection names one that is not there; ENOTUNIQ: several start so; others: there is
- * a driver that cannot be used. */
+/* Calls `each` for every GPU of the machine; `selection` is as options.gpus. Queries the drivers
+ * in a thread that is abandoned if they do not respond within 2 s (ETIMEDOUT). A machine without
+ * GPUs is not an error. ENOENT: the selection names a GPU that does not exist; ENOTUNIQ: a name
+ * matches several GPUs. Any other error: a driver cannot be used. */
 SPOOR_API int spoor_gpu_list(const char *root, const char *selection,
                              void (*each)(const struct spoor_gpu *gpu, void *data), void *data,
                              struct spoor_error *err);
 
-/* The same for a session, as of its latest sample, without asking. EAGAIN: the drivers have not
- * answered yet. */
+/* The same for the GPUs of a session, as of its latest sample. Does not query the drivers.
+ * EAGAIN: the drivers have not responded yet. */
 SPOOR_API int spoor_session_gpus(spoor_session *session,
                                  void (*each)(const struct spoor_gpu *gpu, void *data),
                                  void *data, struct spoor_error *err);

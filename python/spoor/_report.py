@@ -72,6 +72,18 @@ class Threads:
 
 
 @dataclass(frozen=True)
+class PageFaults:
+    major: Measure
+    minor: Measure
+
+
+@dataclass(frozen=True)
+class ContextSwitches:
+    voluntary: Measure
+    involuntary: Measure
+
+
+@dataclass(frozen=True)
 class Cpu:
     total_seconds: Measure
     user_seconds: Measure
@@ -82,6 +94,8 @@ class Cpu:
     descendants: Cores
     system: Cores
     threads: Threads
+    page_faults: PageFaults
+    context_switches: ContextSwitches
 
 
 @dataclass(frozen=True)
@@ -97,6 +111,7 @@ class Memory:
     main: Rss
     descendants: Rss
     combined: Rss
+    at_peak: Rss  # of the job, at one moment: the parts add up
     job_peak_bytes: Measure
     anon_peak_bytes: Measure
     page_cache_peak_bytes: Measure

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* arithmetic.h - what is done with two amounts that cannot be below 0. */
+/* arithmetic.h - saturating arithmetic on unsigned amounts. */
 #ifndef BASE_ARITHMETIC_H
 #define BASE_ARITHMETIC_H
 
@@ -26,14 +26,14 @@ static inline uint64_t apart(uint64_t a, uint64_t b)
     return a > b ? a - b : b - a;
 }
 
-/* A running mean, of which the latest is an eighth; 0: there is none yet. */
+/* A running mean in which the latest value has a weight of 1/8; 0: no value yet. */
 static inline uint64_t smoothed(uint64_t mean, uint64_t latest)
 {
     return mean == 0 ? latest : (7 * mean + latest) / 8;
 }
 
-/* a + b and a * b, or UINT64_MAX (which is SPOOR_UNKNOWN) where either operand is that or the
- * result does not fit. */
+/* a + b and a * b, or UINT64_MAX (UNKNOWN) if either operand is that or the result
+ * overflows. */
 static inline uint64_t sum_u64(uint64_t a, uint64_t b)
 {
     uint64_t sum;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compiler.h - what we ask of the compiler beyond C11. */
+/* compiler.h - compiler extensions beyond C11. */
 #ifndef BASE_COMPILER_H
 #define BASE_COMPILER_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* environment.h - how environment variables are looked up: those of the process, or a test's own. */
+/* environment.h - looks up environment variables, which a test can replace. */
 #ifndef BASE_ENVIRONMENT_H
 #define BASE_ENVIRONMENT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main.c - the program spoor: from its name and its first argument to a command. */
+/* main.c - all programs in one binary: the name it is called by says which. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -7,14 +7,16 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "front/common/command.h"
 #include "front/common/help.h"
-#include "front/common/message.h"
+#include "front/common/program.h"
 #include "front/gpu_tracker/program.h"
+#include "front/spoor/program.h"
 
-/* Where stdin, stdout or stderr came closed, the next file we open would take its
- * number, and be written to by mistake. The stand-in closes again at exec: the job
- * finds what we found. */
+/* The first is the one for any other name. */
+static const struct program *const programs[] = { &spoor_program, &gpu_tracker_program };
+
+/* If stdin, stdout or stderr is closed, the next file we open would take its number and
+ * be written to by mistake. The stand-in closes again at exec: the job finds what we found. */
 static void fill_standard_descriptors(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
@@ -24,15 +26,38 @@ static void fill_standard_descriptors(void)
     }
 }
 
-/* The programs that this one is, by the name it was called by; spoor otherwise. */
-static const struct {
-    const char *name;
-    int (*main)(int argc, char **argv);
-} programs[] = {
-    { "gpu-tracker", gpu_tracker_main },
-};
+static const struct program *find_program(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
+        if (strcmp(programs[i]->name, name) == 0)
+            return programs[i];
+    }
+    return NULL;
+}
 
-static const char *called_as(const char *path)
+/* For the build: `spoor --completion PROGRAM` and `spoor --man-options PROGRAM [COMMAND]`.
+ * Returns the exit code, or -1: it is not one of these. */
+static int generate(int argc, char **argv)
+{
+    bool is_completion = argc == 3 && strcmp(argv[1], "--completion") == 0;
+    bool is_man = argc >= 3 && strcmp(argv[1], "--man-options") == 0;
+    const struct program *program = is_completion || is_man ? find_program(argv[2]) : NULL;
+    const struct command *command;
+
+    if (!program)
+        return -1;
+    if (is_completion) {
+        completion_write(stdout, program);
+        return 0;
+    }
+    command = argc > 3 ? command_find(program->commands, argv[3]) : program->main_command;
+    if (!command)
+        return program->failure_code;
+    man_options(stdout, command);
+    return 0;
+}
+
+static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
 
@@ -41,25 +66,15 @@ static const char *called_as(const char *path)
 
 int main(int argc, char **argv)
 {
-    const struct command *command;
+    const struct program *program = argc > 0 ? find_program(base_name(argv[0])) : NULL;
+    int code;
 
     fill_standard_descriptors();
-    for (size_t i = 0; i < ARRAY_SIZE(programs) && argc > 0; i++) {
-        if (strcmp(called_as(argv[0]), programs[i].name) == 0)
-            return programs[i].main(argc, argv);
+    if (!program || program == programs[0]) {
+        program = programs[0];
+        code = generate(argc, argv);
+        if (code >= 0)
+            return code;
     }
-    if (argc < 2) {
-        help_overview(stderr);
-        return EXIT_OWN_FAILURE;
-    }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-        help_overview(stdout);
-        return 0;
-    }
-    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)
-        return command_version();
-    command = command_find(argv[1]);
-    if (!command)
-        return command_refuse(argv[1]);
-    return command->main(command, argc - 1, argv + 1);
+    return program_main(program, argc, argv);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * agents.h - which processes are agents (spoor.h): trackers that programs have started. They are
- * of no job.
+ * agents.h - which processes are agents (spoor.h): trackers started by programs. They belong to
+ * no job.
  *
- * An agent is started by a go-between, which shares its caller's memory and runs no program.
- * Both have the name of an agent from the beginning, but for a moment after exec, when it is that
- * of its file. A name is all that a zombie has; of a living process that has called exec the file
- * is asked too, for a process of the job may call itself what it likes.
+ * An agent is started by an intermediate process, which shares its caller's memory and never
+ * calls exec. Both have the name of an agent from the beginning, except for a moment after exec,
+ * when the name is that of the executable. A zombie has only its name. For a live process that has
+ * called exec the executable is checked too, because a process may set any name.
  */
 #ifndef JOB_AGENTS_H
 #define JOB_AGENTS_H
@@ -16,7 +16,7 @@
 #include "base/root.h"
 #include "job/member.h"
 
-/* It may be one, but its arguments are not there yet. */
+/* Whether it may be one, but its arguments are not available yet. */
 bool agents_is_unclear(const struct root *root, const struct member *member);
 
 bool agents_has(const struct root *root, const struct member *member);

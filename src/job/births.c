@@ -126,7 +126,7 @@ static bool open_source(struct births *births, const struct births_source *sourc
         return true;
     }
     if (r == -ECANCELED)
-        add_reason(births, "%s: switched off", source->name);
+        add_reason(births, "%s: disabled", source->name);
     else if (r == -E2BIG)
         add_reason(births, "%s: more than %d CPUs", source->name, FORK_RING_CPU_MAX);
     else
@@ -194,7 +194,7 @@ void births_adopt(struct births *births, pid_t pid)
 
     if (!births->events)
         return;
-    mark_inexact(births, "the job was running already");
+    mark_inexact(births, "the job was already running");
     entry = pid_set_add(&births->pids, pid);
     if (!entry)
         return;
@@ -252,7 +252,7 @@ static void note_fork(struct births *births, const struct process_event *event)
     births->started_count++;
     entry = pid_set_add(&births->pids, event->pid);
     if (!entry) {
-        mark_inexact(births, "more processes than could be followed");
+        mark_inexact(births, "too many processes to follow");
         return;
     }
     /* Where it lives already, its end was lost and its number used again. */
@@ -309,7 +309,7 @@ static void note_exit(struct births *births, const struct process_event *event)
 
     if (!entry || entry->threads == 0) {
         if (!births->is_machine_wide)
-            mark_inexact(births, "an end without a beginning");
+            mark_inexact(births, "an exit event without a fork event");
         return;
     }
     if (--entry->threads > 0)
@@ -320,7 +320,7 @@ static void note_exit(struct births *births, const struct process_event *event)
     }
     births->live_count--;
     if (!births->is_machine_wide && lives_on(births, event))
-        mark_inexact(births, "a set-uid program: what it starts is not seen");
+        mark_inexact(births, "the job ran a set-uid program, whose children are not seen");
     if (births->taskstats.fd >= 0)
         births->must_filter = true;
     else
@@ -389,7 +389,8 @@ static void check_losses(struct births *births)
     if (lost_count == births->lost_count)
         return;
     births->lost_count = lost_count;
-    mark_inexact(births, "events were lost: more processes came than could be read");
+    mark_inexact(births,
+                 "events were lost: processes started faster than events could be read");
     pid_set_filter(&births->pids, still_exists, births);
 }
 

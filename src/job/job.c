@@ -69,9 +69,9 @@ static int prepare_spawned(struct job *job, const struct job_options *options)
 {
     births_open(&job->births, job->root, options->pid, options->disabled);
     if (options->cgroup == SPOOR_CGROUP_OFF)
-        job->leaf.reason = "switched off (--cgroup off)";
+        job->leaf.reason = "disabled by --cgroup off";
     else if (options->disabled & RUNG_CGROUP)
-        job->leaf.reason = "switched off (SPOOR_DISABLE)";
+        job->leaf.reason = "disabled by SPOOR_DISABLE";
     else
         leaf_open(&job->leaf, job->root, job->tracker_pid, options->pid, options->cgroups,
                   options->cgroup_folder, options->environment);
@@ -107,10 +107,12 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
         .fault_gate = GATE_NONE,
         .run_gate = GATE_NONE,
         .leaf = LEAF_NONE,
+        .peaks.at_peak = MEMORY_SPLIT_UNKNOWN,
         .birth_mark = UNKNOWN,
         .started_count = 1,
     };
-    job->leaf.reason = "the job was running already: only one that spoor starts has its own";
+    job->leaf.reason =
+        "the job was already running: only a job started by spoor gets its own cgroup";
     detail_init(&job->detail, options->detail, !(options->disabled & RUNG_SMAPS),
                 !(options->disabled & RUNG_SCAN));
     usage_clear(&job->departed);

@@ -47,6 +47,7 @@ struct job_options {
 /* The highest values seen since the last reading, by glances between samples too. */
 struct job_peaks {
     struct memory_estimate memory;
+    struct memory_split at_peak; /* of the job, when its total was highest: the parts add up */
     struct cgroup_memory leaf;
     uint64_t process_count;
 };
@@ -61,7 +62,8 @@ struct job_reading {
     struct leaf_reading leaf;
 
     uint64_t main_cpu_ns;
-    struct memory_estimate memory;
+    struct memory_estimate memory; /* each the highest since the last reading */
+    struct memory_split at_peak; /* of the job, at the moment of its highest total since then */
     uint64_t swap_bytes;
     uint64_t main_rss_peak_bytes;
     uint64_t descendants_rss_peak_bytes; /* the largest of one process */

@@ -59,7 +59,7 @@ static int start_child(struct trial *trial)
 static void trial_start(struct trial *trial, const struct root *root)
 {
     struct job_options options = { .caller_spawned = true, .environment = environment_own };
-
+    struct cgroups cgroups;
     const char *unknown;
 
     *trial = (struct trial){ .root = root, .end_fd = -1 };
@@ -68,6 +68,8 @@ static void trial_start(struct trial *trial, const struct root *root)
     if (trial->error < 0)
         return;
     options.pid = trial->pid;
+    if (cgroups_read(root, trial->pid, &cgroups) == 0)
+        options.cgroups = &cgroups;
     trial->error = job_init(&trial->job, root, &options, clock_now().monotonic_ns);
 }
 
@@ -94,11 +96,11 @@ static const char *why(int r)
     case EPERM:
         return "permission denied";
     case ENOENT:
-        return "this kernel does not have it";
+        return "not supported by this kernel";
     case ENOTSUP:
-        return "not the live machine";
+        return "not a live system";
     default:
-        return "the kernel refuses it";
+        return "refused by the kernel";
     }
 }
 
@@ -108,7 +110,7 @@ static const char *probe_leaf(struct trial *trial, bool serves)
         return why(trial->error);
     if (serves)
         return NULL;
-    return trial->job.leaf.reason ? trial->job.leaf.reason : "no such cgroup can be made here";
+    return trial->job.leaf.reason ? trial->job.leaf.reason : "cannot create a cgroup here";
 }
 
 static const char *probe_leaf_unified(struct trial *trial)
@@ -203,7 +205,7 @@ static const char *probe_rollup(struct trial *trial)
 
 static const char *probe_children(struct trial *trial)
 {
-    return children_are_listed(trial->root) ? NULL : "this kernel does not have it";
+    return children_are_listed(trial->root) ? NULL : "not supported by this kernel";
 }
 
 static const char *probe_io_of(struct trial *trial, pid_t pid)
@@ -229,7 +231,7 @@ static const char *probe_foreign_io(struct trial *trial)
 static const char *probe_pressure(struct trial *trial)
 {
     return root_exists(trial->root, "proc/pressure/cpu") ? NULL
-                                                         : "this kernel does not have it";
+                                                         : "not supported by this kernel";
 }
 
 static const char no_remedy[] = "";
@@ -239,11 +241,10 @@ static const char *remedy_of_driver(int error)
 {
     switch (error) {
     case ELIBBAD:
-        return "reboot, or reload the kernel module nvidia";
+        return "reboot, or reload the nvidia kernel module";
     case ETIMEDOUT:
-        return "one without persistence mode may need longer to start; else look for its "
-               "errors "
-               "with dmesg, and reset the GPU or reboot";
+        return "enable persistence mode if the GPU is slow to start; else check dmesg for "
+               "errors, then reset the GPU or reboot";
     default:
         return NULL;
     }
@@ -280,10 +281,10 @@ static const char *ask_vendor(struct trial *trial, const char *name)
         if (r == -ETIMEDOUT)
             return gpu_inquiry_silence;
         memcpy(trial->text, error->message, sizeof(trial->text));
-        return r == 0 ? NULL : trial->text[0] ? trial->text : "this machine has none";
+        return r == 0 ? NULL : trial->text[0] ? trial->text : "no such GPU in this machine";
     }
     trial->remedy = "unset SPOOR_DISABLE";
-    return "switched off (SPOOR_DISABLE)";
+    return "disabled by SPOOR_DISABLE";
 }
 
 /* Once for the rungs of a vendor, which stand together. */
@@ -307,9 +308,11 @@ static const char *probe_accounts(struct trial *trial)
 {
     if (probe_nvidia(trial)) {
         trial->remedy = no_remedy; /* as above */
-        return "see NVIDIA GPUs";
+        return "see 'NVIDIA GPUs' above";
     }
-    return trial->vendor.keeps_accounts ? NULL : "accounting is off, or we are in a container";
+    return trial->vendor.keeps_accounts
+               ? NULL
+               : "accounting mode is off, or not visible in a container";
 }
 
 static const char *probe_amd(struct trial *trial)
@@ -325,7 +328,7 @@ static const char *probe_intel(struct trial *trial)
 static const char *probe_later(struct trial *trial)
 {
     (void)trial;
-    return "not in this version";
+    return "not implemented yet";
 }
 
 /* A step that would change it: for a user, and for root, who may be refused in a container. */
@@ -334,8 +337,8 @@ struct remedy {
 };
 
 static const struct remedy delegate = {
-    "run as root, or have a cgroup delegated and give it with --cgroup",
-    "have a cgroup delegated and give it with --cgroup",
+    "run as root, or delegate a cgroup and pass --cgroup FOLDER",
+    "delegate a cgroup and pass --cgroup FOLDER",
 };
 static const struct remedy allow_perf = {
     "sysctl kernel.perf_event_paranoid=2; in a container, allow perf_event_open",
@@ -343,28 +346,28 @@ static const struct remedy allow_perf = {
 };
 static const struct remedy be_root = {
     "run as root",
-    "run outside of containers, with CAP_NET_ADMIN",
+    "run outside containers, with CAP_NET_ADMIN",
 };
 static const struct remedy show_proc = {
     "mount /proc without hidepid, or run as root",
     "mount /proc without hidepid",
 };
 static const struct remedy allow_ptrace = {
-    "run as root, with CAP_SYS_PTRACE in a container",
+    "run as root; in a container, also allow CAP_SYS_PTRACE",
     "in a container, allow CAP_SYS_PTRACE",
 };
 static const struct remedy list_children = {
-    "a kernel with CONFIG_PROC_CHILDREN",
-    "a kernel with CONFIG_PROC_CHILDREN",
+    "use a kernel built with CONFIG_PROC_CHILDREN",
+    "use a kernel built with CONFIG_PROC_CHILDREN",
 };
 static const struct remedy boot_with_pressure = { "boot with psi=1", "boot with psi=1" };
 
 #define GET_NVIDIA \
-    "install NVIDIA's driver; in a container, ask for the GPUs (as docker run --gpus all)"
+    "install the NVIDIA driver; in a container, pass the GPUs through (docker run --gpus all)"
 static const struct remedy get_nvidia = { GET_NVIDIA, GET_NVIDIA };
 
-#define ACCOUNT "nvidia-smi --accounting-mode=1, outside of containers"
-static const struct remedy account = { "as root: " ACCOUNT, ACCOUNT };
+#define ACCOUNT "outside containers, run nvidia-smi --accounting-mode=1"
+static const struct remedy account = { "as root, " ACCOUNT, ACCOUNT };
 
 static const struct {
     const char *quantity;
@@ -373,37 +376,38 @@ static const struct {
     const struct remedy *remedy; /* NULL: none */
 } rungs[] = {
     { "CPU time of a job", "cgroup.cpu.stat", probe_leaf_cpu, &delegate },
-    { "CPU time of a job", "wait4, shown to be whole by perf", probe_task_clock, &allow_perf },
+    { "CPU time of a job", "wait4, verified by perf", probe_task_clock, &allow_perf },
     { "CPU time of a job", "wait4 (subreaper)", probe_always, NULL },
     { "CPU time of a process", "procfs.cpuclock", probe_cpu_clock, NULL },
     { "CPU time of a process", "procfs.stat", probe_always, NULL },
     { "peak memory of a job, with page cache", "cgroup.memory.peak", probe_leaf_memory,
       &delegate },
-    { "peak memory of a job", "procfs.statm, looked at when it faults", probe_gate,
-      &allow_perf },
+    { "peak memory of a job", "procfs.statm, read on page faults", probe_gate, &allow_perf },
     { "peak memory of a job", "procfs.statm, every 10 ms", probe_always, NULL },
     { "peak memory of a process", "wait4.ru_maxrss, procfs.status.VmHWM", probe_always, NULL },
-    { "peak memory of processes nobody waits for", "taskstats", probe_exit_records, &be_root },
+    { "peak memory of processes never waited for", "taskstats", probe_exit_records, &be_root },
     { "private and shared memory", "procfs.smaps_rollup, smaps, pagemap", probe_rollup,
       &show_proc },
     { "processes of a job", "cgroup.procs", probe_leaf_unified, &delegate },
     { "processes of a job", "procfs.children", probe_children, &list_children },
-    { "processes of a job", "search of /proc", probe_always, NULL },
-    { "count of processes started", "perf.fork-ring", probe_ring, &allow_perf },
-    { "count of processes started", "proc-connector", probe_connector, &be_root },
-    { "count of processes started", "those that were seen", probe_always, NULL },
-    { "threads at once", "cgroup.pids.peak", probe_leaf_threads, &delegate },
-    { "threads at once", "procfs.stat", probe_always, NULL },
+    { "processes of a job", "scan of /proc", probe_always, NULL },
+    { "number of processes started", "perf.fork-ring", probe_ring, &allow_perf },
+    { "number of processes started", "proc-connector", probe_connector, &be_root },
+    { "number of processes started", "processes seen by samples", probe_always, NULL },
+    { "peak number of threads", "cgroup.pids.peak", probe_leaf_threads, &delegate },
+    { "peak number of threads", "procfs.stat", probe_always, NULL },
     { "disk I/O", "procfs.io", probe_io, &show_proc },
-    { "processes of other users", "procfs.io, procfs.smaps", probe_foreign_io, &allow_ptrace },
-    { "stalls of the job", "cgroup pressure", probe_leaf_unified, &delegate },
-    { "stalls of the machine", "host.procfs.pressure", probe_pressure, &boot_with_pressure },
+    { "I/O and memory of other users' processes", "procfs.io, procfs.smaps", probe_foreign_io,
+      &allow_ptrace },
+    { "pressure stalls of the job", "cgroup pressure", probe_leaf_unified, &delegate },
+    { "pressure stalls of the machine", "host.procfs.pressure", probe_pressure,
+      &boot_with_pressure },
     { "NVIDIA GPUs", "nvml", probe_nvidia, &get_nvidia },
     { "exact peak memory of processes on NVIDIA GPUs", "nvml.accounting", probe_accounts,
       &account },
     { "AMD GPUs", "amdgpu sysfs, drm.fdinfo, kfd", probe_amd, NULL },
     { "Intel GPUs", "i915 or xe sysfs, drm.fdinfo", probe_intel, NULL },
-    { "energy of CPUs", "rapl", probe_later, NULL },
+    { "CPU energy", "rapl", probe_later, NULL },
 };
 
 /* NULL: none is known. */

@@ -42,13 +42,13 @@ static const char *explain(int r)
     case EROFS:
         return "cgroups are read-only here, as in most containers";
     case EBUSY:
-        return "the cgroup has other processes in it";
+        return "the cgroup contains other processes";
     case ENOENT:
         return "no cgroup is visible here";
     case EINPROGRESS:
-        return "systemd was asked for a cgroup and gave none in time";
+        return "systemd did not provide a cgroup in time";
     default:
-        return "the kernel refuses a cgroup here";
+        return "the kernel refused to create a cgroup";
     }
 }
 
@@ -285,14 +285,14 @@ void leaf_open(struct leaf *leaf, const struct root *root, pid_t tracker, pid_t 
     for (int i = 0; i < LEAF_FILE_COUNT; i++)
         leaf->files[i] = (struct kept)KEPT_CLOSED;
     if (!folder && environment("SLURM_JOB_ID")) {
-        leaf->reason = "the cgroups of a Slurm step are Slurm's";
+        leaf->reason = "the cgroups of a Slurm step are managed by Slurm";
     } else {
         r = folder ? open_given(leaf, folder, &name, child)
                    : open_own(leaf, &name, tracker, child, cgroups, environment);
         if (r < 0)
             leaf->reason = explain(r);
         else if (!leaf_has_memory(leaf))
-            leaf->reason = "no controllers are handed down to cgroups of ours";
+            leaf->reason = "no cgroup controllers are delegated to us";
     }
     watch_events(leaf);
 }

@@ -33,7 +33,7 @@ static bool is_gone(int r)
     return r == -ESRCH || r == -ENOENT;
 }
 
-/* The stat file: state, parent, threads, faults, and the CPU time of waited-for
+/* The stat file: state, parent, threads, page faults, and the CPU time of waited-for
  * children, which the CPU clock leaves out. */
 static int read_stat(struct member *member, const struct root *root)
 {
@@ -62,6 +62,8 @@ static int read_stat(struct member *member, const struct root *root)
         sum_u64(member->cpu_ns, ticks_to_ns(stat.child_user_ticks + stat.child_system_ticks));
     usage->counter[USAGE_USER_NS] = ticks_to_ns(stat.user_ticks + stat.child_user_ticks);
     usage->counter[USAGE_SYSTEM_NS] = ticks_to_ns(stat.system_ticks + stat.child_system_ticks);
+    usage->counter[USAGE_MINOR_FAULTS] = stat.minor_faults + stat.child_minor_faults;
+    usage->counter[USAGE_MAJOR_FAULTS] = stat.major_faults + stat.child_major_faults;
     return 0;
 }
 

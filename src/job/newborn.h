@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * newborn.h - processes that are not yet what they will be.
+ * newborn.h - processes before and just after exec.
  *
- * What vfork or posix_spawn has made has its parent's memory until it calls exec: counted then, a
- * large parent would count twice. And for a moment after exec a process has no arguments, which
- * tell an agent (agents.h) from another spoor. Both are over in a millisecond or so of CPU time,
- * for which it may have to wait; where they are not, the process is taken as it is.
+ * A child made by vfork or posix_spawn has its parent's memory until it calls exec; if it were
+ * counted, a large parent would count twice. For a moment after exec a process has no arguments,
+ * which distinguish an agent (agents.h) from another spoor. Both states last about a millisecond
+ * of CPU time, which the process may have to wait for. If they last longer, the process is counted
+ * as it is.
  */
 #ifndef JOB_NEWBORN_H
 #define JOB_NEWBORN_H

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rungs.h - the sources that can be switched off, so that tests run every one of them
+ * rungs.h - the sources that can be disabled, so that tests can run with each of them
  * on any machine: SPOOR_DISABLE=cgroup,perf
  */
 #ifndef JOB_RUNGS_H
 #define JOB_RUNGS_H
 
-/* Bits of a set of rungs that are switched off. */
+/* Bits of a set of disabled sources. */
 enum rung {
-    RUNG_CGROUP = 1u << 0,    /* a cgroup of the job's own */
+    RUNG_CGROUP = 1u << 0,    /* the job cgroup */
     RUNG_PERF = 1u << 1,      /* perf's task-clock */
-    RUNG_GATE = 1u << 2,      /* page faults and CPU time as gates for looks */
+    RUNG_GATE = 1u << 2,      /* page faults and CPU time as activity signals */
     RUNG_RING = 1u << 3,      /* perf's record of forks and exits */
     RUNG_CONNECTOR = 1u << 4, /* the proc connector */
     RUNG_TASKSTATS = 1u << 5, /* exit records */
@@ -24,11 +24,11 @@ enum rung {
     RUNG_INTEL = 1u << 13,
 };
 
-/* The rung of that name; 0: there is none. */
+/* The source of that name; 0: unknown. */
 unsigned rungs_find(const char *name);
 
-/* From a list as "cgroup,perf". -EINVAL: it names no rung that there is; *ret_name is that
- * part of the list then. NULL or empty is none. */
+/* Parses a list such as "cgroup,perf"; NULL or empty: none. -EINVAL: an unknown name;
+ * *ret_name then points to it in the list. */
 int rungs_parse(const char *list, unsigned *ret_disabled, const char **ret_name);
 
 #endif

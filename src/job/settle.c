@@ -102,9 +102,9 @@ static uint64_t timeval_to_ns(struct timeval time)
     return (uint64_t)time.tv_sec * NS_PER_SECOND + (uint64_t)time.tv_usec * NS_PER_US;
 }
 
-/* What the kernel will hand to whoever reaps this zombie: the CPU time of the process and
- * of the children it waited for, in microseconds. The C library's waitid() has no place
- * for it; the system call does. */
+/* What the kernel hands to the process that reaps this zombie: CPU time in microseconds, page
+ * faults and context switches of the process and of the children it waited for. The C library's
+ * waitid() has no place for it; the system call does. */
 static bool read_final_rusage(pid_t pid, struct rusage *ret)
 {
     siginfo_t info;
@@ -146,6 +146,10 @@ static void take_rusage(struct job *job, struct member *member)
     /* The same counts as in its io file, in blocks of 512 bytes, for everybody to read. */
     member->usage.counter[USAGE_READ_BYTES] = (uint64_t)rusage.ru_inblock * 512;
     member->usage.counter[USAGE_WRITTEN_BYTES] = (uint64_t)rusage.ru_oublock * 512;
+    member->usage.counter[USAGE_MINOR_FAULTS] = (uint64_t)rusage.ru_minflt;
+    member->usage.counter[USAGE_MAJOR_FAULTS] = (uint64_t)rusage.ru_majflt;
+    member->usage.counter[USAGE_VOLUNTARY_SWITCHES] = (uint64_t)rusage.ru_nvcsw;
+    member->usage.counter[USAGE_INVOLUNTARY_SWITCHES] = (uint64_t)rusage.ru_nivcsw;
     job->lost_chars |= !is_known(member->usage.counter[USAGE_READ_CHARS]);
     take_peak(job, member, (uint64_t)rusage.ru_maxrss * 1024);
 }

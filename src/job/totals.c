@@ -131,20 +131,23 @@ uint64_t job_quick_cpu_ns(struct job *job)
 
 static void forget(struct memory_split *split)
 {
-    *split = (struct memory_split){ UNKNOWN, UNKNOWN, UNKNOWN };
+    *split = (struct memory_split)MEMORY_SPLIT_UNKNOWN;
 }
 
 /* Processes that came and went unseen had memory all the same: it is unknown, not 0. */
-static void forget_unseen(const struct job *job, struct memory_estimate *memory)
+static void forget_unseen(const struct job *job, struct job_reading *reading)
 {
+    struct memory_estimate *memory = &reading->memory;
     bool has_descendants = job->started_count > 1;
 
     if (!job->saw_main)
         forget(&memory->main);
     if (has_descendants && !job->saw_descendant)
         forget(&memory->descendants);
-    if (!job->saw_main && !job->saw_descendant)
+    if (!job->saw_main && !job->saw_descendant) {
         forget(&memory->combined);
+        forget(&reading->at_peak);
+    }
 }
 
 /* How far a resident size may be above the pages there are: pages that were found to be mapped
@@ -180,9 +183,38 @@ static void raise_estimate(struct memory_estimate *peak, const struct memory_est
     raise_to(&peak->pss_bytes, seen->pss_bytes);
 }
 
+/* Keeps the split of the highest total. What is shared counts as far as it was read: sizes that
+ * have moved since do not tell. */
+static void note_at_peak(struct job *job, const struct memory_split *seen)
+{
+    struct memory_split split = *seen;
+
+    if (is_known(split.private_bytes)) {
+        split.shared_bytes =
+            smaller(split.shared_bytes, job->detail.estimate.combined.shared_bytes);
+        split.total_bytes = split.private_bytes + split.shared_bytes;
+    }
+    memory_split_keep_higher(&job->peaks.at_peak, &split);
+}
+
 static void lower(uint64_t *value, uint64_t excess)
 {
     *value = *value > excess ? *value - excess : 0;
+}
+
+static void lower_at_peak(struct job *job, const struct detail_excess *excess)
+{
+    struct memory_split split = job->peaks.at_peak;
+
+    if (!is_known(split.private_bytes) ||
+        (excess->combined_total == 0 && excess->combined_private == 0))
+        return;
+    lower(&split.total_bytes, excess->combined_total);
+    lower(&split.private_bytes, excess->combined_private);
+    split.private_bytes = smaller(split.private_bytes, split.total_bytes);
+    split.shared_bytes = split.total_bytes - split.private_bytes;
+    forget(&job->peaks.at_peak);
+    note_at_peak(job, &split);
 }
 
 /* What the job's memory is, and by how much the glances since it was last read were too high. */
@@ -196,6 +228,8 @@ static void read_detail(struct job *job, uint64_t now_ns, struct memory_estimate
     lower(&peaks->descendants.total_bytes, excess->descendants_total);
     lower(&peaks->combined.total_bytes, excess->combined_total);
     lower(&peaks->combined.private_bytes, excess->combined_private);
+    lower_at_peak(job, excess);
+    note_at_peak(job, &ret->combined);
     raise_estimate(peaks, ret);
     raise_to(&job->discount_bytes, doubtful_bytes(job, ret));
 }
@@ -219,6 +253,8 @@ static void raise_to_peaks(struct job *job, struct job_reading *reading)
 {
     const struct job_peaks *peaks = &job->peaks;
 
+    note_at_peak(job, &reading->memory.combined);
+    reading->at_peak = peaks->at_peak;
     raise_known(&reading->memory, &peaks->memory);
     if (is_known(reading->leaf.memory.anon_bytes)) {
         raise_to(&reading->leaf.memory.anon_bytes, peaks->leaf.anon_bytes);
@@ -231,7 +267,7 @@ static void raise_to_peaks(struct job *job, struct job_reading *reading)
     /* A look takes a while: it may see one that ends, and then another that has just begun. */
     if (job->births.is_exact)
         reading->process_count = smaller(reading->process_count, reading->process_bound);
-    job->peaks = (struct job_peaks){ 0 };
+    job->peaks = (struct job_peaks){ .at_peak = MEMORY_SPLIT_UNKNOWN };
 }
 
 /* Above what the peaks cannot have been: known when the job has ended, everybody was waited for
@@ -276,6 +312,18 @@ static void add_living(struct job *job, struct job_reading *reading)
     }
 }
 
+/* Context switches are known of processes that have ended. Before the job's program runs there are
+ * none; while its first process lives, those of a few orphans would say nothing of the job. */
+static void read_switches(const struct job *job, struct usage *usage)
+{
+    uint64_t known = job->has_program ? UNKNOWN : 0;
+
+    if (job->main_has_ended)
+        return;
+    usage->counter[USAGE_VOLUNTARY_SWITCHES] = known;
+    usage->counter[USAGE_INVOLUNTARY_SWITCHES] = known;
+}
+
 /* Everything that is added up over processes, or counted for all of them. */
 static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading)
 {
@@ -286,6 +334,7 @@ static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading
     read_io(reading);
     usage_raise(&reading->usage, &job->reported);
     job->reported = reading->usage;
+    read_switches(job, &reading->usage);
     read_detail(job, now_ns, &reading->memory);
     reading->main_cpu_ns = job->main_cpu_ns;
     reading->main_rss_peak_bytes = job->main_rss_peak_bytes;
@@ -321,7 +370,7 @@ void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
     read_births(job, &reading);
     raise_to_peaks(job, &reading);
     read_bounds(job, &reading);
-    forget_unseen(job, &reading.memory);
+    forget_unseen(job, &reading);
     *ret = reading;
 }
 
@@ -374,6 +423,7 @@ uint64_t job_glance(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool 
         read_detail(job, now_ns, &estimate);
     job->detail.job_rests = false;
     raise_to(&job->discount_bytes, doubtful_bytes(job, &estimate));
+    note_at_peak(job, &estimate.combined);
     /* What is shared is known when it is read, not from sizes that have moved. */
     estimate.main.shared_bytes = estimate.descendants.shared_bytes = 0;
     estimate.combined.shared_bytes = estimate.pss_bytes = 0;

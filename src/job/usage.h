@@ -20,6 +20,10 @@ enum usage_counter {
     USAGE_WRITTEN_BYTES,
     USAGE_READ_CHARS,
     USAGE_WRITTEN_CHARS,
+    USAGE_MINOR_FAULTS,
+    USAGE_MAJOR_FAULTS,
+    USAGE_VOLUNTARY_SWITCHES, /* of ended processes only: no file has those of all threads */
+    USAGE_INVOLUNTARY_SWITCHES,
     USAGE_COUNT,
 };
 

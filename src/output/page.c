@@ -5,22 +5,31 @@
 
 #include "text/escape.h"
 #include "text/utf8.h"
+#include "text/wrap.h"
+
+#define NORMAL "\033[0m"
+
+static const char *const codes[] = {
+    [PAGE_PLAIN] = "",
+    [PAGE_BOLD] = "\033[1m",
+    [PAGE_DIM] = "\033[2m",
+    [PAGE_RED] = "\033[31m",
+};
+
+static bool is_colored(const struct page *page, enum page_style style)
+{
+    return page->has_color && style != PAGE_PLAIN;
+}
 
 void page_add(struct page *page, enum page_style style, const char *text)
 {
-    static const char *const codes[] = {
-        [PAGE_PLAIN] = "",
-        [PAGE_BOLD] = "\033[1m",
-        [PAGE_DIM] = "\033[2m",
-        [PAGE_RED] = "\033[31m",
-    };
-    bool is_styled = page->has_color && style != PAGE_PLAIN && *text;
+    bool is_styled = is_colored(page, style) && *text;
 
     if (is_styled)
         buffer_add_text(page->out, codes[style]);
     buffer_add_text(page->out, text);
     if (is_styled)
-        buffer_add_text(page->out, "\033[0m");
+        buffer_add_text(page->out, NORMAL);
 }
 
 void page_escape(const struct page *page, const char *text, struct buffer *out)
@@ -59,40 +68,17 @@ static void fill(struct page *page, size_t used, size_t wanted)
     add_blanks(page, used < wanted ? wanted - used : 1);
 }
 
-/* Bytes of `text` for the next line: up to the last blank that lets it fit, or as
- * many as fit where a word is longer than a line. */
-static size_t line_length(const char *text, size_t columns)
-{
-    size_t fitting = utf8_fitting(text, columns);
-    size_t length = fitting;
-
-    if (text[fitting] == '\0' || text[fitting] == ' ')
-        return fitting;
-    while (length > 0 && text[length] != ' ')
-        length--;
-    return length > 0 ? length : fitting;
-}
-
 /* Adds a text whose first line starts where we stand, which is column `indent`. */
 static void add_wrapped(struct page *page, enum page_style style, const char *text,
                         size_t indent)
 {
-    struct buffer line = { 0 };
+    struct wrap wrap = { .width = page->columns, .column = indent, .indent = indent };
 
-    for (bool is_first = true; *text; is_first = false) {
-        size_t length = line_length(text, page->columns - indent);
-
-        if (!is_first) {
-            buffer_add(page->out, "\n", 1);
-            add_blanks(page, indent);
-        }
-        buffer_clear(&line);
-        buffer_add(&line, text, length);
-        page_add(page, style, line.text ? line.text : "");
-        text += length;
-        text += strspn(text, " ");
+    if (is_colored(page, style)) {
+        wrap.before = codes[style];
+        wrap.after = NORMAL;
     }
-    buffer_done(&line);
+    wrap_text(text, &wrap, page->out);
 }
 
 void page_row(struct page *page, const char *label, const char *value, const char *details)

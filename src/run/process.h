@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * process.h - the little that the supervisor asks of /proc about a process.
+ * process.h - what the supervisor reads from /proc about a process.
  */
 #ifndef RUN_PROCESS_H
 #define RUN_PROCESS_H
@@ -12,21 +12,21 @@
 #include "base/root.h"
 #include "source/proc/pid_stat.h"
 
-/* -ENOENT or -ESRCH: there is no such process. */
+/* -ENOENT or -ESRCH: no such process. */
 int process_read(const struct root *root, pid_t pid, struct pid_stat *ret);
 
-/* Has it ended? A zombie has; so has a pid that is gone. */
+/* Whether it has exited: it is a zombie, or does not exist. */
 bool process_has_ended(const struct root *root, pid_t pid);
 
-/* Is `pid` a descendant of `ancestor`? False where it has ended already. */
+/* Whether `pid` is a descendant of `ancestor`. False if it has exited. */
 bool process_descends(const struct root *root, pid_t pid, pid_t ancestor);
 
-/* Copies the children of all threads of a process, at most `capacity`. Returns how
- * many; -ENOENT: it has ended, or this kernel does not tell. */
+/* Copies the children of all threads of a process, at most `capacity`. Returns their
+ * number; -ENOENT: it has exited, or the kernel does not list children. */
 ssize_t process_children(const struct root *root, pid_t pid, pid_t *buf, size_t capacity);
 
-/* How many descendants of a process are alive, zombies and agents (spoor.h) apart, without
- * `except` itself. Counts up to 4096. */
+/* Counts the live descendants of a process, without zombies, agents (spoor.h) and `except`.
+ * Counts up to 4096. */
 size_t process_count_descendants(const struct root *root, pid_t pid, pid_t except);
 
 #endif

@@ -113,10 +113,10 @@ static void warn_about_rest(const struct supervision *job)
     if (count == 0 || !job->session)
         return;
     (void)snprintf(message, sizeof(message),
-                   "%zu process%s of the job %s still running when it ended; what %s did "
-                   "after that is not in here (--wait all waits)",
+                   "%zu process%s of the job %s still running when the command exited; later "
+                   "usage is not included (--wait all waits for %s)",
                    count, count == 1 ? "" : "es", count == 1 ? "was" : "were",
-                   count == 1 ? "it" : "they");
+                   count == 1 ? "it" : "them");
     spoor_session_warn(job->session, "still-running", message);
 }
 

@@ -69,7 +69,7 @@ int watch_open(pid_t pid, struct watch *ret, struct spoor_error *err)
     r = open_process(&watch);
     if (r < 0) {
         watch_close(&watch);
-        return r == -ESRCH ? error_set(err, ESRCH, "there is no process %d", (int)pid)
+        return r == -ESRCH ? error_set(err, ESRCH, "no such process: %d", (int)pid)
                            : error_sys(err, r, "process %d", (int)pid);
     }
     ending_signals(&blocked);

@@ -6,86 +6,89 @@
 #include "base/compiler.h"
 #include "base/unknown.h"
 
-#define NEEDS_CGROUP                                                                     \
-    {                                                                                    \
-        NULL, "needs a cgroup of the job's own, which this version does not make", false \
-    }
-#define GPUS_PENDING "GPUs are looked at while a session runs"
-#define NOT_READABLE(file) "cannot read " file " here"
+#define GPUS_PENDING "GPUs are read only while a session is running"
+#define NO_SWITCHES "known only at the end of a command started by spoor"
+#define NOT_READABLE(file) "cannot read " file
+
+const char origins_gpus_pending[] = GPUS_PENDING;
 
 /* clang-format off */
 static const struct origin defaults[METRIC_COUNT] = {
-/*                                  source                     why it may be missing                                  exact */
-[METRIC_MAIN_CPU] =               { "procfs.cpuclock",         "the process ended before it could be looked at",       true },
-[METRIC_MAIN_RSS] =               { "procfs.statm",            "the process ended before it could be looked at",       false },
-[METRIC_MAIN_PRIVATE] =           { "procfs.smaps_rollup",     "the process ended before it could be looked at",       false },
-[METRIC_MAIN_SHARED] =            { "procfs.smaps_rollup",     "the process ended before it could be looked at",       false },
-[METRIC_MAIN_RSS_PEAK] =          { "procfs.status.VmHWM",     "the process ended before it could be looked at",       false },
-[METRIC_MAIN_RSS_BOUND] =         { "wait4.ru_maxrss",         "known at the end of a job that spoor started",          false },
-[METRIC_MAIN_THREADS] =           { "procfs.stat",             "the process ended before it could be looked at",       false },
-[METRIC_MAIN_GPU_MEMORY] =        { NULL,                      GPUS_PENDING,                                           false },
-[METRIC_DESCENDANTS_CPU] =        { "procfs.cpuclock",         "no process could be looked at",                        false },
-[METRIC_DESCENDANTS_RSS] =        { "procfs.smaps_rollup",     "they ended before they could be looked at",            false },
-[METRIC_DESCENDANTS_PRIVATE] =    { "procfs.smaps_rollup",     "they ended before they could be looked at",            false },
-[METRIC_DESCENDANTS_SHARED] =     { "procfs.smaps_rollup",     "they ended before they could be looked at",            false },
-[METRIC_DESCENDANTS_RSS_PEAK] =   { "procfs.status.VmHWM",     "they ended before they could be looked at",            false },
-[METRIC_DESCENDANTS_RSS_BOUND] =  { "wait4.ru_maxrss",         "known at the end of a job that spoor started",          false },
-[METRIC_DESCENDANTS_THREADS] =    { "procfs.stat",             "they ended before they could be looked at",            false },
-[METRIC_DESCENDANTS_GPU_MEMORY] = { NULL,                      GPUS_PENDING,                                           false },
-[METRIC_JOB_CPU] =                { "procfs.cpuclock",         "no process could be looked at",                        false },
-[METRIC_JOB_USER] =               { "procfs.stat",             "no process could be looked at",                        false },
-[METRIC_JOB_SYSTEM] =             { "procfs.stat",             "no process could be looked at",                        false },
-[METRIC_JOB_RSS] =                { "procfs.smaps_rollup",     "no process could be looked at while it lived",         false },
-[METRIC_JOB_PRIVATE] =            { "procfs.smaps_rollup",     "no process could be looked at while it lived",         false },
-[METRIC_JOB_SHARED] =             { "procfs.smaps_rollup",     "no process could be looked at while it lived",         false },
-[METRIC_JOB_PSS] =                { "procfs.smaps_rollup",     "no process could be looked at while it lived",         false },
-[METRIC_JOB_SWAP] =               { "procfs.status.VmSwap",    NOT_READABLE("/proc/PID/status"),                       false },
-[METRIC_JOB_RSS_PEAK] =           { "procfs.status.VmHWM",     "no process could be looked at while it lived",         false },
-[METRIC_JOB_RSS_BOUND] =          { "wait4.ru_maxrss",         "known at the end of a job that spoor started",         false },
-[METRIC_JOB_RSS_DISCOUNT] =       { "procfs.smaps",            "no process could be looked at while it lived",         false },
-[METRIC_JOB_MEMORY_PEAK] =        { "cgroup.memory.peak",      "needs a cgroup of the job's own",                      true },
-[METRIC_JOB_ANON] =               { "cgroup.memory.stat",      "needs a cgroup of the job's own",                      false },
-[METRIC_JOB_PAGE_CACHE] =         { "cgroup.memory.stat",      "needs a cgroup of the job's own",                      false },
-[METRIC_JOB_THREADS] =            { "procfs.stat",             "no process could be looked at",                        false },
-[METRIC_JOB_THREADS_PEAK] =       { "cgroup.pids.peak",        "needs a cgroup of the job's own",                      true },
-[METRIC_JOB_PROCESSES] =          { "procfs.children",         "no process could be looked at",                        false },
-[METRIC_JOB_PROCESSES_PEAK] =     { "perf.fork-ring",          "no source of process events serves here",              false },
-[METRIC_JOB_STARTED] =            { "procfs.children",         "no process could be looked at",                        false },
-[METRIC_JOB_READ] =               { "procfs.io",               NOT_READABLE("/proc/PID/io"),                           false },
-[METRIC_JOB_WRITTEN] =            { "procfs.io",               NOT_READABLE("/proc/PID/io"),                           false },
-[METRIC_JOB_READ_CHARS] =         { "procfs.io",               NOT_READABLE("/proc/PID/io"),                           false },
-[METRIC_JOB_WRITTEN_CHARS] =      { "procfs.io",               NOT_READABLE("/proc/PID/io"),                           false },
-[METRIC_JOB_OOM_KILLS] =          { "cgroup.oom_kill",         "no cgroup with a memory controller is readable",       true },
-[METRIC_JOB_THROTTLED] =          { "cgroup.cpu.stat",         "no cgroup with a CPU controller is readable",          true },
-[METRIC_JOB_CPU_PRESSURE] =       { "host.procfs.pressure",    "this kernel keeps no pressure figures",                true },
-[METRIC_JOB_MEMORY_PRESSURE] =    { "host.procfs.pressure",    "this kernel keeps no pressure figures",                true },
-[METRIC_JOB_IO_PRESSURE] =        { "host.procfs.pressure",    "this kernel keeps no pressure figures",                true },
-[METRIC_JOB_GPU_MEMORY] =         { NULL,                      GPUS_PENDING,                                           false },
-[METRIC_JOB_GPU_BUSY] =           { NULL,                      GPUS_PENDING,                                           false },
-[METRIC_JOB_GPU_UTILIZATION] =    { NULL,                      GPUS_PENDING,                                           false },
+/*                                  source                     why it may be missing                              exact */
+[METRIC_MAIN_CPU] =               { "procfs.cpuclock",         "the process exited before it could be read",      true },
+[METRIC_MAIN_RSS] =               { "procfs.statm",            "the process exited before it could be read",      false },
+[METRIC_MAIN_PRIVATE] =           { "procfs.smaps_rollup",     "the process exited before it could be read",      false },
+[METRIC_MAIN_SHARED] =            { "procfs.smaps_rollup",     "the process exited before it could be read",      false },
+[METRIC_MAIN_RSS_PEAK] =          { "procfs.status.VmHWM",     "the process exited before it could be read",      false },
+[METRIC_MAIN_RSS_BOUND] =         { "wait4.ru_maxrss",         "known only at the end of a job started by spoor", false },
+[METRIC_MAIN_THREADS] =           { "procfs.stat",             "the process exited before it could be read",      false },
+[METRIC_MAIN_GPU_MEMORY] =        { NULL,                      GPUS_PENDING,                                      false },
+[METRIC_DESCENDANTS_CPU] =        { "procfs.cpuclock",         "no process could be read",                        false },
+[METRIC_DESCENDANTS_RSS] =        { "procfs.smaps_rollup",     "they exited before they could be read",           false },
+[METRIC_DESCENDANTS_PRIVATE] =    { "procfs.smaps_rollup",     "they exited before they could be read",           false },
+[METRIC_DESCENDANTS_SHARED] =     { "procfs.smaps_rollup",     "they exited before they could be read",           false },
+[METRIC_DESCENDANTS_RSS_PEAK] =   { "procfs.status.VmHWM",     "they exited before they could be read",           false },
+[METRIC_DESCENDANTS_RSS_BOUND] =  { "wait4.ru_maxrss",         "known only at the end of a job started by spoor", false },
+[METRIC_DESCENDANTS_THREADS] =    { "procfs.stat",             "they exited before they could be read",           false },
+[METRIC_DESCENDANTS_GPU_MEMORY] = { NULL,                      GPUS_PENDING,                                      false },
+[METRIC_JOB_CPU] =                { "procfs.cpuclock",         "no process could be read",                        false },
+[METRIC_JOB_USER] =               { "procfs.stat",             "no process could be read",                        false },
+[METRIC_JOB_SYSTEM] =             { "procfs.stat",             "no process could be read",                        false },
+[METRIC_JOB_MAJOR_FAULTS] =       { "procfs.stat",             "no process could be read",                        false },
+[METRIC_JOB_MINOR_FAULTS] =       { "procfs.stat",             "no process could be read",                        false },
+[METRIC_JOB_VOLUNTARY_SWITCHES] = { "wait4",                   NO_SWITCHES,                                       false },
+[METRIC_JOB_INVOLUNTARY_SWITCHES] = { "wait4",                   NO_SWITCHES,                                       false },
+[METRIC_JOB_RSS] =                { "procfs.smaps_rollup",     "no process could be read before it exited",       false },
+[METRIC_JOB_PRIVATE] =            { "procfs.smaps_rollup",     "no process could be read before it exited",       false },
+[METRIC_JOB_SHARED] =             { "procfs.smaps_rollup",     "no process could be read before it exited",       false },
+[METRIC_JOB_PSS] =                { "procfs.smaps_rollup",     "no process could be read before it exited",       false },
+[METRIC_JOB_SWAP] =               { "procfs.status.VmSwap",    NOT_READABLE("/proc/PID/status"),                  false },
+[METRIC_JOB_RSS_PEAK] =           { "procfs.status.VmHWM",     "no process could be read before it exited",       false },
+[METRIC_JOB_RSS_BOUND] =          { "wait4.ru_maxrss",         "known only at the end of a job started by spoor", false },
+[METRIC_JOB_RSS_DISCOUNT] =       { "procfs.smaps",            "no process could be read before it exited",       false },
+[METRIC_JOB_MEMORY_PEAK] =        { "cgroup.memory.peak",      "requires a cgroup for the job alone",             true },
+[METRIC_JOB_ANON] =               { "cgroup.memory.stat",      "requires a cgroup for the job alone",             false },
+[METRIC_JOB_PAGE_CACHE] =         { "cgroup.memory.stat",      "requires a cgroup for the job alone",             false },
+[METRIC_JOB_THREADS] =            { "procfs.stat",             "no process could be read",                        false },
+[METRIC_JOB_THREADS_PEAK] =       { "cgroup.pids.peak",        "requires a cgroup for the job alone",             true },
+[METRIC_JOB_PROCESSES] =          { "procfs.children",         "no process could be read",                        false },
+[METRIC_JOB_PROCESSES_PEAK] =     { "perf.fork-ring",          "no source of process events is available",        false },
+[METRIC_JOB_STARTED] =            { "procfs.children",         "no process could be read",                        false },
+[METRIC_JOB_READ] =               { "procfs.io",               NOT_READABLE("/proc/PID/io"),                      false },
+[METRIC_JOB_WRITTEN] =            { "procfs.io",               NOT_READABLE("/proc/PID/io"),                      false },
+[METRIC_JOB_READ_CHARS] =         { "procfs.io",               NOT_READABLE("/proc/PID/io"),                      false },
+[METRIC_JOB_WRITTEN_CHARS] =      { "procfs.io",               NOT_READABLE("/proc/PID/io"),                      false },
+[METRIC_JOB_OOM_KILLS] =          { "cgroup.oom_kill",         "no readable cgroup has a memory controller",      true },
+[METRIC_JOB_THROTTLED] =          { "cgroup.cpu.stat",         "no readable cgroup has a CPU controller",         true },
+[METRIC_JOB_CPU_PRESSURE] =       { "host.procfs.pressure",    "this kernel has no pressure stall information",   true },
+[METRIC_JOB_MEMORY_PRESSURE] =    { "host.procfs.pressure",    "this kernel has no pressure stall information",   true },
+[METRIC_JOB_IO_PRESSURE] =        { "host.procfs.pressure",    "this kernel has no pressure stall information",   true },
+[METRIC_JOB_GPU_MEMORY] =         { NULL,                      GPUS_PENDING,                                      false },
+[METRIC_JOB_GPU_BUSY] =           { NULL,                      GPUS_PENDING,                                      false },
+[METRIC_JOB_GPU_UTILIZATION] =    { NULL,                      GPUS_PENDING,                                      false },
 
-[METRIC_HOST_CPU] =               { "host.procfs.stat",        NOT_READABLE("/proc/stat"),                             true },
-[METRIC_HOST_CPU_USER] =          { "host.procfs.stat",        NOT_READABLE("/proc/stat"),                             true },
-[METRIC_HOST_CPU_SYSTEM] =        { "host.procfs.stat",        NOT_READABLE("/proc/stat"),                             true },
-[METRIC_HOST_CPU_IOWAIT] =        { "host.procfs.stat",        NOT_READABLE("/proc/stat"),                             true },
-[METRIC_HOST_CPU_STEAL] =         { "host.procfs.stat",        NOT_READABLE("/proc/stat"),                             true },
-[METRIC_HOST_MEMORY_USED] =       { "host.procfs.meminfo",     NOT_READABLE("/proc/meminfo"),                          false },
-[METRIC_HOST_MEMORY_AVAILABLE] =  { "host.procfs.meminfo",     NOT_READABLE("/proc/meminfo"),                          false },
-[METRIC_HOST_MEMORY_CACHED] =     { "host.procfs.meminfo",     NOT_READABLE("/proc/meminfo"),                          false },
-[METRIC_HOST_SWAP_USED] =         { "host.procfs.meminfo",     NOT_READABLE("/proc/meminfo"),                          false },
-[METRIC_HOST_DISK_READ] =         { "host.procfs.diskstats",   "no disk is listed in /proc/diskstats",                 true },
-[METRIC_HOST_DISK_WRITTEN] =      { "host.procfs.diskstats",   "no disk is listed in /proc/diskstats",                 true },
-[METRIC_HOST_DISK_SPACE_USED] =   { "host.statvfs",            "no disk is mounted here",                              false },
-[METRIC_HOST_DISK_SPACE_FREE] =   { "host.statvfs",            "no disk is mounted here",                              false },
-[METRIC_HOST_NETWORK_RECEIVED] =  { "host.procfs.net.dev",     "no network interface but loopback",                    true },
-[METRIC_HOST_NETWORK_SENT] =      { "host.procfs.net.dev",     "no network interface but loopback",                    true },
-[METRIC_HOST_CPU_PRESSURE] =      { "host.procfs.pressure",    "this kernel keeps no pressure figures",                true },
-[METRIC_HOST_MEMORY_PRESSURE] =   { "host.procfs.pressure",    "this kernel keeps no pressure figures",                true },
-[METRIC_HOST_IO_PRESSURE] =       { "host.procfs.pressure",    "this kernel keeps no pressure figures",                true },
-[METRIC_HOST_GPU_MEMORY] =        { NULL,                      GPUS_PENDING,                                           false },
-[METRIC_HOST_GPU_BUSY] =          { NULL,                      GPUS_PENDING,                                           false },
-[METRIC_HOST_GPU_UTILIZATION] =   { NULL,                      GPUS_PENDING,                                           false },
-[METRIC_HOST_GPU_ENERGY] =        { NULL,                      GPUS_PENDING,                                           true },
+[METRIC_HOST_CPU] =               { "host.procfs.stat",        NOT_READABLE("/proc/stat"),                        true },
+[METRIC_HOST_CPU_USER] =          { "host.procfs.stat",        NOT_READABLE("/proc/stat"),                        true },
+[METRIC_HOST_CPU_SYSTEM] =        { "host.procfs.stat",        NOT_READABLE("/proc/stat"),                        true },
+[METRIC_HOST_CPU_IOWAIT] =        { "host.procfs.stat",        NOT_READABLE("/proc/stat"),                        true },
+[METRIC_HOST_CPU_STEAL] =         { "host.procfs.stat",        NOT_READABLE("/proc/stat"),                        true },
+[METRIC_HOST_MEMORY_USED] =       { "host.procfs.meminfo",     NOT_READABLE("/proc/meminfo"),                     false },
+[METRIC_HOST_MEMORY_AVAILABLE] =  { "host.procfs.meminfo",     NOT_READABLE("/proc/meminfo"),                     false },
+[METRIC_HOST_MEMORY_CACHED] =     { "host.procfs.meminfo",     NOT_READABLE("/proc/meminfo"),                     false },
+[METRIC_HOST_SWAP_USED] =         { "host.procfs.meminfo",     NOT_READABLE("/proc/meminfo"),                     false },
+[METRIC_HOST_DISK_READ] =         { "host.procfs.diskstats",   "no disk is listed in /proc/diskstats",            true },
+[METRIC_HOST_DISK_WRITTEN] =      { "host.procfs.diskstats",   "no disk is listed in /proc/diskstats",            true },
+[METRIC_HOST_DISK_SPACE_USED] =   { "host.statvfs",            "no disk is mounted",                              false },
+[METRIC_HOST_DISK_SPACE_FREE] =   { "host.statvfs",            "no disk is mounted",                              false },
+[METRIC_HOST_NETWORK_RECEIVED] =  { "host.procfs.net.dev",     "no network interface except loopback",            true },
+[METRIC_HOST_NETWORK_SENT] =      { "host.procfs.net.dev",     "no network interface except loopback",            true },
+[METRIC_HOST_CPU_PRESSURE] =      { "host.procfs.pressure",    "this kernel has no pressure stall information",   true },
+[METRIC_HOST_MEMORY_PRESSURE] =   { "host.procfs.pressure",    "this kernel has no pressure stall information",   true },
+[METRIC_HOST_IO_PRESSURE] =       { "host.procfs.pressure",    "this kernel has no pressure stall information",   true },
+[METRIC_HOST_GPU_MEMORY] =        { NULL,                      GPUS_PENDING,                                      false },
+[METRIC_HOST_GPU_BUSY] =          { NULL,                      GPUS_PENDING,                                      false },
+[METRIC_HOST_GPU_UTILIZATION] =   { NULL,                      GPUS_PENDING,                                      false },
+[METRIC_HOST_GPU_ENERGY] =        { NULL,                      GPUS_PENDING,                                      true },
 };
 
 static const enum metric sharing[] = {
@@ -108,9 +111,9 @@ static void update_sharing(struct origin *origins, const struct job *job)
     const char *reason = NULL;
 
     if (job->detail.mode == SPOOR_DETAIL_NEVER)
-        reason = "switched off (--detail never)";
+        reason = "disabled by --detail never";
     else if (job->detail.is_denied)
-        reason = "the memory maps of another user's process cannot be read";
+        reason = "cannot read the memory maps of another user's process";
     if (!reason)
         return;
     for (size_t i = 0; i < ARRAY_SIZE(sharing); i++)
@@ -174,14 +177,30 @@ static void update_cpu(struct origin *origins, const struct job *job,
     origins[METRIC_JOB_SYSTEM] = origins[METRIC_JOB_USER];
 }
 
+/* Page faults and context switches: all of them, if every process was waited for and has ended. Page
+ * faults of a process that goes on are read from its stat file, context switches are not. */
+static void update_events(struct origin *origins, const struct job *job,
+                          const struct job_reading *reading)
+{
+    struct origin *faults = &origins[METRIC_JOB_MAJOR_FAULTS];
+    struct origin *switches = &origins[METRIC_JOB_VOLUNTARY_SWITCHES];
+
+    faults->source = job->tracker_pid != 0 ? "wait4" : "procfs.stat";
+    faults->is_exact = reading->io_is_exact && job->main_has_ended;
+    switches->is_exact = faults->is_exact && job->members.count == 0;
+    origins[METRIC_JOB_MINOR_FAULTS] = *faults;
+    origins[METRIC_JOB_INVOLUNTARY_SWITCHES] = *switches;
+}
+
 void origins_update(struct origin origins[METRIC_COUNT], const struct job *job,
                     const struct job_reading *reading)
 {
     update_cpu(origins, job, reading);
+    update_events(origins, job, reading);
     for (size_t i = 0; i < ARRAY_SIZE(io); i++) {
         origins[io[i]].is_exact = reading->io_is_exact && !job->saw_denied_io;
         if (job->saw_denied_io)
-            origins[io[i]].reason = "the I/O of another user's process cannot be read";
+            origins[io[i]].reason = "cannot read the I/O of another user's process";
     }
     if (job->lost_chars)
         origins[METRIC_JOB_READ_CHARS].is_exact = origins[METRIC_JOB_WRITTEN_CHARS].is_exact =

@@ -6,12 +6,15 @@
 #include <stdint.h>
 
 #include "base/unknown.h"
+#include "job/memory/shared_memory.h"
 #include "sample/metric.h"
 
 struct sample {
     uint64_t elapsed_ns;  /* since the first sample */
     uint64_t realtime_ns; /* since 1970, UTC */
     uint64_t value[METRIC_COUNT];
+    struct memory_split
+        at_peak; /* of the job, when METRIC_JOB_RSS was highest since the last one */
 };
 
 static inline void sample_clear(struct sample *sample)
@@ -20,6 +23,7 @@ static inline void sample_clear(struct sample *sample)
     sample->realtime_ns = 0;
     for (int i = 0; i < METRIC_COUNT; i++)
         sample->value[i] = UNKNOWN;
+    sample->at_peak = (struct memory_split)MEMORY_SPLIT_UNKNOWN;
 }
 
 #endif

@@ -59,6 +59,10 @@ static void fill_job(const struct job_reading *reading, uint64_t *value)
     value[METRIC_JOB_CPU] = counter[USAGE_CPU_NS];
     value[METRIC_JOB_USER] = counter[USAGE_USER_NS];
     value[METRIC_JOB_SYSTEM] = counter[USAGE_SYSTEM_NS];
+    value[METRIC_JOB_MAJOR_FAULTS] = counter[USAGE_MAJOR_FAULTS];
+    value[METRIC_JOB_MINOR_FAULTS] = counter[USAGE_MINOR_FAULTS];
+    value[METRIC_JOB_VOLUNTARY_SWITCHES] = counter[USAGE_VOLUNTARY_SWITCHES];
+    value[METRIC_JOB_INVOLUNTARY_SWITCHES] = counter[USAGE_INVOLUNTARY_SWITCHES];
     value[METRIC_MAIN_CPU] = reading->main_cpu_ns;
     value[METRIC_DESCENDANTS_CPU] = minus(counter[USAGE_CPU_NS], reading->main_cpu_ns);
     value[METRIC_JOB_READ] = counter[USAGE_READ_BYTES];
@@ -160,6 +164,7 @@ void sampler_tick(struct sampler *sampler, struct instant now, bool is_last, str
     job_refresh(&sampler->job, now.monotonic_ns, birth_mark, is_last);
     job_read(&sampler->job, now.monotonic_ns, &sampler->reading);
     fill_job(&sampler->reading, ret->value);
+    ret->at_peak = sampler->reading.at_peak;
 
     cgroup_watch_read(&sampler->cgroup_watch, sampler->root, &events);
     fill_cgroup(&sampler->reading.leaf, &events, &sampler->host_reading, ret->value);

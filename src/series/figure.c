@@ -13,9 +13,11 @@
 enum derivation {
     TOTAL,      /* growth of a counter from the first to the last sample */
     GROWTH,     /* the same, of one that never stands still: not known where it did */
+    SPAN,       /* the same, of one that few samples know: not known from one of them alone */
     MEAN_RATE,  /* that growth over the time */
     MAX_RATE,   /* the largest growth over one interval */
     PEAK,       /* the largest value of a gauge */
+    AT_PEAK,    /* the value of a memory gauge when that of the whole job was largest */
     LATER_PEAK, /* the largest value that speaks of the time after the first sample */
     SEEN,       /* processes at the first sample, and those that came since */
     NOT_YET,    /* kept in the report's shape; nothing measures it */
@@ -30,7 +32,7 @@ struct row {
     const char *reason;     /* of NOT_YET */
 };
 
-#define NO_ENERGY "this version does not measure the energy of CPUs"
+#define NO_ENERGY "CPU energy is not measured yet"
 
 /* clang-format off */
 static const struct row rows[] = {
@@ -48,6 +50,10 @@ static const struct row rows[] = {
     { "cpu.threads.main",                    PEAK,      METRIC_MAIN_THREADS,         METRIC_NONE, METRIC_NONE, NULL },
     { "cpu.threads.descendants",             PEAK,      METRIC_DESCENDANTS_THREADS,  METRIC_NONE, METRIC_NONE, NULL },
     { "cpu.threads.combined",                PEAK,      METRIC_JOB_THREADS,          METRIC_JOB_THREADS_PEAK, METRIC_NONE, NULL },
+    { "cpu.page_faults.major",               TOTAL,     METRIC_JOB_MAJOR_FAULTS,     METRIC_NONE, METRIC_NONE, NULL },
+    { "cpu.page_faults.minor",               TOTAL,     METRIC_JOB_MINOR_FAULTS,     METRIC_NONE, METRIC_NONE, NULL },
+    { "cpu.context_switches.voluntary",      SPAN,      METRIC_JOB_VOLUNTARY_SWITCHES, METRIC_NONE, METRIC_NONE, NULL },
+    { "cpu.context_switches.involuntary",    SPAN,      METRIC_JOB_INVOLUNTARY_SWITCHES, METRIC_NONE, METRIC_NONE, NULL },
 
     { "memory.main.total_rss_bytes",         PEAK,      METRIC_MAIN_RSS,             METRIC_MAIN_RSS_PEAK, METRIC_MAIN_RSS_BOUND, NULL },
     { "memory.main.private_rss_bytes",       PEAK,      METRIC_MAIN_PRIVATE,         METRIC_NONE, METRIC_MAIN_RSS_BOUND, NULL },
@@ -59,6 +65,9 @@ static const struct row rows[] = {
     { "memory.combined.private_rss_bytes",   PEAK,      METRIC_JOB_PRIVATE,          METRIC_NONE, METRIC_JOB_RSS_BOUND, NULL },
     { "memory.combined.shared_rss_bytes",    PEAK,      METRIC_JOB_SHARED,           METRIC_NONE, METRIC_JOB_RSS_BOUND, NULL },
     { "memory.combined.pss_bytes",           PEAK,      METRIC_JOB_PSS,              METRIC_NONE, METRIC_JOB_RSS_BOUND, NULL },
+    { "memory.at_peak.total_rss_bytes",      AT_PEAK,   METRIC_JOB_RSS,              METRIC_NONE, METRIC_NONE, NULL },
+    { "memory.at_peak.private_rss_bytes",    AT_PEAK,   METRIC_JOB_PRIVATE,          METRIC_NONE, METRIC_NONE, NULL },
+    { "memory.at_peak.shared_rss_bytes",     AT_PEAK,   METRIC_JOB_SHARED,           METRIC_NONE, METRIC_NONE, NULL },
     { "memory.job_peak_bytes",               PEAK,      METRIC_JOB_MEMORY_PEAK,      METRIC_NONE, METRIC_NONE, NULL },
     { "memory.anon_peak_bytes",              PEAK,      METRIC_JOB_ANON,             METRIC_NONE, METRIC_JOB_MEMORY_PEAK, NULL },
     { "memory.page_cache_peak_bytes",        PEAK,      METRIC_JOB_PAGE_CACHE,       METRIC_NONE, METRIC_JOB_MEMORY_PEAK, NULL },
@@ -103,7 +112,7 @@ static struct spoor_figure not_measured(const char *reason)
         .value = nan(""),
         .low = nan(""),
         .high = nan(""),
-        .reason = reason ? reason : "no sample holds it",
+        .reason = reason ? reason : "no sample contains it",
     };
 }
 
@@ -168,6 +177,40 @@ static double derive_seen(const struct summary *summary, enum metric metric)
     return metric_value(metric, sum_u64(there, counter_delta(tally->first, tally->last)));
 }
 
+/* Where the parts of the job's memory are known at a moment near its peak: within a sixteenth, pages
+ * that the kernel's mark may hold twice apart. */
+static bool has_split_near_peak(const struct summary *summary)
+{
+    enum { NEAR = 16 };
+    uint64_t peak = summary->tally[METRIC_JOB_RSS].max;
+    double least;
+
+    raise_to(&peak, risen(summary, METRIC_JOB_RSS_PEAK));
+    least = metric_value(METRIC_JOB_RSS, less(peak, peak / NEAR)) - discount(summary);
+    return metric_value(METRIC_JOB_RSS, summary->at_peak.total_bytes) >= least; /* not if NaN */
+}
+
+static double derive_at_peak(const struct summary *summary, enum metric metric)
+{
+    const struct memory_split *at_peak = &summary->at_peak;
+
+    if (!has_split_near_peak(summary))
+        return nan("");
+    if (metric == METRIC_JOB_PRIVATE)
+        return metric_value(metric, at_peak->private_bytes);
+    if (metric == METRIC_JOB_SHARED)
+        return metric_value(metric, at_peak->shared_bytes);
+    return metric_value(metric, at_peak->total_bytes);
+}
+
+/* A single known value says nothing of the time before it. */
+static double derive_span(const struct tally *tally, enum metric metric)
+{
+    return tally->last_ns > tally->first_ns
+               ? metric_value(metric, counter_delta(tally->first, tally->last))
+               : nan("");
+}
+
 /* One that stands still was not read anew. */
 static double derive_growth(const struct tally *tally, enum metric metric)
 {
@@ -187,6 +230,8 @@ static double derive(const struct row *row, const struct summary *summary)
         return metric_value(row->metric, counter_delta(tally->first, tally->last));
     case GROWTH:
         return derive_growth(tally, row->metric);
+    case SPAN:
+        return derive_span(tally, row->metric);
     case SEEN:
         return derive_seen(summary, row->metric);
     case MEAN_RATE:
@@ -195,6 +240,8 @@ static double derive(const struct row *row, const struct summary *summary)
         return tally->max_rate >= mean ? tally->max_rate : mean;
     case PEAK:
         return metric_value(row->metric, tally->max);
+    case AT_PEAK:
+        return derive_at_peak(summary, row->metric);
     case LATER_PEAK:
         return metric_value(row->metric,
                             is_known(tally->later_max) ? tally->later_max : tally->max);
@@ -208,8 +255,12 @@ static double derive(const struct row *row, const struct summary *summary)
 static const char *missing_reason(const struct row *row, const struct summary *summary,
                                   const struct origin *origins)
 {
-    if (is_known(summary->tally[row->metric].first) && row->derivation != GROWTH)
-        return "one sample gives no rate";
+    bool is_rate = row->derivation == MEAN_RATE || row->derivation == MAX_RATE;
+
+    if (is_rate && is_known(summary->tally[row->metric].first))
+        return "a rate needs at least two samples";
+    if (row->derivation == AT_PEAK && is_known(summary->tally[row->metric].max))
+        return "memory was not read near its peak";
     return origins[row->metric].reason;
 }
 
@@ -249,13 +300,15 @@ enum metric figure_metric(size_t index)
 const char *figure_derivation(size_t index)
 {
     static const char *const texts[] = {
-        [TOTAL] = "growth from the first to the last sample",
-        [GROWTH] = "growth from the first to the last sample, if any",
-        [MEAN_RATE] = "that growth per second",
-        [MAX_RATE] = "largest growth per second from one sample to the next",
+        [TOTAL] = "increase from the first to the last sample",
+        [GROWTH] = "increase from the first to the last sample, if any",
+        [SPAN] = "increase from the first to the last sample that knows it",
+        [MEAN_RATE] = "that increase per second",
+        [MAX_RATE] = "largest increase per second from one sample to the next",
         [PEAK] = "largest value",
+        [AT_PEAK] = "value when `job_rss_bytes` was largest",
         [LATER_PEAK] = "largest value after the first sample",
-        [SEEN] = "those at the first sample and all that came since",
+        [SEEN] = "those at the first sample and all later ones",
         [NOT_YET] = "not measured yet",
     };
 
@@ -269,13 +322,4 @@ ssize_t figure_index(const char *path)
             return (ssize_t)i;
     }
     return -ENOENT;
-}
-
-struct spoor_figure figure_find(const char *path, const struct summary *summary,
-                                const struct origin origins[METRIC_COUNT])
-{
-    ssize_t index = figure_index(path);
-
-    return index < 0 ? not_measured("there is no such figure")
-                     : figure_get((size_t)index, summary, origins);
 }

@@ -19,7 +19,10 @@ static void tally_clear(struct tally *tally)
 
 void summary_init(struct summary *summary, uint64_t interval_ns)
 {
-    *summary = (struct summary){ .window_ns = interval_ns / 2 };
+    *summary = (struct summary){
+        .window_ns = interval_ns / 2,
+        .at_peak = MEMORY_SPLIT_UNKNOWN,
+    };
     for (int i = 0; i < METRIC_COUNT; i++)
         tally_clear(&summary->tally[i]);
 }
@@ -101,6 +104,7 @@ void summary_add(struct summary *summary, const struct sample *sample)
     summary->ended_ns = sample->elapsed_ns;
     summary->ended_realtime_ns = sample->realtime_ns;
     summary->sample_count++;
+    memory_split_keep_higher(&summary->at_peak, &sample->at_peak);
     for (int i = 0; i < METRIC_COUNT; i++)
         tally_add(summary, (enum metric)i, sample->value[i], sample->elapsed_ns);
 }

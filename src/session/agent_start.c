@@ -103,7 +103,7 @@ int spoor_agent_start(const char *path, char *const *arguments, int input_fd, in
 
     /* Numbers below 3 would be overwritten before they are copied. */
     if (input_fd <= STDERR_FILENO || output_fd <= STDERR_FILENO)
-        return error_set(err, EINVAL, "agent: needs descriptors above 2");
+        return error_set(err, EINVAL, "agent: descriptors must be above 2");
     r = -posix_spawnattr_init(&order.attributes);
     if (r < 0)
         return error_sys(err, r, "agent");

@@ -28,10 +28,10 @@ void session_start_gpus(spoor_session *session)
         return;
     session->gpu.state = GPU_NONE;
     session->gpu.reason = gpu_vendors_enabled(session->disabled, enabled) == 0
-                              ? "switched off (SPOOR_DISABLE)"
+                              ? "disabled by SPOOR_DISABLE"
                               : "this machine has no GPU";
     if (r != -ENODEV)
-        session_add_warning(session, "gpu-thread", "GPUs are not looked at: %s", strerror(-r));
+        session_add_warning(session, "gpu-thread", "GPUs are not tracked: %s", strerror(-r));
 }
 
 void session_tell_gpus(spoor_session *session)
@@ -144,10 +144,10 @@ static void judge_strays(spoor_session *session)
         used += n > 0 ? (size_t)n : 0;
     }
     if (used > 0)
-        session_add_warning(session, "gpu-not-selected",
-                            "the job had %s, which neither --gpus nor its environment names: "
-                            "not counted",
-                            list);
+        session_add_warning(
+            session, "gpu-not-selected",
+            "the job used %s, selected neither by --gpus nor by its environment: not counted",
+            list);
 }
 
 /* A peak from before its processes' memory was told no more. */
@@ -158,8 +158,8 @@ static void judge_untold(spoor_session *session)
 
     if (totals->is_memory_untold && totals->memory_reason && is_known(peak) && peak > 0)
         session_add_warning(session, "gpu-memory-untold",
-                            "the job's GPU memory was not told to the end, so it may have had "
-                            "more: %s",
+                            "the driver stopped reporting the job's GPU memory, so the real "
+                            "peak may be higher: %s",
                             totals->memory_reason);
 }
 
@@ -184,8 +184,7 @@ static bool warn_of_lost(spoor_session *session)
         if (!view->units[i].is_selected || !view->devices[i].was_lost)
             continue;
         session_add_warning(session, "gpu-lost",
-                            "the driver has lost the GPU %s: what it did since then is not "
-                            "known",
+                            "the driver lost GPU %s: its use since then is unknown",
                             gpu_unit_id(&view->units[i]));
         has_any = true;
     }
@@ -202,7 +201,7 @@ void session_judge_gpus(spoor_session *session)
     for (size_t i = 0; i < troubles.refusal_count; i++)
         session_add_warning(session, "gpu-driver",
                             troubles.refusals[i].is_partial
-                                ? "of the %s GPUs not all are measured: %s"
+                                ? "some %s GPUs cannot be measured: %s"
                                 : "%s GPUs cannot be measured: %s",
                             troubles.refusals[i].vendor, troubles.refusals[i].error.message);
     if (session->gpus && session->gpu.state == GPU_NONE && strcmp(session->gpus, "all") != 0 &&
@@ -215,17 +214,17 @@ void session_judge_gpus(spoor_session *session)
     if (troubles.silent_for_ns > 0)
         session_add_warning(
             session, "gpu-blocked",
-            "the GPU driver did not answer for %.1f s, from %.1f s after the start on: what "
-            "GPUs did then is not known",
+            "the GPU driver did not respond for %.1f s, starting %.1f s into the run: GPU use "
+            "in that time is unknown",
             (double)troubles.silent_for_ns / 1e9,
             (double)(troubles.silent_since_ns - session->sampler.started.monotonic_ns) / 1e9);
     if (!warn_of_lost(session))
         judge_untold(session);
     if (troubles.is_busy_mixed)
         session_add_warning(session, "gpu-shared",
-                            "other processes compute on the job's GPU: of those that are busy "
-                            "within a fifth of a second the driver names one, so some of the "
-                            "job's utilization may be theirs, and some of theirs its");
+                            "other processes compute on the job's GPU: the driver attributes "
+                            "each fifth of a second to one process only, so the job's "
+                            "utilization may include some of theirs and miss some of its own");
     if (!session->gpus || strcmp(session->gpus, "none") != 0)
         judge_strays(session);
     if (is_known(troubles.account_bytes))

@@ -23,9 +23,9 @@
 /* What the thread had of the processors is read anew after so long. */
 #define TIMES_HOLD_NS NS_PER_SECOND
 
-static const char too_early[] = "the run ended before the drivers had told of their GPUs";
-static const char is_mute[] = "the GPU driver does not answer";
-static const char has_stopped[] = "the GPU driver has stopped answering";
+static const char too_early[] = "the run ended before the drivers had reported their GPUs";
+static const char is_mute[] = "the GPU driver does not respond";
+static const char has_stopped[] = "the GPU driver stopped responding";
 
 int gpu_board_init(struct gpu_board *board)
 {

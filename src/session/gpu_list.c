@@ -58,10 +58,10 @@ int session_find_gpus(const struct root *root, const char *gpus, struct gpu_inve
 
     *ret = (struct gpu_inventory){ 0 };
     if (r < 0)
-        return error_set(err, EINVAL, "SPOOR_DISABLE: there is no source '%s'", unknown);
+        return error_set(err, EINVAL, "SPOOR_DISABLE: unknown source '%s'", unknown);
     count = gpu_vendors_enabled(disabled, vendors);
     if (count == 0)
-        return error_set(err, ENODEV, "switched off (SPOOR_DISABLE)");
+        return error_set(err, ENODEV, "disabled by SPOOR_DISABLE");
     r = gpu_inquire(root, vendors, count, gpus, ret);
     if (r == -ENODEV && ret->refusal_count > 0)
         return error_set(err, ret->refusals[0].error.code, "%s GPUs: %s",
@@ -82,9 +82,10 @@ int session_refuse_choice(const struct spoor_error *unmatched, const struct gpu_
     if (unmatched->code == 0)
         return 0;
     if (whole <= 1)
-        return error_set(err, unmatched->code, "%s; this machine has %s: see 'spoor info'",
-                         unmatched->message, whole == 1 ? "0 alone" : "none");
-    return error_set(err, unmatched->code, "%s; this machine has 0 to %zu: see 'spoor info'",
+        return error_set(err, unmatched->code, "%s; this machine has %s (see 'spoor info')",
+                         unmatched->message, whole == 1 ? "only GPU 0" : "none");
+    return error_set(err, unmatched->code,
+                     "%s; this machine has GPUs 0 to %zu (see 'spoor info')",
                      unmatched->message, whole - 1);
 }
 
@@ -122,7 +123,7 @@ int spoor_session_gpus(spoor_session *session,
     if (session->gpu.units)
         give(session->gpu.units, session->gpu.count, each, data);
     else if (session->gpu.state != GPU_NONE)
-        r = error_set(err, EAGAIN, "the drivers have not told of their GPUs yet");
+        r = error_set(err, EAGAIN, "the drivers have not reported their GPUs yet");
     pthread_mutex_unlock(&session->mutex);
     return r;
 }

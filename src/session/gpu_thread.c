@@ -70,7 +70,7 @@ static int open_watch(struct gpu_thread *thread)
 static const char *why_none(const struct gpu_thread *thread, int error)
 {
     if (thread->options.vendor_count == 0)
-        return "switched off (SPOOR_DISABLE)";
+        return "disabled by SPOOR_DISABLE";
     if (thread->watch.inventory.refusal_count > 0)
         return "the GPU driver cannot be used: see the warnings";
     if (thread->watch.inventory.absent.code == ENXIO)

@@ -29,7 +29,7 @@ static int check_phase(const spoor_session *session, const char *name, struct sp
     size_t length = name ? strlen(name) : 0;
 
     if (length == 0 || length >= sizeof(session->phases->name))
-        return error_set(err, EINVAL, "a phase name has 1 to %zu bytes",
+        return error_set(err, EINVAL, "a phase name must have 1 to %zu bytes",
                          sizeof(session->phases->name) - 1);
     if (!session->sampler.has_started || session->has_stopped)
         return error_set(err, EINVAL, "phase '%s': the session is not running", name);

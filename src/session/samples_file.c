@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/parse.h"
+#include "text/csv_writer.h"
 
 #define GPUS_MOST_NS NS_PER_SECOND
 
@@ -59,11 +60,11 @@ static bool read_place(const char **cursor, struct gpu_place *ret)
 }
 
 /* The GPUs that a header names: those of its columns gpuN_memory_bytes. */
-static struct stream_gpus read_header(int fd)
+static struct gpu_columns read_header(int fd)
 {
     enum { HEADER_MAX = 1 << 17 };
     AUTO_FREE char *text = calloc(1, HEADER_MAX);
-    struct stream_gpus gpus = { 0 };
+    struct gpu_columns gpus = { 0 };
 
     if (!text || pread(fd, text, HEADER_MAX - 1, 0) <= 0)
         return gpus;
@@ -73,7 +74,7 @@ static struct stream_gpus read_header(int fd)
 
         at += strlen(",gpu");
         if (read_place(&at, &place) && strncmp(at, "_memory_bytes", 13) == 0 &&
-            gpus.count < STREAM_GPUS_MAX)
+            gpus.count < GPU_COLUMNS_MAX)
             gpus.places[gpus.count++] = place;
     }
     return gpus;
@@ -135,16 +136,18 @@ static void write_rows(struct samples_file *file, const struct buffer *text, uin
 static void release(struct samples_file *file)
 {
     struct buffer text = { 0 };
+    struct csv_writer csv = { .out = &text }; /* only CSV has a header */
     const char *row = file->held.text;
 
     file->stream->begin(&file->gpus, &text);
     for (uint64_t i = 0; i < file->held_rows; i++) {
         size_t length = strcspn(row, "\n");
 
+        csv_begin_cell(&csv);
         buffer_add(&text, row, length);
         for (size_t cell = 0; cell < file->gpus.count * GPU_MEASURE_COUNT; cell++)
-            buffer_add(&text, ",", 1);
-        buffer_add(&text, "\n", 1);
+            csv_begin_cell(&csv);
+        csv_end_row(&csv);
         row += length + 1;
     }
     write_rows(file, &text, file->held_rows);
@@ -164,7 +167,7 @@ static void learn_gpus(struct samples_file *file, const struct sample *sample,
         return;
     if (is_told ||
         (file->stream->has_header && (is_last || sample->elapsed_ns >= GPUS_MOST_NS))) {
-        file->gpus = stream_gpus_of(gpu);
+        file->gpus = gpu_columns_of(gpu);
         file->has_gpus = true;
     }
 }

@@ -28,19 +28,21 @@ static int copy_options(const struct spoor_options *from, struct spoor_options *
     struct spoor_options options = SPOOR_OPTIONS_INIT;
 
     if (from->size < sizeof(from->size) || from->size > sizeof(options))
-        return error_set(err, EINVAL, "options of %zu bytes: start from SPOOR_OPTIONS_INIT",
+        return error_set(err, EINVAL,
+                         "invalid options size %zu: initialize them with SPOOR_OPTIONS_INIT",
                          from->size);
     memcpy(&options, from, from->size);
     if (options.pid <= 0)
-        return error_set(err, EINVAL, "process id %d: must be positive", (int)options.pid);
+        return error_set(err, EINVAL, "invalid process ID %d: must be positive",
+                         (int)options.pid);
     if (options.interval_ns < SPOOR_INTERVAL_MIN_NS ||
         options.interval_ns > SPOOR_INTERVAL_MAX_NS)
-        return error_set(err, EINVAL, "interval of %llu ns: must be 1 ms to 1 h",
+        return error_set(err, EINVAL, "invalid interval %llu ns: must be 1 ms to 1 h",
                          (unsigned long long)options.interval_ns);
     if ((unsigned)options.cgroup > SPOOR_CGROUP_REQUIRE)
-        return error_set(err, EINVAL, "cgroup %d: no such choice", (int)options.cgroup);
+        return error_set(err, EINVAL, "invalid cgroup mode %d", (int)options.cgroup);
     if ((unsigned)options.detail > SPOOR_DETAIL_NEVER)
-        return error_set(err, EINVAL, "detail %d: no such choice", (int)options.detail);
+        return error_set(err, EINVAL, "invalid detail mode %d", (int)options.detail);
     if (options.gpus && gpu_choice_check(options.gpus, err) < 0)
         return error_prefix(err, EINVAL, "gpus");
     *ret = options;
@@ -54,12 +56,13 @@ static int check_process(const struct root *root, pid_t pid, struct spoor_error 
     int r = pid_status_read(root, pid, &status);
 
     if (r == -ENOENT || r == -ESRCH)
-        return error_set(err, ESRCH, "there is no process %d", (int)pid);
+        return error_set(err, ESRCH, "no such process: %d", (int)pid);
     if (r < 0)
         return error_sys(err, r, "process %d", (int)pid);
     if (status.thread_group != (uint64_t)pid)
-        return error_set(err, EINVAL, "%d is a thread of process %llu: give that instead",
-                         (int)pid, (unsigned long long)status.thread_group);
+        return error_set(err, EINVAL,
+                         "%d is a thread of process %llu: use the PID of the process", (int)pid,
+                         (unsigned long long)status.thread_group);
     return 0;
 }
 
@@ -87,13 +90,13 @@ static int open_sampler(spoor_session *session, const struct spoor_options *opti
     int r = rungs_parse(getenv("SPOOR_DISABLE"), &job.disabled, &unknown);
 
     if (r < 0)
-        return error_set(err, EINVAL, "SPOOR_DISABLE: there is no source '%s'", unknown);
+        return error_set(err, EINVAL, "SPOOR_DISABLE: unknown source '%s'", unknown);
     session->disabled = job.disabled;
     session->may_have_gpus = gpu_thread_is_needed(&session->root, job.disabled);
     job.needs_run_gate = session->may_have_gpus;
     r = sampler_init(&session->sampler, &session->root, &job, clock_now());
     if (r == -ENOTSUP)
-        return error_set(err, ENOTSUP, "no cgroup for the job%s%s: %s",
+        return error_set(err, ENOTSUP, "cannot create a cgroup for the job%s%s: %s",
                          options->cgroup_folder ? " below " : "",
                          options->cgroup_folder ? options->cgroup_folder : "",
                          session->sampler.job.leaf.reason);
@@ -243,7 +246,7 @@ int spoor_session_start(spoor_session *session, struct spoor_error *err)
     int r;
 
     if (session->has_thread || session->has_stopped)
-        return error_set(err, EALREADY, "the session was started before");
+        return error_set(err, EALREADY, "the session was already started");
     pthread_mutex_lock(&session->mutex);
     session_take_sample(session, clock_now(), false);
     pthread_mutex_unlock(&session->mutex);
@@ -257,7 +260,7 @@ int spoor_session_sample(spoor_session *session, struct spoor_error *err)
 
     pthread_mutex_lock(&session->mutex);
     if (session->has_stopped)
-        r = error_set(err, EINVAL, "the session was stopped");
+        r = error_set(err, EINVAL, "the session was already stopped");
     else
         session_take_sample(session, clock_now(), false);
     pthread_mutex_unlock(&session->mutex);

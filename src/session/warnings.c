@@ -52,14 +52,14 @@ static void judge_oom(spoor_session *session)
                       WTERMSIG(session->wait_status) == SIGKILL;
 
     if (in_cgroup > 0)
-        session_add_warning(session, "oom",
-                            "the out-of-memory killer ended %llu process%s in "
-                            "the job's cgroup",
-                            (unsigned long long)in_cgroup, in_cgroup == 1 ? "" : "es");
+        session_add_warning(
+            session, "oom",
+            "the out-of-memory killer killed %llu process%s in the job's cgroup",
+            (unsigned long long)in_cgroup, in_cgroup == 1 ? "" : "es");
     else if (was_killed && is_known(on_host) && on_host > 0)
         session_add_warning(session, "oom",
-                            "the job was killed, probably by the out-of-memory "
-                            "killer: it struck on this machine meanwhile");
+                            "the job was killed, probably by the out-of-memory killer, which "
+                            "was active on this machine during the run");
 }
 
 /* Two counts of the same CPU time: by the cgroup or perf, and by adding up processes. perf
@@ -79,14 +79,14 @@ static void judge_cpu(spoor_session *session)
         return;
     if (whole_ns > tree_ns + stolen_ns + slack_ns)
         session_add_warning(session, "unwaited-children",
-                            "processes that nobody waited for used %.2f s of CPU time: it is "
-                            "counted, their I/O may not be",
+                            "processes that were never waited for used %.2f s of CPU time: it "
+                            "is counted, but their I/O may be missing",
                             (double)(whole_ns - tree_ns) / 1e9);
     else if (tree_ns > whole_ns + ends_ns + slack_ns)
-        session_add_warning(session, "sources-disagree",
-                            "CPU time: %.2f s by %s, %.2f s by adding up processes",
-                            (double)whole_ns / 1e9, has_leaf ? "the cgroup" : "perf",
-                            (double)tree_ns / 1e9);
+        session_add_warning(
+            session, "sources-disagree",
+            "CPU time: %.2f s according to %s, but %.2f s summed over processes",
+            (double)whole_ns / 1e9, has_leaf ? "the cgroup" : "perf", (double)tree_ns / 1e9);
 }
 
 static void judge_limits(spoor_session *session)
@@ -96,11 +96,11 @@ static void judge_limits(spoor_session *session)
 
     if (throttled_ns > 0)
         session_add_warning(session, "throttled",
-                            "the CPU quota kept the job's cgroup from "
-                            "running for %.2f s",
+                            "the CPU quota throttled the job's cgroup for %.2f s",
                             (double)throttled_ns / 1e9);
     if (is_known(swapped) && swapped > 0)
-        session_add_warning(session, "swapped", "up to %.1f MB of the job were swapped out",
+        session_add_warning(session, "swapped",
+                            "up to %.1f MB of the job's memory was swapped out",
                             (double)swapped / 1e6);
 }
 
@@ -110,33 +110,31 @@ static void judge_tracking(spoor_session *session)
 
     if (session->late_samples > 0)
         session_add_warning(session, "late-samples",
-                            "%llu samples were left out: the machine "
-                            "was busy, or a look took longer than the interval",
-                            (unsigned long long)session->late_samples);
+                            "%llu sample%s skipped: the machine was busy, or sampling took "
+                            "longer than the interval",
+                            (unsigned long long)session->late_samples,
+                            session->late_samples == 1 ? " was" : "s were");
     if (job->saw_denied_io)
-        session_add_warning(session, "io-denied",
-                            "the I/O of some processes could not be read: "
-                            "they belong to another user");
-    if (job->detail.is_denied)
-        session_add_warning(session, "detail-denied",
-                            "private and shared memory could not be "
-                            "read: some processes belong to another user");
-    if (job->detail.sharing.is_too_large)
         session_add_warning(
-            session, "too-many-mappings",
-            "the job has more memory mappings than are looked at: shared memory "
-            "is estimated from each process's sums alone");
+            session, "io-denied",
+            "could not read the I/O of some processes: they belong to another user");
+    if (job->detail.is_denied)
+        session_add_warning(
+            session, "detail-denied",
+            "could not read private and shared memory: some processes belong to another user");
+    if (job->detail.sharing.is_too_large)
+        session_add_warning(session, "too-many-mappings",
+                            "the job has too many memory mappings to examine: shared memory is "
+                            "estimated from per-process totals");
     if (job->is_full)
         session_add_warning(session, "too-many-processes",
-                            "more than %d processes at once: the "
-                            "others are not looked at",
+                            "more than %d processes at once: the others are not tracked",
                             MEMBERS_MAX);
     if (session->samples.error != 0)
-        session_add_warning(session, "samples-lost",
-                            "%llu rows of the samples file could not be "
-                            "written: %s",
-                            (unsigned long long)session->samples.lost_rows,
-                            strerror(-session->samples.error));
+        session_add_warning(
+            session, "samples-lost", "could not write %llu row%s to the samples file: %s",
+            (unsigned long long)session->samples.lost_rows,
+            session->samples.lost_rows == 1 ? "" : "s", strerror(-session->samples.error));
 }
 
 void session_judge(spoor_session *session)

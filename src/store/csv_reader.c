@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 static int add(struct csv_reader *reader, char c)
 {
@@ -114,19 +113,4 @@ void csv_reader_done(struct csv_reader *reader)
 {
     free(reader->text);
     *reader = (struct csv_reader){ 0 };
-}
-
-void csv_write_cell(FILE *out, const char *text)
-{
-    if (!strpbrk(text, ",\"\r\n")) {
-        fputs(text, out);
-        return;
-    }
-    fputc('"', out);
-    for (; *text; text++) {
-        if (*text == '"')
-            fputc('"', out);
-        fputc(*text, out);
-    }
-    fputc('"', out);
 }

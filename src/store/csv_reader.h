@@ -25,7 +25,4 @@ int csv_reader_next(struct csv_reader *reader);
 const char *csv_reader_cell(const struct csv_reader *reader, size_t i);
 void csv_reader_done(struct csv_reader *reader);
 
-/* Writes a cell, in quotes where it needs them. */
-void csv_write_cell(FILE *out, const char *text);
-
 #endif

@@ -8,45 +8,43 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sqlite3.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "store/csv_reader.h"
 #include "store/sub_tracking_file.h"
 #include "store/table.h"
-#include "text/decimal.h"
+#include "text/csv_writer.h"
 
 enum { BUSY_MS = 10000 };
 
 /* The lines to add, in memory. */
-static int write_text(FILE *out, bool has_header, int64_t process_id, const char *name,
-                      bool is_stop, double timestamp)
+static void make_lines(bool has_header, int64_t process_id, const char *name, bool is_stop,
+                       double timestamp, struct buffer *out)
 {
+    struct csv_writer csv = { .out = out, .dialect = &csv_python };
+
     if (has_header) {
         for (size_t i = 0; i < SUB_TRACKING_COLUMNS; i++)
-            fprintf(out, "%s%s", i ? "," : "", sub_tracking_columns[i]);
-        fputs("\r\n", out);
+            csv_add_text(&csv, sub_tracking_columns[i]);
+        csv_end_row(&csv);
     }
-    fprintf(out, "%lld,", (long long)process_id);
-    csv_write_cell(out, name);
-    fprintf(out, ",%d,%s\r\n", is_stop, decimal_float(timestamp).text);
-    return fclose(out) == 0 ? 0 : -ENOMEM;
+    csv_add_i64(&csv, process_id);
+    csv_add_text(&csv, name);
+    csv_add_i64(&csv, is_stop);
+    csv_add_number(&csv, timestamp);
+    csv_end_row(&csv);
 }
 
 static int append_csv(const char *path, int64_t process_id, const char *name, bool is_stop,
                       double timestamp)
 {
     AUTO_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0666);
-    AUTO_FREE char *text = NULL;
+    CLEANUP(buffer_done) struct buffer lines = { 0 };
     struct stat status;
-    size_t length = 0;
     ssize_t written;
-    FILE *out;
 
     if (fd < 0)
         return -errno;
@@ -58,13 +56,13 @@ static int append_csv(const char *path, int64_t process_id, const char *name, bo
     }
     if (fstat(fd, &status) < 0)
         return -errno;
-    out = open_memstream(&text, &length);
-    if (!out || write_text(out, status.st_size == 0, process_id, name, is_stop, timestamp) < 0)
-        return -ENOMEM;
-    written = write(fd, text, length);
+    make_lines(status.st_size == 0, process_id, name, is_stop, timestamp, &lines);
+    if (buffer_error(&lines) < 0)
+        return buffer_error(&lines);
+    written = write(fd, lines.text, lines.length);
     if (written < 0)
         return -errno;
-    if ((size_t)written < length) {
+    if ((size_t)written < lines.length) {
         (void)!ftruncate(fd, status.st_size); /* half a row is none */
         return -ENOSPC;
     }

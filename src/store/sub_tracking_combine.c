@@ -3,31 +3,44 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sqlite3.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/error.h"
-#include "store/csv_reader.h"
 #include "store/sub_tracking_file.h"
 #include "store/table.h"
+#include "text/csv_writer.h"
 
 static const struct table_place place = { "data", 0 };
 
-/* Cells are copied as they stand: a timestamp keeps each of its digits. */
-static int copy_csv(const char *file, FILE *out, struct spoor_error *err)
+enum { CHUNK_BYTES = 64 << 10 }; /* written at once */
+
+struct combined {
+    const char *path;
+    int fd;
+    struct buffer lines; /* not written yet */
+};
+
+static int flush(struct combined *to, struct spoor_error *err)
 {
+    int r = buffer_write(&to->lines, to->fd);
+
+    buffer_clear(&to->lines);
+    return r < 0 ? error_sys(err, r, "File %s", to->path) : 0;
+}
+
+/* Cells are copied as they stand: a timestamp keeps each of its digits. */
+static int copy_csv(const char *file, struct combined *to, struct spoor_error *err)
+{
+    struct csv_writer csv = { .out = &to->lines, .dialect = &csv_pandas };
     struct table *table = NULL;
     int r = table_open(file, &place, sub_tracking_columns, SUB_TRACKING_COLUMNS, &table, err);
 
     while (r >= 0 && (r = table_next(table, err)) > 0) {
-        for (size_t i = 0; i < SUB_TRACKING_COLUMNS; i++) {
-            if (i > 0)
-                fputc(',', out);
-            csv_write_cell(out, table_text(table, i));
-        }
-        fputc('\n', out);
+        for (size_t i = 0; i < SUB_TRACKING_COLUMNS; i++)
+            csv_add_text(&csv, table_text(table, i));
+        csv_end_row(&csv);
+        if (to->lines.length >= CHUNK_BYTES)
+            r = flush(to, err);
     }
     table_close(table);
     return r;
@@ -36,20 +49,22 @@ static int copy_csv(const char *file, FILE *out, struct spoor_error *err)
 static int combine_csv(const char *path, const char *const *files, size_t count,
                        struct spoor_error *err)
 {
-    FILE *out = fopen(path, "we");
-    bool is_lost;
+    struct combined to = { path, open(path, O_WRONLY | O_TRUNC | O_CLOEXEC), { 0 } };
+    struct csv_writer csv = { .out = &to.lines, .dialect = &csv_pandas };
     int r = 0;
 
-    if (!out)
+    if (to.fd < 0)
         return error_sys(err, errno, "File %s", path);
     for (size_t i = 0; i < SUB_TRACKING_COLUMNS; i++)
-        fprintf(out, "%s%s", i ? "," : "", sub_tracking_columns[i]);
-    fputc('\n', out);
+        csv_add_text(&csv, sub_tracking_columns[i]);
+    csv_end_row(&csv);
     for (size_t i = 0; i < count && r == 0; i++)
-        r = copy_csv(files[i], out, err);
-    is_lost = ferror(out);
-    if ((fclose(out) != 0 || is_lost) && r == 0)
-        r = error_sys(err, errno ? errno : EIO, "File %s", path);
+        r = copy_csv(files[i], &to, err);
+    if (r == 0)
+        r = flush(&to, err);
+    if (close(to.fd) < 0 && r == 0)
+        r = error_sys(err, errno, "File %s", path);
+    buffer_done(&to.lines);
     return r;
 }
 

@@ -101,7 +101,7 @@ static int read_row(struct table *table, struct block_log *log, struct spoor_err
     if (r < 0)
         return r;
     if (position != 0 && position != 1)
-        return table_refuse(table, err, "position is %lld: it must be 0 (start) or 1 (stop)",
+        return table_refuse(table, err, "invalid position %lld: must be 0 (start) or 1 (stop)",
                             (long long)position);
     if (block_log_add(log, process_id, table_text(table, CODE_BLOCK_NAME), position == 1,
                       timestamp) < 0)

@@ -73,7 +73,7 @@ static int csv_next(struct table *table, struct spoor_error *err)
     int r = csv_reader_next(&table->csv);
 
     if (r == -EBADMSG)
-        return table_refuse(table, err, "this is no CSV: a quote is left open, or a NUL byte");
+        return table_refuse(table, err, "invalid CSV: an unclosed quote, or a NUL byte");
     if (r == -E2BIG)
         return table_refuse(table, err, "the line is too long");
     return r < 0 ? error_sys(err, r, "File %s", table->path) : r;
@@ -87,7 +87,7 @@ static int find_cell(struct table *table, size_t column, struct spoor_error *err
             return 0;
         }
     }
-    return table_refuse(table, err, "there is no column \"%s\"", table->columns[column]);
+    return table_refuse(table, err, "missing column \"%s\"", table->columns[column]);
 }
 
 static int csv_open(struct table *table, const struct table_place *place,
@@ -205,7 +205,7 @@ int table_next(struct table *table, struct spoor_error *err)
     }
     r = csv_next(table, err);
     if (r > 0 && table->csv.count != table->cells)
-        return table_refuse(table, err, "%zu cells under a header of %zu", table->csv.count,
+        return table_refuse(table, err, "%zu cells, but the header has %zu", table->csv.count,
                             table->cells);
     return r;
 }
@@ -237,7 +237,7 @@ int table_number(struct table *table, size_t column, double *ret, struct spoor_e
     }
     text = table_text(table, column);
     if (decimal_parse(text, ret) < 0)
-        return table_refuse(table, err, "\"%s\" in column \"%s\" is no number", text,
+        return table_refuse(table, err, "\"%s\" in column \"%s\" is not a number", text,
                             table->columns[column]);
     return 0;
 }
@@ -248,7 +248,7 @@ int table_integer(struct table *table, size_t column, int64_t *ret, struct spoor
     const char *end = text;
 
     if (parse_i64(&end, ret) < 0 || *end != '\0')
-        return table_refuse(table, err, "\"%s\" in column \"%s\" is no whole number", text,
+        return table_refuse(table, err, "\"%s\" in column \"%s\" is not an integer", text,
                             table->columns[column]);
     return 0;
 }

@@ -2,89 +2,55 @@
 /* tracking_csv.c - the tracking file as CSV: each row is one write of a whole line. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/error.h"
 #include "store/tracking_format.h"
-#include "text/decimal.h"
-
-/* Enough for the facts and both headers, and for a row of 22 numbers. */
-enum { LINES_MAX = 2048 };
+#include "text/csv_writer.h"
 
 struct csv {
     int fd;
+    struct buffer lines; /* to be written next */
 };
 
-struct lines {
-    char text[LINES_MAX];
-    size_t length;
-    bool is_cut; /* a cell did not fit */
-};
-
-static void add_cell(struct lines *lines, const char *cell, char separator)
+static struct csv_writer begin_lines(struct csv *csv)
 {
-    size_t length = strlen(cell);
-
-    if (lines->is_cut || length + 2 > LINES_MAX - lines->length) {
-        lines->is_cut = true;
-        return;
-    }
-    memcpy(lines->text + lines->length, cell, length);
-    lines->length += length;
-    if (separator == '\n')
-        lines->text[lines->length++] = '\r';
-    lines->text[lines->length++] = separator;
+    buffer_clear(&csv->lines);
+    return (struct csv_writer){ .out = &csv->lines, .dialect = &csv_python };
 }
 
-static char separator(size_t i, size_t count)
+static void add_number(struct csv_writer *writer, double value, enum tracking_type type)
 {
-    return i + 1 < count ? ',' : '\n';
+    if (type == TRACKING_INTEGER)
+        csv_add_i64(writer, (int64_t)value);
+    else
+        csv_add_number(writer, value);
 }
 
-static void add_number(struct lines *lines, double value, enum tracking_type type, char after)
-{
-    char text[24];
-
-    if (type == TRACKING_INTEGER) {
-        (void)snprintf(text, sizeof(text), "%.0f", value); /* fits: a count */
-        add_cell(lines, text, after);
-    } else {
-        add_cell(lines, decimal_float(value).text, after);
-    }
-}
-
-static void add_header(struct lines *lines, const struct tracking_field *fields, size_t count)
+static void add_header(struct csv_writer *writer, const struct tracking_field *fields,
+                       size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        add_cell(lines, fields[i].name, separator(i, count));
+        csv_add_text(writer, fields[i].name);
+    csv_end_row(writer);
 }
 
 /* Whole lines or nothing: what a full disk took of one is cut off again. */
-static int write_lines(const struct csv *csv, const struct lines *lines)
+static int write_lines(const struct csv *csv)
 {
     off_t end = lseek(csv->fd, 0, SEEK_END);
-    size_t done = 0;
+    int r = buffer_write(&csv->lines, csv->fd);
 
-    if (lines->is_cut)
-        return -EMSGSIZE;
-    while (done < lines->length) {
-        ssize_t n = write(csv->fd, lines->text + done, lines->length - done);
-        int r = n < 0 ? -errno : -EIO;
+    if (r < 0 && end >= 0)
+        (void)!ftruncate(csv->fd, end);
+    return r;
+}
 
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0) {
-            if (end >= 0)
-                (void)!ftruncate(csv->fd, end);
-            return r;
-        }
-        done += (size_t)n;
-    }
-    return 0;
+static void csv_free(struct csv *csv)
+{
+    buffer_done(&csv->lines);
+    free(csv);
 }
 
 static int csv_close(void *state, struct spoor_error *err)
@@ -92,7 +58,7 @@ static int csv_close(void *state, struct spoor_error *err)
     struct csv *csv = state;
     int r = close(csv->fd) < 0 ? error_sys(err, errno, "close") : 0;
 
-    free(csv);
+    csv_free(csv);
     return r;
 }
 
@@ -100,33 +66,36 @@ static int csv_open(const char *path, const struct tracking_facts *facts, void *
                     struct spoor_error *err)
 {
     struct tracking_value values[TRACKING_FACTS];
-    AUTO_FREE struct csv *csv = malloc(sizeof(*csv));
-    struct lines lines = { .length = 0 };
-    AUTO_CLOSE int fd = -1;
+    struct csv *csv = calloc(1, sizeof(*csv));
+    struct csv_writer writer;
     int r;
 
     if (!csv)
         return error_set(err, ENOMEM, "out of memory");
-    fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
-    if (fd < 0)
-        return error_sys(err, errno, "cannot open the file %s", path);
-    csv->fd = fd;
-    tracking_fact_values(facts, values);
-    add_header(&lines, tracking_fact_fields, TRACKING_FACTS);
-    for (size_t i = 0; i < TRACKING_FACTS; i++) {
-        char after = separator(i, TRACKING_FACTS);
-
-        if (values[i].text)
-            add_cell(&lines, values[i].text, after);
-        else
-            add_number(&lines, values[i].number, tracking_fact_fields[i].type, after);
+    csv->fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    if (csv->fd < 0) {
+        r = error_sys(err, errno, "cannot open the file %s", path);
+        csv_free(csv);
+        return r;
     }
-    add_header(&lines, tracking_row_fields, TRACKING_COLUMNS);
-    r = write_lines(csv, &lines);
-    if (r < 0)
-        return error_sys(err, r, "cannot write to the file %s", path);
-    csv->fd = take_fd(&fd);
-    *ret = take_ptr(csv);
+    tracking_fact_values(facts, values);
+    writer = begin_lines(csv);
+    add_header(&writer, tracking_fact_fields, TRACKING_FACTS);
+    for (size_t i = 0; i < TRACKING_FACTS; i++) {
+        if (values[i].text)
+            csv_add_text(&writer, values[i].text);
+        else
+            add_number(&writer, values[i].number, tracking_fact_fields[i].type);
+    }
+    csv_end_row(&writer);
+    add_header(&writer, tracking_row_fields, TRACKING_COLUMNS);
+    r = write_lines(csv);
+    if (r < 0) {
+        r = error_sys(err, r, "cannot write to the file %s", path);
+        (void)csv_close(csv, NULL);
+        return r;
+    }
+    *ret = csv;
     return 0;
 }
 
@@ -148,7 +117,7 @@ static bool is_sum_of_nothing(const double row[TRACKING_COLUMNS], size_t column)
 
 static int csv_add(void *state, const double row[TRACKING_COLUMNS], struct spoor_error *err)
 {
-    struct lines lines = { .length = 0 };
+    struct csv_writer writer = begin_lines(state);
     int r;
 
     for (size_t i = 0; i < TRACKING_COLUMNS; i++) {
@@ -156,9 +125,10 @@ static int csv_add(void *state, const double row[TRACKING_COLUMNS], struct spoor
 
         if (!(row[i] > 0) && is_sum_of_nothing(row, i))
             type = TRACKING_INTEGER;
-        add_number(&lines, row[i], type, separator(i, TRACKING_COLUMNS));
+        add_number(&writer, row[i], type);
     }
-    r = write_lines(state, &lines);
+    csv_end_row(&writer);
+    r = write_lines(state);
     return r < 0 ? error_sys(err, r, "write") : 0;
 }
 

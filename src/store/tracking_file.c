@@ -186,7 +186,7 @@ int tracking_file_add(struct tracking_file *file, const double row[TRACKING_COLU
             values[i] = known(row[i]);
         r = file->format->add(file->state, values, err);
         if (r < 0)
-            r = error_prefix(err, r, "a row could not be written to the file %s", file->path);
+            r = error_prefix(err, r, "cannot write a row to the file %s", file->path);
     }
     if (r == 0 || file->has_failed)
         return 0;
@@ -202,7 +202,7 @@ int tracking_file_close(struct tracking_file *file, struct spoor_error *err)
         return 0;
     r = file->format->close(file->state, err);
     if (r < 0)
-        r = error_prefix(err, r, "the end of the file %s could not be written", file->path);
+        r = error_prefix(err, r, "cannot write the end of the file %s", file->path);
     /* The user was told already. */
     if (file->has_failed)
         r = 0;

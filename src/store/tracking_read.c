@@ -31,7 +31,7 @@ static int read_facts(const char *path, struct tracking_read_facts *ret,
         return r;
     r = table_next(table, err);
     if (r == 0)
-        r = table_refuse(table, err, "the facts of the run are missing");
+        r = table_refuse(table, err, "the facts about the run are missing");
     for (size_t i = 0; i < TRACKING_FACTS && r >= 0; i++) {
         if (tracking_fact_fields[i].type == TRACKING_TEXT)
             (void)snprintf(ret->texts[i], sizeof(ret->texts[i]), "%s",

@@ -16,26 +16,25 @@ struct style {
     bool is_ascii_only;
 };
 
-/* Controls that have a letter of their own, in C, in a shell's $'' and in JSON. */
-static const struct {
-    uint32_t character;
-    const char *text;
-} letters[] = { { '\n', "\\n" }, { '\r', "\\r" }, { '\t', "\\t" } };
+/* Controls that have a letter in C, in a shell's $'' and in JSON. The first LETTERS_COMMON
+ * are written so everywhere, the others only where Python would. */
+static const char controls[] = "\n\r\t\b\f";
+static const char letters[] = "nrtbf";
+enum { LETTERS_COMMON = 3, LETTERS_ALL = 5 };
 
-static bool has_letter(uint32_t character, struct buffer *out)
+/* Adds a control by its letter if it is one of the first `count`. */
+static bool add_letter(uint32_t character, size_t count, struct buffer *out)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(letters); i++) {
-        if (letters[i].character == character) {
-            buffer_add_text(out, letters[i].text);
-            return true;
-        }
-    }
-    return false;
+    const char *found = character < ' ' ? memchr(controls, (int)character, count) : NULL;
+
+    if (found)
+        buffer_format(out, "\\%c", letters[found - controls]);
+    return found != NULL;
 }
 
 static void add_unsafe(uint32_t character, struct buffer *out)
 {
-    if (has_letter(character, out))
+    if (add_letter(character, LETTERS_COMMON, out))
         return;
     if (character < 0x80)
         buffer_format(out, "\\x%02x", (unsigned)character);
@@ -109,18 +108,40 @@ void escape_csv_quote(const char *safe, struct buffer *out)
     add_cell(safe, &style, out);
 }
 
-/* JSON knows \u with four digits only: what is beyond is a pair of surrogates. */
-static void add_json_unsafe(uint32_t character, struct buffer *out)
+void escape_csv_minimal(const char *text, struct buffer *out)
 {
-    if (has_letter(character, out))
-        return;
-    if (character < 0x10000) {
-        buffer_format(out, "\\u%04x", (unsigned)character);
+    if (!strpbrk(text, ",\"\r\n")) {
+        buffer_add_text(out, text);
         return;
     }
-    character -= 0x10000;
-    buffer_format(out, "\\u%04x\\u%04x", 0xd800u + (unsigned)(character >> 10),
-                  0xdc00u + (unsigned)(character & 0x3ff));
+    buffer_add(out, "\"", 1);
+    for (; *text; text++) {
+        if (*text == '"')
+            buffer_add(out, text, 1);
+        buffer_add(out, text, 1);
+    }
+    buffer_add(out, "\"", 1);
+}
+
+/* Adds a character that needs a backslash in a JSON string. false: it needs none. JSON has \u
+ * with four digits only, so a character beyond them is a pair of surrogates. */
+static bool add_json_escape(uint32_t character, bool is_python, struct buffer *out)
+{
+    if (character == '"' || character == '\\') {
+        buffer_format(out, "\\%c", (int)character);
+        return true;
+    }
+    if (add_letter(character, is_python ? LETTERS_ALL : LETTERS_COMMON, out))
+        return true;
+    if (!utf8_is_unsafe(character) && !(is_python && character >= 0x80))
+        return false;
+    if (character >= 0x10000) {
+        character -= 0x10000;
+        buffer_format(out, "\\u%04x", 0xd800u + (unsigned)(character >> 10));
+        character = 0xdc00u + (character & 0x3ff);
+    }
+    buffer_format(out, "\\u%04x", (unsigned)character);
+    return true;
 }
 
 /* Bytes at the start of a text that JSON takes as they are. Most texts are keys, of
@@ -135,7 +156,7 @@ static size_t plain_length(const char *text)
     return length;
 }
 
-void escape_json(const char *text, struct buffer *out)
+static void add_json(const char *text, bool is_python, struct buffer *out)
 {
     uint32_t character = 0;
     int length;
@@ -150,18 +171,26 @@ void escape_json(const char *text, struct buffer *out)
         if (length == 0)
             break;
         if (length < 0) {
-            buffer_add_text(out, "\xef\xbf\xbd"); /* U+FFFD */
-            length = 1;
-        } else if (utf8_is_unsafe(character)) {
-            add_json_unsafe(character, out);
-        } else {
-            if (character == '"' || character == '\\')
-                buffer_add(out, "\\", 1);
-            buffer_add(out, text, (size_t)length);
+            if (!add_json_escape(0xfffd, is_python, out))
+                buffer_add_text(out, "\xef\xbf\xbd"); /* U+FFFD */
+            text++;
+            continue;
         }
+        if (!add_json_escape(character, is_python, out))
+            buffer_add(out, text, (size_t)length);
         text += length;
     }
     buffer_add(out, "\"", 1);
+}
+
+void escape_json(const char *text, struct buffer *out)
+{
+    add_json(text, false, out);
+}
+
+void escape_json_ascii(const char *text, struct buffer *out)
+{
+    add_json(text, true, out);
 }
 
 static bool needs_escapes(const char *text)
@@ -215,5 +244,17 @@ void escape_command(const char *const *arguments, struct buffer *out)
         if (i > 0)
             buffer_add(out, " ", 1);
         escape_shell(arguments[i], out);
+    }
+}
+
+void escape_message(char *text)
+{
+    for (unsigned char *c = (unsigned char *)text; *c; c++) {
+        if (*c < 0x20 || *c == 0x7f) {
+            *c = '?';
+        } else if (c[0] == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f) { /* C1 in UTF-8 */
+            *c++ = '?';
+            *c = '?';
+        }
     }
 }

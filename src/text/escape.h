@@ -15,12 +15,19 @@
  * a valid sequence becomes U+FFFD. Unsafe characters are written as \uNNNN. */
 void escape_json(const char *text, struct buffer *out);
 
+/* The same as Python's json.dumps() writes it: ASCII only. */
+void escape_json_ascii(const char *text, struct buffer *out);
+
 /* A CSV cell, quoted where needed; control characters and invalid bytes as in
  * escape_terminal, so that a row stays one line. */
 void escape_csv(const char *text, struct buffer *out);
 
 /* The same for text that has been made safe already: quoted, nothing else. */
 void escape_csv_quote(const char *safe, struct buffer *out);
+
+/* A CSV cell as Python's csv module writes it: quoted if it holds a comma, a quote or a line
+ * break, and otherwise left as it is. For files that a program reads back. */
+void escape_csv_minimal(const char *text, struct buffer *out);
 
 /* For a terminal: unsafe characters and invalid bytes become \n, \r, \t, \xNN,
  * \uNNNN or \UNNNNNNNN; a backslash is doubled. */
@@ -36,5 +43,8 @@ void escape_shell(const char *text, struct buffer *out);
 
 /* A command line: its arguments as above, with blanks between. NULL: nothing. */
 void escape_command(const char *const *arguments, struct buffer *out);
+
+/* Text of a message, in place: control characters become '?'. */
+void escape_message(char *text);
 
 #endif

@@ -5,14 +5,34 @@
 #include <math.h>
 
 #include "base/unknown.h"
+#include "text/decimal.h"
 #include "text/escape.h"
 #include "text/number.h"
+
+const struct json_style json_indented = { .indent = 2, .comma = ", ", .colon = ": " };
+const struct json_style json_compact = { .indent = 0, .comma = ",", .colon = ":" };
+const struct json_style json_python = {
+    .indent = 1, .comma = ", ", .colon = ": ", .is_python = true
+};
+
+static const struct json_style *style_of(const struct json_writer *json)
+{
+    return json->style ? json->style : &json_indented;
+}
 
 static void start_line(struct json_writer *json)
 {
     buffer_add(json->out, "\n", 1);
-    for (unsigned i = 0; i < json->depth; i++)
-        buffer_add(json->out, "  ", 2);
+    for (unsigned i = 0; i < json->depth * style_of(json)->indent; i++)
+        buffer_add(json->out, " ", 1);
+}
+
+static void add_string(struct json_writer *json, const char *text)
+{
+    if (style_of(json)->is_python)
+        escape_json_ascii(text, json->out);
+    else
+        escape_json(text, json->out);
 }
 
 /* All that comes before a value: comma, line, key. */
@@ -23,15 +43,16 @@ void json_begin_value(struct json_writer *json, const char *key)
     json->level[json->depth].has_members = true;
     if (json->depth == 0)
         return;
-    if (!is_first)
-        buffer_add(json->out, ",", 1);
-    if (!json->level[json->depth].is_on_one_line)
+    if (!json->level[json->depth].is_on_one_line) {
+        if (!is_first)
+            buffer_add(json->out, ",", 1);
         start_line(json);
-    else if (!is_first)
-        buffer_add(json->out, " ", 1);
+    } else if (!is_first) {
+        buffer_add_text(json->out, style_of(json)->comma);
+    }
     if (key) {
-        escape_json(key, json->out);
-        buffer_add(json->out, ": ", 2);
+        add_string(json, key);
+        buffer_add_text(json->out, style_of(json)->colon);
     }
 }
 
@@ -43,7 +64,7 @@ static void begin(struct json_writer *json, const char *key, char opening, bool 
     json->depth++;
     json->level[json->depth].closing = opening == '{' ? '}' : ']';
     json->level[json->depth].has_members = false;
-    json->level[json->depth].is_on_one_line = is_on_one_line;
+    json->level[json->depth].is_on_one_line = is_on_one_line || style_of(json)->indent == 0;
 }
 
 void json_begin(struct json_writer *json, const char *key, char opening)
@@ -84,7 +105,7 @@ void json_add_text(struct json_writer *json, const char *key, const char *text)
         return;
     }
     json_begin_value(json, key);
-    escape_json(text, json->out);
+    add_string(json, text);
 }
 
 void json_add_number(struct json_writer *json, const char *key, double value)
@@ -94,7 +115,10 @@ void json_add_number(struct json_writer *json, const char *key, double value)
         return;
     }
     json_begin_value(json, key);
-    number_write(value, json->out);
+    if (style_of(json)->is_python)
+        buffer_add_text(json->out, decimal_float(value).text);
+    else
+        number_write(value, json->out);
 }
 
 void json_add_u64(struct json_writer *json, const char *key, uint64_t value)
@@ -121,4 +145,23 @@ void json_add_bool(struct json_writer *json, const char *key, bool value)
 {
     json_begin_value(json, key);
     buffer_add_text(json->out, value ? "true" : "false");
+}
+
+void json_add_document(struct json_writer *json, const char *key, const struct buffer *document)
+{
+    size_t start;
+
+    if (document->length == 0) {
+        json_add_null(json, key);
+        return;
+    }
+    json_begin_value(json, key);
+    start = json->out->length;
+    buffer_add(json->out, document->text, document->length);
+    if (buffer_error(json->out) < 0)
+        return;
+    for (size_t i = start; i < json->out->length; i++) {
+        if (json->out->text[i] == '\n')
+            json->out->text[i] = ' ';
+    }
 }

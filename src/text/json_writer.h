@@ -8,7 +8,7 @@
  *     json_end(&json);
  *
  * `key` is NULL in an array and at the top. Values that are not known (NULL text,
- * NaN, UNKNOWN) are written as null.
+ * NaN, UNKNOWN) are written as null. This is the only writer of JSON in the program.
  */
 #ifndef TEXT_JSON_WRITER_H
 #define TEXT_JSON_WRITER_H
@@ -20,9 +20,21 @@
 
 enum { JSON_DEPTH_MAX = 16 };
 
-/* Zeroed but for `out`. */
+struct json_style {
+    unsigned indent;   /* blanks per level; 0: everything on one line */
+    const char *comma; /* between the members of one line */
+    const char *colon; /* after a key */
+    bool is_python; /* text in ASCII only; 1.0 rather than 1 for a number that is not a count */
+};
+
+extern const struct json_style json_indented; /* a file for people and programs */
+extern const struct json_style json_compact;  /* a line for programs: no blanks */
+extern const struct json_style json_python;   /* Python's json.dumps(value, indent=1) */
+
+/* Zeroed but for `out` and `style`. */
 struct json_writer {
-    struct buffer *out; /* borrowed */
+    struct buffer *out;             /* borrowed */
+    const struct json_style *style; /* NULL: json_indented */
     unsigned depth;
     struct {
         char closing; /* '}' or ']' */
@@ -31,13 +43,17 @@ struct json_writer {
     } level[JSON_DEPTH_MAX + 1];
 };
 
-/* `opening` is '{' or '['. All that stands on one line holds, too, is on that line. */
+/* `opening` is '{' or '['. json_begin_line() puts it and all it holds on one line. */
 void json_begin(struct json_writer *json, const char *key, char opening);
 void json_begin_line(struct json_writer *json, const char *key, char opening);
 void json_end(struct json_writer *json);
 
 /* Ready for a value that the caller writes to `out`. */
 void json_begin_value(struct json_writer *json, const char *key);
+
+/* A value that is JSON already. Its line breaks become blanks: none is part of a text. */
+void json_add_document(struct json_writer *json, const char *key,
+                       const struct buffer *document);
 
 void json_add_text(struct json_writer *json, const char *key, const char *text);
 void json_add_number(struct json_writer *json, const char *key, double value);

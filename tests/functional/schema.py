@@ -24,9 +24,12 @@ SECTIONS = {
         **measures("total_seconds user_seconds system_seconds mean_cores max_cores"),
         "main": CORES, "descendants": CORES, "system": CORES,
         "threads": measures("main descendants combined"),
+        "page_faults": measures("major minor"),
+        "context_switches": measures("voluntary involuntary"),
     },
     "memory": {
         "main": RSS, "descendants": RSS, "combined": {**RSS, **measures("pss_bytes")},
+        "at_peak": RSS,
         **measures("job_peak_bytes anon_peak_bytes page_cache_peak_bytes swap_peak_bytes "
                    "system_peak_bytes"),
     },

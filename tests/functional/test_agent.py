@@ -52,21 +52,21 @@ def test_agent_answers_every_line(spoor, held):
 
 @pytest.mark.parametrize("line, message", [
     ("phase-stop x", "phase 'x' is not open"),
-    ("phase-start ", "a phase name has 1 to"),
-    ("dance", "an agent does not know 'dance'"),
-    ("stop now", "an agent does not know 'stop now'"),
-    ("phase-start", "an agent does not know 'phase-start'"),
-    ("", "an agent does not know ''"),
+    ("phase-start ", "a phase name must have 1 to"),
+    ("dance", "unknown command 'dance'"),
+    ("stop now", "unknown command 'stop now'"),
+    ("phase-start", "unknown command 'phase-start'"),
+    ("", "unknown command ''"),
     ("phase-start \udcff", "a phase name"),
-    pytest.param("x" * 5000, "a line is too long", id="long"),
-    pytest.param("x" * 50000, "a line is too long", id="longer"),
+    pytest.param("x" * 5000, "the line is too long", id="long"),
+    pytest.param("x" * 50000, "the line is too long", id="longer"),
 ])
 def test_agent_says_what_it_cannot_do_and_goes_on(spoor, held, line, message):
     agent = ready(spoor, "--pid", str(held.pid))
     if "\udcff" in line:
         agent.process.stdin.write(b"phase-stop \xff\n")
         agent.process.stdin.flush()
-        assert agent.answer() == {"event": "error", "message": "phase '?' is not open"}
+        assert agent.answer() == {"event": "error", "message": "phase '\ufffd' is not open"}
     else:
         answer = agent.ask(line)
         assert answer["event"] == "error" and message in answer["message"]
@@ -75,13 +75,13 @@ def test_agent_says_what_it_cannot_do_and_goes_on(spoor, held, line, message):
 
 
 @pytest.mark.parametrize("arguments, message", [
-    ((), "no process given: spoor agent --pid PID"),
-    (("--pid", "x"), "--pid: 'x' is not a process id"),
-    (("--pid", str(2 ** 22 + 1)), "there is no process"),
-    (("--pid", "1", "word"), "agent takes no operand: 'word'"),
+    ((), "missing PID: spoor agent --pid PID"),
+    (("--pid", "x"), "--pid: invalid process ID 'x'"),
+    (("--pid", str(2 ** 22 + 1)), "no such process"),
+    (("--pid", "1", "word"), "unexpected argument 'word'"),
     (("--pid", "1", "--duration", "1"), "--duration"),
-    (("--pid", str(os.getpid()), "-o", "/nowhere/x.json"), "there is no folder '/nowhere'"),
-    (("--pid", str(os.getpid()), "--samples", "/nowhere/x.csv"), "there is no folder"),
+    (("--pid", str(os.getpid()), "-o", "/nowhere/x.json"), "folder '/nowhere' does not exist"),
+    (("--pid", str(os.getpid()), "--samples", "/nowhere/x.csv"), "does not exist"),
 ])
 def test_agent_refuses(spoor, arguments, message):
     done = spoor("agent", *arguments)
@@ -143,5 +143,5 @@ def test_agent_is_not_in_the_list_of_commands_but_has_a_help(spoor):
     assert "agent" not in spoor("--help").stdout
     assert "spoor agent" in spoor("agent", "--help").stdout
     assert "standard input" in spoor("help", "agent").stdout
-    completion = spoor("help", "--completion", "bash").stdout
-    assert "attach agent" not in completion
+    completion = spoor("--completion", "spoor").stdout
+    assert "attach" in completion and "agent" not in completion

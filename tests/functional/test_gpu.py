@@ -190,7 +190,7 @@ def test_what_is_not_available_is_null_with_a_reason(spoor, machine):
         assert value(result["gpu"], path) is None, path
     assert value(result, "energy.gpu_joules") is None
     reason = result["gpu"]["memory"]["combined_bytes"]["reason"]
-    assert "does not tell the memory of processes" in reason
+    assert "does not report the memory of processes" in reason
     device = result["gpu"]["devices"][0]
     for key in ("energy_joules", "max_temperature_celsius", "max_power_watts"):
         assert device[key]["value"] is None, key
@@ -212,7 +212,7 @@ def test_a_job_without_a_gpu_used_zero_bytes(spoor, machine):
     assert "does not list" in result["gpu"]["memory"]["combined_bytes"]["reason"]
 
 
-@pytest.mark.parametrize("code, words", [(NO_PERMISSION, "no permission"),
+@pytest.mark.parametrize("code, words", [(NO_PERMISSION, "permission denied"),
                                          (NOT_SUPPORTED, "not supported"),
                                          (UNKNOWN_ERROR, "unknown error")])
 def test_a_refused_list_is_no_zero(spoor, machine, code, words):
@@ -254,7 +254,7 @@ def test_a_peak_that_may_not_be_the_last_is_a_warning(spoor, machine):
     result = refused_after_2_gib(spoor, machine, NO_PERMISSION).end()
     assert value(result, "gpu.memory.combined_bytes") == 2 * GIB
     assert warnings_of(result) == ["gpu-memory-untold"]
-    assert "no permission" in result["warnings"][0]["message"]
+    assert "permission denied" in result["warnings"][0]["message"]
 
 
 def test_a_lost_device_keeps_what_it_told(spoor, machine):
@@ -367,7 +367,7 @@ def test_a_gpu_that_cannot_be_opened_is_a_warning(spoor, machine):
     result = Run(spoor, machine).end()
     assert result["gpu"]["selected"] == ["GPU-1000-aaaa"]
     assert warnings_of(result) == ["gpu-driver"]
-    assert "numbers 0 cannot be opened: GPU is lost" in gpu_messages(result)[0]
+    assert "cannot open the driver's GPU 0: GPU is lost" in gpu_messages(result)[0]
     assert "GPU is lost" in spoor("info", env=machine.environment).stdout
 
 
@@ -386,7 +386,7 @@ def test_a_library_without_its_driver_is_no_warning(spoor, machine):
     assert "its driver is not loaded" in result["gpu"]["memory"]["combined_bytes"]["reason"]
     for command in ("info", "doctor"):
         said = " ".join(spoor(command, env=machine.environment).stdout.split())
-        assert "NVIDIA's driver is not loaded" in said
+        assert "the NVIDIA driver is not loaded" in said
 
 
 def test_a_library_that_lacks_what_is_needed_is_a_warning(spoor, machine, standin):
@@ -424,7 +424,7 @@ def test_a_driver_that_blocks_holds_up_nothing_else(spoor, machine):
         assert figure["value"] is None  # the counter was read once, before
         # If at the end the thread that asks waits for a CPU, the driver is not blamed.
         assert any(text in figure["reason"] for text in
-                   ("stopped answering", "was not read anew", "no samples"))
+                   ("stopped responding", "was not read again", "no samples"))
     assert {row["gpu0_energy_joules"] for row in rows_of(samples)} == {""}
 
 

@@ -44,7 +44,7 @@ def test_which_gpus_are_the_jobs(spoor, machine, options, variables, selected):
 def test_who_left_the_job_no_gpu_is_told(spoor, machine):
     """The value may be anybody's: no escape sequence of it reaches a terminal."""
     machine.play(card(0))
-    why = "CUDA_VISIBLE_DEVICES=foo\x1b[31m names none of this machine's GPUs"
+    why = "CUDA_VISIBLE_DEVICES=foo\x1b[31m matches none of this machine's GPUs"
     run = Run(spoor, machine, CUDA_VISIBLE_DEVICES="foo\x1b[31m")
     machine.wait_for(SLOW)
     result = run.end()
@@ -89,8 +89,8 @@ def test_a_gpu_that_is_not_there_is_refused(spoor, machine, tmp_path, options, v
     done = spoor("run", *options, "--", "touch", tmp_path / "ran", cwd=tmp_path,
                  env={**machine.environment, **variables})
     assert done.returncode == 125
-    assert re.fullmatch(f"spoor: {source}: no GPU 'GPU-9'; this machine has 0 to 2: "
-                        "see 'spoor info'\n", done.stderr)
+    assert re.fullmatch(f"spoor: {source}: no GPU 'GPU-9'; this machine has GPUs 0 to 2 "
+                        r"\(see 'spoor info'\)\n", done.stderr)
     assert not (tmp_path / "ran").exists()
 
 
@@ -98,7 +98,7 @@ def test_a_gpu_that_is_not_there_is_refused_before_attaching(spoor, machine):
     machine.play(card(0))
     done = spoor("attach", "--gpus", "1", str(os.getpid()), env=machine.environment)
     assert done.returncode == 125
-    assert "this machine has 0 alone: see 'spoor info'" in done.stderr
+    assert "this machine has only GPU 0 (see 'spoor info')" in done.stderr
 
 
 @pytest.mark.parametrize("lines", [[], [card(0), f"fail nvmlInit {VERSION_MISMATCH}"]],

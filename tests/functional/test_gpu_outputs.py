@@ -127,9 +127,9 @@ def test_info_lists_the_machine_and_its_gpus(spoor, machine):
 
 
 @pytest.mark.parametrize("arguments, message", [
-    (("--gpus", "7"), "--gpus: no GPU '7'; this machine has 0 alone: see 'spoor info'"),
-    (("-f", "csv"), "--format: info is told in text or json"),
-    (("x",), "info takes no operand: 'x'"),
+    (("--gpus", "7"), "--gpus: no GPU '7'; this machine has only GPU 0 (see 'spoor info')"),
+    (("-f", "csv"), "invalid value 'csv': expected text|json"),
+    (("x",), "unexpected argument 'x'"),
 ])
 def test_info_refuses(spoor, machine, arguments, message):
     machine.play(card(0))
@@ -142,17 +142,17 @@ def test_doctor_says_of_each_vendor_whether_it_serves(spoor, machine):
     done = spoor("doctor")
     assert "NVIDIA GPUs\n  no    nvml" in done.stdout
     assert "driver is not installed" in " ".join(done.stdout.split())
-    assert "install NVIDIA's driver" in done.stdout
+    assert "install the NVIDIA driver" in done.stdout
     assert "AMD GPUs\n  no" in done.stdout and "Intel GPUs\n  no" in done.stdout
     machine.play(card(0))
     assert "NVIDIA GPUs\n  used  nvml" in spoor("doctor", env=machine.environment).stdout
     done = spoor("doctor", env={**machine.environment, "SPOOR_DISABLE": "nvidia"})
-    assert "switched off (SPOOR_DISABLE)" in done.stdout
+    assert "disabled by SPOOR_DISABLE" in done.stdout
     assert "unset SPOOR_DISABLE" in done.stdout
     machine.play(f"fail nvmlInit {VERSION_MISMATCH}")
     text = " ".join(spoor("doctor", env=machine.environment).stdout.split())
-    assert "different versions" in text and "reboot, or reload the kernel module nvidia" in text
-    assert "install NVIDIA's driver" not in text
+    assert "different versions" in text and "reboot, or reload the nvidia kernel module" in text
+    assert "install the NVIDIA driver" not in text
 
 
 def test_doctor_keeps_to_80_columns_and_advises_root_as_root(spoor):
@@ -166,29 +166,29 @@ def test_doctor_tells_how_to_have_exact_peaks(spoor, machine, is_on):
     machine.play(card(0), f"device 0 accounting {int(is_on)}")
     text = spoor("doctor", env=machine.environment).stdout
     part = text.partition("exact peak memory of processes on NVIDIA GPUs\n")[2]
-    row, _, remedy = part.partition("\n\n")[0].partition("to change it: ")
+    row, _, remedy = part.partition("\n\n")[0].partition("fix: ")
     assert row.split()[:2] == ["used" if is_on else "no", "nvml.accounting"]
     assert ("nvidia-smi --accounting-mode=1" in remedy) is not is_on
-    assert is_on or "accounting is off" in row
+    assert is_on or "accounting mode is off" in row
 
 
 def test_info_and_doctor_say_that_a_driver_does_not_answer(spoor, machine):
     machine.play(card(0), "block nvmlInit 60000")
     done = spoor("info", "--gpus", "7", env=machine.environment)
     assert done.returncode == 0 and done.stdout.startswith("Host ")
-    assert "GPUs         the GPU driver did not answer within 2 s\n" in done.stdout
+    assert "GPUs         the GPU driver did not respond within 2 s\n" in done.stdout
     found = json.loads(spoor("info", "-f", "json", env=machine.environment).stdout)
     assert found["host"]["cpus"] >= 1
-    assert found["gpus_reason"] == "the GPU driver did not answer within 2 s"
+    assert found["gpus_reason"] == "the GPU driver did not respond within 2 s"
     done = spoor("doctor", env=machine.environment)
-    assert "the GPU driver did not answer within 2 s" in " ".join(done.stdout.split())
-    assert "sources can be used" in done.stdout
+    assert "the GPU driver did not respond within 2 s" in " ".join(done.stdout.split())
+    assert "sources are available" in done.stdout
 
 
 def test_the_text_says_that_gpus_are_not_known(spoor, machine):
     machine.play(card(0), "block nvmlInit 60000")
     done = spoor("run", "--", "sleep", "0.3", env=machine.environment)
-    assert "GPU use: the run ended before the drivers had told of their GPUs" in \
+    assert "GPU use: the run ended before the drivers had reported their GPUs" in \
         " ".join(done.stderr.split())
 
 
@@ -241,11 +241,11 @@ def test_text_of_a_job_that_uses_no_gpu(spoor, machine):
     machine.play(card(0), card(1), card(2), "device 2 name Tesla V100", "stream 0 gpu 100 50")
     done = spoor("run", "--", "sleep", "0.3", env=machine.environment)
     assert rows_of_gpus(done) == [
-        "GPU memory           0 B  peak; 9.00 GB by all; its 2 x NVIDIA H200, Tesla V100"]
+        "GPU memory           0 B  peak; 9.00 GB in use by all; 2 x NVIDIA H200, Tesla"]
     assert "GPU use" not in done.stderr
     done = spoor("run", "--gpus", "1", "--", "sleep", "0.3", env=machine.environment)
     assert rows_of_gpus(done) == [
-        "GPU memory           0 B  peak; 9.00 GB by all; its NVIDIA H200 not used"]
+        "GPU memory           0 B  peak; 9.00 GB in use by all; NVIDIA H200 not used"]
     done = spoor("run", "--gpus", "none", "--", "sleep", "0.3", env=machine.environment)
     assert rows_of_gpus(done) == []
 

@@ -125,7 +125,7 @@ def test_driver_that_does_not_answer_is_a_warning(gpu_tracker, machine):
     assert done.returncode == 1 and done.stderr.startswith("ERROR:root:")
 
 
-BLOCKED = "WARNING:root:The GPU driver does not answer. The GPU RAM and GPU utilization values " \
+BLOCKED = "WARNING:root:The GPU driver does not respond. The GPU RAM and GPU utilization values " \
     "will remain 0.0.\n"
 
 

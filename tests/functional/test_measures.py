@@ -92,6 +92,101 @@ def test_shortest_job_has_numbers(spoor):
     assert value(result, "memory.main.total_rss_bytes") > 7_300_000
 
 
+COUNTS = ("cpu.page_faults.minor", "cpu.page_faults.major", "cpu.context_switches.voluntary",
+          "cpu.context_switches.involuntary")
+WITHOUT_CGROUP = pytest.mark.parametrize("options", [[], ["--cgroup", "off"]],
+                                         ids=["cgroup", "no cgroup"])
+
+
+def counts(spoor, workload, *arguments, options):
+    """What getrusage() told the job, and what the report says, by path."""
+    done, result = spoor.result(workload("counts"), *arguments, options=options, input="\n",
+                                stdin=None)
+    assert done.returncode == 0
+    return (dict(zip(COUNTS, map(int, done.stdout.split()))),
+            {path: value(result, path) for path in COUNTS})
+
+
+@WITHOUT_CGROUP
+@pytest.mark.parametrize("children", [0, 20])
+def test_page_faults(spoor, workload, options, children):
+    """All of the job's, short-lived processes included: its own, and what starting it took."""
+    told, found = counts(spoor, workload, "faults", "1000" if children else "20000", str(children),
+                         options=["-i", "60", *options])
+    minor = COUNTS[0]
+    assert told[minor] >= 20_000
+    assert told[minor] <= found[minor] <= told[minor] + 500
+    assert found[COUNTS[1]] >= told[COUNTS[1]]
+
+
+@WITHOUT_CGROUP
+def test_context_switches(spoor, workload, options):
+    told, found = counts(spoor, workload, "pingpong", "5000", options=options)
+    voluntary, involuntary = COUNTS[2:]
+    assert told[voluntary] >= 5_000
+    for path in (voluntary, involuntary):
+        assert told[path] <= found[path] <= told[path] + 50
+
+
+def test_counts_are_not_exact_if_children_are_not_waited_for(spoor, workload):
+    _, result = spoor.result(workload("ignore_children"), "5")
+    for section in (result["cpu"]["page_faults"], result["cpu"]["context_switches"]):
+        assert not any(measure["exact"] for measure in section.values())
+
+
+def test_counts_of_an_attached_job_begin_there(spoor, workload):
+    """Its context switches are unknown: the kernel tells only the parent that waits for it."""
+    job = subprocess.Popen([workload("counts"), "faults", "20000"], stdin=subprocess.PIPE,
+                           stdout=subprocess.PIPE)
+    path, samples = spoor.new_path("result.json"), spoor.new_path("samples.jsonl")
+    process = spoor.start("attach", "-q", "-i", "0.02", "-o", path, "--samples", samples,
+                          str(job.pid))
+    eventually(lambda: samples.exists() and samples.read_bytes().count(b"\n") >= 3, "samples")
+    job.stdin.write(b"\n")
+    job.stdin.flush()
+    told = int(read_line(job.stdout).split()[0])
+    lines = samples.read_bytes().count(b"\n")
+    eventually(lambda: samples.read_bytes().count(b"\n") >= lines + 3, "more samples")
+    job.stdin.close()
+    job.wait()
+    job.stdout.close()
+    assert process.wait() == 0
+    result = load(path)
+    assert told >= 20_000
+    assert told <= value(result, "cpu.page_faults.minor") <= told + 500
+    assert not result["cpu"]["page_faults"]["minor"]["exact"]
+    assert value(result, "cpu.context_switches.voluntary") is None
+    assert "started" in result["cpu"]["context_switches"]["voluntary"]["reason"]
+
+
+@pytest.mark.parametrize("detail", ["auto", "never"])
+def test_memory_at_the_peak_adds_up(spoor, workload, detail):
+    """Peaks of different moments do not: all of main's memory is private until it forks."""
+    path, samples = spoor.new_path("result.json"), spoor.new_path("samples.jsonl")
+    process = spoor.start("run", "-q", "-i", "0.02", "--detail", detail, "-o", path, "--samples",
+                          samples, "--", workload("workers"), "100", "40")
+    assert read_line(process.stdout) == "ready"
+    before = samples.read_bytes().count(b"\n")
+    eventually(lambda: samples.read_bytes().count(b"\n") > before + 10, "more samples")
+    process.stdin.close()
+    assert process.wait() == 0
+    result = load(path)
+    total, private, shared = (value(result, f"memory.at_peak.{part}_rss_bytes")
+                              for part in ("total", "private", "shared"))
+    assert total <= value(result, "memory.combined.total_rss_bytes")
+    if detail == "never":
+        assert private is None and shared is None
+        assert "--detail" in result["memory"]["at_peak"]["private_rss_bytes"]["reason"]
+        return
+    assert private + shared == total
+    assert total == pytest.approx(140 * MIB, rel=0.03)
+    assert private == pytest.approx(40 * MIB, rel=0.03)
+    assert shared == pytest.approx(100 * MIB, rel=0.03)
+    for part in ("private", "shared"):
+        assert value(result, f"memory.at_peak.{part}_rss_bytes") <= \
+            value(result, f"memory.combined.{part}_rss_bytes")
+
+
 def test_tracker_tells_its_own_cost(spoor, workload):
     path, samples = spoor.new_path("result.json"), spoor.new_path("samples.jsonl")
     process = spoor.start("run", "-q", "-i", "0.01", "-o", path, "--samples", samples, "--",

@@ -75,3 +75,12 @@ def test_doctor_names_sources_and_remedies(spoor):
     done = spoor("doctor")
     assert done.returncode == 0 and done.stderr == ""
     assert "CPU" in done.stdout and "yes" in done.stdout and "procfs" in done.stdout.lower()
+
+
+def test_doctor_and_a_run_agree_on_the_cgroup(spoor):
+    """Doctor once looked for no cgroup, and said that none was visible where runs had one."""
+    _, result = spoor.result("true")
+    first = spoor("doctor").stdout.partition("CPU time of a job\n")[2].splitlines()[0]
+    assert first.split()[1] == "cgroup.cpu.stat"
+    has_cgroup = result["cpu"]["total_seconds"]["source"] == "cgroup.cpu.stat"
+    assert first.split()[0] == ("used" if has_cgroup else "no")

@@ -147,11 +147,11 @@ def test_what_combine_refuses(sub_track, tmp_path):
     refused(sub_track("combine", "--stf=new.csv", "-p", "a.csv", "-p", "none.csv"),
             "File none.csv: No such file or directory")
     refused(sub_track("combine", "--stf=new.csv", "-p", "a.csv", "-p", "bad.csv"),
-            "File bad.csv, line 1: there is no column \"code_block_name\"")
+            "File bad.csv, line 1: missing column \"code_block_name\"")
     refused(sub_track("combine", "--stf=new.csv", "-p", "a.csv"),
-            "a single -p is a folder of files to combine: a.csv: Not a directory")
+            "a single -p must name a folder of files to combine: a.csv: Not a directory")
     refused(sub_track("combine", "--stf=new.csv", "-p", "empty"),
-            "there is no file to combine in the folder empty")
+            "the folder empty has no files to combine")
     refused(sub_track("combine", "--stf=no/new.csv", "-p", "a.csv", "-p", "a.csv"),
             "File no/new.csv: No such file or directory")
     assert not list(tmp_path.glob("new*"))
@@ -278,10 +278,11 @@ def test_what_compare_refuses(sub_track, tmp_path, sessions):
         (tmp_path / "bad.pkl").write_text(text, encoding="latin-1")
         done = sub_track("compare", "-m", "A=bad.pkl")
         assert done.returncode == 1 and len(done.stderr.splitlines()) == 1
-        assert "bad.pkl is no result of 'gpu-tracker sub-track analyze" in done.stderr
-    for text in ("{", "[]", '{"file_path_map": []}', '{"file_path_map": {"A": 1}}'):
+        assert "bad.pkl is not a result of 'gpu-tracker sub-track analyze" in done.stderr
+    for text in ("{", "[]", '{"file_path_map": 1}', '{"file_path_map": {"A": 1}}',
+                 '{"file_path_map": {"A=B": "A.json"}}', '{"statistic": 1}', '{"other": 1}'):
         (tmp_path / "c.json").write_text(text)
         done = sub_track("compare", "--cconfig=c.json")
-        assert done.returncode == 1 and done.stderr.startswith("ERROR:root:File c.json: ")
+        assert done.returncode == 1 and done.stderr.startswith("ERROR:root:c.json:1:")
     refused(sub_track("compare", "--cconfig=none.json", "-m", "A=A.json"),
-            "File none.json: unable to open none.json: No such file or directory")
+            "config file 'none.json': No such file or directory")

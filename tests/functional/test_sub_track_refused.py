@@ -10,20 +10,20 @@ from sub_tracking import GOLDEN, refused, succeeded, write_events
 
 FILES = ("--tf=t.csv", "--stf=s.csv")
 USAGES = {
-    "nothing": ([], "say what to do"),
-    "unknown command": (["merge"], "no command"),
+    "nothing": ([], "missing subcommand: expected combine, analyze or compare"),
+    "unknown command": (["merge"], "unknown subcommand 'merge': expected combine, analyze or compare"),
     "two commands": (["analyze", "combine"], "'combine'"),
     "no tracking file": (["analyze", "--stf=s.csv"], "--tf"),
     "no sub-tracking file": (["analyze", "--tf=t.csv"], "--stf"),
-    "nothing to combine": (["combine", "--stf=s.csv"], "-p"),
+    "nothing to combine": (["combine", "--stf=s.csv"], "--path"),
     "no file to combine into": (["combine", "-p", "x"], "--stf"),
     "option of another command": (["analyze", *FILES, "--stat=min"], "--stat"),
     "option of tracking": (["analyze", *FILES, "--ru=bytes"], "--ru"),
     "unknown letter": (["compare", "-z"], "-z"),
     "value missing": (["analyze", "--stf=s.csv", "--tf"], "--tf"),
     "not unique": (["analyze", "--st=s.csv"], "--st is not a unique prefix: --stf, --stat?"),
-    "no path in the map": (["compare", "-m", "A"], "'A' must be <name>=<file-path>"),
-    "no name in the map": (["compare", "-m", "=x"], "'=x' must be"),
+    "no path in the map": (["compare", "-m", "A"], "invalid session 'A': expected <name>=<file-path>"),
+    "no name in the map": (["compare", "-m", "=x"], "invalid session '=x'"),
 }
 
 

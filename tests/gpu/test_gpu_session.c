@@ -52,7 +52,7 @@ static void the_gpus_of_a_machine_are_listed(void **state)
     assert_string_equal(text, "0 GPU-1 H200 nvidia 0000:03:00.0 100 0;");
     assert_int_equal(spoor_gpu_list(NULL, "7", collect, text, &err), -ENOENT);
     assert_string_equal(err.message,
-                        "--gpus: no GPU '7'; this machine has 0 alone: see 'spoor info'");
+                        "--gpus: no GPU '7'; this machine has only GPU 0 (see 'spoor info')");
     assert_int_equal(spoor_gpu_list(NULL, "1;2", collect, text, &err), -EINVAL);
     assert_int_equal(spoor_gpu_list("/nowhere", NULL, collect, text, &err), -ENOENT);
     machine_play(&machine, CARD "fail nvmlInit 18\n");
@@ -121,7 +121,7 @@ static void a_driver_that_does_not_answer_is_not_waited_for(void **state)
     machine_init(&machine, false);
     machine_play(&machine, CARD "block nvmlInit 60000\n");
     assert_int_equal(spoor_gpu_list(NULL, NULL, collect, text, &err), -ETIMEDOUT);
-    assert_string_equal(err.message, "the GPU driver did not answer within 2 s");
+    assert_string_equal(err.message, "the GPU driver did not respond within 2 s");
     assert_string_equal(text, "");
     assert_true(has_thread("spoor-gpu-list"));
     machine_done(&machine); /* lets the driver go on, and the thread that was left behind end */
@@ -189,7 +189,7 @@ static char *report_of(spoor_session *session)
 
     assert_non_null(file);
     assert_non_null(text);
-    assert_int_equal(spoor_session_write(session, SPOOR_JSON, fileno(file), NULL), 0);
+    assert_int_equal(spoor_session_write(session, SPOOR_JSON, 0, fileno(file), NULL), 0);
     assert_true(pread(fileno(file), text, (1 << 20) - 1, 0) > 0);
     (void)fclose(file);
     return text;

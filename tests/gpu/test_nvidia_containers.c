@@ -171,7 +171,7 @@ static void ladder_goes_on_where_the_list_is_refused(void **state)
     machine_add_process(&machine, 13, computes);
     machine_read_processes(&machine, (pid_t[]){ 10, 11, 12, 13, 0 });
     assert_false(is_known(machine_process(&machine, 0, 12)->memory_bytes));
-    assert_non_null(strstr(machine_process(&machine, 0, 12)->reason, "no permission"));
+    assert_non_null(strstr(machine_process(&machine, 0, 12)->reason, "permission denied"));
     machine_done(&machine);
 }
 

@@ -316,7 +316,7 @@ static void assert_refused(const char *script, int expected, const char *message
 static void library_without_a_driver_is_no_gpu(void **state)
 {
     (void)state;
-    assert_refused("fail nvmlInit 9\n", -ENXIO, "NVIDIA's driver is not loaded");
+    assert_refused("fail nvmlInit 9\n", -ENXIO, "the NVIDIA driver is not loaded");
     assert_refused("", -ENODEV, "no GPU that we may use");
     assert_refused("device 0 name x\nfail nvmlDeviceGetHandleByIndex 4\n", -ENODEV,
                    "no GPU that we may use");
@@ -326,9 +326,9 @@ static void driver_that_fails_is_told_with_its_words(void **state)
 {
     (void)state;
     assert_refused("device 0 name x\nfail nvmlDeviceGetCount 999\n", -EIO,
-                   "does not count its GPUs: Unknown Error (error 999)");
+                   "does not report the number of its GPUs: Unknown Error (error 999)");
     assert_refused("device 0 name x\nfail nvmlDeviceGetHandleByIndex 15\n", -EIO,
-                   "numbers 0 cannot be opened: GPU is lost (error 15)");
+                   "cannot open the driver's GPU 0: GPU is lost (error 15)");
 }
 
 static void device_that_cannot_be_opened_is_told_of(void **state)
@@ -344,7 +344,7 @@ static void device_that_cannot_be_opened_is_told_of(void **state)
     assert_int_equal(gpu_nvidia.device_count(machine.vendor), 1);
     trouble = gpu_nvidia.trouble(machine.vendor);
     assert_int_equal(trouble->code, ENODEV);
-    assert_non_null(strstr(trouble->message, "numbers 1 cannot be opened: GPU is lost"));
+    assert_non_null(strstr(trouble->message, "cannot open the driver's GPU 1: GPU is lost"));
     machine_done(&machine);
 }
 
@@ -353,7 +353,7 @@ static void driver_of_another_version_is_told(void **state)
     (void)state;
     assert_refused("fail nvmlInit 18\n", -ELIBBAD, "different versions");
     assert_refused("fail nvmlInit 4\n", -EACCES,
-                   "does not start: Insufficient Permissions (error 4)");
+                   "failed to initialize: Insufficient Permissions (error 4)");
 }
 
 static void files_of_another_machine_have_no_gpu(void **state)

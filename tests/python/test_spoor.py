@@ -88,15 +88,15 @@ def test_misuse_is_an_error(misuse, message):
 
 
 @pytest.mark.parametrize("options, message", [
-    ({"pid": 2 ** 22 + 1}, "there is no process"),
+    ({"pid": 2 ** 22 + 1}, "no such process"),
     ({"interval": 0}, "--interval: '0.000000000' is out of range"),
-    ({"interval": "soon"}, "'soon' is not a time"),
-    ({"output": "nowhere/r.json"}, "there is no folder 'nowhere'"),
-    ({"samples": "s.txt"}, "must end with .csv or .jsonl"),
+    ({"interval": "soon"}, "invalid time 'soon'"),
+    ({"output": "nowhere/r.json"}, "folder 'nowhere' does not exist"),
+    ({"samples": "s.txt"}, "must end in .csv or .jsonl"),
     ({"format": "xml"}, "--format"),
     ({"detail": "sometimes"}, "--detail"),
-    ({"tags": {"": "x"}}, "is no tag"),
-    ({"append": True, "no_clobber": True}, "exclude each other"),
+    ({"tags": {"": "x"}}, "invalid tag"),
+    ({"append": True, "no_clobber": True}, "cannot be combined"),
 ])
 def test_what_the_agent_refuses_is_raised(options, message):
     before = agents()
@@ -187,7 +187,7 @@ def test_snapshot_of_self_and_of_others():
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
         assert 0 < spoor.snapshot(process.pid).rss_bytes < 20e6
         process.stdin.close()
-    with pytest.raises(spoor.Error, match="there is no process"):
+    with pytest.raises(spoor.Error, match="no such process"):
         spoor.snapshot(2 ** 22 + 1)
     with spoor.Tracker() as tracker:
         assert tracker.snapshot().rss_bytes > len(held)

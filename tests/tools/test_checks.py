@@ -34,11 +34,10 @@ def tree(tmp_path):
     plant("src/front/spoor/main.c", '#include "spoor/spoor.h"\n#include "run/spawn.h"\n')
     plant("src/source/proc/stat.c", '#include "base/text.h"\n#include "source/proc/stat.h"\n'
           "/* sprintf() in a comment is no call */\nint f(void)\n{\n    return 0;\n}\n")
+    plant("src/text/json_writer.c", 'buffer_add(out, ",", 1);\n')
+    plant("src/store/table.c", 'error_set(err, EINVAL, "must be {\\"a\\": 1}, not %s, %d", a, b);\n')
     for folder in ("tests", "tools", "examples"):
         (tmp_path / folder).mkdir(exist_ok=True)
-    plant("build/spoor", "#!/bin/sh\necho '  -i, --interval TIME  how often'\n").joinpath(
-        "build/spoor").chmod(0o755)
-    plant("build/docs/man/spoor.1", ".TP\n\\fB-i\\fR, \\fB--interval\\fR \\fITIME\\fR\n")
     return plant
 
 
@@ -54,11 +53,14 @@ FAULTS = {
     "front includes a front": ("layers", "src/front/spoor/bad.c",
                                '#include "front/gpu_tracker/options.h"\n'),
     "front/common includes a front": ("layers", "src/front/common/bad.c",
-                                      '#include "front/spoor/command.h"\n'),
+                                      '#include "front/spoor/settings.h"\n'),
     "a folder inside a front includes a front": ("layers", "src/front/gpu_tracker/subtrack/bad.c",
-                                                 '#include "front/spoor/command.h"\n'),
+                                                 '#include "front/spoor/settings.h"\n'),
     "text past base": ("layers", "src/text/bad.c", '#include "sample/metric.h"\n'),
-    "record includes output": ("layers", "src/record/bad.c", '#include "output/output.h"\n'),
+    "record includes output": ("layers", "src/record/bad.c", '#include "output/format.h"\n'),
+    "record includes session": ("layers", "src/record/bad.c", '#include "session/session.h"\n'),
+    "output looks at the job": ("layers", "src/output/bad.c", '#include "job/limits.h"\n'),
+    "output looks at a source": ("layers", "src/output/bad.c", '#include "source/host/facts.h"\n'),
     "run past the header": ("layers", "src/run/bad.c", '#include "job/job.h"\n'),
     "store past the header": ("layers", "src/store/bad.c", '#include "series/series.h"\n'),
     "run includes a front": ("layers", "src/run/bad.h", '#include "front/common/option.h"\n'),
@@ -71,9 +73,18 @@ FAULTS = {
     "sscanf": ("banned", "src/base/bad.c", '    if (sscanf(text, "%d", &x) == 1)\n'),
     "system": ("banned", "tests/bad.c", '    system("ls");\n'),
     "atoi": ("banned", "src/front/spoor/bad.c", "    x = atoi(text);\n"),
+    "JSON by hand": ("banned", "src/front/common/bad.c",
+                     '    printf("{\\"event\\":\\"%s\\"", event);\n'),
+    "a JSON key by hand": ("banned", "src/output/bad.c", '    fputs("\\": ", out);\n'),
+    "JSON by jansson": ("banned", "src/front/common/bad.c", "    json_dumpf(json, out, 0);\n"),
+    "a JSON escape by hand": ("banned", "src/output/bad.c",
+                              '    buffer_format(out, "\\\\u%04x", c);\n'),
+    "CSV by hand": ("banned", "src/store/bad.c", '    fprintf(out, "%d,%s\\r\\n", x, text);\n'),
+    "a CSV cell by hand": ("banned", "src/store/bad.c", '    fprintf(out, "%lld,", x);\n'),
+    "a comma by hand": ("banned", "src/store/bad.c", "    fputc(',', out);\n"),
+    "a comma in a buffer": ("banned", "src/output/bad.c", '    buffer_add(out, ",", 1);\n'),
     "undocumented function": ("docs", "include/spoor/spoor.h", "SPOOR_API int spoor_x(void);\n"),
     "metric not in the page": ("docs", "docs/METRICS.md", "| `b_bytes` | gauge |\n"),
-    "option not in the man page": ("docs", "build/docs/man/spoor.1", ".TP\n\\fB--other\\fR\n"),
 }
 
 

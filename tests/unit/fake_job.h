@@ -17,6 +17,7 @@ struct fake_process {
     bool ignores_children;
     const char *children;
     unsigned written_chars;
+    unsigned minor_faults, child_minor_faults, major_faults, child_major_faults;
     const char *name; /* NULL: "x" */
 };
 

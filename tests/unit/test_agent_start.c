@@ -61,7 +61,7 @@ static void what_cannot_be_started_is_named(void **state)
                      -ENOENT);
     assert_string_equal(err.message, "start '/nowhere/spoor': No such file or directory");
     assert_int_equal(spoor_agent_start("/bin/cat", arguments, 0, fds[1], &err), -EINVAL);
-    assert_string_equal(err.message, "agent: needs descriptors above 2");
+    assert_string_equal(err.message, "agent: descriptors must be above 2");
     close(fds[0]);
     close(fds[1]);
 }

@@ -159,8 +159,8 @@ static void cycles_become_time_once_the_clock_is_known(void **state)
 
     see_alone(clients, 42, 1, "drm-cycles-rcs: 1000000\ndrm-total-cycles-rcs: 50000000\n",
               1500 * MS);
-    assert_true(only(clients).busy_ns == UNKNOWN); /* not counted yet, and not lost */
-    assert_string_equal(only(clients).reason, "not counted yet");
+    assert_true(only(clients).busy_ns == UNKNOWN); /* not measured yet, and not lost */
+    assert_string_equal(only(clients).reason, "not measured yet");
     see_alone(clients, 42, 1, "drm-cycles-rcs: 6000000\ndrm-total-cycles-rcs: 69200000\n",
               2500 * MS);
     assert_in_range(only(clients).busy_ns, 312 * MS, 313 * MS); /* 6e6 cycles at 19.2 MHz */

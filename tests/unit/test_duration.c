@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "front/common/duration.h"
+#include "front/spoor/duration.h"
 
 static void times_are_read_with_and_without_units(void **state)
 {

@@ -139,6 +139,46 @@ static void json_strings_are_quoted(void **state)
     check_all(escape_json, pairs, ARRAY_SIZE(pairs));
 }
 
+static void json_for_python_is_ascii(void **state)
+{
+    static const struct pair pairs[] = {
+        { "a\"b\\c/ ~", "\"a\\\"b\\\\c/ ~\"" },
+        { "\b\f\n\r\t\x01\x1f\x7f", "\"\\b\\f\\n\\r\\t\\u0001\\u001f\\u007f\"" },
+        { "\xc3\xa9\xe2\x82\xac", "\"\\u00e9\\u20ac\"" },
+        { "\xf0\x9f\x98\x80", "\"\\ud83d\\ude00\"" },
+        { "\xff\xc3", "\"\\ufffd\\ufffd\"" },
+    };
+
+    (void)state;
+    check_all(escape_json_ascii, pairs, ARRAY_SIZE(pairs));
+}
+
+static void cells_for_python_keep_their_text(void **state)
+{
+    static const struct pair pairs[] = {
+        { "plain", "plain" },
+        { "", "" },
+        { "a,b", "\"a,b\"" },
+        { "say \"x\"", "\"say \"\"x\"\"\"" },
+        { "two\nlines", "\"two\nlines\"" },
+        { "two\rlines", "\"two\rlines\"" },
+        { " a\\b\t\xff", " a\\b\t\xff" },
+    };
+
+    (void)state;
+    check_all(escape_csv_minimal, pairs, ARRAY_SIZE(pairs));
+}
+
+static void messages_hold_no_terminal_commands(void **state)
+{
+    char text[] = "a\x1b[31m\tb\x7f\xc2\x9b"
+                  "c\xc3\xa9\n";
+
+    (void)state;
+    escape_message(text);
+    assert_string_equal(text, "a?[31m?b???c\xc3\xa9?");
+}
+
 static void csv_cells_are_quoted_where_needed(void **state)
 {
     static const struct pair pairs[] = {
@@ -206,7 +246,7 @@ static void ascii_terminals_get_ascii(void **state)
 static void huge_hostile_text_is_safe(void **state)
 {
     static escape_function *const escapes[] = { escape_terminal, escape_csv, escape_json,
-                                                escape_shell };
+                                                escape_json_ascii, escape_shell };
     enum { SIZE = 100000 };
     char *text = malloc(SIZE + 1);
     uint32_t random = 12345;
@@ -259,6 +299,9 @@ int main(void)
         cmocka_unit_test(invalid_bytes_are_replaced_in_json),
         cmocka_unit_test(a_valid_character_follows_an_invalid_byte),
         cmocka_unit_test(json_strings_are_quoted),
+        cmocka_unit_test(json_for_python_is_ascii),
+        cmocka_unit_test(cells_for_python_keep_their_text),
+        cmocka_unit_test(messages_hold_no_terminal_commands),
         cmocka_unit_test(csv_cells_are_quoted_where_needed),
         cmocka_unit_test(arguments_can_be_pasted_into_a_shell),
         cmocka_unit_test(a_command_is_its_arguments_with_blanks_between),

@@ -50,7 +50,10 @@ static void observe(struct machine *machine, enum metric metric, const uint64_t 
 
 static struct spoor_figure find(const struct machine *machine, const char *path)
 {
-    return figure_find(path, &machine->summary, machine->origins);
+    ssize_t index = figure_index(path);
+
+    assert_true(index >= 0);
+    return figure_get((size_t)index, &machine->summary, machine->origins);
 }
 
 static void assert_near(double found, double expected)
@@ -98,8 +101,8 @@ static void the_reason_is_that_of_the_source(void **state)
     machine.origins[METRIC_JOB_READ] = (struct origin){ NULL, "not ours to read", false };
     assert_string_equal(find(&machine, "io.read_bytes").reason, "not ours to read");
     assert_string_equal(find(&machine, "energy.cpu_joules").reason,
-                        "this version does not measure the energy of CPUs");
-    assert_string_equal(find(&machine, "no.such").reason, "there is no such figure");
+                        "CPU energy is not measured yet");
+    assert_int_equal(figure_index("no.such"), -ENOENT);
 }
 
 static void totals_are_growth(void **state)
@@ -126,10 +129,10 @@ static void energy_that_did_not_grow_is_not_known(void **state)
 
     (void)state;
     machine_init(&machine);
-    machine.origins[METRIC_HOST_GPU_ENERGY].reason = "not read anew";
+    machine.origins[METRIC_HOST_GPU_ENERGY].reason = "not read again";
     OBSERVE(&machine, METRIC_HOST_GPU_ENERGY, 4000000, 4000000);
     assert_true(isnan(find(&machine, "energy.gpu_joules").value));
-    assert_string_equal(find(&machine, "energy.gpu_joules").reason, "not read anew");
+    assert_string_equal(find(&machine, "energy.gpu_joules").reason, "not read again");
     OBSERVE(&machine, METRIC_HOST_GPU_ENERGY, 4000000, 4000000, 9000000);
     assert_near(find(&machine, "energy.gpu_joules").value, 5);
 }
@@ -158,7 +161,8 @@ static void one_sample_gives_a_total_but_no_rate(void **state)
     OBSERVE(&machine, METRIC_JOB_CPU, 5);
     assert_near(find(&machine, "cpu.total_seconds").value, 0);
     assert_true(isnan(find(&machine, "cpu.mean_cores").value));
-    assert_string_equal(find(&machine, "cpu.max_cores").reason, "one sample gives no rate");
+    assert_string_equal(find(&machine, "cpu.max_cores").reason,
+                        "a rate needs at least two samples");
 }
 
 static void the_fastest_rate_is_never_below_the_mean(void **state)
@@ -291,6 +295,73 @@ static void a_phase_counts_its_own_processes(void **state)
     assert_near(find(&machine, "processes.started").value, 3);
 }
 
+#define SWITCHES "cpu.context_switches.voluntary"
+
+/* Known before the program runs and at the end, not in between. */
+static void context_switches_are_those_of_the_whole_run(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine);
+    machine.origins[METRIC_JOB_VOLUNTARY_SWITCHES] = (struct origin){ "wait4", "later", true };
+    OBSERVE(&machine, METRIC_JOB_VOLUNTARY_SWITCHES, 0, UNKNOWN, UNKNOWN);
+    assert_true(isnan(find(&machine, SWITCHES).value)); /* it still runs */
+    assert_string_equal(find(&machine, SWITCHES).reason, "later");
+    OBSERVE(&machine, METRIC_JOB_VOLUNTARY_SWITCHES, UNKNOWN, 700); /* a phase up to the end */
+    assert_true(isnan(find(&machine, SWITCHES).value));
+    OBSERVE(&machine, METRIC_JOB_VOLUNTARY_SWITCHES, 0, UNKNOWN, 700);
+    assert_near(find(&machine, SWITCHES).value, 700);
+    assert_true(find(&machine, SWITCHES).is_exact);
+    OBSERVE(&machine, METRIC_JOB_VOLUNTARY_SWITCHES, 0, UNKNOWN, 0);
+    assert_near(find(&machine, SWITCHES).value, 0);
+}
+
+#define AT_PEAK(part) "memory.at_peak." part "_rss_bytes"
+
+static void parts_at_the_peak_add_up_to_its_total(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine);
+    OBSERVE(&machine, METRIC_JOB_RSS, 300 * MB, 404 * MB);
+    OBSERVE(&machine, METRIC_JOB_PRIVATE, 269 * MB, 135 * MB);
+    OBSERVE(&machine, METRIC_JOB_SHARED, 1 * MB, 270 * MB);
+    machine.summary.at_peak = (struct memory_split){ 404 * MB, 135 * MB, 269 * MB };
+    assert_near(find(&machine, AT_PEAK("total")).value, 404e6);
+    assert_near(find(&machine, AT_PEAK("private")).value, 135e6);
+    assert_near(find(&machine, AT_PEAK("shared")).value, 269e6);
+    assert_false(find(&machine, AT_PEAK("total")).is_exact);
+    assert_string_equal(find(&machine, AT_PEAK("total")).source, "test");
+}
+
+static void parts_far_from_the_peak_are_not_those_of_the_peak(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine);
+    machine.origins[METRIC_JOB_PRIVATE].reason = "no rights";
+    machine.summary.at_peak = (struct memory_split){ 95 * MB, 90 * MB, 5 * MB };
+    OBSERVE(&machine, METRIC_JOB_RSS, 20 * MB, 95 * MB);
+    OBSERVE(&machine, METRIC_JOB_PRIVATE, 20 * MB, 90 * MB);
+    OBSERVE(&machine, METRIC_JOB_RSS_PEAK, 20 * MB, 100 * MB);
+    assert_near(find(&machine, AT_PEAK("private")).value, 90e6); /* near enough */
+    OBSERVE(&machine, METRIC_JOB_RSS_PEAK, 20 * MB, 150 * MB);
+    assert_true(isnan(find(&machine, AT_PEAK("private")).value));
+    assert_string_equal(find(&machine, AT_PEAK("total")).reason,
+                        "memory was not read near its peak");
+    /* That much of the mark may be pages that are mapped twice. */
+    OBSERVE(&machine, METRIC_JOB_RSS_DISCOUNT, 0, 50 * MB);
+    assert_near(find(&machine, AT_PEAK("private")).value, 90e6);
+    /* Never read at all. */
+    OBSERVE(&machine, METRIC_JOB_PRIVATE, UNKNOWN);
+    machine.summary.at_peak = (struct memory_split){ 150 * MB, UNKNOWN, UNKNOWN };
+    assert_near(find(&machine, AT_PEAK("total")).value, 150e6);
+    assert_string_equal(find(&machine, AT_PEAK("private")).reason, "no rights");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -309,6 +380,9 @@ int main(void)
         cmocka_unit_test(sampled_peaks_have_bounds),
         cmocka_unit_test(a_lower_bound_raises_the_peak_and_stays_inexact),
         cmocka_unit_test(a_phase_counts_its_own_processes),
+        cmocka_unit_test(context_switches_are_those_of_the_whole_run),
+        cmocka_unit_test(parts_at_the_peak_add_up_to_its_total),
+        cmocka_unit_test(parts_far_from_the_peak_are_not_those_of_the_peak),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

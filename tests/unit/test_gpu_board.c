@@ -132,7 +132,7 @@ static void a_driver_that_never_spoke_has_not_stopped(void **state)
     begin_call(&caller, &board);
     gpu_board_take(&board, clock_now().monotonic_ns + SECONDS(10), &view);
     assert_int_equal(view.state, GPU_PENDING);
-    assert_string_equal(view.reason, "the GPU driver does not answer");
+    assert_string_equal(view.reason, "the GPU driver does not respond");
     end_call(&caller);
     gpu_board_done(&board);
 }

@@ -134,19 +134,19 @@ static void the_environment_says_which_gpus_are_the_jobs(void **state)
           NULL },
         { { "CUDA_VISIBLE_DEVICES=" },
           "....",
-          "CUDA_VISIBLE_DEVICES is empty: none of this machine's GPUs is the job's" },
+          "CUDA_VISIBLE_DEVICES is empty: no GPU is assigned to the job" },
         { { "CUDA_VISIBLE_DEVICES=-1", "SLURM_JOB_GPUS=3" },
           "....",
-          "CUDA_VISIBLE_DEVICES=-1 names none of this machine's GPUs" },
+          "CUDA_VISIBLE_DEVICES=-1 matches none of this machine's GPUs" },
         { { "CUDA_VISIBLE_DEVICES=all" },
           "....",
-          "CUDA_VISIBLE_DEVICES=all names none of this machine's GPUs" },
+          "CUDA_VISIBLE_DEVICES=all matches none of this machine's GPUs" },
         { { "CUDA_VISIBLE_DEVICES=9" },
           "....",
-          "CUDA_VISIBLE_DEVICES=9 names none of this machine's GPUs" },
+          "CUDA_VISIBLE_DEVICES=9 matches none of this machine's GPUs" },
         { { "CUDA_VISIBLE_DEVICES=foo" },
           "....",
-          "CUDA_VISIBLE_DEVICES=foo names none of this machine's GPUs" },
+          "CUDA_VISIBLE_DEVICES=foo matches none of this machine's GPUs" },
         /* That of a container's runtime: it restricts where all of it is here. */
         { { "NVIDIA_VISIBLE_DEVICES=1,2" }, ".xx.", NULL },
         { { "NVIDIA_VISIBLE_DEVICES=1-2" }, ".xx.", NULL },
@@ -173,7 +173,7 @@ static void the_environment_says_which_gpus_are_the_jobs(void **state)
         { { "SLURM_JOB_GPUS=1" }, ".x...x", NULL },
         { { "CUDA_VISIBLE_DEVICES=", "ROCR_VISIBLE_DEVICES=foo" },
           "......",
-          "ROCR_VISIBLE_DEVICES=foo names none of this machine's GPUs" },
+          "ROCR_VISIBLE_DEVICES=foo matches none of this machine's GPUs" },
     };
 
     (void)state;
@@ -188,7 +188,7 @@ static void the_option_wins_and_counts_over_all_vendors(void **state)
     check(&(struct environment){ { "CUDA_VISIBLE_DEVICES=" }, "xxxx", NULL }, "all");
     check(&(struct environment){ { NULL },
                                  "......",
-                                 "--gpus none names none of this machine's GPUs" },
+                                 "--gpus none matches none of this machine's GPUs" },
           "none");
 }
 

@@ -176,7 +176,7 @@ static void no_gpu_of_the_job_is_no_figure(void **state)
     assert_true(tally->totals.busy_ns == UNKNOWN && tally->totals.job_busy_ns == UNKNOWN);
     assert_true(tally->totals.energy_microjoules == UNKNOWN);
     assert_string_equal(tally->totals.memory_reason,
-                        "none of this machine's GPUs is the job's");
+                        "none of this machine's GPUs is assigned to the job");
     assert_string_equal(tally->totals.busy_reason, tally->totals.memory_reason);
     assert_string_equal(tally->totals.job_busy_reason, tally->totals.memory_reason);
 }
@@ -213,7 +213,7 @@ static void energy_counts_from_the_first_reading(void **state)
         assert_true(tally->list[WHOLE].view.value[GPU_ENERGY] == UNKNOWN);
         assert_true(tally->totals.energy_microjoules == UNKNOWN);
     }
-    assert_non_null(strstr(tally->totals.energy_reason, "not read anew"));
+    assert_non_null(strstr(tally->totals.energy_reason, "not read again"));
     assert_string_equal(tally->list[WHOLE].view.energy_reason, tally->totals.energy_reason);
     reading.energy_microjoules = 5000;
     fake_see(WHOLE, reading, MS(1000));

@@ -175,14 +175,11 @@ static const char workstation_text[] = "Max RAM:\n"
 /* To be freed. */
 static char *written(const struct resource_usage *usage, struct report_style style)
 {
-    char *text = NULL;
-    size_t length;
-    FILE *out = open_memstream(&text, &length);
+    struct buffer out = { 0 };
 
-    assert_non_null(out);
-    report_write(out, usage, style);
-    assert_int_equal(fclose(out), 0);
-    return text;
+    report_write(usage, style, &out);
+    assert_int_equal(buffer_error(&out), 0);
+    return out.text;
 }
 
 static void check(const struct resource_usage *usage, struct report_style style,

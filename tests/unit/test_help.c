@@ -9,40 +9,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "front/common/command.h"
 #include "front/common/help.h"
-#include "front/common/message.h"
+#include "front/gpu_tracker/program.h"
+#include "front/spoor/program.h"
 
-/* What `write` prints about a command; the caller frees it. */
-static char *printed(void (*write)(FILE *, const struct command *), const char *command)
+/* What is printed about a command, or with NULL about the program; the caller frees it. */
+static char *printed(const struct program *program, const char *command)
 {
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
 
     assert_non_null(out);
-    write(out, command_find(command));
+    if (command)
+        help_command(out, program, command_find(program->commands, command));
+    else
+        help_overview(out, program);
     fclose(out);
     return text;
 }
 
-static void overview(FILE *out, const struct command *command)
-{
-    (void)command;
-    help_overview(out);
-}
-
-static void completion(FILE *out, const struct command *command)
-{
-    (void)command;
-    help_completion_bash(out);
-}
-
 static void help_fits_80_columns(void **state)
 {
-    char *texts[] = { printed(overview, "run"), printed(help_command, "run"),
-                      printed(help_command, "attach"), printed(help_command, "doctor"),
-                      printed(help_command, "help") };
+    char *texts[] = { printed(&spoor_program, NULL), printed(&spoor_program, "run"),
+                      printed(&spoor_program, "attach"), printed(&spoor_program, "doctor"),
+                      printed(&spoor_program, "help") };
 
     (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
@@ -59,7 +50,7 @@ static void help_fits_80_columns(void **state)
 
 static void info_offers_the_formats_that_it_has(void **state)
 {
-    char *text = printed(help_command, "info");
+    char *text = printed(&spoor_program, "info");
 
     (void)state;
     assert_non_null(strstr(text, "--format text|json "));
@@ -68,25 +59,67 @@ static void info_offers_the_formats_that_it_has(void **state)
     free(text);
 }
 
-static void help_manual_and_completion_name_every_option(void **state)
+static void hidden_commands_are_not_listed(void **state)
 {
-    char *help = printed(help_command, "run");
-    char *manual = printed(help_man_options, "run");
-    char *script = printed(completion, "run");
+    char *text = printed(&spoor_program, NULL);
 
     (void)state;
-    for (size_t i = 0; i < settings_table.count; i++) {
-        bool is_of_run = settings_table.rows[i].flags & OPTION_RUN;
-        char name[64];
+    assert_non_null(strstr(text, "  attach "));
+    assert_null(strstr(text, "agent"));
+    free(text);
+}
 
-        (void)snprintf(name, sizeof(name), "--%s", settings_table.rows[i].name);
-        assert_int_equal(strstr(help, name) != NULL, is_of_run);
-        assert_int_equal(strstr(manual, name) != NULL, is_of_run);
-        assert_non_null(strstr(script, name));
-    }
-    free(help);
-    free(manual);
-    free(script);
+/* Prints with `write` and compares. */
+static void check_printed(void (*write)(FILE *out), const char *expected)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+
+    write(out);
+    fclose(out);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void print_usage(FILE *out)
+{
+    help_usage(out, &gpu_tracker_program,
+               command_find(gpu_tracker_program.commands, "sub-track"));
+}
+
+static void full_usage_has_a_line_for_each_subcommand(void **state)
+{
+    (void)state;
+    check_printed(print_usage,
+                  "Usage:\n"
+                  "    gpu-tracker sub-track combine --stf=<sub-track-file> -p <file-path>...\n"
+                  "    gpu-tracker sub-track analyze --tf=<tracking-file> "
+                  "--stf=<sub-track-file> [--output=<output>] [--format=<format>]\n"
+                  "    gpu-tracker sub-track compare [--output=<output>] [--format=<format>] "
+                  "[--cconfig=<config-file>] [-m <name>=<file-path>...] "
+                  "[--stat=<statistic>]\n");
+}
+
+static void print_manual(FILE *out)
+{
+    static const struct option rows[] = {
+        { 'o', "out-file", "FILE", "write to FILE [now]", 1, .apply = option_help },
+        { '\0', "kind", "a|b", "a_b", 1, .apply = option_help },
+        { '\0', "other", NULL, "of another command", 2, .apply = option_help },
+        { '\0', "key", "", "", 1 | OPTION_FILE_ONLY, .apply = option_help },
+    };
+    static const struct option_table table = { rows, 4 };
+    const struct command command = { .name = "c", .options = &table, .scope = 1 };
+
+    man_options(out, &command);
+}
+
+static void the_manual_is_escaped(void **state)
+{
+    (void)state;
+    check_printed(print_manual, "*-o*, *--out-file* _FILE_\n\tWrite to FILE \\[now\\].\n\n"
+                                "*--kind* a|b\n\tA\\_b.\n\n");
 }
 
 static void lines_break_at_spaces_only(void **state)
@@ -109,33 +142,15 @@ static void lines_break_at_spaces_only(void **state)
     free(text);
 }
 
-static void messages_hold_no_terminal_commands(void **state)
-{
-    char text[] = "a\x1b[31m\tb\x7f\xc2\x9b"
-                  "c\xc3\xa9\n";
-
-    (void)state;
-    message_clean(text);
-    assert_string_equal(text, "a?[31m?b???c\xc3\xa9?");
-}
-
-static void commands_are_found_by_their_whole_name(void **state)
-{
-    (void)state;
-    assert_non_null(command_find("run"));
-    assert_null(command_find("ru"));
-    assert_null(command_find(""));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(help_fits_80_columns),
         cmocka_unit_test(info_offers_the_formats_that_it_has),
-        cmocka_unit_test(help_manual_and_completion_name_every_option),
+        cmocka_unit_test(hidden_commands_are_not_listed),
+        cmocka_unit_test(full_usage_has_a_line_for_each_subcommand),
+        cmocka_unit_test(the_manual_is_escaped),
         cmocka_unit_test(lines_break_at_spaces_only),
-        cmocka_unit_test(messages_hold_no_terminal_commands),
-        cmocka_unit_test(commands_are_found_by_their_whole_name),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,7 @@
 
 #include <poll.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -229,6 +230,107 @@ static void a_zombie_whose_figures_were_taken_is_not_found_again(void **state)
     root_close(&root);
 }
 
+static uint64_t counter_of(struct job *job, uint64_t now_ns, enum usage_counter counter)
+{
+    struct job_reading reading;
+
+    job_refresh(job, now_ns, UNKNOWN, true);
+    job_read(job, now_ns, &reading);
+    return reading.usage.counter[counter];
+}
+
+/* No file has them, but the kernel hands them to the process that waits: to us. */
+static void context_switches_are_known_once_main_has_ended(void **state)
+{
+    struct job_options options = {
+        .caller_spawned = true,
+        .detail = SPOOR_DETAIL_NEVER,
+        .cgroup = SPOOR_CGROUP_OFF,
+        .disabled = RUNG_PERF | RUNG_GATE | RUNG_RING | RUNG_CONNECTOR | RUNG_TASKSTATS,
+        .environment = no_environment,
+    };
+    struct gated_job gated;
+    struct rusage rusage;
+    siginfo_t info;
+    struct root root;
+    struct job job;
+
+    (void)state;
+    gated_job_start(&gated, do_nothing);
+    options.pid = gated.pid;
+    assert_int_equal(root_open("/", &root), 0);
+    assert_int_equal(job_init(&job, &root, &options, SECOND), 0);
+    assert_int_equal(counter_of(&job, 2 * SECOND, USAGE_VOLUNTARY_SWITCHES), 0);
+    job.has_program = true; /* as after exec */
+    assert_false(is_known(counter_of(&job, 3 * SECOND, USAGE_VOLUNTARY_SWITCHES)));
+    gated_job_begin(&gated);
+    assert_int_equal(waitid(P_PID, (id_t)gated.pid, &info, WEXITED | WNOWAIT), 0);
+    job_child_ended(&job, gated.pid, 4 * SECOND);
+    (void)counter_of(&job, 4 * SECOND, USAGE_CPU_NS);
+    assert_int_equal(wait4(gated.pid, NULL, 0, &rusage), gated.pid);
+    assert_int_equal(counter_of(&job, 5 * SECOND, USAGE_VOLUNTARY_SWITCHES), rusage.ru_nvcsw);
+    assert_int_equal(counter_of(&job, 5 * SECOND, USAGE_INVOLUNTARY_SWITCHES),
+                     rusage.ru_nivcsw);
+    assert_int_equal(counter_of(&job, 5 * SECOND, USAGE_MINOR_FAULTS), rusage.ru_minflt);
+    assert_true(rusage.ru_nvcsw > 0 && rusage.ru_minflt > 0);
+    job_done(&job);
+    root_close(&root);
+}
+
+static void put_memory(struct fake_job *f, unsigned pages, unsigned shared_kib)
+{
+    char text[256];
+
+    fake_process_put(&f->fake, &(struct fake_process){ .pid = 10, .resident_pages = pages });
+    (void)snprintf(text, sizeof(text),
+                   "Rss: %u kB\nPss: %u kB\nShared_Clean: %u kB\nShared_Dirty: 0 kB\n"
+                   "Private_Clean: 0 kB\nPrivate_Dirty: %u kB\nAnonymous: %u kB\n",
+                   pages * 4, pages * 4 - shared_kib, shared_kib, pages * 4 - shared_kib,
+                   pages * 4);
+    fake_root_write(&f->fake, "proc/10/smaps_rollup", text);
+}
+
+/* A peak between samples has the parts that were read, and what is certainly new. */
+static void the_parts_of_a_peak_add_up(void **state)
+{
+    const struct memory_split *at_peak;
+    struct fake_job f;
+
+    (void)state;
+    fake_job_begin(&f, &(struct fake_process){ .pid = 10 }, true);
+    at_peak = &f.reading.at_peak;
+    f.job.detail.mode = SPOOR_DETAIL_ALWAYS;
+    put_memory(&f, 1000, 400);
+    fake_job_look(&f);
+    assert_int_equal(at_peak->total_bytes, 4000 * 1024);
+    assert_int_equal(at_peak->private_bytes, 3600 * 1024);
+    assert_int_equal(at_peak->shared_bytes, 400 * 1024);
+    put_memory(&f, 1500, 400);
+    (void)job_glance(&f.job, f.now_ns, UNKNOWN, false);
+    put_memory(&f, 900, 400);
+    fake_job_look(&f);
+    assert_int_equal(at_peak->total_bytes, 6000 * 1024);
+    assert_int_equal(at_peak->private_bytes, 5600 * 1024);
+    assert_int_equal(at_peak->shared_bytes, 400 * 1024);
+    fake_job_look(&f);
+    assert_int_equal(at_peak->total_bytes, 3600 * 1024); /* each reading has its own */
+    assert_int_equal(at_peak->private_bytes, 3200 * 1024);
+    fake_job_end(&f);
+}
+
+static void without_detail_a_peak_has_no_parts(void **state)
+{
+    struct fake_job f;
+
+    (void)state;
+    fake_job_begin(&f, &(struct fake_process){ .pid = 10, .resident_pages = 1000 }, true);
+    fake_job_look(&f);
+    assert_int_equal(f.reading.at_peak.total_bytes, 4000 * 1024);
+    assert_false(is_known(f.reading.at_peak.private_bytes));
+    assert_false(is_known(f.reading.at_peak.shared_bytes));
+    fake_job_end(&f);
+}
+
 static void wait_until_asleep(const struct root *root, pid_t pid)
 {
     struct kept file = KEPT_CLOSED;
@@ -294,6 +396,9 @@ int main(void)
         cmocka_unit_test(memory_of_an_unseen_process_is_unknown),
         cmocka_unit_test(no_process_is_no_job),
         cmocka_unit_test(a_zombie_whose_figures_were_taken_is_not_found_again),
+        cmocka_unit_test(context_switches_are_known_once_main_has_ended),
+        cmocka_unit_test(the_parts_of_a_peak_add_up),
+        cmocka_unit_test(without_detail_a_peak_has_no_parts),
         cmocka_unit_test(who_has_not_run_is_passed_over_for_ten_seconds),
     };
 

@@ -34,6 +34,33 @@ static void a_waited_for_child_is_counted_once(void **state)
     fake_job_end(&f);
 }
 
+static void page_faults_of_a_waited_for_child_are_counted_once(void **state)
+{
+    struct fake_process parent = { .pid = 10, .minor_faults = 100, .children = "11 " };
+    struct fake_job f;
+
+    (void)state;
+    fake_job_begin(&f, &parent, true);
+    fake_process_put(&f.fake,
+                     &(struct fake_process){
+                         .pid = 11, .parent = 10, .minor_faults = 40, .major_faults = 3 });
+    fake_job_look(&f);
+    assert_int_equal(f.reading.usage.counter[USAGE_MINOR_FAULTS], 140);
+    assert_int_equal(f.reading.usage.counter[USAGE_MAJOR_FAULTS], 3);
+    fake_process_end(&f.fake, 11);
+    parent.user_ticks = 1;
+    parent.child_minor_faults = 50;
+    parent.child_major_faults = 4;
+    fake_process_put(&f.fake, &parent);
+    fake_job_look(&f);
+    assert_int_equal(f.reading.usage.counter[USAGE_MINOR_FAULTS], 150);
+    assert_int_equal(f.reading.usage.counter[USAGE_MAJOR_FAULTS], 4);
+    /* No file has the context switches of all threads. */
+    assert_false(is_known(f.reading.usage.counter[USAGE_VOLUNTARY_SWITCHES]));
+    assert_false(is_known(f.reading.usage.counter[USAGE_INVOLUNTARY_SWITCHES]));
+    fake_job_end(&f);
+}
+
 /* The kernel gives its counts to the parent, then takes it away: we look in between. */
 static void one_that_is_being_reaped_is_counted_once(void **state)
 {
@@ -214,6 +241,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_waited_for_child_is_counted_once),
+        cmocka_unit_test(page_faults_of_a_waited_for_child_are_counted_once),
         cmocka_unit_test(one_that_is_being_reaped_is_counted_once),
         cmocka_unit_test(a_zombie_that_goes_with_its_parent_is_counted_once),
         cmocka_unit_test(a_child_nobody_waits_for_is_not_lost),

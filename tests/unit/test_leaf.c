@@ -187,7 +187,7 @@ static void a_slurm_step_is_left_alone(void **state)
     leaf_open(&leaf, &root, getpid(), getpid(), NULL, NULL, slurm_environment);
     for (int i = 0; i < LEAF_TREE_COUNT; i++)
         assert_false(leaf_has(&leaf, (enum leaf_tree)i));
-    assert_string_equal(leaf.reason, "the cgroups of a Slurm step are Slurm's");
+    assert_string_equal(leaf.reason, "the cgroups of a Slurm step are managed by Slurm");
     leaf_close(&leaf);
     root_close(&root);
 }

@@ -6,107 +6,116 @@
 /* cmocka.h needs the four above */
 #include <cmocka.h>
 #include <errno.h>
-#include <string.h>
 
 #include "base/compiler.h"
 #include "front/common/option.h"
 
-static const char *seen_name;
-static const char *seen_value;
+enum size { SMALL, MIDDLE, LARGE };
 
-static int see(struct cli_settings *settings, const struct cli_option *option,
-               const char *value, struct spoor_error *err)
-{
-    (void)settings;
-    (void)err;
-    seen_name = option->name;
-    seen_value = value;
-    return 0;
-}
-
-static const struct cli_option rows[] = {
-    { 'e', "execute", "COMMAND", "", 1, see }, { 'f', "format", "FORMAT", "", 1, see },
-    { '\0', "tconfig", "FILE", "", 1, see },   { '\0', "tu", "UNIT", "", 1, see },
-    { '\0', "tf", "FILE", "", 1, see },        { '\0', "st", "TIME", "", 1, see },
-    { '\0', "stf", "FILE", "", 1, see },       { '\0', "overwrite", NULL, "", 1, see },
+struct target {
+    char *text;
+    char *any_text;
+    struct text_list list;
+    bool flag;
+    enum size size;
 };
-static const struct option_table table = { rows, ARRAY_SIZE(rows), true };
 
-static int parse(const char *first, const char *second, struct spoor_error *err)
+static const struct option rows[] = {
+    { 't', "text", "TEXT", "", 1, OPTION_TEXT(struct target, text) },
+    { 'a', "any", "TEXT", "", 1, OPTION_ANY_TEXT(struct target, any_text) },
+    { 'l', "list", "TEXT", "", 1, OPTION_LIST(struct target, list) },
+    { 'f', "flag", NULL, "", 1, OPTION_FLAG(struct target, flag) },
+    { 's', "size", "small|middle|large", "", 1, OPTION_CHOICE(struct target, size) },
+};
+static const struct option_table table = { rows, ARRAY_SIZE(rows) };
+
+static int apply(struct target *target, size_t row, const char *value, struct spoor_error *err)
 {
-    const char *const argv[] = { first, second, NULL };
-    uint32_t given = 0;
-
-    seen_name = seen_value = NULL;
-    return option_parse(&table, 1, second ? 2 : 1, (char *const *)(uintptr_t)argv, 0, NULL,
-                        &given, err);
+    return rows[row].apply(target, &rows[row], value, err);
 }
 
-static void long_options_may_be_cut_short(void **state)
+static void texts_are_copied_and_replaced(void **state)
+{
+    struct target target = { 0 };
+    char value[] = "one";
+
+    (void)state;
+    assert_int_equal(apply(&target, 0, value, NULL), 0);
+    value[0] = 'x';
+    assert_string_equal(target.text, "one");
+    assert_int_equal(apply(&target, 0, "two", NULL), 0);
+    assert_string_equal(target.text, "two");
+    assert_int_equal(apply(&target, 0, "", NULL), -EINVAL);
+    assert_string_equal(target.text, "two");
+    assert_int_equal(apply(&target, 1, "", NULL), 0);
+    assert_string_equal(target.any_text, "");
+    option_free(&table, &target);
+    assert_null(target.text);
+    assert_null(target.any_text);
+}
+
+static void lists_grow_and_end_with_null(void **state)
+{
+    struct target target = { 0 };
+
+    (void)state;
+    assert_int_equal(apply(&target, 2, "a", NULL), 0);
+    assert_int_equal(apply(&target, 2, "", NULL), 0);
+    assert_int_equal(target.list.count, 2);
+    assert_string_equal(target.list.items[0], "a");
+    assert_string_equal(target.list.items[1], "");
+    assert_null(target.list.items[2]);
+    option_free(&table, &target);
+    assert_int_equal(target.list.count, 0);
+    option_free(&table, &target); /* twice does no harm */
+}
+
+static void flags_take_the_usual_words(void **state)
 {
     static const struct {
-        const char *words[2];
-        const char *name;
-        const char *value;
-    } cases[] = {
-        { { "--execute=true", NULL }, "execute", "true" },
-        { { "--exec=true", NULL }, "execute", "true" },
-        { { "--e", "true" }, "execute", "true" },
-        { { "--form", "json" }, "format", "json" },
-        { { "-etrue", NULL }, "execute", "true" },
-        { { "--over", NULL }, "overwrite", NULL },
-        /* A whole name is no prefix of another. */
-        { { "--st=1", NULL }, "st", "1" },
-        { { "--stf", "a.csv" }, "stf", "a.csv" },
-        { { "--tc=a=b", NULL }, "tconfig", "a=b" },
-    };
+        const char *word;
+        bool meaning;
+    } words[] = { { NULL, true },  { "yes", true },  { "TRUE", true },   { "1", true },
+                  { "no", false }, { "Off", false }, { "false", false }, { "0", false } };
+    struct spoor_error err;
+    struct target target;
 
     (void)state;
-    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        struct spoor_error err;
-
-        assert_int_equal(parse(cases[i].words[0], cases[i].words[1], &err),
-                         cases[i].words[1] ? 2 : 1);
-        assert_string_equal(seen_name, cases[i].name);
-        if (cases[i].value)
-            assert_string_equal(seen_value, cases[i].value);
-        else
-            assert_null(seen_value);
+    for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+        target.flag = !words[i].meaning;
+        assert_int_equal(apply(&target, 3, words[i].word, NULL), 0);
+        assert_int_equal(target.flag, words[i].meaning);
     }
+    assert_int_equal(apply(&target, 3, "maybe", &err), -EINVAL);
+    assert_string_equal(err.message, "invalid value 'maybe': expected yes or no");
 }
 
-static void check_refused(const char *word, const char *message)
+static void choices_are_numbers_of_whole_words(void **state)
 {
+    static const char *const wrong[] = { "", "middl", "larger", "small|middle", "Large" };
+    struct target target = { 0 };
     struct spoor_error err;
 
-    assert_int_equal(parse(word, NULL, &err), -EINVAL);
-    assert_string_equal(err.message, message);
-    assert_null(seen_name);
-}
-
-static void a_prefix_of_several_names_them(void **state)
-{
     (void)state;
-    check_refused("--t", "--t is not a unique prefix: --tconfig, --tu, --tf?");
-    check_refused("--t=5", "--t is not a unique prefix: --tconfig, --tu, --tf?");
-    check_refused("--s=5", "--s is not a unique prefix: --st, --stf?");
-}
-
-static void what_is_no_option_is_named(void **state)
-{
-    (void)state;
-    check_refused("--formats=json", "unknown option --formats");
-    check_refused("--xyzzy", "unknown option --xyzzy");
-    check_refused("-Z", "unknown option -Z");
-    check_refused("--tf", "--tf needs a value: FILE");
+    assert_int_equal(apply(&target, 4, "large", NULL), 0);
+    assert_int_equal(target.size, LARGE);
+    assert_int_equal(apply(&target, 4, "small", NULL), 0);
+    assert_int_equal(target.size, SMALL);
+    target.size = MIDDLE;
+    for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+        assert_int_equal(apply(&target, 4, wrong[i], &err), -EINVAL);
+        assert_int_equal(target.size, MIDDLE); /* untouched on failure */
+    }
+    assert_string_equal(err.message, "invalid value 'Large': expected small|middle|large");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(long_options_may_be_cut_short),
-        cmocka_unit_test(a_prefix_of_several_names_them),
-        cmocka_unit_test(what_is_no_option_is_named),
+        cmocka_unit_test(texts_are_copied_and_replaced),
+        cmocka_unit_test(lists_grow_and_end_with_null),
+        cmocka_unit_test(flags_take_the_usual_words),
+        cmocka_unit_test(choices_are_numbers_of_whole_words),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,11 +14,11 @@
 #include <unistd.h>
 
 #include "fake_root.h"
-#include "front/common/outputs.h"
+#include "front/spoor/outputs.h"
 
 struct fixture {
     struct fake_root fake;
-    struct cli_settings settings;
+    struct settings settings;
     struct outputs outputs;
     struct spoor_error err;
     char path[128];
@@ -28,7 +28,7 @@ static void begin(struct fixture *f, const char *name)
 {
     fake_root_init(&f->fake);
     settings_init(&f->settings);
-    f->settings.color = CLI_COLOR_NEVER;
+    f->settings.color = COLOR_NEVER;
     f->outputs = (struct outputs){ .device_fd = -1 };
     (void)snprintf(f->path, sizeof(f->path), "%s/%s", f->fake.path, name);
 }
@@ -233,9 +233,9 @@ static void colour_needs_a_terminal_that_wants_it(void **state)
     int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
     (void)state;
-    assert_false(outputs_has_color(CLI_COLOR_AUTO, fd));
-    assert_true(outputs_has_color(CLI_COLOR_ALWAYS, fd));
-    assert_false(outputs_has_color(CLI_COLOR_NEVER, fd));
+    assert_false(outputs_has_color(COLOR_AUTO, fd));
+    assert_true(outputs_has_color(COLOR_ALWAYS, fd));
+    assert_false(outputs_has_color(COLOR_NEVER, fd));
     close(fd);
     fd = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
     if (fd < 0 || !isatty(fd)) {
@@ -244,14 +244,14 @@ static void colour_needs_a_terminal_that_wants_it(void **state)
     }
     unsetenv("NO_COLOR");
     setenv("TERM", "xterm", 1);
-    assert_true(outputs_has_color(CLI_COLOR_AUTO, fd));
+    assert_true(outputs_has_color(COLOR_AUTO, fd));
     setenv("NO_COLOR", "", 1);
-    assert_true(outputs_has_color(CLI_COLOR_AUTO, fd));
+    assert_true(outputs_has_color(COLOR_AUTO, fd));
     setenv("NO_COLOR", "1", 1);
-    assert_false(outputs_has_color(CLI_COLOR_AUTO, fd));
+    assert_false(outputs_has_color(COLOR_AUTO, fd));
     unsetenv("NO_COLOR");
     setenv("TERM", "dumb", 1);
-    assert_false(outputs_has_color(CLI_COLOR_AUTO, fd));
+    assert_false(outputs_has_color(COLOR_AUTO, fd));
     close(fd);
 }
 

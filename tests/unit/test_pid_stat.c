@@ -28,6 +28,7 @@ static void reads_the_columns_that_are_used(void **state)
     assert_int_equal(stat.minor_faults, 100);
     assert_int_equal(stat.child_minor_faults, 11);
     assert_int_equal(stat.major_faults, 12);
+    assert_int_equal(stat.child_major_faults, 13);
     assert_int_equal(stat.user_ticks, 200);
     assert_int_equal(stat.system_ticks, 50);
     assert_int_equal(stat.child_user_ticks, 30);

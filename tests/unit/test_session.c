@@ -75,14 +75,16 @@ static void bad_options_are_refused_with_a_sentence(void **state)
         size_t size;
         const char *message;
     } bad[] = {
-        { 0, 1000000, sizeof(struct spoor_options), "process id 0: must be positive" },
-        { -5, 1000000, sizeof(struct spoor_options), "process id -5: must be positive" },
+        { 0, 1000000, sizeof(struct spoor_options), "invalid process ID 0: must be positive" },
+        { -5, 1000000, sizeof(struct spoor_options),
+          "invalid process ID -5: must be positive" },
         { 1, 999999, sizeof(struct spoor_options),
-          "interval of 999999 ns: must be 1 ms to 1 h" },
-        { 1, 0, sizeof(struct spoor_options), "interval of 0 ns: must be 1 ms to 1 h" },
-        { 1, 1000000, 0, "options of 0 bytes: start from SPOOR_OPTIONS_INIT" },
-        { 1, 1000000, 5000, "options of 5000 bytes: start from SPOOR_OPTIONS_INIT" },
-        { 0x7ffffff0, 1000000, sizeof(struct spoor_options), "there is no process 2147483632" },
+          "invalid interval 999999 ns: must be 1 ms to 1 h" },
+        { 1, 0, sizeof(struct spoor_options), "invalid interval 0 ns: must be 1 ms to 1 h" },
+        { 1, 1000000, 0, "invalid options size 0: initialize them with SPOOR_OPTIONS_INIT" },
+        { 1, 1000000, 5000,
+          "invalid options size 5000: initialize them with SPOOR_OPTIONS_INIT" },
+        { 0x7ffffff0, 1000000, sizeof(struct spoor_options), "no such process: 2147483632" },
     };
 
     (void)state;
@@ -134,7 +136,7 @@ static void a_thread_is_not_a_process(void **state)
     options.pid = waiter.tid;
     assert_int_equal(spoor_session_open(&options, &session, &err), -EINVAL);
     (void)snprintf(expected, sizeof(expected),
-                   "%d is a thread of process %d: give that instead", (int)waiter.tid,
+                   "%d is a thread of process %d: use the PID of the process", (int)waiter.tid,
                    (int)getpid());
     assert_string_equal(err.message, expected);
     close(waiter.pipe_fds[1]);
@@ -174,7 +176,7 @@ static void samples_come_by_themselves(void **state)
     assert_int_equal(spoor_session_figure(session, "processes.started", &figure, &err), 0);
     assert_true(figure.value >= 1 && figure.value <= 1);
     assert_int_equal(spoor_session_figure(session, "nonsense", &figure, &err), -ENOENT);
-    assert_string_equal(err.message, "there is no figure 'nonsense'");
+    assert_string_equal(err.message, "unknown figure 'nonsense'");
     free(values);
     assert_null(spoor_session_close(session));
 }
@@ -259,7 +261,7 @@ static void phases_have_figures_of_their_own(void **state)
     assert_int_equal(spoor_session_stop(session, &err), 0);
     assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
     assert_true(fcntl(pipe_fds[1], F_SETPIPE_SZ, 1 << 20) >= 0);
-    assert_int_equal(spoor_session_write(session, SPOOR_JSON, pipe_fds[1], &err), 0);
+    assert_int_equal(spoor_session_write(session, SPOOR_JSON, 0, pipe_fds[1], &err), 0);
     close(pipe_fds[1]);
     n = read(pipe_fds[0], text, sizeof(text) - 1);
     assert_true(n > 0);

@@ -11,26 +11,29 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "front/common/settings.h"
+#include "front/spoor/program.h"
+#include "front/spoor/settings.h"
 
 struct fixture {
-    struct cli_settings settings;
+    struct settings settings;
+    struct arguments arguments;
     struct spoor_error err;
-    int operand; /* what settings_load() returned */
+    int result; /* of settings_load() */
 };
 
-/* Loads "spoor run ARGS..." or "spoor attach ARGS...". */
-static void load(struct fixture *f, unsigned scope, const char *const *arguments)
+/* Loads the settings of "spoor COMMAND ARGUMENTS...". */
+static void load(struct fixture *f, const char *command, const char *const *arguments)
 {
-    const char *argv[80] = { scope == OPTION_RUN ? "run" : "attach" };
+    const char *argv[80] = { command };
     int argc = 1;
 
     for (; *arguments; arguments++)
         argv[argc++] = *arguments;
+    *f = (struct fixture){ 0 };
+    f->arguments = (struct arguments)ARGUMENTS_INIT(
+        &spoor_program, command_find(spoor_program.commands, command), &f->settings);
     settings_init(&f->settings);
-    f->err = (struct spoor_error){ 0 };
-    f->operand =
-        settings_load(&f->settings, scope, argc, (char *const *)(uintptr_t)argv, &f->err);
+    f->result = settings_load(&f->arguments, argc, (char **)(uintptr_t)argv, &f->err);
 }
 
 #define ARGUMENTS(...)    \
@@ -51,8 +54,8 @@ static void every_spelling_of_an_option_means_the_same(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(spellings); i++) {
         struct fixture f;
 
-        load(&f, OPTION_RUN, spellings[i]);
-        assert_int_equal(f.operand, operands[i]);
+        load(&f, "run", spellings[i]);
+        assert_int_equal(f.arguments.first_operand, operands[i]);
         assert_int_equal(f.settings.interval_ns, 5 * NS_PER_SECOND);
         assert_int_equal(f.settings.is_quiet, i >= 4);
         settings_done(&f.settings);
@@ -64,18 +67,18 @@ static void options_end_at_the_first_other_word(void **state)
     struct fixture f;
 
     (void)state;
-    load(&f, OPTION_RUN, ARGUMENTS("-q", "ls", "-i", "5"));
-    assert_int_equal(f.operand, 2);
+    load(&f, "run", ARGUMENTS("-q", "ls", "-i", "5"));
+    assert_int_equal(f.arguments.first_operand, 2);
     assert_int_equal(f.settings.interval_ns, NS_PER_SECOND);
     settings_done(&f.settings);
 
-    load(&f, OPTION_RUN, ARGUMENTS("-q", "--", "-i", "5"));
-    assert_int_equal(f.operand, 3);
+    load(&f, "run", ARGUMENTS("-q", "--", "-i", "5"));
+    assert_int_equal(f.arguments.first_operand, 3);
     assert_int_equal(f.settings.interval_ns, NS_PER_SECOND);
     settings_done(&f.settings);
 
-    load(&f, OPTION_RUN, ARGUMENTS("-q", "-", "-i"));
-    assert_int_equal(f.operand, 2);
+    load(&f, "run", ARGUMENTS("-q", "-", "-i"));
+    assert_int_equal(f.arguments.first_operand, 2);
     settings_done(&f.settings);
 }
 
@@ -84,14 +87,14 @@ static void the_last_of_two_wins_but_tags_add_up(void **state)
     struct fixture f;
 
     (void)state;
-    load(&f, OPTION_RUN,
+    load(&f, "run",
          ARGUMENTS("--name", "a", "--name=b", "--tag", "x=1", "--tag=y=", "--detail", "never"));
-    assert_int_equal(f.operand, 9);
+    assert_int_equal(f.arguments.first_operand, 9);
     assert_string_equal(f.settings.name, "b");
-    assert_int_equal(f.settings.tag_count, 2);
-    assert_string_equal(f.settings.tags[0], "x=1");
-    assert_string_equal(f.settings.tags[1], "y=");
-    assert_null(f.settings.tags[2]);
+    assert_int_equal(f.settings.tags.count, 2);
+    assert_string_equal(f.settings.tags.items[0], "x=1");
+    assert_string_equal(f.settings.tags.items[1], "y=");
+    assert_null(f.settings.tags.items[2]);
     assert_int_equal(f.settings.detail, SPOOR_DETAIL_NEVER);
     settings_done(&f.settings);
 }
@@ -103,40 +106,39 @@ static void each_refusal_has_its_sentence(void **state)
         const char *message;
     } refusals[] = {
         { { "--intervall", "5" }, "unknown option --intervall; did you mean --interval?" },
-        { { "--zzzzzz" }, "unknown option --zzzzzz; 'spoor run --help' lists them" },
+        { { "--zzzzzz" }, "unknown option --zzzzzz; see 'spoor run --help'" },
         { { "-I", "5" }, "unknown option -I; did you mean -i (--interval)?" },
-        { { "-z" }, "unknown option -z; 'spoor run --help' lists them" },
-        { { "-q1" }, "unknown option -1; 'spoor run --help' lists them" },
-        { { "-i" }, "-i needs a value: TIME" },
-        { { "--output" }, "--output needs a value: FILE" },
-        { { "--output=" }, "--output: the value is empty" },
-        { { "-i", "0" }, "-i: '0' is out of range: give 1ms to 1h" },
-        { { "-i", "-1" }, "-i: '-1' is out of range: give 1ms to 1h" },
-        { { "-i", "10us" }, "-i: '10us' is out of range: give 1ms to 1h" },
-        { { "-i", "61m" }, "-i: '61m' is out of range: give 1ms to 1h" },
+        { { "-z" }, "unknown option -z; see 'spoor run --help'" },
+        { { "-q1" }, "unknown option -1; see 'spoor run --help'" },
+        { { "-i" }, "-i requires a value: TIME" },
+        { { "--output" }, "--output requires a value: FILE" },
+        { { "--output=" }, "--output: the value must not be empty" },
+        { { "-i", "0" }, "-i: '0' is out of range: expected 1ms to 1h" },
+        { { "-i", "-1" }, "-i: '-1' is out of range: expected 1ms to 1h" },
+        { { "-i", "10us" }, "-i: '10us' is out of range: expected 1ms to 1h" },
+        { { "-i", "61m" }, "-i: '61m' is out of range: expected 1ms to 1h" },
         { { "-i", "nan" },
-          "-i: 'nan' is not a time: write seconds (0.5) or a unit (500ms, 2m, 1h)" },
-        { { "--format=html" },
-          "--format: html is not in this version; there are text|json|csv" },
-        { { "-f", "jso" }, "-f: 'jso' is not one of text|json|csv" },
-        { { "--detail=text" }, "--detail: 'text' is not one of auto|always|never" },
-        { { "--wait", "" }, "--wait: '' is not one of main|all" },
-        { { "--samples", "x.txt" }, "--samples: 'x.txt' must end with .csv or .jsonl" },
-        { { "--samples", "csv" }, "--samples: 'csv' must end with .csv or .jsonl" },
-        { { "--tag", "x" }, "--tag: 'x' is no tag: write KEY=VALUE" },
-        { { "--tag", "=x" }, "--tag: '=x' is no tag: write KEY=VALUE" },
-        { { "--summary-fd", "-1" }, "--summary-fd: '-1' is not the number of a descriptor" },
-        { { "--quiet=maybe" }, "--quiet: 'maybe' is neither yes nor no" },
-        { { "--append", "--no-clobber" }, "--append and --no-clobber exclude each other" },
-        { { "--duration=1" }, "--duration is an option of 'spoor attach', not of 'spoor run'" },
+          "-i: invalid time 'nan': expected seconds (0.5) or a unit (500ms, 2m, 1h)" },
+        { { "--format=html" }, "--format: invalid value 'html': expected text|json|csv" },
+        { { "-f", "jso" }, "-f: invalid value 'jso': expected text|json|csv" },
+        { { "--detail=text" }, "--detail: invalid value 'text': expected auto|always|never" },
+        { { "--wait", "" }, "--wait: invalid value '': expected main|all" },
+        { { "--samples", "x.txt" }, "--samples: 'x.txt' must end in .csv or .jsonl" },
+        { { "--samples", "csv" }, "--samples: 'csv' must end in .csv or .jsonl" },
+        { { "--tag", "x" }, "--tag: invalid tag 'x': expected KEY=VALUE" },
+        { { "--tag", "=x" }, "--tag: invalid tag '=x': expected KEY=VALUE" },
+        { { "--summary-fd", "-1" }, "--summary-fd: invalid file descriptor '-1'" },
+        { { "--quiet=maybe" }, "--quiet: invalid value 'maybe': expected yes or no" },
+        { { "--append", "--no-clobber" }, "--append and --no-clobber cannot be combined" },
+        { { "--duration=1" }, "'spoor run' has no option --duration; 'spoor attach' does" },
     };
 
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(refusals); i++) {
         struct fixture f;
 
-        load(&f, OPTION_RUN, refusals[i].arguments);
-        assert_int_equal(f.operand, -EINVAL);
+        load(&f, "run", refusals[i].arguments);
+        assert_int_equal(f.result, -EINVAL);
         assert_string_equal(f.err.message, refusals[i].message);
         settings_done(&f.settings);
     }
@@ -150,18 +152,18 @@ static void hostile_words_are_refused_without_harm(void **state)
     (void)state;
     memset(huge + 2, 'x', sizeof(huge) - 3);
     huge[sizeof(huge) - 1] = '\0';
-    load(&f, OPTION_RUN, ARGUMENTS(huge));
-    assert_int_equal(f.operand, -EINVAL);
+    load(&f, "run", ARGUMENTS(huge));
+    assert_int_equal(f.result, -EINVAL);
     settings_done(&f.settings);
     huge[0] = '-', huge[1] = 'i';
-    load(&f, OPTION_RUN, ARGUMENTS(huge));
-    assert_int_equal(f.operand, -EINVAL);
+    load(&f, "run", ARGUMENTS(huge));
+    assert_int_equal(f.result, -EINVAL);
     settings_done(&f.settings);
-    load(&f, OPTION_RUN, ARGUMENTS("--=", "-"));
-    assert_int_equal(f.operand, -EINVAL);
+    load(&f, "run", ARGUMENTS("--=", "-"));
+    assert_int_equal(f.result, -EINVAL);
     settings_done(&f.settings);
-    load(&f, OPTION_RUN, ARGUMENTS("-\xff\x1b"));
-    assert_int_equal(f.operand, -EINVAL);
+    load(&f, "run", ARGUMENTS("-\xff\x1b"));
+    assert_int_equal(f.result, -EINVAL);
     settings_done(&f.settings);
 }
 
@@ -173,9 +175,9 @@ static void more_tags_than_there_is_room_for_are_refused(void **state)
     (void)state;
     for (size_t i = 0; i <= SETTINGS_TAGS_MAX; i++)
         arguments[i] = "--tag=a=b";
-    load(&f, OPTION_RUN, arguments);
-    assert_int_equal(f.operand, -EINVAL);
-    assert_int_equal(f.settings.tag_count, SETTINGS_TAGS_MAX);
+    load(&f, "run", arguments);
+    assert_int_equal(f.result, -EINVAL);
+    assert_string_equal(f.err.message, "--tag: at most 64 tags are allowed");
     settings_done(&f.settings);
 }
 
@@ -184,12 +186,12 @@ static void help_ends_the_reading(void **state)
     struct fixture f;
 
     (void)state;
-    load(&f, OPTION_RUN, ARGUMENTS("-qh", "--no-such-option"));
-    assert_true(f.operand >= 0);
-    assert_int_equal(f.settings.action, CLI_SHOW_HELP);
+    load(&f, "run", ARGUMENTS("-qh", "--no-such-option"));
+    assert_int_equal(f.result, 0);
+    assert_int_equal(f.arguments.action, ACTION_HELP);
     settings_done(&f.settings);
-    load(&f, OPTION_ATTACH, ARGUMENTS("42", "--version"));
-    assert_int_equal(f.settings.action, CLI_SHOW_VERSION);
+    load(&f, "attach", ARGUMENTS("42", "--version"));
+    assert_int_equal(f.arguments.action, ACTION_VERSION);
     settings_done(&f.settings);
 }
 
@@ -203,25 +205,25 @@ static void a_variable_fills_what_no_option_gave(void **state)
     setenv("SPOOR_NO_CLOBBER", "off", 1);
     setenv("SPOOR_TAG", "a=1,b=2", 1);
     setenv("SPOOR_NAME", "", 1);
-    load(&f, OPTION_RUN, ARGUMENTS("true"));
-    assert_int_equal(f.operand, 1);
+    load(&f, "run", ARGUMENTS("true"));
+    assert_int_equal(f.arguments.first_operand, 1);
     assert_int_equal(f.settings.interval_ns, 250 * NS_PER_MS);
     assert_true(f.settings.is_quiet);
     assert_false(f.settings.is_no_clobber);
-    assert_int_equal(f.settings.tag_count, 2);
+    assert_int_equal(f.settings.tags.count, 2);
     assert_null(f.settings.name);
     settings_done(&f.settings);
 
-    load(&f, OPTION_RUN, ARGUMENTS("-i2", "--quiet=no", "--tag=c=3", "true"));
+    load(&f, "run", ARGUMENTS("-i2", "--quiet=no", "--tag=c=3", "true"));
     assert_int_equal(f.settings.interval_ns, 2 * NS_PER_SECOND);
     assert_false(f.settings.is_quiet);
-    assert_int_equal(f.settings.tag_count, 1);
+    assert_int_equal(f.settings.tags.count, 1);
     settings_done(&f.settings);
 
     setenv("SPOOR_INTERVAL", "soon", 1);
-    load(&f, OPTION_RUN, ARGUMENTS("true"));
-    assert_int_equal(f.operand, -EINVAL);
-    assert_string_equal(f.err.message, "SPOOR_INTERVAL: 'soon' is not a time: write seconds "
+    load(&f, "run", ARGUMENTS("true"));
+    assert_int_equal(f.result, -EINVAL);
+    assert_string_equal(f.err.message, "SPOOR_INTERVAL: invalid time 'soon': expected seconds "
                                        "(0.5) or a unit (500ms, 2m, 1h)");
     settings_done(&f.settings);
     unsetenv("SPOOR_INTERVAL");
@@ -240,37 +242,41 @@ static void attach_takes_one_process(void **state)
     struct fixture f;
 
     (void)state;
-    load(&f, OPTION_ATTACH, ARGUMENTS("-q", "42", "-i", "0.5", "--duration=2m"));
-    assert_int_equal(f.operand, 6);
+    load(&f, "attach", ARGUMENTS("-q", "42", "-i", "0.5", "--duration=2m"));
+    assert_int_equal(f.result, 0);
     assert_int_equal(f.settings.pid, 42);
     assert_int_equal(f.settings.interval_ns, NS_PER_SECOND / 2);
     assert_int_equal(f.settings.duration_ns, 120 * NS_PER_SECOND);
     settings_done(&f.settings);
     setenv("SPOOR_PID", "7", 1);
-    load(&f, OPTION_ATTACH, ARGUMENTS("42"));
+    load(&f, "attach", ARGUMENTS("42"));
     assert_int_equal(f.settings.pid, 42);
     settings_done(&f.settings);
     unsetenv("SPOOR_PID");
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-        load(&f, OPTION_ATTACH, bad[i]);
-        assert_int_equal(f.operand, -EINVAL);
+        load(&f, "attach", bad[i]);
+        assert_int_equal(f.result, -EINVAL);
         settings_done(&f.settings);
     }
 }
 
+/* Within one command, names and letters are unique. */
 static void the_table_is_sound(void **state)
 {
     (void)state;
-    assert_true(settings_table.count <= 32);
+    assert_true(settings_table.count <= OPTIONS_MAX);
     for (size_t i = 0; i < settings_table.count; i++) {
-        const struct cli_option *option = &settings_table.rows[i];
+        const struct option *option = &settings_table.rows[i];
 
         assert_non_null(option->apply);
-        assert_ptr_equal(option_find(&settings_table, option->name, strlen(option->name)),
-                         option);
-        assert_true(option->flags & (OPTION_RUN | OPTION_ATTACH | OPTION_PHASE));
-        for (size_t j = 0; j < i; j++)
-            assert_true(!option->letter || option->letter != settings_table.rows[j].letter);
+        for (size_t j = 0; j < i; j++) {
+            const struct option *other = &settings_table.rows[j];
+
+            if (!(option->flags & other->flags & 0xffff))
+                continue;
+            assert_string_not_equal(option->name, other->name);
+            assert_true(!option->letter || option->letter != other->letter);
+        }
     }
 }
 

@@ -216,6 +216,33 @@ static void parts_always_add_up(void **state)
     }
 }
 
+static void the_split_of_the_highest_total_is_kept(void **state)
+{
+    static const struct {
+        struct memory_split kept, seen;
+        bool is_replaced;
+    } cases[] = {
+        { MEMORY_SPLIT_UNKNOWN, { 5, 2, 3 }, true },
+        { { 5, 2, 3 }, MEMORY_SPLIT_UNKNOWN, false },
+        { { 5, 2, 3 }, { 6, 6, 0 }, true },
+        { { 5, 2, 3 }, { 5, 3, 2 }, true }, /* the later of equals */
+        { { 5, 2, 3 }, { 4, 4, 0 }, false },
+        { { 9, UNKNOWN, UNKNOWN }, { 5, 2, 3 }, true }, /* parts before none */
+        { { 5, 2, 3 }, { 9, UNKNOWN, UNKNOWN }, false },
+        { { 5, UNKNOWN, UNKNOWN }, { 9, UNKNOWN, UNKNOWN }, true },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct memory_split kept = cases[i].kept;
+        const struct memory_split *expected =
+            cases[i].is_replaced ? &cases[i].seen : &cases[i].kept;
+
+        memory_split_keep_higher(&kept, &cases[i].seen);
+        assert_memory_equal(&kept, expected, sizeof(kept));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -230,6 +257,7 @@ int main(void)
         cmocka_unit_test(a_double_mapping_is_suspected_where_it_is_possible),
         cmocka_unit_test(huge_pages_that_are_shared_count_once),
         cmocka_unit_test(parts_always_add_up),
+        cmocka_unit_test(the_split_of_the_highest_total_is_kept),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

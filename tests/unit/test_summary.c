@@ -189,6 +189,26 @@ static void a_zero_that_was_not_measured_is_forgotten(void **state)
     assert_int_equal(summary.tally[METRIC_JOB_GPU_MEMORY].max, 5);
 }
 
+static void the_parts_of_memory_are_those_of_the_peak(void **state)
+{
+    static const struct memory_split splits[] = { { 30, 10, 20 },
+                                                  { 90, 80, 10 },
+                                                  { 60, 1, 59 } };
+    struct summary summary;
+
+    (void)state;
+    summary_init(&summary, NS_PER_SECOND);
+    assert_false(is_known(summary.at_peak.total_bytes));
+    for (size_t i = 0; i < 3; i++) {
+        struct sample sample;
+
+        sample_clear(&sample);
+        sample.at_peak = splits[i];
+        summary_add(&summary, &sample);
+    }
+    assert_memory_equal(&summary.at_peak, &splits[1], sizeof(splits[1]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -202,6 +222,7 @@ int main(void)
         cmocka_unit_test(a_moment_makes_no_peak_rate),
         cmocka_unit_test(samples_at_the_same_time_are_harmless),
         cmocka_unit_test(a_reset_counter_has_no_negative_rate),
+        cmocka_unit_test(the_parts_of_memory_are_those_of_the_peak),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

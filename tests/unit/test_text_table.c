@@ -6,23 +6,17 @@
 /* cmocka.h needs the four above */
 #include <cmocka.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "base/compiler.h"
 #include "front/gpu_tracker/subtrack/text_table.h"
 
 static void check_table(const struct text_table *table, unsigned tabs, const char *expected)
 {
-    char *text = NULL;
-    size_t length = 0;
-    FILE *out = open_memstream(&text, &length);
+    struct buffer out = { 0 };
 
-    assert_non_null(out);
-    text_table_write(table, tabs, out);
-    fclose(out);
-    assert_string_equal(text, expected);
-    free(text);
+    text_table_write(table, tabs, &out);
+    assert_string_equal(out.text, expected);
+    buffer_done(&out);
 }
 
 static void a_number_has_at_most_eight_decimals(void **state)

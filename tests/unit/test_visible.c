@@ -71,7 +71,7 @@ static void uuid_may_be_cut_where_it_stays_unique(void **state)
     assert_string_equal(chosen(VISIBLE_OPTION, "gpu-AAAA1111", 0, NULL), "x.....");
     assert_string_equal(chosen(VISIBLE_CUDA, "mig-112", 0, NULL), "....x.");
     assert_string_equal(chosen(VISIBLE_OPTION, "GPU-cccc", 1, &note), "......");
-    assert_string_equal(note.message, "--gpus: several GPUs start with 'GPU-cccc'");
+    assert_string_equal(note.message, "--gpus: 'GPU-cccc' matches several GPUs");
     assert_int_equal(note.code, ENOTUNIQ);
 }
 
@@ -131,16 +131,15 @@ static void what_names_no_gpu_is_told_with_its_value(void **state)
 
     (void)state;
     visible_explain_none(VISIBLE_CUDA, "foo", reason, sizeof(reason));
-    assert_string_equal(reason, "CUDA_VISIBLE_DEVICES=foo names none of this machine's GPUs");
+    assert_string_equal(reason, "CUDA_VISIBLE_DEVICES=foo matches none of this machine's GPUs");
     visible_explain_none(VISIBLE_OPTION, "none", reason, sizeof(reason));
-    assert_string_equal(reason, "--gpus none names none of this machine's GPUs");
+    assert_string_equal(reason, "--gpus none matches none of this machine's GPUs");
     visible_explain_none(VISIBLE_ROCR, "", reason, sizeof(reason));
-    assert_string_equal(
-        reason, "ROCR_VISIBLE_DEVICES is empty: none of this machine's GPUs is the job's");
+    assert_string_equal(reason, "ROCR_VISIBLE_DEVICES is empty: no GPU is assigned to the job");
     memset(text, '9', sizeof(text) - 1);
     text[sizeof(text) - 1] = '\0';
     visible_explain_none(VISIBLE_NVIDIA, text, reason, sizeof(reason));
-    assert_non_null(strstr(reason, "99... names none of this machine's GPUs"));
+    assert_non_null(strstr(reason, "99... matches none of this machine's GPUs"));
 }
 
 static void what_matches_nothing_is_told(void **state)

@@ -78,11 +78,11 @@ static void what_is_not_closed_is_refused(void **state)
         const char *text;
         const char *message;
     } broken[] = {
-        { "echo 'a", "The command has a single quote that is not closed." },
-        { "'", "The command has a single quote that is not closed." },
-        { "a b\"c d", "The command has a double quote that is not closed." },
-        { "\"a\\\"", "The command has a double quote that is not closed." },
-        { "\"a\\", "The command has a double quote that is not closed." },
+        { "echo 'a", "The command has an unclosed single quote." },
+        { "'", "The command has an unclosed single quote." },
+        { "a b\"c d", "The command has an unclosed double quote." },
+        { "\"a\\\"", "The command has an unclosed double quote." },
+        { "\"a\\", "The command has an unclosed double quote." },
         { "a \\", "The command ends with a backslash." },
     };
 

@@ -3,9 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <jansson.h>
 #include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -14,7 +12,7 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
-#include "front/common/message.h"
+#include "front/common/program.h"
 
 #define LINE_BYTES 4096
 
@@ -23,7 +21,7 @@ struct agent {
     const struct agent_kind *kind;
     void *data;
     bool is_over; /* the last sample is taken, the files are written */
-    bool is_done; /* there is nobody to answer any more */
+    bool is_done; /* no more answers are expected */
     char line[LINE_BYTES];
     size_t used;      /* of line */
     bool is_skipping; /* the rest of a line that was refused */
@@ -31,53 +29,49 @@ struct agent {
 
 /* ---- answers ------------------------------------------------------------ */
 
-/* What is no UTF-8 cannot stand in JSON. */
-static void put_cleaned(FILE *out, const char *text)
+static void begin_answer(struct agent_answer *answer, const char *event)
 {
-    fputc('"', out);
-    for (; *text; text++)
-        fputc(*text < ' ' || *text > '~' || *text == '"' || *text == '\\' ? '?' : *text, out);
-    fputc('"', out);
+    *answer = (struct agent_answer){ .json = { .style = &json_compact } };
+    answer->json.out = &answer->line;
+    json_begin(&answer->json, NULL, '{');
+    json_add_text(&answer->json, "event", event);
 }
 
-void agent_put_text(FILE *out, const char *text)
+/* If the reader is gone, so is its end of our input: we will notice there. */
+static void end_answer(struct agent_answer *answer)
 {
-    json_t *json = json_string(text);
-
-    if (json && json_dumpf(json, out, JSON_ENCODE_ANY | JSON_COMPACT) == 0)
-        json_decref(json);
-    else
-        put_cleaned(out, text);
+    json_end(&answer->json);
+    buffer_add(&answer->line, "\n", 1);
+    (void)buffer_write(&answer->line, STDOUT_FILENO);
+    buffer_done(&answer->line);
 }
 
-/* An answer that cannot be sent has nobody to read it: the end of input will tell. */
-static void end_answer(void)
+static void answer_done(void)
 {
-    fputs("}\n", stdout);
-    (void)fflush(stdout);
-}
+    struct agent_answer done;
 
-static void answer(const char *event)
-{
-    printf("{\"event\":\"%s\"", event);
-    end_answer();
+    begin_answer(&done, "done");
+    end_answer(&done);
 }
 
 static void answer_error(const char *message)
 {
-    fputs("{\"event\":\"error\",\"message\":", stdout);
-    agent_put_text(stdout, message);
-    end_answer();
+    struct agent_answer error;
+
+    begin_answer(&error, "error");
+    json_add_text(&error.json, "message", message);
+    end_answer(&error);
 }
 
-void agent_begin_ready(void)
+void agent_begin_ready(struct agent_answer *answer)
 {
-    printf("{\"event\":\"ready\",\"pid\":%d", (int)getpid());
+    begin_answer(answer, "ready");
+    json_add_u64(&answer->json, "pid", (uint64_t)getpid());
 }
 
-void agent_end_ready(void)
+void agent_end_ready(struct agent_answer *answer)
 {
-    end_answer();
+    end_answer(answer);
 }
 
 int agent_refuse(const char *message)
@@ -91,11 +85,13 @@ int agent_refuse(const char *message)
 /* Once. */
 static void finish(struct agent *agent, enum watch_end end)
 {
+    struct spoor_error err = { 0 };
+
     if (agent->is_over)
         return;
     agent->is_over = true;
-    if (agent->attachment->session)
-        attachment_stop(agent->attachment, end);
+    if (agent->attachment->session && attachment_stop(agent->attachment, end, &err) < 0)
+        spoor_session_warn(agent->attachment->session, "stop", err.message);
     agent->kind->finish(agent->attachment->session, agent->data);
 }
 
@@ -104,7 +100,7 @@ static int start_phase(struct agent *agent, const char *name, struct spoor_error
     int r = spoor_phase_start(agent->attachment->session, name, err);
 
     if (r == 0)
-        answer("done");
+        answer_done();
     return r;
 }
 
@@ -113,7 +109,7 @@ static int stop_phase(struct agent *agent, const char *name, struct spoor_error 
     int r = spoor_phase_stop(agent->attachment->session, name, err);
 
     if (r == 0)
-        answer("done");
+        answer_done();
     return r;
 }
 
@@ -123,16 +119,17 @@ static int take_sample(struct agent *agent, const char *name, struct spoor_error
 
     (void)name;
     if (r == 0)
-        answer("done");
+        answer_done();
     return r;
 }
 
-/* A sample of now where there still is one to take. */
+/* From a new sample, if one can still be taken. */
 static int show_snapshot(struct agent *agent, const char *name, struct spoor_error *err)
 {
     spoor_session *session = agent->attachment->session;
     size_t count = spoor_metric_count();
     double *values = calloc(count, sizeof(*values));
+    struct agent_answer snapshot;
 
     (void)name;
     if (!values)
@@ -140,40 +137,32 @@ static int show_snapshot(struct agent *agent, const char *name, struct spoor_err
     if (!agent->is_over)
         (void)spoor_session_sample(session, NULL);      /* it runs */
     (void)spoor_session_latest(session, values, count); /* there is at least the first one */
-    fputs("{\"event\":\"snapshot\",\"metrics\":{", stdout);
-    for (size_t i = 0; i < count; i++) {
-        printf("%s\"%s\":", i ? "," : "", spoor_metric_get(i)->name);
-        if (isnan(values[i]))
-            fputs("null", stdout);
-        else
-            printf("%.17g", values[i]);
-    }
-    fputc('}', stdout);
-    end_answer();
+    begin_answer(&snapshot, "snapshot");
+    json_begin(&snapshot.json, "metrics", '{');
+    for (size_t i = 0; i < count; i++)
+        json_add_number(&snapshot.json, spoor_metric_get(i)->name, values[i]);
+    json_end(&snapshot.json);
+    end_answer(&snapshot);
     free(values);
     return 0;
 }
 
 static int show_result(struct agent *agent, const char *name, struct spoor_error *err)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *members = open_memstream(&text, &size);
+    struct agent_answer result;
     int r;
 
     (void)name;
-    if (!members)
-        return error_sys(err, errno, "result");
     finish(agent, WATCH_INPUT);
     agent->is_done = true;
-    r = agent->kind->write_result(agent->attachment->session, agent->data, members, err);
-    if (fclose(members) != 0 && r == 0)
-        r = error_sys(err, errno, "result");
-    if (r == 0) {
-        printf("{\"event\":\"result\",%s", text);
-        end_answer();
-    }
-    free(text);
+    begin_answer(&result, "result");
+    r = agent->kind->add_result(agent->attachment->session, agent->data, &result.json, err);
+    if (r == 0 && buffer_error(&result.line) < 0)
+        r = error_sys(err, buffer_error(&result.line), "result");
+    if (r == 0)
+        end_answer(&result);
+    else
+        buffer_done(&result.line);
     return r;
 }
 
@@ -195,11 +184,13 @@ static int obey(struct agent *agent, const char *line, struct spoor_error *err)
         if (strlen(actions[i].word) == length && strncmp(line, actions[i].word, length) == 0 &&
             (line[length] == ' ') == actions[i].has_name) {
             if (!agent->attachment->session && actions[i].act != show_result)
-                return error_set(err, ESRCH, "there is nothing to track");
+                return error_set(
+                    err, ESRCH,
+                    "nothing is tracked: the process ended before tracking could begin");
             return actions[i].act(agent, line + length + actions[i].has_name, err);
         }
     }
-    return error_set(err, EINVAL, "an agent does not know '%.100s'", line);
+    return error_set(err, EINVAL, "unknown command '%.100s'", line);
 }
 
 /* ---- lines -------------------------------------------------------------- */
@@ -251,7 +242,7 @@ static void read_input(struct agent *agent)
         skip_rest(agent);
     take_lines(agent);
     if (agent->used == sizeof(agent->line)) { /* not even one whole line */
-        answer_error("a line is too long");
+        answer_error("the line is too long");
         agent->is_skipping = true;
         agent->used = 0;
     }
@@ -284,14 +275,14 @@ int agent_serve(struct attachment *attachment, const struct agent_kind *kind, vo
             read_input(&agent);
         }
     }
-    finish(&agent, WATCH_INPUT); /* where nobody has said stop */
+    finish(&agent, WATCH_INPUT); /* if there was no stop */
     return 0;
 }
 
 /* ---- the process -------------------------------------------------------- */
 
-/* What the caller left open for its children is not for us: somebody may wait for it to be
- * closed. */
+/* What the caller left open for its children is not for us, and another process may wait for
+ * it to be closed. */
 static void close_others(void)
 {
     DIR *folder;
@@ -314,7 +305,6 @@ static void close_others(void)
 void agent_begin(void)
 {
     (void)prctl(PR_SET_NAME, SPOOR_AGENT_NAME); /* cannot fail */
-    (void)
-        setsid(); /* fails where we lead a group, as one started by hand: then a signal ends it */
+    (void)setsid(); /* fails if we lead a process group, as when started from a shell */
     close_others();
 }

@@ -1,51 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * agent.h - a tracker that a program steers: lines on standard input, answers on standard
- * output, one JSON object a line.
+ * agent.h - a tracker controlled by the program that started it: commands are lines on
+ * standard input, answers are JSON objects on standard output, one per line.
  *
- *     line                  answer
+ *     command               answer
  *     (none: at the start)  {"event": "ready", "pid": N}, when the first sample is taken
  *     phase-start NAME      {"event": "done"}
  *     phase-stop NAME       {"event": "done"}
  *     sample                {"event": "done"}
  *     snapshot              {"event": "snapshot", "metrics": {NAME: VALUE, ...}}
- *     stop                  {"event": "result", ...}: then the agent ends
+ *     stop                  {"event": "result", ...}; then the agent exits
  *
- * What fails is answered by {"event": "error", "message": "..."}. The agent ends when its
- * input does; its files are complete then. When the tracked process ends, the run is over
- * and its files are written, but the agent waits for its last line.
+ * A failure is answered with {"event": "error", "message": "..."}. The agent exits when its
+ * input ends; its files are complete then. When the tracked process exits, the run is over
+ * and its files are written, but the agent waits for its last command.
  */
 #ifndef FRONT_COMMON_AGENT_H
 #define FRONT_COMMON_AGENT_H
 
-#include <stdio.h>
-
 #include "front/common/attachment.h"
+#include "text/json_writer.h"
 
-/* In what agents differ. */
+/* How agents differ. */
 struct agent_kind {
     /* The run is over: writes its files. */
     void (*finish)(spoor_session *session, void *data);
-    /* Writes the members of the result, as: "report": {...}. -errno: that cannot be had. */
-    int (*write_result)(spoor_session *session, void *data, FILE *out, struct spoor_error *err);
+    /* Adds the members of the result, such as "report". 0 or -errno. */
+    int (*add_result)(spoor_session *session, void *data, struct json_writer *json,
+                      struct spoor_error *err);
 };
 
-/* To be called first: this process is an agent, for all who look, is of no terminal, and has
- * no files but the standard ones. */
+/* To be called first. Names the process as an agent, detaches it from the terminal and closes
+ * all but the standard descriptors. */
 void agent_begin(void);
 
-/* Answers that it cannot be done. Returns the exit code. */
+/* Answers with an error. Returns the exit code. */
 int agent_refuse(const char *message);
 
-/* The answer ready, to which members may be added in between, on stdout. */
-void agent_begin_ready(void);
-void agent_end_ready(void);
+/* One line of JSON for the caller. */
+struct agent_answer {
+    struct json_writer json;
+    struct buffer line;
+};
 
-/* Serves until the end. Where the attachment has no session there was nothing to track: the
- * run is over already. Returns the exit code. */
+/* The answer "ready", to which members may be added in between. */
+void agent_begin_ready(struct agent_answer *answer);
+void agent_end_ready(struct agent_answer *answer);
+
+/* Serves until the end. Without a session in the attachment, there was nothing to track and
+ * the run is over already. Returns the exit code. */
 int agent_serve(struct attachment *attachment, const struct agent_kind *kind, void *data);
-
-/* Writes a text as JSON. */
-void agent_put_text(FILE *out, const char *text);
 
 #endif

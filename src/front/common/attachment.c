@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "front/common/attachment.h"
 
-#include "front/common/message.h"
-
 int attachment_open(const struct spoor_options *options, struct attachment *ret,
                     struct spoor_error *err)
 {
@@ -23,15 +21,14 @@ int attachment_open(const struct spoor_options *options, struct attachment *ret,
     return 0;
 }
 
-void attachment_stop(struct attachment *attachment, enum watch_end end)
+int attachment_stop(struct attachment *attachment, enum watch_end end, struct spoor_error *err)
 {
-    struct spoor_error err = { 0 };
     int wait_status;
+    int r = spoor_session_stop(attachment->session, err);
 
-    if (spoor_session_stop(attachment->session, &err) < 0)
-        complain("%s", err.message);
     if (end == WATCH_PROCESS_ENDED && watch_wait_status(&attachment->watch, &wait_status) == 0)
         spoor_session_set_wait_status(attachment->session, wait_status);
+    return r;
 }
 
 void attachment_close(struct attachment *attachment)

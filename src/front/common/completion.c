@@ -1,123 +1,151 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * completion.c - the bash completion, written from the tables.
+ * completion.c - the bash completion of a program, written from its tables.
+ *
+ * The function of the script has a case for each command. It completes the value of the
+ * option before the cursor, else the operands of the command, else its options.
  */
 #include <string.h>
 
 #include "front/common/help.h"
 
-static void put_words(FILE *out, const struct command *command)
+/* "-i|--interval" */
+static void put_names(FILE *out, const struct option *option)
 {
-    for (size_t i = 0; i < settings_table.count; i++) {
-        const struct cli_option *option = &settings_table.rows[i];
-
-        if (option->flags & command->scope)
-            fprintf(out, " --%s", option->name);
-    }
-}
-
-/* One case of the values that follow an option. */
-static void put_value_case(FILE *out, const struct cli_option *option)
-{
-    fputs("    ", out);
     if (option->letter)
         fprintf(out, "-%c|", option->letter);
-    fprintf(out, "--%s) ", option->name);
-    if (strcmp(option->value, "FILE") == 0)
-        fputs("COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n", out);
-    else if (strcmp(option->value, "PID") == 0)
-        fputs("COMPREPLY=($(compgen -W \"$(ps -eo pid= 2>/dev/null)\" -- \"$cur\")); "
-              "return ;;\n",
-              out);
-    else if (strchr(option->value, '|')) {
+    fprintf(out, "--%s", option->name);
+}
+
+static void put_value_case(FILE *out, const struct option *option)
+{
+    fputs("            ", out);
+    put_names(out, option);
+    fputs(") ", out);
+    if (option->complete) {
+        fprintf(out, "COMPREPLY=($(compgen %s -- \"$cur\")); ", option->complete);
+    } else if (strchr(option->value, '|')) {
         fputs("COMPREPLY=($(compgen -W \"", out);
         for (const char *c = option->value; *c; c++)
             fputc(*c == '|' ? ' ' : *c, out);
-        fputs("\" -- \"$cur\")); return ;;\n", out);
-    } else {
-        fputs("return ;;\n", out);
+        fputs("\" -- \"$cur\")); ", out);
     }
+    fputs("return ;;\n", out);
 }
 
-static void put_values(FILE *out)
+static bool takes_value(const struct command *command, const struct option *option)
 {
-    fputs("    case \"$prev\" in\n", out);
-    for (size_t i = 0; i < settings_table.count; i++) {
-        if (settings_table.rows[i].value)
-            put_value_case(out, &settings_table.rows[i]);
-    }
-    fputs("    esac\n", out);
+    return option_is_in(option, command->scope) && option->value;
 }
 
-/* Where the command to run starts: behind "--" or the first word that is neither an
- * option nor the value of one. */
-static void put_command_search(FILE *out)
+/* Where the command to run starts: after "--" or at the first word that is neither an
+ * option nor the value of one. Bash splits --option=value into three words. */
+static void put_command_search(FILE *out, const struct command *command)
 {
-    fputs("    for ((i = 2; i < COMP_CWORD; i++)); do\n"
-          "        case \"${COMP_WORDS[i]}\" in\n"
-          "        --) start=$((i + 1)); break ;;\n"
-          "        ",
+    unsigned count = 0;
+
+    fputs("        for ((i = 2; i < COMP_CWORD; i++)); do\n"
+          "            case \"${COMP_WORDS[i]}\" in\n"
+          "            --) start=$((i + 1)); break ;;\n"
+          "            ",
           out);
-    for (size_t i = 0, n = 0; i < settings_table.count; i++) {
-        const struct cli_option *option = &settings_table.rows[i];
-
-        if (!option->value)
+    for (size_t i = 0; i < command->options->count; i++) {
+        if (!takes_value(command, &command->options->rows[i]))
             continue;
-        fprintf(out, "%s--%s", n++ ? "|" : "", option->name);
-        if (option->letter)
-            fprintf(out, "|-%c", option->letter);
+        fputs(count++ ? "|" : "", out);
+        put_names(out, &command->options->rows[i]);
     }
-    fputs(") ((i++)) ;;\n"
-          "        -*) ;;\n"
-          "        *) start=$i; break ;;\n"
-          "        esac\n"
-          "    done\n",
+    fputs(") [[ ${COMP_WORDS[i+1]} != = ]] || ((i++)); ((i++)) ;;\n"
+          "            -*) ;;\n"
+          "            *) start=$i; break ;;\n"
+          "            esac\n"
+          "        done\n"
+          "        if [[ $start ]]; then\n"
+          "            if declare -F _command_offset >/dev/null; then\n"
+          "                _command_offset \"$start\"\n"
+          "            else\n"
+          "                COMPREPLY=($(compgen -c -f -- \"$cur\"))\n"
+          "            fi\n"
+          "            return\n"
+          "        fi\n",
           out);
 }
 
-void help_completion_bash(FILE *out)
+static void put_command(FILE *out, const struct command *command)
 {
-    fputs("# bash completion for spoor, written by 'spoor help --completion bash'\n"
-          "_spoor() {\n"
-          "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
-          "    local words= start= i\n"
-          "    if ((COMP_CWORD == 1)); then\n"
-          "        COMPREPLY=($(compgen -W \"--help --version",
-          out);
-    for (const struct command *command = commands; command->name; command++) {
-        if (!command->is_hidden)
-            fprintf(out, " %s", command->name);
+    const struct option_table *table = command->options;
+
+    if (command->max_operands == OPERANDS_REST)
+        put_command_search(out, command);
+    fputs("        case \"$prev\" in\n", out);
+    for (size_t i = 0; table && i < table->count; i++) {
+        if (takes_value(command, &table->rows[i]))
+            put_value_case(out, &table->rows[i]);
     }
-    fputs("\" -- \"$cur\"))\n"
-          "        return\n"
-          "    fi\n",
+    fputs("        esac\n", out);
+    if (command->complete)
+        fprintf(out,
+                "        if [[ $cur != -* ]]; then\n"
+                "            COMPREPLY=($(compgen %s -- \"$cur\"))\n"
+                "            return\n"
+                "        fi\n",
+                command->complete);
+    fputs("        words+=\"", out);
+    for (const struct command *each = command->subcommands; each && each->name; each++)
+        fprintf(out, " %s", each->name);
+    for (size_t i = 0; table && i < table->count; i++) {
+        if (option_is_in(&table->rows[i], command->scope))
+            fprintf(out, " --%s", table->rows[i].name);
+    }
+    fputs("\"\n", out);
+}
+
+/* The name of the program as the name of a function. */
+static void put_function(FILE *out, const struct program *program)
+{
+    fputc('_', out);
+    for (const char *c = program->name; *c; c++)
+        fputc(*c == '-' ? '_' : *c, out);
+}
+
+void completion_write(FILE *out, const struct program *program)
+{
+    fprintf(out, "# bash completion for %s, generated: do not edit\n", program->name);
+    put_function(out, program);
+    fputs("() {\n"
+          "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
+          "    local words= start= i command=${COMP_WORDS[1]}\n"
+          "    if [[ $cur == = ]]; then\n"
+          "        cur=\n"
+          "    elif [[ $prev == = ]]; then\n"
+          "        prev=${COMP_WORDS[COMP_CWORD-2]}\n"
+          "    fi\n"
+          "    if ((COMP_CWORD == 1)); then\n"
+          "        command=\n"
+          "        words=\"",
           out);
-    put_command_search(out);
-    fputs("    if [[ ${COMP_WORDS[1]} == run && $start ]]; then\n"
-          "        if declare -F _command_offset >/dev/null; then\n"
-          "            _command_offset \"$start\"\n"
-          "        else\n"
-          "            COMPREPLY=($(compgen -c -f -- \"$cur\"))\n"
-          "        fi\n"
-          "        return\n"
-          "    fi\n",
-          out);
-    put_values(out);
-    fputs("    case \"${COMP_WORDS[1]}\" in\n", out);
-    for (const struct command *command = commands; command->name; command++) {
-        fprintf(out, "    %s) words=\"", command->name);
-        put_words(out, command);
-        fputs("\" ;;\n", out);
+    for (const struct command *each = program->commands; each->name; each++)
+        fprintf(out, "%s%s", each->is_hidden ? "" : " ", each->is_hidden ? "" : each->name);
+    fprintf(out,
+            "%s\"\n    fi\n"
+            "    case \"$command\" in\n",
+            program->main_command ? "" : " --help --version");
+    for (const struct command *each = program->commands; each->name; each++) {
+        if (each->is_hidden)
+            continue;
+        fprintf(out, "    %s)\n", each->name);
+        put_command(out, each);
+        fputs("        ;;\n", out);
+    }
+    if (program->main_command) {
+        fputs("    *)\n", out);
+        put_command(out, program->main_command);
+        fputs("        ;;\n", out);
     }
     fputs("    esac\n"
-          "    if [[ ${COMP_WORDS[1]} == run && $cur != -* ]]; then\n"
-          "        COMPREPLY=($(compgen -c -- \"$cur\"))\n"
-          "    elif [[ ${COMP_WORDS[1]} == attach && $cur != -* ]]; then\n"
-          "        COMPREPLY=($(compgen -W \"$(ps -eo pid= 2>/dev/null)\" -- \"$cur\"))\n"
-          "    else\n"
-          "        COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
-          "    fi\n"
-          "} &&\n"
-          "    complete -F _spoor spoor\n",
+          "    COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
+          "} &&\n    complete -F ",
           out);
+    put_function(out, program);
+    fprintf(out, " %s\n", program->name);
 }

@@ -2,20 +2,13 @@
 #include "front/common/config.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
-
-struct place {
-    const char *path;
-    const char *text;
-    size_t length;
-    size_t key; /* number of the key we are at */
-};
+#include "front/common/nearest.h"
+#include "front/common/read_file.h"
 
 static void cleanup_json(json_t **json)
 {
@@ -37,12 +30,12 @@ static void step(struct scan *scan)
         scan->column = 0;
     }
     scan->at++;
-    /* The later bytes of a UTF-8 sequence are no characters of their own. */
+    /* Continuation bytes of UTF-8 are not characters. */
     if (scan->at >= scan->length || ((unsigned char)scan->text[scan->at] & 0xc0) != 0x80)
         scan->column++;
 }
 
-/* From the opening quote behind the closing one. */
+/* From the opening quote to the character after the closing one. */
 static void step_over_string(struct scan *scan)
 {
     step(scan);
@@ -54,10 +47,11 @@ static void step_over_string(struct scan *scan)
     step(scan);
 }
 
-/* Jansson keeps no positions, so the key is looked for in the text again. At the
- * outermost level a string that follows '{' or ',' is a key. */
-void config_key_position(const char *text, size_t length, size_t index, unsigned *ret_line,
-                         unsigned *ret_column)
+/* Where key number `index` (from 0) of the outermost object starts. Jansson keeps no
+ * positions, so the text, which is valid JSON, is searched again: at the outermost level a
+ * string that follows '{' or ',' is a key. */
+static void find_key(const char *text, size_t length, size_t index, unsigned *ret_line,
+                     unsigned *ret_column)
 {
     struct scan scan = { text, length, 0, 1, 1 };
     bool is_key = false;
@@ -80,42 +74,73 @@ void config_key_position(const char *text, size_t length, size_t index, unsigned
     *ret_column = scan.column;
 }
 
-static int fail_at(const struct place *place, int code, struct spoor_error *err)
+static const char *key_of(const struct option *option)
 {
-    unsigned line, column;
-
-    config_key_position(place->text, place->length, place->key, &line, &column);
-    return error_prefix(err, code, "%s:%u:%u", place->path, line, column);
+    return option->key ? option->key : option->name;
 }
 
-static int apply_text(struct cli_settings *settings, const struct cli_option *option,
-                      const char *text, struct spoor_error *err)
+/* ["a", "b"] as "a,b"; to be freed. NULL: it is not a list of strings. */
+static char *join(json_t *list)
 {
-    return option->apply(settings, option, text, err);
+    AUTO_FREE char *text = calloc(1, CONFIG_MAX_BYTES); /* the whole file fits */
+    size_t used = 0;
+    json_t *element;
+    size_t i;
+
+    json_array_foreach(list, i, element)
+    {
+        if (!text || !json_is_string(element))
+            return NULL;
+        if (i > 0)
+            text[used++] = ',';
+        memcpy(text + used, json_string_value(element), json_string_length(element));
+        used += json_string_length(element);
+    }
+    return take_ptr(text);
 }
 
-/* A text, number or boolean becomes what one would write on the command line. */
-static int apply_scalar(struct cli_settings *settings, const struct cli_option *option,
-                        json_t *value, struct spoor_error *err)
+/* What one would write on the command line; to be freed. NULL: the value is of a wrong type. */
+static char *text_of(const struct program *program, const struct option *option, json_t *value)
 {
-    AUTO_FREE char *number = NULL;
+    bool takes_text =
+        option->value ? !(option->flags & OPTION_FILE_NUMBER) : program->flags_take_values;
+    bool takes_number =
+        option->value && !(option->flags & (OPTION_FILE_STRING | OPTION_FILE_LIST));
 
-    if (json_is_string(value))
-        return apply_text(settings, option, json_string_value(value), err);
+    if (json_is_string(value) && takes_text)
+        return strdup(json_string_value(value));
+    if (json_is_number(value) && takes_number)
+        return json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
     if (json_is_boolean(value) && !option->value)
-        return apply_text(settings, option, json_is_true(value) ? "yes" : "no", err);
-    if (!json_is_number(value) || !option->value)
-        return error_set(err, EINVAL,
-                         option->value ? "must be a text or a number"
-                                       : "must be true or false");
-    number = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
-    if (!number)
-        return error_set(err, ENOMEM, "out of memory");
-    return apply_text(settings, option, number, err);
+        return strdup(json_is_true(value) ? "yes" : "no");
+    if (json_is_array(value) && option->flags & OPTION_FILE_LIST)
+        return join(value);
+    return NULL;
+}
+
+static int refuse_type(const struct option *option, struct spoor_error *err)
+{
+    const char *expected = !option->value                       ? "true or false"
+                           : option->flags & OPTION_FILE_LIST   ? "a list of strings"
+                           : option->flags & OPTION_FILE_STRING ? "a string"
+                           : option->flags & OPTION_FILE_NUMBER ? "a number"
+                                                                : "a string or a number";
+
+    return error_set(err, EINVAL, "expected %s", expected);
+}
+
+static int apply_scalar(struct arguments *arguments, const struct option *option, json_t *value,
+                        struct spoor_error *err)
+{
+    AUTO_FREE char *text = text_of(arguments->program, option, value);
+
+    if (!text)
+        return refuse_type(option, err);
+    return arguments_apply(arguments, option, text, err);
 }
 
 /* { "KEY": "VALUE" } as KEY=VALUE. */
-static int apply_object(struct cli_settings *settings, const struct cli_option *option,
+static int apply_object(struct arguments *arguments, const struct option *option,
                         json_t *object, struct spoor_error *err)
 {
     const char *key;
@@ -127,33 +152,35 @@ static int apply_object(struct cli_settings *settings, const struct cli_option *
         int r;
 
         if (!json_is_string(value))
-            return error_set(err, EINVAL, "the value of '%s' must be a text", key);
+            return error_set(err, EINVAL, "expected a string as the value of '%s'", key);
+        if (strchr(key, '='))
+            return error_set(err, EINVAL, "'%s' must not contain '='", key);
         if (asprintf(&text, "%s=%s", key, json_string_value(value)) < 0) {
             text = NULL;
             return error_set(err, ENOMEM, "out of memory");
         }
-        r = apply_text(settings, option, text, err);
+        r = arguments_apply(arguments, option, text, err);
         if (r < 0)
             return r;
     }
     return 0;
 }
 
-static int apply_value(struct cli_settings *settings, const struct cli_option *option,
-                       json_t *value, struct spoor_error *err)
+static int apply_value(struct arguments *arguments, const struct option *option, json_t *value,
+                       struct spoor_error *err)
 {
     json_t *element;
     size_t i;
 
     if (!(option->flags & OPTION_REPEATABLE))
-        return apply_scalar(settings, option, value, err);
+        return apply_scalar(arguments, option, value, err);
     if (json_is_object(value))
-        return apply_object(settings, option, value, err);
+        return apply_object(arguments, option, value, err);
     if (!json_is_array(value))
-        return apply_scalar(settings, option, value, err);
+        return apply_scalar(arguments, option, value, err);
     json_array_foreach(value, i, element)
     {
-        int r = apply_scalar(settings, option, element, err);
+        int r = apply_scalar(arguments, option, element, err);
 
         if (r < 0)
             return r;
@@ -161,39 +188,66 @@ static int apply_value(struct cli_settings *settings, const struct cli_option *o
     return 0;
 }
 
-static int unknown_key(const char *key, struct spoor_error *err)
+/* The option of the command with that key, or else one of another command. */
+static const struct option *find_option(const struct command *command, const char *key)
 {
-    const struct cli_option *near = option_nearest(&settings_table, 0, key);
+    const struct option *found = NULL;
 
-    if (near && !(near->flags & OPTION_NO_FILE))
-        return error_set(err, EINVAL, "unknown key \"%s\"; did you mean \"%s\"?", key,
-                         near->name);
-    return error_set(err, EINVAL, "unknown key \"%s\"; keys are the long options of spoor",
-                     key);
+    for (size_t i = 0; i < command->options->count; i++) {
+        const struct option *option = &command->options->rows[i];
+
+        if (strcmp(key_of(option), key) != 0)
+            continue;
+        if (option->flags & command->scope)
+            return option;
+        found = option;
+    }
+    return found;
 }
 
-static int apply_key(const char *key, json_t *value, unsigned scope, uint32_t given,
-                     struct cli_settings *settings, struct spoor_error *err)
+static int unknown_key(const struct option_table *table, const char *key,
+                       struct spoor_error *err)
 {
-    const struct cli_option *option = option_find(&settings_table, key, strlen(key));
+    struct nearest nearest = NEAREST_TO(key);
+    const char *near;
+
+    for (size_t i = 0; i < table->count; i++) {
+        if (!(table->rows[i].flags & OPTION_NO_FILE))
+            nearest_offer(&nearest, key_of(&table->rows[i]));
+    }
+    near = nearest_get(&nearest);
+    if (near)
+        return error_set(err, EINVAL, "unknown key \"%s\"; did you mean \"%s\"?", key, near);
+    return error_set(err, EINVAL, "unknown key \"%s\"", key);
+}
+
+static int apply_key(struct arguments *arguments, const char *key, json_t *value,
+                     struct spoor_error *err)
+{
+    const struct option_table *table = arguments->command->options;
+    const struct option *option = find_option(arguments->command, key);
+    enum setting_source *source;
     int r;
 
     if (!option)
-        return unknown_key(key, err);
+        return unknown_key(table, key, err);
     if (option->flags & OPTION_NO_FILE)
         return error_set(err, EINVAL, "\"%s\" cannot be set in a config file", key);
-    if (!(option->flags & scope) || given & (UINT32_C(1) << (option - settings_table.rows)))
+    source = &arguments->sources[option - table->rows];
+    if (!(option->flags & arguments->command->scope) || *source != SET_BY_NOTHING ||
+        (json_is_null(value) && arguments->program->ignores_null))
         return 0;
-    r = apply_value(settings, option, value, err);
+    r = apply_value(arguments, option, value, err);
+    *source = SET_BY_FILE;
     return r < 0 ? error_prefix(err, r, "%s", key) : 0;
 }
 
-int config_apply_text(const char *path, const char *text, size_t length, unsigned scope,
-                      uint32_t given, struct cli_settings *settings, struct spoor_error *err)
+int config_read_text(struct arguments *arguments, const char *path, const char *text,
+                     size_t length, struct spoor_error *err)
 {
     CLEANUP(cleanup_json) json_t *root = NULL;
-    struct place place = { path, text, length, 0 };
     json_error_t broken;
+    size_t index = 0;
     const char *key;
     json_t *value;
 
@@ -202,43 +256,30 @@ int config_apply_text(const char *path, const char *text, size_t length, unsigne
         return error_set(err, EINVAL, "%s:%d:%d: %s", path, broken.line, broken.column,
                          broken.text);
     if (!json_is_object(root))
-        return error_set(err, EINVAL, "%s:1:1: settings are an object: {\"interval\": 0.5}",
+        return error_set(err, EINVAL, "%s:1:1: expected an object: { \"KEY\": VALUE, ... }",
                          path);
     json_object_foreach(root, key, value)
     {
-        int r = apply_key(key, value, scope, given, settings, err);
+        int r = apply_key(arguments, key, value, err);
 
-        if (r < 0)
-            return fail_at(&place, r, err);
-        place.key++;
+        if (r < 0) {
+            unsigned line, column;
+
+            find_key(text, length, index, &line, &column);
+            return error_prefix(err, r, "%s:%u:%u", path, line, column);
+        }
+        index++;
     }
     return 0;
 }
 
-int config_apply(const char *path, unsigned scope, uint32_t given,
-                 struct cli_settings *settings, struct spoor_error *err)
+int config_read(struct arguments *arguments, const char *path, struct spoor_error *err)
 {
-    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     AUTO_FREE char *text = NULL;
-    size_t used = 0;
+    size_t length;
+    int r = read_file(path, CONFIG_MAX_BYTES, &text, &length);
 
-    if (fd < 0)
-        return error_sys(err, errno, "config '%s'", path);
-    text = malloc(CONFIG_MAX_BYTES);
-    if (!text)
-        return error_set(err, ENOMEM, "out of memory");
-    for (;;) {
-        ssize_t n = read(fd, text + used, CONFIG_MAX_BYTES - used);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return error_sys(err, errno, "config '%s'", path);
-        if (n == 0)
-            break;
-        used += (size_t)n;
-        if (used == CONFIG_MAX_BYTES)
-            return error_set(err, EFBIG, "config '%s' is larger than 1 MiB", path);
-    }
-    return config_apply_text(path, text, used, scope, given, settings, err);
+    if (r < 0)
+        return error_sys(err, r, "config file '%s'", path);
+    return config_read_text(arguments, path, text, length, err);
 }

@@ -1,89 +1,120 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * option.h - options as a table, and the one parser that reads it.
+ * option.h - options as rows of a table.
  *
- * One row is one option. The command line, the variables (SPOOR_<NAME>), the
- * config file, --help, the manual page and the shell completion all come from
- * the same rows, so that none of them can tell another story.
+ * One row is one option. The command line, the environment variables, the config
+ * file, --help, the manual page and the shell completion are all driven by the same
+ * rows, so they cannot disagree.
  *
- * Accepted: -i5, -i 5, -qi5, --interval 5, --interval=5. A flag takes no value,
- * but --quiet=no undoes a variable or a config file. "--" ends the options, and
- * so does the first word that is none. A table may allow long options to be cut
- * short as far as they stay apart: --form for --format.
+ * A row names the function that stores its value and the member of the target that
+ * it is stored in:
+ *
+ *     { 'o', "output", "FILE", "write the report to FILE", RUN,
+ *       OPTION_TEXT(struct settings, output_path), .complete = COMPLETE_FILES },
  */
 #ifndef FRONT_COMMON_OPTION_H
 #define FRONT_COMMON_OPTION_H
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "spoor/spoor.h"
 
-struct cli_settings;
-struct cli_option;
+struct option;
 
-/* Takes one value into the settings. `value` is NULL for a flag without one, and
- * is copied where it is kept. Returns 0; 1 to end parsing here, as --help does;
- * or -errno with a message that does not name the option: the caller does. */
-typedef int option_apply(struct cli_settings *settings, const struct cli_option *option,
-                         const char *value, struct spoor_error *err);
+/* Stores one value in the target. `value` is NULL for a flag without one; what is kept
+ * is copied. Returns 0, one of option_action to stop reading, or -errno with a message
+ * that does not name the option: the caller does. */
+typedef int option_apply(void *target, const struct option *option, const char *value,
+                         struct spoor_error *err);
 
-/* Bits of cli_option.flags: the commands that have the option, then its manners. */
+enum option_action { ACTION_WORK, ACTION_HELP, ACTION_VERSION };
+
+/* Bits of option.flags. The lower 16 are the program's: the commands that have it. */
 enum {
-    OPTION_RUN = 1u << 0,
-    OPTION_ATTACH = 1u << 1,
-    OPTION_DOCTOR = 1u << 2,
-    OPTION_INFO = 1u << 3,
-    OPTION_PHASE = 1u << 4,
-    OPTION_AGENT = 1u << 5,
-    OPTION_REPEATABLE = 1u << 6, /* each use adds one; otherwise the last one counts */
-    OPTION_NO_VARIABLE = 1u << 7,
-    OPTION_NO_FILE = 1u << 8, /* has no place in a config file */
+    OPTION_REPEATABLE = 1u << 16, /* each use adds a value; otherwise the last one counts */
+    OPTION_REQUIRED = 1u << 17,
+    OPTION_NO_VARIABLE = 1u << 18, /* cannot be set by an environment variable */
+    OPTION_NO_FILE = 1u << 19,     /* cannot be set in a config file */
+    OPTION_FILE_ONLY = 1u << 20,   /* a key of the config file, not an option */
+    OPTION_CONFIG_FILE = 1u << 21, /* names the config file */
+    /* What a config file may hold; without them, a string or a number. */
+    OPTION_FILE_STRING = 1u << 22,
+    OPTION_FILE_NUMBER = 1u << 23,
+    OPTION_FILE_LIST = 1u << 24, /* a string, or a list of strings to join by commas */
 };
 
-struct cli_option {
+struct option {
     char letter;       /* '\0': none */
     const char *name;  /* without the dashes */
-    const char *value; /* how help names it; "a|b|c" lists all there are; NULL: a flag */
+    const char *value; /* what help calls it; "a|b|c" lists all there are; NULL: a flag */
     const char *help;  /* a phrase without a full stop */
     unsigned flags;
     option_apply *apply;
+    size_t offset; /* of the member in the target, for the functions below */
+    /* Refuses a bad value before it is stored. NULL: any will do. */
+    int (*check)(const char *value, struct spoor_error *err);
+    const char *key; /* in a config file; NULL: the name */
+    const char
+        *complete; /* arguments of compgen; NULL: the words of `value`, if it lists them */
 };
 
-/* At most 32 rows: each is a bit of a uint32_t. */
+#define COMPLETE_FILES "-f"
+#define COMPLETE_COMMANDS "-c"
+#define COMPLETE_PIDS "-W \"$(ps -eo pid= 2>/dev/null)\""
+
+enum { OPTIONS_MAX = 32 }; /* rows of a table */
+
 struct option_table {
-    const struct cli_option *rows;
+    const struct option *rows;
     size_t count;
-    /* The table of a predecessor: long options may be cut short, and no message names a
-     * command of spoor. */
-    bool has_prefixes;
 };
 
-/* Reads options from argv[first] on and applies those that belong to `scope`
- * (OPTION_RUN, ...). Returns the index of the first word that is no option, and
- * sets the bit of each row used in *given. -EINVAL: the message names the option. */
-int option_parse(const struct option_table *table, unsigned scope, int argc, char *const *argv,
-                 int first, struct cli_settings *settings, uint32_t *given,
-                 struct spoor_error *err);
+/* Strings, owned by the target, ended by NULL. Zeroed is empty. */
+struct text_list {
+    char **items;
+    size_t count;
+};
 
-/* The row of that name; NULL: there is none. `length` bytes of it count. */
-const struct cli_option *option_find(const struct option_table *table, const char *name,
-                                     size_t length);
+/* Functions for rows. The macros below check the type of the member. */
+option_apply option_text;     /* char *: must not be empty */
+option_apply option_any_text; /* char *: may be empty */
+option_apply option_list;     /* struct text_list: adds a text */
+option_apply option_flag;     /* bool: NULL, yes, true, on, 1 against no, false, off, 0 */
+option_apply option_choice;   /* an enum: the number of the word in option->value */
+option_apply option_help;     /* no member: stops reading */
+option_apply option_version;
 
-/* The row of that name, or the only one whose name begins so. NULL: there is none; the message
- * says why ("--t is not a unique prefix: --tu, --tf?"). */
-const struct cli_option *option_find_prefix(const struct option_table *table, const char *name,
-                                            size_t length, struct spoor_error *err);
+/* The number of a word in option->value, from 0. -EINVAL: it is not one of them. */
+int option_find_choice(const struct option *option, const char *value, struct spoor_error *err);
 
-/* The row whose name is nearest; NULL: none is near. `scope` 0 is all commands. */
-const struct cli_option *option_nearest(const struct option_table *table, unsigned scope,
-                                        const char *name);
+#define OPTION_MEMBER(function, is_right, type, member) \
+    .apply = (function),                                \
+    .offset = offsetof(type, member) + 0 * sizeof(char[(is_right) ? 1 : -1])
+#define OPTION_IS(wanted, type, member) \
+    __builtin_types_compatible_p(__typeof__(((type *)0)->member), wanted)
 
-/* Which of the words in option->value this is, from 0. -EINVAL: none of them. */
-int option_choice(const struct cli_option *option, const char *value, struct spoor_error *err);
+#define OPTION_TEXT(type, member) \
+    OPTION_MEMBER(option_text, OPTION_IS(char *, type, member), type, member)
+#define OPTION_ANY_TEXT(type, member) \
+    OPTION_MEMBER(option_any_text, OPTION_IS(char *, type, member), type, member)
+#define OPTION_LIST(type, member) \
+    OPTION_MEMBER(option_list, OPTION_IS(struct text_list, type, member), type, member)
+#define OPTION_FLAG(type, member) \
+    OPTION_MEMBER(option_flag, OPTION_IS(bool, type, member), type, member)
+#define OPTION_CHOICE(type, member) \
+    OPTION_MEMBER(option_choice, sizeof(((type *)0)->member) == sizeof(unsigned), type, member)
 
-/* NULL, yes, true, on, 1 against no, false, off, 0. */
-int option_flag(const char *value, bool *ret, struct spoor_error *err);
+/* The member of the target that a row stores its value in. */
+void *option_member(void *target, const struct option *option);
+
+/* Frees the texts and lists of a target and clears them. */
+void option_free(const struct option_table *table, void *target);
+
+/* Does the command line of the commands in `scope` have it? */
+static inline bool option_is_in(const struct option *option, unsigned scope)
+{
+    return (option->flags & scope) && !(option->flags & OPTION_FILE_ONLY);
+}
 
 #endif

@@ -2,6 +2,7 @@
 #include "front/gpu_tracker/agent.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,12 +11,12 @@
 #include "base/error.h"
 #include "base/parse.h"
 #include "front/common/agent.h"
+#include "front/common/arguments.h"
 #include "front/gpu_tracker/options.h"
 #include "front/gpu_tracker/output.h"
+#include "front/gpu_tracker/program.h"
 #include "front/gpu_tracker/report.h"
 #include "front/gpu_tracker/tracking.h"
-
-#define PID_OPTION "--pid="
 
 enum { WARNINGS_MAX = 32 };
 
@@ -53,14 +54,12 @@ static void told_done(struct told *told)
 
 /* ---- answers -------------------------------------------------------------- */
 
-static void put_warnings(struct told *told, size_t end, FILE *out)
+static void add_warnings(struct told *told, size_t end, struct json_writer *json)
 {
-    fputs("\"warnings\":[", out);
-    for (bool is_first = true; told->told_count < end; is_first = false) {
-        fputs(is_first ? "" : ",", out);
-        agent_put_text(out, told->warnings[told->told_count++]);
-    }
-    fputc(']', out);
+    json_begin(json, "warnings", '[');
+    while (told->told_count < end)
+        json_add_text(json, NULL, told->warnings[told->told_count++]);
+    json_end(json);
 }
 
 static void finish(spoor_session *session, void *data)
@@ -71,44 +70,27 @@ static void finish(spoor_session *session, void *data)
     tracking_finish(&told->tracking);
 }
 
-/* The usage in one format; to be freed. NULL: out of memory. */
-static char *write_usage(const struct told *told, const struct resource_usage *usage,
-                         enum gpu_tracker_format format)
-{
-    struct report_style style = told->tracking.settings->style;
-    char *text = NULL;
-    size_t length;
-    FILE *out = open_memstream(&text, &length);
-
-    style.format = format;
-    if (!out)
-        return NULL;
-    report_write(out, usage, style);
-    if (fclose(out) == 0)
-        return text;
-    free(text);
-    return NULL;
-}
-
-static int put_result(spoor_session *session, void *data, FILE *out, struct spoor_error *err)
+static int add_result(spoor_session *session, void *data, struct json_writer *json,
+                      struct spoor_error *err)
 {
     struct told *told = data;
+    struct report_style style = told->tracking.settings->style;
     struct resource_usage usage =
         tracking_usage(&told->tracking, told->tracking.rows.latest.elapsed_seconds);
-    char *json = write_usage(told, &usage, GPU_TRACKER_JSON);
-    char *text = write_usage(told, &usage, GPU_TRACKER_TEXT);
+    CLEANUP(buffer_done) struct buffer document = { 0 };
+    CLEANUP(buffer_done) struct buffer text = { 0 };
 
     (void)session;
-    if (json && text) {
-        put_warnings(told, told->warning_count, out);
-        for (char *end = json; (end = strchr(end, '\n')) != NULL;)
-            *end = ' '; /* in JSON no line break is part of a text */
-        fprintf(out, ",\"usage\":%s,\"text\":", json);
-        agent_put_text(out, text);
-    }
-    free(json);
-    free(text);
-    return json && text ? 0 : error_set(err, ENOMEM, "out of memory");
+    style.format = GPU_TRACKER_JSON;
+    report_write(&usage, style, &document);
+    style.format = GPU_TRACKER_TEXT;
+    report_write(&usage, style, &text);
+    if (buffer_error(&document) < 0 || buffer_error(&text) < 0)
+        return error_set(err, ENOMEM, "out of memory");
+    add_warnings(told, told->warning_count, json);
+    json_add_document(json, "usage", &document);
+    json_add_text(json, "text", text.text);
+    return 0;
 }
 
 /* ---- the agent ------------------------------------------------------------ */
@@ -135,9 +117,10 @@ static int attach(struct told *told, pid_t pid, struct attachment *ret, struct s
 
 static int serve(struct told *told, pid_t pid)
 {
-    static const struct agent_kind kind = { .finish = finish, .write_result = put_result };
+    static const struct agent_kind kind = { .finish = finish, .add_result = add_result };
     CLEANUP(attachment_close) struct attachment attachment = { .session = NULL };
     struct spoor_error err = { 0 };
+    struct agent_answer ready;
     size_t early_count;
 
     if (tracking_prepare(&told->tracking, refuse) < 0)
@@ -147,59 +130,56 @@ static int serve(struct told *told, pid_t pid)
         tracking_finish(&told->tracking);
         return agent_refuse(err.message);
     }
-    agent_begin_ready();
-    fputc(',', stdout);
-    put_warnings(told, attachment.session ? early_count : told->warning_count, stdout);
-    agent_end_ready();
+    agent_begin_ready(&ready);
+    add_warnings(told, attachment.session ? early_count : told->warning_count, &ready.json);
+    agent_end_ready(&ready);
     return agent_serve(&attachment, &kind, told);
 }
 
 static int check(struct told *told)
 {
     struct gpu_tracker_settings settings = *told->tracking.settings;
+    struct agent_answer ready;
 
     settings.tracking_path = NULL;
     told->tracking.settings = &settings;
     if (tracking_prepare(&told->tracking, refuse) < 0)
         return 1;
-    agent_begin_ready();
-    agent_end_ready();
+    agent_begin_ready(&ready);
+    agent_end_ready(&ready);
     return 0;
 }
 
-static int read_settings(struct gpu_tracker_texts *texts, int argc, char **argv,
-                         struct gpu_tracker_settings *ret, pid_t *ret_pid,
-                         struct spoor_error *err)
+static int read_pid(const char *text, pid_t *ret, struct spoor_error *err)
 {
-    const char *first = argc > 1 ? argv[1] : "";
-    bool is_check = strcmp(first, "--check") == 0;
-    uint64_t pid = 0;
-    int r;
+    uint64_t pid;
 
-    if (!is_check &&
-        (strncmp(first, PID_OPTION, strlen(PID_OPTION)) != 0 ||
-         parse_whole_u64(first + strlen(PID_OPTION), &pid) < 0 || pid == 0 || pid > INT32_MAX))
-        return error_set(err, EINVAL, "gpu-tracker agent --pid=PID [OPTION...]");
-    *ret_pid = (pid_t)pid;
-    r = gpu_tracker_texts_parse(texts, argc - 1, argv + 1, err);
-    return r < 0 ? r : gpu_tracker_settings_make(texts, ret, err);
+    if (!text)
+        return error_set(err, EINVAL, "missing PID: gpu-tracker agent --pid=PID");
+    if (parse_whole_u64(text, &pid) < 0 || pid == 0 || pid > INT32_MAX)
+        return error_set(err, EINVAL, "--pid: invalid process ID '%s'", text);
+    *ret = (pid_t)pid;
+    return 0;
 }
 
-int gpu_tracker_agent(int argc, char **argv)
+int gpu_tracker_agent(const struct command *command, int argc, char **argv)
 {
     CLEANUP(gpu_tracker_texts_done) struct gpu_tracker_texts texts = { 0 };
     CLEANUP(gpu_tracker_settings_done) struct gpu_tracker_settings settings = { 0 };
     CLEANUP(told_done) struct told told = { .warning_count = 0 };
+    struct arguments arguments = ARGUMENTS_INIT(&gpu_tracker_program, command, &texts);
     struct spoor_error err = { 0 };
     pid_t pid = 0;
 
     agent_begin();
-    if (read_settings(&texts, argc, argv, &settings, &pid, &err) < 0)
+    if (arguments_parse(&arguments, argc, argv, &err) < 0 ||
+        (!texts.is_check && read_pid(texts.pid, &pid, &err) < 0) ||
+        gpu_tracker_settings_make(&texts, &settings, &err) < 0)
         return agent_refuse(err.message);
     told.tracking = (struct tracking){
         .settings = &settings,
         .warn = keep_warning,
         .warn_data = &told,
     };
-    return pid ? serve(&told, pid) : check(&told);
+    return texts.is_check ? check(&told) : serve(&told, pid);
 }

@@ -64,7 +64,7 @@ static void keep(const struct spoor_gpu *gpu, void *data)
 
 /* ---- the choice ---------------------------------------------------------- */
 
-/* A MIG device is a part of a GPU, and no GPU of its own. */
+/* A MIG device is part of a GPU, not a GPU itself. */
 static bool counts(const struct spoor_gpu *gpu, const char *brand)
 {
     return !gpu->is_part && (!brand || strcmp(gpu->vendor, brand) == 0);
@@ -202,7 +202,7 @@ int gpu_tracker_gpus_choose(const struct spoor_gpu *list, size_t count, const ch
 static int pass_over_silence(const char *uuids, struct gpu_tracker_gpus *ret)
 {
     *ret = (struct gpu_tracker_gpus){ .is_silent = true };
-    (void)fail(ret, ETIMEDOUT, "The GPU driver does not answer." REMAIN);
+    (void)fail(ret, ETIMEDOUT, "The GPU driver does not respond." REMAIN);
     ret->selection = strdup(uuids ? uuids : "all");
     return ret->selection ? 0 : fail(ret, ENOMEM, "out of memory");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpus.h - the GPUs of this machine, as far as gpu-tracker speaks of them. */
+/* gpus.h - the GPUs of this machine, as gpu-tracker reports them. */
 #ifndef FRONT_GPU_TRACKER_GPUS_H
 #define FRONT_GPU_TRACKER_GPUS_H
 
@@ -13,18 +13,18 @@ struct gpu_tracker_gpus {
     uint64_t expected_count; /* those whose utilization counts */
     double memory_bytes;     /* of all */
     char *selection;         /* for spoor_options.gpus; owned; NULL after a failure */
-    bool is_silent;          /* the driver does not answer: how many there are is not known */
-    char message[1024];      /* why it failed, or why there is none; else empty */
+    bool is_silent;          /* the driver does not respond: the number of GPUs is unknown */
+    char message[1024];      /* why it failed, or why there is no GPU; else empty */
 };
 
 /* Looks for GPUs. `uuids` is the list of --guuids, NULL: all; `brand` is "nvidia", "amd" or
- * NULL. No GPU at all is no failure, and then the list is passed over, as the predecessor does;
- * nor is a driver that does not answer within 2 s.
- * -EINVAL: the list is empty or names one that is not there; -ENODEV: there is none of that
- * brand. The message is for the user. */
+ * NULL. Finding no GPU is not a failure: the list is ignored, as by the predecessor. Nor is a
+ * driver that does not respond within 2 s.
+ * -EINVAL: the list is empty or names a GPU that does not exist; -ENODEV: no GPU of that brand.
+ * The message is for the user. */
 int gpu_tracker_gpus_find(const char *uuids, const char *brand, struct gpu_tracker_gpus *ret);
 
-/* The same as the session has found them meanwhile: it waits for drivers as long as it runs. */
+/* The same from what the session has found since: it waits for drivers as long as it runs. */
 int gpu_tracker_gpus_ask(spoor_session *session, const char *uuids, const char *brand,
                          struct gpu_tracker_gpus *ret);
 void gpu_tracker_gpus_done(struct gpu_tracker_gpus *gpus);

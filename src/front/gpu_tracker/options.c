@@ -17,84 +17,62 @@
 #define SLEEP_MIN_SECONDS 0.1
 #define CORES_MAX 1000000
 
-/* ---- the table ----------------------------------------------------------- */
-
-int gpu_tracker_texts_set(struct gpu_tracker_texts *texts, enum gpu_tracker_option option,
-                          const char *text, struct spoor_error *err)
+static int refuse_process_id(void *target, const struct option *option, const char *value,
+                             struct spoor_error *err)
 {
-    char *copy = strdup(text);
-
-    if (!copy)
-        return error_set(err, ENOMEM, "out of memory");
-    free(texts->text[option]);
-    texts->text[option] = copy;
-    return 0;
+    (void)target;
+    (void)option;
+    (void)value;
+    return error_set(err, EINVAL, "cannot be set: gpu-tracker tracks the command that it runs");
 }
 
-/* For every row: the text of the option is kept. --help and --version end the reading. */
-static int keep(struct cli_settings *settings, const struct cli_option *option,
-                const char *value, struct spoor_error *err)
-{
-    struct gpu_tracker_texts *texts = (struct gpu_tracker_texts *)(void *)settings;
-    enum gpu_tracker_option index = (enum gpu_tracker_option)(option - gpu_tracker_table.rows);
-    int r;
-
-    if (!option->value && value)
-        return error_set(err, EINVAL, "takes no value");
-    r = gpu_tracker_texts_set(texts, index, value ? value : "", err);
-    if (r < 0)
-        return r;
-    return index == GPU_TRACKER_HELP || index == GPU_TRACKER_VERSION;
-}
-
+#define TRACK TRACK_SCOPE
+#define AGENT AGENT_SCOPE
+#define BOTH (TRACK_SCOPE | AGENT_SCOPE)
+#define STRING OPTION_FILE_STRING
+#define NUMBER OPTION_FILE_NUMBER
+#define NO_FILE OPTION_NO_FILE
+#define TEXT(member) OPTION_ANY_TEXT(struct gpu_tracker_texts, member)
+#define FLAG(member) OPTION_FLAG(struct gpu_tracker_texts, member)
 #define MEMORY_UNIT "bytes, kilobytes, megabytes, gigabytes (default) or terabytes"
+#define MEMORY_UNITS "-W \"bytes kilobytes megabytes gigabytes terabytes\""
 
+/* The keys of the config file are the parameters of the Python class Tracker. Those that concern
+ * files and processes that we do not have belong to no command, and so are ignored. */
 /* clang-format off */
-static const struct cli_option rows[GPU_TRACKER_OPTIONS] = {
-[GPU_TRACKER_EXECUTE] =       { 'e',  "execute",      "<command>",       "the command to track, with its arguments, in one text; quotes and backslashes work as in a shell", OPTION_RUN, keep },
-[GPU_TRACKER_OUTPUT] =        { 'o',  "output",       "<output>",        "write the measurements to this file instead of the screen", OPTION_RUN, keep },
-[GPU_TRACKER_FORMAT] =        { 'f',  "format",       "<format>",        "format of the measurements: text (default) or json", OPTION_RUN, keep },
-[GPU_TRACKER_CONFIG] =        { '\0', "tconfig",      "<config-file>",   "a JSON file with parameters of the Python class Tracker; options go before it", OPTION_RUN, keep },
-[GPU_TRACKER_SLEEP_TIME] =    { '\0', "st",           "<sleep-time>",    "seconds between two samples, at least 0.1 (default 1)", OPTION_RUN, keep },
-[GPU_TRACKER_RAM_UNIT] =      { '\0', "ru",           "<ram-unit>",      "unit of RAM: " MEMORY_UNIT, OPTION_RUN, keep },
-[GPU_TRACKER_GPU_RAM_UNIT] =  { '\0', "gru",          "<gpu-ram-unit>",  "unit of GPU RAM: " MEMORY_UNIT, OPTION_RUN, keep },
-[GPU_TRACKER_TIME_UNIT] =     { '\0', "tu",           "<time-unit>",     "unit of time: seconds, minutes, hours (default) or days", OPTION_RUN, keep },
-[GPU_TRACKER_CORES] =         { '\0', "nec",          "<num-cores>",     "how many cores the command should use: what hardware percentages refer to (default: all of the machine)", OPTION_RUN, keep },
-[GPU_TRACKER_GPU_UUIDS] =     { '\0', "guuids",       "<gpu-uuids>",     "UUIDs of the GPUs whose utilization counts, between commas (default: all)", OPTION_RUN, keep },
-[GPU_TRACKER_DISABLE_LOGS] =  { '\0', "disable-logs", NULL,              "no warnings", OPTION_RUN, keep },
-[GPU_TRACKER_GPU_BRAND] =     { '\0', "gb",           "<gpu-brand>",     "nvidia or amd (default: whatever is there)", OPTION_RUN, keep },
-[GPU_TRACKER_TRACKING_FILE] = { '\0', "tf",           "<tracking-file>", "write a row per sample to this file, which ends with .csv or .sqlite", OPTION_RUN, keep },
-[GPU_TRACKER_OVERWRITE] =     { '\0', "overwrite",    NULL,              "replace the tracking file where it exists", OPTION_RUN, keep },
-[GPU_TRACKER_PROPAGATE] =     { '\0', "propagate",    NULL,              "exit with the exit code of the command (128 + N for signal N) instead of 0", OPTION_RUN, keep },
-[GPU_TRACKER_SPELLING] =      { '\0', "spelling",     "<spelling>",      "descendants (default), or descendents as in versions 1.2 to 3", OPTION_RUN, keep },
-[GPU_TRACKER_HELP] =          { 'h',  "help",         NULL,              "show this help", OPTION_RUN, keep },
-[GPU_TRACKER_VERSION] =       { 'v',  "version",      NULL,              "show the version", OPTION_RUN, keep },
+static const struct option rows[] = {
+{ 'e',  "execute",      "<command>",       "the command to track, with its arguments, as one string; quotes and backslashes work as in a shell", TRACK | NO_FILE | OPTION_REQUIRED, TEXT(command), .complete = COMPLETE_COMMANDS },
+{ 'o',  "output",       "<output>",        "write the report to this file instead of stdout", TRACK | NO_FILE, TEXT(output_path), .complete = COMPLETE_FILES },
+{ 'f',  "format",       "<format>",        "format of the report: text (default) or json", TRACK | NO_FILE, TEXT(format), .complete = "-W \"text json\"" },
+{ '\0', "tconfig",      "<config-file>",   "read parameters of the Python class Tracker from a JSON file; options override them", TRACK | NO_FILE | OPTION_CONFIG_FILE, TEXT(config_path), .complete = COMPLETE_FILES },
+{ '\0', "st",           "<sleep-time>",    "seconds between samples, at least 0.1 (default: 1)", BOTH | NUMBER, TEXT(sleep_time), .key = "sleep_time" },
+{ '\0', "ru",           "<ram-unit>",      "unit of RAM: " MEMORY_UNIT, BOTH | STRING, TEXT(ram_unit), .key = "ram_unit", .complete = MEMORY_UNITS },
+{ '\0', "gru",          "<gpu-ram-unit>",  "unit of GPU RAM: " MEMORY_UNIT, BOTH | STRING, TEXT(gpu_ram_unit), .key = "gpu_ram_unit", .complete = MEMORY_UNITS },
+{ '\0', "tu",           "<time-unit>",     "unit of time: seconds, minutes, hours (default) or days", BOTH | STRING, TEXT(time_unit), .key = "time_unit", .complete = "-W \"seconds minutes hours days\"" },
+{ '\0', "nec",          "<num-cores>",     "number of cores the command is expected to use; hardware percentages are relative to it (default: all cores)", BOTH | NUMBER, TEXT(core_count), .key = "n_expected_cores" },
+{ '\0', "guuids",       "<gpu-uuids>",     "comma-separated UUIDs of the GPUs whose utilization to measure (default: all)", BOTH | OPTION_FILE_LIST, TEXT(gpu_uuids), .key = "gpu_uuids" },
+{ '\0', "disable-logs", NULL,              "do not print warnings", BOTH, FLAG(is_silent), .key = "disable_logs" },
+{ '\0', "gb",           "<gpu-brand>",     "brand of the GPUs: nvidia or amd (default: detect)", BOTH | STRING, TEXT(gpu_brand), .key = "gpu_brand", .complete = "-W \"nvidia amd\"" },
+{ '\0', "tf",           "<tracking-file>", "write one row per sample to this file (.csv or .sqlite)", BOTH | STRING, TEXT(tracking_path), .key = "tracking_file", .complete = COMPLETE_FILES },
+{ '\0', "overwrite",    NULL,              "replace the tracking file if it exists", BOTH, FLAG(overwrites), .key = "overwrite" },
+{ '\0', "propagate",    NULL,              "exit with the status of the command (128+N if signal N killed it) instead of 0", TRACK | NO_FILE, FLAG(propagates) },
+{ '\0', "spelling",     "<spelling>",      "spelling in the report: descendants (default), or descendents as in versions 1.2 to 3", BOTH | STRING, TEXT(spelling), .key = "spelling", .complete = "-W \"descendants descendents\"" },
+{ 'h',  "help",         NULL,              "show this help and exit", TRACK | NO_FILE, .apply = option_help },
+{ 'v',  "version",      NULL,              "show the version and exit", TRACK | NO_FILE, .apply = option_version },
+{ '\0', "pid",          "<pid>",           "the process to track", AGENT | NO_FILE, TEXT(pid) },
+{ '\0', "check",        NULL,              "check the options and exit", AGENT | NO_FILE, FLAG(is_check) },
+{ '\0', "resource_usage_file", "",         "", OPTION_FILE_ONLY, .apply = NULL },
+{ '\0', "n_join_attempts", "",             "", OPTION_FILE_ONLY, .apply = NULL },
+{ '\0', "join_timeout", "",                "", OPTION_FILE_ONLY, .apply = NULL },
+{ '\0', "process_id",   "",                "", TRACK | OPTION_FILE_ONLY, .apply = refuse_process_id },
 };
 /* clang-format on */
 
-const struct option_table gpu_tracker_table = { rows, ARRAY_SIZE(rows), true };
-
-int gpu_tracker_texts_parse(struct gpu_tracker_texts *texts, int argc, char **argv,
-                            struct spoor_error *err)
-{
-    uint32_t given = 0;
-    int r = option_parse(&gpu_tracker_table, OPTION_RUN, argc, argv, 1,
-                         (struct cli_settings *)(void *)texts, &given, err);
-
-    if (r < 0)
-        return r;
-    if (texts->text[GPU_TRACKER_HELP] || texts->text[GPU_TRACKER_VERSION])
-        return 0;
-    if (r < argc)
-        return error_set(err, EINVAL, "unexpected argument: %s", argv[r]);
-    return 0;
-}
+const struct option_table gpu_tracker_table = { rows, ARRAY_SIZE(rows) };
 
 void gpu_tracker_texts_done(struct gpu_tracker_texts *texts)
 {
-    for (size_t i = 0; i < GPU_TRACKER_OPTIONS; i++)
-        free(texts->text[i]);
-    *texts = (struct gpu_tracker_texts){ 0 };
+    option_free(&gpu_tracker_table, texts);
 }
 
 /* ---- the checks ---------------------------------------------------------- */
@@ -185,48 +163,47 @@ static int check_command(const char *text, char ***ret, struct spoor_error *err)
     return 0;
 }
 
-static int check_all(char *const text[GPU_TRACKER_OPTIONS], struct gpu_tracker_settings *ret,
+static int check_all(const struct gpu_tracker_texts *texts, struct gpu_tracker_settings *ret,
                      struct spoor_error *err)
 {
-    int r = check_sleep_time(text[GPU_TRACKER_SLEEP_TIME], &ret->sleep_seconds, err);
+    int r = check_sleep_time(texts->sleep_time, &ret->sleep_seconds, err);
 
     if (r == 0)
-        r = check_cores(text[GPU_TRACKER_CORES], &ret->expected_core_count, err);
+        r = check_cores(texts->core_count, &ret->expected_core_count, err);
     if (r == 0)
-        r = check_unit(text[GPU_TRACKER_RAM_UNIT], usage_memory_units, "gigabytes", "RAM",
-                       &ret->ram_unit, err);
+        r = check_unit(texts->ram_unit, usage_memory_units, "gigabytes", "RAM", &ret->ram_unit,
+                       err);
     if (r == 0)
-        r = check_unit(text[GPU_TRACKER_GPU_RAM_UNIT], usage_memory_units, "gigabytes",
-                       "GPU RAM", &ret->gpu_ram_unit, err);
+        r = check_unit(texts->gpu_ram_unit, usage_memory_units, "gigabytes", "GPU RAM",
+                       &ret->gpu_ram_unit, err);
     if (r == 0)
-        r = check_unit(text[GPU_TRACKER_TIME_UNIT], usage_time_units, "hours", "time",
-                       &ret->time_unit, err);
-    if (r == 0 && text[GPU_TRACKER_TRACKING_FILE])
-        r = tracking_file_check_name(text[GPU_TRACKER_TRACKING_FILE], err);
+        r = check_unit(texts->time_unit, usage_time_units, "hours", "time", &ret->time_unit,
+                       err);
+    if (r == 0 && texts->tracking_path)
+        r = tracking_file_check_name(texts->tracking_path, err);
     if (r == 0)
-        r = check_brand(text[GPU_TRACKER_GPU_BRAND], err);
+        r = check_brand(texts->gpu_brand, err);
     if (r == 0)
-        r = gpu_tracker_format_parse(text[GPU_TRACKER_FORMAT], &ret->style.format, err);
+        r = gpu_tracker_format_parse(texts->format, &ret->style.format, err);
     if (r == 0)
-        r = check_spelling(text[GPU_TRACKER_SPELLING], &ret->style.is_descendents, err);
+        r = check_spelling(texts->spelling, &ret->style.is_descendents, err);
     return r;
 }
 
 int gpu_tracker_settings_make(const struct gpu_tracker_texts *texts,
                               struct gpu_tracker_settings *ret, struct spoor_error *err)
 {
-    char *const *text = texts->text;
     struct gpu_tracker_settings settings = {
-        .command = text[GPU_TRACKER_EXECUTE],
-        .output_path = text[GPU_TRACKER_OUTPUT],
-        .gpu_uuids = text[GPU_TRACKER_GPU_UUIDS],
-        .gpu_brand = text[GPU_TRACKER_GPU_BRAND],
-        .tracking_path = text[GPU_TRACKER_TRACKING_FILE],
-        .is_silent = text[GPU_TRACKER_DISABLE_LOGS] != NULL,
-        .overwrites = text[GPU_TRACKER_OVERWRITE] != NULL,
-        .propagates = text[GPU_TRACKER_PROPAGATE] != NULL,
+        .command = texts->command,
+        .output_path = texts->output_path,
+        .gpu_uuids = texts->gpu_uuids,
+        .gpu_brand = texts->gpu_brand,
+        .tracking_path = texts->tracking_path,
+        .is_silent = texts->is_silent,
+        .overwrites = texts->overwrites,
+        .propagates = texts->propagates,
     };
-    int r = check_all(text, &settings, err);
+    int r = check_all(texts, &settings, err);
 
     if (r == 0 && settings.command)
         r = check_command(settings.command, &settings.words, err);

@@ -16,10 +16,9 @@ int gpu_tracker_format_parse(const char *text, enum gpu_tracker_format *ret,
                              struct spoor_error *err)
 {
     if (text && strcmp(text, "pickle") == 0)
-        return error_set(
-            err, EINVAL,
-            "\"pickle\" is not a valid format: to read it is to run what it holds. "
-            "Use \"json\", which sub-track compare reads.");
+        return error_set(err, EINVAL,
+                         "\"pickle\" is not a valid format, because loading a pickle can run "
+                         "any code. Use \"json\", which sub-track compare reads.");
     if (text && strcmp(text, "text") != 0 && strcmp(text, "json") != 0)
         return error_set(err, EINVAL,
                          "\"%s\" is not a valid format. Valid values are \"json\" or \"text\".",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* output.h - where gpu-tracker writes its results, and in which format. */
+/* output.h - the format and the destination of the results of gpu-tracker. */
 #ifndef FRONT_GPU_TRACKER_OUTPUT_H
 #define FRONT_GPU_TRACKER_OUTPUT_H
 
@@ -7,14 +7,14 @@
 
 enum gpu_tracker_format { GPU_TRACKER_TEXT, GPU_TRACKER_JSON };
 
-/* Which one --format says; NULL: it was not given. -EINVAL: there is no such format. */
+/* The value of --format; NULL: not given. -EINVAL: there is no such format. */
 int gpu_tracker_format_parse(const char *text, enum gpu_tracker_format *ret,
                              struct spoor_error *err);
 
-/* Can this file be written, or made? Fails with the message for the user. Changes nothing. */
+/* Checks that a file can be written or created. Changes nothing. */
 int gpu_tracker_output_check(const char *path, struct spoor_error *err);
 
-/* Writes a text to a file, as it is, or with a newline to stdout where `path` is NULL. */
+/* Writes a text to a file as it is; or, if `path` is NULL, to stdout with a newline. */
 int gpu_tracker_output_write(const char *path, const char *text, struct spoor_error *err);
 
 #endif

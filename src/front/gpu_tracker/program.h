@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* program.h - the program gpu-tracker: its usage, its help, and where it starts. */
+/* program.h - the program gpu-tracker. */
 #ifndef FRONT_GPU_TRACKER_PROGRAM_H
 #define FRONT_GPU_TRACKER_PROGRAM_H
 
-#include <stdio.h>
+#include "front/common/program.h"
 
-/* Returns the exit code. */
-int gpu_tracker_main(int argc, char **argv);
+extern const struct program gpu_tracker_program;
 
-/* "Usage:" and a line for each way to call it. */
-void gpu_tracker_usage(FILE *out);
+/* Messages in the form of the predecessor's log. The first returns 1, the exit code. */
+#define gpu_tracker_error(...) program_complain(&gpu_tracker_program, __VA_ARGS__)
+#define gpu_tracker_warning(...) program_warn(&gpu_tracker_program, __VA_ARGS__)
 
 #endif

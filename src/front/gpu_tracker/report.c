@@ -2,17 +2,18 @@
 /*
  * report.c - one table of what a report holds; text and JSON both follow it.
  *
- * JSON is what Python's json.dumps(indent=1) makes of it: every number as the shortest decimal
- * that reads back as the same double, one blank of indentation a level. Text rounds to three
- * decimals, drops the zeros behind them but for one, and indents by three blanks.
+ * JSON is what Python's json.dumps(indent=1) makes of it. Text rounds to three
+ * decimals, drops trailing zeros but for one, and indents by three blanks.
  */
 #include "front/gpu_tracker/report.h"
 
 #include <inttypes.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "text/decimal.h"
+#include "text/json_writer.h"
 
 enum kind { SECTION, WORD, FLOAT, COUNT };
 
@@ -103,16 +104,19 @@ static const struct row report_rows[] = {
 #undef AT
 /* clang-format on */
 
-/* A key or label; where asked for, in the older spelling. */
-static void put_name(FILE *out, const char *name, const struct report_style *style)
+enum { NAME_SIZE = 64 };
+
+/* A key or label, in the older spelling if that is asked for. `buf` has NAME_SIZE bytes. */
+static const char *spell(const char *name, const struct report_style *style, char *buf)
 {
     static const char newer[] = "escendants";
-    const char *found = style->is_descendents ? strstr(name, newer) : NULL;
+    char *found;
 
+    (void)snprintf(buf, NAME_SIZE, "%s", name); /* fits: those of the tables */
+    found = style->is_descendents ? strstr(buf, newer) : NULL;
     if (found)
-        fprintf(out, "%.*sescendents%s", (int)(found - name), name, found + sizeof(newer) - 1);
-    else
-        fputs(name, out);
+        memcpy(found, "escendents", strlen(newer));
+    return buf;
 }
 
 /* Rounded to three decimals first, then the shortest decimal of that. */
@@ -126,64 +130,68 @@ static double rounded(double value)
     return again;
 }
 
-static void put_value(FILE *out, const struct row *row, const void *place,
-                      enum gpu_tracker_format format)
-{
-    double number;
-
-    switch (row->kind) {
-    case WORD:
-        fprintf(out, format == GPU_TRACKER_JSON ? "\"%s\"" : "%s", *(const char *const *)place);
-        break;
-    case COUNT:
-        fprintf(out, "%" PRIu64, *(const uint64_t *)place);
-        break;
-    case FLOAT:
-        number = *(const double *)place;
-        fputs(decimal_float(format == GPU_TRACKER_JSON ? number : rounded(number)).text, out);
-        break;
-    case SECTION:
-        break;
-    }
-}
-
 /* Each line ends the one before it: there is none to end at the very start. */
-static void write_text(FILE *out, const struct row *rows, const char *base, unsigned depth,
-                       const struct report_style *style)
+static void write_text(struct buffer *out, const struct row *rows, const char *base,
+                       unsigned depth, const struct report_style *style)
 {
     for (const struct row *row = rows; row->key; row++) {
+        const void *place = base + row->place;
+        char name[NAME_SIZE];
+
         if (depth > 0 || row > rows)
-            fputc('\n', out);
-        fprintf(out, "%*s", (int)(3 * depth), "");
-        put_name(out, row->label, style);
-        fputs(row->kind == SECTION ? ":" : ": ", out);
-        if (row->kind == SECTION)
-            write_text(out, row->inside, base + row->place, depth + 1, style);
-        else
-            put_value(out, row, base + row->place, GPU_TRACKER_TEXT);
+            buffer_add(out, "\n", 1);
+        buffer_format(out, "%*s%s:", (int)(3 * depth), "", spell(row->label, style, name));
+        switch (row->kind) {
+        case SECTION:
+            write_text(out, row->inside, place, depth + 1, style);
+            break;
+        case WORD:
+            buffer_format(out, " %s", *(const char *const *)place);
+            break;
+        case COUNT:
+            buffer_format(out, " %" PRIu64, *(const uint64_t *)place);
+            break;
+        case FLOAT:
+            buffer_format(out, " %s", decimal_float(rounded(*(const double *)place)).text);
+            break;
+        }
     }
 }
 
-static void write_json(FILE *out, const struct row *rows, const char *base, unsigned depth,
-                       const struct report_style *style)
+static void write_json(struct json_writer *json, const char *key, const struct row *rows,
+                       const char *base, const struct report_style *style)
 {
-    fputc('{', out);
+    json_begin(json, key, '{');
     for (const struct row *row = rows; row->key; row++) {
-        fprintf(out, "%s\n%*s\"", row > rows ? "," : "", (int)depth + 1, "");
-        put_name(out, row->key, style);
-        fputs("\": ", out);
-        if (row->kind == SECTION)
-            write_json(out, row->inside, base + row->place, depth + 1, style);
-        else
-            put_value(out, row, base + row->place, GPU_TRACKER_JSON);
+        const void *place = base + row->place;
+        char buf[NAME_SIZE];
+        const char *name = spell(row->key, style, buf);
+
+        switch (row->kind) {
+        case SECTION:
+            write_json(json, name, row->inside, place, style);
+            break;
+        case WORD:
+            json_add_text(json, name, *(const char *const *)place);
+            break;
+        case COUNT:
+            json_add_u64(json, name, *(const uint64_t *)place);
+            break;
+        case FLOAT:
+            json_add_number(json, name, *(const double *)place);
+            break;
+        }
     }
-    fprintf(out, "\n%*s}", (int)depth, "");
+    json_end(json);
 }
 
-void report_write(FILE *out, const struct resource_usage *usage, struct report_style style)
+void report_write(const struct resource_usage *usage, struct report_style style,
+                  struct buffer *out)
 {
+    struct json_writer json = { .out = out, .style = &json_python };
+
     if (style.format == GPU_TRACKER_JSON)
-        write_json(out, report_rows, (const char *)usage, 0, &style);
+        write_json(&json, NULL, report_rows, (const char *)usage, &style);
     else
         write_text(out, report_rows, (const char *)usage, 0, &style);
 }

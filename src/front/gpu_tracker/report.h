@@ -7,16 +7,17 @@
 #define FRONT_GPU_TRACKER_REPORT_H
 
 #include <stdbool.h>
-#include <stdio.h>
 
 #include "front/gpu_tracker/output.h"
 #include "front/gpu_tracker/usage.h"
+#include "text/buffer.h"
 
 struct report_style {
     enum gpu_tracker_format format;
     bool is_descendents; /* spelt as in versions 1.2 to 3 */
 };
 
-void report_write(FILE *out, const struct resource_usage *usage, struct report_style style);
+void report_write(const struct resource_usage *usage, struct report_style style,
+                  struct buffer *out);
 
 #endif

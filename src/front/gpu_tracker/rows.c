@@ -98,7 +98,7 @@ static void fill_percentages(const struct rows *rows, const struct rows_sample *
 {
     static const struct {
         enum metric metric;
-        enum tracking_column sum; /* "hardware" is the column behind it */
+        enum tracking_column sum; /* the column after it is "hardware" */
     } columns[] = {
         { MAIN_CPU, TRACKING_CPU_MAIN_SUM_UTILIZATION_PERCENT },
         { DESCENDANTS_CPU, TRACKING_CPU_DESCENDANTS_SUM_UTILIZATION_PERCENT },
@@ -127,7 +127,7 @@ static double ram(const struct rows *rows, const struct rows_sample *seen, enum 
     double value = seen->value[metric];
 
     if (peak > rows->written.value[mark])
-        value = fmax(value, peak); /* the other, where one is NaN */
+        value = fmax(value, peak); /* the other one, if one is NaN */
     return value * rows->facts->ram_unit->coefficient;
 }
 
@@ -165,7 +165,7 @@ bool rows_take(struct rows *rows, const struct spoor_sample *sample,
 {
     rows->latest = keep(rows, sample);
     rows->is_latest_written = false;
-    if (rows->sample_count++ == 0) { /* before the command runs: where all windows start */
+    if (rows->sample_count++ == 0) { /* before the command runs: all windows start here */
         rows->first = rows->latest;
         rows->alive = rows->written = rows->anchor = rows->older = rows->latest;
         return false;

@@ -6,7 +6,7 @@
  * comes earlier (the one right after the start) makes none, but the last sample always does.
  *
  * - Percentages are CPU time over the time since an earlier row, half an interval ago at least.
- * - Memory is what the sample says, or the kernel's high-water mark where that has risen.
+ * - Memory is what the sample says, or the kernel's high-water mark if that has risen.
  * - A command that has ended holds nothing. Its last row says what it held when last seen.
  */
 #ifndef FRONT_GPU_TRACKER_ROWS_H
@@ -48,7 +48,7 @@ bool rows_take(struct rows *rows, const struct spoor_sample *sample,
 /* After the last sample. True: it has made no row yet, and does now. */
 bool rows_finish(struct rows *rows, double row[TRACKING_COLUMNS]);
 
-/* The job's CPU time from the first sample to the latest; NaN where it is not known. */
+/* The job's CPU time from the first sample to the latest; NaN if unknown. */
 void rows_cpu(const struct rows *rows, struct usage_run *run);
 
 #endif

@@ -2,9 +2,9 @@
 /*
  * track.c - from the settings to the report.
  *
- * What can be refused is refused before the command starts: the checks of the options, a GPU
- * that is not there, a file that cannot be written. After that the result is never lost: what
- * cannot go to its file goes to the screen.
+ * Whatever can be refused is refused before the command starts: invalid options, GPUs that do
+ * not exist, files that cannot be written. After that the result is never lost: if it cannot
+ * be written to its file, it is printed.
  */
 #include "front/gpu_tracker/track.h"
 
@@ -18,33 +18,16 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "front/gpu_tracker/log.h"
 #include "front/gpu_tracker/output.h"
+#include "front/gpu_tracker/program.h"
 #include "front/gpu_tracker/tracking.h"
 #include "run/track.h"
-
-/* The report as text, to be freed; NULL: out of memory. */
-static char *make_report(struct tracking *tracking, uint64_t elapsed_ns)
-{
-    struct resource_usage usage = tracking_usage(tracking, (double)elapsed_ns / 1e9);
-    char *text = NULL;
-    size_t length;
-    FILE *out = open_memstream(&text, &length);
-
-    if (!out)
-        return NULL;
-    report_write(out, &usage, tracking->settings->style);
-    if (fclose(out) != 0) {
-        free(text);
-        return NULL;
-    }
-    return text;
-}
 
 static int write_result(struct tracking *tracking, const struct tracked *tracked)
 {
     int wait_status = tracked->end.wait_status;
-    AUTO_FREE char *text = make_report(tracking, tracked->elapsed_ns);
+    struct resource_usage usage = tracking_usage(tracking, (double)tracked->elapsed_ns / 1e9);
+    CLEANUP(buffer_done) struct buffer report = { 0 };
     const char *path = tracking->settings->output_path;
     struct spoor_error err = { 0 };
     char line[100];
@@ -55,19 +38,20 @@ static int write_result(struct tracking *tracking, const struct tracked *tracked
                    WIFSIGNALED(wait_status) ? -WTERMSIG(wait_status)
                                             : WEXITSTATUS(wait_status)); /* fits */
     r = gpu_tracker_output_write(NULL, line, &err);
-    if (!text)
+    report_write(&usage, tracking->settings->style, &report);
+    if (buffer_error(&report) < 0)
         return gpu_tracker_error("out of memory");
     if (r == 0 || path)
-        r = gpu_tracker_output_write(path, text, &err);
+        r = gpu_tracker_output_write(path, report.text, &err);
     if (r == 0)
         return 0;
     gpu_tracker_error("%s", err.message);
     if (path)
-        (void)gpu_tracker_output_write(NULL, text, NULL); /* better here than nowhere */
+        (void)gpu_tracker_output_write(NULL, report.text, NULL); /* better here than nowhere */
     return 1;
 }
 
-/* Ends us by a signal, as it ended the command. Returns where it does not. */
+/* Kills us with the signal that killed the command. Returns if it does not. */
 static void end_by(int number)
 {
     struct sigaction standard = { .sa_handler = SIG_DFL };
@@ -144,8 +128,8 @@ int gpu_tracker_track(const struct gpu_tracker_settings *settings)
     struct tracking tracking = {
         .settings = settings,
         .warn = warn,
-        /* else one may have to be refused, the file begins with how many there are, or that
-         * there are none is known at once */
+        /* otherwise a GPU may have to be refused, the tracking file begins with their number,
+         * or there are certainly none */
         .finds_gpus_later = !settings->gpu_uuids && !settings->gpu_brand &&
                             !settings->tracking_path && spoor_may_have_gpus(NULL),
     };

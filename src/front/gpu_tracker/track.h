@@ -5,8 +5,8 @@
 
 #include "front/gpu_tracker/options.h"
 
-/* Returns the exit code. Where a signal that was sent to us ended the command, we end by it
- * too, after the report. */
+/* Returns the exit code. If the command was killed by a signal that was sent to us, we kill
+ * ourselves with it too, after the report. */
 int gpu_tracker_track(const struct gpu_tracker_settings *settings);
 
 #endif

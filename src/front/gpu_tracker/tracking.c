@@ -50,7 +50,7 @@ static double read_ram_bytes(void)
     if (root_open(NULL, &root) < 0)
         return 0;
     if (root_read_start(&root, text, sizeof(text), "proc/meminfo") > 0)
-        (void)parse_key_u64(text, "MemTotal:", &kibibytes); /* 0 where there is none */
+        (void)parse_key_u64(text, "MemTotal:", &kibibytes); /* 0 if there is none */
     root_close(&root);
     return (double)kibibytes * 1024;
 }
@@ -97,7 +97,7 @@ static int open_file(struct tracking *tracking, struct spoor_error *err)
                               &tracking->file, err);
 }
 
-/* Also where there is one that cannot be used. */
+/* Also if there is one that cannot be used. */
 static void warn_of_no_gpus(struct tracking *tracking)
 {
     if (tracking->gpus.count == 0 && !tracking->finds_gpus_later)

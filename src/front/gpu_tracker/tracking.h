@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tracking.h - a session of gpu-tracker, whoever tracks what: the facts of the
+ * tracking.h - a session of gpu-tracker, of a command or an agent: facts about the
  * machine, the rows of the tracking file, and the usage in the end.
  */
 #ifndef FRONT_GPU_TRACKER_TRACKING_H
@@ -13,7 +13,7 @@
 #include "spoor/spoor.h"
 #include "store/tracking_file.h"
 
-/* What a report holds, as far as its parts may be unknown apart from each other. */
+/* Parts of a report that can be unknown independently of each other. */
 enum { TRACKING_PARTS = 9 };
 
 typedef void tracking_say(void *data, const char *message);
@@ -22,8 +22,8 @@ struct tracking {
     const struct gpu_tracker_settings *settings;
     tracking_say *warn; /* also from the sampling thread */
     void *warn_data;
-    /* Where nothing is to be refused for them the command need not wait for drivers: the session
-     * tells in the end. So it does where they did not answer at first. */
+    /* The command need not wait for GPU drivers, because no option depends on them: the session
+     * is asked in the end. The same happens if the drivers did not respond at first. */
     bool finds_gpus_later;
 
     struct gpu_tracker_gpus gpus;
@@ -32,16 +32,16 @@ struct tracking {
     struct tracking_file *file; /* NULL: none */
     spoor_session *session;     /* NULL: nothing was tracked */
     const char
-        *missing[TRACKING_PARTS];    /* why a part is not known; the session's. NULL: it is */
-    bool has_warned[TRACKING_PARTS]; /* of that, once */
+        *missing[TRACKING_PARTS];    /* why a part is unknown; borrowed. NULL: it is known */
+    bool has_warned[TRACKING_PARTS]; /* about that, once */
 };
 
-/* Looks at the machine and makes the tracking file. The first members are set. Fails
- * where something that was asked for is not there; `complain` says it. */
+/* Reads the facts of the machine and creates the tracking file. The caller sets the first
+ * members. Fails if something that was asked for is missing; `complain` gets the reason. */
 int tracking_prepare(struct tracking *tracking, tracking_say *complain);
 void tracking_done(struct tracking *tracking);
 
-/* Sets the interval, the GPUs, and that the samples come here. */
+/* Sets the interval, the GPUs and the receiver of the samples. */
 void tracking_configure(struct tracking *tracking, struct spoor_options *options);
 
 /* After the last sample: completes the tracking file. */

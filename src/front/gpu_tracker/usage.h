@@ -20,7 +20,7 @@ struct usage_unit {
 extern const struct usage_unit usage_memory_units[];
 extern const struct usage_unit usage_time_units[];
 
-/* NULL: there is no such unit. */
+/* NULL: unknown unit. */
 const struct usage_unit *usage_unit_find(const struct usage_unit *units, const char *name);
 
 /* What does not change while the job runs. Amounts are in base units. */

@@ -10,7 +10,7 @@
 
 #define BLANKS " \t\n\v\f\r"
 
-/* All words lie one behind the other in one piece of memory, which is the first of them. */
+/* All words are in one block of memory, which starts with the first word. */
 void words_free(char **words)
 {
     if (words)
@@ -18,13 +18,13 @@ void words_free(char **words)
     free(words);
 }
 
-/* What a backslash is between double quotes: itself, but before these. */
+/* Between double quotes a backslash is literal, except before these. */
 static bool is_escape(const char *at)
 {
     return at[0] == '\\' && at[1] && strchr("$`\"\\\n", at[1]);
 }
 
-/* Copies from behind a quote up to its end. Returns where that is; NULL: there is none. */
+/* Copies from after an opening quote. Returns what follows the closing one; NULL: none does. */
 static const char *copy_quoted(const char *at, char quote, char **end)
 {
     for (; *at != quote; at++) {
@@ -40,7 +40,7 @@ static const char *copy_quoted(const char *at, char quote, char **end)
     return at + 1;
 }
 
-/* Copies one word to *end and ends it. Returns where the text goes on. NULL: it is broken. */
+/* Copies one word to *end, with its NUL. Returns the rest of the text; NULL: an error. */
 static const char *copy_word(const char *at, char **end, struct spoor_error *err)
 {
     while (*at && !strchr(BLANKS, *at)) {
@@ -49,7 +49,7 @@ static const char *copy_word(const char *at, char **end, struct spoor_error *err
 
             at = copy_quoted(at + 1, quote, end);
             if (!at) {
-                (void)error_set(err, EINVAL, "The command has a %s quote that is not closed.",
+                (void)error_set(err, EINVAL, "The command has an unclosed %s quote.",
                                 quote == '"' ? "double" : "single");
                 return NULL;
             }

@@ -7,11 +7,12 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "front/common/agent.h"
-#include "front/common/command.h"
-#include "front/common/gpus_check.h"
-#include "front/common/session_options.h"
+#include "front/spoor/gpus_check.h"
+#include "front/spoor/outputs.h"
+#include "front/spoor/program.h"
+#include "front/spoor/session_options.h"
 
-/* What fails is said in the result: nobody sees our stderr. */
+/* Failures are warnings in the result: the agent's stderr is not read. */
 static void write_files(spoor_session *session, void *data)
 {
     const struct outputs *outputs = data;
@@ -24,21 +25,18 @@ static void write_files(spoor_session *session, void *data)
     }
 }
 
-/* Copies a file to its end, on one line: in JSON no line break is part of a text. */
-static int copy_line(int fd, FILE *out)
+static int read_all(int fd, struct buffer *ret)
 {
-    char text[4096];
+    char chunk[4096];
     ssize_t n;
 
-    while ((n = read(fd, text, sizeof(text))) > 0) {
-        for (ssize_t i = 0; i < n; i++)
-            fputc(text[i] == '\n' ? ' ' : text[i], out);
-    }
-    return n < 0 ? -errno : 0;
+    while ((n = read(fd, chunk, sizeof(chunk))) > 0)
+        buffer_add(ret, chunk, (size_t)n);
+    return n < 0 ? -errno : buffer_error(ret);
 }
 
-/* The report as a file in memory, at its beginning. */
-static int open_report(spoor_session *session, enum spoor_format format, int *ret_fd,
+/* The report through a file in memory. */
+static int make_report(spoor_session *session, enum spoor_format format, struct buffer *ret,
                        struct spoor_error *err)
 {
     AUTO_CLOSE int fd = memfd_create("report", MFD_CLOEXEC);
@@ -46,74 +44,60 @@ static int open_report(spoor_session *session, enum spoor_format format, int *re
 
     if (fd < 0)
         return error_sys(err, errno, "report");
-    r = spoor_session_write(session, format, fd, err);
+    r = spoor_session_write(session, format, 0, fd, err);
     if (r < 0)
         return r;
-    if (lseek(fd, 0, SEEK_SET) < 0)
-        return error_sys(err, errno, "report");
-    *ret_fd = take_fd(&fd);
-    return 0;
+    r = lseek(fd, 0, SEEK_SET) < 0 ? -errno : read_all(fd, ret);
+    return r < 0 ? error_sys(err, r, "report") : 0;
 }
 
-static int write_report(spoor_session *session, void *data, FILE *out, struct spoor_error *err)
+static int add_report(spoor_session *session, void *data, struct json_writer *json,
+                      struct spoor_error *err)
 {
-    AUTO_CLOSE int json_fd = -1;
-    AUTO_CLOSE int text_fd = -1;
-    char text[16 << 10];
-    ssize_t n;
-    int r = open_report(session, SPOOR_JSON, &json_fd, err);
+    CLEANUP(buffer_done) struct buffer report = { 0 };
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+    int r = make_report(session, SPOOR_JSON, &report, err);
 
     (void)data;
     if (r == 0)
-        r = open_report(session, SPOOR_TEXT, &text_fd, err);
+        r = make_report(session, SPOOR_TEXT, &text, err);
     if (r < 0)
         return r;
-    fputs("\"report\":", out);
-    r = copy_line(json_fd, out);
-    if (r < 0)
-        return error_sys(err, r, "report");
-    n = read(text_fd, text, sizeof(text) - 1); /* a screen of text; more is cut */
-    text[n > 0 ? n : 0] = '\0';
-    fputs(",\"text\":", out);
-    agent_put_text(out, text);
+    json_add_document(json, "report", &report);
+    json_add_text(json, "text", text.text);
     return 0;
 }
 
-static int serve(struct cli_settings *settings)
+static int serve(struct settings *settings)
 {
-    static const struct agent_kind kind = { write_files, write_report };
+    static const struct agent_kind kind = { write_files, add_report };
     CLEANUP(outputs_done) struct outputs outputs = { .device_fd = -1 };
     CLEANUP(attachment_close) struct attachment attachment = { .session = NULL };
     struct spoor_options options = session_options(settings);
+    struct agent_answer ready;
     struct spoor_error err = { 0 };
 
     options.pid = settings->pid;
     settings->is_quiet = true;
-    if (settings->pid == 0) {
-        (void)error_set(&err, EINVAL, "no process given: spoor agent --pid PID");
-        return agent_refuse(err.message);
-    }
+    if (settings->pid == 0)
+        return agent_refuse("missing PID: spoor agent --pid PID");
     if (gpus_check(settings, &err) < 0 || outputs_plan(settings, &outputs, &err) < 0 ||
         attachment_open(&options, &attachment, &err) < 0)
         return agent_refuse(err.message);
-    agent_begin_ready();
-    agent_end_ready();
+    agent_begin_ready(&ready);
+    agent_end_ready(&ready);
     return agent_serve(&attachment, &kind, &outputs);
 }
 
 int command_agent(const struct command *command, int argc, char **argv)
 {
-    CLEANUP(settings_done) struct cli_settings settings;
+    CLEANUP(settings_done) struct settings settings;
+    struct arguments arguments = ARGUMENTS_INIT(&spoor_program, command, &settings);
     struct spoor_error err = { 0 };
 
     agent_begin();
     settings_init(&settings);
-    if (settings_load(&settings, command->scope, argc, argv, &err) < 0)
+    if (settings_load(&arguments, argc, argv, &err) < 0)
         return agent_refuse(err.message);
-    if (settings.action != CLI_WORK) {
-        int operand;
-
-        return command_begin(command, argc, argv, &settings, &operand);
-    }
-    return serve(&settings);
+    return arguments.action == ACTION_WORK ? serve(&settings) : program_show(&arguments);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* command_attach.c - spoor attach: track a process that is not ours. */
+/* command_attach.c - spoor attach: track a process that is already running. */
 #include "base/compiler.h"
 #include "front/common/attachment.h"
-#include "front/common/command.h"
-#include "front/common/gpus_check.h"
-#include "front/common/message.h"
-#include "front/common/session_options.h"
+#include "front/spoor/gpus_check.h"
+#include "front/spoor/outputs.h"
+#include "front/spoor/program.h"
+#include "front/spoor/session_options.h"
 
-static int follow(const struct cli_settings *settings, const struct outputs *outputs)
+static int follow(const struct settings *settings, const struct outputs *outputs)
 {
     CLEANUP(attachment_close) struct attachment attachment = { .session = NULL };
     struct spoor_options options = session_options(settings);
@@ -19,25 +19,26 @@ static int follow(const struct cli_settings *settings, const struct outputs *out
         return complain("%s", err.message);
     if (watch_wait(&attachment.watch, settings->duration_ns, &end, &err) < 0)
         complain("%s", err.message);
-    attachment_stop(&attachment, end);
+    if (attachment_stop(&attachment, end, &err) < 0)
+        complain("%s", err.message);
     outputs_write(outputs, attachment.session);
     return 0;
 }
 
 int command_attach(const struct command *command, int argc, char **argv)
 {
-    CLEANUP(settings_done) struct cli_settings settings;
+    CLEANUP(settings_done) struct settings settings;
+    struct arguments arguments = ARGUMENTS_INIT(&spoor_program, command, &settings);
     CLEANUP(outputs_done) struct outputs outputs = { .device_fd = -1 };
     struct spoor_error err;
-    int operand = 0;
     int code;
 
     settings_init(&settings);
-    code = command_begin(command, argc, argv, &settings, &operand);
+    code = settings_begin(&arguments, argc, argv);
     if (code >= 0)
         return code;
     if (settings.pid == 0)
-        return complain("no process given: spoor attach [OPTIONS] PID");
+        return complain("missing PID: spoor attach [OPTIONS] PID");
     if (outputs_plan(&settings, &outputs, &err) < 0)
         return complain("%s", err.message);
     return follow(&settings, &outputs);

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* command_doctor.c - spoor doctor: the measuring ladder, as this machine has it. */
+/* command_doctor.c - spoor doctor: what this machine can measure, and how. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "front/common/command.h"
 #include "front/common/help.h"
-#include "front/common/message.h"
-#include "front/common/outputs.h"
+#include "front/spoor/outputs.h"
+#include "front/spoor/program.h"
 
-/* A copy of a rung: the library's strings live for its call only. */
+/* A copy: the library's strings are valid during the callback only. */
 struct row {
     char quantity[64];
     char source[64];
@@ -69,7 +68,7 @@ static void print_row(const struct ladder *ladder, const struct row *row, bool i
         help_wrap(stdout, row->why_not, indent, indent);
     }
     if (row->remedy[0]) {
-        int column = printf("%*sto change it: ", 8, "");
+        int column = printf("%*sfix: ", 8, "");
 
         help_wrap(stdout, row->remedy, column, column);
     }
@@ -94,24 +93,25 @@ static void print_rows(const struct ladder *ladder)
 
 int command_doctor(const struct command *command, int argc, char **argv)
 {
-    CLEANUP(settings_done) struct cli_settings settings;
+    CLEANUP(settings_done) struct settings settings;
+    struct arguments arguments = ARGUMENTS_INIT(&spoor_program, command, &settings);
     struct ladder ladder = { 0 };
     struct spoor_error err = { 0 };
-    int operand = 0;
     int code;
 
     settings_init(&settings);
-    code = command_begin(command, argc, argv, &settings, &operand);
+    code = settings_begin(&arguments, argc, argv);
     if (code >= 0)
         return code;
     ladder.has_color = outputs_has_color(settings.color, STDOUT_FILENO);
     if (spoor_machine_check(NULL, collect, &ladder, &err) < 0)
         return complain("%s", err.message);
-    help_wrap(stdout,
-              "What can be measured here, the best source of each quantity first: 'used' by a "
-              "run, 'yes' where it could be, 'no' where it cannot.",
-              0, 0);
+    help_wrap(
+        stdout,
+        "Sources of each quantity on this machine, best first. A run takes the ones marked "
+        "'used'; 'yes' would work too, 'no' does not.",
+        0, 0);
     print_rows(&ladder);
-    printf("\n%u of %zu sources can be used.\n", ladder.available_count, ladder.count);
+    printf("\n%u of %zu sources are available.\n", ladder.available_count, ladder.count);
     return 0;
 }

@@ -3,23 +3,20 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "front/common/command.h"
-#include "front/common/gpus_check.h"
-#include "front/common/message.h"
+#include "front/spoor/gpus_check.h"
+#include "front/spoor/program.h"
 
 int command_info(const struct command *command, int argc, char **argv)
 {
-    CLEANUP(settings_done) struct cli_settings settings;
+    CLEANUP(settings_done) struct settings settings;
+    struct arguments arguments = ARGUMENTS_INIT(&spoor_program, command, &settings);
     struct spoor_error err = { 0 };
-    int operand = 0;
     int code;
 
     settings_init(&settings);
-    code = command_begin(command, argc, argv, &settings, &operand);
+    code = settings_begin(&arguments, argc, argv);
     if (code >= 0)
         return code;
-    if (settings.format == SPOOR_CSV)
-        return complain("--format: info is told in text or json");
     if (spoor_machine_write(NULL, settings.gpus, settings.format, STDOUT_FILENO, &err) < 0) {
         gpus_name_source(&settings, &err);
         return complain("%s", err.message);

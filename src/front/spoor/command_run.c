@@ -2,9 +2,9 @@
 /*
  * command_run.c - spoor run.
  *
- * All that can be refused is refused before the job exists. From then on nothing
- * of ours may fail it: without a session it runs untracked, without a place for
- * the report its exit code is still the one we return.
+ * Whatever can be refused is refused before the job is started. After that, no failure of
+ * ours may fail the job: without a session it runs untracked, and if the report cannot be
+ * written, its exit code is still the one we return.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,11 +12,10 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
-#include "front/common/command.h"
-#include "front/common/gpus_check.h"
-#include "front/common/message.h"
-#include "front/common/outputs.h"
-#include "front/common/session_options.h"
+#include "front/spoor/gpus_check.h"
+#include "front/spoor/outputs.h"
+#include "front/spoor/program.h"
+#include "front/spoor/session_options.h"
 #include "run/supervise.h"
 #include "run/track.h"
 
@@ -41,12 +40,12 @@ static int check_gpus(void *data, struct spoor_error *err)
     return gpus_check(data, err);
 }
 
-static int run_job(struct cli_settings *settings, const struct outputs *outputs, char **command)
+static int run_job(struct settings *settings, const struct outputs *outputs, char **command)
 {
     struct track_options options = {
         .command = command,
         .session = session_options(settings),
-        .waits_for_all = settings->waits_for_all,
+        .waits_for_all = settings->wait_for == WAIT_FOR_ALL,
         .say = say,
         .prepare = check_gpus,
         .prepare_data = settings,
@@ -70,21 +69,21 @@ static int run_job(struct cli_settings *settings, const struct outputs *outputs,
 
 int command_run(const struct command *command, int argc, char **argv)
 {
-    CLEANUP(settings_done) struct cli_settings settings;
+    CLEANUP(settings_done) struct settings settings;
+    struct arguments arguments = ARGUMENTS_INIT(&spoor_program, command, &settings);
     CLEANUP(outputs_done) struct outputs outputs = { .device_fd = -1 };
     struct spoor_error err;
-    int operand = 0;
     int code;
 
     settings_init(&settings);
-    code = command_begin(command, argc, argv, &settings, &operand);
+    code = settings_begin(&arguments, argc, argv);
     if (code >= 0)
         return code;
-    if (operand >= argc)
-        return complain("no command given: spoor run [OPTIONS] -- COMMAND [ARGUMENT...]");
-    if (argv[operand][0] == '\0')
-        return complain("the command is empty: spoor run [OPTIONS] -- COMMAND [ARGUMENT...]");
+    if (arguments.first_operand >= argc)
+        return complain("missing command: spoor run [OPTIONS] -- COMMAND [ARGUMENT...]");
+    if (argv[arguments.first_operand][0] == '\0')
+        return complain("empty command: spoor run [OPTIONS] -- COMMAND [ARGUMENT...]");
     if (outputs_plan(&settings, &outputs, &err) < 0)
         return complain("%s", err.message);
-    return run_job(&settings, &outputs, argv + operand);
+    return run_job(&settings, &outputs, argv + arguments.first_operand);
 }

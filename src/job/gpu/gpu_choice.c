@@ -83,15 +83,14 @@ int gpu_choice_check(const char *gpus, struct spoor_error *err)
 
     if (gpus[strspn(gpus, allowed)] != '\0')
         return error_set(err, EINVAL,
-                         "'%s' is no list of GPUs: write all, none, numbers or UUIDs", gpus);
+                         "invalid GPU list '%s': expected all, none, or numbers, UUIDs or PCI "
+                         "addresses separated by commas",
+                         gpus);
     for (const char *item = gpus; item;) {
         size_t length = strcspn(item, ",");
 
         if (strspn(item, " \t") >= length)
-            return error_set(err, EINVAL,
-                             "'%s': an item of the list is empty: write all, none, numbers "
-                             "or UUIDs",
-                             gpus);
+            return error_set(err, EINVAL, "invalid GPU list '%s': it has an empty item", gpus);
         item = item[length] == ',' ? item + length + 1 : NULL;
     }
     return 0;

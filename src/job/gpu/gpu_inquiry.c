@@ -12,7 +12,7 @@
  * has to wake its GPUs up. */
 #define ANSWER_MOST_NS (2 * NS_PER_SECOND)
 
-const char gpu_inquiry_silence[] = "the GPU driver did not answer within 2 s";
+const char gpu_inquiry_silence[] = "the GPU driver did not respond within 2 s";
 
 struct inquiry {
     /* fixed when the thread starts */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu_inventory.h - the GPUs of this machine, of all vendors in one list, and which of them
- * are the job's.
+ * gpu_inventory.h - the GPUs of all vendors in one list, and which of them are assigned to the
+ * job.
  */
 #ifndef JOB_GPU_GPU_INVENTORY_H
 #define JOB_GPU_GPU_INVENTORY_H
@@ -15,21 +15,21 @@
 
 enum { GPU_VENDORS_MAX = 8 };
 
-/* What a GPU is called, by --gpus and in every output: 1, or 0:1 for a part. */
+/* The name of a GPU in --gpus and in every output: 1, or 0:1 for a part. */
 struct gpu_place {
-    unsigned index; /* of the whole GPU: parts do not count */
-    int part;       /* which of its parts; -1: it is the whole */
+    unsigned index; /* number of the whole GPU; parts are not counted */
+    int part;       /* number of the part; -1: the whole GPU */
 };
 
-/* A GPU, or a part of one (MIG device), which follows it. */
+/* A GPU or a part of one (a MIG device). Parts follow their GPU. */
 struct gpu_unit {
-    struct gpu_device device; /* texts are hostile */
+    struct gpu_device device; /* its strings are not trusted */
     struct gpu_place place;
     const char *vendor;                /* "nvidia" */
     const struct gpu_sources *sources; /* static */
-    size_t opened;                     /* which of the vendors that are open */
-    size_t number;                     /* which of that vendor's devices */
-    bool is_selected;                  /* it is one of the job's */
+    size_t opened;                     /* index of the vendor in gpu_inventory.opened */
+    size_t number;                     /* index among that vendor's devices */
+    bool is_selected;                  /* it is assigned to the job */
 };
 
 struct gpu_opened {
@@ -37,11 +37,11 @@ struct gpu_opened {
     void *state;
 };
 
-/* A vendor that cannot be used though its GPUs may be there, or some GPUs of one. */
+/* A vendor that cannot be used although its GPUs may exist, or some of its GPUs. */
 struct gpu_refusal {
     const char *vendor;
     struct spoor_error error;
-    bool is_partial; /* others of this vendor serve */
+    bool is_partial; /* other GPUs of this vendor can be used */
 };
 
 struct gpu_inventory {
@@ -51,33 +51,33 @@ struct gpu_inventory {
     size_t refusal_count;
     struct spoor_error
         absent;             /* why a vendor has no GPU here; ENXIO: its driver is not loaded */
-    struct gpu_unit *units; /* whole ones in order of PCI addresses; ours */
+    struct gpu_unit *units; /* whole GPUs are in order of PCI addresses; owned */
     size_t count;
-    struct spoor_error unmatched; /* of the option; code 0: all of it was found */
-    char none_reason[192];        /* why no GPU is the job's; empty: some are */
+    struct spoor_error unmatched; /* an item of --gpus that matches no GPU; code 0: none */
+    char none_reason[192];        /* why no GPU is assigned to the job; empty: some are */
 };
 
-/* Opens the vendors of the list and selects. -ENODEV: there is no GPU. On success the caller
- * closes it. `root` must stay open. May take long: drivers are asked. */
+/* Opens the given vendors and selects the job's GPUs. -ENODEV: there is no GPU. On success the
+ * caller must close it. `root` must stay open. Queries drivers, so it may take long. */
 int gpu_inventory_open(struct gpu_inventory *inventory, const struct root *root,
                        const struct gpu_vendor *const *vendors, size_t vendor_count,
                        const struct gpu_choice *choice);
 void gpu_inventory_close(struct gpu_inventory *inventory);
 
-/* The vendors this build knows, less the rungs that are switched off. Returns how many. */
+/* The vendors of this build without disabled ones. Returns their number. */
 size_t gpu_vendors_enabled(unsigned disabled, const struct gpu_vendor *ret[GPU_VENDORS_MAX]);
 
-/* May one of them have a GPU on this machine? Costs little: no driver is asked. */
+/* Whether one of them may have a GPU on this machine. Cheap: does not query drivers. */
 bool gpu_vendors_may_be_here(const struct root *root, const struct gpu_vendor *const *vendors,
                              size_t count);
 
-/* Whole GPUs: parts are not counted. */
+/* The number of whole GPUs, without parts. */
 size_t gpu_units_count_whole(const struct gpu_unit *units, size_t count);
 
-/* What a GPU is called where it needs a name: its UUID, or PCI address. */
+/* Identifies a GPU in messages: its UUID, or its PCI address if it has none. */
 const char *gpu_unit_id(const struct gpu_unit *unit);
 
-/* A place as text: "1", "0:1". `between` stands before the part's number. */
+/* A place as text: "1", or "0:1" with ':' as `between`. */
 struct gpu_place_text {
     char text[24];
 } gpu_place_text(struct gpu_place place, char between);

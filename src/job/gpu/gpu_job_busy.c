@@ -11,7 +11,8 @@
 /* Samples of a device that was looked at so long after a process was last there speak of it. */
 #define SAMPLES_LATE_NS NS_PER_SECOND
 
-static const char in_parts[] = "it is split into parts, whose processes they tell of";
+static const char in_parts[] =
+    "the GPU is partitioned (MIG): processes are reported for its parts only";
 
 /* ---- is it known? ------------------------------------------------------- */
 

@@ -10,10 +10,10 @@
 #include "job/gpu/gpu_job_busy.h"
 #include "job/gpu/gpu_sum.h"
 
-const char gpu_none_selected[] = "none of this machine's GPUs is the job's";
-const char gpu_no_samples[] = "the driver had no samples of it by the last look at them";
-const char gpu_not_told[] = "the driver does not tell it";
-static const char not_read_anew[] = "the driver's counter was not read anew in that time";
+const char gpu_none_selected[] = "none of this machine's GPUs is assigned to the job";
+const char gpu_no_samples[] = "the driver had no samples of it when they were last read";
+const char gpu_not_told[] = "the driver does not report it";
+static const char not_read_anew[] = "the driver's counter was not read again in that time";
 static const char is_lost[] = "the driver has lost the device";
 
 int gpu_tally_init(struct gpu_tally *tally, const struct gpu_unit *units, size_t count,

@@ -59,6 +59,17 @@ static uint64_t pss(const struct sums *sums)
     return sums->memory_pss + sums->file_pss;
 }
 
+void memory_split_keep_higher(struct memory_split *kept, const struct memory_split *seen)
+{
+    bool had_parts = is_known(kept->private_bytes), has_parts = is_known(seen->private_bytes);
+
+    if (!is_known(seen->total_bytes) || (had_parts && !has_parts))
+        return;
+    if (has_parts != had_parts || !is_known(kept->total_bytes) ||
+        seen->total_bytes >= kept->total_bytes)
+        *kept = *seen;
+}
+
 static struct memory_split split(uint64_t total, const struct sums *sums)
 {
     struct memory_split split;

@@ -20,6 +20,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/unknown.h"
+
 /* One process, in bytes. Of pages of equal content that the kernel merged (KSM) thousands
  * of addresses may be one page: they count by their part in pss alone. */
 struct memory_view {
@@ -45,6 +47,15 @@ struct memory_split {
     uint64_t private_bytes;
     uint64_t shared_bytes;
 };
+
+#define MEMORY_SPLIT_UNKNOWN      \
+    {                             \
+        UNKNOWN, UNKNOWN, UNKNOWN \
+    }
+
+/* Keeps the split of the higher total, the later of equal ones. One with its parts stands above one
+ * without. */
+void memory_split_keep_higher(struct memory_split *kept, const struct memory_split *seen);
 
 struct memory_estimate {
     struct memory_split main, descendants, combined;

@@ -162,7 +162,7 @@ static int amd_read(void *vendor, size_t index, uint64_t now_ns, struct gpu_read
     reading.temperature_celsius = drm_device_sensor(root, device, temperature, 1000);
     reading.clock_mhz = drm_device_sensor(root, device, frequency, 1000000);
     if (!is_known(reading.busy_ns))
-        reading.busy_reason = "the driver tells no gpu_busy_percent for this device";
+        reading.busy_reason = "the driver reports no gpu_busy_percent for this device";
     *ret = reading;
     return 0;
 }

@@ -365,10 +365,10 @@ static const char *hidden_because(const struct drm_use *use)
     if (use->is_busy_hidden)
         return "it computes through ROCm, whose work the driver does not count";
     if (use->untold_sweep > 0)
-        return "the driver of the device does not tell what a process uses";
+        return "the driver of the device does not report what a process uses";
     if (use->has_unknown_busy)
-        return "the driver does not tell how long its engines worked";
-    return use->is_counted && !use->has_uncounted ? NULL : "not counted yet";
+        return "the driver does not report how long its engines were busy";
+    return use->is_counted && !use->has_uncounted ? NULL : "not measured yet";
 }
 
 size_t drm_clients_list(const struct drm_clients *clients, struct gpu_process *list,
@@ -386,7 +386,7 @@ size_t drm_clients_list(const struct drm_clients *clients, struct gpu_process *l
                                         .reason = hidden_because(use) };
         list[i].busy_ns = list[i].reason ? UNKNOWN : busy_ns;
         if (!list[i].reason && !is_known(use->memory_bytes))
-            list[i].reason = "the driver does not tell the memory of its clients";
+            list[i].reason = "the driver does not report the memory of its clients";
     }
     return clients->use_count;
 }

@@ -15,8 +15,7 @@
 
 enum { LINK_SIZE = 64 }; /* longer names are not of devices */
 
-static const char other_users[] =
-    "the open files of another user's process cannot be looked at";
+static const char other_users[] = "cannot read the open files of another user's process";
 
 /* The process has ended, or has closed the file. */
 static bool is_gone(int error)
@@ -196,12 +195,12 @@ static const char *refused_because(const struct drm_sweep *sweep, pid_t pid, int
     if (is_gone(r))
         return NULL; /* waited for meanwhile */
     if (r == 0 && stat.is_ending)
-        return stat.threads > 1 ? "the first thread of a process has ended, and its open files "
-                                  "do not show any more"
+        return stat.threads > 1 ? "the main thread of a process has exited, so its open files "
+                                  "are no longer visible"
                                 : NULL;
     if (error == 0)
         return NULL;
-    return is_refusal(error) ? other_users : "the open files of a process cannot be looked at";
+    return is_refusal(error) ? other_users : "cannot read the open files of a process";
 }
 
 /* Looks at every descriptor of an open /proc/PID/fd, with a buffer of its own, since opendir()
@@ -304,7 +303,7 @@ const char *drm_sweep_reason(const struct drm_sweep *sweep)
         if (sweep->pid[i].refused)
             return sweep->pid[i].refused;
     if (sweep->clients.has_left_out)
-        return "more processes use GPUs than are kept apart";
+        return "too many processes use GPUs to track them all";
     return NULL;
 }
 

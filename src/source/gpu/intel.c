@@ -139,7 +139,7 @@ static int intel_read(void *vendor, size_t index, uint64_t now_ns, struct gpu_re
 
     (void)now_ns;
     reading.busy_reason =
-        "the Intel drivers tell the busy time of processes, not of the device";
+        "the Intel drivers report the busy time of processes, not of the device";
     reading.processes_reason = drm_sweep_reason(&intel->sweep);
     if (drm_device_is_lost(root, device))
         return -ENODEV;

@@ -69,7 +69,7 @@ static int open_vendor(const struct root *root, void **ret, struct spoor_error *
     int r;
 
     if (!may_be_here(root))
-        return error_set(err, ENODEV, "NVIDIA's driver is not installed");
+        return error_set(err, ENODEV, "the NVIDIA driver is not installed");
     nvidia = calloc(1, sizeof(*nvidia));
     if (!nvidia)
         return error_set(err, ENOMEM, "out of memory");

@@ -135,8 +135,8 @@ static void note_trouble(const struct nvml *nvml, unsigned index, int status,
     if (trouble->code != 0)
         return;
     (void)error_set(trouble, nvml_errno(status),
-                    "the GPU that the driver numbers %u cannot be opened: %s (error %d); those "
-                    "after it have a lower number here than in nvidia-smi",
+                    "cannot open the driver's GPU %u: %s (error %d); later GPUs have lower "
+                    "numbers here than in nvidia-smi",
                     index, nvml_words(nvml, status), status);
 }
 
@@ -168,14 +168,14 @@ int nvidia_devices_find(const struct nvml *nvml, struct nvidia_devices *ret,
 
     if (r < 0)
         return error_set(err, r == -ENODEV ? EIO : -r,
-                         "the driver does not count its GPUs: %s (error %d)",
+                         "the driver does not report the number of its GPUs: %s (error %d)",
                          nvml_words(nvml, status), status);
     if (add_all(nvml, count, &found, &trouble) < 0)
         r = error_set(err, ENOMEM, "out of memory");
     else if (found.count == 0 && trouble.code != 0)
         r = error_set(err, EIO, "%s", trouble.message);
     else if (found.count == 0)
-        r = error_set(err, ENODEV, "NVIDIA's driver has no GPU that we may use");
+        r = error_set(err, ENODEV, "the NVIDIA driver offers no GPU that we may use");
     if (r < 0) {
         free(found.list);
         return r;

@@ -205,11 +205,11 @@ static bool is_answer(enum nvml_list_kind kind, int error)
 }
 
 #define REFUSED(list, why) "the driver does not list " list " processes: " why
-#define REFUSED_FOR(list)                                                            \
-    {                                                                                \
-        REFUSED(list, "not supported"), REFUSED(list, "no permission"),              \
-            REFUSED(list, "the device is lost"), REFUSED(list, "they are too many"), \
-            REFUSED(list, "unknown error")                                           \
+#define REFUSED_FOR(list)                                                             \
+    {                                                                                 \
+        REFUSED(list, "not supported"), REFUSED(list, "permission denied"),           \
+            REFUSED(list, "the device is lost"), REFUSED(list, "there are too many"), \
+            REFUSED(list, "unknown error")                                            \
     }
 
 static const char *refusal_of(enum nvml_list_kind kind, int error)

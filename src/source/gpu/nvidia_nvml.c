@@ -166,11 +166,12 @@ static int start(const struct nvml *nvml, struct spoor_error *err)
     if (r == 0)
         return 0;
     if (r == -ELIBBAD)
-        return error_set(err, -r, LIBRARY " and the kernel's driver are of different versions");
+        return error_set(err, -r, LIBRARY " and the kernel driver have different versions");
     if (status == NVML_DRIVER_NOT_LOADED)
-        return error_set(err, ENXIO, "NVIDIA's driver is not loaded");
-    return error_set(err, r == -ENODEV ? ENXIO : -r, LIBRARY " does not start: %s (error %d)",
-                     nvml_words(nvml, status), status);
+        return error_set(err, ENXIO, "the NVIDIA driver is not loaded");
+    return error_set(err, r == -ENODEV ? ENXIO : -r,
+                     LIBRARY " failed to initialize: %s (error %d)", nvml_words(nvml, status),
+                     status);
 }
 
 /* Is the library in the list of those that the system has? Read in pieces that overlap, so that
@@ -205,7 +206,7 @@ int nvml_open(struct nvml *ret, struct spoor_error *err)
     int r;
 
     if (!nvml.library)
-        return error_set(err, ENODEV, "there is no " LIBRARY);
+        return error_set(err, ENODEV, LIBRARY " not found");
     r = load_symbols(&nvml, err);
     if (r == 0) {
         load_lists(&nvml);

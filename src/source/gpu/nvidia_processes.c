@@ -21,17 +21,17 @@
 #define NOBODYS_BYTES (64ull << 20)
 #define EXPLAIN_TRIES 3
 
-static const char memory_hidden[] = "the driver does not tell the memory of processes here";
+static const char memory_hidden[] = "the driver does not report the memory of processes here";
 static const char memory_absurd[] =
-    "the driver tells more memory of a process than the device has";
+    "the driver reports more memory for a process than the device has";
 static const char memory_zero[] =
-    "inside a container this driver does not tell the memory of a process";
+    "inside a container, this driver does not report the memory of a process";
 static const char memory_unclear[] =
-    "inside a container this driver does not tell which processes are the job's";
-static const char busy_hidden[] = "the driver keeps no samples of processes on this device";
-static const char busy_part[] = "the driver keeps no samples of processes on MIG devices";
+    "inside a container, this driver does not report which processes belong to the job";
+static const char busy_hidden[] = "the driver keeps no per-process samples on this device";
+static const char busy_part[] = "the driver keeps no per-process samples on MIG devices";
 static const char busy_unclear[] =
-    "the driver's samples name processes by numbers of outside the container";
+    "the driver's samples use process IDs from outside the container";
 
 struct sink {
     struct gpu_process *list;

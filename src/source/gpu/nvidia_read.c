@@ -193,12 +193,12 @@ uint64_t nvidia_device_read_energy(struct nvidia_device *device, const struct nv
 static const char *busy_reason(const struct nvidia_device *device)
 {
     if (device->meters.list[METER_GPU].is_failing)
-        return "the driver fails to tell the utilisation of this device";
+        return "the driver fails to report the utilization of this device";
     if (device->facts.is_part)
-        return "the driver tells the utilisation of a MIG device from Hopper on";
+        return "the driver reports the utilization of MIG devices from Hopper on only";
     if (device->has_parts)
-        return "MIG is on: the driver tells no utilisation of the whole device";
-    return "the driver tells no utilisation of this device";
+        return "MIG is on: the driver reports no utilization for the whole device";
+    return "the driver reports no utilization for this device";
 }
 
 /* One that was not read yet has a source that has not spoken yet. */

@@ -248,7 +248,7 @@ static void describe(enum visible_source source, int code, const char *item,
                      struct spoor_error *note)
 {
     (void)error_set(note, -code,
-                    code == -ENOTUNIQ ? "%s: several GPUs start with '%s'" : "%s: no GPU '%s'",
+                    code == -ENOTUNIQ ? "%s: '%s' matches several GPUs" : "%s: no GPU '%s'",
                     sources[source].name, item);
 }
 
@@ -257,10 +257,10 @@ void visible_explain_none(enum visible_source source, const char *text, char *bu
     bool is_long = strlen(text) > SHOWN_MAX;
 
     if (*text == '\0')
-        (void)snprintf(buf, size, "%s is empty: none of this machine's GPUs is the job's",
+        (void)snprintf(buf, size, "%s is empty: no GPU is assigned to the job",
                        sources[source].name);
     else
-        (void)snprintf(buf, size, "%s%c%.*s%s names none of this machine's GPUs",
+        (void)snprintf(buf, size, "%s%c%.*s%s matches none of this machine's GPUs",
                        sources[source].name, source == VISIBLE_OPTION ? ' ' : '=', SHOWN_MAX,
                        text, is_long ? "..." : "");
 }

@@ -20,6 +20,7 @@ enum {
     COL_MINFLT = 10,
     COL_CMINFLT = 11,
     COL_MAJFLT = 12,
+    COL_CMAJFLT = 13,
     COL_UTIME = 14,
     COL_STIME = 15,
     COL_CUTIME = 16,
@@ -79,6 +80,7 @@ int pid_stat_parse(const char *text, struct pid_stat *ret)
     stat.minor_faults = (uint64_t)column[COL_MINFLT];
     stat.child_minor_faults = (uint64_t)column[COL_CMINFLT];
     stat.major_faults = (uint64_t)column[COL_MAJFLT];
+    stat.child_major_faults = (uint64_t)column[COL_CMAJFLT];
     stat.user_ticks = (uint64_t)column[COL_UTIME];
     stat.system_ticks = (uint64_t)column[COL_STIME];
     stat.child_user_ticks = (uint64_t)column[COL_CUTIME];

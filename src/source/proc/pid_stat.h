@@ -19,6 +19,7 @@ struct pid_stat {
     uint64_t minor_faults; /* 10 */
     uint64_t child_minor_faults; /* 11: of waited-for children */
     uint64_t major_faults;       /* 12 */
+    uint64_t child_major_faults; /* 13: of waited-for children */
     uint64_t user_ticks;         /* 14 */
     uint64_t system_ticks;       /* 15 */
     uint64_t child_user_ticks;   /* 16: of waited-for children and theirs */

@@ -3,7 +3,7 @@
  * calls.h - from starts and stops of a code block to its calls. Pure.
  *
  * In each process a stop ends the latest start that is still open, so that a block may call
- * itself. A start that nothing ends (the process was killed, the row was lost) is no call.
+ * itself. A start that nothing ends (the process was killed, the row was lost) is not a call.
  */
 #ifndef FRONT_GPU_TRACKER_SUBTRACK_CALLS_H
 #define FRONT_GPU_TRACKER_SUBTRACK_CALLS_H
@@ -21,7 +21,7 @@ struct call {
 void calls_sort_events(struct block_log *log);
 
 /* The calls of the events of one block, which are sorted; there is room for half as many as
- * there are events. Returns their number; -EBADMSG where a stop has no start; or -ENOMEM. */
+ * there are events. Returns their number; -EBADMSG: a stop has no start; or -ENOMEM. */
 int calls_pair(const struct block_event *events, size_t count, struct call *ret,
                struct spoor_error *err);
 

@@ -3,13 +3,14 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
 
-/* The digits behind the last colon of a name; NULL: there is no line number. */
+/* The digits after the last colon of a name; NULL: no line number. */
 static const char *line_number(const char *name)
 {
     const char *colon = strrchr(name, ':');

@@ -2,7 +2,8 @@
 /*
  * comparison.h - the results of several sessions side by side.
  *
- * Blocks are matched by their order: by name, a line number behind the last colon as a number.
+ * Blocks are matched in the order of their names; line numbers after the last colon are
+ * compared as numbers.
  */
 #ifndef FRONT_GPU_TRACKER_SUBTRACK_COMPARISON_H
 #define FRONT_GPU_TRACKER_SUBTRACK_COMPARISON_H
@@ -14,16 +15,16 @@
 
 struct compared {
     const char *name;       /* of the session; borrowed */
+    const char *path;       /* of its results; borrowed */
     struct results results; /* owned */
 };
 
-/* Something to tell the user: a warning, or why they cannot be compared. It names blocks and
- * sessions, and so may be longer than a struct spoor_error. */
+/* A message for the user: a warning, or why the sessions cannot be compared. It names blocks
+ * and sessions, so it may be longer than a struct spoor_error. */
 typedef void comparison_say(bool is_error, const char *message);
 
-/* Sorts the blocks of each session, and says whether they match: 0; or -EINVAL after the
- * reason was said. A warning is said where names differ by their line. There is at least one
- * session. */
+/* Sorts the blocks of each session and matches them. 0; or -EINVAL after `say` was given the
+ * reason. Names that differ in the line number cause a warning. There is at least one session. */
 int comparison_match(struct compared *sessions, size_t count, comparison_say *say);
 
 /* -EINVAL: no statistic has that name. */
@@ -32,8 +33,8 @@ int comparison_statistic(const char *name, enum statistic *ret, struct spoor_err
 /* Of sessions that match. Those with smaller figures come first. 0 or -ENOMEM. Nothing follows
  * the last line of JSON. */
 int comparison_write_text(const struct compared *sessions, size_t count,
-                          enum statistic statistic, FILE *out);
+                          enum statistic statistic, struct buffer *out);
 int comparison_write_json(const struct compared *sessions, size_t count,
-                          enum statistic statistic, FILE *out);
+                          enum statistic statistic, struct buffer *out);
 
 #endif

@@ -7,8 +7,8 @@
 
 #include "base/cleanup.h"
 #include "front/gpu_tracker/subtrack/comparison.h"
-#include "front/gpu_tracker/subtrack/json_lines.h"
 #include "front/gpu_tracker/subtrack/text_table.h"
+#include "text/json_writer.h"
 
 /* One figure of every session, the smallest first. */
 struct side_by_side {
@@ -77,60 +77,53 @@ static int compare_texts(const void *left, const void *right)
     return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-/* The names a block has in the sessions: "tmp.py:7 -> tmp.py:9". NULL: out of memory. */
-static char *block_label(const struct compared *sessions, size_t count, size_t block)
+/* The names a block has in the sessions: "tmp.py:7 -> tmp.py:9". 0 or -errno. */
+static int add_label(const struct compared *sessions, size_t count, size_t block,
+                     struct buffer *out)
 {
     AUTO_FREE const char **names = calloc(count, sizeof(*names));
-    char *label = NULL;
-    size_t length = 0;
-    FILE *out = open_memstream(&label, &length);
 
-    if (!out)
-        return NULL;
-    for (size_t i = 0; i < count && names; i++)
+    if (!names)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
         names[i] = sessions[i].results.blocks[block].name;
-    if (names)
-        qsort(names, count, sizeof(*names), compare_texts);
-    for (size_t i = 0; i < count && names; i++) {
-        if (i == 0)
-            fputs(names[i], out);
-        else if (strcmp(names[i], names[i - 1]) != 0)
-            fprintf(out, " -> %s", names[i]);
+    qsort(names, count, sizeof(*names), compare_texts);
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0 && strcmp(names[i], names[i - 1]) == 0)
+            continue;
+        buffer_add_text(out, i > 0 ? " -> " : "");
+        buffer_add_text(out, names[i]);
     }
-    if (fclose(out) != 0 || !names) {
-        free(label);
-        return NULL;
-    }
-    return label;
+    return buffer_error(out);
 }
 
 /* Where the figures go: one of the two. */
 struct sink {
-    struct json_lines *json; /* NULL: text */
-    FILE *out;
+    struct json_writer *json; /* NULL: text */
+    struct buffer *out;
     unsigned tabs;
 };
 
 static void begin(struct sink *sink, const char *key, bool is_title)
 {
     if (sink->json) {
-        json_open(sink->json, key, '{');
+        json_begin(sink->json, key, '{');
         return;
     }
     if (is_title) {
         text_title(key, sink->tabs, sink->out);
     } else {
         text_tabs(sink->tabs, sink->out);
-        fputs(key, sink->out);
+        buffer_add_text(sink->out, key);
     }
-    fputs(":\n", sink->out);
+    buffer_add_text(sink->out, ":\n");
     sink->tabs++;
 }
 
 static void end(struct sink *sink)
 {
     if (sink->json)
-        json_close(sink->json);
+        json_end(sink->json);
     else
         sink->tabs--;
 }
@@ -146,7 +139,7 @@ static void put_row(struct sink *sink, const struct side_by_side *row)
 
     for (size_t i = 0; i < row->count; i++) {
         if (sink->json)
-            json_put_float(sink->json, row->names[i], row->values[i]);
+            json_add_number(sink->json, row->names[i], row->values[i]);
         else
             row->cells[i] = cell_number(row->values[i]);
     }
@@ -158,13 +151,14 @@ static int put_blocks(struct sink *sink, const struct compared *sessions, struct
                       struct side_by_side *row)
 {
     for (size_t i = 0; i < sessions[0].results.block_count; i++) {
-        AUTO_FREE char *label = block_label(sessions, row->count, i);
+        CLEANUP(buffer_done) struct buffer label = { 0 };
+        int r = add_label(sessions, row->count, i, &label);
 
-        if (!label)
-            return -ENOMEM;
+        if (r < 0)
+            return r;
         figure.block = i;
         line_up(sessions, &figure, row);
-        begin(sink, label, false);
+        begin(sink, label.text, false);
         put_row(sink, row);
         end(sink);
     }
@@ -202,7 +196,7 @@ static int put_all(struct sink *sink, const struct compared *sessions, enum stat
 }
 
 int comparison_write_text(const struct compared *sessions, size_t count,
-                          enum statistic statistic, FILE *out)
+                          enum statistic statistic, struct buffer *out)
 {
     CLEANUP(row_done) struct side_by_side row = { 0 };
     struct sink sink = { .out = out };
@@ -213,17 +207,17 @@ int comparison_write_text(const struct compared *sessions, size_t count,
 }
 
 int comparison_write_json(const struct compared *sessions, size_t count,
-                          enum statistic statistic, FILE *out)
+                          enum statistic statistic, struct buffer *out)
 {
     CLEANUP(row_done) struct side_by_side row = { 0 };
-    struct json_lines json = { .out = out };
+    struct json_writer json = { .out = out, .style = &json_python };
     struct sink sink = { .json = &json };
     int r;
 
     if (row_init(&row, count) < 0)
         return -ENOMEM;
-    json_open(&json, NULL, '{');
+    json_begin(&json, NULL, '{');
     r = put_all(&sink, sessions, statistic, &row);
-    json_close(&json);
+    json_end(&json);
     return r;
 }

@@ -4,10 +4,10 @@
 #define FRONT_GPU_TRACKER_SUBTRACK_RESULTS_H
 
 #include <stddef.h>
-#include <stdio.h>
 
 #include "front/gpu_tracker/subtrack/statistics.h"
 #include "store/tracking_read.h"
+#include "text/buffer.h"
 
 /* The columns of a tracking file but for the timestamp, which is the last. Their names are
  * those of tracking_row_fields. */
@@ -35,8 +35,8 @@ void results_done(struct results *results);
 
 /* As the predecessor prints them; a figure that is not known is NaN in text, null in JSON.
  * Nothing follows the last line of JSON, which has no newline. */
-void results_write_text(const struct results *results, FILE *out);
-void results_write_json(const struct results *results, FILE *out);
+void results_write_text(const struct results *results, struct buffer *out);
+void results_write_json(const struct results *results, struct buffer *out);
 
 /* Reads back what results_write_json() wrote; `path` is for the message. The facts are not
  * read. */

@@ -8,75 +8,70 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
-#include "front/gpu_tracker/subtrack/json_lines.h"
 #include "front/gpu_tracker/subtrack/results.h"
+#include "text/json_writer.h"
 
-static void put_statistics(struct json_lines *json, const double values[STATISTICS])
+static void put_statistics(struct json_writer *json, const double values[STATISTICS])
 {
     for (size_t i = 0; i < STATISTICS; i++)
-        json_put_float(json, statistic_names[i], values[i]);
+        json_add_number(json, statistic_names[i], values[i]);
 }
 
-static void put_usage(struct json_lines *json, const char *key,
+static void put_usage(struct json_writer *json, const char *key,
                       const double usage[MEASUREMENTS][STATISTICS])
 {
-    json_open(json, key, '{');
+    json_begin(json, key, '{');
     for (size_t i = 0; i < MEASUREMENTS; i++) {
-        json_open(json, tracking_row_fields[i].name, '{');
+        json_begin(json, tracking_row_fields[i].name, '{');
         put_statistics(json, usage[i]);
-        json_close(json);
+        json_end(json);
     }
-    json_close(json);
+    json_end(json);
 }
 
-static void put_facts(struct json_lines *json, const struct tracking_read_facts *facts)
+static void put_facts(struct json_writer *json, const struct tracking_read_facts *facts)
 {
-    json_open(json, "static_data", '{');
+    json_begin(json, "static_data", '{');
     for (size_t i = 0; i < TRACKING_FACTS; i++) {
         const char *name = tracking_fact_fields[i].name;
 
         if (tracking_fact_fields[i].type == TRACKING_TEXT)
-            json_put_text(json, name, facts->texts[i]);
+            json_add_text(json, name, facts->texts[i]);
         else if (tracking_fact_fields[i].type == TRACKING_INTEGER && facts->numbers[i] >= 0)
-            json_put_count(json, name, (size_t)facts->numbers[i]);
+            json_add_u64(json, name, (uint64_t)facts->numbers[i]);
         else
-            json_put_float(json, name, facts->numbers[i]);
+            json_add_number(json, name, facts->numbers[i]);
     }
-    json_close(json);
+    json_end(json);
 }
 
-static void put_block(struct json_lines *json, const struct block_result *block)
+static void put_block(struct json_writer *json, const struct block_result *block)
 {
-    json_open(json, NULL, '{');
-    json_put_text(json, "name", block->name);
-    json_put_count(json, "num_timepoints", block->num_timepoints);
-    json_put_count(json, "num_calls", block->num_calls);
-    json_put_count(json, "num_non_empty_calls", block->num_non_empty_calls);
-    json_open(json, "compute_time", '{');
+    json_begin(json, NULL, '{');
+    json_add_text(json, "name", block->name);
+    json_add_u64(json, "num_timepoints", block->num_timepoints);
+    json_add_u64(json, "num_calls", block->num_calls);
+    json_add_u64(json, "num_non_empty_calls", block->num_non_empty_calls);
+    json_begin(json, "compute_time", '{');
     put_statistics(json, block->compute_time);
-    json_put_float(json, "total", block->compute_time_total);
-    json_close(json);
+    json_add_number(json, "total", block->compute_time_total);
+    json_end(json);
     put_usage(json, "resource_usage", block->usage);
-    json_close(json);
+    json_end(json);
 }
 
-void results_write_json(const struct results *results, FILE *out)
+void results_write_json(const struct results *results, struct buffer *out)
 {
-    struct json_lines json = { .out = out };
+    struct json_writer json = { .out = out, .style = &json_python };
 
-    json_open(&json, NULL, '{');
+    json_begin(&json, NULL, '{');
     put_usage(&json, "overall", results->overall);
     put_facts(&json, &results->facts);
-    json_open(&json, "code_block_results", '[');
+    json_begin(&json, "code_block_results", '[');
     for (size_t i = 0; i < results->block_count; i++)
         put_block(&json, &results->blocks[i]);
-    json_close(&json);
-    json_close(&json);
-}
-
-static void cleanup_json(json_t **json)
-{
-    json_decref(*json);
+    json_end(&json);
+    json_end(&json);
 }
 
 /* -EBADMSG: not what results_write_json() writes. */
@@ -138,7 +133,7 @@ static int get_results(json_t *root, struct results *ret)
 int results_parse(const char *text, size_t length, const char *path, struct results *ret,
                   struct spoor_error *err)
 {
-    CLEANUP(cleanup_json) json_t *root = NULL;
+    json_auto_t *root = NULL;
     struct results results = { 0 };
     json_error_t broken;
     int r;
@@ -147,14 +142,14 @@ int results_parse(const char *text, size_t length, const char *path, struct resu
     if (!root)
         return error_set(
             err, EBADMSG,
-            "File %s is no result of 'gpu-tracker sub-track analyze --format=json': "
+            "File %s is not a result of 'gpu-tracker sub-track analyze --format=json': "
             "line %d, column %d: %s",
             path, broken.line, broken.column, broken.text);
     r = get_results(root, &results);
     if (r < 0) {
         results_done(&results);
         return error_set(err, r,
-                         "File %s is no result of 'gpu-tracker sub-track analyze "
+                         "File %s is not a result of 'gpu-tracker sub-track analyze "
                          "--format=json': a figure is missing",
                          path);
     }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* results_text.c - the report of an analysis for people. */
-#include <inttypes.h>
+#include <stdio.h>
 
 #include "base/compiler.h"
 #include "front/gpu_tracker/subtrack/results.h"
 #include "front/gpu_tracker/subtrack/text_table.h"
 
-static void put_usage(const double usage[MEASUREMENTS][STATISTICS], unsigned tabs, FILE *out)
+static void put_usage(const double usage[MEASUREMENTS][STATISTICS], unsigned tabs,
+                      struct buffer *out)
 {
     struct cell_text cells[MEASUREMENTS * STATISTICS];
     const char *names[MEASUREMENTS];
@@ -26,7 +27,7 @@ static void put_usage(const double usage[MEASUREMENTS][STATISTICS], unsigned tab
     text_table_write(&table, tabs, out);
 }
 
-static void put_facts(const struct tracking_read_facts *facts, FILE *out)
+static void put_facts(const struct tracking_read_facts *facts, struct buffer *out)
 {
     struct cell_text cells[TRACKING_FACTS];
     const char *names[TRACKING_FACTS];
@@ -52,7 +53,7 @@ static void put_facts(const struct tracking_read_facts *facts, FILE *out)
     text_table_write(&table, 1, out);
 }
 
-static void put_compute_time(const struct block_result *block, FILE *out)
+static void put_compute_time(const struct block_result *block, struct buffer *out)
 {
     const char *headers[STATISTICS + 1];
     struct cell_text cells[STATISTICS + 1];
@@ -72,26 +73,26 @@ static void put_compute_time(const struct block_result *block, FILE *out)
     text_table_write(&table, 2, out);
 }
 
-static void put_block(const struct block_result *block, FILE *out)
+static void put_block(const struct block_result *block, struct buffer *out)
 {
-    fprintf(out, "\tName:                %s\n", block->name);
-    fprintf(out, "\tNum Timepoints:      %zu\n", block->num_timepoints);
-    fprintf(out, "\tNum Calls:           %zu\n", block->num_calls);
-    fprintf(out, "\tNum Non Empty Calls: %zu\n", block->num_non_empty_calls);
-    fputs("\tCompute Time:\n", out);
+    buffer_format(out, "\tName:                %s\n", block->name);
+    buffer_format(out, "\tNum Timepoints:      %zu\n", block->num_timepoints);
+    buffer_format(out, "\tNum Calls:           %zu\n", block->num_calls);
+    buffer_format(out, "\tNum Non Empty Calls: %zu\n", block->num_non_empty_calls);
+    buffer_add_text(out, "\tCompute Time:\n");
     put_compute_time(block, out);
-    fputs("\tResource Usage:\n", out);
+    buffer_add_text(out, "\tResource Usage:\n");
     put_usage(block->usage, 2, out);
-    fputc('\n', out);
+    buffer_add(out, "\n", 1);
 }
 
-void results_write_text(const struct results *results, FILE *out)
+void results_write_text(const struct results *results, struct buffer *out)
 {
-    fputs("Overall:\n", out);
+    buffer_add_text(out, "Overall:\n");
     put_usage(results->overall, 1, out);
-    fputs("Static Data:\n", out);
+    buffer_add_text(out, "Static Data:\n");
     put_facts(&results->facts, out);
-    fputs("Code Block Results:\n", out);
+    buffer_add_text(out, "Code Block Results:\n");
     for (size_t i = 0; i < results->block_count; i++)
         put_block(&results->blocks[i], out);
 }

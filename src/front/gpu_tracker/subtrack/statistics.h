@@ -20,10 +20,10 @@ struct tally {
 
 void tally_add(struct tally *tally, double value);
 
-/* Of all that was added; the spread is that of a whole population. NaN where nothing was. */
+/* Of all values added; the standard deviation is that of a population. NaN: none was added. */
 void tally_get(const struct tally *tally, double ret[STATISTICS]);
 
-/* 0 where nothing was added. */
+/* 0 if none was added. */
 double tally_total(const struct tally *tally);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,23 +58,23 @@ static size_t column_width(const struct text_table *table, size_t column)
     return result;
 }
 
-void text_tabs(unsigned tabs, FILE *out)
+void text_tabs(unsigned tabs, struct buffer *out)
 {
     while (tabs-- > 0)
-        fputc('\t', out);
+        buffer_add(out, "\t", 1);
 }
 
-static void put_right(const char *text, size_t columns, FILE *out)
+static void put_right(const char *text, size_t columns, struct buffer *out)
 {
-    fprintf(out, " %*s%s", (int)(columns - width(text)), "", text);
+    buffer_format(out, " %*s%s", (int)(columns - width(text)), "", text);
 }
 
-static void put_left(const char *text, size_t columns, FILE *out)
+static void put_left(const char *text, size_t columns, struct buffer *out)
 {
-    fprintf(out, "%s%*s", text, (int)(columns - width(text)), "");
+    buffer_format(out, "%s%*s", text, (int)(columns - width(text)), "");
 }
 
-void text_table_write(const struct text_table *table, unsigned tabs, FILE *out)
+void text_table_write(const struct text_table *table, unsigned tabs, struct buffer *out)
 {
     size_t left = index_width(table);
 
@@ -81,18 +82,18 @@ void text_table_write(const struct text_table *table, unsigned tabs, FILE *out)
     put_left("", left, out);
     for (size_t column = 0; column < table->columns; column++)
         put_right(table->headers[column], column_width(table, column), out);
-    fputc('\n', out);
+    buffer_add(out, "\n", 1);
     for (size_t row = 0; row < table->rows; row++) {
         text_tabs(tabs, out);
         put_left(table->index ? table->index[row] : "", left, out);
         for (size_t column = 0; column < table->columns; column++)
             put_right(table->cells[row * table->columns + column].text,
                       column_width(table, column), out);
-        fputc('\n', out);
+        buffer_add(out, "\n", 1);
     }
 }
 
-void text_title(const char *key, unsigned tabs, FILE *out)
+void text_title(const char *key, unsigned tabs, struct buffer *out)
 {
     bool is_start = true;
 
@@ -100,7 +101,7 @@ void text_title(const char *key, unsigned tabs, FILE *out)
     for (; *key; key++) {
         unsigned char c = (unsigned char)*key;
 
-        fputc(c == '_' ? ' ' : is_start ? toupper(c) : tolower(c), out);
+        buffer_format(out, "%c", c == '_' ? ' ' : is_start ? toupper(c) : tolower(c));
         is_start = !isalpha(c);
     }
 }

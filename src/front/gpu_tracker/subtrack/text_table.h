@@ -5,20 +5,21 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
+
+#include "text/buffer.h"
 
 struct cell_text {
     char text[400];
 };
 
-/* A number with at most eight decimals, without zeros behind the first: "0.0", "1.77e-06".
+/* A number with at most eight decimals, without zeros after the first: "0.0", "1.77e-06".
  * Not known is "NaN". */
 struct cell_text cell_number(double value);
 
 /* A header, and under it rows of cells, all right-justified. */
 struct text_table {
     const char *const *headers;
-    const char *const *index;      /* stands left of each row; NULL: nothing does */
+    const char *const *index;      /* to the left of each row; NULL: nothing */
     const struct cell_text *cells; /* row by row */
     size_t rows, columns;
     /* Cells may be words: the blank that every column is wider than its header is with the
@@ -27,10 +28,10 @@ struct text_table {
 };
 
 /* `tabs` stand before each line. */
-void text_table_write(const struct text_table *table, unsigned tabs, FILE *out);
+void text_table_write(const struct text_table *table, unsigned tabs, struct buffer *out);
 
 /* A key as a title: "main_ram" is "Main Ram". `tabs` stand before it. */
-void text_title(const char *key, unsigned tabs, FILE *out);
-void text_tabs(unsigned tabs, FILE *out);
+void text_title(const char *key, unsigned tabs, struct buffer *out);
+void text_tabs(unsigned tabs, struct buffer *out);
 
 #endif

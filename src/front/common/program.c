@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "front/common/program.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "front/common/arguments.h"
+#include "front/common/help.h"
+#include "front/common/nearest.h"
+#include "text/escape.h"
+
+const struct command *command_find(const struct command *commands, const char *name)
+{
+    for (; commands->name; commands++) {
+        if (strcmp(commands->name, name) == 0)
+            return commands;
+    }
+    return NULL;
+}
+
+static void say(const char *prefix, const char *fmt, va_list args) PRINTF_LIKE(2, 0);
+
+static void say(const char *prefix, const char *fmt, va_list args)
+{
+    AUTO_FREE char *text = NULL;
+    AUTO_FREE char *line = NULL;
+    ssize_t written;
+    int length;
+
+    if (vasprintf(&text, fmt, args) < 0) {
+        text = NULL;
+        return;
+    }
+    escape_message(text);
+    length = asprintf(&line, "%s%s\n", prefix, text);
+    if (length < 0) {
+        line = NULL;
+        return;
+    }
+    written = write(STDERR_FILENO, line, (size_t)length);
+    (void)written; /* stderr is closed: there is no other place for it */
+}
+
+int program_complain(const struct program *program, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    say(program->error_prefix, fmt, args);
+    va_end(args);
+    return program->failure_code;
+}
+
+void program_warn(const struct program *program, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    say(program->warning_prefix, fmt, args);
+    va_end(args);
+}
+
+int program_refuse_command(const struct program *program, const char *word)
+{
+    struct nearest nearest = NEAREST_TO(word);
+    const char *near;
+
+    for (const struct command *command = program->commands; command->name; command++) {
+        if (!command->is_hidden)
+            nearest_offer(&nearest, command->name);
+    }
+    near = nearest_get(&nearest);
+    if (near)
+        return program_complain(program, "unknown command '%s'; did you mean '%s'?", word,
+                                near);
+    if (program->commands->max_operands == OPERANDS_REST)
+        return program_complain(program, "unknown command '%s'; to track it: %s %s -- %s", word,
+                                program->name, program->commands->name, word);
+    return program_complain(program, "unknown command '%s'; see '%s --help'", word,
+                            program->name);
+}
+
+static int show_version(const struct program *program)
+{
+    return printf("%s%s\n", program->version_prefix, spoor_version()) < 0;
+}
+
+int program_show(const struct arguments *arguments)
+{
+    if (arguments->action == ACTION_VERSION)
+        return show_version(arguments->program);
+    help_command(stdout, arguments->program, arguments->command);
+    return 0;
+}
+
+int program_read(struct arguments *arguments, int argc, char **argv)
+{
+    const struct program *program = arguments->program;
+    const struct command *command = arguments->command;
+    struct spoor_error err = { 0 };
+
+    if (arguments_parse(arguments, argc, argv, &err) < 0) {
+        if (!program->has_full_usage)
+            return program_complain(program, "%s", err.message);
+        fprintf(stderr, "%s\n", err.message);
+        help_usage(stderr, program, command);
+        return program->failure_code;
+    }
+    if (arguments->action != ACTION_WORK)
+        return program_show(arguments);
+    if (arguments_complete(arguments, &err) < 0)
+        return program_complain(program, "%s", err.message);
+    return -1;
+}
+
+int program_main(const struct program *program, int argc, char **argv)
+{
+    const char *word = argc > 1 ? argv[1] : NULL;
+    const struct command *command = word ? command_find(program->commands, word) : NULL;
+
+    if (command)
+        return command->main(command, argc - 1, argv + 1);
+    if (program->main_command)
+        return program->main_command->main(program->main_command, argc, argv);
+    if (!word) {
+        help_overview(stderr, program);
+        return program->failure_code;
+    }
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+        help_overview(stdout, program);
+        return 0;
+    }
+    if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0)
+        return show_version(program);
+    if (word[0] == '-')
+        return program_complain(program, "options go after the subcommand: %s %s %s ...",
+                                program->name, program->commands->name, word);
+    return program_refuse_command(program, word);
+}

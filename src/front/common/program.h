@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * program.h - a program as data: its commands, its options and its conventions.
+ *
+ * spoor and its predecessors are one binary under several names. What differs between
+ * them on the command line is in their struct program; the code that reads options,
+ * variables and config files, and that writes help, manual pages and completion, is
+ * shared.
+ */
+#ifndef FRONT_COMMON_PROGRAM_H
+#define FRONT_COMMON_PROGRAM_H
+
+#include <stdbool.h>
+
+#include "base/compiler.h"
+#include "front/common/option.h"
+
+/* Exit code of spoor and of agents when they fail before the job is tracked. */
+#define EXIT_OWN_FAILURE 125
+
+/* command.max_operands: the first operand ends the options, and all that follows are operands. */
+enum { OPERANDS_REST = -1 };
+
+struct command {
+    const char *name;
+    const struct option_table *options; /* NULL: none */
+    unsigned scope;                     /* bits of option.flags: which of them it has */
+    const char *operands;               /* as in "spoor attach [OPTIONS] PID"; NULL: none */
+    int max_operands;
+    const char *complete; /* the first operand: arguments of compgen; NULL: none */
+    const char *summary;  /* a phrase, for the list of commands */
+    const char *about;    /* a few sentences, for its own help */
+    const char *notes;    /* the same, below the options; NULL: none */
+    const char *example;  /* NULL: none */
+    bool is_hidden;       /* from help and completion: for programs, not people */
+    bool ignores_variables;
+    const struct command *subcommands; /* ended by a row without a name; NULL: none */
+    /* argv[0] is the command's name. Returns the exit code. NULL: a subcommand. */
+    int (*main)(const struct command *command, int argc, char **argv);
+};
+
+struct program {
+    const char *name;
+    const char *description;            /* one sentence */
+    const struct command *commands;     /* ended by a row without a name */
+    const struct command *main_command; /* what it does without a command word; NULL: nothing */
+    const char *version_prefix;         /* "spoor ", as in "spoor 0.1.0" */
+    const char *environment_prefix;     /* "SPOOR_"; NULL: reads no variables */
+    const char *error_prefix;           /* "spoor: " */
+    const char *warning_prefix;
+    int failure_code;          /* the exit code when it refuses to start */
+    bool allows_abbreviations; /* --form for --format */
+    bool flags_take_values;    /* --quiet=no */
+    bool ignores_null;         /* in a config file, null leaves the default */
+    bool has_full_usage;       /* usage lists every option, and is shown with an error */
+};
+
+/* Runs the command that argv[1] names. Returns the exit code. */
+int program_main(const struct program *program, int argc, char **argv);
+
+/* The command of that name in a table; NULL: there is none. */
+const struct command *command_find(const struct command *commands, const char *name);
+
+/* Write a message with its prefix to stderr, in one piece; control characters are replaced:
+ * a message may quote a file or a name. The first returns the program's failure code. */
+int program_complain(const struct program *program, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void program_warn(const struct program *program, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* Says that there is no such command, and what may have been meant. Returns the exit code. */
+int program_refuse_command(const struct program *program, const char *word);
+
+struct arguments;
+
+/* Reads all settings into the target of `arguments`. Returns -1 to go on, or the exit
+ * code: the help or the version was shown, or something was refused. */
+int program_read(struct arguments *arguments, int argc, char **argv);
+
+/* Shows the help or the version that was asked for. Returns the exit code. */
+int program_show(const struct arguments *arguments);
+
+#endif

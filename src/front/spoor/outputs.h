@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * outputs.h - where reports go: decided and checked before the job starts.
+ *
+ * The summary goes to stderr, unless --quiet is given. The report goes to the file of -o
+ * and to the descriptor of --summary-fd; with neither, a report in another format than
+ * text replaces the summary on stderr.
+ */
+#ifndef FRONT_SPOOR_OUTPUTS_H
+#define FRONT_SPOOR_OUTPUTS_H
+
+#include "front/spoor/settings.h"
+#include "spoor/spoor.h"
+
+/* One report to write, to a descriptor or a file. */
+struct output {
+    enum spoor_format format;
+    unsigned flags;   /* of spoor_session_write() */
+    int fd;           /* -1: it is a file */
+    const char *path; /* of the file, or what messages call the descriptor */
+};
+
+struct outputs {
+    struct output items[3];
+    size_t count;
+    enum spoor_save save;
+    int device_fd; /* of a device named by -o, open until the end; or -1 */
+};
+
+/* Plans the outputs. The settings must outlive them. Fails if a report could not be
+ * written in the end; the message says what to do. */
+int outputs_plan(const struct settings *settings, struct outputs *ret, struct spoor_error *err);
+void outputs_done(struct outputs *outputs);
+
+/* Writes the report of one of the items. */
+int outputs_write_one(const struct outputs *outputs, size_t index, spoor_session *session,
+                      struct spoor_error *err);
+
+/* Writes every report. Each failure is a line on stderr. */
+void outputs_write(const struct outputs *outputs, spoor_session *session);
+
+/* Should text on this descriptor have color? */
+bool outputs_has_color(enum color color, int fd);
+
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "front/spoor/program.h"
+
+#include "front/spoor/settings.h"
+
+#define PRECEDENCE                                                                            \
+    "Options can also be set with environment variables (SPOOR_INTERVAL=0.5) or in a config " \
+    "file. An option overrides a variable, and a variable overrides the config file."
+
+static const struct command commands[] = {
+    {
+        .name = "run",
+        .options = &settings_table,
+        .scope = SCOPE_RUN,
+        .operands = "[--] COMMAND [ARGUMENT...]",
+        .max_operands = OPERANDS_REST,
+        .complete = COMPLETE_COMMANDS,
+        .summary = "run a command and report what it used",
+        .about = "Run a command and report what it and all its descendants use. The command "
+                 "keeps its own input, output, terminal, signals and exit status. Exit status: "
+                 "that of the command; 128+N if signal N killed it; 127 if it was not found; "
+                 "126 if it could not be executed; 125 if spoor failed before starting it.",
+        .notes = PRECEDENCE,
+        .example = "spoor run -o report.json -- make -j8",
+        .main = command_run,
+    },
+    {
+        .name = "attach",
+        .options = &settings_table,
+        .scope = SCOPE_ATTACH,
+        .operands = "PID",
+        .max_operands = 1,
+        .complete = COMPLETE_PIDS,
+        .summary = "track a process that is already running",
+        .about = "Track a running process and all its descendants until it exits, --duration "
+                 "has passed, or you press Ctrl-C, which stops the tracking but not the "
+                 "process. Exit status: 0, or 125 if there was nothing to track.",
+        .notes = PRECEDENCE,
+        .example = "spoor attach --duration 1m 4242",
+        .main = command_attach,
+    },
+    {
+        .name = "agent",
+        .options = &settings_table,
+        .scope = SCOPE_AGENT,
+        .summary = "track a process on behalf of the program that started it",
+        .about = "Track a process as attach does, controlled by the program that started the "
+                 "agent: it writes commands to the agent's standard input, one per line, and "
+                 "reads the answers from its standard output, one JSON object per line. The "
+                 "agent exits on the command 'stop' or at the end of its input. Exit status: "
+                 "0, or 125 if there was nothing to track.",
+        .is_hidden = true,
+        .ignores_variables = true,
+        .main = command_agent,
+    },
+    {
+        .name = "doctor",
+        .options = &settings_table,
+        .scope = SCOPE_DOCTOR,
+        .summary = "show what can be measured on this machine",
+        .about = "For each quantity, list the sources that can measure it, best first: "
+                 "whether they work on this machine, why not, and how to fix that.",
+        .main = command_doctor,
+    },
+    {
+        .name = "info",
+        .options = &settings_table,
+        .scope = SCOPE_INFO,
+        .summary = "show this machine and its GPUs",
+        .about = "Show this machine, what a job may use of it, and its GPUs with the numbers "
+                 "and UUIDs that --gpus accepts.",
+        .main = command_info,
+    },
+    {
+        .name = "phase",
+        .options = &settings_table,
+        .scope = SCOPE_PHASE,
+        .operands = "start|stop NAME",
+        .max_operands = 2,
+        .complete = "-W \"start stop\"",
+        .summary = "mark the start or end of a phase of the calling job",
+        .about = "Append a row to a file: the calling process, the name of the phase, start "
+                 "or stop, and the time. Works from any language, and several processes may "
+                 "write to the same file. 'gpu-tracker sub-track analyze' reports what each "
+                 "phase used. Exit status: 0, or 125 if the row could not be written.",
+        .example = "spoor phase start load; ./load.sh; spoor phase stop load",
+        .main = command_phase,
+    },
+    {
+        .name = "report",
+        .options = &settings_table,
+        .scope = SCOPE_REPORT,
+        .operands = "FILE",
+        .max_operands = 1,
+        .complete = COMPLETE_FILES,
+        .summary = "show a stored JSON report again",
+        .about =
+            "Read a report that was stored as JSON (- for stdin) and show it again, in any "
+            "format. Exit status: 0, or 125 if it could not be read or written.",
+        .example = "spoor report -f csv report.json",
+        .ignores_variables = true, /* they say where the reports of runs go */
+        .main = command_report,
+    },
+    {
+        .name = "help",
+        .operands = "[COMMAND]",
+        .summary = "show the help of a command",
+        .about = "Show the help of a command, or the list of commands.",
+        .main = command_help,
+    },
+    { 0 },
+};
+
+const struct program spoor_program = {
+    .name = "spoor",
+    .description = "Measure what a job uses: memory, CPU, GPUs, I/O and time.",
+    .commands = commands,
+    .version_prefix = "spoor ",
+    .environment_prefix = "SPOOR_",
+    .error_prefix = "spoor: ",
+    .warning_prefix = "spoor: ",
+    .failure_code = EXIT_OWN_FAILURE,
+    .flags_take_values = true,
+};

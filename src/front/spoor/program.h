@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* program.h - the program spoor and its commands. */
+#ifndef FRONT_SPOOR_PROGRAM_H
+#define FRONT_SPOOR_PROGRAM_H
+
+#include "front/common/program.h"
+
+extern const struct program spoor_program;
+
+/* Writes "spoor: ..." to stderr. Returns EXIT_OWN_FAILURE. */
+#define complain(...) program_complain(&spoor_program, __VA_ARGS__)
+
+int command_run(const struct command *command, int argc, char **argv);
+int command_attach(const struct command *command, int argc, char **argv);
+int command_agent(const struct command *command, int argc, char **argv);
+int command_doctor(const struct command *command, int argc, char **argv);
+int command_info(const struct command *command, int argc, char **argv);
+int command_phase(const struct command *command, int argc, char **argv);
+int command_report(const struct command *command, int argc, char **argv);
+int command_help(const struct command *command, int argc, char **argv);
+
+#endif

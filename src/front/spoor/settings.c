@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "front/spoor/settings.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/parse.h"
+#include "front/spoor/duration.h"
+#include "front/spoor/program.h"
+#include "output/stream.h"
+
+#define DURATION_MAX_NS (366 * 86400 * NS_PER_SECOND)
+
+void settings_init(struct settings *settings)
+{
+    const struct spoor_options defaults = SPOOR_OPTIONS_INIT;
+
+    *settings = (struct settings){
+        .interval_ns = defaults.interval_ns,
+        .detail = defaults.detail,
+        .summary_fd = -1,
+    };
+}
+
+void settings_done(struct settings *settings)
+{
+    option_free(&settings_table, settings);
+    settings_init(settings);
+}
+
+/* ---- checks and values of single options ----------------------------------- */
+
+static int check_samples(const char *value, struct spoor_error *err)
+{
+    if (!stream_for_path(value))
+        return error_set(err, EINVAL, "'%s' must end in .csv or .jsonl", value);
+    return 0;
+}
+
+static int check_tag(const char *value, struct spoor_error *err)
+{
+    const char *equals = strchr(value, '=');
+
+    if (!equals || equals == value)
+        return error_set(err, EINVAL, "invalid tag '%s': expected KEY=VALUE", value);
+    return 0;
+}
+
+/* One of the words, or a folder, which has a slash in it. */
+static int check_cgroup(const char *value, struct spoor_error *err)
+{
+    if (strcmp(value, "auto") != 0 && strcmp(value, "off") != 0 &&
+        strcmp(value, "require") != 0 && !strchr(value, '/'))
+        return error_set(err, EINVAL,
+                         "invalid value '%s': expected auto, off, require or a folder with a "
+                         "'/' in its name",
+                         value);
+    return 0;
+}
+
+static int apply_format(void *target, const struct option *option, const char *value,
+                        struct spoor_error *err)
+{
+    struct settings *settings = target;
+    int choice = option_find_choice(option, value, err);
+
+    if (choice < 0)
+        return choice;
+    settings->has_format = spoor_format_for_name(value, &settings->format);
+    return 0;
+}
+
+static int parse_time(const char *value, uint64_t min_ns, uint64_t max_ns, const char *range,
+                      uint64_t *ret_ns, struct spoor_error *err)
+{
+    uint64_t ns;
+    int r = duration_parse(value, &ns);
+
+    if (r == -EBADMSG)
+        return error_set(err, EINVAL,
+                         "invalid time '%s': expected seconds (0.5) or a unit (500ms, 2m, 1h)",
+                         value);
+    if (r < 0 || ns < min_ns || ns > max_ns)
+        return error_set(err, EINVAL, "'%s' is out of range: expected %s", value, range);
+    *ret_ns = ns;
+    return 0;
+}
+
+static int apply_interval(void *target, const struct option *option, const char *value,
+                          struct spoor_error *err)
+{
+    struct settings *settings = target;
+
+    (void)option;
+    return parse_time(value, SPOOR_INTERVAL_MIN_NS, SPOOR_INTERVAL_MAX_NS, "1ms to 1h",
+                      &settings->interval_ns, err);
+}
+
+static int apply_duration(void *target, const struct option *option, const char *value,
+                          struct spoor_error *err)
+{
+    struct settings *settings = target;
+
+    (void)option;
+    return parse_time(value, NS_PER_MS, DURATION_MAX_NS, "1ms to 366d", &settings->duration_ns,
+                      err);
+}
+
+static int apply_summary_fd(void *target, const struct option *option, const char *value,
+                            struct spoor_error *err)
+{
+    struct settings *settings = target;
+    uint64_t fd;
+
+    (void)option;
+    if (parse_whole_u64(value, &fd) < 0 || fd > INT_MAX)
+        return error_set(err, EINVAL, "invalid file descriptor '%s'", value);
+    settings->summary_fd = (int)fd;
+    return 0;
+}
+
+static int apply_pid(void *target, const struct option *option, const char *value,
+                     struct spoor_error *err)
+{
+    struct settings *settings = target;
+    uint64_t pid;
+
+    (void)option;
+    if (parse_whole_u64(value, &pid) < 0 || pid == 0 || pid > INT_MAX)
+        return error_set(err, EINVAL, "invalid process ID '%s'", value);
+    settings->pid = (pid_t)pid;
+    return 0;
+}
+
+/* ---- the table --------------------------------------------------------------- */
+
+#define RUN SCOPE_RUN
+#define ATTACH SCOPE_ATTACH
+#define BOTH (SCOPE_RUN | SCOPE_ATTACH)
+#define TRACK (SCOPE_RUN | SCOPE_ATTACH | SCOPE_AGENT)
+#define REPORT SCOPE_REPORT
+#define EVERY (TRACK | SCOPE_DOCTOR | SCOPE_INFO | SCOPE_PHASE | REPORT)
+#define LINE_ONLY (OPTION_NO_VARIABLE | OPTION_NO_FILE)
+#define TEXT(member) OPTION_TEXT(struct settings, member)
+#define FLAG(member) OPTION_FLAG(struct settings, member)
+#define CHOICE(member) OPTION_CHOICE(struct settings, member)
+
+/* In the order in which help lists them. */
+/* clang-format off */
+static const struct option rows[] = {
+{ 'o',  "output",     "FILE",              "write the report to FILE (- for stdout), in addition to the summary on stderr", TRACK, TEXT(output_path), .complete = COMPLETE_FILES },
+{ 'o',  "output",     "FILE",              "write the report to FILE instead of stdout", REPORT, TEXT(output_path), .complete = COMPLETE_FILES },
+{ 'f',  "format",     "text|json|csv",     "format of the report (default: from the suffix of FILE, otherwise text); without -o, the report replaces the summary on stderr", TRACK, .apply = apply_format },
+{ 'f',  "format",     "text|json|csv",     "output format (default: from the suffix of the file of -o, otherwise text)", REPORT, .apply = apply_format },
+{ 'f',  "format",     "text|json",         "output format (default: text)", SCOPE_INFO, .apply = apply_format },
+{ '\0', "samples",    "FILE",              "write one row per sample to FILE (.csv or .jsonl)", TRACK, TEXT(samples_path), .check = check_samples, .complete = COMPLETE_FILES },
+{ 'i',  "interval",   "TIME",              "time between samples, such as 0.5, 500ms or 2m; 1ms to 1h (default: 1s)", TRACK, .apply = apply_interval },
+{ 'p',  "pid",        "PID",               "the process to track", SCOPE_AGENT | OPTION_NO_FILE, .apply = apply_pid },
+{ 'p',  "pid",        "PID",               "the process to track; may also be given as an argument", ATTACH | OPTION_NO_FILE, .apply = apply_pid, .complete = COMPLETE_PIDS },
+{ '\0', "duration",   "TIME",              "stop tracking after TIME; the process keeps running", ATTACH, .apply = apply_duration },
+{ '\0', "wait",       "main|all",          "stop when the command exits (main, the default), or when all its descendants have (all)", RUN, CHOICE(wait_for) },
+{ 'q',  "quiet",      NULL,                "do not print the summary", BOTH, FLAG(is_quiet) },
+{ '\0', "name",       "NAME",              "a label for this run", TRACK, TEXT(name) },
+{ '\0', "tag",        "KEY=VALUE",         "add a tag to the report; may be repeated", TRACK | OPTION_REPEATABLE, OPTION_LIST(struct settings, tags), .check = check_tag },
+{ '\0', "append",     NULL,                "append to existing files instead of replacing them", TRACK | REPORT, FLAG(is_append) },
+{ '\0', "no-clobber", NULL,                "refuse to start if FILE exists", TRACK | REPORT, FLAG(is_no_clobber) },
+{ '\0', "summary-fd", "N",                 "also write the report to file descriptor N", BOTH, .apply = apply_summary_fd },
+{ '\0', "detail",     "auto|always|never", "when to measure private and shared memory, which slows the job down: for at most 0.3% of the time (auto, the default), at every sample, or never", TRACK, CHOICE(detail) },
+{ '\0', "cgroup",     "auto|off|require|FOLDER", "run the command in its own cgroup, for exact figures: if possible (auto, the default), never (off), or refuse to run without (require); FOLDER: create it in this cgroup, which must be delegated to you", RUN, TEXT(cgroup), .check = check_cgroup, .complete = "-W \"auto off require\"" },
+{ '\0', "gpus",       "LIST",              "the GPUs of the job: all, none, or a list of numbers, UUIDs and PCI addresses, such as 0,2-3, or 0:1 for a MIG device; 'spoor info' lists them (default: as CUDA_VISIBLE_DEVICES and similar variables say, otherwise all)", TRACK, TEXT(gpus), .check = spoor_check_gpus },
+{ '\0', "gpus",       "LIST",              "the GPUs to show: all, none, or a list of numbers, UUIDs and PCI addresses, such as 0,2-3 (default: as CUDA_VISIBLE_DEVICES and similar variables say, otherwise all)", SCOPE_INFO, TEXT(gpus), .check = spoor_check_gpus },
+{ '\0', "color",      "auto|always|never", "use color: on a terminal, unless NO_COLOR is set (auto, the default), always, or never", BOTH | SCOPE_DOCTOR | REPORT, CHOICE(color) },
+{ '\0', "config",     "FILE",              "read settings from a JSON file whose keys are long option names", BOTH | OPTION_NO_FILE | OPTION_CONFIG_FILE, TEXT(config_path), .complete = COMPLETE_FILES },
+{ '\0', "file",       "FILE",              "append to FILE (.csv or .sqlite; default: $SPOOR_PHASE_FILE, otherwise PID.csv, where PID is the calling process)", SCOPE_PHASE | LINE_ONLY, TEXT(phase_file), .complete = COMPLETE_FILES },
+{ 'h',  "help",       NULL,                "show this help and exit", EVERY | LINE_ONLY, .apply = option_help },
+{ 'V',  "version",    NULL,                "show the version and exit", EVERY | LINE_ONLY, .apply = option_version },
+};
+/* clang-format on */
+
+const struct option_table settings_table = { rows, ARRAY_SIZE(rows) };
+
+/* ---- all settings --------------------------------------------------------------- */
+
+/* What can be checked only when all are known. */
+static int finish(struct arguments *arguments, struct spoor_error *err)
+{
+    struct settings *settings = arguments->target;
+
+    settings->gpus_source = arguments_source(arguments, "gpus");
+    if (arguments->command->scope == SCOPE_ATTACH && arguments->operand_count > 0) {
+        if (arguments_source(arguments, "pid") == SET_BY_OPTION)
+            return error_set(err, EINVAL, "only one PID may be given");
+        if (apply_pid(settings, NULL, arguments->operands[0], err) < 0)
+            return -EINVAL;
+    }
+    if (settings->tags.count > SETTINGS_TAGS_MAX)
+        return error_set(err, EINVAL, "--tag: at most %d tags are allowed", SETTINGS_TAGS_MAX);
+    if (settings->is_append && settings->is_no_clobber)
+        return error_set(err, EINVAL, "--append and --no-clobber cannot be combined");
+    return 0;
+}
+
+int settings_load(struct arguments *arguments, int argc, char **argv, struct spoor_error *err)
+{
+    int r = arguments_parse(arguments, argc, argv, err);
+
+    if (r < 0 || arguments->action != ACTION_WORK)
+        return r;
+    r = arguments_complete(arguments, err);
+    return r < 0 ? r : finish(arguments, err);
+}
+
+int settings_begin(struct arguments *arguments, int argc, char **argv)
+{
+    struct spoor_error err;
+
+    if (settings_load(arguments, argc, argv, &err) < 0)
+        return complain("%s", err.message);
+    return arguments->action == ACTION_WORK ? -1 : program_show(arguments);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* settings.h - what the user of spoor asked for, and the table of options that set it. */
+#ifndef FRONT_SPOOR_SETTINGS_H
+#define FRONT_SPOOR_SETTINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "front/common/arguments.h"
+#include "spoor/spoor.h"
+
+#define SETTINGS_TAGS_MAX 64
+
+/* Which commands have an option: bits of option.flags. */
+enum {
+    SCOPE_RUN = 1u << 0,
+    SCOPE_ATTACH = 1u << 1,
+    SCOPE_AGENT = 1u << 2,
+    SCOPE_DOCTOR = 1u << 3,
+    SCOPE_INFO = 1u << 4,
+    SCOPE_PHASE = 1u << 5,
+    SCOPE_REPORT = 1u << 6,
+};
+
+/* In the order of the words of their options. */
+enum color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
+enum wait_for { WAIT_FOR_MAIN, WAIT_FOR_ALL };
+
+/* The settings own their texts; NULL: not given. */
+struct settings {
+    char *output_path; /* "-": stdout */
+    char *samples_path;
+    char *config_path;
+    char *name;
+    char *phase_file;
+    char *cgroup; /* auto, off, require or a folder */
+    char *gpus;
+    enum setting_source gpus_source;
+    struct text_list tags; /* "KEY=VALUE" */
+    bool has_format;       /* a format was given */
+    enum spoor_format format;
+    enum spoor_detail detail;
+    enum color color;
+    enum wait_for wait_for;
+    bool is_quiet;
+    bool is_append;
+    bool is_no_clobber;
+    int summary_fd; /* -1: none */
+    pid_t pid;      /* 0: not given */
+    uint64_t interval_ns;
+    uint64_t duration_ns; /* 0: no end */
+};
+
+/* Every option of every command. */
+extern const struct option_table settings_table;
+
+void settings_init(struct settings *settings);
+void settings_done(struct settings *settings);
+
+/* Reads all settings of a command; argv[0] is its name. `arguments` has the program, the
+ * command and the settings. If its action is not ACTION_WORK, nothing else is read.
+ * -EINVAL and others: the message says what to do. */
+int settings_load(struct arguments *arguments, int argc, char **argv, struct spoor_error *err);
+
+/* The same, for a command that a person runs. Returns -1 to go on, or the exit code: the
+ * help or the version was shown, or something was refused. */
+int settings_begin(struct arguments *arguments, int argc, char **argv);
+
+#endif

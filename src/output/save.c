@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "output/save.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+
+bool save_has_content(const char *path)
+{
+    struct stat stat;
+
+    return lstat(path, &stat) == 0 && stat.st_size > 0;
+}
+
+/* A device or pipe (/dev/stderr, a FIFO) cannot be replaced, only written to. */
+static bool is_special(const char *path)
+{
+    struct stat stat;
+
+    return lstat(path, &stat) == 0 && !S_ISREG(stat.st_mode) && !S_ISLNK(stat.st_mode);
+}
+
+static bool is_link(const char *path)
+{
+    struct stat stat;
+
+    return lstat(path, &stat) == 0 && S_ISLNK(stat.st_mode);
+}
+
+static int write_open(const struct buffer *text, const char *path, int flags,
+                      struct spoor_error *err)
+{
+    AUTO_CLOSE int fd = open(path, flags | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0666);
+    int r;
+
+    if (fd < 0)
+        return error_sys(err, errno, "write '%s'", path);
+    r = buffer_write(text, fd);
+    /* Some file systems (NFS, quotas) say only at the close that a write failed. */
+    if (r == 0 && close(take_fd(&fd)) < 0)
+        r = -errno;
+    return r < 0 ? error_sys(err, r, "write '%s'", path) : 0;
+}
+
+/* link() refuses to replace what exists; rename() does not. */
+static int put_in_place(const char *temporary, const char *path, enum spoor_save how)
+{
+    int r = how == SPOOR_NO_CLOBBER ? link(temporary, path) : rename(temporary, path);
+
+    return r < 0 ? -errno : 0;
+}
+
+/* Written beside it and moved into place: a reader finds the old report or the new one,
+ * whole. */
+static int write_beside(const struct buffer *text, const char *path, enum spoor_save how,
+                        struct spoor_error *err)
+{
+    char temporary[PATH_MAX];
+    int length = snprintf(temporary, sizeof(temporary), "%s.%d.tmp", path, (int)getpid());
+    int r;
+
+    if (length < 0 || (size_t)length >= sizeof(temporary))
+        return error_sys(err, ENAMETOOLONG, "write '%s'", path);
+    (void)unlink(temporary); /* left behind by a process of the same pid that died */
+    r = write_open(text, temporary, O_CREAT | O_EXCL, err);
+    if (r == 0) {
+        r = put_in_place(temporary, path, how);
+        if (r < 0)
+            (void)error_sys(err, r, "write '%s'", path);
+    }
+    if (r < 0 || how == SPOOR_NO_CLOBBER)
+        (void)unlink(temporary);
+    return r;
+}
+
+int save_text(const struct buffer *text, const char *path, enum spoor_save how,
+              struct spoor_error *err)
+{
+    if (is_link(path))
+        return error_set(
+            err, ELOOP, "write '%s': it is a symbolic link, which spoor does not follow", path);
+    if (is_special(path))
+        return write_open(text, path, 0, err);
+    if (how == SPOOR_APPEND)
+        return write_open(text, path, O_CREAT | O_APPEND, err);
+    return write_beside(text, path, how, err);
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fill.h - a record made from what a session knows. */
+#ifndef RECORD_FILL_H
+#define RECORD_FILL_H
+
+#include <sys/types.h>
+
+#include "job/gpu/gpu_view.h"
+#include "job/limits.h"
+#include "record/record.h"
+#include "sample/metric.h"
+#include "series/series.h"
+#include "series/summary.h"
+#include "source/host/facts.h"
+
+struct warning {
+    char code[32];
+    char message[240];
+};
+
+enum { WARNINGS_MAX = 64 };
+
+/* Whether a figure of the job's that is 0 was not measured: a process of it did not tell. */
+struct gpu_doubts {
+    bool memory, busy;
+};
+
+struct phase {
+    char name[128];
+    bool is_open;
+    struct summary summary;
+    struct gpu_doubts gpu_doubts;
+};
+
+enum { PHASES_MAX = 256 };
+
+/* All that a record is made from; borrowed. */
+struct record_input {
+    const char *id;
+    const char *name;           /* NULL: none */
+    const char *const *tags;    /* "KEY=VALUE", ended by NULL; NULL: none */
+    const char *const *command; /* ended by NULL; NULL: unknown */
+    const char *user;           /* NULL: unknown */
+    const char *cwd;            /* NULL: unknown */
+    pid_t pid;
+    bool has_ended;  /* the wait status below is known */
+    int wait_status; /* as wait(2) reports it */
+    uint64_t interval_ns;
+
+    const struct host_facts *host;
+    const struct limits *limits;
+    const struct gpu_view *gpu;
+    const struct origin *origins; /* METRIC_COUNT of them */
+    const struct summary *summary;
+    const struct series *series;
+    const struct phase *phases;
+    size_t phase_count;
+
+    uint64_t tracker_cpu_ns;        /* UNKNOWN if it cannot be read */
+    uint64_t tracker_max_rss_bytes; /* likewise */
+    uint64_t late_samples;
+    uint64_t detail_reads;
+
+    const struct warning *warnings;
+    size_t warning_count;
+};
+
+/* Both fail only with -ENOMEM. On success the caller ends *ret with record_done(). */
+int record_fill(const struct record_input *input, struct record *ret);
+
+/* A record of a machine without a run. The view may have no devices. */
+int record_fill_machine(const struct host_facts *host, const struct limits *limits,
+                        const struct gpu_view *gpu, struct record *ret);
+
+#endif
