@@ -2,13 +2,11 @@
 #include "record/load.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/unknown.h"
@@ -32,17 +30,15 @@ static int refuse(const struct loader *loader, const char *path, const char *exp
     return error_set(loader->err, EBADMSG, "%s%s: expected %s", loader->at, path, expected);
 }
 
-/* What holds the rest of a path is not an object. */
+/* What holds the rest of a path is not an object: the object itself, or a part of the path.
+ * Neither name ends with its dot. */
 static int refuse_around(const struct loader *loader, const char *path, const char *rest)
 {
-    struct buffer name = { 0 };
-
-    buffer_format(&name, "%s%.*s", loader->at, (int)(rest - path), path);
-    if (name.length > 0)
-        name.text[name.length - 1] = '\0'; /* the dot */
-    (void)error_set(loader->err, EBADMSG, "%s: expected an object", name.text ? name.text : "");
-    buffer_done(&name);
-    return -EBADMSG;
+    if (rest == path)
+        return error_set(loader->err, EBADMSG, "%.*s: expected an object",
+                         (int)strlen(loader->at) - 1, loader->at);
+    return error_set(loader->err, EBADMSG, "%s%.*s: expected an object", loader->at,
+                     (int)(rest - path) - 1, path);
 }
 
 /* The value at a dotted path; NULL: it is missing or null. Fails if a part of the path is not
@@ -403,34 +399,16 @@ int record_parse(const char *text, size_t length, struct record *ret, struct spo
     return r;
 }
 
-static int read_all(int fd, struct buffer *text)
-{
-    char piece[1 << 14];
-    ssize_t n;
-
-    while ((n = read(fd, piece, sizeof(piece))) != 0) {
-        if (n < 0 && errno != EINTR)
-            return -errno;
-        if (n > 0)
-            buffer_add(text, piece, (size_t)n);
-        if (text->length > LOAD_BYTES_MAX)
-            return -EFBIG;
-    }
-    return buffer_error(text);
-}
-
 int record_load(const char *path, struct record *ret, struct spoor_error *err)
 {
     CLEANUP(buffer_done) struct buffer text = { 0 };
-    bool is_input = strcmp(path, "-") == 0;
-    AUTO_CLOSE int fd =
-        is_input ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : open(path, O_RDONLY | O_CLOEXEC);
-    int r = fd < 0 ? -errno : read_all(fd, &text);
+    int r = strcmp(path, "-") == 0 ? buffer_read(&text, STDIN_FILENO, LOAD_BYTES_MAX)
+                                   : buffer_read_file(&text, path, LOAD_BYTES_MAX);
 
     if (r == -EFBIG)
         return error_set(err, EFBIG, "'%s' is larger than 16 MiB; " NOT_A_REPORT, path);
     if (r < 0)
         return error_sys(err, r, "read '%s'", path);
-    r = record_parse(text.text ? text.text : "", text.length, ret, err);
+    r = record_parse(text.text, text.length, ret, err);
     return r < 0 ? error_prefix(err, r, "'%s'", path) : 0;
 }

@@ -2,11 +2,14 @@
 #include "text/buffer.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/cleanup.h"
 
 void buffer_done(struct buffer *buffer)
 {
@@ -99,4 +102,32 @@ int buffer_write(const struct buffer *buffer, int fd)
         done += (size_t)n;
     }
     return 0;
+}
+
+int buffer_read(struct buffer *buffer, int fd, size_t max_bytes)
+{
+    size_t start = buffer->length;
+    char piece[1 << 14];
+    ssize_t n;
+
+    while ((n = read(fd, piece, sizeof(piece))) != 0) {
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        buffer_add(buffer, piece, (size_t)n);
+        if (buffer->error)
+            return buffer->error;
+        if (buffer->length - start > max_bytes)
+            return -EFBIG;
+    }
+    buffer_add_text(buffer, "");
+    return buffer->error;
+}
+
+int buffer_read_file(struct buffer *buffer, const char *path, size_t max_bytes)
+{
+    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+    return fd < 0 ? -errno : buffer_read(buffer, fd, max_bytes);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * buffer.h - text that grows, up to a maximum, before it is written at once.
+ * buffer.h - text that grows, up to a maximum: made piece by piece before it is written at once,
+ * or read whole.
  *
  * A failure (no memory, too long) is remembered and later calls do nothing, so a
  * writer checks once, at the end, with buffer_error().
@@ -31,5 +32,10 @@ int buffer_error(const struct buffer *buffer);
 
 /* Writes all of it. 0 or -errno. */
 int buffer_write(const struct buffer *buffer, int fd);
+
+/* Adds all that can be read from a descriptor, or from a file. On success `text` is not NULL.
+ * 0 or -errno; -EFBIG: it is more than `max_bytes`, or than BUFFER_MAX. */
+int buffer_read(struct buffer *buffer, int fd, size_t max_bytes);
+int buffer_read_file(struct buffer *buffer, const char *path, size_t max_bytes);
 
 #endif

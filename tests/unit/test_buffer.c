@@ -7,10 +7,12 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "fake_root.h"
 #include "text/buffer.h"
 
 static void text_is_ended_with_a_nul_byte(void **state)
@@ -113,6 +115,52 @@ static void a_full_disk_is_reported(void **state)
     close(fd);
 }
 
+enum { MAX = 8192 };
+
+static void check_file(struct fake_root *fake, const char *content)
+{
+    struct buffer buffer = { 0 };
+    char path[128];
+
+    fake_root_write(fake, "file", content);
+    (void)snprintf(path, sizeof(path), "%s/file", fake->path);
+    assert_int_equal(buffer_read_file(&buffer, path, MAX), 0);
+    assert_int_equal(buffer.length, strlen(content));
+    assert_string_equal(buffer.text, content);
+    buffer_done(&buffer);
+}
+
+static void files_are_read_whole(void **state)
+{
+    char large[MAX + 1];
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    check_file(&fake, "");
+    check_file(&fake, "a");
+    memset(large, 'x', sizeof(large));
+    large[MAX] = '\0';
+    check_file(&fake, large);
+    large[4096] = '\0';
+    check_file(&fake, large);
+    fake_root_done(&fake);
+}
+
+static void what_cannot_be_read_is_an_error(void **state)
+{
+    struct buffer buffer = { 0 };
+
+    (void)state;
+    assert_int_equal(buffer_read_file(&buffer, "/no/such/file", MAX), -ENOENT);
+    assert_int_equal(buffer_read_file(&buffer, "/", MAX), -EISDIR);
+    assert_null(buffer.text);
+    assert_int_equal(buffer_read_file(&buffer, "/dev/zero", MAX), -EFBIG);
+    buffer_done(&buffer);
+    assert_int_equal(buffer_read_file(&buffer, "/dev/zero", SIZE_MAX), -EFBIG);
+    buffer_done(&buffer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -122,6 +170,8 @@ int main(void)
         cmocka_unit_test(too_long_is_remembered),
         cmocka_unit_test(all_of_it_is_written),
         cmocka_unit_test(a_full_disk_is_reported),
+        cmocka_unit_test(files_are_read_whole),
+        cmocka_unit_test(what_cannot_be_read_is_an_error),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "front/common/nearest.h"
-#include "front/common/read_file.h"
+#include "text/buffer.h"
 
 static void cleanup_json(json_t **json)
 {
@@ -275,11 +275,10 @@ int config_read_text(struct arguments *arguments, const char *path, const char *
 
 int config_read(struct arguments *arguments, const char *path, struct spoor_error *err)
 {
-    AUTO_FREE char *text = NULL;
-    size_t length;
-    int r = read_file(path, CONFIG_MAX_BYTES, &text, &length);
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+    int r = buffer_read_file(&text, path, CONFIG_MAX_BYTES);
 
     if (r < 0)
         return error_sys(err, r, "config file '%s'", path);
-    return config_read_text(arguments, path, text, length, err);
+    return config_read_text(arguments, path, text.text, text.length, err);
 }

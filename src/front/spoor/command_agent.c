@@ -25,16 +25,6 @@ static void write_files(spoor_session *session, void *data)
     }
 }
 
-static int read_all(int fd, struct buffer *ret)
-{
-    char chunk[4096];
-    ssize_t n;
-
-    while ((n = read(fd, chunk, sizeof(chunk))) > 0)
-        buffer_add(ret, chunk, (size_t)n);
-    return n < 0 ? -errno : buffer_error(ret);
-}
-
 /* The report through a file in memory. */
 static int make_report(spoor_session *session, enum spoor_format format, struct buffer *ret,
                        struct spoor_error *err)
@@ -47,7 +37,7 @@ static int make_report(spoor_session *session, enum spoor_format format, struct 
     r = spoor_session_write(session, format, 0, fd, err);
     if (r < 0)
         return r;
-    r = lseek(fd, 0, SEEK_SET) < 0 ? -errno : read_all(fd, ret);
+    r = lseek(fd, 0, SEEK_SET) < 0 ? -errno : buffer_read(ret, fd, BUFFER_MAX);
     return r < 0 ? error_sys(err, r, "report") : 0;
 }
 

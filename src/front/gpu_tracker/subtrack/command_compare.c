@@ -4,15 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
+#include "base/compiler.h"
 #include "base/error.h"
-#include "front/common/read_file.h"
 #include "front/gpu_tracker/program.h"
 #include "front/gpu_tracker/subtrack/commands.h"
 #include "front/gpu_tracker/subtrack/comparison.h"
-
-/* Results of a job are some hundred kilobytes; more than this is something else. */
-enum { RESULTS_MAX_BYTES = 256 << 20 };
 
 /* Sessions in the order in which they were named. */
 struct plan {
@@ -65,13 +61,12 @@ static int plan_sessions(const struct subtrack_settings *settings, struct plan *
 
 int subtrack_load(struct compared *session, struct spoor_error *err)
 {
-    AUTO_FREE char *text = NULL;
-    size_t length;
-    int r = read_file(session->path, RESULTS_MAX_BYTES, &text, &length);
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+    int r = buffer_read_file(&text, session->path, BUFFER_MAX); /* analyze writes no more */
 
     if (r < 0)
         return error_sys(err, r, "File %s", session->path);
-    return results_parse(text, length, session->path, &session->results, err);
+    return results_parse(text.text, text.length, session->path, &session->results, err);
 }
 
 static void say(bool is_error, const char *message)
