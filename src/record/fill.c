@@ -28,12 +28,6 @@ static double elapsed_of(const struct summary *summary)
                                      : (double)NAN;
 }
 
-/* Empty text is "unknown" in the facts of a machine. */
-static const char *known_text(struct record *record, const char *text)
-{
-    return text && *text ? record_text(record, text) : NULL;
-}
-
 static const char **copy_texts(struct record *record, const char *const *texts)
 {
     size_t count = 0;
@@ -107,13 +101,13 @@ static void fill_run(struct record *record, const struct record_input *input)
     fill_tags(record, input->tags);
     record->command = copy_texts(record, input->command);
     record->pid = (uint64_t)input->pid;
-    record->user = record_text(record, input->user);
-    record->cwd = record_text(record, input->cwd);
+    record->user = record_known_text(record, input->user);
+    record->cwd = record_known_text(record, input->cwd);
     record->started_at = date_of(summary, summary->started_realtime_ns);
     record->ended_at = date_of(summary, summary->ended_realtime_ns);
     record->elapsed_seconds = elapsed_of(summary);
     record->exit_code = ending.exit_code;
-    record->signal = known_text(record, ending.signal_name);
+    record->signal = record_known_text(record, ending.signal_name);
     record->has_dumped_core = ending.has_dumped_core;
     record->interval_seconds = seconds_of(input->interval_ns);
     record->samples = summary->sample_count;
@@ -127,10 +121,10 @@ static void fill_run(struct record *record, const struct record_input *input)
 static void fill_machine(struct record *record, const struct host_facts *host,
                          const struct limits *limits, const struct gpu_view *gpu)
 {
-    record->host = known_text(record, host->hostname);
-    record->os = known_text(record, host->os);
-    record->kernel = known_text(record, host->kernel);
-    record->cpu_model = known_text(record, host->cpu_model);
+    record->host = record_known_text(record, host->hostname);
+    record->os = record_known_text(record, host->os);
+    record->kernel = record_known_text(record, host->kernel);
+    record->cpu_model = record_known_text(record, host->cpu_model);
     record->cpus = host->cpus;
     record->memory_bytes = host->memory_bytes;
     record->cpus_limit = limits->cpus;

@@ -40,8 +40,8 @@ struct record_input {
     const char *name;           /* NULL: none */
     const char *const *tags;    /* "KEY=VALUE", ended by NULL; NULL: none */
     const char *const *command; /* ended by NULL; NULL: unknown */
-    const char *user;           /* NULL: unknown */
-    const char *cwd;            /* NULL: unknown */
+    const char *user;           /* NULL or empty: unknown */
+    const char *cwd;            /* likewise */
     pid_t pid;
     bool has_ended;  /* the wait status below is known */
     int wait_status; /* as wait(2) reports it */

@@ -81,11 +81,6 @@ static const char **make_throttled(struct record *record, uint64_t reasons)
     return list;
 }
 
-static const char *text_or_null(struct record *record, const char *text)
-{
-    return text[0] ? record_text(record, text) : NULL;
-}
-
 static void fill_gpu(struct record *record, const struct gpu_view *view, size_t index)
 {
     const struct gpu_unit *unit = &view->units[index];
@@ -95,9 +90,9 @@ static void fill_gpu(struct record *record, const struct gpu_view *view, size_t 
         .index = unit->place.index,
         .part = unit->place.part < 0 ? UNKNOWN : (uint64_t)unit->place.part,
         .uuid = record_text(record, gpu_unit_id(unit)),
-        .name = text_or_null(record, unit->device.name),
+        .name = record_known_text(record, unit->device.name),
         .vendor = record_text(record, unit->vendor),
-        .pci_address = text_or_null(record, unit->device.pci_address),
+        .pci_address = record_known_text(record, unit->device.pci_address),
         .memory_bytes = unit->device.memory_total_bytes,
         .is_part = unit->device.is_part,
         .is_selected = unit->is_selected,

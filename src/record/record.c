@@ -75,6 +75,11 @@ const char *record_text(struct record *record, const char *text)
     return copy ? memcpy(copy, text, size) : NULL;
 }
 
+const char *record_known_text(struct record *record, const char *text)
+{
+    return text && *text ? record_text(record, text) : NULL;
+}
+
 static const char *share_text(struct record *record, const char *text, const char *like)
 {
     return text && like && strcmp(text, like) == 0 ? like : record_text(record, text);

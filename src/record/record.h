@@ -125,8 +125,9 @@ void record_done(struct record *record);
 /* Zeroed memory that lives as long as the record; NULL and record->error on failure. */
 void *record_alloc(struct record *record, size_t count, size_t size);
 
-/* A copy of a text. NULL stays NULL. */
+/* A copy of a text. NULL stays NULL; of the second, so does empty text. */
 const char *record_text(struct record *record, const char *text);
+const char *record_known_text(struct record *record, const char *text);
 
 /* The same figure with texts of the record's own. Those equal to `like`'s are not copied
  * again; NULL: there is none. */

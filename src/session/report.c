@@ -25,11 +25,6 @@ static uint64_t own_peak_bytes(const struct root *root)
     return status.rss_peak_bytes;
 }
 
-static const char *or_null(const char *text)
-{
-    return *text ? text : NULL;
-}
-
 static int make_record(spoor_session *session, struct record *ret)
 {
     const struct record_input input = {
@@ -37,8 +32,8 @@ static int make_record(spoor_session *session, struct record *ret)
         .name = session->run.name,
         .tags = (const char *const *)session->run.tags,
         .command = (const char *const *)session->run.command,
-        .user = or_null(session->run.user),
-        .cwd = or_null(session->run.cwd),
+        .user = session->run.user,
+        .cwd = session->run.cwd,
         .pid = session->pid,
         .has_ended = session->has_wait_status,
         .wait_status = session->wait_status,
