@@ -11,6 +11,14 @@ static const struct format formats[] = {
     [SPOOR_CSV] = { "csv", ".csv", csv_write },
 };
 
+bool path_has_suffix(const char *path, const char *suffix)
+{
+    size_t length = strlen(path);
+    size_t suffix_length = strlen(suffix);
+
+    return length > suffix_length && strcmp(path + length - suffix_length, suffix) == 0;
+}
+
 const struct format *format_get(enum spoor_format format)
 {
     return (size_t)format < ARRAY_SIZE(formats) ? &formats[format] : NULL;
@@ -29,12 +37,8 @@ bool spoor_format_for_name(const char *name, enum spoor_format *ret)
 
 bool spoor_format_for_path(const char *path, enum spoor_format *ret)
 {
-    size_t length = strlen(path);
-
     for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
-        size_t suffix = strlen(formats[i].suffix);
-
-        if (length > suffix && strcmp(path + length - suffix, formats[i].suffix) == 0) {
+        if (path_has_suffix(path, formats[i].suffix)) {
             *ret = (enum spoor_format)i;
             return true;
         }

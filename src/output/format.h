@@ -30,6 +30,9 @@ struct format {
                   struct buffer *out);
 };
 
+/* The name of a file is more than its suffix: false for ".csv" alone. */
+bool path_has_suffix(const char *path, const char *suffix);
+
 /* NULL: there is no such format. */
 const struct format *format_get(enum spoor_format format);
 

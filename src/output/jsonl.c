@@ -4,13 +4,6 @@
 #include "output/stream.h"
 #include "text/json_writer.h"
 
-/* Every line speaks for itself: there is no header. */
-void jsonl_stream_begin(const struct gpu_columns *gpus, struct buffer *out)
-{
-    (void)gpus;
-    (void)out;
-}
-
 static void add_gpu(struct json_writer *json, const struct gpu_view *view,
                     struct gpu_place place)
 {

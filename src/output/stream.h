@@ -17,12 +17,11 @@ struct stream_row {
     const struct gpu_columns *of_gpus; /* NULL: they are not known yet */
 };
 
-/* A stream of samples: `begin` once, then `row` for each, from the tables of metrics and of
- * what is measured of each GPU. */
+/* A stream of samples: a header, then `row` for each, from the tables of metrics and of what is
+ * measured of each GPU. */
 struct stream {
-    const char *name;
     const char *suffix; /* of file names */
-    bool has_header;    /* which names the GPUs, so that it waits for them */
+    /* The header, which names the GPUs, so that it waits for them; NULL: there is none. */
     void (*begin)(const struct gpu_columns *gpus, struct buffer *out);
     void (*row)(const struct stream_row *row, struct buffer *out);
 };
@@ -34,7 +33,6 @@ const struct stream *stream_for_path(const char *path);
 
 void csv_stream_begin(const struct gpu_columns *gpus, struct buffer *out);
 void csv_stream_row(const struct stream_row *row, struct buffer *out);
-void jsonl_stream_begin(const struct gpu_columns *gpus, struct buffer *out);
 void jsonl_stream_row(const struct stream_row *row, struct buffer *out);
 
 /* A counter's growth per second since the sample before. NaN if it is not known or there is

@@ -93,7 +93,7 @@ int samples_file_open(struct samples_file *file, const char *path, unsigned flag
     file->fd = open_file(path, flags);
     if (file->fd < 0)
         return error_sys(err, errno, "samples file '%s'", path);
-    if (!file->stream->has_header)
+    if (!file->stream->begin)
         return 0;
     file->needs_header = needs_header(file->fd);
     file->has_gpus = !file->needs_header;
@@ -165,8 +165,7 @@ static void learn_gpus(struct samples_file *file, const struct sample *sample,
 
     if (file->has_gpus)
         return;
-    if (is_told ||
-        (file->stream->has_header && (is_last || sample->elapsed_ns >= GPUS_MOST_NS))) {
+    if (is_told || (file->stream->begin && (is_last || sample->elapsed_ns >= GPUS_MOST_NS))) {
         file->gpus = gpu_columns_of(gpu);
         file->has_gpus = true;
     }

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "front/spoor/program.h"
+#include "output/format.h"
 
 bool outputs_has_color(enum color color, int fd)
 {
@@ -25,14 +26,6 @@ bool outputs_has_color(enum color color, int fd)
            !(terminal && strcmp(terminal, "dumb") == 0);
 }
 
-static bool has_suffix(const char *path, const char *suffix)
-{
-    size_t length = strlen(path);
-    size_t suffix_length = strlen(suffix);
-
-    return length > suffix_length && strcmp(path + length - suffix_length, suffix) == 0;
-}
-
 static int file_format(const struct settings *settings, enum spoor_format *ret,
                        struct spoor_error *err)
 {
@@ -41,7 +34,7 @@ static int file_format(const struct settings *settings, enum spoor_format *ret,
     *ret = SPOOR_TEXT;
     if (settings->has_format)
         *ret = settings->format;
-    else if (!spoor_format_for_path(path, ret) && has_suffix(path, ".html"))
+    else if (!spoor_format_for_path(path, ret) && path_has_suffix(path, ".html"))
         return error_set(err, EINVAL,
                          "--output '%s': html is not in this version; name a .json, .csv or "
                          ".txt file, or give --format",
@@ -92,7 +85,7 @@ static int check_file(const struct settings *settings, const char *path, const c
 {
     struct stat status;
 
-    if (has_suffix(path, "/"))
+    if (path_has_suffix(path, "/"))
         return error_set(err, EISDIR, "%s '%s' is a folder; name a file in it", option, path);
     if (lstat(path, &status) < 0)
         return errno == ENOENT ? check_folder(path, option, err)
