@@ -68,6 +68,7 @@ static const struct option rows[] = {
 };
 /* clang-format on */
 
+_Static_assert(ARRAY_SIZE(rows) <= OPTIONS_MAX, "struct arguments has room for all");
 const struct option_table gpu_tracker_table = { rows, ARRAY_SIZE(rows) };
 
 void gpu_tracker_texts_done(struct gpu_tracker_texts *texts)

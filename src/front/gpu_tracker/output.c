@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "text/buffer.h"
 
 int gpu_tracker_format_parse(const char *text, enum gpu_tracker_format *ret,
                              struct spoor_error *err)
@@ -62,36 +63,21 @@ int gpu_tracker_output_check(const char *path, struct spoor_error *err)
     return 0;
 }
 
-static int write_all(int fd, const char *text, size_t length)
-{
-    while (length > 0) {
-        ssize_t n = write(fd, text, length);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -errno;
-        text += n;
-        length -= (size_t)n;
-    }
-    return 0;
-}
-
 int gpu_tracker_output_write(const char *path, const char *text, struct spoor_error *err)
 {
+    CLEANUP(buffer_done) struct buffer out = { 0 };
     AUTO_CLOSE int fd = -1;
     int r;
 
+    buffer_format(&out, "%s%s", text, path ? "" : "\n");
     if (!path) {
-        r = write_all(STDOUT_FILENO, text, strlen(text));
-        if (r == 0)
-            r = write_all(STDOUT_FILENO, "\n", 1);
+        r = buffer_write(&out, STDOUT_FILENO);
         return r < 0 ? error_sys(err, r, "The standard output cannot be written") : 0;
     }
     fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
     if (fd < 0)
         return fail(path, errno, err);
-    r = write_all(fd, text, strlen(text));
+    r = buffer_write(&out, fd);
     if (r == 0 && close(take_fd(&fd)) < 0)
         r = -errno;
     return r < 0 ? fail(path, r, err) : 0;

@@ -28,13 +28,11 @@ static int follow(const struct settings *settings, const struct outputs *outputs
 int command_attach(const struct command *command, int argc, char **argv)
 {
     CLEANUP(settings_done) struct settings settings;
-    struct arguments arguments = ARGUMENTS_INIT(&spoor_program, command, &settings);
+    struct arguments arguments;
     CLEANUP(outputs_done) struct outputs outputs = { .device_fd = -1 };
     struct spoor_error err;
-    int code;
+    int code = settings_begin(&settings, &arguments, command, argc, argv);
 
-    settings_init(&settings);
-    code = settings_begin(&arguments, argc, argv);
     if (code >= 0)
         return code;
     if (settings.pid == 0)

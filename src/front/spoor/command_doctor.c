@@ -94,13 +94,11 @@ static void print_rows(const struct ladder *ladder)
 int command_doctor(const struct command *command, int argc, char **argv)
 {
     CLEANUP(settings_done) struct settings settings;
-    struct arguments arguments = ARGUMENTS_INIT(&spoor_program, command, &settings);
+    struct arguments arguments;
     struct ladder ladder = { 0 };
     struct spoor_error err = { 0 };
-    int code;
+    int code = settings_begin(&settings, &arguments, command, argc, argv);
 
-    settings_init(&settings);
-    code = settings_begin(&arguments, argc, argv);
     if (code >= 0)
         return code;
     ladder.has_color = outputs_has_color(settings.color, STDOUT_FILENO);

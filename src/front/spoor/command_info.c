@@ -9,12 +9,10 @@
 int command_info(const struct command *command, int argc, char **argv)
 {
     CLEANUP(settings_done) struct settings settings;
-    struct arguments arguments = ARGUMENTS_INIT(&spoor_program, command, &settings);
+    struct arguments arguments;
     struct spoor_error err = { 0 };
-    int code;
+    int code = settings_begin(&settings, &arguments, command, argc, argv);
 
-    settings_init(&settings);
-    code = settings_begin(&arguments, argc, argv);
     if (code >= 0)
         return code;
     if (spoor_machine_write(NULL, settings.gpus, settings.format, STDOUT_FILENO, &err) < 0) {

@@ -31,16 +31,14 @@ int command_phase(const struct command *command, int argc, char **argv)
 {
     double timestamp = (double)clock_now().realtime_ns / (double)NS_PER_SECOND;
     CLEANUP(settings_done) struct settings settings;
-    struct arguments arguments = ARGUMENTS_INIT(&spoor_program, command, &settings);
+    struct arguments arguments;
     pid_t process = getppid(); /* the caller is in the phase, not we */
     const char *const *words = arguments.operands;
     AUTO_FREE char *path = NULL;
     struct spoor_error err;
     bool is_stop;
-    int code;
+    int code = settings_begin(&settings, &arguments, command, argc, argv);
 
-    settings_init(&settings);
-    code = settings_begin(&arguments, argc, argv);
     if (code >= 0)
         return code;
     if (arguments.operand_count < 2)

@@ -45,13 +45,12 @@ int command_report(const struct command *command, int argc, char **argv)
 {
     CLEANUP(settings_done) struct settings settings;
     CLEANUP(outputs_done) struct outputs outputs = { .device_fd = -1 };
-    struct arguments arguments = ARGUMENTS_INIT(&spoor_program, command, &settings);
+    struct arguments arguments;
     struct spoor_error err = { 0 };
     struct record record;
-    int code, r;
+    int code = settings_begin(&settings, &arguments, command, argc, argv);
+    int r;
 
-    settings_init(&settings);
-    code = settings_begin(&arguments, argc, argv);
     if (code >= 0)
         return code;
     if (arguments.operand_count == 0)

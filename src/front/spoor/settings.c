@@ -181,6 +181,7 @@ static const struct option rows[] = {
 };
 /* clang-format on */
 
+_Static_assert(ARRAY_SIZE(rows) <= OPTIONS_MAX, "struct arguments has room for all");
 const struct option_table settings_table = { rows, ARRAY_SIZE(rows) };
 
 /* ---- all settings --------------------------------------------------------------- */
@@ -214,10 +215,13 @@ int settings_load(struct arguments *arguments, int argc, char **argv, struct spo
     return r < 0 ? r : finish(arguments, err);
 }
 
-int settings_begin(struct arguments *arguments, int argc, char **argv)
+int settings_begin(struct settings *settings, struct arguments *arguments,
+                   const struct command *command, int argc, char **argv)
 {
     struct spoor_error err;
 
+    settings_init(settings);
+    *arguments = (struct arguments)ARGUMENTS_INIT(&spoor_program, command, settings);
     if (settings_load(arguments, argc, argv, &err) < 0)
         return complain("%s", err.message);
     return arguments->action == ACTION_WORK ? -1 : program_show(arguments);

@@ -63,8 +63,9 @@ void settings_done(struct settings *settings);
  * -EINVAL and others: the message says what to do. */
 int settings_load(struct arguments *arguments, int argc, char **argv, struct spoor_error *err);
 
-/* The same, for a command that a person runs. Returns -1 to go on, or the exit code: the
- * help or the version was shown, or something was refused. */
-int settings_begin(struct arguments *arguments, int argc, char **argv);
+/* The same for a command that a person runs; sets up both structs first. Returns -1 to go on,
+ * or the exit code: the help or the version was shown, or something was refused. */
+int settings_begin(struct settings *settings, struct arguments *arguments,
+                   const struct command *command, int argc, char **argv);
 
 #endif

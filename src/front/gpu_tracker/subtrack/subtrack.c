@@ -43,6 +43,7 @@ static const struct option rows[] = {
 };
 /* clang-format on */
 
+_Static_assert(ARRAY_SIZE(rows) <= OPTIONS_MAX, "struct arguments has room for all");
 const struct option_table subtrack_table = { rows, ARRAY_SIZE(rows) };
 
 const struct command subtrack_commands[] = {
