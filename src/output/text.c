@@ -21,11 +21,6 @@
 #include "text/escape.h"
 #include "text/number.h"
 
-static double value_of(const struct record *record, const char *path)
-{
-    return record_find(record->figures, path).value;
-}
-
 /* The command, or what stands in for it. */
 static void headline_write(const struct record *record, struct page *page)
 {
@@ -108,19 +103,19 @@ static void curve_write(const struct record *record, struct page *page,
 
 static void cpu_write(const struct record *record, struct page *page)
 {
-    double mean_cores = value_of(record, "cpu.mean_cores");
+    double mean_cores = record_value(record, "cpu.mean_cores");
     struct buffer details = { 0 };
 
     buffer_format(&details, "user %s, system %s",
-                  number_duration(value_of(record, "cpu.user_seconds")).text,
-                  number_duration(value_of(record, "cpu.system_seconds")).text);
+                  number_duration(record_value(record, "cpu.user_seconds")).text,
+                  number_duration(record_value(record, "cpu.system_seconds")).text);
     if (!isnan(mean_cores)) /* what time(1) calls "Percent of CPU this job got" */
         buffer_format(&details, "; %s of one CPU", number_percent(mean_cores).text);
-    page_row(page, "CPU time", number_duration(value_of(record, "cpu.total_seconds")).text,
+    page_row(page, "CPU time", number_duration(record_value(record, "cpu.total_seconds")).text,
              details.text);
     buffer_clear(&details);
     buffer_format(&details, "on average, %s at peak",
-                  number_short(value_of(record, "cpu.max_cores")).text);
+                  number_short(record_value(record, "cpu.max_cores")).text);
     if (!isnan(record->cpus_limit)) {
         number_write(record->cpus_limit, page_item(&details));
         buffer_add_text(&details, " allowed");
@@ -134,9 +129,9 @@ static void cpu_write(const struct record *record, struct page *page)
  * it. The moment at which they were read may be a little below the peak: then it is named. */
 static void add_split(const struct record *record, double peak, struct buffer *details)
 {
-    double total = value_of(record, "memory.at_peak.total_rss_bytes");
-    double private = value_of(record, "memory.at_peak.private_rss_bytes");
-    double shared = value_of(record, "memory.at_peak.shared_rss_bytes");
+    double total = record_value(record, "memory.at_peak.total_rss_bytes");
+    double private = record_value(record, "memory.at_peak.private_rss_bytes");
+    double shared = record_value(record, "memory.at_peak.shared_rss_bytes");
 
     buffer_add_text(details, "peak");
     if (isnan(private) || isnan(shared))
@@ -154,7 +149,7 @@ static void add_split(const struct record *record, double peak, struct buffer *d
 static void scope_write(const struct record *record, struct page *page, const char *label,
                         const char *path)
 {
-    page_row(page, label, number_bytes(value_of(record, path)).text,
+    page_row(page, label, number_bytes(record_value(record, path)).text,
              "own peak, including shared pages");
 }
 
@@ -178,16 +173,16 @@ static void limit_write(const struct record *record, struct page *page, double p
 static void memory_write(const struct record *record, struct page *page)
 {
     static const double notable = 1.02; /* times the peak: less is the job's own page tables */
-    double peak = value_of(record, "memory.combined.total_rss_bytes");
-    double with_cache = value_of(record, "memory.job_peak_bytes");
-    double swap = value_of(record, "memory.swap_peak_bytes");
+    double peak = record_value(record, "memory.combined.total_rss_bytes");
+    double with_cache = record_value(record, "memory.job_peak_bytes");
+    double swap = record_value(record, "memory.swap_peak_bytes");
     struct buffer details = { 0 };
 
     add_split(record, peak, &details);
     page_row(page, "Memory", number_bytes(peak).text, details.text);
     buffer_done(&details);
     curve_write(record, page, sparkline_memory);
-    if (value_of(record, "memory.descendants.total_rss_bytes") > 0) {
+    if (record_value(record, "memory.descendants.total_rss_bytes") > 0) {
         scope_write(record, page, "  main", "memory.main.total_rss_bytes");
         scope_write(record, page, "  descendants", "memory.descendants.total_rss_bytes");
     }
@@ -211,13 +206,13 @@ static void events_write(const struct record *record, struct page *page)
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
-        double count = value_of(record, events[i].path);
+        double count = record_value(record, events[i].path);
         struct buffer details = { 0 };
 
         if (isnan(count))
             continue;
         buffer_format(&details, "%s, %s %s", events[i].name,
-                      number_count(value_of(record, events[i].other_path)).text,
+                      number_count(record_value(record, events[i].other_path)).text,
                       events[i].other_name);
         page_row(page, events[i].label, number_count(count).text, details.text);
         buffer_done(&details);
@@ -239,8 +234,8 @@ static void transfers_write(const struct record *record, struct page *page)
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(transfers); i++) {
-        double in = value_of(record, transfers[i].path_in);
-        double out = value_of(record, transfers[i].path_out);
+        double in = record_value(record, transfers[i].path_in);
+        double out = record_value(record, transfers[i].path_out);
         struct buffer details = { 0 };
 
         if (transfers[i].is_left_out_if_0 && !(in > 0) && !(out > 0) && !isnan(in))
@@ -274,7 +269,7 @@ static void pressure_write(const struct record *record, struct page *page)
     struct buffer details = { 0 };
 
     for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-        double stalled = value_of(record, kinds[i].path) / record->elapsed_seconds;
+        double stalled = record_value(record, kinds[i].path) / record->elapsed_seconds;
         struct number percent = number_percent(fmin(stalled, 1));
 
         if (!(stalled >= notable))
@@ -306,11 +301,11 @@ static void processes_write(const struct record *record, struct page *page)
     struct buffer details = { 0 };
 
     buffer_format(&details, "at once, %s started, ",
-                  number_count(value_of(record, "processes.started")).text);
-    add_counted(&details, value_of(record, "cpu.threads.combined"), "thread");
+                  number_count(record_value(record, "processes.started")).text);
+    add_counted(&details, record_value(record, "cpu.threads.combined"), "thread");
     buffer_add_text(&details, " at once");
-    page_row(page, "Processes", number_count(value_of(record, "processes.max_concurrent")).text,
-             details.text);
+    page_row(page, "Processes",
+             number_count(record_value(record, "processes.max_concurrent")).text, details.text);
     buffer_done(&details);
 }
 

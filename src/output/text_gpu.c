@@ -9,11 +9,6 @@
 #include "base/unknown.h"
 #include "text/number.h"
 
-static double value_of(const struct record *record, const char *path)
-{
-    return record_find(record->figures, path).value;
-}
-
 struct gpu_label gpu_label(const struct record_gpu *gpu)
 {
     struct gpu_label label;
@@ -67,14 +62,14 @@ static void add_models(const struct record *record, const struct page *page,
 
 static void memory_write(const struct record *record, struct page *page, bool has_used)
 {
-    double descendants = value_of(record, "gpu.memory.descendants_bytes");
-    double all = value_of(record, "gpu.memory.system_bytes");
+    double descendants = record_value(record, "gpu.memory.descendants_bytes");
+    double all = record_value(record, "gpu.memory.system_bytes");
     struct buffer details = { 0 };
 
     buffer_add_text(&details, "peak");
     if (descendants > 0) {
         buffer_format(&details, "; main %s",
-                      number_bytes(value_of(record, "gpu.memory.main_bytes")).text);
+                      number_bytes(record_value(record, "gpu.memory.main_bytes")).text);
         buffer_format(page_item(&details), "descendants %s", number_bytes(descendants).text);
     }
     if (!isnan(all))
@@ -87,7 +82,8 @@ static void memory_write(const struct record *record, struct page *page, bool ha
         buffer_done(&models);
     }
     page_row(page, "GPU memory",
-             number_bytes(value_of(record, "gpu.memory.combined_bytes")).text, details.text);
+             number_bytes(record_value(record, "gpu.memory.combined_bytes")).text,
+             details.text);
     buffer_done(&details);
 }
 
@@ -96,10 +92,10 @@ static void use_write(const struct record *record, struct page *page)
     struct buffer details = { 0 };
 
     buffer_format(&details, "GPUs busy with the job on average, %s at peak; %s with all work",
-                  number_short(value_of(record, "gpu.job_utilization.max_gpus")).text,
-                  number_short(value_of(record, "gpu.utilization.mean_gpus")).text);
+                  number_short(record_value(record, "gpu.job_utilization.max_gpus")).text,
+                  number_short(record_value(record, "gpu.utilization.mean_gpus")).text);
     page_row(page, "GPU use",
-             number_short(value_of(record, "gpu.job_utilization.mean_gpus")).text,
+             number_short(record_value(record, "gpu.job_utilization.mean_gpus")).text,
              details.text);
     buffer_done(&details);
 }

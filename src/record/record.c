@@ -107,6 +107,11 @@ struct spoor_figure record_find(const struct spoor_figure *figures, const char *
     return figures && index >= 0 ? figures[index] : record_unknown_figure(NULL);
 }
 
+double record_value(const struct record *record, const char *path)
+{
+    return record_find(record->figures, path).value;
+}
+
 const char *record_gpu_path(enum record_gpu_measure measure)
 {
     static const char *const paths[RECORD_GPU_MEASURES] = {

@@ -139,6 +139,9 @@ struct spoor_figure record_unknown_figure(const char *reason);
 /* The figure of that path, among figures in the order of the figure table. */
 struct spoor_figure record_find(const struct spoor_figure *figures, const char *path);
 
+/* The value of a figure of the run; NaN: unknown. */
+double record_value(const struct record *record, const char *path);
+
 /* Where a measure of a GPU stands in the JSON object of that GPU: "memory.peak_bytes". */
 const char *record_gpu_path(enum record_gpu_measure measure);
 

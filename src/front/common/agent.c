@@ -46,6 +46,17 @@ void agent_end_answer(struct agent_answer *answer)
     buffer_done(&answer->line);
 }
 
+int agent_end_result(struct agent_answer *answer, int r, struct spoor_error *err)
+{
+    if (r == 0 && buffer_error(&answer->line) < 0)
+        r = error_sys(err, buffer_error(&answer->line), "result");
+    if (r == 0)
+        agent_end_answer(answer);
+    else
+        buffer_done(&answer->line);
+    return r;
+}
+
 static void answer_done(void)
 {
     struct agent_answer done;
@@ -175,13 +186,7 @@ static int show_result(struct agent *agent, const char *name, struct spoor_error
     agent->is_done = true;
     agent_begin_answer(&result, "result");
     r = agent->kind->add_result(agent->attachment->session, agent->data, &result.json, err);
-    if (r == 0 && buffer_error(&result.line) < 0)
-        r = error_sys(err, buffer_error(&result.line), "result");
-    if (r == 0)
-        agent_end_answer(&result);
-    else
-        buffer_done(&result.line);
-    return r;
+    return agent_end_result(&result, r, err);
 }
 
 static const struct {

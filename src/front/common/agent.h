@@ -60,6 +60,10 @@ void agent_begin_answer(struct agent_answer *answer, const char *event);
 void agent_begin_ready(struct agent_answer *answer);
 void agent_end_answer(struct agent_answer *answer);
 
+/* The same if `r` and the text of the answer are good; otherwise drops it, for the caller to
+ * answer with the error. Returns 0 or -errno; `r` if it is not 0. */
+int agent_end_result(struct agent_answer *answer, int r, struct spoor_error *err);
+
 /* Serves until the end. Without a session in the attachment, there was nothing to track and
  * the run is over already. Returns the exit code. */
 int agent_serve(struct attachment *attachment, const struct agent_kind *kind, void *data);

@@ -182,12 +182,7 @@ int subtrack_agent(int argc, char **argv)
             continue;
         agent_begin_answer(&result, "result");
         r = commands[i].act(argc - 1, argv + 1, &result.json, &err);
-        if (r == 0 && buffer_error(&result.line) < 0)
-            r = error_sys(&err, buffer_error(&result.line), "result");
-        if (r == 0)
-            agent_end_answer(&result);
-        else
-            buffer_done(&result.line);
+        r = agent_end_result(&result, r, &err);
         return r < 0 ? agent_refuse(err.code, err.message) : r;
     }
     return agent_refuse(EINVAL, "gpu-tracker agent sub-track analyze|calls|combine|compare "
