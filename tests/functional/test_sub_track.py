@@ -50,6 +50,16 @@ def test_figures_are_those_that_python_computes(sub_track):
     assert blocks["load"]["compute_time"]["total"] == pytest.approx(1.45)
 
 
+@pytest.mark.parametrize("count", ["1e300", "-3", "2.5", "18446744073709551615"])
+def test_a_count_that_cannot_be_one_is_shown_as_it_is(sub_track, tmp_path, count):
+    tracking = tmp_path / "tracking.csv"
+    lines = (GOLDEN / "tracking.csv").read_text().split("\n")
+    lines[1] = ",".join([*lines[1].split(",")[:5], count, *lines[1].split(",")[6:]])
+    tracking.write_text("\n".join(lines))
+    result = analyze(sub_track, GOLDEN / "phases.csv", tracking=tracking)
+    assert result["static_data"]["system_core_count"] == float(count)
+
+
 def test_a_block_without_a_sample_is_null(sub_track):
     result = analyze(sub_track, GOLDEN / "phases.csv")
     block = next(b for b in result["code_block_results"] if b["name"] == "never sampled")

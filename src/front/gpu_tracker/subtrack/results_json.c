@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +30,12 @@ static void put_usage(struct json_writer *json, const char *key,
     json_end(json);
 }
 
+/* A file may hold any number where a count is expected. */
+static bool is_count(double value)
+{
+    return value >= 0 && value < 0x1p53 && !(value > floor(value));
+}
+
 static void put_facts(struct json_writer *json, const struct tracking_read_facts *facts)
 {
     json_begin(json, "static_data", '{');
@@ -37,7 +44,8 @@ static void put_facts(struct json_writer *json, const struct tracking_read_facts
 
         if (tracking_fact_fields[i].type == TRACKING_TEXT)
             json_add_text(json, name, facts->texts[i]);
-        else if (tracking_fact_fields[i].type == TRACKING_INTEGER && facts->numbers[i] >= 0)
+        else if (tracking_fact_fields[i].type == TRACKING_INTEGER &&
+                 is_count(facts->numbers[i]))
             json_add_u64(json, name, (uint64_t)facts->numbers[i]);
         else
             json_add_number(json, name, facts->numbers[i]);
