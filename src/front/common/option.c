@@ -14,6 +14,14 @@ void *option_member(void *target, const struct option *option)
     return (char *)target + option->offset;
 }
 
+void text_list_done(struct text_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        free(list->items[i]);
+    free(list->items);
+    *list = (struct text_list){ 0 };
+}
+
 int option_any_text(void *target, const struct option *option, const char *value,
                     struct spoor_error *err)
 {
@@ -131,12 +139,7 @@ void option_free(const struct option_table *table, void *target)
             free(*(char **)member);
             *(char **)member = NULL;
         } else if (option->apply == option_list) {
-            struct text_list *list = member;
-
-            for (size_t j = 0; j < list->count; j++)
-                free(list->items[j]);
-            free(list->items);
-            *list = (struct text_list){ 0 };
+            text_list_done(member);
         }
     }
 }

@@ -76,6 +76,8 @@ struct text_list {
     size_t count;
 };
 
+void text_list_done(struct text_list *list);
+
 /* Functions for rows. The macros below check the type of the member. */
 option_apply option_text;     /* char *: must not be empty */
 option_apply option_any_text; /* char *: may be empty */

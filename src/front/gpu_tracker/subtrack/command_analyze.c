@@ -24,31 +24,18 @@ static int compare_names(const struct dirent **left, const struct dirent **right
     return strcmp((*left)->d_name, (*right)->d_name);
 }
 
-/* Paths that are ours. Zeroed is empty. */
-struct path_list {
-    char **paths;
-    size_t count;
-};
-
-static void path_list_done(struct path_list *list)
-{
-    for (size_t i = 0; i < list->count; i++)
-        free(list->paths[i]);
-    free(list->paths);
-}
-
 /* Takes the names, and frees them. */
-static int add_paths(struct path_list *list, const char *folder, struct dirent **entries,
+static int add_paths(struct text_list *list, const char *folder, struct dirent **entries,
                      size_t count)
 {
     size_t length = strlen(folder);
     const char *slash = length > 0 && folder[length - 1] == '/' ? "" : "/";
     int r = 0;
 
-    list->paths = calloc(count + 1, sizeof(*list->paths));
+    list->items = calloc(count + 1, sizeof(*list->items));
     for (size_t i = 0; i < count; i++) {
-        if (list->paths && r == 0 &&
-            asprintf(&list->paths[i], "%s%s%s", folder, slash, entries[i]->d_name) >= 0)
+        if (list->items && r == 0 &&
+            asprintf(&list->items[i], "%s%s%s", folder, slash, entries[i]->d_name) >= 0)
             list->count++;
         else
             r = -ENOMEM;
@@ -59,7 +46,7 @@ static int add_paths(struct path_list *list, const char *folder, struct dirent *
 }
 
 /* All files of a folder, sorted. 0 or -errno. */
-static int list_folder(const char *folder, struct path_list *ret)
+static int list_folder(const char *folder, struct text_list *ret)
 {
     struct dirent **entries = NULL;
     int count = scandir(folder, &entries, is_visible, compare_names);
@@ -67,30 +54,29 @@ static int list_folder(const char *folder, struct path_list *ret)
     return count < 0 ? -errno : add_paths(ret, folder, entries, (size_t)count);
 }
 
-static int combine(const char *path, char **files, size_t count)
-{
-    struct spoor_error err;
-
-    return sub_tracking_combine(path, (const char *const *)files, count, &err) < 0
-               ? gpu_tracker_error("%s", err.message)
-               : 0;
-}
-
 int subtrack_combine(const struct subtrack_settings *settings)
 {
-    CLEANUP(path_list_done) struct path_list files = { 0 };
-    const struct text_list *paths = &settings->paths;
+    CLEANUP(text_list_done) struct text_list found = { 0 };
+    const struct text_list *files = &settings->paths;
+    struct spoor_error err;
     int r;
 
-    if (paths->count > 1)
-        return combine(settings->sub_tracking_file, paths->items, paths->count);
-    r = list_folder(paths->items[0], &files);
-    if (r < 0)
-        return gpu_tracker_error("a single -p must name a folder of files to combine: %s: %s",
-                                 paths->items[0], strerror(-r));
-    if (files.count == 0)
-        return gpu_tracker_error("the folder %s has no files to combine", paths->items[0]);
-    return combine(settings->sub_tracking_file, files.paths, files.count);
+    if (files->count == 1) {
+        const char *folder = files->items[0];
+
+        files = &found;
+        r = list_folder(folder, &found);
+        if (r < 0)
+            return gpu_tracker_error(
+                "a single -p must name a folder of files to combine: %s: %s", folder,
+                strerror(-r));
+        if (found.count == 0)
+            return gpu_tracker_error("the folder %s has no files to combine", folder);
+    }
+    if (sub_tracking_combine(settings->sub_tracking_file, (const char *const *)files->items,
+                             files->count, &err) < 0)
+        return gpu_tracker_error("%s", err.message);
+    return 0;
 }
 
 static int write_results(enum gpu_tracker_format format, const void *data, struct buffer *out)
