@@ -95,6 +95,12 @@ def test_bad_usage_shows_the_usage(gpu_tracker, arguments, message):
     assert done.stderr == f"{message}\n{USAGE}"
 
 
+def test_message_about_bad_usage_has_no_control_characters(gpu_tracker):
+    done = gpu_tracker("--\x1b[31mred")
+    assert done.returncode == 1
+    assert done.stderr.startswith("unknown option --?[31mred\n")
+
+
 @pytest.mark.parametrize("arguments", [
     ["-e", "true", "-f", "json"], ["-etrue", "-fjson"], ["--execute=true", "--format=json"],
     ["--execute", "true", "--format", "json"], ["--exec=true", "--form", "json"],

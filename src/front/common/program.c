@@ -105,6 +105,7 @@ int program_read(struct arguments *arguments, int argc, char **argv)
     if (arguments_parse(arguments, argc, argv, &err) < 0) {
         if (!program->has_full_usage)
             return program_complain(program, "%s", err.message);
+        escape_message(err.message);
         fprintf(stderr, "%s\n", err.message);
         help_usage(stderr, program, command);
         return program->failure_code;
