@@ -10,8 +10,9 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "output/format.h"
 
-bool save_has_content(const char *path)
+static bool has_content(const char *path)
 {
     struct stat stat;
 
@@ -79,8 +80,8 @@ static int write_beside(const struct buffer *text, const char *path, enum spoor_
     return r;
 }
 
-int save_text(const struct buffer *text, const char *path, enum spoor_save how,
-              struct spoor_error *err)
+static int save_text(const struct buffer *text, const char *path, enum spoor_save how,
+                     struct spoor_error *err)
 {
     if (is_link(path))
         return error_set(
@@ -90,4 +91,41 @@ int save_text(const struct buffer *text, const char *path, enum spoor_save how,
     if (how == SPOOR_APPEND)
         return write_open(text, path, O_CREAT | O_APPEND, err);
     return write_beside(text, path, how, err);
+}
+
+static int make_text(const struct record *record, enum spoor_format format,
+                     const struct format_style *style, struct buffer *out,
+                     struct spoor_error *err)
+{
+    const struct format *row = format_get(format);
+
+    if (!row)
+        return error_set(err, EINVAL, "unknown report format %d", (int)format);
+    row->write(record, style, out);
+    return buffer_error(out) < 0 ? error_sys(err, buffer_error(out), "make the report") : 0;
+}
+
+int save_to_descriptor(const struct record *record, enum spoor_format format, bool has_color,
+                       int fd, struct spoor_error *err)
+{
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+    struct format_style style = format_style_for(fd, has_color);
+    int r = make_text(record, format, &style, &text, err);
+
+    if (r < 0)
+        return r;
+    r = buffer_write(&text, fd);
+    return r < 0 ? error_sys(err, r, "write the report") : 0;
+}
+
+int save_to_file(const struct record *record, enum spoor_format format, const char *path,
+                 enum spoor_save how, struct spoor_error *err)
+{
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+    struct format_style style = format_style_for(-1, false);
+    int r;
+
+    style.has_header = how != SPOOR_APPEND || !has_content(path);
+    r = make_text(record, format, &style, &text, err);
+    return r < 0 ? r : save_text(&text, path, how, err);
 }

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "output/format.h"
 #include "output/save.h"
 #include "record/fill.h"
 #include "series/figure.h"
@@ -25,7 +24,7 @@ static uint64_t own_peak_bytes(const struct root *root)
     return status.rss_peak_bytes;
 }
 
-static int make_record(spoor_session *session, struct record *ret)
+static int fill_record(spoor_session *session, struct record *ret)
 {
     const struct record_input input = {
         .id = session->run.id,
@@ -57,50 +56,40 @@ static int make_record(spoor_session *session, struct record *ret)
     return record_fill(&input, ret);
 }
 
-static int format_report(spoor_session *session, enum spoor_format format,
-                         const struct format_style *style, struct buffer *out,
-                         struct spoor_error *err)
+static int make_record(spoor_session *session, struct record *ret, struct spoor_error *err)
 {
-    const struct format *row = format_get(format);
-    struct record record;
     int r;
 
-    if (!row)
-        return error_set(err, EINVAL, "unknown report format %d", (int)format);
     pthread_mutex_lock(&session->mutex);
-    r = make_record(session, &record);
+    r = fill_record(session, ret);
     pthread_mutex_unlock(&session->mutex);
-    if (r < 0)
-        return error_sys(err, r, "make the report");
-    row->write(&record, style, out);
-    record_done(&record);
-    r = buffer_error(out);
     return r < 0 ? error_sys(err, r, "make the report") : 0;
 }
 
 int spoor_session_write(spoor_session *session, enum spoor_format format, unsigned flags,
                         int fd, struct spoor_error *err)
 {
-    CLEANUP(buffer_done) struct buffer text = { 0 };
-    struct format_style style = format_style_for(fd, flags & SPOOR_COLOR);
-    int r = format_report(session, format, &style, &text, err);
+    struct record record;
+    int r = make_record(session, &record, err);
 
     if (r < 0)
         return r;
-    r = buffer_write(&text, fd);
-    return r < 0 ? error_sys(err, r, "write the report") : 0;
+    r = save_to_descriptor(&record, format, flags & SPOOR_COLOR, fd, err);
+    record_done(&record);
+    return r;
 }
 
 int spoor_session_save(spoor_session *session, enum spoor_format format, const char *path,
                        enum spoor_save how, struct spoor_error *err)
 {
-    CLEANUP(buffer_done) struct buffer text = { 0 };
-    struct format_style style = format_style_for(-1, false);
-    int r;
+    struct record record;
+    int r = make_record(session, &record, err);
 
-    style.has_header = how != SPOOR_APPEND || !save_has_content(path);
-    r = format_report(session, format, &style, &text, err);
-    return r < 0 ? r : save_text(&text, path, how, err);
+    if (r < 0)
+        return r;
+    r = save_to_file(&record, format, path, how, err);
+    record_done(&record);
+    return r;
 }
 
 int spoor_session_figure(spoor_session *session, const char *path, struct spoor_figure *ret,

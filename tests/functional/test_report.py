@@ -134,6 +134,13 @@ def test_formats_and_files(spoor, tmp_path):
     assert again(spoor, path) == text
 
 
+def test_table_on_stdout_has_its_header_whatever_files_there_are(spoor, tmp_path):
+    (tmp_path / "stdout").write_text("not a table")
+    path = next(EXPECTED.glob("*.json"))
+    table = again(spoor, path, "--append", "-f", "csv", cwd=tmp_path)
+    assert table == again(spoor, path, "-f", "csv", cwd=tmp_path)
+
+
 def test_variables_for_runs_do_not_apply(spoor, tmp_path):
     path = tmp_path / "r.json"
     spoor("run", "-q", "-o", path, "--", "true")

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* command_report.c - spoor report: a stored JSON report in any format. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "front/spoor/outputs.h"
 #include "front/spoor/program.h"
-#include "output/format.h"
 #include "output/save.h"
 #include "record/load.h"
 
@@ -26,19 +24,12 @@ static int plan_output(struct settings *settings, struct outputs *ret, struct sp
 static int write_record(const struct record *record, const struct outputs *outputs,
                         struct spoor_error *err)
 {
-    CLEANUP(buffer_done) struct buffer text = { 0 };
     const struct output *output = &outputs->items[0];
-    struct format_style style = format_style_for(output->fd, output->flags & SPOOR_COLOR);
-    int r;
 
-    style.has_header = outputs->save != SPOOR_APPEND || !save_has_content(output->path);
-    format_get(output->format)->write(record, &style, &text);
-    r = buffer_error(&text);
-    if (r == 0 && output->fd < 0)
-        return save_text(&text, output->path, outputs->save, err);
-    if (r == 0)
-        r = buffer_write(&text, output->fd);
-    return r < 0 ? error_sys(err, r, "write the report") : 0;
+    return output->fd >= 0
+               ? save_to_descriptor(record, output->format, output->flags & SPOOR_COLOR,
+                                    output->fd, err)
+               : save_to_file(record, output->format, output->path, outputs->save, err);
 }
 
 int command_report(const struct command *command, int argc, char **argv)
