@@ -15,7 +15,7 @@
  *     spoor_session_start(session, &err);
  *     ...
  *     spoor_session_stop(session, &err);
- *     spoor_session_write(session, SPOOR_JSON, STDOUT_FILENO, &err);
+ *     spoor_session_write(session, SPOOR_JSON, 0, STDOUT_FILENO, &err);
  *     session = spoor_session_close(session);
  *
  * Errors. Every function that can fail returns 0 (or a count) on success and a
@@ -59,11 +59,15 @@ struct spoor_error {
 };
 
 enum spoor_format {
-    SPOOR_TEXT,       /* one screen for people */
-    SPOOR_TEXT_COLOR, /* the same with terminal colours */
-    SPOOR_JSON,       /* schema spoor/1 */
-    SPOOR_CSV,        /* a header and one row */
+    SPOOR_TEXT, /* one screen for people */
+    SPOOR_JSON, /* schema spoor/1 */
+    SPOOR_CSV,  /* a header and one row */
 };
+
+/* Finds a format by its name ("text", "json", "csv"), or by the suffix of a file name (".txt",
+ * ".json", ".csv"). false: unknown; *ret is untouched. */
+SPOOR_API bool spoor_format_for_name(const char *name, enum spoor_format *ret);
+SPOOR_API bool spoor_format_for_path(const char *path, enum spoor_format *ret);
 
 /* When to read private and shared memory. This walks the job's page tables,
  * about 6 ms per GiB, and blocks its memory system calls meanwhile. */
@@ -177,10 +181,15 @@ SPOOR_API void spoor_session_warn(spoor_session *session, const char *code,
  * touch the job: what is left of it keeps running. May be called more than once. */
 SPOOR_API int spoor_session_stop(spoor_session *session, struct spoor_error *err);
 
+/* Bits of the flags of spoor_session_write(). */
+enum {
+    SPOOR_COLOR = 1u << 0, /* text with terminal colours */
+};
+
 /* Writes a report of the run so far to a descriptor. Text is 60 to 160 columns wide, as the
  * terminal is, or 80 columns if the descriptor is not a terminal. */
-SPOOR_API int spoor_session_write(spoor_session *session, enum spoor_format format, int fd,
-                                  struct spoor_error *err);
+SPOOR_API int spoor_session_write(spoor_session *session, enum spoor_format format,
+                                  unsigned flags, int fd, struct spoor_error *err);
 
 /* What spoor_session_save() does with an existing file. */
 enum spoor_save {

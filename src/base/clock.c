@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/clock.h"
 
+#include <errno.h>
+#include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/arithmetic.h"
+
+#define CLOCK_END_SECONDS 253402300799.0 /* the last second of the year 9999 */
 
 static uint64_t read_clock(clockid_t id)
 {
@@ -37,14 +42,52 @@ struct timespec clock_time_until(uint64_t monotonic_ns)
     return clock_timespec(less(monotonic_ns, read_clock(CLOCK_MONOTONIC)));
 }
 
-void clock_format(uint64_t realtime_ns, char *buf, size_t size)
+struct clock_text clock_format(double unix_seconds)
 {
-    time_t seconds = (time_t)(realtime_ns / NS_PER_SECOND);
-    unsigned milliseconds = (unsigned)(realtime_ns / NS_PER_MS % 1000);
+    struct clock_text result = { "" };
     struct tm tm = { 0 };
-    char date[CLOCK_TEXT_SIZE];
+    char date[24];
+    long long ms;
+    time_t seconds;
 
+    if (!(unix_seconds >= 0 && unix_seconds < CLOCK_END_SECONDS))
+        return result;
+    ms = llround(unix_seconds * 1e3);
+    seconds = (time_t)(ms / 1000);
     gmtime_r(&seconds, &tm);
     strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm);
-    (void)snprintf(buf, size, "%s.%03uZ", date, milliseconds); /* fits: see header */
+    (void)snprintf(result.text, sizeof(result.text), "%s.%03dZ", date, (int)(ms % 1000));
+    return result;
+}
+
+/* The decimals at the end of a date, and the Z. */
+static int parse_decimals(const char *text, double *seconds)
+{
+    double unit = 1;
+
+    if (*text == '.') {
+        if (text[1] < '0' || text[1] > '9')
+            return -EBADMSG;
+        for (text++; *text >= '0' && *text <= '9'; text++) {
+            unit /= 10;
+            *seconds += unit * (*text - '0');
+        }
+    }
+    return strcmp(text, "Z") == 0 ? 0 : -EBADMSG;
+}
+
+int clock_parse(const char *text, double *ret)
+{
+    struct tm tm = { 0 };
+    const char *end = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
+    double decimals = 0;
+    double seconds;
+
+    if (!end || parse_decimals(end, &decimals) < 0)
+        return -EBADMSG;
+    seconds = (double)timegm(&tm);
+    if (!(seconds >= 0 && seconds < CLOCK_END_SECONDS))
+        return -EBADMSG;
+    *ret = round((seconds + decimals) * 1e3) / 1e3;
+    return 0;
 }

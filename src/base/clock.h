@@ -32,9 +32,15 @@ struct timespec clock_timespec(uint64_t ns);
 /* How long it is until then; 0 where that has passed. */
 struct timespec clock_time_until(uint64_t monotonic_ns);
 
-/* Writes a date as RFC 3339 in UTC with milliseconds: 2026-03-14T09:26:53.589Z.
- * `buf` needs CLOCK_TEXT_SIZE bytes. */
-#define CLOCK_TEXT_SIZE 32
-void clock_format(uint64_t realtime_ns, char *buf, size_t size);
+/* A date as RFC 3339 in UTC with milliseconds: 2026-03-14T09:26:53.589Z. */
+struct clock_text {
+    char text[32];
+};
+
+/* `unix_seconds` since 1970, before the year 10000. Empty if it is NaN. */
+struct clock_text clock_format(double unix_seconds);
+
+/* Reads such a date, with any number of decimals or none. -EBADMSG: it is no date. */
+int clock_parse(const char *text, double *ret);
 
 #endif

@@ -9,6 +9,7 @@
 #ifndef BASE_UNKNOWN_H
 #define BASE_UNKNOWN_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -17,6 +18,12 @@
 static inline bool is_known(uint64_t value)
 {
     return value != UNKNOWN;
+}
+
+/* The same as a derived figure. */
+static inline double as_number(uint64_t value)
+{
+    return is_known(value) ? (double)value : (double)NAN;
 }
 
 /* Raises a value to one that was seen. What is not known raises nothing. */

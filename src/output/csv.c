@@ -6,115 +6,86 @@
  * an empty cell. Both tables have all their columns always, so rows of different
  * runs fit under one header.
  */
-#include <math.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "base/unknown.h"
-#include "output/ending.h"
+#include "output/format.h"
 #include "output/measure.h"
-#include "output/output.h"
 #include "output/stream.h"
+#include "record/field.h"
 #include "series/figure.h"
 #include "text/csv_writer.h"
 #include "text/escape.h"
 
-static void add_id(const struct report *report, struct csv_writer *csv)
+static void add_command(struct csv_writer *csv, const char *const *command)
 {
-    csv_add_text(csv, report->id);
-}
+    struct buffer text = { 0 };
 
-static void add_name(const struct report *report, struct csv_writer *csv)
-{
-    csv_add_text(csv, report->name);
-}
-
-static void add_command(const struct report *report, struct csv_writer *csv)
-{
-    struct buffer command = { 0 };
-
-    escape_command(report->command, &command);
+    escape_command(command, &text);
     csv_begin_cell(csv);
-    if (buffer_error(&command) == 0 && command.length > 0)
-        escape_csv_quote(command.text, csv->out);
-    buffer_done(&command);
+    if (buffer_error(&text) == 0 && text.length > 0)
+        escape_csv_quote(text.text, csv->out);
+    buffer_done(&text);
 }
 
-static void add_started_at(const struct report *report, struct csv_writer *csv)
+static void add_date(struct csv_writer *csv, double unix_seconds)
 {
-    char text[CLOCK_TEXT_SIZE];
+    struct clock_text date = clock_format(unix_seconds);
 
-    clock_format(report->summary->started_realtime_ns, text, sizeof(text));
-    csv_add_text(csv, report->summary->sample_count > 0 ? text : NULL);
+    csv_add_text(csv, date.text[0] ? date.text : NULL);
 }
 
-static void add_elapsed(const struct report *report, struct csv_writer *csv)
+static void add_field(struct csv_writer *csv, const struct field *field,
+                      const struct record *record)
 {
-    const struct summary *summary = report->summary;
+    const void *at = field_at(field, record);
 
-    csv_add_seconds(
-        csv, summary->sample_count > 0 ? summary->ended_ns - summary->started_ns : UNKNOWN, 0);
+    switch (field->kind) {
+    case FIELD_TEXT:
+        csv_add_text(csv, *(const char *const *)at);
+        break;
+    case FIELD_COUNT:
+        csv_add_u64(csv, *(const uint64_t *)at);
+        break;
+    case FIELD_NUMBER:
+        csv_add_number(csv, *(const double *)at);
+        break;
+    case FIELD_DATE:
+        add_date(csv, *(const double *)at);
+        break;
+    case FIELD_TEXTS:
+        add_command(csv, *(const char *const *const *)at);
+        break;
+    case FIELD_FLAG:
+    case FIELD_IF_TRUE:
+    case FIELD_TAGS:
+        break; /* no column */
+    }
 }
 
-static void add_exit_code(const struct report *report, struct csv_writer *csv)
-{
-    csv_add_u64(csv, ending_get(report).exit_code);
-}
-
-static void add_signal(const struct report *report, struct csv_writer *csv)
-{
-    struct ending ending = ending_get(report);
-
-    csv_add_text(csv, ending.signal_name[0] ? ending.signal_name : NULL);
-}
-
-static void add_samples(const struct report *report, struct csv_writer *csv)
-{
-    csv_add_u64(csv, report->summary->sample_count);
-}
-
-static void add_tracker_cpu(const struct report *report, struct csv_writer *csv)
-{
-    csv_add_seconds(csv, report->tracker_cpu_ns, 0);
-}
-
-static void add_tracker_max_rss(const struct report *report, struct csv_writer *csv)
-{
-    csv_add_u64(csv, report->tracker_max_rss_bytes);
-}
-
-static void add_late_samples(const struct report *report, struct csv_writer *csv)
-{
-    csv_add_u64(csv, report->late_samples);
-}
-
-static void add_detail_reads(const struct report *report, struct csv_writer *csv)
-{
-    csv_add_u64(csv, report->detail_reads);
-}
-
-struct column {
-    const char *name;
-    void (*add)(const struct report *report, struct csv_writer *csv);
+/* The columns of the run, and what they are called. */
+static const struct {
+    const char *name, *path;
+} run_columns[] = {
+    { "run_id", "run.id" },
+    { "name", "run.name" },
+    { "command", "run.command" },
+    { "started_at", "run.started_at" },
+    { "elapsed_seconds", "run.elapsed_seconds" },
+    { "exit_code", "run.exit_code" },
+    { "signal", "run.signal" },
+    { "samples", "run.samples" },
 };
 
-/* The columns before and after those of the figures. */
-static const struct column first_columns[] = {
-    { "run_id", add_id },
-    { "name", add_name },
-    { "command", add_command },
-    { "started_at", add_started_at },
-    { "elapsed_seconds", add_elapsed },
-    { "exit_code", add_exit_code },
-    { "signal", add_signal },
-    { "samples", add_samples },
-};
-static const struct column last_columns[] = {
-    { "tracker_cpu_seconds", add_tracker_cpu },
-    { "tracker_max_rss_bytes", add_tracker_max_rss },
-    { "tracker_late_samples", add_late_samples },
-    { "tracker_detail_reads", add_detail_reads },
-};
+static void add_run_column(struct csv_writer *csv, const char *path,
+                           const struct record *record)
+{
+    for (size_t i = 0; i < record_run_fields.count; i++) {
+        if (strcmp(record_run_fields.rows[i].path, path) == 0)
+            add_field(csv, &record_run_fields.rows[i], record);
+    }
+}
 
 /* A path with its dots as underscores. */
 static void add_path(const char *path, struct csv_writer *csv)
@@ -126,27 +97,28 @@ static void add_path(const char *path, struct csv_writer *csv)
 
 static void write_header(struct csv_writer *csv)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(first_columns); i++)
-        csv_add_text(csv, first_columns[i].name);
+    for (size_t i = 0; i < ARRAY_SIZE(run_columns); i++)
+        csv_add_text(csv, run_columns[i].name);
     for (size_t i = 0; i < figure_count(); i++)
         add_path(figure_path(i), csv);
-    for (size_t i = 0; i < ARRAY_SIZE(last_columns); i++)
-        csv_add_text(csv, last_columns[i].name);
+    for (size_t i = 0; i < record_tracker_fields.count; i++)
+        add_path(record_tracker_fields.rows[i].path, csv);
     csv_end_row(csv);
 }
 
-void csv_write(const struct report *report, bool has_header, struct buffer *out)
+void csv_write(const struct record *record, const struct format_style *style,
+               struct buffer *out)
 {
     struct csv_writer csv = { .out = out };
 
-    if (has_header)
+    if (style->has_header)
         write_header(&csv);
-    for (size_t i = 0; i < ARRAY_SIZE(first_columns); i++)
-        first_columns[i].add(report, &csv);
+    for (size_t i = 0; i < ARRAY_SIZE(run_columns); i++)
+        add_run_column(&csv, run_columns[i].path, record);
     for (size_t i = 0; i < figure_count(); i++)
-        csv_add_number(&csv, figure_get(i, report->summary, report->origins).value);
-    for (size_t i = 0; i < ARRAY_SIZE(last_columns); i++)
-        last_columns[i].add(report, &csv);
+        csv_add_number(&csv, record->figures[i].value);
+    for (size_t i = 0; i < record_tracker_fields.count; i++)
+        add_field(&csv, &record_tracker_fields.rows[i], record);
     csv_end_row(&csv);
 }
 
@@ -159,7 +131,7 @@ static void add_gpu_names(struct gpu_place place, struct csv_writer *csv)
     }
 }
 
-static void begin(const struct stream_gpus *gpus, struct buffer *out)
+void csv_stream_begin(const struct gpu_columns *gpus, struct buffer *out)
 {
     struct csv_writer csv = { .out = out };
 
@@ -177,14 +149,16 @@ static void begin(const struct stream_gpus *gpus, struct buffer *out)
     csv_end_row(&csv);
 }
 
-static void add_gpu(const struct gpu_device_view *device, struct csv_writer *csv)
+static void add_gpu(const struct gpu_view *view, struct gpu_place place, struct csv_writer *csv)
 {
+    double values[GPU_MEASURE_COUNT];
+
+    gpu_columns_read(view, place, values);
     for (int i = 0; i < GPU_MEASURE_COUNT; i++)
-        csv_add_number(csv, device ? gpu_measure_value((enum gpu_measure)i, device->value[i])
-                                   : (double)NAN);
+        csv_add_number(csv, values[i]);
 }
 
-static void write_row(const struct stream_row *row, struct buffer *out)
+void csv_stream_row(const struct stream_row *row, struct buffer *out)
 {
     const struct sample *sample = row->sample;
     struct csv_writer csv = { .out = out };
@@ -198,8 +172,6 @@ static void write_row(const struct stream_row *row, struct buffer *out)
             csv_add_number(&csv, stream_rate((enum metric)i, sample, row->previous));
     }
     for (size_t i = 0; row->of_gpus && i < row->of_gpus->count; i++)
-        add_gpu(stream_gpu(row->gpu, row->of_gpus->places[i]), &csv);
+        add_gpu(row->gpu, row->of_gpus->places[i], &csv);
     csv_end_row(&csv);
 }
-
-const struct stream stream_csv = { ".csv", true, begin, write_row };

@@ -2,66 +2,178 @@
 /*
  * json.c - the report as JSON, schema spoor/1.
  *
- * The sections of measures are not listed here: they are the dotted paths of the
- * table of figures. A path opens the objects it stands in and closes those it has
- * left; a few sections hold keys besides, which the table below adds.
+ * Its keys are not listed here: they are the dotted paths of the tables of fields and of
+ * figures. A path opens the objects it stands in and closes those it has left; a few
+ * sections hold keys besides, which the table below adds.
  */
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "output/ending.h"
-#include "output/json_gpu.h"
+#include "output/format.h"
 #include "output/measure.h"
-#include "output/output.h"
+#include "record/field.h"
 #include "series/figure.h"
-#include "spoor/spoor.h"
 #include "text/json_writer.h"
-
-static void add_empty(struct json_writer *json, const char *key, char opening)
-{
-    json_begin_line(json, key, opening);
-    json_end(json);
-}
-
-/* Of phases the totals only are known. */
-static void begin_gpu(struct json_writer *json, const struct report *report)
-{
-    if (report)
-        json_gpu_begin(json, report->gpu);
-}
-
-static void end_gpu(struct json_writer *json, const struct report *report)
-{
-    if (report)
-        json_gpu_end(json, report->gpu);
-}
-
-static void end_network(struct json_writer *json, const struct report *report)
-{
-    (void)report;
-    json_add_text(json, "scope", "host");
-}
-
-/* Keys of a section that are no measures: before the first and after the last. The report is
- * NULL in a phase. */
-static const struct {
-    const char *section;
-    void (*begin)(struct json_writer *json, const struct report *report);
-    void (*end)(struct json_writer *json, const struct report *report);
-} extras[] = {
-    { "gpu", begin_gpu, end_gpu },
-    { "network", NULL, end_network },
-};
 
 enum { PATH_DEPTH_MAX = 4, PATH_SIZE = 64 };
 
 /* The sections that are open. */
 struct place {
-    const struct report *report; /* NULL: those of a phase */
+    const struct record *record;  /* NULL: those of a phase or a GPU */
+    const struct record_gpu *gpu; /* NULL: they are not those of a GPU */
     unsigned depth;
     char name[PATH_DEPTH_MAX][PATH_SIZE];
 };
+
+/* ---- fields --------------------------------------------------------------- */
+
+static void add_texts(struct json_writer *json, const char *key, const char *const *texts)
+{
+    if (!texts) {
+        json_add_null(json, key);
+        return;
+    }
+    json_begin_line(json, key, '[');
+    for (; *texts; texts++)
+        json_add_text(json, NULL, *texts);
+    json_end(json);
+}
+
+static void add_tags(struct json_writer *json, const char *key, const struct record_tags *tags)
+{
+    json_begin(json, key, '{');
+    for (size_t i = 0; i < tags->count; i++)
+        json_add_text(json, tags->items[i].key, tags->items[i].value);
+    json_end(json);
+}
+
+static void add_date(struct json_writer *json, const char *key, double unix_seconds)
+{
+    struct clock_text date = clock_format(unix_seconds);
+
+    json_add_text(json, key, date.text[0] ? date.text : NULL);
+}
+
+static void add_field(struct json_writer *json, const char *key, const struct field *field,
+                      const void *base)
+{
+    const void *at = field_at(field, base);
+
+    switch (field->kind) {
+    case FIELD_TEXT:
+        json_add_text(json, key, *(const char *const *)at);
+        break;
+    case FIELD_COUNT:
+        json_add_u64(json, key, *(const uint64_t *)at);
+        break;
+    case FIELD_NUMBER:
+        json_add_number(json, key, *(const double *)at);
+        break;
+    case FIELD_DATE:
+        add_date(json, key, *(const double *)at);
+        break;
+    case FIELD_FLAG:
+        json_add_bool(json, key, *(const bool *)at);
+        break;
+    case FIELD_IF_TRUE:
+        if (*(const bool *)at)
+            json_add_bool(json, key, true);
+        break;
+    case FIELD_TEXTS:
+        add_texts(json, key, *(const char *const *const *)at);
+        break;
+    case FIELD_TAGS:
+        add_tags(json, key, at);
+        break;
+    }
+}
+
+/* Of a table whose paths have one part. */
+static void add_fields(struct json_writer *json, const struct field *rows, size_t count,
+                       const void *base)
+{
+    for (size_t i = 0; i < count; i++)
+        add_field(json, rows[i].path, &rows[i], base);
+}
+
+/* ---- keys of sections that no table has ----------------------------------- */
+
+static void add_gpu_list(struct json_writer *json, const struct place *place)
+{
+    json_begin(json, "gpus", '[');
+    for (size_t i = 0; i < place->record->gpu_count; i++) {
+        json_begin_line(json, NULL, '{');
+        add_fields(json, record_gpu_fields.rows, record_gpu_fields.count,
+                   &place->record->gpus[i]);
+        json_end(json);
+    }
+    json_end(json);
+    json_begin_line(json, "cloud", '{');
+    json_end(json);
+}
+
+static void add_selected(struct json_writer *json, const struct record *record, const char *key)
+{
+    json_begin_line(json, key, '[');
+    for (size_t i = 0; i < record->gpu_count; i++) {
+        if (record->gpus[i].is_selected)
+            json_add_text(json, NULL, record->gpus[i].uuid);
+    }
+    json_end(json);
+}
+
+static void add_gpu_limits(struct json_writer *json, const struct place *place)
+{
+    add_selected(json, place->record, "gpus");
+}
+
+static void begin_gpu(struct json_writer *json, const struct place *place)
+{
+    if (!place->record)
+        return;
+    json_add_u64(json, "count", place->record->whole_gpus);
+    add_selected(json, place->record, "selected");
+}
+
+static void add_device(struct json_writer *json, const struct record_gpu *gpu);
+
+static void end_gpu(struct json_writer *json, const struct place *place)
+{
+    if (!place->record)
+        return;
+    json_begin(json, "devices", '[');
+    for (size_t i = 0; i < place->record->gpu_count; i++) {
+        if (place->record->gpus[i].is_selected)
+            add_device(json, &place->record->gpus[i]);
+    }
+    json_end(json);
+}
+
+static void begin_memory(struct json_writer *json, const struct place *place)
+{
+    if (place->gpu)
+        json_add_u64(json, "total_bytes", place->gpu->memory_bytes);
+}
+
+static void end_network(struct json_writer *json, const struct place *place)
+{
+    (void)place;
+    json_add_text(json, "scope", "host");
+}
+
+/* What comes before the first key of a section's paths, and after the last. */
+static const struct {
+    const char *section;
+    void (*begin)(struct json_writer *json, const struct place *place);
+    void (*end)(struct json_writer *json, const struct place *place);
+} extras[] = {
+    { "host", NULL, add_gpu_list },   { "limits", NULL, add_gpu_limits },
+    { "gpu", begin_gpu, end_gpu },    { "memory", begin_memory, NULL },
+    { "network", NULL, end_network },
+};
+
+/* ---- paths ---------------------------------------------------------------- */
 
 static void enter(struct json_writer *json, struct place *place, const char *name,
                   size_t length)
@@ -73,7 +185,7 @@ static void enter(struct json_writer *json, struct place *place, const char *nam
     json_begin(json, copy, '{');
     for (size_t i = 0; i < ARRAY_SIZE(extras); i++) {
         if (place->depth == 1 && extras[i].begin && strcmp(extras[i].section, copy) == 0)
-            extras[i].begin(json, place->report);
+            extras[i].begin(json, place);
     }
 }
 
@@ -84,7 +196,7 @@ static void leave_to(struct json_writer *json, struct place *place, unsigned dep
         for (size_t i = 0; i < ARRAY_SIZE(extras); i++) {
             if (place->depth == 0 && extras[i].end &&
                 strcmp(extras[i].section, place->name[0]) == 0)
-                extras[i].end(json, place->report);
+                extras[i].end(json, place);
         }
         json_end(json);
     }
@@ -111,183 +223,98 @@ static const char *go_to(struct json_writer *json, struct place *place, const ch
     return path;
 }
 
-static void add_figures(struct json_writer *json, const struct summary *summary,
-                        const struct origin *origins, const struct report *report)
+/* The fields of a table that belong to the whole record. */
+static void add_sections(struct json_writer *json, const struct field_table *table,
+                         const struct record *record)
 {
-    struct place place = { .report = report };
+    struct place place = { .record = record };
 
-    for (size_t i = 0; i < figure_count(); i++) {
-        struct spoor_figure figure = figure_get(i, summary, origins);
+    for (size_t i = 0; i < table->count; i++) {
+        const struct field *field = &table->rows[i];
 
-        json_add_measure(json, go_to(json, &place, figure_path(i)), &figure);
+        add_field(json, go_to(json, &place, field->path), field, record);
     }
     leave_to(json, &place, 0);
 }
 
-static void add_date(struct json_writer *json, const char *key, const struct summary *summary,
-                     uint64_t realtime_ns)
+static void add_figures(struct json_writer *json, const struct spoor_figure *figures,
+                        const struct record *record)
 {
-    char text[CLOCK_TEXT_SIZE];
+    struct place place = { .record = record };
 
-    clock_format(realtime_ns, text, sizeof(text));
-    json_add_text(json, key, summary->sample_count > 0 ? text : NULL);
+    for (size_t i = 0; figures && i < figure_count(); i++)
+        json_add_measure(json, go_to(json, &place, figure_path(i)), &figures[i]);
+    leave_to(json, &place, 0);
 }
 
-static void add_elapsed(struct json_writer *json, const struct summary *summary)
+static void add_device(struct json_writer *json, const struct record_gpu *gpu)
 {
-    if (summary->sample_count > 0)
-        json_add_seconds(json, "elapsed_seconds", summary->ended_ns - summary->started_ns);
-    else
-        json_add_null(json, "elapsed_seconds");
-}
+    struct place place = { .gpu = gpu };
 
-/* A key that comes twice is written once, with the value that came last. */
-static void add_tags(struct json_writer *json, const char *const *tags)
-{
-    json_begin(json, "tags", '{');
-    for (size_t i = 0; tags && tags[i]; i++) {
-        size_t length = strcspn(tags[i], "=");
-        bool is_last = true;
-        struct buffer key = { 0 };
-
-        for (size_t later = i + 1; tags[later]; later++) {
-            if (strncmp(tags[i], tags[later], length) == 0 &&
-                strcspn(tags[later], "=") == length)
-                is_last = false;
-        }
-        buffer_add(&key, tags[i], length);
-        if (is_last && buffer_error(&key) == 0)
-            json_add_text(json, key.text, tags[i][length] == '=' ? tags[i] + length + 1 : "");
-        buffer_done(&key);
-    }
+    json_begin(json, NULL, '{');
+    add_fields(json, record_gpu_fields.rows, RECORD_GPU_IDENTITY, gpu);
+    for (int i = 0; i < RECORD_GPU_MEASURES; i++)
+        json_add_measure(json, go_to(json, &place, record_gpu_path((enum record_gpu_measure)i)),
+                         &gpu->measures[i]);
+    leave_to(json, &place, 0);
+    add_texts(json, "throttled", gpu->throttled);
     json_end(json);
 }
 
-static void add_command(struct json_writer *json, const char *const *command)
-{
-    json_begin_line(json, "command", '[');
-    for (size_t i = 0; command && command[i]; i++)
-        json_add_text(json, NULL, command[i]);
-    json_end(json);
-}
+/* ---- reports -------------------------------------------------------------- */
 
-/* Empty text is "not known" in the facts. */
-static const char *known(const char *text)
-{
-    return text && *text ? text : NULL;
-}
-
-static void add_run(struct json_writer *json, const struct report *report)
-{
-    const struct summary *summary = report->summary;
-    struct ending ending = ending_get(report);
-
-    json_begin(json, "run", '{');
-    json_add_text(json, "id", report->id);
-    json_add_text(json, "name", report->name);
-    add_tags(json, report->tags);
-    add_command(json, report->command);
-    json_add_u64(json, "pid", (uint64_t)report->pid);
-    json_add_text(json, "host", known(report->host->hostname));
-    json_add_text(json, "user", report->user);
-    json_add_text(json, "cwd", report->cwd);
-    add_date(json, "started_at", summary, summary->started_realtime_ns);
-    add_date(json, "ended_at", summary, summary->ended_realtime_ns);
-    add_elapsed(json, summary);
-    json_add_u64(json, "exit_code", ending.exit_code);
-    json_add_text(json, "signal", known(ending.signal_name));
-    json_add_seconds(json, "interval_seconds", report->interval_ns);
-    json_add_u64(json, "samples", summary->sample_count);
-    json_add_text(json, "spoor_version", SPOOR_VERSION);
-    json_end(json);
-}
-
-static void add_machine(struct json_writer *json, const struct host_facts *host,
-                        const struct limits *limits, const struct gpu_view *gpu)
-{
-    json_begin(json, "host", '{');
-    json_add_text(json, "os", known(host->os));
-    json_add_text(json, "kernel", known(host->kernel));
-    json_add_text(json, "cpu_model", known(host->cpu_model));
-    json_add_u64(json, "cpus", host->cpus);
-    json_add_u64(json, "memory_bytes", host->memory_bytes);
-    json_gpu_add_list(json, "gpus", gpu);
-    add_empty(json, "cloud", '{');
-    json_end(json);
-
-    json_begin(json, "limits", '{');
-    json_add_number(json, "cpus", limits->cpus);
-    json_add_text(json, "cpus_source", limits->cpus_source);
-    json_add_u64(json, "memory_bytes", limits->memory_bytes);
-    json_add_text(json, "memory_source", limits->memory_source);
-    json_gpu_add_selected(json, "gpus", gpu);
-    json_end(json);
-}
-
-static void add_phases(struct json_writer *json, const struct report *report)
+static void add_phases(struct json_writer *json, const struct record *record)
 {
     json_begin(json, "phases", '[');
-    for (size_t i = 0; i < report->phase_count; i++) {
-        const struct phase *phase = &report->phases[i];
-
+    for (size_t i = 0; i < record->phase_count; i++) {
         json_begin(json, NULL, '{');
-        json_add_text(json, "name", phase->name);
-        add_date(json, "started_at", &phase->summary, phase->summary.started_realtime_ns);
-        add_elapsed(json, &phase->summary);
-        add_figures(json, &phase->summary, report->origins, NULL);
+        add_fields(json, record_phase_fields.rows, record_phase_fields.count,
+                   &record->phases[i]);
+        add_figures(json, record->phases[i].figures, NULL);
         json_end(json);
     }
     json_end(json);
 }
 
-static void add_tracker(struct json_writer *json, const struct report *report)
-{
-    json_begin(json, "tracker", '{');
-    json_add_seconds(json, "cpu_seconds", report->tracker_cpu_ns);
-    json_add_u64(json, "max_rss_bytes", report->tracker_max_rss_bytes);
-    json_add_u64(json, "late_samples", report->late_samples);
-    json_add_u64(json, "detail_reads", report->detail_reads);
-    json_end(json);
-}
-
-static void add_warnings(struct json_writer *json, const struct report *report)
+static void add_warnings(struct json_writer *json, const struct record *record)
 {
     json_begin(json, "warnings", '[');
-    for (size_t i = 0; i < report->warning_count; i++) {
+    for (size_t i = 0; i < record->warning_count; i++) {
         json_begin_line(json, NULL, '{');
-        json_add_text(json, "code", report->warnings[i].code);
-        json_add_text(json, "message", report->warnings[i].message);
+        add_fields(json, record_warning_fields.rows, record_warning_fields.count,
+                   &record->warnings[i]);
         json_end(json);
     }
     json_end(json);
 }
 
-void json_write(const struct report *report, struct buffer *out)
+void json_write(const struct record *record, const struct format_style *style,
+                struct buffer *out)
 {
     struct json_writer json = { .out = out };
 
+    (void)style;
     json_begin(&json, NULL, '{');
-    json_add_text(&json, "schema", "spoor/1");
-    add_run(&json, report);
-    add_machine(&json, report->host, report->limits, report->gpu);
-    add_figures(&json, report->summary, report->origins, report);
-    add_phases(&json, report);
-    add_tracker(&json, report);
-    add_warnings(&json, report);
+    json_add_text(&json, "schema", RECORD_SCHEMA);
+    add_sections(&json, &record_run_fields, record);
+    add_sections(&json, &record_machine_fields, record);
+    add_figures(&json, record->figures, record);
+    add_phases(&json, record);
+    add_sections(&json, &record_tracker_fields, record);
+    add_warnings(&json, record);
     json_end(&json);
     buffer_add(out, "\n", 1);
 }
 
-void machine_write_json(const struct host_facts *host, const struct limits *limits,
-                        const struct gpu_view *gpu, struct buffer *out)
+void machine_write_json(const struct record *record, struct buffer *out)
 {
     struct json_writer json = { .out = out };
 
     json_begin(&json, NULL, '{');
-    json_add_text(&json, "schema", "spoor/1");
-    json_add_text(&json, "hostname", known(host->hostname));
-    add_machine(&json, host, limits, gpu);
-    json_add_text(&json, "gpus_reason", gpu->reason); /* why some or all are missing */
+    json_add_text(&json, "schema", RECORD_SCHEMA);
+    json_add_text(&json, "hostname", record->host);
+    add_sections(&json, &record_machine_fields, record);
+    json_add_text(&json, "gpus_reason", record->gpus_reason);
     json_end(&json);
     buffer_add(out, "\n", 1);
 }

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* jsonl.c - the samples as JSON, an object and a line each; the keys of csv.c. */
-#include <math.h>
-
-#include "output/json_gpu.h"
 #include "output/measure.h"
 #include "output/stream.h"
+#include "text/json_writer.h"
 
 /* Every line speaks for itself: there is no header. */
-static void begin(const struct stream_gpus *gpus, struct buffer *out)
+void jsonl_stream_begin(const struct gpu_columns *gpus, struct buffer *out)
 {
     (void)gpus;
     (void)out;
@@ -16,18 +14,18 @@ static void begin(const struct stream_gpus *gpus, struct buffer *out)
 static void add_gpu(struct json_writer *json, const struct gpu_view *view,
                     struct gpu_place place)
 {
-    const struct gpu_device_view *device = stream_gpu(view, place);
+    double values[GPU_MEASURE_COUNT];
 
+    gpu_columns_read(view, place, values);
     json_begin_line(json, NULL, '{');
-    json_gpu_add_place(json, place);
+    json_add_u64(json, "index", place.index);
+    json_add_u64(json, "part", place.part < 0 ? UNKNOWN : (uint64_t)place.part);
     for (int i = 0; i < GPU_MEASURE_COUNT; i++)
-        json_add_number(json, gpu_measure_row((enum gpu_measure)i)->name,
-                        device ? gpu_measure_value((enum gpu_measure)i, device->value[i])
-                               : (double)NAN);
+        json_add_number(json, gpu_measure_row((enum gpu_measure)i)->name, values[i]);
     json_end(json);
 }
 
-static void write_row(const struct stream_row *row, struct buffer *out)
+void jsonl_stream_row(const struct stream_row *row, struct buffer *out)
 {
     const struct sample *sample = row->sample;
     struct json_writer json = { .out = out };
@@ -54,5 +52,3 @@ static void write_row(const struct stream_row *row, struct buffer *out)
     json_end(&json);
     buffer_add(out, "\n", 1);
 }
-
-const struct stream stream_jsonl = { ".jsonl", false, begin, write_row };

@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* machine.c - what machine this is, for people. */
 #include <math.h>
-#include <stdio.h>
+#include <string.h>
 
 #include "base/unknown.h"
-#include "output/output.h"
+#include "output/format.h"
 #include "output/page.h"
+#include "output/text_gpu.h"
 #include "text/number.h"
 
-static void host_write(const struct host_facts *host, struct page *page)
+static void host_write(const struct record *record, struct page *page)
 {
     const struct {
         const char *label, *text;
     } rows[] = {
-        { "Host", host->hostname },
-        { "System", host->os },
-        { "Kernel", host->kernel },
-        { "CPU", host->cpu_model },
+        { "Host", record->host },
+        { "System", record->os },
+        { "Kernel", record->kernel },
+        { "CPU", record->cpu_model },
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
         struct buffer text = { 0 };
 
-        page_escape(page, rows[i].text[0] ? rows[i].text : "n/a", &text);
+        page_escape(page, rows[i].text ? rows[i].text : "n/a", &text);
         page_note(page, PAGE_PLAIN, rows[i].label, text.text ? text.text : "");
         buffer_done(&text);
     }
@@ -42,49 +43,41 @@ static void amount_write(const char *label, const char *all, const char *allowed
     buffer_done(&text);
 }
 
-static void gpu_write(const struct gpu_unit *unit, struct page *page)
+static void gpu_write(const struct record_gpu *gpu, struct page *page)
 {
     struct buffer text = { 0 };
-    char label[32];
 
-    (void)snprintf(label, sizeof(label), "GPU %s", gpu_place_text(unit->place, ':').text);
-    page_escape(page, unit->device.name[0] ? unit->device.name : "n/a", &text);
-    if (unit->device.is_part)
-        buffer_format(&text, " (a part of GPU %u)", unit->place.index);
-    buffer_format(&text, ", %s",
-                  is_known(unit->device.memory_total_bytes)
-                      ? number_bytes((double)unit->device.memory_total_bytes).text
-                      : "n/a");
-    page_escape(page, gpu_unit_id(unit), page_item(&text));
-    if (unit->device.uuid[0] && unit->device.pci_address[0])
-        page_escape(page, unit->device.pci_address, page_item(&text));
-    if (!unit->is_selected)
+    page_escape(page, gpu->name ? gpu->name : "n/a", &text);
+    if (gpu->is_part)
+        buffer_format(&text, " (a part of GPU %llu)", (unsigned long long)gpu->index);
+    buffer_format(&text, ", %s", number_bytes(as_number(gpu->memory_bytes)).text);
+    page_escape(page, gpu->uuid, page_item(&text));
+    if (gpu->pci_address && strcmp(gpu->pci_address, gpu->uuid) != 0)
+        page_escape(page, gpu->pci_address, page_item(&text));
+    if (!gpu->is_selected)
         buffer_add_text(page_item(&text), "not the job's");
-    page_note(page, PAGE_PLAIN, label, text.text ? text.text : "");
+    page_note(page, PAGE_PLAIN, gpu_label(gpu).text, text.text ? text.text : "");
     buffer_done(&text);
 }
 
-void machine_write_text(const struct host_facts *host, const struct limits *limits,
-                        const struct gpu_view *gpu, const struct text_style *style,
+void machine_write_text(const struct record *record, const struct format_style *style,
                         struct buffer *out)
 {
     struct page page = { out, style->has_color, style->has_unicode, style->columns };
+    double memory_limit = as_number(record->memory_limit_bytes);
     struct buffer allowed = { 0 };
-    char cpus[32];
 
-    host_write(host, &page);
-    (void)snprintf(cpus, sizeof(cpus), "%s",
-                   number_count(is_known(host->cpus) ? (double)host->cpus : nan("")).text);
-    number_write(limits->cpus, &allowed); /* nothing where it is not known */
-    amount_write("CPUs", cpus, allowed.text, limits->cpus_source, &page);
+    host_write(record, &page);
+    number_write(record->cpus_limit, &allowed); /* nothing if it is not known */
+    amount_write("CPUs", number_count(as_number(record->cpus)).text, allowed.text,
+                 record->cpus_limit_source, &page);
     buffer_done(&allowed);
-    amount_write(
-        "Memory",
-        number_bytes(is_known(host->memory_bytes) ? (double)host->memory_bytes : nan("")).text,
-        is_known(limits->memory_bytes) ? number_bytes((double)limits->memory_bytes).text : NULL,
-        limits->memory_source, &page);
-    for (size_t i = 0; i < gpu->count; i++)
-        gpu_write(&gpu->units[i], &page);
-    if (gpu->count == 0 || gpu->reason)
-        page_note(&page, PAGE_PLAIN, "GPUs", gpu->reason ? gpu->reason : "none");
+    amount_write("Memory", number_bytes(as_number(record->memory_bytes)).text,
+                 isnan(memory_limit) ? NULL : number_bytes(memory_limit).text,
+                 record->memory_limit_source, &page);
+    for (size_t i = 0; i < record->gpu_count; i++)
+        gpu_write(&record->gpus[i], &page);
+    if (record->gpu_count == 0 || record->gpus_reason)
+        page_note(&page, PAGE_PLAIN, "GPUs",
+                  record->gpus_reason ? record->gpus_reason : "none");
 }

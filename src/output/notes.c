@@ -5,14 +5,14 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/compiler.h"
+#include "base/unknown.h"
 #include "output/text_gpu.h"
-#include "series/figure.h"
+#include "sample/origins.h"
 #include "text/number.h"
 
 /* The rows of the text that not every report has. */
-enum row { EVERY, GPU_MEMORY_ROW, GPU_USE_ROW };
+enum row { EVERY, IF_KNOWN, GPU_MEMORY_ROW, GPU_USE_ROW };
 
 /* The figures that a reader of the text would ask about, and what to call them. */
 static const struct topic {
@@ -23,25 +23,27 @@ static const struct topic {
     { "cpu.total_seconds", "CPU time", EVERY },
     { "cpu.user_seconds", "user and system time", EVERY },
     { "memory.combined.total_rss_bytes", "peak memory", EVERY },
-    { "memory.combined.private_rss_bytes", "private and shared memory", EVERY },
+    { "memory.at_peak.private_rss_bytes", "private and shared memory", EVERY },
     { "gpu.memory.combined_bytes", "GPU memory", GPU_MEMORY_ROW },
     { "gpu.job_utilization.mean_gpus", "GPU use of the job", GPU_USE_ROW },
     { "gpu.utilization.mean_gpus", "GPU use", GPU_USE_ROW },
-    { "io.read_bytes", "storage", EVERY },
-    { "io.read_chars", "calls", EVERY },
+    { "cpu.page_faults.minor", "page faults", IF_KNOWN },
+    { "cpu.context_switches.voluntary", "context switches", IF_KNOWN },
+    { "io.read_bytes", "disk I/O", EVERY },
+    { "io.read_chars", "all I/O", EVERY },
     { "network.received_bytes", "network", EVERY },
     { "processes.started", "processes", EVERY },
     { "cpu.threads.combined", "threads", EVERY },
 };
 
-/* A bound that is twice the value tells little, and that of the whole is enough. */
+/* A bound of twice the value says little, and the bound of the total is enough. */
 static bool has_useful_bound(const struct topic *topic, const struct spoor_figure *figure)
 {
     return strcmp(topic->name, "peak memory") == 0 && figure->high > figure->value &&
            figure->high < 2 * figure->value;
 }
 
-static void note_sampled(const struct spoor_figure *figures, uint64_t interval_ns,
+static void note_sampled(const struct spoor_figure *figures, double interval_seconds,
                          struct page *page)
 {
     struct buffer names = { 0 };
@@ -56,7 +58,7 @@ static void note_sampled(const struct spoor_figure *figures, uint64_t interval_n
     }
     if (names.length > 0) {
         buffer_add_text(&text, "sampled every ");
-        number_write_seconds(interval_ns, 0, &text);
+        number_write(interval_seconds, &text);
         buffer_format(&text, " s: %s", names.text);
         page_note(page, PAGE_DIM, "not exact", text.text ? text.text : "");
     }
@@ -64,7 +66,7 @@ static void note_sampled(const struct spoor_figure *figures, uint64_t interval_n
     buffer_done(&text);
 }
 
-/* One line for each reason, with all that it is the reason of. */
+/* One line per reason, with all figures that are unknown for it. */
 static void note_missing(const struct spoor_figure *figures, struct page *page)
 {
     bool is_noted[ARRAY_SIZE(topics)] = { false };
@@ -83,30 +85,34 @@ static void note_missing(const struct spoor_figure *figures, struct page *page)
         }
         buffer_add_text(&text, ": ");
         page_escape(page, reason, &text);
-        page_note(page, PAGE_DIM, "not known", text.text ? text.text : "");
+        page_note(page, PAGE_DIM, "unknown", text.text ? text.text : "");
         buffer_done(&text);
     }
 }
 
-/* Nobody asks about what is not shown: but it is said that GPUs are not known. */
-static bool is_shown(enum row row, const struct gpu_view *view)
+/* Figures without a row need no note, except that GPUs are unknown. */
+static bool is_shown(const struct topic *topic, const struct spoor_figure *figure,
+                     const struct record *record)
 {
-    if (row == EVERY)
+    if (topic->row == EVERY)
         return true;
-    if (view->count == 0)
-        return view->state == GPU_PENDING && view->reason;
-    return row == GPU_MEMORY_ROW || text_gpu_has_used(view);
+    if (topic->row == IF_KNOWN)
+        return !isnan(figure->value);
+    if (record->gpu_count == 0)
+        return !is_known(record->whole_gpus) && figure->reason &&
+               strcmp(figure->reason, origins_gpus_pending) != 0;
+    return topic->row == GPU_MEMORY_ROW || text_gpu_has_used(record);
 }
 
-void notes_write(const struct report *report, struct page *page)
+void notes_write(const struct record *record, struct page *page)
 {
     struct spoor_figure figures[ARRAY_SIZE(topics)];
 
     for (size_t i = 0; i < ARRAY_SIZE(topics); i++) {
-        figures[i] = figure_find(topics[i].path, report->summary, report->origins);
-        if (!is_shown(topics[i].row, report->gpu))
-            figures[i] = (struct spoor_figure){ .value = nan("") };
+        figures[i] = record_find(record->figures, topics[i].path);
+        if (!is_shown(&topics[i], &figures[i], record))
+            figures[i] = record_unknown_figure(NULL);
     }
-    note_sampled(figures, report->interval_ns, page);
+    note_sampled(figures, record->interval_seconds, page);
     note_missing(figures, page);
 }

@@ -4,10 +4,10 @@
 #define OUTPUT_NOTES_H
 
 #include "output/page.h"
-#include "output/report.h"
+#include "record/record.h"
 
 /* Which figures are sampled and how far off a peak may be; which are missing and
- * why. Nothing where all are exact. */
-void notes_write(const struct report *report, struct page *page);
+ * why. Nothing if all are exact. */
+void notes_write(const struct record *record, struct page *page);
 
 #endif

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "output/phase_table.h"
 
-#include <math.h>
-
 #include "base/compiler.h"
-#include "series/figure.h"
 #include "text/number.h"
 #include "text/utf8.h"
 
@@ -34,23 +31,20 @@ static void write_title(struct page *page)
     buffer_done(&line);
 }
 
-static void write_phase(const struct report *report, const struct phase *phase,
-                        struct page *page)
+static void write_phase(const struct record_phase *phase, struct page *page)
 {
-    const struct summary *summary = &phase->summary;
-    double elapsed = (double)(summary->ended_ns - summary->started_ns) / 1e9;
     struct buffer safe = { 0 };
     struct buffer line = { 0 };
     size_t used;
 
-    page_escape(page, phase->name, &safe);
+    page_escape(page, phase->name ? phase->name : "n/a", &safe);
     buffer_add_text(&line, "  ");
     page_cut(safe.text ? safe.text : "", NAME_COLUMNS - 2, &line);
     used = line.text ? utf8_columns(line.text) : 0;
     buffer_format(&line, "%*s%13s", (int)(NAME_COLUMNS - used), "",
-                  number_duration(summary->sample_count > 0 ? elapsed : nan("")).text);
+                  number_duration(phase->elapsed_seconds).text);
     for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
-        double value = figure_find(columns[i].path, summary, report->origins).value;
+        double value = record_find(phase->figures, columns[i].path).value;
 
         buffer_format(&line, "%*s", columns[i].width, columns[i].format(value).text);
     }
@@ -60,9 +54,9 @@ static void write_phase(const struct report *report, const struct phase *phase,
     buffer_done(&line);
 }
 
-void phase_table_write(const struct report *report, struct page *page)
+void phase_table_write(const struct record *record, struct page *page)
 {
-    size_t shown = report->phase_count;
+    size_t shown = record->phase_count;
 
     if (shown == 0)
         return;
@@ -71,7 +65,7 @@ void phase_table_write(const struct report *report, struct page *page)
     page_blank(page);
     write_title(page);
     for (size_t i = 0; i < shown; i++)
-        write_phase(report, &report->phases[i], page);
-    if (shown < report->phase_count)
-        buffer_format(page->out, "  and %zu more\n", report->phase_count - shown);
+        write_phase(&record->phases[i], page);
+    if (shown < record->phase_count)
+        buffer_format(page->out, "  and %zu more\n", record->phase_count - shown);
 }

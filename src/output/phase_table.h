@@ -4,11 +4,11 @@
 #define OUTPUT_PHASE_TABLE_H
 
 #include "output/page.h"
-#include "output/report.h"
+#include "record/record.h"
 
 enum { PHASE_TABLE_ROWS_MAX = 8 };
 
-/* Nothing where there are none; the number of those that do not fit. */
-void phase_table_write(const struct report *report, struct page *page);
+/* Nothing if there are none; the number of those that do not fit. */
+void phase_table_write(const struct record *record, struct page *page);
 
 #endif

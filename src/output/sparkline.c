@@ -1,98 +1,94 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "output/sparkline.h"
 
-#include <assert.h>
 #include <math.h>
 
 #include "base/compiler.h"
-#include "series/rate.h"
+
+/* NaN is smaller than any number. fmax() would do, but valgrind gets it wrong on ARM. */
+static double larger(double a, double b)
+{
+    return isnan(a) || b > a ? b : a;
+}
 
 /* The time at which a column starts. */
-static uint64_t border_ns(uint64_t start_ns, uint64_t end_ns, size_t column, size_t columns)
+static double border(double start, double end, size_t column, size_t columns)
 {
     if (column == columns)
-        return end_ns; /* not a rounding error short of it */
-    return start_ns +
-           (uint64_t)((double)(end_ns - start_ns) * (double)column / (double)columns);
+        return end; /* not a rounding error short of it */
+    return start + (end - start) * (double)column / (double)columns;
 }
 
 /* A counter at one moment. */
 struct mark {
-    uint64_t ns;
-    uint64_t value;
+    double seconds, value;
 };
 
-/* The next point that knows the counter, or `after` itself at the end. */
-static struct mark next_mark(const struct series *series, enum metric metric, size_t *index,
-                             struct mark after)
+/* The next point that knows the CPU time, or `after` itself at the end. */
+static struct mark next_mark(const struct record *record, size_t *index, struct mark after)
 {
-    for (; *index < series->count; (*index)++) {
-        const struct sample *point = &series->points[*index];
+    for (; *index < record->point_count; (*index)++) {
+        const struct record_point *point = &record->points[*index];
 
-        if (is_known(point->value[metric]) && point->elapsed_ns > after.ns)
-            return (struct mark){ point->elapsed_ns, point->value[metric] };
+        if (!isnan(point->cpu_seconds) && !(point->seconds <= after.seconds))
+            return (struct mark){ point->seconds, point->cpu_seconds };
     }
     return after;
 }
 
-static uint64_t between(struct mark from, struct mark to, uint64_t ns)
+static double between(struct mark from, struct mark to, double seconds)
 {
-    if (ns < from.ns)
-        return UNKNOWN;
-    if (to.ns <= from.ns)
-        return ns == from.ns ? from.value : UNKNOWN;
-    return from.value + (uint64_t)((double)counter_delta(from.value, to.value) *
-                                   ((double)(ns - from.ns) / (double)(to.ns - from.ns)));
+    if (!(seconds >= from.seconds))
+        return (double)NAN;
+    if (to.seconds <= from.seconds)
+        return seconds > from.seconds ? (double)NAN : from.value;
+    return from.value + fmax(to.value - from.value, 0) * (seconds - from.seconds) /
+                            (to.seconds - from.seconds);
 }
 
-void sparkline_rate(const struct series *series, const struct summary *summary,
-                    enum metric metric, double *ret_curve, size_t columns)
+void sparkline_cpu(const struct record *record, double *ret_curve, size_t columns)
 {
-    const struct tally *tally = &summary->tally[metric];
-    uint64_t start_ns = summary->started_ns;
-    uint64_t end_ns = summary->ended_ns;
-    /* The first point of a series that was halved lies behind the first sample. */
-    struct mark from = { tally->first_ns, tally->first };
+    static const struct mark none = { (double)NAN, (double)NAN };
     size_t index = 0;
-    struct mark to = next_mark(series, metric, &index, from);
-    uint64_t before_ns = start_ns;
-    uint64_t before = is_known(from.value) ? between(from, to, start_ns) : UNKNOWN;
+    struct mark from = next_mark(record, &index, none);
+    struct mark to = next_mark(record, &index, from);
+    double before_seconds = 0;
+    double before = between(from, to, 0);
 
-    assert(columns > 0 && columns <= SPARKLINE_COLUMNS_MAX);
     for (size_t i = 0; i < columns; i++) {
-        uint64_t now_ns = border_ns(start_ns, end_ns, i + 1, columns);
-        uint64_t now;
+        double now_seconds = border(0, record->elapsed_seconds, i + 1, columns);
+        double now;
 
-        while (to.ns > from.ns && to.ns < now_ns) {
+        while (to.seconds > from.seconds && to.seconds < now_seconds) {
             from = to;
-            to = next_mark(series, metric, &index, from);
+            to = next_mark(record, &index, from);
         }
-        now = is_known(from.value) ? between(from, to, now_ns) : UNKNOWN;
-        ret_curve[i] = counter_rate(metric, before, now, now_ns - before_ns);
+        now = between(from, to, now_seconds);
+        ret_curve[i] = now_seconds > before_seconds
+                           ? (now - before) / (now_seconds - before_seconds)
+                           : (double)NAN;
         before = now;
-        before_ns = now_ns;
+        before_seconds = now_seconds;
     }
 }
 
-void sparkline_gauge(const struct series *series, enum metric metric, double *ret_curve,
-                     size_t columns)
+void sparkline_memory(const struct record *record, double *ret_curve, size_t columns)
 {
-    uint64_t start_ns = series->count ? series->points[0].elapsed_ns : 0;
-    uint64_t end_ns = series->count ? series->points[series->count - 1].elapsed_ns : 0;
-    uint64_t latest = UNKNOWN;
+    size_t count = record->point_count;
+    double start = count > 0 ? record->points[0].seconds : 0;
+    double end = count > 0 ? record->points[count - 1].seconds : 0;
+    double latest = (double)NAN;
     size_t index = 0;
 
-    assert(columns > 0 && columns <= SPARKLINE_COLUMNS_MAX);
     for (size_t i = 0; i < columns; i++) {
-        uint64_t now_ns = border_ns(start_ns, end_ns, i + 1, columns);
-        uint64_t max = latest;
+        double now = border(start, end, i + 1, columns);
+        double max = latest;
 
-        for (; index < series->count && series->points[index].elapsed_ns <= now_ns; index++) {
-            latest = series->points[index].value[metric];
-            if (is_known(latest) && (!is_known(max) || latest > max))
-                max = latest;
+        for (; index < count && record->points[index].seconds <= now; index++) {
+            latest = record->points[index].rss_bytes;
+            max = larger(max, latest);
         }
-        ret_curve[i] = metric_value(metric, max);
+        ret_curve[i] = max;
     }
 }
 
@@ -101,7 +97,7 @@ double sparkline_max(const double *curve, size_t columns)
     double max = nan("");
 
     for (size_t i = 0; i < columns; i++)
-        max = fmax(max, curve[i]); /* passes over NaN */
+        max = larger(max, curve[i]);
     return max;
 }
 

@@ -1,19 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stream.h - the streams of samples there are, and what they share. */
+/* stream.h - samples as they are taken, a row each: the kinds of streams are rows of a table. */
 #ifndef OUTPUT_STREAM_H
 #define OUTPUT_STREAM_H
 
-#include "output/output.h"
+#include <stdbool.h>
 
-extern const struct stream stream_csv;
-extern const struct stream stream_jsonl;
+#include "sample/gpu_columns.h"
+#include "sample/sample.h"
+#include "text/buffer.h"
 
-/* A counter's growth per second since the sample before. NaN where it is not known
- * or there is none before. */
+/* One row of a stream. */
+struct stream_row {
+    const struct sample *sample;
+    const struct sample *previous;     /* the one before, for rates; NULL at the first */
+    const struct gpu_view *gpu;        /* as it was then */
+    const struct gpu_columns *of_gpus; /* NULL: they are not known yet */
+};
+
+/* A stream of samples: `begin` once, then `row` for each, from the tables of metrics and of
+ * what is measured of each GPU. */
+struct stream {
+    const char *name;
+    const char *suffix; /* of file names */
+    bool has_header;    /* which names the GPUs, so that it waits for them */
+    void (*begin)(const struct gpu_columns *gpus, struct buffer *out);
+    void (*row)(const struct stream_row *row, struct buffer *out);
+};
+
+/* The stream for a file name; NULL: no such suffix. */
+const struct stream *stream_for_path(const char *path);
+
+/* ---- for the streams ------------------------------------------------------ */
+
+void csv_stream_begin(const struct gpu_columns *gpus, struct buffer *out);
+void csv_stream_row(const struct stream_row *row, struct buffer *out);
+void jsonl_stream_begin(const struct gpu_columns *gpus, struct buffer *out);
+void jsonl_stream_row(const struct stream_row *row, struct buffer *out);
+
+/* A counter's growth per second since the sample before. NaN if it is not known or there is
+ * none before. */
 double stream_rate(enum metric metric, const struct sample *sample,
                    const struct sample *previous);
-
-/* What is known of a GPU at the moment; NULL where that is nothing. */
-const struct gpu_device_view *stream_gpu(const struct gpu_view *view, struct gpu_place place);
 
 #endif

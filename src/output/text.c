@@ -2,57 +2,45 @@
 /*
  * text.c - the report on one screen, for people.
  *
- * One function a row, in the order of the screen. A row whose figures nobody would
- * miss is left out where they are not known or say nothing; the others say "n/a",
- * and notes.c says why.
+ * One function per row, in the order of the screen. A row that nobody would miss is left out
+ * if its figures are unknown or say nothing. The others say "n/a", and notes.c says why.
  */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/unknown.h"
-#include "output/ending.h"
+#include "output/format.h"
 #include "output/notes.h"
-#include "output/output.h"
 #include "output/page.h"
 #include "output/phase_table.h"
 #include "output/sparkline.h"
 #include "output/text_gpu.h"
-#include "series/figure.h"
 #include "text/escape.h"
 #include "text/number.h"
 
-static double value_of(const struct report *report, const char *path)
+static double value_of(const struct record *record, const char *path)
 {
-    return figure_find(path, report->summary, report->origins).value;
-}
-
-static double elapsed_seconds(const struct report *report)
-{
-    const struct summary *summary = report->summary;
-
-    return summary->sample_count > 0 ? (double)(summary->ended_ns - summary->started_ns) / 1e9
-                                     : nan("");
+    return record_find(record->figures, path).value;
 }
 
 /* The command, or what stands in for it. */
-static void headline_write(const struct report *report, struct page *page)
+static void headline_write(const struct record *record, struct page *page)
 {
     struct buffer full = { 0 };
     struct buffer shown = { 0 };
     struct buffer cut = { 0 };
 
-    if (report->name) {
-        page_escape(page, report->name, &full);
+    if (record->name) {
+        page_escape(page, record->name, &full);
         buffer_add_text(&full, ": ");
     }
-    if (report->command && report->command[0])
-        escape_command(report->command, &full);
+    if (record->command && record->command[0])
+        escape_command(record->command, &full);
     else
-        buffer_format(&full, "process %d", (int)report->pid);
+        buffer_format(&full, "process %s", number_count(as_number(record->pid)).text);
     if (full.text && page->has_unicode)
         page_cut(full.text, page->columns, &cut);
     else if (full.text) {
@@ -66,46 +54,51 @@ static void headline_write(const struct report *report, struct page *page)
     buffer_done(&cut);
 }
 
-static void ending_write(const struct report *report, struct page *page)
+static void ending_write(const struct record *record, struct page *page)
 {
-    struct ending ending = ending_get(report);
-    struct number elapsed = number_duration(elapsed_seconds(report));
-    char date[CLOCK_TEXT_SIZE];
-    char text[128];
+    struct clock_text date = clock_format(record->started_at);
+    bool has_ended = is_known(record->exit_code);
+    struct buffer text = { 0 };
 
-    if (!report->has_ended)
-        (void)snprintf(text, sizeof(text), "followed for %s, exit code not known",
-                       elapsed.text);
-    else if (ending.signal_name[0])
-        (void)snprintf(text, sizeof(text), "killed by %s%s after %s", ending.signal_name,
-                       WCOREDUMP(report->wait_status) ? " (core dumped)" : "", elapsed.text);
-    else
-        (void)snprintf(text, sizeof(text), "exited %u after %s", (unsigned)ending.exit_code,
-                       elapsed.text);
-    page_add(page, report->has_ended && ending.exit_code != 0 ? PAGE_RED : PAGE_PLAIN, text);
-
-    clock_format(report->summary->started_realtime_ns, date, sizeof(date));
-    (void)snprintf(text, sizeof(text), ", started %.10s %.8s UTC", date, date + 11);
-    page_add(page, PAGE_DIM, report->summary->sample_count > 0 ? text : "");
+    if (!has_ended) {
+        buffer_add_text(&text, "exit code unknown");
+    } else if (record->signal) {
+        buffer_add_text(&text, "killed by ");
+        page_escape(page, record->signal, &text);
+        buffer_add_text(&text, record->has_dumped_core ? " (core dumped)" : "");
+    } else {
+        buffer_format(&text, "exit code %llu", (unsigned long long)record->exit_code);
+    }
+    page_add(page, has_ended && record->exit_code != 0 ? PAGE_RED : PAGE_PLAIN,
+             text.text ? text.text : "");
+    buffer_clear(&text);
+    if (date.text[0])
+        buffer_format(&text, ", started %.10s %.8s UTC", date.text, date.text + 11);
+    page_add(page, PAGE_DIM, text.length > 0 ? text.text : "");
     page_blank(page);
     page_blank(page);
+    buffer_done(&text);
+}
+
+static void elapsed_write(const struct record *record, struct page *page)
+{
+    page_row(page, "Elapsed", number_duration(record->elapsed_seconds).text, NULL);
 }
 
 enum { CURVE_POINTS_MIN = 4, CURVE_COLUMNS_MAX = TEXT_COLUMNS - PAGE_DETAIL_START };
 
-static void curve_write(const struct report *report, struct page *page, enum metric metric)
+static void curve_write(const struct record *record, struct page *page,
+                        void (*make)(const struct record *record, double *ret_curve,
+                                     size_t columns))
 {
     double curve[CURVE_COLUMNS_MAX];
     size_t columns =
         page->columns < TEXT_COLUMNS ? page->columns - PAGE_DETAIL_START : CURVE_COLUMNS_MAX;
     struct buffer text = { 0 };
 
-    if (!page->has_unicode || report->series->count < CURVE_POINTS_MIN)
+    if (!page->has_unicode || record->point_count < CURVE_POINTS_MIN)
         return;
-    if (metric_row(metric)->published.kind == SPOOR_COUNTER)
-        sparkline_rate(report->series, report->summary, metric, curve, columns);
-    else
-        sparkline_gauge(report->series, metric, curve, columns);
+    make(record, curve, columns);
     if (sparkline_max(curve, columns) > 0) {
         sparkline_write(curve, columns, &text);
         page_row(page, "", "", text.text);
@@ -113,65 +106,61 @@ static void curve_write(const struct report *report, struct page *page, enum met
     buffer_done(&text);
 }
 
-static void cpu_write(const struct report *report, struct page *page)
+static void cpu_write(const struct record *record, struct page *page)
 {
+    double mean_cores = value_of(record, "cpu.mean_cores");
     struct buffer details = { 0 };
 
-    buffer_format(page_item(&details), "user %s",
-                  number_duration(value_of(report, "cpu.user_seconds")).text);
-    buffer_format(page_item(&details), "system %s",
-                  number_duration(value_of(report, "cpu.system_seconds")).text);
-    page_row(page, "CPU time", number_duration(value_of(report, "cpu.total_seconds")).text,
+    buffer_format(&details, "user %s, system %s",
+                  number_duration(value_of(record, "cpu.user_seconds")).text,
+                  number_duration(value_of(record, "cpu.system_seconds")).text);
+    if (!isnan(mean_cores)) /* what time(1) calls "Percent of CPU this job got" */
+        buffer_format(&details, "; %s of one CPU", number_percent(mean_cores).text);
+    page_row(page, "CPU time", number_duration(value_of(record, "cpu.total_seconds")).text,
              details.text);
     buffer_clear(&details);
-    buffer_format(page_item(&details), "on average, %s at most",
-                  number_short(value_of(report, "cpu.max_cores")).text);
-    if (!isnan(report->limits->cpus)) {
-        buffer_add_text(page_item(&details), "of ");
-        number_write(report->limits->cpus, &details);
+    buffer_format(&details, "on average, %s at peak",
+                  number_short(value_of(record, "cpu.max_cores")).text);
+    if (!isnan(record->cpus_limit)) {
+        number_write(record->cpus_limit, page_item(&details));
         buffer_add_text(&details, " allowed");
     }
-    page_row(page, "CPU cores", number_short(value_of(report, "cpu.mean_cores")).text,
-             details.text);
-    curve_write(report, page, METRIC_JOB_CPU);
+    page_row(page, "CPU cores", number_short(mean_cores).text, details.text);
+    curve_write(record, page, sparkline_cpu);
     buffer_done(&details);
 }
 
-/* "private up to 1.40 GB, shared up to 61.0 MB" of a scope: each had its peak at a moment of
- * its own. Nothing where neither is known. */
-static void add_shares(const struct report *report, const char *scope, struct buffer *details)
+/* "peak: 134 MB private, 270 MB shared": both at the moment of the peak, so that they add up to
+ * it. The moment at which they were read may be a little below the peak: then it is named. */
+static void add_split(const struct record *record, double peak, struct buffer *details)
 {
-    static const struct {
-        const char *key, *name;
-    } shares[] = { { "private_rss_bytes", "private" }, { "shared_rss_bytes", "shared" } };
-    char path[64];
+    double total = value_of(record, "memory.at_peak.total_rss_bytes");
+    double private = value_of(record, "memory.at_peak.private_rss_bytes");
+    double shared = value_of(record, "memory.at_peak.shared_rss_bytes");
 
-    for (size_t i = 0; i < ARRAY_SIZE(shares); i++) {
-        double bytes;
-
-        (void)snprintf(path, sizeof(path), "memory.%s.%s", scope, shares[i].key); /* fits */
-        bytes = value_of(report, path);
-        if (!isnan(bytes))
-            buffer_format(page_item(details), "%s up to %s", shares[i].name,
-                          number_bytes(bytes).text);
-    }
+    buffer_add_text(details, "peak");
+    if (isnan(private) || isnan(shared))
+        return;
+    if (strcmp(number_bytes(total).text, number_bytes(peak).text) == 0)
+        buffer_add_text(details, ": ");
+    else
+        buffer_format(details, "; at %s: ", number_bytes(total).text);
+    buffer_format(details, "%s private, %s shared", number_bytes(private).text,
+                  number_bytes(shared).text);
 }
 
-static void scope_write(const struct report *report, struct page *page, const char *label,
-                        const char *scope)
+/* Main and descendants have their peaks at moments of their own and both include the pages that
+ * they share, so that they do not add up to the peak of the job. */
+static void scope_write(const struct record *record, struct page *page, const char *label,
+                        const char *path)
 {
-    struct buffer details = { 0 };
-    char path[64];
-
-    (void)snprintf(path, sizeof(path), "memory.%s.total_rss_bytes", scope); /* fits */
-    add_shares(report, scope, &details);
-    page_row(page, label, number_bytes(value_of(report, path)).text, details.text);
-    buffer_done(&details);
+    page_row(page, label, number_bytes(value_of(record, path)).text,
+             "own peak, including shared pages");
 }
 
-static void limit_write(const struct report *report, struct page *page, double peak)
+static void limit_write(const struct record *record, struct page *page, double peak)
 {
-    double limit = metric_value(METRIC_JOB_RSS, report->limits->memory_bytes);
+    double limit = as_number(record->memory_limit_bytes);
     struct buffer details = { 0 };
 
     if (isnan(limit))
@@ -186,65 +175,92 @@ static void limit_write(const struct report *report, struct page *page, double p
     buffer_done(&details);
 }
 
-static void memory_write(const struct report *report, struct page *page)
+static void memory_write(const struct record *record, struct page *page)
 {
-    double peak = value_of(report, "memory.combined.total_rss_bytes");
-    double with_cache = value_of(report, "memory.job_peak_bytes");
-    double swap = value_of(report, "memory.swap_peak_bytes");
-    struct buffer shares = { 0 };
+    static const double notable = 1.02; /* times the peak: less is the job's own page tables */
+    double peak = value_of(record, "memory.combined.total_rss_bytes");
+    double with_cache = value_of(record, "memory.job_peak_bytes");
+    double swap = value_of(record, "memory.swap_peak_bytes");
     struct buffer details = { 0 };
 
-    add_shares(report, "combined", &shares);
-    buffer_format(&details, "peak%s%s", shares.length ? "; " : "",
-                  shares.length ? shares.text : "");
-    buffer_done(&shares);
-    if (with_cache > peak)
-        buffer_format(page_item(&details), "%s with page cache", number_bytes(with_cache).text);
-    if (swap > 0)
-        buffer_format(page_item(&details), "%s swapped out", number_bytes(swap).text);
+    add_split(record, peak, &details);
     page_row(page, "Memory", number_bytes(peak).text, details.text);
     buffer_done(&details);
-    curve_write(report, page, METRIC_JOB_RSS);
-    if (value_of(report, "memory.descendants.total_rss_bytes") > 0) {
-        scope_write(report, page, "  main", "main");
-        scope_write(report, page, "  descendants", "descendants");
+    curve_write(record, page, sparkline_memory);
+    if (value_of(record, "memory.descendants.total_rss_bytes") > 0) {
+        scope_write(record, page, "  main", "memory.main.total_rss_bytes");
+        scope_write(record, page, "  descendants", "memory.descendants.total_rss_bytes");
     }
-    limit_write(report, page, fmax(peak, with_cache));
+    if (with_cache > notable * peak)
+        page_row(page, "  with cache", number_bytes(with_cache).text,
+                 "peak including page cache");
+    if (swap > 0)
+        page_row(page, "  swapped out", number_bytes(swap).text, "peak");
+    limit_write(record, page, with_cache > peak ? with_cache : peak);
 }
 
-/* Bytes in and out: "12.0 MB  read, 48.0 MB written". */
-static void transfers_write(const struct report *report, struct page *page)
+/* What the job made the kernel do: "12345  minor, 3 major". */
+static void events_write(const struct record *record, struct page *page)
 {
     static const struct {
-        const char *label, *path_in, *in, *path_out, *out;
-    } transfers[] = {
-        { "Storage", "io.read_bytes", "read", "io.written_bytes", "written" },
-        { "Calls", "io.read_chars", "read", "io.written_chars",
-          "written (files, cache, pipes)" },
-        { "Network", "network.received_bytes", "received", "network.sent_bytes",
-          "sent (whole host)" },
+        const char *label, *path, *name, *other_path, *other_name;
+    } events[] = {
+        { "Page faults", "cpu.page_faults.minor", "minor", "cpu.page_faults.major", "major" },
+        { "Context switches", "cpu.context_switches.voluntary", "voluntary",
+          "cpu.context_switches.involuntary", "involuntary" },
     };
 
-    for (size_t i = 0; i < ARRAY_SIZE(transfers); i++) {
+    for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
+        double count = value_of(record, events[i].path);
         struct buffer details = { 0 };
 
-        buffer_format(&details, "%s, %s %s", transfers[i].in,
-                      number_bytes(value_of(report, transfers[i].path_out)).text,
-                      transfers[i].out);
-        page_row(page, transfers[i].label,
-                 number_bytes(value_of(report, transfers[i].path_in)).text, details.text);
+        if (isnan(count))
+            continue;
+        buffer_format(&details, "%s, %s %s", events[i].name,
+                      number_count(value_of(record, events[i].other_path)).text,
+                      events[i].other_name);
+        page_row(page, events[i].label, number_count(count).text, details.text);
         buffer_done(&details);
     }
 }
 
-static bool is_of_host(const struct report *report, const char *path)
+/* Bytes in and out: "12.0 MB  read, 48.0 MB written". */
+static void transfers_write(const struct record *record, struct page *page)
 {
-    struct spoor_figure figure = figure_find(path, report->summary, report->origins);
+    static const struct {
+        const char *label, *path_in, *in, *path_out, *out;
+        bool is_left_out_if_0; /* the host's: it says nothing about the job then */
+    } transfers[] = {
+        { "Disk I/O", "io.read_bytes", "read", "io.written_bytes", "written", false },
+        { "All I/O", "io.read_chars", "read", "io.written_chars",
+          "written, including cache and pipes", false },
+        { "Network", "network.received_bytes", "received", "network.sent_bytes",
+          "sent by the whole host", true },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(transfers); i++) {
+        double in = value_of(record, transfers[i].path_in);
+        double out = value_of(record, transfers[i].path_out);
+        struct buffer details = { 0 };
+
+        if (transfers[i].is_left_out_if_0 && !(in > 0) && !(out > 0) && !isnan(in))
+            continue;
+        buffer_format(&details, "%s, %s %s", transfers[i].in, number_bytes(out).text,
+                      transfers[i].out);
+        page_row(page, transfers[i].label, number_bytes(in).text, details.text);
+        buffer_done(&details);
+    }
+}
+
+static bool is_of_host(const struct record *record, const char *path)
+{
+    struct spoor_figure figure = record_find(record->figures, path);
 
     return figure.source && strncmp(figure.source, "host.", 5) == 0;
 }
 
-static void pressure_write(const struct report *report, struct page *page)
+/* "23 %  of the time waiting for CPU, 12 % for I/O". */
+static void pressure_write(const struct record *record, struct page *page)
 {
     static const struct {
         const char *path, *name;
@@ -254,21 +270,25 @@ static void pressure_write(const struct report *report, struct page *page)
         { "pressure.io_seconds", "I/O" },
     };
     static const double notable = 0.1; /* of the time */
+    struct number first = { "" };
     struct buffer details = { 0 };
-    double elapsed = elapsed_seconds(report);
 
     for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-        double stalled = value_of(report, kinds[i].path);
+        double stalled = value_of(record, kinds[i].path) / record->elapsed_seconds;
+        struct number percent = number_percent(fmin(stalled, 1));
 
-        if (elapsed > 0 && stalled / elapsed >= notable)
-            buffer_format(page_item(&details), "%s %s", kinds[i].name,
-                          number_percent(fmin(stalled / elapsed, 1)).text);
+        if (!(stalled >= notable))
+            continue;
+        if (details.length == 0) {
+            first = percent;
+            buffer_format(&details, "of the time waiting for %s", kinds[i].name);
+        } else {
+            buffer_format(&details, ", %s for %s", percent.text, kinds[i].name);
+        }
     }
     if (details.length > 0) {
-        buffer_add_text(&details, is_of_host(report, kinds[0].path)
-                                      ? " of the time (whole host)"
-                                      : " of the time");
-        page_row(page, "Pressure", "waits for", details.text);
+        buffer_add_text(&details, is_of_host(record, kinds[0].path) ? " (whole host)" : "");
+        page_row(page, "Stalled", first.text, details.text);
     }
     buffer_done(&details);
 }
@@ -281,85 +301,114 @@ static void add_counted(struct buffer *out, double count, const char *noun)
     buffer_format(out, "%s %s%s", number_count(count).text, noun, is_one ? "" : "s");
 }
 
-static void processes_write(const struct report *report, struct page *page)
+static void processes_write(const struct record *record, struct page *page)
 {
     struct buffer details = { 0 };
 
-    buffer_format(&details, "at once, %s in all, ",
-                  number_count(value_of(report, "processes.started")).text);
-    add_counted(&details, value_of(report, "cpu.threads.combined"), "thread");
-    page_row(page, "Processes", number_count(value_of(report, "processes.max_concurrent")).text,
+    buffer_format(&details, "at once, %s started, ",
+                  number_count(value_of(record, "processes.started")).text);
+    add_counted(&details, value_of(record, "cpu.threads.combined"), "thread");
+    buffer_add_text(&details, " at once");
+    page_row(page, "Processes", number_count(value_of(record, "processes.max_concurrent")).text,
              details.text);
     buffer_done(&details);
 }
 
-static void host_write(const struct report *report, struct page *page)
+/* "Intel(R) Xeon(R) Platinum" without its trademarks. */
+static void add_cpu_model(const struct page *page, const char *model, struct buffer *out)
 {
-    const struct host_facts *host = report->host;
-    struct buffer details = { 0 };
-    char cpus[32] = "n/a";
+    static const char *const marks[] = { "(R)", "(TM)", "(r)", "(tm)" };
+    struct buffer plain = { 0 };
 
-    if (is_known(host->cpus))
-        (void)snprintf(cpus, sizeof(cpus), "%llu CPU%s", (unsigned long long)host->cpus,
-                       host->cpus == 1 ? "" : "s");
-    if (host->cpu_model[0])
-        page_escape(page, host->cpu_model, page_item(&details));
-    if (is_known(host->memory_bytes))
-        buffer_add_text(page_item(&details), number_bytes((double)host->memory_bytes).text);
-    if (host->kernel[0]) {
-        buffer_add_text(page_item(&details), "Linux ");
-        page_escape(page, host->kernel, &details);
+    while (*model) {
+        size_t skipped = 0;
+
+        for (size_t i = 0; i < ARRAY_SIZE(marks); i++) {
+            if (strncmp(model, marks[i], strlen(marks[i])) == 0)
+                skipped = strlen(marks[i]);
+        }
+        if (skipped == 0)
+            buffer_add(&plain, model, 1);
+        model += skipped > 0 ? skipped : 1;
     }
-    page_row(page, "Host", cpus, details.text);
-    buffer_done(&details);
+    page_escape(page, plain.text ? plain.text : "", out);
+    buffer_done(&plain);
 }
 
-static void warnings_write(const struct report *report, struct page *page)
+/* One line: what does not fit is cut. */
+static void host_write(const struct record *record, struct page *page)
 {
-    for (size_t i = 0; i < report->warning_count; i++) {
+    struct buffer details = { 0 };
+    struct buffer line = { 0 };
+    char cpus[32] = "n/a";
+
+    if (is_known(record->cpus))
+        (void)snprintf(cpus, sizeof(cpus), "%llu CPU%s", (unsigned long long)record->cpus,
+                       record->cpus == 1 ? "" : "s");
+    if (is_known(record->memory_bytes))
+        buffer_add_text(page_item(&details), number_bytes((double)record->memory_bytes).text);
+    if (record->cpu_model)
+        add_cpu_model(page, record->cpu_model, page_item(&details));
+    if (record->kernel) {
+        buffer_add_text(page_item(&details), "Linux ");
+        page_escape(page, record->kernel, &details);
+    }
+    if (details.text)
+        page_cut(details.text, page->columns - PAGE_DETAIL_START, &line);
+    page_row(page, "Host", cpus, line.text);
+    buffer_done(&details);
+    buffer_done(&line);
+}
+
+static void warnings_write(const struct record *record, struct page *page)
+{
+    for (size_t i = 0; i < record->warning_count; i++) {
         struct buffer text = { 0 };
 
-        page_escape(page, report->warnings[i].message, &text);
+        if (record->warnings[i].message)
+            page_escape(page, record->warnings[i].message, &text);
         page_note(page, PAGE_RED, "warning", text.text ? text.text : "");
         buffer_done(&text);
     }
 }
 
-static void tracker_write(const struct report *report, struct page *page)
+static void tracker_write(const struct record *record, struct page *page)
 {
-    double cpu = metric_value(METRIC_JOB_CPU, report->tracker_cpu_ns);
-    double elapsed = elapsed_seconds(report);
+    double cpu = record->tracker_cpu_seconds;
+    double elapsed = record->elapsed_seconds;
     struct buffer text = { 0 };
 
     buffer_format(&text, "%s of CPU", number_duration(cpu).text);
-    if (elapsed >= 0.1) /* of less it says nothing about a longer run */
+    if (elapsed >= 0.1) /* a shorter run says nothing about a longer one */
         buffer_format(&text, " (%s of a core)", number_percent(cpu / elapsed).text);
-    buffer_format(
-        page_item(&text), "%s of RAM",
-        number_bytes(metric_value(METRIC_JOB_RSS, report->tracker_max_rss_bytes)).text);
-    add_counted(page_item(&text), (double)report->summary->sample_count, "sample");
-    if (report->late_samples > 0)
-        buffer_format(page_item(&text), "%llu late", (unsigned long long)report->late_samples);
+    buffer_format(page_item(&text), "%s of RAM",
+                  number_bytes(as_number(record->tracker_max_rss_bytes)).text);
+    add_counted(page_item(&text), as_number(record->samples), "sample");
+    if (is_known(record->late_samples) && record->late_samples > 0)
+        buffer_format(page_item(&text), "%llu late", (unsigned long long)record->late_samples);
     page_note(page, PAGE_DIM, "tracker", text.text ? text.text : "");
     buffer_done(&text);
 }
 
-void text_write(const struct report *report, const struct text_style *style, struct buffer *out)
+void text_write(const struct record *record, const struct format_style *style,
+                struct buffer *out)
 {
     struct page page = { out, style->has_color, style->has_unicode, style->columns };
 
-    headline_write(report, &page);
-    ending_write(report, &page);
-    cpu_write(report, &page);
-    memory_write(report, &page);
-    text_gpu_write(report, &page);
-    transfers_write(report, &page);
-    processes_write(report, &page);
-    pressure_write(report, &page);
-    host_write(report, &page);
-    phase_table_write(report, &page);
+    headline_write(record, &page);
+    ending_write(record, &page);
+    elapsed_write(record, &page);
+    cpu_write(record, &page);
+    memory_write(record, &page);
+    text_gpu_write(record, &page);
+    events_write(record, &page);
+    transfers_write(record, &page);
+    processes_write(record, &page);
+    pressure_write(record, &page);
+    host_write(record, &page);
+    phase_table_write(record, &page);
     page_blank(&page);
-    warnings_write(report, &page);
-    tracker_write(report, &page);
-    notes_write(report, &page);
+    warnings_write(record, &page);
+    tracker_write(record, &page);
+    notes_write(record, &page);
 }

@@ -10,6 +10,8 @@
 #define NO_SWITCHES "known only at the end of a command started by spoor"
 #define NOT_READABLE(file) "cannot read " file
 
+const char origins_gpus_pending[] = GPUS_PENDING;
+
 /* clang-format off */
 static const struct origin defaults[METRIC_COUNT] = {
 /*                                  source                     why it may be missing                              exact */

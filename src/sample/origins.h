@@ -7,6 +7,9 @@
 #include "job/job.h"
 #include "sample/metric.h"
 
+/* Why figures of GPUs are missing if nobody has looked yet. */
+extern const char origins_gpus_pending[];
+
 /* The origins before anything is known about this machine. */
 void origins_init(struct origin origins[METRIC_COUNT]);
 

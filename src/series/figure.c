@@ -323,12 +323,3 @@ ssize_t figure_index(const char *path)
     }
     return -ENOENT;
 }
-
-struct spoor_figure figure_find(const char *path, const struct summary *summary,
-                                const struct origin origins[METRIC_COUNT])
-{
-    ssize_t index = figure_index(path);
-
-    return index < 0 ? not_measured("no such figure")
-                     : figure_get((size_t)index, summary, origins);
-}

@@ -27,10 +27,6 @@ const char *figure_derivation(size_t index);
 struct spoor_figure figure_get(size_t index, const struct summary *summary,
                                const struct origin origins[METRIC_COUNT]);
 
-/* The same by path. A path that is not in the table gives NaN with a reason. */
-struct spoor_figure figure_find(const char *path, const struct summary *summary,
-                                const struct origin origins[METRIC_COUNT]);
-
 /* Index of a path, or -ENOENT. */
 ssize_t figure_index(const char *path);
 

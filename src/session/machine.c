@@ -6,7 +6,8 @@
 #include "base/error.h"
 #include "base/root.h"
 #include "job/ladder.h"
-#include "output/output.h"
+#include "output/format.h"
+#include "record/fill.h"
 #include "session/session.h"
 
 int spoor_machine_check(const char *root_path,
@@ -49,13 +50,14 @@ static int find_gpus(const struct root *root, const char *gpus, struct gpu_inven
 static int write_machine(const struct root *root, const char *gpus, enum spoor_format format,
                          int fd, struct buffer *out, struct spoor_error *err)
 {
-    struct text_style style = session_text_style(fd, false);
+    struct format_style style = format_style_for(fd, false);
     struct gpu_inventory inventory = { 0 };
     struct gpu_view view = { 0 };
     struct spoor_error why = { 0 };
     struct host_facts host;
     struct cgroups cgroups;
     struct limits limits;
+    struct record record;
     int r = find_gpus(root, gpus, &inventory, &why, &view, err);
 
     if (r == 0) {
@@ -63,11 +65,13 @@ static int write_machine(const struct root *root, const char *gpus, enum spoor_f
         limits_read(root, getpid(),
                     cgroups_read(root, getpid(), &cgroups) == 0 ? &cgroups : NULL,
                     environment_own, &limits);
-        if (format == SPOOR_JSON)
-            machine_write_json(&host, &limits, &view, out);
-        else
-            machine_write_text(&host, &limits, &view, &style, out);
-        r = buffer_error(out) < 0 ? error_set(err, ENOMEM, "out of memory") : 0;
+        r = record_fill_machine(&host, &limits, &view, &record);
+        if (r == 0 && format == SPOOR_JSON)
+            machine_write_json(&record, out);
+        else if (r == 0)
+            machine_write_text(&record, &style, out);
+        record_done(&record);
+        r = r < 0 || buffer_error(out) < 0 ? error_set(err, ENOMEM, "out of memory") : 0;
     }
     gpu_inventory_close(&inventory);
     return r;

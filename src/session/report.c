@@ -7,9 +7,10 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "output/output.h"
+#include "output/format.h"
+#include "output/save.h"
+#include "record/fill.h"
 #include "series/figure.h"
-#include "session/save.h"
 #include "session/session.h"
 #include "source/proc/pid_status.h"
 
@@ -29,9 +30,9 @@ static const char *or_null(const char *text)
     return *text ? text : NULL;
 }
 
-static struct report make_report(spoor_session *session)
+static int make_record(spoor_session *session, struct record *ret)
 {
-    return (struct report){
+    const struct record_input input = {
         .id = session->run.id,
         .name = session->run.name,
         .tags = (const char *const *)session->run.tags,
@@ -57,43 +58,37 @@ static struct report make_report(spoor_session *session)
         .warnings = session->warnings,
         .warning_count = session->warning_count,
     };
+
+    return record_fill(&input, ret);
 }
 
-/* `fd`: where text is to go; -1: to a file. */
-static int format_report(spoor_session *session, enum spoor_format format, bool has_header,
-                         int fd, struct buffer *out, struct spoor_error *err)
+static int format_report(spoor_session *session, enum spoor_format format,
+                         const struct format_style *style, struct buffer *out,
+                         struct spoor_error *err)
 {
-    struct text_style style = session_text_style(fd, format == SPOOR_TEXT_COLOR);
-    struct report report;
-    int r = 0;
+    const struct format *row = format_get(format);
+    struct record record;
+    int r;
 
+    if (!row)
+        return error_set(err, EINVAL, "unknown report format %d", (int)format);
     pthread_mutex_lock(&session->mutex);
-    report = make_report(session);
-    switch (format) {
-    case SPOOR_TEXT:
-    case SPOOR_TEXT_COLOR:
-        text_write(&report, &style, out);
-        break;
-    case SPOOR_JSON:
-        json_write(&report, out);
-        break;
-    case SPOOR_CSV:
-        csv_write(&report, has_header, out);
-        break;
-    default:
-        r = error_set(err, EINVAL, "unknown report format %d", (int)format);
-    }
+    r = make_record(session, &record);
     pthread_mutex_unlock(&session->mutex);
-    if (r == 0 && buffer_error(out) < 0)
-        r = error_sys(err, buffer_error(out), "make the report");
-    return r;
+    if (r < 0)
+        return error_sys(err, r, "make the report");
+    row->write(&record, style, out);
+    record_done(&record);
+    r = buffer_error(out);
+    return r < 0 ? error_sys(err, r, "make the report") : 0;
 }
 
-int spoor_session_write(spoor_session *session, enum spoor_format format, int fd,
-                        struct spoor_error *err)
+int spoor_session_write(spoor_session *session, enum spoor_format format, unsigned flags,
+                        int fd, struct spoor_error *err)
 {
     CLEANUP(buffer_done) struct buffer text = { 0 };
-    int r = format_report(session, format, true, fd, &text, err);
+    struct format_style style = format_style_for(fd, flags & SPOOR_COLOR);
+    int r = format_report(session, format, &style, &text, err);
 
     if (r < 0)
         return r;
@@ -105,9 +100,11 @@ int spoor_session_save(spoor_session *session, enum spoor_format format, const c
                        enum spoor_save how, struct spoor_error *err)
 {
     CLEANUP(buffer_done) struct buffer text = { 0 };
-    bool has_header = how != SPOOR_APPEND || !save_has_content(path);
-    int r = format_report(session, format, has_header, -1, &text, err);
+    struct format_style style = format_style_for(-1, false);
+    int r;
 
+    style.has_header = how != SPOOR_APPEND || !save_has_content(path);
+    r = format_report(session, format, &style, &text, err);
     return r < 0 ? r : save_text(&text, path, how, err);
 }
 

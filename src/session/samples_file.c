@@ -60,11 +60,11 @@ static bool read_place(const char **cursor, struct gpu_place *ret)
 }
 
 /* The GPUs that a header names: those of its columns gpuN_memory_bytes. */
-static struct stream_gpus read_header(int fd)
+static struct gpu_columns read_header(int fd)
 {
     enum { HEADER_MAX = 1 << 17 };
     AUTO_FREE char *text = calloc(1, HEADER_MAX);
-    struct stream_gpus gpus = { 0 };
+    struct gpu_columns gpus = { 0 };
 
     if (!text || pread(fd, text, HEADER_MAX - 1, 0) <= 0)
         return gpus;
@@ -74,7 +74,7 @@ static struct stream_gpus read_header(int fd)
 
         at += strlen(",gpu");
         if (read_place(&at, &place) && strncmp(at, "_memory_bytes", 13) == 0 &&
-            gpus.count < STREAM_GPUS_MAX)
+            gpus.count < GPU_COLUMNS_MAX)
             gpus.places[gpus.count++] = place;
     }
     return gpus;
@@ -167,7 +167,7 @@ static void learn_gpus(struct samples_file *file, const struct sample *sample,
         return;
     if (is_told ||
         (file->stream->has_header && (is_last || sample->elapsed_ns >= GPUS_MOST_NS))) {
-        file->gpus = stream_gpus_of(gpu);
+        file->gpus = gpu_columns_of(gpu);
         file->has_gpus = true;
     }
 }

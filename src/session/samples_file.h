@@ -12,7 +12,7 @@
 #ifndef SESSION_SAMPLES_FILE_H
 #define SESSION_SAMPLES_FILE_H
 
-#include "output/output.h"
+#include "output/stream.h"
 #include "sample/sample.h"
 #include "spoor/spoor.h"
 #include "text/buffer.h"
@@ -27,7 +27,7 @@ struct samples_file {
     bool has_previous;
     bool needs_header;       /* and its rows wait for it */
     bool has_gpus;           /* `gpus` is known */
-    struct stream_gpus gpus; /* that have columns */
+    struct gpu_columns gpus; /* that have columns */
     struct buffer held;      /* rows that wait, without those columns */
     uint64_t held_rows;
 };

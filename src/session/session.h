@@ -15,7 +15,7 @@
 #include "base/root.h"
 #include "job/gpu/gpu_view.h"
 #include "job/limits.h"
-#include "output/output.h"
+#include "record/fill.h"
 #include "sample/sampler.h"
 #include "series/series.h"
 #include "series/summary.h"
@@ -88,9 +88,6 @@ int session_find_gpus(const struct root *root, const char *gpus, struct gpu_inve
 /* What names none of these GPUs is refused, with their numbers. 0 where all was found. */
 int session_refuse_choice(const struct spoor_error *unmatched, const struct gpu_unit *units,
                           size_t count, struct spoor_error *err);
-
-/* How text looks: by our locale, as wide as the terminal where `fd` is one; -1: a file. */
-struct text_style session_text_style(int fd, bool has_color);
 
 /* CPU time of the calling process, which is the tracker. UNKNOWN on a fixture machine. */
 uint64_t session_own_cpu_ns(const spoor_session *session);

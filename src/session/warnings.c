@@ -110,9 +110,10 @@ static void judge_tracking(spoor_session *session)
 
     if (session->late_samples > 0)
         session_add_warning(session, "late-samples",
-                            "%llu samples were skipped: the machine was busy, or sampling took "
+                            "%llu sample%s skipped: the machine was busy, or sampling took "
                             "longer than the interval",
-                            (unsigned long long)session->late_samples);
+                            (unsigned long long)session->late_samples,
+                            session->late_samples == 1 ? " was" : "s were");
     if (job->saw_denied_io)
         session_add_warning(
             session, "io-denied",
@@ -131,8 +132,9 @@ static void judge_tracking(spoor_session *session)
                             MEMBERS_MAX);
     if (session->samples.error != 0)
         session_add_warning(
-            session, "samples-lost", "could not write %llu rows to the samples file: %s",
-            (unsigned long long)session->samples.lost_rows, strerror(-session->samples.error));
+            session, "samples-lost", "could not write %llu row%s to the samples file: %s",
+            (unsigned long long)session->samples.lost_rows,
+            session->samples.lost_rows == 1 ? "" : "s", strerror(-session->samples.error));
 }
 
 void session_judge(spoor_session *session)

@@ -241,11 +241,11 @@ def test_text_of_a_job_that_uses_no_gpu(spoor, machine):
     machine.play(card(0), card(1), card(2), "device 2 name Tesla V100", "stream 0 gpu 100 50")
     done = spoor("run", "--", "sleep", "0.3", env=machine.environment)
     assert rows_of_gpus(done) == [
-        "GPU memory           0 B  peak; 9.00 GB by all; its 2 x NVIDIA H200, Tesla V100"]
+        "GPU memory           0 B  peak; 9.00 GB in use by all; 2 x NVIDIA H200, Tesla"]
     assert "GPU use" not in done.stderr
     done = spoor("run", "--gpus", "1", "--", "sleep", "0.3", env=machine.environment)
     assert rows_of_gpus(done) == [
-        "GPU memory           0 B  peak; 9.00 GB by all; its NVIDIA H200 not used"]
+        "GPU memory           0 B  peak; 9.00 GB in use by all; NVIDIA H200 not used"]
     done = spoor("run", "--gpus", "none", "--", "sleep", "0.3", env=machine.environment)
     assert rows_of_gpus(done) == []
 

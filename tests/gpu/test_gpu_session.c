@@ -189,7 +189,7 @@ static char *report_of(spoor_session *session)
 
     assert_non_null(file);
     assert_non_null(text);
-    assert_int_equal(spoor_session_write(session, SPOOR_JSON, fileno(file), NULL), 0);
+    assert_int_equal(spoor_session_write(session, SPOOR_JSON, 0, fileno(file), NULL), 0);
     assert_true(pread(fileno(file), text, (1 << 20) - 1, 0) > 0);
     (void)fclose(file);
     return text;

@@ -17,7 +17,7 @@
 
 #include "front/gpu_tracker/report.h"
 #include "front/gpu_tracker/rows.h"
-#include "output/output.h"
+#include "output/stream.h"
 #include "session/session.h"
 #include "text/decimal.h"
 
@@ -116,7 +116,7 @@ static int gpu_tracker_write(struct gpu_tracker *tracker, const char *format)
 /* Steps through all instants; writes the rows of a samples file if wanted. */
 static void step_through(spoor_session *session, const char *machine, struct buffer *rows)
 {
-    static const struct stream_gpus no_gpus;
+    static const struct gpu_columns no_gpus;
     const struct stream *stream = stream_for_path("x.csv");
     struct sample previous;
     char path[4096], after[4096];
@@ -151,7 +151,7 @@ static int write_result(spoor_session *session, const char *format, struct buffe
         return buffer_write(rows, STDOUT_FILENO) < 0;
     for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
         if (strcmp(format, formats[i].name) == 0)
-            return spoor_session_write(session, formats[i].format, STDOUT_FILENO, &err) < 0;
+            return spoor_session_write(session, formats[i].format, 0, STDOUT_FILENO, &err) < 0;
     }
     return fail("no such format");
 }

@@ -34,6 +34,10 @@ static const struct {
     { METRIC_JOB_CPU, "perf.task-clock", true, { 0, 500 * MS, 3500 * MS, 7000 * MS, 9950 * MS, 10000 * MS } },
     { METRIC_JOB_USER, "procfs.stat", true, { 0, 400 * MS, 3200 * MS, 6500 * MS, 9200 * MS, 9250 * MS } },
     { METRIC_JOB_SYSTEM, "procfs.stat", true, { 0, 100 * MS, 300 * MS, 500 * MS, 750 * MS, 750 * MS } },
+    { METRIC_JOB_MINOR_FAULTS, "wait4", true, { 0, 25000, 200000, 300000, 300300, 300321 } },
+    { METRIC_JOB_MAJOR_FAULTS, "wait4", true, { 0, 3, 3, 4, 4, 4 } },
+    { METRIC_JOB_VOLUNTARY_SWITCHES, "wait4", true, { 0, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, 812 } },
+    { METRIC_JOB_INVOLUNTARY_SWITCHES, "wait4", true, { 0, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, 57 } },
     { METRIC_JOB_RSS, "procfs.statm", false, { 2 * MB, 100 * MB, 800 * MB, 1200 * MB, 750 * MB, 0 } },
     { METRIC_JOB_RSS_BOUND, "procfs.status", true, { 2 * MB, 110 * MB, 1110 * MB, 1500 * MB, 1500 * MB, 0 } },
     { METRIC_JOB_PRIVATE, "procfs.smaps_rollup", false, { 1 * MB, 90 * MB, 780 * MB, 1180 * MB, 740 * MB, 0 } },
@@ -63,6 +67,9 @@ static void fill_samples(struct example *example)
         sample->realtime_ns = EXAMPLE_START_NS + i * NS_PER_SECOND;
         for (size_t k = 0; k < ARRAY_SIZE(known); k++)
             sample->value[known[k].metric] = known[k].value[i];
+        sample->at_peak = (struct memory_split){ sample->value[METRIC_JOB_RSS],
+                                                 sample->value[METRIC_JOB_PRIVATE],
+                                                 sample->value[METRIC_JOB_SHARED] };
         summary_add(&example->summary, sample);
         series_append(&example->series, sample);
     }
@@ -87,7 +94,7 @@ static void fill_phases(struct example *example)
         summary_add(&example->phases[i <= 2 ? 0 : 1].summary, &example->samples[i]);
 }
 
-static void fill_report(struct example *example)
+static void fill_input(struct example *example)
 {
     static const char *const command[] = { "python3", "train.py", "--name", "it's me", NULL };
     static const char *const tags[] = { "team=blue", "note=a=b", NULL };
@@ -104,7 +111,7 @@ static void fill_report(struct example *example)
     example->gpu = (struct gpu_view){ .state = GPU_NONE, .reason = "this machine has no GPU" };
     example->warnings[0] = (struct warning){ "throttled", "the CPU quota held the job back" };
     example->warnings[1] = (struct warning){ "lost", "row\n\x1b[31m\"two\"" };
-    example->report = (struct report){
+    example->input = (struct record_input){
         .id = "0123456789abcdef0123456789abcdef",
         .tags = tags,
         .command = command,
@@ -138,7 +145,7 @@ struct example *example_new(void)
     summary_init(&example->summary, NS_PER_SECOND);
     fill_samples(example);
     fill_phases(example);
-    fill_report(example);
+    fill_input(example);
     return example;
 }
 
@@ -154,12 +161,30 @@ void example_forget(struct example *example)
     example->series.count = 0;
     example->host = (struct host_facts){ .cpus = UNKNOWN, .memory_bytes = UNKNOWN };
     example->limits = (struct limits){ .cpus = nan(""), .memory_bytes = UNKNOWN };
-    example->report.name = NULL;
-    example->report.tags = NULL;
-    example->report.command = NULL;
-    example->report.user = NULL;
-    example->report.cwd = NULL;
-    example->report.has_ended = false;
-    example->report.tracker_cpu_ns = UNKNOWN;
-    example->report.tracker_max_rss_bytes = UNKNOWN;
+    example->input.name = NULL;
+    example->input.tags = NULL;
+    example->input.command = NULL;
+    example->input.user = NULL;
+    example->input.cwd = NULL;
+    example->input.has_ended = false;
+    example->input.tracker_cpu_ns = UNKNOWN;
+    example->input.tracker_max_rss_bytes = UNKNOWN;
+}
+
+void example_fill(const struct example *example, struct record *ret)
+{
+    int r = record_fill(&example->input, ret);
+
+    assert(r == 0);
+    (void)r;
+}
+
+void example_write(const struct example *example, enum spoor_format format,
+                   const struct format_style *style, struct buffer *out)
+{
+    struct record record;
+
+    example_fill(example, &record);
+    format_get(format)->write(&record, style, out);
+    record_done(&record);
 }

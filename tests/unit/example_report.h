@@ -9,12 +9,13 @@
 #ifndef TESTS_EXAMPLE_REPORT_H
 #define TESTS_EXAMPLE_REPORT_H
 
-#include "output/report.h"
+#include "output/format.h"
+#include "record/fill.h"
 
 enum { EXAMPLE_SAMPLES = 6, EXAMPLE_PHASES = 10, EXAMPLE_WARNINGS = 2 };
 
 struct example {
-    struct report report; /* the test may change what it likes */
+    struct record_input input; /* the test may change what it likes */
     struct host_facts host;
     struct limits limits;
     struct gpu_view gpu; /* a machine without any */
@@ -22,13 +23,20 @@ struct example {
     struct sample samples[EXAMPLE_SAMPLES];
     struct summary summary;
     struct series series;
-    struct phase phases[EXAMPLE_PHASES];       /* filled; report.phase_count is 0 */
-    struct warning warnings[EXAMPLE_WARNINGS]; /* filled; report.warning_count is 0 */
+    struct phase phases[EXAMPLE_PHASES];       /* filled; input.phase_count is 0 */
+    struct warning warnings[EXAMPLE_WARNINGS]; /* filled; input.warning_count is 0 */
 };
 
 /* Allocates an example; the test fails where it cannot. */
 struct example *example_new(void);
 void example_free(struct example *example);
+
+/* Makes the record, which the test ends with record_done(). */
+void example_fill(const struct example *example, struct record *ret);
+
+/* The report in a format. */
+void example_write(const struct example *example, enum spoor_format format,
+                   const struct format_style *style, struct buffer *out);
 
 /* A report in which nothing is known: no sample, no facts. */
 void example_forget(struct example *example);

@@ -11,7 +11,7 @@
 #include "base/compiler.h"
 #include "example_report.h"
 #include "json_check.h"
-#include "output/output.h"
+#include "output/stream.h"
 #include "series/figure.h"
 
 static int set_up(void **state)
@@ -61,13 +61,18 @@ static size_t check_lines(const struct buffer *out)
     return lines;
 }
 
+static void write_csv(const struct example *example, bool has_header, struct buffer *out)
+{
+    example_write(example, SPOOR_CSV, &(struct format_style){ .has_header = has_header }, out);
+}
+
 static void the_summary_is_a_header_and_a_row(void **state)
 {
     struct example *example = *state;
     struct buffer out = { 0 };
     const char *row;
 
-    csv_write(&example->report, true, &out);
+    write_csv(example, true, &out);
     assert_int_equal(check_lines(&out), 2);
     assert_int_equal(count_cells(out.text, strchr(out.text, '\n')), figure_count() + 12);
     assert_ptr_equal(strstr(out.text,
@@ -93,22 +98,22 @@ static void rows_of_other_runs_fit_under_the_header(void **state)
     struct example *example = *state;
     struct buffer out = { 0 };
 
-    csv_write(&example->report, true, &out);
-    example->report.command = command;
-    example->report.name = " \"x\",\r\n=1+1";
-    example->report.wait_status = 9;
-    csv_write(&example->report, false, &out);
+    write_csv(example, true, &out);
+    example->input.command = command;
+    example->input.name = " \"x\",\r\n=1+1";
+    example->input.wait_status = 9;
+    write_csv(example, false, &out);
     assert_non_null(strstr(out.text, ",\" \"\"x\"\",\\r\\n=1+1\","
                                      "\"$'a,\"\"b\"\"\\n' $'\\x1b[2J\\xff'\","));
     assert_non_null(strstr(out.text, ",137,SIGKILL,6,"));
     example_forget(example);
-    csv_write(&example->report, false, &out);
+    write_csv(example, false, &out);
     assert_non_null(strstr(out.text, "\n0123456789abcdef0123456789abcdef,,,,,,,0,,,"));
     assert_int_equal(check_lines(&out), 4);
     buffer_done(&out);
 }
 
-static const struct stream_gpus no_gpus;
+static const struct gpu_columns no_gpus;
 
 static void add_row(const struct stream *stream, const struct example *example, size_t i,
                     struct buffer *out)

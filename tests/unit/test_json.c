@@ -13,7 +13,6 @@
 #include "example_report.h"
 #include "json_check.h"
 #include "output/measure.h"
-#include "output/output.h"
 #include "text/json_writer.h"
 
 static int set_up(void **state)
@@ -31,7 +30,7 @@ static int tear_down(void **state)
 /* Writes the report of an example and checks that it is JSON. */
 static void write_json(const struct example *example, struct buffer *out)
 {
-    json_write(&example->report, out);
+    example_write(example, SPOOR_JSON, NULL, out);
     assert_int_equal(buffer_error(out), 0);
     assert_true(json_is_valid(out->text));
     assert_int_equal(out->text[out->length - 1], '\n');
@@ -234,7 +233,7 @@ static void phases_have_the_same_sections(void **state)
     struct example *example = *state;
     struct buffer out = { 0 };
 
-    example->report.phase_count = EXAMPLE_PHASES;
+    example->input.phase_count = EXAMPLE_PHASES;
     write_json(example, &out);
     assert_holds(&out, "  \"phases\": [\n"
                        "    {\n"
@@ -266,7 +265,7 @@ static void endings_have_a_code_and_a_name(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
         struct buffer out = { 0 };
 
-        example->report.wait_status = rows[i].wait_status;
+        example->input.wait_status = rows[i].wait_status;
         write_json(example, &out);
         assert_holds(&out, rows[i].text);
         buffer_done(&out);
@@ -298,10 +297,10 @@ static void hostile_text_stays_text(void **state)
     struct example *example = *state;
     struct buffer out = { 0 };
 
-    example->report.command = command;
-    example->report.tags = tags;
-    example->report.name = "\"}], \xe2\x80\xae";
-    example->report.warning_count = EXAMPLE_WARNINGS;
+    example->input.command = command;
+    example->input.tags = tags;
+    example->input.name = "\"}], \xe2\x80\xae";
+    example->input.warning_count = EXAMPLE_WARNINGS;
     write_json(example, &out);
     assert_holds(&out, "\"command\": [\"a\\\"b\", \"\\u001b[2J\", "
                        "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\", \"\", \"\\n\"],\n");

@@ -261,7 +261,7 @@ static void phases_have_figures_of_their_own(void **state)
     assert_int_equal(spoor_session_stop(session, &err), 0);
     assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
     assert_true(fcntl(pipe_fds[1], F_SETPIPE_SZ, 1 << 20) >= 0);
-    assert_int_equal(spoor_session_write(session, SPOOR_JSON, pipe_fds[1], &err), 0);
+    assert_int_equal(spoor_session_write(session, SPOOR_JSON, 0, pipe_fds[1], &err), 0);
     close(pipe_fds[1]);
     n = read(pipe_fds[0], text, sizeof(text) - 1);
     assert_true(n > 0);

@@ -11,7 +11,6 @@
 
 #include "base/compiler.h"
 #include "example_report.h"
-#include "output/output.h"
 #include "text/utf8.h"
 
 static int set_up(void **state)
@@ -33,7 +32,8 @@ static size_t write_text(const struct example *example, bool has_unicode, struct
     size_t lines = 0;
     char *end;
 
-    text_write(&example->report, &(struct text_style){ false, has_unicode, TEXT_COLUMNS }, out);
+    example_write(example, SPOOR_TEXT,
+                  &(struct format_style){ false, has_unicode, TEXT_COLUMNS, true }, out);
     assert_int_equal(buffer_error(out), 0);
     for (char *line = out->text; *line; line = end + 1, lines++) {
         end = strchr(line, '\n');
@@ -54,21 +54,24 @@ static void assert_holds(const struct buffer *out, const char *text)
 
 static const char whole_report[] =
     "python3 train.py --name 'it'\\''s me'\n"
-    "exited 0 after 5.00 s, started 2026-03-14 09:26:53 UTC\n"
+    "exit code 0, started 2026-03-14 09:26:53 UTC\n"
     "\n"
-    "CPU time          10.0 s  user 9.25 s, system 750 ms\n"
-    "CPU cores           2.00  on average, 3.50 at most, of 4 allowed\n"
+    "Elapsed           5.00 s\n"
+    "CPU time          10.0 s  user 9.25 s, system 750 ms; 200 % of one CPU\n"
+    "CPU cores           2.00  on average, 3.50 at peak, 4 allowed\n"
     "                          ▂▂▂▂▂▂▂▂▂▂▃▇▇▇▇▇▇▇▇▇▇▇██████████▇▇▇▇▇▇▇▇▇▇▇▂▁▁▁▁▁▁▁▁▁▁\n"
-    "Memory           1.20 GB  peak; private up to 1.18 GB, shared up to 20.0 MB\n"
+    "Memory           1.20 GB  peak: 1.18 GB private, 20.0 MB shared\n"
     "                          ▁▁▁▁▁▁▁▁▁▁▂▂▂▂▂▂▂▂▂▂▂▆▆▆▆▆▆▆▆▆▆▆████████████▅▅▅▅▅▅▅▅▅▅\n"
-    "  main            210 MB  private up to 180 MB, shared up to 20.0 MB\n"
-    "  descendants    1.00 GB\n"
+    "  main            210 MB  own peak, including shared pages\n"
+    "  descendants    1.00 GB  own peak, including shared pages\n"
     "  limit          2.00 GB  60 % used at the peak, 800 MB left\n"
-    "Storage          12.0 MB  read, 48.0 MB written\n"
-    "Calls            15.0 MB  read, 50.0 MB written (files, cache, pipes)\n"
-    "Network          1.20 MB  received, 300 kB sent (whole host)\n"
-    "Processes              3  at once, 7 in all, 12 threads\n"
-    "Host              8 CPUs  AMD EPYC 7763 64-Core Processor, 33.6 GB, Linux 6.12.1\n"
+    "Page faults       300321  minor, 4 major\n"
+    "Context switches     812  voluntary, 57 involuntary\n"
+    "Disk I/O         12.0 MB  read, 48.0 MB written\n"
+    "All I/O          15.0 MB  read, 50.0 MB written, including cache and pipes\n"
+    "Network          1.20 MB  received, 300 kB sent by the whole host\n"
+    "Processes              3  at once, 7 started, 12 threads at once\n"
+    "Host              8 CPUs  33.6 GB, AMD EPYC 7763 64-Core Processor, Linux 6.12.1\n"
     "\n"
     "tracker      12.0 ms of CPU (0.2 % of a core), 3.20 MB of RAM, 6 samples\n"
     "not exact    sampled every 1 s: peak memory (at most 1.50 GB), private and\n"
@@ -78,8 +81,53 @@ static void the_report_fits_one_screen(void **state)
 {
     struct buffer out = { 0 };
 
-    assert_in_range(write_text(*state, true, &out), 1, 25);
+    assert_in_range(write_text(*state, true, &out), 1, 24);
     assert_string_equal(out.text, whole_report);
+    buffer_done(&out);
+}
+
+/* One process, no limit, no traffic on the network. */
+static void a_plain_job_takes_fewer_than_20_lines(void **state)
+{
+    struct example *example = *state;
+    struct buffer out = { 0 };
+
+    example->limits.memory_bytes = UNKNOWN;
+    example->summary.tally[METRIC_DESCENDANTS_RSS].max = 0;
+    example->summary.tally[METRIC_HOST_NETWORK_RECEIVED].last = 7000;
+    example->summary.tally[METRIC_HOST_NETWORK_SENT].last = 5000;
+    assert_in_range(write_text(example, true, &out), 1, 19);
+    assert_null(strstr(out.text, "Network"));
+    buffer_done(&out);
+}
+
+static void split_below_the_peak_names_its_moment(void **state)
+{
+    struct example *example = *state;
+    struct buffer out = { 0 };
+
+    example->summary.at_peak = (struct memory_split){ 1150000000, 1140000000, 10000000 };
+    write_text(example, true, &out);
+    assert_holds(
+        &out, "Memory           1.20 GB  peak; at 1.15 GB: 1.14 GB private, 10.0 MB shared\n");
+    buffer_done(&out);
+}
+
+static void page_cache_has_a_row_if_it_matters(void **state)
+{
+    struct example *example = *state;
+    struct tally *tally = &example->summary.tally[METRIC_JOB_MEMORY_PEAK];
+    struct buffer out = { 0 };
+
+    tally->first = 0;
+    tally->max = tally->last = 1500000000;
+    write_text(example, true, &out);
+    assert_holds(&out, "  with cache     1.50 GB  peak including page cache\n"
+                       "  limit          2.00 GB  75 % used at the peak, 500 MB left\n");
+    buffer_clear(&out);
+    tally->max = tally->last = 1210000000;
+    write_text(example, true, &out);
+    assert_null(strstr(out.text, "with cache"));
     buffer_done(&out);
 }
 
@@ -89,7 +137,8 @@ static void colours_change_nothing_but_colour(void **state)
     struct buffer out = { 0 };
     char *to;
 
-    text_write(&example->report, &(struct text_style){ true, true, TEXT_COLUMNS }, &out);
+    example_write(example, SPOOR_TEXT, &(struct format_style){ true, true, TEXT_COLUMNS, true },
+                  &out);
     assert_holds(&out, "\033[1mCPU time\033[0m          10.0 s");
     assert_holds(&out, "\033[2mtracker\033[0m");
     to = out.text;
@@ -110,8 +159,8 @@ static void without_unicode_all_is_ascii(void **state)
     struct example *example = *state;
     struct buffer out = { 0 };
 
-    example->report.command = command;
-    example->report.name = "\xc3\x9b"; /* its second byte is CSI to some terminals */
+    example->input.command = command;
+    example->input.name = "\xc3\x9b"; /* its second byte is CSI to some terminals */
     write_text(example, false, &out);
     for (const char *c = out.text; *c; c++)
         assert_in_range((unsigned char)*c, '\n', '~');
@@ -119,36 +168,37 @@ static void without_unicode_all_is_ascii(void **state)
     buffer_done(&out);
 }
 
-static void endings_are_told_in_words(void **state)
+static void the_end_is_described_in_words(void **state)
 {
     static const struct {
         int wait_status;
         const char *text;
     } rows[] = {
-        { 7 << 8, "\nexited 7 after 5.00 s, started" },
-        { 9, "\nkilled by SIGKILL after 5.00 s, started" },
-        { 11 | 0x80, "\nkilled by SIGSEGV (core dumped) after 5.00 s, started" },
+        { 7 << 8, "\nexit code 7, started" },
+        { 9, "\nkilled by SIGKILL, started" },
+        { 11 | 0x80, "\nkilled by SIGSEGV (core dumped), started" },
     };
     struct example *example = *state;
     struct buffer out = { 0 };
 
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
         buffer_clear(&out);
-        example->report.wait_status = rows[i].wait_status;
+        example->input.wait_status = rows[i].wait_status;
         write_text(example, true, &out);
         assert_holds(&out, rows[i].text);
     }
     buffer_clear(&out);
-    text_write(&example->report, &(struct text_style){ true, true, TEXT_COLUMNS }, &out);
+    example_write(example, SPOOR_TEXT, &(struct format_style){ true, true, TEXT_COLUMNS, true },
+                  &out);
     assert_holds(&out, "\033[31mkilled by SIGSEGV"); /* failure is red */
     buffer_clear(&out);
-    example->report.has_ended = false;
+    example->input.has_ended = false;
     write_text(example, true, &out);
-    assert_holds(&out, "\nfollowed for 5.00 s, exit code not known, started");
+    assert_holds(&out, "\nexit code unknown, started");
     buffer_done(&out);
 }
 
-static void what_is_not_known_is_said_and_why(void **state)
+static void unknown_figures_have_a_reason(void **state)
 {
     struct example *example = *state;
     struct buffer out = { 0 };
@@ -157,11 +207,13 @@ static void what_is_not_known_is_said_and_why(void **state)
     example->origins[METRIC_JOB_READ_CHARS].reason = "only its owner may read /proc/PID/io";
     example_forget(example);
     write_text(example, true, &out);
-    assert_holds(&out, "process 4242\nfollowed for n/a, exit code not known\n\n"
+    assert_holds(&out, "process 4242\nexit code unknown\n\n"
+                       "Elapsed              n/a\n"
                        "CPU time             n/a  user n/a, system n/a\n");
     assert_holds(&out, "Memory               n/a  peak\n");
     assert_holds(&out, "Host                 n/a\n");
-    assert_holds(&out, "\nnot known    storage, calls: only its owner may read /proc/PID/io\n");
+    assert_holds(&out,
+                 "\nunknown      disk I/O, all I/O: only its owner may read /proc/PID/io\n");
     assert_null(strstr(out.text, "not exact"));
     assert_null(strstr(out.text, "nan"));
     buffer_done(&out);
@@ -177,11 +229,11 @@ static void rows_that_say_nothing_are_left_out(void **state)
     example->summary.tally[METRIC_JOB_THREADS].max = 1;
     example->series.count = 3; /* too few for a curve */
     write_text(example, true, &out);
-    assert_holds(&out, "at once, 7 in all, 1 thread\n");
+    assert_holds(&out, "at once, 7 started, 1 thread at once\n");
     assert_null(strstr(out.text, "limit"));
     assert_null(strstr(out.text, "descendants"));
     assert_null(strstr(out.text, "▁"));
-    assert_null(strstr(out.text, "Pressure"));
+    assert_null(strstr(out.text, "Stalled"));
     buffer_done(&out);
 }
 
@@ -193,10 +245,10 @@ static void notable_pressure_swap_and_lateness_are_shown(void **state)
 
     example->summary.tally[METRIC_JOB_CPU_PRESSURE].last = 1200000000;
     swap->first = swap->last = swap->max = 5000000;
-    example->report.late_samples = 2;
+    example->input.late_samples = 2;
     write_text(example, true, &out);
-    assert_holds(&out, "Pressure       waits for  CPU 24 % of the time (whole host)\n");
-    assert_holds(&out, "5.00 MB swapped out");
+    assert_holds(&out, "Stalled             24 %  of the time waiting for CPU (whole host)\n");
+    assert_holds(&out, "  swapped out    5.00 MB  peak\n");
     assert_holds(&out, "6 samples, 2 late\n");
     buffer_done(&out);
 }
@@ -210,14 +262,14 @@ static void long_and_hostile_text_is_cut_and_escaped(void **state)
     struct example *example = *state;
     struct buffer out = { 0 };
 
-    example->report.command = command;
+    example->input.command = command;
     write_text(example, true, &out);
     assert_holds(&out, "/usr/bin/a-program-with-a-long-name --option 'one two three four five "
                        "six sev...\n");
     buffer_clear(&out);
     memset(huge, '\x1b', sizeof(huge) - 1);
-    example->report.command = huge_command;
-    example->report.name = huge;
+    example->input.command = huge_command;
+    example->input.name = huge;
     (void)snprintf(example->host.cpu_model, sizeof(example->host.cpu_model), "\x1b]0;%s",
                    "x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x");
     assert_in_range(write_text(example, true, &out), 1, 25);
@@ -230,7 +282,7 @@ static void warnings_have_lines_of_their_own(void **state)
     struct example *example = *state;
     struct buffer out = { 0 };
 
-    example->report.warning_count = EXAMPLE_WARNINGS;
+    example->input.warning_count = EXAMPLE_WARNINGS;
     memset(example->warnings[0].message, 'x', sizeof(example->warnings[0].message) - 1);
     write_text(example, true, &out);
     assert_holds(&out, "\nwarning      xxxxxxxxxx");
@@ -243,7 +295,7 @@ static void phases_are_a_table_of_eight(void **state)
     struct example *example = *state;
     struct buffer out = { 0 };
 
-    example->report.phase_count = 2;
+    example->input.phase_count = 2;
     write_text(example, true, &out);
     assert_holds(&out,
                  "\n\n"
@@ -252,7 +304,7 @@ static void phases_are_a_table_of_eight(void **state)
                  "  train\\x1b[2J, \"quick\"                2.00 s       3.00 s      1.20 GB\n"
                  "\ntracker");
     buffer_clear(&out);
-    example->report.phase_count = EXAMPLE_PHASES;
+    example->input.phase_count = EXAMPLE_PHASES;
     memset(example->phases[2].name, 'n', sizeof(example->phases[2].name) - 1);
     write_text(example, true, &out);
     assert_holds(&out,
@@ -270,7 +322,7 @@ static void all_exact_needs_no_remark(void **state)
         example->origins[i].is_exact = true;
     write_text(example, true, &out);
     assert_null(strstr(out.text, "not exact"));
-    assert_null(strstr(out.text, "not known"));
+    assert_null(strstr(out.text, "unknown"));
     buffer_done(&out);
 }
 
@@ -280,10 +332,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         with_example(the_report_fits_one_screen),
+        with_example(a_plain_job_takes_fewer_than_20_lines),
+        with_example(split_below_the_peak_names_its_moment),
+        with_example(page_cache_has_a_row_if_it_matters),
         with_example(colours_change_nothing_but_colour),
         with_example(without_unicode_all_is_ascii),
-        with_example(endings_are_told_in_words),
-        with_example(what_is_not_known_is_said_and_why),
+        with_example(the_end_is_described_in_words),
+        with_example(unknown_figures_have_a_reason),
         with_example(rows_that_say_nothing_are_left_out),
         with_example(notable_pressure_swap_and_lateness_are_shown),
         with_example(long_and_hostile_text_is_cut_and_escaped),

@@ -38,19 +38,14 @@ static int file_format(const struct settings *settings, enum spoor_format *ret,
 {
     const char *path = settings->output_path;
 
+    *ret = SPOOR_TEXT;
     if (settings->has_format)
         *ret = settings->format;
-    else if (has_suffix(path, ".json"))
-        *ret = SPOOR_JSON;
-    else if (has_suffix(path, ".csv"))
-        *ret = SPOOR_CSV;
-    else if (has_suffix(path, ".html"))
+    else if (!spoor_format_for_path(path, ret) && has_suffix(path, ".html"))
         return error_set(err, EINVAL,
                          "--output '%s': html is not in this version; name a .json, .csv or "
                          ".txt file, or give --format",
                          path);
-    else
-        *ret = SPOOR_TEXT;
     return 0;
 }
 
@@ -147,15 +142,16 @@ static int check_descriptor(int fd, struct spoor_error *err)
 
 static void add(struct outputs *outputs, enum spoor_format format, int fd, const char *path)
 {
-    outputs->items[outputs->count++] = (struct output){ format, fd, path };
+    outputs->items[outputs->count++] = (struct output){ format, 0, fd, path };
 }
 
 /* Text on a descriptor may have color, text in a file never has. */
-static enum spoor_format on_descriptor(const struct settings *settings,
-                                       enum spoor_format format, int fd)
+static void add_descriptor(struct outputs *outputs, const struct settings *settings,
+                           enum spoor_format format, int fd, const char *name)
 {
-    return format == SPOOR_TEXT && outputs_has_color(settings->color, fd) ? SPOOR_TEXT_COLOR
-                                                                          : format;
+    add(outputs, format, fd, name);
+    if (outputs_has_color(settings->color, fd))
+        outputs->items[outputs->count - 1].flags = SPOOR_COLOR;
 }
 
 static int plan_file(const struct settings *settings, struct outputs *plan,
@@ -170,7 +166,7 @@ static int plan_file(const struct settings *settings, struct outputs *plan,
     if (r < 0)
         return r;
     if (strcmp(path, "-") == 0) {
-        add(plan, on_descriptor(settings, format, STDOUT_FILENO), STDOUT_FILENO, "stdout");
+        add_descriptor(plan, settings, format, STDOUT_FILENO, "stdout");
         return 0;
     }
     r = check_file(settings, path, "--output", &is_device, err);
@@ -201,7 +197,7 @@ static bool has_text(const struct outputs *plan)
         const struct output *output = &plan->items[i];
 
         if ((output->fd == STDOUT_FILENO || output->fd == STDERR_FILENO) &&
-            (output->format == SPOOR_TEXT || output->format == SPOOR_TEXT_COLOR))
+            output->format == SPOOR_TEXT)
             return true;
     }
     return false;
@@ -223,11 +219,10 @@ static int plan_all(const struct settings *settings, struct outputs *plan,
     if (r < 0)
         return r;
     if (fd >= 0)
-        add(plan, on_descriptor(settings, format, fd), fd,
-            "the file descriptor of --summary-fd");
+        add_descriptor(plan, settings, format, fd, "the file descriptor of --summary-fd");
     if (!settings->is_quiet && !has_text(plan)) {
         format = plan->count == 0 ? format : SPOOR_TEXT;
-        add(plan, on_descriptor(settings, format, STDERR_FILENO), STDERR_FILENO, "stderr");
+        add_descriptor(plan, settings, format, STDERR_FILENO, "stderr");
     }
     return 0;
 }
@@ -263,7 +258,7 @@ int outputs_write_one(const struct outputs *outputs, size_t index, spoor_session
     int r;
 
     if (output->fd >= 0)
-        r = spoor_session_write(session, output->format, output->fd, err);
+        r = spoor_session_write(session, output->format, output->flags, output->fd, err);
     else
         r = spoor_session_save(session, output->format, output->path, outputs->save, err);
     return r < 0 ? error_prefix(err, r, "the report could not be written") : 0;

@@ -15,6 +15,7 @@
 /* One report to write, to a descriptor or a file. */
 struct output {
     enum spoor_format format;
+    unsigned flags;   /* of spoor_session_write() */
     int fd;           /* -1: it is a file */
     const char *path; /* of the file, or what messages call the descriptor */
 };

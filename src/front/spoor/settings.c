@@ -11,6 +11,7 @@
 #include "base/parse.h"
 #include "front/spoor/duration.h"
 #include "front/spoor/program.h"
+#include "output/stream.h"
 
 #define DURATION_MAX_NS (366 * 86400 * NS_PER_SECOND)
 
@@ -35,9 +36,7 @@ void settings_done(struct settings *settings)
 
 static int check_samples(const char *value, struct spoor_error *err)
 {
-    const char *suffix = strrchr(value, '.');
-
-    if (!suffix || (strcmp(suffix, ".csv") != 0 && strcmp(suffix, ".jsonl") != 0))
+    if (!stream_for_path(value))
         return error_set(err, EINVAL, "'%s' must end in .csv or .jsonl", value);
     return 0;
 }
@@ -66,14 +65,12 @@ static int check_cgroup(const char *value, struct spoor_error *err)
 static int apply_format(void *target, const struct option *option, const char *value,
                         struct spoor_error *err)
 {
-    static const enum spoor_format formats[] = { SPOOR_TEXT, SPOOR_JSON, SPOOR_CSV };
     struct settings *settings = target;
     int choice = option_find_choice(option, value, err);
 
     if (choice < 0)
         return choice;
-    settings->format = formats[choice];
-    settings->has_format = true;
+    settings->has_format = spoor_format_for_name(value, &settings->format);
     return 0;
 }
 
@@ -145,7 +142,8 @@ static int apply_pid(void *target, const struct option *option, const char *valu
 #define ATTACH SCOPE_ATTACH
 #define BOTH (SCOPE_RUN | SCOPE_ATTACH)
 #define TRACK (SCOPE_RUN | SCOPE_ATTACH | SCOPE_AGENT)
-#define EVERY (TRACK | SCOPE_DOCTOR | SCOPE_INFO | SCOPE_PHASE)
+#define REPORT SCOPE_REPORT
+#define EVERY (TRACK | SCOPE_DOCTOR | SCOPE_INFO | SCOPE_PHASE | REPORT)
 #define LINE_ONLY (OPTION_NO_VARIABLE | OPTION_NO_FILE)
 #define TEXT(member) OPTION_TEXT(struct settings, member)
 #define FLAG(member) OPTION_FLAG(struct settings, member)
@@ -155,7 +153,9 @@ static int apply_pid(void *target, const struct option *option, const char *valu
 /* clang-format off */
 static const struct option rows[] = {
 { 'o',  "output",     "FILE",              "write the report to FILE (- for stdout), in addition to the summary on stderr", TRACK, TEXT(output_path), .complete = COMPLETE_FILES },
+{ 'o',  "output",     "FILE",              "write the report to FILE instead of stdout", REPORT, TEXT(output_path), .complete = COMPLETE_FILES },
 { 'f',  "format",     "text|json|csv",     "format of the report (default: from the suffix of FILE, otherwise text); without -o, the report replaces the summary on stderr", TRACK, .apply = apply_format },
+{ 'f',  "format",     "text|json|csv",     "output format (default: from the suffix of the file of -o, otherwise text)", REPORT, .apply = apply_format },
 { 'f',  "format",     "text|json",         "output format (default: text)", SCOPE_INFO, .apply = apply_format },
 { '\0', "samples",    "FILE",              "write one row per sample to FILE (.csv or .jsonl)", TRACK, TEXT(samples_path), .check = check_samples, .complete = COMPLETE_FILES },
 { 'i',  "interval",   "TIME",              "time between samples, such as 0.5, 500ms or 2m; 1ms to 1h (default: 1s)", TRACK, .apply = apply_interval },
@@ -166,14 +166,14 @@ static const struct option rows[] = {
 { 'q',  "quiet",      NULL,                "do not print the summary", BOTH, FLAG(is_quiet) },
 { '\0', "name",       "NAME",              "a label for this run", TRACK, TEXT(name) },
 { '\0', "tag",        "KEY=VALUE",         "add a tag to the report; may be repeated", TRACK | OPTION_REPEATABLE, OPTION_LIST(struct settings, tags), .check = check_tag },
-{ '\0', "append",     NULL,                "append to existing files instead of replacing them", TRACK, FLAG(is_append) },
-{ '\0', "no-clobber", NULL,                "refuse to start if FILE exists", TRACK, FLAG(is_no_clobber) },
+{ '\0', "append",     NULL,                "append to existing files instead of replacing them", TRACK | REPORT, FLAG(is_append) },
+{ '\0', "no-clobber", NULL,                "refuse to start if FILE exists", TRACK | REPORT, FLAG(is_no_clobber) },
 { '\0', "summary-fd", "N",                 "also write the report to file descriptor N", BOTH, .apply = apply_summary_fd },
 { '\0', "detail",     "auto|always|never", "when to measure private and shared memory, which slows the job down: for at most 0.3% of the time (auto, the default), at every sample, or never", TRACK, CHOICE(detail) },
 { '\0', "cgroup",     "auto|off|require|FOLDER", "run the command in its own cgroup, for exact figures: if possible (auto, the default), never (off), or refuse to run without (require); FOLDER: create it in this cgroup, which must be delegated to you", RUN, TEXT(cgroup), .check = check_cgroup, .complete = "-W \"auto off require\"" },
 { '\0', "gpus",       "LIST",              "the GPUs of the job: all, none, or a list of numbers, UUIDs and PCI addresses, such as 0,2-3, or 0:1 for a MIG device; 'spoor info' lists them (default: as CUDA_VISIBLE_DEVICES and similar variables say, otherwise all)", TRACK, TEXT(gpus), .check = spoor_check_gpus },
 { '\0', "gpus",       "LIST",              "the GPUs to show: all, none, or a list of numbers, UUIDs and PCI addresses, such as 0,2-3 (default: as CUDA_VISIBLE_DEVICES and similar variables say, otherwise all)", SCOPE_INFO, TEXT(gpus), .check = spoor_check_gpus },
-{ '\0', "color",      "auto|always|never", "use color: on a terminal, unless NO_COLOR is set (auto, the default), always, or never", BOTH | SCOPE_DOCTOR, CHOICE(color) },
+{ '\0', "color",      "auto|always|never", "use color: on a terminal, unless NO_COLOR is set (auto, the default), always, or never", BOTH | SCOPE_DOCTOR | REPORT, CHOICE(color) },
 { '\0', "config",     "FILE",              "read settings from a JSON file whose keys are long option names", BOTH | OPTION_NO_FILE | OPTION_CONFIG_FILE, TEXT(config_path), .complete = COMPLETE_FILES },
 { '\0', "file",       "FILE",              "append to FILE (.csv or .sqlite; default: $SPOOR_PHASE_FILE, otherwise PID.csv, where PID is the calling process)", SCOPE_PHASE | LINE_ONLY, TEXT(phase_file), .complete = COMPLETE_FILES },
 { 'h',  "help",       NULL,                "show this help and exit", EVERY | LINE_ONLY, .apply = option_help },

@@ -20,6 +20,7 @@ enum {
     SCOPE_DOCTOR = 1u << 3,
     SCOPE_INFO = 1u << 4,
     SCOPE_PHASE = 1u << 5,
+    SCOPE_REPORT = 1u << 6,
 };
 
 /* In the order of the words of their options. */

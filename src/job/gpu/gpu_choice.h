@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu_choice.h - what was said about which GPUs are the job's: the option, and the variables
- * of the job's environment, copied, so that drivers can be asked later by another thread.
+ * gpu_choice.h - which GPUs were assigned to the job: copies of the option and of the variables
+ * in the job's environment, so that another thread can query the drivers later.
  */
 #ifndef JOB_GPU_GPU_CHOICE_H
 #define JOB_GPU_GPU_CHOICE_H
@@ -12,25 +12,25 @@
 #include "base/root.h"
 #include "source/gpu/visible.h"
 
-/* Zeroed is empty: all GPUs are the job's. */
+/* Zeroed: nothing was specified, so all GPUs are assigned to the job. */
 struct gpu_choice {
-    char *texts[VISIBLE_SLURM + 1]; /* by enum visible_source; NULL: not said; ours */
+    char *texts[VISIBLE_SLURM + 1]; /* by enum visible_source; NULL: not specified; owned */
 };
 
-/* `gpus` as --gpus says it, or NULL. Returns 0 or -ENOMEM. */
+/* `gpus` is the value of --gpus, or NULL. Returns 0 or -ENOMEM. */
 int gpu_choice_init(struct gpu_choice *choice, const char *gpus, environment_get *environment);
 
-/* The same of a process that runs already, by the environment it was started with. What may
- * not be read is taken as not set. */
+/* The same for a running process, using the environment it was started with. An unreadable
+ * environment counts as empty. */
 int gpu_choice_init_for(struct gpu_choice *choice, const char *gpus, const struct root *root,
                         pid_t pid);
 void gpu_choice_done(struct gpu_choice *choice);
 
-/* A variable of a block as /proc/PID/environ has it, or NULL. */
+/* Finds a variable in the contents of /proc/PID/environ; NULL: not set. */
 const char *gpu_choice_find(const char *block, size_t size, const char *name);
 
-/* Could that be a list for --gpus, as far as that can be told without a driver? Returns 0, or
- * -EINVAL with a sentence. */
+/* Checks the syntax of a list for --gpus, without querying drivers. Returns 0, or -EINVAL with a
+ * message. */
 int gpu_choice_check(const char *gpus, struct spoor_error *err);
 
 #endif

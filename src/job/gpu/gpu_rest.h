@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu_rest.h - whether a job rests: who does not run allocates nothing on a GPU. Pure.
+ * gpu_rest.h - whether a job is idle: a process that does not run allocates nothing on a GPU.
+ * Pure.
  *
- * A driver's own threads in the job wake up now and then; that counts as rest. To allocate takes
- * longer.
+ * Driver threads inside the job wake up now and then; the job still counts as idle. Allocating
+ * memory takes longer than that.
  */
 #ifndef JOB_GPU_GPU_REST_H
 #define JOB_GPU_GPU_REST_H
@@ -11,9 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What was noted of the job at one time. */
+/* The CPU time of the job at one time. */
 struct gpu_rest_mark {
-    uint64_t cpu_ns; /* UNKNOWN: nothing */
+    uint64_t cpu_ns; /* UNKNOWN: not noted */
     uint64_t at_ns;
 };
 
@@ -23,10 +24,10 @@ struct gpu_rest {
 
 void gpu_rest_init(struct gpu_rest *rest);
 
-/* Notes the CPU time of the job's living processes (UNKNOWN: it has run) and returns whether it
- * has hardly run over the last two spans: what began shortly before one was noted goes on in the
- * next, and a look that came in the middle of it is followed by another one. Hardly: for less
- * than 0.1 ms and a thousandth of the time. */
+/* Notes the CPU time of the job's live processes (UNKNOWN: it has run) and returns whether the job
+ * has hardly run in the last two spans: for less than 0.1 ms and a thousandth of the time. Two
+ * spans, because work that began shortly before a note continues in the next span, and a reading
+ * in the middle of it must be followed by another. */
 bool gpu_rest_note(struct gpu_rest *rest, uint64_t cpu_ns, uint64_t now_ns);
 
 #endif

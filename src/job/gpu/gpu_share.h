@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu_share.h - for what share of the time something was busy, out of counters that come late
- * and in lumps. Pure.
+ * gpu_share.h - the share of time something was busy, from counters that are updated late and in
+ * batches. Pure.
  *
- * Two counters grow together: the busy time, and the time that it speaks of (gpu.h). Where the
- * second one grew, the growth of the first by the growth of the second is the share of that
- * window, and it is taken for all of the time since the window before. So holes in the
- * driver's samples are filled with what came after them, and the busy time adds up over the
- * whole run.
+ * There are two counters: the busy time, and the time that it covers (gpu.h). Whenever the second
+ * one has increased, the increase of the first divided by that of the second is the share of a
+ * window. It is applied to all of the time since the previous window, so gaps in the driver's
+ * samples are filled with what came after them, and the busy time adds up over the whole run.
  */
 #ifndef JOB_GPU_GPU_SHARE_H
 #define JOB_GPU_GPU_SHARE_H
@@ -19,26 +18,26 @@
 
 struct gpu_share {
     uint64_t busy_ns, covered_ns; /* the counters at the last window */
-    uint64_t until_ns;            /* when that ended */
-    uint64_t total_ns;            /* busy time from the beginning up to then */
+    uint64_t until_ns;            /* when that window ended */
+    uint64_t total_ns;            /* busy time from the start until then */
     uint64_t last;                /* share of the last window; UNKNOWN: there was none */
     uint64_t max;                 /* the largest share of a window; UNKNOWN */
-    bool was_idle;                /* the last windows were not of the counters */
+    bool was_idle;                /* the last windows came from gpu_share_idle() */
 };
 
-/* Both counters stand at 0; `start_ns` is when the run began. */
+/* Both counters are 0; `start_ns` is the start of the run. */
 void gpu_share_begin(struct gpu_share *share, uint64_t start_ns);
 
-/* The counters at `now_ns`. `covered_ns` UNKNOWN: all of the time since the start. Returns
- * whether it was a window. */
+/* Takes the counters at `now_ns`. `covered_ns` UNKNOWN: all of the time since the start. Returns
+ * whether this completed a window. */
 bool gpu_share_advance(struct gpu_share *share, uint64_t busy_ns, uint64_t covered_ns,
                        uint64_t now_ns);
 
-/* It is known otherwise that nothing was busy up to now. */
+/* Nothing was busy until now, as known from elsewhere. */
 void gpu_share_idle(struct gpu_share *share, uint64_t now_ns);
 
-/* The busy time up to `now_ns`, the last window going on; for some seconds, after which it
- * stands still. UNKNOWN: there was no window. */
+/* The busy time until `now_ns`, extrapolating the last window for at most some seconds. UNKNOWN:
+ * there was no window. */
 uint64_t gpu_share_total_ns(const struct gpu_share *share, uint64_t now_ns);
 
 /* Mean share from `start_ns` to the end of the last window; UNKNOWN: there was none. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * survey.h - the memory of all processes, read one after the other while they run on.
+ * survey.h - reads the memory of all processes, one after the other, while they keep running.
  *
- * What moves meanwhile makes the parts of different instants not add up: a survey knows how much.
+ * Memory that changes meanwhile makes the parts inconsistent; a survey records how much.
  */
 #ifndef JOB_MEMORY_SURVEY_H
 #define JOB_MEMORY_SURVEY_H
@@ -16,29 +16,29 @@
 #include "job/members.h"
 #include "job/memory/shared_memory.h"
 
-/* What reading the processes one by one came to. */
+/* The result of reading all processes. */
 struct survey {
     size_t count;
     uint64_t rss_bytes;
-    bool has_copies; /* a process that shares what it inherited, until one of them writes */
-    uint64_t gained_bytes; /* by which sizes grew meanwhile, or would have: copies on write */
-    uint64_t moved_bytes;  /* by which they changed */
-    bool has_ended;        /* a process, meanwhile */
-    bool is_racy;          /* so, or sizes changed too much: the parts do not add up */
-    bool is_denied;        /* a process of another user */
+    bool has_copies;       /* a process shares inherited pages copy-on-write */
+    uint64_t gained_bytes; /* growth meanwhile, including possible copies on write */
+    uint64_t moved_bytes;  /* change of sizes meanwhile */
+    bool has_ended;        /* a process exited meanwhile */
+    bool is_racy;          /* has_ended, or sizes changed too much: the parts do not add up */
+    bool is_denied;        /* a process of another user could not be read */
 };
 
-/* Reads each member that has memory of its own into `views`, which has room for all. Notes in
- * each what was read of it. */
+/* Reads each member that has its own memory into `views`, which has room for all of them, and
+ * records in each member what was read. */
 struct survey survey_take(struct memory_view *views, const struct root *root,
                           struct members *members, pid_t main_pid);
 
-/* Reads sizes again: a process that ended since shared its pages with others that were read
- * without it, and a zombie has a statm of zeros. The sizes of the others are those that values
- * follow from: what came during the read may be in it. */
+/* Reads the sizes again: a process that has exited since then shared its pages with others that
+ * were read without it, and the statm of a zombie is all zeros. Later estimates start from the
+ * new sizes of the others, because growth during the survey may be included in it. */
 void survey_look_again(struct survey *survey, const struct root *root, struct members *members);
 
-/* Takes off what the estimate may have counted twice. */
+/* Subtracts what the estimate may have counted twice. */
 void survey_discount(const struct survey *survey, const struct memory_view *views,
                      struct memory_estimate *estimate);
 

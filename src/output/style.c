@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text_style.c - how text looks where it goes. */
+/* style.c - how text looks where it goes. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
 #include "base/compiler.h"
-#include "session/session.h"
+#include "output/format.h"
 
 static bool locale_is_utf8(void)
 {
@@ -31,7 +31,7 @@ static size_t columns_of(int fd)
     return size.ws_col < TEXT_COLUMNS_MAX ? size.ws_col : TEXT_COLUMNS_MAX;
 }
 
-struct text_style session_text_style(int fd, bool has_color)
+struct format_style format_style_for(int fd, bool has_color)
 {
-    return (struct text_style){ has_color, locale_is_utf8(), columns_of(fd) };
+    return (struct format_style){ has_color, locale_is_utf8(), columns_of(fd), true };
 }

@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * report.h - everything an output may say about a run. Borrowed, never changed.
- *
- * The session fills it; outputs read nothing else. All text from the job or the
- * user (command, name, tags, phase names) is hostile until an output escapes it.
- */
-#ifndef OUTPUT_REPORT_H
-#define OUTPUT_REPORT_H
+/* fill.h - a record made from what a session knows. */
+#ifndef RECORD_FILL_H
+#define RECORD_FILL_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "job/gpu/gpu_view.h"
 #include "job/limits.h"
+#include "record/record.h"
 #include "sample/metric.h"
 #include "series/series.h"
 #include "series/summary.h"
@@ -41,14 +34,14 @@ struct phase {
 
 enum { PHASES_MAX = 256 };
 
-struct report {
-    /* run */
-    const char *id;             /* 32 hexadecimal digits */
+/* All that a record is made from; borrowed. */
+struct record_input {
+    const char *id;
     const char *name;           /* NULL: none */
     const char *const *tags;    /* "KEY=VALUE", ended by NULL; NULL: none */
-    const char *const *command; /* ended by NULL; NULL: not known */
-    const char *user;           /* NULL: not known */
-    const char *cwd;            /* NULL: not known */
+    const char *const *command; /* ended by NULL; NULL: unknown */
+    const char *user;           /* NULL: unknown */
+    const char *cwd;            /* NULL: unknown */
     pid_t pid;
     bool has_ended;  /* the wait status below is known */
     int wait_status; /* as wait(2) reports it */
@@ -63,14 +56,20 @@ struct report {
     const struct phase *phases;
     size_t phase_count;
 
-    /* what the tracker itself cost */
-    uint64_t tracker_cpu_ns;        /* UNKNOWN where it cannot be read */
-    uint64_t tracker_max_rss_bytes; /* UNKNOWN where it cannot be read */
+    uint64_t tracker_cpu_ns;        /* UNKNOWN if it cannot be read */
+    uint64_t tracker_max_rss_bytes; /* likewise */
     uint64_t late_samples;
     uint64_t detail_reads;
 
     const struct warning *warnings;
     size_t warning_count;
 };
+
+/* Both fail only with -ENOMEM. On success the caller ends *ret with record_done(). */
+int record_fill(const struct record_input *input, struct record *ret);
+
+/* A record of a machine without a run. The view may have no devices. */
+int record_fill_machine(const struct host_facts *host, const struct limits *limits,
+                        const struct gpu_view *gpu, struct record *ret);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "session/save.h"
+#include "output/save.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "output/ending.h"
+#include "record/ending.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -8,21 +8,22 @@
 
 #include "base/unknown.h"
 
-struct ending ending_get(const struct report *report)
+struct ending ending_of(bool has_ended, int wait_status)
 {
     struct ending ending = { .exit_code = UNKNOWN };
     const char *name;
     int number;
 
-    if (!report->has_ended)
+    if (!has_ended)
         return ending;
-    if (!WIFSIGNALED(report->wait_status)) {
-        ending.exit_code = (uint64_t)WEXITSTATUS(report->wait_status);
+    if (!WIFSIGNALED(wait_status)) {
+        ending.exit_code = (uint64_t)WEXITSTATUS(wait_status);
         return ending;
     }
-    number = WTERMSIG(report->wait_status);
+    number = WTERMSIG(wait_status);
     name = sigabbrev_np(number);
     ending.exit_code = 128 + (uint64_t)number;
+    ending.has_dumped_core = WCOREDUMP(wait_status);
     if (name)
         (void)snprintf(ending.signal_name, sizeof(ending.signal_name), "SIG%s", name);
     else if (number >= SIGRTMIN && number <= SIGRTMAX)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* save.h - a report on disk: whole, or not there. */
-#ifndef SESSION_SAVE_H
-#define SESSION_SAVE_H
+#ifndef OUTPUT_SAVE_H
+#define OUTPUT_SAVE_H
 
 #include "spoor/spoor.h"
 #include "text/buffer.h"

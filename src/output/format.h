@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * format.h - the report formats, as rows of a table. Each is a function of a record that
+ * writes into a buffer and reads nothing else.
+ *
+ * To add a format: a file with its write function, a row in format.c, a value in spoor.h.
+ */
+#ifndef OUTPUT_FORMAT_H
+#define OUTPUT_FORMAT_H
+
+#include <stdbool.h>
+
+#include "record/record.h"
+#include "text/buffer.h"
+
+/* How a report is to look. A format uses what concerns it. */
+struct format_style {
+    bool has_color;
+    bool has_unicode; /* allows sparklines, and names as they are */
+    size_t columns;   /* of a line of text: TEXT_COLUMNS_MIN at least */
+    bool has_header;  /* of a CSV table */
+};
+
+enum { TEXT_COLUMNS = 80, TEXT_COLUMNS_MIN = 60, TEXT_COLUMNS_MAX = 160 };
+
+struct format {
+    const char *name;
+    const char *suffix; /* of file names */
+    void (*write)(const struct record *record, const struct format_style *style,
+                  struct buffer *out);
+};
+
+/* NULL: there is no such format. */
+const struct format *format_get(enum spoor_format format);
+
+/* One screen for people (text.c). */
+void text_write(const struct record *record, const struct format_style *style,
+                struct buffer *out);
+
+/* Schema spoor/1, indented, with a final newline (json.c). */
+void json_write(const struct record *record, const struct format_style *style,
+                struct buffer *out);
+
+/* One row of all figures, after a header if wanted (csv.c). RFC 4180, "\n" ends lines. */
+void csv_write(const struct record *record, const struct format_style *style,
+               struct buffer *out);
+
+/* A machine without a run: JSON, or text for people (machine.c). */
+void machine_write_json(const struct record *record, struct buffer *out);
+void machine_write_text(const struct record *record, const struct format_style *style,
+                        struct buffer *out);
+
+/* The style for a descriptor: by our locale, and as wide as a terminal is; -1: a file. With a
+ * header. */
+struct format_style format_style_for(int fd, bool has_color);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/field.h"
+
+#include "base/compiler.h"
+#include "record/record.h"
+
+#define AT(member) offsetof(struct record, member)
+
+static const struct field run[] = {
+    { "run.id", FIELD_TEXT, AT(id) },
+    { "run.name", FIELD_TEXT, AT(name) },
+    { "run.tags", FIELD_TAGS, AT(tags) },
+    { "run.command", FIELD_TEXTS, AT(command) },
+    { "run.pid", FIELD_COUNT, AT(pid) },
+    { "run.host", FIELD_TEXT, AT(host) },
+    { "run.user", FIELD_TEXT, AT(user) },
+    { "run.cwd", FIELD_TEXT, AT(cwd) },
+    { "run.started_at", FIELD_DATE, AT(started_at) },
+    { "run.ended_at", FIELD_DATE, AT(ended_at) },
+    { "run.elapsed_seconds", FIELD_NUMBER, AT(elapsed_seconds) },
+    { "run.exit_code", FIELD_COUNT, AT(exit_code) },
+    { "run.signal", FIELD_TEXT, AT(signal) },
+    { "run.core_dumped", FIELD_IF_TRUE, AT(has_dumped_core) },
+    { "run.interval_seconds", FIELD_NUMBER, AT(interval_seconds) },
+    { "run.samples", FIELD_COUNT, AT(samples) },
+    { "run.spoor_version", FIELD_TEXT, AT(spoor_version) },
+};
+
+static const struct field machine[] = {
+    { "host.os", FIELD_TEXT, AT(os) },
+    { "host.kernel", FIELD_TEXT, AT(kernel) },
+    { "host.cpu_model", FIELD_TEXT, AT(cpu_model) },
+    { "host.cpus", FIELD_COUNT, AT(cpus) },
+    { "host.memory_bytes", FIELD_COUNT, AT(memory_bytes) },
+    { "limits.cpus", FIELD_NUMBER, AT(cpus_limit) },
+    { "limits.cpus_source", FIELD_TEXT, AT(cpus_limit_source) },
+    { "limits.memory_bytes", FIELD_COUNT, AT(memory_limit_bytes) },
+    { "limits.memory_source", FIELD_TEXT, AT(memory_limit_source) },
+};
+
+static const struct field tracker[] = {
+    { "tracker.cpu_seconds", FIELD_NUMBER, AT(tracker_cpu_seconds) },
+    { "tracker.max_rss_bytes", FIELD_COUNT, AT(tracker_max_rss_bytes) },
+    { "tracker.late_samples", FIELD_COUNT, AT(late_samples) },
+    { "tracker.detail_reads", FIELD_COUNT, AT(detail_reads) },
+};
+
+static const struct field warning[] = {
+    { "code", FIELD_TEXT, offsetof(struct record_warning, code) },
+    { "message", FIELD_TEXT, offsetof(struct record_warning, message) },
+};
+
+static const struct field phase[] = {
+    { "name", FIELD_TEXT, offsetof(struct record_phase, name) },
+    { "started_at", FIELD_DATE, offsetof(struct record_phase, started_at) },
+    { "elapsed_seconds", FIELD_NUMBER, offsetof(struct record_phase, elapsed_seconds) },
+};
+
+static const struct field gpu[] = {
+    { "index", FIELD_COUNT, offsetof(struct record_gpu, index) },
+    { "part", FIELD_COUNT, offsetof(struct record_gpu, part) },
+    { "uuid", FIELD_TEXT, offsetof(struct record_gpu, uuid) },
+    { "name", FIELD_TEXT, offsetof(struct record_gpu, name) },
+    { "vendor", FIELD_TEXT, offsetof(struct record_gpu, vendor) },
+    { "pci_address", FIELD_TEXT, offsetof(struct record_gpu, pci_address) },
+    { "memory_bytes", FIELD_COUNT, offsetof(struct record_gpu, memory_bytes) },
+    { "is_part", FIELD_FLAG, offsetof(struct record_gpu, is_part) },
+};
+
+#define TABLE(rows)              \
+    {                            \
+        (rows), ARRAY_SIZE(rows) \
+    }
+
+const struct field_table record_run_fields = TABLE(run);
+const struct field_table record_machine_fields = TABLE(machine);
+const struct field_table record_tracker_fields = TABLE(tracker);
+const struct field_table record_warning_fields = TABLE(warning);
+const struct field_table record_phase_fields = TABLE(phase);
+const struct field_table record_gpu_fields = TABLE(gpu);

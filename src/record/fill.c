@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/fill.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "record/ending.h"
+#include "record/fill_gpu.h"
+#include "series/figure.h"
+#include "text/escape.h"
+
+static double seconds_of(uint64_t ns)
+{
+    return is_known(ns) ? (double)ns / 1e9 : (double)NAN;
+}
+
+/* In whole milliseconds, which is what reports show. */
+static double date_of(const struct summary *summary, uint64_t realtime_ns)
+{
+    return summary->sample_count > 0 ? (double)(realtime_ns / NS_PER_MS) / 1e3 : (double)NAN;
+}
+
+static double elapsed_of(const struct summary *summary)
+{
+    return summary->sample_count > 0 ? seconds_of(summary->ended_ns - summary->started_ns)
+                                     : (double)NAN;
+}
+
+/* Empty text is "unknown" in the facts of a machine. */
+static const char *known_text(struct record *record, const char *text)
+{
+    return text && *text ? record_text(record, text) : NULL;
+}
+
+static const char **copy_texts(struct record *record, const char *const *texts)
+{
+    size_t count = 0;
+    const char **copy;
+
+    while (texts && texts[count])
+        count++;
+    copy = record_alloc(record, count + 1, sizeof(*copy));
+    for (size_t i = 0; copy && i < count; i++)
+        copy[i] = record_text(record, texts[i]);
+    return copy;
+}
+
+/* "KEY=VALUE" or "KEY" in two. */
+static struct record_tag split_tag(struct record *record, const char *text)
+{
+    size_t length = strcspn(text, "=");
+    char *key = record_alloc(record, length + 1, 1);
+
+    if (key)
+        memcpy(key, text, length);
+    return (struct record_tag){ key,
+                                record_text(record, text[length] ? text + length + 1 : "") };
+}
+
+/* Are two keys one in JSON, where all bytes that are not UTF-8 look the same? */
+static bool is_same_key(const char *a, const char *b)
+{
+    struct buffer texts[2] = { { 0 }, { 0 } };
+    bool is_same;
+
+    escape_json(a, &texts[0]);
+    escape_json(b, &texts[1]);
+    is_same = texts[0].text && texts[1].text && strcmp(texts[0].text, texts[1].text) == 0;
+    buffer_done(&texts[0]);
+    buffer_done(&texts[1]);
+    return is_same;
+}
+
+/* A key that was given twice has the value that came last, and its place. */
+static void fill_tags(struct record *record, const char *const *tags)
+{
+    struct record_tags *to = &record->tags;
+    size_t count = 0;
+
+    while (tags && tags[count])
+        count++;
+    to->items = count > 0 ? record_alloc(record, count, sizeof(*to->items)) : NULL;
+    for (size_t i = 0; to->items && i < count; i++) {
+        struct record_tag tag = split_tag(record, tags[i]);
+
+        for (size_t k = 0; tag.key && k < to->count; k++) {
+            if (is_same_key(to->items[k].key, tag.key)) {
+                to->count--;
+                memmove(&to->items[k], &to->items[k + 1], (to->count - k) * sizeof(*to->items));
+                break;
+            }
+        }
+        if (tag.key)
+            to->items[to->count++] = tag;
+    }
+}
+
+static void fill_run(struct record *record, const struct record_input *input)
+{
+    const struct summary *summary = input->summary;
+    struct ending ending = ending_of(input->has_ended, input->wait_status);
+
+    record->id = record_text(record, input->id);
+    record->name = record_text(record, input->name);
+    fill_tags(record, input->tags);
+    record->command = copy_texts(record, input->command);
+    record->pid = (uint64_t)input->pid;
+    record->user = record_text(record, input->user);
+    record->cwd = record_text(record, input->cwd);
+    record->started_at = date_of(summary, summary->started_realtime_ns);
+    record->ended_at = date_of(summary, summary->ended_realtime_ns);
+    record->elapsed_seconds = elapsed_of(summary);
+    record->exit_code = ending.exit_code;
+    record->signal = known_text(record, ending.signal_name);
+    record->has_dumped_core = ending.has_dumped_core;
+    record->interval_seconds = seconds_of(input->interval_ns);
+    record->samples = summary->sample_count;
+    record->spoor_version = record_text(record, SPOOR_VERSION);
+    record->tracker_cpu_seconds = seconds_of(input->tracker_cpu_ns);
+    record->tracker_max_rss_bytes = input->tracker_max_rss_bytes;
+    record->late_samples = input->late_samples;
+    record->detail_reads = input->detail_reads;
+}
+
+static void fill_machine(struct record *record, const struct host_facts *host,
+                         const struct limits *limits, const struct gpu_view *gpu)
+{
+    record->host = known_text(record, host->hostname);
+    record->os = known_text(record, host->os);
+    record->kernel = known_text(record, host->kernel);
+    record->cpu_model = known_text(record, host->cpu_model);
+    record->cpus = host->cpus;
+    record->memory_bytes = host->memory_bytes;
+    record->cpus_limit = limits->cpus;
+    record->cpus_limit_source = record_text(record, limits->cpus_source);
+    record->memory_limit_bytes = limits->memory_bytes;
+    record->memory_limit_source = record_text(record, limits->memory_source);
+    fill_gpus(record, gpu);
+}
+
+/* `like`: figures that are probably from the same sources, or NULL. */
+static struct spoor_figure *make_figures(struct record *record, const struct summary *summary,
+                                         const struct origin *origins,
+                                         const struct spoor_figure *like)
+{
+    struct spoor_figure *figures = record_alloc(record, figure_count(), sizeof(*figures));
+
+    for (size_t i = 0; figures && i < figure_count(); i++)
+        figures[i] =
+            record_figure(record, figure_get(i, summary, origins), like ? &like[i] : NULL);
+    return figures;
+}
+
+static void fill_phases(struct record *record, const struct record_input *input)
+{
+    record->phases = record_alloc(record, input->phase_count, sizeof(*record->phases));
+    record->phase_count = record->phases ? input->phase_count : 0;
+    for (size_t i = 0; i < record->phase_count; i++) {
+        const struct summary *summary = &input->phases[i].summary;
+
+        record->phases[i] = (struct record_phase){
+            .name = record_text(record, input->phases[i].name),
+            .started_at = date_of(summary, summary->started_realtime_ns),
+            .elapsed_seconds = elapsed_of(summary),
+            .figures = make_figures(record, summary, input->origins, record->figures),
+        };
+    }
+}
+
+static void fill_warnings(struct record *record, const struct record_input *input)
+{
+    record->warnings = record_alloc(record, input->warning_count, sizeof(*record->warnings));
+    record->warning_count = record->warnings ? input->warning_count : 0;
+    for (size_t i = 0; i < record->warning_count; i++)
+        record->warnings[i] =
+            (struct record_warning){ record_text(record, input->warnings[i].code),
+                                     record_text(record, input->warnings[i].message) };
+}
+
+/* The first point of a series that was halved lies behind the first sample. */
+static void fill_points(struct record *record, const struct series *series,
+                        const struct tally *cpu)
+{
+    bool has_start = is_known(cpu->first) && series->count > 0 &&
+                     cpu->first_ns < series->points[0].elapsed_ns;
+    struct record_point *to =
+        record_alloc(record, series->count + has_start, sizeof(*record->points));
+
+    record->points = to;
+    record->point_count = to ? series->count + has_start : 0;
+    if (to && has_start)
+        *to++ = (struct record_point){ seconds_of(cpu->first_ns), seconds_of(cpu->first),
+                                       (double)NAN };
+    for (size_t i = 0; to && i < series->count; i++) {
+        const struct sample *point = &series->points[i];
+
+        to[i] = (struct record_point){
+            seconds_of(point->elapsed_ns),
+            metric_value(METRIC_JOB_CPU, point->value[METRIC_JOB_CPU]),
+            metric_value(METRIC_JOB_RSS, point->value[METRIC_JOB_RSS]),
+        };
+    }
+    if (to && series->count > 0 && is_known(cpu->first) &&
+        cpu->first_ns == series->points[0].elapsed_ns)
+        to[0].cpu_seconds = seconds_of(cpu->first);
+}
+
+static int end_fill(struct record *record)
+{
+    int r = record->error;
+
+    if (r < 0)
+        record_done(record);
+    return r;
+}
+
+int record_fill(const struct record_input *input, struct record *ret)
+{
+    record_init(ret);
+    fill_run(ret, input);
+    fill_machine(ret, input->host, input->limits, input->gpu);
+    ret->figures = make_figures(ret, input->summary, input->origins, NULL);
+    fill_phases(ret, input);
+    fill_points(ret, input->series, &input->summary->tally[METRIC_JOB_CPU]);
+    fill_warnings(ret, input);
+    return end_fill(ret);
+}
+
+int record_fill_machine(const struct host_facts *host, const struct limits *limits,
+                        const struct gpu_view *gpu, struct record *ret)
+{
+    record_init(ret);
+    fill_machine(ret, host, limits, gpu);
+    return end_fill(ret);
+}

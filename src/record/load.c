@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/load.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/unknown.h"
+#include "record/field.h"
+#include "series/figure.h"
+#include "text/buffer.h"
+
+#define NOT_A_REPORT "expected a report written by 'spoor run -f json'"
+
+/* Of phases and GPUs, which are large in memory: more are not from us. */
+enum { ITEMS_MAX = 4096 };
+
+struct loader {
+    struct record *record;
+    char at[160]; /* the object whose members are read, for messages: "phases[3]." */
+    struct spoor_error *err;
+};
+
+static int refuse(const struct loader *loader, const char *path, const char *expected)
+{
+    return error_set(loader->err, EBADMSG, "%s%s: expected %s", loader->at, path, expected);
+}
+
+/* What holds the rest of a path is not an object. */
+static int refuse_around(const struct loader *loader, const char *path, const char *rest)
+{
+    struct buffer name = { 0 };
+
+    buffer_format(&name, "%s%.*s", loader->at, (int)(rest - path), path);
+    if (name.length > 0)
+        name.text[name.length - 1] = '\0'; /* the dot */
+    (void)error_set(loader->err, EBADMSG, "%s: expected an object", name.text ? name.text : "");
+    buffer_done(&name);
+    return -EBADMSG;
+}
+
+/* The value at a dotted path; NULL: it is missing or null. Fails if a part of the path is not
+ * an object. */
+static int find(const struct loader *loader, const json_t *object, const char *path,
+                json_t **ret)
+{
+    const char *rest = path;
+    json_t *value;
+
+    for (;;) {
+        size_t length = strcspn(rest, ".");
+        char key[64];
+
+        if (!json_is_object(object))
+            return refuse_around(loader, path, rest);
+        if (length >= sizeof(key))
+            return refuse(loader, path, "a shorter key"); /* none of our tables has it */
+        memcpy(key, rest, length);
+        key[length] = '\0';
+        value = json_object_get(object, key);
+        if (!value || json_is_null(value) || rest[length] == '\0')
+            break;
+        object = value;
+        rest += length + 1;
+    }
+    *ret = json_is_null(value) ? NULL : value;
+    return 0;
+}
+
+/* ---- fields --------------------------------------------------------------- */
+
+static int load_text(const struct loader *loader, const char *path, const json_t *value,
+                     const char **ret)
+{
+    if (!json_is_string(value))
+        return refuse(loader, path, "a string");
+    *ret = record_text(loader->record, json_string_value(value));
+    return 0;
+}
+
+static int load_number(const struct loader *loader, const char *path, const json_t *value,
+                       double *ret)
+{
+    if (!json_is_number(value))
+        return refuse(loader, path, "a number");
+    *ret = json_number_value(value);
+    return 0;
+}
+
+static int load_count(const struct loader *loader, const char *path, const json_t *value,
+                      uint64_t *ret)
+{
+    if (!json_is_integer(value) || json_integer_value(value) < 0)
+        return refuse(loader, path, "a whole number that is not negative");
+    *ret = (uint64_t)json_integer_value(value);
+    return 0;
+}
+
+static int load_flag(const struct loader *loader, const char *path, const json_t *value,
+                     bool *ret)
+{
+    if (!json_is_boolean(value))
+        return refuse(loader, path, "true or false");
+    *ret = json_is_true(value);
+    return 0;
+}
+
+static int load_date(const struct loader *loader, const char *path, const json_t *value,
+                     double *ret)
+{
+    if (!json_is_string(value) || clock_parse(json_string_value(value), ret) < 0)
+        return refuse(loader, path, "a date as 2026-03-14T09:26:53.589Z");
+    return 0;
+}
+
+static int load_texts(const struct loader *loader, const char *path, const json_t *value,
+                      const char ***ret)
+{
+    size_t count = json_array_size(value);
+    const char **texts;
+    int r = 0;
+
+    if (!json_is_array(value))
+        return refuse(loader, path, "an array of strings");
+    texts = record_alloc(loader->record, count + 1, sizeof(*texts));
+    for (size_t i = 0; texts && r == 0 && i < count; i++)
+        r = load_text(loader, path, json_array_get(value, i), &texts[i]);
+    *ret = texts;
+    return r;
+}
+
+static int load_tags(const struct loader *loader, const char *path, json_t *value,
+                     struct record_tags *ret)
+{
+    const char *key;
+    json_t *member;
+    int r = 0;
+
+    if (!json_is_object(value))
+        return refuse(loader, path, "an object");
+    ret->items = record_alloc(loader->record, json_object_size(value), sizeof(*ret->items));
+    json_object_foreach(value, key, member)
+    {
+        struct record_tag tag = { record_text(loader->record, key), NULL };
+
+        if (r == 0 && ret->items)
+            r = load_text(loader, path, member, &tag.value);
+        if (r == 0 && ret->items)
+            ret->items[ret->count++] = tag;
+    }
+    return r;
+}
+
+static int load_field(const struct loader *loader, const json_t *object,
+                      const struct field *field, void *base)
+{
+    void *at = (char *)base + field->offset;
+    json_t *value;
+    int r = find(loader, object, field->path, &value);
+
+    if (r < 0 || !value)
+        return r;
+    switch (field->kind) {
+    case FIELD_TEXT:
+        return load_text(loader, field->path, value, at);
+    case FIELD_COUNT:
+        return load_count(loader, field->path, value, at);
+    case FIELD_NUMBER:
+        return load_number(loader, field->path, value, at);
+    case FIELD_DATE:
+        return load_date(loader, field->path, value, at);
+    case FIELD_FLAG:
+    case FIELD_IF_TRUE:
+        return load_flag(loader, field->path, value, at);
+    case FIELD_TEXTS:
+        return load_texts(loader, field->path, value, at);
+    case FIELD_TAGS:
+        return load_tags(loader, field->path, value, at);
+    }
+    return 0;
+}
+
+static int load_fields(const struct loader *loader, const json_t *object,
+                       const struct field_table *table, void *base)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < table->count; i++)
+        r = load_field(loader, object, &table->rows[i], base);
+    return r;
+}
+
+/* ---- figures -------------------------------------------------------------- */
+
+static const struct field figure_rows[] = {
+    { "value", FIELD_NUMBER, offsetof(struct spoor_figure, value) },
+    { "source", FIELD_TEXT, offsetof(struct spoor_figure, source) },
+    { "exact", FIELD_FLAG, offsetof(struct spoor_figure, is_exact) },
+    { "low", FIELD_NUMBER, offsetof(struct spoor_figure, low) },
+    { "high", FIELD_NUMBER, offsetof(struct spoor_figure, high) },
+    { "reason", FIELD_TEXT, offsetof(struct spoor_figure, reason) },
+};
+static const struct field_table figure_fields = { figure_rows, ARRAY_SIZE(figure_rows) };
+
+static int load_figure(const struct loader *loader, const json_t *object, const char *path,
+                       struct spoor_figure *ret)
+{
+    struct loader inner = { loader->record, "", loader->err };
+    json_t *value;
+    int r = find(loader, object, path, &value);
+
+    *ret = record_unknown_figure("not in this report");
+    if (r < 0 || !value)
+        return r;
+    (void)snprintf(inner.at, sizeof(inner.at), "%.60s%.90s.", loader->at, path);
+    ret->reason = NULL;
+    return load_fields(&inner, value, &figure_fields, ret);
+}
+
+static int load_figures(const struct loader *loader, const json_t *object,
+                        struct spoor_figure **ret)
+{
+    size_t count = figure_count();
+    struct spoor_figure *figures = record_alloc(loader->record, count, sizeof(*figures));
+    int r = 0;
+
+    for (size_t i = 0; figures && r == 0 && i < count; i++)
+        r = load_figure(loader, object, figure_path(i), &figures[i]);
+    *ret = figures;
+    return r;
+}
+
+/* ---- arrays of objects ---------------------------------------------------- */
+
+/* Calls `each` for the elements of an array, and sets *ret_count to their number, once `items`
+ * have room for all. */
+static int load_array(struct loader *loader, const json_t *object, const char *path,
+                      size_t item_size, void **ret_items, size_t *ret_count,
+                      int (*each)(struct loader *loader, const json_t *object, void *item))
+{
+    json_t *array;
+    size_t count;
+    int r = find(loader, object, path, &array);
+
+    if (r < 0 || !array)
+        return r;
+    count = json_array_size(array);
+    if (!json_is_array(array) || count > ITEMS_MAX)
+        return refuse(loader, path, "an array of at most 4096 objects");
+    *ret_items = record_alloc(loader->record, count, item_size);
+    for (size_t i = 0; *ret_items && r == 0 && i < count; i++) {
+        (void)snprintf(loader->at, sizeof(loader->at), "%s[%zu].", path, i);
+        r = each(loader, json_array_get(array, i), (char *)*ret_items + i * item_size);
+    }
+    loader->at[0] = '\0';
+    *ret_count = *ret_items ? count : 0;
+    return r;
+}
+
+static int load_warning(struct loader *loader, const json_t *object, void *item)
+{
+    return load_fields(loader, object, &record_warning_fields, item);
+}
+
+static int load_phase(struct loader *loader, const json_t *object, void *item)
+{
+    struct record_phase *phase = item;
+    int r;
+
+    phase->started_at = phase->elapsed_seconds = (double)NAN;
+    r = load_fields(loader, object, &record_phase_fields, phase);
+    return r < 0 ? r : load_figures(loader, object, &phase->figures);
+}
+
+static void forget_gpu(struct record_gpu *gpu)
+{
+    *gpu = (struct record_gpu){ .index = UNKNOWN, .part = UNKNOWN, .memory_bytes = UNKNOWN };
+    for (size_t i = 0; i < RECORD_GPU_MEASURES; i++)
+        gpu->measures[i] = record_unknown_figure(NULL);
+}
+
+static int load_gpu(struct loader *loader, const json_t *object, void *item)
+{
+    forget_gpu(item);
+    return load_fields(loader, object, &record_gpu_fields, item);
+}
+
+/* The GPUs of the job are in host.gpus as well; they are told apart by their numbers. */
+static struct record_gpu *find_gpu(struct record *record, const struct record_gpu *like)
+{
+    for (size_t i = 0; i < record->gpu_count; i++) {
+        if (record->gpus[i].index == like->index && record->gpus[i].part == like->part)
+            return &record->gpus[i];
+    }
+    return NULL;
+}
+
+static int load_device(struct loader *loader, const json_t *object, void *item)
+{
+    static const struct field throttled = { "throttled", FIELD_TEXTS,
+                                            offsetof(struct record_gpu, throttled) };
+    struct record_gpu *gpu = item;
+    int r = load_gpu(loader, object, gpu);
+
+    if (r < 0)
+        return r;
+    gpu = find_gpu(loader->record, gpu);
+    if (!gpu)
+        return refuse(loader, "index", "a GPU of host.gpus");
+    gpu->is_selected = true;
+    for (int i = 0; r == 0 && i < RECORD_GPU_MEASURES; i++)
+        r = load_figure(loader, object, record_gpu_path((enum record_gpu_measure)i),
+                        &gpu->measures[i]);
+    return r < 0 ? r : load_field(loader, object, &throttled, gpu);
+}
+
+static int load_gpus(struct loader *loader, const json_t *root)
+{
+    static const struct field whole_gpus = { "gpu.count", FIELD_COUNT,
+                                             offsetof(struct record, whole_gpus) };
+    struct record *record = loader->record;
+    size_t count;
+    void *items = NULL;
+    int r = load_array(loader, root, "host.gpus", sizeof(*record->gpus), &items,
+                       &record->gpu_count, load_gpu);
+
+    record->gpus = items;
+    if (r == 0)
+        r = load_array(loader, root, "gpu.devices", sizeof(*record->gpus), &items, &count,
+                       load_device);
+    return r < 0 ? r : load_field(loader, root, &whole_gpus, record);
+}
+
+/* ---- the report ----------------------------------------------------------- */
+
+static int check_schema(const json_t *root, struct spoor_error *err)
+{
+    const char *schema = json_string_value(json_object_get(root, "schema"));
+
+    if (!schema)
+        return error_set(err, EBADMSG, "no schema is named; " NOT_A_REPORT);
+    if (strcmp(schema, RECORD_SCHEMA) != 0)
+        return error_set(err, EBADMSG,
+                         "schema '%.32s' is not supported; this version reads " RECORD_SCHEMA,
+                         schema);
+    if (!json_is_object(json_object_get(root, "run")))
+        return error_set(err, EBADMSG, "it is not about a run; " NOT_A_REPORT);
+    return 0;
+}
+
+static int load_all(struct loader *loader, const json_t *root)
+{
+    struct record *record = loader->record;
+    void *items = NULL;
+    int r = load_fields(loader, root, &record_run_fields, record);
+
+    if (r == 0)
+        r = load_fields(loader, root, &record_machine_fields, record);
+    if (r == 0)
+        r = load_fields(loader, root, &record_tracker_fields, record);
+    if (r == 0)
+        r = load_gpus(loader, root);
+    if (r == 0)
+        r = load_figures(loader, root, &record->figures);
+    if (r == 0)
+        r = load_array(loader, root, "phases", sizeof(*record->phases), &items,
+                       &record->phase_count, load_phase);
+    record->phases = items;
+    items = NULL;
+    if (r == 0)
+        r = load_array(loader, root, "warnings", sizeof(*record->warnings), &items,
+                       &record->warning_count, load_warning);
+    record->warnings = items;
+    return r == 0 && record->error < 0 ? error_sys(loader->err, record->error, "load") : r;
+}
+
+int record_parse(const char *text, size_t length, struct record *ret, struct spoor_error *err)
+{
+    struct record record;
+    struct loader loader = { .record = &record, .err = err };
+    json_error_t error;
+    json_t *root = json_loadb(text, length, 0, &error);
+    int r;
+
+    if (!root)
+        return error_set(err, EBADMSG, "not valid JSON (line %d, column %d); " NOT_A_REPORT,
+                         error.line, error.column);
+    record_init(&record);
+    r = check_schema(root, err);
+    if (r == 0)
+        r = load_all(&loader, root);
+    json_decref(root);
+    if (r < 0)
+        record_done(&record);
+    else
+        *ret = record;
+    return r;
+}
+
+static int read_all(int fd, struct buffer *text)
+{
+    char piece[1 << 14];
+    ssize_t n;
+
+    while ((n = read(fd, piece, sizeof(piece))) != 0) {
+        if (n < 0 && errno != EINTR)
+            return -errno;
+        if (n > 0)
+            buffer_add(text, piece, (size_t)n);
+        if (text->length > LOAD_BYTES_MAX)
+            return -EFBIG;
+    }
+    return buffer_error(text);
+}
+
+int record_load(const char *path, struct record *ret, struct spoor_error *err)
+{
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+    bool is_input = strcmp(path, "-") == 0;
+    AUTO_CLOSE int fd =
+        is_input ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : open(path, O_RDONLY | O_CLOEXEC);
+    int r = fd < 0 ? -errno : read_all(fd, &text);
+
+    if (r == -EFBIG)
+        return error_set(err, EFBIG, "'%s' is larger than 16 MiB; " NOT_A_REPORT, path);
+    if (r < 0)
+        return error_sys(err, r, "read '%s'", path);
+    r = record_parse(text.text ? text.text : "", text.length, ret, err);
+    return r < 0 ? error_prefix(err, r, "'%s'", path) : 0;
+}

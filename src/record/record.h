@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * record.h - one run as plain values: all that a report can say about it.
+ *
+ * A session fills a record (fill.h); a JSON report can be loaded into one (load.h). Every
+ * report format is a function of a record. It owns all its memory. Times are in seconds.
+ * Unknown is NULL, NaN or UNKNOWN.
+ *
+ * Text from the job, the user or a driver may hold any bytes; outputs escape it.
+ */
+#ifndef RECORD_RECORD_H
+#define RECORD_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "spoor/spoor.h"
+
+#define RECORD_SCHEMA "spoor/1"
+
+struct record_tag {
+    const char *key, *value;
+};
+
+struct record_tags {
+    struct record_tag *items;
+    size_t count;
+};
+
+struct record_warning {
+    const char *code, *message;
+};
+
+struct record_phase {
+    const char *name;
+    double started_at; /* since 1970, UTC */
+    double elapsed_seconds;
+    struct spoor_figure *figures; /* figure_count() of them */
+};
+
+/* One point of the curve. */
+struct record_point {
+    double seconds;     /* since the first sample */
+    double cpu_seconds; /* CPU time of the job so far */
+    double rss_bytes;   /* its memory: the most since the point before */
+};
+
+/* What a report says about each GPU of the job, see record_gpu_path(). */
+enum record_gpu_measure {
+    RECORD_GPU_MEMORY,
+    RECORD_GPU_JOB_MEMORY,
+    RECORD_GPU_UTILIZATION_MEAN,
+    RECORD_GPU_UTILIZATION_MAX,
+    RECORD_GPU_JOB_UTILIZATION_MEAN,
+    RECORD_GPU_JOB_UTILIZATION_MAX,
+    RECORD_GPU_ENERGY,
+    RECORD_GPU_TEMPERATURE_MAX,
+    RECORD_GPU_POWER_MAX,
+    RECORD_GPU_MEASURES,
+};
+
+/* A GPU of the machine, or a part of one (MIG device), which follows it. */
+struct record_gpu {
+    uint64_t index;   /* of the whole GPU */
+    uint64_t part;    /* UNKNOWN: the whole */
+    const char *uuid; /* or its PCI address, if it has none */
+    const char *name, *vendor, *pci_address;
+    uint64_t memory_bytes;
+    bool is_part;
+    bool is_selected; /* it is one of the job's; only then the rest is known */
+    struct spoor_figure measures[RECORD_GPU_MEASURES];
+    const char **throttled; /* "power", "thermal", "hardware"; ended by NULL */
+};
+
+struct record {
+    /* the run */
+    const char *id, *name;
+    struct record_tags tags;
+    const char **command; /* ended by NULL */
+    uint64_t pid;
+    const char *host, *user, *cwd;
+    double started_at, ended_at; /* since 1970, UTC, in whole milliseconds */
+    double elapsed_seconds;
+    uint64_t exit_code; /* 128 + N after signal N */
+    const char *signal; /* "SIGKILL"; NULL: no signal ended it */
+    bool has_dumped_core;
+    double interval_seconds;
+    uint64_t samples;
+    const char *spoor_version;
+
+    /* the machine, and what of it the job may use */
+    const char *os, *kernel, *cpu_model;
+    uint64_t cpus, memory_bytes;
+    double cpus_limit;
+    const char *cpus_limit_source;
+    uint64_t memory_limit_bytes;
+    const char *memory_limit_source;
+    struct record_gpu *gpus;
+    size_t gpu_count;
+    uint64_t whole_gpus;     /* parts not counted; UNKNOWN: the drivers have not answered */
+    const char *gpus_reason; /* why some or all GPUs are missing; not in a JSON report */
+
+    struct spoor_figure *figures; /* figure_count() of them; NULL: of a machine alone */
+    struct record_phase *phases;
+    size_t phase_count;
+    struct record_point *points; /* the curve; NULL: there is none */
+    size_t point_count;
+
+    /* what the tracker itself cost */
+    double tracker_cpu_seconds;
+    uint64_t tracker_max_rss_bytes, late_samples, detail_reads;
+
+    struct record_warning *warnings;
+    size_t warning_count;
+
+    int error; /* 0, or -ENOMEM: an allocation failed, and what was to be there is NULL */
+    void *allocations; /* all of its memory */
+};
+
+/* A record of which nothing is known. */
+void record_init(struct record *record);
+void record_done(struct record *record);
+
+/* Zeroed memory that lives as long as the record; NULL and record->error on failure. */
+void *record_alloc(struct record *record, size_t count, size_t size);
+
+/* A copy of a text. NULL stays NULL. */
+const char *record_text(struct record *record, const char *text);
+
+/* The same figure with texts of the record's own. Those equal to `like`'s are not copied
+ * again; NULL: there is none. */
+struct spoor_figure record_figure(struct record *record, struct spoor_figure figure,
+                                  const struct spoor_figure *like);
+
+struct spoor_figure record_unknown_figure(const char *reason);
+
+/* The figure of that path, among figures in the order of the figure table. */
+struct spoor_figure record_find(const struct spoor_figure *figures, const char *path);
+
+/* Where a measure of a GPU stands in the JSON object of that GPU: "memory.peak_bytes". */
+const char *record_gpu_path(enum record_gpu_measure measure);
+
+#endif

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stored reports that are shown again: the same as when they were written."""
+import csv
+import io
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+from conftest import load
+from gpus import GIB, Run, card
+from test_agent import ready
+
+EXPECTED = pathlib.Path(__file__).parent.parent / "replay/expected"
+UNICODE = {**os.environ, "LC_ALL": "C.UTF-8"}
+
+
+def again(spoor, path, *options, **others):
+    done = spoor("report", *options, path, text=False, errors=None, **others)
+    assert (done.returncode, done.stderr) == (0, b"")
+    return done.stdout
+
+
+def assert_same(spoor, path):
+    assert again(spoor, path, "-f", "json") == pathlib.Path(path).read_bytes()
+
+
+def lines_of(text):
+    """Those that must be the same: not what the tracker has used until then, and no curve."""
+    return [line for line in text.splitlines()
+            if not line.startswith("tracker ") and not set(line.strip()) & set("▁▂▃▄▅▆▇█")]
+
+
+COMMANDS = {
+    "plain": ["true"],
+    "failed": ["sh", "-c", "exit 7"],
+    "killed": ["sh", "-c", "kill -9 $$"],
+    "core": ["sh", "-c", "ulimit -c 0; kill -SEGV $$"],
+    "real-time signal": ["sh", "-c", "kill -40 $$"],
+    "several processes": ["sh", "-c", "sleep 0.1 & sleep 0.2 | cat; wait"],
+    "hostile arguments": ["sh", "-c", ":", b"\xff\xc0\xaf", "\x1b[2J\u202e\U0001f600", "\n\"\\,", ""],
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+def test_a_run_is_the_same_again(spoor, command):
+    path = spoor.new_path("r.json")
+    spoor("run", "-q", "-i", "10ms", "-o", path, "--", *command)
+    load(path)
+    assert_same(spoor, path)
+
+
+def test_names_and_tags_are_the_same_again(spoor):
+    path = spoor.new_path("r.json")
+    spoor("run", "-q", "-o", path, "--name", b"\xffx\x1b[1m", "--tag", b"\xff=1", "--tag", b"\xfe=2",
+          "--tag", "a=b=c", "--tag", "b=\n", "--tag", "a=", "--", "true")
+    assert load(path)["run"]["tags"] == {"\ufffd": "2", "b": "\n", "a": ""}
+    assert_same(spoor, path)
+
+
+def test_phases_are_the_same_again(spoor, held):
+    path = spoor.new_path("r.json")
+    agent = ready(spoor, "--pid", str(held.pid), "-i", "0.02", "-o", path, "--tag", "a=b")
+    for line in ("phase-start load \u202e", "phase-start \udcff", "sample", "phase-stop \udcff",
+                 "phase-stop load \u202e"):
+        agent.process.stdin.write(os.fsencode(line) + b"\n")
+        agent.process.stdin.flush()
+        agent.answer()
+    agent.ask("stop")
+    assert agent.process.wait() == 0
+    assert load(path)["phases"]
+    assert_same(spoor, path)
+
+
+def test_attach_is_the_same_again(spoor, held):
+    path = spoor.new_path("r.json")
+    assert spoor("attach", "-q", "--duration", "0.2", "-i", "0.02", "-o", path,
+                 str(held.pid)).returncode == 0
+    assert load(path)["run"]["exit_code"] is None
+    assert_same(spoor, path)
+
+
+def test_gpus_are_the_same_again(spoor, machine):
+    machine.play(card(0), "device 0 mig 1", card(1), "device 1 power 250500", card(2), *(
+        f"device 0.{part} {fact}" for part in (0, 1)
+        for fact in (f"uuid MIG-{part}", f"name part {part}", "total 70000000000",
+                     "used 1500000000", f"instance {part + 3}")))
+    run = Run(spoor, machine, "--gpus", "0:1,1")
+    machine.play(f"process 1 compute {run.pid} {GIB}")
+    machine.wait_for(times=2)
+    result = run.end()
+    assert len(result["host"]["gpus"]) == 5 and len(result["gpu"]["devices"]) == 2
+    assert_same(spoor, run.path)
+    shown = again(spoor, run.path).decode()
+    assert "GPU memory       1.07 GB" in shown and "\n  GPU 1 " in shown
+
+
+@pytest.mark.parametrize("path", sorted(EXPECTED.glob("*.json")), ids=lambda path: path.stem)
+def test_golden_reports_are_the_same_again(spoor, path):
+    assert_same(spoor, path)
+    text = path.with_suffix(".text").read_text(encoding="utf-8")
+    assert lines_of(again(spoor, path, env=UNICODE).decode()) == lines_of(text)
+    assert again(spoor, path, "-f", "csv").decode() == path.with_suffix(".csv").read_text()
+
+
+@pytest.mark.parametrize("command", [["true"], ["sh", "-c", "sleep 0.3 & sleep 0.2; kill -9 $$"]])
+def test_text_is_that_of_the_run(spoor, command):
+    path = spoor.new_path("r.json")
+    done = spoor("run", "-i", "20ms", "-o", path, "--name", "\u00fc\x1b", "--", *command, env=UNICODE)
+    shown = again(spoor, path, env=UNICODE).decode()
+    assert lines_of(shown) == lines_of(done.stderr)
+    assert not set(shown) & set("▁▂▃▄▅▆▇█")
+
+
+def test_formats_and_files(spoor, tmp_path):
+    path = tmp_path / "r.json"
+    spoor("run", "-q", "-o", path, "--", "true")
+    text = again(spoor, path)
+    # By name or by suffix; options may follow the file; - is the standard input and output.
+    assert again(spoor, path, "-f", "text") == text
+    assert spoor("report", path, "-o", tmp_path / "r.txt").stdout == ""
+    assert (tmp_path / "r.txt").read_bytes() == text
+    with open(path, "rb") as file:
+        assert again(spoor, "-", "-o", "-", stdin=file) == text
+    assert b"\x1b[1m" in again(spoor, path, "--color", "always")
+    for _ in range(2):
+        spoor("report", path, "--append", "-o", tmp_path / "r.csv")
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "r.csv").read_text())))
+    assert [row["run_id"] for row in rows] == [json.loads(path.read_text())["run"]["id"]] * 2
+    # In its own place.
+    assert spoor("report", "-f", "json", "-o", path, path).returncode == 0
+    assert again(spoor, path) == text
+
+
+def test_variables_for_runs_do_not_apply(spoor, tmp_path):
+    path = tmp_path / "r.json"
+    spoor("run", "-q", "-o", path, "--", "true")
+    before = path.read_bytes()
+    environment = {**os.environ, "SPOOR_OUTPUT": str(path), "SPOOR_FORMAT": "csv"}
+    assert again(spoor, path, env=environment).startswith(b"true\nexit code 0, started ")
+    assert path.read_bytes() == before
+
+
+REFUSED = {
+    "no file": ([], "missing argument: spoor report [OPTIONS] FILE"),
+    "two files": (["a", "b"], "only one FILE may be given"),
+    "not there": (["no.json"], "read 'no.json': No such file or directory"),
+    "not JSON": (["bad.json"], "'bad.json': not valid JSON (line 1, column 2); expected a report "
+                               "written by 'spoor run -f json'"),
+    "of a machine": (["info.json"], "'info.json': it is not about a run; expected a report"),
+    "of a later version": (["later.json"], "'later.json': schema 'spoor/9' is not supported; this "
+                                           "version reads spoor/1"),
+    "wrong type": (["type.json"], "'type.json': run.pid: expected a whole number that is not negative"),
+    "no such format": (["-f", "xml", "bad.json"], "xml"),
+    "no such folder": (["-o", "no/r.txt", "bad.json"], "no/r.txt"),
+    "exists": (["--no-clobber", "-o", "bad.json", "bad.json"], "exists"),
+}
+
+
+@pytest.mark.parametrize("arguments, message", REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_shown_is_refused(spoor, tmp_path, arguments, message):
+    (tmp_path / "bad.json").write_text("{'a': 1}")
+    (tmp_path / "later.json").write_text('{"schema": "spoor/9", "run": {}}')
+    (tmp_path / "type.json").write_text('{"schema": "spoor/1", "run": {"pid": "1"}}')
+    with open(tmp_path / "info.json", "wb") as file:
+        subprocess.run([spoor.binary, "info", "-f", "json"], stdout=file, check=True)
+    done = spoor("report", *arguments, cwd=tmp_path)
+    assert done.returncode == 125 and done.stdout == ""
+    assert done.stderr.startswith("spoor: ") and done.stderr.count("\n") == 1
+    assert message in done.stderr
+
+
+def test_output_that_cannot_be_written_is_said(spoor, tmp_path):
+    path = tmp_path / "r.json"
+    spoor("run", "-q", "-o", path, "--", "true")
+    with open("/dev/full", "wb") as full:
+        done = spoor("report", path, stdout=full)
+    assert done.returncode == 125
+    assert done.stderr == "spoor: write the report: No space left on device\n"

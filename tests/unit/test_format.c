@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "output/format.h"
+
+static void a_name_and_a_suffix_choose_the_format(void **state)
+{
+    char path[64];
+
+    (void)state;
+    for (int i = 0; format_get((enum spoor_format)i); i++) {
+        const struct format *row = format_get((enum spoor_format)i);
+        enum spoor_format by_name, by_path;
+
+        assert_true(spoor_format_for_name(row->name, &by_name));
+        (void)snprintf(path, sizeof(path), "a.b/c%s", row->suffix);
+        assert_true(spoor_format_for_path(path, &by_path));
+        assert_int_equal(by_name, i);
+        assert_int_equal(by_path, i);
+        assert_non_null(row->write);
+    }
+    assert_non_null(format_get(SPOOR_CSV));
+    assert_null(format_get((enum spoor_format)1000));
+}
+
+static void other_names_choose_none(void **state)
+{
+    static const char *const names[] = { "", "JSON", "jso", "json ", ".json" };
+    static const char *const paths[] = {
+        "", ".json", "json", "a.JSON", "a.json.gz", "a.json/b"
+    };
+    enum spoor_format format = SPOOR_CSV;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+        assert_false(spoor_format_for_name(names[i], &format));
+    for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
+        assert_false(spoor_format_for_path(paths[i], &format));
+    assert_int_equal(format, SPOOR_CSV);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_name_and_a_suffix_choose_the_format),
+        cmocka_unit_test(other_names_choose_none),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <math.h>
+
+#include "base/compiler.h"
+#include "base/unknown.h"
+#include "sample/gpu_columns.h"
+
+static const struct gpu_unit units[] = {
+    { .place = { 0, -1 } },
+    { .place = { 0, 1 }, .is_selected = true },
+    { .place = { 1, -1 }, .is_selected = true },
+};
+
+static void the_job_s_gpus_have_columns(void **state)
+{
+    const struct gpu_view view = { .units = units, .count = ARRAY_SIZE(units) };
+    struct gpu_columns columns = gpu_columns_of(&view);
+
+    (void)state;
+    assert_int_equal(columns.count, 2);
+    assert_int_equal(columns.places[0].part, 1);
+    assert_int_equal(columns.places[1].index, 1);
+}
+
+static void columns_without_a_value_are_unknown(void **state)
+{
+    struct gpu_device_view devices[ARRAY_SIZE(units)];
+    struct gpu_view view = { GPU_READY, .units = units, .count = 3, .devices = devices };
+    double values[GPU_MEASURE_COUNT];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(units); i++)
+        gpu_device_view_clear(&devices[i]);
+    devices[1].value[GPU_POWER] = 250500;
+    gpu_columns_read(&view, units[1].place, values);
+    assert_true(fabs(values[GPU_POWER] - 250.5) < 1e-9);
+    assert_true(isnan(values[GPU_MEMORY]));
+    gpu_columns_read(&view, (struct gpu_place){ 7, -1 }, values); /* it is gone */
+    assert_true(isnan(values[GPU_POWER]));
+    view.state = GPU_SILENT;
+    gpu_columns_read(&view, units[1].place, values);
+    assert_true(isnan(values[GPU_POWER]));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_job_s_gpus_have_columns),
+        cmocka_unit_test(columns_without_a_value_are_unknown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

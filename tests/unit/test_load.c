@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "example_report.h"
+#include "record/load.h"
+
+static int set_up(void **state)
+{
+    struct example *example = example_new();
+
+    example->input.phase_count = EXAMPLE_PHASES;
+    example->input.warning_count = EXAMPLE_WARNINGS;
+    *state = example;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    example_free(*state);
+    return 0;
+}
+
+/* ---- what is written can be read ------------------------------------------ */
+
+static void load_text(const struct buffer *text, struct record *ret)
+{
+    struct spoor_error err = { 0 };
+
+    if (record_parse(text->text, text->length, ret, &err) < 0)
+        fail_msg("%s", err.message);
+}
+
+/* JSON of the example, of which the record is loaded; JSON from that must be the same. */
+static void assert_same_json(const struct example *example)
+{
+    struct buffer live = { 0 }, again = { 0 };
+    struct record record;
+
+    example_write(example, SPOOR_JSON, NULL, &live);
+    load_text(&live, &record);
+    json_write(&record, NULL, &again);
+    assert_int_equal(buffer_error(&again), 0);
+    assert_string_equal(live.text, again.text);
+    record_done(&record);
+    buffer_done(&live);
+    buffer_done(&again);
+}
+
+/* Text for people and CSV, from the record and from the one that was loaded. Without Unicode
+ * text has no sparklines. */
+static void assert_same_text(const struct example *example)
+{
+    static const struct format_style style = { true, false, TEXT_COLUMNS, true };
+    struct buffer live = { 0 }, again = { 0 }, json = { 0 };
+    struct record record;
+
+    example_write(example, SPOOR_JSON, NULL, &json);
+    load_text(&json, &record);
+    example_write(example, SPOOR_TEXT, &style, &live);
+    example_write(example, SPOOR_CSV, &style, &live);
+    text_write(&record, &style, &again);
+    csv_write(&record, &style, &again);
+    assert_string_equal(live.text, again.text);
+    record_done(&record);
+    buffer_done(&live);
+    buffer_done(&again);
+    buffer_done(&json);
+}
+
+static void assert_same(const struct example *example)
+{
+    assert_same_json(example);
+    assert_same_text(example);
+}
+
+static void a_report_is_the_same_after_loading(void **state)
+{
+    static const int endings[] = { 0, 7 << 8, 9, 11 | 0x80, 34 };
+    struct example *example = *state;
+
+    for (size_t i = 0; i < ARRAY_SIZE(endings); i++) {
+        example->input.wait_status = endings[i];
+        assert_same(example);
+    }
+    example_forget(example);
+    assert_same(example);
+}
+
+static void odd_numbers_are_the_same_after_loading(void **state)
+{
+    static const uint64_t times[] = { 1, 33333, 333333333, 1234567890123, 86400000000001 };
+    struct example *example = *state;
+
+    for (size_t i = 0; i < ARRAY_SIZE(times); i++) {
+        example->summary.ended_ns = times[i];
+        example->summary.tally[METRIC_JOB_CPU].last = times[i] / 3;
+        example->summary.tally[METRIC_JOB_RSS].max = times[i] * 7919;
+        example->input.tracker_cpu_ns = times[i];
+        example->input.interval_ns = times[i];
+        example->limits.cpus = 1.0 / 3;
+        assert_same(example);
+    }
+    example->limits.memory_bytes = (1ull << 63) - 4096; /* cgroup v1: no limit */
+    assert_same(example);
+}
+
+/* Bytes that are not UTF-8 are U+FFFD in JSON: so they are from then on. */
+static void hostile_text_is_the_same_after_loading(void **state)
+{
+    static const char *const bytes[] = { "\xff\xc0\xaf", "a\xe2\x82", NULL };
+    static const char *const command[] = { "a\"b",
+                                           "\x1b[2J",
+                                           "",
+                                           "\n\r\t\\/\x7f",
+                                           "\xe2\x80\xae",
+                                           "\xf0\x9f\x98\x80\xf3\xa0\x80\x81",
+                                           NULL };
+    static const char *const tags[] = { "a\"\n=x", "novalue", "=", "k=1", "k=\x1b", NULL };
+    struct example *example = *state;
+
+    example->input.command = command;
+    example->input.tags = tags;
+    example->input.name = "\"}], \xe2\x80\xae";
+    assert_same(example);
+    example->input.command = bytes;
+    example->input.tags = bytes;
+    example->input.cwd = bytes[0];
+    (void)snprintf(example->phases[0].name, sizeof(example->phases[0].name), "%s", bytes[1]);
+    assert_same_json(example);
+}
+
+static void a_curve_is_all_that_is_lost(void **state)
+{
+    static const struct format_style style = { false, true, TEXT_COLUMNS, true };
+    struct buffer live = { 0 }, again = { 0 }, json = { 0 };
+    struct record record;
+    char *to;
+
+    example_write(*state, SPOOR_JSON, NULL, &json);
+    load_text(&json, &record);
+    example_write(*state, SPOOR_TEXT, &style, &live);
+    text_write(&record, &style, &again);
+    assert_non_null(strstr(live.text, "▁"));
+    to = live.text;
+    for (const char *line = live.text, *end; *line; line = end + 1) {
+        size_t blanks = strspn(line, " ");
+
+        end = strchr(line, '\n');
+        if (blanks == 26) /* where a sparkline stands */
+            continue;
+        memmove(to, line, (size_t)(end + 1 - line));
+        to += end + 1 - line;
+    }
+    *to = '\0';
+    assert_string_equal(live.text, again.text);
+    record_done(&record);
+    buffer_done(&live);
+    buffer_done(&again);
+    buffer_done(&json);
+}
+
+/* ---- GPUs ----------------------------------------------------------------- */
+
+static const struct gpu_sources sources = { "nvml.processes", "nvml.samples", "nvml.busy",
+                                            "nvml", false };
+
+static const struct gpu_unit units[] = {
+    { .device = { "GPU-\xff", "NVIDIA H200", "0000:3b:00.0", 150000000000, false, 0, false },
+      .place = { 0, -1 },
+      .vendor = "nvidia",
+      .sources = &sources,
+      .is_selected = true },
+    { .device = { "MIG-1", "", "", 17000000000, true, 1, false },
+      .place = { 0, 1 },
+      .vendor = "nvidia",
+      .sources = &sources,
+      .is_selected = true },
+    { .device = { "", "Radeon \x1b", "0000:5b:00.0", UNKNOWN, false, 0, false },
+      .place = { 1, -1 },
+      .vendor = "amd",
+      .sources = &sources },
+};
+
+static void gpus_are_the_same_after_loading(void **state)
+{
+    static struct gpu_device_view devices[ARRAY_SIZE(units)];
+    struct example *example = *state;
+
+    for (size_t i = 0; i < ARRAY_SIZE(units); i++)
+        gpu_device_view_clear(&devices[i]);
+    devices[0].memory_peak_bytes = 3000000000;
+    devices[0].job_memory_peak_bytes = 2999999999;
+    devices[0].utilization_mean = 333333;
+    devices[0].utilization_max = 1000000;
+    devices[0].job_utilization_mean = 1;
+    devices[0].energy_microjoules = 123456789;
+    devices[0].power_max_milliwatts = 699123;
+    devices[0].temperature_max_celsius = 64;
+    devices[0].throttle_reasons = GPU_THROTTLE_POWER | GPU_THROTTLE_THERMAL;
+    devices[0].is_attributed = true;
+    devices[1].job_memory_peak_bytes = 0;
+    devices[1].throttle_reasons = 0;
+    devices[1].busy_reason = "MIG devices do not report it";
+    example->gpu = (struct gpu_view){
+        .state = GPU_READY, .units = units, .count = ARRAY_SIZE(units), .devices = devices
+    };
+    assert_same_json(example);
+    devices[0].job_memory_peak_bytes = 0;
+    assert_same(example); /* not used: the text names the models */
+    devices[0].job_memory_peak_bytes = UNKNOWN;
+    assert_same(example);
+    example->gpu = (struct gpu_view){ .state = GPU_PENDING };
+    assert_same(example);
+    example->gpu.reason = "the GPU driver does not answer";
+    example->origins[METRIC_JOB_GPU_MEMORY].reason = example->gpu.reason;
+    assert_same(example);
+}
+
+/* ---- what is not a report ------------------------------------------------- */
+
+static void refuse(const char *text, const char *expected)
+{
+    struct record untouched = { .pid = 4711 };
+    struct spoor_error err = { 0 };
+
+    assert_int_equal(record_parse(text, strlen(text), &untouched, &err), -EBADMSG);
+    assert_int_equal(err.code, EBADMSG);
+    assert_int_equal(untouched.pid, 4711);
+    if (!strstr(err.message, expected))
+        fail_msg("'%s' in: %s", expected, err.message);
+}
+
+static void what_is_wrong_is_said(void **state)
+{
+#define RUN "{\"schema\": \"spoor/1\", \"run\": "
+    static const struct {
+        const char *text, *message;
+    } rows[] = {
+        { "", "not valid JSON (line 1, column 0); expected a report written by 'spoor run -f" },
+        { "{\"schema\": \"spoor/1\", ", "not valid JSON (line 1, column 22)" },
+        { "{\"a\": \"\\u0000\"}", "not valid JSON" },
+        { "[]", "no schema is named; expected a report" },
+        { "{}", "no schema is named; expected a report" },
+        { "{\"schema\": 1}", "no schema is named" },
+        { "{\"schema\": \"spoor/2\"}",
+          "schema 'spoor/2' is not supported; this version reads" },
+        { "{\"schema\": \"spoor/1\", \"hostname\": \"x\"}", "it is not about a run; expected" },
+        { RUN "{\"pid\": \"1\"}}", "run.pid: expected a whole number that is not negative" },
+        { RUN "{\"pid\": -1}}", "run.pid: expected a whole number" },
+        { RUN "{\"id\": 1}}", "run.id: expected a string" },
+        { RUN "{\"command\": \"x\"}}", "run.command: expected an array of strings" },
+        { RUN "{\"command\": [1]}}", "run.command: expected a string" },
+        { RUN "{\"tags\": []}}", "run.tags: expected an object" },
+        { RUN "{\"tags\": {\"a\": 1}}}", "run.tags: expected a string" },
+        { RUN "{\"started_at\": \"now\"}}", "run.started_at: expected a date as 2026-" },
+        { RUN "{\"elapsed_seconds\": []}}", "run.elapsed_seconds: expected a number" },
+        { RUN "{\"core_dumped\": 1}}", "run.core_dumped: expected true or false" },
+        { RUN "{}, \"host\": 5}", "host: expected an object" },
+        { RUN "{}, \"cpu\": {\"main\": [1]}}", "cpu.main: expected an object" },
+        { RUN "{}, \"cpu\": {\"total_seconds\": 5}}", "cpu.total_seconds: expected an object" },
+        { RUN "{}, \"cpu\": {\"total_seconds\": {\"value\": \"5\"}}}",
+          "cpu.total_seconds.value: expected a number" },
+        { RUN "{}, \"phases\": {}}", "phases: expected an array of at most 4096 objects" },
+        { RUN "{}, \"phases\": [{}, 7]}", "phases[1]: expected an object" },
+        { RUN "{}, \"phases\": [{\"cpu\": {\"total_seconds\": {\"exact\": 0}}}]}",
+          "phases[0].cpu.total_seconds.exact: expected true or false" },
+        { RUN "{}, \"gpu\": {\"devices\": [{\"index\": 3}]}}",
+          "gpu.devices[0].index: expected a GPU of host.gpus" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+        refuse(rows[i].text, rows[i].message);
+}
+
+static void what_is_missing_is_unknown_and_what_is_new_is_ignored(void **state)
+{
+    static const char text[] =
+        RUN "{\"id\": \"x\", \"later\": {\"a\": [1]}}, \"cpu\": null, \"more\": [[]], "
+            "\"memory\": {\"combined\": {\"total_rss_bytes\": {\"value\": 5, \"new\": 1}}}}";
+    static const struct format_style style = { false, true, TEXT_COLUMNS, true };
+    struct spoor_error err = { 0 };
+    struct buffer out = { 0 };
+    struct record record;
+
+    (void)state;
+    assert_int_equal(record_parse(text, strlen(text), &record, &err), 0);
+    assert_string_equal(record.id, "x");
+    assert_null(record.name);
+    assert_null(record.command);
+    assert_int_equal(record.pid, UNKNOWN);
+    assert_string_equal(record_find(record.figures, "cpu.total_seconds").reason,
+                        "not in this report");
+    assert_true(record_find(record.figures, "memory.combined.total_rss_bytes").value > 4.9);
+    /* All formats can live with that. */
+    text_write(&record, &style, &out);
+    csv_write(&record, &style, &out);
+    json_write(&record, &style, &out);
+    assert_int_equal(buffer_error(&out), 0);
+    assert_non_null(strstr(out.text, "process n/a\nexit code unknown\n"));
+    buffer_done(&out);
+    record_done(&record);
+}
+
+/* Loads a text that may be anything; what can be loaded can be written. */
+static void try(const char *text, size_t length)
+{
+    static const struct format_style style = { false, true, TEXT_COLUMNS, true };
+    struct spoor_error err = { 0 };
+    struct buffer out = { 0 };
+    struct record record;
+    int r = record_parse(text, length, &record, &err);
+
+    assert_true(r == 0 || r == -EBADMSG);
+    assert_true(r == 0 || err.message[0]);
+    if (r == 0) {
+        text_write(&record, &style, &out);
+        csv_write(&record, &style, &out);
+        json_write(&record, &style, &out);
+        assert_int_equal(buffer_error(&out), 0);
+        buffer_done(&out);
+        record_done(&record);
+    }
+}
+
+static void try_tree(const json_t *root)
+{
+    char *text = json_dumps(root, JSON_COMPACT);
+
+    assert_non_null(text);
+    try(text, strlen(text));
+    free(text);
+}
+
+static bool use_one(unsigned *left)
+{
+    return *left > 0 && (*left)-- > 0;
+}
+
+/* Puts each of some values in the place of each value of the tree; of what is in figures, which
+ * are all alike, `figures` are enough. */
+static void swap_values(json_t *root, json_t *at, unsigned *figures)
+{
+    static const char *const others[] = { "null", "-1",   "1e300",  "9223372036854775807",
+                                          "true", "\"\"", "[[{}]]", "{\"value\":{}}" };
+    const char *key;
+    json_t *member;
+    void *next;
+
+    json_object_foreach_safe(at, next, key, member)
+    {
+        json_incref(member);
+        for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+            json_object_set_new(at, key, json_loads(others[i], JSON_DECODE_ANY, NULL));
+            try_tree(root);
+        }
+        json_object_set_new(at, key, member);
+        if (!json_object_get(member, "value") || use_one(figures))
+            swap_values(root, member, figures);
+    }
+    for (size_t i = 0; i < json_array_size(at); i++)
+        swap_values(root, json_array_get(at, i), figures);
+}
+
+static void wrong_types_everywhere_are_no_harm(void **state)
+{
+    struct example *example = *state;
+    struct buffer text = { 0 };
+    unsigned figures = 3;
+    json_t *root;
+
+    example->input.phase_count = 1;
+    example->gpu = (struct gpu_view){ .state = GPU_READY, .units = units, .count = 2 };
+    example_write(example, SPOOR_JSON, NULL, &text);
+    root = json_loads(text.text, 0, NULL);
+    assert_non_null(root);
+    swap_values(root, root, &figures);
+    json_decref(root);
+    buffer_done(&text);
+}
+
+static void a_report_that_is_cut_is_refused(void **state)
+{
+    struct example *example = *state;
+    struct buffer text = { 0 };
+
+    example->input.phase_count = 0;
+    example_write(example, SPOOR_JSON, NULL, &text);
+    for (size_t length = 0; length < text.length - 2; length += 7) {
+        struct spoor_error err;
+        struct record record;
+
+        assert_int_equal(record_parse(text.text, length, &record, &err), -EBADMSG);
+    }
+    for (size_t i = 0; i < text.length; i += 11) { /* a NUL, or a byte that is not UTF-8 */
+        char byte = text.text[i];
+
+        text.text[i] = i % 2 ? '\0' : '\xff';
+        try(text.text, text.length);
+        text.text[i] = byte;
+    }
+    buffer_done(&text);
+}
+
+static void add_many(struct buffer *text, const char *piece, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        buffer_add_text(text, piece);
+}
+
+static void depth_and_length_are_bounded(void **state)
+{
+    static const char *const arrays[] = { "\"phases\": [", "\"host\": {\"gpus\": [",
+                                          "\"warnings\": [" };
+    struct buffer text = { 0 };
+
+    (void)state;
+    add_many(&text, "[", 1000000);
+    refuse(text.text, "not valid JSON");
+    buffer_clear(&text);
+    add_many(&text, "{\"a\":", 1000000);
+    refuse(text.text, "not valid JSON");
+    for (size_t i = 0; i < ARRAY_SIZE(arrays); i++) {
+        buffer_clear(&text);
+        buffer_format(&text, RUN "{}, %s", arrays[i]);
+        add_many(&text, "{},", 100000);
+        buffer_format(&text, "{}]%s}", strchr(arrays[i], '{') ? "}" : "");
+        refuse(text.text, "expected an array of at most 4096 objects");
+    }
+    buffer_done(&text);
+}
+
+static void files_that_cannot_be_read_are_named(void **state)
+{
+    struct spoor_error err = { 0 };
+    struct record record;
+
+    (void)state;
+    assert_int_equal(record_load("/no/such.json", &record, &err), -ENOENT);
+    assert_string_equal(err.message, "read '/no/such.json': No such file or directory");
+    assert_int_equal(record_load("/", &record, &err), -EISDIR);
+    assert_int_equal(record_load("/dev/zero", &record, &err), -EFBIG);
+    assert_string_equal(err.message, "'/dev/zero' is larger than 16 MiB; expected a report "
+                                     "written by 'spoor run -f json'");
+    assert_int_equal(record_load("/dev/null", &record, &err), -EBADMSG);
+    assert_ptr_equal(strstr(err.message, "'/dev/null': not valid JSON"), err.message);
+}
+
+#define with_example(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        with_example(a_report_is_the_same_after_loading),
+        with_example(odd_numbers_are_the_same_after_loading),
+        with_example(hostile_text_is_the_same_after_loading),
+        with_example(a_curve_is_all_that_is_lost),
+        with_example(gpus_are_the_same_after_loading),
+        cmocka_unit_test(what_is_wrong_is_said),
+        cmocka_unit_test(what_is_missing_is_unknown_and_what_is_new_is_ignored),
+        with_example(wrong_types_everywhere_are_no_harm),
+        with_example(a_report_that_is_cut_is_refused),
+        cmocka_unit_test(depth_and_length_are_bounded),
+        cmocka_unit_test(files_that_cannot_be_read_are_named),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "example_report.h"
+#include "series/figure.h"
+
+static void a_record_outlives_what_it_was_made_from(void **state)
+{
+    struct buffer before = { 0 }, after = { 0 };
+    struct example *example = example_new();
+    struct record record;
+
+    (void)state;
+    example->input.phase_count = EXAMPLE_PHASES;
+    example->input.warning_count = EXAMPLE_WARNINGS;
+    example_fill(example, &record);
+    json_write(&record, NULL, &before);
+    memset(example->phases, 'x', sizeof(example->phases));
+    memset(example->warnings, 'x', sizeof(example->warnings));
+    memset(&example->host, 'x', sizeof(example->host));
+    example_free(example);
+    json_write(&record, NULL, &after);
+    assert_string_equal(before.text, after.text);
+    record_done(&record);
+    buffer_done(&before);
+    buffer_done(&after);
+}
+
+static void ending_a_record_twice_or_an_empty_one_is_fine(void **state)
+{
+    struct record record;
+
+    (void)state;
+    record_init(&record);
+    assert_true(isnan(record.elapsed_seconds));
+    assert_int_equal(record.exit_code, UNKNOWN);
+    record_done(&record);
+    assert_non_null(record_text(&record, "x"));
+    assert_null(record_text(&record, NULL));
+    record_done(&record);
+    record_done(&record);
+}
+
+static void what_does_not_fit_in_memory_is_remembered(void **state)
+{
+    struct record record;
+
+    (void)state;
+    record_init(&record);
+    assert_null(record_alloc(&record, SIZE_MAX / 2, 4));
+    assert_null(record_alloc(&record, SIZE_MAX, 1));
+    assert_int_equal(record.error, -ENOMEM);
+    record_done(&record);
+}
+
+static void figures_are_found_by_their_path(void **state)
+{
+    struct example *example = example_new();
+    struct record record;
+
+    (void)state;
+    example_fill(example, &record);
+    assert_true(fabs(record_find(record.figures, "cpu.total_seconds").value - 10) < 1e-9);
+    assert_string_equal(record_find(record.figures, "cpu.total_seconds").source,
+                        "perf.task-clock");
+    assert_true(isnan(record_find(record.figures, "no.such").value));
+    assert_true(isnan(record_find(NULL, "cpu.total_seconds").value));
+    record_done(&record);
+    example_free(example);
+}
+
+/* A tag given twice has its last value; bytes that are not UTF-8 all look the same in JSON. */
+static void each_key_of_a_tag_comes_once(void **state)
+{
+    static const char *const tags[] = { "a=1", "\xff=2", "b", "a=3", "\xfe=4", NULL };
+    static const struct record_tag expected[] = { { "b", "" }, { "a", "3" }, { "\xfe", "4" } };
+    struct example *example = example_new();
+    struct record record;
+
+    (void)state;
+    example->input.tags = tags;
+    example_fill(example, &record);
+    assert_int_equal(record.tags.count, ARRAY_SIZE(expected));
+    for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
+        assert_string_equal(record.tags.items[i].key, expected[i].key);
+        assert_string_equal(record.tags.items[i].value, expected[i].value);
+    }
+    record_done(&record);
+    example_free(example);
+}
+
+/* As after a halving: the point at the start is merged into the next. */
+static void the_curve_starts_with_the_first_sample(void **state)
+{
+    struct example *example = example_new();
+    struct record record;
+
+    (void)state;
+    example_fill(example, &record);
+    assert_int_equal(record.point_count, EXAMPLE_SAMPLES);
+    record_done(&record);
+    for (size_t i = 0; i + 1 < example->series.count; i++)
+        example->series.points[i] = example->series.points[i + 1];
+    example->series.count--;
+    example_fill(example, &record);
+    assert_int_equal(record.point_count, EXAMPLE_SAMPLES);
+    assert_true(fabs(record.points[0].seconds) < 1e-9);
+    assert_true(fabs(record.points[0].cpu_seconds) < 1e-9);
+    assert_true(isnan(record.points[0].rss_bytes));
+    assert_true(fabs(record.points[1].cpu_seconds - 0.5) < 1e-9);
+    record_done(&record);
+    example_free(example);
+}
+
+static void dates_are_read_as_they_are_written(void **state)
+{
+    static const char *const bad[] = { "",
+                                       "2026-03-14",
+                                       "2026-03-14T09:26:53",
+                                       "2026-03-14T09:26:53.Z",
+                                       "2026-03-14T09:26:53.589",
+                                       "2026-03-14T09:26:53.589Zx",
+                                       "2026-13-14T09:26:53Z",
+                                       "1969-12-31T23:59:59Z",
+                                       "x" };
+    double seconds;
+
+    (void)state;
+    for (unsigned ms = 0; ms < 1000; ms++) {
+        double date = 1773480413 + ms / 1e3;
+
+        assert_int_equal(clock_parse(clock_format(date).text, &seconds), 0);
+        assert_true(!(seconds < date) && !(seconds > date));
+    }
+    assert_int_equal(clock_parse("2026-03-14T09:26:53Z", &seconds), 0);
+    assert_string_equal(clock_format(seconds).text, "2026-03-14T09:26:53.000Z");
+    assert_string_equal(clock_format(nan("")).text, "");
+    assert_string_equal(clock_format(1e300).text, "");
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+        assert_int_equal(clock_parse(bad[i], &seconds), -EBADMSG);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_record_outlives_what_it_was_made_from),
+        cmocka_unit_test(ending_a_record_twice_or_an_empty_one_is_fine),
+        cmocka_unit_test(what_does_not_fit_in_memory_is_remembered),
+        cmocka_unit_test(figures_are_found_by_their_path),
+        cmocka_unit_test(each_key_of_a_tag_comes_once),
+        cmocka_unit_test(the_curve_starts_with_the_first_sample),
+        cmocka_unit_test(dates_are_read_as_they_are_written),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
