@@ -27,6 +27,11 @@ test:
 	@tools/deps build test
 	@tools/run-tests
 
+# Everything, with every build, as every user: for releases and for changes to how we measure.
+test-full:
+	@tools/deps build test
+	@tools/run-tests --full
+
 lint:
 	@tools/deps build test lint
 	@tools/lint
@@ -36,11 +41,11 @@ bench:
 	@$(MAKE) --no-print-directory all
 	@/usr/bin/python3 tests/bench/run.py $(BUILD)/spoor
 
-# Reports against the truth: jobs that know what they use.
+# Reports against the truth: jobs that know what they use, with every set of sources.
 truth:
 	@tools/deps build test
 	@$(MAKE) --no-print-directory all
-	@/usr/bin/python3 tests/truth/truth.py $(BUILD)/spoor
+	@/usr/bin/python3 tests/truth/truth.py --full $(BUILD)/spoor
 
 # On a stock kernel with cgroup v2, in an emulated machine.
 vm:
@@ -64,6 +69,6 @@ format:
 	@git ls-files --cached --others --exclude-standard '*.c' '*.h' '*.cu' '*.cuh' | xargs clang-format -i
 
 clean:
-	@rm -rf $(BUILD) build-asan build-tsan build-gcc build-clang
+	@rm -rf $(BUILD) build-asan build-tsan
 
-.PHONY: all deps demo test lint bench truth vm wheel install format clean
+.PHONY: all deps demo test test-full lint bench truth vm wheel install format clean

@@ -422,7 +422,9 @@ def test_a_driver_that_blocks_holds_up_nothing_else(spoor, machine):
     for figure in (device["energy_joules"], device["utilization"]["max"],
                    result["energy"]["gpu_joules"], result["gpu"]["utilization"]["max_gpus"]):
         assert figure["value"] is None  # the counter was read once, before
-        assert "stopped responding" in figure["reason"]
+        # If at the end the thread that asks waits for a CPU, the driver is not blamed.
+        assert any(text in figure["reason"] for text in
+                   ("stopped responding", "was not read again", "no samples"))
     assert {row["gpu0_energy_joules"] for row in rows_of(samples)} == {""}
 
 

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from conftest import eventually, load, read_line, value
+from conftest import cpu_time, eventually, load, read_line, value
 
 MIB = 1 << 20
 
@@ -14,16 +14,18 @@ MIB = 1 << 20
 def test_one_second_of_cpu_time(spoor, workload):
     done, result = spoor.result(workload("burn"), "1")
     total = value(result, "cpu.total_seconds")
-    assert total == pytest.approx(float(done.stdout), rel=0.03)
+    assert total == cpu_time(float(done.stdout))
     assert value(result, "cpu.user_seconds") + value(result, "cpu.system_seconds") == \
         pytest.approx(total, rel=0.05, abs=0.03)
-    assert value(result, "cpu.main.max_cores") <= 1.1
+    # Counted twice it would be 2. Where the tracker has to wait for a CPU between reading the time
+    # and reading the counters, what the job burns meanwhile is added to an interval of 1 s.
+    assert value(result, "cpu.main.max_cores") <= 1.5
     assert 0 < value(result, "cpu.mean_cores") <= 1.05
 
 
 def test_cpu_time_of_children_is_the_jobs(spoor, workload):
     done, result = spoor.result(workload("burn"), "1", "4", options=["-i", "0.05"])
-    assert value(result, "cpu.total_seconds") == pytest.approx(float(done.stdout), rel=0.05)
+    assert value(result, "cpu.total_seconds") == cpu_time(float(done.stdout))
     assert value(result, "cpu.descendants.mean_cores") > 10 * value(result, "cpu.main.mean_cores")
 
 

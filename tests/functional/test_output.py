@@ -164,7 +164,7 @@ def test_dash_is_stdout(spoor):
     assert json.loads(done.stdout)["schema"] == "spoor/1"
 
 
-@pytest.mark.parametrize("name, start", [("r.json", "{"), ("r.csv", "run_id,"), ("r.txt", "")])
+@pytest.mark.parametrize("name, start", [("r.json", "{"), ("r.csv", "run_id,"), ("r.txt", "true\n")])
 def test_format_follows_the_file_name(spoor, tmp_path, name, start):
     assert spoor("run", "-q", "-o", tmp_path / name, "--", "true").returncode == 0
     assert (tmp_path / name).read_text().startswith(start)

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from conftest import eventually, load, read_line, value
+from conftest import cpu_time, eventually, load, read_line, value
 
 HOSTILE = [
     "\x1b[31mred\x1b]0;title\x07",
@@ -60,8 +60,8 @@ def test_large_job_under_a_low_limit_of_descriptors(spoor, workload):
 
 
 def test_short_children_are_counted_in_cpu_time(spoor, workload):
-    done, result = spoor.result(workload("burn"), "0.5", "50")
-    assert value(result, "cpu.total_seconds") == pytest.approx(float(done.stdout), rel=0.05)
+    done, result = spoor.result(workload("burn"), "1", "50")
+    assert value(result, "cpu.total_seconds") == cpu_time(float(done.stdout))
 
 
 def test_daemon_is_followed_to_its_end_with_wait_all(spoor, workload):
@@ -91,7 +91,7 @@ def test_parent_that_ignores_its_children(spoor, workload):
 @pytest.mark.parametrize("name", NAMES, ids=repr)
 def test_name_of_a_process_does_not_mislead(spoor, workload, name):
     done, result = spoor.result(workload("rename"), name, "0.2", options=["-i", "0.02"])
-    assert value(result, "cpu.total_seconds") == pytest.approx(float(done.stdout), rel=0.15)
+    assert value(result, "cpu.total_seconds") == cpu_time(float(done.stdout))
     assert value(result, "processes.max_concurrent") == 2
 
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each check of tools/ passes a good tree and fails on a planted fault."""
+import json
+import os
 import pathlib
 import subprocess
 
@@ -92,3 +94,21 @@ FAULTS = {
 def test_fault_is_found(tree, name, path, text):
     done = check(name, tree(path, text))
     assert done.returncode != 0 and done.stdout != ""
+
+
+@pytest.mark.parametrize("fault, status", [("", 0), ("bad.c", 1)])
+def test_clang_sees_each_file_once_with_the_flags_of_the_build(tmp_path, monkeypatch, fault, status):
+    """A stand-in for clang notes its arguments, and finds a fault in one file."""
+    (tmp_path / "clang").write_text(f'#!/bin/sh\necho "$@" >>calls\ncase "$*" in *bad.c*) '
+                                    f'echo "bad.c: warning"; exit {status};; esac\n')
+    (tmp_path / "clang").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    entries = [{"directory": str(tmp_path), "file": file,
+                "command": f"ccache cc -Isrc -Wall -MD -MQ a.o -MF a.d -o a.o -c {file}"}
+               for file in ("good.c", "bad.c", "good.c", "header.S")]
+    (tmp_path / "compile_commands.json").write_text(json.dumps(entries))
+    done = check("clang", tmp_path)
+    assert (done.returncode, done.stdout) == (status, "bad.c: warning\n" if fault else "")
+    calls = sorted((tmp_path / "calls").read_text().splitlines())
+    assert [call.split(" -fsyntax-only -Werror ")[0] for call in calls] == \
+        ["-Isrc -Wall bad.c", "-Isrc -Wall good.c"]

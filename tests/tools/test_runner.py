@@ -57,6 +57,30 @@ def test_program_counts_its_test_functions(runner, tmp_path):
         (1, ["t.b"], ["t.c"])
 
 
+@pytest.mark.parametrize("is_full", [False, True])
+@pytest.mark.parametrize("is_root", [False, True])
+def test_functional_tests_run_with_every_build_and_as_every_user(runner, is_root, is_full):
+    jobs = runner.functional_jobs(is_root, is_full)
+    assert {kind for kind, _, _ in jobs} == set(runner.BUILDS)
+    assert {who for _, who, _ in jobs} == ({"root", "user"} if is_root else {"user"})
+    assert all(("threads" in selection) == (kind == "tsan") for kind, _, selection in jobs)
+    both = {(kind, who) for kind in ("plain", "asan") for who in ("root", "user")}
+    assert not (is_root and is_full) or both < {(kind, who) for kind, who, _ in jobs}
+
+
+@pytest.mark.parametrize("parts, builds", [
+    (["tools"], []), (["python"], ["plain"]), (["truth", "tsan"], ["plain", "tsan"]),
+    (["valgrind"], ["plain"]), (["functional"], ["plain", "asan", "tsan"])])
+def test_only_what_is_needed_is_built(runner, parts, builds):
+    assert runner.needed_builds(parts) == builds
+
+
+def test_unknown_part_is_refused():
+    done = subprocess.run([TOOLS / "run-tests", "functionl"], stderr=subprocess.PIPE, text=True,
+                          check=False)
+    assert done.returncode == 2 and "unknown part: functionl" in done.stderr
+
+
 def test_output_of_the_emulated_machine_is_counted(runner):
     passed, failures, skips = runner.read_vm(
         "machine                            3 passed   0 failed\n"

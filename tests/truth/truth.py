@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""truth.py [--only TEXT] [--rung TEXT] [--json FILE] [BINARY] - reports against the truth.
+"""truth.py [--full] [--only TEXT] [--rung TEXT] [--json FILE] [BINARY] - reports against the truth.
 
-Builds the jobs of programs/, which write down what they use, runs each on every rung of the ladder
-(SPOOR_DISABLE), as root and as an ordinary user, and compares. Prints a table; the last line is
-"N passed, N failed, N skipped", where each figure of each run counts as one. The status is 0
-where no rule (rules.py) is broken.
+Builds the jobs of programs/, which write down what they use, runs them on the rungs of the ladder
+(SPOOR_DISABLE), as root and as an ordinary user, and compares. Without --full, or --only or --rung,
+each job runs on the best rung and each other rung has a few jobs (cases.py). Prints a table; the last
+line is "N passed, N failed, N skipped", where each figure of each run counts as one. The status is 0
+if no rule (rules.py) is broken.
 """
 import argparse
 import concurrent.futures
@@ -93,10 +94,11 @@ class Runner:
         try:
             if rung.user == "user" and os.geteuid() == 0:
                 os.chown(home, NOBODY, NOBODY)
-            stolen, waited, started = stolen_seconds(), waited_seconds(), time.monotonic()
+            lost, waited, started = lost_seconds(), waited_seconds(), time.monotonic()
             status, output = (self.attach if rung.is_attach else self.wrap)(case, rung, home)
             outcome.busy = (waited_seconds() - waited) / (time.monotonic() - started)
-            self.judge(outcome, status, output, home, stolen_seconds() - stolen)
+            self.judge(outcome, status, output, home,
+                       [after - before for after, before in zip(lost_seconds(), lost)])
         except (subprocess.TimeoutExpired, TimeoutError) as error:
             outcome.faults.append(f"did not end: {error}")
         finally:
@@ -154,7 +156,7 @@ class Runner:
         return status, (home / "output").read_text(errors="replace")
 
     @staticmethod
-    def judge(outcome, status, output, home, stolen):
+    def judge(outcome, status, output, home, lost):
         if status == CANNOT:
             outcome.skip = output.strip() or "the job gave no reason"
             return
@@ -167,10 +169,11 @@ class Runner:
         if status != 0:
             outcome.faults.append(f"status {status}: {output.strip()[-500:]}")
         outcome.rows = rules.judge(truth, report, cases.must_of(outcome.case, outcome.rung),
-                                   stolen)
+                                   *lost)
         for row in outcome.rows:
             if row.fault and row.figure == "cpu_seconds":
-                row.fault += f" ({stolen:.2f} s stolen from this machine meanwhile)"
+                row.fault += " (meanwhile this machine lost {:.2f} s to its hypervisor, {:.2f} s " \
+                    "to interrupts)".format(*lost)
         outcome.faults += rules.judge_form(report)
 
 
@@ -185,10 +188,11 @@ def finish(process):
         raise
 
 
-def stolen_seconds():
-    """What interrupts and the hypervisor had of all CPUs since the start."""
+def lost_seconds():
+    """What the hypervisor and what interrupts had of all CPUs since the start."""
     fields = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()
-    return sum(map(int, fields[6:9])) / os.sysconf("SC_CLK_TCK")
+    hard, soft, stolen = (int(field) / os.sysconf("SC_CLK_TCK") for field in fields[6:9])
+    return stolen, hard + soft
 
 
 def waited_seconds():
@@ -297,6 +301,7 @@ def results(outcomes):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("binary", nargs="?", default=HERE.parent.parent / "build/spoor")
+    parser.add_argument("--full", action="store_true", help="every job on every rung")
     parser.add_argument("--only", default="", help="cases whose name or command has this in it")
     parser.add_argument("--rung", default="", help="rungs whose name or user is this")
     parser.add_argument("--json", help="write what counts to this file")
@@ -304,7 +309,8 @@ def main():
     # An end that is asked for puts kernel settings back, too.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     users = ["root", "user"] if os.geteuid() == 0 else ["user"]
-    planned = [(case, rung) for case, rung in cases.plan(users)
+    is_full = bool(arguments.full or arguments.only or arguments.rung)
+    planned = [(case, rung) for case, rung in cases.plan(users, is_full)
                if (arguments.only in case.name or arguments.only in case.command)
                and arguments.rung in ("", rung.name, rung.user)]
     with tempfile.TemporaryDirectory(prefix="spoor-truth-") as name:

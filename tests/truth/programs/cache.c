@@ -1,15 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cache MEGABYTES - reads a file through a small buffer: page cache, which is not its memory. */
+#include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "ledger.h"
 #include "workload.h"
 
+/* What the cache has of the file: on a virtual machine it was seen to lose 15 MB of 1000 at once. */
+static double cached_bytes(int fd, size_t bytes)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), count = (bytes + page - 1) / page, cached = 0;
+    void *map = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
+    unsigned char *is_cached = malloc(count);
+
+    if (map == MAP_FAILED || !is_cached || mincore(map, bytes, is_cached) < 0)
+        ledger_fail("mincore");
+    for (size_t i = 0; i < count; i++)
+        cached += is_cached[i] & 1;
+    munmap(map, bytes);
+    free(is_cached);
+    return (double)(cached * page);
+}
+
 int main(int argc, char **argv)
 {
     size_t bytes;
     char *buffer;
-    double base;
+    double base, cached;
     ssize_t n;
     int fd;
 
@@ -22,10 +40,12 @@ int main(int argc, char **argv)
         ;
     if (n < 0)
         ledger_fail("read");
-    hold_ms(1200);
+    cached = cached_bytes(fd, bytes);
+    /* Long enough that a clock which runs on while the host finds the pages says little more. */
+    burn_ms(1200);
     ledger_set_lone_memory(base);
-    ledger_set(JOB_PEAK_BYTES, (double)bytes + base);
-    ledger_set(PAGE_CACHE_BYTES, (double)bytes);
+    ledger_set(JOB_PEAK_BYTES, cached + base);
+    ledger_set(PAGE_CACHE_BYTES, cached);
     ledger_set(READ_CHARS, (double)bytes);
     close(fd); /* and with it goes the cache */
     ledger_add_own_cpu();

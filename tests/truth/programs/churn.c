@@ -76,6 +76,7 @@ int main(int argc, char **argv)
     ledger_set(MAIN_RSS_BYTES, base + (double)inherited_bytes);
     ledger_set(PROCESSES, (double)count + 1);
     ledger_add_waited_cpu();
+    ledger_burn_to_ms(ENOUGH_CPU_MS);
     ledger_add_own_cpu();
     ledger_close();
     return 0;

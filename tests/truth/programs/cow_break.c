@@ -55,6 +55,7 @@ int main(void)
     ledger_set(ANON_BYTES, (CHILDREN + 1) * (double)bytes);
     ledger_set(PROCESSES, CHILDREN + 1);
     ledger_set(CONCURRENT, CHILDREN + 1);
+    ledger_burn_to_ms(ENOUGH_CPU_MS);
     ledger_add_own_cpu();
     ledger_close();
     return 0;

@@ -64,6 +64,7 @@ int main(int argc, char **argv)
     free(pids);
     note_truth(crowd, base, count);
     ledger_add_waited_cpu();
+    ledger_burn_to_ms(ENOUGH_CPU_MS);
     ledger_add_own_cpu();
     ledger_close();
     return 0;

@@ -82,6 +82,7 @@ int main(int argc, char **argv)
         use_reserved();
     else
         use_transparent();
+    ledger_burn_to_ms(ENOUGH_CPU_MS);
     ledger_add_own_cpu();
     ledger_close();
     return 0;

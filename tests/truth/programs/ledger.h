@@ -45,6 +45,11 @@ void ledger_open(void);
 /* Adds the CPU clock of this process, all of its threads included. Last thing before it ends. */
 void ledger_add_own_cpu(void);
 
+/* Burns CPU time until the job has used this much, so that 2 % of it are more than what its start
+ * and its end cost. To be called when the memory is released, before ledger_add_own_cpu(). */
+void ledger_burn_to_ms(long milliseconds);
+enum { ENOUGH_CPU_MS = 500 };
+
 /* What the job has noted of CPU time so far. */
 int64_t ledger_cpu_ns(void);
 
@@ -61,7 +66,7 @@ void ledger_add(enum figure figure, double value);
 /* Sets what one process of `bytes` touched, and nobody else, means: main, total, private. */
 void ledger_set_lone_memory(double bytes);
 
-/* Writes the line. */
+/* Adds what this process has used since ledger_add_own_cpu(), and writes the line. */
 void ledger_close(void);
 
 noreturn void ledger_fail(const char *what);   /* with errno; status 99 */

@@ -167,6 +167,7 @@ int main(int argc, char **argv)
         if (argc > 1 && strcmp(argv[1], ways[i].name) == 0)
             ways[i].act();
     }
+    ledger_burn_to_ms(ENOUGH_CPU_MS);
     ledger_add_own_cpu();
     ledger_close();
     return 0;

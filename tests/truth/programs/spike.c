@@ -52,6 +52,7 @@ int main(int argc, char **argv)
     ledger_set(ANON_BYTES, (double)bytes);
     ledger_set(PROCESSES, 1);
     ledger_set(CONCURRENT, 1);
+    ledger_burn_to_ms(ENOUGH_CPU_MS);
     ledger_add_own_cpu();
     ledger_close();
     return 0;

@@ -71,6 +71,7 @@ int main(int argc, char **argv)
     ledger_set(ANON_BYTES, peak);
     ledger_set(PROCESSES, 3);
     ledger_set(CONCURRENT, 3);
+    ledger_burn_to_ms(ENOUGH_CPU_MS);
     ledger_add_own_cpu();
     ledger_close();
     return 0;

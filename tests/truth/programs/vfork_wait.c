@@ -36,6 +36,7 @@ int main(void)
     ledger_set(PROCESSES, 2);
     ledger_set(CONCURRENT, 2);
     ledger_add_waited_cpu();
+    ledger_burn_to_ms(ENOUGH_CPU_MS);
     ledger_add_own_cpu();
     ledger_close();
     return 0;

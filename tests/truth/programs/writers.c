@@ -34,6 +34,7 @@ int main(int argc, char **argv)
     ledger_set(WRITTEN_CHARS, 4 * (double)bytes);
     ledger_set(PROCESSES, 5);
     ledger_set(CONCURRENT, 3);
+    ledger_burn_to_ms(ENOUGH_CPU_MS);
     ledger_add_own_cpu();
     ledger_close();
     return 0;
