@@ -53,7 +53,7 @@ vm:
 	@$(MAKE) --no-print-directory all
 	@tests/vm/run $(BUILD)/spoor
 
-# The Python packages, with program and library inside, for pip install --no-index.
+# The wheels of the Python packages, for pip install --no-index --find-links dist.
 wheel:
 	@tools/deps build
 	@$(MAKE) --no-print-directory all

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gpu_tracker: what a part of a Python program uses, under the names of gpu_tracker 5.
+"""gpu_tracker: what a part of a Python program uses, with the API of gpu_tracker 5.
 
     import gpu_tracker as gput
 
@@ -7,13 +7,38 @@
         work()
     print(tracker)
 
-The tracking itself is spoor's: a process of its own, beside the tracked one.
+spoor does the tracking, in a separate process.
 """
-from .sub_tracker import SubTracker, SubTrackingAnalyzer, TrackingComparison, sub_track
-from .tracker import (ComputeTime, CPUUtilization, GPUUtilization, MaxGPURAM, MaxRAM,
-                      ProcessingUnitPercentages, ResourceUsage, RSSValues, State, Tracker)
+from __future__ import annotations
 
-__version__ = "0.1.0"
+from .sub_tracker import SubTracker, sub_track
+from .tracker import State, Tracker
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from spoor import __version__
+
+    from .analysis import SubTrackingAnalyzer, TrackingComparison
+    from .usage import (ComputeTime, CPUUtilization, GPUUtilization, MaxGPURAM, MaxRAM,
+                        ProcessingUnitPercentages, ResourceUsage, RSSValues)
+
 __all__ = ["ComputeTime", "CPUUtilization", "GPUUtilization", "MaxGPURAM", "MaxRAM",
            "ProcessingUnitPercentages", "ResourceUsage", "RSSValues", "State", "SubTracker",
-           "SubTrackingAnalyzer", "Tracker", "TrackingComparison", "sub_track"]
+           "SubTrackingAnalyzer", "Tracker", "TrackingComparison", "__version__", "sub_track"]
+
+
+def __getattr__(name: str) -> object:
+    """What takes time to import is imported when it is first used."""
+    if name == "__version__":
+        import spoor
+
+        return spoor.__version__
+    if name in ("SubTrackingAnalyzer", "TrackingComparison"):
+        from . import analysis
+
+        return getattr(analysis, name)
+    if name in __all__:
+        from . import usage
+
+        return getattr(usage, name)
+    raise AttributeError(f"module 'gpu_tracker' has no attribute {name!r}")

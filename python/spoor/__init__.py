@@ -10,27 +10,31 @@
     print(tracker.result.memory.main.private_rss_bytes.value)   # data classes
     print(tracker.result["cpu"]["total_seconds"])               # the JSON of `spoor run`
 
-    spoor.snapshot().rss_bytes                                  # now, of this process
+    spoor.snapshot().rss_bytes                                  # this process, now
 """
 from __future__ import annotations
 
-from ._agent import Error, find_program
+from ._agent import find_program
+from ._error import Error
 from ._result import Result
 from ._tracker import Tracker, phase, snapshot
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from ._report import Measure, Report, Snapshot
 
-__version__ = "0.1.0"
-__all__ = ["Error", "Measure", "Report", "Result", "Snapshot", "Tracker", "find_program", "phase",
-           "snapshot"]
+    __version__: str
+
+__all__ = ["Error", "Measure", "Report", "Result", "Snapshot", "Tracker", "__version__",
+           "find_program", "phase", "snapshot"]
 
 
-def __getattr__(name: str) -> Any:
-    """The data classes of reports are made when they are first asked for."""
+def __getattr__(name: str) -> object:
+    """What takes time to import is imported when it is first used."""
+    if name == "__version__":
+        from . import _library
+
+        return _library.version()
     if name in ("Measure", "Report", "Snapshot"):
         from . import _report
 

@@ -1,41 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a tracker found: the report (schema spoor/1) as data classes.
+"""The report (schema spoor/1) as data classes.
 
-Each class is one section of the JSON, with the keys in their order. A key that this version
-does not know stays in Result.to_dict(); one that the report lacks is None.
+Each class is a section of the JSON, with the keys in their order. A key that this version does
+not know is in Result.to_dict() only; one that the report lacks is None.
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Dict, List, Optional
+from dataclasses import dataclass, fields
+from typing import Any
 
 
 @dataclass(frozen=True)
 class Measure:
-    """One number, where it came from, and how far it can be trusted."""
-    value: Optional[float] = None  # None: not measured
-    source: Optional[str] = None
+    """A number, its source, and how far it can be trusted."""
+    value: float | None = None  # None: not measured
+    source: str | None = None
     exact: bool = False
-    low: Optional[float] = None    # bounds of a sampled peak
-    high: Optional[float] = None
-    reason: Optional[str] = None   # why there is no value
+    low: float | None = None    # bounds of a sampled peak
+    high: float | None = None
+    reason: str | None = None   # why there is no value
 
 
 @dataclass(frozen=True)
 class Run:
     id: str
-    name: Optional[str]
-    tags: Dict[str, str]
-    command: List[str]
+    name: str | None
+    tags: dict[str, str]
+    command: list[str]
     pid: int
-    host: Optional[str]
-    user: Optional[str]
-    cwd: Optional[str]
+    host: str | None
+    user: str | None
+    cwd: str | None
     started_at: str
     ended_at: str
     elapsed_seconds: float
-    exit_code: Optional[int]
-    signal: Optional[str]
+    exit_code: int | None
+    signal: str | None
     interval_seconds: float
     samples: int
     spoor_version: str
@@ -43,19 +43,19 @@ class Run:
 
 @dataclass(frozen=True)
 class Host:
-    os: Optional[str]
-    kernel: Optional[str]
-    cpu_model: Optional[str]
-    cpus: Optional[int]
-    memory_bytes: Optional[int]
-    gpus: List[Dict[str, Any]]
+    os: str | None
+    kernel: str | None
+    cpu_model: str | None
+    cpus: int | None
+    memory_bytes: int | None
+    gpus: list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class Limits:
-    cpus: Optional[float]
-    memory_bytes: Optional[int]
-    gpus: List[Any]
+    cpus: float | None
+    memory_bytes: int | None
+    gpus: list[Any]
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Rss:
     total_rss_bytes: Measure
     private_rss_bytes: Measure
     shared_rss_bytes: Measure
-    pss_bytes: Optional[Measure] = None  # of the combined memory
+    pss_bytes: Measure | None = None  # of the combined memory
 
 
 @dataclass(frozen=True)
@@ -138,9 +138,9 @@ class Gpu:
     memory: GpuMemory
     utilization: GpuShare
     job_utilization: GpuShare
-    count: Optional[int] = None
-    selected: Optional[List[Any]] = None
-    devices: Optional[List[Dict[str, Any]]] = None
+    count: int | None = None
+    selected: list[Any] | None = None
+    devices: list[dict[str, Any]] | None = None
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class Io:
 class Network:
     received_bytes: Measure
     sent_bytes: Measure
-    scope: Optional[str] = None
+    scope: str | None = None
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ class Events:
 
 @dataclass(frozen=True)
 class Sections:
-    """What a run and each of its phases have."""
+    """The figures of a run, or of one of its phases."""
     cpu: Cpu
     memory: Memory
     gpu: Gpu
@@ -206,9 +206,9 @@ class Phase(Sections):
 
 @dataclass(frozen=True)
 class Cost:
-    """What the tracking itself took."""
-    cpu_seconds: Optional[float]
-    max_rss_bytes: Optional[int]
+    """What the tracking itself cost."""
+    cpu_seconds: float | None
+    max_rss_bytes: int | None
     late_samples: int
     detail_reads: int
 
@@ -225,67 +225,65 @@ class Report(Sections):
     run: Run
     host: Host
     limits: Limits
-    phases: List[Phase]
+    phases: list[Phase]
     tracker: Cost
-    warnings: List[ReportWarning]
+    warnings: list[ReportWarning]
 
 
 _CLASSES = {value.__name__: value for value in list(globals().values())
             if isinstance(value, type) and hasattr(value, "__dataclass_fields__")}
 
 
-def _build(name: str, data: Any) -> Any:
-    """`name` is an annotation: of one of our classes, of a list of them, or of plain data."""
+def _build(annotation: str, data: Any) -> Any:
+    """`data` as the annotation says: one of the classes above, a list of them, or plain data."""
     if data is None:
         return None
-    if name.startswith("Optional["):
-        name = name[len("Optional["):-1]
-    if name.startswith("List[") and name[5:-1] in _CLASSES:
+    name = annotation.removesuffix(" | None")
+    if name.startswith("list[") and name[5:-1] in _CLASSES:
         return [_build(name[5:-1], item) for item in data]
-    cls = _CLASSES.get(name)
-    if cls is None:
+    if name not in _CLASSES:
         return data
-    fields = cls.__dataclass_fields__
-    return cls(**{key: _build(field.type, data.get(key)) for key, field in fields.items()
-                  if key in data or name != "Measure"})
+    cls = _CLASSES[name]
+    return cls(**{field.name: _build(str(field.type), data.get(field.name))
+                  for field in fields(cls) if field.name in data or cls is not Measure})
 
 
-def build_report(data: Dict[str, Any]) -> Report:
+def build_report(data: dict[str, Any]) -> Report:
     report: Report = _build("Report", data)
     return report
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A process and what it started, at one instant. Values of None were not measured."""
+    """A process and its descendants at one instant. None: not measured."""
     pid: int
-    metrics: Dict[str, Optional[float]]
+    metrics: dict[str, float | None]
 
-    def to_dict(self) -> Dict[str, Optional[float]]:
-        """All metrics of docs/METRICS.md by their names."""
+    def to_dict(self) -> dict[str, float | None]:
+        """All metrics of docs/METRICS.md by name."""
         return dict(self.metrics)
 
-    def __getitem__(self, name: str) -> Optional[float]:
+    def __getitem__(self, name: str) -> float | None:
         return self.metrics[name]
 
     @property
-    def rss_bytes(self) -> Optional[float]:
+    def rss_bytes(self) -> float | None:
         """Resident memory of the process and its descendants, shared pages counted once."""
         return self.metrics["job_rss_bytes"]
 
     @property
-    def private_bytes(self) -> Optional[float]:
+    def private_bytes(self) -> float | None:
         return self.metrics["job_private_bytes"]
 
     @property
-    def cpu_seconds(self) -> Optional[float]:
-        """CPU time since the processes were started."""
+    def cpu_seconds(self) -> float | None:
+        """CPU time since the processes started."""
         return self.metrics["job_cpu_seconds"]
 
     @property
-    def processes(self) -> Optional[float]:
+    def processes(self) -> float | None:
         return self.metrics["job_processes"]
 
     @property
-    def threads(self) -> Optional[float]:
+    def threads(self) -> float | None:
         return self.metrics["job_threads"]

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, Optional
+    from typing import Any
 
     from ._report import Report
 
 
 class Result:
-    """The result of a run: as text (str), as dict (to_dict, [...]) and as data classes."""
+    """The result of a run: as text (str), as a dict (to_dict, [...]) and as data classes."""
 
-    def __init__(self, data: Dict[str, Any], text: str = "") -> None:
+    def __init__(self, data: dict[str, Any], text: str = "") -> None:
         self._data = data
         self._text = text
-        self._report: Optional[Report] = None
+        self._report: Report | None = None
 
     @property
     def report(self) -> Report:
@@ -25,8 +25,8 @@ class Result:
             self._report = build_report(self._data)
         return self._report
 
-    def to_dict(self) -> Dict[str, Any]:
-        """The report as `spoor -f json` writes it."""
+    def to_dict(self) -> dict[str, Any]:
+        """The report as `spoor run -f json` writes it."""
         return self._data
 
     def __getitem__(self, key: str) -> Any:

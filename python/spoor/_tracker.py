@@ -5,32 +5,33 @@ from __future__ import annotations
 import functools
 import os
 
-from ._agent import Agent, Error, option_list
+from ._agent import Agent, option_list
+from ._error import Error
 from ._result import Result
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, List, Mapping, Optional, TypeVar, Union
+    from typing import Any, Callable, Mapping, TypeVar, Union
+
+    from typing_extensions import ParamSpec
 
     from ._report import Snapshot
 
-    Function = TypeVar("Function", bound=Callable[..., Any])
+    Path = Union[str, os.PathLike[str]]
+    P = ParamSpec("P")
+    R = TypeVar("R")
 
-_running: List[Tracker] = []  # of this process, newest last
+_running: list[Tracker] = []  # the trackers of this process, newest last
 _owner = os.getpid()
 
 
-def _trackers() -> List["Tracker"]:
-    """Those of this process: a forked child has none of its parent's."""
+def _trackers() -> list[Tracker]:
+    """_running, which a forked child empties first: its parent's trackers are not its own."""
     global _owner
     if _owner != os.getpid():
         _owner = os.getpid()
         _running.clear()
     return _running
-
-
-def _seconds(interval: Union[float, str]) -> str:
-    return interval if isinstance(interval, str) else f"{interval:.9f}"
 
 
 class Tracker:
@@ -40,110 +41,108 @@ class Tracker:
             work()
         print(tracker.result)
 
-    It runs beside the tracked process, never in it. pid is the process; None is this one.
-    output, samples: files for the report (.json, .csv, .txt) and for a row per sample (.csv,
-    .jsonl), which are complete even if this process is killed. interval is in seconds, or a
-    text as "500ms"; gpus is a list as of `spoor run --gpus`. A tracker may also decorate a function; each call is a run then.
+    pid is the process to track, by default this one; the tracker itself is another process.
+    interval is in seconds, or a text such as "500ms". output (.json, .csv, .txt) gets the
+    report and samples (.csv, .jsonl) a row per sample; both are complete even if this process is
+    killed. The other parameters are options of `spoor run`. A tracker may also decorate a
+    function: then each call is a run.
     """
 
-    def __init__(self, pid: Optional[int] = None, *, interval: Union[float, str] = 1.0,
-                 output: Optional[Union[str, os.PathLike[str]]] = None,
-                 format: Optional[str] = None,
-                 samples: Optional[Union[str, os.PathLike[str]]] = None,
-                 name: Optional[str] = None, tags: Optional[Mapping[str, str]] = None,
-                 detail: Optional[str] = None, gpus: Optional[str] = None,
-                 append: bool = False, no_clobber: bool = False) -> None:
-        self._options: Dict[str, Any] = {
-            "interval": _seconds(interval), "output": output, "format": format,
-            "samples": samples, "name": name, "detail": detail, "gpus": gpus,
-            "append": append, "no-clobber": no_clobber}
-        self._tags = dict(tags or {})
+    def __init__(self, pid: int | None = None, *, interval: float | str = 1.0,
+                 output: Path | None = None, format: str | None = None,
+                 samples: Path | None = None, name: str | None = None,
+                 tags: Mapping[str, str] | None = None, detail: str | None = None,
+                 gpus: str | None = None, append: bool = False, no_clobber: bool = False) -> None:
+        self._words = option_list({
+            "interval": interval if isinstance(interval, str) else f"{interval:.9f}",
+            "output": output, "format": format, "samples": samples, "name": name,
+            "detail": detail, "gpus": gpus, "append": append, "no-clobber": no_clobber})
+        self._words += [f"--tag={key}={value}" for key, value in (tags or {}).items()]
         self._pid = pid
-        self._agent: Optional[Agent] = None
+        self._agent: Agent | None = None
         self._owner = 0
-        self.result: Optional[Result] = None
-
-    def _words(self) -> List[str]:
-        words = option_list({"pid": str(self._pid or os.getpid()), **self._options})
-        return words + [f"--tag={key}={value}" for key, value in self._tags.items()]
-
-    def _copy(self) -> "Tracker":
-        copy = Tracker(self._pid)
-        copy._options, copy._tags = self._options, self._tags
-        return copy
+        self._decorator: Tracker | None = None  # the tracker that this is a call of
+        self.result: Result | None = None
 
     @property
     def is_running(self) -> bool:
         return self._agent is not None
 
-    def start(self) -> "Tracker":
-        """Starts tracking. The first sample is taken when it returns."""
+    def start(self) -> Tracker:
+        """Starts tracking. The first sample has been taken when it returns."""
         if self._agent is not None:
-            raise Error("the tracker has been started already")
-        self._agent = Agent(*self._words())
+            raise Error("the tracker is already running")
+        self._agent = Agent(f"--pid={self._pid or os.getpid()}", *self._words)
         self._owner = os.getpid()
         _trackers().append(self)
         return self
 
     def stop(self) -> Result:
-        """Ends the tracking and returns the result, which is self.result too."""
+        """Stops tracking and returns the result, which is also self.result."""
         agent, self._agent = self._agent, None
         if agent is None:
-            raise Error("the tracker has not been started")
+            raise Error("the tracker is not running")
         if self in _trackers():
             _running.remove(self)
         answer = agent.stop()
-        self.result = Result(answer["report"], answer["text"])
-        for warning in answer["report"]["warnings"]:
+        result = Result(answer["report"], answer["text"])
+        self.result = result
+        if self._decorator is not None:
+            self._decorator.result = result
+        for warning in result["warnings"]:
             if warning["code"] == "output":
                 import warnings
 
                 warnings.warn(warning["message"], RuntimeWarning, stacklevel=2)
-        return self.result
+        return result
 
-    def __enter__(self) -> "Tracker":
+    def __enter__(self) -> Tracker:
         return self.start()
 
     def __exit__(self, *exception: object) -> None:
         if self._owner == os.getpid():
             self.stop()
-        else:  # a forked child leaves the block too: the run is its parent's
+        else:  # a forked child leaves the block too, but the run is its parent's
             self._agent = None
 
     def __del__(self) -> None:
-        if getattr(self, "_agent", None) is not None:
-            self._agent.close()  # type: ignore[union-attr]
+        agent: Agent | None = getattr(self, "_agent", None)
+        if agent is not None:
+            agent.close()
 
-    def __call__(self, function: Function) -> Function:
+    def _call(self) -> Tracker:
+        """A tracker with the same options, for one call of a decorated function."""
+        call = Tracker(self._pid)
+        call._words, call._decorator = self._words, self
+        return call
+
+    def _decorate_coroutine(self, function: Any) -> Any:
+        @functools.wraps(function)
+        async def wrapper(*arguments: Any, **keywords: Any) -> Any:
+            with self._call():
+                return await function(*arguments, **keywords)
+        return wrapper
+
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         import inspect
 
         if inspect.iscoroutinefunction(function):
-            @functools.wraps(function)
-            async def wrapper(*arguments: Any, **keywords: Any) -> Any:
-                run = self._copy()
-                try:
-                    with run:
-                        return await function(*arguments, **keywords)
-                finally:
-                    self.result = run.result or self.result
-        else:
-            @functools.wraps(function)
-            def wrapper(*arguments: Any, **keywords: Any) -> Any:
-                run = self._copy()
-                try:
-                    with run:
-                        return function(*arguments, **keywords)
-                finally:
-                    self.result = run.result or self.result
-        return wrapper  # type: ignore[return-value]
+            decorated: Callable[P, R] = self._decorate_coroutine(function)
+            return decorated
 
-    def _ask(self, line: str) -> Dict[str, Any]:
+        @functools.wraps(function)
+        def wrapper(*arguments: P.args, **keywords: P.kwargs) -> R:
+            with self._call():
+                return function(*arguments, **keywords)
+        return wrapper
+
+    def _ask(self, line: str) -> dict[str, Any]:
         if self._agent is None:
             raise Error("the tracker is not running")
         return self._agent.ask(line)
 
     def sample(self) -> None:
-        """Takes a sample now, besides those of the interval."""
+        """Takes a sample now, in addition to those of the interval."""
         self._ask("sample")
 
     def snapshot(self) -> Snapshot:
@@ -152,22 +151,22 @@ class Tracker:
 
         return Snapshot(self._pid or os.getpid(), self._ask("snapshot")["metrics"])
 
-    def phase(self, name: str) -> "PhaseBlock":
-        """A named part of the run, with figures of its own: `with tracker.phase("load"):`."""
+    def phase(self, name: str) -> PhaseBlock:
+        """A named part of the run with its own figures: `with tracker.phase("load"):`."""
         return PhaseBlock(name, self)
 
 
 class PhaseBlock:
-    """The block of a phase; decorates a function, too."""
+    """The block of a phase. It may also decorate a function."""
 
-    def __init__(self, name: str, tracker: Optional[Tracker] = None) -> None:
+    def __init__(self, name: str, tracker: Tracker | None = None) -> None:
         if "\n" in name:
-            raise ValueError("a phase name has one line")
+            raise ValueError("a phase name must be one line")
         self._name = name
         self._tracker = tracker
-        self._entered: List[Optional[Tracker]] = []
+        self._entered: list[Tracker | None] = []
 
-    def __enter__(self) -> "PhaseBlock":
+    def __enter__(self) -> PhaseBlock:
         tracker = self._tracker or (_trackers()[-1] if _trackers() else None)
         if tracker is not None:
             tracker._ask(f"phase-start {self._name}")
@@ -179,22 +178,24 @@ class PhaseBlock:
         if tracker is not None and tracker.is_running and tracker._owner == os.getpid():
             tracker._ask(f"phase-stop {self._name}")
 
-    def __call__(self, function: Function) -> Function:
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         @functools.wraps(function)
-        def wrapper(*arguments: Any, **keywords: Any) -> Any:
+        def wrapper(*arguments: P.args, **keywords: P.kwargs) -> R:
             with PhaseBlock(self._name, self._tracker):
                 return function(*arguments, **keywords)
-        return wrapper  # type: ignore[return-value]
+        return wrapper
 
 
 def phase(name: str) -> PhaseBlock:
-    """A phase of the tracker that was started last in this process; of none, nothing happens,
-    so that a library may name its phases whether or not somebody measures."""
+    """A phase of the tracker that was started last in this process.
+
+    Without a tracker it does nothing, so that a library may name its phases in any case.
+    """
     return PhaseBlock(name)
 
 
-def snapshot(pid: Optional[int] = None) -> Snapshot:
-    """What a process and everything it started use now. None is this process."""
+def snapshot(pid: int | None = None) -> Snapshot:
+    """What a process, by default this one, and everything it started use now."""
     from ._report import Snapshot
 
     pid = pid or os.getpid()

@@ -66,28 +66,32 @@ def test_agent_says_what_it_cannot_do_and_goes_on(spoor, held, line, message):
     if "\udcff" in line:
         agent.process.stdin.write(b"phase-stop \xff\n")
         agent.process.stdin.flush()
-        assert agent.answer() == {"event": "error", "message": "phase '\ufffd' is not open"}
+        assert agent.answer() == {"event": "error", "code": "EINVAL",
+                                  "message": "phase '\ufffd' is not open"}
     else:
         answer = agent.ask(line)
-        assert answer["event"] == "error" and message in answer["message"]
+        assert (answer["event"], answer["code"]) == ("error", "EINVAL")
+        assert message in answer["message"]
     assert agent.ask("stop")["event"] == "result"  # a line has one answer, however long it is
     assert agent.process.wait() == 0
 
 
-@pytest.mark.parametrize("arguments, message", [
-    ((), "missing PID: spoor agent --pid PID"),
-    (("--pid", "x"), "--pid: invalid process ID 'x'"),
-    (("--pid", str(2 ** 22 + 1)), "no such process"),
-    (("--pid", "1", "word"), "unexpected argument 'word'"),
-    (("--pid", "1", "--duration", "1"), "--duration"),
-    (("--pid", str(os.getpid()), "-o", "/nowhere/x.json"), "folder '/nowhere' does not exist"),
-    (("--pid", str(os.getpid()), "--samples", "/nowhere/x.csv"), "does not exist"),
+@pytest.mark.parametrize("arguments, code, message", [
+    ((), "EINVAL", "missing PID: spoor agent --pid PID"),
+    (("--pid", "x"), "EINVAL", "--pid: invalid process ID 'x'"),
+    (("--pid", str(2 ** 22 + 1)), "ESRCH", "no such process"),
+    (("--pid", "1", "word"), "EINVAL", "unexpected argument 'word'"),
+    (("--pid", "1", "--duration", "1"), "EINVAL", "--duration"),
+    (("--pid", str(os.getpid()), "-o", "/nowhere/x.json"), "ENOENT",
+     "folder '/nowhere' does not exist"),
+    (("--pid", str(os.getpid()), "--samples", "/nowhere/x.csv"), "ENOENT", "does not exist"),
+    (("--pid", str(os.getpid()), "--no-clobber", "-o", __file__), "EEXIST", "exists"),
 ])
-def test_agent_refuses(spoor, arguments, message):
+def test_agent_refuses(spoor, arguments, code, message):
     done = spoor("agent", *arguments)
     assert done.returncode == 125 and done.stderr == ""
     answer = json.loads(done.stdout)
-    assert answer["event"] == "error" and message in answer["message"]
+    assert (answer["event"], answer["code"]) == ("error", code) and message in answer["message"]
 
 
 def test_end_of_input_ends_the_agent_with_its_files(spoor, held):

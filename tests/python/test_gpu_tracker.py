@@ -277,7 +277,8 @@ def test_agent_of_gpu_tracker_refuses():
                               stdout=subprocess.PIPE, check=False)
         assert done.returncode == 125
         answer = json.loads(done.stdout)
-        assert answer["event"] == "error" and message in answer["message"]
+        assert (answer["event"], answer["code"]) == ("error", "EINVAL")
+        assert message in answer["message"]
     done = subprocess.run(["gpu-tracker", "agent", f"--pid={os.getpid()}", "--ru=x"], text=True,
                           executable=BINARY, stdout=subprocess.PIPE, check=False)
     assert "is not a valid RAM unit" in json.loads(done.stdout)["message"]

@@ -250,7 +250,10 @@ def test_trackers_do_not_count_each_other():
 def test_agent_is_not_of_the_job_that_spoor_run_tracks(script, tmp_path):
     """spoor run adopts the agent, and reaps it. (A cgroup and perf count what it spends, too.)"""
     program = tmp_path / "program.py"
+    # The program has its peak early. What it grows by after the last sample could as well be the
+    # peak of a child that it waited for, and it has waited: for the go-between of the agent.
     program.write_text("import gpu_tracker, time\n"
+                       "bytearray(20 * 10 ** 6)\n"
                        "with gpu_tracker.Tracker(disable_logs=True):\n"
                        "    time.sleep(0.3)\n")
     subprocess.run([BINARY, "run", "-q", "-i", "0.01", "--cgroup", "off", "-o", "r.json", "--",

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import pickle
 import subprocess
 import sys
 import time
@@ -11,7 +12,8 @@ import pytest
 
 import spoor
 from conftest import BINARY, PACKAGES, TOP, agents, eventually, is_alive
-from spoor import _agent, _tracker
+from spoor import _library, _tracker
+from spoor._error import make_error
 
 
 def burn(seconds=0.05):
@@ -77,9 +79,9 @@ def test_start_and_stop_may_come_again():
 
 
 @pytest.mark.parametrize("misuse, message", [
-    (lambda tracker: tracker.stop(), "the tracker has not been started"),
+    (lambda tracker: tracker.stop(), "the tracker is not running"),
     (lambda tracker: tracker.sample(), "the tracker is not running"),
-    (lambda tracker: tracker.start().start(), "the tracker has been started already"),
+    (lambda tracker: tracker.start().start(), "the tracker is already running"),
     (lambda tracker: tracker.start()._ask("phase-stop x"), "phase 'x' is not open"),
 ])
 def test_misuse_is_an_error(misuse, message):
@@ -87,22 +89,45 @@ def test_misuse_is_an_error(misuse, message):
         misuse(spoor.Tracker())
 
 
-@pytest.mark.parametrize("options, message", [
-    ({"pid": 2 ** 22 + 1}, "no such process"),
-    ({"interval": 0}, "--interval: '0.000000000' is out of range"),
-    ({"interval": "soon"}, "invalid time 'soon'"),
-    ({"output": "nowhere/r.json"}, "folder 'nowhere' does not exist"),
-    ({"samples": "s.txt"}, "must end in .csv or .jsonl"),
-    ({"format": "xml"}, "--format"),
-    ({"detail": "sometimes"}, "--detail"),
-    ({"tags": {"": "x"}}, "invalid tag"),
-    ({"append": True, "no_clobber": True}, "cannot be combined"),
+@pytest.mark.parametrize("options, kind, message", [
+    ({"pid": 2 ** 22 + 1}, ProcessLookupError, "no such process"),
+    ({"interval": 0}, ValueError, "--interval: '0.000000000' is out of range"),
+    ({"interval": "soon"}, ValueError, "invalid time 'soon'"),
+    ({"output": "nowhere/r.json"}, FileNotFoundError, "folder 'nowhere' does not exist"),
+    ({"output": __file__, "no_clobber": True}, FileExistsError, "exists"),
+    ({"samples": "s.txt"}, ValueError, "must end in .csv or .jsonl"),
+    ({"format": "xml"}, ValueError, "--format"),
+    ({"detail": "sometimes"}, ValueError, "--detail"),
+    ({"tags": {"": "x"}}, ValueError, "invalid tag"),
+    ({"append": True, "no_clobber": True}, ValueError, "cannot be combined"),
 ])
-def test_what_the_agent_refuses_is_raised(options, message):
+def test_what_the_agent_refuses_is_raised(options, kind, message):
     before = agents()
-    with pytest.raises(spoor.Error, match=message):
+    with pytest.raises(spoor.Error, match=message) as error:
         spoor.Tracker(**options).start()
+    assert isinstance(error.value, kind)
     eventually(lambda: agents() <= before, "the end of the agent")
+
+
+def test_error_class_follows_the_code():
+    for code, kind in (("EINVAL", ValueError), ("EBADMSG", ValueError),
+                       ("ENOENT", FileNotFoundError), ("EEXIST", FileExistsError),
+                       ("EACCES", PermissionError), ("EPERM", PermissionError),
+                       ("ESRCH", ProcessLookupError), ("ENODEV", RuntimeError),
+                       ("not yet known", RuntimeError)):
+        error = make_error(code, "what happened")
+        assert isinstance(error, spoor.Error) and isinstance(error, kind)
+        assert (error.code, str(error)) == (code, "what happened")
+        copy = pickle.loads(pickle.dumps(error))  # as multiprocessing hands it to a parent
+        assert (type(copy), copy.code, str(copy)) == (type(error), code, "what happened")
+
+
+def test_folder_that_is_closed_to_the_user():
+    os.mkdir("closed", 0o500)
+    if os.access("closed", os.W_OK):
+        pytest.skip("root may write everywhere")
+    with pytest.raises(PermissionError):
+        spoor.Tracker(output="closed/r.json").start()
 
 
 def test_files_are_written():
@@ -195,7 +220,7 @@ def test_snapshot_of_self_and_of_others():
 
 def test_program_that_is_not_there(monkeypatch):
     monkeypatch.setenv("SPOOR_BIN", "/nowhere/spoor")
-    with pytest.raises(spoor.Error, match="SPOOR_BIN: there is no program '/nowhere/spoor'"):
+    with pytest.raises(spoor.Error, match="SPOOR_BIN: '/nowhere/spoor' is not a program"):
         spoor.Tracker().start()
     monkeypatch.delenv("SPOOR_BIN")
     monkeypatch.setenv("PATH", "/nowhere")
@@ -206,16 +231,16 @@ def test_program_that_is_not_there(monkeypatch):
 
 
 def test_library_that_is_not_there(monkeypatch):
-    monkeypatch.setattr(_agent, "_start", None)
-    monkeypatch.setattr(_agent, "_library_names", lambda program: ["/nowhere/libspoor.so"])
-    with pytest.raises(spoor.Error, match="the library of spoor cannot be loaded"):
+    _library._load.cache_clear()
+    monkeypatch.setattr(_library, "_find", lambda: "/nowhere/libspoor.so")
+    with pytest.raises(spoor.Error, match="cannot load the spoor library: /nowhere/libspoor.so"):
         spoor.Tracker().start()
 
 
 def test_agent_that_dies_is_an_error():
     tracker = spoor.Tracker().start()
     os.kill(tracker._agent.ready["pid"], 9)
-    with pytest.raises(spoor.Error, match="the tracker has ended unexpectedly"):
+    with pytest.raises(spoor.Error, match="the tracker ended unexpectedly"):
         tracker.stop()
     assert not tracker.is_running
 

@@ -192,6 +192,8 @@ def test_combine(form):
         gput.SubTrackingAnalyzer(None, f"x.{wrong}").combine_sub_tracking_files(parts)
     assert str(error.value) == (f"File {parts[0]} does not end with the same extension as "
                                 f'x.{wrong}. Must end in ".{wrong}".')
+    gput.SubTrackingAnalyzer(None, f"one.{form}").combine_sub_tracking_files(parts[:1])
+    assert rows(f"one.{form}") == rows(parts[0])
     analyzer = gput.SubTrackingAnalyzer(None, f"all.{form}")
     analyzer.combine_sub_tracking_files(parts)
     assert rows(f"all.{form}") == rows(parts[0]) + rows(parts[1])
@@ -237,5 +239,39 @@ def test_comparison_that_cannot_be_made():
                                 'block name "two" of tracking session "B"')
     with open("x.pkl", "wb") as file:
         file.write(b"\x80\x04")
-    with pytest.raises(ValueError, match="x.pkl is no JSON: write the results of a session with"):
+    with pytest.raises(ValueError, match="File x.pkl is not a result of"):
         gput.TrackingComparison({"A": "a.json", "B": "x.pkl"})
+    with pytest.raises(FileNotFoundError):
+        gput.TrackingComparison({"A": "none.json"})
+
+
+def test_program_runs_once(monkeypatch):
+    from gpu_tracker import analysis
+
+    runs = []
+    run = analysis.subprocess.run
+    monkeypatch.setattr(analysis.subprocess, "run", lambda *a, **k: runs.append(1) or run(*a, **k))
+    results_file("a.json", "one")
+    assert len(runs) == 1
+    comparison = gput.TrackingComparison({"A": "a.json"})
+    for statistic in ("min", "max", "mean", "std"):
+        assert str(comparison.compare(statistic))
+    assert len(runs) == 2
+
+
+def test_files_that_are_missing_or_damaged():
+    shutil.copy(GOLDEN / "tracking.csv", "tracking.csv")
+    analyzer = gput.SubTrackingAnalyzer("tracking.csv", "none.csv")
+    assert "main_ram" in analyzer.overall_timepoint_results()
+    assert "ram_unit" in analyzer.read_static_data()
+    for call in (analyzer.sub_tracking_results, analyzer.load_code_block_names,
+                 lambda: analyzer.load_timestamp_pairs("b"),
+                 lambda: gput.SubTrackingAnalyzer("none.csv", "x.csv").read_static_data(),
+                 lambda: gput.SubTrackingAnalyzer(None, "x.csv").combine_sub_tracking_files(
+                     ["none.csv"])):
+        with pytest.raises(FileNotFoundError):
+            call()
+    with open("text.csv", "w", encoding="utf-8") as file:
+        file.write("no table\n")
+    with pytest.raises(ValueError):
+        gput.SubTrackingAnalyzer("tracking.csv", "text.csv").sub_tracking_results()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wheel: made twice, installed into a clean environment, and the documents' examples there."""
+"""The wheels: made twice, installed into clean environments, and the documents' examples there."""
+import email
 import json
 import os
-import pathlib
 import re
 import subprocess
 import textwrap
@@ -90,26 +90,44 @@ TUTORIAL_2 = """
 
 
 @pytest.fixture(scope="session")
-def wheel(tmp_path_factory):
-    folders = [tmp_path_factory.mktemp("wheel") for _ in range(2)]
-    paths = []
+def wheels(tmp_path_factory):
+    """The folder of the wheels."""
+    folders = [tmp_path_factory.mktemp("wheels") for _ in range(2)]
     for folder in folders:
         done = subprocess.run([TOP / "tools/make-wheel", BINARY.parent, folder], check=True,
                               text=True, stdout=subprocess.PIPE)
-        paths.append(pathlib.Path(done.stdout.strip()))
-    assert paths[0].name == paths[1].name and paths[0].read_bytes() == paths[1].read_bytes()
-    return paths[0]
+        assert sorted(done.stdout.split()) == sorted(map(str, folder.iterdir()))
+    for path in folders[0].iterdir():
+        assert path.read_bytes() == (folders[1] / path.name).read_bytes()
+    return folders[0]
+
+
+def pip(folder, *arguments):
+    """Runs the system's pip on the virtual environment in this folder."""
+    subprocess.run(["/usr/bin/python3", "-m", "pip", "--python", folder / "bin/python",
+                    "--disable-pip-version-check", *arguments], check=True,
+                   env={**CLEAN, "PIP_ROOT_USER_ACTION": "ignore"}, stdout=subprocess.DEVNULL)
+
+
+def install(folder, wheels, name):
+    pip(folder, "install", "--no-index", "--find-links", wheels, name)
+
+
+def make_environment(folder):
+    subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", folder], check=True,
+                   env=CLEAN)
+    return folder
+
+
+def site_packages(folder):
+    return next(folder.glob("lib/python3*/site-packages"))
 
 
 @pytest.fixture(scope="session")
-def environment(wheel, tmp_path_factory):
-    """The bin folder of a clean virtual environment in which the wheel is installed."""
-    folder = tmp_path_factory.mktemp("venv")
-    subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", folder], check=True,
-                   env=CLEAN)
-    subprocess.run(["/usr/bin/python3", "-m", "pip", "--python", folder / "bin/python", "install",
-                    "--quiet", "--no-index", "--disable-pip-version-check", wheel], check=True,
-                   env={**CLEAN, "PIP_ROOT_USER_ACTION": "ignore"})
+def environment(wheels, tmp_path_factory):
+    """The bin folder of a clean virtual environment with both distributions."""
+    folder = make_environment(tmp_path_factory.mktemp("venv"))
+    install(folder, wheels, "spoor-gpu-tracker")
     return folder / "bin"
 
 
@@ -131,25 +149,79 @@ def shape(text):
     return re.sub(r"\d+(\.\d+)?(e[-+]\d+)?", "N", text)
 
 
-def test_contents_and_record(wheel):
-    with zipfile.ZipFile(wheel) as archive:
+def read_wheel(wheels, pattern):
+    """The names and modes in a wheel, its metadata and its list of entry points."""
+    path, = wheels.glob(pattern)
+    with zipfile.ZipFile(path) as archive:
         names = archive.namelist()
         assert archive.testzip() is None and names == sorted(names)
-        record = archive.read(next(name for name in names if name.endswith("RECORD"))).decode()
-        modes = {info.filename: info.external_attr >> 16 for info in archive.infolist()}
-    assert sorted(line.split(",")[0] for line in record.splitlines()) == names
-    assert {"spoor/py.typed", "gpu_tracker/py.typed", "spoor/bin/spoor",
-            "spoor/lib/libspoor.so"} <= set(names)
-    assert modes["spoor/bin/spoor"] == 0o100755 and modes["spoor/py.typed"] == 0o100644
-    assert re.fullmatch(r"spoor-[\d.]+-py3-none-linux_\w+\.whl", wheel.name)
+        info = next(name for name in names if name.endswith("/METADATA")).rpartition("/")[0]
+        record = archive.read(f"{info}/RECORD").decode()
+        assert sorted(line.split(",")[0] for line in record.splitlines()) == names
+        assert archive.read(f"{info}/LICENSE") == (TOP / "LICENSE").read_bytes()
+        metadata = email.message_from_bytes(archive.read(f"{info}/METADATA"))
+        entry_points = archive.read(f"{info}/entry_points.txt").decode() \
+            if f"{info}/entry_points.txt" in names else ""
+        modes = {entry.filename: entry.external_attr >> 16 for entry in archive.infolist()}
+    version = re.search(r"version: '([^']+)'", (TOP / "meson.build").read_text())[1]
+    assert metadata["Version"] == version and f"-{version}-" in path.name
+    assert metadata["License"] == "Apache-2.0" and metadata["Requires-Python"] == ">=3.9"
+    assert metadata.get_payload().startswith("# ")
+    return modes, metadata, entry_points
 
 
-def test_programs_are_installed_and_start_no_python(environment, run):
-    for name in ("spoor", "gpu-tracker"):
-        assert (environment / name).read_bytes()[:4] == b"\x7fELF"
+def test_wheel_of_spoor(wheels):
+    modes, metadata, entry_points = read_wheel(wheels, "spoor-*-py3-none-linux_*.whl")
+    assert metadata["Name"] == "spoor" and metadata.get_all("Requires-Dist") is None
+    assert entry_points == "" and "spoor/py.typed" in modes
+    assert modes["spoor/bin/spoor"] == modes["spoor/lib/libspoor.so"] == 0o100755
+    assert modes["spoor/__init__.py"] == 0o100644
+    assert not [name for name in modes if "gpu_tracker" in name or "gpu-tracker" in name]
+
+
+def test_wheel_of_gpu_tracker(wheels):
+    modes, metadata, entry_points = read_wheel(wheels, "spoor_gpu_tracker-*-py3-none-any.whl")
+    assert metadata["Name"] == "spoor-gpu-tracker"
+    assert metadata.get_all("Requires-Dist") == [f"spoor=={metadata['Version']}"]
+    assert entry_points == "[console_scripts]\ngpu-tracker = gpu_tracker.__main__:main\n"
+    assert "gpu_tracker/py.typed" in modes
+    assert not [name for name in modes if name.startswith("spoor/")]
+
+
+def test_spoor_alone_leaves_the_gpu_tracker_of_others(wheels, tmp_path):
+    folder = make_environment(tmp_path / "venv")
+    other = site_packages(folder) / "gpu_tracker/__init__.py"
+    install(folder, wheels, "spoor")
+    assert not other.parent.exists() and not (folder / "bin/gpu-tracker").exists()
+    pip(folder, "uninstall", "--yes", "spoor")
+    other.parent.mkdir()
+    other.write_text("mine = True\n")
+    before = sorted(folder.rglob("*"))
+    install(folder, wheels, "spoor")
+    assert other.read_text() == "mine = True\n" and list(other.parent.iterdir()) == [other]
+    program = "import gpu_tracker, spoor; assert gpu_tracker.mine; spoor.snapshot()"
+    subprocess.run([folder / "bin/python", "-B", "-c", program], check=True, env=CLEAN)
+    pip(folder, "uninstall", "--yes", "spoor")
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_uninstalling_both_leaves_nothing(wheels, tmp_path):
+    folder = make_environment(tmp_path / "venv")
+    before = sorted(folder.rglob("*"))
+    install(folder, wheels, "spoor-gpu-tracker")
+    names = {path.name for path in site_packages(folder).iterdir()}
+    assert {"spoor", "gpu_tracker"} < names and (folder / "bin/gpu-tracker").exists()
+    pip(folder, "uninstall", "--yes", "spoor-gpu-tracker", "spoor")
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_commands_become_the_program(environment, run):
+    assert (environment / "spoor").read_bytes()[:4] == b"\x7fELF"  # no Python starts with it
     assert run("spoor", "--version").startswith("spoor ")
-    out = run("gpu-tracker", "-e", "true", "--disable-logs")
-    assert out.startswith("Resource tracking complete. Process completed with status code: 0\n")
+    out = run("gpu-tracker", "-e", "sh -c 'readlink /proc/$PPID/exe'", "--disable-logs")
+    assert out.splitlines()[0].endswith("site-packages/spoor/bin/spoor")
+    assert out.splitlines()[1] == \
+        "Resource tracking complete. Process completed with status code: 0"
     assert run("python", "-m", "gpu_tracker", "-v") == run("gpu-tracker", "-v")
 
 

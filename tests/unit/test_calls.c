@@ -130,7 +130,7 @@ static void a_stop_without_a_start_is_refused(void **state)
 
 static void joined_calls_hold_their_ends_and_what_is_between(void **state)
 {
-    struct call calls[] = { { 5, 6 }, { 1, 2 }, { 1.5, 3 }, { 3, 4 }, { 8, 8 } };
+    struct call calls[] = { { 5, 6, 0 }, { 1, 2, 0 }, { 1.5, 3, 0 }, { 3, 4, 0 }, { 8, 8, 0 } };
     size_t count = calls_join(calls, ARRAY_SIZE(calls));
 
     (void)state;

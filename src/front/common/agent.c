@@ -29,7 +29,7 @@ struct agent {
 
 /* ---- answers ------------------------------------------------------------ */
 
-static void begin_answer(struct agent_answer *answer, const char *event)
+void agent_begin_answer(struct agent_answer *answer, const char *event)
 {
     *answer = (struct agent_answer){ .json = { .style = &json_compact } };
     answer->json.out = &answer->line;
@@ -38,7 +38,7 @@ static void begin_answer(struct agent_answer *answer, const char *event)
 }
 
 /* If the reader is gone, so is its end of our input: we will notice there. */
-static void end_answer(struct agent_answer *answer)
+void agent_end_answer(struct agent_answer *answer)
 {
     json_end(&answer->json);
     buffer_add(&answer->line, "\n", 1);
@@ -50,33 +50,49 @@ static void answer_done(void)
 {
     struct agent_answer done;
 
-    begin_answer(&done, "done");
-    end_answer(&done);
+    agent_begin_answer(&done, "done");
+    agent_end_answer(&done);
 }
 
-static void answer_error(const char *message)
+/* The codes that agent.h promises; any other failure is one of input or output. */
+static const char *code_name(int code)
+{
+    static const struct {
+        int code;
+        const char *name;
+    } names[] = {
+        { EACCES, "EACCES" },   { EBADMSG, "EBADMSG" }, { EEXIST, "EEXIST" },
+        { EINVAL, "EINVAL" },   { EISDIR, "EISDIR" },   { ENODEV, "ENODEV" },
+        { ENOENT, "ENOENT" },   { ENOMEM, "ENOMEM" },   { ENOSPC, "ENOSPC" },
+        { ENOTDIR, "ENOTDIR" }, { EPERM, "EPERM" },     { ESRCH, "ESRCH" },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        if (names[i].code == code)
+            return names[i].name;
+    }
+    return "EIO";
+}
+
+static void answer_error(int code, const char *message)
 {
     struct agent_answer error;
 
-    begin_answer(&error, "error");
+    agent_begin_answer(&error, "error");
+    json_add_text(&error.json, "code", code_name(abs(code)));
     json_add_text(&error.json, "message", message);
-    end_answer(&error);
+    agent_end_answer(&error);
 }
 
 void agent_begin_ready(struct agent_answer *answer)
 {
-    begin_answer(answer, "ready");
+    agent_begin_answer(answer, "ready");
     json_add_u64(&answer->json, "pid", (uint64_t)getpid());
 }
 
-void agent_end_ready(struct agent_answer *answer)
+int agent_refuse(int code, const char *message)
 {
-    end_answer(answer);
-}
-
-int agent_refuse(const char *message)
-{
-    answer_error(message);
+    answer_error(code, message);
     return EXIT_OWN_FAILURE;
 }
 
@@ -108,6 +124,8 @@ static int stop_phase(struct agent *agent, const char *name, struct spoor_error 
 {
     int r = spoor_phase_stop(agent->attachment->session, name, err);
 
+    if (r == -ENOENT)
+        err->code = EINVAL; /* to a caller ENOENT is a missing file */
     if (r == 0)
         answer_done();
     return r;
@@ -137,12 +155,12 @@ static int show_snapshot(struct agent *agent, const char *name, struct spoor_err
     if (!agent->is_over)
         (void)spoor_session_sample(session, NULL);      /* it runs */
     (void)spoor_session_latest(session, values, count); /* there is at least the first one */
-    begin_answer(&snapshot, "snapshot");
+    agent_begin_answer(&snapshot, "snapshot");
     json_begin(&snapshot.json, "metrics", '{');
     for (size_t i = 0; i < count; i++)
         json_add_number(&snapshot.json, spoor_metric_get(i)->name, values[i]);
     json_end(&snapshot.json);
-    end_answer(&snapshot);
+    agent_end_answer(&snapshot);
     free(values);
     return 0;
 }
@@ -155,12 +173,12 @@ static int show_result(struct agent *agent, const char *name, struct spoor_error
     (void)name;
     finish(agent, WATCH_INPUT);
     agent->is_done = true;
-    begin_answer(&result, "result");
+    agent_begin_answer(&result, "result");
     r = agent->kind->add_result(agent->attachment->session, agent->data, &result.json, err);
     if (r == 0 && buffer_error(&result.line) < 0)
         r = error_sys(err, buffer_error(&result.line), "result");
     if (r == 0)
-        end_answer(&result);
+        agent_end_answer(&result);
     else
         buffer_done(&result.line);
     return r;
@@ -207,7 +225,7 @@ static void take_lines(struct agent *agent)
 
         *end = '\0';
         if (obey(agent, start, &err) < 0)
-            answer_error(err.message);
+            answer_error(err.code, err.message);
         start = end + 1;
     }
     agent->used -= (size_t)(start - agent->line);
@@ -242,7 +260,7 @@ static void read_input(struct agent *agent)
         skip_rest(agent);
     take_lines(agent);
     if (agent->used == sizeof(agent->line)) { /* not even one whole line */
-        answer_error("the line is too long");
+        answer_error(EINVAL, "the line is too long");
         agent->is_skipping = true;
         agent->used = 0;
     }

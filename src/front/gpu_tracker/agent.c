@@ -16,6 +16,7 @@
 #include "front/gpu_tracker/output.h"
 #include "front/gpu_tracker/program.h"
 #include "front/gpu_tracker/report.h"
+#include "front/gpu_tracker/subtrack/agent.h"
 #include "front/gpu_tracker/tracking.h"
 
 enum { WARNINGS_MAX = 32 };
@@ -38,10 +39,10 @@ static void keep_warning(void *data, const char *message)
         told->warnings[told->warning_count++] = copy;
 }
 
-static void refuse(void *data, const char *message)
+static void refuse(void *data, int code, const char *message)
 {
     (void)data;
-    (void)agent_refuse(message);
+    (void)agent_refuse(code, message);
 }
 
 static void told_done(struct told *told)
@@ -128,25 +129,24 @@ static int serve(struct told *told, pid_t pid)
     early_count = told->warning_count;
     if (attach(told, pid, &attachment, &err) < 0) {
         tracking_finish(&told->tracking);
-        return agent_refuse(err.message);
+        return agent_refuse(err.code, err.message);
     }
     agent_begin_ready(&ready);
     add_warnings(told, attachment.session ? early_count : told->warning_count, &ready.json);
-    agent_end_ready(&ready);
+    agent_end_answer(&ready);
     return agent_serve(&attachment, &kind, told);
 }
 
-static int check(struct told *told)
+static int check(const struct gpu_tracker_settings *settings)
 {
-    struct gpu_tracker_settings settings = *told->tracking.settings;
+    CLEANUP(gpu_tracker_gpus_done) struct gpu_tracker_gpus gpus = { 0 };
     struct agent_answer ready;
+    int r = gpu_tracker_gpus_find(settings->gpu_uuids, settings->gpu_brand, &gpus);
 
-    settings.tracking_path = NULL;
-    told->tracking.settings = &settings;
-    if (tracking_prepare(&told->tracking, refuse) < 0)
-        return 1;
+    if (r < 0)
+        return agent_refuse(r, gpus.message);
     agent_begin_ready(&ready);
-    agent_end_ready(&ready);
+    agent_end_answer(&ready);
     return 0;
 }
 
@@ -171,15 +171,17 @@ int gpu_tracker_agent(const struct command *command, int argc, char **argv)
     struct spoor_error err = { 0 };
     pid_t pid = 0;
 
+    if (argc > 1 && strcmp(argv[1], "sub-track") == 0)
+        return subtrack_agent(argc - 2, argv + 2);
     agent_begin();
     if (arguments_parse(&arguments, argc, argv, &err) < 0 ||
         (!texts.is_check && read_pid(texts.pid, &pid, &err) < 0) ||
         gpu_tracker_settings_make(&texts, &settings, &err) < 0)
-        return agent_refuse(err.message);
+        return agent_refuse(err.code, err.message);
     told.tracking = (struct tracking){
         .settings = &settings,
         .warn = keep_warning,
         .warn_data = &told,
     };
-    return texts.is_check ? check(&told) : serve(&told, pid);
+    return texts.is_check ? check(&settings) : serve(&told, pid);
 }

@@ -4,6 +4,8 @@
  * with options of gpu-tracker, and --pid=PID, or --check: then the options are checked and
  * nothing is tracked.
  *
+ * With sub-track as the first argument it is that of subtrack/agent.h.
+ *
  * The answers "ready" and "result" have warnings, a list of texts; "result" has the usage as
  * JSON and as text.
  */

@@ -117,9 +117,10 @@ static void warn(void *data, const char *message)
     gpu_tracker_warning("%s", message);
 }
 
-static void complain(void *data, const char *message)
+static void complain(void *data, int code, const char *message)
 {
     (void)data;
+    (void)code;
     (void)gpu_tracker_error("%s", message);
 }
 

@@ -104,7 +104,7 @@ static void warn_of_no_gpus(struct tracking *tracking)
         warn(tracking, "%s", tracking->gpus.message);
 }
 
-int tracking_prepare(struct tracking *tracking, tracking_say *complain)
+int tracking_prepare(struct tracking *tracking, tracking_complain *complain)
 {
     const struct gpu_tracker_settings *settings = tracking->settings;
     struct gpu_tracker_gpus *gpus = &tracking->gpus;
@@ -114,14 +114,14 @@ int tracking_prepare(struct tracking *tracking, tracking_say *complain)
     if (!tracking->finds_gpus_later)
         r = gpu_tracker_gpus_find(settings->gpu_uuids, settings->gpu_brand, gpus);
     if (r < 0) {
-        complain(tracking->warn_data, gpus->message);
+        complain(tracking->warn_data, r, gpus->message);
         return r;
     }
     tracking->facts = read_facts(settings, gpus);
     rows_init(&tracking->rows, &tracking->facts, settings->sleep_seconds);
     r = open_file(tracking, &err);
     if (r < 0) {
-        complain(tracking->warn_data, err.message);
+        complain(tracking->warn_data, r, err.message);
         return r;
     }
     tracking->finds_gpus_later |= gpus->is_silent;

@@ -17,6 +17,7 @@
 enum { TRACKING_PARTS = 9 };
 
 typedef void tracking_say(void *data, const char *message);
+typedef void tracking_complain(void *data, int code, const char *message);
 
 struct tracking {
     const struct gpu_tracker_settings *settings;
@@ -38,7 +39,7 @@ struct tracking {
 
 /* Reads the facts of the machine and creates the tracking file. The caller sets the first
  * members. Fails if something that was asked for is missing; `complain` gets the reason. */
-int tracking_prepare(struct tracking *tracking, tracking_say *complain);
+int tracking_prepare(struct tracking *tracking, tracking_complain *complain);
 void tracking_done(struct tracking *tracking);
 
 /* Sets the interval, the GPUs and the receiver of the samples. */

@@ -80,12 +80,12 @@ static int serve(struct settings *settings)
     options.pid = settings->pid;
     settings->is_quiet = true;
     if (settings->pid == 0)
-        return agent_refuse("missing PID: spoor agent --pid PID");
+        return agent_refuse(EINVAL, "missing PID: spoor agent --pid PID");
     if (gpus_check(settings, &err) < 0 || outputs_plan(settings, &outputs, &err) < 0 ||
         attachment_open(&options, &attachment, &err) < 0)
-        return agent_refuse(err.message);
+        return agent_refuse(err.code, err.message);
     agent_begin_ready(&ready);
-    agent_end_ready(&ready);
+    agent_end_answer(&ready);
     return agent_serve(&attachment, &kind, &outputs);
 }
 
@@ -98,6 +98,6 @@ int command_agent(const struct command *command, int argc, char **argv)
     agent_begin();
     settings_init(&settings);
     if (settings_load(&arguments, argc, argv, &err) < 0)
-        return agent_refuse(err.message);
+        return agent_refuse(err.code, err.message);
     return arguments.action == ACTION_WORK ? serve(&settings) : program_show(&arguments);
 }

@@ -76,7 +76,8 @@ int calls_pair(const struct block_event *events, size_t count, struct call *ret,
         if (!event->is_stop)
             open[open_count++] = event->timestamp;
         else if (open_count > 0)
-            ret[calls++] = (struct call){ open[--open_count], event->timestamp };
+            ret[calls++] =
+                (struct call){ open[--open_count], event->timestamp, event->process_id };
         else
             return refuse_stop(event, end, err);
     }

@@ -12,9 +12,9 @@
 
 #include "store/sub_tracking_file.h"
 
-/* Seconds since 1970. */
 struct call {
-    double start, stop;
+    double start, stop; /* seconds since 1970 */
+    int64_t process_id;
 };
 
 /* By name, process, time; rows of the same time stay as the file has them. */

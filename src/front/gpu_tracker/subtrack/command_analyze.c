@@ -107,20 +107,20 @@ static void cleanup_analysis(struct analysis **analysis)
     analysis_close(*analysis);
 }
 
-static int analyze(const struct subtrack_settings *settings, struct results *ret,
-                   struct spoor_error *err)
+int subtrack_results(const char *tracking_file, const char *sub_tracking_file,
+                     struct results *ret, struct spoor_error *err)
 {
     CLEANUP(cleanup_analysis) struct analysis *analysis = NULL;
     CLEANUP(block_log_done) struct block_log log = { 0 };
     struct tracking_read_facts facts;
-    int r = table_check_name(settings->tracking_file, err);
+    int r = table_check_name(tracking_file, err);
 
-    if (r >= 0)
-        r = sub_tracking_read(settings->sub_tracking_file, &log, err);
+    if (r >= 0 && sub_tracking_file)
+        r = sub_tracking_read(sub_tracking_file, &log, err);
     if (r >= 0)
         r = analysis_open(&log, &analysis, err);
     if (r >= 0)
-        r = tracking_read(settings->tracking_file, &facts, analysis_add, analysis, err);
+        r = tracking_read(tracking_file, &facts, analysis_add, analysis, err);
     if (r < 0)
         return r;
     r = analysis_get(analysis, ret);
@@ -138,7 +138,8 @@ int subtrack_analyze(const struct subtrack_settings *settings)
 
     if (subtrack_format(settings, &format) != 0)
         return 1;
-    if (analyze(settings, &results, &err) < 0)
+    if (subtrack_results(settings->tracking_file, settings->sub_tracking_file, &results, &err) <
+        0)
         return gpu_tracker_error("%s", err.message);
     return subtrack_write(settings, format, write_results, &results);
 }

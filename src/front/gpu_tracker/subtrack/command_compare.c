@@ -63,7 +63,7 @@ static int plan_sessions(const struct subtrack_settings *settings, struct plan *
                                 &plan->statistic, err);
 }
 
-static int load_results(struct compared *session, struct spoor_error *err)
+int subtrack_load(struct compared *session, struct spoor_error *err)
 {
     AUTO_FREE char *text = NULL;
     size_t length;
@@ -103,7 +103,7 @@ int subtrack_compare(const struct subtrack_settings *settings)
     if (plan_sessions(settings, &plan, &err) < 0)
         return gpu_tracker_error("%s", err.message);
     for (size_t i = 0; i < plan.count; i++) {
-        if (load_results(&plan.sessions[i], &err) < 0)
+        if (subtrack_load(&plan.sessions[i], &err) < 0)
             return gpu_tracker_error("%s", err.message);
     }
     if (comparison_match(plan.sessions, plan.count, say) < 0)

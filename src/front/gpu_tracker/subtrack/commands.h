@@ -5,6 +5,7 @@
 
 #include "front/common/option.h"
 #include "front/gpu_tracker/output.h"
+#include "front/gpu_tracker/subtrack/comparison.h"
 #include "text/buffer.h"
 
 /* All texts are owned; NULL: not given. */
@@ -24,6 +25,13 @@ struct subtrack_settings {
 int subtrack_combine(const struct subtrack_settings *settings);
 int subtrack_analyze(const struct subtrack_settings *settings);
 int subtrack_compare(const struct subtrack_settings *settings);
+
+/* The analysis of two files. Without a sub-tracking file (NULL) there are no blocks. */
+int subtrack_results(const char *tracking_file, const char *sub_tracking_file,
+                     struct results *ret, struct spoor_error *err);
+
+/* Reads the results of a session from its file. */
+int subtrack_load(struct compared *session, struct spoor_error *err);
 
 /* The format of --format. Returns 0; or 1, the exit code, after an error on stderr. */
 int subtrack_format(const struct subtrack_settings *settings, enum gpu_tracker_format *ret);

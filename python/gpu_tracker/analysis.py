@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was used while blocks of code ran. The program gpu-tracker does the analysis."""
+from __future__ import annotations
+
+import csv
+import json
+import logging
+import sqlite3
+import subprocess
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from typing import Any, Dict, Iterable, Iterator, List, Tuple
+from urllib.parse import quote
+
+from spoor._agent import find_program, read_answer
+
+from ._file import check_extension
+
+Statistics = Dict[str, Dict[str, float]]  # measurement -> statistic -> value
+Rows = List[Dict[str, Any]]
+Pairs = List[Tuple[float, float]]
+
+
+@dataclass
+class _Results:
+    _text = ""  # as the program prints them
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def __str__(self) -> str:
+        return self._text or repr(self)
+
+
+@dataclass
+class CodeBlockResults:
+    name: str
+    num_timepoints: int
+    num_calls: int
+    num_non_empty_calls: int
+    compute_time: dict[str, float]  # in seconds: min, max, mean, std, total
+    resource_usage: Statistics      # min, max, mean, std of each measurement
+
+
+@dataclass
+class SubTrackingResults(_Results):
+    overall: Statistics
+    static_data: dict[str, Any]
+    code_block_results: list[CodeBlockResults]
+
+
+@dataclass
+class ComparisonResults(_Results):
+    overall_resource_usage: dict[str, dict[str, float]]                # measurement -> session
+    code_block_resource_usage: dict[str, dict[str, dict[str, float]]]  # measurement -> block
+    code_block_compute_time: dict[str, dict[str, float]]               # block -> session
+
+
+def _run(*words: str) -> dict[str, Any]:
+    """The result of `gpu-tracker agent sub-track`. Logs its warnings and raises its error."""
+    done = subprocess.run(["gpu-tracker", "agent", "sub-track", *words], stdout=subprocess.PIPE,
+                          stdin=subprocess.DEVNULL, executable=find_program(), check=False)
+    *warnings, last = done.stdout.split(b"\n")[:-1] or [b""]
+    for warning in warnings:
+        logging.warning(read_answer(warning)["message"])
+    return read_answer(last)
+
+
+def _number(text: str) -> int | float:
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
+
+
+def _read_rows(path: str, skip: int = 0) -> Iterator[dict[str, Any]]:
+    """The rows of a tracking or sub-tracking file, after `skip` lines if it is a CSV file."""
+    if path.endswith(".csv"):
+        with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
+            for _ in range(skip):
+                file.readline()
+            for row in csv.DictReader(file):
+                yield {key: value if key == "code_block_name" else _number(value)
+                       for key, value in row.items()}
+    else:
+        with closing(sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True)) as connection:
+            connection.row_factory = sqlite3.Row
+            yield from map(dict, connection.execute("SELECT * FROM data"))
+
+
+class SubTrackingAnalyzer:
+    """What was used while blocks of code ran, from a tracking file and a sub-tracking file."""
+
+    def __init__(self, tracking_file: str | None, sub_tracking_file: str) -> None:
+        for path in (tracking_file, sub_tracking_file):
+            if path is not None:
+                check_extension(path)
+        self._tracking_file = tracking_file
+        self._sub_tracking_file = sub_tracking_file
+
+    def _tracking_path(self) -> str:
+        if self._tracking_file is None:
+            raise ValueError("The analyzer was made without a tracking file.")
+        return self._tracking_file
+
+    def read_static_data(self) -> dict[str, Any]:
+        """The units and capacities of the tracking file."""
+        data: dict[str, Any] = \
+            _run("analyze", self._tracking_path())["results"]["static_data"]
+        return data
+
+    def load_code_block_names(self) -> list[str]:
+        return sorted({row["code_block_name"] for row in _read_rows(self._sub_tracking_file)})
+
+    def combine_sub_tracking_files(self, files: Iterable[str]) -> None:
+        """Creates the sub-tracking file from those of several processes."""
+        try:
+            _run("combine", self._sub_tracking_file, *files)
+        except FileExistsError as error:
+            raise ValueError(str(error)) from None
+
+    def load_timestamp_pairs(self, code_block_name: str) -> Pairs:
+        """Start and stop of each call. Of nested calls the innermost stops first; a call that has
+        not stopped is left out."""
+        calls = _run("calls", self._sub_tracking_file, code_block_name)["calls"]
+        return [(float(start), float(stop)) for _, start, stop in sorted(calls)]  # by process ID
+
+    def load_timepoints(self, timestamp_pairs: Pairs) -> Rows:
+        """The rows of the tracking file that lie within one of the pairs, ends included."""
+        return [row for row in _read_rows(self._tracking_path(), skip=2)
+                if any(start <= row["timestamp"] <= stop for start, stop in timestamp_pairs)]
+
+    def overall_timepoint_results(self) -> Statistics:
+        """min, max, mean and std of each measurement over all rows of the tracking file."""
+        overall: Statistics = _run("analyze", self._tracking_path())["results"]["overall"]
+        return overall
+
+    def sub_tracking_results(self) -> SubTrackingResults:
+        """The results overall and for each block."""
+        answer = _run("analyze", self._tracking_path(), self._sub_tracking_file)
+        data = answer["results"]
+        results = SubTrackingResults(
+            data["overall"], data["static_data"],
+            [CodeBlockResults(**block) for block in data["code_block_results"]])
+        results._text = answer["text"].rstrip("\n")
+        return results
+
+
+class TrackingComparison:
+    """Results of several sessions side by side: {session: path of its JSON results}."""
+
+    def __init__(self, file_path_map: dict[str, str]) -> None:
+        words = [word for session in file_path_map.items() for word in session]
+        self._statistics = _run("compare", *words)["statistics"]
+        self.results_map: dict[str, Any] = {}
+        for session, path in file_path_map.items():
+            with open(path, encoding="utf-8") as file:
+                self.results_map[session] = json.load(file)
+
+    def compare(self, statistic: str = "mean") -> ComparisonResults:
+        """One statistic (min, max, mean, std) of each measurement, session by session."""
+        if statistic not in self._statistics:
+            raise ValueError(f"Invalid summary statistic '{statistic}'. Valid values are "
+                             f"{' '.join(self._statistics)}.")
+        answer = self._statistics[statistic]
+        results = ComparisonResults(**answer["results"])
+        results._text = answer["text"].rstrip("\n")
+        return results

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is called in libspoor. Imported when first needed, for ctypes takes time to import."""
+from __future__ import annotations
+
+import ctypes
+import errno
+import functools
+import os
+
+from ._agent import find_program
+from ._error import Error, make_error
+
+
+class _SpoorError(ctypes.Structure):
+    _fields_ = [("code", ctypes.c_int), ("message", ctypes.c_char * 240)]
+
+
+def _find() -> str:
+    """The library in this package, else the one built or installed with the program."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    folder = os.path.dirname(os.path.realpath(find_program()))
+    names = [os.path.join(here, "lib", "libspoor.so"), os.path.join(folder, "libspoor.so")]
+    for library in ("lib", "lib64", os.path.join("lib", os.uname().machine + "-linux-gnu")):
+        names.append(os.path.join(os.path.dirname(folder), library, "libspoor.so.0"))
+    return next((name for name in names if os.path.exists(name)), "libspoor.so.0")
+
+
+@functools.lru_cache(None)
+def _load() -> ctypes.CDLL:
+    try:
+        library = ctypes.CDLL(_find())
+    except OSError as error:
+        raise Error(f"cannot load the spoor library: {error}") from None
+    library.spoor_version.restype = ctypes.c_char_p
+    return library
+
+
+def version() -> str:
+    text: bytes = _load().spoor_version()
+    return text.decode()
+
+
+def start_agent(program: str, words: list[str], input_fd: int, output_fd: int) -> None:
+    error = _SpoorError()
+    arguments = (ctypes.c_char_p * (len(words) + 1))(*map(os.fsencode, words), None)
+    if _load().spoor_agent_start(os.fsencode(program), arguments, input_fd, output_fd,
+                                 ctypes.byref(error)) < 0:
+        raise make_error(errno.errorcode.get(error.code, "EIO"),
+                         error.message.decode(errors="replace"))

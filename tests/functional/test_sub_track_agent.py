@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""gpu-tracker agent sub-track: what the Python package asks for, in lines of JSON."""
+import json
+import subprocess
+
+import pytest
+
+from sub_tracking import GOLDEN, STATISTICS, golden, read_events, succeeded, write_events
+
+TRACKING = GOLDEN / "tracking.csv"
+
+
+@pytest.fixture
+def ask(spoor, tmp_path):
+    """ask(word, ...): the answers, and whether it was successful."""
+    def ask(*words):
+        done = subprocess.run(["gpu-tracker", "agent", "sub-track", *map(str, words)], text=True,
+                              executable=spoor.binary, cwd=tmp_path, capture_output=True,
+                              check=False)
+        assert done.stderr == "" and done.stdout.endswith("}\n")
+        answers = [json.loads(line) for line in done.stdout.splitlines()]
+        assert (done.returncode == 0) == (answers[-1]["event"] == "result")
+        return answers
+    return ask
+
+
+def refused(answers, code, message):
+    error, = answers
+    assert (error["event"], error["code"]) == ("error", code) and message in error["message"]
+
+
+def test_analysis_has_json_and_text(ask, sub_track):
+    result, = ask("analyze", TRACKING, GOLDEN / "phases.csv")
+    files = ("--tf", TRACKING, "--stf", GOLDEN / "phases.csv")
+    assert result["text"] == golden("analyze.txt")
+    assert result["results"] == json.loads(succeeded(sub_track("analyze", *files, "-fjson")))
+    overall, = ask("analyze", TRACKING)
+    assert overall["results"] == {**result["results"], "code_block_results": []}
+
+
+def test_calls_of_a_block(ask, tmp_path):
+    events = write_events(tmp_path / "e.csv", [
+        (7, "b", 0, 1.0), (7, "b", 0, 2.0), (7, "b", 1, 3.0), (7, "b", 1, 4.5), (8, "b", 0, 1.5),
+        (8, "b", 1, 2.5), (8, "b", 0, 9.0), (7, "bad", 1, 0.5)])
+    assert ask("calls", events, "b") == [
+        {"event": "result", "calls": [[7, 2, 3], [7, 1, 4.5], [8, 1.5, 2.5]]}]
+    assert ask("calls", events, "other") == [{"event": "result", "calls": []}]
+    refused(ask("calls", events, "bad"), "EBADMSG", "a stop (0.5) of process ID 7 without a start")
+
+
+@pytest.mark.parametrize("kind", ["csv", "sqlite"])
+def test_files_are_combined_even_if_there_is_one(ask, tmp_path, kind):
+    rows = [(7, "b", 0, 1.0), (7, "b", 1, 2.5)]
+    part = write_events(tmp_path / f"part.{kind}", rows)
+    assert ask("combine", tmp_path / f"one.{kind}", part) == [{"event": "result"}]
+    assert ask("combine", tmp_path / f"two.{kind}", part, part) == [{"event": "result"}]
+    assert read_events(tmp_path / f"one.{kind}") == rows
+    assert read_events(tmp_path / f"two.{kind}") == rows * 2
+    refused(ask("combine", tmp_path / f"two.{kind}", part), "EEXIST", "already exists")
+
+
+def test_comparison_of_every_statistic(ask, sub_track, tmp_path):
+    first = json.loads(golden("analyze.json"))
+    (tmp_path / "A.json").write_text(json.dumps(first))
+    first["code_block_results"][-1]["name"] = "train.py:12"
+    (tmp_path / "B.json").write_text(json.dumps(first))
+    warning, result = ask("compare", "A", "A.json", "B", "B.json")
+    assert warning["event"] == "warning" and "differ by line number" in warning["message"]
+    assert list(result["statistics"]) == STATISTICS
+    for statistic, found in result["statistics"].items():
+        options = ("-m", "A=A.json", "-m", "B=B.json", f"--stat={statistic}")
+        assert found["text"] + "\n" == sub_track("compare", *options).stdout
+        assert found["results"] == json.loads(sub_track("compare", *options, "-fjson").stdout)
+
+
+@pytest.mark.parametrize("words, code, message", [
+    ((), "EINVAL", "gpu-tracker agent sub-track analyze|calls|combine|compare"),
+    (("dance", "a.csv"), "EINVAL", "gpu-tracker agent sub-track"),
+    (("analyze",), "EINVAL", "gpu-tracker agent sub-track"),
+    (("analyze", "a.csv", "b.csv", "c.csv"), "EINVAL", "gpu-tracker agent sub-track"),
+    (("analyze", "a.txt"), "EINVAL", "Invalid file name"),
+    (("analyze", "none.csv"), "ENOENT", "none.csv"),
+    (("analyze", TRACKING, "none.csv"), "ENOENT", "none.csv"),
+    (("calls", "none.csv", "b"), "ENOENT", "none.csv"),
+    (("compare", "A", "none.json"), "ENOENT", "none.json"),
+    (("compare", "A", TRACKING), "EBADMSG", "tracking.csv"),
+    (("combine", "new.csv", "none.csv"), "ENOENT", "none.csv"),
+    (("combine", "new.csv", "x.sqlite"), "EINVAL", "does not end with the same extension"),
+])
+def test_refusals_have_a_code(ask, words, code, message):
+    refused(ask(*words), code, message)
