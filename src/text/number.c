@@ -72,19 +72,25 @@ static struct number three_digits(double value, const char *unit)
     return fixed(value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0, unit);
 }
 
+/* In the largest unit of which there is one or more; each is 1000 of the one before. */
+static struct number scaled(double value, const char *const *units, size_t count)
+{
+    size_t unit = 0;
+
+    while (value >= 999.5 && unit + 1 < count) {
+        value /= 1000;
+        unit++;
+    }
+    return three_digits(value, units[unit]);
+}
+
 struct number number_bytes(double bytes)
 {
     static const char *const units[] = { " kB", " MB", " GB", " TB", " PB", " EB" };
-    size_t unit = 0;
 
     if (!(bytes >= 999.5))
         return fixed(bytes, 0, " B");
-    bytes /= 1000;
-    while (bytes >= 999.5 && unit + 1 < ARRAY_SIZE(units)) {
-        bytes /= 1000;
-        unit++;
-    }
-    return three_digits(bytes, units[unit]);
+    return scaled(bytes / 1000, units, ARRAY_SIZE(units));
 }
 
 struct number number_duration(double seconds)
@@ -124,13 +130,8 @@ struct number number_duration(double seconds)
 struct number number_energy(double joules)
 {
     static const char *const units[] = { " J", " kJ", " MJ", " GJ", " TJ" };
-    size_t unit = 0;
 
-    while (joules >= 999.5 && unit + 1 < ARRAY_SIZE(units)) {
-        joules /= 1000;
-        unit++;
-    }
-    return three_digits(joules, units[unit]);
+    return scaled(joules, units, ARRAY_SIZE(units));
 }
 
 struct number number_percent(double fraction)
