@@ -83,6 +83,7 @@ def test_comparison_of_every_statistic(ask, sub_track, tmp_path):
     (("analyze", TRACKING, "none.csv"), "ENOENT", "none.csv"),
     (("calls", "none.csv", "b"), "ENOENT", "none.csv"),
     (("compare", "A", "none.json"), "ENOENT", "none.json"),
+    (("compare", "A", GOLDEN / "analyze.json", "B"), "EINVAL", "'B' has no results file"),
     (("compare", "A", TRACKING), "EBADMSG", "tracking.csv"),
     (("combine", "new.csv", "none.csv"), "ENOENT", "none.csv"),
     (("combine", "new.csv", "x.sqlite"), "EINVAL", "does not end with the same extension"),

@@ -148,6 +148,8 @@ static int compare(int argc, char **argv, struct json_writer *json, struct spoor
     AUTO_FREE struct compared *sessions = calloc(count, sizeof(*sessions));
     int r;
 
+    if (argc % 2 != 0)
+        return error_set(err, EINVAL, "the session '%s' has no results file", argv[argc - 1]);
     if (!sessions)
         return error_set(err, ENOMEM, "out of memory");
     r = compare_sessions(sessions, count, argv, json, err);
