@@ -21,7 +21,7 @@ class ExistsError(Error, FileExistsError):
 
 
 class MissingError(Error, FileNotFoundError):
-    """A file or folder does not exist."""
+    """A file or directory does not exist."""
 
 
 class AccessError(Error, PermissionError):

@@ -337,8 +337,8 @@ struct remedy {
 };
 
 static const struct remedy delegate = {
-    "run as root, or delegate a cgroup and pass --cgroup FOLDER",
-    "delegate a cgroup and pass --cgroup FOLDER",
+    "run as root, or delegate a cgroup and pass --cgroup DIRECTORY",
+    "delegate a cgroup and pass --cgroup DIRECTORY",
 };
 static const struct remedy allow_perf = {
     "sysctl kernel.perf_event_paranoid=2; in a container, allow perf_event_open",

@@ -126,7 +126,7 @@ static int open_parts(spoor_session *session, const struct spoor_options *option
     int r = root_open(path, &session->root);
 
     if (r < 0)
-        return error_sys(err, r, "root folder '%s'", path);
+        return error_sys(err, r, "root directory '%s'", path);
     r = check_process(&session->root, options->pid, err);
     if (r < 0)
         return r;

@@ -83,7 +83,7 @@ def test_agent_says_what_it_cannot_do_and_goes_on(spoor, held, line, message):
     (("--pid", "1", "word"), "EINVAL", "unexpected argument 'word'"),
     (("--pid", "1", "--duration", "1"), "EINVAL", "--duration"),
     (("--pid", str(os.getpid()), "-o", "/nowhere/x.json"), "ENOENT",
-     "folder '/nowhere' does not exist"),
+     "directory '/nowhere' does not exist"),
     (("--pid", str(os.getpid()), "--samples", "/nowhere/x.csv"), "ENOENT", "does not exist"),
     (("--pid", str(os.getpid()), "--no-clobber", "-o", __file__), "EEXIST", "exists"),
 ])

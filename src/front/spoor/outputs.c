@@ -73,14 +73,15 @@ static int check_folder(const char *path, const char *option, struct spoor_error
     if (stat(folder, &status) < 0) {
         if (errno == ENOENT)
             return error_set(err, ENOENT,
-                             "%s '%s': folder '%s' does not exist; create it first", option,
+                             "%s '%s': directory '%s' does not exist; create it first", option,
                              path, folder);
-        return error_sys(err, errno, "%s: folder '%s'", option, folder);
+        return error_sys(err, errno, "%s: directory '%s'", option, folder);
     }
     if (!S_ISDIR(status.st_mode))
-        return error_set(err, ENOTDIR, "%s '%s': '%s' is not a folder", option, path, folder);
+        return error_set(err, ENOTDIR, "%s '%s': '%s' is not a directory", option, path,
+                         folder);
     if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) < 0)
-        return error_sys(err, errno, "%s '%s': cannot create files in folder '%s'", option,
+        return error_sys(err, errno, "%s '%s': cannot create files in directory '%s'", option,
                          path, folder);
     return 0;
 }
@@ -93,7 +94,8 @@ static int check_file(const struct settings *settings, const char *path, const c
     struct stat status;
 
     if (has_suffix(path, "/"))
-        return error_set(err, EISDIR, "%s '%s' is a folder; name a file in it", option, path);
+        return error_set(err, EISDIR, "%s '%s' is a directory; name a file in it", option,
+                         path);
     if (lstat(path, &status) < 0)
         return errno == ENOENT ? check_folder(path, option, err)
                                : error_sys(err, errno, "%s '%s'", option, path);
@@ -103,7 +105,8 @@ static int check_file(const struct settings *settings, const char *path, const c
                          "target instead%s",
                          option, path, ret_is_device ? ", or use --summary-fd" : "");
     if (S_ISDIR(status.st_mode))
-        return error_set(err, EISDIR, "%s '%s' is a folder; name a file in it", option, path);
+        return error_set(err, EISDIR, "%s '%s' is a directory; name a file in it", option,
+                         path);
     if (settings->is_no_clobber)
         return error_set(err, EEXIST,
                          "%s '%s' already exists; name another file or omit --no-clobber",

@@ -86,10 +86,11 @@ int subtrack_combine(const struct subtrack_settings *settings)
         return combine(settings->sub_tracking_file, paths->items, paths->count);
     r = list_folder(paths->items[0], &files);
     if (r < 0)
-        return gpu_tracker_error("a single -p must name a folder of files to combine: %s: %s",
-                                 paths->items[0], strerror(-r));
+        return gpu_tracker_error(
+            "a single -p must name a directory of files to combine: %s: %s", paths->items[0],
+            strerror(-r));
     if (files.count == 0)
-        return gpu_tracker_error("the folder %s has no files to combine", paths->items[0]);
+        return gpu_tracker_error("the directory %s has no files to combine", paths->items[0]);
     return combine(settings->sub_tracking_file, files.paths, files.count);
 }
 
