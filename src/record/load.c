@@ -430,7 +430,7 @@ int record_load(const char *path, struct record *ret, struct spoor_error *err)
     if (r == -EFBIG)
         return error_set(err, EFBIG, "'%s' is larger than 16 MiB; " NOT_A_REPORT, path);
     if (r < 0)
-        return error_sys(err, r, "read '%s'", path);
+        return error_sys(err, r, "cannot read '%s'", path);
     r = record_parse(text.text ? text.text : "", text.length, ret, err);
     return r < 0 ? error_prefix(err, r, "'%s'", path) : 0;
 }

@@ -65,7 +65,7 @@ int watch_open(pid_t pid, struct watch *ret, struct spoor_error *err)
 
     r = root_open(NULL, &watch.root);
     if (r < 0)
-        return error_sys(err, r, "open '/'");
+        return error_sys(err, r, "cannot open '/'");
     r = open_process(&watch);
     if (r < 0) {
         watch_close(&watch);

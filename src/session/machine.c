@@ -98,5 +98,5 @@ int spoor_machine_write(const char *root_path, const char *gpus, enum spoor_form
     if (r < 0)
         return r;
     r = buffer_write(&text, fd);
-    return r < 0 ? error_sys(err, r, "write the machine's description") : 0;
+    return r < 0 ? error_sys(err, r, "cannot write the description of the machine") : 0;
 }

@@ -93,7 +93,7 @@ int spoor_session_write(spoor_session *session, enum spoor_format format, unsign
     if (r < 0)
         return r;
     r = buffer_write(&text, fd);
-    return r < 0 ? error_sys(err, r, "write the report") : 0;
+    return r < 0 ? error_sys(err, r, "cannot write the report") : 0;
 }
 
 int spoor_session_save(spoor_session *session, enum spoor_format format, const char *path,

@@ -143,7 +143,7 @@ def test_report_that_cannot_be_written_is_a_warning():
     os.mkdir("folder")
     tracker = spoor.Tracker(output="folder/r.json").start()
     os.rmdir("folder")
-    with pytest.warns(RuntimeWarning, match="could not be written"):
+    with pytest.warns(RuntimeWarning, match="cannot write '"):
         tracker.stop()
 
 

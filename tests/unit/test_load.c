@@ -448,7 +448,7 @@ static void files_that_cannot_be_read_are_named(void **state)
 
     (void)state;
     assert_int_equal(record_load("/no/such.json", &record, &err), -ENOENT);
-    assert_string_equal(err.message, "read '/no/such.json': No such file or directory");
+    assert_string_equal(err.message, "cannot read '/no/such.json': No such file or directory");
     assert_int_equal(record_load("/", &record, &err), -EISDIR);
     assert_int_equal(record_load("/dev/zero", &record, &err), -EFBIG);
     assert_string_equal(err.message, "'/dev/zero' is larger than 16 MiB; expected a report "

@@ -38,7 +38,7 @@ static int write_record(const struct record *record, const struct outputs *outpu
         return save_text(&text, output->path, outputs->save, err);
     if (r == 0)
         r = buffer_write(&text, output->fd);
-    return r < 0 ? error_sys(err, r, "write the report") : 0;
+    return r < 0 ? error_sys(err, r, "cannot write the report") : 0;
 }
 
 int command_report(const struct command *command, int argc, char **argv)

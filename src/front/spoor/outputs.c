@@ -258,13 +258,10 @@ int outputs_write_one(const struct outputs *outputs, size_t index, spoor_session
                       struct spoor_error *err)
 {
     const struct output *output = &outputs->items[index];
-    int r;
 
     if (output->fd >= 0)
-        r = spoor_session_write(session, output->format, output->flags, output->fd, err);
-    else
-        r = spoor_session_save(session, output->format, output->path, outputs->save, err);
-    return r < 0 ? error_prefix(err, r, "the report could not be written") : 0;
+        return spoor_session_write(session, output->format, output->flags, output->fd, err);
+    return spoor_session_save(session, output->format, output->path, outputs->save, err);
 }
 
 void outputs_write(const struct outputs *outputs, spoor_session *session)
