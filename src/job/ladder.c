@@ -243,7 +243,7 @@ static const char *remedy_of_driver(int error)
     case ELIBBAD:
         return "reboot, or reload the nvidia kernel module";
     case ETIMEDOUT:
-        return "enable persistence mode if the GPU is slow to start; else check dmesg for "
+        return "enable persistence mode if the GPU is slow to start; otherwise check dmesg for "
                "errors, then reset the GPU or reboot";
     default:
         return NULL;

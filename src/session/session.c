@@ -251,7 +251,7 @@ int spoor_session_start(spoor_session *session, struct spoor_error *err)
     session_take_sample(session, clock_now(), false);
     pthread_mutex_unlock(&session->mutex);
     r = thread_start(session);
-    return r < 0 ? error_sys(err, r, "start the sampling thread") : 0;
+    return r < 0 ? error_sys(err, r, "cannot start the sampling thread") : 0;
 }
 
 int spoor_session_sample(spoor_session *session, struct spoor_error *err)

@@ -149,7 +149,7 @@ REFUSED = {
     "not there": (["no.json"], "cannot read 'no.json': No such file or directory"),
     "not JSON": (["bad.json"], "'bad.json': not valid JSON (line 1, column 2); expected a report "
                                "written by 'spoor run -f json'"),
-    "of a machine": (["info.json"], "'info.json': it is not about a run; expected a report"),
+    "of a machine": (["info.json"], "'info.json': not the report of a run; expected a report"),
     "of a later version": (["later.json"], "'later.json': schema 'spoor/9' is not supported; this "
                                            "version reads spoor/1"),
     "wrong type": (["type.json"], "'type.json': run.pid: expected a whole number that is not negative"),

@@ -43,7 +43,7 @@ static int file_format(const struct settings *settings, enum spoor_format *ret,
         *ret = settings->format;
     else if (!spoor_format_for_path(path, ret) && has_suffix(path, ".html"))
         return error_set(err, EINVAL,
-                         "--output '%s': html is not in this version; name a .json, .csv or "
+                         "--output '%s': HTML is not supported yet; name a .json, .csv or "
                          ".txt file, or give --format",
                          path);
     return 0;
