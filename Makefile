@@ -16,7 +16,7 @@ $(BUILD)/build.ninja:
 		{ cat $(BUILD)/meson-logs/meson-log.txt >&2; rm -rf $(BUILD); exit 1; }
 
 deps:
-	@tools/deps build test lint
+	@tools/deps build test full lint
 
 demo:
 	@tools/deps build
@@ -29,7 +29,7 @@ test:
 
 # Everything, with every build, as every user: for releases and for changes to how we measure.
 test-full:
-	@tools/deps build test
+	@tools/deps build test full
 	@tools/run-tests --full
 
 lint:

@@ -43,7 +43,8 @@ static void merge(struct sample *into, const struct sample *later)
 static void halve(struct series *series)
 {
     for (size_t i = 0; i < SERIES_POINTS / 2; i++) {
-        series->points[i] = series->points[2 * i];
+        if (i > 0) /* valgrind on ARM takes a copy onto itself for an overlap */
+            series->points[i] = series->points[2 * i];
         merge(&series->points[i], &series->points[2 * i + 1]);
     }
     series->count = SERIES_POINTS / 2;

@@ -52,6 +52,8 @@ FAULTS = {
     "front past the header": ("layers", "src/front/spoor/bad.c", '#include "session/session.h"\n'),
     "front includes a front": ("layers", "src/front/spoor/bad.c",
                                '#include "front/gpu_tracker/options.h"\n'),
+    "a second file that knows all fronts": ("layers", "src/front/bad.c",
+                                            '#include "front/spoor/program.h"\n'),
     "front/common includes a front": ("layers", "src/front/common/bad.c",
                                       '#include "front/spoor/settings.h"\n'),
     "a folder inside a front includes a front": ("layers", "src/front/gpu_tracker/subtrack/bad.c",

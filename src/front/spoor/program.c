@@ -54,6 +54,20 @@ static const struct command commands[] = {
         .main = command_agent,
     },
     {
+        .name = "report",
+        .options = &settings_table,
+        .scope = SCOPE_REPORT,
+        .operands = "FILE",
+        .max_operands = 1,
+        .complete = COMPLETE_FILES,
+        .summary = "show a stored JSON report again",
+        .about = "Read a report stored as JSON (- for stdin) and show it again in any format. "
+                 "Exit code: 0, or 125 if it could not be read or written.",
+        .example = "spoor report -f csv report.json",
+        .ignores_variables = true, /* they say where the reports of runs go */
+        .main = command_report,
+    },
+    {
         .name = "doctor",
         .options = &settings_table,
         .scope = SCOPE_DOCTOR,
@@ -86,20 +100,6 @@ static const struct command commands[] = {
                  "phase used. Exit code: 0, or 125 if the row could not be written.",
         .example = "spoor phase start load; ./load.sh; spoor phase stop load",
         .main = command_phase,
-    },
-    {
-        .name = "report",
-        .options = &settings_table,
-        .scope = SCOPE_REPORT,
-        .operands = "FILE",
-        .max_operands = 1,
-        .complete = COMPLETE_FILES,
-        .summary = "show a stored JSON report again",
-        .about = "Read a report stored as JSON (- for stdin) and show it again in any format. "
-                 " Exit code: 0, or 125 if it could not be read or written.",
-        .example = "spoor report -f csv report.json",
-        .ignores_variables = true, /* they say where the reports of runs go */
-        .main = command_report,
     },
     {
         .name = "help",

@@ -164,8 +164,8 @@ void ledger_set_lone_memory(double bytes)
     ledger_set(PRIVATE_BYTES, bytes);
 }
 
-/* The file, with room for the line. Making it costs CPU time, up to 150 ms where memory is short: it
- * is there before the clock is read for the last time. */
+/* The file, with room for the line. Making it costs CPU time: it is there before the clock is read
+ * for the last time. */
 static int make_room(size_t bytes)
 {
     const char *path = getenv("TRUTH");
