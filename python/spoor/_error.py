@@ -25,7 +25,7 @@ class MissingError(Error, FileNotFoundError):
 
 
 class AccessError(Error, PermissionError):
-    """The user may not do this."""
+    """Permission was denied."""
 
 
 class NoProcessError(Error, ProcessLookupError):
