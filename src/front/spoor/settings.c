@@ -55,10 +55,11 @@ static int check_cgroup(const char *value, struct spoor_error *err)
 {
     if (strcmp(value, "auto") != 0 && strcmp(value, "off") != 0 &&
         strcmp(value, "require") != 0 && !strchr(value, '/'))
-        return error_set(err, EINVAL,
-                         "invalid value '%s': expected auto, off, require or a directory with a "
-                         "'/' in its name",
-                         value);
+        return error_set(
+            err, EINVAL,
+            "invalid value '%s': expected auto, off, require or a directory with a "
+            "'/' in its name",
+            value);
     return 0;
 }
 
