@@ -1,6 +1,6 @@
 #!/bin/bash
 # example-script.sh - a load of a second or two, without a GPU: one process computes, another
-# holds 200 MB. Run from this folder:
+# holds 200 MB. Run from this directory:
 #
 #     gpu-tracker -e "bash example-script.sh" --st=0.3
 set -eu

@@ -1,5 +1,5 @@
 #!/bin/sh
-# phases.sh - a job that marks its phases. Run from this folder:
+# phases.sh - a job that marks its phases. Run from this directory:
 #
 #     gpu-tracker -e "sh phases.sh" --tf=tracking.csv --st=0.1
 #     gpu-tracker sub-track analyze --tf=tracking.csv --stf=phases.csv

@@ -123,7 +123,7 @@ struct spoor_options {
     const char *const *tags;    /* NULL-terminated "KEY=VALUE" strings, or NULL */
     const char *const *command; /* NULL-terminated arguments; NULL: read from /proc */
     const char *samples_path;   /* file for one row per sample, .csv or .jsonl; or NULL */
-    const char *root;           /* folder to use instead of "/", or NULL */
+    const char *root;           /* directory to use instead of "/", or NULL */
     enum spoor_cgroup cgroup;   /* used with SPOOR_CALLER_SPAWNED only */
     const char *cgroup_folder;  /* a cgroup delegated to the user, or NULL */
     const char *gpus; /* the GPUs assigned to the job: "all", "none", or a comma-separated
@@ -183,7 +183,7 @@ SPOOR_API int spoor_session_stop(spoor_session *session, struct spoor_error *err
 
 /* Bits of the flags of spoor_session_write(). */
 enum {
-    SPOOR_COLOR = 1u << 0, /* text with terminal colours */
+    SPOOR_COLOR = 1u << 0, /* text with terminal colors */
 };
 
 /* Writes a report of the run so far to a descriptor. Text is 60 to 160 columns wide, as the

@@ -21,11 +21,11 @@ class ExistsError(Error, FileExistsError):
 
 
 class MissingError(Error, FileNotFoundError):
-    """A file or folder does not exist."""
+    """A file or directory does not exist."""
 
 
 class AccessError(Error, PermissionError):
-    """The user may not do this."""
+    """Permission was denied."""
 
 
 class NoProcessError(Error, ProcessLookupError):

@@ -189,7 +189,7 @@ class PhaseBlock:
 def phase(name: str) -> PhaseBlock:
     """A phase of the tracker that was started last in this process.
 
-    Without a tracker it does nothing, so that a library may name its phases in any case.
+    Without a tracker it does nothing, so a library can always mark its phases.
     """
     return PhaseBlock(name)
 

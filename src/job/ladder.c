@@ -243,7 +243,7 @@ static const char *remedy_of_driver(int error)
     case ELIBBAD:
         return "reboot, or reload the nvidia kernel module";
     case ETIMEDOUT:
-        return "enable persistence mode if the GPU is slow to start; else check dmesg for "
+        return "enable persistence mode if the GPU is slow to start; otherwise check dmesg for "
                "errors, then reset the GPU or reboot";
     default:
         return NULL;
@@ -337,8 +337,8 @@ struct remedy {
 };
 
 static const struct remedy delegate = {
-    "run as root, or delegate a cgroup and pass --cgroup FOLDER",
-    "delegate a cgroup and pass --cgroup FOLDER",
+    "run as root, or delegate a cgroup and pass --cgroup DIRECTORY",
+    "delegate a cgroup and pass --cgroup DIRECTORY",
 };
 static const struct remedy allow_perf = {
     "sysctl kernel.perf_event_paranoid=2; in a container, allow perf_event_open",

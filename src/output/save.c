@@ -41,12 +41,12 @@ static int write_open(const struct buffer *text, const char *path, int flags,
     int r;
 
     if (fd < 0)
-        return error_sys(err, errno, "write '%s'", path);
+        return error_sys(err, errno, "cannot write '%s'", path);
     r = buffer_write(text, fd);
     /* Some file systems (NFS, quotas) say only at the close that a write failed. */
     if (r == 0 && close(take_fd(&fd)) < 0)
         r = -errno;
-    return r < 0 ? error_sys(err, r, "write '%s'", path) : 0;
+    return r < 0 ? error_sys(err, r, "cannot write '%s'", path) : 0;
 }
 
 /* link() refuses to replace what exists; rename() does not. */
@@ -67,13 +67,13 @@ static int write_beside(const struct buffer *text, const char *path, enum spoor_
     int r;
 
     if (length < 0 || (size_t)length >= sizeof(temporary))
-        return error_sys(err, ENAMETOOLONG, "write '%s'", path);
+        return error_sys(err, ENAMETOOLONG, "cannot write '%s'", path);
     (void)unlink(temporary); /* left behind by a process of the same pid that died */
     r = write_open(text, temporary, O_CREAT | O_EXCL, err);
     if (r == 0) {
         r = put_in_place(temporary, path, how);
         if (r < 0)
-            (void)error_sys(err, r, "write '%s'", path);
+            (void)error_sys(err, r, "cannot write '%s'", path);
     }
     if (r < 0 || how == SPOOR_NO_CLOBBER)
         (void)unlink(temporary);
@@ -85,7 +85,8 @@ static int save_text(const struct buffer *text, const char *path, enum spoor_sav
 {
     if (is_link(path))
         return error_set(
-            err, ELOOP, "write '%s': it is a symbolic link, which spoor does not follow", path);
+            err, ELOOP, "cannot write '%s': it is a symbolic link, which spoor does not follow",
+            path);
     if (is_special(path))
         return write_open(text, path, 0, err);
     if (how == SPOOR_APPEND)
@@ -102,7 +103,8 @@ static int make_text(const struct record *record, enum spoor_format format,
     if (!row)
         return error_set(err, EINVAL, "unknown report format %d", (int)format);
     row->write(record, style, out);
-    return buffer_error(out) < 0 ? error_sys(err, buffer_error(out), "make the report") : 0;
+    return buffer_error(out) < 0 ? error_sys(err, buffer_error(out), "cannot make the report")
+                                 : 0;
 }
 
 int save_to_descriptor(const struct record *record, enum spoor_format format, bool has_color,
@@ -115,7 +117,7 @@ int save_to_descriptor(const struct record *record, enum spoor_format format, bo
     if (r < 0)
         return r;
     r = buffer_write(&text, fd);
-    return r < 0 ? error_sys(err, r, "write the report") : 0;
+    return r < 0 ? error_sys(err, r, "cannot write the report") : 0;
 }
 
 int save_to_file(const struct record *record, enum spoor_format format, const char *path,

@@ -340,13 +340,13 @@ static int check_schema(const json_t *root, struct spoor_error *err)
     const char *schema = json_string_value(json_object_get(root, "schema"));
 
     if (!schema)
-        return error_set(err, EBADMSG, "no schema is named; " NOT_A_REPORT);
+        return error_set(err, EBADMSG, "no schema; " NOT_A_REPORT);
     if (strcmp(schema, RECORD_SCHEMA) != 0)
         return error_set(err, EBADMSG,
                          "schema '%.32s' is not supported; this version reads " RECORD_SCHEMA,
                          schema);
     if (!json_is_object(json_object_get(root, "run")))
-        return error_set(err, EBADMSG, "it is not about a run; " NOT_A_REPORT);
+        return error_set(err, EBADMSG, "not the report of a run; " NOT_A_REPORT);
     return 0;
 }
 
@@ -408,7 +408,7 @@ int record_load(const char *path, struct record *ret, struct spoor_error *err)
     if (r == -EFBIG)
         return error_set(err, EFBIG, "'%s' is larger than 16 MiB; " NOT_A_REPORT, path);
     if (r < 0)
-        return error_sys(err, r, "read '%s'", path);
+        return error_sys(err, r, "cannot read '%s'", path);
     r = record_parse(text.text, text.length, ret, err);
     return r < 0 ? error_prefix(err, r, "'%s'", path) : 0;
 }

@@ -103,7 +103,7 @@ int spawn_start(char *const argv[], struct spawn *ret, struct spoor_error *err)
 
         sigaction(SIGCHLD, &inherited.on_child, NULL);
         sigprocmask(SIG_SETMASK, &inherited.mask, NULL);
-        return error_sys(err, code, "fork");
+        return error_sys(err, code, "cannot fork");
     }
     if (pid == 0) {
         close(gate_write); /* or the end of the parent would not close the gate */

@@ -206,7 +206,7 @@ static int collect(struct supervision *job, struct spoor_error *err)
             if (errno == EINTR)
                 continue;
             job->has_children = false;
-            return job->has_ended ? 0 : error_sys(err, errno, "wait for the command");
+            return job->has_ended ? 0 : error_sys(err, errno, "cannot wait for the command");
         }
         if (info.si_pid == 0)
             return 0;

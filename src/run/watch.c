@@ -65,7 +65,7 @@ int watch_open(pid_t pid, struct watch *ret, struct spoor_error *err)
 
     r = root_open(NULL, &watch.root);
     if (r < 0)
-        return error_sys(err, r, "open '/'");
+        return error_sys(err, r, "cannot open '/'");
     r = open_process(&watch);
     if (r < 0) {
         watch_close(&watch);
@@ -144,7 +144,7 @@ int watch_wait(struct watch *watch, uint64_t duration_ns, enum watch_end *ret,
         if (ppoll(fds, ARRAY_SIZE(fds), &left, NULL) < 0) {
             if (errno == EINTR)
                 continue;
-            return error_sys(err, errno, "wait for process %d", (int)watch->pid);
+            return error_sys(err, errno, "cannot wait for process %d", (int)watch->pid);
         }
         if (fds[1].revents || (watch->pid_fd < 0 && has_ended(watch))) {
             *ret = WATCH_PROCESS_ENDED;

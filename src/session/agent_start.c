@@ -115,5 +115,5 @@ int spoor_agent_start(const char *path, char *const *arguments, int input_fd, in
         posix_spawn_file_actions_destroy(&order.actions);
     }
     posix_spawnattr_destroy(&order.attributes);
-    return r < 0 ? error_sys(err, r, "start '%s'", path) : 0;
+    return r < 0 ? error_sys(err, r, "cannot start '%s'", path) : 0;
 }

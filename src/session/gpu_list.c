@@ -101,7 +101,7 @@ int spoor_gpu_list(const char *root_path, const char *selection,
         return -EINVAL;
     r = root_open(root_path, &root);
     if (r < 0)
-        return error_sys(err, r, "root folder '%s'", root_path ? root_path : "/");
+        return error_sys(err, r, "root directory '%s'", root_path ? root_path : "/");
     r = session_find_gpus(&root, selection, &inventory, err);
     root_close(&root);
     if (r < 0)

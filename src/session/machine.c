@@ -18,7 +18,7 @@ int spoor_machine_check(const char *root_path,
     int r = root_open(root_path, &root);
 
     if (r < 0)
-        return error_sys(err, r, "root folder '%s'", root_path ? root_path : "/");
+        return error_sys(err, r, "root directory '%s'", root_path ? root_path : "/");
     ladder_check(&root, each, data);
     root_close(&root);
     return 0;
@@ -92,11 +92,11 @@ int spoor_machine_write(const char *root_path, const char *gpus, enum spoor_form
         return -EINVAL;
     r = root_open(root_path, &root);
     if (r < 0)
-        return error_sys(err, r, "root folder '%s'", root_path ? root_path : "/");
+        return error_sys(err, r, "root directory '%s'", root_path ? root_path : "/");
     r = write_machine(&root, gpus, format, fd, &text, err);
     root_close(&root);
     if (r < 0)
         return r;
     r = buffer_write(&text, fd);
-    return r < 0 ? error_sys(err, r, "write the machine's description") : 0;
+    return r < 0 ? error_sys(err, r, "cannot write the description of the machine") : 0;
 }

@@ -63,7 +63,7 @@ static int make_record(spoor_session *session, struct record *ret, struct spoor_
     pthread_mutex_lock(&session->mutex);
     r = fill_record(session, ret);
     pthread_mutex_unlock(&session->mutex);
-    return r < 0 ? error_sys(err, r, "make the report") : 0;
+    return r < 0 ? error_sys(err, r, "cannot make the report") : 0;
 }
 
 int spoor_session_write(spoor_session *session, enum spoor_format format, unsigned flags,

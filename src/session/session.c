@@ -126,7 +126,7 @@ static int open_parts(spoor_session *session, const struct spoor_options *option
     int r = root_open(path, &session->root);
 
     if (r < 0)
-        return error_sys(err, r, "root folder '%s'", path);
+        return error_sys(err, r, "root directory '%s'", path);
     r = check_process(&session->root, options->pid, err);
     if (r < 0)
         return r;
@@ -251,7 +251,7 @@ int spoor_session_start(spoor_session *session, struct spoor_error *err)
     session_take_sample(session, clock_now(), false);
     pthread_mutex_unlock(&session->mutex);
     r = thread_start(session);
-    return r < 0 ? error_sys(err, r, "start the sampling thread") : 0;
+    return r < 0 ? error_sys(err, r, "cannot start the sampling thread") : 0;
 }
 
 int spoor_session_sample(spoor_session *session, struct spoor_error *err)

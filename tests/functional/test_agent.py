@@ -83,7 +83,7 @@ def test_agent_says_what_it_cannot_do_and_goes_on(spoor, held, line, message):
     (("--pid", "1", "word"), "EINVAL", "unexpected argument 'word'"),
     (("--pid", "1", "--duration", "1"), "EINVAL", "--duration"),
     (("--pid", str(os.getpid()), "-o", "/nowhere/x.json"), "ENOENT",
-     "folder '/nowhere' does not exist"),
+     "directory '/nowhere' does not exist"),
     (("--pid", str(os.getpid()), "--samples", "/nowhere/x.csv"), "ENOENT", "does not exist"),
     (("--pid", str(os.getpid()), "--no-clobber", "-o", __file__), "EEXIST", "exists"),
 ])
@@ -132,7 +132,7 @@ def test_a_report_that_cannot_be_written_is_a_warning(spoor, held, tmp_path):
     folder.rmdir()
     messages = [warning["message"] for warning in agent.ask("stop")["report"]["warnings"]
                 if warning["code"] == "output"]
-    assert len(messages) == 1 and "the report could not be written" in messages[0]
+    assert len(messages) == 1 and "cannot write '" in messages[0]
 
 
 def test_variables_are_not_for_agents(spoor, held, tmp_path):

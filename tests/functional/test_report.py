@@ -153,10 +153,10 @@ def test_variables_for_runs_do_not_apply(spoor, tmp_path):
 REFUSED = {
     "no file": ([], "missing argument: spoor report [OPTIONS] FILE"),
     "two files": (["a", "b"], "only one FILE may be given"),
-    "not there": (["no.json"], "read 'no.json': No such file or directory"),
+    "not there": (["no.json"], "cannot read 'no.json': No such file or directory"),
     "not JSON": (["bad.json"], "'bad.json': not valid JSON (line 1, column 2); expected a report "
                                "written by 'spoor run -f json'"),
-    "of a machine": (["info.json"], "'info.json': it is not about a run; expected a report"),
+    "of a machine": (["info.json"], "'info.json': not the report of a run; expected a report"),
     "of a later version": (["later.json"], "'later.json': schema 'spoor/9' is not supported; this "
                                            "version reads spoor/1"),
     "wrong type": (["type.json"], "'type.json': run.pid: expected a whole number that is not negative"),
@@ -185,4 +185,4 @@ def test_output_that_cannot_be_written_is_said(spoor, tmp_path):
     with open("/dev/full", "wb") as full:
         done = spoor("report", path, stdout=full)
     assert done.returncode == 125
-    assert done.stderr == "spoor: write the report: No space left on device\n"
+    assert done.stderr == "spoor: cannot write the report: No space left on device\n"

@@ -159,9 +159,9 @@ def test_what_combine_refuses(sub_track, tmp_path):
     refused(sub_track("combine", "--stf=new.csv", "-p", "a.csv", "-p", "bad.csv"),
             "File bad.csv, line 1: missing column \"code_block_name\"")
     refused(sub_track("combine", "--stf=new.csv", "-p", "a.csv"),
-            "a single -p must name a folder of files to combine: a.csv: Not a directory")
+            "a single -p must name a directory of files to combine: a.csv: Not a directory")
     refused(sub_track("combine", "--stf=new.csv", "-p", "empty"),
-            "the folder empty has no files to combine")
+            "the directory empty has no files to combine")
     refused(sub_track("combine", "--stf=no/new.csv", "-p", "a.csv", "-p", "a.csv"),
             "File no/new.csv: No such file or directory")
     assert not list(tmp_path.glob("new*"))

@@ -93,7 +93,7 @@ def test_misuse_is_an_error(misuse, message):
     ({"pid": 2 ** 22 + 1}, ProcessLookupError, "no such process"),
     ({"interval": 0}, ValueError, "--interval: '0.000000000' is out of range"),
     ({"interval": "soon"}, ValueError, "invalid time 'soon'"),
-    ({"output": "nowhere/r.json"}, FileNotFoundError, "folder 'nowhere' does not exist"),
+    ({"output": "nowhere/r.json"}, FileNotFoundError, "directory 'nowhere' does not exist"),
     ({"output": __file__, "no_clobber": True}, FileExistsError, "exists"),
     ({"samples": "s.txt"}, ValueError, "must end in .csv or .jsonl"),
     ({"format": "xml"}, ValueError, "--format"),
@@ -143,7 +143,7 @@ def test_report_that_cannot_be_written_is_a_warning():
     os.mkdir("folder")
     tracker = spoor.Tracker(output="folder/r.json").start()
     os.rmdir("folder")
-    with pytest.warns(RuntimeWarning, match="could not be written"):
+    with pytest.warns(RuntimeWarning, match="cannot write '"):
         tracker.stop()
 
 

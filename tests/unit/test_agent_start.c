@@ -59,7 +59,8 @@ static void what_cannot_be_started_is_named(void **state)
     assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
     assert_int_equal(spoor_agent_start("/nowhere/spoor", arguments, fds[0], fds[1], &err),
                      -ENOENT);
-    assert_string_equal(err.message, "start '/nowhere/spoor': No such file or directory");
+    assert_string_equal(err.message,
+                        "cannot start '/nowhere/spoor': No such file or directory");
     assert_int_equal(spoor_agent_start("/bin/cat", arguments, 0, fds[1], &err), -EINVAL);
     assert_string_equal(err.message, "agent: descriptors must be above 2");
     close(fds[0]);

@@ -250,12 +250,13 @@ static void what_is_wrong_is_said(void **state)
         { "", "not valid JSON (line 1, column 0); expected a report written by 'spoor run -f" },
         { "{\"schema\": \"spoor/1\", ", "not valid JSON (line 1, column 22)" },
         { "{\"a\": \"\\u0000\"}", "not valid JSON" },
-        { "[]", "no schema is named; expected a report" },
-        { "{}", "no schema is named; expected a report" },
-        { "{\"schema\": 1}", "no schema is named" },
+        { "[]", "no schema; expected a report" },
+        { "{}", "no schema; expected a report" },
+        { "{\"schema\": 1}", "no schema" },
         { "{\"schema\": \"spoor/2\"}",
           "schema 'spoor/2' is not supported; this version reads" },
-        { "{\"schema\": \"spoor/1\", \"hostname\": \"x\"}", "it is not about a run; expected" },
+        { "{\"schema\": \"spoor/1\", \"hostname\": \"x\"}",
+          "not the report of a run; expected" },
         { RUN "{\"pid\": \"1\"}}", "run.pid: expected a whole number that is not negative" },
         { RUN "{\"pid\": -1}}", "run.pid: expected a whole number" },
         { RUN "{\"id\": 1}}", "run.id: expected a string" },
@@ -448,7 +449,7 @@ static void files_that_cannot_be_read_are_named(void **state)
 
     (void)state;
     assert_int_equal(record_load("/no/such.json", &record, &err), -ENOENT);
-    assert_string_equal(err.message, "read '/no/such.json': No such file or directory");
+    assert_string_equal(err.message, "cannot read '/no/such.json': No such file or directory");
     assert_int_equal(record_load("/", &record, &err), -EISDIR);
     assert_int_equal(record_load("/dev/zero", &record, &err), -EFBIG);
     assert_string_equal(err.message, "'/dev/zero' is larger than 16 MiB; expected a report "

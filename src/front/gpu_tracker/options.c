@@ -55,7 +55,7 @@ static const struct option rows[] = {
 { '\0', "gb",           "<gpu-brand>",     "brand of the GPUs: nvidia or amd (default: detect)", BOTH | STRING, TEXT(gpu_brand), .key = "gpu_brand", .complete = "-W \"nvidia amd\"" },
 { '\0', "tf",           "<tracking-file>", "write one row per sample to this file (.csv or .sqlite)", BOTH | STRING, TEXT(tracking_path), .key = "tracking_file", .complete = COMPLETE_FILES },
 { '\0', "overwrite",    NULL,              "replace the tracking file if it exists", BOTH, FLAG(overwrites), .key = "overwrite" },
-{ '\0', "propagate",    NULL,              "exit with the status of the command (128+N if signal N killed it) instead of 0", TRACK | NO_FILE, FLAG(propagates) },
+{ '\0', "propagate",    NULL,              "exit with the exit code of the command (128+N if signal N killed it) instead of 0", TRACK | NO_FILE, FLAG(propagates) },
 { '\0', "spelling",     "<spelling>",      "spelling in the report: descendants (default), or descendents as in versions 1.2 to 3", BOTH | STRING, TEXT(spelling), .key = "spelling", .complete = "-W \"descendants descendents\"" },
 { 'h',  "help",         NULL,              "show this help and exit", TRACK | NO_FILE, .apply = option_help },
 { 'v',  "version",      NULL,              "show the version and exit", TRACK | NO_FILE, .apply = option_version },

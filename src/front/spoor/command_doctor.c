@@ -104,11 +104,10 @@ int command_doctor(const struct command *command, int argc, char **argv)
     ladder.has_color = outputs_has_color(settings.color, STDOUT_FILENO);
     if (spoor_machine_check(NULL, collect, &ladder, &err) < 0)
         return complain("%s", err.message);
-    help_wrap(
-        stdout,
-        "Sources of each quantity on this machine, best first. A run takes the ones marked "
-        "'used'; 'yes' would work too, 'no' does not.",
-        0, 0);
+    help_wrap(stdout,
+              "Sources of each quantity on this machine, best first. A run uses those "
+              "marked 'used'; those marked 'yes' would work too, those marked 'no' do not.",
+              0, 0);
     print_rows(&ladder);
     printf("\n%u of %zu sources are available.\n", ladder.available_count, ladder.count);
     return 0;

@@ -36,7 +36,7 @@ static int file_format(const struct settings *settings, enum spoor_format *ret,
         *ret = settings->format;
     else if (!spoor_format_for_path(path, ret) && path_has_suffix(path, ".html"))
         return error_set(err, EINVAL,
-                         "--output '%s': html is not in this version; name a .json, .csv or "
+                         "--output '%s': HTML is not supported yet; name a .json, .csv or "
                          ".txt file, or give --format",
                          path);
     return 0;
@@ -66,14 +66,15 @@ static int check_folder(const char *path, const char *option, struct spoor_error
     if (stat(folder, &status) < 0) {
         if (errno == ENOENT)
             return error_set(err, ENOENT,
-                             "%s '%s': folder '%s' does not exist; create it first", option,
+                             "%s '%s': directory '%s' does not exist; create it first", option,
                              path, folder);
-        return error_sys(err, errno, "%s: folder '%s'", option, folder);
+        return error_sys(err, errno, "%s: directory '%s'", option, folder);
     }
     if (!S_ISDIR(status.st_mode))
-        return error_set(err, ENOTDIR, "%s '%s': '%s' is not a folder", option, path, folder);
+        return error_set(err, ENOTDIR, "%s '%s': '%s' is not a directory", option, path,
+                         folder);
     if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) < 0)
-        return error_sys(err, errno, "%s '%s': cannot create files in folder '%s'", option,
+        return error_sys(err, errno, "%s '%s': cannot create files in directory '%s'", option,
                          path, folder);
     return 0;
 }
@@ -86,7 +87,8 @@ static int check_file(const struct settings *settings, const char *path, const c
     struct stat status;
 
     if (path_has_suffix(path, "/"))
-        return error_set(err, EISDIR, "%s '%s' is a folder; name a file in it", option, path);
+        return error_set(err, EISDIR, "%s '%s' is a directory; name a file in it", option,
+                         path);
     if (lstat(path, &status) < 0)
         return errno == ENOENT ? check_folder(path, option, err)
                                : error_sys(err, errno, "%s '%s'", option, path);
@@ -96,7 +98,8 @@ static int check_file(const struct settings *settings, const char *path, const c
                          "target instead%s",
                          option, path, ret_is_device ? ", or use --summary-fd" : "");
     if (S_ISDIR(status.st_mode))
-        return error_set(err, EISDIR, "%s '%s' is a folder; name a file in it", option, path);
+        return error_set(err, EISDIR, "%s '%s' is a directory; name a file in it", option,
+                         path);
     if (settings->is_no_clobber)
         return error_set(err, EEXIST,
                          "%s '%s' already exists; name another file or omit --no-clobber",
@@ -248,13 +251,10 @@ int outputs_write_one(const struct outputs *outputs, size_t index, spoor_session
                       struct spoor_error *err)
 {
     const struct output *output = &outputs->items[index];
-    int r;
 
     if (output->fd >= 0)
-        r = spoor_session_write(session, output->format, output->flags, output->fd, err);
-    else
-        r = spoor_session_save(session, output->format, output->path, outputs->save, err);
-    return r < 0 ? error_prefix(err, r, "the report could not be written") : 0;
+        return spoor_session_write(session, output->format, output->flags, output->fd, err);
+    return spoor_session_save(session, output->format, output->path, outputs->save, err);
 }
 
 void outputs_write(const struct outputs *outputs, spoor_session *session)

@@ -17,7 +17,7 @@ static const struct command commands[] = {
         .complete = COMPLETE_COMMANDS,
         .summary = "run a command and report what it used",
         .about = "Run a command and report what it and all its descendants use. The command "
-                 "keeps its own input, output, terminal, signals and exit status. Exit status: "
+                 "keeps its own input, output, terminal, signals and exit code. Exit code: "
                  "that of the command; 128+N if signal N killed it; 127 if it was not found; "
                  "126 if it could not be executed; 125 if spoor failed before starting it.",
         .notes = PRECEDENCE,
@@ -34,7 +34,7 @@ static const struct command commands[] = {
         .summary = "track a process that is already running",
         .about = "Track a running process and all its descendants until it exits, --duration "
                  "has passed, or you press Ctrl-C, which stops the tracking but not the "
-                 "process. Exit status: 0, or 125 if there was nothing to track.",
+                 "process. Exit code: 0, or 125 if there was nothing to track.",
         .notes = PRECEDENCE,
         .example = "spoor attach --duration 1m 4242",
         .main = command_attach,
@@ -47,7 +47,7 @@ static const struct command commands[] = {
         .about = "Track a process as attach does, controlled by the program that started the "
                  "agent: it writes commands to the agent's standard input, one per line, and "
                  "reads the answers from its standard output, one JSON object per line. The "
-                 "agent exits on the command 'stop' or at the end of its input. Exit status: "
+                 "agent exits on the command 'stop' or at the end of its input. Exit code: "
                  "0, or 125 if there was nothing to track.",
         .is_hidden = true,
         .ignores_variables = true,
@@ -61,9 +61,8 @@ static const struct command commands[] = {
         .max_operands = 1,
         .complete = COMPLETE_FILES,
         .summary = "show a stored JSON report again",
-        .about =
-            "Read a report that was stored as JSON (- for stdin) and show it again, in any "
-            "format. Exit status: 0, or 125 if it could not be read or written.",
+        .about = "Read a report stored as JSON (- for stdin) and show it again in any format. "
+                 "Exit code: 0, or 125 if it could not be read or written.",
         .example = "spoor report -f csv report.json",
         .ignores_variables = true, /* they say where the reports of runs go */
         .main = command_report,
@@ -73,8 +72,9 @@ static const struct command commands[] = {
         .options = &settings_table,
         .scope = SCOPE_DOCTOR,
         .summary = "show what can be measured on this machine",
-        .about = "For each quantity, list the sources that can measure it, best first: "
-                 "whether they work on this machine, why not, and how to fix that.",
+        .about =
+            "For each quantity, list the sources that can measure it, best first. For each "
+            "source, show whether it works on this machine, and if not, why and how to fix it.",
         .main = command_doctor,
     },
     {
@@ -97,7 +97,7 @@ static const struct command commands[] = {
         .about = "Append a row to a file: the calling process, the name of the phase, start "
                  "or stop, and the time. Works from any language, and several processes may "
                  "write to the same file. 'gpu-tracker sub-track analyze' reports what each "
-                 "phase used. Exit status: 0, or 125 if the row could not be written.",
+                 "phase used. Exit code: 0, or 125 if the row could not be written.",
         .example = "spoor phase start load; ./load.sh; spoor phase stop load",
         .main = command_phase,
     },

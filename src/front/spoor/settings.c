@@ -55,10 +55,11 @@ static int check_cgroup(const char *value, struct spoor_error *err)
 {
     if (strcmp(value, "auto") != 0 && strcmp(value, "off") != 0 &&
         strcmp(value, "require") != 0 && !strchr(value, '/'))
-        return error_set(err, EINVAL,
-                         "invalid value '%s': expected auto, off, require or a folder with a "
-                         "'/' in its name",
-                         value);
+        return error_set(
+            err, EINVAL,
+            "invalid value '%s': expected auto, off, require or a directory with a "
+            "'/' in its name",
+            value);
     return 0;
 }
 
@@ -155,7 +156,7 @@ static const struct option rows[] = {
 { 'o',  "output",     "FILE",              "write the report to FILE (- for stdout), in addition to the summary on stderr", TRACK, TEXT(output_path), .complete = COMPLETE_FILES },
 { 'o',  "output",     "FILE",              "write the report to FILE instead of stdout", REPORT, TEXT(output_path), .complete = COMPLETE_FILES },
 { 'f',  "format",     "text|json|csv",     "format of the report (default: from the suffix of FILE, otherwise text); without -o, the report replaces the summary on stderr", TRACK, .apply = apply_format },
-{ 'f',  "format",     "text|json|csv",     "output format (default: from the suffix of the file of -o, otherwise text)", REPORT, .apply = apply_format },
+{ 'f',  "format",     "text|json|csv",     "output format (default: from the suffix of the -o file, otherwise text)", REPORT, .apply = apply_format },
 { 'f',  "format",     "text|json",         "output format (default: text)", SCOPE_INFO, .apply = apply_format },
 { '\0', "samples",    "FILE",              "write one row per sample to FILE (.csv or .jsonl)", TRACK, TEXT(samples_path), .check = check_samples, .complete = COMPLETE_FILES },
 { 'i',  "interval",   "TIME",              "time between samples, such as 0.5, 500ms or 2m; 1ms to 1h (default: 1s)", TRACK, .apply = apply_interval },
@@ -167,10 +168,10 @@ static const struct option rows[] = {
 { '\0', "name",       "NAME",              "a label for this run", TRACK, TEXT(name) },
 { '\0', "tag",        "KEY=VALUE",         "add a tag to the report; may be repeated", TRACK | OPTION_REPEATABLE, OPTION_LIST(struct settings, tags), .check = check_tag },
 { '\0', "append",     NULL,                "append to existing files instead of replacing them", TRACK | REPORT, FLAG(is_append) },
-{ '\0', "no-clobber", NULL,                "refuse to start if FILE exists", TRACK | REPORT, FLAG(is_no_clobber) },
+{ '\0', "no-clobber", NULL,                "refuse to start if an output file exists", TRACK | REPORT, FLAG(is_no_clobber) },
 { '\0', "summary-fd", "N",                 "also write the report to file descriptor N", BOTH, .apply = apply_summary_fd },
-{ '\0', "detail",     "auto|always|never", "when to measure private and shared memory, which slows the job down: for at most 0.3% of the time (auto, the default), at every sample, or never", TRACK, CHOICE(detail) },
-{ '\0', "cgroup",     "auto|off|require|FOLDER", "run the command in its own cgroup, for exact figures: if possible (auto, the default), never (off), or refuse to run without (require); FOLDER: create it in this cgroup, which must be delegated to you", RUN, TEXT(cgroup), .check = check_cgroup, .complete = "-W \"auto off require\"" },
+{ '\0', "detail",     "auto|always|never", "when to measure private and shared memory, which slows the job down: for at most 0.3 % of the time (auto, the default), at every sample, or never", TRACK, CHOICE(detail) },
+{ '\0', "cgroup",     "auto|off|require|DIRECTORY", "run the command in its own cgroup, for exact values: if possible (auto, the default), never (off), or refuse to run without (require); DIRECTORY: create it below this cgroup, which must be delegated to you", RUN, TEXT(cgroup), .check = check_cgroup, .complete = "-W \"auto off require\"" },
 { '\0', "gpus",       "LIST",              "the GPUs of the job: all, none, or a list of numbers, UUIDs and PCI addresses, such as 0,2-3, or 0:1 for a MIG device; 'spoor info' lists them (default: as CUDA_VISIBLE_DEVICES and similar variables say, otherwise all)", TRACK, TEXT(gpus), .check = spoor_check_gpus },
 { '\0', "gpus",       "LIST",              "the GPUs to show: all, none, or a list of numbers, UUIDs and PCI addresses, such as 0,2-3 (default: as CUDA_VISIBLE_DEVICES and similar variables say, otherwise all)", SCOPE_INFO, TEXT(gpus), .check = spoor_check_gpus },
 { '\0', "color",      "auto|always|never", "use color: on a terminal, unless NO_COLOR is set (auto, the default), always, or never", BOTH | SCOPE_DOCTOR | REPORT, CHOICE(color) },

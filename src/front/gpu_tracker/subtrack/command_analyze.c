@@ -68,10 +68,10 @@ int subtrack_combine(const struct subtrack_settings *settings)
         r = list_folder(folder, &found);
         if (r < 0)
             return gpu_tracker_error(
-                "a single -p must name a folder of files to combine: %s: %s", folder,
+                "a single -p must name a directory of files to combine: %s: %s", folder,
                 strerror(-r));
         if (found.count == 0)
-            return gpu_tracker_error("the folder %s has no files to combine", folder);
+            return gpu_tracker_error("the directory %s has no files to combine", folder);
     }
     if (sub_tracking_combine(settings->sub_tracking_file, (const char *const *)files->items,
                              files->count, &err) < 0)
