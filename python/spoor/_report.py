@@ -36,6 +36,7 @@ class Run:
     elapsed_seconds: float
     exit_code: int | None
     signal: str | None
+    core_dumped: bool | None  # True or None: the report has the key only if a core was dumped
     interval_seconds: float
     samples: int
     spoor_version: str
@@ -54,7 +55,9 @@ class Host:
 @dataclass(frozen=True)
 class Limits:
     cpus: float | None
+    cpus_source: str | None
     memory_bytes: int | None
+    memory_source: str | None
     gpus: list[Any]
 
 

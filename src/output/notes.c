@@ -57,9 +57,13 @@ static void note_sampled(const struct spoor_figure *figures, double interval_sec
             buffer_format(&names, " (at most %s)", number_bytes(figures[i].high).text);
     }
     if (names.length > 0) {
-        buffer_add_text(&text, "sampled every ");
-        number_write(interval_seconds, &text);
-        buffer_format(&text, " s: %s", names.text);
+        buffer_add_text(&text, "sampled");
+        if (!isnan(interval_seconds)) { /* a stored report may lack it */
+            buffer_add_text(&text, " every ");
+            number_write(interval_seconds, &text);
+            buffer_add_text(&text, " s");
+        }
+        buffer_format(&text, ": %s", names.text);
         page_note(page, PAGE_DIM, "not exact", text.text ? text.text : "");
     }
     buffer_done(&names);

@@ -310,6 +310,7 @@ static void what_is_missing_is_unknown_and_what_is_new_is_ignored(void **state)
     json_write(&record, &style, &out);
     assert_int_equal(buffer_error(&out), 0);
     assert_non_null(strstr(out.text, "process n/a\nexit code unknown\n"));
+    assert_non_null(strstr(out.text, "\nnot exact    sampled: peak memory\n"));
     buffer_done(&out);
     record_done(&record);
 }
