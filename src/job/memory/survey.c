@@ -59,9 +59,6 @@ static void read_view(struct memory_view *view, const struct root *root, struct 
 {
     int r;
 
-    if (survey->has_copies)
-        (void)member_read_faults(member, root);
-    member->detail_faults = member->faults;
     *view = (struct memory_view){ .pid = member->pid,
                                   .is_main = is_main,
                                   .is_copy = !is_main && !member->has_exec,
@@ -80,6 +77,20 @@ static void read_view(struct memory_view *view, const struct root *root, struct 
     survey->count++;
 }
 
+/* From before the first process is read: a page that is copied while others are being read is shared
+ * in what was read of them and private in what is read later. */
+static void note_faults(const struct survey *survey, const struct root *root,
+                        struct members *members)
+{
+    for (size_t i = 0; i < members->count; i++) {
+        struct member *member = &members->list[i];
+
+        if (survey->has_copies && member->rss_bytes > 0)
+            (void)member_read_faults(member, root);
+        member->detail_faults = member->faults;
+    }
+}
+
 struct survey survey_take(struct memory_view *views, const struct root *root,
                           struct members *members, pid_t main_pid)
 {
@@ -87,6 +98,7 @@ struct survey survey_take(struct memory_view *views, const struct root *root,
 
     for (size_t i = 0; i < members->count; i++)
         survey.has_copies |= members->list[i].is_descendant && !members->list[i].has_exec;
+    note_faults(&survey, root, members);
     for (size_t i = 0; i < members->count; i++) {
         struct member *member = &members->list[i];
 
