@@ -67,7 +67,7 @@ struct job_reading {
     uint64_t swap_bytes;
     uint64_t main_rss_peak_bytes;
     uint64_t descendants_rss_peak_bytes; /* the largest of one process */
-    uint64_t discount_bytes;             /* how far marks may be above the pages there were */
+    struct group_bytes discount;         /* how far marks may be above the pages there were */
     uint64_t main_rss_bound_bytes;       /* upper bounds; UNKNOWN: none is known */
     uint64_t descendants_rss_bound_bytes;
     uint64_t rss_bound_bytes;
@@ -109,7 +109,7 @@ struct job {
     uint64_t started_count;
     uint64_t birth_mark; /* at the last search for members */
     unsigned search_count;
-    uint64_t discount_bytes;   /* pages counted twice in a resident size, at most */
+    struct group_bytes discount; /* pages counted twice in a resident size, at most */
     uint64_t main_bound_bytes; /* ru_maxrss of main: its own, or a child's; 0: not known yet */
     uint64_t largest_bound_bytes; /* the largest ru_maxrss of all that we reaped */
     bool outlived_main;           /* others lived when main ended */

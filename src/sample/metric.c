@@ -17,6 +17,7 @@ static const struct metric_row rows[METRIC_COUNT] = {
 [METRIC_MAIN_SHARED] =          { { "main_shared_bytes",         "the part of it that other processes map too",                         NULL,                GAUGE   }, UNIT_BYTES },
 [METRIC_MAIN_RSS_PEAK] =        { { "main_rss_peak_bytes",       "the kernel's high-water mark of the main process",                    NULL,                GAUGE   }, UNIT_BYTES },
 [METRIC_MAIN_RSS_BOUND] =       { { "main_rss_bound_bytes",      "upper bound of that mark; known at the end",                          NULL,                GAUGE   }, UNIT_BYTES },
+[METRIC_MAIN_RSS_DISCOUNT] =    { { "main_rss_discount_bytes",   "memory that the main process maps twice, or that was merged, so far", NULL,                GAUGE   }, UNIT_BYTES },
 [METRIC_MAIN_THREADS] =         { { "main_threads",              "threads of the main process",                                         NULL,                GAUGE   }, UNIT_COUNT },
 [METRIC_MAIN_GPU_MEMORY] =      { { "main_gpu_memory_bytes",     "GPU memory of the main process, peak since the previous sample",      NULL,                GAUGE   }, UNIT_BYTES },
 
@@ -26,6 +27,7 @@ static const struct metric_row rows[METRIC_COUNT] = {
 [METRIC_DESCENDANTS_SHARED] =   { { "descendants_shared_bytes",  "the part of it that several processes map",                           NULL,                GAUGE   }, UNIT_BYTES },
 [METRIC_DESCENDANTS_RSS_PEAK] = { { "descendants_rss_peak_bytes", "the largest high-water mark of any descendant",                       NULL,                GAUGE   }, UNIT_BYTES },
 [METRIC_DESCENDANTS_RSS_BOUND] = { { "descendants_rss_bound_bytes", "upper bound of their memory; known at the end",                       NULL,                GAUGE   }, UNIT_BYTES },
+[METRIC_DESCENDANTS_RSS_DISCOUNT] = { { "descendants_rss_discount_bytes", "memory that a descendant maps twice, or that was merged, so far",     NULL,                GAUGE   }, UNIT_BYTES },
 [METRIC_DESCENDANTS_THREADS] =  { { "descendants_threads",       "threads of the descendants",                                          NULL,                GAUGE   }, UNIT_COUNT },
 [METRIC_DESCENDANTS_GPU_MEMORY] = { { "descendants_gpu_memory_bytes", "GPU memory of the descendants, peak since the previous sample",       NULL,                GAUGE   }, UNIT_BYTES },
 

@@ -21,6 +21,7 @@ static const struct origin defaults[METRIC_COUNT] = {
 [METRIC_MAIN_SHARED] =            { "procfs.smaps_rollup",     "the process exited before it could be read",      false },
 [METRIC_MAIN_RSS_PEAK] =          { "procfs.status.VmHWM",     "the process exited before it could be read",      false },
 [METRIC_MAIN_RSS_BOUND] =         { "wait4.ru_maxrss",         "known only at the end of a job started by spoor", false },
+[METRIC_MAIN_RSS_DISCOUNT] =      { "procfs.smaps",            "the process exited before it could be read",      false },
 [METRIC_MAIN_THREADS] =           { "procfs.stat",             "the process exited before it could be read",      false },
 [METRIC_MAIN_GPU_MEMORY] =        { NULL,                      GPUS_PENDING,                                      false },
 [METRIC_DESCENDANTS_CPU] =        { "procfs.cpuclock",         "no process could be read",                        false },
@@ -29,6 +30,7 @@ static const struct origin defaults[METRIC_COUNT] = {
 [METRIC_DESCENDANTS_SHARED] =     { "procfs.smaps_rollup",     "they exited before they could be read",           false },
 [METRIC_DESCENDANTS_RSS_PEAK] =   { "procfs.status.VmHWM",     "they exited before they could be read",           false },
 [METRIC_DESCENDANTS_RSS_BOUND] =  { "wait4.ru_maxrss",         "known only at the end of a job started by spoor", false },
+[METRIC_DESCENDANTS_RSS_DISCOUNT] = { "procfs.smaps",            "they exited before they could be read",           false },
 [METRIC_DESCENDANTS_THREADS] =    { "procfs.stat",             "they exited before they could be read",           false },
 [METRIC_DESCENDANTS_GPU_MEMORY] = { NULL,                      GPUS_PENDING,                                      false },
 [METRIC_JOB_CPU] =                { "procfs.cpuclock",         "no process could be read",                        false },
@@ -205,7 +207,7 @@ void origins_update(struct origin origins[METRIC_COUNT], const struct job *job,
     if (job->lost_chars)
         origins[METRIC_JOB_READ_CHARS].is_exact = origins[METRIC_JOB_WRITTEN_CHARS].is_exact =
             false;
-    if (job->main_peak_is_exact && reading->discount_bytes <= job->main_rss_peak_bytes / 100) {
+    if (job->main_peak_is_exact && reading->discount.main <= job->main_rss_peak_bytes / 100) {
         origins[METRIC_MAIN_RSS_PEAK].source = "wait4.ru_maxrss";
         origins[METRIC_MAIN_RSS_PEAK].is_exact = true;
     }

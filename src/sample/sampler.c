@@ -77,7 +77,9 @@ static void fill_job(const struct job_reading *reading, uint64_t *value)
     value[METRIC_JOB_SWAP] = reading->swap_bytes;
     value[METRIC_MAIN_RSS_PEAK] = reading->main_rss_peak_bytes;
     value[METRIC_DESCENDANTS_RSS_PEAK] = reading->descendants_rss_peak_bytes;
-    value[METRIC_JOB_RSS_DISCOUNT] = reading->discount_bytes;
+    value[METRIC_MAIN_RSS_DISCOUNT] = reading->discount.main;
+    value[METRIC_DESCENDANTS_RSS_DISCOUNT] = reading->discount.descendants;
+    value[METRIC_JOB_RSS_DISCOUNT] = reading->discount.combined;
     value[METRIC_MAIN_RSS_BOUND] = reading->main_rss_bound_bytes;
     value[METRIC_DESCENDANTS_RSS_BOUND] = reading->descendants_rss_bound_bytes;
     value[METRIC_JOB_RSS_PEAK] =

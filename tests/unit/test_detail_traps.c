@@ -176,9 +176,46 @@ static void borrowed_memory_counts_once(void **state)
     memory_end(&f);
 }
 
+/* Between reads PSS grows and falls with what each process has of its own. */
+static void pss_follows_private_memory(void **state)
+{
+    struct memory_fixture f;
+
+    (void)state;
+    memory_begin(&f, SPOOR_DETAIL_AUTO);
+    memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 200 });
+    memory_update(&f);
+    assert_int_equal(f.estimate.pss_bytes, 200 * MB);
+    members_find(&f.members, MAIN)->rss_bytes += 100 * MB;
+    memory_follow(&f);
+    assert_int_equal(f.estimate.combined.private_bytes, 300 * MB);
+    assert_int_equal(f.estimate.pss_bytes, 300 * MB);
+    members_find(&f.members, MAIN)->rss_bytes -= 250 * MB;
+    memory_follow(&f);
+    assert_int_equal(f.estimate.pss_bytes, 50 * MB);
+    memory_end(&f);
+}
+
+/* The size after the read is larger than what was read: it has grown, and maps nothing twice. */
+static void growth_during_a_read_is_no_double_mapping(void **state)
+{
+    struct memory_fixture f;
+
+    (void)state;
+    memory_begin(&f, SPOOR_DETAIL_ALWAYS);
+    memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 20 });
+    memory_put_statm(&f, MAIN, 300, 0);
+    memory_update(&f);
+    assert_int_equal(f.detail.bases.main.discount, 0);
+    assert_int_equal(f.detail.bases.job.discount, 0);
+    memory_end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pss_follows_private_memory),
+        cmocka_unit_test(growth_during_a_read_is_no_double_mapping),
         cmocka_unit_test(a_process_that_ends_meanwhile_leaves_the_safe_bound),
         cmocka_unit_test(an_empty_file_is_a_process_that_ended),
         cmocka_unit_test(a_process_that_ends_before_its_mappings_leaves_no_correction),

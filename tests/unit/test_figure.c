@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "series/figure.h"
 
 #define MB 1000000ull
@@ -262,6 +263,102 @@ static void sampled_peaks_have_bounds(void **state)
     assert_near(find(&machine, JOB_PEAK).low, 70e6);
 }
 
+/* What one of the descendants maps twice is no doubt about the main process. */
+static void a_lower_bound_is_discounted_by_its_own_scope(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine);
+    OBSERVE(&machine, METRIC_MAIN_RSS, 1 * MB, 3 * MB);
+    OBSERVE(&machine, METRIC_DESCENDANTS_RSS, 1 * MB, 120 * MB);
+    OBSERVE(&machine, METRIC_JOB_RSS, 1 * MB, 121 * MB);
+    OBSERVE(&machine, METRIC_DESCENDANTS_RSS_DISCOUNT, 0, 50 * MB);
+    OBSERVE(&machine, METRIC_JOB_RSS_DISCOUNT, 0, 50 * MB);
+    assert_near(find(&machine, "memory.main.total_rss_bytes").low, 3e6);
+    assert_near(find(&machine, "memory.descendants.total_rss_bytes").low, 70e6);
+    assert_near(find(&machine, JOB_PEAK).low, 71e6);
+}
+
+static const enum metric memory_metrics[] = {
+    METRIC_MAIN_RSS,
+    METRIC_MAIN_PRIVATE,
+    METRIC_MAIN_SHARED,
+    METRIC_MAIN_RSS_PEAK,
+    METRIC_MAIN_RSS_BOUND,
+    METRIC_MAIN_RSS_DISCOUNT,
+    METRIC_DESCENDANTS_RSS,
+    METRIC_DESCENDANTS_PRIVATE,
+    METRIC_DESCENDANTS_SHARED,
+    METRIC_DESCENDANTS_RSS_PEAK,
+    METRIC_DESCENDANTS_RSS_BOUND,
+    METRIC_DESCENDANTS_RSS_DISCOUNT,
+    METRIC_JOB_RSS,
+    METRIC_JOB_PRIVATE,
+    METRIC_JOB_SHARED,
+    METRIC_JOB_PSS,
+    METRIC_JOB_RSS_PEAK,
+    METRIC_JOB_RSS_BOUND,
+    METRIC_JOB_RSS_DISCOUNT,
+};
+
+static void assert_not_above(const struct machine *machine, const char *part, const char *whole)
+{
+    struct spoor_figure a = find(machine, part), b = find(machine, whole);
+
+    if (isnan(a.value) || isnan(b.value))
+        return;
+    assert_true(a.value <= b.value);
+    if (b.is_exact)
+        b.low = b.high = b.value;
+    if (a.is_exact)
+        a.low = a.high = a.value;
+    assert_true(a.low <= a.value && !(a.high < a.value));
+    assert_true(b.low <= b.value && !(b.high < b.value));
+    assert_true(a.low <= b.low);
+    assert_true(isnan(b.high) || a.high <= b.high);
+}
+
+/* Whatever the sources say, the report does not contradict itself. */
+static void figures_of_memory_agree(void **state)
+{
+    uint64_t seed = 1;
+
+    (void)state;
+    for (int round = 0; round < 2000; round++) {
+        struct machine machine;
+
+        machine_init(&machine);
+        for (size_t i = 0; i < ARRAY_SIZE(memory_metrics); i++) {
+            uint64_t first, second;
+
+            seed = seed * 6364136223846793005u + 1442695040888963407u;
+            first = (seed >> 33) % 100 * MB;
+            second = seed >> 61 == 0 ? UNKNOWN : (seed >> 41) % 100 * MB;
+            OBSERVE(&machine, memory_metrics[i], first, second);
+        }
+        if (round % 2) { /* the last word on the main process is its bound too */
+            machine.origins[METRIC_MAIN_RSS_PEAK].is_exact = true;
+            machine.summary.tally[METRIC_MAIN_RSS_BOUND] =
+                machine.summary.tally[METRIC_MAIN_RSS_PEAK];
+        }
+        assert_not_above(&machine, "memory.main.private_rss_bytes",
+                         "memory.main.total_rss_bytes");
+        assert_not_above(&machine, "memory.main.shared_rss_bytes",
+                         "memory.main.total_rss_bytes");
+        assert_not_above(&machine, "memory.descendants.private_rss_bytes",
+                         "memory.descendants.total_rss_bytes");
+        assert_not_above(&machine, "memory.main.private_rss_bytes",
+                         "memory.combined.private_rss_bytes");
+        assert_not_above(&machine, "memory.combined.private_rss_bytes",
+                         "memory.combined.pss_bytes");
+        assert_not_above(&machine, "memory.combined.pss_bytes", JOB_PEAK);
+        assert_not_above(&machine, "memory.combined.shared_rss_bytes", JOB_PEAK);
+        assert_not_above(&machine, "memory.main.total_rss_bytes", JOB_PEAK);
+        assert_not_above(&machine, "memory.descendants.total_rss_bytes", JOB_PEAK);
+    }
+}
+
 /* The largest process alone proves a peak of the job, which may have been higher. */
 static void a_lower_bound_raises_the_peak_and_stays_inexact(void **state)
 {
@@ -378,6 +475,8 @@ int main(void)
         cmocka_unit_test(the_peak_of_the_kernel_counts_where_no_sample_is_known),
         cmocka_unit_test(a_peak_from_before_is_not_the_value),
         cmocka_unit_test(sampled_peaks_have_bounds),
+        cmocka_unit_test(a_lower_bound_is_discounted_by_its_own_scope),
+        cmocka_unit_test(figures_of_memory_agree),
         cmocka_unit_test(a_lower_bound_raises_the_peak_and_stays_inexact),
         cmocka_unit_test(a_phase_counts_its_own_processes),
         cmocka_unit_test(context_switches_are_those_of_the_whole_run),

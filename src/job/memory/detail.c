@@ -73,10 +73,24 @@ static void raise_split(struct memory_split *highest, const struct memory_split 
     highest->private_bytes = larger(highest->private_bytes, split->private_bytes);
 }
 
+static struct group_bytes largest_resident(const struct memory_view *views, size_t count)
+{
+    struct group_bytes largest = { 0 };
+
+    for (size_t i = 0; i < count; i++) {
+        uint64_t *group = views[i].is_main ? &largest.main : &largest.descendants;
+
+        *group = larger(*group, views[i].resident);
+    }
+    largest.combined = larger(largest.main, largest.descendants);
+    return largest;
+}
+
 /* What values follow from: sizes as they were at the end of the read. */
 static void take_bases(struct detail *detail, const struct root *root, struct members *members,
-                       pid_t main_pid)
+                       pid_t main_pid, size_t view_count)
 {
+    struct group_bytes largest = largest_resident(detail->views, view_count);
     struct movements movements;
 
     for (size_t i = 0; i < members->count; i++) {
@@ -86,7 +100,7 @@ static void take_bases(struct detail *detail, const struct root *root, struct me
             member->detail_own_bytes = less(member->rss_bytes, member->shared_bytes);
     }
     movements = movements_measure(root, members, main_pid);
-    detail->bases = movements_base(&movements, &detail->estimate);
+    detail->bases = movements_base(&movements, &detail->estimate, &largest);
 }
 
 static void remember(struct detail *detail, const struct survey *survey)
@@ -143,8 +157,9 @@ static void read_detail(struct detail *detail, const struct root *root, struct m
     if (!survey.is_racy && !survey.is_denied)
         settle(detail, root, members, walked_ns - started_ns, &survey);
     survey_discount(&survey, detail->views, &detail->estimate);
+    memory_estimate_settle(&detail->estimate);
     remember(detail, &survey);
-    take_bases(detail, root, members, main_pid);
+    take_bases(detail, root, members, main_pid, survey.count);
     charge(detail, cpu_spent_ns(root) - walked_ns);
 }
 
@@ -325,6 +340,8 @@ static struct detail_excess excess_of(const struct memory_estimate *followed,
         .combined_total = less(followed->combined.total_bytes, job->total_bytes + unread_bytes),
     };
 
+    if (is_known(followed->pss_bytes))
+        excess.pss = less(followed->pss_bytes, estimate->pss_bytes + unread_bytes);
     if (is_known(followed->combined.private_bytes))
         excess.combined_private =
             less(followed->combined.private_bytes, job->private_bytes + unread_bytes);

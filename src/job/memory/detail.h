@@ -30,6 +30,7 @@
 struct detail_excess {
     uint64_t main_total, descendants_total, combined_total;
     uint64_t combined_private;
+    uint64_t pss;
 };
 
 struct detail {

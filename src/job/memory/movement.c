@@ -59,22 +59,24 @@ struct movements movements_measure(const struct root *root, struct members *memb
 }
 
 static struct movement_base base_of(const struct movement *movement,
-                                    const struct memory_split *split)
+                                    const struct memory_split *split, uint64_t largest)
 {
     return (struct movement_base){
         .mapped = movement->mapped,
         .mapped_max = movement->mapped_max,
-        .discount = less(movement->rss_max, split->total_bytes),
+        .discount = less(largest, split->total_bytes),
     };
 }
 
 struct movement_bases movements_base(const struct movements *movements,
-                                     const struct memory_estimate *estimate)
+                                     const struct memory_estimate *estimate,
+                                     const struct group_bytes *largest)
 {
     return (struct movement_bases){
-        .job = base_of(&movements->job, &estimate->combined),
-        .main = base_of(&movements->main, &estimate->main),
-        .descendants = base_of(&movements->descendants, &estimate->descendants),
+        .job = base_of(&movements->job, &estimate->combined, largest->combined),
+        .main = base_of(&movements->main, &estimate->main, largest->main),
+        .descendants =
+            base_of(&movements->descendants, &estimate->descendants, largest->descendants),
     };
 }
 
@@ -105,11 +107,16 @@ void movements_follow(const struct movements *movements, const struct movement_b
                       uint64_t left_bytes, struct memory_estimate *estimate)
 {
     bool has_forked = movements->job.copy_count > 0;
+    uint64_t shrunk = movements->job.shrunk + left_bytes;
 
     follow(&estimate->main, &movements->main, &bases->main, 0, has_forked);
     follow(&estimate->descendants, &movements->descendants, &bases->descendants, left_bytes,
            has_forked);
     follow(&estimate->combined, &movements->job, &bases->job, left_bytes, has_forked);
+    /* What a process gains or loses of its own is all its. A fork divides pages, not their sum. */
+    if (is_known(estimate->pss_bytes))
+        estimate->pss_bytes = less(estimate->pss_bytes + movements->job.grown, shrunk);
+    memory_estimate_settle(estimate);
 }
 
 static struct memory_split at_least(const struct movement *movement)
