@@ -115,6 +115,7 @@ struct job {
     bool outlived_main;           /* others lived when main ended */
     bool main_peak_is_exact;
     bool saw_main, saw_descendant; /* with memory of its own, at least once */
+    bool has_waited;               /* a process of the job has reaped a child, seen or not */
     bool saw_denied_io;
     bool lost_chars;   /* a process ended before its read and write calls could be asked for */
     bool saw_unwaited; /* a parent that does not wait for its children */

@@ -138,7 +138,7 @@ static void forget(struct memory_split *split)
 static void forget_unseen(const struct job *job, struct job_reading *reading)
 {
     struct memory_estimate *memory = &reading->memory;
-    bool has_descendants = job->started_count > 1;
+    bool has_descendants = job->started_count > 1 || job->has_waited;
 
     if (!job->saw_main)
         forget(&memory->main);
@@ -233,7 +233,7 @@ static void read_detail(struct job *job, uint64_t now_ns, struct memory_estimate
     const struct detail_excess *excess = &job->detail.excess;
     struct memory_estimate *peaks = &job->peaks.memory;
 
-    detail_update(&job->detail, job->root, &job->members, job->main_pid, now_ns, ret);
+    detail_update(&job->detail, &job->members, job->main_pid, now_ns, ret);
     lower(&peaks->main.total_bytes, excess->main_total);
     lower(&peaks->descendants.total_bytes, excess->descendants_total);
     lower(&peaks->combined.total_bytes, excess->combined_total);

@@ -211,10 +211,13 @@ static double derive_at_peak(const struct summary *summary, enum metric metric)
 /* The moment of the highest total may show more of a part than any sample does. */
 static double derive_peak(const struct summary *summary, enum metric metric)
 {
-    double peak = metric_value(metric, summary->tally[metric].max);
+    const struct tally *tally = &summary->tally[metric];
+    double peak = metric_value(metric, tally->max);
     bool has_moment =
         metric == METRIC_JOB_RSS || metric == METRIC_JOB_PRIVATE || metric == METRIC_JOB_SHARED;
 
+    if (tally->max == 0 && tally->has_gap) /* there was some later, and nobody knows how much */
+        return nan("");
     return has_moment && !isnan(peak) ? fmax(peak, derive_at_peak(summary, metric)) : peak;
 }
 

@@ -263,6 +263,21 @@ static void sampled_peaks_have_bounds(void **state)
     assert_near(find(&machine, JOB_PEAK).low, 70e6);
 }
 
+/* There were none at first, and then some that were never seen. */
+static void nothing_and_then_unknown_is_unknown(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine);
+    OBSERVE(&machine, METRIC_DESCENDANTS_RSS, 0, 0, 0);
+    assert_near(find(&machine, "memory.descendants.total_rss_bytes").value, 0);
+    OBSERVE(&machine, METRIC_DESCENDANTS_RSS, 0, UNKNOWN, UNKNOWN);
+    assert_true(isnan(find(&machine, "memory.descendants.total_rss_bytes").value));
+    OBSERVE(&machine, METRIC_DESCENDANTS_RSS, 0, UNKNOWN, 3 * MB);
+    assert_near(find(&machine, "memory.descendants.total_rss_bytes").value, 3e6);
+}
+
 /* What one of the descendants maps twice is no doubt about the main process. */
 static void a_lower_bound_is_discounted_by_its_own_scope(void **state)
 {
@@ -319,6 +334,18 @@ static void assert_not_above(const struct machine *machine, const char *part, co
     assert_true(isnan(b.high) || a.high <= b.high);
 }
 
+static const char *const not_above[][2] = {
+    { "memory.main.private_rss_bytes", "memory.main.total_rss_bytes" },
+    { "memory.main.shared_rss_bytes", "memory.main.total_rss_bytes" },
+    { "memory.descendants.private_rss_bytes", "memory.descendants.total_rss_bytes" },
+    { "memory.main.private_rss_bytes", "memory.combined.private_rss_bytes" },
+    { "memory.combined.private_rss_bytes", "memory.combined.pss_bytes" },
+    { "memory.combined.pss_bytes", JOB_PEAK },
+    { "memory.combined.shared_rss_bytes", JOB_PEAK },
+    { "memory.main.total_rss_bytes", JOB_PEAK },
+    { "memory.descendants.total_rss_bytes", JOB_PEAK },
+};
+
 /* Whatever the sources say, the report does not contradict itself. */
 static void figures_of_memory_agree(void **state)
 {
@@ -342,20 +369,8 @@ static void figures_of_memory_agree(void **state)
             machine.summary.tally[METRIC_MAIN_RSS_BOUND] =
                 machine.summary.tally[METRIC_MAIN_RSS_PEAK];
         }
-        assert_not_above(&machine, "memory.main.private_rss_bytes",
-                         "memory.main.total_rss_bytes");
-        assert_not_above(&machine, "memory.main.shared_rss_bytes",
-                         "memory.main.total_rss_bytes");
-        assert_not_above(&machine, "memory.descendants.private_rss_bytes",
-                         "memory.descendants.total_rss_bytes");
-        assert_not_above(&machine, "memory.main.private_rss_bytes",
-                         "memory.combined.private_rss_bytes");
-        assert_not_above(&machine, "memory.combined.private_rss_bytes",
-                         "memory.combined.pss_bytes");
-        assert_not_above(&machine, "memory.combined.pss_bytes", JOB_PEAK);
-        assert_not_above(&machine, "memory.combined.shared_rss_bytes", JOB_PEAK);
-        assert_not_above(&machine, "memory.main.total_rss_bytes", JOB_PEAK);
-        assert_not_above(&machine, "memory.descendants.total_rss_bytes", JOB_PEAK);
+        for (size_t i = 0; i < ARRAY_SIZE(not_above); i++)
+            assert_not_above(&machine, not_above[i][0], not_above[i][1]);
     }
 }
 
@@ -475,6 +490,7 @@ int main(void)
         cmocka_unit_test(the_peak_of_the_kernel_counts_where_no_sample_is_known),
         cmocka_unit_test(a_peak_from_before_is_not_the_value),
         cmocka_unit_test(sampled_peaks_have_bounds),
+        cmocka_unit_test(nothing_and_then_unknown_is_unknown),
         cmocka_unit_test(a_lower_bound_is_discounted_by_its_own_scope),
         cmocka_unit_test(figures_of_memory_agree),
         cmocka_unit_test(a_lower_bound_raises_the_peak_and_stays_inexact),

@@ -3,9 +3,6 @@
 
 #include "base/arithmetic.h"
 #include "base/unknown.h"
-#include "job/memory/borrowed_memory.h"
-
-#define PAGE_BYTES 4096u
 
 /* What it had of no file at the last read. A program that was loaded since shares no such
  * memory with anybody: all of it is new. A copy of its parent is one from the start. */
@@ -21,7 +18,8 @@ static bool is_copy(const struct member *member)
     return !member->has_exec && member->is_descendant;
 }
 
-static void add_member(struct movement *movement, const struct member *member)
+static void add_member(struct movement *movement, const struct member *member,
+                       uint64_t page_bytes)
 {
     uint64_t rss = member->rss_bytes;
     uint64_t mapped = smaller(member->shared_bytes, rss);
@@ -39,21 +37,22 @@ static void add_member(struct movement *movement, const struct member *member)
     movement->fallen += fallen;
     movement->shrunk +=
         rss == 0 ? member->detail_private_bytes : smaller(fallen, member->detail_private_bytes);
-    movement->faults += less(member->faults, member->detail_faults) * PAGE_BYTES;
+    movement->faults += less(member->faults, member->detail_faults) * page_bytes;
 }
 
-struct movements movements_measure(const struct root *root, struct members *members,
+struct movements movements_measure(const struct root *root, const struct members *members,
                                    pid_t main_pid)
 {
     struct movements movements = { 0 };
 
     for (size_t i = 0; i < members->count; i++) {
-        struct member *member = &members->list[i];
+        const struct member *member = &members->list[i];
 
-        if (root && memory_is_borrowed(root, members, member))
+        if (member->borrows_memory)
             continue;
-        add_member(&movements.job, member);
-        add_member(member->pid == main_pid ? &movements.main : &movements.descendants, member);
+        add_member(&movements.job, member, root->page_bytes);
+        add_member(member->pid == main_pid ? &movements.main : &movements.descendants, member,
+                   root->page_bytes);
     }
     return movements;
 }

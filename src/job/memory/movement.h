@@ -36,8 +36,7 @@ struct movements {
     struct movement job, main, descendants;
 };
 
-/* `root` tells apart who has no memory of its own; NULL: all are taken to have. */
-struct movements movements_measure(const struct root *root, struct members *members,
+struct movements movements_measure(const struct root *root, const struct members *members,
                                    pid_t main_pid);
 
 /* What a group was when its detail was read. */
