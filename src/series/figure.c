@@ -148,8 +148,11 @@ static double discount(const struct summary *summary, enum metric peak)
 {
     static const enum metric discounts[METRIC_COUNT] = {
         [METRIC_MAIN_RSS] = METRIC_MAIN_RSS_DISCOUNT,
+        [METRIC_MAIN_SHARED] = METRIC_MAIN_RSS_DISCOUNT,
         [METRIC_DESCENDANTS_RSS] = METRIC_DESCENDANTS_RSS_DISCOUNT,
+        [METRIC_DESCENDANTS_SHARED] = METRIC_DESCENDANTS_RSS_DISCOUNT,
         [METRIC_JOB_RSS] = METRIC_JOB_RSS_DISCOUNT,
+        [METRIC_JOB_SHARED] = METRIC_JOB_RSS_DISCOUNT,
     };
     uint64_t bytes = discounts[peak] ? summary->tally[discounts[peak]].max : 0;
 

@@ -290,32 +290,31 @@ static void a_lower_bound_is_discounted_by_its_own_scope(void **state)
     OBSERVE(&machine, METRIC_JOB_RSS, 1 * MB, 121 * MB);
     OBSERVE(&machine, METRIC_DESCENDANTS_RSS_DISCOUNT, 0, 50 * MB);
     OBSERVE(&machine, METRIC_JOB_RSS_DISCOUNT, 0, 50 * MB);
+    OBSERVE(&machine, METRIC_DESCENDANTS_SHARED, 1 * MB, 110 * MB); /* that is shared, too */
     assert_near(find(&machine, "memory.main.total_rss_bytes").low, 3e6);
     assert_near(find(&machine, "memory.descendants.total_rss_bytes").low, 70e6);
     assert_near(find(&machine, JOB_PEAK).low, 71e6);
 }
 
-static const enum metric memory_metrics[] = {
-    METRIC_MAIN_RSS,
-    METRIC_MAIN_PRIVATE,
-    METRIC_MAIN_SHARED,
-    METRIC_MAIN_RSS_PEAK,
-    METRIC_MAIN_RSS_BOUND,
-    METRIC_MAIN_RSS_DISCOUNT,
-    METRIC_DESCENDANTS_RSS,
-    METRIC_DESCENDANTS_PRIVATE,
-    METRIC_DESCENDANTS_SHARED,
-    METRIC_DESCENDANTS_RSS_PEAK,
-    METRIC_DESCENDANTS_RSS_BOUND,
-    METRIC_DESCENDANTS_RSS_DISCOUNT,
-    METRIC_JOB_RSS,
-    METRIC_JOB_PRIVATE,
-    METRIC_JOB_SHARED,
-    METRIC_JOB_PSS,
-    METRIC_JOB_RSS_PEAK,
-    METRIC_JOB_RSS_BOUND,
-    METRIC_JOB_RSS_DISCOUNT,
-};
+static const enum metric memory_metrics[] = { METRIC_MAIN_RSS,
+                                              METRIC_MAIN_PRIVATE,
+                                              METRIC_MAIN_SHARED,
+                                              METRIC_MAIN_RSS_PEAK,
+                                              METRIC_MAIN_RSS_BOUND,
+                                              METRIC_MAIN_RSS_DISCOUNT,
+                                              METRIC_DESCENDANTS_RSS,
+                                              METRIC_DESCENDANTS_PRIVATE,
+                                              METRIC_DESCENDANTS_SHARED,
+                                              METRIC_DESCENDANTS_RSS_PEAK,
+                                              METRIC_DESCENDANTS_RSS_BOUND,
+                                              METRIC_DESCENDANTS_RSS_DISCOUNT,
+                                              METRIC_JOB_RSS,
+                                              METRIC_JOB_PRIVATE,
+                                              METRIC_JOB_SHARED,
+                                              METRIC_JOB_PSS,
+                                              METRIC_JOB_RSS_PEAK,
+                                              METRIC_JOB_RSS_BOUND,
+                                              METRIC_JOB_RSS_DISCOUNT };
 
 static void assert_not_above(const struct machine *machine, const char *part, const char *whole)
 {
@@ -324,11 +323,8 @@ static void assert_not_above(const struct machine *machine, const char *part, co
     if (isnan(a.value) || isnan(b.value))
         return;
     assert_true(a.value <= b.value);
-    if (b.is_exact)
-        b.low = b.high = b.value;
-    if (a.is_exact)
-        a.low = a.high = a.value;
-    assert_true(a.low <= a.value && !(a.high < a.value));
+    a.low = a.is_exact ? a.value : a.low, a.high = a.is_exact ? a.value : a.high;
+    b.low = b.is_exact ? b.value : b.low, b.high = b.is_exact ? b.value : b.high;
     assert_true(b.low <= b.value && !(b.high < b.value));
     assert_true(a.low <= b.low);
     assert_true(isnan(b.high) || a.high <= b.high);
