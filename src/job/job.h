@@ -57,6 +57,7 @@ struct job_reading {
     const char *cpu_source;
     bool cpu_is_exact;
     bool io_is_exact;
+    bool io_is_denied;    /* a process cannot be read: what the job read and wrote is unknown */
     uint64_t tree_cpu_ns; /* by adding up processes; UNKNOWN where nothing could be read */
     uint64_t perf_cpu_ns; /* by perf; UNKNOWN: none */
     struct leaf_reading leaf;
@@ -116,11 +117,11 @@ struct job {
     bool main_peak_is_exact;
     bool saw_main, saw_descendant; /* with memory of its own, at least once */
     bool has_waited;               /* a process of the job has reaped a child, seen or not */
-    bool saw_denied_io;
-    bool lost_chars;   /* a process ended before its read and write calls could be asked for */
-    bool saw_unwaited; /* a parent that does not wait for its children */
-    bool is_full;      /* more processes than the table holds */
-    bool was_thorough; /* the last look at all processes */
+    bool lost_chars; /* a process ended before its read and write calls could be asked for */
+    bool has_unknown_chars; /* likewise, of the main process or one that we may not read */
+    bool saw_unwaited;      /* a parent that does not wait for its children */
+    bool is_full;           /* more processes than the table holds */
+    bool was_thorough;      /* the last look at all processes */
 };
 
 /* -ESRCH: no such process; -ENOTSUP: a cgroup was required and cannot be had (its reason is

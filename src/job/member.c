@@ -69,15 +69,27 @@ static int read_stat(struct member *member, const struct root *root)
     return 0;
 }
 
+/* Once a process has given up its memory, its io file belongs to root, even before it is a zombie:
+ * that we may not open it then says nothing about the process. */
+static bool is_ending(struct member *member, const struct root *root)
+{
+    struct pid_statm statm;
+
+    return member->is_zombie ||
+           pid_statm_read(&member->statm_file, root, member->pid, &statm) < 0 ||
+           statm.size_pages == 0;
+}
+
 static void read_io(struct member *member, const struct root *root)
 {
-    struct pid_io io;
+    struct pid_io io = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN };
     int r = pid_io_read(&member->io_file, root, member->pid, &io);
+    bool is_denied = r == -EACCES || r == -EPERM;
 
-    /* A zombie's file belongs to root: whoever it was, only one opened before can be read. */
-    member->io_is_denied = (r == -EACCES || r == -EPERM) && !member->is_zombie;
-    if (r < 0)
+    member->io_is_stale = r < 0;
+    if (r < 0 && (!is_denied || is_ending(member, root)))
         return;
+    member->io_is_denied = is_denied;
     member->usage.counter[USAGE_READ_BYTES] = io.read_bytes;
     member->usage.counter[USAGE_WRITTEN_BYTES] = io.written_bytes;
     member->usage.counter[USAGE_READ_CHARS] = io.read_chars;

@@ -58,10 +58,11 @@ struct member {
     bool has_borrowed;   /* it did once: its ru_maxrss is not its own alone */
     bool is_zombie;
     bool is_being_reaped; /* its parent has its counts already */
-    bool is_busy;    /* it runs, waits for a CPU, or for a disk: it has not gone to sleep */
-    bool has_left;   /* it ended and was reaped */
-    bool is_counted; /* its final usage is in the job's account already */
-    bool io_is_denied;
+    bool is_busy;      /* it runs, waits for a CPU, or for a disk: it has not gone to sleep */
+    bool has_left;     /* it ended and was reaped */
+    bool is_counted;   /* its final usage is in the job's account already */
+    bool io_is_denied; /* we may not read it: what it reads and writes is unknown */
+    bool io_is_stale;  /* it could not be read at the last look */
 
     uint64_t stat_clock_ns; /* clock_ns when stat was last read; UNKNOWN: never */
     uint64_t slow_clock_ns; /* likewise for io and status */

@@ -61,7 +61,6 @@ void job_remember(struct job *job, const struct member *member)
         job->largest_peak_bytes = member->rss_peak_bytes;
     }
     job->has_waited |= member->child_faults > 0 && job->tracker_pid != 0;
-    job->saw_denied_io |= member->io_is_denied;
 }
 
 void job_settle_left(struct job *job)
@@ -182,7 +181,9 @@ static void take_rusage(struct job *job, struct member *member, uint64_t faults)
     member->usage.counter[USAGE_MAJOR_FAULTS] = (uint64_t)rusage.ru_majflt;
     member->usage.counter[USAGE_VOLUNTARY_SWITCHES] = (uint64_t)rusage.ru_nvcsw;
     member->usage.counter[USAGE_INVOLUNTARY_SWITCHES] = (uint64_t)rusage.ru_nivcsw;
-    job->lost_chars |= !is_known(member->usage.counter[USAGE_READ_CHARS]);
+    job->lost_chars |= member->io_is_stale;
+    job->has_unknown_chars |=
+        member->io_is_stale && (member->io_is_denied || member->pid == job->main_pid);
     take_peak(job, member, (uint64_t)rusage.ru_maxrss * 1024, faults);
 }
 

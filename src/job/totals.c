@@ -91,6 +91,20 @@ static void read_io(struct job_reading *reading)
     raise_to(&reading->usage.counter[USAGE_WRITTEN_BYTES], reading->leaf.written_bytes);
 }
 
+/* A sum without one of its parts says nothing. */
+static void forget_denied_io(const struct job *job, struct job_reading *reading)
+{
+    uint64_t *counter = reading->usage.counter;
+
+    for (size_t i = 0; i < job->members.count; i++)
+        reading->io_is_denied |= job->members.list[i].io_is_denied;
+    if (reading->io_is_denied && !is_known(reading->leaf.read_bytes))
+        counter[USAGE_READ_BYTES] = counter[USAGE_WRITTEN_BYTES] = UNKNOWN;
+    reading->io_is_denied |= job->has_unknown_chars;
+    if (reading->io_is_denied)
+        counter[USAGE_READ_CHARS] = counter[USAGE_WRITTEN_CHARS] = UNKNOWN;
+}
+
 /* The sum of the processes' clocks, where they are few. */
 static uint64_t read_clocks_ns(const struct job *job)
 {
@@ -348,6 +362,7 @@ static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading
     usage_raise(&reading->usage, &job->reported);
     job->reported = reading->usage;
     read_switches(job, &reading->usage);
+    forget_denied_io(job, reading);
     read_detail(job, now_ns, &reading->memory);
     reading->main_cpu_ns = job->main_cpu_ns;
     reading->main_rss_peak_bytes = job->main_rss_peak_bytes;

@@ -219,7 +219,7 @@ static double derive_peak(const struct summary *summary, enum metric metric)
     bool has_moment =
         metric == METRIC_JOB_RSS || metric == METRIC_JOB_PRIVATE || metric == METRIC_JOB_SHARED;
 
-    if (tally->max == 0 && tally->has_gap) /* there was some later, and nobody knows how much */
+    if (tally->max == 0 && tally->is_lost) /* there was some later, and nobody knows how much */
         return nan("");
     return has_moment && !isnan(peak) ? fmax(peak, derive_at_peak(summary, metric)) : peak;
 }
@@ -248,7 +248,9 @@ static double derive(const struct row *row, const struct summary *summary)
 
     switch (row->derivation) {
     case TOTAL:
-        return metric_value(row->metric, counter_delta(tally->first, tally->last));
+        return tally->is_lost
+                   ? nan("")
+                   : metric_value(row->metric, counter_delta(tally->first, tally->last));
     case GROWTH:
         return derive_growth(tally, row->metric);
     case SPAN:

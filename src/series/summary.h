@@ -22,7 +22,7 @@ struct tally {
     uint64_t anchor;    /* value at the start of the open rate window */
     uint64_t anchor_ns; /* when that was, as sample.elapsed_ns */
     uint64_t first_ns, last_ns;
-    bool has_gap; /* a later sample did not know it */
+    bool is_lost; /* it was known, but not to the latest sample */
 };
 
 struct summary {
