@@ -82,7 +82,7 @@ def test_start_and_stop_may_come_again():
     (lambda tracker: tracker.stop(), "the tracker is not running"),
     (lambda tracker: tracker.sample(), "the tracker is not running"),
     (lambda tracker: tracker.start().start(), "the tracker is already running"),
-    (lambda tracker: tracker.start()._ask("phase-stop x"), "phase 'x' is not open"),
+    (lambda tracker: tracker.start()._ask("phase-stop", "x"), "phase 'x' is not open"),
 ])
 def test_misuse_is_an_error(misuse, message):
     with pytest.raises(spoor.Error, match=message):
@@ -235,14 +235,6 @@ def test_library_that_is_not_there(monkeypatch):
     monkeypatch.setattr(_library, "_find", lambda: "/nowhere/libspoor.so")
     with pytest.raises(spoor.Error, match="cannot load the spoor library: /nowhere/libspoor.so"):
         spoor.Tracker().start()
-
-
-def test_agent_that_dies_is_an_error():
-    tracker = spoor.Tracker().start()
-    os.kill(tracker._agent.ready["pid"], 9)
-    with pytest.raises(spoor.Error, match="the tracker ended unexpectedly"):
-        tracker.stop()
-    assert not tracker.is_running
 
 
 def test_slow_modules_are_not_imported():

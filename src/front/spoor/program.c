@@ -44,11 +44,12 @@ static const struct command commands[] = {
         .options = &settings_table,
         .scope = SCOPE_AGENT,
         .summary = "track a process on behalf of the program that started it",
-        .about = "Track a process as attach does, controlled by the program that started the "
-                 "agent: it writes commands to the agent's standard input, one per line, and "
-                 "reads the answers from its standard output, one JSON object per line. The "
-                 "agent exits on the command 'stop' or at the end of its input. Exit code: "
-                 "0, or 125 if there was nothing to track.",
+        .about =
+            "Track a process as attach does, controlled by the program that started the "
+            "agent: it writes requests to the agent's standard input and reads the answers "
+            "from its standard output, one JSON object per line: see spoor(1). The agent "
+            "exits at the end of its input. Exit code: 0, or 125 if there was nothing to "
+            "track.",
         .is_hidden = true,
         .ignores_variables = true,
         .main = command_agent,
