@@ -262,3 +262,28 @@ def test_tracker_that_is_dropped_lets_its_agent_go():
     _tracker._running.clear()
     del tracker
     eventually(lambda: not is_alive(pid), "the end of the agent")
+
+
+def test_any_number_of_phases(recwarn):
+    """The program does not notice that only so many are kept one by one."""
+    with spoor.Tracker(interval=3600) as tracker:
+        for epoch in range(300):
+            with spoor.phase("epoch"):
+                pass
+        for epoch in range(5):
+            with spoor.phase(f"other {epoch}"):
+                burn(0.01)
+    assert not recwarn.list
+    assert [phase.name for phase in tracker.result.phases] == ["epoch"] * 255 + ["(others)"]
+    assert 0.05 <= tracker.result.phases[-1].cpu.total_seconds.value <= \
+        tracker.result.cpu.total_seconds.value
+    assert "phases" in {warning.code for warning in tracker.result.warnings}
+
+
+@pytest.mark.parametrize("name", ["", "x" * 1000, "a\0b"])
+def test_phase_that_cannot_be_recorded_is_a_warning(name):
+    with spoor.Tracker() as tracker:
+        with pytest.warns(RuntimeWarning):
+            with spoor.phase(name):
+                pass
+    assert tracker.result.phases == []
