@@ -8,6 +8,7 @@ import os
 from ._agent import Agent, option_list
 from ._error import EndedError, Error
 from ._result import Result
+from ._run import tell_runs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -201,19 +202,30 @@ class PhaseBlock:
             raise ValueError("a phase name must be one line")
         self._name = os.fsencode(name).decode(errors="replace")  # without surrogates
         self._tracker = tracker
-        self._entered: list[Tracker | None] = []
+        self._entered: list[tuple[Tracker | None, int]] = []  # with the process that has entered
 
     def __enter__(self) -> PhaseBlock:
         tracker = self._tracker or (_trackers()[-1] if _trackers() else None)
         if tracker is not None and tracker._owner in (0, os.getpid()):
             tracker._tell("phase-start", self._name)
-        self._entered.append(tracker)
+        self._tell_runs("start")
+        self._entered.append((tracker, os.getpid()))
         return self
 
+    def _tell_runs(self, word: str) -> None:
+        if self._tracker is None:  # not of a certain tracker
+            try:
+                tell_runs(word, self._name)
+            except Error as error:
+                _warn(str(error))
+
     def __exit__(self, *exception: object) -> None:
-        tracker = self._entered.pop()
-        if tracker is not None and tracker.is_running and tracker._owner == os.getpid():
+        tracker, owner = self._entered.pop()
+        if owner != os.getpid():
+            return  # a forked child leaves the block too
+        if tracker is not None and tracker.is_running:
             tracker._tell("phase-stop", self._name)
+        self._tell_runs("stop")
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         @functools.wraps(function)
@@ -224,9 +236,10 @@ class PhaseBlock:
 
 
 def phase(name: str) -> PhaseBlock:
-    """A phase of the tracker that was started last in this process.
+    """A phase of the tracker that was started last in this process, and of the `spoor run` that the
+    program is part of.
 
-    Without a tracker it does nothing, so a library can always mark its phases.
+    Without either it does nothing, so a library can always mark its phases.
     """
     return PhaseBlock(name)
 

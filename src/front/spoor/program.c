@@ -95,10 +95,13 @@ static const struct command commands[] = {
         .max_operands = 2,
         .complete = "-W \"start stop\"",
         .summary = "mark the start or end of a phase of the calling job",
-        .about = "Append a row to a file: the calling process, the name of the phase, start "
-                 "or stop, and the time. Works from any language, and several processes may "
-                 "write to the same file. 'gpu-tracker sub-track analyze' reports what each "
-                 "phase used. Exit code: 0, or 125 if the row could not be written.",
+        .about =
+            "Mark the start or end of a phase. In a 'spoor run', the report lists the "
+            "phase with its own figures. With a FILE, append a row to it: the calling "
+            "process, the name of the phase, start or stop, and the time; 'gpu-tracker "
+            "sub-track analyze' reports what each phase used. With neither, the file is "
+            "PID-START.csv in the working directory: the PID and start time of the calling "
+            "process. Exit code: 0, or 125 if the row could not be written.",
         .example = "spoor phase start load; ./load.sh; spoor phase stop load",
         .main = command_phase,
     },
