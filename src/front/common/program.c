@@ -10,6 +10,7 @@
 #include "front/common/arguments.h"
 #include "front/common/help.h"
 #include "front/common/nearest.h"
+#include "text/buffer.h"
 #include "text/escape.h"
 
 const struct command *command_find(const struct command *commands, const char *name)
@@ -25,23 +26,16 @@ static void say(const char *prefix, const char *fmt, va_list args) PRINTF_LIKE(2
 
 static void say(const char *prefix, const char *fmt, va_list args)
 {
+    CLEANUP(buffer_done) struct buffer line = { 0 };
     AUTO_FREE char *text = NULL;
-    AUTO_FREE char *line = NULL;
-    ssize_t written;
-    int length;
 
     if (vasprintf(&text, fmt, args) < 0) {
         text = NULL;
         return;
     }
     escape_message(text);
-    length = asprintf(&line, "%s%s\n", prefix, text);
-    if (length < 0) {
-        line = NULL;
-        return;
-    }
-    written = write(STDERR_FILENO, line, (size_t)length);
-    (void)written; /* stderr is closed: there is no other place for it */
+    buffer_format(&line, "%s%s\n", prefix, text);
+    (void)buffer_write(&line, STDERR_FILENO); /* if it fails, there is no other place for it */
 }
 
 int program_complain(const struct program *program, const char *fmt, ...)
