@@ -152,13 +152,14 @@ static double discount(const struct summary *summary)
 /* What a sampled peak may have been between the samples: at least what was seen, at most what
  * something else bounds it by. */
 static void bound_peak(struct spoor_figure *figure, const struct row *row,
-                       const struct summary *summary)
+                       const struct summary *summary, const struct origin *origins)
 {
-    double bound;
+    double bound = nan("");
 
     if (figure->is_exact || row->bounded_by == METRIC_NONE)
         return;
-    bound = metric_value(row->metric, summary->tally[row->bounded_by].max);
+    if (origins[row->bounded_by].is_exact)
+        bound = metric_value(row->metric, summary->tally[row->bounded_by].max);
     figure->low = figure->value;
     /* The kernel's marks count a page once for each time it is mapped. */
     if (row->raised_by != METRIC_NONE && metric_row(row->raised_by)->unit == UNIT_BYTES)
@@ -278,7 +279,7 @@ struct spoor_figure figure_get(size_t index, const struct summary *summary,
     raise_peak(&figure, row, summary, origins);
     if (isnan(figure.value))
         return not_measured(missing_reason(row, summary, origins));
-    bound_peak(&figure, row, summary);
+    bound_peak(&figure, row, summary, origins);
     return figure;
 }
 
