@@ -74,6 +74,8 @@ struct job_reading {
     uint64_t descendants_rss_bound_bytes;
     uint64_t rss_bound_bytes;
     uint64_t main_threads, descendants_threads;
+    struct heads thread_peaks; /* so far; of threads only */
+    bool has_thread_events;    /* which those are from */
     uint64_t process_count, started_count;
     uint64_t process_peak;  /* the most at once, by events; UNKNOWN: none serve */
     uint64_t process_bound; /* what that cannot have been above */
@@ -108,6 +110,7 @@ struct job {
     struct job_reading sum; /* of all that was seen, at the last reading */
     bool sum_holds;         /* nobody was looked at since */
     struct job_peaks peaks;
+    struct heads thread_peaks; /* of all looks; of threads only */
     uint64_t main_cpu_ns; /* also after its end */
     uint64_t main_rss_peak_bytes;
     uint64_t largest_peak_bytes; /* of any process of the job, main apart */

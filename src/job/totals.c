@@ -295,6 +295,15 @@ static void read_bounds(const struct job *job, struct job_reading *reading)
 
 /* ---- the reading -------------------------------------------------------- */
 
+static void raise_threads(struct job *job, uint64_t main, uint64_t descendants)
+{
+    struct heads *peaks = &job->thread_peaks;
+
+    raise_to(&peaks->main_threads, main);
+    raise_to(&peaks->descendants_threads, descendants);
+    raise_to(&peaks->threads, main + descendants);
+}
+
 static void add_living(struct job *job, struct job_reading *reading)
 {
     for (size_t i = 0; i < job->members.count; i++) {
@@ -310,6 +319,7 @@ static void add_living(struct job *job, struct job_reading *reading)
         reading->swap_bytes += member->swap_bytes;
         *(is_main ? &reading->main_threads : &reading->descendants_threads) += member->threads;
     }
+    raise_threads(job, reading->main_threads, reading->descendants_threads);
 }
 
 /* Context switches are known of processes that have ended. Before the job's program runs there are
@@ -346,15 +356,20 @@ static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading
 
 static void read_births(const struct job *job, struct job_reading *reading)
 {
+    reading->has_thread_events = job->births.source && !job->births.is_machine_wide;
+    reading->thread_peaks =
+        reading->has_thread_events ? job->births.heads.peak : job->thread_peaks;
+    if (!reading->has_thread_events)
+        raise_to(&reading->thread_peaks.threads, reading->leaf.threads_peak);
     reading->started_count = job->started_count;
     reading->process_peak = reading->process_bound = UNKNOWN;
     if (!job->births.source)
         return;
     raise_to(&reading->started_count, job->births.started_count);
-    reading->process_bound = job->births.max_concurrent;
+    reading->process_bound = job->births.heads.peak.processes;
     /* The connector's events of different CPUs come out of order: it may be one too high. */
     if (!job->births.is_machine_wide)
-        reading->process_peak = job->births.max_concurrent;
+        reading->process_peak = job->births.heads.peak.processes;
 }
 
 void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
@@ -380,7 +395,7 @@ void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
 static void scan(struct job *job, const struct look *look)
 {
     struct job_peaks *peaks = &job->peaks;
-    uint64_t process_count = 0;
+    uint64_t process_count = 0, main_threads = 0, threads = 0;
 
     for (size_t i = 0; i < job->members.count; i++) {
         struct member *member = &job->members.list[i];
@@ -396,8 +411,12 @@ static void scan(struct job *job, const struct look *look)
         if (cgroup_escape_is_due(&job->escape, member))
             cgroup_escape_check(&job->escape, job->root, member);
         job_remember(job, member);
-        process_count += member->rss_bytes > 0;
+        if (member->rss_bytes == 0)
+            continue;
+        process_count++;
+        *(member->pid == job->main_pid ? &main_threads : &threads) += member->threads;
     }
+    raise_threads(job, main_threads, threads);
     /* All who have left, zombies too: one whose parent was settled before it would seem to have
      * left its figures to nobody. */
     job_settle_left(job);

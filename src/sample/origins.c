@@ -22,6 +22,7 @@ static const struct origin defaults[METRIC_COUNT] = {
 [METRIC_MAIN_RSS_PEAK] =          { "procfs.status.VmHWM",     "the process exited before it could be read",      false },
 [METRIC_MAIN_RSS_BOUND] =         { "wait4.ru_maxrss",         "known only at the end of a job started by spoor", true },
 [METRIC_MAIN_THREADS] =           { "procfs.stat",             "the process exited before it could be read",      false },
+[METRIC_MAIN_THREADS_PEAK] =           { "procfs.stat",             "the process exited before it could be read",      false },
 [METRIC_MAIN_GPU_MEMORY] =        { NULL,                      GPUS_PENDING,                                      false },
 [METRIC_DESCENDANTS_CPU] =        { "procfs.cpuclock",         "no process could be read",                        false },
 [METRIC_DESCENDANTS_RSS] =        { "procfs.smaps_rollup",     "they exited before they could be read",           false },
@@ -30,6 +31,7 @@ static const struct origin defaults[METRIC_COUNT] = {
 [METRIC_DESCENDANTS_RSS_PEAK] =   { "procfs.status.VmHWM",     "they exited before they could be read",           false },
 [METRIC_DESCENDANTS_RSS_BOUND] =  { "wait4.ru_maxrss",         "known only at the end of a job started by spoor", true },
 [METRIC_DESCENDANTS_THREADS] =    { "procfs.stat",             "they exited before they could be read",           false },
+[METRIC_DESCENDANTS_THREADS_PEAK] =    { "procfs.stat",             "they exited before they could be read",           false },
 [METRIC_DESCENDANTS_GPU_MEMORY] = { NULL,                      GPUS_PENDING,                                      false },
 [METRIC_JOB_CPU] =                { "procfs.cpuclock",         "no process could be read",                        false },
 [METRIC_JOB_USER] =               { "procfs.stat",             "no process could be read",                        false },
@@ -178,6 +180,24 @@ static void update_births(struct origin *origins, const struct job *job)
     origins[METRIC_JOB_STARTED].is_exact = births->is_exact;
 }
 
+/* Process events have the threads of all scopes, a cgroup those of the job alone. */
+static void update_threads(struct origin *origins, const struct job *job,
+                           const struct job_reading *reading)
+{
+    static const enum metric peaks[] = {
+        METRIC_MAIN_THREADS_PEAK,
+        METRIC_DESCENDANTS_THREADS_PEAK,
+        METRIC_JOB_THREADS_PEAK,
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(peaks) && reading->has_thread_events; i++) {
+        origins[peaks[i]].source = job->births.source;
+        origins[peaks[i]].is_exact = job->births.is_exact;
+    }
+    if (!reading->has_thread_events && !is_known(reading->leaf.threads_peak))
+        origins[METRIC_JOB_THREADS_PEAK] = origins[METRIC_JOB_THREADS];
+}
+
 static void update_cpu(struct origin *origins, const struct job *job,
                        const struct job_reading *reading)
 {
@@ -235,6 +255,7 @@ void origins_update(struct origin origins[METRIC_COUNT], const struct job *job,
     update_cgroup(origins, &job->leaf);
     update_left(origins, job, reading);
     update_births(origins, job);
+    update_threads(origins, job, reading);
 }
 
 static void set_origin(struct origin *origin, const char *source, const char *reason)

@@ -84,6 +84,9 @@ static void fill_job(const struct job_reading *reading, uint64_t *value)
         larger(reading->main_rss_peak_bytes, reading->descendants_rss_peak_bytes);
     value[METRIC_JOB_RSS_BOUND] = reading->rss_bound_bytes;
 
+    value[METRIC_MAIN_THREADS_PEAK] = reading->thread_peaks.main_threads;
+    value[METRIC_DESCENDANTS_THREADS_PEAK] = reading->thread_peaks.descendants_threads;
+    value[METRIC_JOB_THREADS_PEAK] = reading->thread_peaks.threads;
     value[METRIC_MAIN_THREADS] = reading->main_threads;
     value[METRIC_DESCENDANTS_THREADS] = reading->descendants_threads;
     value[METRIC_JOB_THREADS] = reading->main_threads + reading->descendants_threads;
@@ -111,7 +114,6 @@ static void fill_cgroup(const struct job_reading *reading, const struct cgroup_e
     }
     value[METRIC_JOB_ANON] = sum_u64(leaf->memory.anon_bytes, leaf->memory.shmem_bytes);
     value[METRIC_JOB_PAGE_CACHE] = leaf->memory.page_cache_bytes;
-    value[METRIC_JOB_THREADS_PEAK] = leaf->threads_peak;
     value[METRIC_JOB_OOM_KILLS] = first_known(leaf->oom_kills_count, events->oom_kills_count);
     value[METRIC_JOB_THROTTLED] = events->throttled_ns;
     for (int i = 0; i < PRESSURE_COUNT; i++)
