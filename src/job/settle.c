@@ -161,7 +161,7 @@ static void take_peak(struct job *job, struct member *member, uint64_t maxrss_by
         return;
     }
     take_main_peak(job, member, maxrss_bytes, faults);
-    job->outlived_main = job->births.source && job->births.live_count > 1;
+    job->outlived_main = job->births.source && job->births.heads.now.processes > 1;
 }
 
 static void take_rusage(struct job *job, struct member *member, uint64_t faults)
