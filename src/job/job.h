@@ -43,6 +43,7 @@ struct job_options {
     const char *cgroup_folder; /* NULL: one of those */
     unsigned disabled;         /* rungs */
     bool needs_run_gate;
+    bool storage_is_local; /* the machine's disks count all that can be written */
     environment_get *environment;
 };
 
@@ -60,7 +61,7 @@ struct job_reading {
     struct cpu_counts cpu_counts;
     struct cpu_choice cpu;
     bool io_is_exact;
-    bool io_is_denied;    /* a process cannot be read: what the job read and wrote is unknown */
+    bool io_is_denied; /* a process cannot be read: what the job read and wrote is unknown */
     bool left_memory_cgroup; /* a process was seen outside of it */
     struct leaf_reading leaf;
 
@@ -112,7 +113,7 @@ struct job {
     bool sum_holds;         /* nobody was looked at since */
     struct job_peaks peaks;
     struct heads thread_peaks; /* of all looks; of threads only */
-    uint64_t main_cpu_ns; /* also after its end */
+    uint64_t main_cpu_ns;      /* also after its end */
     uint64_t main_rss_peak_bytes;
     uint64_t largest_peak_bytes; /* of any process of the job, main apart */
     uint64_t spawn_rss_bytes; /* what we ourselves had when we forked: a floor of ru_maxrss */
@@ -125,6 +126,7 @@ struct job {
     bool outlived_main;           /* others lived when main ended */
     bool main_peak_is_exact;
     bool saw_main, saw_descendant; /* with memory of its own, at least once */
+    bool storage_is_local;         /* see job_options */
     bool has_waited;               /* a process of the job has reaped a child, seen or not */
     bool lost_chars; /* a process ended before its read and write calls could be asked for */
     bool has_unknown_chars; /* likewise, of the main process or one that we may not read */

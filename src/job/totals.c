@@ -82,12 +82,17 @@ static void read_cpu(struct job *job, struct job_reading *reading)
     }
 }
 
-/* The cgroup counts what reached the disk, the processes what they dirtied: what is still in
- * the cache when the job ends will be written too, so the larger is what the job wrote. */
-static void read_io(struct job_reading *reading)
+/* The cgroup counts what reached the disks, and what is still to be written. The processes count
+ * what they dirtied, and more: whole folios. They alone count what goes to other machines. */
+static void read_io(const struct job *job, struct job_reading *reading)
 {
+    uint64_t *written = &reading->usage.counter[USAGE_WRITTEN_BYTES];
+    uint64_t bound = sum_u64(reading->leaf.written_bytes, reading->leaf.memory.dirty_bytes);
+
+    if (is_known(bound) && is_known(*written) && job->storage_is_local)
+        *written = smaller(*written, bound);
+    raise_to(written, reading->leaf.written_bytes);
     raise_to(&reading->usage.counter[USAGE_READ_BYTES], reading->leaf.read_bytes);
-    raise_to(&reading->usage.counter[USAGE_WRITTEN_BYTES], reading->leaf.written_bytes);
 }
 
 /* A sum without one of its parts says nothing. */
@@ -368,7 +373,7 @@ static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading
     leaf_read(&job->leaf, &reading->leaf);
     add_living(job, reading);
     read_cpu(job, reading);
-    read_io(reading);
+    read_io(job, reading);
     usage_raise(&reading->usage, &job->reported);
     job->reported = reading->usage;
     read_switches(job, &reading->usage);

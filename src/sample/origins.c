@@ -82,6 +82,7 @@ static const struct origin defaults[METRIC_COUNT] = {
 [METRIC_HOST_MEMORY_AVAILABLE] =  { "host.procfs.meminfo",     NOT_READABLE("/proc/meminfo"),                     false },
 [METRIC_HOST_MEMORY_CACHED] =     { "host.procfs.meminfo",     NOT_READABLE("/proc/meminfo"),                     false },
 [METRIC_HOST_SWAP_USED] =         { "host.procfs.meminfo",     NOT_READABLE("/proc/meminfo"),                     false },
+[METRIC_HOST_DIRTY] =             { "host.procfs.meminfo",     NOT_READABLE("/proc/meminfo"),                     false },
 [METRIC_HOST_DISK_READ] =         { "host.procfs.diskstats",   "no disk is listed in /proc/diskstats",            true },
 [METRIC_HOST_DISK_WRITTEN] =      { "host.procfs.diskstats",   "no disk is listed in /proc/diskstats",            true },
 [METRIC_HOST_DISK_SPACE_USED] =   { "host.statvfs",            "no disk is mounted",                              false },
@@ -246,6 +247,8 @@ static void update_io(struct origin *origins, const struct job *job,
         if (reading->io_is_denied)
             origins[io[i]].reason = DENIED;
     }
+    /* Pages are counted when they are dirtied, and more of them than are written: only none is sure. */
+    origins[METRIC_JOB_WRITTEN].is_exact &= reading->usage.counter[USAGE_WRITTEN_BYTES] == 0;
     if (job->lost_chars)
         origins[METRIC_JOB_READ_CHARS].is_exact = origins[METRIC_JOB_WRITTEN_CHARS].is_exact =
             false;

@@ -15,6 +15,7 @@ struct sample {
     uint64_t value[METRIC_COUNT];
     struct memory_split
         at_peak; /* of the job, when METRIC_JOB_RSS was highest since the last one */
+    bool storage_is_local; /* METRIC_HOST_DISK_WRITTEN counts all that can be written */
 };
 
 static inline void sample_clear(struct sample *sample)
@@ -24,6 +25,7 @@ static inline void sample_clear(struct sample *sample)
     for (int i = 0; i < METRIC_COUNT; i++)
         sample->value[i] = UNKNOWN;
     sample->at_peak = (struct memory_split)MEMORY_SPLIT_UNKNOWN;
+    sample->storage_is_local = false;
 }
 
 #endif
