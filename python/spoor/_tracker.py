@@ -92,6 +92,8 @@ class Tracker:
         self._owner = os.getpid()
         self._has_warned = False
         _trackers().append(self)
+        if not self._agent.ready["pid"]:
+            self._report_failure(EndedError("the tracker ended unexpectedly"))
         return self
 
     def stop(self) -> Result:
