@@ -91,7 +91,7 @@ def last_exception(err):
     return lines[-1].partition(":")[0].rpartition(".")[2] if lines else None
 
 
-def run_round(number, folder, seen):
+def run_round(number, folder, seen, pids):
     chance = random.Random(f"{SEED}.{number}")
     what = chance.choice(["program", "interrupt", "agent", "agent"])
     folder.mkdir()
@@ -100,6 +100,7 @@ def run_round(number, folder, seen):
                                env={**os.environ, **dict([mark.split("=")])},
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     is_killed = kill_one(what, process, mark.encode(), chance)
+    pids.update(marked(mark.encode()))
     out, err = process.communicate(timeout=DEADLINE_SECONDS)
     story = f"seed {SEED}.{number}: {what}, status {process.returncode}\n{out}{err}"
     if what == "agent" or not is_killed:
@@ -120,6 +121,8 @@ def run_round(number, folder, seen):
 @pytest.mark.parametrize("first", range(0, KILLS, 100))
 def test_kills_at_random_moments(tmp_path, first):
     seen = collections.Counter()
+    pids = set()
     for number in range(first, min(first + 100, KILLS)):
-        run_round(number, tmp_path / str(number), seen)
+        run_round(number, tmp_path / str(number), seen, pids)
+    assert not cgroups_of(pids)
     print(f"\nseed {SEED}, rounds {first} to {number}: {dict(seen)}")
