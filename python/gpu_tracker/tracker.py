@@ -8,6 +8,7 @@ from enum import Enum
 from spoor._agent import Agent, option_list
 
 from ._file import check_absent, check_extension
+from ._row_request import forget_trackers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -118,6 +119,7 @@ class Tracker:
         self._agent = Agent(f"--pid={self._process_id or os.getpid()}", *self._words,
                             name="gpu-tracker")
         self.state = State.STARTED
+        forget_trackers()
         self._owner = os.getpid()
         self._log(self._agent.ready["warnings"])
         return self

@@ -275,3 +275,98 @@ def test_files_that_are_missing_or_damaged():
         file.write("no table\n")
     with pytest.raises(ValueError):
         gput.SubTrackingAnalyzer("tracking.csv", "text.csv").sub_tracking_results()
+
+
+# ---- figures of short blocks ------------------------------------------------
+
+SHORT_BLOCKS = """
+    import os, sys, time
+    import gpu_tracker as gput
+
+    MEBIBYTE = 1 << 20
+
+
+    def held():
+        return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
+    def burn(seconds):
+        end = time.process_time() + seconds
+        while time.process_time() < end:
+            pass
+
+
+    def block(name, mebibytes, busy, idle):
+        before = time.process_time()
+        with gput.SubTracker(name, sub_tracking_file="s.csv"):
+            memory = bytearray(b"x") * (mebibytes * MEBIBYTE)
+            burn(busy)
+            time.sleep(idle)
+            holds = held()
+        print(name, holds, time.process_time() - before, flush=True)
+
+
+    def blocks():
+        for turn in range(3):
+            block(f"works {turn}", 200, 0.05, 0)
+            block(f"sleeps {turn}", 0, 0, 0.05)
+            block(f"both {turn}", 100, 0.02, 0.03)
+"""
+
+
+def check_short_blocks(printed, scope="main"):
+    """What the blocks said of themselves, beside what was measured. CPU: what the process used
+    from one row to the next, over the time between them."""
+    results = gput.SubTrackingAnalyzer("t.csv", "s.csv").sub_tracking_results()
+    found = {block.name: block for block in results.code_block_results}
+    with open("t.csv", encoding="utf-8", newline="") as file:
+        for _ in range(2):
+            file.readline()
+        tracked = list(csv.DictReader(file))
+    times = [float(row["timestamp"]) for row in tracked]
+    events = {(name, position): when for _, name, position, when in rows("s.csv")}
+    lines = [line.rsplit(" ", 2) for line in printed.splitlines()]
+    assert len(lines) == 9
+    for name, memory, seconds in lines:
+        usage = found[name].resource_usage
+        start, stop = events[name, 0], events[name, 1]
+        inside = [when for when in times if start <= when <= stop]
+        assert found[name].num_timepoints == found[name].num_non_empty_calls == len(inside) == 1
+        before = max(when for when in times if when < start)
+        truth = 100 * float(seconds) / (inside[0] - before)
+        assert usage[f"{scope}_ram"]["max"] == pytest.approx(int(memory) / 1e6, rel=0.05)
+        assert usage[f"cpu_{scope}_sum_utilization_percent"]["mean"] == \
+            pytest.approx(truth, rel=0.05, abs=2), name
+
+
+def test_short_blocks_have_their_own_figures(script):
+    check_short_blocks(script(SHORT_BLOCKS + """
+    with gput.Tracker(sleep_time=0.5, tracking_file="t.csv", ram_unit="megabytes",
+                      disable_logs=True):
+        blocks()
+    """))
+
+
+def test_short_blocks_of_a_forked_child_have_their_own_figures(script):
+    check_short_blocks(script(SHORT_BLOCKS + """
+    with gput.Tracker(sleep_time=0.5, tracking_file="t.csv", ram_unit="megabytes",
+                      disable_logs=True):
+        child = os.fork()
+        if child == 0:
+            blocks()
+            os._exit(0)
+        os.waitpid(child, 0)
+    """), "descendants")
+
+
+def test_short_blocks_of_a_command_have_their_own_figures(tmp_path):
+    import subprocess
+    import textwrap
+
+    (tmp_path / "program.py").write_text(textwrap.dedent(SHORT_BLOCKS) + "\n\nblocks()\n")
+    done = subprocess.run([sys.executable, "-m", "gpu_tracker", "-e",
+                           f"{sys.executable} program.py", "--st=0.5", "--tf=t.csv",
+                           "--ru=megabytes", "--disable-logs", "-o", "report.txt"],
+                          stdout=subprocess.PIPE, text=True, check=True, timeout=60)
+    check_short_blocks("".join(line + "\n" for line in done.stdout.splitlines()
+                               if not line.startswith("Resource tracking")))

@@ -119,6 +119,7 @@ int tracking_prepare(struct tracking *tracking, tracking_complain *complain)
     }
     tracking->facts = read_facts(settings, gpus);
     rows_init(&tracking->rows, &tracking->facts, settings->sleep_seconds);
+    tracking->wanted_after = tracking->row_seconds = (double)NAN;
     r = open_file(tracking, &err);
     if (r < 0) {
         complain(tracking->warn_data, r, err.message);
@@ -147,10 +148,32 @@ static void add_row(struct tracking *tracking, const double row[TRACKING_COLUMNS
 static void see_sample(const struct spoor_sample *sample, void *data)
 {
     struct tracking *tracking = data;
+    double wanted_after = tracking->wanted_after;
     double row[TRACKING_COLUMNS];
 
-    if (rows_take(&tracking->rows, sample, row))
-        add_row(tracking, row);
+    if (!rows_take(&tracking->rows, sample, isnan(wanted_after) ? NULL : &wanted_after, row))
+        return;
+    add_row(tracking, row);
+    tracking->row_seconds = sample->unix_seconds;
+}
+
+static double take_row(void *data, double wanted_after)
+{
+    struct tracking *tracking = data;
+    int r;
+
+    tracking->wanted_after = wanted_after;
+    r = spoor_session_sample(tracking->session, NULL);
+    tracking->wanted_after = (double)NAN;
+    return r < 0 ? (double)NAN : tracking->row_seconds;
+}
+
+/* Without it code blocks have the rows that are written anyway. */
+void tracking_started(struct tracking *tracking, spoor_session *session, pid_t pid)
+{
+    tracking->session = session;
+    if (tracking->file)
+        (void)row_requests_start(&tracking->requests, pid, take_row, tracking);
 }
 
 void tracking_configure(struct tracking *tracking, struct spoor_options *options)
@@ -167,6 +190,7 @@ void tracking_finish(struct tracking *tracking)
     double row[TRACKING_COLUMNS];
     struct spoor_error err;
 
+    row_requests_stop(&tracking->requests);
     if (rows_finish(&tracking->rows, row))
         add_row(tracking, row);
     if (tracking_file_close(tracking->file, &err) < 0)

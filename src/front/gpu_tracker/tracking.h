@@ -8,6 +8,7 @@
 
 #include "front/gpu_tracker/gpus.h"
 #include "front/gpu_tracker/options.h"
+#include "front/gpu_tracker/row_requests.h"
 #include "front/gpu_tracker/rows.h"
 #include "front/gpu_tracker/usage.h"
 #include "spoor/spoor.h"
@@ -32,6 +33,9 @@ struct tracking {
     struct rows rows;
     struct tracking_file *file; /* NULL: none */
     spoor_session *session;     /* NULL: nothing was tracked */
+    struct row_requests requests;
+    _Atomic double wanted_after; /* as in rows_take(), for now; NaN: no request */
+    _Atomic double row_seconds;  /* since 1970, of the latest row; NaN: there is none */
     const char
         *missing[TRACKING_PARTS];    /* why a part is unknown; borrowed. NULL: it is known */
     bool has_warned[TRACKING_PARTS]; /* about that, once */
@@ -44,6 +48,9 @@ void tracking_done(struct tracking *tracking);
 
 /* Sets the interval, the GPUs and the receiver of the samples. */
 void tracking_configure(struct tracking *tracking, struct spoor_options *options);
+
+/* The session has started: answers requests for rows of the tracking file. */
+void tracking_started(struct tracking *tracking, spoor_session *session, pid_t pid);
 
 /* After the last sample: completes the tracking file. */
 void tracking_finish(struct tracking *tracking);
