@@ -15,7 +15,8 @@ import pytest
 import gpu_tracker as gput
 from conftest import BINARY, eventually
 
-NO_GPU = "No supported GPU was found. The GPU RAM and GPU utilization values will remain 0.0."
+NO_GPU = ("Neither the nvidia-smi command nor the amd-smi command is installed. Install one of these to "
+          "profile the GPU. Otherwise the GPU RAM and GPU utilization values will remain 0.0.")
 
 
 def tracked(**options):
