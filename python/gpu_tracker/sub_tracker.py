@@ -44,7 +44,6 @@ def _database(path: str) -> Connection:
 
         connection = sqlite3.connect(path, timeout=60, isolation_level=None,
                                      check_same_thread=False)
-        connection.execute("PRAGMA journal_mode = TRUNCATE")
         connection.execute("PRAGMA synchronous = OFF")  # survives our end, not the machine's
         _databases[key] = connection
     return _databases[key]

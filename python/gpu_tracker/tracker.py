@@ -7,7 +7,7 @@ from enum import Enum
 
 from spoor._agent import Agent, option_list
 
-from ._file import check_absent, check_extension
+from ._file import check_absent, check_extension, check_folder
 from ._row_request import forget_trackers
 
 TYPE_CHECKING = False
@@ -53,14 +53,16 @@ class Tracker:
             if name not in _OLD_PARAMETERS:
                 raise TypeError("Tracker.__init__() got an unexpected keyword argument "
                                 f"{name!r}")
+        sleep_time = float(sleep_time)
         self._check(sleep_time, ram_unit, gpu_ram_unit, time_unit, n_expected_cores, gpu_brand,
                     spelling)
         if tracking_file is not None:
             check_extension(tracking_file)
+            check_folder(tracking_file)
             if not overwrite:
                 check_absent(tracking_file)
         self._words = option_list({
-            "st": repr(float(sleep_time)), "ru": ram_unit, "gru": gpu_ram_unit, "tu": time_unit,
+            "st": repr(sleep_time), "ru": ram_unit, "gru": gpu_ram_unit, "tu": time_unit,
             "nec": None if n_expected_cores is None else str(n_expected_cores),
             "guuids": None if gpu_uuids is None else ",".join(gpu_uuids),
             "disable-logs": disable_logs, "gb": gpu_brand, "tf": tracking_file,
@@ -98,7 +100,8 @@ class Tracker:
         if spelling not in ("descendants", "descendents"):
             raise ValueError(f'"{spelling}" is not a valid spelling. Valid values are '
                              '"descendants" or "descendents".')
-        if n_expected_cores is not None and n_expected_cores < 1:
+        if n_expected_cores is not None and not (
+                float(n_expected_cores) >= 1 and float(n_expected_cores).is_integer()):
             raise ValueError(f'"{n_expected_cores}" is not a valid number of expected cores. Must '
                              "be a whole number of at least 1.")
 
