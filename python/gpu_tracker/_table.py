@@ -39,7 +39,7 @@ class Series(Dict[str, Any]):
 
     def to_pandas(self) -> Any:
         """As a pandas.Series. ImportError: pandas is not installed."""
-        import pandas
+        import pandas  # type: ignore[import]
 
         return pandas.Series(list(self.values()), index=self.index)
 

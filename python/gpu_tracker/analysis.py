@@ -71,8 +71,9 @@ def _plain(results: Any) -> Any:
 def _read_results(data: dict[str, Any]) -> SubTrackingResults:
     return SubTrackingResults(
         table(data["overall"]), Series(data["static_data"]),
-        [CodeBlockResults(**{**block, "compute_time": series(block["compute_time"]),
-                             "resource_usage": table(block["resource_usage"])})
+        [CodeBlockResults(block["name"], block["num_timepoints"], block["num_calls"],
+                          block["num_non_empty_calls"], series(block["compute_time"]),
+                          table(block["resource_usage"]))
          for block in data["code_block_results"]])
 
 

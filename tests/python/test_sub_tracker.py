@@ -413,8 +413,8 @@ SHORT_BLOCKS = """
 
 
     def block(name, mebibytes, busy, idle):
-        before = time.process_time()
         with gput.SubTracker(name, sub_tracking_file="s.csv"):
+            before = time.process_time()
             memory = bytearray(b"x") * (mebibytes * MEBIBYTE)
             burn(busy)
             time.sleep(idle)
