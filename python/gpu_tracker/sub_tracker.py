@@ -5,7 +5,8 @@ A sub-tracking file has a row for each start (position 0) and stop (1) of a bloc
 written here rather than by the program because a block may be very short.
 
 The tracking file gets a row just before a block starts and one as it stops, if a tracker can be
-reached: the second tells what the block holds and the CPU time it took since the first.
+reached: the second tells what the block holds and the CPU time it took since the first. If it
+has held more meanwhile (a function has freed its memory when it returns), there is a third.
 """
 from __future__ import annotations
 
@@ -105,6 +106,7 @@ class SubTracker:
         check_extension(self.sub_tracking_file)
         self._overwrite = overwrite
         self._start = 0.0
+        self._is_sampled = False
 
     def _log(self, position: int, now: float) -> None:
         if os.path.abspath(self.sub_tracking_file) not in _begun:
@@ -112,14 +114,16 @@ class SubTracker:
         _append(self.sub_tracking_file, (self.process_id, self.code_block_name, position, now))
 
     def __enter__(self) -> SubTracker:
-        request_row(0.0)
+        self._is_sampled = request_row(0.0) > 0
         self._start = time.time()
         self._log(0, self._start)
         return self
 
     def __exit__(self, *exception: object) -> None:
         now = time.time()
-        self._log(1, max(now, request_row(self._start)))
+        if self._is_sampled:
+            now = max(now, request_row(self._start))
+        self._log(1, now)
 
 
 def sub_track(code_block_name: str | None = None, code_block_attribute: str | None = None,

@@ -456,6 +456,36 @@ def check_short_blocks(printed, scope="main"):
             pytest.approx(truth, rel=0.05, abs=2), name
 
 
+def test_function_is_charged_with_what_it_has_freed(script):
+    script("""
+        import time
+        import gpu_tracker as gput
+
+        @gput.sub_track("holds", sub_tracking_file="s.csv")
+        def hold():
+            memory = bytearray(b"x") * (100 << 20)
+            time.sleep(0.05)
+
+        @gput.sub_track("sleeps", sub_tracking_file="s.csv")
+        def sleep():
+            time.sleep(0.05)
+
+        with gput.Tracker(sleep_time=20, tracking_file="t.csv", ram_unit="megabytes",
+                          disable_logs=True):
+            for _ in range(3):
+                sleep()
+                hold()
+                sleep()
+    """)
+    holds, sleeps = gput.SubTrackingAnalyzer("t.csv", "s.csv").sub_tracking_results() \
+        .code_block_results
+    least = sleeps.resource_usage["min"]["main_ram"]
+    assert holds.num_calls == holds.num_non_empty_calls == 3
+    assert holds.resource_usage["max"]["main_ram"] == pytest.approx(least + 104.9, rel=0.05)
+    assert sleeps.num_non_empty_calls == sleeps.num_calls == sleeps.num_timepoints == 6
+    assert sleeps.resource_usage["max"]["main_ram"] == pytest.approx(least, rel=0.1)
+
+
 def test_short_blocks_have_their_own_figures(script):
     check_short_blocks(script(SHORT_BLOCKS + """
     with gput.Tracker(sleep_time=20, tracking_file="t.csv", ram_unit="megabytes",

@@ -201,11 +201,36 @@ static void rows_are_a_millisecond_apart_unless_a_block_has_none(void **state)
     (void)state;
     rows_init(&rows, &facts, 0.5);
     take(&rows, 0, 0, 1e6, 1e6, 1, row);
+    assert_true(take_wanted(&rows, 0.0001, 0, 1e6, 0, row)); /* the first */
     assert_true(take_wanted(&rows, 0.1, 0, 1e6, 0, row));
     assert_false(take_wanted(&rows, 0.1005, 0, 1e6, 0, row));
     assert_false(take_wanted(&rows, 0.1006, 0, 1e6, 0.0999, row));
     assert_true(take_wanted(&rows, 0.1007, 0, 2e6, 0.1002, row));
     near(row[TRACKING_MAIN_RAM], 2);
+}
+
+/* What a function held is free again when it has returned. */
+static void a_block_that_has_held_more_gets_a_row_of_that(void **state)
+{
+    struct moment moment = process(0.15, 0.05, 10e6, 300e6, 1);
+    double wanted_after = 1700000000.11;
+    double row[TRACKING_COLUMNS];
+    struct rows rows;
+
+    (void)state;
+    moment.sample.values = moment.values;
+    moment.sample.moments = moment.moments;
+    rows_init(&rows, &facts, 0.5);
+    take(&rows, 0, 0, 10e6, 10e6, 1, row);
+    take_wanted(&rows, 0.1, 0, 10e6, 0, row);
+    assert_true(rows_take(&rows, &moment.sample, &wanted_after, row));
+    near(row[TRACKING_MAIN_RAM], 10);
+    assert_true(rows_peak(&rows, &moment.sample, wanted_after, row));
+    near(row[TRACKING_MAIN_RAM], 300);
+    near(row[TRACKING_COMBINED_RAM], 300);
+    near(row[TRACKING_CPU_MAIN_SUM_UTILIZATION_PERCENT], 100);
+    assert_true(fabs(row[TRACKING_TIMESTAMP] - 1700000000.13) < 1e-6);
+    assert_false(rows_peak(&rows, &moment.sample, wanted_after, row)); /* no more than that */
 }
 
 /* A command that ended before the first interval. */
@@ -283,6 +308,7 @@ int main(void)
         cmocka_unit_test(a_last_sample_that_made_a_row_makes_no_second),
         cmocka_unit_test(a_row_is_its_moment_and_no_peak),
         cmocka_unit_test(a_requested_sample_makes_a_row),
+        cmocka_unit_test(a_block_that_has_held_more_gets_a_row_of_that),
         cmocka_unit_test(the_only_row_holds_the_peak),
         cmocka_unit_test(rows_are_a_millisecond_apart_unless_a_block_has_none),
         cmocka_unit_test(what_is_not_known_is_nan_or_zero),

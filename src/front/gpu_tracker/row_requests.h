@@ -4,9 +4,10 @@
  * it is shorter than the interval.
  *
  * A process of the job connects to the abstract Unix socket "gpu-tracker/PID", PID being the
- * main process of the job, and sends one line: a time in seconds since 1970. It gets the time of
- * a row that is later than that and no older than a millisecond; if there is none yet, a
- * sample is taken. Only processes of the same user, and root, are answered.
+ * main process of the job, and sends one line: 0, if a block is about to start, or the time
+ * at which the block that now stops did, in seconds since 1970. A sample is taken. It makes a row,
+ * unless there is one already that is later than the time sent and no older than a millisecond.
+ * The answer is the time of the latest row. Only processes of the same user, and root, get one.
  */
 #ifndef FRONT_GPU_TRACKER_ROW_REQUESTS_H
 #define FRONT_GPU_TRACKER_ROW_REQUESTS_H

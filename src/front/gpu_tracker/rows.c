@@ -178,7 +178,7 @@ static bool is_due(const struct rows *rows, const double *wanted_after)
     if (!wanted_after)
         return seconds >= rows->interval_seconds / 2;
     /* Over a shorter time CPU percentages would be noise. */
-    return seconds >= 0.001 || previous->unix_seconds <= *wanted_after;
+    return rows->row_count == 0 || seconds >= 0.001 || previous->unix_seconds <= *wanted_after;
 }
 
 bool rows_take(struct rows *rows, const struct spoor_sample *sample, const double *wanted_after,
@@ -199,6 +199,33 @@ bool rows_take(struct rows *rows, const struct spoor_sample *sample, const doubl
     rows->older = rows->previous;
     rows->previous = rows->latest;
     return true;
+}
+
+bool rows_peak(const struct rows *rows, const struct spoor_sample *sample, double start,
+               double row[TRACKING_COLUMNS])
+{
+    static const struct {
+        enum metric metric;
+        enum tracking_column column;
+    } columns[] = {
+        { MAIN_RSS, TRACKING_MAIN_RAM },
+        { DESCENDANTS_RSS, TRACKING_DESCENDANTS_RAM },
+        { JOB_RSS, TRACKING_COMBINED_RAM },
+    };
+    const double little = 1.02; /* more than what comes and goes all the time */
+    bool is_more = false;
+
+    for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
+        size_t index = rows->metric[columns[i].metric];
+        double value = index < sample->count ? sample->values[index] : (double)NAN;
+        double peak = value * rows->facts->ram_unit->coefficient;
+        double *ram = &row[columns[i].column];
+
+        is_more |= peak > *ram * little;
+        *ram = fmax(*ram, peak); /* the other one, if one is NaN */
+    }
+    row[TRACKING_TIMESTAMP] = (start + sample->unix_seconds) / 2;
+    return is_more;
 }
 
 bool rows_finish(struct rows *rows, double row[TRACKING_COLUMNS])

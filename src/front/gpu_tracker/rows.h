@@ -49,6 +49,12 @@ void rows_init(struct rows *rows, const struct usage_facts *facts, double interv
 bool rows_take(struct rows *rows, const struct spoor_sample *sample, const double *wanted_after,
                double row[TRACKING_COLUMNS]);
 
+/* A code block that began at `start` has just stopped, and rows_take() made a row of that. Did it
+ * hold more meanwhile than it does now? True: the row is changed into one of that time, which is
+ * not known exactly. The sample before was taken when the block began. */
+bool rows_peak(const struct rows *rows, const struct spoor_sample *sample, double start,
+               double row[TRACKING_COLUMNS]);
+
 /* After the last sample. True: it has made no row yet, and does now. */
 bool rows_finish(struct rows *rows, double row[TRACKING_COLUMNS]);
 

@@ -149,10 +149,13 @@ static void see_sample(const struct spoor_sample *sample, void *data)
 {
     struct tracking *tracking = data;
     double wanted_after = tracking->wanted_after;
-    double row[TRACKING_COLUMNS];
+    double row[TRACKING_COLUMNS], peak[TRACKING_COLUMNS];
 
     if (!rows_take(&tracking->rows, sample, isnan(wanted_after) ? NULL : &wanted_after, row))
         return;
+    memcpy(peak, row, sizeof(peak));
+    if (wanted_after > 0 && rows_peak(&tracking->rows, sample, wanted_after, peak))
+        add_row(tracking, peak);
     add_row(tracking, row);
     tracking->row_seconds = sample->unix_seconds;
 }
