@@ -11,7 +11,7 @@ import os
 import sys
 import time
 
-_TIMEOUT_SECONDS = 1.0      # for an answer; without one the tracker is left alone for a while
+_TIMEOUT_SECONDS = 2.0      # for an answer; without one the tracker is left alone for a while
 _LOOK_AGAIN_SECONDS = 1.0   # after which trackers that have started since are found
 _LEAVE_ALONE_SECONDS = 30.0
 _SHARE = 0.1                # of the time at most may be spent waiting for rows ...

@@ -7,6 +7,7 @@ import math
 import os
 import pickle
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -17,7 +18,8 @@ import types
 import pytest
 
 import gpu_tracker as gput
-from conftest import TOP
+from conftest import TOP, eventually, is_alive
+from gpu_tracker import _row_request
 
 GOLDEN = TOP / "tests/functional/sub_track"
 HEADER = "process_id,code_block_name,position,timestamp"
@@ -514,3 +516,42 @@ def test_short_blocks_of_a_command_have_their_own_figures(tmp_path):
                           stdout=subprocess.PIPE, text=True, check=True, timeout=60)
     check_short_blocks("".join(line + "\n" for line in done.stdout.splitlines()
                                if not line.startswith("Resource tracking")))
+
+
+@pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGKILL])
+def test_tracker_that_does_not_answer_does_not_hold_up_blocks(monkeypatch, number):
+    monkeypatch.setattr(_row_request, "_TIMEOUT_SECONDS", 0.05)
+    tracker = gput.Tracker(sleep_time=20, tracking_file="t.csv", disable_logs=True)
+    tracker.start()
+    agent = tracker._agent.ready["pid"]
+    with gput.SubTracker("b", sub_tracking_file="s.csv"):
+        os.kill(agent, number)
+        eventually(lambda: not is_alive(agent) or state(agent) == "T", "the signal has arrived")
+    for _ in range(100):
+        with gput.SubTracker("b", sub_tracking_file="s.csv"):
+            pass
+    assert len(rows("s.csv")) == 202 and _row_request._trackers.tracked == []
+    if number == signal.SIGSTOP:
+        os.kill(agent, signal.SIGCONT)
+        tracker.stop()
+
+
+def state(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+        return file.read().rpartition(")")[2].split()[0]
+
+
+def test_time_spent_on_rows_is_bounded(monkeypatch):
+    asked = []
+    monkeypatch.setattr(_row_request, "_trackers", _row_request._Trackers())
+    monkeypatch.setattr(_row_request, "_lineage", lambda: [1])
+    monkeypatch.setattr(_row_request, "_ask", lambda *_: asked.append(clock.append(0.02)) or 1.0)
+    clock = [100.0]
+    monkeypatch.setattr(_row_request.time, "monotonic", lambda: sum(clock))
+    _row_request._trackers.began = 100.0
+    for _ in range(1000):
+        _row_request.request_row(0.0)
+        clock.append(0.001)
+    share = _row_request._SHARE
+    assert len(asked) * 0.02 <= _row_request._ALLOWANCE_SECONDS + share * (sum(clock) - 100) + 0.02
+    assert len(asked) > 20
