@@ -9,14 +9,13 @@ import logging
 import os
 import pickle
 import sqlite3
-import subprocess
 import tempfile
 from contextlib import closing
 from dataclasses import dataclass, fields
 from typing import Any, Dict, Iterable, Iterator, List, Tuple
 from urllib.parse import quote
 
-from spoor._agent import find_program, read_answer
+from spoor._agent import Agent
 
 from ._file import check_extension, check_present
 from ._table import Series, Table, plain, series, table
@@ -101,14 +100,16 @@ def _unpickle(data: bytes, path: str) -> SubTrackingResults:
     raise ValueError(f"File {path} is not a result of SubTrackingAnalyzer.sub_tracking_results()")
 
 
-def _run(*words: str) -> dict[str, Any]:
-    """The result of `gpu-tracker agent sub-track`. Logs its warnings and raises its error."""
-    done = subprocess.run(["gpu-tracker", "agent", "sub-track", *words], stdout=subprocess.PIPE,
-                          stdin=subprocess.DEVNULL, executable=find_program(), check=False)
-    *warnings, last = done.stdout.split(b"\n")[:-1] or [b""]
-    for warning in warnings:
-        logging.warning(read_answer(warning)["message"])
-    return read_answer(last)
+def _run(op: str, *arguments: str) -> dict[str, Any]:
+    """The answer of `gpu-tracker agent sub-track`. Logs its warnings and raises its error."""
+    agent = Agent("sub-track", name="gpu-tracker")
+    try:
+        answer = agent.ask(op, *map(os.fsdecode, arguments))
+    finally:
+        agent.close()
+    for warning in answer.get("warnings", ()):
+        logging.warning(warning)
+    return answer
 
 
 def _number(text: str) -> int | float:
