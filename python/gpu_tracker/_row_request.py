@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Asks the trackers of this process for a row of their tracking files, now.
 
-A tracker with a tracking file answers on the abstract Unix socket gpu-tracker/PID, where PID is
-the process that it tracks: this one or an ancestor. Whether a Tracker in this program, one in the
+A tracker with a tracking file answers on the abstract Unix socket gpu-tracker-rows/NAMESPACE/PID,
+where PID is the process that it tracks: this one or an ancestor. Whether a Tracker in this program, one in the
 program that forked it, or the command gpu-tracker, makes no difference.
 """
 from __future__ import annotations
@@ -57,14 +57,15 @@ def _ask(process_id: int, later_than: float) -> float | None:
     """The time of the row; None if there is no tracker. TimeoutError: it does not answer."""
     import _socket  # socket would take 10 ms
 
-    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
     try:
         connection.settimeout(_TIMEOUT_SECONDS)
-        connection.connect(f"\0gpu-tracker/{process_id}")
+        namespace = os.readlink("/proc/self/ns/pid")
+        connection.connect(f"\0gpu-tracker-rows/{namespace}/{process_id}")
         peer = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)  # pid, uid, gid
         if int.from_bytes(peer[4:8], sys.byteorder) not in (0, os.geteuid()):
             return None
-        connection.sendall(f"{later_than!r}\n".encode())
+        connection.sendall(repr(later_than).encode())
         return float(connection.recv(64))
     except _socket.timeout:
         raise TimeoutError from None

@@ -11,6 +11,7 @@
 #include "base/compiler.h"
 #include "base/parse.h"
 #include "base/root.h"
+#include "text/decimal.h"
 
 /* The parts of a report, and what the paths of their figures have in them; the first that fits
  * counts. */
@@ -171,12 +172,25 @@ static double take_row(void *data, double wanted_after)
     return r < 0 ? (double)NAN : tracking->row_seconds;
 }
 
-/* Without it code blocks have the rows that are written anyway. */
+static void answer_request(void *data, const char *request, char ret[JOB_REQUEST_BYTES])
+{
+    double wanted_after, row_seconds;
+
+    if (decimal_parse(request, &wanted_after) < 0)
+        return;
+    row_seconds = take_row(data, wanted_after);
+    if (!isnan(row_seconds))
+        (void)snprintf(ret, JOB_REQUEST_BYTES, "%s",
+                       decimal_float(row_seconds).text); /* fits */
+}
+
+/* If it fails, code blocks have the rows that are written anyway. */
 void tracking_started(struct tracking *tracking, spoor_session *session, pid_t pid)
 {
     tracking->session = session;
     if (tracking->file)
-        (void)row_requests_start(&tracking->requests, pid, take_row, tracking);
+        (void)job_listener_start(&tracking->requests, "gpu-tracker-rows", pid, answer_request,
+                                 tracking);
 }
 
 void tracking_configure(struct tracking *tracking, struct spoor_options *options)
@@ -193,7 +207,7 @@ void tracking_finish(struct tracking *tracking)
     double row[TRACKING_COLUMNS];
     struct spoor_error err;
 
-    row_requests_stop(&tracking->requests);
+    job_listener_stop(&tracking->requests);
     if (rows_finish(&tracking->rows, row))
         add_row(tracking, row);
     if (tracking_file_close(tracking->file, &err) < 0)
