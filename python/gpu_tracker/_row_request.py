@@ -57,7 +57,10 @@ def _ask(process_id: int, later_than: float) -> float | None:
     """The time of the row; None if there is no tracker. TimeoutError: it does not answer."""
     import _socket  # socket would take 10 ms
 
-    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
+    try:
+        connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
+    except OSError:  # no descriptor is left
+        return None
     try:
         connection.settimeout(_TIMEOUT_SECONDS)
         namespace = os.readlink("/proc/self/ns/pid")

@@ -176,3 +176,24 @@ def test_time_spent_on_rows_is_bounded(monkeypatch):
     share = _row_request._SHARE
     assert len(asked) * 0.02 <= _row_request._ALLOWANCE_SECONDS + share * (sum(clock) - 100) + 0.02
     assert len(asked) > 20
+
+
+def test_block_needs_no_descriptor_for_its_row(script):
+    out = script("""
+        import os, resource
+        import gpu_tracker as gput
+
+        with gput.Tracker(sleep_time=20, tracking_file="t.csv", disable_logs=True):
+            with gput.SubTracker("b", sub_tracking_file="s.sqlite"):
+                pass
+            free = os.dup(0)
+            os.close(free)
+            limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (free, limits[1]))
+            gput._row_request.request_row(0.0)
+            gput._row_request.forget_trackers()
+            gput._row_request.request_row(0.0)
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        print("went on")
+    """)
+    assert out == "went on\n"
