@@ -67,6 +67,8 @@ struct job_reading {
 
     uint64_t main_cpu_ns;
     struct memory_estimate memory; /* each the highest since the last reading */
+    struct memory_estimate memory_now;
+    uint64_t process_count_now;
     struct memory_split at_peak; /* of the job, at the moment of its highest total since then */
     uint64_t swap_bytes;
     uint64_t main_rss_peak_bytes;

@@ -154,19 +154,16 @@ static void forget(struct memory_split *split)
 }
 
 /* Processes that came and went unseen had memory all the same: it is unknown, not 0. */
-static void forget_unseen(const struct job *job, struct job_reading *reading)
+static void forget_unseen(const struct job *job, struct memory_estimate *memory)
 {
-    struct memory_estimate *memory = &reading->memory;
     bool has_descendants = job->started_count > 1 || job->has_waited;
 
     if (!job->saw_main)
         forget(&memory->main);
     if (has_descendants && !job->saw_descendant)
         forget(&memory->descendants);
-    if (!job->saw_main && !job->saw_descendant) {
+    if (!job->saw_main && !job->saw_descendant)
         forget(&memory->combined);
-        forget(&reading->at_peak);
-    }
 }
 
 /* How much of a lone process may be mapped twice. Of what is shared, or was mapped since sharing was
@@ -417,10 +414,17 @@ void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
         job->sum_holds = true;
     }
     reading = job->sum;
+    reading.memory_now = reading.memory;
+    if (is_known(reading.leaf.memory.anon_bytes))
+        raise_to(&reading.memory_now.combined.total_bytes, reading.leaf.memory.anon_bytes);
+    reading.process_count_now = reading.process_count;
     read_births(job, &reading);
     raise_to_peaks(job, &reading);
     read_bounds(job, &reading);
-    forget_unseen(job, &reading);
+    forget_unseen(job, &reading.memory);
+    forget_unseen(job, &reading.memory_now);
+    if (!job->saw_main && !job->saw_descendant)
+        forget(&reading.at_peak);
     *ret = reading;
 }
 
