@@ -186,5 +186,6 @@ void job_check_program(struct job *job, struct member *main, const struct look *
 /* Notes what outlives the process: peaks, main's CPU time. */
 void job_remember(struct job *job, const struct member *member);
 void job_settle_left(struct job *job);
+void job_read_bounds(const struct job *job, struct job_reading *reading);
 
 #endif

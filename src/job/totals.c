@@ -299,29 +299,6 @@ static void raise_to_peaks(struct job *job, struct job_reading *reading)
     job->peaks = (struct job_peaks){ .at_peak = MEMORY_SPLIT_UNKNOWN };
 }
 
-/* Above what the peaks cannot have been: known when the job has ended, everybody was waited for
- * and it is known how many there were at once. ru_maxrss is the largest of all that were waited
- * for, so none of the processes was larger. */
-static void read_bounds(const struct job *job, struct job_reading *reading)
-{
-    uint64_t others = is_known(reading->process_bound) ? reading->process_bound - 1 : 0;
-    bool all_waited = reading->io_is_exact || job->births.has_peaks;
-
-    reading->main_rss_bound_bytes = reading->descendants_rss_bound_bytes = UNKNOWN;
-    reading->rss_bound_bytes = UNKNOWN;
-    if (!job->main_has_ended || job->tracker_pid == 0)
-        return;
-    reading->main_rss_bound_bytes = job->main_bound_bytes;
-    if (!all_waited || !job->births.is_exact)
-        return;
-    /* Without its parent a descendant may have taken main's place among the processes. */
-    reading->descendants_rss_bound_bytes =
-        product_u64(others + job->outlived_main, job->largest_bound_bytes);
-    reading->rss_bound_bytes =
-        sum_u64(product_u64(others, job->largest_bound_bytes),
-                job->outlived_main ? job->largest_bound_bytes : job->main_bound_bytes);
-}
-
 /* ---- the reading -------------------------------------------------------- */
 
 static void raise_threads(struct job *job, uint64_t main, uint64_t descendants)
@@ -420,7 +397,7 @@ void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
     reading.process_count_now = reading.process_count;
     read_births(job, &reading);
     raise_to_peaks(job, &reading);
-    read_bounds(job, &reading);
+    job_read_bounds(job, &reading);
     forget_unseen(job, &reading.memory);
     forget_unseen(job, &reading.memory_now);
     if (!job->saw_main && !job->saw_descendant)

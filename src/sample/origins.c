@@ -254,16 +254,28 @@ static void update_io(struct origin *origins, const struct job *job,
             false;
 }
 
+/* Once the main process has ended the kernel has told its peak: to us, who waited for it, unless it
+ * may be a child's; or in its exit record. */
+static void update_main_peak(struct origin *origin, const struct job *job,
+                             const struct job_reading *reading)
+{
+    bool has_record = job->births.has_peaks && is_known(job->births.main_peak_bytes);
+
+    if (!job->main_has_ended || reading->discount.main > job->main_rss_peak_bytes / 100)
+        return;
+    if (job->main_peak_is_exact)
+        *origin = (struct origin){ "wait4.ru_maxrss", NULL, true };
+    else if (has_record && job->tracker_pid != 0)
+        *origin = (struct origin){ "taskstats.hiwater_rss", NULL, true };
+}
+
 void origins_update(struct origin origins[METRIC_COUNT], const struct job *job,
                     const struct job_reading *reading)
 {
     update_cpu(origins, job, reading);
     update_events(origins, job, reading);
     update_io(origins, job, reading);
-    if (job->main_peak_is_exact && reading->discount.main <= job->main_rss_peak_bytes / 100) {
-        origins[METRIC_MAIN_RSS_PEAK].source = "wait4.ru_maxrss";
-        origins[METRIC_MAIN_RSS_PEAK].is_exact = true;
-    }
+    update_main_peak(&origins[METRIC_MAIN_RSS_PEAK], job, reading);
     update_sharing(origins, job);
     update_cgroup(origins, &job->leaf);
     update_left(origins, job, reading);

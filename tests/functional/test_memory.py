@@ -87,3 +87,15 @@ def test_memory_of_an_unseen_child_is_not_0(spoor, monkeypatch, disabled):
     monkeypatch.setenv("SPOOR_DISABLE", disabled)
     _, result = spoor.result("sh", "-c", "/bin/true; true", options=["-i", "10"])
     assert value(result, "memory.descendants.total_rss_bytes") != 0
+
+
+def test_bounds_are_of_what_each_process_was(spoor, workload, monkeypatch):
+    """One large process among small ones. With exit records, the peak and the life of each are
+    known; without, any of them may have been as large as the largest."""
+    monkeypatch.setenv("SPOOR_DISABLE", "cgroup")
+    script = "for i in 1 2 3 4 5 6; do sleep 0.2 & done; \"$0\" 100; wait"
+    _, result = spoor.result("sh", "-c", script, workload("late"))
+    total = result["memory"]["combined"]["total_rss_bytes"]
+    if result["memory"]["main"]["total_rss_bytes"]["source"] == "taskstats.hiwater_rss":
+        assert total["high"] < 130 * MIB
+    assert total["high"] is None or total["high"] >= 100 * MIB

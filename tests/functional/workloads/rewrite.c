@@ -9,7 +9,7 @@ int main(int argc, char **argv)
 {
     static char block[4 << 20];
     int fd = argc > 2 ? open(argv[1], O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
-    long count = argc > 2 ? atol(argv[2]) : 0;
+    long count = argc > 2 ? strtol(argv[2], NULL, 10) : 0;
 
     memset(block, 1, sizeof(block));
     if (fd < 0 || write(fd, block, sizeof(block)) != (ssize_t)sizeof(block) || fsync(fd) < 0)
