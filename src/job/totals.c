@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * totals.c - what the job uses: each quantity from the best source that serves.
- *
- * CPU time, best first: the job's own cgroup; the sum over the tree, which perf shows to be
- * whole; perf's count, where it shows that somebody was not waited for.
- */
+/* totals.c - what the job uses: each quantity from the best source that serves. */
 #include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/parse.h"
@@ -31,14 +26,6 @@ static const char *tree_source(const struct job *job)
     return job->has_clock ? "procfs.cpuclock" : "procfs.stat";
 }
 
-/* Did more CPU time pass than came to us through parents that waited? perf's clock runs on while
- * an interrupt or the hypervisor has the CPU: up to a fifth more was seen on a busy virtual
- * machine. So a little more is doubt, and only much more is a sign of children nobody waited for. */
-static bool exceeds(uint64_t whole_ns, uint64_t tree_ns, unsigned percent)
-{
-    return is_known(whole_ns) && whole_ns > tree_ns + tree_ns / 100 * percent + 10 * NS_PER_MS;
-}
-
 static void take_leaf_cpu(const struct leaf_reading *leaf, uint64_t *counter)
 {
     counter[USAGE_CPU_NS] = leaf->cpu_ns;
@@ -48,11 +35,17 @@ static void take_leaf_cpu(const struct leaf_reading *leaf, uint64_t *counter)
     counter[USAGE_SYSTEM_NS] = leaf->system_ns;
 }
 
-/* perf adds up over all threads at each reading: where the cgroup serves it is left to the last
- * one, to compare; where we attached, to a thorough one. */
+/* The hierarchy that counts the CPU time of the job cgroup. */
+static enum leaf_tree cpu_tree(const struct leaf *leaf)
+{
+    return leaf_has(leaf, LEAF_UNIFIED) ? LEAF_UNIFIED : LEAF_CPUACCT;
+}
+
+/* perf adds up over all threads at each reading: if the cgroup has the whole job, it is read only
+ * at the end, to compare; for an attached job, only by a thorough look. */
 static bool needs_perf(const struct job *job, const struct job_reading *reading)
 {
-    if (is_known(reading->leaf.cpu_ns))
+    if (is_known(reading->leaf.cpu_ns) && !job->escape.has_left[cpu_tree(&job->leaf)])
         return job->members.count == 0;
     return job->tracker_pid != 0 || job->was_thorough;
 }
@@ -60,26 +53,32 @@ static bool needs_perf(const struct job *job, const struct job_reading *reading)
 static void read_cpu(struct job *job, struct job_reading *reading)
 {
     uint64_t *counter = reading->usage.counter;
-    bool has_leaf = is_known(reading->leaf.cpu_ns);
-    uint64_t tree_ns = counter[USAGE_CPU_NS];
-    uint64_t perf_ns = needs_perf(job, reading) ? read_perf_ns(job) : UNKNOWN;
-    uint64_t whole_ns = has_leaf ? reading->leaf.cpu_ns : perf_ns;
-    bool has_unwaited =
-        !is_known(tree_ns) || exceeds(whole_ns, tree_ns, 25) || job->saw_unwaited;
+    struct cpu_counts counts = {
+        .tree_ns = counter[USAGE_CPU_NS],
+        .cgroup_ns = reading->leaf.cpu_ns,
+        .perf_ns = needs_perf(job, reading) ? read_perf_ns(job) : UNKNOWN,
+        .stolen_ns = job->stolen_ns,
+        .left_cgroup = job->escape.has_left[cpu_tree(&job->leaf)],
+        .saw_unwaited = job->saw_unwaited,
+        .was_spawned = job->tracker_pid != 0,
+    };
 
-    reading->tree_cpu_ns = tree_ns;
-    reading->perf_cpu_ns = perf_ns;
-    reading->cpu_source = tree_source(job);
-    /* Where all CPU time came to us everybody was waited for, and so did all I/O. */
-    reading->io_is_exact = is_known(whole_ns) && !has_unwaited &&
-                           !exceeds(whole_ns, tree_ns, 2) && job->tracker_pid != 0;
-    reading->cpu_is_exact = has_leaf || reading->io_is_exact;
-    if (has_leaf) {
+    reading->cpu_counts = counts;
+    reading->cpu = cpu_sources_choose(&counts);
+    /* If all CPU time came to us, every process was waited for, and so did all I/O. */
+    reading->io_is_exact = reading->cpu.all_waited;
+    switch (reading->cpu.source) {
+    case CPU_FROM_TREE:
+        reading->cpu_source = tree_source(job);
+        break;
+    case CPU_FROM_CGROUP:
         take_leaf_cpu(&reading->leaf, counter);
         reading->cpu_source = "cgroup.cpu.stat";
-    } else if (is_known(perf_ns) && has_unwaited) {
-        counter[USAGE_CPU_NS] = perf_ns;
+        break;
+    case CPU_FROM_PERF:
+        counter[USAGE_CPU_NS] = counts.perf_ns;
         reading->cpu_source = "perf.task-clock";
+        break;
     }
 }
 
@@ -89,6 +88,20 @@ static void read_io(struct job_reading *reading)
 {
     raise_to(&reading->usage.counter[USAGE_READ_BYTES], reading->leaf.read_bytes);
     raise_to(&reading->usage.counter[USAGE_WRITTEN_BYTES], reading->leaf.written_bytes);
+}
+
+/* A sum without one of its parts says nothing. */
+static void forget_denied_io(const struct job *job, struct job_reading *reading)
+{
+    uint64_t *counter = reading->usage.counter;
+
+    for (size_t i = 0; i < job->members.count; i++)
+        reading->io_is_denied |= job->members.list[i].io_is_denied;
+    if (reading->io_is_denied && !is_known(reading->leaf.read_bytes))
+        counter[USAGE_READ_BYTES] = counter[USAGE_WRITTEN_BYTES] = UNKNOWN;
+    reading->io_is_denied |= job->has_unknown_chars;
+    if (reading->io_is_denied)
+        counter[USAGE_READ_CHARS] = counter[USAGE_WRITTEN_CHARS] = UNKNOWN;
 }
 
 /* The sum of the processes' clocks, where they are few. */
@@ -111,7 +124,8 @@ static uint64_t read_clocks_ns(const struct job *job)
 /* perf does not count a thread that a job began while we attached to it. */
 uint64_t job_whole_cpu_ns(struct job *job)
 {
-    uint64_t leaf_ns = leaf_read_cpu_ns(&job->leaf);
+    bool misses_some = job->escape.has_left[cpu_tree(&job->leaf)];
+    uint64_t leaf_ns = misses_some ? UNKNOWN : leaf_read_cpu_ns(&job->leaf);
 
     if (is_known(leaf_ns) || job->tracker_pid == 0)
         return leaf_ns;
@@ -135,37 +149,44 @@ static void forget(struct memory_split *split)
 }
 
 /* Processes that came and went unseen had memory all the same: it is unknown, not 0. */
-static void forget_unseen(const struct job *job, struct job_reading *reading)
+static void forget_unseen(const struct job *job, struct memory_estimate *memory)
 {
-    struct memory_estimate *memory = &reading->memory;
-    bool has_descendants = job->started_count > 1;
+    bool has_descendants = job->started_count > 1 || job->has_waited;
 
     if (!job->saw_main)
         forget(&memory->main);
     if (has_descendants && !job->saw_descendant)
         forget(&memory->descendants);
-    if (!job->saw_main && !job->saw_descendant) {
+    if (!job->saw_main && !job->saw_descendant)
         forget(&memory->combined);
-        forget(&reading->at_peak);
-    }
 }
 
-/* How far a resident size may be above the pages there are: pages that were found to be mapped
- * twice, or merged. Of a lone process with much that is shared, or was mapped since detail was
- * read, nobody knows: whom should it share with? It may have mapped a file twice. */
-static uint64_t doubtful_bytes(const struct job *job, const struct memory_estimate *memory)
+/* How much of a lone process may be mapped twice. Of what is shared, or was mapped since sharing was
+ * last read, nothing tells: there is no other process to share it with. */
+static uint64_t lone_doubt(const struct job *job, const struct memory_estimate *memory)
 {
     enum { MUCH = 16 << 20 };
-    uint64_t found = job->detail.bases.job.discount;
     uint64_t mapped_before = job->detail.bases.main.mapped;
-    uint64_t doubtful = 0;
+    uint64_t doubt;
 
-    if (job->members.count != 1 || !is_known(memory->main.shared_bytes))
-        return found;
-    if (job->members.list[0].shared_bytes > mapped_before)
-        doubtful = job->members.list[0].shared_bytes - mapped_before;
-    raise_to(&doubtful, memory->main.shared_bytes);
-    return doubtful > MUCH && doubtful > found ? doubtful : found;
+    if (job->members.count != 1 || job->members.list[0].pid != job->main_pid ||
+        !is_known(memory->main.shared_bytes))
+        return 0;
+    doubt = less(job->members.list[0].shared_bytes, mapped_before);
+    raise_to(&doubt, memory->main.shared_bytes);
+    return doubt > MUCH ? doubt : 0;
+}
+
+/* How far resident sizes may be above the pages there are: pages that were found to be mapped twice,
+ * or merged. */
+static void note_discount(struct job *job, const struct memory_estimate *memory)
+{
+    const struct movement_bases *bases = &job->detail.bases;
+    struct group_bytes *discount = &job->discount;
+
+    raise_to(&discount->main, larger(bases->main.discount, lone_doubt(job, memory)));
+    raise_to(&discount->descendants, bases->descendants.discount);
+    raise_to(&discount->combined, larger(discount->main, discount->descendants));
 }
 
 static void raise_split(struct memory_split *peak, const struct memory_split *seen)
@@ -223,15 +244,17 @@ static void read_detail(struct job *job, uint64_t now_ns, struct memory_estimate
     const struct detail_excess *excess = &job->detail.excess;
     struct memory_estimate *peaks = &job->peaks.memory;
 
-    detail_update(&job->detail, job->root, &job->members, job->main_pid, now_ns, ret);
+    detail_update(&job->detail, &job->members, job->main_pid, now_ns, ret);
     lower(&peaks->main.total_bytes, excess->main_total);
     lower(&peaks->descendants.total_bytes, excess->descendants_total);
     lower(&peaks->combined.total_bytes, excess->combined_total);
     lower(&peaks->combined.private_bytes, excess->combined_private);
+    lower(&peaks->pss_bytes, excess->pss);
     lower_at_peak(job, excess);
     note_at_peak(job, &ret->combined);
     raise_estimate(peaks, ret);
-    raise_to(&job->discount_bytes, doubtful_bytes(job, ret));
+    memory_estimate_order(peaks);
+    note_discount(job, ret);
 }
 
 /* A part that this reading does not know (no rights) stays unknown. */
@@ -263,6 +286,7 @@ static void raise_to_peaks(struct job *job, struct job_reading *reading)
         /* What no file backs is mapped by somebody of the job, or it would be free. */
         raise_to(&reading->memory.combined.total_bytes, reading->leaf.memory.anon_bytes);
     }
+    memory_estimate_order(&reading->memory);
     raise_to(&reading->process_count, peaks->process_count);
     /* A look takes a while: it may see one that ends, and then another that has just begun. */
     if (job->births.is_exact)
@@ -295,6 +319,15 @@ static void read_bounds(const struct job *job, struct job_reading *reading)
 
 /* ---- the reading -------------------------------------------------------- */
 
+static void raise_threads(struct job *job, uint64_t main, uint64_t descendants)
+{
+    struct heads *peaks = &job->thread_peaks;
+
+    raise_to(&peaks->main_threads, main);
+    raise_to(&peaks->descendants_threads, descendants);
+    raise_to(&peaks->threads, main + descendants);
+}
+
 static void add_living(struct job *job, struct job_reading *reading)
 {
     for (size_t i = 0; i < job->members.count; i++) {
@@ -310,6 +343,7 @@ static void add_living(struct job *job, struct job_reading *reading)
         reading->swap_bytes += member->swap_bytes;
         *(is_main ? &reading->main_threads : &reading->descendants_threads) += member->threads;
     }
+    raise_threads(job, reading->main_threads, reading->descendants_threads);
 }
 
 /* Context switches are known of processes that have ended. Before the job's program runs there are
@@ -335,24 +369,32 @@ static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading
     usage_raise(&reading->usage, &job->reported);
     job->reported = reading->usage;
     read_switches(job, &reading->usage);
+    forget_denied_io(job, reading);
+    reading->left_memory_cgroup =
+        job->escape.has_left[leaf_has(&job->leaf, LEAF_MEMORY) ? LEAF_MEMORY : LEAF_UNIFIED];
     read_detail(job, now_ns, &reading->memory);
     reading->main_cpu_ns = job->main_cpu_ns;
     reading->main_rss_peak_bytes = job->main_rss_peak_bytes;
     reading->descendants_rss_peak_bytes = job->largest_peak_bytes;
-    reading->discount_bytes = job->discount_bytes;
+    reading->discount = job->discount;
 }
 
 static void read_births(const struct job *job, struct job_reading *reading)
 {
+    reading->has_thread_events = job->births.source && !job->births.is_machine_wide;
+    reading->thread_peaks =
+        reading->has_thread_events ? job->births.heads.peak : job->thread_peaks;
+    if (!reading->has_thread_events)
+        raise_to(&reading->thread_peaks.threads, reading->leaf.threads_peak);
     reading->started_count = job->started_count;
     reading->process_peak = reading->process_bound = UNKNOWN;
     if (!job->births.source)
         return;
     raise_to(&reading->started_count, job->births.started_count);
-    reading->process_bound = job->births.max_concurrent;
+    reading->process_bound = job->births.heads.peak.processes;
     /* The connector's events of different CPUs come out of order: it may be one too high. */
     if (!job->births.is_machine_wide)
-        reading->process_peak = job->births.max_concurrent;
+        reading->process_peak = job->births.heads.peak.processes;
 }
 
 void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
@@ -367,10 +409,17 @@ void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
         job->sum_holds = true;
     }
     reading = job->sum;
+    reading.memory_now = reading.memory;
+    if (is_known(reading.leaf.memory.anon_bytes))
+        raise_to(&reading.memory_now.combined.total_bytes, reading.leaf.memory.anon_bytes);
+    reading.process_count_now = reading.process_count;
     read_births(job, &reading);
     raise_to_peaks(job, &reading);
     read_bounds(job, &reading);
-    forget_unseen(job, &reading);
+    forget_unseen(job, &reading.memory);
+    forget_unseen(job, &reading.memory_now);
+    if (!job->saw_main && !job->saw_descendant)
+        forget(&reading.at_peak);
     *ret = reading;
 }
 
@@ -378,7 +427,7 @@ void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
 static void scan(struct job *job, const struct look *look)
 {
     struct job_peaks *peaks = &job->peaks;
-    uint64_t process_count = 0;
+    uint64_t process_count = 0, main_threads = 0, threads = 0;
 
     for (size_t i = 0; i < job->members.count; i++) {
         struct member *member = &job->members.list[i];
@@ -391,9 +440,15 @@ static void scan(struct job *job, const struct look *look)
             member_look(member, look);
         if (member->pid == job->main_pid)
             job_check_program(job, member, look);
+        if (cgroup_escape_is_due(&job->escape, member))
+            cgroup_escape_check(&job->escape, job->root, member);
         job_remember(job, member);
-        process_count += member->rss_bytes > 0;
+        if (member->rss_bytes == 0)
+            continue;
+        process_count++;
+        *(member->pid == job->main_pid ? &main_threads : &threads) += member->threads;
     }
+    raise_threads(job, main_threads, threads);
     /* All who have left, zombies too: one whose parent was settled before it would seem to have
      * left its figures to nobody. */
     job_settle_left(job);
@@ -422,11 +477,11 @@ uint64_t job_glance(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool 
                                                 now_ns, &estimate))
         read_detail(job, now_ns, &estimate);
     job->detail.job_rests = false;
-    raise_to(&job->discount_bytes, doubtful_bytes(job, &estimate));
+    note_discount(job, &estimate);
     note_at_peak(job, &estimate.combined);
     /* What is shared is known when it is read, not from sizes that have moved. */
     estimate.main.shared_bytes = estimate.descendants.shared_bytes = 0;
-    estimate.combined.shared_bytes = estimate.pss_bytes = 0;
+    estimate.combined.shared_bytes = 0;
     raise_estimate(&peaks->memory, &estimate);
     return cost_ns;
 }

@@ -70,7 +70,7 @@ uint64_t session_own_cpu_ns(const spoor_session *session)
 {
     uint64_t now_ns;
 
-    if (cpu_clock_read(&session->root, getpid(), &now_ns) < 0)
+    if (cpu_clock_read(&session->root, session->own_pid, &now_ns) < 0)
         return UNKNOWN;
     return now_ns;
 }
@@ -169,6 +169,7 @@ int spoor_session_open(const struct spoor_options *options, spoor_session **ret,
     if (!session)
         return error_set(err, ENOMEM, "out of memory");
     session->pid = copy.pid;
+    session->own_pid = getpid();
     session->flags = copy.flags;
     session->interval_ns = copy.interval_ns;
     session->sample_seen = copy.sample_seen;
@@ -212,16 +213,19 @@ spoor_session *spoor_session_close(spoor_session *session)
 
 static void show_sample(const spoor_session *session)
 {
-    double values[METRIC_COUNT];
+    double values[METRIC_COUNT], moments[METRIC_COUNT];
     struct spoor_sample sample = {
         .elapsed_seconds = (double)session->latest.elapsed_ns / 1e9,
         .unix_seconds = (double)session->latest.realtime_ns / 1e9,
         .values = values,
         .count = METRIC_COUNT,
+        .moments = moments,
     };
 
-    for (int i = 0; i < METRIC_COUNT; i++)
+    for (int i = 0; i < METRIC_COUNT; i++) {
         values[i] = metric_value((enum metric)i, session->latest.value[i]);
+        moments[i] = metric_value((enum metric)i, session->latest.moment[i]);
+    }
     session->sample_seen(&sample, session->sample_data);
 }
 

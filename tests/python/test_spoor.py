@@ -259,7 +259,7 @@ def test_version_is_that_of_the_program():
 
     shown = subprocess.run([BINARY, "--version"], check=True, text=True, stdout=subprocess.PIPE)
     assert shown.stdout == f"spoor {spoor.__version__}\n"
-    assert gpu_tracker.__version__ == spoor.__version__
+    assert gpu_tracker.__version__ == f"5.0.1+spoor.{spoor.__version__}"
     assert (PACKAGES / "spoor/py.typed").exists() and (TOP / "python/gpu_tracker/py.typed").exists()
 
 

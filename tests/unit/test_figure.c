@@ -1,65 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
-#include <math.h>
 
-#include "base/clock.h"
-#include "series/figure.h"
-
-#define MB 1000000ull
-
-/* A summary that is filled by hand, and where its metrics come from. */
-struct machine {
-    struct summary summary;
-    struct origin origins[METRIC_COUNT];
-};
-
-static void machine_init(struct machine *machine)
-{
-    summary_init(&machine->summary, NS_PER_SECOND);
-    for (int i = 0; i < METRIC_COUNT; i++)
-        machine->origins[i] = (struct origin){ "test", NULL, false };
-}
-
-/* Values of one metric, a second apart. */
-static void observe(struct machine *machine, enum metric metric, const uint64_t *values,
-                    size_t count)
-{
-    struct summary summary;
-
-    summary_init(&summary, NS_PER_SECOND);
-    for (size_t i = 0; i < count; i++) {
-        struct sample sample;
-
-        sample_clear(&sample);
-        sample.elapsed_ns = i * NS_PER_SECOND;
-        sample.value[metric] = values[i];
-        summary_add(&summary, &sample);
-    }
-    machine->summary.tally[metric] = summary.tally[metric];
-}
-
-#define OBSERVE(machine, metric, ...)                           \
-    observe(machine, metric, (const uint64_t[]){ __VA_ARGS__ }, \
-            sizeof((const uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t))
-
-static struct spoor_figure find(const struct machine *machine, const char *path)
-{
-    ssize_t index = figure_index(path);
-
-    assert_true(index >= 0);
-    return figure_get((size_t)index, &machine->summary, machine->origins);
-}
-
-static void assert_near(double found, double expected)
-{
-    assert_true(fabs(found - expected) < 1e-9);
-}
+#include "fake_summary.h"
 
 static void paths_are_unique_and_found(void **state)
 {
@@ -280,6 +222,21 @@ static void a_lower_bound_raises_the_peak_and_stays_inexact(void **state)
     assert_near(figure.high, 400e6);
 }
 
+/* The peak of a cgroup that was left bounds nothing. */
+static void what_is_not_exact_is_no_bound(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine);
+    OBSERVE(&machine, METRIC_JOB_ANON, 1 * MB, 10 * MB);
+    OBSERVE(&machine, METRIC_JOB_MEMORY_PEAK, 2 * MB, 12 * MB);
+    assert_near(find(&machine, "memory.anon_peak_bytes").low, 10e6);
+    assert_true(isnan(find(&machine, "memory.anon_peak_bytes").high));
+    machine.origins[METRIC_JOB_MEMORY_PEAK].is_exact = true;
+    assert_near(find(&machine, "memory.anon_peak_bytes").high, 12e6);
+}
+
 static void a_phase_counts_its_own_processes(void **state)
 {
     struct machine machine;
@@ -379,6 +336,7 @@ int main(void)
         cmocka_unit_test(a_peak_from_before_is_not_the_value),
         cmocka_unit_test(sampled_peaks_have_bounds),
         cmocka_unit_test(a_lower_bound_raises_the_peak_and_stays_inexact),
+        cmocka_unit_test(what_is_not_exact_is_no_bound),
         cmocka_unit_test(a_phase_counts_its_own_processes),
         cmocka_unit_test(context_switches_are_those_of_the_whole_run),
         cmocka_unit_test(parts_at_the_peak_add_up_to_its_total),

@@ -18,8 +18,9 @@ static const struct command commands[] = {
         .summary = "run a command and report what it used",
         .about = "Run a command and report what it and all its descendants use. The command "
                  "keeps its own input, output, terminal, signals and exit code. Exit code: "
-                 "that of the command; 128+N if signal N killed it; 127 if it was not found; "
-                 "126 if it could not be executed; 125 if spoor failed before starting it.",
+                 "that of the command; 127 if it was not found; 126 if it could not be "
+                 "executed; 125 if spoor failed before starting it. If signal N kills the "
+                 "command, spoor dies of it too: $? is 128+N in a shell.",
         .notes = PRECEDENCE,
         .example = "spoor run -o report.json -- make -j8",
         .main = command_run,
