@@ -79,6 +79,11 @@ static void say(const char *message)
     (void)gpu_tracker_error("%s", message);
 }
 
+static void started(void *data, spoor_session *session, pid_t pid)
+{
+    tracking_started(data, session, pid);
+}
+
 static int run_command(struct tracking *tracking)
 {
     const struct gpu_tracker_settings *settings = tracking->settings;
@@ -86,6 +91,8 @@ static int run_command(struct tracking *tracking)
         .command = settings->words,
         .session = SPOOR_OPTIONS_INIT,
         .say = say,
+        .started = started,
+        .started_data = tracking,
     };
     struct spoor_error err = { 0 };
     struct tracked tracked;
@@ -95,8 +102,6 @@ static int run_command(struct tracking *tracking)
     tracking_configure(tracking, &options.session);
     outcome = track(&options, &tracked, &err);
     tracking_finish(tracking);
-    if (outcome != TRACK_RAN && settings->tracking_path)
-        (void)unlink(settings->tracking_path); /* there is nothing in it */
     if (outcome == TRACK_REFUSED)
         return gpu_tracker_error("%s", err.message);
     if (outcome == TRACK_NO_EXEC)

@@ -153,11 +153,22 @@ static void see_sample(const struct spoor_sample *sample, void *data)
         add_row(tracking, row);
 }
 
+void tracking_started(struct tracking *tracking, spoor_session *session, pid_t pid)
+{
+    struct spoor_error err;
+
+    (void)pid;
+    tracking->session = session;
+    if (tracking->file && tracking_file_begin(tracking->file, &err) < 0)
+        warn(tracking, "%s", err.message);
+}
+
 void tracking_configure(struct tracking *tracking, struct spoor_options *options)
 {
     options->interval_ns =
         (uint64_t)(tracking->settings->sleep_seconds * (double)NS_PER_SECOND);
     options->gpus = tracking->gpus.selection ? tracking->gpus.selection : "all";
+    options->flags |= SPOOR_HOLD_SAMPLES;
     options->sample_seen = see_sample;
     options->sample_data = tracking;
 }

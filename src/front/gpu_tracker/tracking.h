@@ -37,13 +37,18 @@ struct tracking {
     bool has_warned[TRACKING_PARTS]; /* about that, once */
 };
 
-/* Reads the facts of the machine and creates the tracking file. The caller sets the first
+/* Reads the facts of the machine and creates the tracking file, beside an old one. The caller sets the first
  * members. Fails if something that was asked for is missing; `complain` gets the reason. */
 int tracking_prepare(struct tracking *tracking, tracking_complain *complain);
 void tracking_done(struct tracking *tracking);
 
-/* Sets the interval, the GPUs and the receiver of the samples. */
+/* Sets the interval, the GPUs and the receiver of the samples, which are held until
+ * spoor_session_release_samples(). */
 void tracking_configure(struct tracking *tracking, struct spoor_options *options);
+
+/* The job runs: replaces an old tracking file. Before the first sample is delivered. `session`
+ * NULL: nothing is tracked. */
+void tracking_started(struct tracking *tracking, spoor_session *session, pid_t pid);
 
 /* After the last sample: completes the tracking file. */
 void tracking_finish(struct tracking *tracking);
