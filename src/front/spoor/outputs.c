@@ -231,20 +231,36 @@ static bool is_lost(const struct outputs *outputs, const int results[], size_t i
     return results[index] < 0 && results[index] != -EPIPE;
 }
 
-void outputs_write(const struct outputs *outputs, spoor_session *session)
+struct report {
+    const struct outputs *outputs;
+    spoor_session *session;
+};
+
+static int write_all(void *data)
 {
+    const struct report *report = data;
+    const struct outputs *outputs = report->outputs;
     int results[ARRAY_SIZE(outputs->items)];
 
     for (size_t i = 0; i < outputs->count; i++) {
         struct spoor_error err = { 0 };
 
-        results[i] = outputs_write_one(outputs, i, session, &err);
+        results[i] = outputs_write_one(outputs, i, report->session, &err);
         if (results[i] < 0)
             complain("%s", err.message);
     }
     for (size_t i = 0; i < outputs->count; i++) {
         if (is_lost(outputs, results, i))
-            results[i] =
-                spoor_session_write(session, outputs->items[i].format, 0, STDERR_FILENO, NULL);
+            results[i] = spoor_session_write(report->session, outputs->items[i].format, 0,
+                                             STDERR_FILENO, NULL);
     }
+    return 0;
+}
+
+void outputs_write(const struct outputs *outputs, spoor_session *session)
+{
+    struct report report = { outputs, session };
+
+    if (outputs->count > 0)
+        (void)program_write_report(&spoor_program, write_all, &report);
 }
