@@ -43,7 +43,7 @@ def limit_files(size):
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
 @pytest.mark.parametrize("options", [[], ["--append"], ["--cgroup=off"]], ids=str)
-@pytest.mark.parametrize("command, code", [("nosuch", 127), ("/etc/passwd", 126)])
+@pytest.mark.parametrize("command, code", [("/no/such", 127), ("/etc/passwd", 126)])
 def test_typo_in_the_command_leaves_old_samples(spoor, tmp_path, suffix, options, command, code):
     path = tmp_path / f"s.{suffix}"
     spoor(*RUN, "--samples", path, "--", "true")
@@ -56,7 +56,7 @@ def test_typo_in_the_command_leaves_old_samples(spoor, tmp_path, suffix, options
 
 
 def test_typo_in_the_command_creates_no_samples(spoor, tmp_path):
-    assert spoor("run", "--samples", tmp_path / "s.csv", "--", "nosuch").returncode == 127
+    assert spoor("run", "--samples", tmp_path / "s.csv", "--", "/no/such").returncode == 127
     assert os.listdir(tmp_path) == []
 
 
@@ -68,7 +68,7 @@ def test_missing_process_leaves_old_samples(spoor, tmp_path):
 
 
 @pytest.mark.parametrize("suffix", ["csv", "sqlite"])
-@pytest.mark.parametrize("command", ["nosuch", "/etc/passwd"])
+@pytest.mark.parametrize("command", ["/no/such", "/etc/passwd"])
 def test_typo_in_the_command_leaves_the_old_tracking_file(gpu_tracker, suffix, command):
     path = gpu_tracker.folder / f"f.{suffix}"
     assert gpu_tracker("-e", "true", f"--tf={path}").returncode == 0
