@@ -94,6 +94,9 @@ enum {
     SPOOR_SAMPLES_APPEND = 1u << 1,
     /* Fail with EEXIST if the samples file exists. */
     SPOOR_SAMPLES_NO_CLOBBER = 1u << 2,
+    /* Touch no old samples file and do not call sample_seen until
+     * spoor_session_release_samples(): the job may not start after all. */
+    SPOOR_HOLD_SAMPLES = 1u << 3,
 };
 
 #define SPOOR_INTERVAL_MIN_NS 1000000ull       /* 1 ms */
@@ -110,8 +113,8 @@ struct spoor_sample {
 };
 
 /* Called after every sample, including the first and the last; calls never overlap. It runs in
- * the sampling thread, or for the first and last sample in the thread that starts or stops the
- * session. That thread waits for it: return quickly, and do not call session functions. */
+ * the sampling thread, or for the first and last sample in the thread that starts, releases or
+ * stops the session. That thread waits for it: return quickly, and do not call session functions. */
 typedef void spoor_sample_seen(const struct spoor_sample *sample, void *data);
 
 /* Initialize with SPOOR_OPTIONS_INIT, so that fields added later have their defaults. */
@@ -153,6 +156,10 @@ SPOOR_API int spoor_session_open(const struct spoor_options *options, spoor_sess
 
 /* Takes the first sample, then starts the sampling thread. */
 SPOOR_API int spoor_session_start(spoor_session *session, struct spoor_error *err);
+
+/* With SPOOR_HOLD_SAMPLES: the job has started. Replaces the samples file and delivers the latest
+ * sample and all that follow. */
+SPOOR_API void spoor_session_release_samples(spoor_session *session);
 
 /* Takes an extra sample now. */
 SPOOR_API int spoor_session_sample(spoor_session *session, struct spoor_error *err);
@@ -196,12 +203,13 @@ SPOOR_API int spoor_session_write(spoor_session *session, enum spoor_format form
 
 /* What spoor_session_save() does with an existing file. */
 enum spoor_save {
-    SPOOR_REPLACE,    /* replace it atomically, by renaming a temporary file */
-    SPOOR_APPEND,     /* append to it; CSV gets no second header */
+    SPOOR_REPLACE, /* replace it atomically, by renaming a temporary file; its mode stays */
+    SPOOR_APPEND,  /* append to it; CSV gets no second header, and EINVAL if it has another */
     SPOOR_NO_CLOBBER, /* fail with EEXIST */
 };
 
-/* Writes the report to a file. Does not follow symbolic links. */
+/* Writes the report to a file, or to the descriptor, device or named pipe that `path` names
+ * (/dev/stderr, /dev/fd/N). Does not follow symbolic links to files. */
 SPOOR_API int spoor_session_save(spoor_session *session, enum spoor_format format,
                                  const char *path, enum spoor_save how,
                                  struct spoor_error *err);

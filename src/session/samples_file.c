@@ -3,7 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,99 +11,89 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/parse.h"
+#include "output/save.h"
 #include "text/csv_writer.h"
 
 #define GPUS_MOST_NS NS_PER_SECOND
 
-static int open_flags(unsigned flags)
+static enum output_mode mode_of(unsigned flags)
 {
-    int how = O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC;
-
     if (flags & SPOOR_SAMPLES_NO_CLOBBER)
-        return how | O_EXCL;
-    return flags & SPOOR_SAMPLES_APPEND ? how : how | O_TRUNC;
+        return OUTPUT_NO_CLOBBER;
+    return flags & SPOOR_SAMPLES_APPEND ? OUTPUT_APPEND : OUTPUT_TRUNCATE;
 }
 
-/* What is added to has its header read, where it may be. */
-static int open_file(const char *path, unsigned flags)
+/* A new file, or what is there, which stays as it is. */
+static int open_file(struct samples_file *file, const char *path, unsigned flags)
 {
-    int fd = -1;
+    int fd = save_open_to_append(path, O_CREAT | O_EXCL);
 
-    if (flags & SPOOR_SAMPLES_APPEND)
-        fd = open(path, open_flags(flags) | O_RDWR, 0666);
-    return fd >= 0 ? fd : open(path, open_flags(flags) | O_WRONLY, 0666);
-}
-
-/* A file that is added to and holds rows already has its header. */
-static bool needs_header(int fd)
-{
-    struct stat stat;
-
-    return fstat(fd, &stat) < 0 || stat.st_size == 0;
-}
-
-/* Reads "1" or "0_1" up to the name of a measure. */
-static bool read_place(const char **cursor, struct gpu_place *ret)
-{
-    uint64_t index, part = 0;
-    bool is_part;
-
-    if (parse_u64(cursor, &index) < 0)
-        return false;
-    is_part = (*cursor)[0] == '_' && (*cursor)[1] >= '0' && (*cursor)[1] <= '9';
-    *cursor += is_part;
-    if ((is_part && parse_u64(cursor, &part) < 0) || index > INT_MAX || part > INT_MAX)
-        return false;
-    *ret = (struct gpu_place){ (unsigned)index, is_part ? (int)part : -1 };
-    return true;
-}
-
-/* The GPUs that a header names: those of its columns gpuN_memory_bytes. */
-static struct gpu_columns read_header(int fd)
-{
-    enum { HEADER_MAX = 1 << 17 };
-    AUTO_FREE char *text = calloc(1, HEADER_MAX);
-    struct gpu_columns gpus = { 0 };
-
-    if (!text || pread(fd, text, HEADER_MAX - 1, 0) <= 0)
-        return gpus;
-    text[strcspn(text, "\n")] = '\0';
-    for (const char *at = text; (at = strstr(at, ",gpu")) != NULL;) {
-        struct gpu_place place;
-
-        at += strlen(",gpu");
-        if (read_place(&at, &place) && strncmp(at, "_memory_bytes", 13) == 0 &&
-            gpus.count < GPU_COLUMNS_MAX)
-            gpus.places[gpus.count++] = place;
+    if (fd >= 0) {
+        file->fd = fd;
+        file->created_path = strdup(path);
+        return file->created_path ? 0 : -ENOMEM;
     }
-    return gpus;
+    if (fd == -EEXIST && !(flags & SPOOR_SAMPLES_NO_CLOBBER))
+        fd = save_open_to_append(path, 0);
+    file->fd = fd < 0 ? -1 : fd;
+    return fd < 0 ? fd : 0;
+}
+
+static int open_checked(struct samples_file *file, const char *path, unsigned flags,
+                        struct spoor_error *err)
+{
+    int r = stream_check(path, mode_of(flags), err);
+
+    if (r < 0)
+        return r;
+    file->stream = stream_for_path(path);
+    file->is_appended_to = flags & SPOOR_SAMPLES_APPEND;
+    r = open_file(file, path, flags);
+    if (r < 0)
+        return error_sys(err, r, "cannot be written");
+    file->needs_header = file->stream->begin != NULL;
+    if (!file->needs_header || !file->is_appended_to)
+        return 0;
+    r = stream_read_header(file->stream, file->fd, &file->gpus, err);
+    file->needs_header = r == 1;
+    file->has_gpus = r == 0;
+    return r < 0 ? r : 0;
 }
 
 int samples_file_open(struct samples_file *file, const char *path, unsigned flags,
                       struct spoor_error *err)
 {
+    int r;
+
     *file = (struct samples_file)SAMPLES_FILE_CLOSED;
     if (!path)
         return 0;
-    file->stream = stream_for_path(path);
-    if (!file->stream)
-        return error_set(err, EINVAL, "samples file '%s': the name must end in .csv or .jsonl",
-                         path);
-    file->fd = open_file(path, flags);
+    r = open_checked(file, path, flags, err);
+    return r < 0 ? error_prefix(err, r, "samples file '%s'", path) : 0;
+}
+
+void samples_file_begin(struct samples_file *file)
+{
     if (file->fd < 0)
-        return error_sys(err, errno, "samples file '%s'", path);
-    if (!file->stream->begin)
-        return 0;
-    file->needs_header = needs_header(file->fd);
-    file->has_gpus = !file->needs_header;
-    if (file->has_gpus)
-        file->gpus = read_header(file->fd);
-    return 0;
+        return;
+    if (!file->created_path && !file->is_appended_to && ftruncate(file->fd, 0) < 0)
+        file->error = -errno;
+    free(take_ptr(file->created_path));
+    if (!file->is_appended_to)
+        return;
+    output_file_lock(file->fd);
+    (void)save_end_torn_line(file->fd); /* if it fails, so do the rows */
+    output_file_unlock(file->fd);
 }
 
 void samples_file_close(struct samples_file *file)
 {
+    struct stat status;
+
+    /* Another run may have appended to it meanwhile. */
+    if (file->created_path && fstat(file->fd, &status) == 0 && status.st_size == 0)
+        (void)unlink(file->created_path);
+    free(take_ptr(file->created_path));
     if (file->fd >= 0)
         close(file->fd);
     file->fd = -1;
@@ -112,24 +102,36 @@ void samples_file_close(struct samples_file *file)
 }
 
 /* Writes whole rows only: what a full disk took of a row is cut off again. */
-static int write_whole(const struct samples_file *file, const struct buffer *text)
+static void write_rows(struct samples_file *file, const struct buffer *text, uint64_t rows)
 {
     off_t end = lseek(file->fd, 0, SEEK_END);
     int r = buffer_write(text, file->fd);
 
-    if (r < 0 && end >= 0)
-        (void)!ftruncate(file->fd, end); /* a pipe cannot be cut: nothing more to do */
-    return r;
-}
-
-static void write_rows(struct samples_file *file, const struct buffer *text, uint64_t rows)
-{
-    int r = write_whole(file, text);
-
     if (r < 0) {
+        (void)!ftruncate(file->fd, end);
         file->error = r;
         file->lost_rows += rows;
     }
+}
+
+/* The file is ours while we look where it ends. */
+static void lock(const struct samples_file *file)
+{
+    if (file->is_appended_to)
+        output_file_lock(file->fd);
+}
+
+static void unlock(const struct samples_file *file)
+{
+    if (file->is_appended_to)
+        output_file_unlock(file->fd);
+}
+
+/* Another run that appends to the same file may have been faster: its GPUs have the columns. */
+static bool has_header_by_now(struct samples_file *file)
+{
+    return file->is_appended_to &&
+           stream_read_header(file->stream, file->fd, &file->gpus, NULL) == 0;
 }
 
 /* The header, and the rows that waited for it, with empty cells for the GPUs. */
@@ -139,7 +141,9 @@ static void release(struct samples_file *file)
     struct csv_writer csv = { .out = &text }; /* only CSV has a header */
     const char *row = file->held.text;
 
-    file->stream->begin(&file->gpus, &text);
+    lock(file);
+    if (!has_header_by_now(file))
+        file->stream->begin(&file->gpus, &text);
     for (uint64_t i = 0; i < file->held_rows; i++) {
         size_t length = strcspn(row, "\n");
 
@@ -151,6 +155,7 @@ static void release(struct samples_file *file)
         row += length + 1;
     }
     write_rows(file, &text, file->held_rows);
+    unlock(file);
     buffer_done(&text);
     buffer_done(&file->held);
     file->held_rows = 0;
@@ -188,7 +193,9 @@ void samples_file_add(struct samples_file *file, const struct sample *sample,
     } else {
         buffer_clear(&file->row);
         file->stream->row(&row, &file->row);
+        lock(file);
         write_rows(file, &file->row, 1);
+        unlock(file);
     }
     file->previous = *sample;
     file->has_previous = true;

@@ -20,6 +20,8 @@
 struct samples_file {
     const struct stream *stream; /* NULL: none is wanted */
     int fd;                      /* -1: none, or it failed */
+    char *created_path;          /* of a file that is new, until rows begin; owned */
+    bool is_appended_to;         /* others may do the same meanwhile */
     int error;                   /* 0, or what a write failed with */
     uint64_t lost_rows;
     struct buffer row;
@@ -37,10 +39,15 @@ struct samples_file {
         .fd = -1            \
     }
 
-/* Opens the file. `path` NULL: none is wanted. `flags` as in spoor_options. Follows no symbolic
- * link. */
+/* Opens or creates the file, and leaves what is in it. `path` NULL: none is wanted. `flags` as
+ * in spoor_options. Follows no symbolic link. */
 int samples_file_open(struct samples_file *file, const char *path, unsigned flags,
                       struct spoor_error *err);
+
+/* Now there will be rows: empties a file that is to be replaced. */
+void samples_file_begin(struct samples_file *file);
+
+/* Removes a file that was created for nothing. */
 void samples_file_close(struct samples_file *file);
 
 /* `is_last`: no row comes after it, and none waits any longer. */

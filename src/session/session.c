@@ -171,6 +171,7 @@ int spoor_session_open(const struct spoor_options *options, spoor_session **ret,
     session->pid = copy.pid;
     session->own_pid = getpid();
     session->flags = copy.flags;
+    session->holds_samples = copy.flags & SPOOR_HOLD_SAMPLES;
     session->interval_ns = copy.interval_ns;
     session->sample_seen = copy.sample_seen;
     session->sample_data = copy.sample_data;
@@ -229,6 +230,13 @@ static void show_sample(const spoor_session *session)
     session->sample_seen(&sample, session->sample_data);
 }
 
+static void deliver_sample(spoor_session *session, bool is_last)
+{
+    samples_file_add(&session->samples, &session->latest, &session->gpu, is_last);
+    if (session->sample_seen)
+        show_sample(session);
+}
+
 void session_take_sample(spoor_session *session, struct instant now, bool is_last)
 {
     sampler_tick(&session->sampler, now, is_last, &session->latest);
@@ -240,9 +248,20 @@ void session_take_sample(spoor_session *session, struct instant now, bool is_las
             summary_add(&session->phases[i].summary, &session->latest);
     }
     session_doubt_gpus(session);
-    samples_file_add(&session->samples, &session->latest, &session->gpu, is_last);
-    if (session->sample_seen)
-        show_sample(session);
+    if (!session->holds_samples)
+        deliver_sample(session, is_last);
+}
+
+void spoor_session_release_samples(spoor_session *session)
+{
+    pthread_mutex_lock(&session->mutex);
+    if (session->holds_samples) {
+        session->holds_samples = false;
+        samples_file_begin(&session->samples);
+        if (session->sampler.has_started)
+            deliver_sample(session, false);
+    }
+    pthread_mutex_unlock(&session->mutex);
 }
 
 int spoor_session_start(spoor_session *session, struct spoor_error *err)
@@ -252,6 +271,8 @@ int spoor_session_start(spoor_session *session, struct spoor_error *err)
     if (session->has_thread || session->has_stopped)
         return error_set(err, EALREADY, "the session was already started");
     pthread_mutex_lock(&session->mutex);
+    if (!session->holds_samples)
+        samples_file_begin(&session->samples);
     session_take_sample(session, clock_now(), false);
     pthread_mutex_unlock(&session->mutex);
     r = thread_start(session);

@@ -47,6 +47,7 @@ struct spoor_session {
     int stop_fd; /* an eventfd that ends the thread; -1: there is none */
 
     bool has_stopped;
+    bool holds_samples; /* SPOOR_HOLD_SAMPLES, and they were not released */
     bool has_sampler;
     struct sampler sampler;
     struct sample latest;
