@@ -18,29 +18,11 @@
 
 static int open_flags(unsigned flags)
 {
-    int how = O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC;
+    int how = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC;
 
     if (flags & SPOOR_SAMPLES_NO_CLOBBER)
         return how | O_EXCL;
     return flags & SPOOR_SAMPLES_APPEND ? how : how | O_TRUNC;
-}
-
-/* What is added to has its header read, where it may be. */
-static int open_file(const char *path, unsigned flags)
-{
-    int fd = -1;
-
-    if (flags & SPOOR_SAMPLES_APPEND)
-        fd = open(path, open_flags(flags) | O_RDWR, 0666);
-    return fd >= 0 ? fd : open(path, open_flags(flags) | O_WRONLY, 0666);
-}
-
-/* A file that is added to and holds rows already has its header. */
-static bool needs_header(int fd)
-{
-    struct stat stat;
-
-    return fstat(fd, &stat) < 0 || stat.st_size == 0;
 }
 
 /* Reads "1" or "0_1" up to the name of a measure. */
@@ -60,13 +42,14 @@ static bool read_place(const char **cursor, struct gpu_place *ret)
 }
 
 /* The GPUs that a header names: those of its columns gpuN_memory_bytes. */
-static struct gpu_columns read_header(int fd)
+static struct gpu_columns read_header(const char *path)
 {
     enum { HEADER_MAX = 1 << 17 };
+    AUTO_CLOSE int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     AUTO_FREE char *text = calloc(1, HEADER_MAX);
     struct gpu_columns gpus = { 0 };
 
-    if (!text || pread(fd, text, HEADER_MAX - 1, 0) <= 0)
+    if (fd < 0 || !text || pread(fd, text, HEADER_MAX - 1, 0) <= 0)
         return gpus;
     text[strcspn(text, "\n")] = '\0';
     for (const char *at = text; (at = strstr(at, ",gpu")) != NULL;) {
@@ -83,6 +66,9 @@ static struct gpu_columns read_header(int fd)
 int samples_file_open(struct samples_file *file, const char *path, unsigned flags,
                       struct spoor_error *err)
 {
+    struct stat status;
+    int r;
+
     *file = (struct samples_file)SAMPLES_FILE_CLOSED;
     if (!path)
         return 0;
@@ -90,68 +76,55 @@ int samples_file_open(struct samples_file *file, const char *path, unsigned flag
     if (!file->stream)
         return error_set(err, EINVAL, "samples file '%s': the name must end in .csv or .jsonl",
                          path);
-    file->fd = open_file(path, flags);
-    if (file->fd < 0)
-        return error_sys(err, errno, "samples file '%s'", path);
+    r = row_writer_open(&file->writer, path, open_flags(flags));
+    if (r < 0)
+        return error_sys(err, r, "samples file '%s'", path);
     if (!file->stream->begin)
         return 0;
-    file->needs_header = needs_header(file->fd);
+    /* A file that is appended to and holds rows already has its header. */
+    file->needs_header =
+        !(flags & SPOOR_SAMPLES_APPEND) || lstat(path, &status) < 0 || status.st_size == 0;
     file->has_gpus = !file->needs_header;
     if (file->has_gpus)
-        file->gpus = read_header(file->fd);
+        file->gpus = read_header(path);
     return 0;
+}
+
+void samples_file_end(struct samples_file *file)
+{
+    if (file->writer.pid != 0)
+        file->end = row_writer_close(&file->writer);
 }
 
 void samples_file_close(struct samples_file *file)
 {
-    if (file->fd >= 0)
-        close(file->fd);
-    file->fd = -1;
+    samples_file_end(file);
     buffer_done(&file->row);
     buffer_done(&file->held);
-}
-
-/* Writes whole rows only: what a full disk took of a row is cut off again. */
-static int write_whole(const struct samples_file *file, const struct buffer *text)
-{
-    off_t end = lseek(file->fd, 0, SEEK_END);
-    int r = buffer_write(text, file->fd);
-
-    if (r < 0 && end >= 0)
-        (void)!ftruncate(file->fd, end); /* a pipe cannot be cut: nothing more to do */
-    return r;
-}
-
-static void write_rows(struct samples_file *file, const struct buffer *text, uint64_t rows)
-{
-    int r = write_whole(file, text);
-
-    if (r < 0) {
-        file->error = r;
-        file->lost_rows += rows;
-    }
 }
 
 /* The header, and the rows that waited for it, with empty cells for the GPUs. */
 static void release(struct samples_file *file)
 {
-    struct buffer text = { 0 };
-    struct csv_writer csv = { .out = &text }; /* only CSV has a header */
+    struct buffer *text = &file->row;
+    struct csv_writer csv = { .out = text }; /* only CSV has a header */
     const char *row = file->held.text;
 
-    file->stream->begin(&file->gpus, &text);
+    buffer_clear(text);
+    file->stream->begin(&file->gpus, text);
+    row_writer_add(&file->writer, text, 0);
     for (uint64_t i = 0; i < file->held_rows; i++) {
         size_t length = strcspn(row, "\n");
 
+        buffer_clear(text);
         csv_begin_cell(&csv);
-        buffer_add(&text, row, length);
+        buffer_add(text, row, length);
         for (size_t cell = 0; cell < file->gpus.count * GPU_MEASURE_COUNT; cell++)
             csv_begin_cell(&csv);
         csv_end_row(&csv);
+        row_writer_add(&file->writer, text, 1);
         row += length + 1;
     }
-    write_rows(file, &text, file->held_rows);
-    buffer_done(&text);
     buffer_done(&file->held);
     file->held_rows = 0;
     file->needs_header = false;
@@ -176,7 +149,7 @@ void samples_file_add(struct samples_file *file, const struct sample *sample,
 {
     struct stream_row row = { sample, file->has_previous ? &file->previous : NULL, gpu, NULL };
 
-    if (file->fd < 0)
+    if (file->writer.pid == 0)
         return;
     learn_gpus(file, sample, gpu, is_last);
     row.of_gpus = file->has_gpus ? &file->gpus : NULL;
@@ -188,7 +161,7 @@ void samples_file_add(struct samples_file *file, const struct sample *sample,
     } else {
         buffer_clear(&file->row);
         file->stream->row(&row, &file->row);
-        write_rows(file, &file->row, 1);
+        row_writer_add(&file->writer, &file->row, 1);
     }
     file->previous = *sample;
     file->has_previous = true;

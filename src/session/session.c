@@ -72,7 +72,7 @@ uint64_t session_own_cpu_ns(const spoor_session *session)
 
     if (cpu_clock_read(&session->root, session->own_pid, &now_ns) < 0)
         return UNKNOWN;
-    return now_ns;
+    return now_ns + session->samples.end.cpu_ns;
 }
 
 static int open_sampler(spoor_session *session, const struct spoor_options *options,
@@ -296,6 +296,7 @@ int spoor_session_stop(spoor_session *session, struct spoor_error *err)
     thread_stop(session);
     pthread_mutex_lock(&session->mutex);
     session_take_sample(session, clock_now(), true);
+    samples_file_end(&session->samples);
     session_close_phases(session);
     session_judge(session);
     session->has_stopped = true;
