@@ -31,7 +31,7 @@ static int check_phase(const spoor_session *session, const char *name, struct sp
     if (length == 0 || length >= sizeof(session->phases->name))
         return error_set(err, EINVAL, "a phase name must have 1 to %zu bytes",
                          sizeof(session->phases->name) - 1);
-    if (!session->sampler.has_started || session->has_stopped)
+    if (!session->has_sample || session->must_stop)
         return error_set(err, EINVAL, "phase '%s': the session is not running", name);
     return 0;
 }
@@ -39,6 +39,7 @@ static int check_phase(const spoor_session *session, const char *name, struct sp
 static int start_phase(spoor_session *session, const char *name, struct spoor_error *err)
 {
     struct phase *phase;
+    size_t index;
     int r = check_phase(session, name, err);
 
     if (r < 0)
@@ -46,12 +47,14 @@ static int start_phase(spoor_session *session, const char *name, struct spoor_er
     r = reserve_phase(session);
     if (r < 0)
         return error_sys(err, r, "phase '%s'", name);
-    phase = &session->phases[session->phase_count++];
+    index = session->phase_count++;
+    phase = &session->phases[index];
     *phase = (struct phase){ .is_open = true };
     memcpy(phase->name, name, strlen(name) + 1); /* measured by check_phase */
     summary_init(&phase->summary, session->interval_ns);
-    session_take_sample(session, clock_now(), false);
-    summary_continue(&phase->summary, &session->summary);
+    (void)session_ask_sample(session); /* if that hangs, its figures start later */
+    summary_continue(&session->phases[index].summary,
+                     &session->summary); /* it may have moved */
     return 0;
 }
 
@@ -70,14 +73,16 @@ static int stop_phase(spoor_session *session, const char *name, struct spoor_err
 {
     int r = check_phase(session, name, err);
     struct phase *phase;
+    ptrdiff_t index;
 
     if (r < 0)
         return r;
     phase = newest_open(session, name);
     if (!phase)
         return error_set(err, ENOENT, "phase '%s' is not open", name);
-    session_take_sample(session, clock_now(), false);
-    phase->is_open = false;
+    index = phase - session->phases;
+    (void)session_ask_sample(session); /* if that hangs, its figures end before */
+    session->phases[index].is_open = false;
     return 0;
 }
 
