@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* phase.c - named parts of a run. */
+/*
+ * phase.c - named parts of a run.
+ *
+ * A program may mark any number of phases, and must not notice that we keep PHASES_MAX of them.
+ * When there is room for one more only, later phases are added to the newest one of their name,
+ * which then goes on; those of other names to the last one, which is named OTHERS.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,21 +13,27 @@
 #include "base/error.h"
 #include "session/session.h"
 
-static int reserve_phase(spoor_session *session)
-{
-    size_t capacity = session->phase_capacity ? 2 * session->phase_capacity : 8;
-    struct phase *phases;
+#define OTHERS "(others)"
 
-    if (session->phase_count < session->phase_capacity)
-        return 0;
-    if (session->phase_count == PHASES_MAX)
-        return -ENOSPC;
-    phases = realloc(session->phases, capacity * sizeof(*phases));
-    if (!phases)
-        return -ENOMEM;
-    session->phases = phases;
-    session->phase_capacity = capacity;
-    return 0;
+/* Room for all of them, so that they do not move while a sample is waited for. It costs nothing
+ * until it is used. */
+static int reserve_phases(spoor_session *session)
+{
+    if (!session->phases)
+        session->phases = calloc(PHASES_MAX, sizeof(*session->phases));
+    return session->phases ? 0 : -ENOMEM;
+}
+
+static struct phase *find_newest(const spoor_session *session, const char *name,
+                                 bool must_be_open)
+{
+    for (size_t i = session->phase_count; i > 0; i--) {
+        struct phase *phase = &session->phases[i - 1];
+
+        if ((phase->is_open || !must_be_open) && strcmp(phase->name, name) == 0)
+            return phase;
+    }
+    return NULL;
 }
 
 static int check_phase(const spoor_session *session, const char *name, struct spoor_error *err)
@@ -36,53 +48,76 @@ static int check_phase(const spoor_session *session, const char *name, struct sp
     return 0;
 }
 
-static int start_phase(spoor_session *session, const char *name, struct spoor_error *err)
+/* The phase that one more is added to. NULL: there is none yet. */
+static struct phase *find_joined(spoor_session *session, const char *name)
+{
+    struct phase *joined = find_newest(session, name, false);
+
+    if (!session->has_joined_phases)
+        session_add_warning(session, "phases",
+                            "more than %d phases: later ones are added to the last phase of "
+                            "the same name, or to '%s'",
+                            PHASES_MAX - 1, OTHERS);
+    session->has_joined_phases = true;
+    return joined ? joined : find_newest(session, OTHERS, false);
+}
+
+static void join_phase(spoor_session *session, struct phase *phase)
+{
+    (void)session_ask_sample(session); /* if that hangs, its figures start later */
+    if (phase->open_count++ == 0)
+        summary_resume(&phase->summary, &session->summary);
+    phase->is_open = true;
+}
+
+static int add_phase(spoor_session *session, const char *name)
 {
     struct phase *phase;
-    size_t index;
+    int r = reserve_phases(session);
+
+    if (r < 0)
+        return r;
+    phase = &session->phases[session->phase_count++];
+    *phase = (struct phase){ .is_open = true, .open_count = 1 };
+    memcpy(phase->name, name, strlen(name) + 1); /* measured by check_phase */
+    summary_init(&phase->summary, session->interval_ns);
+    (void)session_ask_sample(session); /* if that hangs, its figures start later */
+    summary_continue(&phase->summary, &session->summary);
+    return 0;
+}
+
+static int start_phase(spoor_session *session, const char *name, struct spoor_error *err)
+{
+    bool is_full = session->phase_count >= PHASES_MAX - 1;
+    struct phase *joined;
     int r = check_phase(session, name, err);
 
     if (r < 0)
         return r;
-    r = reserve_phase(session);
-    if (r < 0)
-        return error_sys(err, r, "phase '%s'", name);
-    index = session->phase_count++;
-    phase = &session->phases[index];
-    *phase = (struct phase){ .is_open = true };
-    memcpy(phase->name, name, strlen(name) + 1); /* measured by check_phase */
-    summary_init(&phase->summary, session->interval_ns);
-    (void)session_ask_sample(session); /* if that hangs, its figures start later */
-    summary_continue(&session->phases[index].summary,
-                     &session->summary); /* it may have moved */
-    return 0;
-}
-
-static struct phase *newest_open(spoor_session *session, const char *name)
-{
-    for (size_t i = session->phase_count; i > 0; i--) {
-        struct phase *phase = &session->phases[i - 1];
-
-        if (phase->is_open && strcmp(phase->name, name) == 0)
-            return phase;
-    }
-    return NULL;
+    joined = is_full ? find_joined(session, name) : NULL;
+    if (joined)
+        join_phase(session, joined);
+    else
+        r = add_phase(session, is_full ? OTHERS : name);
+    return r < 0 ? error_sys(err, r, "phase '%s'", name) : 0;
 }
 
 static int stop_phase(spoor_session *session, const char *name, struct spoor_error *err)
 {
     int r = check_phase(session, name, err);
     struct phase *phase;
-    ptrdiff_t index;
 
     if (r < 0)
         return r;
-    phase = newest_open(session, name);
+    phase = find_newest(session, name, true);
+    if (!phase)
+        phase = find_newest(session, OTHERS, true);
     if (!phase)
         return error_set(err, ENOENT, "phase '%s' is not open", name);
-    index = phase - session->phases;
     (void)session_ask_sample(session); /* if that hangs, its figures end before */
-    session->phases[index].is_open = false;
+    if (phase->open_count > 0)         /* another caller may have been faster */
+        phase->open_count--;
+    phase->is_open = phase->open_count > 0;
     return 0;
 }
 

@@ -19,7 +19,7 @@ static const char *const pressure_paths[PRESSURE_COUNT] = {
 };
 
 static const struct host_reading nothing = {
-    .cpu = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN },
+    .cpu = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN },
     .memory = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN },
     .disk = { UNKNOWN, UNKNOWN },
     .network = { UNKNOWN, UNKNOWN },
