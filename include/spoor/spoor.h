@@ -94,6 +94,9 @@ enum {
     SPOOR_SAMPLES_APPEND = 1u << 1,
     /* Fail with EEXIST if the samples file exists. */
     SPOOR_SAMPLES_NO_CLOBBER = 1u << 2,
+    /* Touch no old samples file and do not call sample_seen until
+     * spoor_session_release_samples(): the job may not start after all. */
+    SPOOR_HOLD_SAMPLES = 1u << 3,
 };
 
 #define SPOOR_INTERVAL_MIN_NS 1000000ull       /* 1 ms */
@@ -154,6 +157,10 @@ SPOOR_API int spoor_session_open(const struct spoor_options *options, spoor_sess
 /* Takes the first sample, then starts the sampling thread. */
 SPOOR_API int spoor_session_start(spoor_session *session, struct spoor_error *err);
 
+/* With SPOOR_HOLD_SAMPLES: the job has started. The sampling thread replaces the samples file and
+ * delivers the latest sample and all that follow. */
+SPOOR_API void spoor_session_release_samples(spoor_session *session);
+
 /* Has the sampling thread take an extra sample now, and waits for it. EINVAL: the session is not
  * running; ETIMEDOUT: the thread hangs. */
 SPOOR_API int spoor_session_sample(spoor_session *session, struct spoor_error *err);
@@ -206,12 +213,13 @@ SPOOR_API int spoor_session_write(spoor_session *session, enum spoor_format form
 
 /* What spoor_session_save() does with an existing file. */
 enum spoor_save {
-    SPOOR_REPLACE,    /* replace it atomically, by renaming a temporary file */
-    SPOOR_APPEND,     /* append to it; CSV gets no second header */
+    SPOOR_REPLACE, /* replace it atomically, by renaming a temporary file; its mode stays */
+    SPOOR_APPEND,  /* append to it; CSV gets no second header, and EINVAL if it has another */
     SPOOR_NO_CLOBBER, /* fail with EEXIST */
 };
 
-/* Writes the report to a file. Does not follow symbolic links. */
+/* Writes the report to a file, or to the descriptor, device or named pipe that `path` names
+ * (/dev/stderr, /dev/fd/N). Does not follow symbolic links to files. */
 SPOOR_API int spoor_session_save(spoor_session *session, enum spoor_format format,
                                  const char *path, enum spoor_save how,
                                  struct spoor_error *err);

@@ -91,7 +91,7 @@ int spoor_session_write(spoor_session *session, enum spoor_format format, unsign
 
     if (r < 0)
         return r;
-    r = save_to_descriptor(&record, format, flags & SPOOR_COLOR, fd, err);
+    r = save_to_descriptor(&record, 1, format, flags & SPOOR_COLOR, fd, err);
     record_done(&record);
     return r;
 }
@@ -104,7 +104,7 @@ int spoor_session_save(spoor_session *session, enum spoor_format format, const c
 
     if (r < 0)
         return r;
-    r = save_to_file(&record, format, path, how, err);
+    r = save_to_file(&record, 1, format, path, how, err);
     record_done(&record);
     return r;
 }

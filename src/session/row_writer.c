@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -21,6 +22,7 @@
 #include "base/arithmetic.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "output/save.h"
 #include "spoor/spoor.h"
 
 enum { QUEUE_BYTES = 1 << 20 }; /* a power of two */
@@ -34,9 +36,12 @@ enum { QUEUE_BYTES = 1 << 20 }; /* a power of two */
 /* The end is waited for so long, on a machine that is too busy to let the process run. */
 #define END_MOST_NS (10 * NS_PER_SECOND)
 
-/* A record is a head and its text. Positions only grow; a place in the queue is what is left of
+/* A record is a head and its text, if any. Positions only grow; a place in the queue is what is left of
  * them in QUEUE_BYTES. */
+enum record_kind { RECORD_BEGIN, RECORD_HEADER, RECORD_ROWS };
+
 struct record_head {
+    uint32_t kind;
     uint32_t rows;
     uint32_t bytes;
 };
@@ -117,7 +122,44 @@ static int write_whole(int fd, struct iovec parts[2])
     return r;
 }
 
-static void write_record(struct row_queue *queue, int fd)
+/* What the process knows of its file. */
+struct target {
+    const char *path;
+    enum output_mode mode;
+    int fd;          /* or -errno */
+    bool is_created; /* by us, and nothing was to be written yet */
+};
+
+static int begin_file(struct target *target)
+{
+    int r = 0;
+
+    if (target->mode == OUTPUT_APPEND)
+        r = save_end_torn_line(target->fd);
+    else if (!target->is_created && ftruncate(target->fd, 0) < 0)
+        r = -errno;
+    target->is_created = false;
+    return r;
+}
+
+static int obey(struct target *target, const struct record_head *head, struct iovec parts[2])
+{
+    int r = target->fd < 0 ? target->fd : 0;
+
+    if (r < 0)
+        return r;
+    if (target->mode == OUTPUT_APPEND) /* others may append too */
+        output_file_lock(target->fd);
+    if (head->kind == RECORD_BEGIN)
+        r = begin_file(target);
+    else if (head->kind == RECORD_ROWS || lseek(target->fd, 0, SEEK_END) <= 0)
+        r = write_whole(target->fd, parts);
+    if (target->mode == OUTPUT_APPEND)
+        output_file_unlock(target->fd);
+    return r;
+}
+
+static void take_record(struct row_queue *queue, struct target *target)
 {
     uint64_t position = atomic_load(&queue->taken);
     struct record_head head;
@@ -129,7 +171,7 @@ static void write_record(struct row_queue *queue, int fd)
     memcpy((char *)&head + parts[0].iov_len, parts[1].iov_base, parts[1].iov_len);
     locate(queue, position + sizeof(head), head.bytes, parts);
     begin_call(queue);
-    r = fd < 0 ? fd : write_whole(fd, parts);
+    r = obey(target, &head, parts);
     end_call(queue);
     if (r < 0) {
         atomic_store(&queue->error, r);
@@ -139,46 +181,53 @@ static void write_record(struct row_queue *queue, int fd)
     atomic_store(&queue->taken, position + sizeof(head) + head.bytes);
 }
 
-static int open_file(struct row_queue *queue, const char *path, int flags)
+static void open_file(struct row_queue *queue, struct target *target)
 {
-    int fd;
-
     begin_call(queue);
-    fd = open(path, flags, 0666);
-    if (fd < 0) {
-        fd = -errno;
-        atomic_store(&queue->error, fd);
-    }
+    target->fd = save_open_to_append(target->path, O_CREAT | O_EXCL);
+    target->is_created = target->fd >= 0;
+    if (target->fd == -EEXIST && target->mode != OUTPUT_NO_CLOBBER)
+        target->fd = save_open_to_append(target->path, 0);
+    if (target->fd < 0)
+        atomic_store(&queue->error, target->fd);
     end_call(queue);
     atomic_store(&queue->has_opened, true);
-    return fd;
 }
 
-static _Noreturn void serve(struct row_queue *queue, int socket_fd, const char *path, int flags)
+/* Another run may have written to a file that we created. */
+static void remove_if_unused(const struct target *target)
+{
+    struct stat status;
+
+    if (target->is_created && fstat(target->fd, &status) == 0 && status.st_size == 0)
+        (void)unlink(target->path);
+}
+
+static _Noreturn void serve(struct row_queue *queue, int socket_fd, struct target *target)
 {
     char wakes[64];
     ssize_t n;
-    int fd;
 
     (void)prctl(PR_SET_NAME, SPOOR_AGENT_NAME); /* not the job's */
     (void)setsid();                             /* nor are signals of its group for us */
     /* Files of the tracker that others wait to see closed. Linux before 5.9 keeps them open. */
     (void)dup2(socket_fd, 0);
     (void)syscall(SYS_close_range, 1u, UINT_MAX, 0u);
-    fd = open_file(queue, path, flags);
+    open_file(queue, target);
     (void)!write(0, "", 1);
     do {
         n = read(0, wakes, sizeof(wakes));
         while (atomic_load(&queue->taken) != atomic_load(&queue->put))
-            write_record(queue, fd);
+            take_record(queue, target);
         atomic_store(&queue->cpu_ns, read_ns(CLOCK_PROCESS_CPUTIME_ID));
     } while (n > 0);
+    remove_if_unused(target);
     _exit(0);
 }
 
 /* ---- ours --------------------------------------------------------------------------------- */
 
-static int start(struct row_writer *writer, const char *path, int flags)
+static int start(struct row_writer *writer, struct target *target)
 {
     AUTO_CLOSE int ours = -1;
     AUTO_CLOSE int theirs = -1;
@@ -196,7 +245,7 @@ static int start(struct row_writer *writer, const char *path, int flags)
     pid = syscall(SYS_clone, 0ul, NULL, NULL, NULL, 0ul); /* a fork without a SIGCHLD */
     r = pid < 0 ? -errno : 0;
     if (pid == 0)
-        serve(writer->queue, theirs, path, flags);
+        serve(writer->queue, theirs, target);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (r < 0)
         return r;
@@ -214,8 +263,9 @@ static void wait_for_news(const struct row_writer *writer, uint64_t most_ns)
     (void)ppoll(&news, 1, &timeout, NULL); /* woken up for nothing, the caller looks again */
 }
 
-int row_writer_open(struct row_writer *writer, const char *path, int flags)
+int row_writer_open(struct row_writer *writer, const char *path, enum output_mode mode)
 {
+    struct target target = { .path = path, .mode = mode };
     uint64_t deadline_ns = clock_now().monotonic_ns + OPEN_MOST_NS;
     int r;
 
@@ -226,7 +276,7 @@ int row_writer_open(struct row_writer *writer, const char *path, int flags)
         writer->queue = NULL;
         return -errno;
     }
-    r = start(writer, path, flags);
+    r = start(writer, &target);
     while (r == 0 && !atomic_load(&writer->queue->has_opened)) {
         uint64_t now_ns = clock_now().monotonic_ns;
 
@@ -279,24 +329,50 @@ static bool wait_for_room(const struct row_writer *writer, size_t length)
     return true;
 }
 
+/* Returns whether there was room for it. */
+static bool put_record(struct row_writer *writer, struct record_head head, const char *text)
+{
+    uint64_t position;
+
+    if (!wait_for_room(writer, sizeof(head) + head.bytes))
+        return false;
+    position = atomic_load(&writer->queue->put);
+    put(writer, &head, sizeof(head), &position);
+    put(writer, text, head.bytes, &position);
+    atomic_store(&writer->queue->put, position);
+    /* If there is no room for a byte, the process has been told often enough. */
+    (void)send(writer->fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+    return true;
+}
+
+void row_writer_begin(struct row_writer *writer)
+{
+    if (writer->pid != 0)
+        (void)put_record(writer, (struct record_head){ RECORD_BEGIN, 0, 0 }, "");
+}
+
+void row_writer_add_header(struct row_writer *writer, const struct buffer *text)
+{
+    struct record_head head = { RECORD_HEADER, 0, (uint32_t)text->length };
+
+    if (writer->pid != 0 && buffer_error(text) == 0)
+        (void)put_record(writer, head, text->text);
+}
+
 void row_writer_add(struct row_writer *writer, const struct buffer *text, uint64_t rows)
 {
-    struct record_head head = { (uint32_t)rows, (uint32_t)text->length };
-    uint64_t position;
+    struct record_head head = { RECORD_ROWS, (uint32_t)rows, (uint32_t)text->length };
 
     if (writer->pid == 0)
         return;
     writer->given_rows += rows;
-    if (buffer_error(text) < 0 || !wait_for_room(writer, sizeof(head) + text->length)) {
+    if (buffer_error(text) < 0 || !put_record(writer, head, text->text))
         writer->dropped_rows += rows;
-        return;
-    }
-    position = atomic_load(&writer->queue->put);
-    put(writer, &head, sizeof(head), &position);
-    put(writer, text->text, text->length, &position);
-    atomic_store(&writer->queue->put, position);
-    /* If there is no room for a byte, the process has been told often enough. */
-    (void)send(writer->fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+bool row_writer_wait(struct row_writer *writer)
+{
+    return wait_for_room(writer, QUEUE_BYTES);
 }
 
 /* Has it ended? Takes what it said when it had opened the file. */

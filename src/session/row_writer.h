@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/output_file.h"
 #include "text/buffer.h"
 
 struct row_queue;
@@ -40,12 +41,21 @@ struct row_writer_end {
     uint64_t cpu_ns;    /* that the process took */
 };
 
-/* Starts it. `flags` are those of open(); the file is opened by the process. Fails if that fails
- * within a moment; later it costs the rows. */
-int row_writer_open(struct row_writer *writer, const char *path, int flags);
+/* Starts it. The process opens the file or creates it, and leaves what is in it. Fails if that
+ * fails within a moment; later it costs the rows. */
+int row_writer_open(struct row_writer *writer, const char *path, enum output_mode mode);
 
-/* Hands over whole rows. Never waits long. */
+/* Now there will be rows: a file that is to be replaced is emptied. If this is never called, a
+ * file that was created is removed again. */
+void row_writer_begin(struct row_writer *writer);
+
+/* Hands over a header, which is written only if the file is empty, or whole rows. Neither waits
+ * long. */
+void row_writer_add_header(struct row_writer *writer, const struct buffer *text);
 void row_writer_add(struct row_writer *writer, const struct buffer *text, uint64_t rows);
+
+/* Waits a moment until all that was handed over is written, or given up. False: it is not. */
+bool row_writer_wait(struct row_writer *writer);
 
 /* Waits until all is written, unless the file does not respond: not at all if it has not for a
  * second. Accepts a closed one. */

@@ -22,6 +22,7 @@ struct samples_file {
     const struct stream *stream; /* NULL: none is wanted */
     struct row_writer writer;
     struct row_writer_end end; /* once it has ended */
+    char *path;                /* of a table that others may append to too; owned */
     struct buffer row;
     struct sample previous;
     bool has_previous;
@@ -37,12 +38,16 @@ struct samples_file {
         .writer = ROW_WRITER_CLOSED \
     }
 
-/* Opens the file. `path` NULL: none is wanted. `flags` as in spoor_options. Follows no symbolic
- * link. */
+/* Opens or creates the file, and leaves what is in it. `path` NULL: none is wanted. `flags` as
+ * in spoor_options. Follows no symbolic link. */
 int samples_file_open(struct samples_file *file, const char *path, unsigned flags,
                       struct spoor_error *err);
 
-/* After the last row: `end` says what became of them. */
+/* Now there will be rows: empties a file that is to be replaced. */
+void samples_file_begin(struct samples_file *file);
+
+/* After the last row: `end` says what became of them. A file that was created for nothing is
+ * removed. */
 void samples_file_end(struct samples_file *file);
 
 /* Also ends it. */

@@ -177,6 +177,7 @@ int spoor_session_open(const struct spoor_options *options, spoor_session **ret,
     session->pid = copy.pid;
     session->own_pid = getpid();
     session->flags = copy.flags;
+    session->holds_samples = copy.flags & SPOOR_HOLD_SAMPLES;
     session->interval_ns = copy.interval_ns;
     session->sample_seen = copy.sample_seen;
     session->sample_data = copy.sample_data;
@@ -246,6 +247,28 @@ static void show_sample(const spoor_session *session)
     session->sample_seen(&sample, session->sample_data);
 }
 
+static void deliver_sample(spoor_session *session, bool is_last)
+{
+    samples_file_add(&session->samples, &session->latest, &session->gpu, is_last);
+    if (session->sample_seen)
+        show_sample(session);
+}
+
+void session_begin_delivery(spoor_session *session)
+{
+    bool holds_samples;
+
+    pthread_mutex_lock(&session->mutex);
+    holds_samples = session->holds_samples;
+    pthread_mutex_unlock(&session->mutex);
+    if (holds_samples || session->delivers_samples)
+        return;
+    session->delivers_samples = true;
+    samples_file_begin(&session->samples);
+    if (session->has_sample)
+        deliver_sample(session, false);
+}
+
 /* With the mutex held. */
 static void publish(spoor_session *session, const struct sample *sample, struct instant now,
                     bool is_last)
@@ -293,15 +316,15 @@ void session_take_sample(spoor_session *session, struct instant now, bool is_las
 {
     struct sample sample;
 
+    session_begin_delivery(session);
     sampler_tick(&session->sampler, now, is_last, &sample);
     if (is_last)
         session_wait_for_gpus(session);
     pthread_mutex_lock(&session->mutex);
     publish(session, &sample, now, is_last);
     pthread_mutex_unlock(&session->mutex);
-    samples_file_add(&session->samples, &session->latest, &session->gpu, is_last);
-    if (session->sample_seen)
-        show_sample(session);
+    if (session->delivers_samples)
+        deliver_sample(session, is_last);
 }
 
 void session_take_last_sample(spoor_session *session)

@@ -54,10 +54,12 @@ struct spoor_session {
     struct sampler sampler;
     struct gpu_thread *gpu_thread; /* NULL: there is none */
     struct samples_file samples;
+    bool delivers_samples; /* to the file and the callback */
 
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     uint64_t sampling_since_ns;            /* the sampler has a user; 0: it has none */
+    bool holds_samples;                    /* SPOOR_HOLD_SAMPLES, and they were not released */
     bool has_begun;                        /* spoor_session_start() was called */
     bool has_thread;                       /* it is to be joined */
     bool must_stop;                        /* the thread, after a last sample */
@@ -94,6 +96,10 @@ void session_end_sampling(spoor_session *session);
 
 /* Takes a sample and hands it to all that keep or write samples. For the sampler's user. */
 void session_take_sample(spoor_session *session, struct instant now, bool is_last);
+
+/* If samples were released, begins to deliver them: with the latest that was held. For the
+ * sampler's user. */
+void session_begin_delivery(spoor_session *session);
 
 /* Has the session's thread take a sample, and waits for it. With the mutex held, which is
  * released meanwhile. -ETIMEDOUT: it hangs. */

@@ -149,6 +149,7 @@ static void wake_up(spoor_session *session, struct rhythm *rhythm, struct wake w
         gate_disarm(&job->fault_gate);
         pace_gate_opened(pace, now_ns);
     }
+    session_begin_delivery(session);
     take_asked_sample(session);
     if (now_ns >= pace->deadline_ns) {
         session_take_sample(session, clock_now(), false);
@@ -247,6 +248,15 @@ static void wake_thread(spoor_session *session)
     uint64_t one = 1;
 
     (void)!write(session->wake_fd, &one, sizeof(one)); /* a counter has room for 1 */
+}
+
+void spoor_session_release_samples(spoor_session *session)
+{
+    pthread_mutex_lock(&session->mutex);
+    session->holds_samples = false;
+    if (session->has_thread)
+        wake_thread(session);
+    pthread_mutex_unlock(&session->mutex);
 }
 
 bool thread_hangs(spoor_session *session)
