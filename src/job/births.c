@@ -429,3 +429,10 @@ void births_drain(struct births *births, births_born *born, void *data)
     pid_set_filter(&births->pids, announce, &announcement);
     births->must_filter = announcement.is_open;
 }
+
+bool births_outlive_main(const struct births *births)
+{
+    const struct pid_entry *main = pid_set_find(&births->pids, births->main_pid);
+
+    return is_known(births->live_count) && births->live_count > (main && main->threads > 0);
+}

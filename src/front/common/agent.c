@@ -282,7 +282,7 @@ int agent_serve(struct attachment *attachment, const struct agent_kind *kind, vo
 {
     struct agent agent = { .attachment = attachment, .kind = kind, .data = data };
     struct spoor_error err = { 0 };
-    enum watch_end end;
+    enum watch_end end = WATCH_INTERRUPTED; /* if the wait fails */
 
     if (attachment->session) {
         watch_ignore_signals(&attachment->watch);
