@@ -23,8 +23,16 @@
 #include "run/reraise.h"
 #include "run/track.h"
 
-static int write_result(struct tracking *tracking, const struct tracked *tracked)
+struct result {
+    struct tracking *tracking;
+    const struct tracked *tracked;
+};
+
+static int write_result(void *data)
 {
+    const struct result *result = data;
+    struct tracking *tracking = result->tracking;
+    const struct tracked *tracked = result->tracked;
     int wait_status = tracked->end.wait_status;
     struct resource_usage usage = tracking_usage(tracking, (double)tracked->elapsed_ns / 1e9);
     CLEANUP(buffer_done) struct buffer report = { 0 };
@@ -89,7 +97,8 @@ static int run_command(struct tracking *tracking)
     if (outcome == TRACK_NO_EXEC)
         return refuse_exec(settings, err.code);
     tracking->session = tracked.session;
-    code = write_result(tracking, &tracked);
+    code = program_write_report(&gpu_tracker_program, write_result,
+                                &(struct result){ tracking, &tracked });
     tracking->session = spoor_session_close(tracked.session);
     if (tracked.end.is_by_our_signal)
         reraise(WTERMSIG(tracked.end.wait_status));

@@ -50,6 +50,7 @@ static int run_job(struct settings *settings, const struct outputs *outputs, cha
         .command = command,
         .session = session_options(settings),
         .waits_for_all = settings->wait_for == WAIT_FOR_ALL,
+        .takes_phases = true,
         .say = say,
         .prepare = check_gpus,
         .prepare_data = settings,
