@@ -10,6 +10,7 @@
 #include "front/common/help.h"
 #include "front/common/program.h"
 #include "front/gpu_tracker/program.h"
+#include "front/small_stack.h"
 #include "front/spoor/program.h"
 
 /* The first is the one for any other name. */
@@ -64,8 +65,16 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-int main(int argc, char **argv)
+struct command_line {
+    int argc;
+    char **argv;
+};
+
+static int run(void *data)
 {
+    const struct command_line *line = data;
+    int argc = line->argc;
+    char **argv = line->argv;
     const struct program *program = argc > 0 ? find_program(base_name(argv[0])) : NULL;
     int code;
 
@@ -77,4 +86,11 @@ int main(int argc, char **argv)
             return code;
     }
     return program_main(program, argc, argv);
+}
+
+int main(int argc, char **argv)
+{
+    struct command_line line = { argc, argv };
+
+    return small_stack_call(run, &line);
 }
