@@ -10,7 +10,7 @@
 #include "front/common/help.h"
 #include "front/common/program.h"
 #include "front/gpu_tracker/program.h"
-#include "front/small_stack.h"
+#include "front/common/small_stack.h"
 #include "front/spoor/program.h"
 
 /* The first is the one for any other name. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "front/small_stack.h"
+#include "front/common/small_stack.h"
 
 #include <stdint.h>
 #include <sys/mman.h>

@@ -6,8 +6,8 @@
  * kernel reads whenever a stack grows, and needs more than that: paths and names are kept in
  * local variables. So under such a limit the program runs on a stack that was mapped.
  */
-#ifndef FRONT_SMALL_STACK_H
-#define FRONT_SMALL_STACK_H
+#ifndef FRONT_COMMON_SMALL_STACK_H
+#define FRONT_COMMON_SMALL_STACK_H
 
 /* Returns what call(data) returns, on whichever stack. */
 int small_stack_call(int (*call)(void *data), void *data);
