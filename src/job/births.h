@@ -81,6 +81,11 @@ typedef bool births_born(pid_t pid, void *data);
  * alive, except the main one. */
 void births_drain(struct births *births, births_born *born, void *data);
 
+/* Whether a process other than the main one lives. Right after a drain at the end of the main
+ * process, that is whether one outlived it: a fork is reported before it returns. Its own exit
+ * may or may not have been read. */
+bool births_outlive_main(const struct births *births);
+
 /* Handles one event; called by births_drain(). */
 void births_note(struct births *births, const struct process_event *event);
 

@@ -168,7 +168,7 @@ static void take_peak(struct job *job, struct member *member, uint64_t maxrss_by
     job->main_peak_is_exact = maxrss_bytes <= member->rss_peak_bytes;
     if (member->child_faults == 0 || !has_records(&job->births))
         take_main_peak(job, member, maxrss_bytes, faults);
-    job->outlived_main = job->births.source && job->births.heads.now.processes > 1;
+    job->outlived_main = births_outlive_main(&job->births);
 }
 
 static void take_rusage(struct job *job, struct member *member, uint64_t faults)
@@ -206,8 +206,11 @@ void job_child_ended(struct job *job, pid_t pid, uint64_t now_ns)
         return;
     faults = member->faults;
     member_look(member, &look);
-    if (pid == job->main_pid)
+    if (pid == job->main_pid) {
         job_check_program(job, member, &look);
+        job_take_births(job, now_ns);              /* what it started last */
+        member = members_find(&job->members, pid); /* the table may have moved */
+    }
     take_rusage(job, member, less(member->faults, faults));
     job_remember(job, member);
     usage_add(&job->departed, &member->usage);
