@@ -116,6 +116,8 @@ static int read_memory(struct member *member, const struct root *root)
     r = pid_statm_read(&member->statm_file, root, member->pid, &statm);
     if (r < 0)
         return r;
+    if (statm.resident_pages > 0)
+        member->size_faults = member->faults;
     member->rss_bytes = product_u64(statm.resident_pages, root->page_bytes);
     member->shared_bytes = product_u64(statm.shared_pages, root->page_bytes);
     if (!member->borrows_memory && member->rss_bytes > member->rss_peak_bytes)

@@ -52,6 +52,7 @@ struct member {
     uint64_t threads;
     uint64_t faults;       /* minor and major */
     uint64_t child_faults; /* likewise, of children that it waited for */
+    uint64_t size_faults;  /* `faults` as known before its size was last read */
     bool has_exec;
     bool is_descendant;  /* not the job's first process */
     bool borrows_memory; /* it has no memory of its own yet, but runs in that of memory_owner */

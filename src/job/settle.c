@@ -204,7 +204,7 @@ void job_child_ended(struct job *job, pid_t pid, uint64_t now_ns)
     member = members_find(&job->members, pid);
     if (!member || member->is_counted)
         return;
-    faults = member->faults;
+    faults = member->size_faults;
     member_look(member, &look);
     if (pid == job->main_pid) {
         job_check_program(job, member, &look);

@@ -31,7 +31,7 @@ def check_chars(result):
         assert "io-denied" in warnings(result)
     else:
         assert chars["value"] >= WRITTEN
-    assert value(result, "io.written_bytes") == 0  # /dev/null is no storage
+    assert value(result, "io.written_bytes") < WRITTEN / 10  # /dev/null is no storage
 
 
 def test_io_of_a_secretive_job_is_not_0(spoor, workload):

@@ -26,6 +26,10 @@ static void faults_tell_whose_peak_it_is(void **state)
         { { 300 * MB, 20 * MB, 72000, 100, 4096 }, OWNER_SELF },
         { { 300 * MB, 20 * MB, 72000, 400, 4096 }, OWNER_PROBABLY_SELF },
         { { 300 * MB, 20 * MB, 600, 400, 4096 }, OWNER_PROBABLY_SELF },
+        /* It was seen at almost its largest. */
+        { { 200 * MB, 199 * MB, 0, 100, 4096 }, OWNER_PROBABLY_SELF },
+        { { 200 * MB, 190 * MB, 100, 100, 4096 }, OWNER_PROBABLY_SELF },
+        { { 210 * MB, 100 * MB, 55, 110, 4096 }, OWNER_PROBABLY_SELF }, /* huge pages */
         /* The same where a page has 64 KiB. */
         { { 300 * MB, 20 * MB, 4600, 400, 65536 }, OWNER_PROBABLY_SELF },
         { { 300 * MB, 20 * MB, 0, 400, 65536 }, OWNER_CHILD },

@@ -5,6 +5,11 @@
 
 #include "base/arithmetic.h"
 
+/* What a program takes to start, at least. */
+enum { STARTUP_FAULTS = 128 };
+
+#define SLACK_BYTES ((uint64_t)512 * 1024)
+
 enum peak_owner peak_owner_of(const struct peak_evidence *evidence)
 {
     uint64_t page = evidence->page_bytes;
@@ -14,12 +19,23 @@ enum peak_owner peak_owner_of(const struct peak_evidence *evidence)
     bool self_can = product_u64(evidence->faults, huge_page) >= growth;
     bool child_can = product_u64(evidence->child_faults, huge_page) >= growth;
     bool self_did = product_u64(evidence->faults, page) >= growth; /* without huge pages */
-    bool child_did = product_u64(evidence->child_faults, page) >= growth;
-    bool has_more = evidence->faults >= evidence->child_faults;
+    bool child_did = product_u64(evidence->child_faults, page) >= evidence->maxrss_bytes;
+    /* Of what each would have had to gain. */
+    bool has_more = product_u64(evidence->faults, evidence->maxrss_bytes) >=
+                    product_u64(evidence->child_faults, growth);
 
+    /* The kernel counts in batches. And it would be odd if a child had come so near. */
+    if (growth <= evidence->maxrss_bytes / 64 + SLACK_BYTES)
+        return OWNER_PROBABLY_SELF;
     if (!self_can)
         return OWNER_CHILD;
     if (!child_can)
         return OWNER_SELF;
-    return self_did || (!child_did && has_more) ? OWNER_PROBABLY_SELF : OWNER_PROBABLY_CHILD;
+    if (self_did || child_did)
+        return self_did ? OWNER_PROBABLY_SELF : OWNER_PROBABLY_CHILD;
+    /* One of them with huge pages. */
+    return has_more || product_u64(less(evidence->child_faults, STARTUP_FAULTS), huge_page) <
+                           evidence->maxrss_bytes
+               ? OWNER_PROBABLY_SELF
+               : OWNER_PROBABLY_CHILD;
 }
