@@ -15,6 +15,7 @@
 
 #include "base/root.h"
 #include "job/head_count.h"
+#include "job/lives.h"
 #include "job/pid_set.h"
 #include "source/events/fork_ring.h"
 #include "source/events/proc_connector.h"
@@ -46,6 +47,7 @@ struct births {
     struct proc_connector connector;
     struct taskstats_socket taskstats;
     struct pid_set pids;
+    struct lives lives;       /* of descendants, with exit records */
     uint64_t lost_count;      /* lost events, as of the last drain */
     uint64_t records_read_ns; /* when exit records were last read; monotonic */
     bool must_filter;         /* `pids` has new or exited ones */
