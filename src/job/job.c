@@ -9,6 +9,11 @@
 #include "base/unknown.h"
 #include "source/perf/task_clock.h"
 
+uint64_t job_now_ns(const struct job *job, uint64_t now_ns)
+{
+    return job->root->is_live ? clock_now().monotonic_ns : now_ns;
+}
+
 struct look job_look(const struct job *job, uint64_t now_ns, bool is_thorough)
 {
     return (struct look){
@@ -188,6 +193,7 @@ void job_refresh(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool is_
     struct rest_seen seen;
 
     job->was_thorough = is_thorough;
+    job->look_span.from_ns = job->look_span.until_ns = job_now_ns(job, now_ns);
     if (whom == LOOK_AT_NOBODY) {
         job_take_births(job, now_ns);
         return;
@@ -195,6 +201,7 @@ void job_refresh(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool is_
     job->sum_holds = false;
     look.passes_over = whom == LOOK_AT_MOVERS;
     seen = look_at_members(job, &look);
+    job->look_span.until_ns = job_now_ns(job, now_ns);
     rest_looked(&job->rest, whom, cpu_ns, now_ns, seen);
     job_take_births(job, now_ns);
     job_search(job, &look, birth_mark);

@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/clock.h"
 #include "base/environment.h"
 #include "base/root.h"
 #include "job/births.h"
@@ -56,6 +57,8 @@ struct job_peaks {
 
 struct job_reading {
     struct usage usage;
+    struct clock_span cpu_span, main_cpu_span; /* when the CPU times were read */
+    uint64_t cpu_error_ns;                     /* what the CPU time may be off besides */
     const char *cpu_source;
     struct cpu_counts cpu_counts;
     struct cpu_choice cpu;
@@ -90,6 +93,7 @@ struct job {
     bool has_program;    /* the main process has called exec, or was attached to */
     bool has_clock;      /* processes have CPU clocks here */
     bool main_has_ended;
+    struct clock_span look_span; /* when the clocks of all processes were last read */
     struct event_set task_clock; /* perf's count of the job's CPU time; empty: none */
     uint64_t
         stolen_ns; /* set by the caller: CPU time of the machine that went to interrupts and
@@ -111,7 +115,7 @@ struct job {
     bool sum_holds;         /* nobody was looked at since */
     struct job_peaks peaks;
     struct heads thread_peaks; /* of all looks; of threads only */
-    uint64_t main_cpu_ns; /* also after its end */
+    uint64_t main_cpu_ns;      /* also after its end */
     uint64_t main_rss_peak_bytes;
     uint64_t largest_peak_bytes; /* of any process of the job, main apart */
     uint64_t spawn_rss_bytes; /* what we ourselves had when we forked: a floor of ru_maxrss */
@@ -164,6 +168,9 @@ uint64_t job_whole_cpu_ns(struct job *job);
 uint64_t job_quick_cpu_ns(struct job *job);
 
 /* ---- among the files of the job ---- */
+
+/* The time of the live machine, or else the time given. */
+uint64_t job_now_ns(const struct job *job, uint64_t now_ns);
 
 struct look job_look(const struct job *job, uint64_t now_ns, bool is_thorough);
 void job_add_member(struct job *job, const struct look *look, pid_t pid);

@@ -110,8 +110,12 @@ static int read_memory(struct member *member, const struct root *root)
 /* Where there is no CPU clock, the ticks of the stat file are its stand-in. */
 static int read_clock(struct member *member, const struct look *look)
 {
-    uint64_t ns;
+    bool is_timed = !member->is_descendant && look->root->is_live;
+    uint64_t ns, from_ns = is_timed ? clock_now().monotonic_ns : look->now_ns;
     int r = look->uses_clocks ? cpu_clock_read(look->root, member->pid, &ns) : -ENOTSUP;
+
+    member->clock_span =
+        (struct clock_span){ from_ns, is_timed ? clock_now().monotonic_ns : look->now_ns };
 
     if (r == 0)
         member->clock_ns = ns;

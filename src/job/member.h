@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/clock.h"
 #include "base/root.h"
 #include "job/usage.h"
 
@@ -37,12 +38,13 @@ struct member {
     struct kept io_file;
     struct kept children_file;
 
-    uint64_t clock_ns;       /* its CPU clock; UNKNOWN where there is none */
-    uint64_t cpu_ns;         /* of itself, ended threads included: the clock, or ticks */
-    struct usage usage;      /* of itself and the children it waited for */
-    uint64_t rss_bytes;      /* 0 once it is a zombie */
-    uint64_t shared_bytes;   /* the part of rss that files or shared memory back */
-    uint64_t rss_peak_bytes; /* largest VmHWM read, or rss seen */
+    struct clock_span clock_span; /* when it was read, if it is the job's first process */
+    uint64_t clock_ns;            /* its CPU clock; UNKNOWN where there is none */
+    uint64_t cpu_ns;              /* of itself, ended threads included: the clock, or ticks */
+    struct usage usage;           /* of itself and the children it waited for */
+    uint64_t rss_bytes;           /* 0 once it is a zombie */
+    uint64_t shared_bytes;        /* the part of rss that files or shared memory back */
+    uint64_t rss_peak_bytes;      /* largest VmHWM read, or rss seen */
     uint64_t swap_bytes;
     uint64_t threads;
     uint64_t faults; /* minor and major */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* totals.c - what the job uses: each quantity from the best source that serves. */
+#include <unistd.h>
+
 #include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/parse.h"
@@ -7,6 +9,8 @@
 #include "job/job.h"
 #include "job/memory/cpu_spent.h"
 #include "source/proc/cpu_clock.h"
+
+#define TICK_NS (10 * NS_PER_MS)
 
 /* ---- CPU and I/O -------------------------------------------------------- */
 
@@ -50,9 +54,26 @@ static bool needs_perf(const struct job *job, const struct job_reading *reading)
     return job->tracker_pid != 0 || job->was_thorough;
 }
 
-static void read_cpu(struct job *job, struct job_reading *reading)
+/* What the sum over processes may lack: the times of waited-for children, and of processes without
+ * a clock, are in ticks. */
+static uint64_t tick_error_ns(const struct job *job)
+{
+    uint64_t tick_ns = NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK);
+    uint64_t count = 1;
+
+    for (size_t i = 0; i < job->members.count; i++) {
+        const struct member *member = &job->members.list[i];
+
+        count += member->has_waited ? 1 : 0;
+        count += is_known(member->clock_ns) ? 0 : 1;
+    }
+    return count * tick_ns;
+}
+
+static void read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
 {
     uint64_t *counter = reading->usage.counter;
+    uint64_t before_perf_ns = job_now_ns(job, now_ns);
     struct cpu_counts counts = {
         .tree_ns = counter[USAGE_CPU_NS],
         .cgroup_ns = reading->leaf.cpu_ns,
@@ -63,13 +84,18 @@ static void read_cpu(struct job *job, struct job_reading *reading)
         .was_spawned = job->tracker_pid != 0,
     };
 
+    uint64_t after_perf_ns = job_now_ns(job, now_ns);
+
     reading->cpu_counts = counts;
     reading->cpu = cpu_sources_choose(&counts);
+    reading->cpu_error_ns = TICK_NS; /* a process that runs is counted up to its last tick */
     /* If all CPU time came to us, every process was waited for, and so did all I/O. */
     reading->io_is_exact = reading->cpu.all_waited;
     switch (reading->cpu.source) {
     case CPU_FROM_TREE:
         reading->cpu_source = tree_source(job);
+        reading->cpu_span = job->look_span;
+        reading->cpu_error_ns = tick_error_ns(job);
         break;
     case CPU_FROM_CGROUP:
         take_leaf_cpu(&reading->leaf, counter);
@@ -77,6 +103,7 @@ static void read_cpu(struct job *job, struct job_reading *reading)
         break;
     case CPU_FROM_PERF:
         counter[USAGE_CPU_NS] = counts.perf_ns;
+        reading->cpu_span = (struct clock_span){ before_perf_ns, after_perf_ns };
         reading->cpu_source = "perf.task-clock";
         break;
     }
@@ -334,13 +361,27 @@ static void read_switches(const struct job *job, struct usage *usage)
     usage->counter[USAGE_INVOLUNTARY_SWITCHES] = known;
 }
 
+/* Main's time is as of its last look; once it has ended, or if it has not run, as of now. */
+static void read_main_cpu(struct job *job, struct job_reading *reading)
+{
+    const struct member *main = members_find(&job->members, job->main_pid);
+
+    reading->main_cpu_ns = job->main_cpu_ns;
+    reading->main_cpu_span = job->look_span;
+    if (main && main->clock_span.from_ns >= job->look_span.from_ns)
+        reading->main_cpu_span = main->clock_span;
+}
+
 /* Everything that is added up over processes, or counted for all of them. */
 static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading)
 {
     *reading = (struct job_reading){ .usage = job->departed };
+    reading->cpu_span.from_ns = job_now_ns(job, now_ns);
     leaf_read(&job->leaf, &reading->leaf);
+    reading->cpu_span.until_ns = job_now_ns(job, now_ns);
     add_living(job, reading);
-    read_cpu(job, reading);
+    read_cpu(job, now_ns, reading);
+    read_main_cpu(job, reading);
     read_io(reading);
     usage_raise(&reading->usage, &job->reported);
     job->reported = reading->usage;
@@ -348,7 +389,6 @@ static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading
     reading->left_memory_cgroup =
         job->escape.has_left[leaf_has(&job->leaf, LEAF_MEMORY) ? LEAF_MEMORY : LEAF_UNIFIED];
     read_detail(job, now_ns, &reading->memory);
-    reading->main_cpu_ns = job->main_cpu_ns;
     reading->main_rss_peak_bytes = job->main_rss_peak_bytes;
     reading->descendants_rss_peak_bytes = job->largest_peak_bytes;
     reading->discount_bytes = job->discount_bytes;
@@ -374,9 +414,10 @@ static void read_births(const struct job *job, struct job_reading *reading)
 
 void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
 {
+    bool was_added_up = !job->sum_holds || job->detail.is_pending;
     struct job_reading reading;
 
-    if (job->sum_holds && !job->detail.is_pending) {
+    if (!was_added_up) {
         /* Who waits for a disk or for memory does not run, and yet presses. */
         leaf_read_pressure(&job->leaf, &job->sum.leaf);
     } else {
@@ -384,6 +425,8 @@ void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
         job->sum_holds = true;
     }
     reading = job->sum;
+    if (!was_added_up) /* it is as it was, and that is known now */
+        reading.cpu_span = reading.main_cpu_span = job->look_span;
     read_births(job, &reading);
     raise_to_peaks(job, &reading);
     read_bounds(job, &reading);

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "base/arithmetic.h"
 #include "base/compiler.h"
 #include "output/format.h"
 #include "series/rate.h"
@@ -24,8 +25,11 @@ const struct stream *stream_for_path(const char *path)
 double stream_rate(enum metric metric, const struct sample *sample,
                    const struct sample *previous)
 {
-    if (!previous || sample->elapsed_ns <= previous->elapsed_ns)
+    uint64_t span_ns =
+        previous ? less(sample_read_ns(sample, metric), sample_read_ns(previous, metric)) : 0;
+
+    /* Of rows that follow each other faster than the counter can tell, it would be noise. */
+    if (span_ns == 0 || 2 * span_ns < sample->clocks[metric_clock(metric)].resolution_ns)
         return nan("");
-    return counter_rate(metric, previous->value[metric], sample->value[metric],
-                        sample->elapsed_ns - previous->elapsed_ns);
+    return counter_rate(metric, previous->value[metric], sample->value[metric], span_ns);
 }

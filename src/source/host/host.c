@@ -110,7 +110,9 @@ void host_read(struct host *host, const struct root *root, uint64_t now_ns,
 
     /* A parser that fails leaves its part as it is: unknown. */
     *ret = nothing;
+    host->cpu_span.from_ns = root->is_live ? clock_now().monotonic_ns : now_ns;
     text = read_start(host, root, &host->stat, "proc/stat");
+    host->cpu_span.until_ns = root->is_live ? clock_now().monotonic_ns : now_ns;
     (void)cpu_stat_parse(text, host->ticks_per_second, &ret->cpu);
     text = read_record(host, root, &host->meminfo, "proc/meminfo");
     (void)meminfo_parse(text, &ret->memory);
