@@ -45,7 +45,7 @@ static void tally_rate(struct tally *tally, enum metric metric, uint64_t value, 
         span_ns < RESOLUTIONS * larger(resolution_ns, tally->anchor_resolution_ns))
         return;
     rate = counter_rate(metric, tally->anchor, value, span_ns);
-    if (!(rate <= tally->max_rate)) /* also when max_rate is NaN */
+    if (!isnan(rate) && !(rate <= tally->max_rate)) /* also when max_rate is NaN */
         tally->max_rate = rate;
     tally->anchor = value;
     tally->anchor_ns = now_ns;
@@ -89,6 +89,8 @@ static void tally_add(struct summary *summary, enum metric metric, const struct 
     } else if (metric_row(metric)->published.kind == SPOOR_COUNTER) {
         tally_rate(tally, metric, value, now_ns, resolution_ns, summary->window_ns);
     }
+    if (metric_sums_devices(metric) && is_known(tally->last) && value < tally->last)
+        tally->has_reset = true;
     raise_to(&tally->max, value);
     if (summary->sample_count > 1)
         raise_to(&tally->later_max, value);

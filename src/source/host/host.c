@@ -38,6 +38,7 @@ void host_init(struct host *host)
     for (int i = 0; i < PRESSURE_COUNT; i++)
         host->pressure[i].fd = -1;
     host->disks.count = host->interfaces.count = 0;
+    host->disks.counted = host->interfaces.counted = DEVICE_IGNORED;
     host->space = nothing.space;
     host->oom_kills_count = UNKNOWN;
     host_expire(host);
