@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/parse.h"
 #include "base/unknown.h"
+#include "source/proc/children.h"
 #include "source/proc/cpu_clock.h"
 #include "source/proc/pid_io.h"
 #include "source/proc/pid_stat.h"
@@ -33,11 +34,59 @@ static bool is_gone(int r)
     return r == -ESRCH || r == -ENOENT;
 }
 
+struct memory_search {
+    const struct root *root;
+    pid_t pid; /* to be passed over */
+    pid_t found;
+};
+
+static void find_memory(pid_t tid, void *data)
+{
+    struct memory_search *search = data;
+    struct kept file = KEPT_CLOSED;
+    struct pid_statm statm;
+
+    if (tid == search->pid || search->found != 0)
+        return;
+    if (pid_statm_read(&file, search->root, tid, &statm) == 0 && statm.size_pages > 0)
+        search->found = tid;
+    kept_close(&file);
+}
+
+/* The first thread has exited and others go on: the memory is to be found under their numbers. */
+static void follow_threads(struct member *member, const struct root *root)
+{
+    struct memory_search search = { root, member->pid, 0 };
+
+    (void)proc_each_thread(root, member->pid, find_memory, &search);
+    kept_close(&member->statm_file);
+    member->memory_pid = search.found != 0 ? search.found : member->pid;
+}
+
+static int read_memory(struct member *member, const struct root *root)
+{
+    struct pid_statm statm;
+    int r = pid_statm_read(&member->statm_file, root, member->memory_pid, &statm);
+
+    if (member->memory_pid != member->pid && (r < 0 || statm.size_pages == 0)) {
+        follow_threads(member, root);
+        r = pid_statm_read(&member->statm_file, root, member->memory_pid, &statm);
+    }
+    if (r < 0)
+        return r;
+    member->rss_bytes = pages_to_bytes(statm.resident_pages);
+    member->shared_bytes = pages_to_bytes(statm.shared_pages);
+    if (member->rss_bytes > member->rss_peak_bytes)
+        member->rss_peak_bytes = member->rss_bytes;
+    return 0;
+}
+
 /* The stat file: state, parent, threads, page faults, and the CPU time of waited-for
  * children, which the CPU clock leaves out. */
 static int read_stat(struct member *member, const struct root *root)
 {
     struct usage *usage = &member->usage;
+    bool has_first_thread;
     struct pid_stat stat;
     int r = pid_stat_read(&member->stat_file, root, member->pid, &stat);
 
@@ -48,11 +97,17 @@ static int read_stat(struct member *member, const struct root *root)
     member->start_ticks = stat.start_ticks;
     member->parent_pid = stat.parent_pid;
     memcpy(member->comm, stat.comm, sizeof(member->comm));
-    member->threads = stat.threads;
+    has_first_thread = stat.state != 'Z' && stat.state != 'X';
+    /* The first thread stays in the count until the last one has exited. */
+    member->threads = stat.threads - (!has_first_thread && stat.threads > 1);
     member->faults = stat.minor_faults + stat.major_faults;
     member->has_exec = stat.has_exec;
     member->has_waited = stat.child_minor_faults > 0;
-    member->is_zombie = stat.state == 'Z' || stat.state == 'X';
+    member->is_zombie = !has_first_thread && stat.threads <= 1;
+    if (!has_first_thread && !member->is_zombie && member->memory_pid == member->pid) {
+        follow_threads(member, root);
+        (void)read_memory(member, root); /* as it was, if it has just ended */
+    }
     member->is_being_reaped = stat.state == 'X';
     member->is_busy = stat.state == 'R' || stat.state == 'D';
     member->cpu_ns = is_known(member->clock_ns)
@@ -86,25 +141,11 @@ static void read_status(struct member *member, const struct root *root)
 {
     struct pid_status status;
 
-    if (pid_status_read(root, member->pid, &status) < 0)
+    if (pid_status_read(root, member->memory_pid, &status) < 0)
         return;
     if (is_known(status.rss_peak_bytes) && status.rss_peak_bytes > member->rss_peak_bytes)
         member->rss_peak_bytes = status.rss_peak_bytes;
     member->swap_bytes = is_known(status.swap_bytes) ? status.swap_bytes : 0;
-}
-
-static int read_memory(struct member *member, const struct root *root)
-{
-    struct pid_statm statm;
-    int r = pid_statm_read(&member->statm_file, root, member->pid, &statm);
-
-    if (r < 0)
-        return r;
-    member->rss_bytes = pages_to_bytes(statm.resident_pages);
-    member->shared_bytes = pages_to_bytes(statm.shared_pages);
-    if (member->rss_bytes > member->rss_peak_bytes)
-        member->rss_peak_bytes = member->rss_bytes;
-    return 0;
 }
 
 /* Where there is no CPU clock, the ticks of the stat file are its stand-in. */
@@ -196,6 +237,7 @@ int member_open(const struct look *look, pid_t pid, struct member *ret)
     struct look thorough = *look;
     struct member member = {
         .pid = pid,
+        .memory_pid = pid,
         .start_ticks = UNKNOWN,
         .stat_file = KEPT_CLOSED,
         .statm_file = KEPT_CLOSED,

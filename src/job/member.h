@@ -29,6 +29,7 @@ struct look {
 
 struct member {
     pid_t pid;
+    pid_t memory_pid; /* under which its memory is read: its own, or a thread's */
     pid_t parent_pid;
     uint64_t start_ticks; /* with the pid: its identity */
     char comm[64];        /* hostile text */

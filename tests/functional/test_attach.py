@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tracking a process that runs already."""
+import csv
 import os
 import resource
 import signal
@@ -76,6 +77,37 @@ def test_children_that_were_there_before_belong_to_the_job(spoor, workload):
     assert spoor("attach", "-q", "--duration", "50ms", "-o", path, str(process.pid)).returncode == 0
     process.communicate()
     assert value(load(path), "processes.max_concurrent") == 21
+
+
+@pytest.mark.parametrize("command", ["attach", "run"])
+def test_process_whose_first_thread_has_exited(spoor, workload, command):
+    path, samples = spoor.new_path("result.json"), spoor.new_path("s.csv")
+    options = ["-q", "-i", "0.02", "-o", path, "--samples", samples]
+    if command == "run":
+        job = tracker = spoor.start("run", *options, "--", workload("headless"), "50")
+        assert read_line(job.stdout) == "ready"
+    else:
+        job = subprocess.Popen([workload("headless"), "50"], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE)
+        assert read_line(job.stdout) == "ready"
+        tracker = spoor.start("attach", *options, str(job.pid))
+    first_rows(samples)
+    job.stdin.write(b"\n")
+    job.stdin.flush()
+    assert read_line(job.stdout) == "burnt"
+    first_rows(samples, samples.read_bytes().count(b"\n") + 3)
+    *_, last = csv.DictReader(samples.read_text().split("\n")[:-1])  # whole rows
+    assert float(last["job_processes"]) == float(last["main_threads"]) == 1
+    assert float(last["main_rss_bytes"]) >= 50 << 20
+    job.stdin.close()
+    assert job.wait() == 0 and tracker.wait() == 0
+    job.stdout.close()
+    result = load(path)
+    assert value(result, "processes.max_concurrent") == 1
+    assert value(result, "processes.started") == 1
+    assert value(result, "cpu.total_seconds") >= 0.29
+    assert value(result, "memory.main.total_rss_bytes") >= 50 << 20
+    assert value(result, "memory.combined.private_rss_bytes") >= 50 << 20
 
 
 THREADS = """
