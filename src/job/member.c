@@ -60,17 +60,17 @@ static void follow_threads(struct member *member, const struct root *root)
 
     (void)proc_each_thread(root, member->pid, find_memory, &search);
     kept_close(&member->statm_file);
-    member->memory_pid = search.found != 0 ? search.found : member->pid;
+    member->memory_tid = search.found;
 }
 
 static int read_memory(struct member *member, const struct root *root)
 {
     struct pid_statm statm;
-    int r = pid_statm_read(&member->statm_file, root, member->memory_pid, &statm);
+    int r = pid_statm_read(&member->statm_file, root, member_memory_pid(member), &statm);
 
-    if (member->memory_pid != member->pid && (r < 0 || statm.size_pages == 0)) {
+    if (member->memory_tid != 0 && (r < 0 || statm.size_pages == 0)) {
         follow_threads(member, root);
-        r = pid_statm_read(&member->statm_file, root, member->memory_pid, &statm);
+        r = pid_statm_read(&member->statm_file, root, member_memory_pid(member), &statm);
     }
     if (r < 0)
         return r;
@@ -104,7 +104,7 @@ static int read_stat(struct member *member, const struct root *root)
     member->has_exec = stat.has_exec;
     member->has_waited = stat.child_minor_faults > 0;
     member->is_zombie = !has_first_thread && stat.threads <= 1;
-    if (!has_first_thread && !member->is_zombie && member->memory_pid == member->pid) {
+    if (!has_first_thread && !member->is_zombie && member->memory_tid == 0) {
         follow_threads(member, root);
         (void)read_memory(member, root); /* as it was, if it has just ended */
     }
@@ -141,7 +141,7 @@ static void read_status(struct member *member, const struct root *root)
 {
     struct pid_status status;
 
-    if (pid_status_read(root, member->memory_pid, &status) < 0)
+    if (pid_status_read(root, member_memory_pid(member), &status) < 0)
         return;
     if (is_known(status.rss_peak_bytes) && status.rss_peak_bytes > member->rss_peak_bytes)
         member->rss_peak_bytes = status.rss_peak_bytes;
@@ -237,7 +237,6 @@ int member_open(const struct look *look, pid_t pid, struct member *ret)
     struct look thorough = *look;
     struct member member = {
         .pid = pid,
-        .memory_pid = pid,
         .start_ticks = UNKNOWN,
         .stat_file = KEPT_CLOSED,
         .statm_file = KEPT_CLOSED,

@@ -29,7 +29,7 @@ struct look {
 
 struct member {
     pid_t pid;
-    pid_t memory_pid; /* under which its memory is read: its own, or a thread's */
+    pid_t memory_tid; /* the thread that its memory is read from; 0: the first */
     pid_t parent_pid;
     uint64_t start_ticks; /* with the pid: its identity */
     char comm[64];        /* hostile text */
@@ -79,6 +79,12 @@ struct member {
  * closes *ret. */
 int member_open(const struct look *look, pid_t pid, struct member *ret);
 void member_close(struct member *member);
+
+/* The number under which files about its memory are found. */
+static inline pid_t member_memory_pid(const struct member *member)
+{
+    return member->memory_tid != 0 ? member->memory_tid : member->pid;
+}
 
 /* Has it run since all of it was read? */
 bool member_has_run(const struct member *member);

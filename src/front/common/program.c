@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "front/common/program.h"
 
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,6 +11,8 @@
 #include "front/common/arguments.h"
 #include "front/common/help.h"
 #include "front/common/nearest.h"
+#include "run/interruptible.h"
+#include "text/buffer.h"
 #include "text/escape.h"
 
 const struct command *command_find(const struct command *commands, const char *name)
@@ -25,23 +28,16 @@ static void say(const char *prefix, const char *fmt, va_list args) PRINTF_LIKE(2
 
 static void say(const char *prefix, const char *fmt, va_list args)
 {
+    CLEANUP(buffer_done) struct buffer line = { 0 };
     AUTO_FREE char *text = NULL;
-    AUTO_FREE char *line = NULL;
-    ssize_t written;
-    int length;
 
     if (vasprintf(&text, fmt, args) < 0) {
         text = NULL;
         return;
     }
     escape_message(text);
-    length = asprintf(&line, "%s%s\n", prefix, text);
-    if (length < 0) {
-        line = NULL;
-        return;
-    }
-    written = write(STDERR_FILENO, line, (size_t)length);
-    (void)written; /* stderr is closed: there is no other place for it */
+    buffer_format(&line, "%s%s\n", prefix, text);
+    (void)buffer_write(&line, STDERR_FILENO); /* if it fails, there is no other place for it */
 }
 
 int program_complain(const struct program *program, const char *fmt, ...)
@@ -61,6 +57,19 @@ void program_warn(const struct program *program, const char *fmt, ...)
     va_start(args, fmt);
     say(program->warning_prefix, fmt, args);
     va_end(args);
+}
+
+int program_write_report(const struct program *program, int (*write)(void *data), void *data)
+{
+    struct pollfd room = { .fd = STDERR_FILENO, .events = POLLOUT };
+    int r = run_interruptible(write, data);
+
+    if (r >= 0)
+        return r;
+    if (poll(&room, 1, 0) == 1) /* it may be what the report waited for */
+        program_complain(program, "the report is incomplete: interrupted by SIG%s",
+                         sigabbrev_np(-r));
+    return 1;
 }
 
 int program_refuse_command(const struct program *program, const char *word)
