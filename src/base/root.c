@@ -20,7 +20,11 @@ int root_open(const char *path, struct root *ret)
 
     if (fd < 0)
         return -errno;
-    *ret = (struct root){ .fd = fd, .is_live = is_live };
+    *ret = (struct root){
+        .fd = fd,
+        .is_live = is_live,
+        .page_bytes = is_live ? (size_t)sysconf(_SC_PAGESIZE) : 4096,
+    };
     return 0;
 }
 
@@ -37,7 +41,8 @@ int root_copy(const struct root *root, struct root *ret)
 
     if (fd < 0)
         return -errno;
-    *ret = (struct root){ .fd = fd, .is_live = root->is_live };
+    *ret = *root;
+    ret->fd = fd;
     return 0;
 }
 

@@ -21,8 +21,9 @@
 #include "base/compiler.h"
 
 struct root {
-    int fd;       /* the folder; -1 when closed */
-    bool is_live; /* it is "/": system calls about processes mean the same machine */
+    int fd;            /* the folder; -1 when closed */
+    bool is_live;      /* it is "/": system calls about processes mean the same machine */
+    size_t page_bytes; /* of the machine; a fixture is of one with pages of 4 KiB */
 };
 
 #define ROOT_CLOSED \

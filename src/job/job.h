@@ -5,6 +5,7 @@
  *   membership.c   who belongs
  *   settle.c       what becomes of the counters of those that end
  *   totals.c       the sum, each quantity from the best source that serves
+ *   cpu_totals.c   the CPU time
  *   leaf.c         a cgroup of the job's own
  *
  * job_refresh() looks at all processes; job_read() adds up what was seen.
@@ -63,16 +64,19 @@ struct job_reading {
     struct cpu_counts cpu_counts;
     struct cpu_choice cpu;
     bool io_is_exact;
+    bool io_is_denied; /* a process cannot be read: what the job read and wrote is unknown */
     bool left_memory_cgroup; /* a process was seen outside of it */
     struct leaf_reading leaf;
 
     uint64_t main_cpu_ns;
     struct memory_estimate memory; /* each the highest since the last reading */
+    struct memory_estimate memory_now;
+    uint64_t process_count_now;
     struct memory_split at_peak; /* of the job, at the moment of its highest total since then */
     uint64_t swap_bytes;
     uint64_t main_rss_peak_bytes;
     uint64_t descendants_rss_peak_bytes; /* the largest of one process */
-    uint64_t discount_bytes;             /* how far marks may be above the pages there were */
+    struct group_bytes discount;         /* how far marks may be above the pages there were */
     uint64_t main_rss_bound_bytes;       /* upper bounds; UNKNOWN: none is known */
     uint64_t descendants_rss_bound_bytes;
     uint64_t rss_bound_bytes;
@@ -122,17 +126,18 @@ struct job {
     uint64_t started_count;
     uint64_t birth_mark; /* at the last search for members */
     unsigned search_count;
-    uint64_t discount_bytes;   /* pages counted twice in a resident size, at most */
+    struct group_bytes discount; /* pages counted twice in a resident size, at most */
     uint64_t main_bound_bytes; /* ru_maxrss of main: its own, or a child's; 0: not known yet */
     uint64_t largest_bound_bytes; /* the largest ru_maxrss of all that we reaped */
     bool outlived_main;           /* others lived when main ended */
     bool main_peak_is_exact;
     bool saw_main, saw_descendant; /* with memory of its own, at least once */
-    bool saw_denied_io;
-    bool lost_chars;   /* a process ended before its read and write calls could be asked for */
-    bool saw_unwaited; /* a parent that does not wait for its children */
-    bool is_full;      /* more processes than the table holds */
-    bool was_thorough; /* the last look at all processes */
+    bool has_waited;               /* a process of the job has reaped a child, seen or not */
+    bool lost_chars; /* a process ended before its read and write calls could be asked for */
+    bool has_unknown_chars; /* likewise, of the main process or one that we may not read */
+    bool saw_unwaited;      /* a parent that does not wait for its children */
+    bool is_full;           /* more processes than the table holds */
+    bool was_thorough;      /* the last look at all processes */
 };
 
 /* -ESRCH: no such process; -ENOTSUP: a cgroup was required and cannot be had (its reason is
@@ -174,6 +179,8 @@ uint64_t job_now_ns(const struct job *job, uint64_t now_ns);
 
 struct look job_look(const struct job *job, uint64_t now_ns, bool is_thorough);
 void job_add_member(struct job *job, const struct look *look, pid_t pid);
+/* Reads the CPU time into a reading to which all processes have been added. */
+void job_read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading);
 /* Lets go of members that have turned out to be agents. */
 void job_drop_agents(struct job *job);
 /* An agent is not counted; one that runs, nor its go-between, which was gone at once. */

@@ -1,113 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* totals.c - what the job uses: each quantity from the best source that serves. */
-#include <unistd.h>
-
 #include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/parse.h"
 #include "base/unknown.h"
 #include "job/job.h"
 #include "job/memory/cpu_spent.h"
-#include "source/proc/cpu_clock.h"
-
-#define TICK_NS (10 * NS_PER_MS)
-
-/* ---- CPU and I/O -------------------------------------------------------- */
-
-static uint64_t read_perf_ns(const struct job *job)
-{
-    uint64_t ns;
-
-    if (event_set_read(&job->task_clock, &ns) < 0)
-        return UNKNOWN;
-    return job->tracker_pid != 0 ? ns : job->attached_cpu_ns + ns;
-}
-
-static const char *tree_source(const struct job *job)
-{
-    if (job->tracker_pid != 0)
-        return "wait4";
-    return job->has_clock ? "procfs.cpuclock" : "procfs.stat";
-}
-
-static void take_leaf_cpu(const struct leaf_reading *leaf, uint64_t *counter)
-{
-    counter[USAGE_CPU_NS] = leaf->cpu_ns;
-    if (!is_known(leaf->user_ns) || !is_known(leaf->system_ns))
-        return;
-    counter[USAGE_USER_NS] = leaf->user_ns;
-    counter[USAGE_SYSTEM_NS] = leaf->system_ns;
-}
-
-/* The hierarchy that counts the CPU time of the job cgroup. */
-static enum leaf_tree cpu_tree(const struct leaf *leaf)
-{
-    return leaf_has(leaf, LEAF_UNIFIED) ? LEAF_UNIFIED : LEAF_CPUACCT;
-}
-
-/* perf adds up over all threads at each reading: if the cgroup has the whole job, it is read only
- * at the end, to compare; for an attached job, only by a thorough look. */
-static bool needs_perf(const struct job *job, const struct job_reading *reading)
-{
-    if (is_known(reading->leaf.cpu_ns) && !job->escape.has_left[cpu_tree(&job->leaf)])
-        return job->members.count == 0;
-    return job->tracker_pid != 0 || job->was_thorough;
-}
-
-/* What the sum over processes may lack: the times of waited-for children, and of processes without
- * a clock, are in ticks. */
-static uint64_t tick_error_ns(const struct job *job)
-{
-    uint64_t tick_ns = NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK);
-    uint64_t count = 1;
-
-    for (size_t i = 0; i < job->members.count; i++) {
-        const struct member *member = &job->members.list[i];
-
-        count += member->has_waited ? 1 : 0;
-        count += is_known(member->clock_ns) ? 0 : 1;
-    }
-    return count * tick_ns;
-}
-
-static void read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
-{
-    uint64_t *counter = reading->usage.counter;
-    uint64_t before_perf_ns = job_now_ns(job, now_ns);
-    struct cpu_counts counts = {
-        .tree_ns = counter[USAGE_CPU_NS],
-        .cgroup_ns = reading->leaf.cpu_ns,
-        .perf_ns = needs_perf(job, reading) ? read_perf_ns(job) : UNKNOWN,
-        .stolen_ns = job->stolen_ns,
-        .left_cgroup = job->escape.has_left[cpu_tree(&job->leaf)],
-        .saw_unwaited = job->saw_unwaited,
-        .was_spawned = job->tracker_pid != 0,
-    };
-
-    uint64_t after_perf_ns = job_now_ns(job, now_ns);
-
-    reading->cpu_counts = counts;
-    reading->cpu = cpu_sources_choose(&counts);
-    reading->cpu_error_ns = TICK_NS; /* a process that runs is counted up to its last tick */
-    /* If all CPU time came to us, every process was waited for, and so did all I/O. */
-    reading->io_is_exact = reading->cpu.all_waited;
-    switch (reading->cpu.source) {
-    case CPU_FROM_TREE:
-        reading->cpu_source = tree_source(job);
-        reading->cpu_span = job->look_span;
-        reading->cpu_error_ns = tick_error_ns(job);
-        break;
-    case CPU_FROM_CGROUP:
-        take_leaf_cpu(&reading->leaf, counter);
-        reading->cpu_source = "cgroup.cpu.stat";
-        break;
-    case CPU_FROM_PERF:
-        counter[USAGE_CPU_NS] = counts.perf_ns;
-        reading->cpu_span = (struct clock_span){ before_perf_ns, after_perf_ns };
-        reading->cpu_source = "perf.task-clock";
-        break;
-    }
-}
 
 /* The cgroup counts what reached the disk, the processes what they dirtied: what is still in
  * the cache when the job ends will be written too, so the larger is what the job wrote. */
@@ -117,41 +15,18 @@ static void read_io(struct job_reading *reading)
     raise_to(&reading->usage.counter[USAGE_WRITTEN_BYTES], reading->leaf.written_bytes);
 }
 
-/* The sum of the processes' clocks, where they are few. */
-static uint64_t read_clocks_ns(const struct job *job)
+/* A sum without one of its parts says nothing. */
+static void forget_denied_io(const struct job *job, struct job_reading *reading)
 {
-    enum { FEW = 64 };
-    uint64_t sum_ns = 0;
+    uint64_t *counter = reading->usage.counter;
 
-    if (!job->uses_clocks || job->members.count > FEW)
-        return UNKNOWN;
-    for (size_t i = 0; i < job->members.count; i++) {
-        uint64_t ns;
-
-        if (cpu_clock_read(job->root, job->members.list[i].pid, &ns) == 0)
-            sum_ns += ns;
-    }
-    return sum_ns;
-}
-
-/* perf does not count a thread that a job began while we attached to it. */
-uint64_t job_whole_cpu_ns(struct job *job)
-{
-    bool misses_some = job->escape.has_left[cpu_tree(&job->leaf)];
-    uint64_t leaf_ns = misses_some ? UNKNOWN : leaf_read_cpu_ns(&job->leaf);
-
-    if (is_known(leaf_ns) || job->tracker_pid == 0)
-        return leaf_ns;
-    return read_perf_ns(job);
-}
-
-uint64_t job_quick_cpu_ns(struct job *job)
-{
-    uint64_t whole_ns = job_whole_cpu_ns(job);
-
-    if (is_known(whole_ns))
-        return whole_ns;
-    return job->task_clock.count > 0 ? read_perf_ns(job) : read_clocks_ns(job);
+    for (size_t i = 0; i < job->members.count; i++)
+        reading->io_is_denied |= job->members.list[i].io_is_denied;
+    if (reading->io_is_denied && !is_known(reading->leaf.read_bytes))
+        counter[USAGE_READ_BYTES] = counter[USAGE_WRITTEN_BYTES] = UNKNOWN;
+    reading->io_is_denied |= job->has_unknown_chars;
+    if (reading->io_is_denied)
+        counter[USAGE_READ_CHARS] = counter[USAGE_WRITTEN_CHARS] = UNKNOWN;
 }
 
 /* ---- memory ------------------------------------------------------------- */
@@ -162,37 +37,44 @@ static void forget(struct memory_split *split)
 }
 
 /* Processes that came and went unseen had memory all the same: it is unknown, not 0. */
-static void forget_unseen(const struct job *job, struct job_reading *reading)
+static void forget_unseen(const struct job *job, struct memory_estimate *memory)
 {
-    struct memory_estimate *memory = &reading->memory;
-    bool has_descendants = job->started_count > 1;
+    bool has_descendants = job->started_count > 1 || job->has_waited;
 
     if (!job->saw_main)
         forget(&memory->main);
     if (has_descendants && !job->saw_descendant)
         forget(&memory->descendants);
-    if (!job->saw_main && !job->saw_descendant) {
+    if (!job->saw_main && !job->saw_descendant)
         forget(&memory->combined);
-        forget(&reading->at_peak);
-    }
 }
 
-/* How far a resident size may be above the pages there are: pages that were found to be mapped
- * twice, or merged. Of a lone process with much that is shared, or was mapped since detail was
- * read, nobody knows: whom should it share with? It may have mapped a file twice. */
-static uint64_t doubtful_bytes(const struct job *job, const struct memory_estimate *memory)
+/* How much of a lone process may be mapped twice. Of what is shared, or was mapped since sharing was
+ * last read, nothing tells: there is no other process to share it with. */
+static uint64_t lone_doubt(const struct job *job, const struct memory_estimate *memory)
 {
     enum { MUCH = 16 << 20 };
-    uint64_t found = job->detail.bases.job.discount;
     uint64_t mapped_before = job->detail.bases.main.mapped;
-    uint64_t doubtful = 0;
+    uint64_t doubt;
 
-    if (job->members.count != 1 || !is_known(memory->main.shared_bytes))
-        return found;
-    if (job->members.list[0].shared_bytes > mapped_before)
-        doubtful = job->members.list[0].shared_bytes - mapped_before;
-    raise_to(&doubtful, memory->main.shared_bytes);
-    return doubtful > MUCH && doubtful > found ? doubtful : found;
+    if (job->members.count != 1 || job->members.list[0].pid != job->main_pid ||
+        !is_known(memory->main.shared_bytes))
+        return 0;
+    doubt = less(job->members.list[0].shared_bytes, mapped_before);
+    raise_to(&doubt, memory->main.shared_bytes);
+    return doubt > MUCH ? doubt : 0;
+}
+
+/* How far resident sizes may be above the pages there are: pages that were found to be mapped twice,
+ * or merged. */
+static void note_discount(struct job *job, const struct memory_estimate *memory)
+{
+    const struct movement_bases *bases = &job->detail.bases;
+    struct group_bytes *discount = &job->discount;
+
+    raise_to(&discount->main, larger(bases->main.discount, lone_doubt(job, memory)));
+    raise_to(&discount->descendants, bases->descendants.discount);
+    raise_to(&discount->combined, larger(discount->main, discount->descendants));
 }
 
 static void raise_split(struct memory_split *peak, const struct memory_split *seen)
@@ -250,15 +132,17 @@ static void read_detail(struct job *job, uint64_t now_ns, struct memory_estimate
     const struct detail_excess *excess = &job->detail.excess;
     struct memory_estimate *peaks = &job->peaks.memory;
 
-    detail_update(&job->detail, job->root, &job->members, job->main_pid, now_ns, ret);
+    detail_update(&job->detail, &job->members, job->main_pid, now_ns, ret);
     lower(&peaks->main.total_bytes, excess->main_total);
     lower(&peaks->descendants.total_bytes, excess->descendants_total);
     lower(&peaks->combined.total_bytes, excess->combined_total);
     lower(&peaks->combined.private_bytes, excess->combined_private);
+    lower(&peaks->pss_bytes, excess->pss);
     lower_at_peak(job, excess);
     note_at_peak(job, &ret->combined);
     raise_estimate(peaks, ret);
-    raise_to(&job->discount_bytes, doubtful_bytes(job, ret));
+    memory_estimate_order(peaks);
+    note_discount(job, ret);
 }
 
 /* A part that this reading does not know (no rights) stays unknown. */
@@ -290,6 +174,7 @@ static void raise_to_peaks(struct job *job, struct job_reading *reading)
         /* What no file backs is mapped by somebody of the job, or it would be free. */
         raise_to(&reading->memory.combined.total_bytes, reading->leaf.memory.anon_bytes);
     }
+    memory_estimate_order(&reading->memory);
     raise_to(&reading->process_count, peaks->process_count);
     /* A look takes a while: it may see one that ends, and then another that has just begun. */
     if (job->births.is_exact)
@@ -380,18 +265,19 @@ static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading
     leaf_read(&job->leaf, &reading->leaf);
     reading->cpu_span.until_ns = job_now_ns(job, now_ns);
     add_living(job, reading);
-    read_cpu(job, now_ns, reading);
+    job_read_cpu(job, now_ns, reading);
     read_main_cpu(job, reading);
     read_io(reading);
     usage_raise(&reading->usage, &job->reported);
     job->reported = reading->usage;
     read_switches(job, &reading->usage);
+    forget_denied_io(job, reading);
     reading->left_memory_cgroup =
         job->escape.has_left[leaf_has(&job->leaf, LEAF_MEMORY) ? LEAF_MEMORY : LEAF_UNIFIED];
     read_detail(job, now_ns, &reading->memory);
     reading->main_rss_peak_bytes = job->main_rss_peak_bytes;
     reading->descendants_rss_peak_bytes = job->largest_peak_bytes;
-    reading->discount_bytes = job->discount_bytes;
+    reading->discount = job->discount;
 }
 
 static void read_births(const struct job *job, struct job_reading *reading)
@@ -427,10 +313,17 @@ void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
     reading = job->sum;
     if (!was_added_up) /* it is as it was, and that is known now */
         reading.cpu_span = reading.main_cpu_span = job->look_span;
+    reading.memory_now = reading.memory;
+    if (is_known(reading.leaf.memory.anon_bytes))
+        raise_to(&reading.memory_now.combined.total_bytes, reading.leaf.memory.anon_bytes);
+    reading.process_count_now = reading.process_count;
     read_births(job, &reading);
     raise_to_peaks(job, &reading);
     read_bounds(job, &reading);
-    forget_unseen(job, &reading);
+    forget_unseen(job, &reading.memory);
+    forget_unseen(job, &reading.memory_now);
+    if (!job->saw_main && !job->saw_descendant)
+        forget(&reading.at_peak);
     *ret = reading;
 }
 
@@ -488,11 +381,11 @@ uint64_t job_glance(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool 
                                                 now_ns, &estimate))
         read_detail(job, now_ns, &estimate);
     job->detail.job_rests = false;
-    raise_to(&job->discount_bytes, doubtful_bytes(job, &estimate));
+    note_discount(job, &estimate);
     note_at_peak(job, &estimate.combined);
     /* What is shared is known when it is read, not from sizes that have moved. */
     estimate.main.shared_bytes = estimate.descendants.shared_bytes = 0;
-    estimate.combined.shared_bytes = estimate.pss_bytes = 0;
+    estimate.combined.shared_bytes = 0;
     raise_estimate(&peaks->memory, &estimate);
     return cost_ns;
 }

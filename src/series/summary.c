@@ -101,8 +101,11 @@ static void tally_add(struct summary *summary, enum metric metric, const struct 
     uint64_t now_ns = sample_read_ns(sample, metric);
     uint64_t resolution_ns = sample->clocks[metric_clock(metric)].resolution_ns;
 
-    if (!is_known(value))
+    if (!is_known(value)) {
+        tally->is_lost = is_known(tally->first);
         return;
+    }
+    tally->is_lost = false;
     if (!is_known(tally->first)) {
         if (metric_starts_at_zero(metric) && summary->sample_count > 1)
             tally_begin(tally, 0, summary->started_ns);

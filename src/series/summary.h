@@ -24,6 +24,7 @@ struct tally {
     uint64_t anchor_ns; /* when that was read, as sample_read_ns() */
     uint64_t anchor_resolution_ns;
     uint64_t first_ns, last_ns;
+    bool is_lost; /* it was known, but not to the latest sample */
 };
 
 struct summary {
