@@ -75,10 +75,12 @@ uint64_t session_own_cpu_ns(const spoor_session *session)
     return now_ns;
 }
 
-static int open_sampler(spoor_session *session, const struct spoor_options *options,
+int session_job_options(const struct spoor_options *options, struct job_options *ret,
                         struct spoor_error *err)
 {
-    struct job_options job = {
+    const char *unknown;
+
+    *ret = (struct job_options){
         .pid = options->pid,
         .caller_spawned = options->flags & SPOOR_CALLER_SPAWNED,
         .detail = options->detail,
@@ -86,11 +88,19 @@ static int open_sampler(spoor_session *session, const struct spoor_options *opti
         .cgroup_folder = options->cgroup_folder,
         .environment = environment_own,
     };
-    const char *unknown;
-    int r = rungs_parse(getenv("SPOOR_DISABLE"), &job.disabled, &unknown);
+    if (rungs_parse(getenv("SPOOR_DISABLE"), &ret->disabled, &unknown) < 0)
+        return error_set(err, EINVAL, "SPOOR_DISABLE: unknown source '%s'", unknown);
+    return 0;
+}
+
+static int open_sampler(spoor_session *session, const struct spoor_options *options,
+                        struct spoor_error *err)
+{
+    struct job_options job;
+    int r = session_job_options(options, &job, err);
 
     if (r < 0)
-        return error_set(err, EINVAL, "SPOOR_DISABLE: unknown source '%s'", unknown);
+        return r;
     session->disabled = job.disabled;
     session->may_have_gpus = gpu_thread_is_needed(&session->root, job.disabled);
     job.needs_run_gate = session->may_have_gpus;

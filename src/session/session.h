@@ -66,6 +66,10 @@ struct spoor_session {
     uint64_t late_samples;
 };
 
+/* The options of a session's job. EINVAL: SPOOR_DISABLE names an unknown source. */
+int session_job_options(const struct spoor_options *options, struct job_options *ret,
+                        struct spoor_error *err);
+
 /* Takes a sample and hands it to all that keep or write samples. With the mutex held. */
 void session_take_sample(spoor_session *session, struct instant now, bool is_last);
 
