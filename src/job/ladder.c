@@ -77,8 +77,12 @@ static void trial_end(struct trial *trial)
 
 typedef const char *probe(struct trial *trial);
 
-static const char *why(int r)
+static const char *why(struct trial *trial, int r)
 {
+    if (r < 0 && trial->root->proc_fault) {
+        trial->remedy = "mount /proc in this PID namespace (unshare --mount-proc)";
+        return trial->root->proc_fault;
+    }
     switch (-r) {
     case 0:
         return NULL;
@@ -93,11 +97,11 @@ static const char *why(int r)
     }
 }
 
-static const char *why_no_trial(const struct trial *trial)
+static const char *why_no_trial(struct trial *trial)
 {
     if (trial->error == -ENOTSUP)
         return "not a live system";
-    return trial->pid == 0 ? "cannot start a process" : why(trial->error);
+    return trial->pid == 0 ? "cannot start a process" : why(trial, trial->error);
 }
 
 static const char *probe_leaf(struct trial *trial, bool serves)
@@ -146,11 +150,13 @@ static const char *probe_task_clock(struct trial *trial)
     int r = task_clock_add(&events, trial->pid);
 
     event_set_close(&events);
-    return why(r);
+    return why(trial, r);
 }
 
 static const char *probe_gate(struct trial *trial)
 {
+    if (trial->root->proc_fault)
+        return why(trial, -ESRCH);
     return trial->job.fault_gate.events.count > 0 ? NULL : "permission denied";
 }
 
@@ -189,11 +195,17 @@ static const char *probe_always(struct trial *trial)
     return NULL;
 }
 
+/* The files that every process has. */
+static const char *probe_files(struct trial *trial)
+{
+    return why(trial, trial->root->proc_fault ? -ESRCH : 0);
+}
+
 static const char *probe_cpu_clock(struct trial *trial)
 {
     uint64_t ns;
 
-    return why(cpu_clock_read(trial->root, trial->pid, &ns));
+    return why(trial, cpu_clock_read(trial->root, trial->pid, &ns));
 }
 
 static const char *probe_rollup(struct trial *trial)
@@ -204,11 +216,13 @@ static const char *probe_rollup(struct trial *trial)
         trial->remedy = "remove --detail never";
         return "disabled by --detail never";
     }
-    return why(smaps_rollup_read(trial->root, trial->pid, &rollup));
+    return why(trial, smaps_rollup_read(trial->root, trial->pid, &rollup));
 }
 
 static const char *probe_children(struct trial *trial)
 {
+    if (trial->root->proc_fault)
+        return why(trial, -ESRCH);
     return trial->job.lists_children ? NULL : "not supported by this kernel";
 }
 
@@ -224,7 +238,7 @@ static int read_io(const struct root *root, pid_t pid)
 
 static const char *probe_io(struct trial *trial)
 {
-    return why(read_io(trial->root, trial->pid));
+    return why(trial, read_io(trial->root, trial->pid));
 }
 
 /* A process of another user: root makes one, and everybody else looks at the first process, which
@@ -241,7 +255,7 @@ static const char *probe_foreign(struct trial *trial)
         r = smaps_rollup_read(trial->root, pid, &rollup);
     if (is_root && pid > 0)
         trial_child_end(pid, end_fd);
-    return why(r);
+    return why(trial, r);
 }
 
 static const char *probe_pressure(struct trial *trial)
@@ -249,7 +263,7 @@ static const char *probe_pressure(struct trial *trial)
     char text[512];
     ssize_t n = root_read(trial->root, text, sizeof(text), "proc/pressure/cpu");
 
-    return why(n < 0 ? (int)n : 0);
+    return why(trial, n < 0 ? (int)n : 0);
 }
 
 static const char no_remedy[] = "";
@@ -403,21 +417,21 @@ static const struct {
 { "CPU time of a job", "wait4, verified by perf", probe_task_clock, &allow_perf, RUNG_PERF, true },
 { "CPU time of a job", "wait4 (subreaper)", probe_always, NULL, 0, false },
 { "CPU time of a process", "procfs.cpuclock", probe_cpu_clock, NULL, RUNG_CLOCK, true },
-{ "CPU time of a process", "procfs.stat", probe_always, NULL, 0, false },
+{ "CPU time of a process", "procfs.stat", probe_files, NULL, 0, false },
 { "peak memory of a job, with page cache", "cgroup.memory.peak", probe_leaf_memory, &delegate, CGROUP, true },
 { "peak memory of a job", "procfs.statm, read on page faults", probe_gate, &allow_perf, RUNG_GATE, true },
-{ "peak memory of a job", "procfs.statm, every 10 ms", probe_always, NULL, 0, false },
+{ "peak memory of a job", "procfs.statm, every 10 ms", probe_files, NULL, 0, false },
 { "peak memory of a process", "wait4.ru_maxrss, procfs.status.VmHWM", probe_always, NULL, 0, false },
 { "peak memory of processes never waited for", "taskstats", probe_exit_records, &be_root, RUNG_TASKSTATS, true },
 { "private and shared memory", "procfs.smaps_rollup, smaps, pagemap", probe_rollup, &show_proc, 0, true },
 { "processes of a job", "cgroup.procs", probe_leaf_unified, &delegate, CGROUP, true },
 { "processes of a job", "procfs.children", probe_children, &list_children, RUNG_CHILDREN, true },
-{ "processes of a job", "scan of /proc", probe_always, NULL, 0, false },
+{ "processes of a job", "scan of /proc", probe_files, NULL, 0, false },
 { "number of processes started", "perf.fork-ring", probe_ring, &allow_perf, RUNG_RING, true },
 { "number of processes started", "proc-connector", probe_connector, &be_root, RUNG_CONNECTOR, true },
-{ "number of processes started", "processes seen by samples", probe_always, NULL, 0, false },
+{ "number of processes started", "processes seen by samples", probe_files, NULL, 0, false },
 { "peak number of threads", "cgroup.pids.peak", probe_leaf_threads, &delegate, CGROUP, true },
-{ "peak number of threads", "procfs.stat", probe_always, NULL, 0, false },
+{ "peak number of threads", "procfs.stat", probe_files, NULL, 0, false },
 { "disk I/O", "procfs.io", probe_io, &show_proc, 0, true },
 { "I/O and memory of other users' processes", "procfs.io, procfs.smaps", probe_foreign, &allow_ptrace, 0, true },
 { "pressure stalls of the job", "cgroup pressure", probe_leaf_pressure, &delegate, CGROUP, true },

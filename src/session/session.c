@@ -50,11 +50,17 @@ static int copy_options(const struct spoor_options *from, struct spoor_options *
 }
 
 /* A thread has a /proc folder of its own that looks like a process's. */
-static int check_process(const struct root *root, pid_t pid, struct spoor_error *err)
+static int check_process(const struct root *root, pid_t pid, bool is_child,
+                         struct spoor_error *err)
 {
     struct pid_status status;
-    int r = pid_status_read(root, pid, &status);
+    int r;
 
+    if (root->proc_fault && is_child)
+        return 0;
+    if (root->proc_fault)
+        return error_set(err, ESRCH, "cannot see process %d: %s", (int)pid, root->proc_fault);
+    r = pid_status_read(root, pid, &status);
     if (r == -ENOENT || r == -ESRCH)
         return error_set(err, ESRCH, "no such process: %d", (int)pid);
     if (r < 0)
@@ -137,7 +143,7 @@ static int open_parts(spoor_session *session, const struct spoor_options *option
 
     if (r < 0)
         return error_sys(err, r, "root directory '%s'", path);
-    r = check_process(&session->root, options->pid, err);
+    r = check_process(&session->root, options->pid, options->flags & SPOOR_CALLER_SPAWNED, err);
     if (r < 0)
         return r;
     r = run_facts_init(&session->run, options, &session->root);

@@ -108,6 +108,11 @@ static void judge_tracking(spoor_session *session)
 {
     const struct job *job = &session->sampler.job;
 
+    if (session->root.proc_fault)
+        session_add_warning(session, "no-proc",
+                            "%s: memory, threads and I/O of processes are unknown; mount /proc "
+                            "in this namespace (unshare --mount-proc)",
+                            session->root.proc_fault);
     if (session->late_samples > 0)
         session_add_warning(session, "late-samples",
                             "%llu sample%s skipped: the machine was busy, or sampling took "
