@@ -21,27 +21,27 @@ const struct command *command_find(const struct command *commands, const char *n
     return NULL;
 }
 
+/* One line, in one piece. */
+static void say_text(const char *prefix, const char *text)
+{
+    CLEANUP(buffer_done) struct buffer line = { 0 };
+
+    buffer_add_text(&line, prefix);
+    escape_unsafe(text, &line);
+    buffer_add(&line, "\n", 1);
+    (void)!write(STDERR_FILENO, line.text, line.length); /* there is no other place for it */
+}
+
 static void say(const char *prefix, const char *fmt, va_list args) PRINTF_LIKE(2, 0);
 
 static void say(const char *prefix, const char *fmt, va_list args)
 {
     AUTO_FREE char *text = NULL;
-    AUTO_FREE char *line = NULL;
-    ssize_t written;
-    int length;
 
-    if (vasprintf(&text, fmt, args) < 0) {
+    if (vasprintf(&text, fmt, args) < 0)
         text = NULL;
-        return;
-    }
-    escape_message(text);
-    length = asprintf(&line, "%s%s\n", prefix, text);
-    if (length < 0) {
-        line = NULL;
-        return;
-    }
-    written = write(STDERR_FILENO, line, (size_t)length);
-    (void)written; /* stderr is closed: there is no other place for it */
+    else
+        say_text(prefix, text);
 }
 
 int program_complain(const struct program *program, const char *fmt, ...)
@@ -63,7 +63,7 @@ void program_warn(const struct program *program, const char *fmt, ...)
     va_end(args);
 }
 
-int program_refuse_command(const struct program *program, const char *word)
+int program_refuse_command(const struct program *program, const char *word, bool is_topic)
 {
     struct nearest nearest = NEAREST_TO(word);
     const char *near;
@@ -76,7 +76,7 @@ int program_refuse_command(const struct program *program, const char *word)
     if (near)
         return program_complain(program, "unknown command '%s'; did you mean '%s'?", word,
                                 near);
-    if (program->commands->max_operands == OPERANDS_REST)
+    if (!is_topic && program->commands->max_operands == OPERANDS_REST)
         return program_complain(program, "unknown command '%s'; to track it: %s %s -- %s", word,
                                 program->name, program->commands->name, word);
     return program_complain(program, "unknown command '%s'; see '%s --help'", word,
@@ -105,8 +105,7 @@ int program_read(struct arguments *arguments, int argc, char **argv)
     if (arguments_parse(arguments, argc, argv, &err) < 0) {
         if (!program->has_full_usage)
             return program_complain(program, "%s", err.message);
-        escape_message(err.message);
-        fprintf(stderr, "%s\n", err.message);
+        say_text("", err.message);
         help_usage(stderr, program, command);
         return program->failure_code;
     }
@@ -139,5 +138,5 @@ int program_main(const struct program *program, int argc, char **argv)
     if (word[0] == '-')
         return program_complain(program, "options go after the subcommand: %s %s %s ...",
                                 program->name, program->commands->name, word);
-    return program_refuse_command(program, word);
+    return program_refuse_command(program, word, false);
 }

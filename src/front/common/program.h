@@ -66,8 +66,9 @@ const struct command *command_find(const struct command *commands, const char *n
 int program_complain(const struct program *program, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void program_warn(const struct program *program, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* Says that there is no such command, and what may have been meant. Returns the exit code. */
-int program_refuse_command(const struct program *program, const char *word);
+/* Says that there is no such command, and what may have been meant. `is_topic`: its help was asked
+ * for. Returns the exit code. */
+int program_refuse_command(const struct program *program, const char *word, bool is_topic);
 
 struct arguments;
 
