@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""software.py [--only TEXT] [--disable LIST] [BINARY] - reports of real programs against the truth.
+"""software.py [--only TEXT] [--disable LIST] [--user USER] [BINARY] - reports of real programs against the truth.
 
 Runs the programs of this list that are installed, others are named as skipped; installs nothing. The
 truth comes from outside: CPU time from an outer cgroup and from the rusage of the tracker, whichever is
@@ -17,9 +17,11 @@ import pathlib
 import pwd
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
+import time
 
 import watching
 
@@ -104,6 +106,27 @@ LEAVING = f"""for d in /sys/fs/cgroup /sys/fs/cgroup/*; do
 done 2>/dev/null
 {PYTHON} -c {shlex.quote('held = bytearray(200 << 20)' + chr(10) + BURN.format(1.0))}
 """
+SLURM = """
+ClusterName=truth
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort=16817
+SlurmdPort=16818
+SlurmUser=root
+AuthInfo=socket={folder}/munge.socket
+StateSaveLocation={folder}
+SlurmdSpoolDir={folder}
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.pid
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+MpiDefault=none
+NodeName={host} NodeAddr=127.0.0.1
+PartitionName=all Nodes=ALL Default=YES State=UP
+"""
+TASK = BURN.format(0.5) + """
+import os
+open('task.' + os.environ['SLURM_PROCID'], 'w').write(str(time.process_time()))
+"""
 CASES = [
     Case("sh, moves its cgroup", LEAVING),
     Case("podman + runc", "podman --runtime runc --cgroup-manager cgroupfs run --rm --network none "
@@ -129,6 +152,8 @@ CASES = [
          ("tar", "gzip")),
     Case("dd", "dd if=/dev/zero of=x bs=1M count=200 conv=fsync 2>/dev/null", ("dd",)),
     Case("sqlite", SQLITE, ("sqlite3",)),
+    Case("slurm, srun", f"SLURM_CONF=$PWD/slurm.conf srun -n1 {PYTHON} task.py", ("srun", "slurmctld", "slurmd", "munged"),
+         {"task.py": TASK}, setup="slurm"),
     Case("stress-ng --cpu", "stress-ng -q --cpu 2 --cpu-ops 600", ("stress-ng",)),
     Case("stress-ng --shm", "stress-ng -q --shm 2 --shm-ops 60", ("stress-ng",)),
     Case("stress-ng --fork", "stress-ng -q --fork 2 --fork-ops 2000", ("stress-ng",)),
@@ -162,22 +187,51 @@ def why_not(case):
     return ""
 
 
-def as_user(case, command):
-    return ["setpriv", f"--reuid={case.user}", f"--regid={case.user}", "--clear-groups", *command] \
-        if case.user else command
+def as_user(user, command):
+    group = pwd.getpwnam(user).pw_gid if user else 0
+    return ["setpriv", f"--reuid={user}", f"--regid={group}", "--clear-groups", *command] if user else command
 
 
-def prepare(case, folder):
+def start_slurm(folder):
+    """A cluster of this machine alone. Returns its daemons."""
+    host = socket.gethostname()
+    (folder / "slurm.conf").write_text(SLURM.format(host=host, folder=folder))
+    (folder / "key").write_bytes(os.urandom(1024))
+    (folder / "key").chmod(0o600)
+    environment = {**os.environ, "SLURM_CONF": str(folder / "slurm.conf")}
+    munge = ["munged", "--force", "-F", *(f"--{name}-file={folder}/{name}" for name in
+                                          ("key", "pid", "log", "seed")), f"--socket={folder}/munge.socket"]
+    daemons = []
+    for command in (munge, ["slurmctld", "-D"], ["slurmd", "-D"]):
+        daemons.append(subprocess.Popen(command, env=environment, cwd=folder, stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        time.sleep(1)
+    subprocess.run(["srun", "true"], env=environment, timeout=TIMEOUT_SECONDS, check=False,
+                   stderr=subprocess.DEVNULL)
+    return daemons
+
+
+def prepare(case, user, folder):
+    """Returns the daemons that it started."""
     for name, text in case.files.items():
         (folder / name).write_text(text)
-    if case.user:
-        shutil.chown(folder, case.user)
+    if user:
+        shutil.chown(folder, user)
     if case.setup == "rootfs":
         (folder / "rootfs").mkdir()
         (folder / "burn.c").write_text(BURN_C)
         subprocess.run(["cc", "-static", "-O1", "-o", folder / "rootfs/burn", folder / "burn.c"], check=True)
+    elif case.setup == "slurm":
+        return start_slurm(folder)
     elif case.setup:
-        subprocess.run(as_user(case, ["sh", "-c", case.setup]), cwd=folder, check=True)
+        subprocess.run(as_user(user, ["sh", "-c", case.setup]), cwd=folder, check=True)
+    return []
+
+
+def end(daemons):
+    for daemon in reversed(daemons):
+        daemon.terminate()
+        daemon.wait()
 
 
 @dataclasses.dataclass
@@ -190,21 +244,22 @@ class Seen:
     peak_bytes: int
     disk_bytes: int
     exit_code: int
+    elsewhere_seconds: float = 0  # by processes of daemons
 
 
-def run(case, binary, folder, disabled):
+def run(case, folder, arguments):
     """Runs it in an outer cgroup with all watchers."""
     outer = watching.OuterCgroup(f"spoor-truth-{os.getpid()}")
     path = folder / "report.json"
     processes = watching.Processes()
     pss = watching.Pss(processes)
     written = watching.disk_written_bytes()
-    environment = {**os.environ, "SPOOR_DISABLE": disabled}
+    environment = {**os.environ, "SPOOR_DISABLE": arguments.disable, "HOME": str(folder)}
+    job = as_user("" if arguments.user else case.user, ["sh", "-c", case.command])
+    tracker = as_user(arguments.user, [arguments.binary, "run", "-q", "-o", path, "--", *job])
     try:
         processes.start()
-        tracker = subprocess.Popen([binary, "run", "-q", "-o", path, "--",
-                                    *as_user(case, ["sh", "-c", case.command])],
-                                   cwd=folder, env=environment, preexec_fn=outer.join,
+        tracker = subprocess.Popen(tracker, cwd=folder, env=environment, preexec_fn=outer.join,
                                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         processes.root = tracker.pid
         pss.start()
@@ -219,9 +274,12 @@ def run(case, binary, folder, disabled):
                     None if processes.lost else
                     len(watching.find_descendants(processes.forks, report["run"]["pid"])),
                     pss.peak_bytes, outer.peak_bytes, watching.disk_written_bytes() - written,
-                    tracker.returncode)
+                    tracker.returncode, sum(float(path.read_text()) for path in folder.glob("task.[0-9]")))
     finally:
         outer.remove()
+        for elsewhere in watching.CGROUPS.glob("**/spoor-elsewhere"):
+            with contextlib.suppress(OSError):
+                elsewhere.rmdir()
 
 
 def is_near(value, true, tolerance, floor):
@@ -234,6 +292,8 @@ def faults(seen):
     cpu = report["cpu"]["total_seconds"]
     started = report["processes"]["started"]
     total, peak = report["memory"]["combined"]["total_rss_bytes"], report["memory"]["job_peak_bytes"]
+    if seen.elsewhere_seconds and "srun" not in json.dumps(report["warnings"]):
+        yield f"{seen.elsewhere_seconds:.2f} s of CPU time of tasks are missing without a word"
     if not is_near(cpu["value"], seen.cpu_seconds, CPU_TOLERANCE, CPU_FLOOR):
         yield f"CPU {cpu['value']} s{' exact' if cpu['exact'] else ''}, true {seen.cpu_seconds:.3f} s"
     if seen.processes is not None and started["value"] != seen.processes and \
@@ -260,9 +320,10 @@ def line(case, seen, wrong):
     report = seen.report
     cpu, started = report["cpu"]["total_seconds"], report["processes"]["started"]
     total = report["memory"]["combined"]["total_rss_bytes"]
-    error = (cpu["value"] or 0) / seen.cpu_seconds - 1 if seen.cpu_seconds else 0
+    true = seen.cpu_seconds + seen.elsewhere_seconds
+    error = (cpu["value"] or 0) / true - 1 if true else 0
     return COLUMNS.format(
-        case.name, f"{seen.cpu_seconds:.3f}", "n/a" if cpu["value"] is None else f"{cpu['value']:.3f}",
+        case.name, f"{true:.3f}", "n/a" if cpu["value"] is None else f"{cpu['value']:.3f}",
         f"{error:+.1%}", "exact" if cpu["exact"] else "", str(seen.processes), str(started["value"]),
         "exact" if started["exact"] else "", mb(seen.pss_bytes), mb(total["value"]),
         f"{mb(total.get('low'))}-{mb(total.get('high'))}",
@@ -274,8 +335,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="cases whose name contains this")
     parser.add_argument("--disable", default="", help="SPOOR_DISABLE of the runs")
+    parser.add_argument("--user", default="", help="who runs the tracker and the programs (default: root)")
     parser.add_argument("binary", nargs="?", default=str(HERE.parent.parent / "build/spoor"))
     arguments = parser.parse_args()
+    arguments.binary = os.path.abspath(arguments.binary)
     if os.geteuid() != 0:
         sys.exit("software.py: run as root: the outer cgroup and the proc connector are root's")
     found, skipped = [], []
@@ -289,12 +352,15 @@ def main():
         with tempfile.TemporaryDirectory(prefix="spoor-software-") as name:
             folder = pathlib.Path(name)
             folder.chmod(0o755)
+            daemons = []
             try:
-                prepare(case, folder)
-                seen = run(case, os.path.abspath(arguments.binary), folder, arguments.disable)
+                daemons = prepare(case, arguments.user or case.user, folder)
+                seen = run(case, folder, arguments)
             except (OSError, subprocess.SubprocessError, ValueError) as error:
                 skipped.append(f"{case.name}: {error}")
                 continue
+            finally:
+                end(daemons)
         if seen.exit_code != 0:
             skipped.append(f"{case.name}: it does not work here (exit code {seen.exit_code})")
             continue

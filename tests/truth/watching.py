@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import signal
 import socket
 import struct
 import threading
@@ -36,6 +37,10 @@ class OuterCgroup:
                     return (folder / name).read_text()
         return None
 
+    @staticmethod
+    def read_pids(folder):
+        return [int(pid) for path in folder.rglob("cgroup.procs") for pid in path.read_text().split()]
+
     @property
     def cpu_seconds(self):
         text = self.read("cpuacct.usage")
@@ -50,8 +55,12 @@ class OuterCgroup:
         return int(text) if text else None
 
     def remove(self):
+        """With all that the job left in it."""
         for folder in self.folders:
             for attempt in range(50):
+                for pid in (self.read_pids(folder) if attempt else ()):
+                    with contextlib.suppress(OSError):
+                        os.kill(pid, signal.SIGKILL)
                 with contextlib.suppress(OSError):
                     for inner, _, _ in os.walk(folder, topdown=False):
                         os.rmdir(inner)
