@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Doctor marks a source "used" if and only if a run on this machine, by this user, uses it."""
+import contextlib
 import os
 import pathlib
 import re
@@ -34,13 +35,12 @@ class Run:
 
     def __init__(self, spoor, *options, **variables):
         path = spoor.new_path("run.json")
-        samples = spoor.new_path("run.csv")
-        process = spoor.start("run", "-q", "-o", path, "-i", "0.02", "--samples", samples, *options,
-                              "--", "sh", "-c", "(:); echo ready; read line",
+        process = spoor.start("run", "-q", "-o", path, "-i", "0.005", *options, "--", "sh", "-c",
+                              "(:); echo ready; read line",
                               env={**os.environ, "SPOOR_DETAIL": "always", **variables})
         read_line(process.stdout)
-        before = samples.read_text().count("\n")
-        eventually(lambda: samples.read_text().count("\n") > before + 2, "two more samples")
+        before = count_waits(process.pid)
+        eventually(lambda: count_waits(process.pid) > before + 20, "some more samples")
         self.sockets = held_sockets(process.pid)
         maps = pathlib.Path(f"/proc/{process.pid}/maps").read_text()
         self.rings = maps.count("anon_inode:[perf_event]")
@@ -59,8 +59,18 @@ class Run:
         return None if figure["value"] is None else figure["source"]
 
 
+def count_waits(pid):
+    """How often a thread of it has waited: the sampler does, before each sample."""
+    return sum(int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", path.read_text(), re.M)[1])
+               for path in pathlib.Path(f"/proc/{pid}/task").glob("*/status"))
+
+
 def held(pid):
-    return [os.readlink(entry.path) for entry in os.scandir(f"/proc/{pid}/fd")]
+    found = []
+    for entry in os.scandir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            found.append(os.readlink(entry.path))
+    return found
 
 
 def held_sockets(pid):

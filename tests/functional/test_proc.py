@@ -62,7 +62,7 @@ def test_figures_of_others_are_not_reported(spoor, without_proc):
     assert value(result, "processes.started") in (None, 1)
     assert value(result, "processes.max_concurrent") in (None, 1)
     assert value(result, "cpu.total_seconds") < 0.1
-    assert [warning["code"] for warning in result["warnings"]] == ["no-proc"]
+    assert {warning["code"] for warning in result["warnings"]} - {"late-samples"} == {"no-proc"}
 
 
 def test_the_largest_process_is_known(spoor, workload, without_proc):
