@@ -1,6 +1,10 @@
 #!/bin/sh
 # phases.sh - a job that marks its phases. Run from this directory:
 #
+#     spoor run -- sh phases.sh
+#
+# or, with a row for each mark in a file:
+#
 #     gpu-tracker -e "sh phases.sh" --tf=tracking.csv --st=0.1
 #     gpu-tracker sub-track analyze --tf=tracking.csv --stf=phases.csv
 set -eu

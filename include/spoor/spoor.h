@@ -158,8 +158,9 @@ SPOOR_API int spoor_session_sample(spoor_session *session, struct spoor_error *e
 /* A phase is a named part of the run with its own figures. Phases may nest and
  * overlap. A name may be used again; each use is a separate phase. stop ends the
  * most recently started open phase of that name (ENOENT: none is open). Both
- * functions take a sample, so short phases have figures too. ENOSPC: more than
- * 256 phases. */
+ * functions take a sample, so short phases have figures too. After the first 255
+ * phases, further ones are added to the last phase of the same name, or to one named
+ * "(others)", and the report has a warning. */
 SPOOR_API int spoor_phase_start(spoor_session *session, const char *name,
                                 struct spoor_error *err);
 SPOOR_API int spoor_phase_stop(spoor_session *session, const char *name,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import csv
 import json
 import logging
+import os
 import sqlite3
-import subprocess
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import Any, Dict, Iterable, Iterator, List, Tuple
 from urllib.parse import quote
 
-from spoor._agent import find_program, read_answer
+from spoor._agent import Agent
 
 from ._file import check_extension
 
@@ -56,14 +56,16 @@ class ComparisonResults(_Results):
     code_block_compute_time: dict[str, dict[str, float]]               # block -> session
 
 
-def _run(*words: str) -> dict[str, Any]:
-    """The result of `gpu-tracker agent sub-track`. Logs its warnings and raises its error."""
-    done = subprocess.run(["gpu-tracker", "agent", "sub-track", *words], stdout=subprocess.PIPE,
-                          stdin=subprocess.DEVNULL, executable=find_program(), check=False)
-    *warnings, last = done.stdout.split(b"\n")[:-1] or [b""]
-    for warning in warnings:
-        logging.warning(read_answer(warning)["message"])
-    return read_answer(last)
+def _run(op: str, *arguments: str) -> dict[str, Any]:
+    """The answer of `gpu-tracker agent sub-track`. Logs its warnings and raises its error."""
+    agent = Agent("sub-track", name="gpu-tracker")
+    try:
+        answer = agent.ask(op, *map(os.fsdecode, arguments))
+    finally:
+        agent.close()
+    for warning in answer.get("warnings", ()):
+        logging.warning(warning)
+    return answer
 
 
 def _number(text: str) -> int | float:

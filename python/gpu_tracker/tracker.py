@@ -6,6 +6,7 @@ import os
 from enum import Enum
 
 from spoor._agent import Agent, option_list
+from spoor._error import EndedError
 
 from ._file import check_absent, check_extension
 
@@ -73,6 +74,7 @@ class Tracker:
         self._owner = 0
         self._json: dict[str, Any] = {}
         self._text = ""
+        self._failure: str | None = None  # why there is no usage
         self._usage: ResourceUsage | None = None
         if gpu_uuids is not None or gpu_brand is not None:  # only the program knows the GPUs
             Agent("--check", *self._words, name="gpu-tracker").close()
@@ -128,8 +130,13 @@ class Tracker:
         if self._agent is None:
             raise RuntimeError("Cannot stop tracking when tracking has " + (
                 "not started yet." if self.state is State.NEW else "already stopped."))
-        agent, self._agent = self._agent, None
-        answer = agent.stop()
+        try:
+            answer = self._agent.stop()
+        except EndedError as error:  # the program goes on without its usage
+            self._failure = str(error)
+            answer = {"usage": {}, "text": "", "warnings": [f"Tracking has stopped: {error}"]}
+        self._agent.close()
+        self._agent = None
         self.state = State.STOPPED
         self._json, self._text = answer["usage"], answer["text"]
         self._log(answer["warnings"])
@@ -153,6 +160,8 @@ class Tracker:
                 "Cannot display the tracker in string or JSON format before tracking completes. "
                 "Exit the content manager or call the stop() method before calling to_json() or "
                 "str()")
+        if self._failure is not None:
+            raise RuntimeError(f"There is no resource usage: {self._failure}")
 
     def __str__(self) -> str:
         self._require_stopped()
@@ -166,8 +175,8 @@ class Tracker:
 
     @property
     def resource_usage(self) -> ResourceUsage | None:
-        """What was used; None until tracking has stopped."""
-        if self._usage is None and self.state is State.STOPPED:
+        """What was used; None until tracking has stopped, or if the tracker was killed."""
+        if self._usage is None and self._json:
             from .usage import build_usage
 
             self._usage = build_usage(self._json)

@@ -2,8 +2,8 @@
 """The agent: a `spoor agent` process that tracks this one from outside.
 
 libspoor starts it (spoor_agent_start) such that it is not our child: the program around us never
-meets it in os.wait() or through SIGCHLD. It ends when our end of its input pipe is closed, which
-the kernel does however we end.
+meets it in os.wait() or through SIGCHLD. It ends when our end of its socket is closed, which the
+kernel does however we end. src/front/common/agent.h describes the protocol.
 """
 from __future__ import annotations
 
@@ -11,15 +11,19 @@ import json
 import os
 from _thread import allocate_lock
 
-from ._error import Error, make_error
+from _weakrefset import WeakSet
+
+from ._error import EndedError, Error, make_error
 
 # Here and in the other modules: importing typing or dataclasses would take 10 to 20 ms.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from _socket import socket
     from typing import Any, Mapping
 
+_PROTOCOL = 1
 _HERE = os.path.dirname(os.path.abspath(__file__))
-_open: set[Agent] = set()
+_open: WeakSet[Agent] = WeakSet()
 
 
 def find_program() -> str:
@@ -40,30 +44,31 @@ def find_program() -> str:
                      "SPOOR_BIN, or add it to PATH")
 
 
-def _pipe() -> list[int]:
-    """A pipe that does not take descriptors 0 to 2, even if this process has closed them."""
-    fds = list(os.pipe())
-    for i, fd in enumerate(fds):
-        if fd <= 2:
+def _socket_pair() -> list[socket]:
+    """Sockets that do not take descriptors 0 to 2, even if this process has closed them. Unlike
+    a pipe, a socket can be written to without SIGPIPE."""
+    import _socket
+
+    ends = []
+    for end in _socket.socketpair():
+        end.settimeout(None)  # the program may have set a default
+        if end.fileno() <= 2:
             import fcntl
 
-            fds[i] = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
-            os.close(fd)
-    return fds
-
-
-def read_answer(line: bytes) -> dict[str, Any]:
-    """A line of the program as a dict. Raises the error that it reports."""
-    if not line:
-        raise Error("the tracker ended unexpectedly")
-    answer: dict[str, Any] = json.loads(line.decode(errors="replace"))
-    if answer["event"] == "error":
-        raise make_error(answer["code"], answer["message"])
-    return answer
+            fd = fcntl.fcntl(end.fileno(), fcntl.F_DUPFD_CLOEXEC, 3)
+            end.close()
+            end = _socket.socket(fileno=fd)
+        ends.append(end)
+    return ends
 
 
 class Agent:
-    """An agent, from its start to its end. Any thread may use it."""
+    """An agent, from its start to its end. Any thread may use it.
+
+    An exception that is raised by a signal handler, such as KeyboardInterrupt, may end any method
+    at any moment. The answer to an interrupted request is skipped by its id, and stop() may be
+    called again.
+    """
 
     def __init__(self, *arguments: str, name: str = "spoor") -> None:
         """`name` is the program whose agent it is: spoor or gpu-tracker."""
@@ -72,57 +77,98 @@ class Agent:
         program = find_program()
         self._lock = allocate_lock()
         self._rest = b""
-        read_fd, self._input = _pipe()
-        self._output, write_fd = _pipe()
+        self._last_id = 0
+        self._is_asking = False
+        self._result: dict[str, Any] | None = None
+        self._socket, theirs = _socket_pair()
         _open.add(self)
         try:
             try:
-                _library.start_agent(program, [name, "agent", *arguments], read_fd, write_fd)
+                _library.start_agent(program, [name, "agent", *arguments], theirs.fileno(),
+                                     theirs.fileno())
             finally:
-                os.close(read_fd)
-                os.close(write_fd)
-            self.ready = self._answer()
+                theirs.close()
+            self.ready = self._answer(None)
         except BaseException:
             self.close()
             raise
+        if self.ready.get("protocol") != _PROTOCOL:
+            self.close()
+            raise Error(f"{program!r} and the Python package are of different versions: install "
+                        "the same version of both")
 
-    def _answer(self) -> dict[str, Any]:
+    def _line(self) -> bytes:
+        """The next line of the agent; raises EndedError if there is none."""
         while b"\n" not in self._rest:
-            data = os.read(self._output, 65536)
+            try:
+                data = self._socket.recv(65536)
+            except ConnectionError:
+                data = b""
             if not data:
-                self._rest = b"\n"
+                raise EndedError("the tracker ended unexpectedly")
             self._rest += data
         line, _, self._rest = self._rest.partition(b"\n")
-        return read_answer(line)
+        return line
 
-    def ask(self, line: str) -> dict[str, Any]:
-        """Sends a line and returns the answer to it."""
-        with self._lock:
-            if self._input < 0:
-                raise Error("the tracker has ended, or belongs to the process that started it")
+    def _answer(self, request_id: int | None, is_after_interrupt: bool = False) -> dict[str, Any]:
+        while True:
             try:
-                os.write(self._input, os.fsencode(line) + b"\n")
-            except BrokenPipeError:
-                raise Error("the tracker ended unexpectedly") from None
-            return self._answer()
+                answer: dict[str, Any] = json.loads(self._line().decode(errors="replace"))
+            except ValueError:
+                continue  # its beginning was read by a request that was interrupted
+            answer_id = answer.get("id")
+            if answer_id == request_id or (answer_id is None and not is_after_interrupt):
+                break
+        self._is_asking = False
+        if answer["event"] == "error":
+            raise make_error(answer["code"], answer["message"])
+        return answer
+
+    def ask(self, op: str, *arguments: str) -> dict[str, Any]:
+        """Sends a request and returns the answer to it."""
+        from _socket import MSG_NOSIGNAL
+
+        with self._lock:
+            if self._socket.fileno() < 0:
+                raise Error("the tracker has ended, or belongs to the process that started it")
+            is_after_interrupt, self._is_asking = self._is_asking, True
+            self._last_id += 1
+            request = {"id": self._last_id, "op": op, "arguments": arguments}
+            try:
+                # The newline in front ends a request of which only a part was sent.
+                self._socket.sendall(f"\n{json.dumps(request)}\n".encode(), MSG_NOSIGNAL)
+            except ConnectionError:
+                raise EndedError("the tracker ended unexpectedly") from None
+            return self._answer(self._last_id, is_after_interrupt)
 
     def stop(self) -> dict[str, Any]:
         """Stops the tracking, waits for the agent to end and returns the result."""
-        try:
-            answer = self.ask("stop")
-            while os.read(self._output, 65536):
-                pass
-            return answer
-        finally:
-            self.close()
+        if self._result is None:
+            self._result = self.ask("stop")
+        self._end()
+        return self._result
+
+    def _end(self) -> None:
+        """Waits for the agent to end."""
+        from _socket import SHUT_WR
+
+        if self._socket.fileno() >= 0:
+            try:
+                self._socket.shutdown(SHUT_WR)
+                while self._socket.recv(65536):
+                    pass
+            except OSError:
+                pass  # it has ended
+        self.close()
 
     def close(self) -> None:
-        """Closes the pipes, upon which the agent ends. May be called twice."""
+        """Closes the socket, upon which the agent ends. May be called twice."""
         _open.discard(self)
-        fds, self._input, self._output = (self._input, self._output), -1, -1
-        for fd in fds:
-            if fd >= 0:
-                os.close(fd)
+        self._socket.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_socket"):
+            self._socket.close()
 
 
 def _forget() -> None:

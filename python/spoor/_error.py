@@ -32,6 +32,10 @@ class NoProcessError(Error, ProcessLookupError):
     """The process does not exist, or has ended."""
 
 
+class EndedError(Error):
+    """The agent has ended, though nobody has asked it to."""
+
+
 _CLASSES = {
     "EINVAL": InvalidError, "EBADMSG": InvalidError, "EEXIST": ExistsError,
     "ENOENT": MissingError, "EACCES": AccessError, "EPERM": AccessError, "ESRCH": NoProcessError}

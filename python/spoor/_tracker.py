@@ -6,8 +6,9 @@ import functools
 import os
 
 from ._agent import Agent, option_list
-from ._error import Error
+from ._error import EndedError, Error
 from ._result import Result
+from ._run import tell_runs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,6 +35,17 @@ def _trackers() -> list[Tracker]:
     return _running
 
 
+def _warn(message: str) -> None:
+    """Warns of the line of the program that has called us."""
+    import sys
+    import warnings
+
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__") == __name__:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, RuntimeWarning, stacklevel=level)
+
+
 class Tracker:
     """Measures what a process and everything it starts use, from start() to stop().
 
@@ -46,6 +58,9 @@ class Tracker:
     report and samples (.csv, .jsonl) a row per sample; both are complete even if this process is
     killed. The other parameters are options of `spoor run`. A tracker may also decorate a
     function: then each call is a run.
+
+    Once tracking has started, its failures do not fail the program. They are RuntimeWarnings, and
+    the result says why it is missing.
     """
 
     def __init__(self, pid: int | None = None, *, interval: float | str = 1.0,
@@ -61,6 +76,7 @@ class Tracker:
         self._pid = pid
         self._agent: Agent | None = None
         self._owner = 0
+        self._has_warned = False
         self._decorator: Tracker | None = None  # the tracker that this is a call of
         self.result: Result | None = None
 
@@ -74,26 +90,32 @@ class Tracker:
             raise Error("the tracker is already running")
         self._agent = Agent(f"--pid={self._pid or os.getpid()}", *self._words)
         self._owner = os.getpid()
+        self._has_warned = False
         _trackers().append(self)
         return self
 
     def stop(self) -> Result:
         """Stops tracking and returns the result, which is also self.result."""
-        agent, self._agent = self._agent, None
-        if agent is None:
+        if self._agent is None:
             raise Error("the tracker is not running")
+        if self._owner != os.getpid():
+            raise Error("the tracker belongs to the process that started it")
+        try:
+            answer = self._agent.stop()
+            result = Result(answer["report"], answer["text"])
+        except Error as error:
+            self._report_failure(error)
+            result = Result(None, reason=str(error))
+        self._agent.close()
+        self._agent = None
         if self in _trackers():
             _running.remove(self)
-        answer = agent.stop()
-        result = Result(answer["report"], answer["text"])
         self.result = result
         if self._decorator is not None:
             self._decorator.result = result
-        for warning in result["warnings"]:
+        for warning in result["warnings"] if result else ():
             if warning["code"] == "output":
-                import warnings
-
-                warnings.warn(warning["message"], RuntimeWarning, stacklevel=2)
+                _warn(warning["message"])
         return result
 
     def __enter__(self) -> Tracker:
@@ -136,14 +158,30 @@ class Tracker:
                 return function(*arguments, **keywords)
         return wrapper
 
-    def _ask(self, line: str) -> dict[str, Any]:
+    def _ask(self, op: str, *arguments: str) -> dict[str, Any]:
         if self._agent is None:
             raise Error("the tracker is not running")
-        return self._agent.ask(line)
+        return self._agent.ask(op, *arguments)
+
+    def _report_failure(self, error: Error) -> None:
+        if not isinstance(error, EndedError):
+            _warn(str(error))
+        elif not self._has_warned:
+            self._has_warned = True
+            _warn(f"tracking has stopped: {error}")
+
+    def _tell(self, op: str, *arguments: str) -> None:
+        """As _ask, for what the program can do without: a failure is a warning."""
+        if self._agent is None:
+            raise Error("the tracker is not running")
+        try:
+            self._agent.ask(op, *arguments)
+        except Error as error:
+            self._report_failure(error)
 
     def sample(self) -> None:
         """Takes a sample now, in addition to those of the interval."""
-        self._ask("sample")
+        self._tell("sample")
 
     def snapshot(self) -> Snapshot:
         """What the process uses now."""
@@ -162,21 +200,32 @@ class PhaseBlock:
     def __init__(self, name: str, tracker: Tracker | None = None) -> None:
         if "\n" in name:
             raise ValueError("a phase name must be one line")
-        self._name = name
+        self._name = os.fsencode(name).decode(errors="replace")  # without surrogates
         self._tracker = tracker
-        self._entered: list[Tracker | None] = []
+        self._entered: list[tuple[Tracker | None, int]] = []  # with the process that has entered
 
     def __enter__(self) -> PhaseBlock:
         tracker = self._tracker or (_trackers()[-1] if _trackers() else None)
-        if tracker is not None:
-            tracker._ask(f"phase-start {self._name}")
-        self._entered.append(tracker)
+        if tracker is not None and tracker._owner in (0, os.getpid()):
+            tracker._tell("phase-start", self._name)
+        self._tell_runs("start")
+        self._entered.append((tracker, os.getpid()))
         return self
 
+    def _tell_runs(self, word: str) -> None:
+        if self._tracker is None:  # not of a certain tracker
+            try:
+                tell_runs(word, self._name)
+            except Error as error:
+                _warn(str(error))
+
     def __exit__(self, *exception: object) -> None:
-        tracker = self._entered.pop()
-        if tracker is not None and tracker.is_running and tracker._owner == os.getpid():
-            tracker._ask(f"phase-stop {self._name}")
+        tracker, owner = self._entered.pop()
+        if owner != os.getpid():
+            return  # a forked child leaves the block too
+        if tracker is not None and tracker.is_running:
+            tracker._tell("phase-stop", self._name)
+        self._tell_runs("stop")
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         @functools.wraps(function)
@@ -187,9 +236,10 @@ class PhaseBlock:
 
 
 def phase(name: str) -> PhaseBlock:
-    """A phase of the tracker that was started last in this process.
+    """A phase of the tracker that was started last in this process, and of the `spoor run` that the
+    program is part of.
 
-    Without a tracker it does nothing, so a library can always mark its phases.
+    Without either it does nothing, so a library can always mark its phases.
     """
     return PhaseBlock(name)
 

@@ -26,6 +26,7 @@
 #include "job/rungs.h"
 #include "source/proc/pid_stat.h"
 #include "source/proc/pid_statm.h"
+#include "spoor/spoor.h"
 
 #define RECORDS_EVERY_NS (100 * NS_PER_MS)
 #define OWN_PREFIX "spoor-" /* of the names of trackers' own threads and helpers: of no job */
@@ -134,14 +135,42 @@ static bool open_source(struct births *births, const struct births_source *sourc
     return false;
 }
 
+/* Counts the threads of a process as so many. */
+static void set_threads(struct births *births, struct pid_entry *entry, uint32_t threads)
+{
+    int change = (int)threads - (int)entry->threads;
+
+    entry->threads = threads & THREADS_MASK;
+    if (!entry->is_disowned)
+        head_count_change(&births->heads, (struct head_change){
+                                              .pid = entry->pid,
+                                              .processes = threads == 0 ? -1 : 0,
+                                              .threads = change,
+                                              .is_main = entry->pid == births->main_pid,
+                                          });
+}
+
+static void start(struct births *births, struct pid_entry *entry, pid_t parent_pid,
+                  uint32_t threads)
+{
+    entry->threads = threads & THREADS_MASK;
+    head_count_change(&births->heads, (struct head_change){
+                                          .pid = entry->pid,
+                                          .parent_pid = parent_pid,
+                                          .processes = 1,
+                                          .threads = (int)threads,
+                                          .is_main = entry->pid == births->main_pid,
+                                      });
+}
+
 static bool add_main(struct births *births)
 {
     struct pid_entry *entry = pid_set_add(&births->pids, births->main_pid);
 
     if (!entry)
         return false;
-    entry->threads = 1;
-    births->started_count = births->live_count = births->max_concurrent = 1;
+    births->started_count = 1;
+    start(births, entry, 0, 1);
     return true;
 }
 
@@ -150,8 +179,6 @@ void births_open(struct births *births, const struct root *root, pid_t main_pid,
 {
     *births = (struct births){
         .started_count = UNKNOWN,
-        .live_count = UNKNOWN,
-        .max_concurrent = UNKNOWN,
         .main_peak_bytes = UNKNOWN,
         .largest_peak_bytes = UNKNOWN,
         .root = root,
@@ -199,23 +226,33 @@ void births_adopt(struct births *births, pid_t pid)
     if (!entry)
         return;
     /* The main one is there since the opening. */
-    if (entry->threads == 0) {
-        births->started_count++;
-        births->live_count++;
+    if (entry->threads > 0) {
+        set_threads(births, entry, count_threads(births, pid));
+        return;
     }
-    entry->threads = count_threads(births, pid) & THREADS_MASK;
-    if (births->live_count > births->max_concurrent)
-        births->max_concurrent = births->live_count;
+    births->started_count++;
+    start(births, entry, 0, count_threads(births, pid));
 }
 
 void births_disown(struct births *births, pid_t pid)
 {
     struct pid_entry *entry = births->events ? pid_set_find(&births->pids, pid) : NULL;
+    uint32_t threads = entry ? entry->threads : 0;
+    pid_t parent_pid;
 
     if (!entry || entry->threads == 0 || entry->is_disowned)
         return;
+    if (head_count_forget(&births->heads, pid, &parent_pid)) {
+        entry->is_disowned = true;
+        births->started_count -= parent_pid != 0 ? 2 : 1;
+        entry = pid_set_find(&births->pids, parent_pid);
+        if (entry)
+            entry->is_disowned = true; /* until its end */
+        return;
+    }
+    set_threads(births, entry, 0);
+    entry->threads = threads & THREADS_MASK;
     entry->is_disowned = true;
-    births->live_count--;
     births->started_count -= births->started_count > 2 ? 2 : 1;
 }
 
@@ -227,6 +264,7 @@ void births_close(struct births *births)
     proc_connector_close(&births->connector);
     taskstats_close(&births->taskstats);
     pid_set_done(&births->pids);
+    head_count_done(&births->heads);
     births->events = NULL;
 }
 
@@ -244,7 +282,7 @@ static void note_fork(struct births *births, const struct process_event *event)
     if (event->is_thread) {
         entry = pid_set_find(&births->pids, event->pid);
         if (entry && entry->threads > 0)
-            entry->threads++;
+            set_threads(births, entry, entry->threads + 1);
         return;
     }
     if (births->is_machine_wide && !pid_set_find(&births->pids, event->parent_pid))
@@ -255,15 +293,13 @@ static void note_fork(struct births *births, const struct process_event *event)
         mark_inexact(births, "too many processes to follow");
         return;
     }
-    /* Where it lives already, its end was lost and its number used again. */
-    if (entry->threads == 0 || entry->is_disowned)
-        births->live_count++;
-    entry->threads = 1;
+    /* If it lives already, its end was lost and its number used again. */
+    if (entry->threads > 0)
+        set_threads(births, entry, 0);
     entry->is_new = true;
     entry->is_disowned = false;
     births->must_filter = true;
-    if (births->live_count > births->max_concurrent)
-        births->max_concurrent = births->live_count;
+    start(births, entry, event->parent_pid, 1);
 }
 
 static uint64_t boot_clock_ns(void)
@@ -312,13 +348,13 @@ static void note_exit(struct births *births, const struct process_event *event)
             mark_inexact(births, "an exit event without a fork event");
         return;
     }
-    if (--entry->threads > 0)
+    set_threads(births, entry, entry->threads - 1);
+    if (entry->threads > 0)
         return;
     if (entry->is_disowned) {
         pid_set_remove(&births->pids, entry);
         return;
     }
-    births->live_count--;
     if (!births->is_machine_wide && lives_on(births, event))
         mark_inexact(births, "the job ran a set-uid program, whose children are not seen");
     if (births->taskstats.fd >= 0)
@@ -339,11 +375,28 @@ void births_note(struct births *births, const struct process_event *event)
     }
 }
 
+/* An agent, or its go-between, that has ended before anybody could look at it. */
+static void disown_ended(struct births *births, pid_t pid)
+{
+    struct pid_entry *entry;
+
+    if (!pid_set_find(&births->pids, pid))
+        births->events->drain(births);
+    entry = pid_set_find(&births->pids, pid);
+    if (!entry || entry->is_disowned || !head_count_forget(&births->heads, pid, NULL))
+        return;
+    entry->is_disowned = true;
+    births->started_count--;
+}
+
 static void note_record(const struct exit_record *record, void *data)
 {
     struct births *births = data;
     uint64_t *peak = record->tgid == births->main_pid ? &births->main_peak_bytes
                                                       : &births->largest_peak_bytes;
+
+    if (strcmp(record->name, SPOOR_AGENT_NAME) == 0 && record->tgid != births->main_pid)
+        disown_ended(births, record->tgid);
 
     if (strncmp(record->name, OWN_PREFIX, strlen(OWN_PREFIX)) == 0 ||
         !is_known(record->peak_rss_bytes) ||
@@ -375,7 +428,7 @@ static bool still_exists(struct pid_entry *entry, void *data)
 
     if (entry->threads == 0 || kill(entry->pid, 0) == 0 || errno != ESRCH)
         return true;
-    births->live_count -= !entry->is_disowned;
+    set_threads(births, entry, 0);
     return false;
 }
 
@@ -384,7 +437,7 @@ static void check_losses(struct births *births)
     uint64_t lost_count = births->events->lost_count(births);
 
     if (births->taskstats.lost_count > 0 ||
-        (!births->taskstats.has_records && births->live_count < births->started_count))
+        (!births->taskstats.has_records && births->heads.now.processes < births->started_count))
         births->has_peaks = false;
     if (lost_count == births->lost_count)
         return;
@@ -423,9 +476,10 @@ void births_drain(struct births *births, births_born *born, void *data)
     if (births->taskstats.fd >= 0)
         drain_records(births);
     check_losses(births);
-    if (!births->must_filter)
-        return;
-    births->must_filter = false;
-    pid_set_filter(&births->pids, announce, &announcement);
-    births->must_filter = announcement.is_open;
+    if (births->must_filter) {
+        pid_set_filter(&births->pids, announce, &announcement);
+        births->must_filter = announcement.is_open;
+    }
+    if (!announcement.is_open)
+        head_count_settle(&births->heads);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * births.h - process events: how many processes a job started and had at once, and the peak
- * memory of those that exited. Unlike sampling, events do not miss short-lived processes.
+ * births.h - process events: how many processes a job started, how many processes and threads
+ * it had at once, and the peak memory of those that exited. Unlike sampling, events do not miss short-lived processes.
  *
  * The better of two sources is used: perf's ring buffer of forks and exits, or the proc
  * connector. For root, exit records (taskstats) add the memory peaks.
@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "base/root.h"
+#include "job/head_count.h"
 #include "job/pid_set.h"
 #include "source/events/fork_ring.h"
 #include "source/events/proc_connector.h"
@@ -28,8 +29,7 @@ struct births {
     char reason[192];   /* why there is no source, or why it is not exact; or empty */
     bool is_exact;
     uint64_t started_count;
-    uint64_t live_count;
-    uint64_t max_concurrent; /* the connector may count one more per CPU, see there */
+    struct head_count heads; /* the connector may count one more at once per CPU, see there */
     unsigned drain_ms;       /* how often to drain, see births_fd() */
 
     /* Largest peak of resident memory of exited processes; UNKNOWN: none was reported. A
@@ -61,7 +61,8 @@ void births_open(struct births *births, const struct root *root, pid_t main_pid,
 void births_adopt(struct births *births, pid_t pid);
 
 /* Removes a process that turns out to be an agent, and the short-lived intermediate process that
- * started it: neither belongs to the job. max_concurrent stays as it is. */
+ * started it: neither belongs to the job. If it started before the last drain in which every new
+ * process was recognised, the peaks stay as they are. */
 void births_disown(struct births *births, pid_t pid);
 
 /* Accepts a zeroed one. */

@@ -78,6 +78,7 @@ static int prepare_spawned(struct job *job, const struct job_options *options)
     else
         leaf_open(&job->leaf, job->root, job->tracker_pid, options->pid, options->cgroups,
                   options->cgroup_folder, options->environment);
+    cgroup_escape_init(&job->escape, &job->leaf, options->pid);
     return options->cgroup == SPOOR_CGROUP_REQUIRE && !leaf_has_memory(&job->leaf) ? -ENOTSUP
                                                                                    : 0;
 }
@@ -183,6 +184,8 @@ static struct rest_seen look_at_members(struct job *job, const struct look *look
         member_look(member, look);
         if (member->pid == job->main_pid)
             job_check_program(job, member, look);
+        if (member->slow_read_ns == look->now_ns || cgroup_escape_is_due(&job->escape, member))
+            cgroup_escape_check(&job->escape, job->root, member);
         seen.is_whole &= !member_has_run(member);
         if (is_known(before_ns) && is_known(member->clock_ns))
             seen.moved_ns += less(member->clock_ns, before_ns);

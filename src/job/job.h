@@ -19,6 +19,8 @@
 #include "base/environment.h"
 #include "base/root.h"
 #include "job/births.h"
+#include "job/cgroup_escape.h"
+#include "job/cpu_sources.h"
 #include "job/leaf.h"
 #include "job/members.h"
 #include "job/memory/detail.h"
@@ -55,10 +57,10 @@ struct job_peaks {
 struct job_reading {
     struct usage usage;
     const char *cpu_source;
-    bool cpu_is_exact;
+    struct cpu_counts cpu_counts;
+    struct cpu_choice cpu;
     bool io_is_exact;
-    uint64_t tree_cpu_ns; /* by adding up processes; UNKNOWN where nothing could be read */
-    uint64_t perf_cpu_ns; /* by perf; UNKNOWN: none */
+    bool left_memory_cgroup; /* a process was seen outside of it */
     struct leaf_reading leaf;
 
     uint64_t main_cpu_ns;
@@ -72,6 +74,8 @@ struct job_reading {
     uint64_t descendants_rss_bound_bytes;
     uint64_t rss_bound_bytes;
     uint64_t main_threads, descendants_threads;
+    struct heads thread_peaks; /* so far; of threads only */
+    bool has_thread_events;    /* which those are from */
     uint64_t process_count, started_count;
     uint64_t process_peak;  /* the most at once, by events; UNKNOWN: none serve */
     uint64_t process_bound; /* what that cannot have been above */
@@ -87,11 +91,15 @@ struct job {
     bool has_clock;      /* processes have CPU clocks here */
     bool main_has_ended;
     struct event_set task_clock; /* perf's count of the job's CPU time; empty: none */
-    uint64_t attached_cpu_ns;    /* what the tree had used when that began to count */
+    uint64_t
+        stolen_ns; /* set by the caller: CPU time of the machine that went to interrupts and
+                           the hypervisor since the job began; UNKNOWN is fine */
+    uint64_t attached_cpu_ns; /* what the tree had used when that began to count */
     struct gate fault_gate;
     struct gate run_gate; /* where one was asked for */
     struct births births;
     struct leaf leaf;
+    struct cgroup_escape escape;
     struct members members;
     struct rest rest;
     struct detail detail;
@@ -102,6 +110,7 @@ struct job {
     struct job_reading sum; /* of all that was seen, at the last reading */
     bool sum_holds;         /* nobody was looked at since */
     struct job_peaks peaks;
+    struct heads thread_peaks; /* of all looks; of threads only */
     uint64_t main_cpu_ns; /* also after its end */
     uint64_t main_rss_peak_bytes;
     uint64_t largest_peak_bytes; /* of any process of the job, main apart */

@@ -63,6 +63,9 @@ struct member {
     uint64_t
         children_clock_ns; /* clock_ns when its children were last listed; UNKNOWN: never */
 
+    uint64_t placed_rss_bytes; /* rss_bytes at the last cgroup_escape_check() */
+    uint64_t listed_by;        /* the last search that found it in the list of the job cgroup */
+
     /* for the memory detail: what the last detail read saw; see detail.c */
     uint64_t detail_own_bytes;
     uint64_t detail_private_bytes;

@@ -13,7 +13,8 @@
  *   looked at again a little later (newborn.h).
  * - An agent is a tracker that a program of the job has started: it is of no job (agents.h).
  * - In a cgroup of the job's own all of that is the kernel's business: its list of
- *   processes is the job.
+ *   processes is the job, unless some are missing from it: they moved to another cgroup, and
+ *   so will their children.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -148,6 +149,34 @@ static void search_children(struct search *search, bool is_full)
     }
 }
 
+static void add_listed(pid_t pid, void *data)
+{
+    struct search *search = data;
+    struct member *member;
+
+    add_found(pid, data);
+    member = members_find(&search->job->members, pid);
+    if (member)
+        member->listed_by = search->job->search_count;
+}
+
+/* Whether every living process is in the list of the job cgroup. Others are in a cgroup below it,
+ * or have left it. */
+static bool all_are_listed(struct job *job)
+{
+    bool all = true;
+
+    for (size_t i = 0; i < job->members.count; i++) {
+        struct member *member = &job->members.list[i];
+
+        if (member->has_left || member->is_zombie || member->listed_by == job->search_count)
+            continue;
+        cgroup_escape_check(&job->escape, job->root, member);
+        all = false;
+    }
+    return all;
+}
+
 /* The list of the job's own cgroup. False: there is none. */
 static bool search_leaf(struct search *search)
 {
@@ -161,7 +190,7 @@ static bool search_leaf(struct search *search)
         if (n == -EFBIG && children_buffer_grow(buffer) < 0)
             return false;
     }
-    return n >= 0 && children_parse(buffer->text, add_found, search) >= 0;
+    return n >= 0 && children_parse(buffer->text, add_listed, search) >= 0;
 }
 
 void job_search(struct job *job, const struct look *look, uint64_t birth_mark)
@@ -173,7 +202,7 @@ void job_search(struct job *job, const struct look *look, uint64_t birth_mark)
         (is_known(birth_mark) && birth_mark == job->birth_mark && !is_full))
         return;
     job->birth_mark = birth_mark; /* before the search, which may say that one more is needed */
-    if (leaf_has(&job->leaf, LEAF_UNIFIED) && search_leaf(&search))
+    if (leaf_has(&job->leaf, LEAF_UNIFIED) && search_leaf(&search) && all_are_listed(job))
         return;
     if (job->lists_children)
         search_children(&search, is_full);

@@ -130,7 +130,7 @@ static void take_peak(struct job *job, struct member *member, uint64_t maxrss_by
         return;
     job->main_peak_is_exact = maxrss_bytes <= member->rss_peak_bytes;
     job->main_bound_bytes = maxrss_bytes;
-    job->outlived_main = job->births.source && job->births.live_count > 1;
+    job->outlived_main = job->births.source && job->births.heads.now.processes > 1;
 }
 
 static void take_rusage(struct job *job, struct member *member)

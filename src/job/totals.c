@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * totals.c - what the job uses: each quantity from the best source that serves.
- *
- * CPU time, best first: the job's own cgroup; the sum over the tree, which perf shows to be
- * whole; perf's count, where it shows that somebody was not waited for.
- */
+/* totals.c - what the job uses: each quantity from the best source that serves. */
 #include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/parse.h"
@@ -31,14 +26,6 @@ static const char *tree_source(const struct job *job)
     return job->has_clock ? "procfs.cpuclock" : "procfs.stat";
 }
 
-/* Did more CPU time pass than came to us through parents that waited? perf's clock runs on while
- * an interrupt or the hypervisor has the CPU: up to a fifth more was seen on a busy virtual
- * machine. So a little more is doubt, and only much more is a sign of children nobody waited for. */
-static bool exceeds(uint64_t whole_ns, uint64_t tree_ns, unsigned percent)
-{
-    return is_known(whole_ns) && whole_ns > tree_ns + tree_ns / 100 * percent + 10 * NS_PER_MS;
-}
-
 static void take_leaf_cpu(const struct leaf_reading *leaf, uint64_t *counter)
 {
     counter[USAGE_CPU_NS] = leaf->cpu_ns;
@@ -48,11 +35,17 @@ static void take_leaf_cpu(const struct leaf_reading *leaf, uint64_t *counter)
     counter[USAGE_SYSTEM_NS] = leaf->system_ns;
 }
 
-/* perf adds up over all threads at each reading: where the cgroup serves it is left to the last
- * one, to compare; where we attached, to a thorough one. */
+/* The hierarchy that counts the CPU time of the job cgroup. */
+static enum leaf_tree cpu_tree(const struct leaf *leaf)
+{
+    return leaf_has(leaf, LEAF_UNIFIED) ? LEAF_UNIFIED : LEAF_CPUACCT;
+}
+
+/* perf adds up over all threads at each reading: if the cgroup has the whole job, it is read only
+ * at the end, to compare; for an attached job, only by a thorough look. */
 static bool needs_perf(const struct job *job, const struct job_reading *reading)
 {
-    if (is_known(reading->leaf.cpu_ns))
+    if (is_known(reading->leaf.cpu_ns) && !job->escape.has_left[cpu_tree(&job->leaf)])
         return job->members.count == 0;
     return job->tracker_pid != 0 || job->was_thorough;
 }
@@ -60,26 +53,32 @@ static bool needs_perf(const struct job *job, const struct job_reading *reading)
 static void read_cpu(struct job *job, struct job_reading *reading)
 {
     uint64_t *counter = reading->usage.counter;
-    bool has_leaf = is_known(reading->leaf.cpu_ns);
-    uint64_t tree_ns = counter[USAGE_CPU_NS];
-    uint64_t perf_ns = needs_perf(job, reading) ? read_perf_ns(job) : UNKNOWN;
-    uint64_t whole_ns = has_leaf ? reading->leaf.cpu_ns : perf_ns;
-    bool has_unwaited =
-        !is_known(tree_ns) || exceeds(whole_ns, tree_ns, 25) || job->saw_unwaited;
+    struct cpu_counts counts = {
+        .tree_ns = counter[USAGE_CPU_NS],
+        .cgroup_ns = reading->leaf.cpu_ns,
+        .perf_ns = needs_perf(job, reading) ? read_perf_ns(job) : UNKNOWN,
+        .stolen_ns = job->stolen_ns,
+        .left_cgroup = job->escape.has_left[cpu_tree(&job->leaf)],
+        .saw_unwaited = job->saw_unwaited,
+        .was_spawned = job->tracker_pid != 0,
+    };
 
-    reading->tree_cpu_ns = tree_ns;
-    reading->perf_cpu_ns = perf_ns;
-    reading->cpu_source = tree_source(job);
-    /* Where all CPU time came to us everybody was waited for, and so did all I/O. */
-    reading->io_is_exact = is_known(whole_ns) && !has_unwaited &&
-                           !exceeds(whole_ns, tree_ns, 2) && job->tracker_pid != 0;
-    reading->cpu_is_exact = has_leaf || reading->io_is_exact;
-    if (has_leaf) {
+    reading->cpu_counts = counts;
+    reading->cpu = cpu_sources_choose(&counts);
+    /* If all CPU time came to us, every process was waited for, and so did all I/O. */
+    reading->io_is_exact = reading->cpu.all_waited;
+    switch (reading->cpu.source) {
+    case CPU_FROM_TREE:
+        reading->cpu_source = tree_source(job);
+        break;
+    case CPU_FROM_CGROUP:
         take_leaf_cpu(&reading->leaf, counter);
         reading->cpu_source = "cgroup.cpu.stat";
-    } else if (is_known(perf_ns) && has_unwaited) {
-        counter[USAGE_CPU_NS] = perf_ns;
+        break;
+    case CPU_FROM_PERF:
+        counter[USAGE_CPU_NS] = counts.perf_ns;
         reading->cpu_source = "perf.task-clock";
+        break;
     }
 }
 
@@ -111,7 +110,8 @@ static uint64_t read_clocks_ns(const struct job *job)
 /* perf does not count a thread that a job began while we attached to it. */
 uint64_t job_whole_cpu_ns(struct job *job)
 {
-    uint64_t leaf_ns = leaf_read_cpu_ns(&job->leaf);
+    bool misses_some = job->escape.has_left[cpu_tree(&job->leaf)];
+    uint64_t leaf_ns = misses_some ? UNKNOWN : leaf_read_cpu_ns(&job->leaf);
 
     if (is_known(leaf_ns) || job->tracker_pid == 0)
         return leaf_ns;
@@ -295,6 +295,15 @@ static void read_bounds(const struct job *job, struct job_reading *reading)
 
 /* ---- the reading -------------------------------------------------------- */
 
+static void raise_threads(struct job *job, uint64_t main, uint64_t descendants)
+{
+    struct heads *peaks = &job->thread_peaks;
+
+    raise_to(&peaks->main_threads, main);
+    raise_to(&peaks->descendants_threads, descendants);
+    raise_to(&peaks->threads, main + descendants);
+}
+
 static void add_living(struct job *job, struct job_reading *reading)
 {
     for (size_t i = 0; i < job->members.count; i++) {
@@ -310,6 +319,7 @@ static void add_living(struct job *job, struct job_reading *reading)
         reading->swap_bytes += member->swap_bytes;
         *(is_main ? &reading->main_threads : &reading->descendants_threads) += member->threads;
     }
+    raise_threads(job, reading->main_threads, reading->descendants_threads);
 }
 
 /* Context switches are known of processes that have ended. Before the job's program runs there are
@@ -335,6 +345,8 @@ static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading
     usage_raise(&reading->usage, &job->reported);
     job->reported = reading->usage;
     read_switches(job, &reading->usage);
+    reading->left_memory_cgroup =
+        job->escape.has_left[leaf_has(&job->leaf, LEAF_MEMORY) ? LEAF_MEMORY : LEAF_UNIFIED];
     read_detail(job, now_ns, &reading->memory);
     reading->main_cpu_ns = job->main_cpu_ns;
     reading->main_rss_peak_bytes = job->main_rss_peak_bytes;
@@ -344,15 +356,20 @@ static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading
 
 static void read_births(const struct job *job, struct job_reading *reading)
 {
+    reading->has_thread_events = job->births.source && !job->births.is_machine_wide;
+    reading->thread_peaks =
+        reading->has_thread_events ? job->births.heads.peak : job->thread_peaks;
+    if (!reading->has_thread_events)
+        raise_to(&reading->thread_peaks.threads, reading->leaf.threads_peak);
     reading->started_count = job->started_count;
     reading->process_peak = reading->process_bound = UNKNOWN;
     if (!job->births.source)
         return;
     raise_to(&reading->started_count, job->births.started_count);
-    reading->process_bound = job->births.max_concurrent;
+    reading->process_bound = job->births.heads.peak.processes;
     /* The connector's events of different CPUs come out of order: it may be one too high. */
     if (!job->births.is_machine_wide)
-        reading->process_peak = job->births.max_concurrent;
+        reading->process_peak = job->births.heads.peak.processes;
 }
 
 void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
@@ -378,7 +395,7 @@ void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
 static void scan(struct job *job, const struct look *look)
 {
     struct job_peaks *peaks = &job->peaks;
-    uint64_t process_count = 0;
+    uint64_t process_count = 0, main_threads = 0, threads = 0;
 
     for (size_t i = 0; i < job->members.count; i++) {
         struct member *member = &job->members.list[i];
@@ -391,9 +408,15 @@ static void scan(struct job *job, const struct look *look)
             member_look(member, look);
         if (member->pid == job->main_pid)
             job_check_program(job, member, look);
+        if (cgroup_escape_is_due(&job->escape, member))
+            cgroup_escape_check(&job->escape, job->root, member);
         job_remember(job, member);
-        process_count += member->rss_bytes > 0;
+        if (member->rss_bytes == 0)
+            continue;
+        process_count++;
+        *(member->pid == job->main_pid ? &main_threads : &threads) += member->threads;
     }
+    raise_threads(job, main_threads, threads);
     /* All who have left, zombies too: one whose parent was settled before it would seem to have
      * left its figures to nobody. */
     job_settle_left(job);

@@ -28,6 +28,7 @@ struct gpu_doubts {
 struct phase {
     char name[128];
     bool is_open;
+    unsigned open_count; /* more than 1: later phases were added to it while it was open */
     struct summary summary;
     struct gpu_doubts gpu_doubts;
 };

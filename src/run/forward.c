@@ -1,18 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run/forward.h"
 
-#include "base/compiler.h"
-
 void forward_signals(sigset_t *ret)
 {
-    static const int left_alone[] = {
-        SIGSEGV, SIGBUS,  SIGFPE,  SIGILL,  SIGTRAP, SIGSYS,
-        SIGABRT, SIGTTIN, SIGTTOU, SIGKILL, SIGSTOP,
-    };
-
-    sigfillset(ret);
-    for (size_t i = 0; i < ARRAY_SIZE(left_alone); i++)
-        sigdelset(ret, left_alone[i]);
+    sigfillset(ret); /* but for SIGKILL and SIGSTOP, which cannot be blocked */
 }
 
 bool forward_is_sent(const siginfo_t *info)
@@ -20,11 +11,22 @@ bool forward_is_sent(const siginfo_t *info)
     return info->si_code == SI_USER || info->si_code == SI_TKILL || info->si_code == SI_QUEUE;
 }
 
-/* Signals that the kernel gives to the whole foreground group. */
+/* Signals that the kernel sends to a whole process group on behalf of the terminal. */
 static bool is_of_terminal(int signal)
 {
-    return signal == SIGINT || signal == SIGQUIT || signal == SIGTSTP || signal == SIGHUP ||
-           signal == SIGWINCH || signal == SIGCONT;
+    switch (signal) {
+    case SIGINT:
+    case SIGQUIT:
+    case SIGTSTP:
+    case SIGTTIN:
+    case SIGTTOU:
+    case SIGHUP:
+    case SIGWINCH:
+    case SIGCONT:
+        return true;
+    default:
+        return false;
+    }
 }
 
 bool forward_is_wanted(const siginfo_t *info, const struct forward_facts *facts)

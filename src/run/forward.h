@@ -6,7 +6,7 @@
  * there. So:
  *
  * - A signal that a process sent to us is meant for the job: forwarded.
- * - A signal from the terminal (Ctrl-C, a new window size) goes to the whole group,
+ * - A signal from the terminal (Ctrl-C, Ctrl-Z, a new window size) goes to the whole group,
  *   so the job has received it: not forwarded, unless the job has left our group.
  * - A signal that the job itself sent, to its group or its parent, is not sent back
  *   to it, if the sender still exists and can be recognized. Nor is a signal caused
@@ -20,8 +20,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* The signals we wait for: all except those raised by a fault of our own, those that
- * cannot be caught, and SIGTTIN and SIGTTOU, which stop us as they would stop the job. */
+/* The signals to block and wait for: all of them. A fault of our own still kills us, because
+ * the kernel does not let a process block a signal that its own instruction raised. */
 void forward_signals(sigset_t *ret);
 
 /* Whether a process sent it, not the kernel. */

@@ -23,9 +23,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "base/error.h"
 #include "run/forward.h"
 #include "run/process.h"
+#include "run/stop.h"
 
 /* Helpers of the job (a pool's manager, a filter at the end of a pipe) end a moment
  * after it, when they notice. They get this long before they count as left over. */
@@ -141,19 +143,6 @@ static void take_leave(const struct supervision *job)
     }
 }
 
-/* Stops us as the signal would have, had we not blocked it. In an orphaned process
- * group the kernel drops it, and we go on at once. */
-static void stop_ourselves(void)
-{
-    sigset_t stop;
-
-    sigemptyset(&stop);
-    sigaddset(&stop, SIGTSTP);
-    (void)raise(SIGTSTP);
-    sigprocmask(SIG_UNBLOCK, &stop, NULL);
-    sigprocmask(SIG_BLOCK, &stop, NULL);
-}
-
 static void pass_on(const struct supervision *job, const siginfo_t *info)
 {
     /* The job may be gone: then there is no one to tell. */
@@ -163,6 +152,11 @@ static void pass_on(const struct supervision *job, const siginfo_t *info)
         (void)kill(job->pid, info->si_signo);
 }
 
+static bool is_stop(int signal)
+{
+    return signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
+}
+
 static void handle_signal(struct supervision *job, const siginfo_t *info)
 {
     struct forward_facts facts = { .self = getpid() };
@@ -170,6 +164,8 @@ static void handle_signal(struct supervision *job, const siginfo_t *info)
     if (job->pid == 0) { /* only the rest is left, and it is not ours to signal */
         job->is_cut_short = info->si_signo == SIGINT || info->si_signo == SIGTERM ||
                             info->si_signo == SIGHUP || info->si_signo == SIGQUIT;
+        if (is_stop(info->si_signo))
+            stop_by(info->si_signo);
     } else {
         (void)sigaddset(&job->received, info->si_signo); /* it is a signal: it came */
         facts.is_from_job =
@@ -178,8 +174,6 @@ static void handle_signal(struct supervision *job, const siginfo_t *info)
         if (forward_is_wanted(info, &facts))
             pass_on(job, info);
     }
-    if (info->si_signo == SIGTSTP)
-        stop_ourselves();
 }
 
 /* Takes the signals that wait for us. A signal to the whole group ends the command and
@@ -194,6 +188,24 @@ static void take_pending_signals(struct supervision *job)
     forward_signals(&signals);
     while (sigtimedwait(&signals, &info, &at_once) >= 0)
         handle_signal(job, &info);
+}
+
+/* Stops with the command. Signals that came before are handled first: SIGCONT may be one.
+ * Returns false if it is not stopped; otherwise signals were taken, and the caller looks at
+ * its children again. */
+static bool follow_stop(struct supervision *job)
+{
+    siginfo_t info = { 0 };
+
+    if (job->has_ended ||
+        waitid(P_PID, (id_t)job->pid, &info, WSTOPPED | WNOHANG | WNOWAIT) < 0 ||
+        info.si_pid == 0)
+        return false;
+    take_pending_signals(job);
+    info.si_pid = 0;
+    if (waitid(P_PID, (id_t)job->pid, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid != 0)
+        stop_with(job->pid, info.si_status);
+    return true;
 }
 
 /* Reaps what has ended, up to the command's own end where that ends the job. */
@@ -240,9 +252,22 @@ static int watch_over(struct supervision *job, struct spoor_error *err)
             return r;
         if (is_over(job))
             return 0;
+        if (follow_stop(job))
+            continue;
         if (sigwaitinfo(&signals, &info) >= 0)
             handle_signal(job, &info);
     }
+}
+
+static void allow_stops(void)
+{
+    static const int stops[] = { SIGTSTP, SIGTTIN, SIGTTOU };
+    sigset_t set;
+
+    (void)sigemptyset(&set);
+    for (size_t i = 0; i < ARRAY_SIZE(stops); i++)
+        (void)sigaddset(&set, stops[i]);
+    (void)sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
 static struct supervise_end end_of(const struct supervision *job)
@@ -270,6 +295,7 @@ int supervise(const struct supervise_options *options, struct supervise_end *ret
     (void)sigemptyset(&job.received);
     (void)root_open(NULL, &job.root); /* without /proc we see less, and go on */
     r = watch_over(&job, err);
+    allow_stops(); /* Ctrl-Z while the report is written stops us */
     if (r == 0) {
         take_leave(&job);
         if (job.session)

@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "run/phase_socket.h"
 #include "run/spawn.h"
 
 static void say_untracked(const struct track_options *options, const char *why)
@@ -58,9 +60,20 @@ static struct tracked watch_job(const struct track_options *options, pid_t pid,
     return tracked;
 }
 
+/* Before the command can run, so that it finds us. */
+static void start_listener(const struct track_options *options, spoor_session *session,
+                           struct phase_listener *ret)
+{
+    struct spoor_error err;
+
+    if (session && options->takes_phases && phase_listener_start(ret, session, &err) < 0)
+        spoor_session_warn(session, "phases", err.message);
+}
+
 enum track_outcome track(struct track_options *options, struct tracked *ret,
                          struct spoor_error *err)
 {
+    CLEANUP(phase_listener_stop) struct phase_listener listener = { 0 };
     spoor_session *session = NULL;
     struct spawn spawn;
     uint64_t released_ns;
@@ -73,9 +86,11 @@ enum track_outcome track(struct track_options *options, struct tracked *ret,
         spawn_cancel(&spawn);
         return TRACK_REFUSED;
     }
+    start_listener(options, session, &listener);
     released_ns = clock_now().monotonic_ns;
     r = spawn_release(&spawn);
     if (r < 0) {
+        phase_listener_stop(&listener);
         spoor_session_close(session);
         (void)error_sys(err, r, "cannot run '%s'", options->command[0]);
         return TRACK_NO_EXEC;

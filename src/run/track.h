@@ -18,6 +18,7 @@ struct track_options {
     char **command;                   /* NULL-terminated; searched in PATH */
     struct spoor_options session;     /* pid and command are set, and flags added */
     bool waits_for_all;               /* wait until the last process has exited */
+    bool takes_phases;                /* from processes of the job: see phase_socket.h */
     void (*say)(const char *message); /* called for problems while the job runs */
     /* Called after the fork, while the command waits to run: what is loaded here is not part of
      * its memory. If it fails, the command is not run. NULL: none. */

@@ -135,6 +135,7 @@ int watch_wait(struct watch *watch, uint64_t duration_ns, enum watch_end *ret,
             { .fd = watch->pid_fd, .events = POLLIN }, /* -1 is passed over */
             { .fd = watch->input_fd, .events = POLLIN },
         };
+        struct signalfd_siginfo info;
         struct timespec left;
 
         if (!time_left(watch, deadline_ns, &left)) {
@@ -150,6 +151,8 @@ int watch_wait(struct watch *watch, uint64_t duration_ns, enum watch_end *ret,
             *ret = WATCH_PROCESS_ENDED;
             return 0;
         }
+        if (fds[0].revents)
+            (void)!read(watch->signal_fd, &info, sizeof(info)); /* does not block */
         if (fds[0].revents || fds[2].revents) {
             *ret = fds[0].revents ? WATCH_INTERRUPTED : WATCH_INPUT;
             return 0;

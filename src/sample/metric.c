@@ -18,6 +18,7 @@ static const struct metric_row rows[METRIC_COUNT] = {
 [METRIC_MAIN_RSS_PEAK] =        { { "main_rss_peak_bytes",       "the kernel's high-water mark of the main process",                    NULL,                GAUGE   }, UNIT_BYTES },
 [METRIC_MAIN_RSS_BOUND] =       { { "main_rss_bound_bytes",      "upper bound of that mark; known at the end",                          NULL,                GAUGE   }, UNIT_BYTES },
 [METRIC_MAIN_THREADS] =         { { "main_threads",              "threads of the main process",                                         NULL,                GAUGE   }, UNIT_COUNT },
+[METRIC_MAIN_THREADS_PEAK] =    { { "main_threads_peak",         "the most threads of the main process at once, from process events",   NULL,                GAUGE   }, UNIT_COUNT },
 [METRIC_MAIN_GPU_MEMORY] =      { { "main_gpu_memory_bytes",     "GPU memory of the main process, peak since the previous sample",      NULL,                GAUGE   }, UNIT_BYTES },
 
 [METRIC_DESCENDANTS_CPU] =      { { "descendants_cpu_seconds",   "CPU time of the descendants of the main process",                     "descendants_cpu_cores", COUNTER }, UNIT_NANOSECONDS },
@@ -27,6 +28,7 @@ static const struct metric_row rows[METRIC_COUNT] = {
 [METRIC_DESCENDANTS_RSS_PEAK] = { { "descendants_rss_peak_bytes", "the largest high-water mark of any descendant",                       NULL,                GAUGE   }, UNIT_BYTES },
 [METRIC_DESCENDANTS_RSS_BOUND] = { { "descendants_rss_bound_bytes", "upper bound of their memory; known at the end",                       NULL,                GAUGE   }, UNIT_BYTES },
 [METRIC_DESCENDANTS_THREADS] =  { { "descendants_threads",       "threads of the descendants",                                          NULL,                GAUGE   }, UNIT_COUNT },
+[METRIC_DESCENDANTS_THREADS_PEAK] = { { "descendants_threads_peak", "the most threads of the descendants at once, from process events",  NULL,                GAUGE   }, UNIT_COUNT },
 [METRIC_DESCENDANTS_GPU_MEMORY] = { { "descendants_gpu_memory_bytes", "GPU memory of the descendants, peak since the previous sample",       NULL,                GAUGE   }, UNIT_BYTES },
 
 [METRIC_JOB_CPU] =              { { "job_cpu_seconds",           "CPU time of the job",                                                 "job_cpu_cores",     COUNTER }, UNIT_NANOSECONDS },
@@ -48,7 +50,7 @@ static const struct metric_row rows[METRIC_COUNT] = {
 [METRIC_JOB_ANON] =             { { "job_anon_bytes",            "memory of the job's cgroup that is not backed by files",              NULL,                GAUGE   }, UNIT_BYTES },
 [METRIC_JOB_PAGE_CACHE] =       { { "job_page_cache_bytes",      "page cache of the job's cgroup",                                      NULL,                GAUGE   }, UNIT_BYTES },
 [METRIC_JOB_THREADS] =          { { "job_threads",               "threads of the job",                                                  NULL,                GAUGE   }, UNIT_COUNT },
-[METRIC_JOB_THREADS_PEAK] =     { { "job_threads_peak",          "the most threads in the job's cgroup at once",                        NULL,                GAUGE   }, UNIT_COUNT },
+[METRIC_JOB_THREADS_PEAK] =     { { "job_threads_peak",          "the most threads of the job at once, from events or its cgroup",        NULL,                GAUGE   }, UNIT_COUNT },
 [METRIC_JOB_PROCESSES] =        { { "job_processes",             "processes of the job",                                                NULL,                GAUGE   }, UNIT_COUNT },
 [METRIC_JOB_PROCESSES_PEAK] =   { { "job_processes_peak",        "the most processes of the job at once, from process events",          NULL,                GAUGE   }, UNIT_COUNT },
 [METRIC_JOB_STARTED] =          { { "job_started_processes",     "processes of the job seen so far",                                    NULL,                COUNTER }, UNIT_COUNT },

@@ -20,16 +20,18 @@ static const struct origin defaults[METRIC_COUNT] = {
 [METRIC_MAIN_PRIVATE] =           { "procfs.smaps_rollup",     "the process exited before it could be read",      false },
 [METRIC_MAIN_SHARED] =            { "procfs.smaps_rollup",     "the process exited before it could be read",      false },
 [METRIC_MAIN_RSS_PEAK] =          { "procfs.status.VmHWM",     "the process exited before it could be read",      false },
-[METRIC_MAIN_RSS_BOUND] =         { "wait4.ru_maxrss",         "known only at the end of a job started by spoor", false },
+[METRIC_MAIN_RSS_BOUND] =         { "wait4.ru_maxrss",         "known only at the end of a job started by spoor", true },
 [METRIC_MAIN_THREADS] =           { "procfs.stat",             "the process exited before it could be read",      false },
+[METRIC_MAIN_THREADS_PEAK] =           { "procfs.stat",             "the process exited before it could be read",      false },
 [METRIC_MAIN_GPU_MEMORY] =        { NULL,                      GPUS_PENDING,                                      false },
 [METRIC_DESCENDANTS_CPU] =        { "procfs.cpuclock",         "no process could be read",                        false },
 [METRIC_DESCENDANTS_RSS] =        { "procfs.smaps_rollup",     "they exited before they could be read",           false },
 [METRIC_DESCENDANTS_PRIVATE] =    { "procfs.smaps_rollup",     "they exited before they could be read",           false },
 [METRIC_DESCENDANTS_SHARED] =     { "procfs.smaps_rollup",     "they exited before they could be read",           false },
 [METRIC_DESCENDANTS_RSS_PEAK] =   { "procfs.status.VmHWM",     "they exited before they could be read",           false },
-[METRIC_DESCENDANTS_RSS_BOUND] =  { "wait4.ru_maxrss",         "known only at the end of a job started by spoor", false },
+[METRIC_DESCENDANTS_RSS_BOUND] =  { "wait4.ru_maxrss",         "known only at the end of a job started by spoor", true },
 [METRIC_DESCENDANTS_THREADS] =    { "procfs.stat",             "they exited before they could be read",           false },
+[METRIC_DESCENDANTS_THREADS_PEAK] =    { "procfs.stat",             "they exited before they could be read",           false },
 [METRIC_DESCENDANTS_GPU_MEMORY] = { NULL,                      GPUS_PENDING,                                      false },
 [METRIC_JOB_CPU] =                { "procfs.cpuclock",         "no process could be read",                        false },
 [METRIC_JOB_USER] =               { "procfs.stat",             "no process could be read",                        false },
@@ -44,7 +46,7 @@ static const struct origin defaults[METRIC_COUNT] = {
 [METRIC_JOB_PSS] =                { "procfs.smaps_rollup",     "no process could be read before it exited",       false },
 [METRIC_JOB_SWAP] =               { "procfs.status.VmSwap",    NOT_READABLE("/proc/PID/status"),                  false },
 [METRIC_JOB_RSS_PEAK] =           { "procfs.status.VmHWM",     "no process could be read before it exited",       false },
-[METRIC_JOB_RSS_BOUND] =          { "wait4.ru_maxrss",         "known only at the end of a job started by spoor", false },
+[METRIC_JOB_RSS_BOUND] =          { "wait4.ru_maxrss",         "known only at the end of a job started by spoor", true },
 [METRIC_JOB_RSS_DISCOUNT] =       { "procfs.smaps",            "no process could be read before it exited",       false },
 [METRIC_JOB_MEMORY_PEAK] =        { "cgroup.memory.peak",      "requires a cgroup for the job alone",             true },
 [METRIC_JOB_ANON] =               { "cgroup.memory.stat",      "requires a cgroup for the job alone",             false },
@@ -128,6 +130,26 @@ static const enum metric of_cgroup[] = {
     METRIC_JOB_THREADS_PEAK,
 };
 
+/* A cgroup that was left does not have the whole job any more. */
+static void update_left(struct origin *origins, const struct job *job,
+                        const struct job_reading *reading)
+{
+    const bool *has_left = job->escape.has_left;
+
+    if (reading->left_memory_cgroup) {
+        origins[METRIC_JOB_MEMORY_PEAK].is_exact = false;
+        origins[METRIC_JOB_OOM_KILLS].is_exact = false;
+        if (reading->memory.combined.total_bytes > reading->leaf.memory_peak_bytes)
+            origins[METRIC_JOB_MEMORY_PEAK].source = origins[METRIC_JOB_RSS].source;
+    }
+    if (has_left[leaf_has(&job->leaf, LEAF_PIDS) ? LEAF_PIDS : LEAF_UNIFIED])
+        origins[METRIC_JOB_THREADS_PEAK].is_exact = false;
+    if (has_left[LEAF_UNIFIED])
+        origins[METRIC_JOB_CPU_PRESSURE].is_exact =
+            origins[METRIC_JOB_MEMORY_PRESSURE].is_exact =
+                origins[METRIC_JOB_IO_PRESSURE].is_exact = false;
+}
+
 static void update_cgroup(struct origin *origins, const struct leaf *leaf)
 {
     for (size_t i = 0; i < ARRAY_SIZE(of_cgroup); i++) {
@@ -161,22 +183,42 @@ static void update_births(struct origin *origins, const struct job *job)
     origins[METRIC_JOB_STARTED].is_exact = births->is_exact;
 }
 
+/* Process events have the threads of all scopes, a cgroup those of the job alone. */
+static void update_threads(struct origin *origins, const struct job *job,
+                           const struct job_reading *reading)
+{
+    static const enum metric peaks[] = {
+        METRIC_MAIN_THREADS_PEAK,
+        METRIC_DESCENDANTS_THREADS_PEAK,
+        METRIC_JOB_THREADS_PEAK,
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(peaks) && reading->has_thread_events; i++) {
+        origins[peaks[i]].source = job->births.source;
+        origins[peaks[i]].is_exact = job->births.is_exact;
+    }
+    if (!reading->has_thread_events && !is_known(reading->leaf.threads_peak))
+        origins[METRIC_JOB_THREADS_PEAK] = origins[METRIC_JOB_THREADS];
+}
+
 static void update_cpu(struct origin *origins, const struct job *job,
                        const struct job_reading *reading)
 {
-    bool is_of_cgroup = is_known(reading->leaf.user_ns);
+    bool is_of_cgroup =
+        reading->cpu.source == CPU_FROM_CGROUP && is_known(reading->leaf.user_ns);
 
     origins[METRIC_MAIN_CPU].source = job->has_clock ? "procfs.cpuclock" : "procfs.stat";
     origins[METRIC_JOB_CPU].source = reading->cpu_source;
-    origins[METRIC_JOB_CPU].is_exact = reading->cpu_is_exact;
+    origins[METRIC_JOB_CPU].is_exact = reading->cpu.is_exact;
     origins[METRIC_DESCENDANTS_CPU].source = reading->cpu_source;
-    origins[METRIC_DESCENDANTS_CPU].is_exact = reading->cpu_is_exact;
+    origins[METRIC_DESCENDANTS_CPU].is_exact = reading->cpu.is_exact;
     if (is_of_cgroup)
         origins[METRIC_JOB_USER].source = reading->cpu_source;
     else
         origins[METRIC_JOB_USER].source = job->tracker_pid != 0 ? "wait4" : "procfs.stat";
     origins[METRIC_JOB_USER].is_exact =
-        is_of_cgroup || (reading->io_is_exact && job->main_has_ended);
+        is_of_cgroup ? reading->cpu.is_exact
+                     : reading->cpu.is_exact && reading->io_is_exact && job->main_has_ended;
     origins[METRIC_JOB_SYSTEM] = origins[METRIC_JOB_USER];
 }
 
@@ -214,7 +256,9 @@ void origins_update(struct origin origins[METRIC_COUNT], const struct job *job,
     }
     update_sharing(origins, job);
     update_cgroup(origins, &job->leaf);
+    update_left(origins, job, reading);
     update_births(origins, job);
+    update_threads(origins, job, reading);
 }
 
 static void set_origin(struct origin *origin, const char *source, const char *reason)

@@ -84,6 +84,9 @@ static void fill_job(const struct job_reading *reading, uint64_t *value)
         larger(reading->main_rss_peak_bytes, reading->descendants_rss_peak_bytes);
     value[METRIC_JOB_RSS_BOUND] = reading->rss_bound_bytes;
 
+    value[METRIC_MAIN_THREADS_PEAK] = reading->thread_peaks.main_threads;
+    value[METRIC_DESCENDANTS_THREADS_PEAK] = reading->thread_peaks.descendants_threads;
+    value[METRIC_JOB_THREADS_PEAK] = reading->thread_peaks.threads;
     value[METRIC_MAIN_THREADS] = reading->main_threads;
     value[METRIC_DESCENDANTS_THREADS] = reading->descendants_threads;
     value[METRIC_JOB_THREADS] = reading->main_threads + reading->descendants_threads;
@@ -98,13 +101,19 @@ static uint64_t first_known(uint64_t a, uint64_t b)
 }
 
 /* What the job's own cgroup says; where it has none, what is known of more than the job. */
-static void fill_cgroup(const struct leaf_reading *leaf, const struct cgroup_events *events,
+static void fill_cgroup(const struct job_reading *reading, const struct cgroup_events *events,
                         const struct host_reading *host, uint64_t *value)
 {
+    const struct leaf_reading *leaf = &reading->leaf;
+
     value[METRIC_JOB_MEMORY_PEAK] = leaf->memory_peak_bytes;
+    /* What left the cgroup is not in its peak, but has used memory all the same. */
+    if (reading->left_memory_cgroup) {
+        raise_to(&value[METRIC_JOB_MEMORY_PEAK], value[METRIC_JOB_RSS]);
+        raise_to(&value[METRIC_JOB_MEMORY_PEAK], value[METRIC_JOB_RSS_PEAK]);
+    }
     value[METRIC_JOB_ANON] = sum_u64(leaf->memory.anon_bytes, leaf->memory.shmem_bytes);
     value[METRIC_JOB_PAGE_CACHE] = leaf->memory.page_cache_bytes;
-    value[METRIC_JOB_THREADS_PEAK] = leaf->threads_peak;
     value[METRIC_JOB_OOM_KILLS] = first_known(leaf->oom_kills_count, events->oom_kills_count);
     value[METRIC_JOB_THROTTLED] = events->throttled_ns;
     for (int i = 0; i < PRESSURE_COUNT; i++)
@@ -186,6 +195,12 @@ static void hide_unseen(struct sampler *sampler, bool is_first, uint64_t *value)
     sampler->origins[METRIC_JOB_RSS_PEAK].source = "wait4.ru_maxrss";
 }
 
+static uint64_t stolen_ns(const struct host_reading *host)
+{
+    return sum_u64(is_known(host->cpu.steal_ns) ? host->cpu.steal_ns : 0,
+                   host->cpu.interrupt_ns);
+}
+
 void sampler_tick(struct sampler *sampler, struct instant now, bool is_last, struct sample *ret)
 {
     bool is_first = !sampler->has_started;
@@ -205,20 +220,23 @@ void sampler_tick(struct sampler *sampler, struct instant now, bool is_last, str
     /* Before the job is looked at: what is born later changes the mark again. */
     birth_mark = host_read_birth_mark(&sampler->host, sampler->root);
     host_read(&sampler->host, sampler->root, now.monotonic_ns, &sampler->host_reading);
-    if (is_first)
+    if (is_first) {
         sampler->first_oom_kills = sampler->host_reading.oom_kills_count;
+        sampler->first_stolen_ns = stolen_ns(&sampler->host_reading);
+    }
     if (sampler->host_reading.memory.swap_used_bytes != sampler->swap_used_bytes)
         rest_forget(&sampler->job.rest); /* memory is being taken from whoever rests */
     sampler->swap_used_bytes = sampler->host_reading.memory.swap_used_bytes;
     fill_host(&sampler->host_reading, ret->value);
 
+    sampler->job.stolen_ns = minus(stolen_ns(&sampler->host_reading), sampler->first_stolen_ns);
     job_refresh(&sampler->job, now.monotonic_ns, birth_mark, is_last);
     job_read(&sampler->job, now.monotonic_ns, &sampler->reading);
     fill_job(&sampler->reading, ret->value);
     ret->at_peak = sampler->reading.at_peak;
 
     cgroup_watch_read(&sampler->cgroup_watch, sampler->root, &events);
-    fill_cgroup(&sampler->reading.leaf, &events, &sampler->host_reading, ret->value);
+    fill_cgroup(&sampler->reading, &events, &sampler->host_reading, ret->value);
     origins_update(sampler->origins, &sampler->job, &sampler->reading);
     hide_unseen(sampler, is_first, ret->value);
 }

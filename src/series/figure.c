@@ -47,8 +47,8 @@ static const struct row rows[] = {
     { "cpu.descendants.max_cores",           MAX_RATE,  METRIC_DESCENDANTS_CPU,      METRIC_NONE, METRIC_NONE, NULL },
     { "cpu.system.mean_cores",               MEAN_RATE, METRIC_HOST_CPU,             METRIC_NONE, METRIC_NONE, NULL },
     { "cpu.system.max_cores",                MAX_RATE,  METRIC_HOST_CPU,             METRIC_NONE, METRIC_NONE, NULL },
-    { "cpu.threads.main",                    PEAK,      METRIC_MAIN_THREADS,         METRIC_NONE, METRIC_NONE, NULL },
-    { "cpu.threads.descendants",             PEAK,      METRIC_DESCENDANTS_THREADS,  METRIC_NONE, METRIC_NONE, NULL },
+    { "cpu.threads.main",                    PEAK,      METRIC_MAIN_THREADS,         METRIC_MAIN_THREADS_PEAK, METRIC_JOB_THREADS_PEAK, NULL },
+    { "cpu.threads.descendants",             PEAK,      METRIC_DESCENDANTS_THREADS,  METRIC_DESCENDANTS_THREADS_PEAK, METRIC_JOB_THREADS_PEAK, NULL },
     { "cpu.threads.combined",                PEAK,      METRIC_JOB_THREADS,          METRIC_JOB_THREADS_PEAK, METRIC_NONE, NULL },
     { "cpu.page_faults.major",               TOTAL,     METRIC_JOB_MAJOR_FAULTS,     METRIC_NONE, METRIC_NONE, NULL },
     { "cpu.page_faults.minor",               TOTAL,     METRIC_JOB_MINOR_FAULTS,     METRIC_NONE, METRIC_NONE, NULL },
@@ -128,6 +128,18 @@ static uint64_t risen(const struct summary *summary, enum metric metric)
     return is_known(tally->max) && tally->max > tally->first ? tally->max : UNKNOWN;
 }
 
+/* A count that was seen to be as high as it ever was: that was its peak, although the mark may be
+ * of the time before. */
+static bool is_count_at_peak(const struct row *row, const struct summary *summary)
+{
+    uint64_t mark;
+
+    if (row->raised_by == METRIC_NONE || metric_row(row->raised_by)->unit != UNIT_COUNT)
+        return false;
+    mark = summary->tally[row->raised_by].max;
+    return is_known(mark) && mark == summary->tally[row->metric].max;
+}
+
 /* A peak that the kernel kept stands above what we saw, and where both are the same
  * it is the better source. It may be known where no sample is. */
 static void raise_peak(struct spoor_figure *figure, const struct row *row,
@@ -135,6 +147,8 @@ static void raise_peak(struct spoor_figure *figure, const struct row *row,
 {
     double kernel_peak = metric_value(row->metric, risen(summary, row->raised_by));
 
+    if (is_count_at_peak(row, summary))
+        kernel_peak = figure->value;
     if (isnan(kernel_peak) || kernel_peak < figure->value)
         return;
     figure->value = kernel_peak;
@@ -152,13 +166,14 @@ static double discount(const struct summary *summary)
 /* What a sampled peak may have been between the samples: at least what was seen, at most what
  * something else bounds it by. */
 static void bound_peak(struct spoor_figure *figure, const struct row *row,
-                       const struct summary *summary)
+                       const struct summary *summary, const struct origin *origins)
 {
-    double bound;
+    double bound = nan("");
 
     if (figure->is_exact || row->bounded_by == METRIC_NONE)
         return;
-    bound = metric_value(row->metric, summary->tally[row->bounded_by].max);
+    if (origins[row->bounded_by].is_exact)
+        bound = metric_value(row->metric, summary->tally[row->bounded_by].max);
     figure->low = figure->value;
     /* The kernel's marks count a page once for each time it is mapped. */
     if (row->raised_by != METRIC_NONE && metric_row(row->raised_by)->unit == UNIT_BYTES)
@@ -278,7 +293,7 @@ struct spoor_figure figure_get(size_t index, const struct summary *summary,
     raise_peak(&figure, row, summary, origins);
     if (isnan(figure.value))
         return not_measured(missing_reason(row, summary, origins));
-    bound_peak(&figure, row, summary);
+    bound_peak(&figure, row, summary, origins);
     return figure;
 }
 

@@ -61,6 +61,29 @@ void summary_continue(struct summary *phase, const struct summary *run)
     }
 }
 
+/* Moves the start of the phase by what it has missed. */
+void summary_resume(struct summary *phase, const struct summary *run)
+{
+    uint64_t missed_ns = run->ended_ns - phase->ended_ns;
+
+    phase->started_ns += missed_ns;
+    phase->ended_ns = run->ended_ns;
+    for (int i = 0; i < METRIC_COUNT; i++) {
+        struct tally *tally = &phase->tally[i];
+        uint64_t now = run->tally[i].last;
+
+        if (!is_known(tally->first) || !is_known(now))
+            continue;
+        if (metric_row((enum metric)i)->published.kind == SPOOR_COUNTER)
+            tally->first += now - tally->last;
+        else
+            raise_to(&tally->max, now);
+        tally->first_ns += run->tally[i].last_ns - tally->last_ns;
+        tally->last = tally->anchor = now;
+        tally->last_ns = tally->anchor_ns = run->tally[i].last_ns;
+    }
+}
+
 static void tally_begin(struct tally *tally, uint64_t value, uint64_t now_ns)
 {
     tally->first = tally->anchor = value;

@@ -41,6 +41,10 @@ void summary_init(struct summary *summary, uint64_t interval_ns);
  * just now go on from where the run has them. */
 void summary_continue(struct summary *phase, const struct summary *run);
 
+/* A phase that had ended goes on now, at the latest sample of the run: what was used in between
+ * is not its own. */
+void summary_resume(struct summary *phase, const struct summary *run);
+
 /* All that is known of a metric is 0, and that was not measured: forgets it. */
 void summary_forget_zero(struct summary *summary, enum metric metric);
 

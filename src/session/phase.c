@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* phase.c - named parts of a run. */
+/*
+ * phase.c - named parts of a run.
+ *
+ * A program may mark any number of phases, and must not notice that we keep PHASES_MAX of them.
+ * When there is room for one more only, later phases are added to the newest one of their name,
+ * which then goes on; those of other names to the last one, which is named OTHERS.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "session/session.h"
+
+#define OTHERS "(others)"
 
 static int reserve_phase(spoor_session *session)
 {
@@ -14,14 +22,24 @@ static int reserve_phase(spoor_session *session)
 
     if (session->phase_count < session->phase_capacity)
         return 0;
-    if (session->phase_count == PHASES_MAX)
-        return -ENOSPC;
     phases = realloc(session->phases, capacity * sizeof(*phases));
     if (!phases)
         return -ENOMEM;
     session->phases = phases;
     session->phase_capacity = capacity;
     return 0;
+}
+
+static struct phase *find_newest(const spoor_session *session, const char *name,
+                                 bool must_be_open)
+{
+    for (size_t i = session->phase_count; i > 0; i--) {
+        struct phase *phase = &session->phases[i - 1];
+
+        if ((phase->is_open || !must_be_open) && strcmp(phase->name, name) == 0)
+            return phase;
+    }
+    return NULL;
 }
 
 static int check_phase(const spoor_session *session, const char *name, struct spoor_error *err)
@@ -36,18 +54,37 @@ static int check_phase(const spoor_session *session, const char *name, struct sp
     return 0;
 }
 
-static int start_phase(spoor_session *session, const char *name, struct spoor_error *err)
+/* The phase that one more is added to. NULL: there is none yet. */
+static struct phase *find_joined(spoor_session *session, const char *name)
+{
+    struct phase *joined = find_newest(session, name, false);
+
+    if (!session->has_joined_phases)
+        session_add_warning(session, "phases",
+                            "more than %d phases: later ones are added to the last phase of "
+                            "the same name, or to '%s'",
+                            PHASES_MAX - 1, OTHERS);
+    session->has_joined_phases = true;
+    return joined ? joined : find_newest(session, OTHERS, false);
+}
+
+static void join_phase(spoor_session *session, struct phase *phase)
+{
+    session_take_sample(session, clock_now(), false);
+    if (phase->open_count++ == 0)
+        summary_resume(&phase->summary, &session->summary);
+    phase->is_open = true;
+}
+
+static int add_phase(spoor_session *session, const char *name)
 {
     struct phase *phase;
-    int r = check_phase(session, name, err);
+    int r = reserve_phase(session);
 
     if (r < 0)
         return r;
-    r = reserve_phase(session);
-    if (r < 0)
-        return error_sys(err, r, "phase '%s'", name);
     phase = &session->phases[session->phase_count++];
-    *phase = (struct phase){ .is_open = true };
+    *phase = (struct phase){ .is_open = true, .open_count = 1 };
     memcpy(phase->name, name, strlen(name) + 1); /* measured by check_phase */
     summary_init(&phase->summary, session->interval_ns);
     session_take_sample(session, clock_now(), false);
@@ -55,15 +92,20 @@ static int start_phase(spoor_session *session, const char *name, struct spoor_er
     return 0;
 }
 
-static struct phase *newest_open(spoor_session *session, const char *name)
+static int start_phase(spoor_session *session, const char *name, struct spoor_error *err)
 {
-    for (size_t i = session->phase_count; i > 0; i--) {
-        struct phase *phase = &session->phases[i - 1];
+    bool is_full = session->phase_count >= PHASES_MAX - 1;
+    struct phase *joined;
+    int r = check_phase(session, name, err);
 
-        if (phase->is_open && strcmp(phase->name, name) == 0)
-            return phase;
-    }
-    return NULL;
+    if (r < 0)
+        return r;
+    joined = is_full ? find_joined(session, name) : NULL;
+    if (joined)
+        join_phase(session, joined);
+    else
+        r = add_phase(session, is_full ? OTHERS : name);
+    return r < 0 ? error_sys(err, r, "phase '%s'", name) : 0;
 }
 
 static int stop_phase(spoor_session *session, const char *name, struct spoor_error *err)
@@ -73,11 +115,14 @@ static int stop_phase(spoor_session *session, const char *name, struct spoor_err
 
     if (r < 0)
         return r;
-    phase = newest_open(session, name);
+    phase = find_newest(session, name, true);
+    if (!phase)
+        phase = find_newest(session, OTHERS, true);
     if (!phase)
         return error_set(err, ENOENT, "phase '%s' is not open", name);
     session_take_sample(session, clock_now(), false);
-    phase->is_open = false;
+    phase->open_count--;
+    phase->is_open = phase->open_count > 0;
     return 0;
 }
 

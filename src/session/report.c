@@ -13,13 +13,14 @@
 #include "session/session.h"
 #include "source/proc/pid_status.h"
 
-/* The tracker is the process that calls us. Its high-water mark is asked of the kernel and
+/* The tracker's high-water mark is asked of the kernel and
  * not of getrusage(), whose figure starts with that of the program that started us. */
-static uint64_t own_peak_bytes(const struct root *root)
+static uint64_t own_peak_bytes(const spoor_session *session)
 {
     struct pid_status status;
 
-    if (!root->is_live || pid_status_read(root, getpid(), &status) < 0)
+    if (!session->root.is_live ||
+        pid_status_read(&session->root, session->own_pid, &status) < 0)
         return UNKNOWN;
     return status.rss_peak_bytes;
 }
@@ -46,7 +47,7 @@ static int fill_record(spoor_session *session, struct record *ret)
         .phases = session->phases,
         .phase_count = session->phase_count,
         .tracker_cpu_ns = session_own_cpu_ns(session),
-        .tracker_max_rss_bytes = own_peak_bytes(&session->root),
+        .tracker_max_rss_bytes = own_peak_bytes(session),
         .late_samples = session->late_samples,
         .detail_reads = session->sampler.job.detail.reads,
         .warnings = session->warnings,

@@ -76,7 +76,7 @@ uint64_t session_own_cpu_ns(const spoor_session *session)
 {
     uint64_t now_ns;
 
-    if (cpu_clock_read(&session->root, getpid(), &now_ns) < 0)
+    if (cpu_clock_read(&session->root, session->own_pid, &now_ns) < 0)
         return UNKNOWN;
     return now_ns;
 }
@@ -185,6 +185,7 @@ int spoor_session_open(const struct spoor_options *options, spoor_session **ret,
     if (!session)
         return error_set(err, ENOMEM, "out of memory");
     session->pid = copy.pid;
+    session->own_pid = getpid();
     session->flags = copy.flags;
     session->interval_ns = copy.interval_ns;
     session->sample_seen = copy.sample_seen;

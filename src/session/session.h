@@ -28,6 +28,7 @@
 struct spoor_session {
     /* fixed when the session is opened */
     pid_t pid;
+    pid_t own_pid; /* the tracker's: a report may be written by a child of it */
     unsigned flags;
     uint64_t interval_ns;
     struct root root;
@@ -59,6 +60,7 @@ struct spoor_session {
     struct phase *phases; /* PHASES_MAX at most; owned */
     size_t phase_count;
     size_t phase_capacity;
+    bool has_joined_phases; /* a phase was added to an earlier one */
     struct warning *warnings; /* WARNINGS_MAX; owned */
     size_t warning_count;
     bool has_wait_status;
@@ -93,7 +95,7 @@ int session_find_gpus(const struct root *root, const char *gpus, struct gpu_inve
 int session_refuse_choice(const struct spoor_error *unmatched, const struct gpu_unit *units,
                           size_t count, struct spoor_error *err);
 
-/* CPU time of the calling process, which is the tracker. UNKNOWN on a fixture machine. */
+/* CPU time of the tracker. UNKNOWN on a fixture machine. */
 uint64_t session_own_cpu_ns(const spoor_session *session);
 
 /* Closes the phases that are still open. With the mutex held. */

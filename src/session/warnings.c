@@ -6,11 +6,9 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/arithmetic.h"
 #include "series/rate.h"
 #include "session/session.h"
-
-/* What perf's clock misses of a process's end, at most. */
-#define END_OF_PROCESS_NS (300 * NS_PER_US)
 
 void session_add_warning(spoor_session *session, const char *code, const char *fmt, ...)
 {
@@ -62,31 +60,41 @@ static void judge_oom(spoor_session *session)
                             "was active on this machine during the run");
 }
 
-/* Two counts of the same CPU time: by the cgroup or perf, and by adding up processes. perf
- * leaves out the end of each process, so it may be lower by that; and its clock runs on while
- * the hypervisor has the CPU. */
 static void judge_cpu(spoor_session *session)
 {
     const struct job_reading *reading = &session->sampler.reading;
-    uint64_t tree_ns = reading->tree_cpu_ns;
-    bool has_leaf = is_known(reading->leaf.cpu_ns);
-    uint64_t whole_ns = has_leaf ? reading->leaf.cpu_ns : reading->perf_cpu_ns;
-    uint64_t ends_ns = has_leaf ? 0 : reading->started_count * END_OF_PROCESS_NS;
-    uint64_t stolen_ns = has_leaf ? 0 : growth(session, METRIC_HOST_CPU_STEAL);
-    uint64_t slack_ns = tree_ns / 20 > 20 * NS_PER_MS ? tree_ns / 20 : 20 * NS_PER_MS;
+    const struct cpu_counts *counts = &reading->cpu_counts;
 
-    if (!is_known(tree_ns) || !is_known(whole_ns))
+    if (reading->cpu.left_cgroup && is_known(counts->tree_ns) &&
+        apart(counts->cgroup_ns, counts->tree_ns) > 20 * NS_PER_MS)
+        session_add_warning(session, "sources-disagree",
+                            "CPU time: %.2f s according to the cgroup, but %.2f s summed over "
+                            "processes: the larger is reported",
+                            (double)counts->cgroup_ns / 1e9, (double)counts->tree_ns / 1e9);
+    if (!reading->cpu.has_unwaited || !is_known(counts->tree_ns))
         return;
-    if (whole_ns > tree_ns + stolen_ns + slack_ns)
+    if (reading->cpu.is_exact)
         session_add_warning(session, "unwaited-children",
                             "processes that were never waited for used %.2f s of CPU time: it "
                             "is counted, but their I/O may be missing",
-                            (double)(whole_ns - tree_ns) / 1e9);
-    else if (tree_ns > whole_ns + ends_ns + slack_ns)
-        session_add_warning(
-            session, "sources-disagree",
-            "CPU time: %.2f s according to %s, but %.2f s summed over processes",
-            (double)whole_ns / 1e9, has_leaf ? "the cgroup" : "perf", (double)tree_ns / 1e9);
+                            (double)less(counts->cgroup_ns, counts->tree_ns) / 1e9);
+    else
+        session_add_warning(session, "unwaited-children",
+                            "some processes were never waited for: the CPU time of their exit "
+                            "is not counted, and their I/O may be missing");
+}
+
+static void judge_cgroup(spoor_session *session)
+{
+    const struct job *job = &session->sampler.job;
+    bool has_left = session->sampler.reading.cpu.left_cgroup;
+
+    for (int i = 0; i < LEAF_TREE_COUNT; i++)
+        has_left |= job->escape.has_left[i];
+    if (has_left)
+        session_add_warning(session, "left-cgroup",
+                            "processes moved from the job's cgroup to another one: figures of "
+                            "the cgroup do not include what they used there");
 }
 
 static void judge_limits(spoor_session *session)
@@ -147,6 +155,7 @@ void session_judge(spoor_session *session)
     judge_oom(session);
     judge_limits(session);
     judge_cpu(session);
+    judge_cgroup(session);
     judge_tracking(session);
     session_judge_gpus(session);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sub_tracking_append.c - a row more, while others do the same.
+ * sub_tracking_append.c - append a row while other processes do the same.
  *
- * In a CSV file a row is one write to its end, which the kernel keeps whole. Who finds it
- * empty writes the header too; a lock sees to it that only one does.
+ * In a CSV file a row is one write to its end, which the kernel keeps whole. The process that
+ * finds it empty also writes the header; a lock ensures that only one does.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,8 +21,7 @@
 enum { BUSY_MS = 10000 };
 
 /* The lines to add, in memory. */
-static void make_lines(bool has_header, int64_t process_id, const char *name, bool is_stop,
-                       double timestamp, struct buffer *out)
+static void make_lines(bool has_header, const struct block_mark *mark, struct buffer *out)
 {
     struct csv_writer csv = { .out = out, .dialect = &csv_python };
 
@@ -31,17 +30,19 @@ static void make_lines(bool has_header, int64_t process_id, const char *name, bo
             csv_add_text(&csv, sub_tracking_columns[i]);
         csv_end_row(&csv);
     }
-    csv_add_i64(&csv, process_id);
-    csv_add_text(&csv, name);
-    csv_add_i64(&csv, is_stop);
-    csv_add_number(&csv, timestamp);
+    csv_add_i64(&csv, mark->process_id);
+    csv_add_text(&csv, mark->name);
+    csv_add_i64(&csv, mark->is_stop);
+    csv_add_number(&csv, mark->timestamp);
     csv_end_row(&csv);
 }
 
-static int append_csv(const char *path, int64_t process_id, const char *name, bool is_stop,
-                      double timestamp)
+static int append_csv(const char *path, const struct block_mark *mark, bool is_guarded)
 {
-    AUTO_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0666);
+    /* A FIFO without a reader is not waited for, and one with a reader is refused below. */
+    const int guard = is_guarded ? O_NOFOLLOW | O_NONBLOCK : 0;
+    AUTO_CLOSE int fd =
+        open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | guard, 0666);
     CLEANUP(buffer_done) struct buffer lines = { 0 };
     struct stat status;
     ssize_t written;
@@ -56,7 +57,9 @@ static int append_csv(const char *path, int64_t process_id, const char *name, bo
     }
     if (fstat(fd, &status) < 0)
         return -errno;
-    make_lines(status.st_size == 0, process_id, name, is_stop, timestamp, &lines);
+    if (is_guarded && !S_ISREG(status.st_mode))
+        return -EEXIST;
+    make_lines(status.st_size == 0, mark, &lines);
     if (buffer_error(&lines) < 0)
         return buffer_error(&lines);
     written = write(fd, lines.text, lines.length);
@@ -69,8 +72,7 @@ static int append_csv(const char *path, int64_t process_id, const char *name, bo
     return 0;
 }
 
-static int insert(sqlite3 *db, int64_t process_id, const char *name, bool is_stop,
-                  double timestamp)
+static int insert(sqlite3 *db, const struct block_mark *mark)
 {
     sqlite3_stmt *statement = NULL;
     int code = sqlite3_exec(db,
@@ -85,21 +87,21 @@ static int insert(sqlite3 *db, int64_t process_id, const char *name, bool is_sto
                                   "timestamp) VALUES (?, ?, ?, ?)",
                                   -1, &statement, NULL);
     if (code == SQLITE_OK)
-        code = sqlite3_bind_int64(statement, 1, process_id);
+        code = sqlite3_bind_int64(statement, 1, mark->process_id);
     if (code == SQLITE_OK)
-        code = sqlite3_bind_text(statement, 2, name, -1, SQLITE_STATIC);
+        code = sqlite3_bind_text(statement, 2, mark->name, -1, SQLITE_STATIC);
     if (code == SQLITE_OK)
-        code = sqlite3_bind_int(statement, 3, is_stop);
+        code = sqlite3_bind_int(statement, 3, mark->is_stop);
     if (code == SQLITE_OK)
-        code = sqlite3_bind_double(statement, 4, timestamp);
+        code = sqlite3_bind_double(statement, 4, mark->timestamp);
     if (code == SQLITE_OK)
         code = sqlite3_step(statement);
     sqlite3_finalize(statement);
     return code == SQLITE_DONE ? sqlite3_exec(db, "COMMIT", NULL, NULL, NULL) : code;
 }
 
-static int append_sqlite(const char *path, int64_t process_id, const char *name, bool is_stop,
-                         double timestamp, struct spoor_error *err)
+static int append_sqlite(const char *path, const struct block_mark *mark,
+                         struct spoor_error *err)
 {
     sqlite3 *db = NULL;
     int code = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
@@ -108,22 +110,27 @@ static int append_sqlite(const char *path, int64_t process_id, const char *name,
     if (code == SQLITE_OK)
         code = sqlite3_busy_timeout(db, BUSY_MS);
     if (code == SQLITE_OK)
-        code = insert(db, process_id, name, is_stop, timestamp);
+        code = insert(db, mark);
     if (code != SQLITE_OK)
-        r = error_set(err, EIO, "File %s: %s", path, sqlite3_errmsg(db));
+        r = error_set(err, EIO, "cannot write '%s': %s", path, sqlite3_errmsg(db));
     sqlite3_close(db);
     return r;
 }
 
-int sub_tracking_append(const char *path, int64_t process_id, const char *name, bool is_stop,
-                        double timestamp, struct spoor_error *err)
+int sub_tracking_append(const char *path, const struct block_mark *mark, bool is_guarded,
+                        struct spoor_error *err)
 {
-    int r = table_check_name(path, err);
+    int r;
 
-    if (r < 0)
-        return r;
-    if (r == TABLE_SQLITE)
-        return append_sqlite(path, process_id, name, is_stop, timestamp, err);
-    r = append_csv(path, process_id, name, is_stop, timestamp);
-    return r < 0 ? error_sys(err, r, "File %s", path) : 0;
+    switch (table_kind(path)) {
+    case TABLE_SQLITE:
+        return append_sqlite(path, mark, err);
+    case TABLE_CSV:
+        r = append_csv(path, mark, is_guarded);
+        return r < 0 ? error_sys(err, r, "cannot write '%s'", path) : 0;
+    case TABLE_NONE:
+        break;
+    }
+    return error_set(err, EINVAL, "phase file '%s': the name must end in .csv or .sqlite",
+                     path);
 }

@@ -39,10 +39,19 @@ void block_log_done(struct block_log *log);
 /* Reads a file. Every message names it. */
 int sub_tracking_read(const char *path, struct block_log *ret, struct spoor_error *err);
 
-/* Adds a row to a file, which is made where there is none. Several processes may do so at the
- * same time. */
-int sub_tracking_append(const char *path, int64_t process_id, const char *name, bool is_stop,
-                        double timestamp, struct spoor_error *err);
+/* A row to be written. */
+struct block_mark {
+    int64_t process_id;
+    const char *name;
+    bool is_stop;
+    double timestamp; /* seconds since 1970 */
+};
+
+/* Appends a row to a file, which is created if it does not exist. Several processes may do so at
+ * the same time. `is_guarded`, for a CSV file whose name others can guess: fails if it is a
+ * symbolic link or anything else but a regular file. */
+int sub_tracking_append(const char *path, const struct block_mark *mark, bool is_guarded,
+                        struct spoor_error *err);
 
 /* Writes the rows of all files, in their order, to a new one. All must be of the same kind.
  * What is written is taken away again where one of them fails. */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,6 +87,14 @@ int buffer_error(const struct buffer *buffer)
     return buffer->error;
 }
 
+/* Others share the descriptor: whether it blocks is not ours to change. */
+static int wait_for_room(int fd)
+{
+    struct pollfd room = { .fd = fd, .events = POLLOUT };
+
+    return poll(&room, 1, -1) < 0 && errno != EINTR ? -errno : 0;
+}
+
 int buffer_write(const struct buffer *buffer, int fd)
 {
     size_t done = 0;
@@ -95,6 +104,8 @@ int buffer_write(const struct buffer *buffer, int fd)
     while (done < buffer->length) {
         ssize_t n = write(fd, buffer->text + done, buffer->length - done);
 
+        if (n < 0 && errno == EAGAIN && wait_for_room(fd) == 0)
+            continue;
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)

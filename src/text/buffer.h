@@ -30,7 +30,7 @@ void buffer_add_text(struct buffer *buffer, const char *text);
 void buffer_format(struct buffer *buffer, const char *fmt, ...) PRINTF_LIKE(2, 3);
 int buffer_error(const struct buffer *buffer);
 
-/* Writes all of it. 0 or -errno. */
+/* Writes all of it, and waits for room if the descriptor is non-blocking. 0 or -errno. */
 int buffer_write(const struct buffer *buffer, int fd);
 
 /* Adds all that can be read from a descriptor, or from a file. On success `text` is not NULL.

@@ -39,6 +39,15 @@ def eventually(condition, what):
     pytest.fail(f"not within {DEADLINE_SECONDS} s: {what}")
 
 
+def state_of(pid):
+    """The state letter of a process, or None when it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
 def read_line(stream):
     """One line of a job's output, as text; fails where none comes."""
     fd = stream if isinstance(stream, int) else stream.fileno()

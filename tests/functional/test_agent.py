@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A tracker that a program steers by lines."""
+"""A tracker that a program controls by requests: agent protocol 1."""
 import json
 import os
 import signal
@@ -13,67 +13,170 @@ from conftest import eventually, load, read_line
 class Agent:
     def __init__(self, spoor, *arguments):
         self.process = spoor.start("agent", *arguments)
+        self.last_id = 0
 
-    def tell(self, line):
-        self.process.stdin.write(line.encode() + b"\n")
+    def write(self, data):
+        self.process.stdin.write(data)
         self.process.stdin.flush()
 
     def answer(self):
         return json.loads(read_line(self.process.stdout))
 
-    def ask(self, line):
-        self.tell(line)
-        return self.answer()
+    def ask(self, op, *arguments):
+        """The answer to a request, without its id."""
+        self.last_id += 1
+        request = {"id": self.last_id, "op": op, "arguments": arguments}
+        self.write(json.dumps(request).encode() + b"\n")
+        answer = self.answer()
+        assert answer.pop("id") == self.last_id
+        return answer
+
+    def end(self):
+        """What it still writes after the end of its input. It exits with 0."""
+        self.process.stdin.close()
+        rest = self.process.stdout.read()
+        assert self.process.wait() == 0
+        return rest
+
+
+DONE = {"event": "done"}
 
 
 def ready(spoor, *arguments):
     agent = Agent(spoor, *arguments)
-    assert agent.answer() == {"event": "ready", "pid": agent.process.pid}
+    assert agent.answer() == {"event": "ready", "protocol": 1, "pid": agent.process.pid}
     return agent
 
 
 @pytest.mark.threads
-def test_agent_answers_every_line(spoor, held):
+def test_agent_answers_every_request(spoor, held):
     agent = ready(spoor, "--pid", str(held.pid), "-i", "0.02", "--name", "n", "--tag", "a=b")
-    assert agent.ask("phase-start load data") == {"event": "done"}
-    assert agent.ask("sample") == {"event": "done"}
-    assert agent.ask("phase-stop load data") == {"event": "done"}
+    assert agent.ask("phase-start", "load data") == DONE
+    assert agent.ask("sample") == DONE
+    assert agent.ask("phase-stop", "load data") == DONE
     metrics = agent.ask("snapshot")["metrics"]
     assert metrics["main_rss_bytes"] == pytest.approx(50 << 20, rel=0.05)
     assert "job_cpu_seconds" in metrics
     result = agent.ask("stop")
-    assert agent.process.wait() == 0 and agent.process.stdout.read() == b""
-    assert result["event"] == "result"
+    assert result["event"] == "done"
     schema.check(result["report"])
     assert result["report"]["run"]["name"] == "n"
     assert result["report"]["run"]["tags"] == {"a": "b"}
     assert [phase["name"] for phase in result["report"]["phases"]] == ["load data"]
+    again = agent.ask("stop")["report"]  # for a program that missed it
+    assert [again[key] for key in ("run", "phases")] == \
+        [result["report"][key] for key in ("run", "phases")]
+    assert agent.ask("sample")["code"] == "EINVAL"
+    assert agent.end() == b""
+
+
+def test_answers_have_the_ids_and_the_order_of_the_requests(spoor, held):
+    """A program need not wait for an answer before it sends the next request."""
+    agent = ready(spoor, "--pid", str(held.pid))
+    agent.write(b'{"op":"sample","id":7}\n\n{"id":3,"op":"dance"}\n{"id":0,"op":"sample"}\n'
+                b'{"id":9223372036854775807,"op":"sample"}\n')
+    answers = [agent.answer() for _ in range(4)]
+    assert [(answer["id"], answer["event"]) for answer in answers] == [
+        (7, "done"), (3, "error"), (0, "done"), (9223372036854775807, "done")]
+    assert agent.end() == b""
+
+
+def test_sample_is_a_row(spoor, held):
+    samples = spoor.new_path("s.csv")
+    agent = ready(spoor, "--pid", str(held.pid), "-i", "1h", "--samples", samples)
+    for _ in range(3):
+        assert agent.ask("sample") == DONE
+    agent.end()
+    assert samples.read_bytes().count(b"\n") == 6  # with a header, the first and the last one
+
+
+@pytest.mark.parametrize("op, arguments, message", [
+    ("phase-stop", ["x"], "phase 'x' is not open"),
+    ("phase-start", [""], "a phase name must have 1 to"),
+    ("phase-start", ["x" * 1000], "a phase name must have 1 to"),
+    ("phase-start", [], "operation 'phase-start': wrong number of arguments"),
+    ("phase-start", ["x", "y"], "operation 'phase-start': wrong number of arguments"),
+    ("stop", ["now"], "operation 'stop': wrong number of arguments"),
+    ("dance", [], "unknown operation 'dance'"),
+    ("", [], "unknown operation ''"),
+    ("s\nt", [], "unknown operation 's"),
+])
+def test_agent_says_what_it_cannot_do_and_goes_on(spoor, held, op, arguments, message):
+    agent = ready(spoor, "--pid", str(held.pid))
+    answer = agent.ask(op, *arguments)
+    assert (answer["event"], answer["code"]) == ("error", "EINVAL")
+    assert message in answer["message"]
+    assert agent.ask("sample") == DONE
+    assert agent.end() == b""
 
 
 @pytest.mark.parametrize("line, message", [
-    ("phase-stop x", "phase 'x' is not open"),
-    ("phase-start ", "a phase name must have 1 to"),
-    ("dance", "unknown command 'dance'"),
-    ("stop now", "unknown command 'stop now'"),
-    ("phase-start", "unknown command 'phase-start'"),
-    ("", "unknown command ''"),
-    ("phase-start \udcff", "a phase name"),
-    pytest.param("x" * 5000, "the line is too long", id="long"),
-    pytest.param("x" * 50000, "the line is too long", id="longer"),
+    (b"sample", "invalid request: "),
+    (b"[]", "invalid request: expected a JSON object"),
+    (b"{}", "invalid request: 'id' must be a whole number"),
+    (b'{"id":-1,"op":"sample"}', "invalid request: 'id' must be a whole number"),
+    (b'{"id":"1","op":"sample"}', "invalid request: 'id' must be a whole number"),
+    (b'{"id":1,"op":"sample"', "invalid request: "),
+    (b'{"id":1,"op":"sample"} x', "invalid request: "),
+    (b'{"id":1,"op":"sample"}\0', "invalid request: "),
+    (b'{"id":1,"op":"sample"}\0{"id":2,"op":"sample"}', "invalid request: "),
+    (b'\0{"id":1,"op":"sample"}', "invalid request: "),
+    (b'{"id":1,"op":"phase-start","arguments":["a\0b"]}', "invalid request: "),
+    (b'{"id":1,"op":"phase-start","arguments":["a\\u0000b"]}', "invalid request: "),
+    (b'{"id":1,"op":"phase-start","arguments":["\xff"]}', "invalid request: "),
+    pytest.param(b"x" * 2 ** 20, "invalid request: ", id="long"),
+    pytest.param(b"x" * (2 ** 20 + 1), "invalid request: the line is too long", id="too long"),
+    pytest.param(b"x" * 5 * 2 ** 20, "invalid request: the line is too long", id="much too long"),
+    pytest.param(b"[" * 10000, "invalid request: ", id="deep"),
 ])
-def test_agent_says_what_it_cannot_do_and_goes_on(spoor, held, line, message):
+def test_line_that_is_not_a_request_has_one_answer_without_an_id(spoor, held, line, message):
     agent = ready(spoor, "--pid", str(held.pid))
-    if "\udcff" in line:
-        agent.process.stdin.write(b"phase-stop \xff\n")
-        agent.process.stdin.flush()
-        assert agent.answer() == {"event": "error", "code": "EINVAL",
-                                  "message": "phase '\ufffd' is not open"}
-    else:
-        answer = agent.ask(line)
-        assert (answer["event"], answer["code"]) == ("error", "EINVAL")
-        assert message in answer["message"]
-    assert agent.ask("stop")["event"] == "result"  # a line has one answer, however long it is
-    assert agent.process.wait() == 0
+    agent.write(line + b"\n")
+    answer = agent.answer()
+    assert (answer["id"], answer["event"], answer["code"]) == (None, "error", "EINVAL")
+    assert message in answer["message"]
+    assert agent.ask("sample") == DONE
+    assert agent.end() == b""
+
+
+@pytest.mark.parametrize("line, message", [
+    (b'{"id":1}', "invalid request: 'op' must be a string"),
+    (b'{"id":1,"op":2}', "invalid request: 'op' must be a string"),
+    (b'{"id":1,"op":"phase-start","arguments":"x"}', "must be a list of strings"),
+    (b'{"id":1,"op":"phase-start","arguments":[1]}', "must be a list of strings"),
+    (b'{"id":1,"op":"phase-start","arguments":[null]}', "must be a list of strings"),
+])
+def test_invalid_request_with_an_id_is_answered_with_it(spoor, held, line, message):
+    agent = ready(spoor, "--pid", str(held.pid))
+    agent.write(line + b"\n")
+    answer = agent.answer()
+    assert (answer["id"], answer["event"], answer["code"]) == (1, "error", "EINVAL")
+    assert message in answer["message"]
+    assert agent.end() == b""
+
+
+def state(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+        return file.read().rpartition(")")[2].split()[0]
+
+
+@pytest.mark.parametrize("has_ended", [False, True])
+def test_input_that_does_not_block_is_waited_for(spoor, held, has_ended):
+    read_fd, write_fd = os.pipe()
+    os.set_blocking(read_fd, False)
+    path = spoor.new_path("r.json")
+    process = spoor.start("agent", "--pid", str(held.pid), "-i", "1h", "-o", path, stdin=read_fd)
+    os.close(read_fd)
+    assert json.loads(read_line(process.stdout))["event"] == "ready"
+    if has_ended:
+        held.stdin.close()
+        held.wait()
+        eventually(path.exists, "the report")
+    eventually(lambda: state(process.pid) == "S", "the main thread to sleep")
+    os.write(write_fd, b'{"id":1,"op":"stop"}\n')
+    assert json.loads(read_line(process.stdout))["id"] == 1
+    os.close(write_fd)
+    assert process.wait() == 0
 
 
 @pytest.mark.parametrize("arguments, code, message", [
@@ -91,7 +194,7 @@ def test_agent_refuses(spoor, arguments, code, message):
     done = spoor("agent", *arguments)
     assert done.returncode == 125 and done.stderr == ""
     answer = json.loads(done.stdout)
-    assert (answer["event"], answer["code"]) == ("error", code) and message in answer["message"]
+    assert (answer["id"], answer["event"], answer["code"]) == (None, "error", code) and message in answer["message"]
 
 
 def test_end_of_input_ends_the_agent_with_its_files(spoor, held):
@@ -108,9 +211,9 @@ def test_end_of_input_ends_the_agent_with_its_files(spoor, held):
 def test_signals_do_not_end_the_agent(spoor, held, number):
     agent = ready(spoor, "--pid", str(held.pid))
     agent.process.send_signal(number)
-    assert agent.ask("sample") == {"event": "done"}
-    assert agent.ask("stop")["event"] == "result"
-    assert agent.process.wait() == 0
+    assert agent.ask("sample") == DONE
+    assert agent.ask("stop")["event"] == "done"
+    agent.end()
 
 
 def test_files_are_there_when_the_process_has_ended_and_the_result_too(spoor, held):
@@ -120,9 +223,9 @@ def test_files_are_there_when_the_process_has_ended_and_the_result_too(spoor, he
     held.wait()
     eventually(path.exists, "the report")
     assert agent.ask("sample")["event"] == "error"
-    assert agent.ask("snapshot")["event"] == "snapshot"
+    assert agent.ask("snapshot")["metrics"]
     assert agent.ask("stop")["report"]["run"] == load(path)["run"]
-    assert agent.process.wait() == 0
+    agent.end()
 
 
 def test_a_report_that_cannot_be_written_is_a_warning(spoor, held, tmp_path):

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """How the command ends is how spoor ends."""
 import os
+import resource
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -35,8 +38,9 @@ def test_result_holds_the_exit_code(spoor):
 
 @pytest.mark.parametrize("number", DEADLY if IS_FULL else SOME_DEADLY)
 def test_death_by_signal(spoor, workload, number):
+    """Spoor dies of the same signal: a parent sees what it would see without spoor."""
     done, result = spoor.result(workload("die"), str(number))
-    assert done.returncode == 128 + number
+    assert done.returncode == -number
     assert result["run"]["exit_code"] == 128 + number
     name = result["run"]["signal"]
     if number < 32:
@@ -47,6 +51,28 @@ def test_death_by_signal(spoor, workload, number):
         assert name.startswith("SIG")
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL, signal.SIGSEGV])
+def test_shell_has_128_and_the_number_of_the_signal(spoor, workload, number):
+    script = '"$0" run -q -- "$1" "$2"; echo $?'
+    done = subprocess.run(["bash", "-c", script, spoor.binary, workload("die"), str(int(number))],
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
+    assert done.stdout == f"{128 + number}\n"
+
+
+def test_only_the_job_leaves_a_core_file(spoor, tmp_path):
+    """It would be one of spoor, and replace that of the job."""
+    job = "import os, resource, signal; " \
+          "resource.setrlimit(resource.RLIMIT_CORE, (0, 0)); os.kill(os.getpid(), signal.SIGQUIT)"
+    highest = resource.getrlimit(resource.RLIMIT_CORE)[1]
+    process = spoor.start(
+        "run", "-q", "--", sys.executable, "-c", job, cwd=tmp_path,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (highest, highest)))
+    _, status, _ = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert os.WTERMSIG(status) == signal.SIGQUIT
+    assert not os.WCOREDUMP(status)
+
+
 @pytest.mark.threads
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_signal_that_ends_the_job_leaves_a_whole_result(spoor, workload, number):
@@ -54,7 +80,7 @@ def test_signal_that_ends_the_job_leaves_a_whole_result(spoor, workload, number)
     process = spoor.start("run", "-q", "-o", path, "--", workload("hold"), "1")
     read_line(process.stdout)
     process.send_signal(number)
-    assert process.wait() == 128 + number
+    assert process.wait() == -number
     assert load(path)["run"]["signal"] == number.name
 
 
@@ -64,7 +90,7 @@ def test_killed_job_leaves_a_whole_result(spoor, workload):
     path = spoor.new_path("result.json")
     process = spoor.start("run", "-q", "-o", path, "--", workload("hold"), "64")
     os.kill(int(read_line(process.stdout)), signal.SIGKILL)
-    assert process.wait() == 137
+    assert process.wait() == -signal.SIGKILL
     result = load(path)
     assert result["run"]["signal"] == "SIGKILL"
     assert result["memory"]["combined"]["total_rss_bytes"]["value"] > 0

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Numbers against what the job is known to use."""
 import os
+import signal
 import subprocess
 
 import pytest
@@ -231,7 +232,7 @@ def test_oom_kill_is_reported(spoor, workload):
             check=False)
     finally:
         os.rmdir(group)
-    assert done.returncode == 137
+    assert done.returncode == -signal.SIGKILL
     result = load(path)
     assert result["run"]["signal"] == "SIGKILL"
     assert value(result, "events.oom_kills") >= 1

@@ -6,10 +6,12 @@ import pathlib
 import shlex
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
 
+from conftest import load, read_line, value
 from sub_tracking import read_events
 
 HERE = pathlib.Path(__file__).parent
@@ -43,8 +45,6 @@ def test_the_shape_of_the_csv(spoor, tmp_path):
 
 
 def test_where_the_rows_go(spoor, tmp_path):
-    assert phase(spoor, "start", "x", folder=tmp_path).returncode == 0
-    assert len(read_events(tmp_path / f"{os.getpid()}.csv")) == 1
     phase(spoor, "stop", "x", folder=tmp_path, SPOOR_PHASE_FILE="v.csv")
     assert len(read_events(tmp_path / "v.csv")) == 1
     phase(spoor, "--file", "o.csv", "stop", "x", folder=tmp_path, SPOOR_PHASE_FILE="v.csv")
@@ -132,3 +132,144 @@ def test_the_example_of_a_shell_script(spoor, gpu_tracker, kind):
     assert load["compute_time"]["total"] >= 0.5 and load["num_timepoints"] >= 1
     assert load["resource_usage"]["combined_ram"]["max"] > 0
     assert len({row[0] for row in read_events(gpu_tracker.folder / f"phases.{kind}")}) == 1
+
+
+def marked(spoor, script, *options, **popen):
+    """What a shell script in a `spoor run` prints, and the phases of the report by name. In the script
+    $spoor is the program."""
+    path = spoor.new_path("r.json")
+    environment = {**os.environ, "spoor": spoor.binary, **popen.pop("env", {})}
+    done = spoor("run", "-q", "-o", path, *options, "--", "sh", "-c", script, env=environment,
+                 **popen)
+    phases = load(path)["phases"]
+    return done, {phase["name"]: phase for phase in phases}
+
+
+def test_phase_of_a_run_is_in_its_report(spoor, workload, tmp_path):
+    done, phases = marked(spoor, f"""
+        $spoor phase start "load data"; {workload("burn")} 0.2; $spoor phase stop "load data"
+        {workload("burn")} 0.5
+        $spoor phase start open""", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert list(phases) == ["load data", "open"]
+    load_phase = phases["load data"]
+    # With what `spoor phase stop` takes to start, and without what was burnt later.
+    assert 0.18 <= value(load_phase, "cpu.total_seconds") < 0.5
+    assert value(load_phase, "memory.combined.total_rss_bytes") > 0
+    assert load_phase["elapsed_seconds"] >= 0.2
+    assert [path.name for path in tmp_path.glob("*.csv")] == []  # no file is asked for
+
+
+def test_phase_is_of_every_run_around_it_and_of_the_file(spoor, tmp_path):
+    inner = spoor.new_path("inner.json")
+    done, phases = marked(spoor, f"""
+        $spoor phase start outer
+        $spoor run -q -o {inner} -- sh -c '$spoor phase start a; $spoor phase stop a'
+        $spoor phase stop outer""", env={"SPOOR_PHASE_FILE": str(tmp_path / "p.csv")})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert list(phases) == ["outer", "a"]
+    assert [phase["name"] for phase in load(inner)["phases"]] == ["a"]
+    assert [row[1:3] for row in read_events(tmp_path / "p.csv")] == [
+        ("outer", 0), ("a", 0), ("a", 1), ("outer", 1)]
+
+
+def test_phase_of_a_daemon_and_of_many_processes(spoor, tmp_path):
+    done, phases = marked(spoor, """
+        (setsid sh -c '$spoor phase start d; $spoor phase stop d; : >done' &)
+        for i in 1 2 3 4; do (for j in 1 2 3; do $spoor phase start $i; $spoor phase stop $i; done) & done
+        wait
+        while ! [ -e done ]; do sleep 0.01; done""", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert set(phases) == {"d", "1", "2", "3", "4"}
+
+
+def test_mistakes_are_said_but_do_not_fail_the_job(spoor, tmp_path):
+    name = "x" * 1000
+    done, phases = marked(spoor, f"""set -e
+        $spoor phase stop never
+        $spoor phase start {name}
+        $spoor phase start ok""", cwd=tmp_path)
+    assert done.returncode == 0 and list(phases) == ["ok"]
+    first, second = done.stderr.splitlines()
+    assert first == "spoor: phase 'never' is not open"
+    assert second.startswith("spoor: a phase name must have 1 to ")
+
+
+def test_job_goes_on_if_its_tracker_is_killed(spoor, tmp_path):
+    process = spoor.start("run", "-q", "--", "sh", "-c", """
+        $spoor phase start a; echo $$; read line
+        $spoor phase stop a; $spoor phase start b; echo $?; read line""", cwd=tmp_path,
+        env={**os.environ, "spoor": spoor.binary})
+    job = int(read_line(process.stdout))
+    process.kill()
+    process.wait()
+    process.stdin.write(b"\n")
+    process.stdin.flush()
+    assert read_line(process.stdout) == "0"
+    path, = tmp_path.glob("*.csv")  # as without a tracker
+    assert [row[:3] for row in read_events(path)] == [(job, "a", 1), (job, "b", 0)]
+    process.stdin.close()
+
+
+def test_tracker_that_does_not_respond_does_not_hold_the_job(spoor, tmp_path):
+    process = spoor.start("run", "-q", "--", "sh", "-c", """
+        echo $PPID; read line; $spoor phase start a; echo $?; $spoor phase stop a; read line""",
+        cwd=tmp_path, env={**os.environ, "spoor": spoor.binary})
+    tracker = int(read_line(process.stdout))
+    os.kill(tracker, signal.SIGSTOP)
+    try:
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+        assert read_line(process.stdout) == "0"
+        assert read_line(process.stderr) == \
+            "spoor: the tracker does not respond: the phase may be recorded late"
+    finally:
+        os.kill(tracker, signal.SIGCONT)
+        process.stdin.close()
+    assert process.wait() == 1  # read is at the end of its input
+
+
+def test_socket_of_somebody_else_is_not_a_tracker(spoor, tmp_path):
+    """A process that has taken the name of another's socket is not told."""
+    code = """
+import os, socket
+with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+    namespace = os.readlink("/proc/self/ns/pid")
+    listener.bind(f"\\0spoor-phases/{namespace}/{os.getppid()}")
+    listener.listen()
+    print("ready", flush=True)
+    connection, _ = listener.accept()
+    print(connection.recv(100))
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as poser:
+        assert read_line(poser.stdout) == "ready"
+        done = phase(spoor, "start", "x", folder=tmp_path)
+        assert done.returncode == 0 and done.stderr == ""
+        assert read_line(poser.stdout) == "b''"
+    assert len(list(tmp_path.glob("*.csv"))) == 1
+
+
+def test_default_file_is_that_of_one_process(spoor, tmp_path):
+    """Elsewhere, as in another container, a process may have the same pid."""
+    ticks = pathlib.Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]
+    other = tmp_path / f"{os.getpid()}.csv"
+    other.write_text("of another process\n")
+    assert phase(spoor, "start", "x", folder=tmp_path).returncode == 0
+    assert len(read_events(tmp_path / f"{os.getpid()}-{ticks}.csv")) == 1
+    assert other.read_text() == "of another process\n"
+
+
+@pytest.mark.parametrize("kind", ["symlink", "fifo"])
+def test_default_file_is_a_file(spoor, tmp_path, kind):
+    """Others may be able to create files in the working directory."""
+    ticks = pathlib.Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]
+    path = tmp_path / f"{os.getpid()}-{ticks}.csv"
+    target = tmp_path / "precious"
+    target.write_text("data\n")
+    if kind == "symlink":
+        path.symlink_to(target)
+    else:
+        os.mkfifo(path)
+    done = phase(spoor, "start", "x", folder=tmp_path)
+    assert done.returncode == 125 and path.name in done.stderr
+    assert target.read_text() == "data\n"

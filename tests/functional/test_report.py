@@ -63,13 +63,10 @@ def test_names_and_tags_are_the_same_again(spoor):
 def test_phases_are_the_same_again(spoor, held):
     path = spoor.new_path("r.json")
     agent = ready(spoor, "--pid", str(held.pid), "-i", "0.02", "-o", path, "--tag", "a=b")
-    for line in ("phase-start load \u202e", "phase-start \udcff", "sample", "phase-stop \udcff",
-                 "phase-stop load \u202e"):
-        agent.process.stdin.write(os.fsencode(line) + b"\n")
-        agent.process.stdin.flush()
-        agent.answer()
-    agent.ask("stop")
-    assert agent.process.wait() == 0
+    for request in (("phase-start", "load \u202e\x1b\n"), ("phase-start", "\ufffd"), ("sample",),
+                    ("phase-stop", "\ufffd"), ("phase-stop", "load \u202e\x1b\n"), ("stop",)):
+        assert agent.ask(*request)["event"] == "done"
+    agent.end()
     assert load(path)["phases"]
     assert_same(spoor, path)
 

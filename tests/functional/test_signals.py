@@ -8,28 +8,26 @@ import termios
 
 import pytest
 
-from conftest import eventually, load, read_line
+from conftest import DEADLINE_SECONDS, eventually, load, read_line, state_of
 
-FORWARDED = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1,
-             signal.SIGUSR2, signal.SIGWINCH, signal.SIGALRM, signal.SIGRTMIN + 3]
+# All but those that cannot be caught, SIGCHLD, and two of the C library.
+FORWARDED = [number for number in range(1, 65)
+             if number not in (32, 33, signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD)]
 
 
-def state_of(pid):
-    """The state letter of a process, or None when it is gone."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            return file.read().rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return None
+def children_of(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        return [int(child) for child in file.read().split()]
 
 
 @pytest.mark.threads
-@pytest.mark.parametrize("number", FORWARDED, ids=int)
-def test_signal_sent_to_spoor_reaches_the_job_once(spoor, workload, number):
+def test_signal_sent_to_spoor_reaches_the_job_once(spoor, workload):
+    """Also those that a fault raises, and those of a terminal."""
     process = spoor.start("run", "-q", "--", workload("signals"))
     assert read_line(process.stdout).startswith("ready")
-    process.send_signal(number)
-    assert read_line(process.stdout) == str(int(number))
+    for number in FORWARDED:
+        process.send_signal(number)
+        assert read_line(process.stdout) == str(number)
     process.stdin.close()
     assert process.stdout.read() == b""
     assert process.wait() == 0
@@ -50,13 +48,52 @@ def test_stopped_job_is_continued_through_spoor(spoor, workload):
     process = spoor.start("run", "-q", "--", workload("signals"))
     job = int(read_line(process.stdout).split()[1])
     os.kill(job, signal.SIGSTOP)
-    eventually(lambda: state_of(job) == "T", "the job stops")
-    assert process.poll() is None
+    eventually(lambda: state_of(job) == state_of(process.pid) == "T", "the job and spoor stop")
     process.send_signal(signal.SIGCONT)
     assert read_line(process.stdout) == str(int(signal.SIGCONT))
     eventually(lambda: state_of(job) in "SR", "the job goes on")
     process.stdin.close()
     assert process.wait() == 0
+
+
+@pytest.mark.threads
+def test_job_that_is_continued_by_another_process_takes_spoor_along(spoor, workload):
+    path = spoor.new_path("result.json")
+    process = spoor.start("run", "-q", "-o", path, "--", workload("signals"))
+    job = int(read_line(process.stdout).split()[1])
+    for _ in range(3):
+        os.kill(job, signal.SIGSTOP)
+        eventually(lambda: state_of(job) == state_of(process.pid) == "T", "the job and spoor stop")
+        os.kill(job, signal.SIGCONT)
+        assert read_line(process.stdout) == str(int(signal.SIGCONT))
+        eventually(lambda: state_of(process.pid) in "SR", "spoor goes on")
+    process.stdin.close()
+    assert process.stdout.read() == b""
+    assert process.wait() == 0
+    # What woke spoor is not of the job.
+    assert load(path)["processes"]["started"]["value"] == 1
+
+
+def test_job_that_is_killed_while_it_is_stopped_ends_spoor(spoor, workload):
+    process = spoor.start("run", "-q", "--", workload("signals"))
+    job = int(read_line(process.stdout).split()[1])
+    os.kill(job, signal.SIGSTOP)
+    eventually(lambda: state_of(process.pid) == "T", "spoor stops")
+    os.kill(job, signal.SIGKILL)
+    assert process.wait(DEADLINE_SECONDS) == -signal.SIGKILL
+
+
+def test_spoor_that_is_killed_while_it_is_stopped_leaves_no_helper(spoor, workload):
+    process = spoor.start("run", "-q", "--", workload("signals"))
+    job = int(read_line(process.stdout).split()[1])
+    os.kill(job, signal.SIGSTOP)
+    eventually(lambda: state_of(process.pid) == "T", "spoor stops")
+    helpers = set(children_of(process.pid)) - {job}
+    assert len(helpers) == 1
+    process.kill()
+    process.wait()
+    eventually(lambda: all(state_of(helper) in (None, "Z") for helper in helpers), "it ends")
+    os.kill(job, signal.SIGKILL)
 
 
 def test_children_that_the_job_stops_are_left_alone(spoor):
@@ -144,7 +181,7 @@ def test_key_that_ends_the_job_ends_spoor_after_it(terminal, workload):
     typed = terminal(workload("hold"), "1")
     typed.next_line()
     typed.type(b"\x03")
-    assert typed.next_report() == f"exited {128 + signal.SIGINT}"
+    assert typed.next_report() == f"killed {int(signal.SIGINT)}"
 
 
 def test_ctrl_z_stops_job_and_spoor_and_both_go_on(terminal, workload):

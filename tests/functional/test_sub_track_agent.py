@@ -12,29 +12,29 @@ TRACKING = GOLDEN / "tracking.csv"
 
 @pytest.fixture
 def ask(spoor, tmp_path):
-    """ask(word, ...): the answers, and whether it was successful."""
-    def ask(*words):
-        done = subprocess.run(["gpu-tracker", "agent", "sub-track", *map(str, words)], text=True,
-                              executable=spoor.binary, cwd=tmp_path, capture_output=True,
-                              check=False)
-        assert done.stderr == "" and done.stdout.endswith("}\n")
-        answers = [json.loads(line) for line in done.stdout.splitlines()]
-        assert (done.returncode == 0) == (answers[-1]["event"] == "result")
-        return answers
+    """ask(op, ...): the answer to a request."""
+    def ask(op, *arguments):
+        request = {"id": 5, "op": op, "arguments": [str(argument) for argument in arguments]}
+        done = subprocess.run(["gpu-tracker", "agent", "sub-track"], text=True, cwd=tmp_path,
+                              executable=spoor.binary, capture_output=True, check=False,
+                              input=json.dumps(request) + "\n")
+        assert done.returncode == 0 and done.stderr == "" and done.stdout.endswith("}\n")
+        ready, answer = [json.loads(line) for line in done.stdout.splitlines()]
+        assert (ready["event"], ready["protocol"]) == ("ready", 1) and answer.pop("id") == 5
+        return answer
     return ask
 
 
-def refused(answers, code, message):
-    error, = answers
+def refused(error, code, message):
     assert (error["event"], error["code"]) == ("error", code) and message in error["message"]
 
 
 def test_analysis_has_json_and_text(ask, sub_track):
-    result, = ask("analyze", TRACKING, GOLDEN / "phases.csv")
+    result = ask("analyze", TRACKING, GOLDEN / "phases.csv")
     files = ("--tf", TRACKING, "--stf", GOLDEN / "phases.csv")
     assert result["text"] == golden("analyze.txt")
     assert result["results"] == json.loads(succeeded(sub_track("analyze", *files, "-fjson")))
-    overall, = ask("analyze", TRACKING)
+    overall = ask("analyze", TRACKING)
     assert overall["results"] == {**result["results"], "code_block_results": []}
 
 
@@ -42,9 +42,9 @@ def test_calls_of_a_block(ask, tmp_path):
     events = write_events(tmp_path / "e.csv", [
         (7, "b", 0, 1.0), (7, "b", 0, 2.0), (7, "b", 1, 3.0), (7, "b", 1, 4.5), (8, "b", 0, 1.5),
         (8, "b", 1, 2.5), (8, "b", 0, 9.0), (7, "bad", 1, 0.5)])
-    assert ask("calls", events, "b") == [
-        {"event": "result", "calls": [[7, 2, 3], [7, 1, 4.5], [8, 1.5, 2.5]]}]
-    assert ask("calls", events, "other") == [{"event": "result", "calls": []}]
+    assert ask("calls", events, "b") == {
+        "event": "done", "calls": [[7, 2, 3], [7, 1, 4.5], [8, 1.5, 2.5]]}
+    assert ask("calls", events, "other") == {"event": "done", "calls": []}
     refused(ask("calls", events, "bad"), "EBADMSG", "a stop (0.5) of process ID 7 without a start")
 
 
@@ -52,8 +52,8 @@ def test_calls_of_a_block(ask, tmp_path):
 def test_files_are_combined_even_if_there_is_one(ask, tmp_path, kind):
     rows = [(7, "b", 0, 1.0), (7, "b", 1, 2.5)]
     part = write_events(tmp_path / f"part.{kind}", rows)
-    assert ask("combine", tmp_path / f"one.{kind}", part) == [{"event": "result"}]
-    assert ask("combine", tmp_path / f"two.{kind}", part, part) == [{"event": "result"}]
+    assert ask("combine", tmp_path / f"one.{kind}", part) == {"event": "done"}
+    assert ask("combine", tmp_path / f"two.{kind}", part, part) == {"event": "done"}
     assert read_events(tmp_path / f"one.{kind}") == rows
     assert read_events(tmp_path / f"two.{kind}") == rows * 2
     refused(ask("combine", tmp_path / f"two.{kind}", part), "EEXIST", "already exists")
@@ -64,8 +64,9 @@ def test_comparison_of_every_statistic(ask, sub_track, tmp_path):
     (tmp_path / "A.json").write_text(json.dumps(first))
     first["code_block_results"][-1]["name"] = "train.py:12"
     (tmp_path / "B.json").write_text(json.dumps(first))
-    warning, result = ask("compare", "A", "A.json", "B", "B.json")
-    assert warning["event"] == "warning" and "differ by line number" in warning["message"]
+    result = ask("compare", "A", "A.json", "B", "B.json")
+    warning, = result["warnings"]
+    assert "differ by line number" in warning
     assert list(result["statistics"]) == STATISTICS
     for statistic, found in result["statistics"].items():
         options = ("-m", "A=A.json", "-m", "B=B.json", f"--stat={statistic}")
@@ -74,10 +75,9 @@ def test_comparison_of_every_statistic(ask, sub_track, tmp_path):
 
 
 @pytest.mark.parametrize("words, code, message", [
-    ((), "EINVAL", "gpu-tracker agent sub-track analyze|calls|combine|compare"),
-    (("dance", "a.csv"), "EINVAL", "gpu-tracker agent sub-track"),
-    (("analyze",), "EINVAL", "gpu-tracker agent sub-track"),
-    (("analyze", "a.csv", "b.csv", "c.csv"), "EINVAL", "gpu-tracker agent sub-track"),
+    (("dance", "a.csv"), "EINVAL", "unknown operation 'dance'"),
+    (("analyze",), "EINVAL", "operation 'analyze': wrong number of arguments"),
+    (("analyze", "a.csv", "b.csv", "c.csv"), "EINVAL", "wrong number of arguments"),
     (("analyze", "a.txt"), "EINVAL", "Invalid file name"),
     (("analyze", "none.csv"), "ENOENT", "none.csv"),
     (("analyze", TRACKING, "none.csv"), "ENOENT", "none.csv"),
@@ -90,3 +90,19 @@ def test_comparison_of_every_statistic(ask, sub_track, tmp_path):
 ])
 def test_refusals_have_a_code(ask, words, code, message):
     refused(ask(*words), code, message)
+
+
+def test_sessions_that_do_not_match(ask, tmp_path):
+    """The message names blocks, and may be longer than others."""
+    results = json.loads(golden("analyze.json"))
+    (tmp_path / "A.json").write_text(json.dumps(results))
+    results["code_block_results"][-1]["name"] = "x" * 500
+    (tmp_path / "B.json").write_text(json.dumps(results))
+    refused(ask("compare", "A", "A.json", "B", "B.json"), "EINVAL", "x" * 500)
+
+
+def test_command_line_has_no_operations(spoor):
+    done = subprocess.run(["gpu-tracker", "agent", "sub-track", "analyze", "a.csv"], text=True,
+                          executable=spoor.binary, capture_output=True, check=False)
+    assert done.returncode == 125
+    refused(json.loads(done.stdout), "EINVAL", "takes no arguments")

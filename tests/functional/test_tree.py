@@ -88,6 +88,65 @@ def test_parent_that_ignores_its_children(spoor, workload):
     assert value(result, "processes.started") == 6
 
 
+THREADS = """
+import threading
+barrier = threading.Barrier(9)
+threads = [threading.Thread(target=barrier.wait) for _ in range(8)]
+for thread in threads:
+    thread.start()
+barrier.wait()
+"""
+
+
+@pytest.mark.parametrize("disabled", ["", "ring", "ring,connector"])
+@pytest.mark.parametrize("cgroup", ["auto", "off"])
+@pytest.mark.parametrize("command, main, descendants", [
+    (["sh", "-c", "/bin/true; true"], 1, 1),
+    (["/usr/bin/python3", "-c", THREADS], 9, 0),
+], ids=["a child", "eight threads"])
+def test_threads_of_main_and_descendants_explain_those_of_the_job(spoor, disabled, cgroup, command,
+                                                                  main, descendants):
+    """Between two samples, too: process events tell of every thread. Without them, bounds do."""
+    _, result = spoor.result(*command, options=["-i", "60", "--cgroup", cgroup],
+                             env={**os.environ, "SPOOR_DISABLE": disabled})
+    threads = result["cpu"]["threads"]
+    found = {scope: measure["value"] for scope, measure in threads.items()}
+    high = {scope: found[scope] if measure["exact"] else measure.get("high")
+            for scope, measure in threads.items()}
+    assert found["combined"] >= max(found["main"], found["descendants"],
+                                    value(result, "processes.max_concurrent"))
+    if threads["combined"]["exact"]:
+        assert None not in high.values()
+        assert found["combined"] <= high["main"] + high["descendants"]
+    if threads["combined"]["source"] == "perf.fork-ring" and threads["combined"]["exact"]:
+        assert found == {"main": main, "descendants": descendants, "combined": main + descendants}
+
+
+def test_children_that_are_not_waited_for_are_warned_of(spoor):
+    """Although samples saw what they used: what their exit took is not known."""
+    script = ("import os, signal, sys, time\n"
+              "signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n"
+              "if os.fork() == 0:\n"
+              "    while time.process_time() < 0.3: pass\n"
+              "    print(flush=True), sys.stdin.readline(), os._exit(0)\n"
+              "try: os.wait()\n"
+              "except ChildProcessError: print(flush=True), sys.stdin.readline()\n")
+    path, samples = spoor.new_path("result.json"), spoor.new_path("samples.jsonl")
+    process = spoor.start("run", "-q", "-i", "0.01", "--cgroup", "off", "-o", path, "--samples",
+                          samples, "--", "/usr/bin/python3", "-c", script)
+    for _ in range(2):  # the child has used its time; it has gone
+        process.stdout.readline()
+        before = len(rows_of(samples))
+        eventually(lambda: len(rows_of(samples)) > before + 2, "more samples")
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+    assert process.wait() == 0
+    result = load(path)
+    assert "unwaited-children" in [warning["code"] for warning in result["warnings"]]
+    assert not result["cpu"]["total_seconds"]["exact"]
+    assert value(result, "cpu.total_seconds") >= 0.3
+
+
 @pytest.mark.parametrize("name", NAMES, ids=repr)
 def test_name_of_a_process_does_not_mislead(spoor, workload, name):
     done, result = spoor.result(workload("rename"), name, "0.2", options=["-i", "0.02"])

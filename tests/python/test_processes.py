@@ -268,6 +268,26 @@ def test_agent_is_not_of_the_job_that_spoor_run_tracks(script, tmp_path):
     assert {warning["code"] for warning in result["warnings"]} <= {"late-samples"}
 
 
+def test_agent_is_not_counted_among_the_processes_of_a_job(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text("import spoor\nspoor.Tracker().start()\ninput()\n")
+    samples = tmp_path / "s.jsonl"
+    process = subprocess.Popen([BINARY, "run", "-q", "-i", "0.02", "-o", "r.json", "--samples",
+                                samples, "--", sys.executable, program], stdin=subprocess.PIPE)
+    eventually(lambda: samples.exists() and samples.read_bytes().count(b"\n") > 5
+               and len(agents()) > 0, "the agent")
+    before = samples.read_bytes().count(b"\n")
+    eventually(lambda: samples.read_bytes().count(b"\n") > before + 5, "more samples")
+    process.communicate(b"\n")
+    result = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
+    events = result["processes"]["started"]
+    if events["source"] == "perf.fork-ring" and events["exact"]:
+        assert events["value"] == result["processes"]["max_concurrent"]["value"] == 1
+        threads = result["cpu"]["threads"]
+        assert threads["combined"]["value"] == threads["main"]["value"]
+        assert threads["descendants"]["value"] == 0
+
+
 def test_agent_that_outlives_its_program_is_no_rest_of_the_job(tmp_path):
     """Nobody has told it to stop: it notices the end, and takes a last sample."""
     program = tmp_path / "program.py"

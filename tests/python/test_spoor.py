@@ -82,7 +82,7 @@ def test_start_and_stop_may_come_again():
     (lambda tracker: tracker.stop(), "the tracker is not running"),
     (lambda tracker: tracker.sample(), "the tracker is not running"),
     (lambda tracker: tracker.start().start(), "the tracker is already running"),
-    (lambda tracker: tracker.start()._ask("phase-stop x"), "phase 'x' is not open"),
+    (lambda tracker: tracker.start()._ask("phase-stop", "x"), "phase 'x' is not open"),
 ])
 def test_misuse_is_an_error(misuse, message):
     with pytest.raises(spoor.Error, match=message):
@@ -237,14 +237,6 @@ def test_library_that_is_not_there(monkeypatch):
         spoor.Tracker().start()
 
 
-def test_agent_that_dies_is_an_error():
-    tracker = spoor.Tracker().start()
-    os.kill(tracker._agent.ready["pid"], 9)
-    with pytest.raises(spoor.Error, match="the tracker ended unexpectedly"):
-        tracker.stop()
-    assert not tracker.is_running
-
-
 def test_slow_modules_are_not_imported():
     """They would cost every program that imports us 10 to 20 ms."""
     code = ("import sys, spoor, gpu_tracker; "
@@ -270,3 +262,28 @@ def test_tracker_that_is_dropped_lets_its_agent_go():
     _tracker._running.clear()
     del tracker
     eventually(lambda: not is_alive(pid), "the end of the agent")
+
+
+def test_any_number_of_phases(recwarn):
+    """The program does not notice that only so many are kept one by one."""
+    with spoor.Tracker(interval=3600) as tracker:
+        for epoch in range(300):
+            with spoor.phase("epoch"):
+                pass
+        for epoch in range(5):
+            with spoor.phase(f"other {epoch}"):
+                burn(0.01)
+    assert not recwarn.list
+    assert [phase.name for phase in tracker.result.phases] == ["epoch"] * 255 + ["(others)"]
+    assert 0.05 <= tracker.result.phases[-1].cpu.total_seconds.value <= \
+        tracker.result.cpu.total_seconds.value
+    assert "phases" in {warning.code for warning in tracker.result.warnings}
+
+
+@pytest.mark.parametrize("name", ["", "x" * 1000, "a\0b"])
+def test_phase_that_cannot_be_recorded_is_a_warning(name):
+    with spoor.Tracker() as tracker:
+        with pytest.warns(RuntimeWarning):
+            with spoor.phase(name):
+                pass
+    assert tracker.result.phases == []

@@ -249,8 +249,8 @@ def test_program_runs_once(monkeypatch):
     from gpu_tracker import analysis
 
     runs = []
-    run = analysis.subprocess.run
-    monkeypatch.setattr(analysis.subprocess, "run", lambda *a, **k: runs.append(1) or run(*a, **k))
+    start = analysis.Agent
+    monkeypatch.setattr(analysis, "Agent", lambda *a, **k: runs.append(1) or start(*a, **k))
     results_file("a.json", "one")
     assert len(runs) == 1
     comparison = gput.TrackingComparison({"A": "a.json"})

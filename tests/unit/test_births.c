@@ -25,13 +25,13 @@ static void begin(struct births *births, bool is_machine_wide)
         .is_exact = true,
         .is_machine_wide = is_machine_wide,
         .started_count = 1,
-        .live_count = 1,
-        .max_concurrent = 1,
+        .heads = { .now = { 1, 1, 0, 1 }, .peak = { 1, 1, 0, 1 } },
         .root = &none,
         .main_pid = MAIN,
         .connector = PROC_CONNECTOR_CLOSED,
         .taskstats = TASKSTATS_CLOSED,
     };
+    head_count_settle(&births->heads);
     pid_set_add(&births->pids, MAIN)->threads = 1;
 }
 
@@ -63,8 +63,8 @@ static void the_most_at_once_is_kept(void **state)
     exited(&births, MAIN + 2);
     forked(&births, MAIN, MAIN + 4);
     assert_int_equal(births.started_count, 5);
-    assert_int_equal(births.live_count, 3);
-    assert_int_equal(births.max_concurrent, 4);
+    assert_int_equal(births.heads.now.processes, 3);
+    assert_int_equal(births.heads.peak.processes, 4);
     assert_true(births.is_exact);
     births_close(&births);
 }
@@ -79,7 +79,9 @@ static void threads_are_not_processes(void **state)
     thread(&births, PROCESS_FORKED, MAIN);
     thread(&births, PROCESS_EXITED, MAIN);
     assert_int_equal(births.started_count, 1);
-    assert_int_equal(births.live_count, 1);
+    assert_int_equal(births.heads.now.processes, 1);
+    assert_int_equal(births.heads.now.main_threads, 2);
+    assert_int_equal(births.heads.peak.main_threads, 3);
     births_close(&births);
 }
 
@@ -91,11 +93,11 @@ static void a_process_ends_with_its_last_thread(void **state)
     begin(&births, false);
     thread(&births, PROCESS_FORKED, MAIN);
     exited(&births, MAIN); /* the first of the two */
-    assert_int_equal(births.live_count, 1);
+    assert_int_equal(births.heads.now.processes, 1);
     forked(&births, MAIN, MAIN + 1);
-    assert_int_equal(births.max_concurrent, 2);
+    assert_int_equal(births.heads.peak.processes, 2);
     thread(&births, PROCESS_EXITED, MAIN);
-    assert_int_equal(births.live_count, 1);
+    assert_int_equal(births.heads.now.processes, 1);
     assert_true(births.is_exact);
     births_close(&births);
 }
@@ -114,7 +116,7 @@ static void of_the_machine_only_descendants_count(void **state)
     forked(&births, MAIN + 1, MAIN + 2);
     forked(&births, MAIN, MAIN + 3); /* a number that was used again by a stranger */
     assert_int_equal(births.started_count, 3);
-    assert_int_equal(births.live_count, 2);
+    assert_int_equal(births.heads.now.processes, 2);
     assert_true(births.is_exact);
     births_close(&births);
 }
@@ -129,7 +131,7 @@ static void an_end_without_a_beginning_is_a_loss(void **state)
     exited(&births, MAIN + 1);
     assert_false(births.is_exact);
     assert_string_not_equal(births.reason, "");
-    assert_int_equal(births.live_count, 1);
+    assert_int_equal(births.heads.now.processes, 1);
     births_close(&births);
 }
 
@@ -146,7 +148,7 @@ static void a_number_used_again_is_another_process(void **state)
     forked(&births, MAIN, MAIN + 1);
     forked(&births, MAIN, MAIN + 1); /* its end was lost */
     assert_int_equal(births.started_count, 6);
-    assert_int_equal(births.live_count, 2);
+    assert_int_equal(births.heads.now.processes, 2);
     births_close(&births);
 }
 
@@ -187,7 +189,6 @@ static void without_a_source_nothing_is_known(void **state)
     assert_false(births.is_exact);
     assert_false(births.has_peaks);
     assert_false(is_known(births.started_count));
-    assert_false(is_known(births.max_concurrent));
     assert_string_equal(births.reason, "perf's fork ring: disabled; proc connector: disabled");
     assert_int_equal(births_fd(&births), -1);
     births_drain(&births, NULL, NULL);
@@ -210,14 +211,16 @@ static void an_agent_is_disowned_with_its_go_between(void **state)
     births_disown(&births, MAIN + 2); /* once is enough */
     births_disown(&births, OTHER);    /* nobody */
     assert_int_equal(births.started_count, 1);
-    assert_int_equal(births.live_count, 1);
+    assert_int_equal(births.heads.now.processes, 1);
+    assert_int_equal(births.heads.peak.processes, 1);
+    assert_int_equal(births.heads.peak.threads, 1);
     thread(&births, PROCESS_FORKED, MAIN + 2);
     thread(&births, PROCESS_EXITED, MAIN + 2);
     exited(&births, MAIN + 2);
-    assert_int_equal(births.live_count, 1);
+    assert_int_equal(births.heads.now.processes, 1);
     assert_true(births.is_exact); /* its end is none without a beginning */
     forked(&births, MAIN, MAIN + 2);
-    assert_int_equal(births.live_count, 2); /* the number is another process's */
+    assert_int_equal(births.heads.now.processes, 2); /* the number is another process's */
     births_close(&births);
 }
 

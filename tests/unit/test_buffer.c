@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,6 +118,39 @@ static void a_full_disk_is_reported(void **state)
 
 enum { MAX = 8192 };
 
+static void *read_all(void *data)
+{
+    const int *fd = data;
+    struct buffer text = { 0 };
+    int r = buffer_read(&text, *fd, BUFFER_MAX);
+    size_t length = text.length;
+
+    buffer_done(&text);
+    return r < 0 ? NULL : (void *)length;
+}
+
+static void a_descriptor_that_does_not_block_is_waited_for(void **state)
+{
+    enum { SIZE = 1 << 20 }; /* many times what a pipe holds */
+    struct buffer buffer = { 0 };
+    pthread_t reader;
+    int fds[2];
+    void *read_count;
+
+    (void)state;
+    assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+    assert_int_equal(fcntl(fds[1], F_SETFL, O_NONBLOCK), 0);
+    for (int i = 0; i < SIZE / 16; i++)
+        buffer_add(&buffer, "0123456789abcde\n", 16);
+    assert_int_equal(pthread_create(&reader, NULL, read_all, &fds[0]), 0);
+    assert_int_equal(buffer_write(&buffer, fds[1]), 0);
+    close(fds[1]);
+    assert_int_equal(pthread_join(reader, &read_count), 0);
+    assert_int_equal((uintptr_t)read_count, SIZE);
+    close(fds[0]);
+    buffer_done(&buffer);
+}
+
 static void check_file(struct fake_root *fake, const char *content)
 {
     struct buffer buffer = { 0 };
@@ -170,6 +204,7 @@ int main(void)
         cmocka_unit_test(too_long_is_remembered),
         cmocka_unit_test(all_of_it_is_written),
         cmocka_unit_test(a_full_disk_is_reported),
+        cmocka_unit_test(a_descriptor_that_does_not_block_is_waited_for),
         cmocka_unit_test(files_are_read_whole),
         cmocka_unit_test(what_cannot_be_read_is_an_error),
     };

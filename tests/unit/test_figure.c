@@ -24,6 +24,9 @@ static void machine_init(struct machine *machine)
     summary_init(&machine->summary, NS_PER_SECOND);
     for (int i = 0; i < METRIC_COUNT; i++)
         machine->origins[i] = (struct origin){ "test", NULL, false };
+    machine->origins[METRIC_MAIN_RSS_BOUND].is_exact = true;
+    machine->origins[METRIC_DESCENDANTS_RSS_BOUND].is_exact = true;
+    machine->origins[METRIC_JOB_RSS_BOUND].is_exact = true;
 }
 
 /* Values of one metric, a second apart. */
@@ -280,6 +283,21 @@ static void a_lower_bound_raises_the_peak_and_stays_inexact(void **state)
     assert_near(figure.high, 400e6);
 }
 
+/* The peak of a cgroup that was left bounds nothing. */
+static void what_is_not_exact_is_no_bound(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine);
+    OBSERVE(&machine, METRIC_JOB_ANON, 1 * MB, 10 * MB);
+    OBSERVE(&machine, METRIC_JOB_MEMORY_PEAK, 2 * MB, 12 * MB);
+    assert_near(find(&machine, "memory.anon_peak_bytes").low, 10e6);
+    assert_true(isnan(find(&machine, "memory.anon_peak_bytes").high));
+    machine.origins[METRIC_JOB_MEMORY_PEAK].is_exact = true;
+    assert_near(find(&machine, "memory.anon_peak_bytes").high, 12e6);
+}
+
 static void a_phase_counts_its_own_processes(void **state)
 {
     struct machine machine;
@@ -379,6 +397,7 @@ int main(void)
         cmocka_unit_test(a_peak_from_before_is_not_the_value),
         cmocka_unit_test(sampled_peaks_have_bounds),
         cmocka_unit_test(a_lower_bound_raises_the_peak_and_stays_inexact),
+        cmocka_unit_test(what_is_not_exact_is_no_bound),
         cmocka_unit_test(a_phase_counts_its_own_processes),
         cmocka_unit_test(context_switches_are_those_of_the_whole_run),
         cmocka_unit_test(parts_at_the_peak_add_up_to_its_total),

@@ -9,7 +9,9 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -142,10 +144,31 @@ static void where_there_is_none_it_cannot_be_waited_for(void **state)
     gate_close(&gate);
 }
 
+static void a_signal_sent_to_the_program_is_returned_to_it(void **state)
+{
+    static const struct timespec at_once = { 0 };
+    struct gate gate = GATE_NONE;
+    siginfo_t info = { 0 };
+    sigset_t set;
+
+    (void)state;
+    block_signals();
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGURG);
+    gate.signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    assert_true(gate.signal_fd >= 0);
+    assert_int_equal(kill(getpid(), SIGURG), 0);
+    assert_false(gate_take(&gate));
+    assert_int_equal(sigtimedwait(&set, &info, &at_once), SIGURG);
+    assert_int_equal(info.si_pid, getpid()); /* who sent it */
+    gate_close(&gate);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_opens_when_a_descendant_runs),
+        cmocka_unit_test(a_signal_sent_to_the_program_is_returned_to_it),
         cmocka_unit_test(where_there_is_none_it_cannot_be_waited_for),
     };
 

@@ -273,16 +273,53 @@ static void phases_have_figures_of_their_own(void **state)
     session = spoor_session_close(session);
 }
 
-static void phases_are_bounded(void **state)
+static size_t count_text(const char *text, const char *part)
+{
+    size_t count = 0;
+
+    for (; (text = strstr(text, part)) != NULL; text++)
+        count++;
+    return count;
+}
+
+static void phases_beyond_the_limit_are_added_to_earlier_ones(void **state)
 {
     spoor_session *session = open_session(getpid(), SPOOR_INTERVAL_MAX_NS);
+    FILE *file = tmpfile();
     struct spoor_error err;
+    struct stat stat;
+    char *text;
 
     (void)state;
+    assert_non_null(file);
     assert_int_equal(spoor_session_start(session, &err), 0);
-    for (int i = 0; i < 256; i++)
-        assert_int_equal(spoor_phase_start(session, "x", &err), 0);
-    assert_int_equal(spoor_phase_start(session, "x", &err), -ENOSPC);
+    for (int i = 0; i < 300; i++) {
+        assert_int_equal(spoor_phase_start(session, "epoch", &err), 0);
+        assert_int_equal(spoor_phase_stop(session, "epoch", &err), 0);
+    }
+    assert_int_equal(spoor_phase_stop(session, "epoch", &err), -ENOENT);
+    assert_int_equal(spoor_phase_start(session, "new", &err), 0);
+    assert_int_equal(spoor_phase_start(session, "newer", &err), 0);
+    assert_int_equal(spoor_phase_start(session, "epoch", &err), 0); /* open twice */
+    assert_int_equal(spoor_phase_start(session, "epoch", &err), 0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(spoor_phase_stop(session, i ? "newer" : "new", &err), 0);
+        assert_int_equal(spoor_phase_stop(session, "epoch", &err), 0);
+    }
+    assert_int_equal(spoor_phase_stop(session, "newer", &err), -ENOENT);
+    assert_int_equal(spoor_phase_stop(session, "epoch", &err), -ENOENT);
+    assert_int_equal(spoor_session_stop(session, &err), 0);
+    assert_int_equal(spoor_session_write(session, SPOOR_JSON, 0, fileno(file), &err), 0);
+    assert_int_equal(fstat(fileno(file), &stat), 0);
+    text = calloc(1, (size_t)stat.st_size + 1);
+    assert_non_null(text);
+    assert_int_equal(pread(fileno(file), text, (size_t)stat.st_size, 0), stat.st_size);
+    assert_int_equal(count_text(text, "\"name\": \"epoch\""), 255);
+    assert_int_equal(count_text(text, "\"name\": \"(others)\""), 1);
+    assert_int_equal(count_text(text, "\"code\": \"phases\""), 1);
+    assert_int_equal(count_text(text, "\"name\": \"new"), 0);
+    free(text);
+    (void)fclose(file);
     session = spoor_session_close(session);
 }
 
@@ -347,7 +384,7 @@ int main(void)
         cmocka_unit_test(samples_come_by_themselves),
         cmocka_unit_test(every_sample_is_shown_to_the_caller),
         cmocka_unit_test(phases_have_figures_of_their_own),
-        cmocka_unit_test(phases_are_bounded),
+        cmocka_unit_test(phases_beyond_the_limit_are_added_to_earlier_ones),
         cmocka_unit_test(a_report_replaces_a_file_whole_or_not_at_all),
         cmocka_unit_test(nothing_is_closed_twice_or_left_open),
     };

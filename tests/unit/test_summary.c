@@ -209,9 +209,53 @@ static void the_parts_of_memory_are_those_of_the_peak(void **state)
     assert_memory_equal(&summary.at_peak, &splits[1], sizeof(splits[1]));
 }
 
+static void a_resumed_phase_leaves_out_what_it_missed(void **state)
+{
+    struct summary run, phase;
+    const struct tally *cpu = &phase.tally[METRIC_JOB_CPU];
+
+    (void)state;
+    summary_init(&run, NS_PER_SECOND);
+    summary_init(&phase, NS_PER_SECOND);
+    add(&run, 0, METRIC_JOB_CPU, 0);
+    add(&run, 1000, METRIC_JOB_CPU, 1000); /* the phase: 1 s, 500 */
+    add(&phase, 1000, METRIC_JOB_CPU, 1000);
+    add(&run, 2000, METRIC_JOB_CPU, 1500);
+    add(&phase, 2000, METRIC_JOB_CPU, 1500);
+    add(&run, 7000, METRIC_JOB_CPU, 9500);
+    summary_resume(&phase, &run); /* again: 2 s, 30 */
+    add(&run, 9000, METRIC_JOB_CPU, 9530);
+    add(&phase, 9000, METRIC_JOB_CPU, 9530);
+    assert_int_equal(cpu->last - cpu->first, 530);
+    assert_int_equal(cpu->last_ns - cpu->first_ns, 3000 * NS_PER_MS);
+    assert_int_equal(phase.ended_ns - phase.started_ns, 3000 * NS_PER_MS);
+    assert_int_equal(phase.started_realtime_ns, 6000 * NS_PER_MS);
+    assert_near(cpu->max_rate, 500 / 1e9); /* of a window, never of what lies between two */
+}
+
+static void a_resumed_phase_has_the_highest_level_of_all_its_parts(void **state)
+{
+    struct summary run, phase;
+
+    (void)state;
+    summary_init(&run, NS_PER_SECOND);
+    summary_init(&phase, NS_PER_SECOND);
+    add(&phase, 1000, METRIC_JOB_RSS, 50);
+    add(&phase, 2000, METRIC_JOB_RSS, 40);
+    add(&run, 5000, METRIC_JOB_RSS, 900); /* elsewhere */
+    add(&run, 6000, METRIC_JOB_RSS, 60);
+    summary_resume(&phase, &run);
+    assert_int_equal(phase.tally[METRIC_JOB_RSS].max, 60);
+    add(&phase, 7000, METRIC_JOB_RSS, 70);
+    assert_int_equal(phase.tally[METRIC_JOB_RSS].max, 70);
+    assert_false(is_known(phase.tally[METRIC_JOB_CPU].first)); /* what was unknown stays so */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_resumed_phase_leaves_out_what_it_missed),
+        cmocka_unit_test(a_resumed_phase_has_the_highest_level_of_all_its_parts),
         cmocka_unit_test(a_counter_from_the_start_begins_there_though_it_is_known_later),
         cmocka_unit_test(a_phase_goes_on_from_where_the_run_has_its_counters),
         cmocka_unit_test(the_first_sample_speaks_of_the_time_before),

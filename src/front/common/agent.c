@@ -4,36 +4,37 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/error.h"
 #include "front/common/program.h"
 
-#define LINE_BYTES 4096
-
-struct agent {
-    struct attachment *attachment;
-    const struct agent_kind *kind;
-    void *data;
-    bool is_over; /* the last sample is taken, the files are written */
-    bool is_done; /* no more answers are expected */
-    char line[LINE_BYTES];
-    size_t used;      /* of line */
-    bool is_skipping; /* the rest of a line that was refused */
-};
+enum { LINE_BYTES_MAX = 1 << 20 };
 
 /* ---- answers ------------------------------------------------------------ */
 
-void agent_begin_answer(struct agent_answer *answer, const char *event)
+static void begin_answer(struct agent_answer *answer)
 {
     *answer = (struct agent_answer){ .json = { .style = &json_compact } };
     answer->json.out = &answer->line;
     json_begin(&answer->json, NULL, '{');
+}
+
+static void begin_answer_to(struct agent_answer *answer, const struct agent_request *request,
+                            const char *event)
+{
+    begin_answer(answer);
+    if (request->has_id)
+        json_add_u64(&answer->json, "id", request->id);
+    else
+        json_add_null(&answer->json, "id");
     json_add_text(&answer->json, "event", event);
 }
 
@@ -46,23 +47,12 @@ void agent_end_answer(struct agent_answer *answer)
     buffer_done(&answer->line);
 }
 
-int agent_end_result(struct agent_answer *answer, int r, struct spoor_error *err)
+void agent_begin_ready(struct agent_answer *answer)
 {
-    if (r == 0 && buffer_error(&answer->line) < 0)
-        r = error_sys(err, buffer_error(&answer->line), "result");
-    if (r == 0)
-        agent_end_answer(answer);
-    else
-        buffer_done(&answer->line);
-    return r;
-}
-
-static void answer_done(void)
-{
-    struct agent_answer done;
-
-    agent_begin_answer(&done, "done");
-    agent_end_answer(&done);
+    begin_answer(answer);
+    json_add_text(&answer->json, "event", "ready");
+    json_add_u64(&answer->json, "protocol", AGENT_PROTOCOL);
+    json_add_u64(&answer->json, "pid", (uint64_t)getpid());
 }
 
 /* The codes that agent.h promises; any other failure is one of input or output. */
@@ -85,221 +75,126 @@ static const char *code_name(int code)
     return "EIO";
 }
 
-static void answer_error(int code, const char *message)
+void agent_answer_error(const struct agent_request *request, int code, const char *message)
 {
     struct agent_answer error;
 
-    agent_begin_answer(&error, "error");
+    begin_answer_to(&error, request, "error");
     json_add_text(&error.json, "code", code_name(abs(code)));
     json_add_text(&error.json, "message", message);
     agent_end_answer(&error);
 }
 
-void agent_begin_ready(struct agent_answer *answer)
-{
-    agent_begin_answer(answer, "ready");
-    json_add_u64(&answer->json, "pid", (uint64_t)getpid());
-}
-
 int agent_refuse(int code, const char *message)
 {
-    answer_error(code, message);
+    static const struct agent_request none = { .has_id = false };
+
+    agent_answer_error(&none, code, message);
     return EXIT_OWN_FAILURE;
 }
 
-/* ---- what a line asks for ------------------------------------------------ */
+/* ---- requests ----------------------------------------------------------- */
 
-/* Once. */
-static void finish(struct agent *agent, enum watch_end end)
+static int obey(const struct agent *agent, const struct agent_request *request,
+                struct json_writer *json, struct spoor_error *err)
 {
-    struct spoor_error err = { 0 };
+    for (size_t i = 0; i < agent->op_count; i++) {
+        const struct agent_op *op = &agent->ops[i];
 
-    if (agent->is_over)
-        return;
-    agent->is_over = true;
-    if (agent->attachment->session && attachment_stop(agent->attachment, end, &err) < 0)
-        spoor_session_warn(agent->attachment->session, "stop", err.message);
-    agent->kind->finish(agent->attachment->session, agent->data);
-}
-
-static int start_phase(struct agent *agent, const char *name, struct spoor_error *err)
-{
-    int r = spoor_phase_start(agent->attachment->session, name, err);
-
-    if (r == 0)
-        answer_done();
-    return r;
-}
-
-static int stop_phase(struct agent *agent, const char *name, struct spoor_error *err)
-{
-    int r = spoor_phase_stop(agent->attachment->session, name, err);
-
-    if (r == -ENOENT)
-        err->code = EINVAL; /* to a caller ENOENT is a missing file */
-    if (r == 0)
-        answer_done();
-    return r;
-}
-
-static int take_sample(struct agent *agent, const char *name, struct spoor_error *err)
-{
-    int r = spoor_session_sample(agent->attachment->session, err);
-
-    (void)name;
-    if (r == 0)
-        answer_done();
-    return r;
-}
-
-/* From a new sample, if one can still be taken. */
-static int show_snapshot(struct agent *agent, const char *name, struct spoor_error *err)
-{
-    spoor_session *session = agent->attachment->session;
-    size_t count = spoor_metric_count();
-    double *values = calloc(count, sizeof(*values));
-    struct agent_answer snapshot;
-
-    (void)name;
-    if (!values)
-        return error_set(err, ENOMEM, "out of memory");
-    if (!agent->is_over)
-        (void)spoor_session_sample(session, NULL);      /* it runs */
-    (void)spoor_session_latest(session, values, count); /* there is at least the first one */
-    agent_begin_answer(&snapshot, "snapshot");
-    json_begin(&snapshot.json, "metrics", '{');
-    for (size_t i = 0; i < count; i++)
-        json_add_number(&snapshot.json, spoor_metric_get(i)->name, values[i]);
-    json_end(&snapshot.json);
-    agent_end_answer(&snapshot);
-    free(values);
-    return 0;
-}
-
-static int show_result(struct agent *agent, const char *name, struct spoor_error *err)
-{
-    struct agent_answer result;
-    int r;
-
-    (void)name;
-    finish(agent, WATCH_INPUT);
-    agent->is_done = true;
-    agent_begin_answer(&result, "result");
-    r = agent->kind->add_result(agent->attachment->session, agent->data, &result.json, err);
-    return agent_end_result(&result, r, err);
-}
-
-static const struct {
-    const char *word;
-    bool has_name;
-    int (*act)(struct agent *agent, const char *name, struct spoor_error *err);
-} actions[] = {
-    { "phase-start", true, start_phase }, { "phase-stop", true, stop_phase },
-    { "sample", false, take_sample },     { "snapshot", false, show_snapshot },
-    { "stop", false, show_result },
-};
-
-static int obey(struct agent *agent, const char *line, struct spoor_error *err)
-{
-    size_t length = strcspn(line, " ");
-
-    for (size_t i = 0; i < ARRAY_SIZE(actions); i++) {
-        if (strlen(actions[i].word) == length && strncmp(line, actions[i].word, length) == 0 &&
-            (line[length] == ' ') == actions[i].has_name) {
-            if (!agent->attachment->session && actions[i].act != show_result)
-                return error_set(
-                    err, ESRCH,
-                    "nothing is tracked: the process ended before tracking could begin");
-            return actions[i].act(agent, line + length + actions[i].has_name, err);
-        }
+        if (strcmp(op->name, request->op) != 0)
+            continue;
+        if (request->argument_count < op->argument_min ||
+            request->argument_count > op->argument_max)
+            return error_set(err, EINVAL, "operation '%s': wrong number of arguments",
+                             op->name);
+        return op->act(agent->data, request, json, err);
     }
-    return error_set(err, EINVAL, "unknown command '%.100s'", line);
+    return error_set(err, EINVAL, "unknown operation '%.100s'", request->op);
+}
+
+static int parse_line(const struct agent *agent, struct agent_request *ret,
+                      struct spoor_error *err)
+{
+    if (agent->is_too_long)
+        return error_set(err, EINVAL, "invalid request: the line is too long");
+    if (buffer_error(&agent->line) < 0)
+        return error_sys(err, buffer_error(&agent->line), "request");
+    return agent_request_parse(agent->line.text, agent->line.length, ret, err);
+}
+
+static void answer_line(const struct agent *agent)
+{
+    CLEANUP(agent_request_done) struct agent_request request = { 0 };
+    struct agent_answer answer;
+    struct spoor_error err = { 0 };
+    int r = parse_line(agent, &request, &err);
+
+    begin_answer_to(&answer, &request, "done");
+    if (r == 0)
+        r = obey(agent, &request, &answer.json, &err);
+    if (r == 0 && buffer_error(&answer.line) < 0)
+        r = error_sys(&err, buffer_error(&answer.line), "answer");
+    if (r == 0)
+        agent_end_answer(&answer);
+    else
+        buffer_done(&answer.line);
+    if (r < 0)
+        agent_answer_error(&request, err.code, err.message);
 }
 
 /* ---- lines -------------------------------------------------------------- */
 
-/* Obeys all whole lines there are. */
-static void take_lines(struct agent *agent)
+static void add_to_line(struct agent *agent, const char *text, size_t length)
 {
-    char *start = agent->line;
-    char *end;
-
-    while (!agent->is_done &&
-           (end = memchr(start, '\n', agent->used - (size_t)(start - agent->line))) != NULL) {
-        struct spoor_error err = { 0 };
-
-        *end = '\0';
-        if (obey(agent, start, &err) < 0)
-            answer_error(err.code, err.message);
-        start = end + 1;
+    if (agent->line.length + length > LINE_BYTES_MAX) {
+        agent->is_too_long = true;
+        buffer_done(&agent->line);
+        agent->line = (struct buffer){ 0 };
     }
-    agent->used -= (size_t)(start - agent->line);
-    memmove(agent->line, start, agent->used);
+    if (!agent->is_too_long)
+        buffer_add(&agent->line, text, length);
 }
 
-/* A line has one answer, however long it is. */
-static void skip_rest(struct agent *agent)
+static void end_line(struct agent *agent)
 {
-    const char *end = memchr(agent->line, '\n', agent->used);
-    size_t length = end ? (size_t)(end - agent->line) + 1 : agent->used;
-
-    agent->is_skipping = end == NULL;
-    agent->used -= length;
-    memmove(agent->line, agent->line + length, agent->used);
+    if (agent->line.length > 0 || agent->is_too_long || buffer_error(&agent->line) < 0)
+        answer_line(agent);
+    buffer_done(&agent->line);
+    agent->line = (struct buffer){ 0 };
+    agent->is_too_long = false;
 }
 
-/* Reads what there is. The end of input is the end of the agent. */
-static void read_input(struct agent *agent)
+void agent_read(struct agent *agent)
 {
-    ssize_t n =
-        read(STDIN_FILENO, agent->line + agent->used, sizeof(agent->line) - agent->used);
+    char piece[4096];
+    const char *rest = piece;
+    ssize_t n = read(STDIN_FILENO, piece, sizeof(piece));
 
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return;
-    if (n <= 0) {
-        agent->is_done = true;
-        return;
-    }
-    agent->used += (size_t)n;
-    if (agent->is_skipping)
-        skip_rest(agent);
-    take_lines(agent);
-    if (agent->used == sizeof(agent->line)) { /* not even one whole line */
-        answer_error(EINVAL, "the line is too long");
-        agent->is_skipping = true;
-        agent->used = 0;
+    if (n <= 0)
+        agent->is_at_end = true;
+    while (n > 0) {
+        const char *end = memchr(rest, '\n', (size_t)n);
+        ssize_t length = end ? end - rest : n;
+
+        add_to_line(agent, rest, (size_t)length);
+        if (end)
+            end_line(agent);
+        rest += length + (end != NULL);
+        n -= length + (end != NULL);
     }
 }
 
-/* The process has gone; its caller may want to know how it was. */
-static void read_until_done(struct agent *agent)
+void agent_finish(struct agent *agent)
 {
-    while (!agent->is_done)
-        read_input(agent);
-}
+    struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
 
-int agent_serve(struct attachment *attachment, const struct agent_kind *kind, void *data)
-{
-    struct agent agent = { .attachment = attachment, .kind = kind, .data = data };
-    struct spoor_error err = { 0 };
-    enum watch_end end;
-
-    if (attachment->session) {
-        watch_ignore_signals(&attachment->watch);
-        attachment->watch.input_fd = STDIN_FILENO;
-    } else {
-        read_until_done(&agent);
+    while (!agent->is_at_end) {
+        (void)poll(&input, 1, -1); /* if it fails, read() does */
+        agent_read(agent);
     }
-    while (!agent.is_done) {
-        if (watch_wait(&attachment->watch, 0, &end, &err) < 0 || end == WATCH_PROCESS_ENDED) {
-            finish(&agent, end);
-            read_until_done(&agent);
-        } else {
-            read_input(&agent);
-        }
-    }
-    finish(&agent, WATCH_INPUT); /* if there was no stop */
-    return 0;
+    buffer_done(&agent->line);
 }
 
 /* ---- the process -------------------------------------------------------- */

@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * agent.h - a tracker controlled by the program that started it: commands are lines on
- * standard input, answers are JSON objects on standard output, one per line.
+ * agent.h - the agent protocol, version 1: how a program controls a tracker that it has started.
  *
- *     command               answer
- *     (none: at the start)  {"event": "ready", "pid": N}, when the first sample is taken
- *     phase-start NAME      {"event": "done"}
- *     phase-stop NAME       {"event": "done"}
- *     sample                {"event": "done"}
- *     snapshot              {"event": "snapshot", "metrics": {NAME: VALUE, ...}}
- *     stop                  {"event": "result", ...}; then the agent exits
+ * The agent reads requests from its standard input and writes answers to its standard output,
+ * one JSON object per line. First it says that it is ready:
  *
- * A failure is answered with {"event": "error", "code": "EINVAL", "message": "..."}. The code is
- * the errno name of one of these; callers decide by it and never by the message:
+ *     {"event": "ready", "protocol": 1, "pid": N}
+ *
+ * or answers with an error and exits. Then every request gets one answer with the same id, in
+ * the order of the requests:
+ *
+ *     {"id": 1, "op": "phase-start", "arguments": ["load"]}
+ *     {"id": 1, "event": "done"}
+ *
+ *     {"id": 2, "op": "phase-stop", "arguments": ["x"]}
+ *     {"id": 2, "event": "error", "code": "EINVAL", "message": "phase 'x' is not open"}
+ *
+ * A program that was interrupted before it read an answer skips it by its id. The id of an error
+ * is null if the request had none that could be read. Empty lines are ignored. The code is the
+ * errno name of one of these; programs decide by it and never by the message:
  *
  *     EINVAL, EBADMSG          an argument, or the contents of a file, is not valid
  *     ENOENT, ENOTDIR, EISDIR  a file or folder is missing, or is of the wrong kind
@@ -20,52 +26,64 @@
  *     EACCES, EPERM            not permitted
  *     ESRCH                    the process does not exist, or has ended
  *     ENODEV                   there is no such GPU
- *     ENOMEM, ENOSPC           out of memory, disk space, or room for another phase
+ *     ENOMEM, ENOSPC           out of memory or disk space
  *     EIO                      anything else
  *
- * The agent exits when its input ends; its files are complete then. When the tracked process
- * exits, the run is over and its files are written, but the agent waits for its last command.
+ * The agent exits at the end of its input.
  */
 #ifndef FRONT_COMMON_AGENT_H
 #define FRONT_COMMON_AGENT_H
 
-#include "front/common/attachment.h"
+#include "front/common/agent_request.h"
 #include "text/json_writer.h"
 
-/* How agents differ. */
-struct agent_kind {
-    /* The run is over: writes its files. */
-    void (*finish)(spoor_session *session, void *data);
-    /* Adds the members of the result, such as "report". 0 or -errno. */
-    int (*add_result)(spoor_session *session, void *data, struct json_writer *json,
-                      struct spoor_error *err);
-};
+enum { AGENT_PROTOCOL = 1 };
 
 /* To be called first. Names the process as an agent, detaches it from the terminal and closes
  * all but the standard descriptors. */
 void agent_begin(void);
 
-/* Answers with an error; the code is an errno value, positive or negative. Returns the exit
- * code. */
-int agent_refuse(int code, const char *message);
-
-/* One line of JSON for the caller. */
+/* One line of JSON for the program. */
 struct agent_answer {
     struct json_writer json;
     struct buffer line;
 };
 
-/* An answer, to which members may be added in between. "ready" has a pid. */
-void agent_begin_answer(struct agent_answer *answer, const char *event);
+/* "ready", to which members may be added in between. */
 void agent_begin_ready(struct agent_answer *answer);
 void agent_end_answer(struct agent_answer *answer);
 
-/* The same if `r` and the text of the answer are good; otherwise drops it, for the caller to
- * answer with the error. Returns 0 or -errno; `r` if it is not 0. */
-int agent_end_result(struct agent_answer *answer, int r, struct spoor_error *err);
+/* Answers with an error instead of "ready"; the code is an errno value, positive or negative.
+ * Returns the exit code. */
+int agent_refuse(int code, const char *message);
 
-/* Serves until the end. Without a session in the attachment, there was nothing to track and
- * the run is over already. Returns the exit code. */
-int agent_serve(struct attachment *attachment, const struct agent_kind *kind, void *data);
+/* Answers a request with an error; `message` may be longer than that of a struct spoor_error. */
+void agent_answer_error(const struct agent_request *request, int code, const char *message);
+
+/* What an agent can be asked for. */
+struct agent_op {
+    const char *name;
+    size_t argument_min;
+    size_t argument_max;
+    /* Adds the members of the answer. 0; -errno to answer with `err`; or 1 if it has called
+     * agent_answer_error() itself. */
+    int (*act)(void *data, const struct agent_request *request, struct json_writer *json,
+               struct spoor_error *err);
+};
+
+struct agent {
+    const struct agent_op *ops;
+    size_t op_count;
+    void *data;       /* passed to the operations */
+    bool is_at_end;   /* of the input */
+    bool is_too_long; /* the line, what was read of it is dropped */
+    struct buffer line;
+};
+
+/* Reads the input that there is, which may be none, and answers its requests. */
+void agent_read(struct agent *agent);
+
+/* Answers requests until the end of the input, and frees the agent's memory. */
+void agent_finish(struct agent *agent);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "front/common/program.h"
 
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,6 +11,8 @@
 #include "front/common/arguments.h"
 #include "front/common/help.h"
 #include "front/common/nearest.h"
+#include "run/interruptible.h"
+#include "text/buffer.h"
 #include "text/escape.h"
 
 const struct command *command_find(const struct command *commands, const char *name)
@@ -29,7 +32,7 @@ static void say_text(const char *prefix, const char *text)
     buffer_add_text(&line, prefix);
     escape_unsafe(text, &line);
     buffer_add(&line, "\n", 1);
-    (void)!write(STDERR_FILENO, line.text, line.length); /* there is no other place for it */
+    (void)buffer_write(&line, STDERR_FILENO); /* if it fails, there is no other place for it */
 }
 
 static void say(const char *prefix, const char *fmt, va_list args) PRINTF_LIKE(2, 0);
@@ -61,6 +64,19 @@ void program_warn(const struct program *program, const char *fmt, ...)
     va_start(args, fmt);
     say(program->warning_prefix, fmt, args);
     va_end(args);
+}
+
+int program_write_report(const struct program *program, int (*write)(void *data), void *data)
+{
+    struct pollfd room = { .fd = STDERR_FILENO, .events = POLLOUT };
+    int r = run_interruptible(write, data);
+
+    if (r >= 0)
+        return r;
+    if (poll(&room, 1, 0) == 1) /* it may be what the report waited for */
+        program_complain(program, "the report is incomplete: interrupted by SIG%s",
+                         sigabbrev_np(-r));
+    return 1;
 }
 
 int program_refuse_command(const struct program *program, const char *word, bool is_topic)

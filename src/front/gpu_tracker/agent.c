@@ -10,8 +10,8 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/parse.h"
-#include "front/common/agent.h"
 #include "front/common/arguments.h"
+#include "front/common/tracking_agent.h"
 #include "front/gpu_tracker/options.h"
 #include "front/gpu_tracker/output.h"
 #include "front/gpu_tracker/program.h"
@@ -118,7 +118,8 @@ static int attach(struct told *told, pid_t pid, struct attachment *ret, struct s
 
 static int serve(struct told *told, pid_t pid)
 {
-    static const struct agent_kind kind = { .finish = finish, .add_result = add_result };
+    static const struct tracking_agent_kind kind = { .finish = finish,
+                                                     .add_result = add_result };
     CLEANUP(attachment_close) struct attachment attachment = { .session = NULL };
     struct spoor_error err = { 0 };
     struct agent_answer ready;
@@ -134,7 +135,7 @@ static int serve(struct told *told, pid_t pid)
     agent_begin_ready(&ready);
     add_warnings(told, attachment.session ? early_count : told->warning_count, &ready.json);
     agent_end_answer(&ready);
-    return agent_serve(&attachment, &kind, told);
+    return tracking_agent_serve(&attachment, &kind, told);
 }
 
 static int check(const struct gpu_tracker_settings *settings)
@@ -172,7 +173,7 @@ int gpu_tracker_agent(const struct command *command, int argc, char **argv)
     pid_t pid = 0;
 
     if (argc > 1 && strcmp(argv[1], "sub-track") == 0)
-        return subtrack_agent(argc - 2, argv + 2);
+        return subtrack_agent(argc - 2);
     agent_begin();
     if (arguments_parse(&arguments, argc, argv, &err) < 0 ||
         (!texts.is_check && read_pid(texts.pid, &pid, &err) < 0) ||

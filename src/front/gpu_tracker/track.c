@@ -9,7 +9,6 @@
 #include "front/gpu_tracker/track.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,11 +20,20 @@
 #include "front/gpu_tracker/output.h"
 #include "front/gpu_tracker/program.h"
 #include "front/gpu_tracker/tracking.h"
+#include "run/reraise.h"
 #include "run/track.h"
 #include "text/escape.h"
 
-static int write_result(struct tracking *tracking, const struct tracked *tracked)
+struct result {
+    struct tracking *tracking;
+    const struct tracked *tracked;
+};
+
+static int write_result(void *data)
 {
+    const struct result *result = data;
+    struct tracking *tracking = result->tracking;
+    const struct tracked *tracked = result->tracked;
     int wait_status = tracked->end.wait_status;
     struct resource_usage usage = tracking_usage(tracking, (double)tracked->elapsed_ns / 1e9);
     CLEANUP(buffer_done) struct buffer report = { 0 };
@@ -50,19 +58,6 @@ static int write_result(struct tracking *tracking, const struct tracked *tracked
     if (path)
         (void)gpu_tracker_output_write(NULL, report.text, NULL); /* better here than nowhere */
     return 1;
-}
-
-/* Kills us with the signal that killed the command. Returns if it does not. */
-static void end_by(int number)
-{
-    struct sigaction standard = { .sa_handler = SIG_DFL };
-    sigset_t only;
-
-    (void)sigemptyset(&only);
-    (void)sigaddset(&only, number);
-    (void)sigaction(number, &standard, NULL);
-    (void)raise(number);
-    (void)sigprocmask(SIG_UNBLOCK, &only, NULL);
 }
 
 static int refuse_exec(const struct gpu_tracker_settings *settings, int code)
@@ -108,10 +103,11 @@ static int run_command(struct tracking *tracking)
     if (outcome == TRACK_NO_EXEC)
         return refuse_exec(settings, err.code);
     tracking->session = tracked.session;
-    code = write_result(tracking, &tracked);
+    code = program_write_report(&gpu_tracker_program, write_result,
+                                &(struct result){ tracking, &tracked });
     tracking->session = spoor_session_close(tracked.session);
     if (tracked.end.is_by_our_signal)
-        end_by(WTERMSIG(tracked.end.wait_status));
+        reraise(WTERMSIG(tracked.end.wait_status));
     if (code == 0 && settings->propagates)
         code = supervise_exit_code(tracked.end.wait_status);
     return code;

@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "front/common/agent.h"
+#include "front/common/tracking_agent.h"
 #include "front/spoor/gpus_check.h"
 #include "front/spoor/outputs.h"
 #include "front/spoor/program.h"
@@ -60,7 +60,7 @@ static int add_report(spoor_session *session, void *data, struct json_writer *js
 
 static int serve(struct settings *settings)
 {
-    static const struct agent_kind kind = { write_files, add_report };
+    static const struct tracking_agent_kind kind = { write_files, add_report };
     CLEANUP(outputs_done) struct outputs outputs = { .device_fd = -1 };
     CLEANUP(attachment_close) struct attachment attachment = { .session = NULL };
     struct spoor_options options = session_options(settings);
@@ -76,7 +76,7 @@ static int serve(struct settings *settings)
         return agent_refuse(err.code, err.message);
     agent_begin_ready(&ready);
     agent_end_answer(&ready);
-    return agent_serve(&attachment, &kind, &outputs);
+    return tracking_agent_serve(&attachment, &kind, &outputs);
 }
 
 int command_agent(const struct command *command, int argc, char **argv)

@@ -4,10 +4,11 @@
  *
  * Whatever can be refused is refused before the job is started. After that, no failure of
  * ours may fail the job: without a session it runs untracked, and if the report cannot be
- * written, its exit code is still the one we return.
+ * written, we still end as the job did: with its exit code, or of the signal that killed it.
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/compiler.h"
@@ -16,6 +17,7 @@
 #include "front/spoor/outputs.h"
 #include "front/spoor/program.h"
 #include "front/spoor/session_options.h"
+#include "run/reraise.h"
 #include "run/supervise.h"
 #include "run/track.h"
 
@@ -40,12 +42,15 @@ static int check_gpus(void *data, struct spoor_error *err)
     return gpus_check(data, err);
 }
 
-static int run_job(struct settings *settings, const struct outputs *outputs, char **command)
+/* Returns an exit code. *ret_signal is set if a signal killed the job. */
+static int run_job(struct settings *settings, const struct outputs *outputs, char **command,
+                   int *ret_signal)
 {
     struct track_options options = {
         .command = command,
         .session = session_options(settings),
         .waits_for_all = settings->wait_for == WAIT_FOR_ALL,
+        .takes_phases = true,
         .say = say,
         .prepare = check_gpus,
         .prepare_data = settings,
@@ -64,10 +69,12 @@ static int run_job(struct settings *settings, const struct outputs *outputs, cha
     if (tracked.session)
         outputs_write(outputs, tracked.session);
     spoor_session_close(tracked.session);
+    if (WIFSIGNALED(tracked.end.wait_status))
+        *ret_signal = WTERMSIG(tracked.end.wait_status);
     return supervise_exit_code(tracked.end.wait_status);
 }
 
-int command_run(const struct command *command, int argc, char **argv)
+static int run(const struct command *command, int argc, char **argv, int *ret_signal)
 {
     CLEANUP(settings_done) struct settings settings;
     struct arguments arguments;
@@ -83,5 +90,15 @@ int command_run(const struct command *command, int argc, char **argv)
         return complain("empty command: spoor run [OPTIONS] -- COMMAND [ARGUMENT...]");
     if (outputs_plan(&settings, &outputs, &err) < 0)
         return complain("%s", err.message);
-    return run_job(&settings, &outputs, argv + arguments.first_operand);
+    return run_job(&settings, &outputs, argv + arguments.first_operand, ret_signal);
+}
+
+int command_run(const struct command *command, int argc, char **argv)
+{
+    int signal = 0;
+    int code = run(command, argc, argv, &signal);
+
+    if (signal != 0)
+        reraise(signal);
+    return code;
 }

@@ -257,12 +257,28 @@ int outputs_write_one(const struct outputs *outputs, size_t index, spoor_session
     return spoor_session_save(session, output->format, output->path, outputs->save, err);
 }
 
-void outputs_write(const struct outputs *outputs, spoor_session *session)
+struct report {
+    const struct outputs *outputs;
+    spoor_session *session;
+};
+
+static int write_all(void *data)
 {
-    for (size_t i = 0; i < outputs->count; i++) {
+    const struct report *report = data;
+
+    for (size_t i = 0; i < report->outputs->count; i++) {
         struct spoor_error err = { 0 };
 
-        if (outputs_write_one(outputs, i, session, &err) < 0)
+        if (outputs_write_one(report->outputs, i, report->session, &err) < 0)
             complain("%s", err.message);
     }
+    return 0;
+}
+
+void outputs_write(const struct outputs *outputs, spoor_session *session)
+{
+    struct report report = { outputs, session };
+
+    if (outputs->count > 0)
+        (void)program_write_report(&spoor_program, write_all, &report);
 }

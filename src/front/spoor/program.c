@@ -18,8 +18,9 @@ static const struct command commands[] = {
         .summary = "run a command and report what it used",
         .about = "Run a command and report what it and all its descendants use. The command "
                  "keeps its own input, output, terminal, signals and exit code. Exit code: "
-                 "that of the command; 128+N if signal N killed it; 127 if it was not found; "
-                 "126 if it could not be executed; 125 if spoor failed before starting it.",
+                 "that of the command; 127 if it was not found; 126 if it could not be "
+                 "executed; 125 if spoor failed before starting it. If signal N kills the "
+                 "command, spoor dies of it too: $? is 128+N in a shell.",
         .notes = PRECEDENCE,
         .example = "spoor run -o report.json -- make -j8",
         .main = command_run,
@@ -44,11 +45,12 @@ static const struct command commands[] = {
         .options = &settings_table,
         .scope = SCOPE_AGENT,
         .summary = "track a process on behalf of the program that started it",
-        .about = "Track a process as attach does, controlled by the program that started the "
-                 "agent: it writes commands to the agent's standard input, one per line, and "
-                 "reads the answers from its standard output, one JSON object per line. The "
-                 "agent exits on the command 'stop' or at the end of its input. Exit code: "
-                 "0, or 125 if there was nothing to track.",
+        .about =
+            "Track a process as attach does, controlled by the program that started the "
+            "agent: it writes requests to the agent's standard input and reads the answers "
+            "from its standard output, one JSON object per line: see spoor(1). The agent "
+            "exits at the end of its input. Exit code: 0, or 125 if there was nothing to "
+            "track.",
         .is_hidden = true,
         .ignores_variables = true,
         .main = command_agent,
@@ -95,10 +97,13 @@ static const struct command commands[] = {
         .max_operands = 2,
         .complete = "-W \"start stop\"",
         .summary = "mark the start or end of a phase of the calling job",
-        .about = "Append a row to a file: the calling process, the name of the phase, start "
-                 "or stop, and the time. Works from any language, and several processes may "
-                 "write to the same file. 'gpu-tracker sub-track analyze' reports what each "
-                 "phase used. Exit code: 0, or 125 if the row could not be written.",
+        .about =
+            "Mark the start or end of a phase. In a 'spoor run', the report lists the "
+            "phase with its own figures. With a FILE, append a row to it: the calling "
+            "process, the name of the phase, start or stop, and the time; 'gpu-tracker "
+            "sub-track analyze' reports what each phase used. With neither, the file is "
+            "PID-START.csv in the working directory: the PID and start time of the calling "
+            "process. Exit code: 0, or 125 if the row could not be written.",
         .example = "spoor phase start load; ./load.sh; spoor phase stop load",
         .main = command_phase,
     },

@@ -47,9 +47,7 @@ static int parse_membership(const char *line, struct membership *ret)
     return 0;
 }
 
-/* Where the process is in the tree of a controller. -ENOENT: there is no such
- * tree, and the controller, where it exists at all, is on version 2. */
-static int find_path(const char *cgroup_text, enum cgroup_controller controller,
+int cgroup_find_path(const char *cgroup_text, enum cgroup_controller controller,
                      struct text_part *ret)
 {
     struct membership line;
@@ -159,10 +157,10 @@ int cgroups_parse(const char *cgroup_text, const char *mountinfo_text, struct cg
     bool is_any_visible = false;
     struct text_part path;
 
-    if (find_path(cgroup_text, CGROUP_UNIFIED, &path) == 0)
+    if (cgroup_find_path(cgroup_text, CGROUP_UNIFIED, &path) == 0)
         find_mount(mountinfo_text, CGROUP_UNIFIED, path, &found[CGROUP_UNIFIED]);
     for (int i = 0; i < CGROUP_UNIFIED; i++) {
-        if (find_path(cgroup_text, (enum cgroup_controller)i, &path) == 0)
+        if (cgroup_find_path(cgroup_text, (enum cgroup_controller)i, &path) == 0)
             find_mount(mountinfo_text, (enum cgroup_controller)i, path, &found[i]);
         else
             found[i] = found[CGROUP_UNIFIED];

@@ -18,6 +18,7 @@
 #include <sys/types.h>
 
 #include "base/root.h"
+#include "source/host/mountinfo.h"
 
 enum cgroup_controller {
     CGROUP_MEMORY,
@@ -51,6 +52,11 @@ struct cgroups {
 int cgroups_parse(const char *cgroup_text, const char *mountinfo_text, struct cgroups *ret);
 
 int cgroups_read(const struct root *root, pid_t pid, struct cgroups *ret);
+
+/* Where a process is in the hierarchy of a controller: a part of the text of /proc/PID/cgroup.
+ * -ENOENT: there is no such version 1 hierarchy; the controller may be on version 2. */
+int cgroup_find_path(const char *cgroup_text, enum cgroup_controller controller,
+                     struct text_part *ret);
 
 static inline bool cgroup_is_visible(const struct cgroup *cgroup)
 {

@@ -78,7 +78,7 @@ static uint64_t known_or_0(uint64_t value)
 int cpu_stat_parse(const char *text, uint64_t ticks_per_second, struct cpu_stat *ret)
 {
     uint64_t column[COLUMN_COUNT];
-    uint64_t user_ticks, system_ticks;
+    uint64_t user_ticks, system_ticks, interrupt_ticks;
     struct cpu_stat stat;
 
     if (ticks_per_second == 0 || parse_columns(text, column) < 0)
@@ -86,14 +86,16 @@ int cpu_stat_parse(const char *text, uint64_t ticks_per_second, struct cpu_stat 
 
     /* A kernel that has no column for interrupts counts them as system time. */
     user_ticks = sum_u64(column[COLUMN_USER], column[COLUMN_NICE]);
-    system_ticks = sum_u64(column[COLUMN_SYSTEM], sum_u64(known_or_0(column[COLUMN_IRQ]),
-                                                          known_or_0(column[COLUMN_SOFTIRQ])));
+    interrupt_ticks =
+        sum_u64(known_or_0(column[COLUMN_IRQ]), known_or_0(column[COLUMN_SOFTIRQ]));
+    system_ticks = sum_u64(column[COLUMN_SYSTEM], interrupt_ticks);
     stat = (struct cpu_stat){
         .user_ns = ticks_to_ns(user_ticks, ticks_per_second),
         .system_ns = ticks_to_ns(system_ticks, ticks_per_second),
         .idle_ns = ticks_to_ns(column[COLUMN_IDLE], ticks_per_second),
         .iowait_ns = ticks_to_ns(column[COLUMN_IOWAIT], ticks_per_second),
         .steal_ns = ticks_to_ns(column[COLUMN_STEAL], ticks_per_second),
+        .interrupt_ns = ticks_to_ns(interrupt_ticks, ticks_per_second),
         .cpus = count_cpus(text),
     };
     *ret = stat;

@@ -18,6 +18,7 @@ struct cpu_stat {
     uint64_t idle_ns;
     uint64_t iowait_ns;
     uint64_t steal_ns;
+    uint64_t interrupt_ns; /* a part of system_ns */
     uint64_t cpus; /* how many are online */
 };
 

@@ -19,7 +19,7 @@ static const char *const pressure_paths[PRESSURE_COUNT] = {
 };
 
 static const struct host_reading nothing = {
-    .cpu = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN },
+    .cpu = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN },
     .memory = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN },
     .disk = { UNKNOWN, UNKNOWN },
     .network = { UNKNOWN, UNKNOWN },
@@ -38,6 +38,7 @@ void host_init(struct host *host)
     for (int i = 0; i < PRESSURE_COUNT; i++)
         host->pressure[i].fd = -1;
     host->disks.count = host->interfaces.count = 0;
+    host->space_reader = (struct space){ 0 };
     host->space = nothing.space;
     host->oom_kills_count = UNKNOWN;
     host_expire(host);
@@ -53,6 +54,7 @@ void host_done(struct host *host)
     kept_close(&host->vmstat);
     for (int i = 0; i < PRESSURE_COUNT; i++)
         kept_close(&host->pressure[i]);
+    space_done(&host->space_reader);
 }
 
 void host_expire(struct host *host)
@@ -83,16 +85,6 @@ static const char *read_record(struct host *host, const struct root *root, struc
     return kept_read_record(kept, root, host->text, sizeof(host->text), "%s", path) < 0
                ? ""
                : host->text;
-}
-
-static void read_space(struct host *host, const struct root *root)
-{
-    struct kept kept = KEPT_CLOSED;
-    const char *text = read_start(host, root, &kept, "proc/self/mountinfo");
-
-    kept_close(&kept);
-    host->space = nothing.space;
-    (void)mounts_read(root, text, &host->space); /* stays unknown */
 }
 
 static void read_oom_kills(struct host *host, const struct root *root)
@@ -127,7 +119,8 @@ void host_read(struct host *host, const struct root *root, uint64_t now_ns,
         host->oom_kills_due_ns = now_ns + OOM_KILLS_PERIOD_NS;
     }
     if (now_ns >= host->space_due_ns) {
-        read_space(host, root);
+        host->space = nothing.space;
+        (void)space_read(&host->space_reader, root, &host->space); /* stays unknown */
         host->space_due_ns = now_ns + SPACE_PERIOD_NS;
     }
     ret->oom_kills_count = host->oom_kills_count;

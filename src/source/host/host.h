@@ -16,8 +16,8 @@
 #include "source/host/device_table.h"
 #include "source/host/diskstats.h"
 #include "source/host/meminfo.h"
-#include "source/host/mounts.h"
 #include "source/host/net_dev.h"
+#include "source/host/space.h"
 
 enum { PRESSURE_CPU, PRESSURE_MEMORY, PRESSURE_IO, PRESSURE_COUNT };
 
@@ -43,6 +43,7 @@ struct host {
     struct kept pressure[PRESSURE_COUNT];
     struct device_table disks, interfaces;
     uint64_t space_due_ns, oom_kills_due_ns; /* when to read these anew */
+    struct space space_reader;
     struct mounts space;
     uint64_t oom_kills_count;
     char text[HOST_TEXT_SIZE];

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static const struct {
@@ -87,9 +88,25 @@ void gate_disarm(const struct gate *gate)
         event_set_control(&gate->events, PERF_EVENT_IOC_DISABLE);
 }
 
+/* Gives a signal that a process sent to the whole program to the main thread. The kernel lets a
+ * thread name another sender only with this code. */
+static void return_to_program(const struct signalfd_siginfo *info)
+{
+    siginfo_t copy = { .si_signo = (int)info->ssi_signo, .si_code = SI_QUEUE };
+
+    copy.si_pid = (pid_t)info->ssi_pid;
+    copy.si_uid = info->ssi_uid;
+    copy.si_value.sival_ptr = (void *)(uintptr_t)info->ssi_ptr;
+    (void)syscall(SYS_rt_tgsigqueueinfo, getpid(), getpid(), copy.si_signo, &copy);
+}
+
 bool gate_take(const struct gate *gate)
 {
     struct signalfd_siginfo info;
 
-    return gate->signal_fd >= 0 && read(gate->signal_fd, &info, sizeof(info)) > 0;
+    if (gate->signal_fd < 0 || read(gate->signal_fd, &info, sizeof(info)) <= 0)
+        return false;
+    if (info.ssi_code <= 0) /* not of the event */
+        return_to_program(&info);
+    return info.ssi_code > 0;
 }

@@ -2,6 +2,7 @@
 #include "front/gpu_tracker/subtrack/agent.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,13 +20,17 @@ static void add_report(struct json_writer *json, const struct buffer *results,
     json_add_text(json, "text", text->text);
 }
 
-static int analyze(int argc, char **argv, struct json_writer *json, struct spoor_error *err)
+static int analyze(void *data, const struct agent_request *request, struct json_writer *json,
+                   struct spoor_error *err)
 {
+    const char *const *files = request->arguments;
     CLEANUP(results_done) struct results results = { 0 };
     CLEANUP(buffer_done) struct buffer document = { 0 };
     CLEANUP(buffer_done) struct buffer text = { 0 };
-    int r = subtrack_results(argv[0], argc > 1 ? argv[1] : NULL, &results, err);
+    int r = subtrack_results(files[0], request->argument_count > 1 ? files[1] : NULL, &results,
+                             err);
 
+    (void)data;
     if (r < 0)
         return r;
     results_write_json(&results, &document);
@@ -50,18 +55,19 @@ static size_t find_block(const struct block_log *log, const char *name, size_t *
     return first;
 }
 
-static int list_calls(int argc, char **argv, struct json_writer *json, struct spoor_error *err)
+static int list_calls(void *data, const struct agent_request *request, struct json_writer *json,
+                      struct spoor_error *err)
 {
     CLEANUP(block_log_done) struct block_log log = { 0 };
     AUTO_FREE struct call *calls = NULL;
     size_t first, count;
-    int call_count, r = sub_tracking_read(argv[0], &log, err);
+    int call_count, r = sub_tracking_read(request->arguments[0], &log, err);
 
-    (void)argc;
+    (void)data;
     if (r < 0)
         return r;
     calls_sort_events(&log);
-    first = find_block(&log, argv[1], &count);
+    first = find_block(&log, request->arguments[1], &count);
     calls = calloc(count / 2 + 1, sizeof(*calls));
     if (!calls)
         return error_set(err, ENOMEM, "out of memory");
@@ -80,27 +86,29 @@ static int list_calls(int argc, char **argv, struct json_writer *json, struct sp
     return 0;
 }
 
-static int combine(int argc, char **argv, struct json_writer *json, struct spoor_error *err)
+static int combine(void *data, const struct agent_request *request, struct json_writer *json,
+                   struct spoor_error *err)
 {
+    (void)data;
     (void)json;
-    return sub_tracking_combine(argv[0], (const char *const *)argv + 1, (size_t)argc - 1, err);
+    return sub_tracking_combine(request->arguments[0], request->arguments + 1,
+                                request->argument_count - 1, err);
 }
 
-static void answer_warning(const char *message)
-{
-    struct agent_answer warning;
+/* Where the messages of a comparison go. */
+struct listener {
+    const struct agent_request *request;
+    struct json_writer *json; /* inside of "warnings" */
+};
 
-    agent_begin_answer(&warning, "warning");
-    json_add_text(&warning.json, "message", message);
-    agent_end_answer(&warning);
-}
-
-static void say(bool is_error, const char *message)
+static void say(void *data, bool is_error, const char *message)
 {
+    const struct listener *listener = data;
+
     if (is_error)
-        (void)agent_refuse(EINVAL, message);
+        agent_answer_error(listener->request, EINVAL, message);
     else
-        answer_warning(message);
+        json_add_text(listener->json, NULL, message);
 }
 
 static int add_comparison(const struct compared *sessions, size_t count,
@@ -119,20 +127,26 @@ static int add_comparison(const struct compared *sessions, size_t count,
     return 0;
 }
 
-static int compare_sessions(struct compared *sessions, size_t count, char **argv,
-                            struct json_writer *json, struct spoor_error *err)
+/* 1: it has answered with an error already. */
+static int compare_sessions(struct compared *sessions, size_t count,
+                            const struct agent_request *request, struct json_writer *json,
+                            struct spoor_error *err)
 {
+    struct listener listener = { request, json };
+
     for (size_t i = 0; i < count; i++) {
         int r;
 
-        sessions[i].name = argv[2 * i];
-        sessions[i].path = argv[2 * i + 1];
+        sessions[i].name = request->arguments[2 * i];
+        sessions[i].path = request->arguments[2 * i + 1];
         r = subtrack_load(&sessions[i], err);
         if (r < 0)
             return r;
     }
-    if (comparison_match(sessions, count, say) < 0)
+    json_begin(json, "warnings", '[');
+    if (comparison_match(sessions, count, say, &listener) < 0)
         return 1;
+    json_end(json);
     json_begin(json, "statistics", '{');
     for (size_t i = 0; i < STATISTICS; i++) {
         if (add_comparison(sessions, count, (enum statistic)i, json) < 0)
@@ -142,51 +156,42 @@ static int compare_sessions(struct compared *sessions, size_t count, char **argv
     return 0;
 }
 
-static int compare(int argc, char **argv, struct json_writer *json, struct spoor_error *err)
+static int compare(void *data, const struct agent_request *request, struct json_writer *json,
+                   struct spoor_error *err)
 {
-    size_t count = (size_t)argc / 2;
+    size_t count = request->argument_count / 2;
     AUTO_FREE struct compared *sessions = calloc(count, sizeof(*sessions));
     int r;
 
-    if (argc % 2 != 0)
-        return error_set(err, EINVAL, "the session '%s' has no results file", argv[argc - 1]);
+    (void)data;
+    if (request->argument_count % 2 != 0)
+        return error_set(err, EINVAL, "the session '%s' has no results file",
+                         request->arguments[request->argument_count - 1]);
     if (!sessions)
         return error_set(err, ENOMEM, "out of memory");
-    r = compare_sessions(sessions, count, argv, json, err);
+    r = compare_sessions(sessions, count, request, json, err);
     for (size_t i = 0; i < count; i++)
         results_done(&sessions[i].results);
     return r;
 }
 
-/* `act` adds the members of the result. It returns 0, -errno, or 1 if it has answered with an
- * error already. */
-static const struct {
-    const char *name;
-    int argc_min;
-    int argc_max;
-    int (*act)(int argc, char **argv, struct json_writer *json, struct spoor_error *err);
-} commands[] = {
+static const struct agent_op ops[] = {
     { "analyze", 1, 2, analyze },
     { "calls", 2, 2, list_calls },
-    { "combine", 2, INT32_MAX, combine },
-    { "compare", 2, INT32_MAX, compare },
+    { "combine", 2, SIZE_MAX, combine },
+    { "compare", 2, SIZE_MAX, compare },
 };
 
-int subtrack_agent(int argc, char **argv)
+int subtrack_agent(int argument_count)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
-        struct agent_answer result;
-        struct spoor_error err = { 0 };
-        int r;
+    struct agent agent = { .ops = ops, .op_count = ARRAY_SIZE(ops) };
+    struct agent_answer ready;
 
-        if (argc < 1 || strcmp(argv[0], commands[i].name) != 0 ||
-            argc - 1 < commands[i].argc_min || argc - 1 > commands[i].argc_max)
-            continue;
-        agent_begin_answer(&result, "result");
-        r = commands[i].act(argc - 1, argv + 1, &result.json, &err);
-        r = agent_end_result(&result, r, &err);
-        return r < 0 ? agent_refuse(err.code, err.message) : r;
-    }
-    return agent_refuse(EINVAL, "gpu-tracker agent sub-track analyze|calls|combine|compare "
-                                "FILE...");
+    agent_begin();
+    if (argument_count > 0)
+        return agent_refuse(EINVAL, "gpu-tracker agent sub-track takes no arguments");
+    agent_begin_ready(&ready);
+    agent_end_answer(&ready);
+    agent_finish(&agent);
+    return 0;
 }

@@ -69,8 +69,9 @@ int subtrack_load(struct compared *session, struct spoor_error *err)
     return results_parse(text.text, text.length, session->path, &session->results, err);
 }
 
-static void say(bool is_error, const char *message)
+static void say(void *data, bool is_error, const char *message)
 {
+    (void)data;
     if (is_error)
         (void)gpu_tracker_error("%s", message);
     else
@@ -101,7 +102,7 @@ int subtrack_compare(const struct subtrack_settings *settings)
         if (subtrack_load(&plan.sessions[i], &err) < 0)
             return gpu_tracker_error("%s", err.message);
     }
-    if (comparison_match(plan.sessions, plan.count, say) < 0)
+    if (comparison_match(plan.sessions, plan.count, say, NULL) < 0)
         return 1;
     return subtrack_write(settings, format, write_comparison, &plan);
 }

@@ -73,10 +73,16 @@ static bool differ_by_line(const char *a, const char *b)
            memcmp(a, b, (size_t)(line_a - a)) == 0;
 }
 
-static void say_formatted(comparison_say *say, bool is_error, const char *fmt, ...)
+/* Where messages go. */
+struct listener {
+    comparison_say *say;
+    void *data;
+};
+
+static void say_formatted(const struct listener *listener, bool is_error, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 
-static void say_formatted(comparison_say *say, bool is_error, const char *fmt, ...)
+static void say_formatted(const struct listener *listener, bool is_error, const char *fmt, ...)
 {
     AUTO_FREE char *message = NULL;
     va_list args;
@@ -87,11 +93,11 @@ static void say_formatted(comparison_say *say, bool is_error, const char *fmt, .
     va_end(args);
     if (length < 0)
         message = NULL;
-    say(is_error, message ? message : "out of memory");
+    listener->say(listener->data, is_error, message ? message : "out of memory");
 }
 
 static int match_names(const struct compared *first, const struct compared *other, size_t i,
-                       comparison_say *say)
+                       const struct listener *listener)
 {
     const char *name = first->results.blocks[i].name;
     const char *other_name = other->results.blocks[i].name;
@@ -99,7 +105,7 @@ static int match_names(const struct compared *first, const struct compared *othe
     if (strcmp(name, other_name) == 0)
         return 0;
     if (differ_by_line(name, other_name)) {
-        say_formatted(say, false,
+        say_formatted(listener, false,
                       "Code block name \"%s\" of tracking session \"%s\" matched with code "
                       "block name \"%s\" of tracking session \"%s\" but they differ by line "
                       "number. If these code blocks were not meant to match, their comparison "
@@ -107,7 +113,7 @@ static int match_names(const struct compared *first, const struct compared *othe
                       name, first->name, other_name, other->name);
         return 0;
     }
-    say_formatted(say, true,
+    say_formatted(listener, true,
                   "Code block name \"%s\" of tracking session \"%s\" does not match code block "
                   "name \"%s\" of tracking session \"%s\"",
                   name, first->name, other_name, other->name);
@@ -115,12 +121,12 @@ static int match_names(const struct compared *first, const struct compared *othe
 }
 
 static int match_sessions(const struct compared *first, const struct compared *other,
-                          comparison_say *say)
+                          const struct listener *listener)
 {
     size_t count = first->results.block_count;
 
     if (other->results.block_count != count) {
-        say_formatted(say, true,
+        say_formatted(listener, true,
                       "All sub-tracking results must have the same number of code blocks. The "
                       "first has %zu code blocks but tracking session \"%s\" has %zu code "
                       "blocks.",
@@ -128,7 +134,7 @@ static int match_sessions(const struct compared *first, const struct compared *o
         return -EINVAL;
     }
     for (size_t i = 0; i < count; i++) {
-        int r = match_names(first, other, i, say);
+        int r = match_names(first, other, i, listener);
 
         if (r < 0)
             return r;
@@ -136,8 +142,9 @@ static int match_sessions(const struct compared *first, const struct compared *o
     return 0;
 }
 
-int comparison_match(struct compared *sessions, size_t count, comparison_say *say)
+int comparison_match(struct compared *sessions, size_t count, comparison_say *say, void *data)
 {
+    const struct listener listener = { say, data };
     const struct compared *first = &sessions[0];
     int r = 0;
 
@@ -147,7 +154,7 @@ int comparison_match(struct compared *sessions, size_t count, comparison_say *sa
             first = &sessions[i];
     }
     for (size_t i = 0; i < count && r == 0; i++)
-        r = match_sessions(first, &sessions[i], say);
+        r = match_sessions(first, &sessions[i], &listener);
     return r;
 }
 

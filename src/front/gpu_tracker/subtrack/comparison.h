@@ -21,11 +21,11 @@ struct compared {
 
 /* A message for the user: a warning, or why the sessions cannot be compared. It names blocks
  * and sessions, so it may be longer than a struct spoor_error. */
-typedef void comparison_say(bool is_error, const char *message);
+typedef void comparison_say(void *data, bool is_error, const char *message);
 
 /* Sorts the blocks of each session and matches them. 0; or -EINVAL after `say` was given the
  * reason. Names that differ in the line number cause a warning. There is at least one session. */
-int comparison_match(struct compared *sessions, size_t count, comparison_say *say);
+int comparison_match(struct compared *sessions, size_t count, comparison_say *say, void *data);
 
 /* -EINVAL: no statistic has that name. */
 int comparison_statistic(const char *name, enum statistic *ret, struct spoor_error *err);

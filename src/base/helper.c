@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/helper.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/thread_start.h"
+
+struct helper {
+    const struct helper_work *work;
+    void *data;
+    pthread_t thread;
+    bool has_thread; /* it is to be joined */
+
+    pthread_mutex_t mutex; /* never held during a call */
+    pthread_cond_t changed;
+    bool is_calling;
+    bool is_left; /* nobody waits any more */
+};
+
+static void free_all(struct helper *helper)
+{
+    helper->work->release(helper->data);
+    (void)pthread_mutex_destroy(&helper->mutex);
+    (void)pthread_cond_destroy(&helper->changed);
+    free(helper);
+}
+
+static void *make_call(void *data)
+{
+    struct helper *helper = data;
+    bool is_left;
+
+    (void)pthread_setname_np(pthread_self(), helper->work->name); /* a name more or less */
+    helper->work->call(helper->data);
+    pthread_mutex_lock(&helper->mutex);
+    helper->is_calling = false;
+    is_left = helper->is_left;
+    (void)pthread_cond_signal(&helper->changed);
+    pthread_mutex_unlock(&helper->mutex);
+    if (is_left)
+        free_all(helper);
+    return NULL;
+}
+
+int helper_open(const struct helper_work *work, void *data, struct helper **ret)
+{
+    struct helper *helper = calloc(1, sizeof(*helper));
+
+    if (!helper)
+        return -ENOMEM;
+    helper->work = work;
+    helper->data = data;
+    (void)pthread_mutex_init(&helper->mutex, NULL);  /* cannot fail with defaults */
+    (void)pthread_cond_init(&helper->changed, NULL); /* likewise */
+    *ret = helper;
+    return 0;
+}
+
+static void join(struct helper *helper)
+{
+    if (helper->has_thread)
+        (void)pthread_join(helper->thread, NULL);
+    helper->has_thread = false;
+}
+
+int helper_start(struct helper *helper)
+{
+    int r;
+
+    join(helper);
+    helper->is_calling = true;
+    r = thread_start_quiet(&helper->thread, make_call, helper);
+    helper->has_thread = r == 0;
+    if (r < 0)
+        helper->is_calling = false;
+    return r;
+}
+
+bool helper_wait(struct helper *helper, uint64_t deadline_ns)
+{
+    struct timespec until = clock_timespec(deadline_ns);
+    bool is_calling;
+    int r = 0;
+
+    pthread_mutex_lock(&helper->mutex);
+    while (helper->is_calling && r != ETIMEDOUT)
+        r = pthread_cond_clockwait(&helper->changed, &helper->mutex, CLOCK_MONOTONIC, &until);
+    is_calling = helper->is_calling;
+    pthread_mutex_unlock(&helper->mutex);
+    return !is_calling;
+}
+
+struct helper *helper_close(struct helper *helper)
+{
+    pthread_t thread;
+    bool is_left;
+
+    if (!helper)
+        return NULL;
+    thread = helper->thread;
+    pthread_mutex_lock(&helper->mutex);
+    is_left = helper->is_left = helper->is_calling;
+    pthread_mutex_unlock(&helper->mutex);
+    if (is_left) {
+        (void)pthread_detach(thread); /* it frees all when its call returns */
+        return NULL;
+    }
+    join(helper);
+    free_all(helper);
+    return NULL;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "job/cgroup_escape.h"
+
+#include <string.h>
+
+#include "source/proc/pid_stat.h"
+
+enum { TEXT_SIZE = 16 * 1024, GROWTH_BYTES = 4 << 20 };
+
+static const enum cgroup_controller controllers[LEAF_TREE_COUNT] = {
+    [LEAF_UNIFIED] = CGROUP_UNIFIED,
+    [LEAF_MEMORY] = CGROUP_MEMORY,
+    [LEAF_PIDS] = CGROUP_PIDS,
+    [LEAF_CPUACCT] = CGROUP_CPUACCT,
+};
+
+static bool read_text(const struct root *root, pid_t pid, char text[TEXT_SIZE])
+{
+    return root_read(root, text, TEXT_SIZE, "proc/%d/cgroup", (int)pid) > 0;
+}
+
+void cgroup_escape_init(struct cgroup_escape *escape, const struct leaf *leaf, pid_t main_pid)
+{
+    char text[TEXT_SIZE];
+    struct text_part path;
+
+    *escape = (struct cgroup_escape){ 0 };
+    if (!leaf->root || !read_text(leaf->root, main_pid, text))
+        return;
+    for (int i = 0; i < LEAF_TREE_COUNT; i++) {
+        if (leaf_has(leaf, (enum leaf_tree)i) &&
+            cgroup_find_path(text, controllers[i], &path) == 0 &&
+            path.length < sizeof(escape->home[i]))
+            memcpy(escape->home[i], path.start, path.length);
+    }
+}
+
+static bool is_at_or_below(struct text_part path, const char *home)
+{
+    size_t length = strlen(home);
+
+    return path.length >= length && strncmp(path.start, home, length) == 0 &&
+           (path.length == length || path.start[length] == '/');
+}
+
+static bool is_watching(const struct cgroup_escape *escape)
+{
+    for (int i = 0; i < LEAF_TREE_COUNT; i++) {
+        if (escape->home[i][0] != '\0' && !escape->has_left[i])
+            return true;
+    }
+    return false;
+}
+
+void cgroup_escape_check(struct cgroup_escape *escape, const struct root *root,
+                         struct member *member)
+{
+    char text[TEXT_SIZE];
+    struct text_part path;
+    struct pid_stat stat;
+
+    if (!is_watching(escape))
+        return;
+    member->placed_rss_bytes = member->rss_bytes;
+    /* A process that is exiting is shown at the top of a version 1 hierarchy. */
+    if (!read_text(root, member->pid, text) ||
+        pid_stat_read(&member->stat_file, root, member->pid, &stat) < 0 || stat.is_ending)
+        return;
+    for (int i = 0; i < LEAF_TREE_COUNT; i++) {
+        if (escape->home[i][0] != '\0' && cgroup_find_path(text, controllers[i], &path) == 0 &&
+            !is_at_or_below(path, escape->home[i]))
+            escape->has_left[i] = true;
+    }
+}
+
+bool cgroup_escape_is_due(const struct cgroup_escape *escape, const struct member *member)
+{
+    return member->rss_bytes > 2 * member->placed_rss_bytes + GROWTH_BYTES &&
+           is_watching(escape);
+}

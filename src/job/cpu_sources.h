@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cpu_sources.h - which of several counts of a job's CPU time is right. Pure.
+ *
+ * - The job cgroup counts every process that is in it, however it ends.
+ * - The tree is the sum over processes: what each one used, with the children it waited for. It
+ *   misses children that were never waited for.
+ * - perf counts all processes, but stops before the memory of an exiting process is freed, and
+ *   its clock keeps running while the hypervisor or an interrupt has the CPU.
+ *
+ * Each may be too low. So if they disagree, the largest that is certain is reported, and it is
+ * not exact.
+ */
+#ifndef JOB_CPU_SOURCES_H
+#define JOB_CPU_SOURCES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum cpu_source { CPU_FROM_TREE, CPU_FROM_CGROUP, CPU_FROM_PERF };
+
+/* Times are UNKNOWN if there is no such source. */
+struct cpu_counts {
+    uint64_t tree_ns;
+    uint64_t cgroup_ns;
+    uint64_t perf_ns;
+    uint64_t stolen_ns; /* by interrupts and the hypervisor, from all CPUs */
+    bool left_cgroup;   /* a process was seen outside the job cgroup */
+    bool saw_unwaited;  /* a parent was seen that does not wait for its children */
+    bool was_spawned;   /* the job was started by us: all its orphans come to us */
+};
+
+struct cpu_choice {
+    enum cpu_source source;
+    bool is_exact;
+    bool has_unwaited; /* processes were never waited for */
+    bool all_waited;   /* certainly none: the tree has everything */
+    bool left_cgroup;  /* the cgroup misses processes */
+};
+
+struct cpu_choice cpu_sources_choose(const struct cpu_counts *counts);
+
+#endif

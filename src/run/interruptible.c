@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run/interruptible.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+/* Long enough for what does not stall. */
+#define GRACE_NS (250 * NS_PER_MS)
+
+static void wanted_signals(sigset_t *ret)
+{
+    (void)sigemptyset(ret);
+    (void)sigaddset(ret, SIGCHLD);
+    (void)sigaddset(ret, SIGINT);
+    (void)sigaddset(ret, SIGTERM);
+    (void)sigaddset(ret, SIGHUP);
+    (void)sigaddset(ret, SIGQUIT);
+}
+
+/* The next signal. -1: none came in time. `deadline_ns` 0: there is no limit. */
+static int next_signal(const sigset_t *signals, uint64_t deadline_ns)
+{
+    struct timespec left = clock_time_until(deadline_ns);
+    int number;
+
+    do
+        number = sigtimedwait(signals, NULL, deadline_ns ? &left : NULL);
+    while (number < 0 && errno == EINTR && !deadline_ns);
+    return number;
+}
+
+static int wait_for(pid_t pid, const sigset_t *signals)
+{
+    uint64_t deadline_ns = 0;
+    int interrupted_by = 0;
+
+    for (;;) {
+        int status;
+        int number;
+
+        if (waitpid(pid, &status, WNOHANG) == pid)
+            return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+        number = next_signal(signals, deadline_ns);
+        if (number == SIGCHLD)
+            continue;
+        if (interrupted_by == 0) {
+            interrupted_by = number;
+            deadline_ns = clock_now().monotonic_ns + GRACE_NS;
+            continue;
+        }
+        (void)kill(pid, SIGKILL);
+        return -interrupted_by;
+    }
+}
+
+int run_interruptible(int (*work)(void *data), void *data)
+{
+    struct sigaction standard = { .sa_handler = SIG_DFL };
+    sigset_t signals, before;
+    pid_t pid;
+    int r;
+
+    wanted_signals(&signals);
+    (void)sigprocmask(SIG_BLOCK, &signals, &before);
+    (void)sigaction(SIGCHLD, &standard,
+                    NULL); /* if it is ignored, we do not learn of the end */
+    pid = fork();
+    if (pid == 0)
+        _exit(work(data));
+    r = pid < 0 ? work(data) : wait_for(pid, &signals);
+    (void)sigprocmask(SIG_SETMASK, &before, NULL);
+    return r;
+}

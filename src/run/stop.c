@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run/stop.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdnoreturn.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "spoor/spoor.h"
+
+/* The helper polls more and more slowly, since most stops are long. */
+#define FIRST_POLL_MS 10
+#define LAST_POLL_MS 320
+
+static sigset_t set_of(int signal)
+{
+    sigset_t set;
+
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, signal);
+    return set;
+}
+
+void stop_by(int signal)
+{
+    static const struct sigaction standard = { .sa_handler = SIG_DFL };
+    struct sigaction before = standard;
+    sigset_t only = set_of(signal);
+
+    (void)sigaction(signal, &standard, &before); /* fails for SIGSTOP, which needs no action */
+    (void)kill(getpid(), signal);
+    (void)sigprocmask(SIG_UNBLOCK, &only, NULL);
+    (void)sigprocmask(SIG_BLOCK, &only, NULL);
+    (void)sigaction(signal, &before, NULL);
+}
+
+/* ---- the helper --------------------------------------------------------- */
+
+/* A stop by a debugger ('t') counts as one. */
+static bool is_stopped(int stat_fd)
+{
+    char text[512];
+    ssize_t n = pread(stat_fd, text, sizeof(text), 0);
+    const char *name_end = n > 0 ? memrchr(text, ')', (size_t)n) : NULL;
+
+    return name_end && text + n - name_end > 2 && (name_end[2] == 'T' || name_end[2] == 't');
+}
+
+/* Runs in a copy of a process that has other threads: only system calls. */
+static noreturn void poll_state(int stat_fd, pid_t tracker)
+{
+    int interval_ms = FIRST_POLL_MS;
+
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)setsid(); /* signals to the group of the job are not for it */
+    while (getppid() == tracker && is_stopped(stat_fd)) {
+        (void)poll(NULL, 0, interval_ms);
+        if (interval_ms < LAST_POLL_MS)
+            interval_ms *= 2;
+    }
+    if (getppid() == tracker)
+        (void)kill(tracker, SIGCONT);
+    _exit(0);
+}
+
+/* Without a SIGCHLD at its end: no wait() for the job's processes returns it. It has the name
+ * of an agent from its first moment, so it is not taken for a process of the job. */
+static pid_t start_helper(pid_t command)
+{
+    AUTO_CLOSE int stat_fd = -1;
+    char path[32], name[16];
+    pid_t tracker = getpid();
+    sigset_t all, before;
+    long pid;
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)command); /* fits any pid */
+    stat_fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (stat_fd < 0)
+        return -errno;
+    (void)prctl(PR_GET_NAME, name);
+    (void)prctl(PR_SET_NAME, SPOOR_AGENT_NAME);
+    (void)sigfillset(&all);
+    (void)sigprocmask(SIG_SETMASK, &all, &before);
+    pid = syscall(SYS_clone, 0ul, NULL, NULL, NULL, 0ul);
+    if (pid == 0)
+        poll_state(stat_fd, tracker);
+    if (pid < 0)
+        pid = -errno;
+    (void)sigprocmask(SIG_SETMASK, &before, NULL);
+    (void)prctl(PR_SET_NAME, name);
+    return (pid_t)pid;
+}
+
+static void end_helper(pid_t pid)
+{
+    siginfo_t info;
+
+    (void)kill(pid, SIGKILL);
+    while (waitid(P_PID, (id_t)pid, &info, WEXITED | __WALL) < 0 && errno == EINTR)
+        continue;
+}
+
+/* ---- the command -------------------------------------------------------- */
+
+/* Its process group if it has left ours, or 0. */
+static pid_t group_of(pid_t command)
+{
+    pid_t group = getpgid(command);
+
+    return group > 0 && group != getpgrp() ? group : 0;
+}
+
+/* Gives the terminal to the command's own group if it is ours to give. */
+static bool pass_terminal_on(pid_t command)
+{
+    AUTO_CLOSE int fd = -1;
+    pid_t group = group_of(command);
+
+    if (group == 0)
+        return false;
+    fd = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+    return fd >= 0 && tcgetpgrp(fd) == getpgrp() && tcsetpgrp(fd, group) == 0;
+}
+
+static void continue_command(pid_t command)
+{
+    pid_t group = group_of(command);
+
+    (void)kill(group ? -group : command, SIGCONT); /* it may have been killed meanwhile */
+}
+
+static bool has_been_continued(pid_t command)
+{
+    siginfo_t info = { 0 };
+
+    return waitid(P_PID, (id_t)command, &info, WCONTINUED | WNOHANG) == 0 && info.si_pid != 0;
+}
+
+void stop_with(pid_t command, int signal)
+{
+    static const struct timespec at_once = { 0 };
+    sigset_t only = set_of(SIGCONT);
+    pid_t helper;
+
+    /* Without us it would have the terminal: it would lead the group of the foreground. */
+    if ((signal == SIGTTIN || signal == SIGTTOU) && pass_terminal_on(command)) {
+        continue_command(command);
+        return;
+    }
+    helper = start_helper(command);
+    if (helper < 0)
+        return; /* better to run on than never to be woken */
+    stop_by(signal);
+    end_helper(helper);
+    if (sigtimedwait(&only, NULL, &at_once) < 0 || has_been_continued(command))
+        return;
+    (void)pass_terminal_on(command);
+    continue_command(command);
+}

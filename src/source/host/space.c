@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "source/host/space.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+
+/* A disk responds within microseconds; a busy machine may let the helper wait. */
+#define RESPONSE_MOST_NS (250 * NS_PER_MS)
+
+struct space_inquiry {
+    struct root root;
+    struct mounts sum;
+    int result;
+    char text[128 << 10]; /* more mounts than that are left out */
+};
+
+static void inquire(void *data)
+{
+    struct space_inquiry *inquiry = data;
+    ssize_t n = root_read_start(&inquiry->root, inquiry->text, sizeof(inquiry->text),
+                                "proc/self/mountinfo");
+
+    inquiry->result =
+        n < 0 ? (int)n : mounts_read(&inquiry->root, inquiry->text, &inquiry->sum);
+}
+
+static void release(void *data)
+{
+    struct space_inquiry *inquiry = data;
+
+    root_close(&inquiry->root);
+    free(inquiry);
+}
+
+static const struct helper_work work = { "spoor-disks", inquire, release };
+
+static int open_helper(struct space *space, const struct root *root)
+{
+    struct space_inquiry *inquiry = calloc(1, sizeof(*inquiry));
+    int r = inquiry ? root_copy(root, &inquiry->root) : -ENOMEM;
+
+    if (r < 0) {
+        free(inquiry);
+        return r;
+    }
+    r = helper_open(&work, inquiry, &space->helper);
+    if (r < 0)
+        release(inquiry);
+    else
+        space->inquiry = inquiry;
+    return r;
+}
+
+int space_read(struct space *space, const struct root *root, struct mounts *ret)
+{
+    int r = 0;
+
+    if (!root->is_live)
+        return -ENOTSUP;
+    if (!space->helper)
+        r = open_helper(space, root);
+    if (r < 0)
+        return r;
+    if (!helper_wait(space->helper, 0))
+        return -ETIMEDOUT; /* the last inquiry still waits */
+    r = helper_start(space->helper);
+    if (r < 0)
+        return r;
+    if (!helper_wait(space->helper, clock_now().monotonic_ns + RESPONSE_MOST_NS))
+        return -ETIMEDOUT;
+    if (space->inquiry->result == 0)
+        *ret = space->inquiry->sum;
+    return space->inquiry->result;
+}
+
+void space_done(struct space *space)
+{
+    space->helper = helper_close(space->helper);
+    space->inquiry = NULL;
+}

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A job that leaves the cgroup that was made for it: container runtimes do."""
+import json
+import os
+
+import pytest
+
+from conftest import cpu_time, value
+
+MIB = 1 << 20
+# Moves itself to the parent of each cgroup made by spoor whose hierarchy is named, then uses CPU
+# time and memory. Prints the CPU time it knows of.
+LEAVE = """
+import os, sys, time
+for line in open("/proc/self/cgroup"):
+    _, names, path = line.rstrip("\\n").split(":", 2)
+    if "/spoor-" not in path or (sys.argv[1] != "all" and sys.argv[1] not in names.split(",")):
+        continue
+    for top in ("/sys/fs/cgroup/" + names, "/sys/fs/cgroup/unified", "/sys/fs/cgroup"):
+        if os.path.exists(top + path + "/cgroup.procs"):
+            with open(top + os.path.dirname(path) + "/cgroup.procs", "w") as file:
+                file.write("0")
+            break
+data = b"x" * (int(sys.argv[3]) << 20)
+while time.process_time() < float(sys.argv[2]):
+    pass
+print(time.process_time())
+"""
+
+
+def leave(spoor, which, seconds, megabytes):
+    done, result = spoor.result("/usr/bin/python3", "-c", LEAVE, which, str(seconds),
+                                str(megabytes))
+    assert done.returncode == 0, done.stderr
+    return float(done.stdout), result
+
+
+def hierarchies():
+    with open("/proc/self/cgroup", encoding="utf-8") as file:
+        return {name for line in file for name in line.split(":")[1].split(",")}
+
+
+def codes(result):
+    return [warning["code"] for warning in result["warnings"]]
+
+
+def test_cpu_time_of_a_job_that_leaves_its_cgroup_is_counted(spoor):
+    used, result = leave(spoor, "all", 0.5, 0)
+    total = result["cpu"]["total_seconds"]
+    assert total["value"] == cpu_time(used)
+    assert value(result, "cpu.user_seconds") + value(result, "cpu.system_seconds") == \
+        pytest.approx(total["value"], rel=0.05, abs=0.03)
+    if os.geteuid() == 0:
+        for path in ("total_seconds", "user_seconds", "mean_cores"):
+            assert not result["cpu"][path]["exact"], path
+        assert "left-cgroup" in codes(result)
+
+
+def test_memory_of_a_job_that_leaves_its_cgroup_is_counted(spoor):
+    _, result = leave(spoor, "all", 0, 100)
+    if os.geteuid() != 0:
+        assert value(result, "memory.combined.total_rss_bytes") >= 100 * MIB
+        return
+    peak = result["memory"]["job_peak_bytes"]
+    assert peak["value"] >= 100 * MIB and not peak["exact"]
+    for path in ("anon_peak_bytes", "page_cache_peak_bytes"):
+        assert result["memory"][path]["high"] is None, path
+    assert "left-cgroup" in codes(result)
+
+
+def test_a_memory_cgroup_that_is_left_alone_is_noticed(spoor):
+    if os.geteuid() != 0 or "memory" not in hierarchies():
+        pytest.skip("needs root and a version 1 memory hierarchy")
+    used, result = leave(spoor, "memory", 0.1, 100)
+    peak = result["memory"]["job_peak_bytes"]
+    assert peak["value"] >= 100 * MIB and not peak["exact"]
+    assert "left-cgroup" in codes(result)
+    total = result["cpu"]["total_seconds"]
+    assert total["value"] == cpu_time(used) and total["exact"]
+
+
+def test_a_job_that_stays_in_its_cgroup_is_exact(spoor):
+    if os.geteuid() != 0 or not os.path.exists("/sys/fs/cgroup/cgroup.procs") and \
+            "memory" not in hierarchies():
+        pytest.skip("needs root and a memory controller")
+    _, result = leave(spoor, "none", 0.1, 100)
+    assert result["cpu"]["total_seconds"]["exact"]
+    if value(result, "memory.job_peak_bytes") is not None:
+        assert result["memory"]["job_peak_bytes"]["exact"]
+    assert "left-cgroup" not in codes(result)
+
+
+def test_processes_started_outside_the_cgroup_belong_to_the_job(spoor):
+    """Without process events they are found by their parents."""
+    script = LEAVE + "\nimport subprocess\n" \
+        "child = subprocess.Popen(['/usr/bin/python3', '-c', " \
+        "'x = b\"x\" * (60 << 20); print(flush=True); input()']," \
+        " stdin=subprocess.PIPE, stdout=subprocess.PIPE)\n" \
+        "child.stdout.readline(); print(flush=True); input(); child.communicate(b'\\n')"
+    path, samples = spoor.new_path("result.json"), spoor.new_path("samples.jsonl")
+    process = spoor.start("run", "-q", "-i", "0.02", "-o", path, "--samples", samples, "--",
+                          "/usr/bin/python3", "-c", script, "all", "0", "0",
+                          env={**os.environ, "SPOOR_DISABLE": "ring,connector"})
+    for _ in range(2):
+        process.stdout.readline()
+    before = samples.read_bytes().count(b"\n")
+    while samples.read_bytes().count(b"\n") < before + 5:
+        assert process.poll() is None
+    process.communicate(b"\n")
+    rows = [json.loads(line) for line in samples.read_text().splitlines()]
+    assert max(row["job_processes"] for row in rows) == 2
+    assert max(row["descendants_rss_bytes"] or 0 for row in rows) >= 60 * MIB

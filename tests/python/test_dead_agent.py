@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A tracker whose agent was killed: the program goes on, and is told once."""
+import os
+import signal
+import warnings
+
+import pytest
+
+import gpu_tracker as gput
+import spoor
+from conftest import eventually, is_alive
+
+
+def kill_agent(tracker):
+    pid = tracker._agent.ready["pid"]
+    os.kill(pid, signal.SIGKILL)
+    eventually(lambda: not is_alive(pid), "the end of the agent")
+
+
+@pytest.fixture
+def seen():
+    """The warnings of a test."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield caught
+
+
+def test_program_goes_on_and_is_warned_once(seen):
+    with spoor.Tracker() as tracker:
+        with spoor.phase("killed in it"):
+            kill_agent(tracker)
+        with spoor.phase("after it"):
+            pass
+        tracker.sample()
+    assert [(w.category, str(w.message)) for w in seen] == \
+        [(RuntimeWarning, "tracking has stopped: the tracker ended unexpectedly")]
+    assert seen[0].filename == __file__
+    assert not tracker.is_running
+
+
+def test_result_says_why_it_is_missing(seen):
+    tracker = spoor.Tracker().start()
+    kill_agent(tracker)
+    assert tracker.stop() is tracker.result
+    assert not tracker.result and tracker.result.reason == "the tracker ended unexpectedly"
+    assert str(tracker.result) == "no result: the tracker ended unexpectedly"
+    assert repr(tracker.result) == "<spoor.Result: the tracker ended unexpectedly>"
+    for use in (lambda: tracker.result.cpu, lambda: tracker.result["cpu"],
+                lambda: tracker.result.to_dict()):
+        with pytest.raises(spoor.Error, match="^no result: the tracker ended unexpectedly$"):
+            use()
+    assert len(seen) == 1
+    with spoor.Tracker() as tracker:
+        pass
+    assert tracker.result and tracker.result.reason is None
+
+
+def test_exception_of_the_program_is_not_replaced(seen):
+    with pytest.raises(KeyError, match="own") as error:
+        with spoor.Tracker() as tracker, spoor.phase("p"):
+            kill_agent(tracker)
+            raise KeyError("own")
+    assert error.value.__context__ is None
+    with pytest.raises(KeyError, match="own") as error:
+        with gput.Tracker(disable_logs=True) as tracker:
+            kill_agent(tracker)
+            raise KeyError("own")
+    assert error.value.__context__ is None
+
+
+def test_decorated_function_returns_its_value(seen):
+    tracker = spoor.Tracker()
+
+    @tracker
+    def work():
+        kill_agent(spoor._tracker._running[-1])
+        return 7
+
+    assert work() == 7 and not tracker.result
+
+
+def test_snapshot_has_no_value_to_return(seen):
+    with spoor.Tracker() as tracker:
+        kill_agent(tracker)
+        with pytest.raises(spoor.Error, match="the tracker ended unexpectedly"):
+            tracker.snapshot()
+
+
+def test_sigpipe_at_its_default_does_not_end_the_program(script):
+    assert script("""
+        import os, signal, warnings
+        import gpu_tracker, spoor
+        warnings.simplefilter("ignore")
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        with spoor.Tracker() as own, gpu_tracker.Tracker(disable_logs=True) as other:
+            for tracker in own, other:
+                pid = tracker._agent.ready["pid"]
+                os.kill(pid, signal.SIGKILL)
+                while os.path.exists(f"/proc/{pid}") and \\
+                        open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[0] not in "ZX":
+                    pass
+            with spoor.phase("p"):
+                pass
+        print("fine")
+    """) == "fine\n"
+
+
+def test_gpu_tracker_goes_on_and_says_why_there_is_no_usage(caplog):
+    with gput.Tracker() as tracker:
+        kill_agent(tracker)
+    assert [record.message for record in caplog.records][-1:] == \
+        ["Tracking has stopped: the tracker ended unexpectedly"]
+    assert tracker.state is gput.State.STOPPED and tracker.resource_usage is None
+    for use in (str, lambda tracker: tracker.to_json()):
+        with pytest.raises(RuntimeError, match="the tracker ended unexpectedly"):
+            use(tracker)
+
+
+def test_program_that_cannot_be_tracked_any_more_may_be_tracked_again(seen):
+    tracker = spoor.Tracker().start()
+    kill_agent(tracker)
+    tracker.stop()
+    with tracker:
+        pass
+    assert tracker.result.run.pid == os.getpid()

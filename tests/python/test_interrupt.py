@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A request that is interrupted before its answer is read."""
+import contextlib
+import os
+import signal
+
+import pytest
+
+import gpu_tracker as gput
+import spoor
+from conftest import eventually, is_alive
+
+
+@contextlib.contextmanager
+def interrupted(agent):
+    """Runs a block while the agent cannot answer, and interrupts it as Ctrl-C would."""
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    os.kill(agent.ready["pid"], signal.SIGSTOP)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+            yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        os.kill(agent.ready["pid"], signal.SIGCONT)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_result_after_an_interrupted_phase():
+    with spoor.Tracker() as tracker:
+        with interrupted(tracker._agent):
+            with tracker.phase("interrupted"):
+                pytest.fail("the agent has answered")
+        with tracker.phase("next"):
+            pass
+    assert [phase.name for phase in tracker.result.phases] == ["interrupted", "next"]
+
+
+def test_answer_is_that_to_the_request_after_an_interrupted_one():
+    with spoor.Tracker() as tracker:
+        for _ in range(3):
+            with interrupted(tracker._agent):
+                tracker.sample()
+        assert tracker.snapshot().rss_bytes > 0
+        tracker.sample()
+
+
+def test_stop_that_is_interrupted_can_be_repeated():
+    tracker = spoor.Tracker().start()
+    pid = tracker._agent.ready["pid"]
+    with interrupted(tracker._agent):
+        tracker.stop()
+    assert tracker.is_running
+    assert tracker.stop().run.pid == os.getpid()
+    eventually(lambda: not is_alive(pid), "the end of the agent")
+
+
+def test_gpu_tracker_stop_that_is_interrupted_can_be_repeated():
+    tracker = gput.Tracker(disable_logs=True)
+    tracker.start()
+    with interrupted(tracker._agent):
+        tracker.stop()
+    tracker.stop()
+    assert tracker.resource_usage.max_ram.main.total_rss > 0
+
+
+def test_interrupted_start_leaves_no_agent(script):
+    """However far it has come: the agent is stopped before it can say that it is ready."""
+    assert script("""
+        import os, signal, sys
+        import spoor
+        from spoor import _library
+
+        start_agent = _library.start_agent
+        def start_and_interrupt(*arguments):
+            start_agent(*arguments)
+            raise KeyboardInterrupt
+        _library.start_agent = start_and_interrupt
+        before = len(os.listdir("/proc/self/fd"))
+        for _ in range(3):
+            try:
+                spoor.Tracker().start()
+            except KeyboardInterrupt:
+                pass
+        print(len(os.listdir("/proc/self/fd")) - before)
+    """) == "0\n"

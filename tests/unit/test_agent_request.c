@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "front/common/agent_request.h"
+
+static int parse(const char *text, struct agent_request *ret, struct spoor_error *err)
+{
+    return agent_request_parse(text, strlen(text), ret, err);
+}
+
+static void request_has_an_id_an_operation_and_arguments(void **state)
+{
+    struct agent_request request;
+    struct spoor_error err;
+
+    (void)state;
+    assert_int_equal(parse("{\"id\": 9223372036854775807, \"op\": \"o\", \"new\": 1, "
+                           "\"arguments\": [\"\", \"b\\n\\u00e9\"]}",
+                           &request, &err),
+                     0);
+    assert_true(request.has_id);
+    assert_int_equal(request.id, INT64_MAX);
+    assert_string_equal(request.op, "o");
+    assert_int_equal(request.argument_count, 2);
+    assert_string_equal(request.arguments[0], "");
+    assert_string_equal(request.arguments[1], "b\n\xc3\xa9");
+    agent_request_done(&request);
+    assert_null(request.op);
+}
+
+static void arguments_may_be_left_out(void **state)
+{
+    struct agent_request request;
+    struct spoor_error err;
+
+    (void)state;
+    assert_int_equal(parse("{\"id\":0,\"op\":\"o\"}", &request, &err), 0);
+    assert_true(request.has_id);
+    assert_int_equal(request.id, 0);
+    assert_int_equal(request.argument_count, 0);
+    agent_request_done(&request);
+}
+
+static void damaged_text_is_refused(void **state)
+{
+    static const struct {
+        const char *text;
+        bool has_id;
+        const char *message;
+    } damaged[] = {
+        { "", false, "invalid request: " },
+        { "phase-start x", false, "invalid request: " },
+        { "1", false, "invalid request: " },
+        { "[]", false, "invalid request: expected a JSON object" },
+        { "{\"op\":\"o\"}", false, "invalid request: 'id' must be a whole number" },
+        { "{\"id\":1.5,\"op\":\"o\"}", false, "invalid request: 'id' must be a whole number" },
+        { "{\"id\":-1,\"op\":\"o\"}", false, "invalid request: 'id' must be a whole number" },
+        { "{\"id\":1}", true, "invalid request: 'op' must be a string" },
+        { "{\"id\":1,\"op\":null}", true, "invalid request: 'op' must be a string" },
+        { "{\"id\":1,\"op\":\"o\",\"arguments\":{}}", true,
+          "invalid request: 'arguments' must be a list of strings" },
+        { "{\"id\":1,\"op\":\"o\",\"arguments\":[\"a\",[]]}", true,
+          "invalid request: 'arguments' must be a list of strings" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(damaged); i++) {
+        struct agent_request request;
+        struct spoor_error err;
+
+        assert_int_equal(parse(damaged[i].text, &request, &err), -EINVAL);
+        assert_int_equal(err.code, EINVAL);
+        assert_int_equal(request.has_id, damaged[i].has_id);
+        assert_memory_equal(err.message, damaged[i].message, strlen(damaged[i].message));
+        agent_request_done(&request);
+    }
+}
+
+static void bytes_after_a_nul_are_not_ignored(void **state)
+{
+    static const char line[] = "{\"id\":1,\"op\":\"o\"}\0{\"id\":2,\"op\":\"o\"}";
+    struct agent_request request;
+    struct spoor_error err;
+
+    (void)state;
+    assert_int_equal(agent_request_parse(line, sizeof(line) - 1, &request, &err), -EINVAL);
+    agent_request_done(&request);
+    assert_int_equal(agent_request_parse(line, strlen(line) + 1, &request, &err), -EINVAL);
+    agent_request_done(&request);
+    assert_int_equal(agent_request_parse(line, strlen(line), &request, &err), 0);
+    agent_request_done(&request);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(request_has_an_id_an_operation_and_arguments),
+        cmocka_unit_test(arguments_may_be_left_out),
+        cmocka_unit_test(damaged_text_is_refused),
+        cmocka_unit_test(bytes_after_a_nul_are_not_ignored),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+
+#include "fake_job.h"
+#include "job/cgroup_escape.h"
+
+#define UNIFIED "0::/a/spoor-1-2"
+#define MEMORY "4:memory:/b/spoor-1-2"
+
+struct escape {
+    struct fake_root fake;
+    struct leaf leaf;
+    struct cgroup_escape escape;
+    struct member member;
+};
+
+static void begin(struct escape *e, const char *text)
+{
+    *e = (struct escape){ .leaf = LEAF_NONE };
+    fake_root_init(&e->fake);
+    fake_process_put(&e->fake, &(struct fake_process){ .pid = 10, .resident_pages = 9 });
+    fake_root_write(&e->fake, "proc/10/cgroup", text);
+    e->leaf.root = &e->fake.root;
+    e->leaf.folders[LEAF_UNIFIED].is_made = e->leaf.folders[LEAF_MEMORY].is_made = true;
+    cgroup_escape_init(&e->escape, &e->leaf, 10);
+    e->member = (struct member){ .pid = 10, .stat_file = KEPT_CLOSED };
+}
+
+static void move(struct escape *e, const char *text)
+{
+    fake_root_write(&e->fake, "proc/10/cgroup", text);
+    cgroup_escape_check(&e->escape, &e->fake.root, &e->member);
+}
+
+static void whoever_is_inside_or_below_has_not_left(void **state)
+{
+    struct escape e;
+
+    (void)state;
+    begin(&e, MEMORY "\n" UNIFIED "\n");
+    move(&e, MEMORY "\n" UNIFIED "\n");
+    move(&e, MEMORY "/deeper/still\n" UNIFIED "/x\n");
+    assert_false(e.escape.has_left[LEAF_UNIFIED]);
+    assert_false(e.escape.has_left[LEAF_MEMORY]);
+    fake_root_done(&e.fake);
+}
+
+static void one_hierarchy_may_be_left_alone(void **state)
+{
+    struct escape e;
+
+    (void)state;
+    begin(&e, MEMORY "\n" UNIFIED "\n");
+    move(&e, "4:memory:/b\n" UNIFIED "\n");
+    assert_false(e.escape.has_left[LEAF_UNIFIED]);
+    assert_true(e.escape.has_left[LEAF_MEMORY]);
+    move(&e, MEMORY "\n0::/a/spoor-1-23\n"); /* back in the one, and out of the other */
+    assert_true(e.escape.has_left[LEAF_UNIFIED]);
+    assert_true(e.escape.has_left[LEAF_MEMORY]);
+    fake_root_done(&e.fake);
+}
+
+/* The kernel shows it at the top of a version 1 hierarchy. */
+static void whoever_exits_has_not_left(void **state)
+{
+    struct escape e;
+
+    (void)state;
+    begin(&e, MEMORY "\n" UNIFIED "\n");
+    fake_process_put(&e.fake, &(struct fake_process){ .pid = 10, .state = 'Z' });
+    move(&e, "4:memory:/\n" UNIFIED "\n");
+    assert_false(e.escape.has_left[LEAF_MEMORY]);
+    fake_process_end(&e.fake, 10);
+    move(&e, "4:memory:/\n" UNIFIED "\n");
+    assert_false(e.escape.has_left[LEAF_MEMORY]);
+    fake_root_done(&e.fake);
+}
+
+static void a_process_that_grows_is_checked_again(void **state)
+{
+    struct escape e;
+
+    (void)state;
+    begin(&e, MEMORY "\n" UNIFIED "\n");
+    e.member.rss_bytes = 1 << 20;
+    assert_false(cgroup_escape_is_due(&e.escape, &e.member));
+    e.member.rss_bytes = 100 << 20;
+    assert_true(cgroup_escape_is_due(&e.escape, &e.member));
+    move(&e, MEMORY "\n" UNIFIED "\n");
+    assert_false(cgroup_escape_is_due(&e.escape, &e.member));
+    e.member.rss_bytes = 300 << 20;
+    assert_true(cgroup_escape_is_due(&e.escape, &e.member));
+    fake_root_done(&e.fake);
+}
+
+static void without_a_cgroup_nothing_is_checked(void **state)
+{
+    struct cgroup_escape escape;
+    struct leaf none = LEAF_NONE;
+
+    (void)state;
+    cgroup_escape_init(&escape, &none, 10);
+    assert_false(
+        cgroup_escape_is_due(&escape, &(struct member){ .pid = 10, .rss_bytes = 1 << 30 }));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whoever_is_inside_or_below_has_not_left),
+        cmocka_unit_test(one_hierarchy_may_be_left_alone),
+        cmocka_unit_test(whoever_exits_has_not_left),
+        cmocka_unit_test(a_process_that_grows_is_checked_again),
+        cmocka_unit_test(without_a_cgroup_nothing_is_checked),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

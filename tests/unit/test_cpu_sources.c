@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/unknown.h"
+#include "job/cpu_sources.h"
+
+#define MS NS_PER_MS
+
+static struct cpu_choice choose(uint64_t tree_ms, uint64_t cgroup_ms, uint64_t perf_ms)
+{
+    struct cpu_counts counts = {
+        .tree_ns = is_known(tree_ms) ? tree_ms * MS : UNKNOWN,
+        .cgroup_ns = is_known(cgroup_ms) ? cgroup_ms * MS : UNKNOWN,
+        .perf_ns = is_known(perf_ms) ? perf_ms * MS : UNKNOWN,
+        .was_spawned = true,
+    };
+
+    return cpu_sources_choose(&counts);
+}
+
+static void the_cgroup_is_exact_if_nothing_contradicts_it(void **state)
+{
+    struct cpu_choice choice = choose(1000, 1001, 1003);
+
+    (void)state;
+    assert_int_equal(choice.source, CPU_FROM_CGROUP);
+    assert_true(choice.is_exact);
+    assert_true(choice.all_waited);
+    assert_false(choice.left_cgroup);
+}
+
+static void the_cgroup_counts_what_was_never_waited_for(void **state)
+{
+    struct cpu_choice choice = choose(100, 1000, 1000);
+
+    (void)state;
+    assert_int_equal(choice.source, CPU_FROM_CGROUP);
+    assert_true(choice.is_exact);
+    assert_true(choice.has_unwaited);
+    assert_false(choice.all_waited);
+}
+
+static void a_cgroup_below_the_processes_was_left(void **state)
+{
+    struct cpu_choice choice = choose(2000, 7, UNKNOWN);
+
+    (void)state;
+    assert_int_equal(choice.source, CPU_FROM_TREE);
+    assert_true(choice.left_cgroup);
+    assert_false(choice.is_exact);
+    choice = choose(2000, 7, 2001); /* perf confirms it: two of three still disagree */
+    assert_int_equal(choice.source, CPU_FROM_TREE);
+    assert_false(choice.is_exact);
+    assert_true(choice.all_waited);
+}
+
+static void of_a_cgroup_that_was_left_the_larger_count_is_reported(void **state)
+{
+    struct cpu_counts counts = { .tree_ns = 100 * MS,
+                                 .cgroup_ns = 900 * MS,
+                                 .perf_ns = UNKNOWN,
+                                 .left_cgroup = true,
+                                 .was_spawned = true };
+    struct cpu_choice choice = cpu_sources_choose(&counts);
+
+    (void)state;
+    assert_int_equal(choice.source, CPU_FROM_CGROUP);
+    assert_false(choice.is_exact);
+    counts.perf_ns = 1500 * MS; /* neither has those outside that nobody waited for */
+    choice = cpu_sources_choose(&counts);
+    assert_int_equal(choice.source, CPU_FROM_PERF);
+    assert_false(choice.is_exact);
+}
+
+static void the_sum_is_exact_if_perf_confirms_it(void **state)
+{
+    struct cpu_choice choice = choose(1000, UNKNOWN, 1005);
+
+    (void)state;
+    assert_int_equal(choice.source, CPU_FROM_TREE);
+    assert_true(choice.is_exact);
+    choice = choose(1000, UNKNOWN, 1100);
+    assert_int_equal(choice.source, CPU_FROM_TREE);
+    assert_false(choice.is_exact);
+    assert_false(choose(1000, UNKNOWN, UNKNOWN).is_exact);
+}
+
+static void much_more_by_perf_is_what_nobody_waited_for(void **state)
+{
+    struct cpu_choice choice = choose(100, UNKNOWN, 1000);
+
+    (void)state;
+    assert_int_equal(choice.source, CPU_FROM_PERF);
+    assert_false(choice.is_exact);
+    assert_true(choice.has_unwaited);
+}
+
+/* As seen: 0.61 s, of which perf's clock made 0.77 while the hypervisor had the CPU. */
+static void stolen_time_is_not_taken_for_processes(void **state)
+{
+    struct cpu_counts counts = { .tree_ns = 610 * MS,
+                                 .cgroup_ns = UNKNOWN,
+                                 .perf_ns = 773 * MS,
+                                 .stolen_ns = 170 * MS,
+                                 .was_spawned = true };
+    struct cpu_choice choice = cpu_sources_choose(&counts);
+
+    (void)state;
+    assert_int_equal(choice.source, CPU_FROM_TREE);
+    assert_false(choice.has_unwaited);
+    assert_false(choice.is_exact);
+    counts.cgroup_ns = 610 * MS;
+    assert_true(cpu_sources_choose(&counts).is_exact);
+    counts.cgroup_ns = UNKNOWN;
+    counts.perf_ns = 2000 * MS; /* no hypervisor steals that much */
+    counts.stolen_ns = 5000 * MS;
+    assert_int_equal(cpu_sources_choose(&counts).source, CPU_FROM_PERF);
+}
+
+/* perf stops before an exiting process frees its memory. */
+static void perf_is_not_reported_if_the_sum_is_larger(void **state)
+{
+    struct cpu_counts counts = { .tree_ns = 2000 * MS,
+                                 .cgroup_ns = UNKNOWN,
+                                 .perf_ns = 1800 * MS,
+                                 .saw_unwaited = true,
+                                 .was_spawned = true };
+    struct cpu_choice choice = cpu_sources_choose(&counts);
+
+    (void)state;
+    assert_int_equal(choice.source, CPU_FROM_TREE);
+    assert_true(choice.has_unwaited);
+    assert_false(choice.is_exact);
+}
+
+static void one_source_is_better_than_none(void **state)
+{
+    (void)state;
+    assert_int_equal(choose(UNKNOWN, UNKNOWN, 5).source, CPU_FROM_PERF);
+    assert_int_equal(choose(UNKNOWN, 5, UNKNOWN).source, CPU_FROM_CGROUP);
+    assert_int_equal(choose(UNKNOWN, UNKNOWN, UNKNOWN).source, CPU_FROM_TREE);
+    assert_false(choose(UNKNOWN, UNKNOWN, UNKNOWN).is_exact);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_cgroup_is_exact_if_nothing_contradicts_it),
+        cmocka_unit_test(the_cgroup_counts_what_was_never_waited_for),
+        cmocka_unit_test(a_cgroup_below_the_processes_was_left),
+        cmocka_unit_test(of_a_cgroup_that_was_left_the_larger_count_is_reported),
+        cmocka_unit_test(the_sum_is_exact_if_perf_confirms_it),
+        cmocka_unit_test(much_more_by_perf_is_what_nobody_waited_for),
+        cmocka_unit_test(stolen_time_is_not_taken_for_processes),
+        cmocka_unit_test(perf_is_not_reported_if_the_sum_is_larger),
+        cmocka_unit_test(one_source_is_better_than_none),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

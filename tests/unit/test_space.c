@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Linked with --wrap=mounts_read: disks respond when this test lets them.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <pthread.h>
+
+#include "source/host/space.h"
+
+int __real_mounts_read(const struct root *root, const char *text, struct mounts *ret);
+int __wrap_mounts_read(const struct root *root, const char *text, struct mounts *ret);
+
+/* Held by the test while disks do not respond. */
+static pthread_mutex_t disks = PTHREAD_MUTEX_INITIALIZER;
+
+int __wrap_mounts_read(const struct root *root, const char *text, struct mounts *ret)
+{
+    pthread_mutex_lock(&disks);
+    pthread_mutex_unlock(&disks);
+    return __real_mounts_read(root, text, ret);
+}
+
+/* 0, or -ENOENT: this machine has no disk. */
+static int read_now(struct space *space, const struct root *root)
+{
+    struct mounts mounts = { 0 };
+    int r = space_read(space, root, &mounts);
+
+    if (r == 0)
+        assert_true(mounts.used_bytes > 0);
+    return r;
+}
+
+static void a_disk_that_does_not_respond_is_not_waited_for(void **state)
+{
+    struct space space = { 0 };
+    struct root root;
+
+    (void)state;
+    assert_int_equal(root_open(NULL, &root), 0);
+    if (read_now(&space, &root) == -ENOENT)
+        skip();
+    pthread_mutex_lock(&disks);
+    assert_int_equal(read_now(&space, &root), -ETIMEDOUT);
+    assert_int_equal(read_now(&space, &root), -ETIMEDOUT); /* without another thread */
+    pthread_mutex_unlock(&disks);
+    while (read_now(&space, &root) == -ETIMEDOUT)
+        continue;
+    assert_int_equal(read_now(&space, &root), 0); /* it responds again */
+    space_done(&space);
+    root_close(&root);
+}
+
+static void it_can_be_left_behind(void **state)
+{
+    struct space space = { 0 };
+    struct root root;
+
+    (void)state;
+    assert_int_equal(root_open(NULL, &root), 0);
+    if (read_now(&space, &root) == -ENOENT)
+        skip();
+    pthread_mutex_lock(&disks);
+    assert_int_equal(read_now(&space, &root), -ETIMEDOUT);
+    space_done(&space);
+    root_close(&root);
+    pthread_mutex_unlock(&disks);
+}
+
+static void a_fixture_has_no_disks_to_ask(void **state)
+{
+    struct space space = { 0 };
+    struct root root;
+
+    (void)state;
+    assert_int_equal(root_open("/proc", &root), 0);
+    assert_int_equal(read_now(&space, &root), -ENOTSUP);
+    space_done(&space);
+    root_close(&root);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_disk_that_does_not_respond_is_not_waited_for),
+        cmocka_unit_test(it_can_be_left_behind),
+        cmocka_unit_test(a_fixture_has_no_disks_to_ask),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
