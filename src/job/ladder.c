@@ -430,6 +430,7 @@ static const struct {
 { "number of processes started", "perf.fork-ring", probe_ring, &allow_perf, RUNG_RING, true },
 { "number of processes started", "proc-connector", probe_connector, &be_root, RUNG_CONNECTOR, true },
 { "number of processes started", "processes seen by samples", probe_files, NULL, 0, false },
+{ "peak number of threads", "perf.fork-ring", probe_ring, &allow_perf, RUNG_RING, true },
 { "peak number of threads", "cgroup.pids.peak", probe_leaf_threads, &delegate, CGROUP, true },
 { "peak number of threads", "procfs.stat", probe_files, NULL, 0, false },
 { "disk I/O", "procfs.io", probe_io, &show_proc, 0, true },
