@@ -125,6 +125,7 @@ struct job {
     bool main_peak_is_exact;
     bool saw_main, saw_descendant; /* with memory of its own, at least once */
     bool saw_denied_io;
+    unsigned untracked; /* bits of untracked_bit(): programs of the job whose work is not */
     bool lost_chars;   /* a process ended before its read and write calls could be asked for */
     bool saw_unwaited; /* a parent that does not wait for its children */
     bool is_full;      /* more processes than the table holds */

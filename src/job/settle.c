@@ -18,6 +18,7 @@
 #include "base/unknown.h"
 #include "job/agents.h"
 #include "job/job.h"
+#include "job/untracked.h"
 #include "source/proc/pid_status.h"
 
 static bool discards_children(struct job *job, const struct member *parent)
@@ -59,6 +60,7 @@ void job_remember(struct job *job, const struct member *member)
         job->largest_peak_bytes = member->rss_peak_bytes;
     }
     job->saw_denied_io |= member->io_is_denied;
+    job->untracked |= untracked_bit(member->comm);
 }
 
 void job_settle_left(struct job *job)

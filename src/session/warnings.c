@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include "base/arithmetic.h"
+#include "job/untracked.h"
 #include "series/rate.h"
 #include "session/session.h"
 
@@ -121,6 +122,10 @@ static void judge_tracking(spoor_session *session)
                             "%s: memory, threads and I/O of processes are unknown; mount /proc "
                             "in this namespace (unshare --mount-proc)",
                             session->root.proc_fault);
+    for (size_t i = 0; i < untracked_count; i++) {
+        if (job->untracked & 1u << i)
+            session_add_warning(session, "not-tracked", "%s", untracked_programs[i].message);
+    }
     if (session->late_samples > 0)
         session_add_warning(session, "late-samples",
                             "%llu sample%s skipped: the machine was busy, or sampling took "

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from conftest import eventually, load, read_line
+from conftest import load, read_line, wait_for_samples
 
 NOBODY = 65534
 GENERIC, CONNECTOR = "16", "11"  # netlink protocols: taskstats is in the first
@@ -39,8 +39,7 @@ class Run:
                               "(:); echo ready; read line",
                               env={**os.environ, "SPOOR_DETAIL": "always", **variables})
         read_line(process.stdout)
-        before = count_waits(process.pid)
-        eventually(lambda: count_waits(process.pid) > before + 20, "some more samples")
+        wait_for_samples(process.pid)
         self.sockets = held_sockets(process.pid)
         maps = pathlib.Path(f"/proc/{process.pid}/maps").read_text()
         self.rings = maps.count("anon_inode:[perf_event]")
@@ -57,12 +56,6 @@ class Run:
     def source(self, path):
         figure = self.figure(path)
         return None if figure["value"] is None else figure["source"]
-
-
-def count_waits(pid):
-    """How often a thread of it has waited: the sampler does, before each sample."""
-    return sum(int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", path.read_text(), re.M)[1])
-               for path in pathlib.Path(f"/proc/{pid}/task").glob("*/status"))
 
 
 def held(pid):

@@ -32,18 +32,21 @@ def test_all_that_descend_are_found():
     assert watching.find_descendants(forks, 42) == {42}
 
 
-def seen(cpu=1.0, started=5, total=100e6, high=None, peak=100e6, exact=True):
+def seen(cpu=1.0, started=5, total=100e6, high=None, peak=100e6, exact=True, warning="", elsewhere=0):
     figure = {"value": None, "exact": exact, "source": "x"}
     return software.Seen({"cpu": {"total_seconds": {**figure, "value": cpu}},
                           "processes": {"started": {**figure, "value": started}},
                           "memory": {"combined": {"total_rss_bytes": {**figure, "value": total, "high": high}},
-                                     "job_peak_bytes": {**figure, "value": peak}}},
+                                     "job_peak_bytes": {**figure, "value": peak}},
+                          "warnings": [{"code": "x", "message": warning}]},
                          cpu_seconds=1.0, processes=5, pss_bytes=100e6, peak_bytes=100e6, disk_bytes=0,
-                         exit_code=0)
+                         exit_code=0, elsewhere_seconds=elsewhere)
 
 
 @pytest.mark.parametrize("changed, words", [
-    ({}, []), ({"cpu": 0.9}, ["CPU"]), ({"cpu": None}, ["CPU"]), ({"started": 4}, ["processes"]),
+    ({}, []), ({"elsewhere": 1.0}, ["tasks"]), ({"elsewhere": 1.0, "warning": "slurmd"}, []),
+    ({"cpu": 0.9, "exact": False, "warning": "CPU time"}, []), ({"cpu": 0.9, "exact": False}, ["CPU"]),
+    ({"cpu": 0.9, "warning": "CPU time"}, ["CPU"]), ({"cpu": 0.9}, ["CPU"]), ({"cpu": None}, ["CPU"]), ({"started": 4}, ["processes"]),
     ({"started": 4, "exact": False}, []), ({"started": 6, "exact": False}, ["processes"]),
     ({"total": 50e6}, ["memory"]), ({"total": 50e6, "high": 200e6}, []), ({"total": None}, []),
     ({"peak": 50e6}, ["cgroup"]), ({"peak": 50e6, "exact": False}, []), ({"peak": None}, []),
