@@ -103,8 +103,10 @@ enum {
 struct spoor_sample {
     double elapsed_seconds; /* since the first sample */
     double unix_seconds;    /* since 1970, UTC */
-    const double *values;   /* values[i] is metric i (spoor_metric_get()), or NaN */
+    const double *values;   /* values[i] is metric i (spoor_metric_get()), or NaN; memory and
+                               GPU levels are the highest since the sample before */
     size_t count;
+    const double *moments; /* the same metrics, with every level as it was at this moment */
 };
 
 /* Called after every sample, including the first and the last; calls never overlap. It runs in

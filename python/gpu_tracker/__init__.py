@@ -16,7 +16,7 @@ from .tracker import State, Tracker
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from spoor import __version__
+    __version__: str
 
     from .analysis import SubTrackingAnalyzer, TrackingComparison
     from .usage import (ComputeTime, CPUUtilization, GPUUtilization, MaxGPURAM, MaxRAM,
@@ -26,13 +26,15 @@ __all__ = ["ComputeTime", "CPUUtilization", "GPUUtilization", "MaxGPURAM", "MaxR
            "ProcessingUnitPercentages", "ResourceUsage", "RSSValues", "State", "SubTracker",
            "SubTrackingAnalyzer", "Tracker", "TrackingComparison", "__version__", "sub_track"]
 
+_INTERFACE_VERSION = "5.0.1"  # of gpu_tracker, whose API this is
+
 
 def __getattr__(name: str) -> object:
     """What takes time to import is imported when it is first used."""
     if name == "__version__":
         import spoor
 
-        return spoor.__version__
+        return f"{_INTERFACE_VERSION}+spoor.{spoor.__version__}"
     if name in ("SubTrackingAnalyzer", "TrackingComparison"):
         from . import analysis
 

@@ -13,8 +13,16 @@ if TYPE_CHECKING:
 
 
 def main() -> NoReturn:
+    """Runs the program with the arguments in sys.argv, then exits with its code."""
+    import subprocess
+
+    sys.exit(subprocess.call(["gpu-tracker", *sys.argv[1:]], executable=find_program()))
+
+
+def become_program() -> NoReturn:
+    """For the command: nothing of Python stays in memory, and signals reach the program."""
     os.execv(find_program(), ["gpu-tracker", *sys.argv[1:]])
 
 
 if __name__ == "__main__":
-    main()
+    become_program()

@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import logging
 import os
+import pickle
 import sqlite3
+import tempfile
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Dict, Iterable, Iterator, List, Tuple
 from urllib.parse import quote
 
 from spoor._agent import Agent
 
-from ._file import check_extension
+from ._file import check_extension, check_present
+from ._table import Series, Table, plain, series, table
 
-Statistics = Dict[str, Dict[str, float]]  # measurement -> statistic -> value
 Rows = List[Dict[str, Any]]
 Pairs = List[Tuple[float, float]]
 
 
-@dataclass
 class _Results:
     _text = ""  # as the program prints them
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        data: dict[str, Any] = _plain(self)
+        return data
 
     def __str__(self) -> str:
         return self._text or repr(self)
@@ -38,22 +41,63 @@ class CodeBlockResults:
     num_timepoints: int
     num_calls: int
     num_non_empty_calls: int
-    compute_time: dict[str, float]  # in seconds: min, max, mean, std, total
-    resource_usage: Statistics      # min, max, mean, std of each measurement
+    compute_time: Series   # in seconds: min, max, mean, std, total
+    resource_usage: Table  # columns: min, max, mean, std; a row for each measurement
 
 
 @dataclass
 class SubTrackingResults(_Results):
-    overall: Statistics
-    static_data: dict[str, Any]
+    overall: Table  # as resource_usage
+    static_data: Series
     code_block_results: list[CodeBlockResults]
 
 
 @dataclass
 class ComparisonResults(_Results):
-    overall_resource_usage: dict[str, dict[str, float]]                # measurement -> session
-    code_block_resource_usage: dict[str, dict[str, dict[str, float]]]  # measurement -> block
-    code_block_compute_time: dict[str, dict[str, float]]               # block -> session
+    overall_resource_usage: dict[str, Series]                # measurement -> session
+    code_block_resource_usage: dict[str, dict[str, Series]]  # measurement -> block -> session
+    code_block_compute_time: dict[str, Series]               # block -> session
+
+
+def _plain(results: Any) -> Any:
+    """As JSON has them."""
+    data = {field.name: plain(getattr(results, field.name)) for field in fields(results)}
+    if isinstance(results, SubTrackingResults):
+        data["code_block_results"] = [_plain(block) for block in results.code_block_results]
+    return data
+
+
+def _read_results(data: dict[str, Any]) -> SubTrackingResults:
+    return SubTrackingResults(
+        table(data["overall"]), Series(data["static_data"]),
+        [CodeBlockResults(block["name"], block["num_timepoints"], block["num_calls"],
+                          block["num_non_empty_calls"], series(block["compute_time"]),
+                          table(block["resource_usage"]))
+         for block in data["code_block_results"]])
+
+
+class _Unpickler(pickle.Unpickler):
+    """Loads results and nothing else: a pickle can otherwise run any code."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        for allowed in (SubTrackingResults, CodeBlockResults, Series, Table):
+            if (module, name) == (allowed.__module__, allowed.__name__):
+                return allowed
+        if (module, name) in (("copyreg", "_reconstructor"), ("copy_reg", "_reconstructor"),
+                              ("builtins", "object"), ("__builtin__", "object"),
+                              ("builtins", "dict"), ("__builtin__", "dict")):
+            return super().find_class(module, name)
+        raise pickle.UnpicklingError(f"{module}.{name} is no part of results")
+
+
+def _unpickle(data: bytes, path: str) -> SubTrackingResults:
+    try:
+        results = _Unpickler(io.BytesIO(data)).load()
+        if isinstance(results, SubTrackingResults) and _plain(results):
+            return results
+    except Exception:  # a damaged pickle may raise anything
+        pass
+    raise ValueError(f"File {path} is not a result of SubTrackingAnalyzer.sub_tracking_results()")
 
 
 def _run(op: str, *arguments: str) -> dict[str, Any]:
@@ -97,6 +141,8 @@ class SubTrackingAnalyzer:
         for path in (tracking_file, sub_tracking_file):
             if path is not None:
                 check_extension(path)
+        if tracking_file is not None:
+            check_present(tracking_file)
         self._tracking_file = tracking_file
         self._sub_tracking_file = sub_tracking_file
 
@@ -105,11 +151,9 @@ class SubTrackingAnalyzer:
             raise ValueError("The analyzer was made without a tracking file.")
         return self._tracking_file
 
-    def read_static_data(self) -> dict[str, Any]:
+    def read_static_data(self) -> Series:
         """The units and capacities of the tracking file."""
-        data: dict[str, Any] = \
-            _run("analyze", self._tracking_path())["results"]["static_data"]
-        return data
+        return Series(_run("analyze", self._tracking_path())["results"]["static_data"])
 
     def load_code_block_names(self) -> list[str]:
         return sorted({row["code_block_name"] for row in _read_rows(self._sub_tracking_file)})
@@ -132,32 +176,40 @@ class SubTrackingAnalyzer:
         return [row for row in _read_rows(self._tracking_path(), skip=2)
                 if any(start <= row["timestamp"] <= stop for start, stop in timestamp_pairs)]
 
-    def overall_timepoint_results(self) -> Statistics:
+    def overall_timepoint_results(self) -> Table:
         """min, max, mean and std of each measurement over all rows of the tracking file."""
-        overall: Statistics = _run("analyze", self._tracking_path())["results"]["overall"]
-        return overall
+        return table(_run("analyze", self._tracking_path())["results"]["overall"])
 
     def sub_tracking_results(self) -> SubTrackingResults:
         """The results overall and for each block."""
         answer = _run("analyze", self._tracking_path(), self._sub_tracking_file)
-        data = answer["results"]
-        results = SubTrackingResults(
-            data["overall"], data["static_data"],
-            [CodeBlockResults(**block) for block in data["code_block_results"]])
-        results._text = answer["text"].rstrip("\n")
+        results = _read_results(answer["results"])
+        results._text = answer["text"]
         return results
 
 
 class TrackingComparison:
-    """Results of several sessions side by side: {session: path of its JSON results}."""
+    """Results of several sessions side by side: {session: path of its results}, as JSON or as a
+    pickle of SubTrackingResults."""
 
     def __init__(self, file_path_map: dict[str, str]) -> None:
-        words = [word for session in file_path_map.items() for word in session]
-        self._statistics = _run("compare", *words)["statistics"]
-        self.results_map: dict[str, Any] = {}
+        self.results_map: dict[str, SubTrackingResults] = {}
+        with tempfile.TemporaryDirectory(prefix="gpu-tracker-") as folder:
+            words = []
+            for number, (session, path) in enumerate(file_path_map.items()):
+                with open(path, "rb") as file:
+                    data = file.read()
+                if data.startswith((b"\x80", b"ccopy_reg", b"ccopyreg")):
+                    self.results_map[session] = _unpickle(data, path)
+                    path = os.path.join(folder, f"{number}.json")
+                    with open(path, "w", encoding="utf-8") as text:
+                        json.dump(self.results_map[session].to_json(), text)
+                words += [session, os.fspath(path)]
+            self._statistics = _run("compare", *words)["statistics"]
         for session, path in file_path_map.items():
-            with open(path, encoding="utf-8") as file:
-                self.results_map[session] = json.load(file)
+            if session not in self.results_map:
+                with open(path, encoding="utf-8") as file:
+                    self.results_map[session] = _read_results(json.load(file))
 
     def compare(self, statistic: str = "mean") -> ComparisonResults:
         """One statistic (min, max, mean, std) of each measurement, session by session."""
@@ -165,6 +217,11 @@ class TrackingComparison:
             raise ValueError(f"Invalid summary statistic '{statistic}'. Valid values are "
                              f"{' '.join(self._statistics)}.")
         answer = self._statistics[statistic]
-        results = ComparisonResults(**answer["results"])
-        results._text = answer["text"].rstrip("\n")
+        data = answer["results"]
+        results = ComparisonResults(
+            {name: series(row) for name, row in data["overall_resource_usage"].items()},
+            {name: {block: series(row) for block, row in blocks.items()}
+             for name, blocks in data["code_block_resource_usage"].items()},
+            {block: series(row) for block, row in data["code_block_compute_time"].items()})
+        results._text = answer["text"]
         return results

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sub-tracking: when blocks of code ran.
 
-A sub-tracking file has a row for each start (position 0) and stop (1) of a block. Rows are
-written here rather than by the program because a block may take less time than a system call.
+A sub-tracking file has a row for each start (position 0) and stop (1) of a block. Its rows are
+written here rather than by the program because a block may be very short.
+
+The tracking file gets a row just before a block starts and one as it stops, if a tracker can be
+reached: the second tells what the block holds and the CPU time it took since the first. If it
+has held more meanwhile (a function has freed its memory when it returns), there is a third.
 """
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ import sys
 import time
 
 from ._file import check_absent, check_extension
+from ._row_request import request_row
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +45,6 @@ def _database(path: str) -> Connection:
 
         connection = sqlite3.connect(path, timeout=60, isolation_level=None,
                                      check_same_thread=False)
-        connection.execute("PRAGMA journal_mode = TRUNCATE")
         connection.execute("PRAGMA synchronous = OFF")  # survives our end, not the machine's
         _databases[key] = connection
     return _databases[key]
@@ -101,19 +105,25 @@ class SubTracker:
             sub_tracking_file
         check_extension(self.sub_tracking_file)
         self._overwrite = overwrite
+        self._start = 0.0
+        self._is_sampled = False
 
-    def _log(self, position: int) -> None:
-        now = time.time()
+    def _log(self, position: int, now: float) -> None:
         if os.path.abspath(self.sub_tracking_file) not in _begun:
             _begin(self.sub_tracking_file, self._overwrite)
         _append(self.sub_tracking_file, (self.process_id, self.code_block_name, position, now))
 
     def __enter__(self) -> SubTracker:
-        self._log(0)
+        self._is_sampled = request_row(0.0) > 0
+        self._start = time.time()
+        self._log(0, self._start)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self._log(1)
+        now = time.time()
+        if self._is_sampled:
+            now = max(now, request_row(self._start))
+        self._log(1, now)
 
 
 def sub_track(code_block_name: str | None = None, code_block_attribute: str | None = None,

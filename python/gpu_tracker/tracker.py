@@ -8,7 +8,8 @@ from enum import Enum
 from spoor._agent import Agent, option_list
 from spoor._error import EndedError
 
-from ._file import check_absent, check_extension
+from ._file import check_absent, check_extension, check_folder
+from ._row_request import forget_trackers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,14 +54,16 @@ class Tracker:
             if name not in _OLD_PARAMETERS:
                 raise TypeError("Tracker.__init__() got an unexpected keyword argument "
                                 f"{name!r}")
+        sleep_time = float(sleep_time)
         self._check(sleep_time, ram_unit, gpu_ram_unit, time_unit, n_expected_cores, gpu_brand,
                     spelling)
         if tracking_file is not None:
             check_extension(tracking_file)
+            check_folder(tracking_file)
             if not overwrite:
                 check_absent(tracking_file)
         self._words = option_list({
-            "st": repr(float(sleep_time)), "ru": ram_unit, "gru": gpu_ram_unit, "tu": time_unit,
+            "st": repr(sleep_time), "ru": ram_unit, "gru": gpu_ram_unit, "tu": time_unit,
             "nec": None if n_expected_cores is None else str(n_expected_cores),
             "guuids": None if gpu_uuids is None else ",".join(gpu_uuids),
             "disable-logs": disable_logs, "gb": gpu_brand, "tf": tracking_file,
@@ -99,7 +102,8 @@ class Tracker:
         if spelling not in ("descendants", "descendents"):
             raise ValueError(f'"{spelling}" is not a valid spelling. Valid values are '
                              '"descendants" or "descendents".')
-        if n_expected_cores is not None and n_expected_cores < 1:
+        if n_expected_cores is not None and not (
+                float(n_expected_cores) >= 1 and float(n_expected_cores).is_integer()):
             raise ValueError(f'"{n_expected_cores}" is not a valid number of expected cores. Must '
                              "be a whole number of at least 1.")
 
@@ -120,6 +124,7 @@ class Tracker:
         self._agent = Agent(f"--pid={self._process_id or os.getpid()}", *self._words,
                             name="gpu-tracker")
         self.state = State.STARTED
+        forget_trackers()
         self._owner = os.getpid()
         self._log(self._agent.ready["warnings"])
         return self

@@ -2,7 +2,7 @@
 """The data classes of Tracker.resource_usage."""
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, make_dataclass
+from dataclasses import asdict, dataclass, field, fields, make_dataclass
 from typing import Any
 
 
@@ -82,9 +82,11 @@ class ResourceUsage:
 
 def _build(cls: type[Any], inner: type[Any], data: dict[str, Any]) -> Any:
     """An instance of `cls`, or of a class whose fields are spelled as in the data."""
+    made = cls
     if [column.name for column in fields(cls)] != list(data):
-        cls = make_dataclass(cls.__name__, data)
-    return cls(*(inner(**value) if isinstance(value, dict) else value for value in data.values()))
+        made = make_dataclass(cls.__name__, data, namespace={
+            "__reduce__": lambda self: (_build, (cls, inner, asdict(self)))})  # for pickle
+    return made(*(inner(**value) if isinstance(value, dict) else value for value in data.values()))
 
 
 def build_usage(data: dict[str, Any]) -> ResourceUsage:

@@ -88,7 +88,7 @@ class Agent:
                                      theirs.fileno())
             finally:
                 theirs.close()
-            self.ready = self._answer(None)
+            self.ready = self._read_ready()
         except BaseException:
             self.close()
             raise
@@ -96,6 +96,14 @@ class Agent:
             self.close()
             raise Error(f"{program!r} and the Python package are of different versions: install "
                         "the same version of both")
+
+    def _read_ready(self) -> dict[str, Any]:
+        """What the agent says first. One that was killed before that is as one that is killed later:
+        whoever asks it for something is told."""
+        try:
+            return self._answer(None)
+        except EndedError:
+            return {"protocol": _PROTOCOL, "pid": 0, "warnings": []}
 
     def _line(self) -> bytes:
         """The next line of the agent; raises EndedError if there is none."""

@@ -41,7 +41,7 @@ _CLASSES = {
     "ENOENT": MissingError, "EACCES": AccessError, "EPERM": AccessError, "ESRCH": NoProcessError}
 
 
-def make_error(code: str, message: str) -> Error:
-    error = _CLASSES.get(code, Error)(message)
+def make_error(code: str | None, message: str) -> Error:
+    error = _CLASSES.get(code or "", Error)(message)
     error.code = code
     return error

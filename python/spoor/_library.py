@@ -41,6 +41,8 @@ def version() -> str:
 
 
 def start_agent(program: str, words: list[str], input_fd: int, output_fd: int) -> None:
+    if any("\0" in word for word in words):  # the program would see what is before it
+        raise make_error("EINVAL", "embedded null byte in an argument")
     error = _SpoorError()
     arguments = (ctypes.c_char_p * (len(words) + 1))(*map(os.fsencode, words), None)
     if _load().spoor_agent_start(os.fsencode(program), arguments, input_fd, output_fd,

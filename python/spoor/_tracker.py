@@ -6,7 +6,7 @@ import functools
 import os
 
 from ._agent import Agent, option_list
-from ._error import EndedError, Error
+from ._error import EndedError, Error, make_error
 from ._result import Result
 from ._run import tell_runs
 
@@ -24,6 +24,19 @@ if TYPE_CHECKING:
 
 _running: list[Tracker] = []  # the trackers of this process, newest last
 _owner = os.getpid()
+
+# Parameters of Tracker, by the options that the messages of the program name.
+_PARAMETERS = {f"--{name}": name for name in ("pid", "interval", "output", "format", "samples",
+                                              "name", "detail", "gpus", "append")}
+_PARAMETERS.update({"--tag": "tags", "--no-clobber": "no_clobber"})
+
+
+def _name_parameters(error: Error) -> Error:
+    """The error in the terms of Python: "--no-clobber" is no_clobber."""
+    import re
+
+    message = re.sub(r"(?<!\S)--[a-z-]+", lambda word: _PARAMETERS.get(word[0], word[0]), str(error))
+    return make_error(error.code, message)
 
 
 def _trackers() -> list[Tracker]:
@@ -69,10 +82,14 @@ class Tracker:
                  tags: Mapping[str, str] | None = None, detail: str | None = None,
                  gpus: str | None = None, append: bool = False, no_clobber: bool = False) -> None:
         self._words = option_list({
-            "interval": interval if isinstance(interval, str) else f"{interval:.9f}",
+            "interval": interval if isinstance(interval, str) else
+            f"{interval:.9f}".rstrip("0").rstrip("."),
             "output": output, "format": format, "samples": samples, "name": name,
             "detail": detail, "gpus": gpus, "append": append, "no-clobber": no_clobber})
-        self._words += [f"--tag={key}={value}" for key, value in (tags or {}).items()]
+        for key, value in (tags or {}).items():
+            if "=" in key:
+                raise make_error("EINVAL", f"tags: invalid name {key!r}: must not contain '='")
+            self._words.append(f"--tag={key}={value}")
         self._pid = pid
         self._agent: Agent | None = None
         self._owner = 0
@@ -88,10 +105,15 @@ class Tracker:
         """Starts tracking. The first sample has been taken when it returns."""
         if self._agent is not None:
             raise Error("the tracker is already running")
-        self._agent = Agent(f"--pid={self._pid or os.getpid()}", *self._words)
+        try:
+            self._agent = Agent(f"--pid={self._pid or os.getpid()}", *self._words)
+        except Error as error:
+            raise _name_parameters(error) from None
         self._owner = os.getpid()
         self._has_warned = False
         _trackers().append(self)
+        if not self._agent.ready["pid"]:
+            self._report_failure(EndedError("the tracker ended unexpectedly"))
         return self
 
     def stop(self) -> Result:

@@ -44,7 +44,11 @@ int root_open(const char *path, struct root *ret)
 
     if (fd < 0)
         return -errno;
-    *ret = (struct root){ .fd = fd, .is_live = is_live };
+    *ret = (struct root){
+        .fd = fd,
+        .is_live = is_live,
+        .page_bytes = is_live ? (size_t)sysconf(_SC_PAGESIZE) : 4096,
+    };
     if (is_live)
         ret->proc_fault = find_proc_fault(ret);
     return 0;
@@ -63,11 +67,8 @@ int root_copy(const struct root *root, struct root *ret)
 
     if (fd < 0)
         return -errno;
-    *ret = (struct root){
-        .fd = fd,
-        .is_live = root->is_live,
-        .proc_fault = root->proc_fault,
-    };
+    *ret = *root;
+    ret->fd = fd;
     return 0;
 }
 

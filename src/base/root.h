@@ -24,8 +24,9 @@
 #include "base/compiler.h"
 
 struct root {
-    int fd;       /* the folder; -1 when closed */
-    bool is_live; /* it is "/": system calls about processes mean the same machine */
+    int fd;                 /* the folder; -1 when closed */
+    bool is_live;           /* it is "/": system calls about processes mean the same machine */
+    size_t page_bytes;      /* of the machine; a fixture is of one with pages of 4 KiB */
     const char *proc_fault; /* why /proc does not show our processes; static; NULL: it does */
 };
 

@@ -392,13 +392,13 @@ static void disown_ended(struct births *births, pid_t pid)
 static void note_record(const struct exit_record *record, void *data)
 {
     struct births *births = data;
-    uint64_t *peak = record->tgid == births->main_pid ? &births->main_peak_bytes
-                                                      : &births->largest_peak_bytes;
+    bool is_main = record->tgid == births->main_pid;
+    uint64_t *peak = is_main ? &births->main_peak_bytes : &births->largest_peak_bytes;
 
-    if (strcmp(record->name, SPOOR_AGENT_NAME) == 0 && record->tgid != births->main_pid)
+    if (strcmp(record->name, SPOOR_AGENT_NAME) == 0 && !is_main)
         disown_ended(births, record->tgid);
-
-    if (strncmp(record->name, OWN_PREFIX, strlen(OWN_PREFIX)) == 0 ||
+    if ((record->may_be_borrowed && !is_main) ||
+        strncmp(record->name, OWN_PREFIX, strlen(OWN_PREFIX)) == 0 ||
         !is_known(record->peak_rss_bytes) ||
         (is_known(*peak) && record->peak_rss_bytes <= *peak))
         return;

@@ -32,8 +32,7 @@ struct births {
     struct head_count heads; /* the connector may count one more at once per CPU, see there */
     unsigned drain_ms;       /* how often to drain, see births_fd() */
 
-    /* Largest peak of resident memory of exited processes; UNKNOWN: none was reported. A
-     * vforked process that never called exec has its parent's memory, and peak. */
+    /* Largest peak of resident memory of exited processes; UNKNOWN: none was reported. */
     bool has_peaks; /* exit records are available, and none was lost */
     uint64_t main_peak_bytes;
     uint64_t largest_peak_bytes; /* of one process other than the main one */

@@ -125,7 +125,7 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
     };
     job->leaf.reason =
         "the job was already running: only a job started by spoor gets its own cgroup";
-    detail_init(&job->detail, options->detail, !(options->disabled & RUNG_SMAPS),
+    detail_init(&job->detail, root, options->detail, !(options->disabled & RUNG_SMAPS),
                 !(options->disabled & RUNG_SCAN));
     usage_clear(&job->departed);
     usage_clear(&job->reported);

@@ -60,16 +60,19 @@ struct job_reading {
     struct cpu_counts cpu_counts;
     struct cpu_choice cpu;
     bool io_is_exact;
+    bool io_is_denied; /* a process cannot be read: what the job read and wrote is unknown */
     bool left_memory_cgroup; /* a process was seen outside of it */
     struct leaf_reading leaf;
 
     uint64_t main_cpu_ns;
     struct memory_estimate memory; /* each the highest since the last reading */
+    struct memory_estimate memory_now;
+    uint64_t process_count_now;
     struct memory_split at_peak; /* of the job, at the moment of its highest total since then */
     uint64_t swap_bytes;
     uint64_t main_rss_peak_bytes;
     uint64_t descendants_rss_peak_bytes; /* the largest of one process */
-    uint64_t discount_bytes;             /* how far marks may be above the pages there were */
+    struct group_bytes discount;         /* how far marks may be above the pages there were */
     uint64_t main_rss_bound_bytes;       /* upper bounds; UNKNOWN: none is known */
     uint64_t descendants_rss_bound_bytes;
     uint64_t rss_bound_bytes;
@@ -111,25 +114,26 @@ struct job {
     bool sum_holds;         /* nobody was looked at since */
     struct job_peaks peaks;
     struct heads thread_peaks; /* of all looks; of threads only */
-    uint64_t main_cpu_ns; /* also after its end */
+    uint64_t main_cpu_ns;      /* also after its end */
     uint64_t main_rss_peak_bytes;
     uint64_t largest_peak_bytes; /* of any process of the job, main apart */
     uint64_t spawn_rss_bytes; /* what we ourselves had when we forked: a floor of ru_maxrss */
     uint64_t started_count;
     uint64_t birth_mark; /* at the last search for members */
     unsigned search_count;
-    uint64_t discount_bytes;   /* pages counted twice in a resident size, at most */
+    struct group_bytes discount; /* pages counted twice in a resident size, at most */
     uint64_t main_bound_bytes; /* ru_maxrss of main: its own, or a child's; 0: not known yet */
     uint64_t largest_bound_bytes; /* the largest ru_maxrss of all that we reaped */
     bool outlived_main;           /* others lived when main ended */
     bool main_peak_is_exact;
     bool saw_main, saw_descendant; /* with memory of its own, at least once */
-    bool saw_denied_io;
-    unsigned untracked; /* bits of untracked_bit(): programs of the job whose work is not */
-    bool lost_chars;   /* a process ended before its read and write calls could be asked for */
-    bool saw_unwaited; /* a parent that does not wait for its children */
-    bool is_full;      /* more processes than the table holds */
-    bool was_thorough; /* the last look at all processes */
+    bool has_waited;               /* a process of the job has reaped a child, seen or not */
+    bool lost_chars; /* a process ended before its read and write calls could be asked for */
+    bool has_unknown_chars; /* likewise, of the main process or one that we may not read */
+    bool saw_unwaited;      /* a parent that does not wait for its children */
+    bool is_full;           /* more processes than the table holds */
+    bool was_thorough;      /* the last look at all processes */
+    unsigned untracked;     /* bits of untracked_bit(): programs of the job whose work is not */
 };
 
 /* -ESRCH: no such process; -ENOTSUP: a cgroup was required and cannot be had (its reason is

@@ -14,6 +14,7 @@
 #include "source/proc/pid_stat.h"
 #include "source/proc/pid_statm.h"
 #include "source/proc/pid_status.h"
+#include "source/proc/same_memory.h"
 
 /* io and status are read at most this often while a process runs. */
 #define SLOW_PERIOD_NS NS_PER_SECOND
@@ -23,9 +24,10 @@ static uint64_t ticks_to_ns(uint64_t ticks)
     return product_u64(ticks, NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
-static uint64_t pages_to_bytes(uint64_t pages)
+static void check_borrowing(struct member *member, const struct root *root)
 {
-    return product_u64(pages, (uint64_t)sysconf(_SC_PAGESIZE));
+    if (member->borrows_memory)
+        member->borrows_memory = same_memory(root, member->memory_owner, member->pid);
 }
 
 static bool is_gone(int r)
@@ -51,7 +53,7 @@ static int read_stat(struct member *member, const struct root *root)
     member->threads = stat.threads;
     member->faults = stat.minor_faults + stat.major_faults;
     member->has_exec = stat.has_exec;
-    member->has_waited = stat.child_minor_faults > 0;
+    member->child_faults = stat.child_minor_faults + stat.child_major_faults;
     member->is_zombie = stat.state == 'Z' || stat.state == 'X';
     member->is_being_reaped = stat.state == 'X';
     member->is_busy = stat.state == 'R' || stat.state == 'D';
@@ -67,15 +69,27 @@ static int read_stat(struct member *member, const struct root *root)
     return 0;
 }
 
+/* Once a process has given up its memory, its io file belongs to root, even before it is a zombie:
+ * that we may not open it then says nothing about the process. */
+static bool is_ending(struct member *member, const struct root *root)
+{
+    struct pid_statm statm;
+
+    return member->is_zombie ||
+           pid_statm_read(&member->statm_file, root, member->pid, &statm) < 0 ||
+           statm.size_pages == 0;
+}
+
 static void read_io(struct member *member, const struct root *root)
 {
-    struct pid_io io;
+    struct pid_io io = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN };
     int r = pid_io_read(&member->io_file, root, member->pid, &io);
+    bool is_denied = r == -EACCES || r == -EPERM;
 
-    /* A zombie's file belongs to root: whoever it was, only one opened before can be read. */
-    member->io_is_denied = (r == -EACCES || r == -EPERM) && !member->is_zombie;
-    if (r < 0)
+    member->io_is_stale = r < 0;
+    if (r < 0 && (!is_denied || is_ending(member, root)))
         return;
+    member->io_is_denied = is_denied;
     member->usage.counter[USAGE_READ_BYTES] = io.read_bytes;
     member->usage.counter[USAGE_WRITTEN_BYTES] = io.written_bytes;
     member->usage.counter[USAGE_READ_CHARS] = io.read_chars;
@@ -86,7 +100,7 @@ static void read_status(struct member *member, const struct root *root)
 {
     struct pid_status status;
 
-    if (pid_status_read(root, member->pid, &status) < 0)
+    if (member->borrows_memory || pid_status_read(root, member->pid, &status) < 0)
         return;
     if (is_known(status.rss_peak_bytes) && status.rss_peak_bytes > member->rss_peak_bytes)
         member->rss_peak_bytes = status.rss_peak_bytes;
@@ -96,13 +110,15 @@ static void read_status(struct member *member, const struct root *root)
 static int read_memory(struct member *member, const struct root *root)
 {
     struct pid_statm statm;
-    int r = pid_statm_read(&member->statm_file, root, member->pid, &statm);
+    int r;
 
+    check_borrowing(member, root);
+    r = pid_statm_read(&member->statm_file, root, member->pid, &statm);
     if (r < 0)
         return r;
-    member->rss_bytes = pages_to_bytes(statm.resident_pages);
-    member->shared_bytes = pages_to_bytes(statm.shared_pages);
-    if (member->rss_bytes > member->rss_peak_bytes)
+    member->rss_bytes = product_u64(statm.resident_pages, root->page_bytes);
+    member->shared_bytes = product_u64(statm.shared_pages, root->page_bytes);
+    if (!member->borrows_memory && member->rss_bytes > member->rss_peak_bytes)
         member->rss_peak_bytes = member->rss_bytes;
     return 0;
 }
@@ -146,12 +162,12 @@ static bool is_slow_due(const struct member *member, const struct look *look, bo
             look->now_ns - member->slow_read_ns >= SLOW_PERIOD_NS);
 }
 
-/* Without /proc: the clock alone, by which it is known to live. What it was is told when it is
- * reaped; whose ru_maxrss is, is not: it may be that of a child. */
+/* Without /proc: the clock alone, by which it is known to live. The rest is known when it is
+ * reaped. */
 static void look_by_clock(struct member *member, const struct look *look)
 {
     member->has_left = is_gone(read_clock(member, look));
-    member->has_exec = member->has_waited = true;
+    member->has_exec = true;
     if (!is_known(member->clock_ns))
         return;
     member->cpu_ns = member->usage.counter[USAGE_CPU_NS] = member->clock_ns;
@@ -221,6 +237,11 @@ int member_open(const struct look *look, pid_t pid, struct member *ret)
 
     thorough.is_thorough |= !look->was_born;
     usage_clear(&member.usage);
+    if (read_stat(&member, look->root) == 0) {
+        member.memory_owner = member.parent_pid;
+        member.borrows_memory = member.has_borrowed =
+            !member.has_exec && same_memory(look->root, member.parent_pid, pid);
+    }
     member_look(&member, &thorough);
     if (member.has_left || (!is_known(member.start_ticks) && !look->root->proc_fault)) {
         member_close(&member);

@@ -5,6 +5,10 @@
  * A look costs one system call while the process rests: a process whose CPU clock
  * has not moved has not run, so it has not forked, waited, read, written or grown.
  * Only its resident size can fall by itself (reclaim), so that is read now and then (rest.h).
+ *
+ * A child made by vfork, posix_spawn or clone(CLONE_VM) runs in its parent's memory, most often
+ * until it calls exec. That memory counts for the parent. Whether it still does so is asked before
+ * its sizes are read, since it never comes back to that state.
  */
 #ifndef JOB_MEMBER_H
 #define JOB_MEMBER_H
@@ -29,6 +33,7 @@ struct look {
 struct member {
     pid_t pid;
     pid_t parent_pid;
+    pid_t memory_owner;   /* the parent that made it; see borrows_memory */
     uint64_t start_ticks; /* with the pid: its identity */
     char comm[64];        /* hostile text */
 
@@ -45,17 +50,19 @@ struct member {
     uint64_t rss_peak_bytes; /* largest VmHWM read, or rss seen */
     uint64_t swap_bytes;
     uint64_t threads;
-    uint64_t faults; /* minor and major */
+    uint64_t faults;       /* minor and major */
+    uint64_t child_faults; /* likewise, of children that it waited for */
     bool has_exec;
     bool is_descendant;  /* not the job's first process */
-    bool has_own_memory; /* and not its parent's: see borrowed_memory.h */
-    bool has_waited;     /* it has reaped a child */
+    bool borrows_memory; /* it has no memory of its own yet, but runs in that of memory_owner */
+    bool has_borrowed;   /* it did once: its ru_maxrss is not its own alone */
     bool is_zombie;
     bool is_being_reaped; /* its parent has its counts already */
-    bool is_busy;    /* it runs, waits for a CPU, or for a disk: it has not gone to sleep */
-    bool has_left;   /* it ended and was reaped */
-    bool is_counted; /* its final usage is in the job's account already */
-    bool io_is_denied;
+    bool is_busy;      /* it runs, waits for a CPU, or for a disk: it has not gone to sleep */
+    bool has_left;     /* it ended and was reaped */
+    bool is_counted;   /* its final usage is in the job's account already */
+    bool io_is_denied; /* we may not read it: what it reads and writes is unknown */
+    bool io_is_stale;  /* it could not be read at the last look */
 
     uint64_t stat_clock_ns; /* clock_ns when stat was last read; UNKNOWN: never */
     uint64_t slow_clock_ns; /* likewise for io and status */

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "job/newborn.h"
 
-#include <linux/kcmp.h>
-#include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,16 +26,9 @@ static bool is_young(const struct member *member)
            (member->is_busy && member->cpu_ns < YOUNG_CPU_NS);
 }
 
-/* False where we may not ask. */
-static bool shares_memory(pid_t a, pid_t b)
-{
-    return syscall(SYS_kcmp, a, b, KCMP_VM, 0ul, 0ul) == 0;
-}
-
 bool newborn_is_unborn(const struct root *root, const struct member *member)
 {
     if (!root->is_live || member->is_zombie || !is_young(member))
         return false;
-    return member->has_exec ? agents_is_unclear(root, member)
-                            : shares_memory(member->parent_pid, member->pid);
+    return member->has_exec ? agents_is_unclear(root, member) : member->borrows_memory;
 }

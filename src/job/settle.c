@@ -14,10 +14,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/unknown.h"
 #include "job/agents.h"
 #include "job/job.h"
+#include "job/memory/peak_owner.h"
 #include "job/untracked.h"
 #include "source/proc/pid_status.h"
 
@@ -49,7 +51,7 @@ void job_remember(struct job *job, const struct member *member)
 {
     bool is_main = member->pid == job->main_pid;
 
-    if (member->rss_bytes > 0)
+    if (member->rss_bytes > 0 && !member->borrows_memory)
         *(is_main ? &job->saw_main : &job->saw_descendant) = true;
     if (is_main) {
         job->main_cpu_ns = member->cpu_ns;
@@ -59,7 +61,7 @@ void job_remember(struct job *job, const struct member *member)
     } else if (member->rss_peak_bytes > job->largest_peak_bytes) {
         job->largest_peak_bytes = member->rss_peak_bytes;
     }
-    job->saw_denied_io |= member->io_is_denied;
+    job->has_waited |= member->child_faults > 0 && job->tracker_pid != 0;
     job->untracked |= untracked_bit(member->comm);
 }
 
@@ -114,28 +116,57 @@ static bool read_final_rusage(pid_t pid, struct rusage *ret)
     return syscall(SYS_waitid, P_PID, pid, &info, WEXITED | WNOWAIT | WNOHANG, ret) == 0;
 }
 
-/* ru_maxrss is the larger of the process's own peak and its waited-for children's; and it
- * has a floor: what the spawner had when it forked. */
-static void take_peak(struct job *job, struct member *member, uint64_t maxrss_bytes)
+/* The main process's own peak, or that of a child it waited for. The floor of ru_maxrss is what the
+ * spawner had when it forked. `faults` are those since its peak was last read. */
+static void take_main_peak(struct job *job, struct member *main, uint64_t maxrss_bytes,
+                           uint64_t faults)
 {
-    bool is_main = member->pid == job->main_pid;
+    const struct peak_evidence evidence = {
+        .maxrss_bytes = maxrss_bytes,
+        .seen_bytes = main->rss_peak_bytes,
+        .faults = faults,
+        .child_faults = main->child_faults,
+        .page_bytes = job->root->page_bytes,
+    };
+    enum peak_owner owner = main->child_faults > 0 ? peak_owner_of(&evidence) : OWNER_SELF;
+    bool is_own = owner == OWNER_SELF || owner == OWNER_PROBABLY_SELF;
+    uint64_t *peak = is_own ? &main->rss_peak_bytes : &job->largest_peak_bytes;
+    uint64_t *discount = is_own ? &job->discount.main : &job->discount.descendants;
 
-    if (maxrss_bytes > job->spawn_rss_bytes && maxrss_bytes > member->rss_peak_bytes) {
-        if (!member->has_waited)
-            member->rss_peak_bytes = maxrss_bytes;
-        else if (maxrss_bytes > job->largest_peak_bytes)
-            job->largest_peak_bytes = maxrss_bytes;
-    }
-    if (maxrss_bytes > job->largest_bound_bytes)
-        job->largest_bound_bytes = maxrss_bytes;
-    if (!is_main)
-        return;
-    job->main_peak_is_exact = maxrss_bytes <= member->rss_peak_bytes;
+    job->main_peak_is_exact = maxrss_bytes <= main->rss_peak_bytes ||
+                              (owner == OWNER_SELF && maxrss_bytes > job->spawn_rss_bytes);
     job->main_bound_bytes = maxrss_bytes;
+    if (maxrss_bytes <= job->spawn_rss_bytes || maxrss_bytes <= main->rss_peak_bytes ||
+        (maxrss_bytes <= job->largest_peak_bytes && !job->main_peak_is_exact))
+        return;
+    if (owner == OWNER_PROBABLY_SELF || owner == OWNER_PROBABLY_CHILD)
+        raise_to(discount, maxrss_bytes - *peak);
+    *peak = maxrss_bytes;
+}
+
+/* ru_maxrss of a descendant that we reap is the largest of its own peak, those of children it waited
+ * for, and, if it was made by vfork, that of its parent, which may be the main process. */
+static void take_descendant_peak(struct job *job, const struct member *member,
+                                 uint64_t maxrss_bytes)
+{
+    if (!member->has_borrowed && maxrss_bytes > job->spawn_rss_bytes &&
+        maxrss_bytes > job->main_rss_peak_bytes)
+        raise_to(&job->largest_peak_bytes, maxrss_bytes);
+}
+
+static void take_peak(struct job *job, struct member *member, uint64_t maxrss_bytes,
+                      uint64_t faults)
+{
+    raise_to(&job->largest_bound_bytes, maxrss_bytes);
+    if (member->pid != job->main_pid) {
+        take_descendant_peak(job, member, maxrss_bytes);
+        return;
+    }
+    take_main_peak(job, member, maxrss_bytes, faults);
     job->outlived_main = job->births.source && job->births.heads.now.processes > 1;
 }
 
-static void take_rusage(struct job *job, struct member *member)
+static void take_rusage(struct job *job, struct member *member, uint64_t faults)
 {
     struct rusage rusage = { 0 };
 
@@ -152,23 +183,27 @@ static void take_rusage(struct job *job, struct member *member)
     member->usage.counter[USAGE_MAJOR_FAULTS] = (uint64_t)rusage.ru_majflt;
     member->usage.counter[USAGE_VOLUNTARY_SWITCHES] = (uint64_t)rusage.ru_nvcsw;
     member->usage.counter[USAGE_INVOLUNTARY_SWITCHES] = (uint64_t)rusage.ru_nivcsw;
-    job->lost_chars |= !is_known(member->usage.counter[USAGE_READ_CHARS]);
-    take_peak(job, member, (uint64_t)rusage.ru_maxrss * 1024);
+    job->lost_chars |= member->io_is_stale;
+    job->has_unknown_chars |=
+        member->io_is_stale && (member->io_is_denied || member->pid == job->main_pid);
+    take_peak(job, member, (uint64_t)rusage.ru_maxrss * 1024, faults);
 }
 
 void job_child_ended(struct job *job, pid_t pid, uint64_t now_ns)
 {
     struct look look = job_look(job, now_ns, true);
     struct member *member;
+    uint64_t faults;
 
     job_add_member(job, &look, pid); /* it may have lived between two looks */
     member = members_find(&job->members, pid);
     if (!member || member->is_counted)
         return;
+    faults = member->faults;
     member_look(member, &look);
     if (pid == job->main_pid)
         job_check_program(job, member, &look);
-    take_rusage(job, member);
+    take_rusage(job, member, less(member->faults, faults));
     job_remember(job, member);
     usage_add(&job->departed, &member->usage);
     member->is_counted = true;

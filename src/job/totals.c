@@ -90,6 +90,20 @@ static void read_io(struct job_reading *reading)
     raise_to(&reading->usage.counter[USAGE_WRITTEN_BYTES], reading->leaf.written_bytes);
 }
 
+/* A sum without one of its parts says nothing. */
+static void forget_denied_io(const struct job *job, struct job_reading *reading)
+{
+    uint64_t *counter = reading->usage.counter;
+
+    for (size_t i = 0; i < job->members.count; i++)
+        reading->io_is_denied |= job->members.list[i].io_is_denied;
+    if (reading->io_is_denied && !is_known(reading->leaf.read_bytes))
+        counter[USAGE_READ_BYTES] = counter[USAGE_WRITTEN_BYTES] = UNKNOWN;
+    reading->io_is_denied |= job->has_unknown_chars;
+    if (reading->io_is_denied)
+        counter[USAGE_READ_CHARS] = counter[USAGE_WRITTEN_CHARS] = UNKNOWN;
+}
+
 /* The sum of the processes' clocks, where they are few. */
 static uint64_t read_clocks_ns(const struct job *job)
 {
@@ -135,37 +149,44 @@ static void forget(struct memory_split *split)
 }
 
 /* Processes that came and went unseen had memory all the same: it is unknown, not 0. */
-static void forget_unseen(const struct job *job, struct job_reading *reading)
+static void forget_unseen(const struct job *job, struct memory_estimate *memory)
 {
-    struct memory_estimate *memory = &reading->memory;
-    bool has_descendants = job->started_count > 1;
+    bool has_descendants = job->started_count > 1 || job->has_waited;
 
     if (!job->saw_main)
         forget(&memory->main);
     if (has_descendants && !job->saw_descendant)
         forget(&memory->descendants);
-    if (!job->saw_main && !job->saw_descendant) {
+    if (!job->saw_main && !job->saw_descendant)
         forget(&memory->combined);
-        forget(&reading->at_peak);
-    }
 }
 
-/* How far a resident size may be above the pages there are: pages that were found to be mapped
- * twice, or merged. Of a lone process with much that is shared, or was mapped since detail was
- * read, nobody knows: whom should it share with? It may have mapped a file twice. */
-static uint64_t doubtful_bytes(const struct job *job, const struct memory_estimate *memory)
+/* How much of a lone process may be mapped twice. Of what is shared, or was mapped since sharing was
+ * last read, nothing tells: there is no other process to share it with. */
+static uint64_t lone_doubt(const struct job *job, const struct memory_estimate *memory)
 {
     enum { MUCH = 16 << 20 };
-    uint64_t found = job->detail.bases.job.discount;
     uint64_t mapped_before = job->detail.bases.main.mapped;
-    uint64_t doubtful = 0;
+    uint64_t doubt;
 
-    if (job->members.count != 1 || !is_known(memory->main.shared_bytes))
-        return found;
-    if (job->members.list[0].shared_bytes > mapped_before)
-        doubtful = job->members.list[0].shared_bytes - mapped_before;
-    raise_to(&doubtful, memory->main.shared_bytes);
-    return doubtful > MUCH && doubtful > found ? doubtful : found;
+    if (job->members.count != 1 || job->members.list[0].pid != job->main_pid ||
+        !is_known(memory->main.shared_bytes))
+        return 0;
+    doubt = less(job->members.list[0].shared_bytes, mapped_before);
+    raise_to(&doubt, memory->main.shared_bytes);
+    return doubt > MUCH ? doubt : 0;
+}
+
+/* How far resident sizes may be above the pages there are: pages that were found to be mapped twice,
+ * or merged. */
+static void note_discount(struct job *job, const struct memory_estimate *memory)
+{
+    const struct movement_bases *bases = &job->detail.bases;
+    struct group_bytes *discount = &job->discount;
+
+    raise_to(&discount->main, larger(bases->main.discount, lone_doubt(job, memory)));
+    raise_to(&discount->descendants, bases->descendants.discount);
+    raise_to(&discount->combined, larger(discount->main, discount->descendants));
 }
 
 static void raise_split(struct memory_split *peak, const struct memory_split *seen)
@@ -223,15 +244,17 @@ static void read_detail(struct job *job, uint64_t now_ns, struct memory_estimate
     const struct detail_excess *excess = &job->detail.excess;
     struct memory_estimate *peaks = &job->peaks.memory;
 
-    detail_update(&job->detail, job->root, &job->members, job->main_pid, now_ns, ret);
+    detail_update(&job->detail, &job->members, job->main_pid, now_ns, ret);
     lower(&peaks->main.total_bytes, excess->main_total);
     lower(&peaks->descendants.total_bytes, excess->descendants_total);
     lower(&peaks->combined.total_bytes, excess->combined_total);
     lower(&peaks->combined.private_bytes, excess->combined_private);
+    lower(&peaks->pss_bytes, excess->pss);
     lower_at_peak(job, excess);
     note_at_peak(job, &ret->combined);
     raise_estimate(peaks, ret);
-    raise_to(&job->discount_bytes, doubtful_bytes(job, ret));
+    memory_estimate_order(peaks);
+    note_discount(job, ret);
 }
 
 /* A part that this reading does not know (no rights) stays unknown. */
@@ -263,6 +286,7 @@ static void raise_to_peaks(struct job *job, struct job_reading *reading)
         /* What no file backs is mapped by somebody of the job, or it would be free. */
         raise_to(&reading->memory.combined.total_bytes, reading->leaf.memory.anon_bytes);
     }
+    memory_estimate_order(&reading->memory);
     raise_to(&reading->process_count, peaks->process_count);
     /* A look takes a while: it may see one that ends, and then another that has just begun. */
     if (job->births.is_exact)
@@ -345,13 +369,14 @@ static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading
     usage_raise(&reading->usage, &job->reported);
     job->reported = reading->usage;
     read_switches(job, &reading->usage);
+    forget_denied_io(job, reading);
     reading->left_memory_cgroup =
         job->escape.has_left[leaf_has(&job->leaf, LEAF_MEMORY) ? LEAF_MEMORY : LEAF_UNIFIED];
     read_detail(job, now_ns, &reading->memory);
     reading->main_cpu_ns = job->main_cpu_ns;
     reading->main_rss_peak_bytes = job->main_rss_peak_bytes;
     reading->descendants_rss_peak_bytes = job->largest_peak_bytes;
-    reading->discount_bytes = job->discount_bytes;
+    reading->discount = job->discount;
 }
 
 static void read_births(const struct job *job, struct job_reading *reading)
@@ -384,10 +409,17 @@ void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
         job->sum_holds = true;
     }
     reading = job->sum;
+    reading.memory_now = reading.memory;
+    if (is_known(reading.leaf.memory.anon_bytes))
+        raise_to(&reading.memory_now.combined.total_bytes, reading.leaf.memory.anon_bytes);
+    reading.process_count_now = reading.process_count;
     read_births(job, &reading);
     raise_to_peaks(job, &reading);
     read_bounds(job, &reading);
-    forget_unseen(job, &reading);
+    forget_unseen(job, &reading.memory);
+    forget_unseen(job, &reading.memory_now);
+    if (!job->saw_main && !job->saw_descendant)
+        forget(&reading.at_peak);
     *ret = reading;
 }
 
@@ -445,11 +477,11 @@ uint64_t job_glance(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool 
                                                 now_ns, &estimate))
         read_detail(job, now_ns, &estimate);
     job->detail.job_rests = false;
-    raise_to(&job->discount_bytes, doubtful_bytes(job, &estimate));
+    note_discount(job, &estimate);
     note_at_peak(job, &estimate.combined);
     /* What is shared is known when it is read, not from sizes that have moved. */
     estimate.main.shared_bytes = estimate.descendants.shared_bytes = 0;
-    estimate.combined.shared_bytes = estimate.pss_bytes = 0;
+    estimate.combined.shared_bytes = 0;
     raise_estimate(&peaks->memory, &estimate);
     return cost_ns;
 }

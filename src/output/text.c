@@ -56,7 +56,8 @@ static void ending_write(const struct record *record, struct page *page)
     struct buffer text = { 0 };
 
     if (!has_ended) {
-        buffer_add_text(&text, "exit code unknown");
+        buffer_add_text(&text,
+                        record->is_still_running ? "still running" : "exit code unknown");
     } else if (record->signal) {
         buffer_add_text(&text, "killed by ");
         page_escape(page, record->signal, &text);

@@ -2,30 +2,21 @@
 /*
  * phase_socket.h - how a process of the job tells its tracker where a phase starts or stops.
  *
- * The tracker listens on an abstract Unix socket that is named after its pid and its pid namespace.
- * A process of the job finds it by trying its ancestors, so nothing is added to the job's
- * environment or descriptors, nothing is left behind if the tracker is killed, and nobody but an
- * ancestor can pose as the tracker. The tracker takes a sample before it answers: what the job
- * does next belongs to the phase.
- *
- * A job in another pid or network namespace, such as a container, does not find it.
+ * The tracker has a job_socket.h that is named after its own PID, and nobody but an ancestor can
+ * pose as the tracker. It takes a sample before it answers: what the job does next belongs to the
+ * phase.
  */
 #ifndef RUN_PHASE_SOCKET_H
 #define RUN_PHASE_SOCKET_H
 
-#include <pthread.h>
 #include <stdbool.h>
 
-#include "base/root.h"
+#include "run/job_socket.h"
 #include "spoor/spoor.h"
 
 /* The tracker's end. Zeroed is stopped. */
 struct phase_listener {
-    bool is_running;
-    int fd;
-    pthread_t thread;
-    spoor_session *session;
-    struct root root;
+    struct job_listener listener;
 };
 
 /* Starts a thread that starts and stops phases of the session as the descendants of this process

@@ -53,6 +53,8 @@ static struct tracked watch_job(const struct track_options *options, pid_t pid,
 
     if (session)
         (void)spoor_session_sample(session, NULL); /* the next comes soon */
+    if (session && options->started)
+        options->started(options->started_data, session, pid);
     tracked.end.monotonic_ns = released_ns;
     if (supervise(&supervision, &tracked.end, &err) < 0)
         options->say(err.message);

@@ -24,6 +24,9 @@ struct track_options {
      * its memory. If it fails, the command is not run. NULL: none. */
     int (*prepare)(void *data, struct spoor_error *err);
     void *prepare_data;
+    /* Called when the command runs, if it is tracked. NULL: none. */
+    void (*started)(void *data, spoor_session *session, pid_t pid);
+    void *started_data;
 };
 
 struct tracked {

@@ -9,6 +9,8 @@
 #define GPUS_PENDING "GPUs are read only while a session is running"
 #define NO_SWITCHES "known only at the end of a command started by spoor"
 #define NOT_READABLE(file) "cannot read " file
+#define DENIED \
+    "permission denied: a process of another user, or of a set-uid or unreadable program"
 
 const char origins_gpus_pending[] = GPUS_PENDING;
 
@@ -21,6 +23,7 @@ static const struct origin defaults[METRIC_COUNT] = {
 [METRIC_MAIN_SHARED] =            { "procfs.smaps_rollup",     "the process exited before it could be read",      false },
 [METRIC_MAIN_RSS_PEAK] =          { "procfs.status.VmHWM",     "the process exited before it could be read",      false },
 [METRIC_MAIN_RSS_BOUND] =         { "wait4.ru_maxrss",         "known only at the end of a job started by spoor", true },
+[METRIC_MAIN_RSS_DISCOUNT] =      { "procfs.smaps",            "the process exited before it could be read",      false },
 [METRIC_MAIN_THREADS] =           { "procfs.stat",             "the process exited before it could be read",      false },
 [METRIC_MAIN_THREADS_PEAK] =           { "procfs.stat",             "the process exited before it could be read",      false },
 [METRIC_MAIN_GPU_MEMORY] =        { NULL,                      GPUS_PENDING,                                      false },
@@ -30,6 +33,7 @@ static const struct origin defaults[METRIC_COUNT] = {
 [METRIC_DESCENDANTS_SHARED] =     { "procfs.smaps_rollup",     "they exited before they could be read",           false },
 [METRIC_DESCENDANTS_RSS_PEAK] =   { "procfs.status.VmHWM",     "they exited before they could be read",           false },
 [METRIC_DESCENDANTS_RSS_BOUND] =  { "wait4.ru_maxrss",         "known only at the end of a job started by spoor", true },
+[METRIC_DESCENDANTS_RSS_DISCOUNT] = { "procfs.smaps",            "they exited before they could be read",           false },
 [METRIC_DESCENDANTS_THREADS] =    { "procfs.stat",             "they exited before they could be read",           false },
 [METRIC_DESCENDANTS_THREADS_PEAK] =    { "procfs.stat",             "they exited before they could be read",           false },
 [METRIC_DESCENDANTS_GPU_MEMORY] = { NULL,                      GPUS_PENDING,                                      false },
@@ -115,7 +119,7 @@ static void update_sharing(struct origin *origins, const struct job *job)
     if (job->detail.mode == SPOOR_DETAIL_NEVER)
         reason = "disabled by --detail never";
     else if (job->detail.is_denied)
-        reason = "cannot read the memory maps of another user's process";
+        reason = DENIED;
     if (!reason)
         return;
     for (size_t i = 0; i < ARRAY_SIZE(sharing); i++)
@@ -237,20 +241,26 @@ static void update_events(struct origin *origins, const struct job *job,
     origins[METRIC_JOB_INVOLUNTARY_SWITCHES] = *switches;
 }
 
+static void update_io(struct origin *origins, const struct job *job,
+                      const struct job_reading *reading)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(io); i++) {
+        origins[io[i]].is_exact = reading->io_is_exact;
+        if (reading->io_is_denied)
+            origins[io[i]].reason = DENIED;
+    }
+    if (job->lost_chars)
+        origins[METRIC_JOB_READ_CHARS].is_exact = origins[METRIC_JOB_WRITTEN_CHARS].is_exact =
+            false;
+}
+
 void origins_update(struct origin origins[METRIC_COUNT], const struct job *job,
                     const struct job_reading *reading)
 {
     update_cpu(origins, job, reading);
     update_events(origins, job, reading);
-    for (size_t i = 0; i < ARRAY_SIZE(io); i++) {
-        origins[io[i]].is_exact = reading->io_is_exact && !job->saw_denied_io;
-        if (job->saw_denied_io)
-            origins[io[i]].reason = "cannot read the I/O of another user's process";
-    }
-    if (job->lost_chars)
-        origins[METRIC_JOB_READ_CHARS].is_exact = origins[METRIC_JOB_WRITTEN_CHARS].is_exact =
-            false;
-    if (job->main_peak_is_exact && reading->discount_bytes <= job->main_rss_peak_bytes / 100) {
+    update_io(origins, job, reading);
+    if (job->main_peak_is_exact && reading->discount.main <= job->main_rss_peak_bytes / 100) {
         origins[METRIC_MAIN_RSS_PEAK].source = "wait4.ru_maxrss";
         origins[METRIC_MAIN_RSS_PEAK].is_exact = true;
     }

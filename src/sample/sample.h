@@ -10,9 +10,10 @@
 #include "sample/metric.h"
 
 struct sample {
-    uint64_t elapsed_ns;  /* since the first sample */
-    uint64_t realtime_ns; /* since 1970, UTC */
-    uint64_t value[METRIC_COUNT];
+    uint64_t elapsed_ns;           /* since the first sample */
+    uint64_t realtime_ns;          /* since 1970, UTC */
+    uint64_t value[METRIC_COUNT];  /* gauges: some are the highest since the sample before */
+    uint64_t moment[METRIC_COUNT]; /* the same, with all gauges as they were at this time */
     struct memory_split
         at_peak; /* of the job, when METRIC_JOB_RSS was highest since the last one */
 };
@@ -22,7 +23,7 @@ static inline void sample_clear(struct sample *sample)
     sample->elapsed_ns = 0;
     sample->realtime_ns = 0;
     for (int i = 0; i < METRIC_COUNT; i++)
-        sample->value[i] = UNKNOWN;
+        sample->value[i] = sample->moment[i] = UNKNOWN;
     sample->at_peak = (struct memory_split)MEMORY_SPLIT_UNKNOWN;
 }
 

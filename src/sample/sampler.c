@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sample/sampler.h"
 
+#include <string.h>
+
 #include "base/arithmetic.h"
 #include "base/parse.h"
 #include "sample/origins.h"
@@ -77,7 +79,9 @@ static void fill_job(const struct job_reading *reading, uint64_t *value)
     value[METRIC_JOB_SWAP] = reading->swap_bytes;
     value[METRIC_MAIN_RSS_PEAK] = reading->main_rss_peak_bytes;
     value[METRIC_DESCENDANTS_RSS_PEAK] = reading->descendants_rss_peak_bytes;
-    value[METRIC_JOB_RSS_DISCOUNT] = reading->discount_bytes;
+    value[METRIC_MAIN_RSS_DISCOUNT] = reading->discount.main;
+    value[METRIC_DESCENDANTS_RSS_DISCOUNT] = reading->discount.descendants;
+    value[METRIC_JOB_RSS_DISCOUNT] = reading->discount.combined;
     value[METRIC_MAIN_RSS_BOUND] = reading->main_rss_bound_bytes;
     value[METRIC_DESCENDANTS_RSS_BOUND] = reading->descendants_rss_bound_bytes;
     value[METRIC_JOB_RSS_PEAK] =
@@ -98,6 +102,17 @@ static void fill_job(const struct job_reading *reading, uint64_t *value)
 static uint64_t first_known(uint64_t a, uint64_t b)
 {
     return is_known(a) ? a : b;
+}
+
+/* After the values: the gauges that are not the highest since the sample before. */
+static void fill_moment(const struct job_reading *reading, struct sample *sample)
+{
+    memcpy(sample->moment, sample->value, sizeof(sample->moment));
+    fill_split(sample->moment, METRIC_MAIN_RSS, &reading->memory_now.main);
+    fill_split(sample->moment, METRIC_DESCENDANTS_RSS, &reading->memory_now.descendants);
+    fill_split(sample->moment, METRIC_JOB_RSS, &reading->memory_now.combined);
+    sample->moment[METRIC_JOB_PSS] = reading->memory_now.pss_bytes;
+    sample->moment[METRIC_JOB_PROCESSES] = reading->process_count_now;
 }
 
 /* What the job's own cgroup says; where it has none, what is known of more than the job. */
@@ -237,6 +252,7 @@ void sampler_tick(struct sampler *sampler, struct instant now, bool is_last, str
 
     cgroup_watch_read(&sampler->cgroup_watch, sampler->root, &events);
     fill_cgroup(&sampler->reading, &events, &sampler->host_reading, ret->value);
+    fill_moment(&sampler->reading, ret);
     origins_update(sampler->origins, &sampler->job, &sampler->reading);
     hide_unseen(sampler, is_first, ret->value);
 }
@@ -250,26 +266,32 @@ static uint64_t carried_on(uint64_t *said, uint64_t value, bool is_last)
     return is_known(value) ? *said : UNKNOWN;
 }
 
+static void fill_gpu_levels(const struct gpu_levels *levels, uint64_t *value)
+{
+    value[METRIC_MAIN_GPU_MEMORY] = levels->main_memory_bytes;
+    value[METRIC_DESCENDANTS_GPU_MEMORY] = levels->descendants_memory_bytes;
+    value[METRIC_JOB_GPU_MEMORY] = levels->job_memory_bytes;
+    value[METRIC_JOB_GPU_UTILIZATION] = levels->job_utilization;
+    value[METRIC_HOST_GPU_MEMORY] = levels->host_memory_bytes;
+    value[METRIC_HOST_GPU_UTILIZATION] = levels->utilization;
+}
+
 void sampler_add_gpus(struct sampler *sampler, const struct gpu_view *view, bool is_last,
                       struct sample *ret)
 {
     const struct gpu_totals *totals = &view->totals;
-    const struct gpu_levels *levels = &totals->levels;
 
     origins_update_gpus(sampler->origins, view);
     if (view->state != GPU_READY && view->state != GPU_SILENT)
         return;
-    ret->value[METRIC_MAIN_GPU_MEMORY] = levels->main_memory_bytes;
-    ret->value[METRIC_DESCENDANTS_GPU_MEMORY] = levels->descendants_memory_bytes;
-    ret->value[METRIC_JOB_GPU_MEMORY] = levels->job_memory_bytes;
-    ret->value[METRIC_JOB_GPU_BUSY] =
+    fill_gpu_levels(&totals->levels, ret->value);
+    fill_gpu_levels(&view->now, ret->moment);
+    ret->value[METRIC_JOB_GPU_BUSY] = ret->moment[METRIC_JOB_GPU_BUSY] =
         carried_on(&sampler->job_gpu_busy_ns, totals->job_busy_ns, is_last);
-    ret->value[METRIC_JOB_GPU_UTILIZATION] = levels->job_utilization;
-    ret->value[METRIC_HOST_GPU_MEMORY] = levels->host_memory_bytes;
-    ret->value[METRIC_HOST_GPU_BUSY] =
+    ret->value[METRIC_HOST_GPU_BUSY] = ret->moment[METRIC_HOST_GPU_BUSY] =
         carried_on(&sampler->gpu_busy_ns, totals->busy_ns, is_last);
-    ret->value[METRIC_HOST_GPU_UTILIZATION] = levels->utilization;
-    ret->value[METRIC_HOST_GPU_ENERGY] = totals->energy_microjoules;
+    ret->value[METRIC_HOST_GPU_ENERGY] = ret->moment[METRIC_HOST_GPU_ENERGY] =
+        totals->energy_microjoules;
 }
 
 uint64_t sampler_glance(struct sampler *sampler, struct instant now, bool is_at_rest)

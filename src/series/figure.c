@@ -156,9 +156,19 @@ static void raise_peak(struct spoor_figure *figure, const struct row *row,
     figure->is_exact = origins[row->raised_by].is_exact;
 }
 
-static double discount(const struct summary *summary)
+/* How far a peak may be above the pages there were: the kernel counts a page once for each time it
+ * is mapped. */
+static double discount(const struct summary *summary, enum metric peak)
 {
-    uint64_t bytes = summary->tally[METRIC_JOB_RSS_DISCOUNT].max;
+    static const enum metric discounts[METRIC_COUNT] = {
+        [METRIC_MAIN_RSS] = METRIC_MAIN_RSS_DISCOUNT,
+        [METRIC_MAIN_SHARED] = METRIC_MAIN_RSS_DISCOUNT,
+        [METRIC_DESCENDANTS_RSS] = METRIC_DESCENDANTS_RSS_DISCOUNT,
+        [METRIC_DESCENDANTS_SHARED] = METRIC_DESCENDANTS_RSS_DISCOUNT,
+        [METRIC_JOB_RSS] = METRIC_JOB_RSS_DISCOUNT,
+        [METRIC_JOB_SHARED] = METRIC_JOB_RSS_DISCOUNT,
+    };
+    uint64_t bytes = discounts[peak] ? summary->tally[discounts[peak]].max : 0;
 
     return is_known(bytes) ? (double)bytes : 0;
 }
@@ -174,10 +184,7 @@ static void bound_peak(struct spoor_figure *figure, const struct row *row,
         return;
     if (origins[row->bounded_by].is_exact)
         bound = metric_value(row->metric, summary->tally[row->bounded_by].max);
-    figure->low = figure->value;
-    /* The kernel's marks count a page once for each time it is mapped. */
-    if (row->raised_by != METRIC_NONE && metric_row(row->raised_by)->unit == UNIT_BYTES)
-        figure->low = fmax(figure->low - discount(summary), 0);
+    figure->low = fmax(figure->value - discount(summary, row->metric), 0);
     figure->high = bound < figure->value ? figure->value : bound; /* NaN stays NaN */
 }
 
@@ -201,7 +208,8 @@ static bool has_split_near_peak(const struct summary *summary)
     double least;
 
     raise_to(&peak, risen(summary, METRIC_JOB_RSS_PEAK));
-    least = metric_value(METRIC_JOB_RSS, less(peak, peak / NEAR)) - discount(summary);
+    least = metric_value(METRIC_JOB_RSS, less(peak, peak / NEAR)) -
+            discount(summary, METRIC_JOB_RSS);
     return metric_value(METRIC_JOB_RSS, summary->at_peak.total_bytes) >= least; /* not if NaN */
 }
 
@@ -216,6 +224,19 @@ static double derive_at_peak(const struct summary *summary, enum metric metric)
     if (metric == METRIC_JOB_SHARED)
         return metric_value(metric, at_peak->shared_bytes);
     return metric_value(metric, at_peak->total_bytes);
+}
+
+/* The moment of the highest total may show more of a part than any sample does. */
+static double derive_peak(const struct summary *summary, enum metric metric)
+{
+    const struct tally *tally = &summary->tally[metric];
+    double peak = metric_value(metric, tally->max);
+    bool has_moment =
+        metric == METRIC_JOB_RSS || metric == METRIC_JOB_PRIVATE || metric == METRIC_JOB_SHARED;
+
+    if (tally->max == 0 && tally->is_lost) /* there was some later, and nobody knows how much */
+        return nan("");
+    return has_moment && !isnan(peak) ? fmax(peak, derive_at_peak(summary, metric)) : peak;
 }
 
 /* A single known value says nothing of the time before it. */
@@ -242,7 +263,9 @@ static double derive(const struct row *row, const struct summary *summary)
 
     switch (row->derivation) {
     case TOTAL:
-        return metric_value(row->metric, counter_delta(tally->first, tally->last));
+        return tally->is_lost
+                   ? nan("")
+                   : metric_value(row->metric, counter_delta(tally->first, tally->last));
     case GROWTH:
         return derive_growth(tally, row->metric);
     case SPAN:
@@ -254,7 +277,7 @@ static double derive(const struct row *row, const struct summary *summary)
     case MAX_RATE:
         return tally->max_rate >= mean ? tally->max_rate : mean;
     case PEAK:
-        return metric_value(row->metric, tally->max);
+        return derive_peak(summary, row->metric);
     case AT_PEAK:
         return derive_at_peak(summary, row->metric);
     case LATER_PEAK:
@@ -279,6 +302,71 @@ static const char *missing_reason(const struct row *row, const struct summary *s
     return origins[row->metric].reason;
 }
 
+/* Peaks of memory that cannot be above another. They come from different sources, some from the
+ * kernel's marks, and their lower bounds are found in different ways. */
+static const struct {
+    enum metric part, whole;
+} parts[] = {
+    { METRIC_MAIN_PRIVATE, METRIC_MAIN_RSS },
+    { METRIC_MAIN_SHARED, METRIC_MAIN_RSS },
+    { METRIC_DESCENDANTS_PRIVATE, METRIC_DESCENDANTS_RSS },
+    { METRIC_DESCENDANTS_SHARED, METRIC_DESCENDANTS_RSS },
+    { METRIC_MAIN_PRIVATE, METRIC_JOB_PRIVATE },
+    { METRIC_DESCENDANTS_PRIVATE, METRIC_JOB_PRIVATE },
+    { METRIC_JOB_PRIVATE, METRIC_JOB_PSS },
+    { METRIC_JOB_PSS, METRIC_JOB_RSS },
+    { METRIC_JOB_SHARED, METRIC_JOB_RSS },
+    { METRIC_MAIN_RSS, METRIC_JOB_RSS },
+    { METRIC_DESCENDANTS_RSS, METRIC_JOB_RSS },
+};
+
+static size_t find_peak(enum metric metric)
+{
+    size_t i = 0;
+
+    while (rows[i].derivation != PEAK || rows[i].metric != metric)
+        i++;
+    return i;
+}
+
+/* A whole is at least what its part was, and surely had what the part surely had. */
+static void include_part(struct spoor_figure *whole, const struct spoor_figure *part)
+{
+    double low = isnan(part->low) ? part->value : part->low;
+    double high =
+        isnan(part->high) && !isnan(part->low) ? nan("") : fmax(part->value, part->high);
+
+    if (isnan(part->value))
+        return;
+    if (part->value > whole->value) {
+        whole->value = part->value;
+        whole->source = part->source;
+        if (whole->is_exact) /* by a mark that is off by a few pages */
+            whole->low = whole->high = part->value;
+        whole->is_exact = false;
+    }
+    if (isnan(whole->low))
+        return;
+    whole->low = fmin(fmax(whole->low, low), whole->value);
+    if (!isnan(whole->high))
+        whole->high = isnan(high) ? nan("") : fmax(whole->high, high);
+}
+
+static void include_parts(struct spoor_figure *figure, const struct row *row,
+                          const struct summary *summary, const struct origin *origins)
+{
+    if (row->derivation != PEAK || isnan(figure->value))
+        return;
+    for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+        struct spoor_figure part;
+
+        if (parts[i].whole != row->metric)
+            continue;
+        part = figure_get(find_peak(parts[i].part), summary, origins);
+        include_part(figure, &part);
+    }
+}
+
 struct spoor_figure figure_get(size_t index, const struct summary *summary,
                                const struct origin origins[METRIC_COUNT])
 {
@@ -294,6 +382,7 @@ struct spoor_figure figure_get(size_t index, const struct summary *summary,
     if (isnan(figure.value))
         return not_measured(missing_reason(row, summary, origins));
     bound_peak(&figure, row, summary, origins);
+    include_parts(&figure, row, summary, origins);
     return figure;
 }
 

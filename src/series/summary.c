@@ -95,8 +95,11 @@ static void tally_add(struct summary *summary, enum metric metric, uint64_t valu
 {
     struct tally *tally = &summary->tally[metric];
 
-    if (!is_known(value))
+    if (!is_known(value)) {
+        tally->is_lost = is_known(tally->first);
         return;
+    }
+    tally->is_lost = false;
     if (!is_known(tally->first)) {
         if (metric_starts_at_zero(metric) && summary->sample_count > 1)
             tally_begin(tally, 0, summary->started_ns);

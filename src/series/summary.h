@@ -22,6 +22,7 @@ struct tally {
     uint64_t anchor;    /* value at the start of the open rate window */
     uint64_t anchor_ns; /* when that was, as sample.elapsed_ns */
     uint64_t first_ns, last_ns;
+    bool is_lost; /* it was known, but not to the latest sample */
 };
 
 struct summary {

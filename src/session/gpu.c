@@ -69,16 +69,24 @@ static struct gpu_doubts doubts_of(const struct gpu_totals *totals)
     };
 }
 
+static void forget_zero(uint64_t *value)
+{
+    if (*value == 0)
+        *value = UNKNOWN;
+}
+
 /* A level is 0 where all that was told of it was 0. */
 static void clear_untold(spoor_session *session)
 {
     struct gpu_doubts doubts = doubts_of(&session->gpu.totals);
 
     for (size_t i = 0; i < ARRAY_SIZE(of_processes); i++) {
-        uint64_t *value = &session->latest.value[of_processes[i].metric];
+        enum metric metric = of_processes[i].metric;
 
-        if ((of_processes[i].is_memory ? doubts.memory : doubts.busy) && *value == 0)
-            *value = UNKNOWN;
+        if (!(of_processes[i].is_memory ? doubts.memory : doubts.busy))
+            continue;
+        forget_zero(&session->latest.value[metric]);
+        forget_zero(&session->latest.moment[metric]);
     }
 }
 

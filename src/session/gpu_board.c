@@ -356,6 +356,7 @@ static void tell_silence(struct gpu_board *board, struct gpu_view *view)
     view->state = has_spoken ? GPU_SILENT : GPU_PENDING;
     view->reason = has_spoken ? has_stopped : is_mute;
     gpu_totals_forget_counters(&view->totals);
+    view->now = (struct gpu_levels)GPU_LEVELS_UNKNOWN;
     if (!board->has_untaken)
         gpu_totals_forget_levels(&view->totals);
     gpu_totals_forget_levels(&board->totals);
@@ -370,6 +371,7 @@ void gpu_board_take(struct gpu_board *board, uint64_t now_ns, struct gpu_view *v
     view->state = board->state;
     view->reason = board->reason;
     view->totals = board->totals;
+    view->now = board->latest.levels;
     board->totals = board->latest;
     if (taken_by_driver(board, now_ns) >= SILENT_AFTER_NS && !board->has_looked &&
         !is_starved(board)) {

@@ -11,6 +11,7 @@
 #include "record/fill.h"
 #include "series/figure.h"
 #include "session/session.h"
+#include "source/proc/pid_stat.h"
 #include "source/proc/pid_status.h"
 
 /* The tracker's high-water mark is asked of the kernel and
@@ -25,6 +26,20 @@ static uint64_t own_peak_bytes(const spoor_session *session)
     return status.rss_peak_bytes;
 }
 
+/* A zombie is not, though it may have been a member at the last sample. */
+static bool is_main_running(const spoor_session *session)
+{
+    struct kept file = KEPT_CLOSED;
+    struct pid_stat main;
+    int r;
+
+    if (!session->sampler.has_started || session->sampler.job.main_has_ended)
+        return false;
+    r = pid_stat_read(&file, &session->root, session->pid, &main);
+    kept_close(&file);
+    return r == 0 && main.state != 'Z' && main.state != 'X';
+}
+
 static int fill_record(spoor_session *session, struct record *ret)
 {
     const struct record_input input = {
@@ -37,6 +52,7 @@ static int fill_record(spoor_session *session, struct record *ret)
         .pid = session->pid,
         .has_ended = session->has_wait_status,
         .wait_status = session->wait_status,
+        .is_still_running = is_main_running(session),
         .interval_ns = session->interval_ns,
         .host = &session->host,
         .limits = &session->limits,

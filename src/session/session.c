@@ -229,16 +229,19 @@ spoor_session *spoor_session_close(spoor_session *session)
 
 static void show_sample(const spoor_session *session)
 {
-    double values[METRIC_COUNT];
+    double values[METRIC_COUNT], moments[METRIC_COUNT];
     struct spoor_sample sample = {
         .elapsed_seconds = (double)session->latest.elapsed_ns / 1e9,
         .unix_seconds = (double)session->latest.realtime_ns / 1e9,
         .values = values,
         .count = METRIC_COUNT,
+        .moments = moments,
     };
 
-    for (int i = 0; i < METRIC_COUNT; i++)
+    for (int i = 0; i < METRIC_COUNT; i++) {
         values[i] = metric_value((enum metric)i, session->latest.value[i]);
+        moments[i] = metric_value((enum metric)i, session->latest.moment[i]);
+    }
     session->sample_seen(&sample, session->sample_data);
 }
 

@@ -132,14 +132,15 @@ static void judge_tracking(spoor_session *session)
                             "longer than the interval",
                             (unsigned long long)session->late_samples,
                             session->late_samples == 1 ? " was" : "s were");
-    if (job->saw_denied_io)
-        session_add_warning(
-            session, "io-denied",
-            "could not read the I/O of some processes: they belong to another user");
+    if (job->sum.io_is_denied)
+        session_add_warning(session, "io-denied",
+                            "could not read the I/O of some processes: they belong to another "
+                            "user, or run a set-uid or unreadable program");
     if (job->detail.is_denied)
         session_add_warning(
             session, "detail-denied",
-            "could not read private and shared memory: some processes belong to another user");
+            "could not read private and shared memory: some processes belong to another user, "
+            "or run a set-uid or unreadable program");
     if (job->detail.sharing.is_too_large)
         session_add_warning(session, "too-many-mappings",
                             "the job has too many memory mappings to examine: shared memory is "

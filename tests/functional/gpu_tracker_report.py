@@ -3,7 +3,8 @@
 import json
 
 STATUS = "Resource tracking complete. Process completed with status code: "
-NO_GPU = ("WARNING:root:No supported GPU was found. The GPU RAM and GPU utilization values will "
+NO_GPU = ("WARNING:root:Neither the nvidia-smi command nor the amd-smi command is installed. Install "
+          "one of these to profile the GPU. Otherwise the GPU RAM and GPU utilization values will "
           "remain 0.0.\n")
 
 RSS = {"total_rss": "Total RSS", "private_rss": "Private RSS", "shared_rss": "Shared RSS"}

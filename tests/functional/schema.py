@@ -7,6 +7,8 @@ added within spoor/1, so those that are not named here are allowed.
 import math
 import re
 
+import memory_order
+
 MEASURE, ANYTHING = object(), object()
 TEXT, NUMBER, COUNT, NOTHING = str, (int, float), int, type(None)
 DATE = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$")
@@ -95,6 +97,8 @@ def check(result):
         assert set(device["throttled"] or []) <= {"power", "thermal", "hardware"}
     assert result["gpu"]["selected"] == result["limits"]["gpus"]
     assert (result["gpu"]["count"] or 0) <= len(result["host"]["gpus"])
+    faults = memory_order.contradictions(result)
+    assert not faults, "; ".join(faults)
 
 
 def check_shape(found, shape, place):

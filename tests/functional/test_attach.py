@@ -41,6 +41,7 @@ def test_signal_ends_the_tracking_and_not_the_process(spoor, held, number):
     assert held.poll() is None
     result = load(path)
     assert result["run"]["exit_code"] is None and result["run"]["signal"] is None
+    assert result["run"]["still_running"] is True
 
 
 def test_duration_ends_the_tracking(spoor, held):
@@ -54,6 +55,16 @@ def test_attach_prints_the_summary(spoor, held):
     done = spoor("attach", "--duration", "50ms", "-p", str(held.pid))
     assert done.returncode == 0 and done.stdout == ""
     assert "CPU" in done.stderr and "emory" in done.stderr
+    assert "\nstill running, started " in done.stderr
+
+
+def test_zombie_is_not_running_any_more(spoor, held):
+    process = spoor.start("attach", str(held.pid))
+    eventually(lambda: os.path.exists(f"/proc/{process.pid}/task") and
+               len(os.listdir(f"/proc/{process.pid}/task")) > 1, "the sampling thread")
+    held.stdin.close()  # its parent, which we are, does not reap it yet
+    text = process.stderr.read().decode()
+    assert "\nexit code unknown, started " in text and "still running" not in text
 
 
 def test_what_was_used_before_is_not_counted(spoor, workload):

@@ -9,6 +9,7 @@ import pytest
 import gpu_tracker as gput
 import spoor
 from conftest import eventually, is_alive
+from spoor import _library
 
 
 def kill_agent(tracker):
@@ -123,3 +124,19 @@ def test_program_that_cannot_be_tracked_any_more_may_be_tracked_again(seen):
     with tracker:
         pass
     assert tracker.result.run.pid == os.getpid()
+
+
+def test_agent_that_is_killed_before_it_is_ready(seen, monkeypatch):
+    """As one that is killed later: the program goes on."""
+    start = _library.start_agent
+    monkeypatch.setattr(_library, "start_agent",
+                        lambda program, words, *fds: start("/bin/false", words, *fds))
+    with pytest.raises(KeyError, match="own"):
+        with spoor.Tracker() as tracker, gput.Tracker(disable_logs=True) as other:
+            with spoor.phase("p"):
+                raise KeyError("own")
+    assert [str(w.message) for w in seen] == \
+        ["tracking has stopped: the tracker ended unexpectedly"]
+    assert not tracker.result and other.resource_usage is None
+    with pytest.raises(spoor.Error, match="the tracker ended unexpectedly"):
+        spoor.snapshot()

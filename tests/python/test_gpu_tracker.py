@@ -13,9 +13,11 @@ import sys
 import pytest
 
 import gpu_tracker as gput
+import spoor
 from conftest import BINARY, eventually
 
-NO_GPU = "No supported GPU was found. The GPU RAM and GPU utilization values will remain 0.0."
+NO_GPU = ("Neither the nvidia-smi command nor the amd-smi command is installed. Install one of these to "
+          "profile the GPU. Otherwise the GPU RAM and GPU utilization values will remain 0.0.")
 
 
 def tracked(**options):
@@ -72,6 +74,9 @@ def test_states_and_their_errors():
      '"x" is not a valid spelling. Valid values are "descendants" or "descendents".'),
     ({"n_expected_cores": 0}, ValueError, '"0" is not a valid number of expected cores. Must be a '
      "whole number of at least 1."),
+    ({"n_expected_cores": 1.5}, ValueError, '"1.5" is not a valid number of expected cores. Must be '
+     "a whole number of at least 1."),
+    ({"sleep_time": "x"}, ValueError, "could not convert string to float: 'x'"),
     ({"colour": "x"}, TypeError,
      "Tracker.__init__() got an unexpected keyword argument 'colour'"),
 ])
@@ -259,6 +264,59 @@ def test_error_in_the_block_keeps_the_usage():
         with gput.Tracker(disable_logs=True) as tracker:
             raise RuntimeError("AN ERROR")
     assert tracker.resource_usage.max_gpu_ram.main == 0.0
+
+
+def test_version_names_that_of_the_interface_and_of_the_program():
+    assert gput.__version__ == f"5.0.1+spoor.{spoor.__version__}"
+    done = subprocess.run([sys.executable, "-m", "gpu_tracker", "-v"], check=True, text=True,
+                          stdout=subprocess.PIPE)
+    assert done.stdout == gput.__version__ + "\n"
+
+
+def test_main_returns_to_its_caller(script):
+    out = script("""
+        import sys
+        import gpu_tracker.__main__ as program
+
+        for words in (["-e", "echo it works", "-o", "report.txt"], ["-e", ""]):
+            sys.argv[1:] = words
+            try:
+                program.main()
+            except SystemExit as end:
+                print("ended with", end.code, flush=True)
+    """)
+    assert out == ("it works\nResource tracking complete. Process completed with status code: 0\n"
+                   "ended with 0\nended with 1\n")
+
+
+@pytest.mark.parametrize("spelling", ["descendants", "descendents"])
+def test_tracker_and_usage_can_be_pickled(spelling):
+    tracker = tracked(spelling=spelling)
+    again = pickle.loads(pickle.dumps(tracker))
+    assert str(again) == str(tracker) and again.to_json() == tracker.to_json()
+    usage = pickle.loads(pickle.dumps(tracker.resource_usage))
+    assert dataclasses.asdict(usage) == dataclasses.asdict(tracker.resource_usage)
+
+
+def test_numbers_in_other_forms():
+    tracker = tracked(sleep_time="0.5", n_expected_cores=2.0)
+    assert tracker.resource_usage.cpu_utilization.n_expected_cores == 2
+    tracker = tracked(sleep_time=1, n_expected_cores="3")
+    assert tracker.resource_usage.cpu_utilization.n_expected_cores == 3
+
+
+def test_tracking_file_that_cannot_be_made():
+    with pytest.raises(FileNotFoundError) as error:
+        gput.Tracker(tracking_file="nodir/x.csv")
+    assert str(error.value) == "[Errno 2] No such file or directory: 'nodir/x.csv'"
+    os.mkdir("folder.csv")
+    with pytest.raises(IsADirectoryError):
+        gput.Tracker(tracking_file="folder.csv", overwrite=True)
+    if os.geteuid() != 0:
+        os.mkdir("locked", 0o500)
+        with pytest.raises(PermissionError):
+            gput.Tracker(tracking_file="locked/x.csv")
+    assert not os.path.exists("x.csv")
 
 
 def test_module_is_the_program():

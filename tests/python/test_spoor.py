@@ -91,15 +91,22 @@ def test_misuse_is_an_error(misuse, message):
 
 @pytest.mark.parametrize("options, kind, message", [
     ({"pid": 2 ** 22 + 1}, ProcessLookupError, "no such process"),
-    ({"interval": 0}, ValueError, "--interval: '0.000000000' is out of range"),
+    ({"interval": 0}, ValueError, "^interval: '0' is out of range"),
+    ({"interval": -0.5}, ValueError, "^interval: '-0.5' is out of range"),
+    ({"pid": -5}, ValueError, "^pid: invalid process ID '-5'$"),
     ({"interval": "soon"}, ValueError, "invalid time 'soon'"),
-    ({"output": "nowhere/r.json"}, FileNotFoundError, "directory 'nowhere' does not exist"),
+    ({"output": "nowhere/r.json"}, FileNotFoundError, "^output 'nowhere/r.json': directory "
+                                                      "'nowhere' does not exist"),
+    ({"output": "a\0b.json"}, ValueError, "^embedded null byte in an argument$"),
     ({"output": __file__, "no_clobber": True}, FileExistsError, "exists"),
     ({"samples": "s.txt"}, ValueError, "must end in .csv or .jsonl"),
-    ({"format": "xml"}, ValueError, "--format"),
-    ({"detail": "sometimes"}, ValueError, "--detail"),
-    ({"tags": {"": "x"}}, ValueError, "invalid tag"),
-    ({"append": True, "no_clobber": True}, ValueError, "cannot be combined"),
+    ({"format": "xml"}, ValueError, "^format: invalid value 'xml'"),
+    ({"detail": "sometimes"}, ValueError, "^detail: "),
+    ({"tags": {"": "x"}}, ValueError, "^tags: invalid tag"),
+    ({"tags": {"a=b": "x"}}, ValueError, "^tags: invalid name 'a=b'"),
+    ({"append": True, "no_clobber": True}, ValueError,
+     "^append and no_clobber cannot be combined$"),
+    ({"samples": "--append --x.txt"}, ValueError, "^samples: '--append --x.txt' must end in"),
 ])
 def test_what_the_agent_refuses_is_raised(options, kind, message):
     before = agents()
@@ -252,7 +259,7 @@ def test_version_is_that_of_the_program():
 
     shown = subprocess.run([BINARY, "--version"], check=True, text=True, stdout=subprocess.PIPE)
     assert shown.stdout == f"spoor {spoor.__version__}\n"
-    assert gpu_tracker.__version__ == spoor.__version__
+    assert gpu_tracker.__version__ == f"5.0.1+spoor.{spoor.__version__}"
     assert (PACKAGES / "spoor/py.typed").exists() and (TOP / "python/gpu_tracker/py.typed").exists()
 
 
@@ -287,3 +294,16 @@ def test_phase_that_cannot_be_recorded_is_a_warning(name):
             with spoor.phase(name):
                 pass
     assert tracker.result.phases == []
+
+
+def test_text_says_that_the_process_still_runs():
+    with spoor.Tracker() as tracker:
+        pass
+    assert "\nstill running, started" in str(tracker.result)
+    assert tracker.result.run.still_running is True and tracker.result.run.exit_code is None
+    process = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
+    with spoor.Tracker(process.pid) as tracker:
+        process.stdin.close()
+        process.wait()
+    assert "still running" not in str(tracker.result)
+    assert tracker.result.run.still_running is None

@@ -3,11 +3,15 @@
 import csv
 import json
 import logging
+import math
 import os
+import pickle
 import shutil
 import sqlite3
+import subprocess
 import sys
 import threading
+import types
 
 import pytest
 
@@ -109,6 +113,18 @@ def test_file_of_another_kind():
 
 
 @FORMS
+def test_nothing_is_left_beside_the_file(form):
+    os.mkdir("parts")
+    for number in range(2):
+        with gput.SubTracker("b", sub_tracking_file=f"parts/{number}.{form}"):
+            pass
+    assert sorted(os.listdir("parts")) == [f"0.{form}", f"1.{form}"]
+    subprocess.run([sys.executable, "-m", "gpu_tracker", "sub-track", "combine", "-pparts",
+                    f"--stf=all.{form}"], check=True)
+    assert len(rows(f"all.{form}")) == 4
+
+
+@FORMS
 def test_ten_thousand_events(form):
     def work(number):
         for _ in range(1250):
@@ -202,6 +218,104 @@ def test_combine(form):
     assert str(error.value) == f"Cannot create sub-tracking file all.{form}. File already exists."
 
 
+def golden_results():
+    shutil.copy(GOLDEN / "tracking.csv", "tracking.csv")
+    shutil.copy(GOLDEN / "phases.csv", "phases.csv")
+    return gput.SubTrackingAnalyzer("tracking.csv", "phases.csv").sub_tracking_results()
+
+
+def test_tables_have_the_axes_of_the_predecessor():
+    results = golden_results()
+    done = subprocess.run([sys.executable, "-m", "gpu_tracker", "sub-track", "analyze", "-fjson",
+                           "--tf=tracking.csv", "--stf=phases.csv"], check=True, text=True,
+                          stdout=subprocess.PIPE)
+    golden = json.loads(done.stdout)
+    assert results.to_json() == golden
+    table = results.overall
+    assert table.columns == ["min", "max", "mean", "std"] == list(table)
+    assert table.index == list(golden["overall"]) and len(table) == len(table.index)
+    value = golden["overall"]["main_ram"]["max"]
+    assert table["max"]["main_ram"] == table.loc["main_ram", "max"] == value
+    assert table.loc["main_ram"]["max"] == table.loc["main_ram"].loc["max"] == value
+    assert table.loc[:, "max"]["main_ram"] == table.loc["main_ram", :]["max"] == value
+    assert table.at["main_ram", "max"] == table.T["main_ram"]["max"] == value
+    with pytest.raises(KeyError):
+        table["main_ram"]
+    with pytest.raises(KeyError):
+        table.loc["max"]
+    lines = table.to_csv().splitlines()
+    assert lines[0] == ",min,max,mean,std" and len(lines) == len(table) + 1
+    assert lines[1] == ",".join(["main_ram", *map(str, table.loc["main_ram"].values())])
+    table.to_csv("table.csv")
+    with open("table.csv", encoding="utf-8") as file:
+        assert file.read() == table.to_csv()
+    block = results.code_block_results[-1]
+    assert block.resource_usage["mean"]["main_ram"] == \
+        golden["code_block_results"][-1]["resource_usage"]["main_ram"]["mean"]
+    assert block.compute_time["total"] == block.compute_time.loc["total"]
+    assert results.static_data["ram_unit"] == results.static_data.loc["ram_unit"] == "gigabytes"
+    assert results.static_data.index[0] == "ram_unit"
+    assert results.static_data.to_csv().startswith(",0\nram_unit,gigabytes\n")
+    empty = next(block for block in results.code_block_results if block.num_timepoints == 0)
+    assert math.isnan(empty.resource_usage["max"]["main_ram"])
+    assert empty.resource_usage.to_csv().splitlines()[1] == "main_ram,,,,"
+
+
+def test_tables_become_frames_where_pandas_is_installed(monkeypatch):
+    table = golden_results().overall
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError):
+        table.to_pandas()
+    pandas = types.SimpleNamespace(DataFrame=lambda data, index, columns: (data, index, columns),
+                                   Series=lambda data, index: (data, index))
+    monkeypatch.setitem(sys.modules, "pandas", pandas)
+    data, index, columns = table.to_pandas()
+    assert index == table.index and columns == table.columns
+    assert data[0] == list(table.loc["main_ram"].values())
+    assert table["max"].to_pandas() == (list(table["max"].values()), table.index)
+
+
+def test_text_is_the_programs():
+    results = golden_results()
+    with open(GOLDEN / "analyze.txt", encoding="utf-8") as file:
+        assert str(results) == file.read()
+    done = subprocess.run([sys.executable, "-m", "gpu_tracker", "sub-track", "analyze",
+                           "--tf=tracking.csv", "--stf=phases.csv"], check=True, text=True,
+                          stdout=subprocess.PIPE)
+    assert str(results) + "\n" == done.stdout and str(results).endswith("\n")
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_pickled_results_are_compared(protocol):
+    results = golden_results()
+    data = pickle.dumps(results, protocol)
+    again = pickle.loads(data)
+    assert again.to_json() == results.to_json() and str(again) == str(results)
+    assert again.overall["max"] == results.overall["max"]
+    with open("a.pkl", "wb") as file:
+        file.write(data)
+    with open("b.json", "w", encoding="utf-8") as file:
+        json.dump(results.to_json(), file)
+    comparison = gput.TrackingComparison({"A": "a.pkl", "B": "b.json"})
+    assert comparison.results_map["A"].to_json() == results.to_json()
+    assert comparison.results_map["B"].overall["max"] == pytest.approx(results.overall["max"])
+    compared = comparison.compare("max")
+    value = results.overall["max"]["main_ram"]
+    assert compared.overall_resource_usage["main_ram"] == {"A": value, "B": value}
+    assert compared.overall_resource_usage["main_ram"].loc["A"] == value
+    assert str(pickle.loads(pickle.dumps(compared, protocol))) == str(compared)
+
+
+def test_pickle_of_something_else_is_not_loaded():
+    for data in (pickle.dumps([1]), pickle.dumps({"overall": 1}), b"\x80\x04", b"\x80\x04.",
+                 pickle.dumps(os.getcwd), b"\x80\x04\x8c\x02os\x8c\x05mkdir\x93\x8c\x04made\x85R."):
+        with open("x.pkl", "wb") as file:
+            file.write(data)
+        with pytest.raises(ValueError, match="File x.pkl is not a result of"):
+            gput.TrackingComparison({"A": "x.pkl"})
+    assert not os.path.exists("made")
+
+
 def results_file(path, name):
     write("c.csv", (7, name, 0, 1.0), (7, name, 1, 2.0))
     shutil.copy(GOLDEN / "tracking.csv", "tracking.csv")
@@ -262,11 +376,12 @@ def test_program_runs_once(monkeypatch):
 def test_files_that_are_missing_or_damaged():
     shutil.copy(GOLDEN / "tracking.csv", "tracking.csv")
     analyzer = gput.SubTrackingAnalyzer("tracking.csv", "none.csv")
-    assert "main_ram" in analyzer.overall_timepoint_results()
+    assert "main_ram" in analyzer.overall_timepoint_results().index
     assert "ram_unit" in analyzer.read_static_data()
     for call in (analyzer.sub_tracking_results, analyzer.load_code_block_names,
                  lambda: analyzer.load_timestamp_pairs("b"),
-                 lambda: gput.SubTrackingAnalyzer("none.csv", "x.csv").read_static_data(),
+                 lambda: gput.SubTrackingAnalyzer("none.csv", "x.csv"),
+                 lambda: gput.SubTrackingAnalyzer("none.sqlite", "x.csv"),
                  lambda: gput.SubTrackingAnalyzer(None, "x.csv").combine_sub_tracking_files(
                      ["none.csv"])):
         with pytest.raises(FileNotFoundError):

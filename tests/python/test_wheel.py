@@ -183,7 +183,7 @@ def test_wheel_of_gpu_tracker(wheels):
     modes, metadata, entry_points = read_wheel(wheels, "spoor_gpu_tracker-*-py3-none-any.whl")
     assert metadata["Name"] == "spoor-gpu-tracker"
     assert metadata.get_all("Requires-Dist") == [f"spoor=={metadata['Version']}"]
-    assert entry_points == "[console_scripts]\ngpu-tracker = gpu_tracker.__main__:main\n"
+    assert entry_points == "[console_scripts]\ngpu-tracker = gpu_tracker.__main__:become_program\n"
     assert "gpu_tracker/py.typed" in modes
     assert not [name for name in modes if name.startswith("spoor/")]
 

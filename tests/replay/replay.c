@@ -64,7 +64,7 @@ static void see_sample(const struct spoor_sample *sample, void *data)
     struct gpu_tracker *tracker = data;
     double row[TRACKING_COLUMNS];
 
-    if (rows_take(&tracker->rows, sample, row) && tracker->writes_rows)
+    if (rows_take(&tracker->rows, sample, NULL, row) && tracker->writes_rows)
         put_row(row);
 }
 

@@ -14,6 +14,12 @@ All but the last hold on every rung, however busy the machine is. Each rule allo
 truth itself does not know: the floor (see FIGURES), and of CPU time, see `Doubt`.
 """
 import dataclasses
+import pathlib
+import sys
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "functional"))
+
+import memory_order  # noqa: E402  # pylint: disable=wrong-import-position
 
 EXACT_TOLERANCE = 0.02
 BATCH_TOLERANCE = 0.005
@@ -179,7 +185,7 @@ def judge_form(report):
             faults.append(f"{path}: a value without a source")
         if low is not None and not low <= value <= (value if high is None else high):
             faults.append(f"{path}: {value} is not within its bounds {low} and {high}")
-    return faults
+    return faults + (memory_order.contradictions(report) if "memory" in report else [])
 
 
 def judge(truth, report, must=None, stolen=0.0, interrupted=0.0):

@@ -85,7 +85,7 @@ void memory_begin(struct memory_fixture *f, enum spoor_detail mode)
 {
     *f = (struct memory_fixture){ .now_ns = NS_PER_SECOND };
     fake_root_init(&f->fake);
-    detail_init(&f->detail, mode, true, true);
+    detail_init(&f->detail, &f->fake.root, mode, true, true);
 }
 
 void memory_end(struct memory_fixture *f)
@@ -135,7 +135,7 @@ void memory_put(struct memory_fixture *f, const struct fake_memory *m)
 void memory_update(struct memory_fixture *f)
 {
     f->now_ns += NS_PER_SECOND;
-    detail_update(&f->detail, &f->fake.root, &f->members, MAIN, f->now_ns, &f->estimate);
+    detail_update(&f->detail, &f->members, MAIN, f->now_ns, &f->estimate);
 }
 
 void memory_follow(struct memory_fixture *f)

@@ -238,7 +238,7 @@ static void a_row_says_what_its_key_takes(void **state)
     } mistakes[] = {
         { "{\"st\": 1}", "c.json:1:2: unknown key \"st\"" },
         { "{\"execute\": \"ls\"}", "c.json:1:2: \"execute\" cannot be set in a config file" },
-        { "{\"sleep_time\": \"1\"}", "c.json:1:2: sleep_time: expected a number" },
+        { "{\"sleep_time\": [1]}", "c.json:1:2: sleep_time: expected a string or a number" },
         { "{\"ram_unit\": 1}", "c.json:1:2: ram_unit: expected a string" },
         { "{\"overwrite\": \"yes\"}", "c.json:1:2: overwrite: expected true or false" },
         { "{\"gpu_uuids\": 1}", "c.json:1:2: gpu_uuids: expected a list of strings" },

@@ -1,68 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
-#include <math.h>
 
-#include "base/clock.h"
-#include "series/figure.h"
-
-#define MB 1000000ull
-
-/* A summary that is filled by hand, and where its metrics come from. */
-struct machine {
-    struct summary summary;
-    struct origin origins[METRIC_COUNT];
-};
-
-static void machine_init(struct machine *machine)
-{
-    summary_init(&machine->summary, NS_PER_SECOND);
-    for (int i = 0; i < METRIC_COUNT; i++)
-        machine->origins[i] = (struct origin){ "test", NULL, false };
-    machine->origins[METRIC_MAIN_RSS_BOUND].is_exact = true;
-    machine->origins[METRIC_DESCENDANTS_RSS_BOUND].is_exact = true;
-    machine->origins[METRIC_JOB_RSS_BOUND].is_exact = true;
-}
-
-/* Values of one metric, a second apart. */
-static void observe(struct machine *machine, enum metric metric, const uint64_t *values,
-                    size_t count)
-{
-    struct summary summary;
-
-    summary_init(&summary, NS_PER_SECOND);
-    for (size_t i = 0; i < count; i++) {
-        struct sample sample;
-
-        sample_clear(&sample);
-        sample.elapsed_ns = i * NS_PER_SECOND;
-        sample.value[metric] = values[i];
-        summary_add(&summary, &sample);
-    }
-    machine->summary.tally[metric] = summary.tally[metric];
-}
-
-#define OBSERVE(machine, metric, ...)                           \
-    observe(machine, metric, (const uint64_t[]){ __VA_ARGS__ }, \
-            sizeof((const uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t))
-
-static struct spoor_figure find(const struct machine *machine, const char *path)
-{
-    ssize_t index = figure_index(path);
-
-    assert_true(index >= 0);
-    return figure_get((size_t)index, &machine->summary, machine->origins);
-}
-
-static void assert_near(double found, double expected)
-{
-    assert_true(fabs(found - expected) < 1e-9);
-}
+#include "fake_summary.h"
 
 static void paths_are_unique_and_found(void **state)
 {

@@ -85,6 +85,21 @@ static uint64_t take_memory(struct gpu_board *board, uint64_t after_ns, enum gpu
     return view.totals.levels.job_memory_bytes;
 }
 
+static void a_peak_is_not_what_is_there_now(void **state)
+{
+    struct gpu_view view = { 0 };
+    struct gpu_board board;
+
+    (void)state;
+    assert_int_equal(gpu_board_init(&board), 0);
+    publish(&board, 5);
+    publish(&board, 2);
+    gpu_board_take(&board, clock_now().monotonic_ns, &view);
+    assert_int_equal(view.totals.levels.job_memory_bytes, 5);
+    assert_int_equal(view.now.job_memory_bytes, 2);
+    gpu_board_done(&board);
+}
+
 static void what_was_seen_before_a_driver_fell_silent_is_told_once(void **state)
 {
     struct gpu_board board;
@@ -179,6 +194,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(as_many_as_before_are_told_where_they_are_others),
+        cmocka_unit_test(a_peak_is_not_what_is_there_now),
         cmocka_unit_test(what_was_seen_before_a_driver_fell_silent_is_told_once),
         cmocka_unit_test(levels_of_before_the_last_sample_are_not_told_of_a_silent_driver),
         cmocka_unit_test(a_driver_that_never_spoke_has_not_stopped),

@@ -103,8 +103,9 @@ static void without_a_gpu_the_list_is_passed_over(void **state)
         assert_int_equal(gpus.expected_count, 0);
         assert_string_equal(gpus.selection, "none");
         assert_string_equal(gpus.message,
-                            "No supported GPU was found. The GPU RAM and GPU utilization "
-                            "values will remain 0.0.");
+                            "Neither the nvidia-smi command nor the amd-smi command is "
+                            "installed. Install one of these to profile the GPU. Otherwise the "
+                            "GPU RAM and GPU utilization values will remain 0.0.");
         gpu_tracker_gpus_done(&gpus);
     }
 }

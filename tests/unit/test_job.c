@@ -318,6 +318,26 @@ static void the_parts_of_a_peak_add_up(void **state)
     fake_job_end(&f);
 }
 
+/* What came and went since the last reading is in one, what is there now in the other. */
+static void a_peak_is_not_what_is_held_now(void **state)
+{
+    struct fake_job f;
+
+    (void)state;
+    fake_job_begin(&f, &(struct fake_process){ .pid = 10 }, true);
+    put_memory(&f, 1500, 0);
+    (void)job_glance(&f.job, f.now_ns, UNKNOWN, false);
+    put_memory(&f, 900, 0);
+    fake_job_look(&f);
+    assert_int_equal(f.reading.memory.main.total_bytes, 6000 * 1024);
+    assert_int_equal(f.reading.memory.combined.total_bytes, 6000 * 1024);
+    assert_int_equal(f.reading.memory_now.main.total_bytes, 3600 * 1024);
+    assert_int_equal(f.reading.memory_now.combined.total_bytes, 3600 * 1024);
+    assert_int_equal(f.reading.memory_now.descendants.total_bytes, 0);
+    assert_int_equal(f.reading.process_count_now, 1);
+    fake_job_end(&f);
+}
+
 static void without_detail_a_peak_has_no_parts(void **state)
 {
     struct fake_job f;
@@ -398,6 +418,7 @@ int main(void)
         cmocka_unit_test(a_zombie_whose_figures_were_taken_is_not_found_again),
         cmocka_unit_test(context_switches_are_known_once_main_has_ended),
         cmocka_unit_test(the_parts_of_a_peak_add_up),
+        cmocka_unit_test(a_peak_is_not_what_is_held_now),
         cmocka_unit_test(without_detail_a_peak_has_no_parts),
         cmocka_unit_test(who_has_not_run_is_passed_over_for_ten_seconds),
     };

@@ -12,11 +12,10 @@
 #include "fake_root.h"
 #include "job/newborn.h"
 
-/* What vfork has made: it has the memory of another, here that of the test, and has not called
- * exec. It began when the machine did. */
+/* What vfork has made: it has the memory of its parent. It began when the machine did. */
 static struct member of_vfork(void)
 {
-    return (struct member){ .pid = getpid(), .parent_pid = getpid(), .start_ticks = 1 };
+    return (struct member){ .pid = getpid(), .borrows_memory = true, .start_ticks = 1 };
 }
 
 /* In the ticks of its start time. */
@@ -69,7 +68,7 @@ static void memory_of_its_own_makes_a_process(void **state)
 
     (void)state;
     member.start_ticks = now_ticks();
-    member.parent_pid = getppid();
+    member.borrows_memory = false;
     assert_false(is_unborn(&member));
 }
 

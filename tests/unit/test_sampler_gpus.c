@@ -45,9 +45,11 @@ static void levels_that_a_silent_driver_told_before_are_in_the_sample(void **sta
     (void)state;
     gpu_totals_clear(&view.totals);
     view.totals.levels.job_memory_bytes = 5;
+    view.now = (struct gpu_levels)GPU_LEVELS_UNKNOWN;
     sample_clear(&sample);
     sampler_add_gpus(&sampler, &view, true, &sample);
     assert_int_equal(sample.value[METRIC_JOB_GPU_MEMORY], 5);
+    assert_false(is_known(sample.moment[METRIC_JOB_GPU_MEMORY]));
     assert_false(is_known(sample.value[METRIC_JOB_GPU_BUSY]));
     assert_false(is_known(sample.value[METRIC_HOST_GPU_ENERGY]));
 }

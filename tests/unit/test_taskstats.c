@@ -69,6 +69,7 @@ struct fields {
     uint8_t flags;
     uint64_t peak_kib;
     size_t stats_bytes;
+    uint64_t minor_faults;
 };
 
 static void put_thread(struct datagram *d, uint16_t nest_type, const struct fields *fields)
@@ -79,6 +80,7 @@ static void put_thread(struct datagram *d, uint16_t nest_type, const struct fiel
     memcpy(stats + offsetof(struct taskstats, version), &fields->version, 2);
     memcpy(stats + offsetof(struct taskstats, ac_flag), &fields->flags, 1);
     memcpy(stats + offsetof(struct taskstats, hiwater_rss), &fields->peak_kib, 8);
+    memcpy(stats + offsetof(struct taskstats, ac_minflt), &fields->minor_faults, 8);
     memcpy(stats + offsetof(struct taskstats, ac_comm), "worker", 6);
     memcpy(stats + TGID_OFFSET, &fields->tgid, 4);
     put_attribute(
@@ -113,7 +115,25 @@ static void make(struct datagram *d, const struct fields *fields)
     end(d);
 }
 
-static const struct fields new_kernel = { 43, 42, 16, 0x20, PEAK_KIB, 560 };
+static const struct fields new_kernel = { 43, 42, 16, 0x20, PEAK_KIB, 560, 0 };
+
+/* A child of vfork that gives up has the peak of its parent. */
+static void a_child_that_did_nothing_may_have_no_memory_of_its_own(void **state)
+{
+    struct fields fields = new_kernel;
+    struct exit_record record;
+    struct datagram d;
+
+    (void)state;
+    fields.flags |= 0x01; /* it has not called exec */
+    make(&d, &fields);
+    assert_int_equal(taskstats_parse(d.bytes, d.size, FAMILY, &record), 0);
+    assert_true(record.may_be_borrowed);
+    fields.minor_faults = 12;
+    make(&d, &fields);
+    assert_int_equal(taskstats_parse(d.bytes, d.size, FAMILY, &record), 0);
+    assert_false(record.may_be_borrowed);
+}
 
 static void a_record_names_thread_process_and_peak(void **state)
 {
@@ -128,6 +148,7 @@ static void a_record_names_thread_process_and_peak(void **state)
     assert_int_equal(record.peak_rss_bytes, PEAK_KIB * 1024);
     assert_string_equal(record.name, "worker");
     assert_true(record.is_group_exit);
+    assert_false(record.may_be_borrowed);
 }
 
 static void a_thread_that_ends_before_others_is_no_end_of_its_process(void **state)
@@ -153,7 +174,7 @@ static void a_thread_that_ends_before_others_is_no_end_of_its_process(void **sta
 
 static void an_old_kernel_does_not_name_the_process(void **state)
 {
-    const struct fields old = { 43, 0xdead, 8, 0x20, PEAK_KIB, 328 };
+    const struct fields old = { 43, 0xdead, 8, 0x20, PEAK_KIB, 328, 0 };
     struct exit_record record;
     struct datagram d;
 
@@ -296,6 +317,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_record_names_thread_process_and_peak),
+        cmocka_unit_test(a_child_that_did_nothing_may_have_no_memory_of_its_own),
         cmocka_unit_test(a_thread_that_ends_before_others_is_no_end_of_its_process),
         cmocka_unit_test(an_old_kernel_does_not_name_the_process),
         cmocka_unit_test(a_peak_that_cannot_be_read_is_unknown),

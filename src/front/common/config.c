@@ -102,8 +102,7 @@ static char *join(json_t *list)
 /* What one would write on the command line; to be freed. NULL: the value is of a wrong type. */
 static char *text_of(const struct program *program, const struct option *option, json_t *value)
 {
-    bool takes_text =
-        option->value ? !(option->flags & OPTION_FILE_NUMBER) : program->flags_take_values;
+    bool takes_text = option->value || program->flags_take_values;
     bool takes_number =
         option->value && !(option->flags & (OPTION_FILE_STRING | OPTION_FILE_LIST));
 
@@ -123,7 +122,6 @@ static int refuse_type(const struct option *option, struct spoor_error *err)
     const char *expected = !option->value                       ? "true or false"
                            : option->flags & OPTION_FILE_LIST   ? "a list of strings"
                            : option->flags & OPTION_FILE_STRING ? "a string"
-                           : option->flags & OPTION_FILE_NUMBER ? "a number"
                                                                 : "a string or a number";
 
     return error_set(err, EINVAL, "expected %s", expected);

@@ -40,8 +40,7 @@ enum {
     OPTION_CONFIG_FILE = 1u << 21, /* names the config file */
     /* What a config file may hold; without them, a string or a number. */
     OPTION_FILE_STRING = 1u << 22,
-    OPTION_FILE_NUMBER = 1u << 23,
-    OPTION_FILE_LIST = 1u << 24, /* a string, or a list of strings to join by commas */
+    OPTION_FILE_LIST = 1u << 23, /* a string, or a list of strings to join by commas */
 };
 
 struct option {

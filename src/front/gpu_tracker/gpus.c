@@ -2,10 +2,12 @@
 #include "front/gpu_tracker/gpus.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/compiler.h"
@@ -157,7 +159,11 @@ static int choose_none(const char *brand, struct gpu_tracker_gpus *ret)
 {
     if (brand)
         return fail(ret, ENODEV, "No GPU of the brand \"%s\" was found.", brand);
-    (void)fail(ret, ENODEV, "No supported GPU was found." REMAIN);
+    (void)fail(
+        ret, ENODEV,
+        "Neither the nvidia-smi command nor the amd-smi command is installed. Install one "
+        "of these to profile the GPU. Otherwise the GPU RAM and GPU utilization values "
+        "will remain 0.0.");
     ret->selection = strdup("none");
     return ret->selection ? 0 : fail(ret, ENOMEM, "out of memory");
 }
@@ -207,6 +213,37 @@ static int pass_over_silence(const char *uuids, struct gpu_tracker_gpus *ret)
     return ret->selection ? 0 : fail(ret, ENOMEM, "out of memory");
 }
 
+static bool is_installed(const char *program)
+{
+    const char *folder = getenv("PATH");
+
+    while (folder && *folder) {
+        size_t length = strcspn(folder, ":");
+        char path[PATH_MAX];
+        int n = snprintf(path, sizeof(path), "%.*s/%s", (int)length, folder, program);
+
+        if (n > 0 && (size_t)n < sizeof(path) && access(path, X_OK) == 0)
+            return true;
+        folder += length + (folder[length] == ':');
+    }
+    return false;
+}
+
+/* We need none of these commands, but people know the warning in these words. */
+static void warn_of_tools(struct gpu_tracker_gpus *gpus)
+{
+    static const char *const tools[] = { "nvidia-smi", "amd-smi" };
+
+    for (size_t i = 0; i < ARRAY_SIZE(tools); i++) {
+        if (is_installed(tools[i])) {
+            (void)fail(gpus, ENODEV,
+                       "The %s command is installed but cannot connect to a GPU." REMAIN,
+                       tools[i]);
+            return;
+        }
+    }
+}
+
 int gpu_tracker_gpus_find(const char *uuids, const char *brand, struct gpu_tracker_gpus *ret)
 {
     CLEANUP(list_done) struct list list = { 0 };
@@ -219,6 +256,8 @@ int gpu_tracker_gpus_find(const char *uuids, const char *brand, struct gpu_track
     if (list.is_full)
         return fail(ret, ENOMEM, "out of memory");
     r = gpu_tracker_gpus_choose(list.gpus, list.count, uuids, brand, ret);
+    if (found == 0 && r == 0 && ret->count == 0)
+        warn_of_tools(ret);
     if (found < 0 && ret->count == 0) /* there is one, which we cannot speak with */
         (void)fail(ret, ENODEV, "%s." REMAIN, err.message);
     return r;

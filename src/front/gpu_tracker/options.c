@@ -30,7 +30,6 @@ static int refuse_process_id(void *target, const struct option *option, const ch
 #define AGENT AGENT_SCOPE
 #define BOTH (TRACK_SCOPE | AGENT_SCOPE)
 #define STRING OPTION_FILE_STRING
-#define NUMBER OPTION_FILE_NUMBER
 #define NO_FILE OPTION_NO_FILE
 #define TEXT(member) OPTION_ANY_TEXT(struct gpu_tracker_texts, member)
 #define FLAG(member) OPTION_FLAG(struct gpu_tracker_texts, member)
@@ -45,11 +44,11 @@ static const struct option rows[] = {
 { 'o',  "output",       "<output>",        "write the report to this file instead of stdout", TRACK | NO_FILE, TEXT(output_path), .complete = COMPLETE_FILES },
 { 'f',  "format",       "<format>",        "format of the report: text (default) or json", TRACK | NO_FILE, TEXT(format), .complete = "-W \"text json\"" },
 { '\0', "tconfig",      "<config-file>",   "read parameters of the Python class Tracker from a JSON file; options override them", TRACK | NO_FILE | OPTION_CONFIG_FILE, TEXT(config_path), .complete = COMPLETE_FILES },
-{ '\0', "st",           "<sleep-time>",    "seconds between samples, at least 0.1 (default: 1)", BOTH | NUMBER, TEXT(sleep_time), .key = "sleep_time" },
+{ '\0', "st",           "<sleep-time>",    "seconds between samples, at least 0.1 (default: 1)", BOTH, TEXT(sleep_time), .key = "sleep_time" },
 { '\0', "ru",           "<ram-unit>",      "unit of RAM: " MEMORY_UNIT, BOTH | STRING, TEXT(ram_unit), .key = "ram_unit", .complete = MEMORY_UNITS },
 { '\0', "gru",          "<gpu-ram-unit>",  "unit of GPU RAM: " MEMORY_UNIT, BOTH | STRING, TEXT(gpu_ram_unit), .key = "gpu_ram_unit", .complete = MEMORY_UNITS },
 { '\0', "tu",           "<time-unit>",     "unit of time: seconds, minutes, hours (default) or days", BOTH | STRING, TEXT(time_unit), .key = "time_unit", .complete = "-W \"seconds minutes hours days\"" },
-{ '\0', "nec",          "<num-cores>",     "number of cores the command is expected to use; hardware percentages are relative to it (default: all cores)", BOTH | NUMBER, TEXT(core_count), .key = "n_expected_cores" },
+{ '\0', "nec",          "<num-cores>",     "number of cores the command is expected to use; hardware percentages are relative to it (default: all cores)", BOTH, TEXT(core_count), .key = "n_expected_cores" },
 { '\0', "guuids",       "<gpu-uuids>",     "comma-separated UUIDs of the GPUs whose utilization to measure (default: all)", BOTH | OPTION_FILE_LIST, TEXT(gpu_uuids), .key = "gpu_uuids" },
 { '\0', "disable-logs", NULL,              "do not print warnings", BOTH, FLAG(is_silent), .key = "disable_logs" },
 { '\0', "gb",           "<gpu-brand>",     "brand of the GPUs: nvidia or amd (default: detect)", BOTH | STRING, TEXT(gpu_brand), .key = "gpu_brand", .complete = "-W \"nvidia amd\"" },
@@ -95,14 +94,16 @@ static int check_sleep_time(const char *text, double *ret, struct spoor_error *e
 
 static int check_cores(const char *text, uint64_t *ret, struct spoor_error *err)
 {
-    uint64_t count = 0;
+    double count = 0;
 
-    if (text && (parse_whole_u64(text, &count) < 0 || count == 0 || count > CORES_MAX))
+    /* 2.0 is a whole number too. */
+    if (text && (decimal_parse(text, &count) < 0 || !(count >= 1 && count <= CORES_MAX) ||
+                 count > floor(count)))
         return error_set(err, EINVAL,
                          "\"%s\" is not a valid number of expected cores. Must be a whole "
                          "number of at least 1.",
                          text);
-    *ret = count;
+    *ret = (uint64_t)count;
     return 0;
 }
 

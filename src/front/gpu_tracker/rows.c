@@ -78,7 +78,7 @@ static struct rows_sample keep(const struct rows *rows, const struct spoor_sampl
     for (size_t i = 0; i < METRICS; i++) {
         size_t index = rows->metric[i];
 
-        kept.value[i] = index < sample->count ? sample->values[index] : (double)NAN;
+        kept.value[i] = index < sample->count ? sample->moments[index] : (double)NAN;
     }
     return kept;
 }
@@ -119,16 +119,25 @@ static void fill_percentages(const struct rows *rows, const struct rows_sample *
     row[TRACKING_CPU_SYSTEM_HARDWARE_UTILIZATION_PERCENT] = system / core_count;
 }
 
-/* Memory of the job: as seen, or as high as the kernel says it has risen since the row before. */
-static double ram(const struct rows *rows, const struct rows_sample *seen, enum metric metric)
+/* The command has ended and has no row yet: as high as the kernel says that it rose meanwhile. */
+static void raise_ram(const struct rows *rows, double row[TRACKING_COLUMNS])
 {
-    enum metric mark = metric + (MAIN_RSS_PEAK - MAIN_RSS);
-    double peak = rows->latest.value[mark];
-    double value = seen->value[metric];
+    static const struct {
+        enum metric mark;
+        enum tracking_column column;
+    } columns[] = {
+        { MAIN_RSS_PEAK, TRACKING_MAIN_RAM },
+        { DESCENDANTS_RSS_PEAK, TRACKING_DESCENDANTS_RAM },
+        { JOB_RSS_PEAK, TRACKING_COMBINED_RAM },
+    };
 
-    if (peak > rows->written.value[mark])
-        value = fmax(value, peak); /* the other one, if one is NaN */
-    return value * rows->facts->ram_unit->coefficient;
+    for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
+        double peak = rows->latest.value[columns[i].mark];
+        double *ram = &row[columns[i].column];
+
+        if (peak > rows->first.value[columns[i].mark]) /* the other one, if one is NaN */
+            *ram = fmax(*ram, peak * rows->facts->ram_unit->coefficient);
+    }
 }
 
 static void fill(struct rows *rows, const struct rows_sample *from,
@@ -136,14 +145,15 @@ static void fill(struct rows *rows, const struct rows_sample *from,
 {
     const struct rows_sample *latest = &rows->latest;
     const struct rows_sample *seen = &rows->alive;
+    double ram_unit = rows->facts->ram_unit->coefficient;
     double gpu_unit = rows->facts->gpu_ram_unit->coefficient;
     double gpu_percent = 100 * latest->value[GPU_UTILIZATION];
     double gpu_count = (double)rows->facts->expected_gpu_count;
 
-    row[TRACKING_MAIN_RAM] = ram(rows, seen, MAIN_RSS);
-    row[TRACKING_DESCENDANTS_RAM] = ram(rows, seen, DESCENDANTS_RSS);
-    row[TRACKING_COMBINED_RAM] = ram(rows, seen, JOB_RSS);
-    row[TRACKING_SYSTEM_RAM] = latest->value[HOST_MEMORY] * rows->facts->ram_unit->coefficient;
+    row[TRACKING_MAIN_RAM] = seen->value[MAIN_RSS] * ram_unit;
+    row[TRACKING_DESCENDANTS_RAM] = seen->value[DESCENDANTS_RSS] * ram_unit;
+    row[TRACKING_COMBINED_RAM] = seen->value[JOB_RSS] * ram_unit;
+    row[TRACKING_SYSTEM_RAM] = latest->value[HOST_MEMORY] * ram_unit;
     row[TRACKING_MAIN_GPU_RAM] = seen->value[MAIN_GPU] * gpu_unit;
     row[TRACKING_DESCENDANTS_GPU_RAM] = seen->value[DESCENDANTS_GPU] * gpu_unit;
     row[TRACKING_COMBINED_GPU_RAM] = seen->value[JOB_GPU] * gpu_unit;
@@ -156,29 +166,66 @@ static void fill(struct rows *rows, const struct rows_sample *from,
     row[TRACKING_COMBINED_N_THREADS] = seen->value[JOB_THREADS];
     row[TRACKING_TIMESTAMP] = latest->unix_seconds;
     fill_percentages(rows, from, row);
-    rows->written = *latest;
     rows->is_latest_written = true;
+    rows->row_count++;
 }
 
-bool rows_take(struct rows *rows, const struct spoor_sample *sample,
+static bool is_due(const struct rows *rows, const double *wanted_after)
+{
+    const struct rows_sample *previous = &rows->previous;
+    double seconds = rows->latest.elapsed_seconds - previous->elapsed_seconds;
+
+    if (!wanted_after)
+        return seconds >= rows->interval_seconds / 2;
+    /* Over a shorter time CPU percentages would be noise. */
+    return rows->row_count == 0 || seconds >= 0.001 || previous->unix_seconds <= *wanted_after;
+}
+
+bool rows_take(struct rows *rows, const struct spoor_sample *sample, const double *wanted_after,
                double row[TRACKING_COLUMNS])
 {
     rows->latest = keep(rows, sample);
     rows->is_latest_written = false;
     if (rows->sample_count++ == 0) { /* before the command runs: all windows start here */
         rows->first = rows->latest;
-        rows->alive = rows->written = rows->anchor = rows->older = rows->latest;
+        rows->alive = rows->previous = rows->older = rows->latest;
         return false;
     }
     if (rows->latest.value[MAIN_THREADS] > 0)
         rows->alive = rows->latest;
-    if (rows->latest.elapsed_seconds - rows->anchor.elapsed_seconds <
-        rows->interval_seconds / 2)
+    if (!is_due(rows, wanted_after))
         return false;
-    fill(rows, &rows->anchor, row);
-    rows->older = rows->anchor;
-    rows->anchor = rows->latest;
+    fill(rows, &rows->previous, row);
+    rows->older = rows->previous;
+    rows->previous = rows->latest;
     return true;
+}
+
+bool rows_peak(const struct rows *rows, const struct spoor_sample *sample, double start,
+               double row[TRACKING_COLUMNS])
+{
+    static const struct {
+        enum metric metric;
+        enum tracking_column column;
+    } columns[] = {
+        { MAIN_RSS, TRACKING_MAIN_RAM },
+        { DESCENDANTS_RSS, TRACKING_DESCENDANTS_RAM },
+        { JOB_RSS, TRACKING_COMBINED_RAM },
+    };
+    const double little = 1.02; /* more than what comes and goes all the time */
+    bool is_more = false;
+
+    for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
+        size_t index = rows->metric[columns[i].metric];
+        double value = index < sample->count ? sample->values[index] : (double)NAN;
+        double peak = value * rows->facts->ram_unit->coefficient;
+        double *ram = &row[columns[i].column];
+
+        is_more |= peak > *ram * little;
+        *ram = fmax(*ram, peak); /* the other one, if one is NaN */
+    }
+    row[TRACKING_TIMESTAMP] = (start + sample->unix_seconds) / 2;
+    return is_more;
 }
 
 bool rows_finish(struct rows *rows, double row[TRACKING_COLUMNS])
@@ -186,6 +233,8 @@ bool rows_finish(struct rows *rows, double row[TRACKING_COLUMNS])
     if (rows->sample_count < 2 || rows->is_latest_written)
         return false;
     fill(rows, &rows->older, row);
+    if (rows->row_count == 1)
+        raise_ram(rows, row);
     return true;
 }
 

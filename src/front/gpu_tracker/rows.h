@@ -2,12 +2,14 @@
 /*
  * rows.h - samples as the rows of a tracking file. Pure: samples in, rows out.
  *
- * A row speaks of the time since the row before it. Rows are an interval apart; a sample that
- * comes earlier (the one right after the start) makes none, but the last sample always does.
+ * A row is what was true at its moment: the peaks between rows belong to the result, not to the
+ * code block that the row falls into.
  *
- * - Percentages are CPU time over the time since an earlier row, half an interval ago at least.
- * - Memory is what the sample says, or the kernel's high-water mark if that has risen.
- * - A command that has ended holds nothing. Its last row says what it held when last seen.
+ * - Rows are an interval apart. A sample that comes earlier makes one if it was requested, and so
+ *   does the last sample.
+ * - Percentages are CPU time over the time since the row before.
+ * - A command that has ended holds nothing. Its last row says what it held when last seen; if it
+ *   is the only row, what the command held at most.
  */
 #ifndef FRONT_GPU_TRACKER_ROWS_H
 #define FRONT_GPU_TRACKER_ROWS_H
@@ -31,18 +33,26 @@ struct rows {
     const struct usage_facts *facts; /* borrowed */
     double interval_seconds;
     size_t metric[ROWS_METRICS]; /* index in a sample; SIZE_MAX: no such metric */
-    size_t sample_count;
+    size_t sample_count, row_count;
     bool is_latest_written;
     struct rows_sample first, latest;
-    struct rows_sample alive;         /* the latest in which the command lived */
-    struct rows_sample written;       /* of the latest row */
-    struct rows_sample anchor, older; /* ends of the latest window of half an interval */
+    struct rows_sample alive;    /* the latest in which the command lived */
+    struct rows_sample previous; /* of the latest row; at first the first sample */
+    struct rows_sample older;    /* of the row before that */
 };
 
 void rows_init(struct rows *rows, const struct usage_facts *facts, double interval_seconds);
 
-/* Takes a sample. True: it makes a row. */
-bool rows_take(struct rows *rows, const struct spoor_sample *sample,
+/* Takes a sample. True: it makes a row. NULL: nobody asked for this sample. Otherwise somebody
+ * wants a row that is later than *wanted_after (seconds since 1970), and no older than a
+ * millisecond: then there may be one already. */
+bool rows_take(struct rows *rows, const struct spoor_sample *sample, const double *wanted_after,
+               double row[TRACKING_COLUMNS]);
+
+/* A code block that began at `start` has just stopped, and rows_take() made a row of that. Did it
+ * hold more meanwhile than it does now? True: the row is changed into one of that time, which is
+ * not known exactly. The sample before was taken when the block began. */
+bool rows_peak(const struct rows *rows, const struct spoor_sample *sample, double start,
                double row[TRACKING_COLUMNS]);
 
 /* After the last sample. True: it has made no row yet, and does now. */

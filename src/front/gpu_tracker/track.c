@@ -80,6 +80,11 @@ static void say(const char *message)
     (void)gpu_tracker_error("%s", message);
 }
 
+static void started(void *data, spoor_session *session, pid_t pid)
+{
+    tracking_started(data, session, pid);
+}
+
 static int run_command(struct tracking *tracking)
 {
     const struct gpu_tracker_settings *settings = tracking->settings;
@@ -87,6 +92,8 @@ static int run_command(struct tracking *tracking)
         .command = settings->words,
         .session = SPOOR_OPTIONS_INIT,
         .say = say,
+        .started = started,
+        .started_data = tracking,
     };
     struct spoor_error err = { 0 };
     struct tracked tracked;

@@ -11,6 +11,7 @@
 #include "base/compiler.h"
 #include "base/parse.h"
 #include "base/root.h"
+#include "text/decimal.h"
 
 /* The parts of a report, and what the paths of their figures have in them; the first that fits
  * counts. */
@@ -119,6 +120,7 @@ int tracking_prepare(struct tracking *tracking, tracking_complain *complain)
     }
     tracking->facts = read_facts(settings, gpus);
     rows_init(&tracking->rows, &tracking->facts, settings->sleep_seconds);
+    tracking->wanted_after = tracking->row_seconds = (double)NAN;
     r = open_file(tracking, &err);
     if (r < 0) {
         complain(tracking->warn_data, r, err.message);
@@ -147,10 +149,48 @@ static void add_row(struct tracking *tracking, const double row[TRACKING_COLUMNS
 static void see_sample(const struct spoor_sample *sample, void *data)
 {
     struct tracking *tracking = data;
-    double row[TRACKING_COLUMNS];
+    double wanted_after = tracking->wanted_after;
+    double row[TRACKING_COLUMNS], peak[TRACKING_COLUMNS];
 
-    if (rows_take(&tracking->rows, sample, row))
-        add_row(tracking, row);
+    if (!rows_take(&tracking->rows, sample, isnan(wanted_after) ? NULL : &wanted_after, row))
+        return;
+    memcpy(peak, row, sizeof(peak));
+    if (wanted_after > 0 && rows_peak(&tracking->rows, sample, wanted_after, peak))
+        add_row(tracking, peak);
+    add_row(tracking, row);
+    tracking->row_seconds = sample->unix_seconds;
+}
+
+static double take_row(void *data, double wanted_after)
+{
+    struct tracking *tracking = data;
+    int r;
+
+    tracking->wanted_after = wanted_after;
+    r = spoor_session_sample(tracking->session, NULL);
+    tracking->wanted_after = (double)NAN;
+    return r < 0 ? (double)NAN : tracking->row_seconds;
+}
+
+static void answer_request(void *data, const char *request, char ret[JOB_REQUEST_BYTES])
+{
+    double wanted_after, row_seconds;
+
+    if (decimal_parse(request, &wanted_after) < 0)
+        return;
+    row_seconds = take_row(data, wanted_after);
+    if (!isnan(row_seconds))
+        (void)snprintf(ret, JOB_REQUEST_BYTES, "%s",
+                       decimal_float(row_seconds).text); /* fits */
+}
+
+/* If it fails, code blocks have the rows that are written anyway. */
+void tracking_started(struct tracking *tracking, spoor_session *session, pid_t pid)
+{
+    tracking->session = session;
+    if (tracking->file)
+        (void)job_listener_start(&tracking->requests, "gpu-tracker-rows", pid, answer_request,
+                                 tracking);
 }
 
 void tracking_configure(struct tracking *tracking, struct spoor_options *options)
@@ -167,6 +207,7 @@ void tracking_finish(struct tracking *tracking)
     double row[TRACKING_COLUMNS];
     struct spoor_error err;
 
+    job_listener_stop(&tracking->requests);
     if (rows_finish(&tracking->rows, row))
         add_row(tracking, row);
     if (tracking_file_close(tracking->file, &err) < 0)

@@ -10,6 +10,7 @@
 #include "front/gpu_tracker/options.h"
 #include "front/gpu_tracker/rows.h"
 #include "front/gpu_tracker/usage.h"
+#include "run/job_socket.h"
 #include "spoor/spoor.h"
 #include "store/tracking_file.h"
 
@@ -30,8 +31,11 @@ struct tracking {
     struct gpu_tracker_gpus gpus;
     struct usage_facts facts;
     struct rows rows;
-    struct tracking_file *file; /* NULL: none */
-    spoor_session *session;     /* NULL: nothing was tracked */
+    struct tracking_file *file;   /* NULL: none */
+    spoor_session *session;       /* NULL: nothing was tracked */
+    struct job_listener requests; /* for rows */
+    _Atomic double wanted_after;  /* as in rows_take(), for now; NaN: no request */
+    _Atomic double row_seconds;   /* since 1970, of the latest row; NaN: there is none */
     const char
         *missing[TRACKING_PARTS];    /* why a part is unknown; borrowed. NULL: it is known */
     bool has_warned[TRACKING_PARTS]; /* about that, once */
@@ -44,6 +48,14 @@ void tracking_done(struct tracking *tracking);
 
 /* Sets the interval, the GPUs and the receiver of the samples. */
 void tracking_configure(struct tracking *tracking, struct spoor_options *options);
+
+/* The session has started. If there is a tracking file, processes of the job get rows of it on
+ * request, so that a code block has figures even if it is shorter than the interval. The service
+ * "gpu-tracker-rows" of the main process (run/job_socket.h) takes one number: 0 if a block is
+ * about to start, or the time at which the block that now stops did, in seconds since 1970. A
+ * sample is taken, which makes a row as rows_take() says. The answer is the time of the
+ * latest row. */
+void tracking_started(struct tracking *tracking, spoor_session *session, pid_t pid);
 
 /* After the last sample: completes the tracking file. */
 void tracking_finish(struct tracking *tracking);

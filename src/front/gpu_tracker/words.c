@@ -40,24 +40,18 @@ static const char *copy_quoted(const char *at, char quote, char **end)
     return at + 1;
 }
 
-/* Copies one word to *end, with its NUL. Returns the rest of the text; NULL: an error. */
-static const char *copy_word(const char *at, char **end, struct spoor_error *err)
+/* Copies one word to *end, with its NUL. Returns the rest of the text; NULL: a quote is not closed,
+ * or nothing follows a backslash. */
+static const char *copy_word(const char *at, char **end)
 {
     while (*at && !strchr(BLANKS, *at)) {
         if (*at == '\'' || *at == '"') {
-            char quote = *at;
-
-            at = copy_quoted(at + 1, quote, end);
-            if (!at) {
-                (void)error_set(err, EINVAL, "The command has an unclosed %s quote.",
-                                quote == '"' ? "double" : "single");
+            at = copy_quoted(at + 1, *at, end);
+            if (!at)
                 return NULL;
-            }
         } else if (*at == '\\') {
-            if (at[1] == '\0') {
-                (void)error_set(err, EINVAL, "The command ends with a backslash.");
+            if (at[1] == '\0')
                 return NULL;
-            }
             if (at[1] != '\n')
                 *(*end)++ = at[1];
             at += 2;
@@ -65,6 +59,14 @@ static const char *copy_word(const char *at, char **end, struct spoor_error *err
             *(*end)++ = *at++;
         }
     }
+    *(*end)++ = '\0';
+    return at;
+}
+
+static const char *copy_literal_word(const char *at, char **end)
+{
+    while (*at && !strchr(BLANKS, *at))
+        *(*end)++ = *at++;
     *(*end)++ = '\0';
     return at;
 }
@@ -77,34 +79,33 @@ static const char *skip_blanks(const char *at)
     return at;
 }
 
+/* Copies all words to `memory` and ends them with NULL. False: as copy_word(). */
+static bool copy_words(const char *text, const char *(*copy)(const char *at, char **end),
+                       char *memory, char **words)
+{
+    for (text = skip_blanks(text); text && *text; text = text ? skip_blanks(text) : NULL) {
+        *words++ = memory;
+        text = copy(text, &memory);
+    }
+    *words = NULL;
+    return text != NULL;
+}
+
 int words_split(const char *text, char ***ret, struct spoor_error *err)
 {
     size_t length = strlen(text);
     /* Every word but the last is followed by a blank, so this many words and bytes do. */
     char **words = calloc(length / 2 + 2, sizeof(*words));
-    char *end = malloc(length + 1);
-    char *memory = end;
-    size_t count = 0;
+    char *memory = malloc(length + 1);
 
-    if (!words || !end) {
-        free(end);
+    if (!words || !memory) {
+        free(memory);
         free(words);
         return error_set(err, ENOMEM, "out of memory");
     }
-    for (;;) {
-        text = skip_blanks(text);
-        if (*text == '\0')
-            break;
-        words[count] = end;
-        text = copy_word(text, &end, err);
-        if (!text) {
-            free(memory);
-            free(words);
-            return -EINVAL;
-        }
-        count++;
-    }
-    if (count == 0)
+    if (!copy_words(text, copy_word, memory, words))
+        (void)copy_words(text, copy_literal_word, memory, words); /* cannot fail */
+    if (!words[0])
         free(memory);
     *ret = words;
     return 0;

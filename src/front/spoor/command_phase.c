@@ -36,14 +36,13 @@ static const char *named_file(const struct settings *settings)
  * in containers that share a directory. */
 static int default_file(pid_t process, char **ret, struct spoor_error *err)
 {
-    struct pid_stat stat;
-    struct root root;
+    struct pid_stat stat = { 0 };
+    struct root root = ROOT_CLOSED;
     int r = root_open(NULL, &root);
 
-    if (r == 0) {
+    if (r == 0)
         r = process_read(&root, process, &stat);
-        root_close(&root);
-    }
+    root_close(&root);
     if (r < 0)
         return error_set(err, ESRCH,
                          "cannot name a phase file for the calling process: "

@@ -12,8 +12,7 @@ void gpu_totals_clear(struct gpu_totals *totals)
 
 void gpu_totals_forget_levels(struct gpu_totals *totals)
 {
-    totals->levels =
-        (struct gpu_levels){ UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN };
+    totals->levels = (struct gpu_levels)GPU_LEVELS_UNKNOWN;
 }
 
 void gpu_totals_forget_counters(struct gpu_totals *totals)

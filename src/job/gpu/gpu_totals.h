@@ -22,6 +22,11 @@ struct gpu_levels {
     uint64_t utilization, job_utilization; /* millionths of a GPU; of the last windows */
 };
 
+#define GPU_LEVELS_UNKNOWN                                   \
+    {                                                        \
+        UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN \
+    }
+
 struct gpu_totals {
     struct gpu_levels levels;
     uint64_t busy_ns, job_busy_ns; /* counters since the start of the run */

@@ -30,8 +30,9 @@ struct gpu_view {
                                      static text; NULL: it is, and none is */
     const struct gpu_unit *units; /* borrowed; NULL before they are known */
     size_t count;
-    struct gpu_device_view *devices; /* one of each; borrowed */
-    struct gpu_totals totals;
+    struct gpu_device_view *devices;        /* one of each; borrowed */
+    struct gpu_totals totals;               /* levels are the largest since they were taken */
+    struct gpu_levels now;                  /* the levels of the last look */
     const struct gpu_origin_names *sources; /* NULL as long as units are */
 };
 

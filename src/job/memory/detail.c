@@ -10,7 +10,6 @@
 #include "base/compiler.h"
 #include "base/parse.h"
 #include "base/unknown.h"
-#include "job/memory/borrowed_memory.h"
 #include "job/memory/cpu_spent.h"
 #include "job/memory/survey.h"
 
@@ -22,9 +21,11 @@ enum { TIME_SHARE = 300 };
 /* Looks in a row at which nothing had moved, after which growth has come to a pause. */
 enum { STILL_LOOKS = 2 };
 
-void detail_init(struct detail *detail, enum spoor_detail mode, bool uses_smaps, bool uses_scan)
+void detail_init(struct detail *detail, const struct root *root, enum spoor_detail mode,
+                 bool uses_smaps, bool uses_scan)
 {
     *detail = (struct detail){
+        .root = root,
         .mode = mode,
         .tokens_ns = TOKENS_MAX_NS,
     };
@@ -73,10 +74,24 @@ static void raise_split(struct memory_split *highest, const struct memory_split 
     highest->private_bytes = larger(highest->private_bytes, split->private_bytes);
 }
 
-/* What values follow from: sizes as they were at the end of the read. */
-static void take_bases(struct detail *detail, const struct root *root, struct members *members,
-                       pid_t main_pid)
+static struct group_bytes largest_resident(const struct memory_view *views, size_t count)
 {
+    struct group_bytes largest = { 0 };
+
+    for (size_t i = 0; i < count; i++) {
+        uint64_t *group = views[i].is_main ? &largest.main : &largest.descendants;
+
+        *group = larger(*group, views[i].resident);
+    }
+    largest.combined = larger(largest.main, largest.descendants);
+    return largest;
+}
+
+/* What values follow from: sizes as they were at the end of the read. */
+static void take_bases(struct detail *detail, struct members *members, pid_t main_pid,
+                       size_t view_count)
+{
+    struct group_bytes largest = largest_resident(detail->views, view_count);
     struct movements movements;
 
     for (size_t i = 0; i < members->count; i++) {
@@ -85,8 +100,8 @@ static void take_bases(struct detail *detail, const struct root *root, struct me
         if (member->detail_private_bytes > 0)
             member->detail_own_bytes = less(member->rss_bytes, member->shared_bytes);
     }
-    movements = movements_measure(root, members, main_pid);
-    detail->bases = movements_base(&movements, &detail->estimate);
+    movements = movements_measure(detail->root, members, main_pid);
+    detail->bases = movements_base(&movements, &detail->estimate, &largest);
 }
 
 static void remember(struct detail *detail, const struct survey *survey)
@@ -104,9 +119,10 @@ static void remember(struct detail *detail, const struct survey *survey)
 }
 
 /* The mappings, where the sums leave a doubt and there is time. */
-static void settle(struct detail *detail, const struct root *root, struct members *members,
-                   uint64_t walk_ns, struct survey *survey)
+static void settle(struct detail *detail, struct members *members, uint64_t walk_ns,
+                   struct survey *survey)
 {
+    const struct root *root = detail->root;
     uint64_t allowance_ns = detail->tokens_ns > 0 ? (uint64_t)detail->tokens_ns : 0;
     enum sharing_result result;
 
@@ -124,9 +140,9 @@ static void settle(struct detail *detail, const struct root *root, struct member
     shared_memory_estimate(detail->views, survey->count, true, &detail->estimate);
 }
 
-static void read_detail(struct detail *detail, const struct root *root, struct members *members,
-                        pid_t main_pid)
+static void read_detail(struct detail *detail, struct members *members, pid_t main_pid)
 {
+    const struct root *root = detail->root;
     uint64_t started_ns = cpu_spent_ns(root);
     uint64_t walked_ns;
     struct survey survey;
@@ -141,10 +157,11 @@ static void read_detail(struct detail *detail, const struct root *root, struct m
     charge(detail, walked_ns - started_ns);
     detail->is_unsettled = false;
     if (!survey.is_racy && !survey.is_denied)
-        settle(detail, root, members, walked_ns - started_ns, &survey);
+        settle(detail, members, walked_ns - started_ns, &survey);
     survey_discount(&survey, detail->views, &detail->estimate);
+    memory_estimate_settle(&detail->estimate);
     remember(detail, &survey);
-    take_bases(detail, root, members, main_pid);
+    take_bases(detail, members, main_pid, survey.count);
     charge(detail, cpu_spent_ns(root) - walked_ns);
 }
 
@@ -295,15 +312,14 @@ void detail_follow(const struct detail *detail, struct members *members, pid_t m
 }
 
 /* A member that has called exec since has memory of its own now. */
-static void note_borrowers(struct detail *detail, const struct root *root,
-                           struct members *members)
+static void note_borrowers(struct detail *detail, struct members *members)
 {
     size_t count = 0;
 
     for (size_t i = 0; i < members->count; i++) {
         struct member *member = &members->list[i];
 
-        if (!memory_is_borrowed(root, members, member))
+        if (!member->borrows_memory)
             continue;
         member->detail_own_bytes = 0;
         count++;
@@ -325,21 +341,22 @@ static struct detail_excess excess_of(const struct memory_estimate *followed,
         .combined_total = less(followed->combined.total_bytes, job->total_bytes + unread_bytes),
     };
 
+    if (is_known(followed->pss_bytes))
+        excess.pss = less(followed->pss_bytes, estimate->pss_bytes + unread_bytes);
     if (is_known(followed->combined.private_bytes))
         excess.combined_private =
             less(followed->combined.private_bytes, job->private_bytes + unread_bytes);
     return excess;
 }
 
-void detail_update(struct detail *detail, const struct root *root, struct members *members,
-                   pid_t main_pid, uint64_t now_ns, struct memory_estimate *ret)
+void detail_update(struct detail *detail, struct members *members, pid_t main_pid,
+                   uint64_t now_ns, struct memory_estimate *ret)
 {
     struct movements moved_by;
 
-    detail->root = root;
     detail->excess = (struct detail_excess){ 0 };
-    note_borrowers(detail, root, members);
-    moved_by = movements_measure(root, members, main_pid);
+    note_borrowers(detail, members);
+    moved_by = movements_measure(detail->root, members, main_pid);
     follow(detail, &moved_by, ret);
     detail->is_pending = moved_by.job.rss > 0 && detail->mode != SPOOR_DETAIL_NEVER;
     if (moved_by.job.rss == 0 || !should_read(detail, members, &moved_by.job, now_ns, ret) ||
@@ -347,7 +364,7 @@ void detail_update(struct detail *detail, const struct root *root, struct member
         detail->is_pending &= has_moved(detail, &moved_by.job) || detail->is_unsettled;
         return;
     }
-    read_detail(detail, root, members, main_pid);
+    read_detail(detail, members, main_pid);
     detail->excess = excess_of(ret, &detail->estimate, detail->unread_bytes);
     *ret = detail->estimate;
     if (detail->is_denied)

@@ -30,11 +30,12 @@
 struct detail_excess {
     uint64_t main_total, descendants_total, combined_total;
     uint64_t combined_private;
+    uint64_t pss;
 };
 
 struct detail {
     enum spoor_detail mode;
-    const struct root *root;   /* of the last update; borrowed */
+    const struct root *root;   /* borrowed */
     struct memory_view *views; /* reused; owned */
     size_t view_capacity;
     int64_t tokens_ns;          /* time that may be spent reading; below 0: too much was */
@@ -63,14 +64,14 @@ struct detail {
 };
 
 /* `uses_smaps` and `uses_scan`: the second and third levels of looking (sharing.h). */
-void detail_init(struct detail *detail, enum spoor_detail mode, bool uses_smaps,
-                 bool uses_scan);
+void detail_init(struct detail *detail, const struct root *root, enum spoor_detail mode,
+                 bool uses_smaps, bool uses_scan);
 void detail_done(struct detail *detail);
 
 /* The job's memory now. `main_pid` is 0 while the job's program is not loaded or has
  * ended. Where detail is not read, private, shared and PSS are UNKNOWN. */
-void detail_update(struct detail *detail, const struct root *root, struct members *members,
-                   pid_t main_pid, uint64_t now_ns, struct memory_estimate *ret);
+void detail_update(struct detail *detail, struct members *members, pid_t main_pid,
+                   uint64_t now_ns, struct memory_estimate *ret);
 
 /* The same from the members' resident sizes alone: nothing is read. Cheap enough for every
  * look between two samples. */

@@ -24,9 +24,9 @@ void memory_view_from_statm(const struct member *member, struct memory_view *vie
     view->pss = view->private_total;
 }
 
-/* How far status may lag behind: old kernels count it anew every 64 faults, each of which may map 16
- * pages. */
-#define STATUS_LAG_BYTES ((uint64_t)64 * 16 * 4096)
+/* How far status may lag behind: old kernels count it anew every 64 faults, each of which may map
+ * 64 KiB, whatever the size of a page. */
+#define STATUS_LAG_BYTES ((uint64_t)64 * 64 * 1024)
 
 /* Shared memory (shm, tmpfs) is in neither "Anonymous" nor the file part of PSS. This is what it may
  * be at most. */

@@ -3,9 +3,6 @@
 
 #include "base/arithmetic.h"
 #include "base/unknown.h"
-#include "job/memory/borrowed_memory.h"
-
-#define PAGE_BYTES 4096u
 
 /* What it had of no file at the last read. A program that was loaded since shares no such
  * memory with anybody: all of it is new. A copy of its parent is one from the start. */
@@ -21,7 +18,8 @@ static bool is_copy(const struct member *member)
     return !member->has_exec && member->is_descendant;
 }
 
-static void add_member(struct movement *movement, const struct member *member)
+static void add_member(struct movement *movement, const struct member *member,
+                       uint64_t page_bytes)
 {
     uint64_t rss = member->rss_bytes;
     uint64_t mapped = smaller(member->shared_bytes, rss);
@@ -39,42 +37,45 @@ static void add_member(struct movement *movement, const struct member *member)
     movement->fallen += fallen;
     movement->shrunk +=
         rss == 0 ? member->detail_private_bytes : smaller(fallen, member->detail_private_bytes);
-    movement->faults += less(member->faults, member->detail_faults) * PAGE_BYTES;
+    movement->faults += less(member->faults, member->detail_faults) * page_bytes;
 }
 
-struct movements movements_measure(const struct root *root, struct members *members,
+struct movements movements_measure(const struct root *root, const struct members *members,
                                    pid_t main_pid)
 {
     struct movements movements = { 0 };
 
     for (size_t i = 0; i < members->count; i++) {
-        struct member *member = &members->list[i];
+        const struct member *member = &members->list[i];
 
-        if (root && memory_is_borrowed(root, members, member))
+        if (member->borrows_memory)
             continue;
-        add_member(&movements.job, member);
-        add_member(member->pid == main_pid ? &movements.main : &movements.descendants, member);
+        add_member(&movements.job, member, root->page_bytes);
+        add_member(member->pid == main_pid ? &movements.main : &movements.descendants, member,
+                   root->page_bytes);
     }
     return movements;
 }
 
 static struct movement_base base_of(const struct movement *movement,
-                                    const struct memory_split *split)
+                                    const struct memory_split *split, uint64_t largest)
 {
     return (struct movement_base){
         .mapped = movement->mapped,
         .mapped_max = movement->mapped_max,
-        .discount = less(movement->rss_max, split->total_bytes),
+        .discount = less(largest, split->total_bytes),
     };
 }
 
 struct movement_bases movements_base(const struct movements *movements,
-                                     const struct memory_estimate *estimate)
+                                     const struct memory_estimate *estimate,
+                                     const struct group_bytes *largest)
 {
     return (struct movement_bases){
-        .job = base_of(&movements->job, &estimate->combined),
-        .main = base_of(&movements->main, &estimate->main),
-        .descendants = base_of(&movements->descendants, &estimate->descendants),
+        .job = base_of(&movements->job, &estimate->combined, largest->combined),
+        .main = base_of(&movements->main, &estimate->main, largest->main),
+        .descendants =
+            base_of(&movements->descendants, &estimate->descendants, largest->descendants),
     };
 }
 
@@ -105,11 +106,16 @@ void movements_follow(const struct movements *movements, const struct movement_b
                       uint64_t left_bytes, struct memory_estimate *estimate)
 {
     bool has_forked = movements->job.copy_count > 0;
+    uint64_t shrunk = movements->job.shrunk + left_bytes;
 
     follow(&estimate->main, &movements->main, &bases->main, 0, has_forked);
     follow(&estimate->descendants, &movements->descendants, &bases->descendants, left_bytes,
            has_forked);
     follow(&estimate->combined, &movements->job, &bases->job, left_bytes, has_forked);
+    /* What a process gains or loses of its own is all its. A fork divides pages, not their sum. */
+    if (is_known(estimate->pss_bytes))
+        estimate->pss_bytes = less(estimate->pss_bytes + movements->job.grown, shrunk);
+    memory_estimate_settle(estimate);
 }
 
 static struct memory_split at_least(const struct movement *movement)

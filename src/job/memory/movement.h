@@ -36,23 +36,24 @@ struct movements {
     struct movement job, main, descendants;
 };
 
-/* `root` tells apart who has no memory of its own; NULL: all are taken to have. */
-struct movements movements_measure(const struct root *root, struct members *members,
+struct movements movements_measure(const struct root *root, const struct members *members,
                                    pid_t main_pid);
 
 /* What a group was when its detail was read. */
 struct movement_base {
     uint64_t mapped, mapped_max;
-    uint64_t discount; /* how far the total was below the largest member, and so may be now:
-                        * pages that are mapped twice or merged */
+    uint64_t discount; /* how far the total was below the largest resident size of the same
+                        * read, and so may be now: pages that are mapped twice or merged */
 };
 
 struct movement_bases {
     struct movement_base job, main, descendants;
 };
 
+/* `largest` is the largest resident size of a process, as that read found it. */
 struct movement_bases movements_base(const struct movements *movements,
-                                     const struct memory_estimate *estimate);
+                                     const struct memory_estimate *estimate,
+                                     const struct group_bytes *largest);
 
 /* Moves the estimate along that was read at `bases`. `left_bytes` went with processes that
  * ended. */

@@ -88,7 +88,7 @@ static uint64_t count_ones(uint64_t word)
 
 static int scan(const struct root *root, const struct file_areas *file, struct group_bytes *ret)
 {
-    struct bitmap bitmap = { .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE) };
+    struct bitmap bitmap = { .page_bytes = root->page_bytes };
     uint64_t pages = file->span_bytes / bitmap.page_bytes;
     const struct memory_area *last = &file->list[file->count - 1];
     AUTO_FREE uint64_t *words = NULL;
@@ -197,7 +197,8 @@ static uint64_t rss_of(const struct file_areas *file)
 static int scan_within(struct page_scan_look *look, const struct file_areas *file,
                        struct scanned_file *entry)
 {
-    uint64_t cost_ns = file->count * COST_PER_AREA_NS + entry->rss / 4096 * COST_PER_PAGE_NS;
+    uint64_t cost_ns =
+        file->count * COST_PER_AREA_NS + entry->rss / look->root->page_bytes * COST_PER_PAGE_NS;
     uint64_t started_ns = cpu_spent_ns(look->root);
     uint64_t spent_ns;
     int r;

@@ -15,11 +15,7 @@
 #include <stdint.h>
 
 #include "job/memory/memory_areas.h"
-
-/* Distinct memory of three groups of processes. */
-struct group_bytes {
-    uint64_t main, descendants, combined;
-};
+#include "job/memory/shared_memory.h"
 
 /* The areas of one file: a slice of the list, in the order of their ends. */
 struct file_areas {

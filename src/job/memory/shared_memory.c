@@ -70,6 +70,43 @@ void memory_split_keep_higher(struct memory_split *kept, const struct memory_spl
         *kept = *seen;
 }
 
+/* What is private is surely there. */
+static void order_split(struct memory_split *split)
+{
+    if (is_known(split->private_bytes))
+        raise_to(&split->total_bytes, split->private_bytes);
+    if (is_known(split->shared_bytes))
+        split->shared_bytes = smaller(split->shared_bytes, split->total_bytes);
+}
+
+void memory_estimate_order(struct memory_estimate *estimate)
+{
+    struct memory_split *job = &estimate->combined;
+
+    order_split(&estimate->main);
+    order_split(&estimate->descendants);
+    raise_to(&job->total_bytes, estimate->main.total_bytes);
+    raise_to(&job->total_bytes, estimate->descendants.total_bytes);
+    if (is_known(job->private_bytes)) {
+        raise_to(&job->private_bytes, estimate->main.private_bytes);
+        raise_to(&job->private_bytes, estimate->descendants.private_bytes);
+    }
+    order_split(job);
+    if (is_known(estimate->pss_bytes)) {
+        raise_to(&estimate->pss_bytes, job->private_bytes);
+        estimate->pss_bytes = smaller(estimate->pss_bytes, job->total_bytes);
+    }
+}
+
+void memory_estimate_settle(struct memory_estimate *estimate)
+{
+    struct memory_split *job = &estimate->combined;
+
+    memory_estimate_order(estimate);
+    if (is_known(job->private_bytes))
+        job->shared_bytes = job->total_bytes - job->private_bytes;
+}
+
 static struct memory_split split(uint64_t total, const struct sums *sums)
 {
     struct memory_split split;

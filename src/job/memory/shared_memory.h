@@ -57,6 +57,11 @@ struct memory_split {
  * without. */
 void memory_split_keep_higher(struct memory_split *kept, const struct memory_split *seen);
 
+/* One figure of three groups of processes. */
+struct group_bytes {
+    uint64_t main, descendants, combined;
+};
+
 struct memory_estimate {
     struct memory_split main, descendants, combined;
     uint64_t pss_bytes;
@@ -69,5 +74,12 @@ struct memory_estimate {
  * that does not add up parts of different instants is used. */
 void shared_memory_estimate(const struct memory_view *views, size_t count, bool is_racy,
                             struct memory_estimate *ret);
+
+/* Makes peaks agree that were taken at different moments: private <= PSS <= total, and no part of
+ * the job is larger than the job. Unknown figures stay unknown. */
+void memory_estimate_order(struct memory_estimate *estimate);
+
+/* The same for figures of one moment, where private and shared add up to the total. */
+void memory_estimate_settle(struct memory_estimate *estimate);
 
 #endif

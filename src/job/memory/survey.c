@@ -2,19 +2,14 @@
 #include "job/memory/survey.h"
 
 #include <errno.h>
-#include <unistd.h>
 
 #include "base/arithmetic.h"
 #include "base/parse.h"
-#include "job/memory/borrowed_memory.h"
 #include "job/memory/memory_view.h"
 #include "source/proc/pid_statm.h"
 
-#define PAGE_BYTES 4096u
-
 void survey_look_again(struct survey *survey, const struct root *root, struct members *members)
 {
-    const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
     uint64_t read_bytes = 0, copied_bytes = 0;
 
     for (size_t i = 0; i < members->count; i++) {
@@ -29,12 +24,12 @@ void survey_look_again(struct survey *survey, const struct root *root, struct me
             survey->has_ended = true;
             continue;
         }
-        member->rss_bytes = product_u64(statm.resident_pages, page_bytes);
-        member->shared_bytes = product_u64(statm.shared_pages, page_bytes);
+        member->rss_bytes = product_u64(statm.resident_pages, root->page_bytes);
+        member->shared_bytes = product_u64(statm.shared_pages, root->page_bytes);
         survey->gained_bytes += less(member->rss_bytes, before_bytes);
         if (survey->has_copies && member->detail_private_bytes > 0)
-            copied_bytes +=
-                less(member_read_faults(member, root), member->detail_faults) * PAGE_BYTES;
+            copied_bytes += less(member_read_faults(member, root), member->detail_faults) *
+                            root->page_bytes;
         survey->moved_bytes += apart(member->rss_bytes, before_bytes);
         read_bytes += before_bytes;
     }
@@ -104,7 +99,7 @@ struct survey survey_take(struct memory_view *views, const struct root *root,
 
         if (member->rss_bytes == 0)
             continue;
-        if (memory_is_borrowed(root, members, member))
+        if (member->borrows_memory)
             member->detail_own_bytes = 0; /* what it has after exec is all new */
         else
             read_view(&views[survey.count], root, member, member->pid == main_pid, &survey);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "job/memory/walk_cost.h"
 
-#define PAGE_BYTES 4096u
+#define PAGE_BYTES 4096u /* the unit of the cost, which is learned: not the size of a page */
 #define PROCESS_NS 20000u
 #define PAGE_FIRST_NS 16.0
 #define PAGE_LEAST_NS 0.1 /* huge ones */

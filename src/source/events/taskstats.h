@@ -22,7 +22,9 @@ struct exit_record {
     pid_t tgid;              /* its process; `pid` where an old kernel does not say */
     uint64_t peak_rss_bytes; /* of the process so far; UNKNOWN: it had no memory any more */
     bool is_group_exit;      /* it was the last of its process */
-    char name[32];           /* of the thread; hostile text */
+    bool may_be_borrowed; /* it had not called exec and hardly touched a page: what it had may
+                              * be its parent's, as after vfork */
+    char name[32];        /* of the thread; hostile text */
 };
 
 typedef void exit_record_seen(const struct exit_record *record, void *data);

@@ -14,8 +14,22 @@
 #include "store/sub_tracking_file.h"
 #include "store/table.h"
 
-static int is_visible(const struct dirent *entry)
+static bool ends_with(const char *name, const char *end)
 {
+    size_t length = strlen(name), end_length = strlen(end);
+
+    return length >= end_length && strcmp(name + length - end_length, end) == 0;
+}
+
+/* SQLite keeps files beside a database that is in use, or was when its process was killed. */
+static int is_wanted(const struct dirent *entry)
+{
+    static const char *const companions[] = { ".sqlite-journal", ".sqlite-wal", ".sqlite-shm" };
+
+    for (size_t i = 0; i < ARRAY_SIZE(companions); i++) {
+        if (ends_with(entry->d_name, companions[i]))
+            return 0;
+    }
     return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
 }
 
@@ -49,7 +63,7 @@ static int add_paths(struct text_list *list, const char *folder, struct dirent *
 static int list_folder(const char *folder, struct text_list *ret)
 {
     struct dirent **entries = NULL;
-    int count = scandir(folder, &entries, is_visible, compare_names);
+    int count = scandir(folder, &entries, is_wanted, compare_names);
 
     return count < 0 ? -errno : add_paths(ret, folder, entries, (size_t)count);
 }

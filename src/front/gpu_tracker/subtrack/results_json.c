@@ -125,6 +125,11 @@ static int get_results(json_t *root, struct results *ret)
 
     if (r < 0 || !json_is_array(blocks))
         return -EBADMSG;
+    json_array_foreach(blocks, i, block) /* before there is room for them, which is a lot */
+    {
+        if (!json_object_get(block, "resource_usage"))
+            return -EBADMSG;
+    }
     ret->blocks = calloc(json_array_size(blocks) + 1, sizeof(*ret->blocks));
     if (!ret->blocks)
         return -ENOMEM;
@@ -146,6 +151,12 @@ int results_parse(const char *text, size_t length, const char *path, struct resu
     json_error_t broken;
     int r;
 
+    if (length > 0 && text[0] == '\x80')
+        return error_set(err, EBADMSG,
+                         "File %s is not a result of 'gpu-tracker sub-track analyze "
+                         "--format=json': it is a pickle, which only the Python class "
+                         "TrackingComparison reads",
+                         path);
     root = json_loadb(text, length, 0, &broken);
     if (!root)
         return error_set(
@@ -156,6 +167,8 @@ int results_parse(const char *text, size_t length, const char *path, struct resu
     r = get_results(root, &results);
     if (r < 0) {
         results_done(&results);
+        if (r == -ENOMEM)
+            return error_set(err, r, "out of memory");
         return error_set(err, r,
                          "File %s is not a result of 'gpu-tracker sub-track analyze "
                          "--format=json': a figure is missing",

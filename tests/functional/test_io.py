@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a job reads and writes."""
+import os
+import shutil
+
+import pytest
+
+from conftest import value
+
+WRITTEN = 10_000_000
+
+
+def warnings(result):
+    return [warning["code"] for warning in result["warnings"]]
+
+
+@pytest.fixture
+def unreadable(workload, tmp_path):
+    """A program that may be run and not read."""
+    path = tmp_path / "unreadable"
+    shutil.copy(workload("chars"), path)
+    path.chmod(0o111)
+    return path
+
+
+def check_chars(result):
+    """All of it, or nothing: what cannot be read is not 0."""
+    chars = result["io"]["written_chars"]
+    if chars["value"] is None:
+        assert os.geteuid() != 0 and "permission denied" in chars["reason"]
+        assert "io-denied" in warnings(result)
+    else:
+        assert chars["value"] >= WRITTEN
+    assert value(result, "io.written_bytes") == 0  # /dev/null is no storage
+
+
+def test_io_of_a_secretive_job_is_not_0(spoor, workload):
+    done, result = spoor.result(workload("chars"), str(WRITTEN), "secret")
+    assert done.returncode == 0
+    check_chars(result)
+
+
+def test_io_of_an_unreadable_program_is_not_0(spoor, unreadable):
+    done, result = spoor.result(unreadable, str(WRITTEN))
+    assert done.returncode == 0
+    check_chars(result)
+
+
+def test_io_of_a_secretive_child_is_its_parents(spoor, workload):
+    _, result = spoor.result("sh", "-c", f'"$0" {WRITTEN} secret; true', workload("chars"))
+    assert value(result, "io.written_chars") >= WRITTEN
+    assert "io-denied" not in warnings(result)
+
+
+def test_children_that_end_are_not_another_users(spoor):
+    """A process that is ending seems to be root's."""
+    script = "i=0; while [ $i -lt 150 ]; do /bin/true; i=$((i+1)); done"
+    _, result = spoor.result("sh", "-c", script, options=["-i", "0.002"])
+    assert "io-denied" not in warnings(result)
+    assert value(result, "io.read_chars") > 0

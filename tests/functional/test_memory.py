@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory: figures that agree with each other, and whose memory it is."""
+import pytest
+
+from conftest import eventually, load, read_line, value
+
+MIB = 1 << 20
+GROWS = "x = bytearray(300 << 20)"
+FORKS = """
+import os
+x = bytearray(100 << 20)
+pid = os.fork()
+y = bytearray(50 << 20)
+if pid:
+    os.waitpid(pid, 0)
+"""
+MAPS_TWICE = """
+import mmap, os, tempfile
+with tempfile.TemporaryFile() as file:
+    file.write(bytes(60 << 20))
+    file.flush()
+    maps = [mmap.mmap(file.fileno(), 60 << 20) for _ in range(2)]
+    print(sum(sum(each[::4096]) for each in maps))
+"""
+
+
+@pytest.mark.parametrize("interval", ["0.01", "1"])
+@pytest.mark.parametrize("script", [GROWS, FORKS, MAPS_TWICE], ids=["grows", "forks", "maps-twice"])
+def test_figures_of_memory_agree(spoor, script, interval):
+    """Those of every job do, or it would not load; these jobs are the hard ones."""
+    _, result = spoor.result("sh", "-c", 'python3 -c "$1"; true', "sh", script,
+                             options=["-i", interval])
+    memory = result["memory"]["main"]["total_rss_bytes"]
+    assert memory.get("low", memory["value"]) > memory["value"] / 2  # sh maps nothing twice
+    spoor.result("python3", "-c", script, options=["-i", interval])
+
+
+WITH_ALL_OR_NOTHING = pytest.mark.parametrize(
+    "disabled", ["", "cgroup,perf,ring,connector,taskstats"], ids=["all", "bare"])
+
+
+@pytest.mark.parametrize("detail", ["auto", "never"])
+@WITH_ALL_OR_NOTHING
+@pytest.mark.parametrize("how", ["vfork", "vfork-exit", "clone", "clone-exit"])
+def test_borrowed_memory_is_the_parents(spoor, workload, monkeypatch, how, disabled, detail):
+    """A child of vfork has its parent's memory until it calls exec: it has none of its own."""
+    monkeypatch.setenv("SPOOR_DISABLE", disabled)
+    path, samples = spoor.new_path("result.json"), spoor.new_path("samples.jsonl")
+    process = spoor.start("run", "-q", "-i", "0.02", "--detail", detail, "-o", path, "--samples",
+                          samples, "--", workload("borrow"), "100", how)
+
+    def wait_for_samples():
+        before = len(samples.read_text().splitlines())
+        eventually(lambda: len(samples.read_text().splitlines()) > before + 4, "more samples")
+
+    for line in ("borrowing", "waited"):
+        assert read_line(process.stdout) == line
+        wait_for_samples()
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+    assert process.wait() == 0
+    result = load(path)
+    assert (value(result, "memory.descendants.total_rss_bytes") or 0) < 20 * MIB
+    assert value(result, "memory.combined.total_rss_bytes") == pytest.approx(101 * MIB, rel=0.03)
+    assert value(result, "memory.main.total_rss_bytes") == pytest.approx(101 * MIB, rel=0.03)
+
+
+@WITH_ALL_OR_NOTHING
+def test_growth_after_a_child_is_mains(spoor, workload, monkeypatch, disabled):
+    """What is in ru_maxrss may be the main process's or its child's: page faults tell."""
+    monkeypatch.setenv("SPOOR_DISABLE", disabled)
+    _, result = spoor.result(workload("late"), "200", options=["-i", "10"])
+    assert (value(result, "memory.descendants.total_rss_bytes") or 0) < 20 * MIB
+    assert value(result, "memory.main.total_rss_bytes") == pytest.approx(201 * MIB, rel=0.03)
+
+
+@WITH_ALL_OR_NOTHING
+def test_growth_of_a_child_is_the_childs(spoor, workload, monkeypatch, disabled):
+    monkeypatch.setenv("SPOOR_DISABLE", disabled)
+    _, result = spoor.result("sh", "-c", '"$0" 200; true', workload("late"), options=["-i", "10"])
+    assert value(result, "memory.main.total_rss_bytes") < 20 * MIB
+    assert value(result, "memory.descendants.total_rss_bytes") == pytest.approx(201 * MIB, rel=0.03)
+
+
+@WITH_ALL_OR_NOTHING
+def test_memory_of_an_unseen_child_is_not_0(spoor, monkeypatch, disabled):
+    monkeypatch.setenv("SPOOR_DISABLE", disabled)
+    _, result = spoor.result("sh", "-c", "/bin/true; true", options=["-i", "10"])
+    assert value(result, "memory.descendants.total_rss_bytes") != 0

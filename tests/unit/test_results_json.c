@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "front/gpu_tracker/subtrack/results.h"
+
+enum { MANY = 100000 };
+
+/* The most that results_json.c has asked for at once. */
+static size_t largest_bytes;
+
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    if (count * size > largest_bytes)
+        largest_bytes = count * size;
+    return __real_calloc(count, size);
+}
+
+/* Results without a block, but for the end of the document. */
+static void write_start(struct buffer *out)
+{
+    struct results results = { .block_count = 0 };
+
+    results_write_json(&results, out);
+    assert_int_equal(buffer_error(out), 0);
+    out->length -= strlen("]\n}");
+    assert_memory_equal(out->text + out->length, "]\n}", 3);
+}
+
+/* Half a byte of a hostile file must not cost a kilobyte of memory. */
+static void blocks_that_are_none_take_no_room(void **state)
+{
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+    struct results results = { .block_count = 0 };
+    struct spoor_error err;
+
+    (void)state;
+    write_start(&text);
+    for (size_t i = 0; i < MANY; i++)
+        buffer_add_text(&text, i > 0 ? ",0" : "0");
+    buffer_add_text(&text, "]}");
+    assert_int_equal(buffer_error(&text), 0);
+    largest_bytes = 0;
+    assert_int_equal(results_parse(text.text, text.length, "f", &results, &err), -EBADMSG);
+    assert_non_null(strstr(err.message, "a figure is missing"));
+    assert_true(largest_bytes < 1 << 20);
+}
+
+static void a_pickle_is_named_as_one(void **state)
+{
+    struct results results = { .block_count = 0 };
+    struct spoor_error err;
+
+    (void)state;
+    assert_int_equal(results_parse("\x80\x04x", 3, "f.pkl", &results, &err), -EBADMSG);
+    assert_non_null(strstr(err.message, "pickle"));
+    assert_non_null(strstr(err.message, "TrackingComparison"));
+}
+
+static void what_was_written_is_read_back(void **state)
+{
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+    CLEANUP(results_done) struct results results = { .block_count = 0 };
+    char name[] = "a.py:1";
+    struct block_result block = { .name = name, .usage[1][2] = 5, .compute_time[0] = 0.5 };
+    struct results written = { .blocks = &block, .block_count = 1 };
+
+    (void)state;
+    written.overall[0][1] = 7;
+    results_write_json(&written, &text);
+    assert_int_equal(results_parse(text.text, text.length, "f", &results, NULL), 0);
+    assert_int_equal(results.block_count, 1);
+    assert_string_equal(results.blocks[0].name, name);
+    assert_true(fabs(results.blocks[0].usage[1][2] - 5) < 1e-9);
+    assert_true(fabs(results.blocks[0].compute_time[0] - 0.5) < 1e-9);
+    assert_true(fabs(results.overall[0][1] - 7) < 1e-9);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(blocks_that_are_none_take_no_room),
+        cmocka_unit_test(a_pickle_is_named_as_one),
+        cmocka_unit_test(what_was_written_is_read_back),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
