@@ -3,6 +3,7 @@
 #include "job/job.h"
 
 #include <errno.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/arithmetic.h"
@@ -90,6 +91,8 @@ static void open_events(struct job *job, const struct job_options *options, uint
 
     if (!job->root->is_live)
         return;
+    if (job->root->proc_fault) /* our child, which has one thread */
+        open_thread_events(job->main_pid, &events);
     job_search(job, &look, UNKNOWN);
     for (size_t i = 0; i < job->members.count; i++)
         job->attached_cpu_ns += job->members.list[i].usage.counter[USAGE_CPU_NS];
@@ -128,6 +131,14 @@ static int prepare_attached(struct job *job, const struct job_options *options)
     return 0;
 }
 
+static uint64_t own_rss_peak_bytes(void)
+{
+    struct rusage usage = { 0 };
+
+    (void)getrusage(RUSAGE_SELF, &usage); /* cannot fail */
+    return (uint64_t)usage.ru_maxrss * 1024;
+}
+
 int job_init(struct job *job, const struct root *root, const struct job_options *options,
              uint64_t now_ns)
 {
@@ -160,7 +171,9 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
     r = member_open(&look, options->pid, &main);
     if (r < 0)
         return r;
-    job->spawn_rss_bytes = options->caller_spawned ? main.rss_peak_bytes : 0;
+    job->spawn_rss_bytes = !options->caller_spawned ? 0
+                           : root->proc_fault       ? own_rss_peak_bytes()
+                                                    : main.rss_peak_bytes;
     if (!members_add(&job->members, &main)) {
         member_close(&main);
         return -ENOMEM;

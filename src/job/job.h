@@ -140,6 +140,7 @@ struct job {
     bool saw_unwaited;      /* a parent that does not wait for its children */
     bool is_full;           /* more processes than the table holds */
     bool was_thorough;      /* the last look at all processes */
+    unsigned untracked;     /* bits of untracked_bit(): programs of the job whose work is not */
 };
 
 /* -ESRCH: no such process; -ENOTSUP: a cgroup was required and cannot be had (its reason is

@@ -20,6 +20,7 @@
 #include "job/agents.h"
 #include "job/job.h"
 #include "job/memory/peak_owner.h"
+#include "job/untracked.h"
 #include "source/proc/pid_status.h"
 
 static bool discards_children(struct job *job, const struct member *parent)
@@ -66,6 +67,7 @@ void job_remember(struct job *job, const struct member *member)
         job->largest_peak_bytes = member->rss_peak_bytes;
     }
     job->has_waited |= member->child_faults > 0 && job->tracker_pid != 0;
+    job->untracked |= untracked_bit(member->comm);
 }
 
 void job_settle_left(struct job *job)
