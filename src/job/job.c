@@ -31,6 +31,8 @@ static void list_threads(void *data, child_found *found, void *found_data)
 {
     const struct job *job = data;
 
+    if (job->root->proc_fault) /* our child, which has one thread */
+        found(job->main_pid, found_data);
     for (size_t i = 0; i < job->members.count; i++)
         (void)proc_each_thread(job->root, job->members.list[i].pid, found, found_data);
 }
@@ -91,8 +93,6 @@ static void open_events(struct job *job, const struct job_options *options, uint
 
     if (!job->root->is_live)
         return;
-    if (job->root->proc_fault) /* our child, which has one thread */
-        open_thread_events(job->main_pid, &events);
     job_search(job, &look, UNKNOWN);
     for (size_t i = 0; i < job->members.count; i++)
         job->attached_cpu_ns += job->members.list[i].usage.counter[USAGE_CPU_NS];
