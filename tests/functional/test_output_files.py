@@ -9,6 +9,7 @@ import shutil
 import signal
 import stat
 import subprocess
+import threading
 
 import pytest
 
@@ -83,11 +84,18 @@ def test_typo_in_the_command_leaves_the_old_tracking_file(gpu_tracker, suffix, c
 def test_agent_that_cannot_attach_leaves_the_old_tracking_file(gpu_tracker, suffix):
     path = gpu_tracker.folder / f"f.{suffix}"
     path.write_text("old")
-    process = gpu_tracker.start("agent", "--pid=1", f"--tf={path}", "--overwrite", "--gpu-uuids=x")
+    ended = threading.Event()
+    thread = threading.Thread(target=ended.wait)
+    thread.start()  # which is not a process
+    process = gpu_tracker.start("agent", f"--pid={thread.native_id}", f"--tf={path}", "--overwrite")
     process.stdin.close()
-    read_line(process.stdout)
+    answer = json.loads(read_line(process.stdout))
     process.wait()
+    ended.set()
+    thread.join()
+    assert answer["event"] == "error", answer
     assert path.read_text() == "old"
+    assert os.listdir(gpu_tracker.folder) == [path.name]
 
 
 # ---- modes ----------------------------------------------------------------------
