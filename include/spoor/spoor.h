@@ -113,8 +113,8 @@ struct spoor_sample {
 };
 
 /* Called after every sample, including the first and the last; calls never overlap. It runs in
- * the sampling thread, or for the first and last sample in the thread that starts, releases or
- * stops the session. That thread waits for it: return quickly, and do not call session functions. */
+ * the sampling thread, for the first sample in the thread that starts the session. No sample is
+ * taken meanwhile: return quickly, and do not call session functions. */
 typedef void spoor_sample_seen(const struct spoor_sample *sample, void *data);
 
 /* Initialize with SPOOR_OPTIONS_INIT, so that fields added later have their defaults. */
@@ -157,11 +157,12 @@ SPOOR_API int spoor_session_open(const struct spoor_options *options, spoor_sess
 /* Takes the first sample, then starts the sampling thread. */
 SPOOR_API int spoor_session_start(spoor_session *session, struct spoor_error *err);
 
-/* With SPOOR_HOLD_SAMPLES: the job has started. Replaces the samples file and delivers the latest
- * sample and all that follow. */
+/* With SPOOR_HOLD_SAMPLES: the job has started. The sampling thread replaces the samples file and
+ * delivers the latest sample and all that follow. */
 SPOOR_API void spoor_session_release_samples(spoor_session *session);
 
-/* Takes an extra sample now. */
+/* Has the sampling thread take an extra sample now, and waits for it. EINVAL: the session is not
+ * running; ETIMEDOUT: the thread hangs. */
 SPOOR_API int spoor_session_sample(spoor_session *session, struct spoor_error *err);
 
 /* A phase is a named part of the run with its own figures. Phases may nest and
@@ -176,8 +177,13 @@ SPOOR_API int spoor_phase_stop(spoor_session *session, const char *name,
                                struct spoor_error *err);
 
 /* With SPOOR_CALLER_SPAWNED: call this for every child that has exited, before
- * reaping it. Reads the final figures of the zombie `pid`. */
-SPOOR_API void spoor_session_child_ended(spoor_session *session, pid_t pid);
+ * reaping it. Reads the final figures of the zombie `pid`. -EAGAIN: a sample is being
+ * taken, which may take long; do not reap the child yet, and call again. If the sampling
+ * thread hangs (for 10 s), returns 0 without the figures. */
+SPOOR_API int spoor_session_child_ended(spoor_session *session, pid_t pid);
+
+/* The job has ended: the run ends now, even if the last sample is taken later. */
+SPOOR_API void spoor_session_note_end(spoor_session *session);
 
 /* Sets the wait(2) status of the main process. Without this call the report does
  * not know how the job ended. */
@@ -187,9 +193,13 @@ SPOOR_API void spoor_session_set_wait_status(spoor_session *session, int wait_st
 SPOOR_API void spoor_session_warn(spoor_session *session, const char *code,
                                   const char *message);
 
-/* Stops the sampling thread, takes the last sample and ends open phases. Does not
- * touch the job: what is left of it keeps running. May be called more than once. */
+/* Takes the last sample, ends open phases and the sampling thread. Does not touch the
+ * job: what is left of it keeps running. May be called more than once. ETIMEDOUT: the
+ * thread hangs, in a file of /proc or in the callback, for 10 s or the time that is given.
+ * A report can be written without the last sample; a later call waits again. */
 SPOOR_API int spoor_session_stop(spoor_session *session, struct spoor_error *err);
+SPOOR_API int spoor_session_stop_within(spoor_session *session, uint64_t timeout_ns,
+                                        struct spoor_error *err);
 
 /* Bits of the flags of spoor_session_write(). */
 enum {
@@ -280,9 +290,10 @@ struct spoor_rung {
     const char *remedy;  /* a command or step that would make it available, or NULL */
 };
 
-/* Calls `each` for every source, the best source of a quantity first. The strings
- * are valid only during the call. */
-SPOOR_API int spoor_machine_check(const char *root,
+/* Calls `each` for every source, the best source of a quantity first: of those that are
+ * available, a run with these options uses the first. `options` may be NULL; its process is
+ * ignored. The strings are valid only during the call. */
+SPOOR_API int spoor_machine_check(const struct spoor_options *options,
                                   void (*each)(const struct spoor_rung *rung, void *data),
                                   void *data, struct spoor_error *err);
 

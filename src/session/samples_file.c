@@ -23,20 +23,15 @@ static enum output_mode mode_of(unsigned flags)
     return flags & SPOOR_SAMPLES_APPEND ? OUTPUT_APPEND : OUTPUT_TRUNCATE;
 }
 
-/* A new file, or what is there, which stays as it is. */
-static int open_file(struct samples_file *file, const char *path, unsigned flags)
+/* The GPUs of a table that is appended to, as stream_read_header(). 1 also if there is no file
+ * yet. */
+static int read_header(struct samples_file *file, struct spoor_error *err)
 {
-    int fd = save_open_to_append(path, O_CREAT | O_EXCL);
+    AUTO_CLOSE int fd = open(file->path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 
-    if (fd >= 0) {
-        file->fd = fd;
-        file->created_path = strdup(path);
-        return file->created_path ? 0 : -ENOMEM;
-    }
-    if (fd == -EEXIST && !(flags & SPOOR_SAMPLES_NO_CLOBBER))
-        fd = save_open_to_append(path, 0);
-    file->fd = fd < 0 ? -1 : fd;
-    return fd < 0 ? fd : 0;
+    if (fd < 0)
+        return errno == ENOENT ? 1 : error_sys(err, errno, "cannot be read");
+    return stream_read_header(file->stream, fd, &file->gpus, err);
 }
 
 static int open_checked(struct samples_file *file, const char *path, unsigned flags,
@@ -47,14 +42,14 @@ static int open_checked(struct samples_file *file, const char *path, unsigned fl
     if (r < 0)
         return r;
     file->stream = stream_for_path(path);
-    file->is_appended_to = flags & SPOOR_SAMPLES_APPEND;
-    r = open_file(file, path, flags);
+    r = row_writer_open(&file->writer, path, mode_of(flags));
     if (r < 0)
         return error_sys(err, r, "cannot be written");
     file->needs_header = file->stream->begin != NULL;
-    if (!file->needs_header || !file->is_appended_to)
+    if (!file->needs_header || !(flags & SPOOR_SAMPLES_APPEND))
         return 0;
-    r = stream_read_header(file->stream, file->fd, &file->gpus, err);
+    file->path = strdup(path);
+    r = file->path ? read_header(file, err) : error_set(err, ENOMEM, "out of memory");
     file->needs_header = r == 1;
     file->has_gpus = r == 0;
     return r < 0 ? r : 0;
@@ -74,89 +69,54 @@ int samples_file_open(struct samples_file *file, const char *path, unsigned flag
 
 void samples_file_begin(struct samples_file *file)
 {
-    if (file->fd < 0)
-        return;
-    if (!file->created_path && !file->is_appended_to && ftruncate(file->fd, 0) < 0)
-        file->error = -errno;
-    free(take_ptr(file->created_path));
-    if (!file->is_appended_to)
-        return;
-    output_file_lock(file->fd);
-    (void)save_end_torn_line(file->fd); /* if it fails, so do the rows */
-    output_file_unlock(file->fd);
+    row_writer_begin(&file->writer);
+}
+
+void samples_file_end(struct samples_file *file)
+{
+    if (file->writer.pid != 0)
+        file->end = row_writer_close(&file->writer);
 }
 
 void samples_file_close(struct samples_file *file)
 {
-    struct stat status;
-
-    /* Another run may have appended to it meanwhile. */
-    if (file->created_path && fstat(file->fd, &status) == 0 && status.st_size == 0)
-        (void)unlink(file->created_path);
-    free(take_ptr(file->created_path));
-    if (file->fd >= 0)
-        close(file->fd);
-    file->fd = -1;
+    samples_file_end(file);
+    free(take_ptr(file->path));
     buffer_done(&file->row);
     buffer_done(&file->held);
 }
 
-/* Writes whole rows only: what a full disk took of a row is cut off again. */
-static void write_rows(struct samples_file *file, const struct buffer *text, uint64_t rows)
+/* The header. Another run that appends to the same file may be faster: then its GPUs have the
+ * columns. */
+static void add_header(struct samples_file *file)
 {
-    off_t end = lseek(file->fd, 0, SEEK_END);
-    int r = buffer_write(text, file->fd);
-
-    if (r < 0) {
-        (void)!ftruncate(file->fd, end);
-        file->error = r;
-        file->lost_rows += rows;
-    }
-}
-
-/* The file is ours while we look where it ends. */
-static void lock(const struct samples_file *file)
-{
-    if (file->is_appended_to)
-        output_file_lock(file->fd);
-}
-
-static void unlock(const struct samples_file *file)
-{
-    if (file->is_appended_to)
-        output_file_unlock(file->fd);
-}
-
-/* Another run that appends to the same file may have been faster: its GPUs have the columns. */
-static bool has_header_by_now(struct samples_file *file)
-{
-    return file->is_appended_to &&
-           stream_read_header(file->stream, file->fd, &file->gpus, NULL) == 0;
+    buffer_clear(&file->row);
+    file->stream->begin(&file->gpus, &file->row);
+    row_writer_add_header(&file->writer, &file->row);
+    if (file->path && row_writer_wait(&file->writer))
+        (void)read_header(file, NULL); /* on failure it is as we think */
 }
 
 /* The header, and the rows that waited for it, with empty cells for the GPUs. */
 static void release(struct samples_file *file)
 {
-    struct buffer text = { 0 };
-    struct csv_writer csv = { .out = &text }; /* only CSV has a header */
+    struct buffer *text = &file->row;
+    struct csv_writer csv = { .out = text }; /* only CSV has a header */
     const char *row = file->held.text;
 
-    lock(file);
-    if (!has_header_by_now(file))
-        file->stream->begin(&file->gpus, &text);
+    add_header(file);
     for (uint64_t i = 0; i < file->held_rows; i++) {
         size_t length = strcspn(row, "\n");
 
+        buffer_clear(text);
         csv_begin_cell(&csv);
-        buffer_add(&text, row, length);
+        buffer_add(text, row, length);
         for (size_t cell = 0; cell < file->gpus.count * GPU_MEASURE_COUNT; cell++)
             csv_begin_cell(&csv);
         csv_end_row(&csv);
+        row_writer_add(&file->writer, text, 1);
         row += length + 1;
     }
-    write_rows(file, &text, file->held_rows);
-    unlock(file);
-    buffer_done(&text);
     buffer_done(&file->held);
     file->held_rows = 0;
     file->needs_header = false;
@@ -181,7 +141,7 @@ void samples_file_add(struct samples_file *file, const struct sample *sample,
 {
     struct stream_row row = { sample, file->has_previous ? &file->previous : NULL, gpu, NULL };
 
-    if (file->fd < 0)
+    if (file->writer.pid == 0)
         return;
     learn_gpus(file, sample, gpu, is_last);
     row.of_gpus = file->has_gpus ? &file->gpus : NULL;
@@ -193,9 +153,7 @@ void samples_file_add(struct samples_file *file, const struct sample *sample,
     } else {
         buffer_clear(&file->row);
         file->stream->row(&row, &file->row);
-        lock(file);
-        write_rows(file, &file->row, 1);
-        unlock(file);
+        row_writer_add(&file->writer, &file->row, 1);
     }
     file->previous = *sample;
     file->has_previous = true;
