@@ -60,7 +60,7 @@ struct job_reading {
     struct cpu_counts cpu_counts;
     struct cpu_choice cpu;
     bool io_is_exact;
-    bool io_is_denied;    /* a process cannot be read: what the job read and wrote is unknown */
+    bool io_is_denied; /* a process cannot be read: what the job read and wrote is unknown */
     bool left_memory_cgroup; /* a process was seen outside of it */
     struct leaf_reading leaf;
 
@@ -114,7 +114,7 @@ struct job {
     bool sum_holds;         /* nobody was looked at since */
     struct job_peaks peaks;
     struct heads thread_peaks; /* of all looks; of threads only */
-    uint64_t main_cpu_ns; /* also after its end */
+    uint64_t main_cpu_ns;      /* also after its end */
     uint64_t main_rss_peak_bytes;
     uint64_t largest_peak_bytes; /* of any process of the job, main apart */
     uint64_t spawn_rss_bytes; /* what we ourselves had when we forked: a floor of ru_maxrss */

@@ -184,15 +184,16 @@ static void answer_request(void *data, const char *request, char ret[JOB_REQUEST
                        decimal_float(row_seconds).text); /* fits */
 }
 
-/* If it fails, code blocks have the rows that are written anyway. */
 void tracking_started(struct tracking *tracking, spoor_session *session, pid_t pid)
 {
     struct spoor_error err;
 
     tracking->session = session;
-    if (tracking->file && tracking_file_begin(tracking->file, &err) < 0)
+    if (!tracking->file)
+        return;
+    if (tracking_file_begin(tracking->file, &err) < 0)
         warn(tracking, "%s", err.message);
-    if (tracking->file && session)
+    else if (session) /* if it fails, code blocks have the rows that are written anyway */
         (void)job_listener_start(&tracking->requests, "gpu-tracker-rows", pid, answer_request,
                                  tracking);
 }

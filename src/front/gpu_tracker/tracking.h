@@ -50,10 +50,8 @@ void tracking_done(struct tracking *tracking);
  * spoor_session_release_samples(). */
 void tracking_configure(struct tracking *tracking, struct spoor_options *options);
 
-/* The job runs: replaces an old tracking file, before the first sample is delivered. `session`
- * NULL: nothing is tracked.
- *
- * If there is a tracking file, processes of the job get rows of it on
+/* The job runs: replaces an old tracking file. Before the first sample is delivered. `session`
+ * NULL: nothing is tracked. If there is a tracking file, processes of the job get rows of it on
  * request, so that a code block has figures even if it is shorter than the interval. The service
  * "gpu-tracker-rows" of the main process (run/job_socket.h) takes one number: 0 if a block is
  * about to start, or the time at which the block that now stops did, in seconds since 1970. A
