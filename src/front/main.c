@@ -9,6 +9,7 @@
 #include "base/compiler.h"
 #include "front/common/help.h"
 #include "front/common/program.h"
+#include "front/common/small_stack.h"
 #include "front/gpu_tracker/program.h"
 #include "front/spoor/program.h"
 
@@ -65,7 +66,7 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static int run(const struct program *program, int argc, char **argv)
+static int run_program(const struct program *program, int argc, char **argv)
 {
     int code = program == programs[0] ? generate(argc, argv) : -1;
 
@@ -82,12 +83,27 @@ static int check_stdout(const struct program *program, int code)
     return program_complain(program, "cannot write to standard output: %s", strerror(errno));
 }
 
-int main(int argc, char **argv)
+struct command_line {
+    int argc;
+    char **argv;
+};
+
+static int run(void *data)
 {
+    const struct command_line *line = data;
+    int argc = line->argc;
+    char **argv = line->argv;
     const struct program *program = argc > 0 ? find_program(base_name(argv[0])) : NULL;
 
     if (!program)
         program = programs[0];
     fill_standard_descriptors();
-    return check_stdout(program, run(program, argc, argv));
+    return check_stdout(program, run_program(program, argc, argv));
+}
+
+int main(int argc, char **argv)
+{
+    struct command_line line = { argc, argv };
+
+    return small_stack_call(run, &line);
 }

@@ -105,6 +105,7 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
         .uses_clocks = !(options->disabled & RUNG_CLOCK),
         .lists_children = !(options->disabled & RUNG_CHILDREN) && children_are_listed(root),
         .has_program = !options->caller_spawned,
+        .storage_is_local = options->storage_is_local,
         .fault_gate = GATE_NONE,
         .run_gate = GATE_NONE,
         .leaf = LEAF_NONE,

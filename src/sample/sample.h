@@ -16,6 +16,7 @@ struct sample {
     uint64_t moment[METRIC_COUNT]; /* the same, with all gauges as they were at this time */
     struct memory_split
         at_peak; /* of the job, when METRIC_JOB_RSS was highest since the last one */
+    bool storage_is_local; /* METRIC_HOST_DISK_WRITTEN counts all that can be written */
 };
 
 static inline void sample_clear(struct sample *sample)
@@ -25,6 +26,7 @@ static inline void sample_clear(struct sample *sample)
     for (int i = 0; i < METRIC_COUNT; i++)
         sample->value[i] = sample->moment[i] = UNKNOWN;
     sample->at_peak = (struct memory_split)MEMORY_SPLIT_UNKNOWN;
+    sample->storage_is_local = false;
 }
 
 #endif

@@ -21,6 +21,7 @@ int sampler_init(struct sampler *sampler, const struct root *root,
     cgroup_watch_init(&sampler->cgroup_watch, root, job.cgroups);
     host_init(&sampler->host);
     origins_init(sampler->origins);
+    job.storage_is_local = host_storage_is_local(&sampler->host, root);
     r = job_init(&sampler->job, root, &job, now.monotonic_ns);
     if (r < 0)
         sampler_done(sampler);
@@ -148,6 +149,7 @@ static void fill_host(const struct host_reading *host, uint64_t *value)
     value[METRIC_HOST_MEMORY_AVAILABLE] = host->memory.available_bytes;
     value[METRIC_HOST_MEMORY_CACHED] = host->memory.cached_bytes;
     value[METRIC_HOST_SWAP_USED] = host->memory.swap_used_bytes;
+    value[METRIC_HOST_DIRTY] = host->memory.dirty_bytes;
     value[METRIC_HOST_DISK_READ] = host->disk.read_bytes;
     value[METRIC_HOST_DISK_WRITTEN] = host->disk.written_bytes;
     value[METRIC_HOST_DISK_SPACE_USED] = host->space.used_bytes;
@@ -198,6 +200,7 @@ void sampler_tick(struct sampler *sampler, struct instant now, bool is_last, str
     job_read(&sampler->job, now.monotonic_ns, &sampler->reading);
     fill_job(&sampler->reading, ret->value);
     ret->at_peak = sampler->reading.at_peak;
+    ret->storage_is_local = sampler->job.storage_is_local;
 
     cgroup_watch_read(&sampler->cgroup_watch, sampler->root, &events);
     fill_cgroup(&sampler->reading, &events, &sampler->host_reading, ret->value);

@@ -149,6 +149,19 @@ static void judge_tracking(spoor_session *session)
                                                      : strerror(-session->samples.end.error));
 }
 
+static void remove_cgroup(spoor_session *session)
+{
+    struct leaf *leaf = &session->sampler.job.leaf;
+
+    leaf_remove(leaf);
+    if (cgroup_is_visible(&leaf->left_behind.cgroup))
+        session_add_warning(
+            session, "cgroup-left",
+            "the job's cgroup /%s could not be removed: %s; a later run of spoor "
+            "beside it removes it once its processes have exited",
+            leaf->left_behind.cgroup.path, strerror(-leaf->left_behind.error));
+}
+
 void session_judge(spoor_session *session)
 {
     judge_oom(session);
@@ -157,4 +170,5 @@ void session_judge(spoor_session *session)
     judge_cgroup(session);
     judge_tracking(session);
     session_judge_gpus(session);
+    remove_cgroup(session);
 }
