@@ -292,9 +292,10 @@ struct spoor_rung {
     const char *remedy;  /* a command or step that would make it available, or NULL */
 };
 
-/* Calls `each` for every source, the best source of a quantity first. The strings
- * are valid only during the call. */
-SPOOR_API int spoor_machine_check(const char *root,
+/* Calls `each` for every source, the best source of a quantity first: of those that are
+ * available, a run with these options uses the first. `options` may be NULL; its process is
+ * ignored. The strings are valid only during the call. */
+SPOOR_API int spoor_machine_check(const struct spoor_options *options,
                                   void (*each)(const struct spoor_rung *rung, void *data),
                                   void *data, struct spoor_error *err);
 

@@ -89,6 +89,10 @@ struct spoor_session {
     uint64_t late_samples;
 };
 
+/* The options of a session's job. EINVAL: SPOOR_DISABLE names an unknown source. */
+int session_job_options(const struct spoor_options *options, struct job_options *ret,
+                        struct spoor_error *err);
+
 /* The caller uses the sampler, as the others of this part do that say so. False: another did,
  * for all of that time. */
 bool session_begin_sampling(spoor_session *session, uint64_t timeout_ns);
