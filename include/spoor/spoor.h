@@ -28,9 +28,11 @@
  * cores (seconds of CPU time per second).
  *
  * Threads. A running session owns a sampling thread and, if the machine may have
- * GPUs, a thread that queries their drivers. Both block all signals. Session
+ * GPUs, a thread that queries their drivers; short-lived threads ask for disk space.
+ * All block all signals. A samples file is written by a process of the session, which
+ * wait() does not find, so that a disk that does not respond stops nothing else. Session
  * functions may be called from any thread, but not during or after
- * spoor_session_close().
+ * spoor_session_close(). None waits for the sampling thread for more than 10 s.
  *
  * Ownership. Options and strings passed in are copied; the caller may free them.
  */

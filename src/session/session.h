@@ -81,7 +81,6 @@ struct spoor_session {
     struct series series;
     struct phase *phases; /* PHASES_MAX at most; owned */
     size_t phase_count;
-    size_t phase_capacity;
     bool has_joined_phases;   /* a phase was added to an earlier one */
     struct warning *warnings; /* WARNINGS_MAX; owned */
     size_t warning_count;
