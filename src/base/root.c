@@ -7,11 +7,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/file_limit.h"
 
 /* NSpid lists the numbers of a process from the PID namespace of /proc down to its own. Before
  * Linux 4.1 there is no such line. */
@@ -204,16 +204,6 @@ bool root_exists(const struct root *root, const char *fmt, ...)
     return r == 0 && fstatat(root->fd, path, &stat, 0) == 0;
 }
 
-/* The last descriptors under the process's limit are left free, so that files
- * which are opened for one read can always be read. */
-static bool may_keep(int fd)
-{
-    enum { LEFT_FREE = 64 };
-    struct rlimit limit;
-
-    return getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur > (rlim_t)fd + LEFT_FREE;
-}
-
 /* As read_all, on a file that stays open where that is possible. */
 PRINTF_LIKE(6, 0)
 static ssize_t kept_read_all(struct kept *kept, const struct root *root, char *buf, size_t size,
@@ -228,7 +218,7 @@ static ssize_t kept_read_all(struct kept *kept, const struct root *root, char *b
         if (fd < 0)
             return fd;
         kept->fd = fd;
-        keeps = keeps && may_keep(fd);
+        keeps = keeps && file_limit_allows(fd);
     }
     n = read_all(kept->fd, buf, size, is_cut);
     if (!keeps)

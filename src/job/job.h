@@ -5,6 +5,7 @@
  *   membership.c   who belongs
  *   settle.c       what becomes of the counters of those that end
  *   totals.c       the sum, each quantity from the best source that serves
+ *   cpu_totals.c   the CPU time
  *   leaf.c         a cgroup of the job's own
  *
  * job_refresh() looks at all processes; job_read() adds up what was seen.
@@ -16,6 +17,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/clock.h"
 #include "base/environment.h"
 #include "base/root.h"
 #include "job/births.h"
@@ -43,6 +45,7 @@ struct job_options {
     const char *cgroup_folder; /* NULL: one of those */
     unsigned disabled;         /* rungs */
     bool needs_run_gate;
+    bool storage_is_local; /* the machine's disks count all that can be written */
     environment_get *environment;
 };
 
@@ -56,6 +59,8 @@ struct job_peaks {
 
 struct job_reading {
     struct usage usage;
+    struct clock_span cpu_span, main_cpu_span; /* when the CPU times were read */
+    uint64_t cpu_error_ns;                     /* what the CPU time may be off besides */
     const char *cpu_source;
     struct cpu_counts cpu_counts;
     struct cpu_choice cpu;
@@ -93,6 +98,7 @@ struct job {
     bool has_program;    /* the main process has called exec, or was attached to */
     bool has_clock;      /* processes have CPU clocks here */
     bool main_has_ended;
+    struct clock_span look_span; /* when the clocks of all processes were last read */
     struct event_set task_clock; /* perf's count of the job's CPU time; empty: none */
     uint64_t
         stolen_ns; /* set by the caller: CPU time of the machine that went to interrupts and
@@ -127,6 +133,7 @@ struct job {
     bool outlived_main;           /* others lived when main ended */
     bool main_peak_is_exact;
     bool saw_main, saw_descendant; /* with memory of its own, at least once */
+    bool storage_is_local;         /* see job_options */
     bool has_waited;               /* a process of the job has reaped a child, seen or not */
     bool lost_chars; /* a process ended before its read and write calls could be asked for */
     bool has_unknown_chars; /* likewise, of the main process or one that we may not read */
@@ -170,8 +177,13 @@ uint64_t job_quick_cpu_ns(struct job *job);
 
 /* ---- among the files of the job ---- */
 
+/* The time of the live machine, or else the time given. */
+uint64_t job_now_ns(const struct job *job, uint64_t now_ns);
+
 struct look job_look(const struct job *job, uint64_t now_ns, bool is_thorough);
 void job_add_member(struct job *job, const struct look *look, pid_t pid);
+/* Reads the CPU time into a reading to which all processes have been added. */
+void job_read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading);
 /* Lets go of members that have turned out to be agents. */
 void job_drop_agents(struct job *job);
 /* An agent is not counted; one that runs, nor its go-between, which was gone at once. */
@@ -185,5 +197,6 @@ void job_check_program(struct job *job, struct member *main, const struct look *
 /* Notes what outlives the process: peaks, main's CPU time. */
 void job_remember(struct job *job, const struct member *member);
 void job_settle_left(struct job *job);
+void job_read_bounds(const struct job *job, struct job_reading *reading);
 
 #endif

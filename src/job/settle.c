@@ -30,17 +30,22 @@ static bool discards_children(struct job *job, const struct member *parent)
     return pid_status_read(job->root, parent->pid, &status) == 0 && status.ignores_child_signal;
 }
 
-/* Did anybody inherit what this process used? */
+/* Did anybody inherit what this process used? What a parent that has left had inherited went the
+ * same way as its own. */
 static bool was_inherited(struct job *job, const struct member *member)
 {
     struct member *parent = members_find(&job->members, member->parent_pid);
 
-    if (!parent)
-        /* Where we spawned the job a parent that is not here ended before, and left its
-         * final figures, with this one's if it had waited, to us. */
+    /* Numbers of parents are used again: they may go round in circles. */
+    for (size_t i = 0; parent && parent->has_left && i < job->members.count; i++) {
+        if (parent->is_counted)
+            return true;
+        parent = members_find(&job->members, parent->parent_pid);
+    }
+    if (!parent || parent->has_left)
+        /* If we spawned the job, a parent that is not here ended before, and left its final
+         * figures, with this one's if it had waited, to us. */
         return job->tracker_pid != 0;
-    if (parent->has_left) /* what it had inherited went the same way as its own */
-        return parent->is_counted || was_inherited(job, parent);
     if (!discards_children(job, parent))
         return true;
     job->saw_unwaited = true;
@@ -133,15 +138,19 @@ static void take_main_peak(struct job *job, struct member *main, uint64_t maxrss
     uint64_t *peak = is_own ? &main->rss_peak_bytes : &job->largest_peak_bytes;
     uint64_t *discount = is_own ? &job->discount.main : &job->discount.descendants;
 
-    job->main_peak_is_exact = maxrss_bytes <= main->rss_peak_bytes ||
-                              (owner == OWNER_SELF && maxrss_bytes > job->spawn_rss_bytes);
-    job->main_bound_bytes = maxrss_bytes;
+    job->main_peak_is_exact |= owner == OWNER_SELF && maxrss_bytes > job->spawn_rss_bytes;
     if (maxrss_bytes <= job->spawn_rss_bytes || maxrss_bytes <= main->rss_peak_bytes ||
         (maxrss_bytes <= job->largest_peak_bytes && !job->main_peak_is_exact))
         return;
     if (owner == OWNER_PROBABLY_SELF || owner == OWNER_PROBABLY_CHILD)
         raise_to(discount, maxrss_bytes - *peak);
     *peak = maxrss_bytes;
+}
+
+/* Exit records have the peak of each process. */
+static bool has_records(const struct births *births)
+{
+    return births->has_peaks && births->taskstats.has_records;
 }
 
 /* ru_maxrss of a descendant that we reap is the largest of its own peak, those of children it waited
@@ -162,8 +171,11 @@ static void take_peak(struct job *job, struct member *member, uint64_t maxrss_by
         take_descendant_peak(job, member, maxrss_bytes);
         return;
     }
-    take_main_peak(job, member, maxrss_bytes, faults);
-    job->outlived_main = job->births.source && job->births.heads.now.processes > 1;
+    job->main_bound_bytes = maxrss_bytes;
+    job->main_peak_is_exact = maxrss_bytes <= member->rss_peak_bytes;
+    if (member->child_faults == 0 || !has_records(&job->births))
+        take_main_peak(job, member, maxrss_bytes, faults);
+    job->outlived_main = births_outlive_main(&job->births);
 }
 
 static void take_rusage(struct job *job, struct member *member, uint64_t faults)
@@ -201,8 +213,11 @@ void job_child_ended(struct job *job, pid_t pid, uint64_t now_ns)
         return;
     faults = member->faults;
     member_look(member, &look);
-    if (pid == job->main_pid)
+    if (pid == job->main_pid) {
         job_check_program(job, member, &look);
+        job_take_births(job, now_ns);              /* what it started last */
+        member = members_find(&job->members, pid); /* the table may have moved */
+    }
     take_rusage(job, member, less(member->faults, faults));
     job_remember(job, member);
     usage_add(&job->departed, &member->usage);

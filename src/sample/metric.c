@@ -78,6 +78,7 @@ static const struct metric_row rows[METRIC_COUNT] = {
 [METRIC_HOST_MEMORY_AVAILABLE] = { { "host_memory_available_bytes", "memory still available to programs without swapping",                 NULL,                GAUGE   }, UNIT_BYTES },
 [METRIC_HOST_MEMORY_CACHED] =   { { "host_memory_cached_bytes",  "page cache, buffers and reclaimable kernel memory",                   NULL,                GAUGE   }, UNIT_BYTES },
 [METRIC_HOST_SWAP_USED] =       { { "host_swap_used_bytes",      "swap space in use",                                                   NULL,                GAUGE   }, UNIT_BYTES },
+[METRIC_HOST_DIRTY] =           { { "host_dirty_bytes",          "memory of the machine that is still to be written to storage",        NULL,                GAUGE   }, UNIT_BYTES },
 [METRIC_HOST_DISK_READ] =       { { "host_disk_read_bytes",      "bytes read from the machine's disks",                                 "host_disk_read_bytes_per_second", COUNTER }, UNIT_BYTES },
 [METRIC_HOST_DISK_WRITTEN] =    { { "host_disk_written_bytes",   "bytes written to the machine's disks",                                "host_disk_written_bytes_per_second", COUNTER }, UNIT_BYTES },
 [METRIC_HOST_DISK_SPACE_USED] = { { "host_disk_space_used_bytes", "space in use on the mounted disks",                                   NULL,                GAUGE   }, UNIT_BYTES },
@@ -103,6 +104,30 @@ static const bool starts_at_zero[METRIC_COUNT] = {
 bool metric_starts_at_zero(enum metric metric)
 {
     return starts_at_zero[metric];
+}
+
+static const bool sums_devices[METRIC_COUNT] = {
+    [METRIC_HOST_DISK_READ] = true,
+    [METRIC_HOST_DISK_WRITTEN] = true,
+    [METRIC_HOST_NETWORK_RECEIVED] = true,
+    [METRIC_HOST_NETWORK_SENT] = true,
+};
+
+bool metric_sums_devices(enum metric metric)
+{
+    return sums_devices[metric];
+}
+
+static const enum metric_clock clocks[METRIC_COUNT] = {
+    [METRIC_MAIN_CPU] = CLOCK_MAIN_CPU,        [METRIC_DESCENDANTS_CPU] = CLOCK_DESCENDANTS_CPU,
+    [METRIC_JOB_CPU] = CLOCK_JOB_CPU,          [METRIC_HOST_CPU] = CLOCK_HOST_CPU,
+    [METRIC_HOST_CPU_USER] = CLOCK_HOST_CPU,   [METRIC_HOST_CPU_SYSTEM] = CLOCK_HOST_CPU,
+    [METRIC_HOST_CPU_IOWAIT] = CLOCK_HOST_CPU, [METRIC_HOST_CPU_STEAL] = CLOCK_HOST_CPU,
+};
+
+enum metric_clock metric_clock(enum metric metric)
+{
+    return clocks[metric];
 }
 
 const struct metric_row *metric_row(enum metric metric)

@@ -7,6 +7,9 @@
 #include "base/parse.h"
 #include "sample/origins.h"
 
+/* The kernel counts the machine's time in ticks of 10 ms, in several columns. */
+#define HOST_CPU_ERROR_NS (30 * NS_PER_MS)
+
 int sampler_init(struct sampler *sampler, const struct root *root,
                  const struct job_options *options, struct instant now)
 {
@@ -21,6 +24,7 @@ int sampler_init(struct sampler *sampler, const struct root *root,
     cgroup_watch_init(&sampler->cgroup_watch, root, job.cgroups);
     host_init(&sampler->host);
     origins_init(sampler->origins);
+    job.storage_is_local = host_storage_is_local(&sampler->host, root);
     r = job_init(&sampler->job, root, &job, now.monotonic_ns);
     if (r < 0)
         sampler_done(sampler);
@@ -99,6 +103,32 @@ static void fill_job(const struct job_reading *reading, uint64_t *value)
     value[METRIC_JOB_STARTED] = reading->started_count;
 }
 
+static uint64_t middle_ns(struct clock_span span)
+{
+    return span.from_ns + less(span.until_ns, span.from_ns) / 2;
+}
+
+static struct sample_clock clock_of(struct clock_span span, uint64_t error_ns, uint64_t now_ns)
+{
+    return (struct sample_clock){
+        .late_ns = less(middle_ns(span), now_ns),
+        .resolution_ns = error_ns + less(span.until_ns, span.from_ns),
+    };
+}
+
+static void fill_clocks(const struct job_reading *reading, const struct host *host,
+                        uint64_t now_ns, struct sample_clock *clocks)
+{
+    struct sample_clock *descendants = &clocks[CLOCK_DESCENDANTS_CPU];
+
+    clocks[CLOCK_MAIN_CPU] = clock_of(reading->main_cpu_span, NS_PER_MS, now_ns);
+    clocks[CLOCK_JOB_CPU] = clock_of(reading->cpu_span, reading->cpu_error_ns, now_ns);
+    clocks[CLOCK_HOST_CPU] = clock_of(host->cpu_span, HOST_CPU_ERROR_NS, now_ns);
+    *descendants = clocks[CLOCK_JOB_CPU]; /* less main's, which was read at another time */
+    descendants->resolution_ns += clocks[CLOCK_MAIN_CPU].resolution_ns +
+                                  apart(descendants->late_ns, clocks[CLOCK_MAIN_CPU].late_ns);
+}
+
 static uint64_t first_known(uint64_t a, uint64_t b)
 {
     return is_known(a) ? a : b;
@@ -148,6 +178,7 @@ static void fill_host(const struct host_reading *host, uint64_t *value)
     value[METRIC_HOST_MEMORY_AVAILABLE] = host->memory.available_bytes;
     value[METRIC_HOST_MEMORY_CACHED] = host->memory.cached_bytes;
     value[METRIC_HOST_SWAP_USED] = host->memory.swap_used_bytes;
+    value[METRIC_HOST_DIRTY] = host->memory.dirty_bytes;
     value[METRIC_HOST_DISK_READ] = host->disk.read_bytes;
     value[METRIC_HOST_DISK_WRITTEN] = host->disk.written_bytes;
     value[METRIC_HOST_DISK_SPACE_USED] = host->space.used_bytes;
@@ -248,7 +279,9 @@ void sampler_tick(struct sampler *sampler, struct instant now, bool is_last, str
     job_refresh(&sampler->job, now.monotonic_ns, birth_mark, is_last);
     job_read(&sampler->job, now.monotonic_ns, &sampler->reading);
     fill_job(&sampler->reading, ret->value);
+    fill_clocks(&sampler->reading, &sampler->host, now.monotonic_ns, ret->clocks);
     ret->at_peak = sampler->reading.at_peak;
+    ret->storage_is_local = sampler->job.storage_is_local;
 
     cgroup_watch_read(&sampler->cgroup_watch, sampler->root, &events);
     fill_cgroup(&sampler->reading, &events, &sampler->host_reading, ret->value);

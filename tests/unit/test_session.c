@@ -376,6 +376,150 @@ static void nothing_is_closed_twice_or_left_open(void **state)
     }
 }
 
+/* ---- a thread that hangs -------------------------------------------------- */
+
+/* A callback that returns when its pipe is closed, from the second sample on. */
+struct obstacle {
+    int begun_fds[2]; /* a byte when it blocks */
+    int wait_fds[2];
+    int count;
+};
+
+static void wait_at(const struct spoor_sample *sample, void *data)
+{
+    struct obstacle *obstacle = data;
+    char byte;
+
+    (void)sample;
+    if (obstacle->count++ == 0)
+        return; /* the first is taken by the caller */
+    (void)!write(obstacle->begun_fds[1], "", 1);
+    (void)!read(obstacle->wait_fds[0], &byte, 1);
+}
+
+/* A session whose thread takes a sample that does not end. */
+static spoor_session *open_hanging(pid_t pid, struct obstacle *obstacle)
+{
+    struct spoor_options options = SPOOR_OPTIONS_INIT;
+    struct spoor_error err;
+    spoor_session *session;
+    char byte;
+
+    *obstacle = (struct obstacle){ .count = 0 };
+    assert_int_equal(pipe2(obstacle->begun_fds, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(obstacle->wait_fds, O_CLOEXEC), 0);
+    options.pid = pid;
+    options.interval_ns = SPOOR_INTERVAL_MIN_NS;
+    options.sample_seen = wait_at;
+    options.sample_data = obstacle;
+    assert_int_equal(spoor_session_open(&options, &session, &err), 0);
+    assert_int_equal(spoor_session_start(session, &err), 0);
+    assert_int_equal(read(obstacle->begun_fds[0], &byte, 1), 1);
+    return session;
+}
+
+static void let_go_on(struct obstacle *obstacle)
+{
+    close(obstacle->wait_fds[1]);
+}
+
+static void obstacle_done(struct obstacle *obstacle)
+{
+    close(obstacle->begun_fds[0]);
+    close(obstacle->begun_fds[1]);
+    close(obstacle->wait_fds[0]);
+}
+
+static void a_thread_that_hangs_keeps_nobody_waiting(void **state)
+{
+    struct child child = start_child();
+    struct obstacle obstacle;
+    spoor_session *session = open_hanging(child.pid, &obstacle);
+    struct spoor_figure figure;
+    struct spoor_error err = { 0 };
+    double value;
+
+    (void)state;
+    assert_int_equal(spoor_session_child_ended(session, child.pid), -EAGAIN);
+    spoor_session_set_wait_status(session, 0);
+    spoor_session_note_end(session);
+    spoor_session_warn(session, "test", "a warning");
+    assert_true(spoor_session_latest(session, &value, 1) > 0);
+    assert_int_equal(
+        spoor_session_figure(session, "memory.combined.total_rss_bytes", &figure, &err), 0);
+    assert_int_equal(spoor_session_stop_within(session, 1000000, &err), -ETIMEDOUT);
+    assert_string_equal(err.message, "the last sample is missing: the sampling thread hangs");
+    assert_int_equal(spoor_session_save(session, SPOOR_JSON, "/dev/null", SPOOR_REPLACE, &err),
+                     0);
+    let_go_on(&obstacle);
+    assert_int_equal(spoor_session_stop(session, &err), 0);
+    assert_int_equal(spoor_session_child_ended(session, child.pid), 0);
+    assert_null(spoor_session_close(session));
+    obstacle_done(&obstacle);
+    end_child(&child);
+}
+
+/* A sanitizer sees whether the thread frees all. */
+static void a_session_whose_thread_hangs_can_be_closed(void **state)
+{
+    struct child child = start_child();
+    struct obstacle obstacle;
+    spoor_session *session = open_hanging(child.pid, &obstacle);
+    char byte;
+
+    (void)state;
+    assert_int_equal(spoor_session_stop_within(session, 0, NULL), -ETIMEDOUT);
+    assert_null(spoor_session_close(session));
+    let_go_on(&obstacle);
+    assert_int_equal(read(obstacle.begun_fds[0], &byte, 1), 1); /* the last sample */
+    end_child(&child);
+}
+
+/* ---- many callers --------------------------------------------------------- */
+
+static void *start_session(void *data)
+{
+    return (void *)(intptr_t)spoor_session_start(data, NULL);
+}
+
+static void *stop_session(void *data)
+{
+    return (void *)(intptr_t)spoor_session_stop(data, NULL);
+}
+
+/* How many of some threads that do the same at once return 0. */
+static int count_successes(void *(*act)(void *data), spoor_session *session)
+{
+    enum { THREADS = 4 };
+    pthread_t threads[THREADS];
+    int count = 0;
+
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, act, session), 0);
+    for (int i = 0; i < THREADS; i++) {
+        void *result;
+
+        assert_int_equal(pthread_join(threads[i], &result), 0);
+        count += result == NULL;
+    }
+    return count;
+}
+
+static void many_may_start_and_stop_a_session(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        struct child child = start_child();
+        spoor_session *session = open_session(child.pid, SPOOR_INTERVAL_MIN_NS);
+
+        assert_int_equal(count_successes(start_session, session), 1);
+        assert_int_equal(count_successes(stop_session, session), 4);
+        assert_int_equal(spoor_session_sample(session, NULL), -EINVAL);
+        assert_null(spoor_session_close(session));
+        end_child(&child);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -387,6 +531,9 @@ int main(void)
         cmocka_unit_test(phases_beyond_the_limit_are_added_to_earlier_ones),
         cmocka_unit_test(a_report_replaces_a_file_whole_or_not_at_all),
         cmocka_unit_test(nothing_is_closed_twice_or_left_open),
+        cmocka_unit_test(a_thread_that_hangs_keeps_nobody_waiting),
+        cmocka_unit_test(a_session_whose_thread_hangs_can_be_closed),
+        cmocka_unit_test(many_may_start_and_stop_a_session),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

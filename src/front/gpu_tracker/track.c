@@ -103,8 +103,6 @@ static int run_command(struct tracking *tracking)
     tracking_configure(tracking, &options.session);
     outcome = track(&options, &tracked, &err);
     tracking_finish(tracking);
-    if (outcome != TRACK_RAN && settings->tracking_path)
-        (void)unlink(settings->tracking_path); /* there is nothing in it */
     if (outcome == TRACK_REFUSED)
         return gpu_tracker_error("%s", err.message);
     if (outcome == TRACK_NO_EXEC)

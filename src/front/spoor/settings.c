@@ -153,7 +153,7 @@ static int apply_pid(void *target, const struct option *option, const char *valu
 /* In the order in which help lists them. */
 /* clang-format off */
 static const struct option rows[] = {
-{ 'o',  "output",     "FILE",              "write the report to FILE (- for stdout), in addition to the summary on stderr", TRACK, TEXT(output_path), .complete = COMPLETE_FILES },
+{ 'o',  "output",     "FILE",              "write the report to FILE (- for stdout; .json, .csv or .txt), in addition to the summary on stderr", TRACK, TEXT(output_path), .complete = COMPLETE_FILES },
 { 'o',  "output",     "FILE",              "write the report to FILE instead of stdout", REPORT, TEXT(output_path), .complete = COMPLETE_FILES },
 { 'f',  "format",     "text|json|csv",     "format of the report (default: from the suffix of FILE, otherwise text); without -o, the report replaces the summary on stderr", TRACK, .apply = apply_format },
 { 'f',  "format",     "text|json|csv",     "output format (default: from the suffix of the -o file, otherwise text)", REPORT, .apply = apply_format },

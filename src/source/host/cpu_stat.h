@@ -19,7 +19,7 @@ struct cpu_stat {
     uint64_t iowait_ns;
     uint64_t steal_ns;
     uint64_t interrupt_ns; /* a part of system_ns */
-    uint64_t cpus; /* how many are online */
+    uint64_t cpus;         /* how many are online */
 };
 
 /* Parses /proc/stat, or the start of it: what stands behind the cut is UNKNOWN.

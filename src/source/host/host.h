@@ -11,6 +11,7 @@
 
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "base/root.h"
 #include "source/host/cpu_stat.h"
 #include "source/host/device_table.h"
@@ -38,6 +39,7 @@ enum { HOST_TEXT_SIZE = 256 * 1024 };
 
 /* About 350 KiB: not for the stack. All of it is private. */
 struct host {
+    struct clock_span cpu_span; /* when the CPU times were last read; not private */
     uint64_t ticks_per_second;
     struct kept stat, loadavg, meminfo, diskstats, net_dev, vmstat;
     struct kept pressure[PRESSURE_COUNT];
@@ -61,6 +63,9 @@ void host_read(struct host *host, const struct root *root, uint64_t now_ns,
 /* A number that changes whenever a process or thread is made on the machine; UNKNOWN where
  * it cannot be read. 0.8 us. */
 uint64_t host_read_birth_mark(struct host *host, const struct root *root);
+
+/* Do the disks count all that can be written here? See mounts_are_local(). */
+bool host_storage_is_local(struct host *host, const struct root *root);
 
 /* Makes the next host_read() read disk space and OOM kills too, however fresh
  * they are: for the last sample of a run. */
