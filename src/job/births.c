@@ -20,7 +20,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/unknown.h"
@@ -407,12 +406,10 @@ static void note_record(const struct exit_record *record, void *data)
 
     if (strcmp(record->name, SPOOR_AGENT_NAME) == 0 && !is_main)
         disown_ended(births, record->tgid);
-    if (strncmp(record->name, OWN_PREFIX, strlen(OWN_PREFIX)) == 0)
-        return;
     if (!pid_set_find(&births->pids, record->tgid))
         births->events->drain(births);
     entry = pid_set_find(&births->pids, record->tgid);
-    if (!entry)
+    if (!entry || strncmp(record->name, OWN_PREFIX, strlen(OWN_PREFIX)) == 0)
         return;
     lives_note_record(entry, record);
     if (is_main || !record->may_be_borrowed)
@@ -462,20 +459,15 @@ struct announcement {
     births_born *born;
     void *data;
     bool is_open; /* somebody is to be announced again */
-    struct births *births;
-    uint64_t oldest_ns; /* start of the oldest living descendant */
+    struct lives *lives;
 };
 
 static bool announce(struct pid_entry *entry, void *data)
 {
     struct announcement *announcement = data;
 
-    if (entry->threads == 0) {
-        lives_end(&announcement->births->lives, entry);
+    if (!lives_visit(announcement->lives, entry))
         return false;
-    }
-    if (entry->started_ns > 0)
-        announcement->oldest_ns = smaller(announcement->oldest_ns, entry->started_ns);
     if (entry->is_new)
         entry->is_new =
             announcement->born && announcement->born(entry->pid, announcement->data);
@@ -485,7 +477,7 @@ static bool announce(struct pid_entry *entry, void *data)
 
 void births_drain(struct births *births, births_born *born, void *data)
 {
-    struct announcement announcement = { born, data, false, births, UINT64_MAX };
+    struct announcement announcement = { born, data, false, &births->lives };
 
     if (!births->events)
         return;
@@ -496,7 +488,7 @@ void births_drain(struct births *births, births_born *born, void *data)
     if (births->must_filter) {
         pid_set_filter(&births->pids, announce, &announcement);
         births->must_filter = announcement.is_open;
-        lives_settle(&births->lives, announcement.oldest_ns);
+        lives_settle(&births->lives);
     }
     if (!announcement.is_open)
         head_count_settle(&births->heads);

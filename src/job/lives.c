@@ -17,7 +17,8 @@ void lives_close(struct lives *lives)
     *lives = (struct lives){ 0 };
 }
 
-void lives_end(struct lives *lives, const struct pid_entry *entry)
+/* A process has ended, and all its exit records were read. */
+static void end(struct lives *lives, const struct pid_entry *entry)
 {
     if (!lives->timeline || entry->is_disowned || entry->started_ns == 0)
         return;
@@ -28,7 +29,7 @@ void lives_end(struct lives *lives, const struct pid_entry *entry)
 
 void lives_start(struct lives *lives, struct pid_entry *entry, uint64_t now_ns)
 {
-    lives_end(lives, entry); /* its number may be used again before that was told */
+    end(lives, entry); /* its number may be used again before that was told */
     entry->started_ns = now_ns;
     entry->ended_ns = entry->peak_bytes = 0;
     entry->is_borrower = false;
@@ -45,10 +46,24 @@ void lives_note_record(struct pid_entry *entry, const struct exit_record *record
         entry->peak_bytes = larger(entry->peak_bytes, record->peak_rss_bytes);
 }
 
-void lives_settle(struct lives *lives, uint64_t oldest_ns)
+bool lives_visit(struct lives *lives, const struct pid_entry *entry)
+{
+    if (entry->threads == 0) {
+        end(lives, entry);
+        return false;
+    }
+    if (entry->started_ns > 0 &&
+        (lives->oldest_ns == 0 || entry->started_ns < lives->oldest_ns))
+        lives->oldest_ns = entry->started_ns;
+    return true;
+}
+
+void lives_settle(struct lives *lives)
 {
     if (lives->timeline)
-        peak_timeline_settle(lives->timeline, oldest_ns);
+        peak_timeline_settle(lives->timeline,
+                             lives->oldest_ns > 0 ? lives->oldest_ns : UINT64_MAX);
+    lives->oldest_ns = 0;
 }
 
 uint64_t lives_bound_bytes(const struct lives *lives)

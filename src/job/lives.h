@@ -17,6 +17,7 @@
 struct lives {
     struct peak_timeline *timeline; /* owned */
     bool is_partial;                /* of some process the peak is not known */
+    uint64_t oldest_ns; /* start of the oldest that was visited and lives; 0: none */
 };
 
 void lives_open(struct lives *lives); /* stays closed without memory */
@@ -25,11 +26,10 @@ void lives_close(struct lives *lives);
 void lives_start(struct lives *lives, struct pid_entry *entry, uint64_t now_ns);
 void lives_note_record(struct pid_entry *entry, const struct exit_record *record);
 
-/* A process has ended, and all its exit records were read. */
-void lives_end(struct lives *lives, const struct pid_entry *entry);
-
-/* No living process started before that. */
-void lives_settle(struct lives *lives, uint64_t oldest_ns);
+/* Every process is visited, after all exit records were read, and then they are settled. False: it
+ * has ended, and is not needed any more. */
+bool lives_visit(struct lives *lives, const struct pid_entry *entry);
+void lives_settle(struct lives *lives);
 
 /* Of all that have ended; UNKNOWN: not of all of them. */
 uint64_t lives_bound_bytes(const struct lives *lives);

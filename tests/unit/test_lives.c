@@ -18,7 +18,7 @@ static void live(struct lives *lives, uint64_t from_ns, uint64_t to_ns,
     entry.ended_ns = to_ns;
     if (record)
         lives_note_record(&entry, record);
-    lives_end(lives, &entry);
+    assert_false(lives_visit(lives, &entry));
 }
 
 static void the_bound_is_of_those_that_lived_together(void **state)
@@ -32,7 +32,8 @@ static void the_bound_is_of_those_that_lived_together(void **state)
     live(&lives, 15, 30, &(struct exit_record){ .peak_rss_bytes = 50 });
     live(&lives, 25, 40, &(struct exit_record){ .peak_rss_bytes = 70 });
     assert_int_equal(lives_bound_bytes(&lives), 150);
-    lives_settle(&lives, 100);
+    lives_settle(&lives);
+    assert_int_equal(lives.timeline->count, 0);
     /* What is borrowed is another's. */
     live(&lives, 110, 120,
          &(struct exit_record){ .peak_rss_bytes = 900, .may_be_borrowed = true });
