@@ -48,7 +48,7 @@ def agents():
     found = set()
     for path in pathlib.Path("/proc").glob("[0-9]*/comm"):
         try:
-            if path.read_text() == "spoor-agent\n" and is_alive(int(path.parent.name)) and \
+            if path.read_bytes() == b"spoor-agent\n" and is_alive(int(path.parent.name)) and \
                     MARK.encode() in (path.parent / "environ").read_bytes().split(b"\0"):
                 found.add(int(path.parent.name))
         except (FileNotFoundError, ProcessLookupError, PermissionError):
