@@ -171,6 +171,7 @@ static bool add_main(struct births *births)
         return false;
     births->started_count = 1;
     start(births, entry, 0, 1);
+    head_count_settle(&births->heads);
     return true;
 }
 

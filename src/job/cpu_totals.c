@@ -26,13 +26,22 @@ static const char *tree_source(const struct job *job)
     return job->has_clock ? "procfs.cpuclock" : "procfs.stat";
 }
 
-static void take_leaf_cpu(const struct leaf_reading *leaf, uint64_t *counter)
+/* A count without what agents used of it. */
+static uint64_t without_agents(uint64_t ns, uint64_t agents_ns)
 {
-    counter[USAGE_CPU_NS] = leaf->cpu_ns;
+    return is_known(ns) ? less(ns, agents_ns) : UNKNOWN;
+}
+
+/* `cpu_ns` is the cgroup's total without agents. How theirs splits is not known. */
+static void take_leaf_cpu(const struct leaf_reading *leaf, uint64_t cpu_ns, uint64_t *counter)
+{
+    double share = leaf->cpu_ns > 0 ? (double)cpu_ns / (double)leaf->cpu_ns : 1;
+
+    counter[USAGE_CPU_NS] = cpu_ns;
     if (!is_known(leaf->user_ns) || !is_known(leaf->system_ns))
         return;
-    counter[USAGE_USER_NS] = leaf->user_ns;
-    counter[USAGE_SYSTEM_NS] = leaf->system_ns;
+    counter[USAGE_USER_NS] = (uint64_t)((double)leaf->user_ns * share);
+    counter[USAGE_SYSTEM_NS] = (uint64_t)((double)leaf->system_ns * share);
 }
 
 /* The hierarchy that counts the CPU time of the job cgroup. */
@@ -69,11 +78,13 @@ static uint64_t tick_error_ns(const struct job *job)
 void job_read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
 {
     uint64_t *counter = reading->usage.counter;
+    uint64_t agents_ns = agents_cpu_ns(&job->agents, job->root);
     uint64_t before_perf_ns = job_now_ns(job, now_ns);
     struct cpu_counts counts = {
         .tree_ns = counter[USAGE_CPU_NS],
-        .cgroup_ns = reading->leaf.cpu_ns,
-        .perf_ns = needs_perf(job, reading) ? read_perf_ns(job) : UNKNOWN,
+        .cgroup_ns = without_agents(reading->leaf.cpu_ns, agents_ns),
+        .perf_ns =
+            needs_perf(job, reading) ? without_agents(read_perf_ns(job), agents_ns) : UNKNOWN,
         .stolen_ns = job->stolen_ns,
         .left_cgroup = job->escape.has_left[cpu_tree(&job->leaf)],
         .saw_unwaited = job->saw_unwaited,
@@ -93,7 +104,7 @@ void job_read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
         reading->cpu_error_ns = tick_error_ns(job);
         break;
     case CPU_FROM_CGROUP:
-        take_leaf_cpu(&reading->leaf, counter);
+        take_leaf_cpu(&reading->leaf, counts.cgroup_ns, counter);
         reading->cpu_source = "cgroup.cpu.stat";
         break;
     case CPU_FROM_PERF:

@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/environment.h"
 #include "base/root.h"
+#include "job/agents.h"
 #include "job/births.h"
 #include "job/cgroup_escape.h"
 #include "job/cpu_sources.h"
@@ -109,6 +110,7 @@ struct job {
     struct births births;
     struct leaf leaf;
     struct cgroup_escape escape;
+    struct agents agents;
     struct members members;
     struct rest rest;
     struct detail detail;

@@ -88,6 +88,8 @@ void job_settle_left(struct job *job)
 
 void job_disown(struct job *job, const struct member *agent)
 {
+    if (job->tracker_pid != 0 && agent->has_exec) /* we are told when it ends */
+        agents_note(&job->agents, agent->pid);
     if (agent->has_exec)
         births_disown(&job->births, agent->pid);
 }
@@ -201,6 +203,15 @@ static void take_rusage(struct job *job, struct member *member, uint64_t faults)
     take_peak(job, member, (uint64_t)rusage.ru_maxrss * 1024, faults);
 }
 
+static void end_agent(struct job *job, pid_t pid)
+{
+    struct rusage rusage = { 0 };
+
+    if (read_final_rusage(pid, &rusage))
+        agents_end(&job->agents, pid,
+                   timeval_to_ns(rusage.ru_utime) + timeval_to_ns(rusage.ru_stime));
+}
+
 void job_child_ended(struct job *job, pid_t pid, uint64_t now_ns)
 {
     struct look look = job_look(job, now_ns, true);
@@ -209,6 +220,8 @@ void job_child_ended(struct job *job, pid_t pid, uint64_t now_ns)
 
     job_add_member(job, &look, pid); /* it may have lived between two looks */
     member = members_find(&job->members, pid);
+    if (!member)
+        end_agent(job, pid);
     if (!member || member->is_counted)
         return;
     faults = member->faults;

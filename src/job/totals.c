@@ -264,9 +264,12 @@ static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading
 
 static void read_births(const struct job *job, struct job_reading *reading)
 {
+    /* What is not settled yet is reported only if nothing comes after it. */
+    const struct heads *peak =
+        job->was_thorough ? &job->births.heads.peak : &job->births.heads.settled_peak;
+
     reading->has_thread_events = job->births.source && !job->births.is_machine_wide;
-    reading->thread_peaks =
-        reading->has_thread_events ? job->births.heads.peak : job->thread_peaks;
+    reading->thread_peaks = reading->has_thread_events ? *peak : job->thread_peaks;
     if (!reading->has_thread_events)
         raise_to(&reading->thread_peaks.threads, reading->leaf.threads_peak);
     reading->started_count = job->started_count;
@@ -277,7 +280,7 @@ static void read_births(const struct job *job, struct job_reading *reading)
     reading->process_bound = job->births.heads.peak.processes;
     /* The connector's events of different CPUs come out of order: it may be one too high. */
     if (!job->births.is_machine_wide)
-        reading->process_peak = job->births.heads.peak.processes;
+        reading->process_peak = peak->processes;
 }
 
 void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
