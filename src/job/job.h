@@ -125,6 +125,7 @@ struct job {
     uint64_t main_bound_bytes; /* ru_maxrss of main: its own, or a child's; 0: not known yet */
     uint64_t largest_bound_bytes; /* the largest ru_maxrss of all that we reaped */
     bool outlived_main;           /* others lived when main ended */
+    unsigned launchers;           /* programs seen whose work is not of the job (launcher.h) */
     bool main_peak_is_exact;
     bool saw_main, saw_descendant; /* with memory of its own, at least once */
     bool has_waited;               /* a process of the job has reaped a child, seen or not */

@@ -19,6 +19,7 @@
 #include "base/unknown.h"
 #include "job/agents.h"
 #include "job/job.h"
+#include "job/launcher.h"
 #include "job/memory/peak_owner.h"
 #include "source/proc/pid_status.h"
 
@@ -61,6 +62,7 @@ void job_remember(struct job *job, const struct member *member)
         job->largest_peak_bytes = member->rss_peak_bytes;
     }
     job->has_waited |= member->child_faults > 0 && job->tracker_pid != 0;
+    job->launchers |= launcher_find(member->comm);
 }
 
 void job_settle_left(struct job *job)

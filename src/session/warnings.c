@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include "base/arithmetic.h"
+#include "job/launcher.h"
 #include "series/rate.h"
 #include "session/session.h"
 
@@ -146,6 +147,11 @@ static void judge_tracking(spoor_session *session)
             session->samples.lost_rows == 1 ? "" : "s", strerror(-session->samples.error));
 }
 
+static void warn_about_launcher(const char *name, const char *text, void *data)
+{
+    session_add_warning(data, "not-tracked", "the job ran %s: %s", name, text);
+}
+
 static void remove_cgroup(spoor_session *session)
 {
     struct leaf *leaf = &session->sampler.job.leaf;
@@ -167,5 +173,6 @@ void session_judge(spoor_session *session)
     judge_cgroup(session);
     judge_tracking(session);
     session_judge_gpus(session);
+    launcher_describe(session->sampler.job.launchers, warn_about_launcher, session);
     remove_cgroup(session);
 }

@@ -226,3 +226,30 @@ def test_cgroup_left_by_the_job_is_removed(spoor):
     process = spoor.start("run", "-q", "--", "sh", "-c", script)
     assert process.wait(DEADLINE_SECONDS) == 5
     assert cgroups_of(process.pid) == []
+
+
+def warnings_of(result, code):
+    return [warning["message"] for warning in result["warnings"] if warning["code"] == code]
+
+
+@pytest.mark.parametrize("name, daemon", [("srun", "slurmstepd"), ("docker", "daemon")])
+def test_client_of_a_daemon_is_named(spoor, tmp_path, name, daemon):
+    """What the daemon starts for it is not of the job, and must not be missing without a word."""
+    rows, client = tmp_path / "rows.csv", tmp_path / name
+    # As a descendant it is seen at a sample, so it waits for some.
+    client.write_text("#!/bin/sh\n"
+                      f"until [ $(wc -l <{rows}) -gt 4 ]; do sleep 0.02; done\n")
+    client.chmod(0o755)
+    _, result = spoor.result("sh", "-c", f"{client}; true",
+                             options=["-i", "0.05", "--samples", rows])
+    [message] = warnings_of(result, "not-tracked")
+    assert message.startswith(f"the job ran {name}: ") and daemon in message
+    # As the command itself it is seen at its end.
+    client.write_text("#!/bin/sh\nexit 3\n")
+    done, result = spoor.result(client)
+    assert done.returncode == 3 and len(warnings_of(result, "not-tracked")) == 1
+
+
+def test_job_without_such_a_client_has_no_warning(spoor):
+    _, result = spoor.result("sh", "-c", "sleep 0.1; true")
+    assert warnings_of(result, "not-tracked") == []
