@@ -28,9 +28,11 @@
  * cores (seconds of CPU time per second).
  *
  * Threads. A running session owns a sampling thread and, if the machine may have
- * GPUs, a thread that queries their drivers. Both block all signals. Session
+ * GPUs, a thread that queries their drivers; short-lived threads ask for disk space.
+ * All block all signals. A samples file is written by a process of the session, which
+ * wait() does not find, so that a disk that does not respond stops nothing else. Session
  * functions may be called from any thread, but not during or after
- * spoor_session_close().
+ * spoor_session_close(). None waits for the sampling thread for more than 10 s.
  *
  * Ownership. Options and strings passed in are copied; the caller may free them.
  */
@@ -290,9 +292,10 @@ struct spoor_rung {
     const char *remedy;  /* a command or step that would make it available, or NULL */
 };
 
-/* Calls `each` for every source, the best source of a quantity first. The strings
- * are valid only during the call. */
-SPOOR_API int spoor_machine_check(const char *root,
+/* Calls `each` for every source, the best source of a quantity first: of those that are
+ * available, a run with these options uses the first. `options` may be NULL; its process is
+ * ignored. The strings are valid only during the call. */
+SPOOR_API int spoor_machine_check(const struct spoor_options *options,
                                   void (*each)(const struct spoor_rung *rung, void *data),
                                   void *data, struct spoor_error *err);
 

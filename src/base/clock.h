@@ -23,6 +23,11 @@ struct instant {
 
 struct instant clock_now(void);
 
+/* Between which two moments something was read; of the monotonic clock. */
+struct clock_span {
+    uint64_t from_ns, until_ns;
+};
+
 /* CPU time of the calling thread so far. */
 uint64_t clock_thread_cpu_ns(void);
 

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
+#include "source/proc/cpu_clock.h"
 #include "source/proc/pid_cmdline.h"
 #include "spoor/spoor.h"
 
@@ -55,4 +57,36 @@ bool agents_has(const struct root *root, const struct member *member)
         return false;
     read_second(root, member->pid, word, sizeof(word)); /* it has not taken its name yet */
     return strcmp(word, "agent") == 0;
+}
+
+void agents_note(struct agents *agents, pid_t pid)
+{
+    for (size_t i = 0; i < agents->live_count; i++) {
+        if (agents->live[i] == pid)
+            return;
+    }
+    if (agents->live_count < AGENTS_MAX)
+        agents->live[agents->live_count++] = pid;
+}
+
+void agents_end(struct agents *agents, pid_t pid, uint64_t cpu_ns)
+{
+    for (size_t i = 0; i < agents->live_count; i++) {
+        if (agents->live[i] != pid)
+            continue;
+        agents->live[i] = agents->live[--agents->live_count];
+        agents->ended_cpu_ns = sum_u64(agents->ended_cpu_ns, cpu_ns);
+        return;
+    }
+}
+
+uint64_t agents_cpu_ns(const struct agents *agents, const struct root *root)
+{
+    uint64_t sum_ns = agents->ended_cpu_ns, ns;
+
+    for (size_t i = 0; i < agents->live_count; i++) {
+        if (cpu_clock_read(root, agents->live[i], &ns) == 0)
+            sum_ns = sum_u64(sum_ns, ns);
+    }
+    return sum_ns;
 }

@@ -12,13 +12,34 @@
 #define JOB_AGENTS_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "base/root.h"
 #include "job/member.h"
+
+enum { AGENTS_MAX = 32 };
 
 /* Whether it may be one, but its arguments are not available yet. */
 bool agents_is_unclear(const struct root *root, const struct member *member);
 
 bool agents_has(const struct root *root, const struct member *member);
+
+/* The agents among the job's processes: the job cgroup and perf count what they use, too. Zeroed is
+ * empty. */
+struct agents {
+    pid_t live[AGENTS_MAX];
+    size_t live_count;
+    uint64_t ended_cpu_ns; /* of those that have been reaped */
+};
+
+/* Notes an agent. More than AGENTS_MAX at once are not followed. */
+void agents_note(struct agents *agents, pid_t pid);
+
+/* A process has ended; if it is an agent, that is what it has used. */
+void agents_end(struct agents *agents, pid_t pid, uint64_t cpu_ns);
+
+/* CPU time of all of them so far. */
+uint64_t agents_cpu_ns(const struct agents *agents, const struct root *root);
 
 #endif

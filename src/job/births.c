@@ -171,6 +171,7 @@ static bool add_main(struct births *births)
         return false;
     births->started_count = 1;
     start(births, entry, 0, 1);
+    head_count_settle(&births->heads);
     return true;
 }
 
@@ -214,7 +215,10 @@ static uint32_t count_threads(const struct births *births, pid_t pid)
     int r = pid_stat_read(&file, births->root, pid, &stat);
 
     kept_close(&file);
-    return r == 0 && stat.threads > 0 ? (uint32_t)stat.threads : 1;
+    if (r < 0 || stat.threads == 0)
+        return 1;
+    /* The first one may have ended before the others, and stays in the count. */
+    return (uint32_t)(stat.threads - (stat.is_ending && stat.threads > 1));
 }
 
 void births_adopt(struct births *births, pid_t pid)

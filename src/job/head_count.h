@@ -30,10 +30,11 @@ struct head_change {
 /* Zeroed is empty. */
 struct head_count {
     struct heads now, peak;
+    struct heads settled_peak; /* that of processes which are known to belong */
 
     /* Private. */
-    struct heads settled_now, settled_peak; /* before the changes */
-    struct head_change *changes;            /* owned */
+    struct heads settled_now;    /* before the changes */
+    struct head_change *changes; /* owned */
     size_t count, capacity;
 };
 

@@ -3,11 +3,18 @@
 #include "job/job.h"
 
 #include <errno.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/arithmetic.h"
 #include "base/unknown.h"
 #include "source/perf/task_clock.h"
+#include "source/perf/thread_events.h"
+
+uint64_t job_now_ns(const struct job *job, uint64_t now_ns)
+{
+    return job->root->is_live ? clock_now().monotonic_ns : now_ns;
+}
 
 struct look job_look(const struct job *job, uint64_t now_ns, bool is_thorough)
 {
@@ -20,48 +27,81 @@ struct look job_look(const struct job *job, uint64_t now_ns, bool is_thorough)
     };
 }
 
-struct events {
-    struct job *job;
-    const struct job_options *options;
-    int clock_error, run_error;
-};
-
-static void open_thread_events(pid_t tid, void *data)
+static void list_threads(void *data, child_found *found, void *found_data)
 {
-    struct events *events = data;
-    int r;
+    const struct job *job = data;
 
-    if (events->clock_error == 0 && !(events->options->disabled & RUNG_PERF))
-        events->clock_error = task_clock_add(&events->job->task_clock, tid);
-    if (events->options->disabled & RUNG_GATE)
-        return;
-    (void)gate_add(&events->job->fault_gate, GATE_FAULTS, tid); /* else we poll */
-    if (!events->options->needs_run_gate || events->run_error < 0)
-        return;
-    r = gate_add(&events->job->run_gate, GATE_RUNS, tid);
-    events->run_error = r == -ESRCH ? 0 : r; /* who has ended runs no more */
+    if (job->root->proc_fault) /* our child, which has one thread */
+        found(job->main_pid, found_data);
+    for (size_t i = 0; i < job->members.count; i++)
+        (void)proc_each_thread(job->root, job->members.list[i].pid, found, found_data);
 }
 
-/* perf's events, on each thread that the job has now: one where we spawned it. A job that we
- * attach to may start a thread meanwhile, which then is counted by its maker's event or, where
- * that was opened too late, not: so perf is not taken for exact there. */
+static int open_clock(void *data, pid_t tid)
+{
+    struct job *job = data;
+
+    return task_clock_add(&job->task_clock, tid);
+}
+
+static void close_clock(void *data)
+{
+    struct job *job = data;
+
+    event_set_close(&job->task_clock);
+}
+
+static int open_fault_gate(void *data, pid_t tid)
+{
+    struct job *job = data;
+
+    return gate_add(&job->fault_gate, GATE_FAULTS, tid);
+}
+
+static void close_fault_gate(void *data)
+{
+    struct job *job = data;
+
+    gate_close(&job->fault_gate);
+}
+
+static int open_run_gate(void *data, pid_t tid)
+{
+    struct job *job = data;
+
+    return gate_add(&job->run_gate, GATE_RUNS, tid);
+}
+
+static void close_run_gate(void *data)
+{
+    struct job *job = data;
+
+    gate_close(&job->run_gate);
+}
+
+/* perf's events, on each thread that the job has now: one if we spawned it. An event that cannot be
+ * had for all threads is closed again, and we do without. The threads that a job starts while we
+ * attach to it may be missed: so perf is not exact there. */
 static void open_events(struct job *job, const struct job_options *options, uint64_t now_ns)
 {
-    struct events events = { job, options, 0, 0 };
+    const struct thread_events events[] = {
+        { list_threads, open_clock, close_clock, job },
+        { list_threads, open_fault_gate, close_fault_gate, job },
+        { list_threads, open_run_gate, close_run_gate, job },
+    };
     struct look look = job_look(job, now_ns, false);
 
     if (!job->root->is_live)
         return;
     job_search(job, &look, UNKNOWN);
-    for (size_t i = 0; i < job->members.count; i++) {
-        (void)proc_each_thread(job->root, job->members.list[i].pid, open_thread_events,
-                               &events);
+    for (size_t i = 0; i < job->members.count; i++)
         job->attached_cpu_ns += job->members.list[i].usage.counter[USAGE_CPU_NS];
-    }
-    if (events.clock_error < 0)
-        event_set_close(&job->task_clock);
-    if (events.run_error < 0) /* whoever waits for it would miss a thread */
-        gate_close(&job->run_gate);
+    if (!(options->disabled & RUNG_PERF))
+        (void)thread_events_open(&events[0]);
+    if (!(options->disabled & RUNG_GATE))
+        (void)thread_events_open(&events[1]);
+    if (!(options->disabled & RUNG_GATE) && options->needs_run_gate)
+        (void)thread_events_open(&events[2]);
 }
 
 /* What must be in place before the job's program runs. */
@@ -89,6 +129,14 @@ static int prepare_attached(struct job *job, const struct job_options *options)
     for (size_t i = 0; i < job->members.count; i++)
         births_adopt(&job->births, job->members.list[i].pid);
     return 0;
+}
+
+static uint64_t own_rss_peak_bytes(void)
+{
+    struct rusage usage = { 0 };
+
+    (void)getrusage(RUSAGE_SELF, &usage); /* cannot fail */
+    return (uint64_t)usage.ru_maxrss * 1024;
 }
 
 int job_init(struct job *job, const struct root *root, const struct job_options *options,
@@ -123,7 +171,9 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
     r = member_open(&look, options->pid, &main);
     if (r < 0)
         return r;
-    job->spawn_rss_bytes = options->caller_spawned ? main.rss_peak_bytes : 0;
+    job->spawn_rss_bytes = !options->caller_spawned ? 0
+                           : root->proc_fault       ? own_rss_peak_bytes()
+                                                    : main.rss_peak_bytes;
     if (!members_add(&job->members, &main)) {
         member_close(&main);
         return -ENOMEM;
@@ -189,6 +239,7 @@ void job_refresh(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool is_
     struct rest_seen seen;
 
     job->was_thorough = is_thorough;
+    job->look_span.from_ns = job->look_span.until_ns = job_now_ns(job, now_ns);
     if (whom == LOOK_AT_NOBODY) {
         job_take_births(job, now_ns);
         return;
@@ -196,6 +247,7 @@ void job_refresh(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool is_
     job->sum_holds = false;
     look.passes_over = whom == LOOK_AT_MOVERS;
     seen = look_at_members(job, &look);
+    job->look_span.until_ns = job_now_ns(job, now_ns);
     rest_looked(&job->rest, whom, cpu_ns, now_ns, seen);
     job_take_births(job, now_ns);
     job_search(job, &look, birth_mark);

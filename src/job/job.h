@@ -5,6 +5,7 @@
  *   membership.c   who belongs
  *   settle.c       what becomes of the counters of those that end
  *   totals.c       the sum, each quantity from the best source that serves
+ *   cpu_totals.c   the CPU time
  *   leaf.c         a cgroup of the job's own
  *
  * job_refresh() looks at all processes; job_read() adds up what was seen.
@@ -16,8 +17,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/clock.h"
 #include "base/environment.h"
 #include "base/root.h"
+#include "job/agents.h"
 #include "job/births.h"
 #include "job/cgroup_escape.h"
 #include "job/cpu_sources.h"
@@ -57,6 +60,8 @@ struct job_peaks {
 
 struct job_reading {
     struct usage usage;
+    struct clock_span cpu_span, main_cpu_span; /* when the CPU times were read */
+    uint64_t cpu_error_ns;                     /* what the CPU time may be off besides */
     const char *cpu_source;
     struct cpu_counts cpu_counts;
     struct cpu_choice cpu;
@@ -94,6 +99,7 @@ struct job {
     bool has_program;    /* the main process has called exec, or was attached to */
     bool has_clock;      /* processes have CPU clocks here */
     bool main_has_ended;
+    struct clock_span look_span; /* when the clocks of all processes were last read */
     struct event_set task_clock; /* perf's count of the job's CPU time; empty: none */
     uint64_t
         stolen_ns; /* set by the caller: CPU time of the machine that went to interrupts and
@@ -104,6 +110,7 @@ struct job {
     struct births births;
     struct leaf leaf;
     struct cgroup_escape escape;
+    struct agents agents;
     struct members members;
     struct rest rest;
     struct detail detail;
@@ -135,6 +142,7 @@ struct job {
     bool saw_unwaited;      /* a parent that does not wait for its children */
     bool is_full;           /* more processes than the table holds */
     bool was_thorough;      /* the last look at all processes */
+    unsigned untracked;     /* bits of untracked_bit(): programs of the job whose work is not */
 };
 
 /* -ESRCH: no such process; -ENOTSUP: a cgroup was required and cannot be had (its reason is
@@ -171,8 +179,13 @@ uint64_t job_quick_cpu_ns(struct job *job);
 
 /* ---- among the files of the job ---- */
 
+/* The time of the live machine, or else the time given. */
+uint64_t job_now_ns(const struct job *job, uint64_t now_ns);
+
 struct look job_look(const struct job *job, uint64_t now_ns, bool is_thorough);
 void job_add_member(struct job *job, const struct look *look, pid_t pid);
+/* Reads the CPU time into a reading to which all processes have been added. */
+void job_read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading);
 /* Lets go of members that have turned out to be agents. */
 void job_drop_agents(struct job *job);
 /* An agent is not counted; one that runs, nor its go-between, which was gone at once. */

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/parse.h"
 #include "base/unknown.h"
+#include "source/proc/children.h"
 #include "source/proc/cpu_clock.h"
 #include "source/proc/pid_io.h"
 #include "source/proc/pid_stat.h"
@@ -35,11 +36,63 @@ static bool is_gone(int r)
     return r == -ESRCH || r == -ENOENT;
 }
 
+struct memory_search {
+    const struct root *root;
+    pid_t pid; /* to be passed over */
+    pid_t found;
+};
+
+static void find_memory(pid_t tid, void *data)
+{
+    struct memory_search *search = data;
+    struct kept file = KEPT_CLOSED;
+    struct pid_statm statm;
+
+    if (tid == search->pid || search->found != 0)
+        return;
+    if (pid_statm_read(&file, search->root, tid, &statm) == 0 && statm.size_pages > 0)
+        search->found = tid;
+    kept_close(&file);
+}
+
+/* The first thread has exited and others go on: the memory is to be found under their numbers. */
+static void follow_threads(struct member *member, const struct root *root)
+{
+    struct memory_search search = { root, member->pid, 0 };
+
+    (void)proc_each_thread(root, member->pid, find_memory, &search);
+    kept_close(&member->statm_file);
+    member->memory_tid = search.found;
+}
+
+static int read_memory(struct member *member, const struct root *root)
+{
+    struct pid_statm statm;
+    int r;
+
+    check_borrowing(member, root);
+    r = pid_statm_read(&member->statm_file, root, member_memory_pid(member), &statm);
+    if (member->memory_tid != 0 && (r < 0 || statm.size_pages == 0)) {
+        follow_threads(member, root);
+        r = pid_statm_read(&member->statm_file, root, member_memory_pid(member), &statm);
+    }
+    if (r < 0)
+        return r;
+    if (statm.resident_pages > 0)
+        member->size_faults = member->faults;
+    member->rss_bytes = product_u64(statm.resident_pages, root->page_bytes);
+    member->shared_bytes = product_u64(statm.shared_pages, root->page_bytes);
+    if (!member->borrows_memory && member->rss_bytes > member->rss_peak_bytes)
+        member->rss_peak_bytes = member->rss_bytes;
+    return 0;
+}
+
 /* The stat file: state, parent, threads, page faults, and the CPU time of waited-for
  * children, which the CPU clock leaves out. */
 static int read_stat(struct member *member, const struct root *root)
 {
     struct usage *usage = &member->usage;
+    bool has_first_thread;
     struct pid_stat stat;
     int r = pid_stat_read(&member->stat_file, root, member->pid, &stat);
 
@@ -50,11 +103,17 @@ static int read_stat(struct member *member, const struct root *root)
     member->start_ticks = stat.start_ticks;
     member->parent_pid = stat.parent_pid;
     memcpy(member->comm, stat.comm, sizeof(member->comm));
-    member->threads = stat.threads;
+    has_first_thread = stat.state != 'Z' && stat.state != 'X';
+    /* The first thread stays in the count until the last one has exited. */
+    member->threads = stat.threads - (!has_first_thread && stat.threads > 1);
     member->faults = stat.minor_faults + stat.major_faults;
     member->has_exec = stat.has_exec;
     member->child_faults = stat.child_minor_faults + stat.child_major_faults;
-    member->is_zombie = stat.state == 'Z' || stat.state == 'X';
+    member->is_zombie = !has_first_thread && stat.threads <= 1;
+    if (!has_first_thread && !member->is_zombie && member->memory_tid == 0) {
+        follow_threads(member, root);
+        (void)read_memory(member, root); /* as it was, if it has just ended */
+    }
     member->is_being_reaped = stat.state == 'X';
     member->is_busy = stat.state == 'R' || stat.state == 'D';
     member->cpu_ns = is_known(member->clock_ns)
@@ -76,7 +135,7 @@ static bool is_ending(struct member *member, const struct root *root)
     struct pid_statm statm;
 
     return member->is_zombie ||
-           pid_statm_read(&member->statm_file, root, member->pid, &statm) < 0 ||
+           pid_statm_read(&member->statm_file, root, member_memory_pid(member), &statm) < 0 ||
            statm.size_pages == 0;
 }
 
@@ -100,36 +159,22 @@ static void read_status(struct member *member, const struct root *root)
 {
     struct pid_status status;
 
-    if (member->borrows_memory || pid_status_read(root, member->pid, &status) < 0)
+    if (member->borrows_memory || pid_status_read(root, member_memory_pid(member), &status) < 0)
         return;
     if (is_known(status.rss_peak_bytes) && status.rss_peak_bytes > member->rss_peak_bytes)
         member->rss_peak_bytes = status.rss_peak_bytes;
     member->swap_bytes = is_known(status.swap_bytes) ? status.swap_bytes : 0;
 }
 
-static int read_memory(struct member *member, const struct root *root)
-{
-    struct pid_statm statm;
-    int r;
-
-    check_borrowing(member, root);
-    r = pid_statm_read(&member->statm_file, root, member->pid, &statm);
-    if (r < 0)
-        return r;
-    if (statm.resident_pages > 0)
-        member->size_faults = member->faults;
-    member->rss_bytes = product_u64(statm.resident_pages, root->page_bytes);
-    member->shared_bytes = product_u64(statm.shared_pages, root->page_bytes);
-    if (!member->borrows_memory && member->rss_bytes > member->rss_peak_bytes)
-        member->rss_peak_bytes = member->rss_bytes;
-    return 0;
-}
-
 /* Where there is no CPU clock, the ticks of the stat file are its stand-in. */
 static int read_clock(struct member *member, const struct look *look)
 {
-    uint64_t ns;
+    bool is_timed = !member->is_descendant && look->root->is_live;
+    uint64_t ns, from_ns = is_timed ? clock_now().monotonic_ns : look->now_ns;
     int r = look->uses_clocks ? cpu_clock_read(look->root, member->pid, &ns) : -ENOTSUP;
+
+    member->clock_span =
+        (struct clock_span){ from_ns, is_timed ? clock_now().monotonic_ns : look->now_ns };
 
     if (r == 0)
         member->clock_ns = ns;
@@ -164,10 +209,25 @@ static bool is_slow_due(const struct member *member, const struct look *look, bo
             look->now_ns - member->slow_read_ns >= SLOW_PERIOD_NS);
 }
 
+/* Without /proc: the clock alone, by which it is known to live. The rest is known when it is
+ * reaped. */
+static void look_by_clock(struct member *member, const struct look *look)
+{
+    member->has_left = is_gone(read_clock(member, look));
+    member->has_exec = true;
+    if (!is_known(member->clock_ns))
+        return;
+    member->cpu_ns = member->usage.counter[USAGE_CPU_NS] = member->clock_ns;
+}
+
 void member_look(struct member *member, const struct look *look)
 {
     bool was_zombie = member->is_zombie;
 
+    if (look->root->proc_fault) {
+        look_by_clock(member, look);
+        return;
+    }
     if (read_clock(member, look) == 0 && look->passes_over && !member_has_run(member) &&
         member->rss_bytes > 0)
         return;
@@ -230,11 +290,13 @@ int member_open(const struct look *look, pid_t pid, struct member *ret)
             !member.has_exec && same_memory(look->root, member.parent_pid, pid);
     }
     member_look(&member, &thorough);
-    if (member.has_left || !is_known(member.start_ticks)) {
+    if (member.has_left || (!is_known(member.start_ticks) && !look->root->proc_fault)) {
         member_close(&member);
         return -ESRCH;
     }
-    if (!is_known(member.slow_clock_ns))
+    if (look->root->proc_fault)
+        usage_zero(&member.usage); /* it has just been forked */
+    else if (!is_known(member.slow_clock_ns))
         read_io(&member, look->root); /* an ordinary user may not when it has ended */
     member.detail_own_bytes = member.rss_bytes;
     member.detail_faults = member.faults;

@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/clock.h"
 #include "base/root.h"
 #include "job/usage.h"
 
@@ -32,6 +33,7 @@ struct look {
 
 struct member {
     pid_t pid;
+    pid_t memory_tid; /* the thread that its memory is read from; 0: the first */
     pid_t parent_pid;
     pid_t memory_owner;   /* the parent that made it; see borrows_memory */
     uint64_t start_ticks; /* with the pid: its identity */
@@ -42,12 +44,13 @@ struct member {
     struct kept io_file;
     struct kept children_file;
 
-    uint64_t clock_ns;       /* its CPU clock; UNKNOWN where there is none */
-    uint64_t cpu_ns;         /* of itself, ended threads included: the clock, or ticks */
-    struct usage usage;      /* of itself and the children it waited for */
-    uint64_t rss_bytes;      /* 0 once it is a zombie */
-    uint64_t shared_bytes;   /* the part of rss that files or shared memory back */
-    uint64_t rss_peak_bytes; /* largest VmHWM read, or rss seen */
+    struct clock_span clock_span; /* when it was read, if it is the job's first process */
+    uint64_t clock_ns;            /* its CPU clock; UNKNOWN where there is none */
+    uint64_t cpu_ns;              /* of itself, ended threads included: the clock, or ticks */
+    struct usage usage;           /* of itself and the children it waited for */
+    uint64_t rss_bytes;           /* 0 once it is a zombie */
+    uint64_t shared_bytes;        /* the part of rss that files or shared memory back */
+    uint64_t rss_peak_bytes;      /* largest VmHWM read, or rss seen */
     uint64_t swap_bytes;
     uint64_t threads;
     uint64_t faults;       /* minor and major */
@@ -84,6 +87,12 @@ struct member {
  * closes *ret. */
 int member_open(const struct look *look, pid_t pid, struct member *ret);
 void member_close(struct member *member);
+
+/* The number under which files about its memory are found. */
+static inline pid_t member_memory_pid(const struct member *member)
+{
+    return member->memory_tid != 0 ? member->memory_tid : member->pid;
+}
 
 /* Has it run since all of it was read? */
 bool member_has_run(const struct member *member);

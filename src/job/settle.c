@@ -20,6 +20,7 @@
 #include "job/agents.h"
 #include "job/job.h"
 #include "job/memory/peak_owner.h"
+#include "job/untracked.h"
 #include "source/proc/pid_status.h"
 
 static bool discards_children(struct job *job, const struct member *parent)
@@ -29,17 +30,22 @@ static bool discards_children(struct job *job, const struct member *parent)
     return pid_status_read(job->root, parent->pid, &status) == 0 && status.ignores_child_signal;
 }
 
-/* Did anybody inherit what this process used? */
+/* Did anybody inherit what this process used? What a parent that has left had inherited went the
+ * same way as its own. */
 static bool was_inherited(struct job *job, const struct member *member)
 {
     struct member *parent = members_find(&job->members, member->parent_pid);
 
-    if (!parent)
-        /* Where we spawned the job a parent that is not here ended before, and left its
-         * final figures, with this one's if it had waited, to us. */
+    /* Numbers of parents are used again: they may go round in circles. */
+    for (size_t i = 0; parent && parent->has_left && i < job->members.count; i++) {
+        if (parent->is_counted)
+            return true;
+        parent = members_find(&job->members, parent->parent_pid);
+    }
+    if (!parent || parent->has_left)
+        /* If we spawned the job, a parent that is not here ended before, and left its final
+         * figures, with this one's if it had waited, to us. */
         return job->tracker_pid != 0;
-    if (parent->has_left) /* what it had inherited went the same way as its own */
-        return parent->is_counted || was_inherited(job, parent);
     if (!discards_children(job, parent))
         return true;
     job->saw_unwaited = true;
@@ -61,6 +67,7 @@ void job_remember(struct job *job, const struct member *member)
         job->largest_peak_bytes = member->rss_peak_bytes;
     }
     job->has_waited |= member->child_faults > 0 && job->tracker_pid != 0;
+    job->untracked |= untracked_bit(member->comm);
 }
 
 void job_settle_left(struct job *job)
@@ -81,6 +88,8 @@ void job_settle_left(struct job *job)
 
 void job_disown(struct job *job, const struct member *agent)
 {
+    if (job->tracker_pid != 0 && agent->has_exec) /* we are told when it ends */
+        agents_note(&job->agents, agent->pid);
     if (agent->has_exec)
         births_disown(&job->births, agent->pid);
 }
@@ -194,6 +203,15 @@ static void take_rusage(struct job *job, struct member *member, uint64_t faults)
     take_peak(job, member, (uint64_t)rusage.ru_maxrss * 1024, faults);
 }
 
+static void end_agent(struct job *job, pid_t pid)
+{
+    struct rusage rusage = { 0 };
+
+    if (read_final_rusage(pid, &rusage))
+        agents_end(&job->agents, pid,
+                   timeval_to_ns(rusage.ru_utime) + timeval_to_ns(rusage.ru_stime));
+}
+
 void job_child_ended(struct job *job, pid_t pid, uint64_t now_ns)
 {
     struct look look = job_look(job, now_ns, true);
@@ -202,6 +220,8 @@ void job_child_ended(struct job *job, pid_t pid, uint64_t now_ns)
 
     job_add_member(job, &look, pid); /* it may have lived between two looks */
     member = members_find(&job->members, pid);
+    if (!member)
+        end_agent(job, pid);
     if (!member || member->is_counted)
         return;
     faults = member->size_faults;

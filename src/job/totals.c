@@ -6,81 +6,6 @@
 #include "base/unknown.h"
 #include "job/job.h"
 #include "job/memory/cpu_spent.h"
-#include "source/proc/cpu_clock.h"
-
-/* ---- CPU and I/O -------------------------------------------------------- */
-
-static uint64_t read_perf_ns(const struct job *job)
-{
-    uint64_t ns;
-
-    if (event_set_read(&job->task_clock, &ns) < 0)
-        return UNKNOWN;
-    return job->tracker_pid != 0 ? ns : job->attached_cpu_ns + ns;
-}
-
-static const char *tree_source(const struct job *job)
-{
-    if (job->tracker_pid != 0)
-        return "wait4";
-    return job->has_clock ? "procfs.cpuclock" : "procfs.stat";
-}
-
-static void take_leaf_cpu(const struct leaf_reading *leaf, uint64_t *counter)
-{
-    counter[USAGE_CPU_NS] = leaf->cpu_ns;
-    if (!is_known(leaf->user_ns) || !is_known(leaf->system_ns))
-        return;
-    counter[USAGE_USER_NS] = leaf->user_ns;
-    counter[USAGE_SYSTEM_NS] = leaf->system_ns;
-}
-
-/* The hierarchy that counts the CPU time of the job cgroup. */
-static enum leaf_tree cpu_tree(const struct leaf *leaf)
-{
-    return leaf_has(leaf, LEAF_UNIFIED) ? LEAF_UNIFIED : LEAF_CPUACCT;
-}
-
-/* perf adds up over all threads at each reading: if the cgroup has the whole job, it is read only
- * at the end, to compare; for an attached job, only by a thorough look. */
-static bool needs_perf(const struct job *job, const struct job_reading *reading)
-{
-    if (is_known(reading->leaf.cpu_ns) && !job->escape.has_left[cpu_tree(&job->leaf)])
-        return job->members.count == 0;
-    return job->tracker_pid != 0 || job->was_thorough;
-}
-
-static void read_cpu(struct job *job, struct job_reading *reading)
-{
-    uint64_t *counter = reading->usage.counter;
-    struct cpu_counts counts = {
-        .tree_ns = counter[USAGE_CPU_NS],
-        .cgroup_ns = reading->leaf.cpu_ns,
-        .perf_ns = needs_perf(job, reading) ? read_perf_ns(job) : UNKNOWN,
-        .stolen_ns = job->stolen_ns,
-        .left_cgroup = job->escape.has_left[cpu_tree(&job->leaf)],
-        .saw_unwaited = job->saw_unwaited,
-        .was_spawned = job->tracker_pid != 0,
-    };
-
-    reading->cpu_counts = counts;
-    reading->cpu = cpu_sources_choose(&counts);
-    /* If all CPU time came to us, every process was waited for, and so did all I/O. */
-    reading->io_is_exact = reading->cpu.all_waited;
-    switch (reading->cpu.source) {
-    case CPU_FROM_TREE:
-        reading->cpu_source = tree_source(job);
-        break;
-    case CPU_FROM_CGROUP:
-        take_leaf_cpu(&reading->leaf, counter);
-        reading->cpu_source = "cgroup.cpu.stat";
-        break;
-    case CPU_FROM_PERF:
-        counter[USAGE_CPU_NS] = counts.perf_ns;
-        reading->cpu_source = "perf.task-clock";
-        break;
-    }
-}
 
 /* The cgroup counts what reached the disks, and what is still to be written. The processes count
  * what they dirtied, and more: whole folios. They alone count what goes to other machines. */
@@ -107,43 +32,6 @@ static void forget_denied_io(const struct job *job, struct job_reading *reading)
     reading->io_is_denied |= job->has_unknown_chars;
     if (reading->io_is_denied)
         counter[USAGE_READ_CHARS] = counter[USAGE_WRITTEN_CHARS] = UNKNOWN;
-}
-
-/* The sum of the processes' clocks, where they are few. */
-static uint64_t read_clocks_ns(const struct job *job)
-{
-    enum { FEW = 64 };
-    uint64_t sum_ns = 0;
-
-    if (!job->uses_clocks || job->members.count > FEW)
-        return UNKNOWN;
-    for (size_t i = 0; i < job->members.count; i++) {
-        uint64_t ns;
-
-        if (cpu_clock_read(job->root, job->members.list[i].pid, &ns) == 0)
-            sum_ns += ns;
-    }
-    return sum_ns;
-}
-
-/* perf does not count a thread that a job began while we attached to it. */
-uint64_t job_whole_cpu_ns(struct job *job)
-{
-    bool misses_some = job->escape.has_left[cpu_tree(&job->leaf)];
-    uint64_t leaf_ns = misses_some ? UNKNOWN : leaf_read_cpu_ns(&job->leaf);
-
-    if (is_known(leaf_ns) || job->tracker_pid == 0)
-        return leaf_ns;
-    return read_perf_ns(job);
-}
-
-uint64_t job_quick_cpu_ns(struct job *job)
-{
-    uint64_t whole_ns = job_whole_cpu_ns(job);
-
-    if (is_known(whole_ns))
-        return whole_ns;
-    return job->task_clock.count > 0 ? read_perf_ns(job) : read_clocks_ns(job);
 }
 
 /* ---- memory ------------------------------------------------------------- */
@@ -340,13 +228,27 @@ static void read_switches(const struct job *job, struct usage *usage)
     usage->counter[USAGE_INVOLUNTARY_SWITCHES] = known;
 }
 
+/* Main's time is as of its last look; once it has ended, or if it has not run, as of now. */
+static void read_main_cpu(struct job *job, struct job_reading *reading)
+{
+    const struct member *main = members_find(&job->members, job->main_pid);
+
+    reading->main_cpu_ns = job->main_cpu_ns;
+    reading->main_cpu_span = job->look_span;
+    if (main && main->clock_span.from_ns >= job->look_span.from_ns)
+        reading->main_cpu_span = main->clock_span;
+}
+
 /* Everything that is added up over processes, or counted for all of them. */
 static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading)
 {
     *reading = (struct job_reading){ .usage = job->departed };
+    reading->cpu_span.from_ns = job_now_ns(job, now_ns);
     leaf_read(&job->leaf, &reading->leaf);
+    reading->cpu_span.until_ns = job_now_ns(job, now_ns);
     add_living(job, reading);
-    read_cpu(job, reading);
+    job_read_cpu(job, now_ns, reading);
+    read_main_cpu(job, reading);
     read_io(job, reading);
     usage_raise(&reading->usage, &job->reported);
     job->reported = reading->usage;
@@ -355,7 +257,6 @@ static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading
     reading->left_memory_cgroup =
         job->escape.has_left[leaf_has(&job->leaf, LEAF_MEMORY) ? LEAF_MEMORY : LEAF_UNIFIED];
     read_detail(job, now_ns, &reading->memory);
-    reading->main_cpu_ns = job->main_cpu_ns;
     reading->main_rss_peak_bytes = job->main_rss_peak_bytes;
     reading->descendants_rss_peak_bytes = job->largest_peak_bytes;
     reading->discount = job->discount;
@@ -363,9 +264,12 @@ static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading
 
 static void read_births(const struct job *job, struct job_reading *reading)
 {
+    /* What is not settled yet is reported only if nothing comes after it. */
+    const struct heads *peak =
+        job->was_thorough ? &job->births.heads.peak : &job->births.heads.settled_peak;
+
     reading->has_thread_events = job->births.source && !job->births.is_machine_wide;
-    reading->thread_peaks =
-        reading->has_thread_events ? job->births.heads.peak : job->thread_peaks;
+    reading->thread_peaks = reading->has_thread_events ? *peak : job->thread_peaks;
     if (!reading->has_thread_events)
         raise_to(&reading->thread_peaks.threads, reading->leaf.threads_peak);
     reading->started_count = job->started_count;
@@ -376,14 +280,15 @@ static void read_births(const struct job *job, struct job_reading *reading)
     reading->process_bound = job->births.heads.peak.processes;
     /* The connector's events of different CPUs come out of order: it may be one too high. */
     if (!job->births.is_machine_wide)
-        reading->process_peak = job->births.heads.peak.processes;
+        reading->process_peak = peak->processes;
 }
 
 void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
 {
+    bool was_added_up = !job->sum_holds || job->detail.is_pending;
     struct job_reading reading;
 
-    if (job->sum_holds && !job->detail.is_pending) {
+    if (!was_added_up) {
         /* Who waits for a disk or for memory does not run, and yet presses. */
         leaf_read_pressure(&job->leaf, &job->sum.leaf);
     } else {
@@ -391,6 +296,8 @@ void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
         job->sum_holds = true;
     }
     reading = job->sum;
+    if (!was_added_up) /* it is as it was, and that is known now */
+        reading.cpu_span = reading.main_cpu_span = job->look_span;
     reading.memory_now = reading.memory;
     if (is_known(reading.leaf.memory.anon_bytes))
         raise_to(&reading.memory_now.combined.total_bytes, reading.leaf.memory.anon_bytes);

@@ -8,7 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/arithmetic.h"
 #include "base/cleanup.h"
+#include "base/compiler.h"
 #include "base/error.h"
 #include "base/parse.h"
 #include "output/format.h"
@@ -32,10 +34,13 @@ const struct stream *stream_for_path(const char *path)
 double stream_rate(enum metric metric, const struct sample *sample,
                    const struct sample *previous)
 {
-    if (!previous || sample->elapsed_ns <= previous->elapsed_ns)
+    uint64_t span_ns =
+        previous ? less(sample_read_ns(sample, metric), sample_read_ns(previous, metric)) : 0;
+
+    /* Of rows that follow each other faster than the counter can tell, it would be noise. */
+    if (span_ns == 0 || 2 * span_ns < sample->clocks[metric_clock(metric)].resolution_ns)
         return nan("");
-    return counter_rate(metric, previous->value[metric], sample->value[metric],
-                        sample->elapsed_ns - previous->elapsed_ns);
+    return counter_rate(metric, previous->value[metric], sample->value[metric], span_ns);
 }
 
 /* ---- tables that are appended to ------------------------------------------- */

@@ -179,7 +179,7 @@ static void fill_points(struct record *record, const struct series *series,
                         const struct tally *cpu)
 {
     bool has_start = is_known(cpu->first) && series->count > 0 &&
-                     cpu->first_ns < series->points[0].elapsed_ns;
+                     cpu->first_ns < sample_read_ns(&series->points[0], METRIC_JOB_CPU);
     struct record_point *to =
         record_alloc(record, series->count + has_start, sizeof(*record->points));
 
@@ -198,7 +198,7 @@ static void fill_points(struct record *record, const struct series *series,
         };
     }
     if (to && series->count > 0 && is_known(cpu->first) &&
-        cpu->first_ns == series->points[0].elapsed_ns)
+        cpu->first_ns == sample_read_ns(&series->points[0], METRIC_JOB_CPU))
         to[0].cpu_seconds = seconds_of(cpu->first);
 }
 

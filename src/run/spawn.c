@@ -6,12 +6,12 @@
 #include <signal.h>
 #include <stdnoreturn.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/file_limit.h"
 #include "run/forward.h"
 
 /* What the child gets back before it calls exec. */
@@ -53,18 +53,6 @@ static noreturn void child_main(char *const argv[], int gate_fd, int exec_fd,
     n = write(exec_fd, &code, sizeof(code));
     close(exec_fd);
     _exit(n < 0 ? 125 : code == ENOENT ? 127 : 126);
-}
-
-/* The session keeps some files open for every process of the job. The job itself
- * has forked by now and keeps its limit. */
-static void raise_file_limit(void)
-{
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &limit); /* fewer are kept open then */
-    }
 }
 
 /* With SIGCHLD ignored, as a parent may have left it, the kernel would reap the job
@@ -110,7 +98,7 @@ int spawn_start(char *const argv[], struct spawn *ret, struct spoor_error *err)
         close(exec_read);
         child_main(argv, gate_read, exec_write, &inherited);
     }
-    raise_file_limit();
+    file_limit_raise(); /* the job has forked by now and keeps its own */
     *ret = (struct spawn){ pid, take_fd(&gate_write), take_fd(&exec_read) };
     return 0;
 }

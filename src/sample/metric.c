@@ -106,6 +106,30 @@ bool metric_starts_at_zero(enum metric metric)
     return starts_at_zero[metric];
 }
 
+static const bool sums_devices[METRIC_COUNT] = {
+    [METRIC_HOST_DISK_READ] = true,
+    [METRIC_HOST_DISK_WRITTEN] = true,
+    [METRIC_HOST_NETWORK_RECEIVED] = true,
+    [METRIC_HOST_NETWORK_SENT] = true,
+};
+
+bool metric_sums_devices(enum metric metric)
+{
+    return sums_devices[metric];
+}
+
+static const enum metric_clock clocks[METRIC_COUNT] = {
+    [METRIC_MAIN_CPU] = CLOCK_MAIN_CPU,        [METRIC_DESCENDANTS_CPU] = CLOCK_DESCENDANTS_CPU,
+    [METRIC_JOB_CPU] = CLOCK_JOB_CPU,          [METRIC_HOST_CPU] = CLOCK_HOST_CPU,
+    [METRIC_HOST_CPU_USER] = CLOCK_HOST_CPU,   [METRIC_HOST_CPU_SYSTEM] = CLOCK_HOST_CPU,
+    [METRIC_HOST_CPU_IOWAIT] = CLOCK_HOST_CPU, [METRIC_HOST_CPU_STEAL] = CLOCK_HOST_CPU,
+};
+
+enum metric_clock metric_clock(enum metric metric)
+{
+    return clocks[metric];
+}
+
 const struct metric_row *metric_row(enum metric metric)
 {
     return &rows[metric];

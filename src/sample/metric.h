@@ -119,6 +119,22 @@ struct metric_row {
 
 const struct metric_row *metric_row(enum metric metric);
 
+/* Whether it is a sum over devices: if one is removed, the counter steps back, and what was counted
+ * since is not known. */
+bool metric_sums_devices(enum metric metric);
+
+/* Counters that change while a sample is taken, and so have times of their own (sample.h). */
+enum metric_clock {
+    CLOCK_SAMPLE, /* all others */
+    CLOCK_MAIN_CPU,
+    CLOCK_DESCENDANTS_CPU,
+    CLOCK_JOB_CPU,
+    CLOCK_HOST_CPU,
+    METRIC_CLOCK_COUNT,
+};
+
+enum metric_clock metric_clock(enum metric metric);
+
 /* Is it a counter that stands at 0 when the run begins, though it may be known only later? */
 bool metric_starts_at_zero(enum metric metric);
 

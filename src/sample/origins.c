@@ -177,6 +177,9 @@ static void update_births(struct origin *origins, const struct job *job)
     if (leaf_has(&job->leaf, LEAF_UNIFIED))
         origins[METRIC_JOB_PROCESSES].source = origins[METRIC_JOB_STARTED].source =
             "cgroup.procs";
+    else if (!job->lists_children)
+        origins[METRIC_JOB_PROCESSES].source = origins[METRIC_JOB_STARTED].source =
+            "procfs.stat";
     if (!births->source)
         return;
     origins[METRIC_JOB_PROCESSES_PEAK].source = births->source;

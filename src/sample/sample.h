@@ -9,11 +9,19 @@
 #include "job/memory/shared_memory.h"
 #include "sample/metric.h"
 
+/* When a counter was read, and how far it may be off: two readings that are closer than many times
+ * that say nothing about a rate. */
+struct sample_clock {
+    uint64_t late_ns; /* after the time of the sample */
+    uint64_t resolution_ns;
+};
+
 struct sample {
     uint64_t elapsed_ns;           /* since the first sample */
     uint64_t realtime_ns;          /* since 1970, UTC */
     uint64_t value[METRIC_COUNT];  /* gauges: some are the highest since the sample before */
     uint64_t moment[METRIC_COUNT]; /* the same, with all gauges as they were at this time */
+    struct sample_clock clocks[METRIC_CLOCK_COUNT];
     struct memory_split
         at_peak; /* of the job, when METRIC_JOB_RSS was highest since the last one */
     bool storage_is_local; /* METRIC_HOST_DISK_WRITTEN counts all that can be written */
@@ -25,8 +33,16 @@ static inline void sample_clear(struct sample *sample)
     sample->realtime_ns = 0;
     for (int i = 0; i < METRIC_COUNT; i++)
         sample->value[i] = sample->moment[i] = UNKNOWN;
+    for (int i = 0; i < METRIC_CLOCK_COUNT; i++)
+        sample->clocks[i] = (struct sample_clock){ 0, 0 };
     sample->at_peak = (struct memory_split)MEMORY_SPLIT_UNKNOWN;
     sample->storage_is_local = false;
+}
+
+/* When a metric was read, as elapsed_ns. */
+static inline uint64_t sample_read_ns(const struct sample *sample, enum metric metric)
+{
+    return sample->elapsed_ns + sample->clocks[metric_clock(metric)].late_ns;
 }
 
 #endif

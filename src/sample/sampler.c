@@ -7,6 +7,9 @@
 #include "base/parse.h"
 #include "sample/origins.h"
 
+/* The kernel counts the machine's time in ticks of 10 ms, in several columns. */
+#define HOST_CPU_ERROR_NS (30 * NS_PER_MS)
+
 int sampler_init(struct sampler *sampler, const struct root *root,
                  const struct job_options *options, struct instant now)
 {
@@ -100,6 +103,32 @@ static void fill_job(const struct job_reading *reading, uint64_t *value)
     value[METRIC_JOB_STARTED] = reading->started_count;
 }
 
+static uint64_t middle_ns(struct clock_span span)
+{
+    return span.from_ns + less(span.until_ns, span.from_ns) / 2;
+}
+
+static struct sample_clock clock_of(struct clock_span span, uint64_t error_ns, uint64_t now_ns)
+{
+    return (struct sample_clock){
+        .late_ns = less(middle_ns(span), now_ns),
+        .resolution_ns = error_ns + less(span.until_ns, span.from_ns),
+    };
+}
+
+static void fill_clocks(const struct job_reading *reading, const struct host *host,
+                        uint64_t now_ns, struct sample_clock *clocks)
+{
+    struct sample_clock *descendants = &clocks[CLOCK_DESCENDANTS_CPU];
+
+    clocks[CLOCK_MAIN_CPU] = clock_of(reading->main_cpu_span, NS_PER_MS, now_ns);
+    clocks[CLOCK_JOB_CPU] = clock_of(reading->cpu_span, reading->cpu_error_ns, now_ns);
+    clocks[CLOCK_HOST_CPU] = clock_of(host->cpu_span, HOST_CPU_ERROR_NS, now_ns);
+    *descendants = clocks[CLOCK_JOB_CPU]; /* less main's, which was read at another time */
+    descendants->resolution_ns += clocks[CLOCK_MAIN_CPU].resolution_ns +
+                                  apart(descendants->late_ns, clocks[CLOCK_MAIN_CPU].late_ns);
+}
+
 static uint64_t first_known(uint64_t a, uint64_t b)
 {
     return is_known(a) ? a : b;
@@ -161,6 +190,57 @@ static void fill_host(const struct host_reading *host, uint64_t *value)
     value[METRIC_HOST_IO_PRESSURE] = host->pressure_ns[PRESSURE_IO];
 }
 
+/* What only the files of processes tell. */
+static const enum metric of_files[] = {
+    METRIC_MAIN_RSS,
+    METRIC_MAIN_PRIVATE,
+    METRIC_MAIN_SHARED,
+    METRIC_MAIN_RSS_PEAK,
+    METRIC_MAIN_THREADS,
+    METRIC_DESCENDANTS_RSS,
+    METRIC_DESCENDANTS_PRIVATE,
+    METRIC_DESCENDANTS_SHARED,
+    METRIC_DESCENDANTS_RSS_PEAK,
+    METRIC_DESCENDANTS_THREADS,
+    METRIC_JOB_RSS,
+    METRIC_JOB_PRIVATE,
+    METRIC_JOB_SHARED,
+    METRIC_JOB_PSS,
+    METRIC_JOB_SWAP,
+    METRIC_JOB_THREADS,
+    METRIC_JOB_PROCESSES,
+    METRIC_JOB_READ_CHARS,
+    METRIC_JOB_WRITTEN_CHARS,
+};
+
+/* What is known before the job's program runs, and when its first process has ended. */
+static const enum metric of_end[] = {
+    METRIC_JOB_USER,         METRIC_JOB_SYSTEM, METRIC_JOB_MAJOR_FAULTS,
+    METRIC_JOB_MINOR_FAULTS, METRIC_JOB_READ,   METRIC_JOB_WRITTEN,
+};
+
+/* Without /proc, what it would tell is unknown. */
+static void hide_unseen(struct sampler *sampler, bool is_first, uint64_t *value)
+{
+    const char *reason = sampler->root->proc_fault;
+
+    if (!reason)
+        return;
+    for (size_t i = 0; i < ARRAY_SIZE(of_files); i++) {
+        value[of_files[i]] = UNKNOWN;
+        sampler->origins[of_files[i]].reason = reason;
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(of_end) && !is_first && !sampler->job.main_has_ended; i++)
+        value[of_end[i]] = UNKNOWN;
+    if (is_first)
+        value[METRIC_JOB_VOLUNTARY_SWITCHES] = value[METRIC_JOB_INVOLUNTARY_SWITCHES] = 0;
+    if (!sampler->job.births.source) {
+        value[METRIC_JOB_STARTED] = UNKNOWN;
+        sampler->origins[METRIC_JOB_STARTED].reason = reason;
+    }
+    sampler->origins[METRIC_JOB_RSS_PEAK].source = "wait4.ru_maxrss";
+}
+
 static uint64_t stolen_ns(const struct host_reading *host)
 {
     return sum_u64(is_known(host->cpu.steal_ns) ? host->cpu.steal_ns : 0,
@@ -199,6 +279,7 @@ void sampler_tick(struct sampler *sampler, struct instant now, bool is_last, str
     job_refresh(&sampler->job, now.monotonic_ns, birth_mark, is_last);
     job_read(&sampler->job, now.monotonic_ns, &sampler->reading);
     fill_job(&sampler->reading, ret->value);
+    fill_clocks(&sampler->reading, &sampler->host, now.monotonic_ns, ret->clocks);
     ret->at_peak = sampler->reading.at_peak;
     ret->storage_is_local = sampler->job.storage_is_local;
 
@@ -206,6 +287,7 @@ void sampler_tick(struct sampler *sampler, struct instant now, bool is_last, str
     fill_cgroup(&sampler->reading, &events, &sampler->host_reading, ret->value);
     fill_moment(&sampler->reading, ret);
     origins_update(sampler->origins, &sampler->job, &sampler->reading);
+    hide_unseen(sampler, is_first, ret->value);
 }
 
 /* Busy times are carried on where a driver's samples come late, and may have been carried on

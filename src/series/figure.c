@@ -313,6 +313,8 @@ static const char *missing_reason(const struct row *row, const struct summary *s
 {
     bool is_rate = row->derivation == MEAN_RATE || row->derivation == MAX_RATE;
 
+    if (summary->tally[row->metric].has_reset)
+        return "a device was removed during the run";
     if (is_rate && is_known(summary->tally[row->metric].first))
         return "a rate needs at least two samples";
     if (row->derivation == AT_PEAK && is_known(summary->tally[row->metric].max))
@@ -393,7 +395,7 @@ struct spoor_figure figure_get(size_t index, const struct summary *summary,
 
     if (row->derivation == NOT_YET)
         return not_measured(row->reason);
-    figure.value = derive(row, summary);
+    figure.value = summary->tally[row->metric].has_reset ? nan("") : derive(row, summary);
     figure.source = origins[row->metric].source;
     figure.is_exact = origins[row->metric].is_exact && row->derivation != MAX_RATE;
     raise_peak(&figure, row, summary, origins);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 int series_init(struct series *series)
 {
@@ -36,6 +37,7 @@ static void merge(struct sample *into, const struct sample *later)
 {
     into->elapsed_ns = later->elapsed_ns;
     into->realtime_ns = later->realtime_ns;
+    memcpy(into->clocks, later->clocks, sizeof(into->clocks));
     for (int i = 0; i < METRIC_COUNT; i++)
         into->value[i] = merge_value((enum metric)i, into->value[i], later->value[i]);
 }

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "base/arithmetic.h"
 #include "series/rate.h"
 
 static void tally_clear(struct tally *tally)
@@ -34,18 +35,21 @@ void summary_forget_zero(struct summary *summary, enum metric metric)
 }
 
 static void tally_rate(struct tally *tally, enum metric metric, uint64_t value, uint64_t now_ns,
-                       uint64_t window_ns)
+                       uint64_t resolution_ns, uint64_t window_ns)
 {
-    uint64_t span_ns = now_ns - tally->anchor_ns;
+    enum { RESOLUTIONS = 10 };
+    uint64_t span_ns = less(now_ns, tally->anchor_ns);
     double rate;
 
-    if (span_ns == 0 || span_ns < window_ns)
+    if (span_ns == 0 || span_ns < window_ns ||
+        span_ns < RESOLUTIONS * larger(resolution_ns, tally->anchor_resolution_ns))
         return;
     rate = counter_rate(metric, tally->anchor, value, span_ns);
-    if (!(rate <= tally->max_rate)) /* also when max_rate is NaN */
+    if (!isnan(rate) && !(rate <= tally->max_rate)) /* also when max_rate is NaN */
         tally->max_rate = rate;
     tally->anchor = value;
     tally->anchor_ns = now_ns;
+    tally->anchor_resolution_ns = resolution_ns;
 }
 
 void summary_continue(struct summary *phase, const struct summary *run)
@@ -90,10 +94,12 @@ static void tally_begin(struct tally *tally, uint64_t value, uint64_t now_ns)
     tally->first_ns = tally->anchor_ns = now_ns;
 }
 
-static void tally_add(struct summary *summary, enum metric metric, uint64_t value,
-                      uint64_t now_ns)
+static void tally_add(struct summary *summary, enum metric metric, const struct sample *sample)
 {
     struct tally *tally = &summary->tally[metric];
+    uint64_t value = sample->value[metric];
+    uint64_t now_ns = sample_read_ns(sample, metric);
+    uint64_t resolution_ns = sample->clocks[metric_clock(metric)].resolution_ns;
 
     if (!is_known(value)) {
         tally->is_lost = is_known(tally->first);
@@ -105,9 +111,12 @@ static void tally_add(struct summary *summary, enum metric metric, uint64_t valu
             tally_begin(tally, 0, summary->started_ns);
         else
             tally_begin(tally, value, now_ns);
+        tally->anchor_resolution_ns = resolution_ns;
     } else if (metric_row(metric)->published.kind == SPOOR_COUNTER) {
-        tally_rate(tally, metric, value, now_ns, summary->window_ns);
+        tally_rate(tally, metric, value, now_ns, resolution_ns, summary->window_ns);
     }
+    if (metric_sums_devices(metric) && is_known(tally->last) && value < tally->last)
+        tally->has_reset = true;
     raise_to(&tally->max, value);
     if (summary->sample_count > 1)
         raise_to(&tally->later_max, value);
@@ -133,5 +142,5 @@ void summary_add(struct summary *summary, const struct sample *sample)
     memory_split_keep_higher(&summary->at_peak, &sample->at_peak);
     summary->storage_is_local = sample->storage_is_local;
     for (int i = 0; i < METRIC_COUNT; i++)
-        tally_add(summary, (enum metric)i, sample->value[i], sample->elapsed_ns);
+        tally_add(summary, (enum metric)i, sample);
 }

@@ -18,9 +18,11 @@ struct tally {
     uint64_t max;
     uint64_t later_max; /* the largest but for the first sample: what a sample says of the time
                            before it is of this run or phase from the second on */
+    bool has_reset;     /* it has stepped back, and is a sum over devices: one was removed */
     double max_rate;    /* base units per second; NaN: no window yet */
     uint64_t anchor;    /* value at the start of the open rate window */
-    uint64_t anchor_ns; /* when that was, as sample.elapsed_ns */
+    uint64_t anchor_ns; /* when that was read, as sample_read_ns() */
+    uint64_t anchor_resolution_ns;
     uint64_t first_ns, last_ns;
     bool is_lost; /* it was known, but not to the latest sample */
 };
@@ -35,8 +37,8 @@ struct summary {
     bool storage_is_local;       /* as of the latest sample */
 };
 
-/* Rates are taken over half an interval at least, so that the two samples at the
- * end of a run, a moment apart, do not make a peak out of noise. */
+/* Rates are taken over half an interval at least, so that the two samples at the end of a run, a
+ * moment apart, do not make a peak out of noise; and over ten times what a counter may be off. */
 void summary_init(struct summary *summary, uint64_t interval_ns);
 
 /* A phase of a run has its first sample: counters from the start of the run that are not known

@@ -56,11 +56,17 @@ static int copy_options(const struct spoor_options *from, struct spoor_options *
 }
 
 /* A thread has a /proc folder of its own that looks like a process's. */
-static int check_process(const struct root *root, pid_t pid, struct spoor_error *err)
+static int check_process(const struct root *root, pid_t pid, bool is_child,
+                         struct spoor_error *err)
 {
     struct pid_status status;
-    int r = pid_status_read(root, pid, &status);
+    int r;
 
+    if (root->proc_fault && is_child)
+        return 0;
+    if (root->proc_fault)
+        return error_set(err, ESRCH, "cannot see process %d: %s", (int)pid, root->proc_fault);
+    r = pid_status_read(root, pid, &status);
     if (r == -ENOENT || r == -ESRCH)
         return error_set(err, ESRCH, "no such process: %d", (int)pid);
     if (r < 0)
@@ -81,10 +87,12 @@ uint64_t session_own_cpu_ns(const spoor_session *session)
     return now_ns + session->samples.end.cpu_ns;
 }
 
-static int open_sampler(spoor_session *session, const struct spoor_options *options,
+int session_job_options(const struct spoor_options *options, struct job_options *ret,
                         struct spoor_error *err)
 {
-    struct job_options job = {
+    const char *unknown;
+
+    *ret = (struct job_options){
         .pid = options->pid,
         .caller_spawned = options->flags & SPOOR_CALLER_SPAWNED,
         .detail = options->detail,
@@ -92,11 +100,19 @@ static int open_sampler(spoor_session *session, const struct spoor_options *opti
         .cgroup_folder = options->cgroup_folder,
         .environment = environment_own,
     };
-    const char *unknown;
-    int r = rungs_parse(getenv("SPOOR_DISABLE"), &job.disabled, &unknown);
+    if (rungs_parse(getenv("SPOOR_DISABLE"), &ret->disabled, &unknown) < 0)
+        return error_set(err, EINVAL, "SPOOR_DISABLE: unknown source '%s'", unknown);
+    return 0;
+}
+
+static int open_sampler(spoor_session *session, const struct spoor_options *options,
+                        struct spoor_error *err)
+{
+    struct job_options job;
+    int r = session_job_options(options, &job, err);
 
     if (r < 0)
-        return error_set(err, EINVAL, "SPOOR_DISABLE: unknown source '%s'", unknown);
+        return r;
     session->disabled = job.disabled;
     session->may_have_gpus = gpu_thread_is_needed(&session->root, job.disabled);
     job.needs_run_gate = session->may_have_gpus;
@@ -133,7 +149,7 @@ static int open_parts(spoor_session *session, const struct spoor_options *option
 
     if (r < 0)
         return error_sys(err, r, "root directory '%s'", path);
-    r = check_process(&session->root, options->pid, err);
+    r = check_process(&session->root, options->pid, options->flags & SPOOR_CALLER_SPAWNED, err);
     if (r < 0)
         return r;
     r = run_facts_init(&session->run, options, &session->root);

@@ -81,7 +81,6 @@ struct spoor_session {
     struct series series;
     struct phase *phases; /* PHASES_MAX at most; owned */
     size_t phase_count;
-    size_t phase_capacity;
     bool has_joined_phases;   /* a phase was added to an earlier one */
     struct warning *warnings; /* WARNINGS_MAX; owned */
     size_t warning_count;
@@ -89,6 +88,10 @@ struct spoor_session {
     int wait_status;
     uint64_t late_samples;
 };
+
+/* The options of a session's job. EINVAL: SPOOR_DISABLE names an unknown source. */
+int session_job_options(const struct spoor_options *options, struct job_options *ret,
+                        struct spoor_error *err);
 
 /* The caller uses the sampler, as the others of this part do that say so. False: another did,
  * for all of that time. */

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "base/arithmetic.h"
+#include "job/untracked.h"
 #include "series/rate.h"
 #include "session/session.h"
 
@@ -117,6 +118,15 @@ static void judge_tracking(spoor_session *session)
 {
     const struct job *job = &session->sampler.job;
 
+    if (session->root.proc_fault)
+        session_add_warning(session, "no-proc",
+                            "%s: memory, threads and I/O of processes are unknown; mount /proc "
+                            "in this namespace (unshare --mount-proc)",
+                            session->root.proc_fault);
+    for (size_t i = 0; i < untracked_count; i++) {
+        if (job->untracked & 1u << i)
+            session_add_warning(session, "not-tracked", "%s", untracked_programs[i].message);
+    }
     if (session->late_samples > 0)
         session_add_warning(session, "late-samples",
                             "%llu sample%s skipped: the machine was busy, or sampling took "

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tracking a process that runs already."""
+import csv
 import os
+import resource
 import signal
 import subprocess
 
@@ -86,6 +88,87 @@ def test_children_that_were_there_before_belong_to_the_job(spoor, workload):
     assert spoor("attach", "-q", "--duration", "50ms", "-o", path, str(process.pid)).returncode == 0
     process.communicate()
     assert value(load(path), "processes.max_concurrent") == 21
+
+
+@pytest.mark.parametrize("command", ["attach", "run"])
+def test_process_whose_first_thread_has_exited(spoor, workload, command):
+    path, samples = spoor.new_path("result.json"), spoor.new_path("s.csv")
+    options = ["-q", "-i", "0.02", "-o", path, "--samples", samples]
+    if command == "run":
+        job = tracker = spoor.start("run", *options, "--", workload("headless"), "50")
+        assert read_line(job.stdout) == "ready"
+    else:
+        job = subprocess.Popen([workload("headless"), "50"], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE)
+        assert read_line(job.stdout) == "ready"
+        tracker = spoor.start("attach", *options, str(job.pid))
+    first_rows(samples)
+    job.stdin.write(b"\n")
+    job.stdin.flush()
+    assert read_line(job.stdout) == "burnt"
+    first_rows(samples, samples.read_bytes().count(b"\n") + 3)
+    *_, last = csv.DictReader(samples.read_text().split("\n")[:-1])  # whole rows
+    assert float(last["job_processes"]) == float(last["main_threads"]) == 1
+    assert float(last["main_rss_bytes"]) >= 50 << 20
+    job.stdin.close()
+    assert job.wait() == 0 and tracker.wait() == 0
+    job.stdout.close()
+    result = load(path)
+    assert value(result, "processes.max_concurrent") == 1
+    assert value(result, "processes.started") == 1
+    assert value(result, "cpu.total_seconds") >= 0.29
+    assert value(result, "memory.main.total_rss_bytes") >= 50 << 20
+    assert value(result, "memory.combined.private_rss_bytes") >= 50 << 20
+
+
+THREADS = """
+import sys, threading
+threading.stack_size(256 << 10)
+end = threading.Event()
+for _ in range(int(sys.argv[1])):
+    threading.Thread(target=end.wait, daemon=True).start()
+print("ready", flush=True)
+sys.stdin.readline()
+"""
+
+
+def perf_events(spoor, threads, soft, hard):
+    """How many perf events `spoor attach` opens for a process with so many more threads, and its
+    report."""
+    job = subprocess.Popen(["/usr/bin/python3", "-c", THREADS, str(threads)],
+                           stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert read_line(job.stdout) == "ready"
+    path, samples = spoor.new_path("result.json"), spoor.new_path("s.csv")
+    process = spoor.start(
+        "attach", "-q", "-i", "0.02", "-o", path, "--samples", samples, str(job.pid),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard)))
+    first_rows(samples)
+    folder = f"/proc/{process.pid}/fd"
+    links = [os.readlink(f"{folder}/{name}") for name in os.listdir(folder)
+             if os.path.islink(f"{folder}/{name}")]
+    job.communicate(b"\n")
+    assert process.wait() == 0
+    return links.count("anon_inode:[perf_event]"), load(path)
+
+
+def test_process_with_more_threads_than_the_limit_of_descriptors(spoor):
+    """Ours is raised. There is one event of a kind for each thread."""
+    few, _ = perf_events(spoor, 4, 256, 4096)
+    if few == 0:
+        pytest.skip("perf is not allowed")
+    kinds = few // 5
+    assert few == kinds * 5
+    count, result = perf_events(spoor, 299, 256, 4096)
+    assert count == kinds * 300
+    assert value(result, "cpu.threads.main") == 300
+
+
+def test_process_with_more_threads_than_descriptors_can_be_had(spoor):
+    """An event on a part of the threads would miss the others: there is none."""
+    count, result = perf_events(spoor, 299, 256, 256)
+    assert count == 0
+    assert value(result, "cpu.threads.main") == 300
+    assert value(result, "memory.main.total_rss_bytes") > 0
 
 
 @pytest.fixture

@@ -18,10 +18,37 @@ def test_one_second_of_cpu_time(spoor, workload):
     assert total == cpu_time(float(done.stdout))
     assert value(result, "cpu.user_seconds") + value(result, "cpu.system_seconds") == \
         pytest.approx(total, rel=0.05, abs=0.03)
-    # Counted twice it would be 2. Where the tracker has to wait for a CPU between reading the time
-    # and reading the counters, what the job burns meanwhile is added to an interval of 1 s.
-    assert value(result, "cpu.main.max_cores") <= 1.5
+    assert value(result, "cpu.main.max_cores") <= 1.1
     assert 0 < value(result, "cpu.mean_cores") <= 1.05
+
+
+CHAIN = """
+import os, time
+def burn(depth):
+    if depth > 0:
+        child = os.fork()
+        if child == 0:
+            burn(depth - 1)
+            os._exit(0)
+        os.waitpid(child, 0)
+    start = time.process_time()
+    while time.process_time() - start < 0.005:
+        pass
+burn(40)
+"""
+BURN = "import time\nwhile time.process_time() < 0.3: pass"
+
+
+@pytest.mark.parametrize("cgroup, disabled", [("auto", ""), ("off", ""), ("off", "perf,ring")])
+@pytest.mark.parametrize("script", [BURN, CHAIN], ids=["burn", "chain"])
+def test_no_more_cores_than_the_job_can_use(spoor, script, cgroup, disabled):
+    """Neither of these ever runs on two CPUs at once. The counters move by up to 10 ms at a time."""
+    _, result = spoor.result("/usr/bin/python3", "-c", script,
+                             options=["-i", "0.001", "--cgroup", cgroup],
+                             env={**os.environ, "SPOOR_DISABLE": disabled})
+    for scope in ("", "main.", "descendants."):
+        assert value(result, f"cpu.{scope}max_cores") <= 1.15, scope
+    assert value(result, "cpu.system.max_cores") <= 1.2 * os.cpu_count()
 
 
 def test_cpu_time_of_children_is_the_jobs(spoor, workload):

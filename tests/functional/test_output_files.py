@@ -9,6 +9,7 @@ import shutil
 import signal
 import stat
 import subprocess
+import threading
 
 import pytest
 
@@ -83,11 +84,18 @@ def test_typo_in_the_command_leaves_the_old_tracking_file(gpu_tracker, suffix, c
 def test_agent_that_cannot_attach_leaves_the_old_tracking_file(gpu_tracker, suffix):
     path = gpu_tracker.folder / f"f.{suffix}"
     path.write_text("old")
-    process = gpu_tracker.start("agent", "--pid=1", f"--tf={path}", "--overwrite", "--gpu-uuids=x")
+    ended = threading.Event()
+    thread = threading.Thread(target=ended.wait)
+    thread.start()  # which is not a process
+    process = gpu_tracker.start("agent", f"--pid={thread.native_id}", f"--tf={path}", "--overwrite")
     process.stdin.close()
-    read_line(process.stdout)
+    answer = json.loads(read_line(process.stdout))
     process.wait()
+    ended.set()
+    thread.join()
+    assert answer["event"] == "error", answer
     assert path.read_text() == "old"
+    assert os.listdir(gpu_tracker.folder) == [path.name]
 
 
 # ---- modes ----------------------------------------------------------------------
@@ -431,79 +439,3 @@ def test_cgroup_auto_after_a_directory(spoor):
         assert (done.returncode, done.stderr) == (0, "")
     done = spoor("run", "--cgroup=auto", "--cgroup=/no/such/group", "--", "true")
     assert done.returncode == 125
-
-
-# ---- standard output that is full or closed ----------------------------------------------
-
-SPEAKING = [["--help"], ["--version"], ["help"], ["help", "run"], ["run", "--help"],
-            ["run", "--version"], ["doctor"], ["doctor", "--help"], ["info"], ["info", "-f", "json"],
-            ["report", "REPORT"], ["--completion", "spoor"], ["--man-options", "spoor", "run"]]
-GPU_TRACKER_SPEAKING = [["--help"], ["--version"], ["sub-track", "--help"]]
-
-
-def speak(program, arguments, **options):
-    return program(*arguments, **{"env": {**os.environ, "LC_ALL": "C"}, **options})
-
-
-@pytest.mark.parametrize("arguments", SPEAKING, ids=" ".join)
-def test_full_stdout_is_a_failure(spoor, tmp_path, arguments):
-    path = tmp_path / "r.json"
-    if "REPORT" in arguments:
-        spoor(*RUN, "-o", path, "--", "true")
-    arguments = [path if word == "REPORT" else word for word in arguments]
-    with open("/dev/full", "w", encoding="utf-8") as full:
-        assert refused(speak(spoor, arguments, stdout=full), "No space left on device")
-    closed = speak(spoor, arguments, stdout=None, preexec_fn=lambda: os.close(1))
-    assert refused(closed, "not open" if arguments[0] == "report" else "Bad file descriptor")
-    assert speak(spoor, arguments).returncode == 0
-
-
-@pytest.mark.parametrize("arguments", GPU_TRACKER_SPEAKING, ids=" ".join)
-def test_full_stdout_is_a_failure_of_gpu_tracker(gpu_tracker, arguments):
-    with open("/dev/full", "w", encoding="utf-8") as full:
-        done = speak(gpu_tracker, arguments, stdout=full)
-    assert done.returncode == 1 and "No space left on device" in done.stderr
-    assert speak(gpu_tracker, arguments).returncode == 0
-
-
-def test_closed_stdout_is_refused_for_a_report(spoor, tmp_path):
-    marker = tmp_path / "ran"
-    for path in ("-", "/dev/stdout"):
-        done = spoor("run", "-o", path, "--", "touch", marker, stdout=None,
-                     preexec_fn=lambda: os.close(1))
-        assert refused(done, "not open")
-    assert not marker.exists()
-
-
-# ---- several reports in one file ------------------------------------------------------------
-
-def test_all_reports_of_a_file_are_shown(spoor, tmp_path):
-    path = tmp_path / "r.json"
-    for name in ("first", "second", "third"):
-        spoor(*RUN, "--append", "--name", name, "-o", path, "--", "true")
-    text = spoor("report", path).stdout
-    assert [text.index(f"{name}: true") for name in ("first", "second", "third")] == \
-        sorted(text.index(f"{name}: true") for name in ("first", "second", "third"))
-    rows = list(csv.DictReader(io.StringIO(spoor("report", "-f", "csv", path).stdout)))
-    assert [row["name"] for row in rows] == ["first", "second", "third"]
-    assert spoor("report", "-f", "json", path).stdout == path.read_text()
-    assert spoor("report", "-o", tmp_path / "copy.json", path).returncode == 0
-    assert (tmp_path / "copy.json").read_text() == path.read_text()
-
-
-def test_damage_in_one_of_several_reports_is_said(spoor, tmp_path):
-    path = tmp_path / "r.json"
-    spoor(*RUN, "-o", path, "--", "true")
-    whole = path.read_text()
-    for damaged in (whole + whole[:-10], whole + "x", whole + "{}", "\n" + whole[:-10] + whole):
-        path.write_text(damaged)
-        assert refused(spoor("report", path), str(path))
-
-
-def test_large_report_is_read(spoor, tmp_path):
-    path = tmp_path / "r.json"
-    spoor(*RUN, "-o", path, "--", "true")
-    report = json.loads(path.read_text())
-    report["later"] = "x" * (20 << 20)
-    path.write_text(json.dumps(report))
-    assert spoor("report", path).stdout.startswith("true\n")

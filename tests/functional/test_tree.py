@@ -4,12 +4,14 @@ import csv
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 
 import pytest
 
-from conftest import DEADLINE_SECONDS, cpu_time, eventually, load, read_line, value
+from conftest import (DEADLINE_SECONDS, cpu_time, eventually, load, read_line, value,
+                      wait_for_samples)
 
 HOSTILE = [
     "\x1b[31mred\x1b]0;title\x07",
@@ -226,3 +228,20 @@ def test_cgroup_left_by_the_job_is_removed(spoor):
     process = spoor.start("run", "-q", "--", "sh", "-c", script)
     assert process.wait(DEADLINE_SECONDS) == 5
     assert cgroups_of(process.pid) == []
+
+
+@pytest.mark.parametrize("name, words", [("srun", "slurmd"), ("docker", "Docker"), ("srunner", None)])
+def test_work_that_a_daemon_does_is_said_to_be_missing(spoor, tmp_path, name, words):
+    """The tasks of srun are children of slurmd: their usage was missing without a word."""
+    shutil.copy("/bin/cat", tmp_path / name)
+    path = tmp_path / "result.json"
+    process = spoor.start("run", "-q", "-i", "0.01", "-o", path, "--", "sh", "-c",
+                          f"echo ready; {tmp_path}/{name}; true")
+    read_line(process.stdout)
+    process.stdin.write(b"echo\n")
+    process.stdin.flush()
+    read_line(process.stdout)  # it runs
+    wait_for_samples(process.pid)
+    process.communicate()
+    messages = [warning["message"] for warning in load(path)["warnings"] if warning["code"] == "not-tracked"]
+    assert [words in message for message in messages] == ([True] if words else [])

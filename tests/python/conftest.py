@@ -37,10 +37,10 @@ def eventually(condition, what):
 
 def is_alive(pid):
     try:
-        state = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_bytes()  # a name may be any bytes
     except (FileNotFoundError, ProcessLookupError):
         return False
-    return state not in "ZX"
+    return stat.rpartition(b")")[2].split()[0] not in b"ZX"
 
 
 def agents():
@@ -48,7 +48,7 @@ def agents():
     found = set()
     for path in pathlib.Path("/proc").glob("[0-9]*/comm"):
         try:
-            if path.read_text() == "spoor-agent\n" and is_alive(int(path.parent.name)) and \
+            if path.read_bytes() == b"spoor-agent\n" and is_alive(int(path.parent.name)) and \
                     MARK.encode() in (path.parent / "environ").read_bytes().split(b"\0"):
                 found.add(int(path.parent.name))
         except (FileNotFoundError, ProcessLookupError, PermissionError):

@@ -260,7 +260,7 @@ def test_trackers_do_not_count_each_other():
 
 
 def test_agent_is_not_of_the_job_that_spoor_run_tracks(script, tmp_path):
-    """spoor run adopts the agent, and reaps it. (A cgroup and perf count what it spends, too.)"""
+    """spoor run adopts the agent, and reaps it."""
     program = tmp_path / "program.py"
     # The program has its peak early. What it grows by after the last sample could as well be the
     # peak of a child that it waited for, and it has waited: for the go-between of the agent.
@@ -302,6 +302,23 @@ def test_agent_is_not_counted_among_the_processes_of_a_job(tmp_path):
         threads = result["cpu"]["threads"]
         assert threads["combined"]["value"] == threads["main"]["value"]
         assert threads["descendants"]["value"] == 0
+
+
+@pytest.mark.parametrize("cgroup", ["auto", "off"])
+def test_what_an_agent_uses_is_not_the_jobs(tmp_path, cgroup):
+    """Although the cgroup and perf count it."""
+    program = tmp_path / "program.py"
+    program.write_text("import spoor, time\n"
+                       "with spoor.Tracker(interval=0.001) as tracker:\n"
+                       "    agent = tracker._agent.ready['pid']\n"
+                       "    clock = ~agent << 3 | 2\n"
+                       "    while time.clock_gettime(clock) < 0.3: time.sleep(0.01)\n"
+                       "print(time.process_time())\n")
+    done = subprocess.run([BINARY, "run", "-q", "--cgroup", cgroup, "-o", "r.json", "--",
+                           sys.executable, program], check=True, stdout=subprocess.PIPE)
+    result = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
+    assert result["cpu"]["total_seconds"]["value"] <= float(done.stdout) + 0.1
+    assert "unwaited-children" not in {warning["code"] for warning in result["warnings"]}
 
 
 def test_agent_that_outlives_its_program_is_no_rest_of_the_job(tmp_path):

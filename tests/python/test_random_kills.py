@@ -52,7 +52,7 @@ def marked(mark):
     for path in pathlib.Path("/proc").glob("[0-9]*"):
         try:
             if mark in (path / "environ").read_bytes().split(b"\0"):
-                found[int(path.name)] = (path / "comm").read_text().strip()
+                found[int(path.name)] = (path / "comm").read_bytes().decode(errors="replace").strip()
         except (FileNotFoundError, ProcessLookupError, PermissionError):
             pass
     return found

@@ -122,6 +122,25 @@ static void an_agent_is_of_no_job(void **state)
     fake_job_end(&f);
 }
 
+static void of_an_agent_that_ended_its_time_is_kept(void **state)
+{
+    struct agents agents = { .live_count = 0 };
+    struct root none = ROOT_CLOSED;
+
+    (void)state;
+    agents_note(&agents, 11);
+    agents_note(&agents, 11); /* it is found by every search */
+    agents_note(&agents, 12);
+    assert_int_equal(agents.live_count, 2);
+    agents_end(&agents, 11, 5 * SECOND);
+    agents_end(&agents, 11, 5 * SECOND);
+    agents_end(&agents, 13, 7 * SECOND); /* a process of the job */
+    assert_int_equal(agents_cpu_ns(&agents, &none), 5 * SECOND);
+    for (pid_t pid = 100; pid < 100 + 2 * AGENTS_MAX; pid++)
+        agents_note(&agents, pid);
+    assert_int_equal(agents.live_count, AGENTS_MAX);
+}
+
 static void a_process_may_turn_out_to_be_an_agent(void **state)
 {
     struct fake_job f;
@@ -411,6 +430,7 @@ int main(void)
         cmocka_unit_test(grandchildren_belong),
         cmocka_unit_test(no_more_at_once_than_events_tell_of),
         cmocka_unit_test(an_agent_is_of_no_job),
+        cmocka_unit_test(of_an_agent_that_ended_its_time_is_kept),
         cmocka_unit_test(a_process_may_turn_out_to_be_an_agent),
         cmocka_unit_test(without_children_files_parents_are_searched),
         cmocka_unit_test(memory_of_an_unseen_process_is_unknown),

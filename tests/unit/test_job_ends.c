@@ -237,6 +237,27 @@ static void peaks_outlive_their_process(void **state)
     fake_job_end(&f);
 }
 
+/* A number that was used again: each seems to be the parent of the other. */
+static void parents_in_a_circle_end(void **state)
+{
+    struct fake_job f;
+
+    (void)state;
+    fake_job_begin(&f, &(struct fake_process){ .pid = 10, .children = "11 12 " }, true);
+    fake_process_put(&f.fake,
+                     &(struct fake_process){ .pid = 11, .parent = 12, .user_ticks = 20 });
+    fake_process_put(&f.fake,
+                     &(struct fake_process){ .pid = 12, .parent = 11, .user_ticks = 30 });
+    fake_job_look(&f);
+    fake_process_end(&f.fake, 11);
+    fake_process_end(&f.fake, 12);
+    fake_process_put(&f.fake, &(struct fake_process){ .pid = 10 });
+    fake_job_look(&f);
+    assert_int_equal(fake_job_cpu_ticks(&f), 50);
+    assert_int_equal(f.reading.process_count, 1);
+    fake_job_end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -248,6 +269,7 @@ int main(void)
         cmocka_unit_test(parent_and_child_that_end_together_both_count),
         cmocka_unit_test(totals_never_step_back),
         cmocka_unit_test(an_orphan_stays_a_member),
+        cmocka_unit_test(parents_in_a_circle_end),
         cmocka_unit_test(a_reused_pid_is_another_process),
         cmocka_unit_test(peaks_outlive_their_process),
     };

@@ -60,6 +60,28 @@ static void in_a_container_all_but_loopback_count(void **state)
     fake_root_done(&fake);
 }
 
+/* The bytes of a bridge would seem to have gone through the machine at once. */
+static void others_do_not_count_when_the_card_is_removed(void **state)
+{
+    struct device_table table = { .count = 0 };
+    struct fake_root fake;
+    struct net_dev net;
+
+    (void)state;
+    fake_root_init(&fake);
+    fake_root_write(&fake, "sys/class/net/eth0/device/vendor", "x");
+    assert_int_equal(net_dev_parse(HEADING "eth0: 10 0 0 0 0 0 0 0 1 0 0 0 0 0 0 0\n"
+                                           "br0: 9999 0 0 0 0 0 0 0 9999 0 0 0 0 0 0 0\n",
+                                   &table, &fake.root, &net),
+                     0);
+    assert_int_equal(net.received_bytes, 10);
+    assert_int_equal(net_dev_parse(HEADING "br0: 9999 0 0 0 0 0 0 0 9999 0 0 0 0 0 0 0\n",
+                                   &table, &fake.root, &net),
+                     0);
+    assert_int_equal(net.received_bytes, 0);
+    fake_root_done(&fake);
+}
+
 static void a_card_that_works_for_another_is_not_counted_twice(void **state)
 {
     struct fake_root fake;
@@ -142,6 +164,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(where_there_is_hardware_only_it_counts),
         cmocka_unit_test(in_a_container_all_but_loopback_count),
+        cmocka_unit_test(others_do_not_count_when_the_card_is_removed),
         cmocka_unit_test(a_card_that_works_for_another_is_not_counted_twice),
         cmocka_unit_test(a_name_may_hold_colons_bars_and_dots),
         cmocka_unit_test(loopback_alone_is_no_network),

@@ -95,6 +95,46 @@ static void a_moment_makes_no_peak_rate(void **state)
     assert_near(summary.tally[METRIC_JOB_CPU].max_rate, 1.5);
 }
 
+/* The tracker had to wait between taking the time and reading the counter. */
+static void a_rate_is_taken_between_the_readings_of_its_counter(void **state)
+{
+    struct summary summary;
+    struct sample sample;
+
+    (void)state;
+    summary_init(&summary, 0);
+    for (uint64_t i = 0; i < 3; i++) {
+        sample_clear(&sample);
+        sample.elapsed_ns = i * NS_PER_SECOND;
+        sample.clocks[CLOCK_JOB_CPU].late_ns = i == 1 ? NS_PER_SECOND / 2 : 0;
+        sample.value[METRIC_JOB_CPU] =
+            sample.elapsed_ns + sample.clocks[CLOCK_JOB_CPU].late_ns; /* one core */
+        sample.value[METRIC_JOB_READ] = i * 1000;
+        summary_add(&summary, &sample);
+    }
+    assert_near(summary.tally[METRIC_JOB_CPU].max_rate, 1);
+    assert_int_equal(summary.tally[METRIC_JOB_CPU].last_ns, 2 * NS_PER_SECOND);
+    assert_near(summary.tally[METRIC_JOB_READ].max_rate, 1000);
+}
+
+/* One core, by a counter that moves by 10 ms, read every millisecond. */
+static void a_coarse_counter_makes_no_fast_rate(void **state)
+{
+    struct summary summary;
+    struct sample sample;
+
+    (void)state;
+    summary_init(&summary, NS_PER_MS);
+    for (uint64_t ms = 0; ms < 1000; ms++) {
+        sample_clear(&sample);
+        sample.elapsed_ns = ms * NS_PER_MS;
+        sample.clocks[CLOCK_JOB_CPU].resolution_ns = 10 * NS_PER_MS;
+        sample.value[METRIC_JOB_CPU] = ms / 10 * 10 * NS_PER_MS;
+        summary_add(&summary, &sample);
+    }
+    assert_near(summary.tally[METRIC_JOB_CPU].max_rate, 1);
+}
+
 static void samples_at_the_same_time_are_harmless(void **state)
 {
     struct summary summary;
@@ -264,6 +304,8 @@ int main(void)
         cmocka_unit_test(first_last_and_peak_are_kept),
         cmocka_unit_test(the_fastest_interval_is_kept),
         cmocka_unit_test(a_moment_makes_no_peak_rate),
+        cmocka_unit_test(a_rate_is_taken_between_the_readings_of_its_counter),
+        cmocka_unit_test(a_coarse_counter_makes_no_fast_rate),
         cmocka_unit_test(samples_at_the_same_time_are_harmless),
         cmocka_unit_test(a_reset_counter_has_no_negative_rate),
         cmocka_unit_test(the_parts_of_memory_are_those_of_the_peak),

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "front/common/attachment.h"
 
+#include "base/file_limit.h"
+
 int attachment_open(const struct spoor_options *options, struct attachment *ret,
                     struct spoor_error *err)
 {
     struct attachment attachment = { .session = NULL };
-    int r = watch_open(options->pid, &attachment.watch, err);
+    int r;
+
+    file_limit_raise(); /* perf needs a descriptor for each thread */
+    r = watch_open(options->pid, &attachment.watch, err);
 
     if (r < 0)
         return r;

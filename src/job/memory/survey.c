@@ -19,7 +19,7 @@ void survey_look_again(struct survey *survey, const struct root *root, struct me
 
         if (before_bytes == 0)
             continue;
-        if (pid_statm_read(&member->statm_file, root, member->pid, &statm) < 0 ||
+        if (pid_statm_read(&member->statm_file, root, member_memory_pid(member), &statm) < 0 ||
             statm.resident_pages == 0) {
             survey->has_ended = true;
             continue;
@@ -54,11 +54,11 @@ static void read_view(struct memory_view *view, const struct root *root, struct 
 {
     int r;
 
-    *view = (struct memory_view){ .pid = member->pid,
+    *view = (struct memory_view){ .pid = member_memory_pid(member),
                                   .is_main = is_main,
                                   .is_copy = !is_main && !member->has_exec,
                                   .program = program_of(member) };
-    r = memory_view_read(root, member->pid, view);
+    r = memory_view_read(root, member_memory_pid(member), view);
     if (r == -ESRCH || r == -ENOENT) {
         survey->has_ended = true;
         return;

@@ -24,9 +24,10 @@ typedef enum device_class device_classify(const struct root *root, const char *n
 /* The kernel's limit is 31 characters for a disk and 15 for an interface. */
 enum { DEVICE_NAME_SIZE = 40, DEVICE_TABLE_SIZE = 1024 };
 
-/* Starts with a count of 0, the rest untouched; needs no release. */
+/* Starts with a count of 0 and DEVICE_IGNORED, the rest untouched; needs no release. */
 struct device_table {
-    size_t count; /* lines that are known */
+    size_t count;              /* lines that are known */
+    enum device_class counted; /* what a sum is over, decided once; DEVICE_IGNORED: not yet */
     struct device {
         char name[DEVICE_NAME_SIZE];
         enum device_class class;

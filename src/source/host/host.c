@@ -38,6 +38,7 @@ void host_init(struct host *host)
     for (int i = 0; i < PRESSURE_COUNT; i++)
         host->pressure[i].fd = -1;
     host->disks.count = host->interfaces.count = 0;
+    host->disks.counted = host->interfaces.counted = DEVICE_IGNORED;
     host->space_reader = (struct space){ 0 };
     host->space = nothing.space;
     host->oom_kills_count = UNKNOWN;
@@ -108,7 +109,9 @@ void host_read(struct host *host, const struct root *root, uint64_t now_ns,
 
     /* A parser that fails leaves its part as it is: unknown. */
     *ret = nothing;
+    host->cpu_span.from_ns = root->is_live ? clock_now().monotonic_ns : now_ns;
     text = read_start(host, root, &host->stat, "proc/stat");
+    host->cpu_span.until_ns = root->is_live ? clock_now().monotonic_ns : now_ns;
     (void)cpu_stat_parse(text, host->ticks_per_second, &ret->cpu);
     text = read_record(host, root, &host->meminfo, "proc/meminfo");
     (void)meminfo_parse(text, &ret->memory);

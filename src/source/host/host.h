@@ -11,6 +11,7 @@
 
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "base/root.h"
 #include "source/host/cpu_stat.h"
 #include "source/host/device_table.h"
@@ -38,6 +39,7 @@ enum { HOST_TEXT_SIZE = 256 * 1024 };
 
 /* About 350 KiB: not for the stack. All of it is private. */
 struct host {
+    struct clock_span cpu_span; /* when the CPU times were last read; not private */
     uint64_t ticks_per_second;
     struct kept stat, loadavg, meminfo, diskstats, net_dev, vmstat;
     struct kept pressure[PRESSURE_COUNT];

@@ -85,8 +85,10 @@ int net_dev_parse(const char *text, struct device_table *table, const struct roo
             return -EBADMSG;
         has[class] = true;
     }
-    if (!has[DEVICE_REAL] && !has[DEVICE_VIRTUAL])
+    if (table->counted == DEVICE_IGNORED && (has[DEVICE_REAL] || has[DEVICE_VIRTUAL]))
+        table->counted = has[DEVICE_REAL] ? DEVICE_REAL : DEVICE_VIRTUAL;
+    if (table->counted == DEVICE_IGNORED)
         return -ENOENT;
-    *ret = sum[has[DEVICE_REAL] ? DEVICE_REAL : DEVICE_VIRTUAL];
+    *ret = sum[table->counted]; /* 0 if the last one was removed */
     return 0;
 }

@@ -7,6 +7,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/file_limit.h"
+
 static int grow(struct event_set *set)
 {
     size_t capacity = set->capacity ? 2 * set->capacity : 4;
@@ -35,6 +37,10 @@ int event_set_add(struct event_set *set, struct perf_event_attr *attr, pid_t tid
     fd = syscall(SYS_perf_event_open, attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
     if (fd < 0)
         return -errno;
+    if (!file_limit_allows((int)fd)) {
+        close((int)fd);
+        return -EMFILE;
+    }
     set->fds[set->count++] = (int)fd;
     return 0;
 }

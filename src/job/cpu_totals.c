@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cpu_totals.c - the CPU time of the job, from the sources that serve (cpu_sources.h). */
+#include <unistd.h>
+
+#include "base/arithmetic.h"
+#include "base/clock.h"
+#include "base/unknown.h"
+#include "job/job.h"
+#include "source/proc/cpu_clock.h"
+
+#define TICK_NS (10 * NS_PER_MS)
+
+static uint64_t read_perf_ns(const struct job *job)
+{
+    uint64_t ns;
+
+    if (event_set_read(&job->task_clock, &ns) < 0)
+        return UNKNOWN;
+    return job->tracker_pid != 0 ? ns : job->attached_cpu_ns + ns;
+}
+
+static const char *tree_source(const struct job *job)
+{
+    if (job->tracker_pid != 0)
+        return "wait4";
+    return job->has_clock ? "procfs.cpuclock" : "procfs.stat";
+}
+
+/* A count without what agents used of it. */
+static uint64_t without_agents(uint64_t ns, uint64_t agents_ns)
+{
+    return is_known(ns) ? less(ns, agents_ns) : UNKNOWN;
+}
+
+/* `cpu_ns` is the cgroup's total without agents. How theirs splits is not known. */
+static void take_leaf_cpu(const struct leaf_reading *leaf, uint64_t cpu_ns, uint64_t *counter)
+{
+    double share = leaf->cpu_ns > 0 ? (double)cpu_ns / (double)leaf->cpu_ns : 1;
+
+    counter[USAGE_CPU_NS] = cpu_ns;
+    if (!is_known(leaf->user_ns) || !is_known(leaf->system_ns))
+        return;
+    counter[USAGE_USER_NS] = (uint64_t)((double)leaf->user_ns * share);
+    counter[USAGE_SYSTEM_NS] = (uint64_t)((double)leaf->system_ns * share);
+}
+
+/* The hierarchy that counts the CPU time of the job cgroup. */
+static enum leaf_tree cpu_tree(const struct leaf *leaf)
+{
+    return leaf_has(leaf, LEAF_UNIFIED) ? LEAF_UNIFIED : LEAF_CPUACCT;
+}
+
+/* perf adds up over all threads at each reading: if the cgroup has the whole job, it is read only
+ * at the end, to compare; for an attached job, only by a thorough look. */
+static bool needs_perf(const struct job *job, const struct job_reading *reading)
+{
+    if (is_known(reading->leaf.cpu_ns) && !job->escape.has_left[cpu_tree(&job->leaf)])
+        return job->members.count == 0;
+    return job->tracker_pid != 0 || job->was_thorough;
+}
+
+/* What the sum over processes may lack: the times of waited-for children, and of processes without
+ * a clock, are in ticks. */
+static uint64_t tick_error_ns(const struct job *job)
+{
+    uint64_t tick_ns = NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK);
+    uint64_t count = 1;
+
+    for (size_t i = 0; i < job->members.count; i++) {
+        const struct member *member = &job->members.list[i];
+
+        count += member->child_faults > 0 ? 1 : 0;
+        count += is_known(member->clock_ns) ? 0 : 1;
+    }
+    return count * tick_ns;
+}
+
+void job_read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
+{
+    uint64_t *counter = reading->usage.counter;
+    uint64_t agents_ns = agents_cpu_ns(&job->agents, job->root);
+    uint64_t before_perf_ns = job_now_ns(job, now_ns);
+    struct cpu_counts counts = {
+        .tree_ns = counter[USAGE_CPU_NS],
+        .cgroup_ns = without_agents(reading->leaf.cpu_ns, agents_ns),
+        .perf_ns =
+            needs_perf(job, reading) ? without_agents(read_perf_ns(job), agents_ns) : UNKNOWN,
+        .stolen_ns = job->stolen_ns,
+        .left_cgroup = job->escape.has_left[cpu_tree(&job->leaf)],
+        .saw_unwaited = job->saw_unwaited,
+        .was_spawned = job->tracker_pid != 0,
+    };
+    uint64_t after_perf_ns = job_now_ns(job, now_ns);
+
+    reading->cpu_counts = counts;
+    reading->cpu = cpu_sources_choose(&counts);
+    reading->cpu_error_ns = TICK_NS; /* a process that runs is counted up to its last tick */
+    /* If all CPU time came to us, every process was waited for, and so did all I/O. */
+    reading->io_is_exact = reading->cpu.all_waited;
+    switch (reading->cpu.source) {
+    case CPU_FROM_TREE:
+        reading->cpu_source = tree_source(job);
+        reading->cpu_span = job->look_span;
+        reading->cpu_error_ns = tick_error_ns(job);
+        break;
+    case CPU_FROM_CGROUP:
+        take_leaf_cpu(&reading->leaf, counts.cgroup_ns, counter);
+        reading->cpu_source = "cgroup.cpu.stat";
+        break;
+    case CPU_FROM_PERF:
+        counter[USAGE_CPU_NS] = counts.perf_ns;
+        reading->cpu_span = (struct clock_span){ before_perf_ns, after_perf_ns };
+        reading->cpu_source = "perf.task-clock";
+        break;
+    }
+}
+
+/* The sum of the processes' clocks, where they are few. */
+static uint64_t read_clocks_ns(const struct job *job)
+{
+    enum { FEW = 64 };
+    uint64_t sum_ns = 0;
+
+    if (!job->uses_clocks || job->members.count > FEW)
+        return UNKNOWN;
+    for (size_t i = 0; i < job->members.count; i++) {
+        uint64_t ns;
+
+        if (cpu_clock_read(job->root, job->members.list[i].pid, &ns) == 0)
+            sum_ns += ns;
+    }
+    return sum_ns;
+}
+
+/* perf does not count a thread that a job began while we attached to it. */
+uint64_t job_whole_cpu_ns(struct job *job)
+{
+    bool misses_some = job->escape.has_left[cpu_tree(&job->leaf)];
+    uint64_t leaf_ns = misses_some ? UNKNOWN : leaf_read_cpu_ns(&job->leaf);
+
+    if (is_known(leaf_ns) || job->tracker_pid == 0)
+        return leaf_ns;
+    return read_perf_ns(job);
+}
+
+uint64_t job_quick_cpu_ns(struct job *job)
+{
+    uint64_t whole_ns = job_whole_cpu_ns(job);
+
+    if (is_known(whole_ns))
+        return whole_ns;
+    return job->task_clock.count > 0 ? read_perf_ns(job) : read_clocks_ns(job);
+}
