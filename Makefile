@@ -47,6 +47,11 @@ truth:
 	@$(MAKE) --no-print-directory all
 	@/usr/bin/python3 tests/truth/truth.py --full $(BUILD)/spoor
 
+# The same with real programs, those that are installed. As root.
+truth-software:
+	@$(MAKE) --no-print-directory all
+	@/usr/bin/python3 tests/truth/software.py $(BUILD)/spoor
+
 # On a stock kernel with cgroup v2, in an emulated machine.
 vm:
 	@tools/deps build test vm
@@ -71,4 +76,4 @@ format:
 clean:
 	@rm -rf $(BUILD) build-asan build-tsan
 
-.PHONY: all deps demo test test-full lint bench truth vm wheel install format clean
+.PHONY: all deps demo test test-full lint bench truth truth-software vm wheel install format clean

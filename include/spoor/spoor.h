@@ -28,9 +28,11 @@
  * cores (seconds of CPU time per second).
  *
  * Threads. A running session owns a sampling thread and, if the machine may have
- * GPUs, a thread that queries their drivers. Both block all signals. Session
+ * GPUs, a thread that queries their drivers; short-lived threads ask for disk space.
+ * All block all signals. A samples file is written by a process of the session, which
+ * wait() does not find, so that a disk that does not respond stops nothing else. Session
  * functions may be called from any thread, but not during or after
- * spoor_session_close().
+ * spoor_session_close(). None waits for the sampling thread for more than 10 s.
  *
  * Ownership. Options and strings passed in are copied; the caller may free them.
  */
@@ -94,6 +96,9 @@ enum {
     SPOOR_SAMPLES_APPEND = 1u << 1,
     /* Fail with EEXIST if the samples file exists. */
     SPOOR_SAMPLES_NO_CLOBBER = 1u << 2,
+    /* Touch no old samples file and do not call sample_seen until
+     * spoor_session_release_samples(): the job may not start after all. */
+    SPOOR_HOLD_SAMPLES = 1u << 3,
 };
 
 #define SPOOR_INTERVAL_MIN_NS 1000000ull       /* 1 ms */
@@ -110,8 +115,8 @@ struct spoor_sample {
 };
 
 /* Called after every sample, including the first and the last; calls never overlap. It runs in
- * the sampling thread, or for the first and last sample in the thread that starts or stops the
- * session. That thread waits for it: return quickly, and do not call session functions. */
+ * the sampling thread, for the first sample in the thread that starts the session. No sample is
+ * taken meanwhile: return quickly, and do not call session functions. */
 typedef void spoor_sample_seen(const struct spoor_sample *sample, void *data);
 
 /* Initialize with SPOOR_OPTIONS_INIT, so that fields added later have their defaults. */
@@ -154,7 +159,12 @@ SPOOR_API int spoor_session_open(const struct spoor_options *options, spoor_sess
 /* Takes the first sample, then starts the sampling thread. */
 SPOOR_API int spoor_session_start(spoor_session *session, struct spoor_error *err);
 
-/* Takes an extra sample now. */
+/* With SPOOR_HOLD_SAMPLES: the job has started. The sampling thread replaces the samples file and
+ * delivers the latest sample and all that follow. */
+SPOOR_API void spoor_session_release_samples(spoor_session *session);
+
+/* Has the sampling thread take an extra sample now, and waits for it. EINVAL: the session is not
+ * running; ETIMEDOUT: the thread hangs. */
 SPOOR_API int spoor_session_sample(spoor_session *session, struct spoor_error *err);
 
 /* A phase is a named part of the run with its own figures. Phases may nest and
@@ -169,8 +179,13 @@ SPOOR_API int spoor_phase_stop(spoor_session *session, const char *name,
                                struct spoor_error *err);
 
 /* With SPOOR_CALLER_SPAWNED: call this for every child that has exited, before
- * reaping it. Reads the final figures of the zombie `pid`. */
-SPOOR_API void spoor_session_child_ended(spoor_session *session, pid_t pid);
+ * reaping it. Reads the final figures of the zombie `pid`. -EAGAIN: a sample is being
+ * taken, which may take long; do not reap the child yet, and call again. If the sampling
+ * thread hangs (for 10 s), returns 0 without the figures. */
+SPOOR_API int spoor_session_child_ended(spoor_session *session, pid_t pid);
+
+/* The job has ended: the run ends now, even if the last sample is taken later. */
+SPOOR_API void spoor_session_note_end(spoor_session *session);
 
 /* Sets the wait(2) status of the main process. Without this call the report does
  * not know how the job ended. */
@@ -180,9 +195,13 @@ SPOOR_API void spoor_session_set_wait_status(spoor_session *session, int wait_st
 SPOOR_API void spoor_session_warn(spoor_session *session, const char *code,
                                   const char *message);
 
-/* Stops the sampling thread, takes the last sample and ends open phases. Does not
- * touch the job: what is left of it keeps running. May be called more than once. */
+/* Takes the last sample, ends open phases and the sampling thread. Does not touch the
+ * job: what is left of it keeps running. May be called more than once. ETIMEDOUT: the
+ * thread hangs, in a file of /proc or in the callback, for 10 s or the time that is given.
+ * A report can be written without the last sample; a later call waits again. */
 SPOOR_API int spoor_session_stop(spoor_session *session, struct spoor_error *err);
+SPOOR_API int spoor_session_stop_within(spoor_session *session, uint64_t timeout_ns,
+                                        struct spoor_error *err);
 
 /* Bits of the flags of spoor_session_write(). */
 enum {
@@ -196,12 +215,13 @@ SPOOR_API int spoor_session_write(spoor_session *session, enum spoor_format form
 
 /* What spoor_session_save() does with an existing file. */
 enum spoor_save {
-    SPOOR_REPLACE,    /* replace it atomically, by renaming a temporary file */
-    SPOOR_APPEND,     /* append to it; CSV gets no second header */
+    SPOOR_REPLACE, /* replace it atomically, by renaming a temporary file; its mode stays */
+    SPOOR_APPEND,  /* append to it; CSV gets no second header, and EINVAL if it has another */
     SPOOR_NO_CLOBBER, /* fail with EEXIST */
 };
 
-/* Writes the report to a file. Does not follow symbolic links. */
+/* Writes the report to a file, or to the descriptor, device or named pipe that `path` names
+ * (/dev/stderr, /dev/fd/N). Does not follow symbolic links to files. */
 SPOOR_API int spoor_session_save(spoor_session *session, enum spoor_format format,
                                  const char *path, enum spoor_save how,
                                  struct spoor_error *err);
@@ -272,9 +292,10 @@ struct spoor_rung {
     const char *remedy;  /* a command or step that would make it available, or NULL */
 };
 
-/* Calls `each` for every source, the best source of a quantity first. The strings
- * are valid only during the call. */
-SPOOR_API int spoor_machine_check(const char *root,
+/* Calls `each` for every source, the best source of a quantity first: of those that are
+ * available, a run with these options uses the first. `options` may be NULL; its process is
+ * ignored. The strings are valid only during the call. */
+SPOOR_API int spoor_machine_check(const struct spoor_options *options,
                                   void (*each)(const struct spoor_rung *rung, void *data),
                                   void *data, struct spoor_error *err);
 

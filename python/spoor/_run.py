@@ -81,6 +81,8 @@ def _tell(connection: socket, mark: str) -> None:
 
 def tell_runs(word: str, name: str) -> None:
     """Has every `spoor run` around this process "start" or "stop" a phase."""
+    if "\0" in name and _find():
+        raise Error("a phase name must not contain NUL")
     for pid in list(_find()):
         connection = _connect(pid)
         if connection is None:

@@ -25,6 +25,19 @@ int error_set(struct spoor_error *err, int code, const char *fmt, ...)
     return -code;
 }
 
+/* "what: why". If they do not fit, `what` is cut, which may be a long path: the reason counts. */
+static int join(struct spoor_error *err, int code, char *what, const char *why)
+{
+    enum { WHAT_MIN = 60 };
+    size_t room = sizeof(err->message) - sizeof(": ");
+    size_t length = strlen(why);
+
+    room = length < room - WHAT_MIN ? room - length : WHAT_MIN;
+    if (strlen(what) > room)
+        memcpy(what + room - 3, "...", 4);
+    return error_set(err, code, "%s: %s", what, why);
+}
+
 int error_sys(struct spoor_error *err, int code, const char *fmt, ...)
 {
     char what[sizeof(err->message)];
@@ -36,7 +49,7 @@ int error_sys(struct spoor_error *err, int code, const char *fmt, ...)
     va_start(args, fmt);
     (void)vsnprintf(what, sizeof(what), fmt, args); /* cut is fine */
     va_end(args);
-    return error_set(err, code, "%s: %s", what, strerror_r(positive(code), why, sizeof(why)));
+    return join(err, code, what, strerror_r(positive(code), why, sizeof(why)));
 }
 
 int error_prefix(struct spoor_error *err, int code, const char *fmt, ...)
@@ -52,5 +65,5 @@ int error_prefix(struct spoor_error *err, int code, const char *fmt, ...)
     va_end(args);
     memcpy(old, err->message, sizeof(old));
     old[sizeof(old) - 1] = '\0';
-    return error_set(err, code, "%s: %s", what, old);
+    return join(err, code, what, old);
 }

@@ -13,6 +13,30 @@
 #include "base/cleanup.h"
 #include "base/file_limit.h"
 
+/* NSpid lists the numbers of a process from the PID namespace of /proc down to its own. Before
+ * Linux 4.1 there is no such line. */
+static bool is_in_inner_namespace(const struct root *root)
+{
+    char text[4096];
+    const char *line;
+
+    if (root_read_start(root, text, sizeof(text), "proc/self/status") < 0)
+        return false;
+    line = strstr(text, "\nNSpid:\t");
+    return line && strpbrk(line + strlen("\nNSpid:\t"), "\t\n")[0] == '\t';
+}
+
+static const char *find_proc_fault(const struct root *root)
+{
+    static const char foreign[] = "/proc belongs to another PID namespace";
+    char own[16], link[16];
+
+    (void)snprintf(own, sizeof(own), "%d", (int)getpid()); /* fits */
+    if (root_read_link(root, link, sizeof(link), "proc/self") < 0)
+        return root_exists(root, "proc/version") ? foreign : "/proc is not mounted";
+    return strcmp(link, own) != 0 || is_in_inner_namespace(root) ? foreign : NULL;
+}
+
 int root_open(const char *path, struct root *ret)
 {
     bool is_live = !path || strcmp(path, "/") == 0;
@@ -25,6 +49,8 @@ int root_open(const char *path, struct root *ret)
         .is_live = is_live,
         .page_bytes = is_live ? (size_t)sysconf(_SC_PAGESIZE) : 4096,
     };
+    if (is_live)
+        ret->proc_fault = find_proc_fault(ret);
     return 0;
 }
 
@@ -46,19 +72,27 @@ int root_copy(const struct root *root, struct root *ret)
     return 0;
 }
 
-PRINTF_LIKE(2, 0)
-static int format_path(char path[PATH_MAX], const char *fmt, va_list args)
+static bool is_of_process(const char *path)
+{
+    return strncmp(path, "proc/", 5) == 0 && path[5] >= '0' && path[5] <= '9';
+}
+
+PRINTF_LIKE(3, 0)
+static int format_path(const struct root *root, char path[PATH_MAX], const char *fmt,
+                       va_list args)
 {
     int length = vsnprintf(path, PATH_MAX, fmt, args);
 
-    return length < 0 || length >= PATH_MAX ? -ENAMETOOLONG : 0;
+    if (length < 0 || length >= PATH_MAX)
+        return -ENAMETOOLONG;
+    return root->proc_fault && is_of_process(path) ? -ESRCH : 0;
 }
 
 PRINTF_LIKE(3, 0)
 static int open_at(const struct root *root, int flags, const char *fmt, va_list args)
 {
     char path[PATH_MAX];
-    int r = format_path(path, fmt, args);
+    int r = format_path(root, path, fmt, args);
     int fd;
 
     if (r < 0)
@@ -144,7 +178,7 @@ ssize_t root_read_link(const struct root *root, char *buf, size_t size, const ch
     int r;
 
     va_start(args, fmt);
-    r = format_path(path, fmt, args);
+    r = format_path(root, path, fmt, args);
     va_end(args);
     if (r < 0)
         return r;
@@ -165,7 +199,7 @@ bool root_exists(const struct root *root, const char *fmt, ...)
     int r;
 
     va_start(args, fmt);
-    r = format_path(path, fmt, args);
+    r = format_path(root, path, fmt, args);
     va_end(args);
     return r == 0 && fstatat(root->fd, path, &stat, 0) == 0;
 }

@@ -6,6 +6,9 @@
  * is "/"; for a test it is a folder of fixture files, which may be replaced by a
  * later state of the same machine.
  *
+ * A process is found by its number, which means another process in another PID namespace. If /proc
+ * is that of another one, files of processes (proc/42/...) are refused with -ESRCH, proc/self apart.
+ *
  * Files that are read at every sample are kept open (struct kept). That is two to
  * four times cheaper, and an open file of /proc/PID never returns data of another
  * process that reuses the pid: it fails with ESRCH. In a fixture folder the file is
@@ -21,9 +24,10 @@
 #include "base/compiler.h"
 
 struct root {
-    int fd;            /* the folder; -1 when closed */
-    bool is_live;      /* it is "/": system calls about processes mean the same machine */
-    size_t page_bytes; /* of the machine; a fixture is of one with pages of 4 KiB */
+    int fd;                 /* the folder; -1 when closed */
+    bool is_live;           /* it is "/": system calls about processes mean the same machine */
+    size_t page_bytes;      /* of the machine; a fixture is of one with pages of 4 KiB */
+    const char *proc_fault; /* why /proc does not show our processes; static; NULL: it does */
 };
 
 #define ROOT_CLOSED \

@@ -9,6 +9,7 @@
 #include "base/compiler.h"
 #include "front/common/help.h"
 #include "front/common/program.h"
+#include "front/common/small_stack.h"
 #include "front/gpu_tracker/program.h"
 #include "front/spoor/program.h"
 
@@ -16,12 +17,13 @@
 static const struct program *const programs[] = { &spoor_program, &gpu_tracker_program };
 
 /* If stdin, stdout or stderr is closed, the next file we open would take its number and
- * be written to by mistake. The stand-in closes again at exec: the job finds what we found. */
+ * be written to by mistake. The stand-in fails like a closed one (EBADF), and closes at exec:
+ * the job finds what we found. */
 static void fill_standard_descriptors(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
         if (fcntl(fd, F_GETFD) < 0 && errno == EBADF &&
-            open("/dev/null", O_RDWR | O_CLOEXEC) < 0)
+            open("/dev/null", (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC) < 0)
             return; /* no /dev/null: nothing more can be done */
     }
 }
@@ -64,17 +66,44 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
+static int run_program(const struct program *program, int argc, char **argv)
+{
+    int code = program == programs[0] ? generate(argc, argv) : -1;
+
+    return code >= 0 ? code : program_main(program, argc, argv);
+}
+
+/* What was printed may fail to reach a full disk or a closed descriptor only now. */
+static int check_stdout(const struct program *program, int code)
+{
+    bool has_failed = ferror(stdout);
+
+    if (fflush(stdout) == 0 && !has_failed)
+        return code;
+    return program_complain(program, "cannot write to standard output: %s", strerror(errno));
+}
+
+struct command_line {
+    int argc;
+    char **argv;
+};
+
+static int run(void *data)
+{
+    const struct command_line *line = data;
+    int argc = line->argc;
+    char **argv = line->argv;
+    const struct program *program = argc > 0 ? find_program(base_name(argv[0])) : NULL;
+
+    if (!program)
+        program = programs[0];
+    fill_standard_descriptors();
+    return check_stdout(program, run_program(program, argc, argv));
+}
+
 int main(int argc, char **argv)
 {
-    const struct program *program = argc > 0 ? find_program(base_name(argv[0])) : NULL;
-    int code;
+    struct command_line line = { argc, argv };
 
-    fill_standard_descriptors();
-    if (!program || program == programs[0]) {
-        program = programs[0];
-        code = generate(argc, argv);
-        if (code >= 0)
-            return code;
-    }
-    return program_main(program, argc, argv);
+    return small_stack_call(run, &line);
 }

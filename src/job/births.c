@@ -30,7 +30,7 @@
 
 #define RECORDS_EVERY_NS (100 * NS_PER_MS)
 #define OWN_PREFIX "spoor-" /* of the names of trackers' own threads and helpers: of no job */
-#define THREADS_MASK ((1u << 30) - 1) /* what a pid_entry holds */
+#define THREADS_MASK ((1u << 29) - 1) /* what a pid_entry holds */
 
 struct births_source {
     unsigned rung;
@@ -203,6 +203,8 @@ void births_open(struct births *births, const struct root *root, pid_t main_pid,
     births->reason[0] = '\0';
     births->has_peaks =
         !(disabled & RUNG_TASKSTATS) && taskstats_open(root, &births->taskstats) == 0;
+    if (births->has_peaks)
+        lives_open(&births->lives);
 }
 
 /* Its threads that live: each will be told to end, and it is over with the last. */
@@ -269,6 +271,7 @@ void births_close(struct births *births)
     taskstats_close(&births->taskstats);
     pid_set_done(&births->pids);
     head_count_done(&births->heads);
+    lives_close(&births->lives);
     births->events = NULL;
 }
 
@@ -300,6 +303,7 @@ static void note_fork(struct births *births, const struct process_event *event)
     /* If it lives already, its end was lost and its number used again. */
     if (entry->threads > 0)
         set_threads(births, entry, 0);
+    lives_start(&births->lives, entry, event->time_ns);
     entry->is_new = true;
     entry->is_disowned = false;
     births->must_filter = true;
@@ -353,6 +357,7 @@ static void note_exit(struct births *births, const struct process_event *event)
         return;
     }
     set_threads(births, entry, entry->threads - 1);
+    entry->ended_ns = event->time_ns;
     if (entry->threads > 0)
         return;
     if (entry->is_disowned) {
@@ -398,18 +403,18 @@ static void note_record(const struct exit_record *record, void *data)
     struct births *births = data;
     bool is_main = record->tgid == births->main_pid;
     uint64_t *peak = is_main ? &births->main_peak_bytes : &births->largest_peak_bytes;
+    struct pid_entry *entry;
 
     if (strcmp(record->name, SPOOR_AGENT_NAME) == 0 && !is_main)
         disown_ended(births, record->tgid);
-    if ((record->may_be_borrowed && !is_main) ||
-        strncmp(record->name, OWN_PREFIX, strlen(OWN_PREFIX)) == 0 ||
-        !is_known(record->peak_rss_bytes) ||
-        (is_known(*peak) && record->peak_rss_bytes <= *peak))
-        return;
     if (!pid_set_find(&births->pids, record->tgid))
         births->events->drain(births);
-    if (pid_set_find(&births->pids, record->tgid))
-        *peak = record->peak_rss_bytes;
+    entry = pid_set_find(&births->pids, record->tgid);
+    if (!entry || strncmp(record->name, OWN_PREFIX, strlen(OWN_PREFIX)) == 0)
+        return;
+    lives_note_record(entry, record);
+    if (is_main || !record->may_be_borrowed)
+        raise_to(peak, record->peak_rss_bytes);
 }
 
 /* Records of the whole machine pile up where none of ours ends. */
@@ -455,13 +460,14 @@ struct announcement {
     births_born *born;
     void *data;
     bool is_open; /* somebody is to be announced again */
+    struct lives *lives;
 };
 
 static bool announce(struct pid_entry *entry, void *data)
 {
     struct announcement *announcement = data;
 
-    if (entry->threads == 0)
+    if (!lives_visit(announcement->lives, entry))
         return false;
     if (entry->is_new)
         entry->is_new =
@@ -472,7 +478,7 @@ static bool announce(struct pid_entry *entry, void *data)
 
 void births_drain(struct births *births, births_born *born, void *data)
 {
-    struct announcement announcement = { born, data, false };
+    struct announcement announcement = { born, data, false, &births->lives };
 
     if (!births->events)
         return;
@@ -483,7 +489,15 @@ void births_drain(struct births *births, births_born *born, void *data)
     if (births->must_filter) {
         pid_set_filter(&births->pids, announce, &announcement);
         births->must_filter = announcement.is_open;
+        lives_settle(&births->lives);
     }
     if (!announcement.is_open)
         head_count_settle(&births->heads);
+}
+
+bool births_outlive_main(const struct births *births)
+{
+    const struct pid_entry *main = pid_set_find(&births->pids, births->main_pid);
+
+    return births->heads.now.processes > (main && main->threads > 0);
 }

@@ -15,6 +15,7 @@
 
 #include "base/root.h"
 #include "job/head_count.h"
+#include "job/lives.h"
 #include "job/pid_set.h"
 #include "source/events/fork_ring.h"
 #include "source/events/proc_connector.h"
@@ -46,6 +47,7 @@ struct births {
     struct proc_connector connector;
     struct taskstats_socket taskstats;
     struct pid_set pids;
+    struct lives lives;       /* of descendants, with exit records */
     uint64_t lost_count;      /* lost events, as of the last drain */
     uint64_t records_read_ns; /* when exit records were last read; monotonic */
     bool must_filter;         /* `pids` has new or exited ones */
@@ -78,6 +80,11 @@ typedef bool births_born(pid_t pid, void *data);
 /* Reads all pending events. Calls `born` (may be NULL) for each new process that is still
  * alive, except the main one. */
 void births_drain(struct births *births, births_born *born, void *data);
+
+/* Whether a process other than the main one lives. Right after a drain at the end of the main
+ * process, that is whether one outlived it: a fork is reported before it returns. Its own exit
+ * may or may not have been read. */
+bool births_outlive_main(const struct births *births);
 
 /* Handles one event; called by births_drain(). */
 void births_note(struct births *births, const struct process_event *event);

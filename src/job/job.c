@@ -3,6 +3,7 @@
 #include "job/job.h"
 
 #include <errno.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/arithmetic.h"
@@ -30,6 +31,8 @@ static void list_threads(void *data, child_found *found, void *found_data)
 {
     const struct job *job = data;
 
+    if (job->root->proc_fault) /* our child, which has one thread */
+        found(job->main_pid, found_data);
     for (size_t i = 0; i < job->members.count; i++)
         (void)proc_each_thread(job->root, job->members.list[i].pid, found, found_data);
 }
@@ -128,6 +131,14 @@ static int prepare_attached(struct job *job, const struct job_options *options)
     return 0;
 }
 
+static uint64_t own_rss_peak_bytes(void)
+{
+    struct rusage usage = { 0 };
+
+    (void)getrusage(RUSAGE_SELF, &usage); /* cannot fail */
+    return (uint64_t)usage.ru_maxrss * 1024;
+}
+
 int job_init(struct job *job, const struct root *root, const struct job_options *options,
              uint64_t now_ns)
 {
@@ -142,6 +153,7 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
         .uses_clocks = !(options->disabled & RUNG_CLOCK),
         .lists_children = !(options->disabled & RUNG_CHILDREN) && children_are_listed(root),
         .has_program = !options->caller_spawned,
+        .storage_is_local = options->storage_is_local,
         .fault_gate = GATE_NONE,
         .run_gate = GATE_NONE,
         .leaf = LEAF_NONE,
@@ -159,7 +171,9 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
     r = member_open(&look, options->pid, &main);
     if (r < 0)
         return r;
-    job->spawn_rss_bytes = options->caller_spawned ? main.rss_peak_bytes : 0;
+    job->spawn_rss_bytes = !options->caller_spawned ? 0
+                           : root->proc_fault       ? own_rss_peak_bytes()
+                                                    : main.rss_peak_bytes;
     if (!members_add(&job->members, &main)) {
         member_close(&main);
         return -ENOMEM;

@@ -46,6 +46,7 @@ struct job_options {
     const char *cgroup_folder; /* NULL: one of those */
     unsigned disabled;         /* rungs */
     bool needs_run_gate;
+    bool storage_is_local; /* the machine's disks count all that can be written */
     environment_get *environment;
 };
 
@@ -134,12 +135,14 @@ struct job {
     bool outlived_main;           /* others lived when main ended */
     bool main_peak_is_exact;
     bool saw_main, saw_descendant; /* with memory of its own, at least once */
+    bool storage_is_local;         /* see job_options */
     bool has_waited;               /* a process of the job has reaped a child, seen or not */
     bool lost_chars; /* a process ended before its read and write calls could be asked for */
     bool has_unknown_chars; /* likewise, of the main process or one that we may not read */
     bool saw_unwaited;      /* a parent that does not wait for its children */
     bool is_full;           /* more processes than the table holds */
     bool was_thorough;      /* the last look at all processes */
+    unsigned untracked;     /* bits of untracked_bit(): programs of the job whose work is not */
 };
 
 /* -ESRCH: no such process; -ENOTSUP: a cgroup was required and cannot be had (its reason is
@@ -196,5 +199,6 @@ void job_check_program(struct job *job, struct member *main, const struct look *
 /* Notes what outlives the process: peaks, main's CPU time. */
 void job_remember(struct job *job, const struct member *member);
 void job_settle_left(struct job *job);
+void job_read_bounds(const struct job *job, struct job_reading *reading);
 
 #endif

@@ -2,10 +2,7 @@
 #include "job/ladder.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -14,20 +11,24 @@
 #include "base/unknown.h"
 #include "job/gpu/gpu_inquiry.h"
 #include "job/job.h"
+#include "job/trial_child.h"
 #include "source/perf/task_clock.h"
 #include "source/proc/cpu_clock.h"
 #include "source/proc/pid_io.h"
 #include "source/proc/smaps_rollup.h"
 
-/* A job that does nothing, followed as any other: what serves for it serves here. */
+/* A job that does nothing, tracked as any other: what works for it works here. */
 struct trial {
     const struct root *root;
-    pid_t pid;
-    int end_fd; /* closed, it ends */
+    pid_t pid;  /* 0: there is no job, and `error` says why */
+    int end_fd; /* it ends when this is closed */
     struct job job;
-    int error; /* of starting it */
+    int error;
     unsigned disabled;
-    const char *remedy; /* of a probe that knows better than the table; NULL: it does not */
+    enum spoor_detail detail;
+    enum spoor_cgroup cgroup;
+    const char
+        *remedy; /* from a probe that knows better than the table; NULL: from the table */
     char text[sizeof(((struct spoor_error *)0)->message)];
     struct {
         const char *name; /* of the GPU vendor that was asked last; NULL: none was */
@@ -39,56 +40,49 @@ struct trial {
 _Static_assert(sizeof(((struct trial *)0)->text) >= sizeof(((struct births *)0)->reason),
                "a reason of births fits");
 
-static int start_child(struct trial *trial)
+static void trial_start(struct trial *trial, const struct root *root,
+                        const struct job_options *like)
 {
-    int fds[2];
-    char byte;
-
-    if (pipe2(fds, O_CLOEXEC) < 0)
-        return -errno;
-    trial->pid = fork();
-    if (trial->pid == 0) {
-        close(fds[1]);
-        _exit(read(fds[0], &byte, 1) == 0 ? 0 : 1);
-    }
-    close(fds[0]);
-    trial->end_fd = fds[1];
-    return trial->pid < 0 ? -errno : 0;
-}
-
-static void trial_start(struct trial *trial, const struct root *root)
-{
-    struct job_options options = { .caller_spawned = true, .environment = environment_own };
+    struct job_options options = *like;
     struct cgroups cgroups;
-    const char *unknown;
+    pid_t pid;
 
-    *trial = (struct trial){ .root = root, .end_fd = -1 };
-    (void)rungs_parse(getenv("SPOOR_DISABLE"), &trial->disabled, &unknown); /* none, then */
-    trial->error = root->is_live ? start_child(trial) : -ENOTSUP;
-    if (trial->error < 0)
+    *trial = (struct trial){
+        .root = root, .disabled = like->disabled, .detail = like->detail, .cgroup = like->cgroup
+    };
+    pid = root->is_live ? trial_child_start(false, &trial->end_fd) : -ENOTSUP;
+    if (pid < 0) {
+        trial->error = pid;
         return;
-    options.pid = trial->pid;
-    if (cgroups_read(root, trial->pid, &cgroups) == 0)
+    }
+    trial->pid = options.pid = pid;
+    options.caller_spawned = true;
+    options.environment = environment_own;
+    if (cgroups_read(root, pid, &cgroups) == 0)
         options.cgroups = &cgroups;
     trial->error = job_init(&trial->job, root, &options, clock_now().monotonic_ns);
+    if (trial->error == -ENOTSUP) /* no required cgroup: the rows say why */
+        trial->error = 0;
 }
 
 static void trial_end(struct trial *trial)
 {
-    if (trial->end_fd < 0)
+    if (trial->pid == 0)
         return;
+    trial_child_end(trial->pid, trial->end_fd);
     job_done(&trial->job);
-    close(trial->end_fd);
-    while (waitpid(trial->pid, NULL, 0) < 0 && errno == EINTR)
-        continue;
 }
 
 /* ---- probes: NULL where the source serves, or why not ------------------- */
 
 typedef const char *probe(struct trial *trial);
 
-static const char *why(int r)
+static const char *why(struct trial *trial, int r)
 {
+    if (r < 0 && trial->root->proc_fault) {
+        trial->remedy = "mount /proc in this PID namespace (unshare --mount-proc)";
+        return trial->root->proc_fault;
+    }
     switch (-r) {
     case 0:
         return NULL;
@@ -96,20 +90,26 @@ static const char *why(int r)
     case EPERM:
         return "permission denied";
     case ENOENT:
+    case EOPNOTSUPP:
         return "not supported by this kernel";
-    case ENOTSUP:
-        return "not a live system";
     default:
         return "refused by the kernel";
     }
 }
 
+static const char *why_no_trial(struct trial *trial)
+{
+    if (trial->error == -ENOTSUP)
+        return "not a live system";
+    return trial->pid == 0 ? "cannot start a process" : why(trial, trial->error);
+}
+
 static const char *probe_leaf(struct trial *trial, bool serves)
 {
-    if (trial->error < 0)
-        return why(trial->error);
     if (serves)
         return NULL;
+    if (trial->cgroup == SPOOR_CGROUP_OFF)
+        trial->remedy = "remove --cgroup off";
     return trial->job.leaf.reason ? trial->job.leaf.reason : "cannot create a cgroup here";
 }
 
@@ -136,19 +136,27 @@ static const char *probe_leaf_threads(struct trial *trial)
     return probe_leaf(trial, is_known(reading.threads_peak));
 }
 
+static const char *probe_leaf_pressure(struct trial *trial)
+{
+    struct leaf_reading reading;
+
+    leaf_read_pressure(&trial->job.leaf, &reading);
+    return probe_leaf(trial, is_known(reading.pressure_ns[PRESSURE_CPU]));
+}
+
 static const char *probe_task_clock(struct trial *trial)
 {
     struct event_set events = { 0 };
-    int r = trial->root->is_live ? task_clock_add(&events, getpid()) : -ENOTSUP;
+    int r = task_clock_add(&events, trial->pid);
 
     event_set_close(&events);
-    return why(r);
+    return why(trial, r);
 }
 
 static const char *probe_gate(struct trial *trial)
 {
-    if (trial->error < 0)
-        return why(trial->error);
+    if (trial->root->proc_fault)
+        return why(trial, -ESRCH);
     return trial->job.fault_gate.events.count > 0 ? NULL : "permission denied";
 }
 
@@ -157,8 +165,6 @@ static const char *probe_births(struct trial *trial, const char *source, unsigne
     struct births births = { 0 };
     bool serves;
 
-    if (trial->error < 0)
-        return why(trial->error);
     births_open(&births, trial->root, trial->pid, others);
     serves = births.source && strcmp(births.source, source) == 0;
     memcpy(trial->text, births.reason, sizeof(births.reason));
@@ -178,8 +184,8 @@ static const char *probe_connector(struct trial *trial)
 
 static const char *probe_exit_records(struct trial *trial)
 {
-    if (trial->error < 0)
-        return why(trial->error);
+    if (!trial->job.births.source)
+        return "needs perf.fork-ring or proc-connector, below";
     return trial->job.births.has_peaks ? NULL : "permission denied";
 }
 
@@ -189,49 +195,75 @@ static const char *probe_always(struct trial *trial)
     return NULL;
 }
 
+/* The files that every process has. */
+static const char *probe_files(struct trial *trial)
+{
+    return why(trial, trial->root->proc_fault ? -ESRCH : 0);
+}
+
 static const char *probe_cpu_clock(struct trial *trial)
 {
     uint64_t ns;
 
-    return why(cpu_clock_read(trial->root, getpid(), &ns));
+    return why(trial, cpu_clock_read(trial->root, trial->pid, &ns));
 }
 
 static const char *probe_rollup(struct trial *trial)
 {
     struct smaps_rollup rollup;
 
-    return why(smaps_rollup_read(trial->root, getpid(), &rollup));
+    if (trial->detail == SPOOR_DETAIL_NEVER) {
+        trial->remedy = "remove --detail never";
+        return "disabled by --detail never";
+    }
+    return why(trial, smaps_rollup_read(trial->root, trial->pid, &rollup));
 }
 
 static const char *probe_children(struct trial *trial)
 {
-    return children_are_listed(trial->root) ? NULL : "not supported by this kernel";
+    if (trial->root->proc_fault)
+        return why(trial, -ESRCH);
+    return trial->job.lists_children ? NULL : "not supported by this kernel";
 }
 
-static const char *probe_io_of(struct trial *trial, pid_t pid)
+static int read_io(const struct root *root, pid_t pid)
 {
     struct kept file = KEPT_CLOSED;
     struct pid_io io;
-    int r = pid_io_read(&file, trial->root, pid, &io);
+    int r = pid_io_read(&file, root, pid, &io);
 
     kept_close(&file);
-    return why(r);
+    return r;
 }
 
 static const char *probe_io(struct trial *trial)
 {
-    return probe_io_of(trial, getpid());
+    return why(trial, read_io(trial->root, trial->pid));
 }
 
-static const char *probe_foreign_io(struct trial *trial)
+/* A process of another user: root makes one, and everybody else looks at the first process, which
+ * is root's, or theirs in a container of their own. */
+static const char *probe_foreign(struct trial *trial)
 {
-    return probe_io_of(trial, 1);
+    struct smaps_rollup rollup;
+    bool is_root = geteuid() == 0;
+    int end_fd = -1;
+    pid_t pid = is_root ? trial_child_start(true, &end_fd) : 1;
+    int r = pid < 0 ? pid : read_io(trial->root, pid);
+
+    if (r == 0)
+        r = smaps_rollup_read(trial->root, pid, &rollup);
+    if (is_root && pid > 0)
+        trial_child_end(pid, end_fd);
+    return why(trial, r);
 }
 
 static const char *probe_pressure(struct trial *trial)
 {
-    return root_exists(trial->root, "proc/pressure/cpu") ? NULL
-                                                         : "not supported by this kernel";
+    char text[512];
+    ssize_t n = root_read(trial->root, text, sizeof(text), "proc/pressure/cpu");
+
+    return why(trial, n < 0 ? (int)n : 0);
 }
 
 static const char no_remedy[] = "";
@@ -283,8 +315,7 @@ static const char *ask_vendor(struct trial *trial, const char *name)
         memcpy(trial->text, error->message, sizeof(trial->text));
         return r == 0 ? NULL : trial->text[0] ? trial->text : "no such GPU in this machine";
     }
-    trial->remedy = "unset SPOOR_DISABLE";
-    return "disabled by SPOOR_DISABLE";
+    return "not supported by this version";
 }
 
 /* Once for the rungs of a vendor, which stand together. */
@@ -369,46 +400,64 @@ static const struct remedy get_nvidia = { GET_NVIDIA, GET_NVIDIA };
 #define ACCOUNT "outside containers, run nvidia-smi --accounting-mode=1"
 static const struct remedy account = { "as root, " ACCOUNT, ACCOUNT };
 
+#define CGROUP RUNG_CGROUP
+#define GPUS(vendor) (RUNG_GPU | (vendor))
+
+/* The sources of a quantity together, best first. */
+/* clang-format off */
 static const struct {
     const char *quantity;
     const char *source;
     probe *probe;
     const struct remedy *remedy; /* NULL: none */
+    unsigned rungs;              /* any of them disables it */
+    bool needs_job;              /* the probe looks at the trial's job */
 } rungs[] = {
-    { "CPU time of a job", "cgroup.cpu.stat", probe_leaf_cpu, &delegate },
-    { "CPU time of a job", "wait4, verified by perf", probe_task_clock, &allow_perf },
-    { "CPU time of a job", "wait4 (subreaper)", probe_always, NULL },
-    { "CPU time of a process", "procfs.cpuclock", probe_cpu_clock, NULL },
-    { "CPU time of a process", "procfs.stat", probe_always, NULL },
-    { "peak memory of a job, with page cache", "cgroup.memory.peak", probe_leaf_memory,
-      &delegate },
-    { "peak memory of a job", "procfs.statm, read on page faults", probe_gate, &allow_perf },
-    { "peak memory of a job", "procfs.statm, every 10 ms", probe_always, NULL },
-    { "peak memory of a process", "wait4.ru_maxrss, procfs.status.VmHWM", probe_always, NULL },
-    { "peak memory of processes never waited for", "taskstats", probe_exit_records, &be_root },
-    { "private and shared memory", "procfs.smaps_rollup, smaps, pagemap", probe_rollup,
-      &show_proc },
-    { "processes of a job", "cgroup.procs", probe_leaf_unified, &delegate },
-    { "processes of a job", "procfs.children", probe_children, &list_children },
-    { "processes of a job", "scan of /proc", probe_always, NULL },
-    { "number of processes started", "perf.fork-ring", probe_ring, &allow_perf },
-    { "number of processes started", "proc-connector", probe_connector, &be_root },
-    { "number of processes started", "processes seen by samples", probe_always, NULL },
-    { "peak number of threads", "cgroup.pids.peak", probe_leaf_threads, &delegate },
-    { "peak number of threads", "procfs.stat", probe_always, NULL },
-    { "disk I/O", "procfs.io", probe_io, &show_proc },
-    { "I/O and memory of other users' processes", "procfs.io, procfs.smaps", probe_foreign_io,
-      &allow_ptrace },
-    { "pressure stalls of the job", "cgroup pressure", probe_leaf_unified, &delegate },
-    { "pressure stalls of the machine", "host.procfs.pressure", probe_pressure,
-      &boot_with_pressure },
-    { "NVIDIA GPUs", "nvml", probe_nvidia, &get_nvidia },
-    { "exact peak memory of processes on NVIDIA GPUs", "nvml.accounting", probe_accounts,
-      &account },
-    { "AMD GPUs", "amdgpu sysfs, drm.fdinfo, kfd", probe_amd, NULL },
-    { "Intel GPUs", "i915 or xe sysfs, drm.fdinfo", probe_intel, NULL },
-    { "CPU energy", "rapl", probe_later, NULL },
+{ "CPU time of a job", "cgroup.cpu.stat", probe_leaf_cpu, &delegate, CGROUP, true },
+{ "CPU time of a job", "wait4, verified by perf", probe_task_clock, &allow_perf, RUNG_PERF, true },
+{ "CPU time of a job", "wait4 (subreaper)", probe_always, NULL, 0, false },
+{ "CPU time of a process", "procfs.cpuclock", probe_cpu_clock, NULL, RUNG_CLOCK, true },
+{ "CPU time of a process", "procfs.stat", probe_files, NULL, 0, false },
+{ "peak memory of a job, with page cache", "cgroup.memory.peak", probe_leaf_memory, &delegate, CGROUP, true },
+{ "peak memory of a job", "procfs.statm, read on page faults", probe_gate, &allow_perf, RUNG_GATE, true },
+{ "peak memory of a job", "procfs.statm, every 10 ms", probe_files, NULL, 0, false },
+{ "peak memory of a process", "wait4.ru_maxrss, procfs.status.VmHWM", probe_always, NULL, 0, false },
+{ "peak memory of processes never waited for", "taskstats", probe_exit_records, &be_root, RUNG_TASKSTATS, true },
+{ "private and shared memory", "procfs.smaps_rollup, smaps, pagemap", probe_rollup, &show_proc, 0, true },
+{ "processes of a job", "cgroup.procs", probe_leaf_unified, &delegate, CGROUP, true },
+{ "processes of a job", "procfs.children", probe_children, &list_children, RUNG_CHILDREN, true },
+{ "processes of a job", "scan of /proc", probe_files, NULL, 0, false },
+{ "number of processes started", "perf.fork-ring", probe_ring, &allow_perf, RUNG_RING, true },
+{ "number of processes started", "proc-connector", probe_connector, &be_root, RUNG_CONNECTOR, true },
+{ "number of processes started", "processes seen by samples", probe_files, NULL, 0, false },
+{ "peak number of threads", "perf.fork-ring", probe_ring, &allow_perf, RUNG_RING, true },
+{ "peak number of threads", "cgroup.pids.peak", probe_leaf_threads, &delegate, CGROUP, true },
+{ "peak number of threads", "procfs.stat", probe_files, NULL, 0, false },
+{ "disk I/O", "procfs.io", probe_io, &show_proc, 0, true },
+{ "I/O and memory of other users' processes", "procfs.io, procfs.smaps", probe_foreign, &allow_ptrace, 0, true },
+{ "pressure stalls of the job", "cgroup pressure", probe_leaf_pressure, &delegate, CGROUP, true },
+{ "pressure stalls of the machine", "host.procfs.pressure", probe_pressure, &boot_with_pressure, 0, false },
+{ "NVIDIA GPUs", "nvml", probe_nvidia, &get_nvidia, GPUS(RUNG_NVIDIA), false },
+{ "exact peak memory of processes on NVIDIA GPUs", "nvml.accounting", probe_accounts, &account, GPUS(RUNG_NVIDIA), false },
+{ "AMD GPUs", "amdgpu sysfs, drm.fdinfo, kfd", probe_amd, NULL, GPUS(RUNG_AMD), false },
+{ "Intel GPUs", "i915 or xe sysfs, drm.fdinfo", probe_intel, NULL, GPUS(RUNG_INTEL), false },
+{ "CPU energy", "rapl", probe_later, NULL, 0, false },
 };
+/* clang-format on */
+
+static const char *check(struct trial *trial, size_t i)
+{
+    trial->remedy = NULL;
+    if (trial->disabled & rungs[i].rungs) {
+        trial->remedy = "unset SPOOR_DISABLE";
+        return "disabled by SPOOR_DISABLE";
+    }
+    if (rungs[i].needs_job && trial->error < 0) {
+        trial->remedy = no_remedy;
+        return why_no_trial(trial);
+    }
+    return rungs[i].probe(trial);
+}
 
 /* NULL: none is known. */
 static const char *remedy_now(const struct trial *trial, const struct remedy *remedy)
@@ -418,17 +467,16 @@ static const char *remedy_now(const struct trial *trial, const struct remedy *re
     return geteuid() == 0 ? remedy->of_root : remedy->of_user;
 }
 
-void ladder_check(const struct root *root,
+void ladder_check(const struct root *root, const struct job_options *like,
                   void (*each)(const struct spoor_rung *rung, void *data), void *data)
 {
     struct trial trial;
 
-    trial_start(&trial, root);
+    trial_start(&trial, root, like);
     for (size_t i = 0; i < ARRAY_SIZE(rungs); i++) {
         struct spoor_rung rung = { .quantity = rungs[i].quantity, .source = rungs[i].source };
 
-        trial.remedy = NULL;
-        rung.why_not = rungs[i].probe(&trial);
+        rung.why_not = check(&trial, i);
         rung.is_available = !rung.why_not;
         rung.remedy = rung.why_not ? remedy_now(&trial, rungs[i].remedy) : NULL;
         each(&rung, data);

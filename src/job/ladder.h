@@ -9,10 +9,12 @@
 #define JOB_LADDER_H
 
 #include "base/root.h"
+#include "job/job.h"
 #include "spoor/spoor.h"
 
-/* Calls `each` for every source, the best source of a quantity first. */
-void ladder_check(const struct root *root,
+/* Calls `each` for every source, the best source of a quantity first. `like` has the settings of
+ * the run that is asked about; its process is ignored. */
+void ladder_check(const struct root *root, const struct job_options *like,
                   void (*each)(const struct spoor_rung *rung, void *data), void *data);
 
 #endif

@@ -17,7 +17,7 @@
 #include "source/cgroup/cgroup_file.h"
 #include "source/cgroup/cgroup_folder.h"
 
-static const char *const controllers[] = { "memory", "pids", "io" };
+static const char *const controllers[] = { "memory", "pids", "io", NULL };
 
 struct name {
     char text[48]; /* "spoor-PID-RANDOM" */
@@ -81,13 +81,6 @@ static bool is_top(const struct root *root, const struct cgroup *cgroup)
     return !root_exists(root, "%s/cgroup.events", cgroup->path);
 }
 
-static void enable_controllers(const struct root *root, const struct cgroup *cgroup)
-{
-    for (size_t i = 0; i < ARRAY_SIZE(controllers); i++)
-        (void)cgroup_enable(root, cgroup, controllers[i]); /* those we may: the others are
-                                                              figures that are not there */
-}
-
 /* A cgroup in which nobody is but us: we step aside into a folder of our own, since the kernel
  * wants no processes beside cgroups with controllers. */
 static void step_aside(struct leaf *leaf, const struct cgroup *cgroup, const struct name *name,
@@ -108,19 +101,35 @@ static void step_aside(struct leaf *leaf, const struct cgroup *cgroup, const str
         return;
     }
     leaf->tracker_own = aside;
-    enable_controllers(leaf->root, cgroup);
+    leaf->enabled = cgroup_enable(leaf->root, cgroup, controllers);
+}
+
+static const char *last_part(const struct cgroup *cgroup)
+{
+    const char *slash = strrchr(cgroup->path, '/');
+
+    return slash ? slash + 1 : cgroup->path;
+}
+
+/* Disables the controllers that we enabled, so that processes may be moved to the cgroup above,
+ * unless another cgroup beside ours may rely on them. */
+static void disable_controllers(struct leaf *leaf, const struct leaf_folder *folder)
+{
+    if (leaf->enabled == 0 ||
+        !cgroup_is_alone(leaf->root, &folder->parent, last_part(&folder->own)))
+        return;
+    cgroup_disable(leaf->root, &folder->parent, controllers, leaf->enabled);
+    leaf->enabled = 0;
 }
 
 static void step_back(struct leaf *leaf)
 {
-    const struct cgroup *parent = &leaf->folders[LEAF_UNIFIED].parent;
+    const struct leaf_folder *folder = &leaf->folders[LEAF_UNIFIED];
 
     if (!cgroup_is_visible(&leaf->tracker_own))
         return;
-    for (size_t i = 0; i < ARRAY_SIZE(controllers); i++)
-        (void)cgroup_disable(leaf->root, parent, controllers[i]);
-    (void)cgroup_move_all(leaf->root, &leaf->tracker_own, parent);
-    (void)cgroup_remove(leaf->root, &leaf->tracker_own);
+    disable_controllers(leaf, folder);
+    (void)cgroup_remove_tree(leaf->root, &leaf->tracker_own, &folder->parent);
     leaf->tracker_own.path[0] = '\0';
 }
 
@@ -134,8 +143,9 @@ static int open_unified(struct leaf *leaf, const struct cgroup *cgroup, const st
     step_aside(leaf, cgroup, name, tracker, child);
     r = make_folder(leaf, LEAF_UNIFIED, cgroup, name, child);
     if (r < 0) {
-        leaf->folders[LEAF_UNIFIED].parent = *cgroup;
-        step_back(leaf);
+        leaf->folders[LEAF_UNIFIED].parent = leaf->folders[LEAF_UNIFIED].own = *cgroup;
+        if (cgroup_to_child(&leaf->folders[LEAF_UNIFIED].own, name->text) == 0)
+            step_back(leaf);
     }
     return r;
 }
@@ -203,7 +213,7 @@ static int open_given(struct leaf *leaf, const char *path, const struct name *na
     if (r < 0)
         return r;
     if (cgroup.is_v2) {
-        enable_controllers(leaf->root, &cgroup);
+        leaf->enabled = cgroup_enable(leaf->root, &cgroup, controllers);
         return make_folder(leaf, LEAF_UNIFIED, &cgroup, name, child);
     }
     r = -EINVAL;
@@ -225,21 +235,36 @@ static void watch_events(struct leaf *leaf)
     cgroup_watch_init(&leaf->events, leaf->root, &cgroups);
 }
 
+/* Returns 0, or why it stays. */
+static int remove_folder(struct leaf *leaf, const struct leaf_folder *folder)
+{
+    /* The memory tree's charges go up to the parent; nothing else is left of it. */
+    int r = cgroup_remove_tree(leaf->root, &folder->own, NULL);
+
+    if (r != -EBUSY)
+        return r;
+    if (folder->own.is_v2)
+        disable_controllers(leaf, folder);
+    return cgroup_remove_tree(leaf->root, &folder->own, &folder->parent);
+}
+
 static void remove_folders(struct leaf *leaf)
 {
     for (int i = LEAF_TREE_COUNT - 1; i >= 0; i--) {
         struct leaf_folder *folder = &leaf->folders[i];
+        int r = folder->is_made ? remove_folder(leaf, folder) : 0;
 
-        if (!folder->is_made)
-            continue;
-        /* The memory tree's charges go up to the parent; nothing else is left of it. */
-        if (cgroup_remove(leaf->root, &folder->own) < 0) {
-            (void)cgroup_move_all(leaf->root, &folder->own, &folder->parent);
-            (void)cgroup_remove(leaf->root, &folder->own); /* else: removed by a later start */
-        }
+        if (r < 0) /* a later start removes it, when it is empty */
+            leaf->left_behind = (struct leaf_left_behind){ folder->own, r };
         folder->is_made = false;
     }
     step_back(leaf);
+}
+
+void leaf_remove(struct leaf *leaf)
+{
+    if (leaf->root && leaf->keeper.pid == 0)
+        remove_folders(leaf);
 }
 
 /* Through systemd, in place of what we could make ourselves. `r` is how that went, and is
@@ -255,7 +280,7 @@ static int open_scope(struct leaf *leaf, const struct cgroups *cgroups, const st
     remove_folders(leaf); /* the job is not in them any more, or soon will not be */
     if (asked < 0)
         return asked;
-    enable_controllers(leaf->root, &scope.scope);
+    (void)cgroup_enable(leaf->root, &scope.scope, controllers); /* systemd removes it */
     leaf->folders[LEAF_UNIFIED] = (struct leaf_folder){ scope.scope, scope.own, true };
     leaf->keeper = scope.keeper;
     return 0;
@@ -307,6 +332,6 @@ void leaf_close(struct leaf *leaf)
     if (leaf->keeper.pid != 0)
         scope_keeper_stop(&leaf->keeper); /* and systemd removes the rest */
     else
-        remove_folders(leaf);
+        leaf_remove(leaf);
     leaf->root = NULL;
 }

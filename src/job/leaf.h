@@ -64,7 +64,12 @@ struct leaf_reading {
 struct leaf {
     const struct root *root; /* borrowed; NULL: there is no job cgroup */
     struct leaf_folder folders[LEAF_TREE_COUNT];
-    struct cgroup tracker_own;  /* where the tracker was moved; empty: it was not */
+    struct cgroup tracker_own; /* where the tracker was moved; empty: it was not */
+    unsigned enabled;          /* controllers that we enabled above it, as cgroup_enable() */
+    struct leaf_left_behind {
+        struct cgroup cgroup; /* empty: none */
+        int error;            /* why it could not be removed */
+    } left_behind;
     struct scope_keeper keeper; /* of a cgroup made by systemd, if any */
     struct kept files[LEAF_FILE_COUNT];
     bool is_missing[LEAF_FILE_COUNT]; /* known not to exist */
@@ -84,7 +89,10 @@ struct leaf {
 void leaf_open(struct leaf *leaf, const struct root *root, pid_t tracker, pid_t child,
                const struct cgroups *cgroups, const char *folder, environment_get *environment);
 
-/* Removes it. The tracker and the rest of the job go back to where they came from. */
+/* Removes the cgroup after the last reading; left_behind says if that failed. */
+void leaf_remove(struct leaf *leaf);
+
+/* Closes and removes it. The tracker and the rest of the job go back to where they came from. */
 void leaf_close(struct leaf *leaf);
 
 static inline bool leaf_has(const struct leaf *leaf, enum leaf_tree tree)

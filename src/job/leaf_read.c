@@ -89,7 +89,7 @@ static void read_memory(struct leaf *leaf, struct leaf_reading *reading)
     enum leaf_tree tree = memory_tree(leaf);
     const char *peak = tree == LEAF_MEMORY ? "memory.max_usage_in_bytes" : "memory.peak";
 
-    reading->memory = (struct cgroup_memory){ UNKNOWN, UNKNOWN, UNKNOWN };
+    reading->memory = (struct cgroup_memory){ UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN };
     (void)read_memory_stat(leaf, &reading->memory); /* else it stays unknown */
     reading->memory_peak_bytes = read_number(leaf, tree, LEAF_FILE_MEMORY_PEAK, peak);
 }

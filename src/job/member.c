@@ -207,10 +207,25 @@ static bool is_slow_due(const struct member *member, const struct look *look, bo
             look->now_ns - member->slow_read_ns >= SLOW_PERIOD_NS);
 }
 
+/* Without /proc: the clock alone, by which it is known to live. The rest is known when it is
+ * reaped. */
+static void look_by_clock(struct member *member, const struct look *look)
+{
+    member->has_left = is_gone(read_clock(member, look));
+    member->has_exec = true;
+    if (!is_known(member->clock_ns))
+        return;
+    member->cpu_ns = member->usage.counter[USAGE_CPU_NS] = member->clock_ns;
+}
+
 void member_look(struct member *member, const struct look *look)
 {
     bool was_zombie = member->is_zombie;
 
+    if (look->root->proc_fault) {
+        look_by_clock(member, look);
+        return;
+    }
     if (read_clock(member, look) == 0 && look->passes_over && !member_has_run(member) &&
         member->rss_bytes > 0)
         return;
@@ -273,11 +288,13 @@ int member_open(const struct look *look, pid_t pid, struct member *ret)
             !member.has_exec && same_memory(look->root, member.parent_pid, pid);
     }
     member_look(&member, &thorough);
-    if (member.has_left || !is_known(member.start_ticks)) {
+    if (member.has_left || (!is_known(member.start_ticks) && !look->root->proc_fault)) {
         member_close(&member);
         return -ESRCH;
     }
-    if (!is_known(member.slow_clock_ns))
+    if (look->root->proc_fault)
+        usage_zero(&member.usage); /* it has just been forked */
+    else if (!is_known(member.slow_clock_ns))
         read_io(&member, look->root); /* an ordinary user may not when it has ended */
     member.detail_own_bytes = member.rss_bytes;
     member.detail_faults = member.faults;

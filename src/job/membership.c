@@ -74,7 +74,8 @@ static bool add_found_or_wait(pid_t pid, struct search *search)
     struct member member;
     bool is_unborn;
 
-    if (members_find(&job->members, pid) || member_open(search->look, pid, &member) < 0)
+    if (job->root->proc_fault || members_find(&job->members, pid) ||
+        member_open(search->look, pid, &member) < 0)
         return true;
     is_unborn = newborn_is_unborn(job->root, &member);
     if (is_unborn || is_settled_elsewhere(job, &member))
@@ -197,7 +198,8 @@ void job_search(struct job *job, const struct look *look, uint64_t birth_mark)
     struct search search = { job, look };
     bool is_full = job->search_count++ % FULL_SEARCH_EVERY == 0;
 
-    if (is_known(birth_mark) && birth_mark == job->birth_mark && !is_full)
+    if (job->root->proc_fault ||
+        (is_known(birth_mark) && birth_mark == job->birth_mark && !is_full))
         return;
     job->birth_mark = birth_mark; /* before the search, which may say that one more is needed */
     if (leaf_has(&job->leaf, LEAF_UNIFIED) && search_leaf(&search) && all_are_listed(job))

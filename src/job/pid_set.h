@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pid_set.h - the living processes of a job, by number: a hash table of eight bytes each.
+ * pid_set.h - the living processes of a job, by number: a hash table.
  *
  * It grows by doubling up to PID_SET_MAX processes and never shrinks.
  */
@@ -16,9 +16,12 @@
 
 struct pid_entry {
     pid_t pid;             /* 0: this slot is free */
-    uint32_t threads : 30; /* that live; 0: it has ended */
+    uint32_t threads : 29; /* that live; 0: it has ended */
     uint32_t is_new : 1;
     uint32_t is_disowned : 1; /* it is of no job; only its end is waited for */
+    uint32_t is_borrower : 1; /* it may have had no memory of its own; see lives.h */
+    uint64_t started_ns, ended_ns;
+    uint64_t peak_bytes; /* of its exit records; 0: none came */
 };
 
 /* Zeroed is empty. */

@@ -20,6 +20,7 @@
 #include "job/agents.h"
 #include "job/job.h"
 #include "job/memory/peak_owner.h"
+#include "job/untracked.h"
 #include "source/proc/pid_status.h"
 
 static bool discards_children(struct job *job, const struct member *parent)
@@ -66,6 +67,7 @@ void job_remember(struct job *job, const struct member *member)
         job->largest_peak_bytes = member->rss_peak_bytes;
     }
     job->has_waited |= member->child_faults > 0 && job->tracker_pid != 0;
+    job->untracked |= untracked_bit(member->comm);
 }
 
 void job_settle_left(struct job *job)
@@ -138,15 +140,19 @@ static void take_main_peak(struct job *job, struct member *main, uint64_t maxrss
     uint64_t *peak = is_own ? &main->rss_peak_bytes : &job->largest_peak_bytes;
     uint64_t *discount = is_own ? &job->discount.main : &job->discount.descendants;
 
-    job->main_peak_is_exact = maxrss_bytes <= main->rss_peak_bytes ||
-                              (owner == OWNER_SELF && maxrss_bytes > job->spawn_rss_bytes);
-    job->main_bound_bytes = maxrss_bytes;
+    job->main_peak_is_exact |= owner == OWNER_SELF && maxrss_bytes > job->spawn_rss_bytes;
     if (maxrss_bytes <= job->spawn_rss_bytes || maxrss_bytes <= main->rss_peak_bytes ||
         (maxrss_bytes <= job->largest_peak_bytes && !job->main_peak_is_exact))
         return;
     if (owner == OWNER_PROBABLY_SELF || owner == OWNER_PROBABLY_CHILD)
         raise_to(discount, maxrss_bytes - *peak);
     *peak = maxrss_bytes;
+}
+
+/* Exit records have the peak of each process. */
+static bool has_records(const struct births *births)
+{
+    return births->has_peaks && births->taskstats.has_records;
 }
 
 /* ru_maxrss of a descendant that we reap is the largest of its own peak, those of children it waited
@@ -167,8 +173,11 @@ static void take_peak(struct job *job, struct member *member, uint64_t maxrss_by
         take_descendant_peak(job, member, maxrss_bytes);
         return;
     }
-    take_main_peak(job, member, maxrss_bytes, faults);
-    job->outlived_main = job->births.source && job->births.heads.now.processes > 1;
+    job->main_bound_bytes = maxrss_bytes;
+    job->main_peak_is_exact = maxrss_bytes <= member->rss_peak_bytes;
+    if (member->child_faults == 0 || !has_records(&job->births))
+        take_main_peak(job, member, maxrss_bytes, faults);
+    job->outlived_main = births_outlive_main(&job->births);
 }
 
 static void take_rusage(struct job *job, struct member *member, uint64_t faults)
@@ -217,8 +226,11 @@ void job_child_ended(struct job *job, pid_t pid, uint64_t now_ns)
         return;
     faults = member->faults;
     member_look(member, &look);
-    if (pid == job->main_pid)
+    if (pid == job->main_pid) {
         job_check_program(job, member, &look);
+        job_take_births(job, now_ns);              /* what it started last */
+        member = members_find(&job->members, pid); /* the table may have moved */
+    }
     take_rusage(job, member, less(member->faults, faults));
     job_remember(job, member);
     usage_add(&job->departed, &member->usage);

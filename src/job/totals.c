@@ -7,12 +7,17 @@
 #include "job/job.h"
 #include "job/memory/cpu_spent.h"
 
-/* The cgroup counts what reached the disk, the processes what they dirtied: what is still in
- * the cache when the job ends will be written too, so the larger is what the job wrote. */
-static void read_io(struct job_reading *reading)
+/* The cgroup counts what reached the disks, and what is still to be written. The processes count
+ * what they dirtied, and more: whole folios. They alone count what goes to other machines. */
+static void read_io(const struct job *job, struct job_reading *reading)
 {
+    uint64_t *written = &reading->usage.counter[USAGE_WRITTEN_BYTES];
+    uint64_t bound = sum_u64(reading->leaf.written_bytes, reading->leaf.memory.dirty_bytes);
+
+    if (is_known(bound) && is_known(*written) && job->storage_is_local)
+        *written = smaller(*written, bound);
+    raise_to(written, reading->leaf.written_bytes);
     raise_to(&reading->usage.counter[USAGE_READ_BYTES], reading->leaf.read_bytes);
-    raise_to(&reading->usage.counter[USAGE_WRITTEN_BYTES], reading->leaf.written_bytes);
 }
 
 /* A sum without one of its parts says nothing. */
@@ -182,29 +187,6 @@ static void raise_to_peaks(struct job *job, struct job_reading *reading)
     job->peaks = (struct job_peaks){ .at_peak = MEMORY_SPLIT_UNKNOWN };
 }
 
-/* Above what the peaks cannot have been: known when the job has ended, everybody was waited for
- * and it is known how many there were at once. ru_maxrss is the largest of all that were waited
- * for, so none of the processes was larger. */
-static void read_bounds(const struct job *job, struct job_reading *reading)
-{
-    uint64_t others = is_known(reading->process_bound) ? reading->process_bound - 1 : 0;
-    bool all_waited = reading->io_is_exact || job->births.has_peaks;
-
-    reading->main_rss_bound_bytes = reading->descendants_rss_bound_bytes = UNKNOWN;
-    reading->rss_bound_bytes = UNKNOWN;
-    if (!job->main_has_ended || job->tracker_pid == 0)
-        return;
-    reading->main_rss_bound_bytes = job->main_bound_bytes;
-    if (!all_waited || !job->births.is_exact)
-        return;
-    /* Without its parent a descendant may have taken main's place among the processes. */
-    reading->descendants_rss_bound_bytes =
-        product_u64(others + job->outlived_main, job->largest_bound_bytes);
-    reading->rss_bound_bytes =
-        sum_u64(product_u64(others, job->largest_bound_bytes),
-                job->outlived_main ? job->largest_bound_bytes : job->main_bound_bytes);
-}
-
 /* ---- the reading -------------------------------------------------------- */
 
 static void raise_threads(struct job *job, uint64_t main, uint64_t descendants)
@@ -267,7 +249,7 @@ static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading
     add_living(job, reading);
     job_read_cpu(job, now_ns, reading);
     read_main_cpu(job, reading);
-    read_io(reading);
+    read_io(job, reading);
     usage_raise(&reading->usage, &job->reported);
     job->reported = reading->usage;
     read_switches(job, &reading->usage);
@@ -322,7 +304,7 @@ void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
     reading.process_count_now = reading.process_count;
     read_births(job, &reading);
     raise_to_peaks(job, &reading);
-    read_bounds(job, &reading);
+    job_read_bounds(job, &reading);
     forget_unseen(job, &reading.memory);
     forget_unseen(job, &reading.memory_now);
     if (!job->saw_main && !job->saw_descendant)

@@ -13,16 +13,29 @@
 #include "output/format.h"
 #include "output/measure.h"
 #include "output/stream.h"
+#include "output/tags.h"
 #include "record/field.h"
 #include "series/figure.h"
 #include "text/csv_writer.h"
 #include "text/escape.h"
 
-static void add_command(struct csv_writer *csv, const char *const *command)
+/* Words as a shell reads them. */
+static void add_words(struct csv_writer *csv, const char *const *words)
 {
     struct buffer text = { 0 };
 
-    escape_command(command, &text);
+    escape_command(words, &text);
+    csv_begin_cell(csv);
+    if (buffer_error(&text) == 0 && text.length > 0)
+        escape_csv_quote(text.text, csv->out);
+    buffer_done(&text);
+}
+
+static void add_tags(struct csv_writer *csv, const struct record_tags *tags)
+{
+    struct buffer text = { 0 };
+
+    tags_write(tags, &text);
     csv_begin_cell(csv);
     if (buffer_error(&text) == 0 && text.length > 0)
         escape_csv_quote(text.text, csv->out);
@@ -55,11 +68,13 @@ static void add_field(struct csv_writer *csv, const struct field *field,
         add_date(csv, *(const double *)at);
         break;
     case FIELD_TEXTS:
-        add_command(csv, *(const char *const *const *)at);
+        add_words(csv, *(const char *const *const *)at);
+        break;
+    case FIELD_TAGS:
+        add_tags(csv, at);
         break;
     case FIELD_FLAG:
     case FIELD_IF_TRUE:
-    case FIELD_TAGS:
         break; /* no column */
     }
 }
@@ -70,6 +85,7 @@ static const struct {
 } run_columns[] = {
     { "run_id", "run.id" },
     { "name", "run.name" },
+    { "tags", "run.tags" },
     { "command", "run.command" },
     { "started_at", "run.started_at" },
     { "elapsed_seconds", "run.elapsed_seconds" },
@@ -95,15 +111,17 @@ static void add_path(const char *path, struct csv_writer *csv)
         buffer_add(csv->out, *path == '.' ? "_" : path, 1);
 }
 
-static void write_header(struct csv_writer *csv)
+void csv_header(struct buffer *out)
 {
+    struct csv_writer csv = { .out = out };
+
     for (size_t i = 0; i < ARRAY_SIZE(run_columns); i++)
-        csv_add_text(csv, run_columns[i].name);
+        csv_add_text(&csv, run_columns[i].name);
     for (size_t i = 0; i < figure_count(); i++)
-        add_path(figure_path(i), csv);
+        add_path(figure_path(i), &csv);
     for (size_t i = 0; i < record_tracker_fields.count; i++)
-        add_path(record_tracker_fields.rows[i].path, csv);
-    csv_end_row(csv);
+        add_path(record_tracker_fields.rows[i].path, &csv);
+    csv_end_row(&csv);
 }
 
 void csv_write(const struct record *record, const struct format_style *style,
@@ -112,7 +130,7 @@ void csv_write(const struct record *record, const struct format_style *style,
     struct csv_writer csv = { .out = out };
 
     if (style->has_header)
-        write_header(&csv);
+        csv_header(out);
     for (size_t i = 0; i < ARRAY_SIZE(run_columns); i++)
         add_run_column(&csv, run_columns[i].path, record);
     for (size_t i = 0; i < figure_count(); i++)

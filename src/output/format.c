@@ -6,9 +6,9 @@
 #include "base/compiler.h"
 
 static const struct format formats[] = {
-    [SPOOR_TEXT] = { "text", ".txt", text_write },
-    [SPOOR_JSON] = { "json", ".json", json_write },
-    [SPOOR_CSV] = { "csv", ".csv", csv_write },
+    [SPOOR_TEXT] = { "text", ".txt", text_write, NULL },
+    [SPOOR_JSON] = { "json", ".json", json_write, NULL },
+    [SPOOR_CSV] = { "csv", ".csv", csv_write, csv_header },
 };
 
 bool path_has_suffix(const char *path, const char *suffix)

@@ -28,6 +28,7 @@ struct format {
     const char *suffix; /* of file names */
     void (*write)(const struct record *record, const struct format_style *style,
                   struct buffer *out);
+    void (*header)(struct buffer *out); /* of a table; NULL: it has none */
 };
 
 /* The name of a file is more than its suffix: false for ".csv" alone. */
@@ -47,6 +48,7 @@ void json_write(const struct record *record, const struct format_style *style,
 /* One row of all figures, after a header if wanted (csv.c). RFC 4180, "\n" ends lines. */
 void csv_write(const struct record *record, const struct format_style *style,
                struct buffer *out);
+void csv_header(struct buffer *out);
 
 /* A machine without a run: JSON, or text for people (machine.c). */
 void machine_write_json(const struct record *record, struct buffer *out);

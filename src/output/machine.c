@@ -36,7 +36,7 @@ static void amount_write(const char *label, const char *all, const char *allowed
     struct buffer text = { 0 };
 
     buffer_add_text(&text, all);
-    if (allowed)
+    if (allowed && *allowed)
         buffer_format(&text, ", of which a job may use %s (%s)", allowed,
                       source ? source : "n/a");
     page_note(page, PAGE_PLAIN, label, text.text ? text.text : "");

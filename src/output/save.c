@@ -3,131 +3,203 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <sys/stat.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/output_file.h"
 #include "output/format.h"
 
-static bool has_content(const char *path)
-{
-    struct stat stat;
+/* ---- appending -------------------------------------------------------------- */
 
-    return lstat(path, &stat) == 0 && stat.st_size > 0;
+/* Whether a file begins with the header of a format. 1: it is empty; 0: it does, or the format
+ * has none; -EINVAL: it does not. */
+static int compare_header(int fd, const struct format *format, struct spoor_error *err)
+{
+    CLEANUP(buffer_done) struct buffer header = { 0 };
+    AUTO_FREE char *found = NULL;
+    off_t size = lseek(fd, 0, SEEK_END);
+    ssize_t n;
+
+    if (size <= 0 || !format->header)
+        return size == 0;
+    format->header(&header);
+    found = malloc(header.length + 1);
+    if (!found || buffer_error(&header) < 0)
+        return error_set(err, ENOMEM, "out of memory");
+    n = pread(fd, found, header.length, 0);
+    if (n < 0)
+        return error_sys(err, errno, "cannot be read");
+    if ((size_t)n != header.length || memcmp(found, header.text, header.length) != 0)
+        return error_set(err, EINVAL, SAVE_OTHER_COLUMNS);
+    return 0;
 }
 
-/* A device or pipe (/dev/stderr, a FIFO) cannot be replaced, only written to. */
-static bool is_special(const char *path)
+int save_open_to_append(const char *path, int flags)
 {
-    struct stat stat;
+    int fd = open(path, flags | O_RDWR | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666);
 
-    return lstat(path, &stat) == 0 && !S_ISREG(stat.st_mode) && !S_ISLNK(stat.st_mode);
+    if (fd < 0 && errno == EACCES && !(flags & O_EXCL))
+        fd = open(path, flags | O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666);
+    return fd < 0 ? -errno : fd;
 }
 
-static bool is_link(const char *path)
+int save_end_torn_line(int fd)
 {
-    struct stat stat;
+    off_t size = lseek(fd, 0, SEEK_END);
+    char last = '\n';
 
-    return lstat(path, &stat) == 0 && S_ISLNK(stat.st_mode);
+    if (size <= 0 || pread(fd, &last, 1, size - 1) != 1 || last == '\n')
+        return 0; /* or it cannot be read: then it is left as it is */
+    return write(fd, "\n", 1) == 1 ? 0 : -errno;
 }
 
-static int write_open(const struct buffer *text, const char *path, int flags,
-                      struct spoor_error *err)
+/* ---- making and writing ----------------------------------------------------- */
+
+static int make_text(const struct record *records, size_t count, const struct format *format,
+                     struct format_style *style, struct buffer *out, struct spoor_error *err)
 {
-    AUTO_CLOSE int fd = open(path, flags | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0666);
-    int r;
-
-    if (fd < 0)
-        return error_sys(err, errno, "cannot write '%s'", path);
-    r = buffer_write(text, fd);
-    /* Some file systems (NFS, quotas) say only at the close that a write failed. */
-    if (r == 0 && close(take_fd(&fd)) < 0)
-        r = -errno;
-    return r < 0 ? error_sys(err, r, "cannot write '%s'", path) : 0;
-}
-
-/* link() refuses to replace what exists; rename() does not. */
-static int put_in_place(const char *temporary, const char *path, enum spoor_save how)
-{
-    int r = how == SPOOR_NO_CLOBBER ? link(temporary, path) : rename(temporary, path);
-
-    return r < 0 ? -errno : 0;
-}
-
-/* Written beside it and moved into place: a reader finds the old report or the new one,
- * whole. */
-static int write_beside(const struct buffer *text, const char *path, enum spoor_save how,
-                        struct spoor_error *err)
-{
-    char temporary[PATH_MAX];
-    int length = snprintf(temporary, sizeof(temporary), "%s.%d.tmp", path, (int)getpid());
-    int r;
-
-    if (length < 0 || (size_t)length >= sizeof(temporary))
-        return error_sys(err, ENAMETOOLONG, "cannot write '%s'", path);
-    (void)unlink(temporary); /* left behind by a process of the same pid that died */
-    r = write_open(text, temporary, O_CREAT | O_EXCL, err);
-    if (r == 0) {
-        r = put_in_place(temporary, path, how);
-        if (r < 0)
-            (void)error_sys(err, r, "cannot write '%s'", path);
+    for (size_t i = 0; i < count; i++) {
+        format->write(&records[i], style, out);
+        style->has_header = false;
     }
-    if (r < 0 || how == SPOOR_NO_CLOBBER)
-        (void)unlink(temporary);
-    return r;
-}
-
-static int save_text(const struct buffer *text, const char *path, enum spoor_save how,
-                     struct spoor_error *err)
-{
-    if (is_link(path))
-        return error_set(
-            err, ELOOP, "cannot write '%s': it is a symbolic link, which spoor does not follow",
-            path);
-    if (is_special(path))
-        return write_open(text, path, 0, err);
-    if (how == SPOOR_APPEND)
-        return write_open(text, path, O_CREAT | O_APPEND, err);
-    return write_beside(text, path, how, err);
-}
-
-static int make_text(const struct record *record, enum spoor_format format,
-                     const struct format_style *style, struct buffer *out,
-                     struct spoor_error *err)
-{
-    const struct format *row = format_get(format);
-
-    if (!row)
-        return error_set(err, EINVAL, "unknown report format %d", (int)format);
-    row->write(record, style, out);
     return buffer_error(out) < 0 ? error_sys(err, buffer_error(out), "cannot make the report")
                                  : 0;
 }
 
-int save_to_descriptor(const struct record *record, enum spoor_format format, bool has_color,
-                       int fd, struct spoor_error *err)
+/* All of it or, if the disk is full, nothing. */
+static int append(const struct record *records, size_t count, const struct format *format,
+                  const char *path, struct spoor_error *err)
+{
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+    struct format_style style = format_style_for(-1, false);
+    AUTO_CLOSE int fd = save_open_to_append(path, O_CREAT);
+    off_t size;
+    int r;
+
+    if (fd < 0)
+        return take_fd(&fd);
+    output_file_lock(fd);
+    size = lseek(fd, 0, SEEK_END);
+    r = compare_header(fd, format, err);
+    style.has_header = r == 1;
+    if (r >= 0)
+        r = make_text(records, count, format, &style, &text, err);
+    if (r < 0)
+        return r;
+    r = save_end_torn_line(fd);
+    if (r == 0)
+        r = buffer_write(&text, fd);
+    if (r < 0 && size >= 0)
+        (void)!ftruncate(fd, size);
+    /* Some file systems (NFS, quotas) report a failed write only here. */
+    if (r == 0 && close(take_fd(&fd)) < 0)
+        r = -errno;
+    return r;
+}
+
+static int replace(const struct buffer *text, const char *path, bool is_no_clobber)
+{
+    struct replacement new_file;
+    int r = replacement_open(&new_file, path);
+
+    if (r == 0) {
+        r = buffer_write(text, new_file.fd);
+        if (r == 0)
+            r = replacement_commit(&new_file, is_no_clobber);
+        else
+            replacement_cancel(&new_file);
+    }
+    return r;
+}
+
+static int write_special(const struct buffer *text, const char *path, struct spoor_error *err)
+{
+    AUTO_CLOSE int opened = -1;
+    int fd = output_file_descriptor(path);
+
+    if (fd < 0) {
+        opened = output_file_open_special(path, err);
+        if (opened < 0)
+            return take_fd(&opened);
+    }
+    return buffer_write(text, fd < 0 ? opened : fd);
+}
+
+/* 0 or -errno; *err has no message if the system's is enough. */
+static int save(const struct record *records, size_t count, enum spoor_format format,
+                const char *path, enum spoor_save how, struct spoor_error *err)
+{
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+    struct format_style style = format_style_for(-1, false);
+    const struct format *row = format_get(format);
+    bool is_special = output_file_descriptor(path) >= 0 || output_file_is_special(path);
+    int r;
+
+    if (!row)
+        return error_set(err, EINVAL, "unknown report format %d", (int)format);
+    if (!is_special) {
+        r = save_check(path, format, how, err);
+        if (r < 0)
+            return r;
+        if (how == SPOOR_APPEND)
+            return append(records, count, row, path, err);
+    }
+    r = make_text(records, count, row, &style, &text, err);
+    if (r < 0)
+        return r;
+    return is_special ? write_special(&text, path, err)
+                      : replace(&text, path, how == SPOOR_NO_CLOBBER);
+}
+
+/* ---- for callers -------------------------------------------------------------- */
+
+int save_check(const char *path, enum spoor_format format, enum spoor_save how,
+               struct spoor_error *err)
+{
+    static const enum output_mode modes[] = {
+        [SPOOR_REPLACE] = OUTPUT_REPLACE,
+        [SPOOR_APPEND] = OUTPUT_APPEND,
+        [SPOOR_NO_CLOBBER] = OUTPUT_NO_CLOBBER,
+    };
+    const struct format *row = format_get(format);
+    AUTO_CLOSE int fd = -1;
+    int r = output_file_check(path, modes[how], err);
+
+    if (r < 0 || how != SPOOR_APPEND || !row || access(path, F_OK) < 0)
+        return r;
+    fd = save_open_to_append(path, 0);
+    if (fd < 0)
+        return error_sys(err, take_fd(&fd), "cannot be written");
+    r = compare_header(fd, row, err);
+    return r < 0 ? r : 0;
+}
+
+int save_to_descriptor(const struct record *records, size_t count, enum spoor_format format,
+                       bool has_color, int fd, struct spoor_error *err)
 {
     CLEANUP(buffer_done) struct buffer text = { 0 };
     struct format_style style = format_style_for(fd, has_color);
-    int r = make_text(record, format, &style, &text, err);
+    const struct format *row = format_get(format);
+    int r;
 
+    if (!row)
+        return error_set(err, EINVAL, "unknown report format %d", (int)format);
+    r = make_text(records, count, row, &style, &text, err);
     if (r < 0)
         return r;
     r = buffer_write(&text, fd);
     return r < 0 ? error_sys(err, r, "cannot write the report") : 0;
 }
 
-int save_to_file(const struct record *record, enum spoor_format format, const char *path,
-                 enum spoor_save how, struct spoor_error *err)
+int save_to_file(const struct record *records, size_t count, enum spoor_format format,
+                 const char *path, enum spoor_save how, struct spoor_error *err)
 {
-    CLEANUP(buffer_done) struct buffer text = { 0 };
-    struct format_style style = format_style_for(-1, false);
-    int r;
+    struct spoor_error why = { 0 };
+    int r = save(records, count, format, path, how, &why);
 
-    style.has_header = how != SPOOR_APPEND || !has_content(path);
-    r = make_text(record, format, &style, &text, err);
-    return r < 0 ? r : save_text(&text, path, how, err);
+    if (r < 0 && !why.message[0])
+        return error_sys(err, r, "cannot write '%s'", path);
+    return r < 0 ? error_set(err, r, "cannot write '%s': %s", path, why.message) : 0;
 }

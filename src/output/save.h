@@ -1,18 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* save.h - a report where it belongs; on disk it is whole, or not there. */
+/* save.h - reports where they belong; on disk they are whole, or not there. */
 #ifndef OUTPUT_SAVE_H
 #define OUTPUT_SAVE_H
 
 #include "record/record.h"
 #include "spoor/spoor.h"
 
-/* Writes a report to a descriptor. */
-int save_to_descriptor(const struct record *record, enum spoor_format format, bool has_color,
-                       int fd, struct spoor_error *err);
+#define SAVE_OTHER_COLUMNS                                                            \
+    "has other columns than this version of spoor writes; name another file or omit " \
+    "--append"
 
-/* Writes a report to a file as `how` says. No symbolic link is followed. A CSV file that is
- * appended to keeps its header. */
-int save_to_file(const struct record *record, enum spoor_format format, const char *path,
-                 enum spoor_save how, struct spoor_error *err);
+/* Checks that reports can be written to a file as `how` says, and that a table that is appended
+ * to has our columns. Changes nothing. The message does not name the file. */
+int save_check(const char *path, enum spoor_format format, enum spoor_save how,
+               struct spoor_error *err);
+
+/* Writes reports to a descriptor, in one table or one after the other. */
+int save_to_descriptor(const struct record *records, size_t count, enum spoor_format format,
+                       bool has_color, int fd, struct spoor_error *err);
+
+/* Writes reports to a file as `how` says, or to the descriptor, device or pipe that `path`
+ * names. */
+int save_to_file(const struct record *records, size_t count, enum spoor_format format,
+                 const char *path, enum spoor_save how, struct spoor_error *err);
+
+/* Opens a file to append to it, and to read it if that is allowed. `flags`: O_CREAT, O_EXCL. The
+ * descriptor or -errno. */
+int save_open_to_append(const char *path, int flags);
+
+/* Ends the last line of a file that is appended to, if a crash left it without its newline. */
+int save_end_torn_line(int fd);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "base/output_file.h"
 #include "sample/gpu_columns.h"
 #include "sample/sample.h"
 #include "text/buffer.h"
@@ -28,6 +29,15 @@ struct stream {
 
 /* The stream for a file name; NULL: no such suffix. */
 const struct stream *stream_for_path(const char *path);
+
+/* Checks that samples can be written to a file: as output_file_check() and, if a table is
+ * appended to, that it has our columns. Changes nothing. */
+int stream_check(const char *path, enum output_mode mode, struct spoor_error *err);
+
+/* The GPUs of a table that is appended to, from its header. 1: the file is empty; 0: *ret is
+ * set; -EINVAL: it is another table. */
+int stream_read_header(const struct stream *stream, int fd, struct gpu_columns *ret,
+                       struct spoor_error *err);
 
 /* ---- for the streams ------------------------------------------------------ */
 

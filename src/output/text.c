@@ -17,6 +17,7 @@
 #include "output/page.h"
 #include "output/phase_table.h"
 #include "output/sparkline.h"
+#include "output/tags.h"
 #include "output/text_gpu.h"
 #include "text/escape.h"
 #include "text/number.h"
@@ -356,6 +357,21 @@ static void host_write(const struct record *record, struct page *page)
     buffer_done(&line);
 }
 
+static void tags_note(const struct record *record, struct page *page)
+{
+    struct buffer words = { 0 };
+    struct buffer shown = { 0 };
+
+    if (record->tags.count == 0)
+        return;
+    tags_write(&record->tags, &words);
+    if (words.text && !page->has_unicode)
+        escape_ascii(words.text, &shown);
+    page_note(page, PAGE_DIM, "tags", shown.text ? shown.text : words.text ? words.text : "");
+    buffer_done(&words);
+    buffer_done(&shown);
+}
+
 static void warnings_write(const struct record *record, struct page *page)
 {
     for (size_t i = 0; i < record->warning_count; i++) {
@@ -404,6 +420,7 @@ void text_write(const struct record *record, const struct format_style *style,
     host_write(record, &page);
     phase_table_write(record, &page);
     page_blank(&page);
+    tags_note(record, &page);
     warnings_write(record, &page);
     tracker_write(record, &page);
     notes_write(record, &page);

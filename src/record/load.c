@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -376,12 +377,15 @@ static int load_all(struct loader *loader, const json_t *root)
     return r == 0 && record->error < 0 ? error_sys(loader->err, record->error, "load") : r;
 }
 
-int record_parse(const char *text, size_t length, struct record *ret, struct spoor_error *err)
+/* Reads one report and, if `ret_length` is not NULL, stops behind it; otherwise nothing may
+ * follow. */
+static int parse(const char *text, size_t length, struct record *ret, size_t *ret_length,
+                 struct spoor_error *err)
 {
     struct record record;
     struct loader loader = { .record = &record, .err = err };
     json_error_t error;
-    json_t *root = json_loadb(text, length, 0, &error);
+    json_t *root = json_loadb(text, length, ret_length ? JSON_DISABLE_EOF_CHECK : 0, &error);
     int r;
 
     if (!root)
@@ -392,23 +396,73 @@ int record_parse(const char *text, size_t length, struct record *ret, struct spo
     if (r == 0)
         r = load_all(&loader, root);
     json_decref(root);
-    if (r < 0)
+    if (r < 0) {
         record_done(&record);
-    else
-        *ret = record;
-    return r;
+        return r;
+    }
+    *ret = record;
+    if (ret_length)
+        *ret_length = (size_t)error.position;
+    return 0;
 }
 
-int record_load(const char *path, struct record *ret, struct spoor_error *err)
+int record_parse(const char *text, size_t length, struct record *ret, struct spoor_error *err)
+{
+    return parse(text, length, ret, NULL, err);
+}
+
+/* ---- files ---------------------------------------------------------------- */
+
+void records_done(struct records *records)
+{
+    for (size_t i = 0; i < records->count; i++)
+        record_done(&records->items[i]);
+    free(records->items);
+    *records = (struct records){ 0 };
+}
+
+static int parse_next(const char **cursor, const char *end, struct records *records,
+                      struct spoor_error *err)
+{
+    struct record *items =
+        realloc(records->items, (records->count + 1) * sizeof(*records->items));
+    size_t length;
+    int r;
+
+    if (!items)
+        return error_set(err, ENOMEM, "out of memory");
+    records->items = items;
+    if (records->count == LOAD_REPORTS_MAX)
+        return error_set(err, EFBIG, "more than %d reports", LOAD_REPORTS_MAX);
+    r = parse(*cursor, (size_t)(end - *cursor), &items[records->count], &length, err);
+    if (r < 0)
+        return records->count > 0 ? error_prefix(err, r, "report %zu", records->count + 1) : r;
+    records->count++;
+    *cursor += length;
+    while (*cursor < end && strchr(" \t\r\n", **cursor) && **cursor)
+        (*cursor)++;
+    return 0;
+}
+
+int records_load(const char *path, struct records *ret, struct spoor_error *err)
 {
     CLEANUP(buffer_done) struct buffer text = { 0 };
+    CLEANUP(records_done) struct records records = { 0 };
+    const char *cursor;
     int r = strcmp(path, "-") == 0 ? buffer_read(&text, STDIN_FILENO, LOAD_BYTES_MAX)
                                    : buffer_read_file(&text, path, LOAD_BYTES_MAX);
 
     if (r == -EFBIG)
-        return error_set(err, EFBIG, "'%s' is larger than 16 MiB; " NOT_A_REPORT, path);
+        return error_set(err, EFBIG, "'%s' is larger than 64 MiB; " NOT_A_REPORT, path);
     if (r < 0)
         return error_sys(err, r, "cannot read '%s'", path);
-    r = record_parse(text.text, text.length, ret, err);
-    return r < 0 ? error_prefix(err, r, "'%s'", path) : 0;
+    cursor = text.text;
+    do {
+        r = parse_next(&cursor, text.text + text.length, &records, err);
+        if (r < 0)
+            return error_prefix(err, r, "'%s'", path);
+    } while (cursor < text.text + text.length);
+    *ret = records;
+    records = (struct records){ 0 };
+    return 0;
 }

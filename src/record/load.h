@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * load.h - a record read from a JSON report (schema spoor/1). Part of the program, not of
+ * load.h - records read from JSON reports (schema spoor/1). Part of the program, not of
  * the library, which does without a JSON parser.
  *
  * Keys of later versions are ignored; keys that are missing become unknown. The file may
@@ -11,14 +11,22 @@
 
 #include "record/record.h"
 
-/* The size of a report, at most. */
-enum { LOAD_BYTES_MAX = 16 << 20 };
+/* A file holds no more than this. */
+enum { LOAD_BYTES_MAX = 64 << 20, LOAD_REPORTS_MAX = 4096 };
 
-/* Reads a file; "-" is standard input. On success the caller ends *ret with record_done();
- * it is untouched on failure. -EBADMSG: it is not a report. */
-int record_load(const char *path, struct record *ret, struct spoor_error *err);
+/* The reports of a file, one after the other as --append writes them. */
+struct records {
+    struct record *items; /* owned */
+    size_t count;         /* at least 1 */
+};
 
-/* The same from a text; the message does not name a file. */
+/* Reads a file; "-" is standard input. On success the caller ends *ret with records_done();
+ * it is untouched on failure. -EBADMSG: something in it is not a report. */
+int records_load(const char *path, struct records *ret, struct spoor_error *err);
+void records_done(struct records *records);
+
+/* Reads one report from a text; the message does not name a file. The caller ends *ret with
+ * record_done(). */
 int record_parse(const char *text, size_t length, struct record *ret, struct spoor_error *err);
 
 #endif

@@ -150,6 +150,7 @@ void stop_with(pid_t command, int signal)
 {
     static const struct timespec at_once = { 0 };
     sigset_t only = set_of(SIGCONT);
+    siginfo_t info;
     pid_t helper;
 
     /* Without us it would have the terminal: it would lead the group of the foreground. */
@@ -162,7 +163,8 @@ void stop_with(pid_t command, int signal)
         return; /* better to run on than never to be woken */
     stop_by(signal);
     end_helper(helper);
-    if (sigtimedwait(&only, NULL, &at_once) < 0 || has_been_continued(command))
+    if (sigtimedwait(&only, &info, &at_once) < 0 || info.si_pid == helper ||
+        has_been_continued(command))
         return;
     (void)pass_terminal_on(command);
     continue_command(command);

@@ -33,15 +33,22 @@
  * after it, when they notice. They get this long before they count as left over. */
 #define FAREWELL_NS (10 * NS_PER_MS)
 #define CHILDREN_MAX 4096
+/* The last sample may take so long; signals are looked for meanwhile. */
+#define STOP_MOST_NS (10 * NS_PER_SECOND)
+#define STOP_STEP_NS (50 * NS_PER_MS)
+
+static const struct timespec at_once = { 0 };
 
 struct supervision {
     pid_t pid; /* the command; 0 once it is reaped */
     spoor_session *session;
     bool waits_for_all;
-    bool has_ended;    /* the command has */
-    bool has_children; /* some process of the job is not reaped yet */
-    bool is_cut_short; /* the user does not want to wait for the rest */
-    sigset_t received; /* signals that came to us while the command ran */
+    bool has_ended;     /* the command has */
+    bool has_children;  /* some process of the job is not reaped yet */
+    bool is_cut_short;  /* the user does not want to wait for the rest */
+    bool is_unreported; /* the command: the session has not read its last figures */
+    bool is_waiting;    /* for the session, with a process that has ended */
+    sigset_t received;  /* signals that came to us while the command ran */
     int wait_status;
     uint64_t ended_ns;
     struct root root;
@@ -67,20 +74,10 @@ static void reap(pid_t pid)
         continue;
 }
 
-static void tell_session(const struct supervision *job, pid_t pid)
+/* -EAGAIN: it is busy with a sample, and the process must not be reaped yet. */
+static int tell_session(const struct supervision *job, pid_t pid)
 {
-    if (job->session)
-        spoor_session_child_ended(job->session, pid);
-}
-
-/* The command has ended and is a zombie. */
-static void note_end(struct supervision *job, const siginfo_t *info)
-{
-    job->has_ended = true;
-    job->ended_ns = clock_now().monotonic_ns;
-    job->wait_status = wait_status_of(info);
-    if (job->session)
-        spoor_session_set_wait_status(job->session, job->wait_status);
+    return job->session ? spoor_session_child_ended(job->session, pid) : 0;
 }
 
 /* Reaps zombies that stand behind the command's in the list. Returns how many
@@ -101,8 +98,10 @@ static size_t collect_others(const struct supervision *job)
             left_count++;
             continue;
         }
-        tell_session(job, info.si_pid);
-        reap(info.si_pid);
+        if (tell_session(job, info.si_pid) == 0)
+            reap(info.si_pid);
+        else
+            left_count++;
     }
     return left_count;
 }
@@ -181,13 +180,29 @@ static void handle_signal(struct supervision *job, const siginfo_t *info)
  * end can be seen, and it belongs to the time before that end. */
 static void take_pending_signals(struct supervision *job)
 {
-    static const struct timespec at_once = { 0 };
     sigset_t signals;
     siginfo_t info;
 
     forward_signals(&signals);
     while (sigtimedwait(&signals, &info, &at_once) >= 0)
         handle_signal(job, &info);
+}
+
+/* Notes when and how the command ended, if it has: it is a zombie. */
+static void note_end(struct supervision *job)
+{
+    siginfo_t info = { 0 };
+
+    if (job->has_ended ||
+        waitid(P_PID, (id_t)job->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ||
+        info.si_pid == 0)
+        return;
+    take_pending_signals(job);
+    job->has_ended = job->is_unreported = true;
+    job->ended_ns = clock_now().monotonic_ns;
+    job->wait_status = wait_status_of(&info);
+    if (job->session)
+        spoor_session_set_wait_status(job->session, job->wait_status);
 }
 
 /* Stops with the command. Signals that came before are handled first: SIGCONT may be one.
@@ -222,10 +237,12 @@ static int collect(struct supervision *job, struct spoor_error *err)
         }
         if (info.si_pid == 0)
             return 0;
-        tell_session(job, info.si_pid);
+        note_end(job); /* before anything waits for the session */
+        job->is_waiting = tell_session(job, info.si_pid) < 0;
+        if (job->is_waiting)
+            return 0;
         if (info.si_pid == job->pid) {
-            take_pending_signals(job);
-            note_end(job, &info);
+            job->is_unreported = false;
             if (!job->waits_for_all)
                 return 0;
             job->pid = 0;
@@ -254,9 +271,45 @@ static int watch_over(struct supervision *job, struct spoor_error *err)
             return 0;
         if (follow_stop(job))
             continue;
-        if (sigwaitinfo(&signals, &info) >= 0)
+        /* The session is asked again, which takes it a moment. */
+        if (sigtimedwait(&signals, &info, job->is_waiting ? &at_once : NULL) >= 0)
             handle_signal(job, &info);
     }
+}
+
+/* A signal that asks us to end. */
+static bool is_told_to_end(void)
+{
+    sigset_t signals;
+
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGHUP);
+    sigaddset(&signals, SIGQUIT);
+    return sigtimedwait(&signals, NULL, &at_once) >= 0;
+}
+
+/* Has the last figures read and the last sample taken, if nothing hangs. */
+static void stop_session(struct supervision *job)
+{
+    uint64_t deadline_ns = clock_now().monotonic_ns + STOP_MOST_NS;
+    struct spoor_error err = { 0 };
+    int r;
+
+    if (!job->session)
+        return;
+    do {
+        r = job->is_unreported ? tell_session(job, job->pid) : 0;
+        job->is_unreported = r < 0;
+        if (r == 0)
+            r = spoor_session_stop_within(job->session, STOP_STEP_NS, &err);
+    } while (r < 0 && clock_now().monotonic_ns < deadline_ns && !is_told_to_end());
+    if (r < 0)
+        spoor_session_warn(job->session, "no-last-sample",
+                           r == -ETIMEDOUT
+                               ? err.message
+                               : "the last sample is missing: a sample took too long");
 }
 
 static void allow_stops(void)
@@ -297,9 +350,10 @@ int supervise(const struct supervise_options *options, struct supervise_end *ret
     r = watch_over(&job, err);
     allow_stops(); /* Ctrl-Z while the report is written stops us */
     if (r == 0) {
-        take_leave(&job);
         if (job.session)
-            r = spoor_session_stop(job.session, err);
+            spoor_session_note_end(job.session);
+        take_leave(&job);
+        stop_session(&job);
         if (job.pid)
             reap(job.pid);
         *ret = end_of(&job);

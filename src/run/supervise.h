@@ -28,9 +28,8 @@ struct supervise_end {
 };
 
 /* Returns when the job has ended: *ret says how, the session is stopped, and the command
- * is reaped. A warning in the report counts the processes left running. Fails only if
- * there is no such child, or if the session could not be stopped; *ret is set in the
- * second case. */
+ * is reaped. A warning in the report counts the processes left running, and another says
+ * if the session hangs. Fails only if there is no such child. */
 int supervise(const struct supervise_options *options, struct supervise_end *ret,
               struct spoor_error *err);
 

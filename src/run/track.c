@@ -28,7 +28,7 @@ static int start_session(struct track_options *options, pid_t pid, spoor_session
     int r;
 
     options->session.pid = pid;
-    options->session.flags |= SPOOR_CALLER_SPAWNED;
+    options->session.flags |= SPOOR_CALLER_SPAWNED | SPOOR_HOLD_SAMPLES;
     options->session.command = (const char *const *)options->command;
     r = spoor_session_open(&options->session, &session, err);
     if (r == 0)
@@ -51,10 +51,12 @@ static struct tracked watch_job(const struct track_options *options, pid_t pid,
                                .end.wait_status = 125 << 8 }; /* if unknown */
     struct spoor_error err = { 0 };
 
-    if (session)
-        (void)spoor_session_sample(session, NULL); /* the next comes soon */
     if (session && options->started)
         options->started(options->started_data, session, pid);
+    if (session) {
+        spoor_session_release_samples(session);
+        (void)spoor_session_sample(session, NULL); /* the next comes soon */
+    }
     tracked.end.monotonic_ns = released_ns;
     if (supervise(&supervision, &tracked.end, &err) < 0)
         options->say(err.message);

@@ -24,7 +24,8 @@ struct track_options {
      * its memory. If it fails, the command is not run. NULL: none. */
     int (*prepare)(void *data, struct spoor_error *err);
     void *prepare_data;
-    /* Called when the command runs, if it is tracked. NULL: none. */
+    /* Called when the command runs, if it is tracked, before the first sample is delivered: old
+     * files may be replaced now. NULL: none. */
     void (*started)(void *data, spoor_session *session, pid_t pid);
     void *started_data;
 };

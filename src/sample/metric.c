@@ -78,6 +78,7 @@ static const struct metric_row rows[METRIC_COUNT] = {
 [METRIC_HOST_MEMORY_AVAILABLE] = { { "host_memory_available_bytes", "memory still available to programs without swapping",                 NULL,                GAUGE   }, UNIT_BYTES },
 [METRIC_HOST_MEMORY_CACHED] =   { { "host_memory_cached_bytes",  "page cache, buffers and reclaimable kernel memory",                   NULL,                GAUGE   }, UNIT_BYTES },
 [METRIC_HOST_SWAP_USED] =       { { "host_swap_used_bytes",      "swap space in use",                                                   NULL,                GAUGE   }, UNIT_BYTES },
+[METRIC_HOST_DIRTY] =           { { "host_dirty_bytes",          "memory of the machine that is still to be written to storage",        NULL,                GAUGE   }, UNIT_BYTES },
 [METRIC_HOST_DISK_READ] =       { { "host_disk_read_bytes",      "bytes read from the machine's disks",                                 "host_disk_read_bytes_per_second", COUNTER }, UNIT_BYTES },
 [METRIC_HOST_DISK_WRITTEN] =    { { "host_disk_written_bytes",   "bytes written to the machine's disks",                                "host_disk_written_bytes_per_second", COUNTER }, UNIT_BYTES },
 [METRIC_HOST_DISK_SPACE_USED] = { { "host_disk_space_used_bytes", "space in use on the mounted disks",                                   NULL,                GAUGE   }, UNIT_BYTES },

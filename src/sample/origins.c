@@ -82,6 +82,7 @@ static const struct origin defaults[METRIC_COUNT] = {
 [METRIC_HOST_MEMORY_AVAILABLE] =  { "host.procfs.meminfo",     NOT_READABLE("/proc/meminfo"),                     false },
 [METRIC_HOST_MEMORY_CACHED] =     { "host.procfs.meminfo",     NOT_READABLE("/proc/meminfo"),                     false },
 [METRIC_HOST_SWAP_USED] =         { "host.procfs.meminfo",     NOT_READABLE("/proc/meminfo"),                     false },
+[METRIC_HOST_DIRTY] =             { "host.procfs.meminfo",     NOT_READABLE("/proc/meminfo"),                     false },
 [METRIC_HOST_DISK_READ] =         { "host.procfs.diskstats",   "no disk is listed in /proc/diskstats",            true },
 [METRIC_HOST_DISK_WRITTEN] =      { "host.procfs.diskstats",   "no disk is listed in /proc/diskstats",            true },
 [METRIC_HOST_DISK_SPACE_USED] =   { "host.statvfs",            "no disk is mounted",                              false },
@@ -176,6 +177,9 @@ static void update_births(struct origin *origins, const struct job *job)
     if (leaf_has(&job->leaf, LEAF_UNIFIED))
         origins[METRIC_JOB_PROCESSES].source = origins[METRIC_JOB_STARTED].source =
             "cgroup.procs";
+    else if (!job->lists_children)
+        origins[METRIC_JOB_PROCESSES].source = origins[METRIC_JOB_STARTED].source =
+            "procfs.stat";
     if (!births->source)
         return;
     origins[METRIC_JOB_PROCESSES_PEAK].source = births->source;
@@ -246,9 +250,26 @@ static void update_io(struct origin *origins, const struct job *job,
         if (reading->io_is_denied)
             origins[io[i]].reason = DENIED;
     }
+    /* Pages are counted when they are dirtied, and more of them than are written: only none is sure. */
+    origins[METRIC_JOB_WRITTEN].is_exact &= reading->usage.counter[USAGE_WRITTEN_BYTES] == 0;
     if (job->lost_chars)
         origins[METRIC_JOB_READ_CHARS].is_exact = origins[METRIC_JOB_WRITTEN_CHARS].is_exact =
             false;
+}
+
+/* Once the main process has ended the kernel has told its peak: to us, who waited for it, unless it
+ * may be a child's; or in its exit record. */
+static void update_main_peak(struct origin *origin, const struct job *job,
+                             const struct job_reading *reading)
+{
+    bool has_record = job->births.has_peaks && is_known(job->births.main_peak_bytes);
+
+    if (!job->main_has_ended || reading->discount.main > job->main_rss_peak_bytes / 100)
+        return;
+    if (job->main_peak_is_exact)
+        *origin = (struct origin){ "wait4.ru_maxrss", NULL, true };
+    else if (has_record && job->tracker_pid != 0)
+        *origin = (struct origin){ "taskstats.hiwater_rss", NULL, true };
 }
 
 void origins_update(struct origin origins[METRIC_COUNT], const struct job *job,
@@ -257,10 +278,7 @@ void origins_update(struct origin origins[METRIC_COUNT], const struct job *job,
     update_cpu(origins, job, reading);
     update_events(origins, job, reading);
     update_io(origins, job, reading);
-    if (job->main_peak_is_exact && reading->discount.main <= job->main_rss_peak_bytes / 100) {
-        origins[METRIC_MAIN_RSS_PEAK].source = "wait4.ru_maxrss";
-        origins[METRIC_MAIN_RSS_PEAK].is_exact = true;
-    }
+    update_main_peak(&origins[METRIC_MAIN_RSS_PEAK], job, reading);
     update_sharing(origins, job);
     update_cgroup(origins, &job->leaf);
     update_left(origins, job, reading);

@@ -24,6 +24,7 @@ struct sample {
     struct sample_clock clocks[METRIC_CLOCK_COUNT];
     struct memory_split
         at_peak; /* of the job, when METRIC_JOB_RSS was highest since the last one */
+    bool storage_is_local; /* METRIC_HOST_DISK_WRITTEN counts all that can be written */
 };
 
 static inline void sample_clear(struct sample *sample)
@@ -35,6 +36,7 @@ static inline void sample_clear(struct sample *sample)
     for (int i = 0; i < METRIC_CLOCK_COUNT; i++)
         sample->clocks[i] = (struct sample_clock){ 0, 0 };
     sample->at_peak = (struct memory_split)MEMORY_SPLIT_UNKNOWN;
+    sample->storage_is_local = false;
 }
 
 /* When a metric was read, as elapsed_ns. */

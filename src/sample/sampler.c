@@ -24,6 +24,7 @@ int sampler_init(struct sampler *sampler, const struct root *root,
     cgroup_watch_init(&sampler->cgroup_watch, root, job.cgroups);
     host_init(&sampler->host);
     origins_init(sampler->origins);
+    job.storage_is_local = host_storage_is_local(&sampler->host, root);
     r = job_init(&sampler->job, root, &job, now.monotonic_ns);
     if (r < 0)
         sampler_done(sampler);
@@ -177,6 +178,7 @@ static void fill_host(const struct host_reading *host, uint64_t *value)
     value[METRIC_HOST_MEMORY_AVAILABLE] = host->memory.available_bytes;
     value[METRIC_HOST_MEMORY_CACHED] = host->memory.cached_bytes;
     value[METRIC_HOST_SWAP_USED] = host->memory.swap_used_bytes;
+    value[METRIC_HOST_DIRTY] = host->memory.dirty_bytes;
     value[METRIC_HOST_DISK_READ] = host->disk.read_bytes;
     value[METRIC_HOST_DISK_WRITTEN] = host->disk.written_bytes;
     value[METRIC_HOST_DISK_SPACE_USED] = host->space.used_bytes;
@@ -186,6 +188,57 @@ static void fill_host(const struct host_reading *host, uint64_t *value)
     value[METRIC_HOST_CPU_PRESSURE] = host->pressure_ns[PRESSURE_CPU];
     value[METRIC_HOST_MEMORY_PRESSURE] = host->pressure_ns[PRESSURE_MEMORY];
     value[METRIC_HOST_IO_PRESSURE] = host->pressure_ns[PRESSURE_IO];
+}
+
+/* What only the files of processes tell. */
+static const enum metric of_files[] = {
+    METRIC_MAIN_RSS,
+    METRIC_MAIN_PRIVATE,
+    METRIC_MAIN_SHARED,
+    METRIC_MAIN_RSS_PEAK,
+    METRIC_MAIN_THREADS,
+    METRIC_DESCENDANTS_RSS,
+    METRIC_DESCENDANTS_PRIVATE,
+    METRIC_DESCENDANTS_SHARED,
+    METRIC_DESCENDANTS_RSS_PEAK,
+    METRIC_DESCENDANTS_THREADS,
+    METRIC_JOB_RSS,
+    METRIC_JOB_PRIVATE,
+    METRIC_JOB_SHARED,
+    METRIC_JOB_PSS,
+    METRIC_JOB_SWAP,
+    METRIC_JOB_THREADS,
+    METRIC_JOB_PROCESSES,
+    METRIC_JOB_READ_CHARS,
+    METRIC_JOB_WRITTEN_CHARS,
+};
+
+/* What is known before the job's program runs, and when its first process has ended. */
+static const enum metric of_end[] = {
+    METRIC_JOB_USER,         METRIC_JOB_SYSTEM, METRIC_JOB_MAJOR_FAULTS,
+    METRIC_JOB_MINOR_FAULTS, METRIC_JOB_READ,   METRIC_JOB_WRITTEN,
+};
+
+/* Without /proc, what it would tell is unknown. */
+static void hide_unseen(struct sampler *sampler, bool is_first, uint64_t *value)
+{
+    const char *reason = sampler->root->proc_fault;
+
+    if (!reason)
+        return;
+    for (size_t i = 0; i < ARRAY_SIZE(of_files); i++) {
+        value[of_files[i]] = UNKNOWN;
+        sampler->origins[of_files[i]].reason = reason;
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(of_end) && !is_first && !sampler->job.main_has_ended; i++)
+        value[of_end[i]] = UNKNOWN;
+    if (is_first)
+        value[METRIC_JOB_VOLUNTARY_SWITCHES] = value[METRIC_JOB_INVOLUNTARY_SWITCHES] = 0;
+    if (!sampler->job.births.source) {
+        value[METRIC_JOB_STARTED] = UNKNOWN;
+        sampler->origins[METRIC_JOB_STARTED].reason = reason;
+    }
+    sampler->origins[METRIC_JOB_RSS_PEAK].source = "wait4.ru_maxrss";
 }
 
 static uint64_t stolen_ns(const struct host_reading *host)
@@ -228,11 +281,13 @@ void sampler_tick(struct sampler *sampler, struct instant now, bool is_last, str
     fill_job(&sampler->reading, ret->value);
     fill_clocks(&sampler->reading, &sampler->host, now.monotonic_ns, ret->clocks);
     ret->at_peak = sampler->reading.at_peak;
+    ret->storage_is_local = sampler->job.storage_is_local;
 
     cgroup_watch_read(&sampler->cgroup_watch, sampler->root, &events);
     fill_cgroup(&sampler->reading, &events, &sampler->host_reading, ret->value);
     fill_moment(&sampler->reading, ret);
     origins_update(sampler->origins, &sampler->job, &sampler->reading);
+    hide_unseen(sampler, is_first, ret->value);
 }
 
 /* Busy times are carried on where a driver's samples come late, and may have been carried on

@@ -188,6 +188,24 @@ static void bound_peak(struct spoor_figure *figure, const struct row *row,
     figure->high = bound < figure->value ? figure->value : bound; /* NaN stays NaN */
 }
 
+/* The kernel charges a process for a whole folio, which may be of megabytes, whenever it writes to a
+ * clean one. No job wrote more than all disks did, and what is still to be written. */
+static void bound_written(struct spoor_figure *figure, const struct row *row,
+                          const struct summary *summary, const struct origin *origins)
+{
+    const struct tally *disks = &summary->tally[METRIC_HOST_DISK_WRITTEN];
+    uint64_t bound = sum_u64(counter_delta(disks->first, disks->last),
+                             summary->tally[METRIC_HOST_DIRTY].last);
+
+    if (row->metric != METRIC_JOB_WRITTEN || row->derivation != TOTAL ||
+        !summary->storage_is_local || disks->is_lost || !is_known(bound) ||
+        figure->value <= (double)bound)
+        return;
+    figure->value = (double)bound;
+    figure->source = origins[METRIC_HOST_DISK_WRITTEN].source;
+    figure->is_exact = false;
+}
+
 /* Those there at the first sample, and those that came since. */
 static double derive_seen(const struct summary *summary, enum metric metric)
 {
@@ -384,6 +402,7 @@ struct spoor_figure figure_get(size_t index, const struct summary *summary,
     if (isnan(figure.value))
         return not_measured(missing_reason(row, summary, origins));
     bound_peak(&figure, row, summary, origins);
+    bound_written(&figure, row, summary, origins);
     include_parts(&figure, row, summary, origins);
     return figure;
 }

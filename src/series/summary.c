@@ -140,6 +140,7 @@ void summary_add(struct summary *summary, const struct sample *sample)
     summary->ended_realtime_ns = sample->realtime_ns;
     summary->sample_count++;
     memory_split_keep_higher(&summary->at_peak, &sample->at_peak);
+    summary->storage_is_local = sample->storage_is_local;
     for (int i = 0; i < METRIC_COUNT; i++)
         tally_add(summary, (enum metric)i, sample);
 }

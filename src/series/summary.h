@@ -34,6 +34,7 @@ struct summary {
     uint64_t window_ns; /* shortest span over which a rate is taken */
     struct tally tally[METRIC_COUNT];
     struct memory_split at_peak; /* of the job, when its memory was highest in all samples */
+    bool storage_is_local;       /* as of the latest sample */
 };
 
 /* Rates are taken over half an interval at least, so that the two samples at the end of a run, a

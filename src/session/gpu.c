@@ -26,12 +26,14 @@ void session_start_gpus(spoor_session *session)
 
     if (r == 0)
         return;
+    pthread_mutex_lock(&session->mutex);
     session->gpu.state = GPU_NONE;
     session->gpu.reason = gpu_vendors_enabled(session->disabled, enabled) == 0
                               ? "disabled by SPOOR_DISABLE"
                               : "this machine has no GPU";
     if (r != -ENODEV)
         session_add_warning(session, "gpu-thread", "GPUs are not tracked: %s", strerror(-r));
+    pthread_mutex_unlock(&session->mutex);
 }
 
 void session_tell_gpus(spoor_session *session)
@@ -40,15 +42,12 @@ void session_tell_gpus(spoor_session *session)
         gpu_thread_tell(session->gpu_thread, &session->sampler.job.members);
 }
 
-void session_ask_gpus_last(spoor_session *session)
+void session_wait_for_gpus(spoor_session *session)
 {
-    struct gpu_thread *thread;
-
-    pthread_mutex_lock(&session->mutex);
-    thread = session->gpu_thread;
-    pthread_mutex_unlock(&session->mutex);
-    if (thread)
-        gpu_thread_ask_last(thread);
+    if (!session->gpu_thread || session->gpu.state == GPU_NONE)
+        return;
+    gpu_thread_ask_last(session->gpu_thread);
+    gpu_thread_wait_last(session->gpu_thread);
 }
 
 static const struct {
@@ -121,10 +120,6 @@ void session_doubt_gpus(spoor_session *session)
 void session_add_gpus(spoor_session *session, struct instant now, bool is_last)
 {
     if (session->gpu_thread && session->gpu.state != GPU_NONE) {
-        if (is_last) {
-            gpu_thread_ask_last(session->gpu_thread);
-            gpu_thread_wait_last(session->gpu_thread);
-        }
         session_tell_gpus(session);
         gpu_thread_take(session->gpu_thread, now.monotonic_ns, &session->gpu);
     }
@@ -179,7 +174,7 @@ static void raise_to_account(spoor_session *session, uint64_t bytes)
     if (is_known(tally->max) && bytes <= tally->max)
         return;
     summary_raise(&session->summary, METRIC_JOB_GPU_MEMORY, bytes);
-    session->sampler.origins[METRIC_JOB_GPU_MEMORY].source = "nvml.accounting";
+    session->origins[METRIC_JOB_GPU_MEMORY].source = "nvml.accounting";
 }
 
 /* Returns whether there are any. */

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/thread_start.h"
 #include "job/memory/cpu_spent.h"
 #include "job/rungs.h"
 #include "session/gpu_pace.h"
@@ -248,7 +249,7 @@ int gpu_thread_start(const struct gpu_thread_options *options, struct gpu_thread
         r = prepare(thread, options);
     if (r == 0) {
         gpu_board_tell(&thread->board, options->members);
-        r = -pthread_create(&thread->thread, NULL, watch_gpus, thread);
+        r = thread_start_quiet(&thread->thread, watch_gpus, thread);
     }
     if (r < 0) {
         free_all(thread);

@@ -10,16 +10,24 @@
 #include "record/fill.h"
 #include "session/session.h"
 
-int spoor_machine_check(const char *root_path,
+int spoor_machine_check(const struct spoor_options *options,
                         void (*each)(const struct spoor_rung *rung, void *data), void *data,
                         struct spoor_error *err)
 {
+    const struct spoor_options defaults = SPOOR_OPTIONS_INIT;
+    struct job_options job;
     struct root root;
-    int r = root_open(root_path, &root);
+    int r;
 
+    if (!options)
+        options = &defaults;
+    r = session_job_options(options, &job, err);
     if (r < 0)
-        return error_sys(err, r, "root directory '%s'", root_path ? root_path : "/");
-    ladder_check(&root, each, data);
+        return r;
+    r = root_open(options->root, &root);
+    if (r < 0)
+        return error_sys(err, r, "root directory '%s'", options->root ? options->root : "/");
+    ladder_check(&root, &job, each, data);
     root_close(&root);
     return 0;
 }

@@ -15,19 +15,13 @@
 
 #define OTHERS "(others)"
 
-static int reserve_phase(spoor_session *session)
+/* Room for all of them, so that they do not move while a sample is waited for. It costs nothing
+ * until it is used. */
+static int reserve_phases(spoor_session *session)
 {
-    size_t capacity = session->phase_capacity ? 2 * session->phase_capacity : 8;
-    struct phase *phases;
-
-    if (session->phase_count < session->phase_capacity)
-        return 0;
-    phases = realloc(session->phases, capacity * sizeof(*phases));
-    if (!phases)
-        return -ENOMEM;
-    session->phases = phases;
-    session->phase_capacity = capacity;
-    return 0;
+    if (!session->phases)
+        session->phases = calloc(PHASES_MAX, sizeof(*session->phases));
+    return session->phases ? 0 : -ENOMEM;
 }
 
 static struct phase *find_newest(const spoor_session *session, const char *name,
@@ -49,7 +43,7 @@ static int check_phase(const spoor_session *session, const char *name, struct sp
     if (length == 0 || length >= sizeof(session->phases->name))
         return error_set(err, EINVAL, "a phase name must have 1 to %zu bytes",
                          sizeof(session->phases->name) - 1);
-    if (!session->sampler.has_started || session->has_stopped)
+    if (!session->has_sample || session->must_stop)
         return error_set(err, EINVAL, "phase '%s': the session is not running", name);
     return 0;
 }
@@ -70,7 +64,7 @@ static struct phase *find_joined(spoor_session *session, const char *name)
 
 static void join_phase(spoor_session *session, struct phase *phase)
 {
-    session_take_sample(session, clock_now(), false);
+    (void)session_ask_sample(session); /* if that hangs, its figures start later */
     if (phase->open_count++ == 0)
         summary_resume(&phase->summary, &session->summary);
     phase->is_open = true;
@@ -79,7 +73,7 @@ static void join_phase(spoor_session *session, struct phase *phase)
 static int add_phase(spoor_session *session, const char *name)
 {
     struct phase *phase;
-    int r = reserve_phase(session);
+    int r = reserve_phases(session);
 
     if (r < 0)
         return r;
@@ -87,7 +81,7 @@ static int add_phase(spoor_session *session, const char *name)
     *phase = (struct phase){ .is_open = true, .open_count = 1 };
     memcpy(phase->name, name, strlen(name) + 1); /* measured by check_phase */
     summary_init(&phase->summary, session->interval_ns);
-    session_take_sample(session, clock_now(), false);
+    (void)session_ask_sample(session); /* if that hangs, its figures start later */
     summary_continue(&phase->summary, &session->summary);
     return 0;
 }
@@ -120,8 +114,9 @@ static int stop_phase(spoor_session *session, const char *name, struct spoor_err
         phase = find_newest(session, OTHERS, true);
     if (!phase)
         return error_set(err, ENOENT, "phase '%s' is not open", name);
-    session_take_sample(session, clock_now(), false);
-    phase->open_count--;
+    (void)session_ask_sample(session); /* if that hangs, its figures end before */
+    if (phase->open_count > 0)         /* another caller may have been faster */
+        phase->open_count--;
     phase->is_open = phase->open_count > 0;
     return 0;
 }

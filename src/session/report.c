@@ -57,7 +57,7 @@ static int fill_record(spoor_session *session, struct record *ret)
         .host = &session->host,
         .limits = &session->limits,
         .gpu = &session->gpu,
-        .origins = session->sampler.origins,
+        .origins = session->origins,
         .summary = &session->summary,
         .series = &session->series,
         .phases = session->phases,
@@ -65,7 +65,7 @@ static int fill_record(spoor_session *session, struct record *ret)
         .tracker_cpu_ns = session_own_cpu_ns(session),
         .tracker_max_rss_bytes = own_peak_bytes(session),
         .late_samples = session->late_samples,
-        .detail_reads = session->sampler.job.detail.reads,
+        .detail_reads = session->detail_reads,
         .warnings = session->warnings,
         .warning_count = session->warning_count,
     };
@@ -91,7 +91,7 @@ int spoor_session_write(spoor_session *session, enum spoor_format format, unsign
 
     if (r < 0)
         return r;
-    r = save_to_descriptor(&record, format, flags & SPOOR_COLOR, fd, err);
+    r = save_to_descriptor(&record, 1, format, flags & SPOOR_COLOR, fd, err);
     record_done(&record);
     return r;
 }
@@ -104,7 +104,7 @@ int spoor_session_save(spoor_session *session, enum spoor_format format, const c
 
     if (r < 0)
         return r;
-    r = save_to_file(&record, format, path, how, err);
+    r = save_to_file(&record, 1, format, path, how, err);
     record_done(&record);
     return r;
 }
@@ -117,7 +117,7 @@ int spoor_session_figure(spoor_session *session, const char *path, struct spoor_
     if (index < 0)
         return error_set(err, ENOENT, "unknown figure '%s'", path);
     pthread_mutex_lock(&session->mutex);
-    *ret = figure_get((size_t)index, &session->summary, session->sampler.origins);
+    *ret = figure_get((size_t)index, &session->summary, session->origins);
     pthread_mutex_unlock(&session->mutex);
     return 0;
 }
@@ -127,7 +127,7 @@ ssize_t spoor_session_latest(spoor_session *session, double *values, size_t coun
     ssize_t r = METRIC_COUNT;
 
     pthread_mutex_lock(&session->mutex);
-    if (!session->sampler.has_started)
+    if (!session->has_sample)
         r = -EAGAIN;
     for (size_t i = 0; r >= 0 && i < count; i++)
         values[i] = i < METRIC_COUNT ? metric_value((enum metric)i, session->latest.value[i])

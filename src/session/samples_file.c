@@ -3,7 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,147 +11,112 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/parse.h"
+#include "output/save.h"
 #include "text/csv_writer.h"
 
 #define GPUS_MOST_NS NS_PER_SECOND
 
-static int open_flags(unsigned flags)
+static enum output_mode mode_of(unsigned flags)
 {
-    int how = O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC;
-
     if (flags & SPOOR_SAMPLES_NO_CLOBBER)
-        return how | O_EXCL;
-    return flags & SPOOR_SAMPLES_APPEND ? how : how | O_TRUNC;
+        return OUTPUT_NO_CLOBBER;
+    return flags & SPOOR_SAMPLES_APPEND ? OUTPUT_APPEND : OUTPUT_TRUNCATE;
 }
 
-/* What is added to has its header read, where it may be. */
-static int open_file(const char *path, unsigned flags)
+/* The GPUs of a table that is appended to, as stream_read_header(). 1 also if there is no file
+ * yet. */
+static int read_header(struct samples_file *file, struct spoor_error *err)
 {
-    int fd = -1;
+    AUTO_CLOSE int fd = open(file->path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 
-    if (flags & SPOOR_SAMPLES_APPEND)
-        fd = open(path, open_flags(flags) | O_RDWR, 0666);
-    return fd >= 0 ? fd : open(path, open_flags(flags) | O_WRONLY, 0666);
+    if (fd < 0)
+        return errno == ENOENT ? 1 : error_sys(err, errno, "cannot be read");
+    return stream_read_header(file->stream, fd, &file->gpus, err);
 }
 
-/* A file that is added to and holds rows already has its header. */
-static bool needs_header(int fd)
+static int open_checked(struct samples_file *file, const char *path, unsigned flags,
+                        struct spoor_error *err)
 {
-    struct stat stat;
+    int r = stream_check(path, mode_of(flags), err);
 
-    return fstat(fd, &stat) < 0 || stat.st_size == 0;
-}
-
-/* Reads "1" or "0_1" up to the name of a measure. */
-static bool read_place(const char **cursor, struct gpu_place *ret)
-{
-    uint64_t index, part = 0;
-    bool is_part;
-
-    if (parse_u64(cursor, &index) < 0)
-        return false;
-    is_part = (*cursor)[0] == '_' && (*cursor)[1] >= '0' && (*cursor)[1] <= '9';
-    *cursor += is_part;
-    if ((is_part && parse_u64(cursor, &part) < 0) || index > INT_MAX || part > INT_MAX)
-        return false;
-    *ret = (struct gpu_place){ (unsigned)index, is_part ? (int)part : -1 };
-    return true;
-}
-
-/* The GPUs that a header names: those of its columns gpuN_memory_bytes. */
-static struct gpu_columns read_header(int fd)
-{
-    enum { HEADER_MAX = 1 << 17 };
-    AUTO_FREE char *text = calloc(1, HEADER_MAX);
-    struct gpu_columns gpus = { 0 };
-
-    if (!text || pread(fd, text, HEADER_MAX - 1, 0) <= 0)
-        return gpus;
-    text[strcspn(text, "\n")] = '\0';
-    for (const char *at = text; (at = strstr(at, ",gpu")) != NULL;) {
-        struct gpu_place place;
-
-        at += strlen(",gpu");
-        if (read_place(&at, &place) && strncmp(at, "_memory_bytes", 13) == 0 &&
-            gpus.count < GPU_COLUMNS_MAX)
-            gpus.places[gpus.count++] = place;
-    }
-    return gpus;
+    if (r < 0)
+        return r;
+    file->stream = stream_for_path(path);
+    r = row_writer_open(&file->writer, path, mode_of(flags));
+    if (r < 0)
+        return error_sys(err, r, "cannot be written");
+    file->needs_header = file->stream->begin != NULL;
+    if (!file->needs_header || !(flags & SPOOR_SAMPLES_APPEND))
+        return 0;
+    file->path = strdup(path);
+    r = file->path ? read_header(file, err) : error_set(err, ENOMEM, "out of memory");
+    file->needs_header = r == 1;
+    file->has_gpus = r == 0;
+    return r < 0 ? r : 0;
 }
 
 int samples_file_open(struct samples_file *file, const char *path, unsigned flags,
                       struct spoor_error *err)
 {
+    int r;
+
     *file = (struct samples_file)SAMPLES_FILE_CLOSED;
     if (!path)
         return 0;
-    file->stream = stream_for_path(path);
-    if (!file->stream)
-        return error_set(err, EINVAL, "samples file '%s': the name must end in .csv or .jsonl",
-                         path);
-    file->fd = open_file(path, flags);
-    if (file->fd < 0)
-        return error_sys(err, errno, "samples file '%s'", path);
-    if (!file->stream->begin)
-        return 0;
-    file->needs_header = needs_header(file->fd);
-    file->has_gpus = !file->needs_header;
-    if (file->has_gpus)
-        file->gpus = read_header(file->fd);
-    return 0;
+    r = open_checked(file, path, flags, err);
+    return r < 0 ? error_prefix(err, r, "samples file '%s'", path) : 0;
+}
+
+void samples_file_begin(struct samples_file *file)
+{
+    row_writer_begin(&file->writer);
+}
+
+void samples_file_end(struct samples_file *file)
+{
+    if (file->writer.pid != 0)
+        file->end = row_writer_close(&file->writer);
 }
 
 void samples_file_close(struct samples_file *file)
 {
-    if (file->fd >= 0)
-        close(file->fd);
-    file->fd = -1;
+    samples_file_end(file);
+    free(take_ptr(file->path));
     buffer_done(&file->row);
     buffer_done(&file->held);
 }
 
-/* Writes whole rows only: what a full disk took of a row is cut off again. */
-static int write_whole(const struct samples_file *file, const struct buffer *text)
+/* The header. Another run that appends to the same file may be faster: then its GPUs have the
+ * columns. */
+static void add_header(struct samples_file *file)
 {
-    off_t end = lseek(file->fd, 0, SEEK_END);
-    int r = buffer_write(text, file->fd);
-
-    if (r < 0 && end >= 0)
-        (void)!ftruncate(file->fd, end); /* a pipe cannot be cut: nothing more to do */
-    return r;
-}
-
-static void write_rows(struct samples_file *file, const struct buffer *text, uint64_t rows)
-{
-    int r = write_whole(file, text);
-
-    if (r < 0) {
-        file->error = r;
-        file->lost_rows += rows;
-    }
+    buffer_clear(&file->row);
+    file->stream->begin(&file->gpus, &file->row);
+    row_writer_add_header(&file->writer, &file->row);
+    if (file->path && row_writer_wait(&file->writer))
+        (void)read_header(file, NULL); /* on failure it is as we think */
 }
 
 /* The header, and the rows that waited for it, with empty cells for the GPUs. */
 static void release(struct samples_file *file)
 {
-    struct buffer text = { 0 };
-    struct csv_writer csv = { .out = &text }; /* only CSV has a header */
+    struct buffer *text = &file->row;
+    struct csv_writer csv = { .out = text }; /* only CSV has a header */
     const char *row = file->held.text;
 
-    file->stream->begin(&file->gpus, &text);
+    add_header(file);
     for (uint64_t i = 0; i < file->held_rows; i++) {
         size_t length = strcspn(row, "\n");
 
+        buffer_clear(text);
         csv_begin_cell(&csv);
-        buffer_add(&text, row, length);
+        buffer_add(text, row, length);
         for (size_t cell = 0; cell < file->gpus.count * GPU_MEASURE_COUNT; cell++)
             csv_begin_cell(&csv);
         csv_end_row(&csv);
+        row_writer_add(&file->writer, text, 1);
         row += length + 1;
     }
-    write_rows(file, &text, file->held_rows);
-    buffer_done(&text);
     buffer_done(&file->held);
     file->held_rows = 0;
     file->needs_header = false;
@@ -176,7 +141,7 @@ void samples_file_add(struct samples_file *file, const struct sample *sample,
 {
     struct stream_row row = { sample, file->has_previous ? &file->previous : NULL, gpu, NULL };
 
-    if (file->fd < 0)
+    if (file->writer.pid == 0)
         return;
     learn_gpus(file, sample, gpu, is_last);
     row.of_gpus = file->has_gpus ? &file->gpus : NULL;
@@ -188,7 +153,7 @@ void samples_file_add(struct samples_file *file, const struct sample *sample,
     } else {
         buffer_clear(&file->row);
         file->stream->row(&row, &file->row);
-        write_rows(file, &file->row, 1);
+        row_writer_add(&file->writer, &file->row, 1);
     }
     file->previous = *sample;
     file->has_previous = true;

@@ -2,9 +2,9 @@
 /*
  * samples_file.h - a row per sample, on disk as soon as it is taken.
  *
- * Each row is one write of whole lines to the end of the file, so that whoever reads
- * along, or comes after a crash, finds whole rows only. What cannot be written (a full
- * disk) costs rows, never the run.
+ * Each row is one write of whole lines to the end of the file, so that a reader, during the run
+ * or after a crash, finds whole rows only. What cannot be written (a full disk, one that does not
+ * respond) costs rows, never the run: see row_writer.h.
  *
  * A header names the GPUs. Drivers take some milliseconds to tell of them, or do not answer at
  * all: the first rows wait for them, for a second at most.
@@ -14,14 +14,15 @@
 
 #include "output/stream.h"
 #include "sample/sample.h"
+#include "session/row_writer.h"
 #include "spoor/spoor.h"
 #include "text/buffer.h"
 
 struct samples_file {
     const struct stream *stream; /* NULL: none is wanted */
-    int fd;                      /* -1: none, or it failed */
-    int error;                   /* 0, or what a write failed with */
-    uint64_t lost_rows;
+    struct row_writer writer;
+    struct row_writer_end end; /* once it has ended */
+    char *path;                /* of a table that others may append to too; owned */
     struct buffer row;
     struct sample previous;
     bool has_previous;
@@ -32,15 +33,24 @@ struct samples_file {
     uint64_t held_rows;
 };
 
-#define SAMPLES_FILE_CLOSED \
-    {                       \
-        .fd = -1            \
+#define SAMPLES_FILE_CLOSED         \
+    {                               \
+        .writer = ROW_WRITER_CLOSED \
     }
 
-/* Opens the file. `path` NULL: none is wanted. `flags` as in spoor_options. Follows no symbolic
- * link. */
+/* Opens or creates the file, and leaves what is in it. `path` NULL: none is wanted. `flags` as
+ * in spoor_options. Follows no symbolic link. */
 int samples_file_open(struct samples_file *file, const char *path, unsigned flags,
                       struct spoor_error *err);
+
+/* Now there will be rows: empties a file that is to be replaced. */
+void samples_file_begin(struct samples_file *file);
+
+/* After the last row: `end` says what became of them. A file that was created for nothing is
+ * removed. */
+void samples_file_end(struct samples_file *file);
+
+/* Also ends it. */
 void samples_file_close(struct samples_file *file);
 
 /* `is_last`: no row comes after it, and none waits any longer. */

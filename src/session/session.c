@@ -7,12 +7,18 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/arithmetic.h"
 #include "base/cleanup.h"
 #include "base/environment.h"
 #include "base/error.h"
 #include "session/thread.h"
 #include "source/proc/cpu_clock.h"
 #include "source/proc/pid_status.h"
+
+/* A child that has ended is kept waiting so long for a sample that is being taken. */
+#define CHILD_MOST_NS (5 * NS_PER_MS)
+/* A last sample that comes so long after the end of the job is dated back to it. */
+#define LATE_NS (100 * NS_PER_MS)
 
 const char *spoor_version(void)
 {
@@ -50,11 +56,17 @@ static int copy_options(const struct spoor_options *from, struct spoor_options *
 }
 
 /* A thread has a /proc folder of its own that looks like a process's. */
-static int check_process(const struct root *root, pid_t pid, struct spoor_error *err)
+static int check_process(const struct root *root, pid_t pid, bool is_child,
+                         struct spoor_error *err)
 {
     struct pid_status status;
-    int r = pid_status_read(root, pid, &status);
+    int r;
 
+    if (root->proc_fault && is_child)
+        return 0;
+    if (root->proc_fault)
+        return error_set(err, ESRCH, "cannot see process %d: %s", (int)pid, root->proc_fault);
+    r = pid_status_read(root, pid, &status);
     if (r == -ENOENT || r == -ESRCH)
         return error_set(err, ESRCH, "no such process: %d", (int)pid);
     if (r < 0)
@@ -72,13 +84,15 @@ uint64_t session_own_cpu_ns(const spoor_session *session)
 
     if (cpu_clock_read(&session->root, session->own_pid, &now_ns) < 0)
         return UNKNOWN;
-    return now_ns;
+    return now_ns + session->samples.end.cpu_ns;
 }
 
-static int open_sampler(spoor_session *session, const struct spoor_options *options,
+int session_job_options(const struct spoor_options *options, struct job_options *ret,
                         struct spoor_error *err)
 {
-    struct job_options job = {
+    const char *unknown;
+
+    *ret = (struct job_options){
         .pid = options->pid,
         .caller_spawned = options->flags & SPOOR_CALLER_SPAWNED,
         .detail = options->detail,
@@ -86,11 +100,19 @@ static int open_sampler(spoor_session *session, const struct spoor_options *opti
         .cgroup_folder = options->cgroup_folder,
         .environment = environment_own,
     };
-    const char *unknown;
-    int r = rungs_parse(getenv("SPOOR_DISABLE"), &job.disabled, &unknown);
+    if (rungs_parse(getenv("SPOOR_DISABLE"), &ret->disabled, &unknown) < 0)
+        return error_set(err, EINVAL, "SPOOR_DISABLE: unknown source '%s'", unknown);
+    return 0;
+}
+
+static int open_sampler(spoor_session *session, const struct spoor_options *options,
+                        struct spoor_error *err)
+{
+    struct job_options job;
+    int r = session_job_options(options, &job, err);
 
     if (r < 0)
-        return error_set(err, EINVAL, "SPOOR_DISABLE: unknown source '%s'", unknown);
+        return r;
     session->disabled = job.disabled;
     session->may_have_gpus = gpu_thread_is_needed(&session->root, job.disabled);
     job.needs_run_gate = session->may_have_gpus;
@@ -127,7 +149,7 @@ static int open_parts(spoor_session *session, const struct spoor_options *option
 
     if (r < 0)
         return error_sys(err, r, "root directory '%s'", path);
-    r = check_process(&session->root, options->pid, err);
+    r = check_process(&session->root, options->pid, options->flags & SPOOR_CALLER_SPAWNED, err);
     if (r < 0)
         return r;
     r = run_facts_init(&session->run, options, &session->root);
@@ -171,13 +193,15 @@ int spoor_session_open(const struct spoor_options *options, spoor_session **ret,
     session->pid = copy.pid;
     session->own_pid = getpid();
     session->flags = copy.flags;
+    session->holds_samples = copy.flags & SPOOR_HOLD_SAMPLES;
     session->interval_ns = copy.interval_ns;
     session->sample_seen = copy.sample_seen;
     session->sample_data = copy.sample_data;
     session->root = (struct root)ROOT_CLOSED;
     session->samples = (struct samples_file)SAMPLES_FILE_CLOSED;
-    session->stop_fd = -1;
-    (void)pthread_mutex_init(&session->mutex, NULL); /* cannot fail with defaults */
+    session->wake_fd = -1;
+    (void)pthread_mutex_init(&session->mutex, NULL);  /* cannot fail with defaults */
+    (void)pthread_cond_init(&session->changed, NULL); /* likewise */
     session->warnings = calloc(WARNINGS_MAX, sizeof(*session->warnings));
     if (!session->warnings)
         return error_set(err, ENOMEM, "out of memory");
@@ -188,24 +212,34 @@ int spoor_session_open(const struct spoor_options *options, spoor_session **ret,
     return 0;
 }
 
-spoor_session *spoor_session_close(spoor_session *session)
+void session_free(spoor_session *session)
 {
-    if (!session)
-        return NULL;
-    (void)spoor_session_stop(session, NULL); /* nothing to do where it was never started */
     session_end_gpus(session);
     samples_file_close(&session->samples);
     if (session->has_sampler)
         sampler_done(&session->sampler);
+    if (session->wake_fd >= 0)
+        close(session->wake_fd);
     series_done(&session->series);
     run_facts_done(&session->run);
     root_close(&session->root);
     (void)pthread_mutex_destroy(&session->mutex);
+    (void)pthread_cond_destroy(&session->changed);
     free(session->root_path);
     free(session->gpus);
     free(session->phases);
     free(session->warnings);
     free(session);
+}
+
+spoor_session *spoor_session_close(spoor_session *session)
+{
+    if (!session)
+        return NULL;
+    /* One that was told to stop, and has not, is not waited for again. */
+    (void)spoor_session_stop_within(session, session->must_stop ? 0 : THREAD_HANGS_NS, NULL);
+    if (thread_leave(session))
+        session_free(session);
     return NULL;
 }
 
@@ -229,10 +263,37 @@ static void show_sample(const spoor_session *session)
     session->sample_seen(&sample, session->sample_data);
 }
 
-void session_take_sample(spoor_session *session, struct instant now, bool is_last)
+static void deliver_sample(spoor_session *session, bool is_last)
 {
-    sampler_tick(&session->sampler, now, is_last, &session->latest);
+    samples_file_add(&session->samples, &session->latest, &session->gpu, is_last);
+    if (session->sample_seen)
+        show_sample(session);
+}
+
+void session_begin_delivery(spoor_session *session)
+{
+    bool holds_samples;
+
+    pthread_mutex_lock(&session->mutex);
+    holds_samples = session->holds_samples;
+    pthread_mutex_unlock(&session->mutex);
+    if (holds_samples || session->delivers_samples)
+        return;
+    session->delivers_samples = true;
+    samples_file_begin(&session->samples);
+    if (session->has_sample)
+        deliver_sample(session, false);
+}
+
+/* With the mutex held. */
+static void publish(spoor_session *session, const struct sample *sample, struct instant now,
+                    bool is_last)
+{
+    session->latest = *sample;
+    session->has_sample = true;
     session_add_gpus(session, now, is_last);
+    memcpy(session->origins, session->sampler.origins, sizeof(session->origins));
+    session->detail_reads = session->sampler.job.detail.reads;
     summary_add(&session->summary, &session->latest);
     series_append(&session->series, &session->latest);
     for (size_t i = 0; i < session->phase_count; i++) {
@@ -240,45 +301,131 @@ void session_take_sample(spoor_session *session, struct instant now, bool is_las
             summary_add(&session->phases[i].summary, &session->latest);
     }
     session_doubt_gpus(session);
-    samples_file_add(&session->samples, &session->latest, &session->gpu, is_last);
-    if (session->sample_seen)
-        show_sample(session);
+}
+
+bool session_begin_sampling(spoor_session *session, uint64_t timeout_ns)
+{
+    uint64_t now_ns = clock_now().monotonic_ns;
+    struct timespec until = clock_timespec(sum_u64(now_ns, timeout_ns));
+    bool is_free;
+    int r = 0;
+
+    pthread_mutex_lock(&session->mutex);
+    while (session->sampling_since_ns != 0 && r != ETIMEDOUT)
+        r = pthread_cond_clockwait(&session->changed, &session->mutex, CLOCK_MONOTONIC, &until);
+    is_free = session->sampling_since_ns == 0;
+    if (is_free)
+        session->sampling_since_ns = clock_now().monotonic_ns;
+    pthread_mutex_unlock(&session->mutex);
+    return is_free;
+}
+
+void session_end_sampling(spoor_session *session)
+{
+    pthread_mutex_lock(&session->mutex);
+    session->sampling_since_ns = 0;
+    (void)pthread_cond_broadcast(&session->changed);
+    pthread_mutex_unlock(&session->mutex);
+}
+
+void session_take_sample(spoor_session *session, struct instant now, bool is_last)
+{
+    struct sample sample;
+
+    session_begin_delivery(session);
+    sampler_tick(&session->sampler, now, is_last, &sample);
+    if (is_last)
+        session_wait_for_gpus(session);
+    pthread_mutex_lock(&session->mutex);
+    publish(session, &sample, now, is_last);
+    pthread_mutex_unlock(&session->mutex);
+    if (session->delivers_samples)
+        deliver_sample(session, is_last);
+}
+
+void session_take_last_sample(spoor_session *session)
+{
+    struct instant now = clock_now();
+    struct instant end;
+
+    pthread_mutex_lock(&session->mutex);
+    end = session->end;
+    pthread_mutex_unlock(&session->mutex);
+    /* What took long between the end of the job and this sample is not part of the run. */
+    if (end.monotonic_ns != 0 && now.monotonic_ns > end.monotonic_ns + LATE_NS &&
+        less(end.monotonic_ns, session->sampler.started.monotonic_ns) >
+            session->latest.elapsed_ns)
+        now = end;
+    session_take_sample(session, now, true);
+    samples_file_end(&session->samples);
+    pthread_mutex_lock(&session->mutex);
+    session_close_phases(session);
+    session_judge(session);
+    session->has_stopped = true;
+    pthread_mutex_unlock(&session->mutex);
+}
+
+/* ---- for callers ---------------------------------------------------------- */
+
+/* Returns whether the caller is the first. */
+static bool begin(spoor_session *session)
+{
+    bool is_first;
+
+    pthread_mutex_lock(&session->mutex);
+    is_first = !session->has_begun;
+    session->has_begun = true;
+    pthread_mutex_unlock(&session->mutex);
+    return is_first;
 }
 
 int spoor_session_start(spoor_session *session, struct spoor_error *err)
 {
     int r;
 
-    if (session->has_thread || session->has_stopped)
+    if (!begin(session))
         return error_set(err, EALREADY, "the session was already started");
-    pthread_mutex_lock(&session->mutex);
+    (void)session_begin_sampling(session, FOREVER_NS);
     session_take_sample(session, clock_now(), false);
-    pthread_mutex_unlock(&session->mutex);
+    session_end_sampling(session);
     r = thread_start(session);
-    return r < 0 ? error_sys(err, r, "cannot start the sampling thread") : 0;
+    if (r == 0)
+        return 0;
+    pthread_mutex_lock(&session->mutex);
+    session->has_begun = false;
+    pthread_mutex_unlock(&session->mutex);
+    return error_sys(err, r, "cannot start the sampling thread");
 }
 
 int spoor_session_sample(spoor_session *session, struct spoor_error *err)
 {
-    int r = 0;
+    int r;
 
     pthread_mutex_lock(&session->mutex);
-    if (session->has_stopped)
-        r = error_set(err, EINVAL, "the session was already stopped");
-    else
-        session_take_sample(session, clock_now(), false);
+    r = session_ask_sample(session);
     pthread_mutex_unlock(&session->mutex);
-    return r;
+    if (r == -EINVAL)
+        return error_set(err, EINVAL, "the session is not running");
+    return r < 0 ? error_set(err, ETIMEDOUT, "the sampling thread hangs") : 0;
 }
 
-void spoor_session_child_ended(spoor_session *session, pid_t pid)
+int spoor_session_child_ended(spoor_session *session, pid_t pid)
 {
-    pthread_mutex_lock(&session->mutex);
+    if (!session_begin_sampling(session, CHILD_MOST_NS))
+        return thread_hangs(session) ? 0 : -EAGAIN;
     if (!session->has_stopped) {
         job_child_ended(&session->sampler.job, pid, clock_now().monotonic_ns);
         if (session->gpu_thread)
             gpu_thread_tell_ended(session->gpu_thread, pid);
     }
+    session_end_sampling(session);
+    return 0;
+}
+
+void spoor_session_note_end(spoor_session *session)
+{
+    pthread_mutex_lock(&session->mutex);
+    session->end = clock_now();
     pthread_mutex_unlock(&session->mutex);
 }
 
@@ -290,18 +437,16 @@ void spoor_session_set_wait_status(spoor_session *session, int wait_status)
     pthread_mutex_unlock(&session->mutex);
 }
 
+int spoor_session_stop_within(spoor_session *session, uint64_t timeout_ns,
+                              struct spoor_error *err)
+{
+    return thread_stop(session, timeout_ns) ? 0
+                                            : error_set(err, ETIMEDOUT,
+                                                        "the last sample is missing: the "
+                                                        "sampling thread hangs");
+}
+
 int spoor_session_stop(spoor_session *session, struct spoor_error *err)
 {
-    (void)err; /* nothing of it fails today */
-    if (!session->has_thread)
-        return 0;
-    session_ask_gpus_last(session);
-    thread_stop(session);
-    pthread_mutex_lock(&session->mutex);
-    session_take_sample(session, clock_now(), true);
-    session_close_phases(session);
-    session_judge(session);
-    session->has_stopped = true;
-    pthread_mutex_unlock(&session->mutex);
-    return 0;
+    return spoor_session_stop_within(session, THREAD_HANGS_NS, err);
 }

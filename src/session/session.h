@@ -2,8 +2,12 @@
 /*
  * session.h - what a session is made of, for the files of this folder.
  *
- * One mutex guards everything below it: the thread holds it while it takes a sample,
- * a caller while it asks.
+ * The mutex guards what samples leave behind for callers, and what callers leave for the thread
+ * that takes them. Nothing that may block is done while it is held.
+ *
+ * The sampler has one user at a time: between session_begin_sampling() and session_end_sampling(),
+ * without the mutex. Its work may take long, or hang in a file of /proc; who else needs the sampler
+ * waits for a limited time only.
  */
 #ifndef SESSION_SESSION_H
 #define SESSION_SESSION_H
@@ -41,26 +45,43 @@ struct spoor_session {
     spoor_sample_seen *sample_seen; /* NULL: none */
     void *sample_data;
 
+    bool may_have_gpus; /* the machine */
     pthread_t thread;
-    bool has_thread;
-    pthread_mutex_t mutex;
-    int stop_fd; /* an eventfd that ends the thread; -1: there is none */
+    int wake_fd; /* an eventfd: there is something for the thread; -1: there is none */
 
-    bool has_stopped;
+    /* of the sampler's user */
     bool has_sampler;
     struct sampler sampler;
-    struct sample latest;
-    bool may_have_gpus;            /* the machine */
     struct gpu_thread *gpu_thread; /* NULL: there is none */
-    struct gpu_view gpu;           /* as of the latest sample */
+    struct samples_file samples;
+    bool delivers_samples; /* to the file and the callback */
+
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    uint64_t sampling_since_ns;            /* the sampler has a user; 0: it has none */
+    bool holds_samples;                    /* SPOOR_HOLD_SAMPLES, and they were not released */
+    bool has_begun;                        /* spoor_session_start() was called */
+    bool has_thread;                       /* it is to be joined */
+    bool must_stop;                        /* the thread, after a last sample */
+    bool has_stopped;                      /* the last sample was taken */
+    bool has_ended;                        /* the thread uses the session no more */
+    bool is_abandoned;                     /* the thread frees the session when it ends */
+    struct instant end;                    /* of the job, if a caller said so; 0: it has not */
+    uint64_t asked_samples, given_samples; /* by callers, to callers */
+
+    /* written by the sampler's user, who may read them without the mutex */
+    bool has_sample;
+    struct sample latest;
+    struct origin origins[METRIC_COUNT];
+    uint64_t detail_reads;
+    struct gpu_view gpu; /* as of the latest sample */
+
     struct summary summary;
     struct gpu_doubts gpu_doubts; /* of it */
     struct series series;
-    struct samples_file samples;
     struct phase *phases; /* PHASES_MAX at most; owned */
     size_t phase_count;
-    size_t phase_capacity;
-    bool has_joined_phases; /* a phase was added to an earlier one */
+    bool has_joined_phases;   /* a phase was added to an earlier one */
     struct warning *warnings; /* WARNINGS_MAX; owned */
     size_t warning_count;
     bool has_wait_status;
@@ -68,13 +89,38 @@ struct spoor_session {
     uint64_t late_samples;
 };
 
-/* Takes a sample and hands it to all that keep or write samples. With the mutex held. */
+/* The options of a session's job. EINVAL: SPOOR_DISABLE names an unknown source. */
+int session_job_options(const struct spoor_options *options, struct job_options *ret,
+                        struct spoor_error *err);
+
+/* The caller uses the sampler, as the others of this part do that say so. False: another did,
+ * for all of that time. */
+bool session_begin_sampling(spoor_session *session, uint64_t timeout_ns);
+void session_end_sampling(spoor_session *session);
+
+/* Takes a sample and hands it to all that keep or write samples. For the sampler's user. */
 void session_take_sample(spoor_session *session, struct instant now, bool is_last);
 
-/* The GPU thread of a session: see gpu.c. With the mutex held. */
+/* If samples were released, begins to deliver them: with the latest that was held. For the
+ * sampler's user. */
+void session_begin_delivery(spoor_session *session);
+
+/* Has the session's thread take a sample, and waits for it. With the mutex held, which is
+ * released meanwhile. -ETIMEDOUT: it hangs. */
+int session_ask_sample(spoor_session *session);
+
+/* Takes the last sample, and what is to follow it. For the sampler's user. */
+void session_take_last_sample(spoor_session *session);
+
+/* Frees a session whose thread has ended, or never was. */
+void session_free(spoor_session *session);
+
+/* The GPU thread of a session: see gpu.c. For the sampler's user. */
 void session_start_gpus(spoor_session *session);
 void session_tell_gpus(spoor_session *session);
-void session_ask_gpus_last(spoor_session *session);
+void session_wait_for_gpus(spoor_session *session); /* for their last look */
+
+/* Likewise, with the mutex held. */
 void session_add_gpus(spoor_session *session, struct instant now, bool is_last);
 /* After the sample was added: zeros of GPU figures that were not measured go. */
 void session_doubt_gpus(spoor_session *session);
@@ -101,7 +147,8 @@ void session_close_phases(spoor_session *session);
 void session_add_warning(spoor_session *session, const char *code, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 
-/* What the run's own figures give cause to warn of: once, at its end. With the mutex held. */
+/* What the run's own figures give cause to warn of: once, at its end. For the sampler's user, with the mutex
+ * held. */
 void session_judge(spoor_session *session);
 
 #endif

@@ -20,7 +20,6 @@
 
 /* Why the thread woke up, besides the time. */
 struct wake {
-    bool is_stop;
     bool is_gate;   /* the job has faulted */
     bool is_run;    /* it has run after a rest, and GPUs are looked at */
     bool is_births; /* there are events of births, and it is time to take them */
@@ -60,7 +59,7 @@ static struct wake wait_for_work(spoor_session *session, const struct rhythm *rh
     uint64_t due_ns = births_due_ns(births, rhythm);
     bool is_due = due_ns <= now_ns;
     struct pollfd fds[] = {
-        { .fd = session->stop_fd, .events = POLLIN },
+        { .fd = session->wake_fd, .events = POLLIN },
         { .fd = gate->signal_fd, .events = POLLIN }, /* -1 is passed over */
         { .fd = run_gate->signal_fd, .events = POLLIN },
         { .fd = is_due ? births_source : -1, .events = POLLIN },
@@ -73,7 +72,6 @@ static struct wake wait_for_work(spoor_session *session, const struct rhythm *rh
     /* All signals are blocked here: no EINTR. */
     (void)ppoll(fds, ARRAY_SIZE(fds), &timeout, NULL);
     return (struct wake){
-        .is_stop = fds[0].revents != 0,
         .is_gate = fds[1].revents && gate_take(gate),
         .is_run = fds[2].revents && gate_take(run_gate),
         .is_births =
@@ -112,6 +110,31 @@ static void take_births(spoor_session *session, struct rhythm *rhythm, uint64_t 
     rhythm->had_births = job->started_count != started_count;
 }
 
+/* Takes a sample if callers wait for one. */
+static void take_asked_sample(spoor_session *session)
+{
+    uint64_t asked, given;
+
+    pthread_mutex_lock(&session->mutex);
+    asked = session->asked_samples;
+    given = session->given_samples;
+    pthread_mutex_unlock(&session->mutex);
+    if (asked == given)
+        return;
+    session_take_sample(session, clock_now(), false);
+    pthread_mutex_lock(&session->mutex);
+    session->given_samples = asked;
+    (void)pthread_cond_broadcast(&session->changed);
+    pthread_mutex_unlock(&session->mutex);
+}
+
+static void note_late(spoor_session *session, uint64_t count)
+{
+    pthread_mutex_lock(&session->mutex);
+    session->late_samples += count;
+    pthread_mutex_unlock(&session->mutex);
+}
+
 static void wake_up(spoor_session *session, struct rhythm *rhythm, struct wake wake)
 {
     struct job *job = &session->sampler.job;
@@ -126,18 +149,30 @@ static void wake_up(spoor_session *session, struct rhythm *rhythm, struct wake w
         gate_disarm(&job->fault_gate);
         pace_gate_opened(pace, now_ns);
     }
+    session_begin_delivery(session);
+    take_asked_sample(session);
     if (now_ns >= pace->deadline_ns) {
         session_take_sample(session, clock_now(), false);
-        session->late_samples +=
-            pace_sampled(pace, clock_now().monotonic_ns, job_quick_cpu_ns(job));
+        note_late(session, pace_sampled(pace, clock_now().monotonic_ns, job_quick_cpu_ns(job)));
     }
     if (now_ns >= pace->glance_ns)
         glance(session, pace);
 }
 
-static void *sample_until_stopped(void *data)
+static bool must_stop(spoor_session *session)
 {
-    spoor_session *session = data;
+    uint64_t count;
+    bool result;
+
+    (void)!read(session->wake_fd, &count, sizeof(count)); /* does not block */
+    pthread_mutex_lock(&session->mutex);
+    result = session->must_stop;
+    pthread_mutex_unlock(&session->mutex);
+    return result;
+}
+
+static void sample_until_stopped(spoor_session *session)
+{
     struct gate *gate = &session->sampler.job.fault_gate;
     struct gate *run_gate = &session->sampler.job.run_gate;
     struct rhythm rhythm = { .drained_ns = 0 };
@@ -145,10 +180,10 @@ static void *sample_until_stopped(void *data)
     uint64_t before_ns;
 
     (void)gate_attach(run_gate); /* else the GPU thread looks whether it has run */
-    pthread_mutex_lock(&session->mutex);
+    (void)session_begin_sampling(session, FOREVER_NS);
     session_start_gpus(session); /* here, not on the way to the job's start */
-    pthread_mutex_unlock(&session->mutex);
-    /* Only this thread uses the gate; the job's other parts are used under the mutex. */
+    session_end_sampling(session);
+    /* Only this thread uses the gate. */
     pace_init(&rhythm.pace, session->sampler.started.monotonic_ns, session->interval_ns,
               gate_attach(gate) == 0);
     gate_arm(gate);
@@ -156,36 +191,131 @@ static void *sample_until_stopped(void *data)
         before_ns = cpu_spent_ns(&session->root);
         wake = wait_for_work(session, &rhythm);
         pace_woke(&rhythm.pace, cpu_spent_ns(&session->root) - before_ns);
-        if (wake.is_stop)
+        if (must_stop(session))
             break;
-        pthread_mutex_lock(&session->mutex);
+        (void)session_begin_sampling(session, FOREVER_NS);
         wake_up(session, &rhythm, wake);
-        pthread_mutex_unlock(&session->mutex);
+        session_end_sampling(session);
     }
+    if (session->gpu_thread) /* it looks while we do */
+        gpu_thread_ask_last(session->gpu_thread);
     gate_disarm(gate);
     gate_disarm(run_gate); /* the GPU thread, which is to end, arms it no more */
+    (void)session_begin_sampling(session, FOREVER_NS);
+    session_take_last_sample(session);
+    session_end_sampling(session);
+}
+
+static void *run(void *data)
+{
+    spoor_session *session = data;
+    bool is_abandoned;
+
+    sample_until_stopped(session);
+    pthread_mutex_lock(&session->mutex);
+    session->has_ended = true;
+    is_abandoned = session->is_abandoned;
+    (void)pthread_cond_broadcast(&session->changed);
+    pthread_mutex_unlock(&session->mutex);
+    if (is_abandoned)
+        session_free(session);
     return NULL;
 }
+
+/* ---- for others ----------------------------------------------------------- */
 
 int thread_start(spoor_session *session)
 {
     int r;
 
-    session->stop_fd = eventfd(0, EFD_CLOEXEC);
-    if (session->stop_fd < 0)
+    session->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (session->wake_fd < 0)
         return -errno;
-    r = thread_start_quiet(&session->thread, sample_until_stopped, session);
+    pthread_mutex_lock(&session->mutex);
+    r = thread_start_quiet(&session->thread, run, session);
     session->has_thread = r == 0;
+    pthread_mutex_unlock(&session->mutex);
+    if (r < 0) {
+        close(session->wake_fd);
+        session->wake_fd = -1;
+    }
     return r;
 }
 
-void thread_stop(spoor_session *session)
+/* With the mutex held. */
+static void wake_thread(spoor_session *session)
 {
     uint64_t one = 1;
 
-    (void)!write(session->stop_fd, &one, sizeof(one)); /* a counter has room for 1 */
-    (void)pthread_join(session->thread, NULL);
-    session->has_thread = false;
-    close(session->stop_fd);
-    session->stop_fd = -1;
+    (void)!write(session->wake_fd, &one, sizeof(one)); /* a counter has room for 1 */
+}
+
+void spoor_session_release_samples(spoor_session *session)
+{
+    pthread_mutex_lock(&session->mutex);
+    session->holds_samples = false;
+    if (session->has_thread)
+        wake_thread(session);
+    pthread_mutex_unlock(&session->mutex);
+}
+
+bool thread_hangs(spoor_session *session)
+{
+    uint64_t since_ns;
+
+    pthread_mutex_lock(&session->mutex);
+    since_ns = session->sampling_since_ns;
+    pthread_mutex_unlock(&session->mutex);
+
+    return since_ns != 0 && less(clock_now().monotonic_ns, since_ns) >= THREAD_HANGS_NS;
+}
+
+int session_ask_sample(spoor_session *session)
+{
+    struct timespec until = clock_timespec(clock_now().monotonic_ns + THREAD_HANGS_NS);
+    uint64_t number;
+    int r = 0;
+
+    if (!session->has_thread || session->must_stop)
+        return -EINVAL;
+    number = ++session->asked_samples;
+    wake_thread(session);
+    while (session->given_samples < number && !session->has_ended && r != ETIMEDOUT)
+        r = pthread_cond_clockwait(&session->changed, &session->mutex, CLOCK_MONOTONIC, &until);
+    return session->given_samples < number && !session->has_ended ? -ETIMEDOUT : 0;
+}
+
+bool thread_stop(spoor_session *session, uint64_t timeout_ns)
+{
+    struct timespec until = clock_timespec(clock_now().monotonic_ns + timeout_ns);
+    bool has_ended;
+    int r = 0;
+
+    pthread_mutex_lock(&session->mutex);
+    if (session->has_thread && !session->must_stop) {
+        session->must_stop = true;
+        wake_thread(session);
+    }
+    while (session->has_thread && !session->has_ended && r != ETIMEDOUT)
+        r = pthread_cond_clockwait(&session->changed, &session->mutex, CLOCK_MONOTONIC, &until);
+    has_ended = !session->has_thread || session->has_ended;
+    pthread_mutex_unlock(&session->mutex);
+    return has_ended;
+}
+
+bool thread_leave(spoor_session *session)
+{
+    bool has_thread = session->has_thread; /* nobody else uses the session any more */
+    pthread_t thread = session->thread;
+    bool has_ended;
+
+    pthread_mutex_lock(&session->mutex);
+    has_ended = !has_thread || session->has_ended;
+    session->is_abandoned = !has_ended;
+    pthread_mutex_unlock(&session->mutex);
+    if (!has_ended)
+        (void)pthread_detach(thread);
+    else if (has_thread)
+        (void)pthread_join(thread, NULL);
+    return has_ended;
 }

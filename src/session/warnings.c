@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* warnings.c - what a report warns of. */
+#include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -7,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "base/arithmetic.h"
+#include "job/untracked.h"
 #include "series/rate.h"
 #include "session/session.h"
 
@@ -116,6 +118,15 @@ static void judge_tracking(spoor_session *session)
 {
     const struct job *job = &session->sampler.job;
 
+    if (session->root.proc_fault)
+        session_add_warning(session, "no-proc",
+                            "%s: memory, threads and I/O of processes are unknown; mount /proc "
+                            "in this namespace (unshare --mount-proc)",
+                            session->root.proc_fault);
+    for (size_t i = 0; i < untracked_count; i++) {
+        if (job->untracked & 1u << i)
+            session_add_warning(session, "not-tracked", "%s", untracked_programs[i].message);
+    }
     if (session->late_samples > 0)
         session_add_warning(session, "late-samples",
                             "%llu sample%s skipped: the machine was busy, or sampling took "
@@ -139,11 +150,26 @@ static void judge_tracking(spoor_session *session)
         session_add_warning(session, "too-many-processes",
                             "more than %d processes at once: the others are not tracked",
                             MEMBERS_MAX);
-    if (session->samples.error != 0)
+    if (session->samples.end.lost_rows > 0)
         session_add_warning(
             session, "samples-lost", "could not write %llu row%s to the samples file: %s",
-            (unsigned long long)session->samples.lost_rows,
-            session->samples.lost_rows == 1 ? "" : "s", strerror(-session->samples.error));
+            (unsigned long long)session->samples.end.lost_rows,
+            session->samples.end.lost_rows == 1 ? "" : "s",
+            session->samples.end.error == -ETIMEDOUT ? "it does not respond"
+                                                     : strerror(-session->samples.end.error));
+}
+
+static void remove_cgroup(spoor_session *session)
+{
+    struct leaf *leaf = &session->sampler.job.leaf;
+
+    leaf_remove(leaf);
+    if (cgroup_is_visible(&leaf->left_behind.cgroup))
+        session_add_warning(
+            session, "cgroup-left",
+            "the job's cgroup /%s could not be removed: %s; a later run of spoor "
+            "beside it removes it once its processes have exited",
+            leaf->left_behind.cgroup.path, strerror(-leaf->left_behind.error));
 }
 
 void session_judge(spoor_session *session)
@@ -154,4 +180,5 @@ void session_judge(spoor_session *session)
     judge_cgroup(session);
     judge_tracking(session);
     session_judge_gpus(session);
+    remove_cgroup(session);
 }

@@ -62,24 +62,29 @@ static int csv_close(void *state, struct spoor_error *err)
     return r;
 }
 
-static int csv_open(const char *path, const struct tracking_facts *facts, void **ret,
-                    struct spoor_error *err)
+static int csv_open(const char *path, void **ret, struct spoor_error *err)
 {
-    struct tracking_value values[TRACKING_FACTS];
     struct csv *csv = calloc(1, sizeof(*csv));
-    struct csv_writer writer;
     int r;
 
     if (!csv)
         return error_set(err, ENOMEM, "out of memory");
     csv->fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
     if (csv->fd < 0) {
-        r = error_sys(err, errno, "cannot open the file %s", path);
+        r = error_sys(err, errno, "open");
         csv_free(csv);
         return r;
     }
+    *ret = csv;
+    return 0;
+}
+
+static int write_facts(struct csv *csv, const struct tracking_facts *facts)
+{
+    struct csv_writer writer = begin_lines(csv);
+    struct tracking_value values[TRACKING_FACTS];
+
     tracking_fact_values(facts, values);
-    writer = begin_lines(csv);
     add_header(&writer, tracking_fact_fields, TRACKING_FACTS);
     for (size_t i = 0; i < TRACKING_FACTS; i++) {
         if (values[i].text)
@@ -89,14 +94,21 @@ static int csv_open(const char *path, const struct tracking_facts *facts, void *
     }
     csv_end_row(&writer);
     add_header(&writer, tracking_row_fields, TRACKING_COLUMNS);
-    r = write_lines(csv);
-    if (r < 0) {
-        r = error_sys(err, r, "cannot write to the file %s", path);
-        (void)csv_close(csv, NULL);
+    return write_lines(csv);
+}
+
+static int csv_create(const char *path, const struct tracking_facts *facts,
+                      struct spoor_error *err)
+{
+    void *state;
+    int r = csv_open(path, &state, err);
+
+    if (r < 0)
         return r;
-    }
-    *ret = csv;
-    return 0;
+    r = write_facts(state, facts);
+    if (r < 0)
+        (void)error_sys(err, r, "write");
+    return csv_close(state, r == 0 ? err : NULL) < 0 && r == 0 ? -EIO : r;
 }
 
 /* The sum of the percentages of nothing is the whole number 0: so it stands there for a group
@@ -132,4 +144,4 @@ static int csv_add(void *state, const double row[TRACKING_COLUMNS], struct spoor
     return r < 0 ? error_sys(err, r, "write") : 0;
 }
 
-const struct tracking_format tracking_csv = { csv_open, csv_add, csv_close };
+const struct tracking_format tracking_csv = { csv_create, csv_open, csv_add, csv_close };

@@ -12,14 +12,17 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/output_file.h"
 #include "store/table.h"
 #include "store/tracking_format.h"
 
 struct tracking_file {
     const struct tracking_format *format;
-    void *state;
+    void *state; /* NULL: no rows yet */
     char *path;
-    struct stat created; /* whose the name was in the beginning */
+    struct replacement replacement; /* of an old file, until then; fd -1: none */
+    struct stat created;            /* whose the name was in the beginning */
+    bool has_begun;                 /* there may be rows */
     bool has_failed;
 };
 
@@ -98,15 +101,15 @@ int tracking_file_check_name(const char *path, struct spoor_error *err)
     return kind < 0 ? kind : 0;
 }
 
-/* With the files SQLite keeps beside it: an old one would be taken for part of the new. */
-static int remove_old(const char *path, struct spoor_error *err)
+/* What SQLite kept beside an older file would be taken for part of the new one. */
+static int remove_beside(const char *path, struct spoor_error *err)
 {
-    static const char *const beside[] = { "", "-wal", "-shm", "-journal" };
+    static const char *const suffixes[] = { "-wal", "-shm", "-journal" };
 
-    for (size_t i = 0; i < ARRAY_SIZE(beside); i++) {
+    for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
         AUTO_FREE char *name = NULL;
 
-        if (asprintf(&name, "%s%s", path, beside[i]) < 0) {
+        if (asprintf(&name, "%s%s", path, suffixes[i]) < 0) {
             name = NULL;
             return error_set(err, ENOMEM, "out of memory");
         }
@@ -116,11 +119,12 @@ static int remove_old(const char *path, struct spoor_error *err)
     return 0;
 }
 
-/* An empty file under that name. */
-static int create(const char *path, bool overwrite, struct stat *ret, struct spoor_error *err)
+/* An empty file under that name or, if there is an old one, beside it. */
+static int create(struct tracking_file *file, bool overwrite, struct spoor_error *err)
 {
-    AUTO_CLOSE int fd = -1;
+    const char *path = file->path;
     struct stat old;
+    int fd, r;
 
     if (stat(path, &old) == 0 && S_ISREG(old.st_mode)) {
         if (!overwrite)
@@ -128,39 +132,96 @@ static int create(const char *path, bool overwrite, struct stat *ret, struct spo
                              "File %s already exists. Set overwrite to True to overwrite the "
                              "existing file.",
                              path);
-        if (remove_old(path, err) < 0)
-            return err ? -err->code : -EIO;
+        r = output_file_check(path, OUTPUT_REPLACE, NULL);
+        if (r == 0 || r == -ELOOP) /* a link is replaced, not what it names */
+            r = replacement_open(&file->replacement, path);
+        return r < 0 ? error_sys(err, r, "cannot replace the file %s", path) : 0;
     }
     fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0 || fstat(fd, ret) < 0)
+    if (fd < 0)
         return error_sys(err, errno, "cannot create the file %s", path);
-    return 0;
+    close(fd);
+    return remove_beside(path, err);
+}
+
+/* A new file that is not needed or cannot be used. */
+static void discard(struct tracking_file *file)
+{
+    if (file->replacement.fd >= 0)
+        replacement_cancel(&file->replacement);
+    else
+        (void)unlink(file->path);
+}
+
+static void free_file(struct tracking_file **file)
+{
+    if (!*file)
+        return;
+    free((*file)->path);
+    free(*file);
+}
+
+static int open_rows(struct tracking_file *file, struct spoor_error *err)
+{
+    int r;
+
+    if (stat(file->path, &file->created) < 0)
+        return error_sys(err, errno, "cannot open the file %s", file->path);
+    r = file->format->open(file->path, &file->state, err);
+    return r < 0 ? error_prefix(err, r, "cannot write to the file %s", file->path) : 0;
 }
 
 int tracking_file_open(const char *path, bool overwrite, const struct tracking_facts *facts,
                        struct tracking_file **ret, struct spoor_error *err)
 {
-    AUTO_FREE struct tracking_file *file = calloc(1, sizeof(*file));
-    AUTO_FREE char *copy = strdup(path);
+    CLEANUP(free_file) struct tracking_file *file = calloc(1, sizeof(*file));
     int kind = table_check_name(path, err);
     int r;
 
     if (kind < 0)
         return kind;
-    if (!file || !copy)
+    if (file)
+        file->path = strdup(path);
+    if (!file || !file->path)
         return error_set(err, ENOMEM, "out of memory");
     file->format = formats[kind];
-    r = create(path, overwrite, &file->created, err);
+    file->replacement.fd = -1;
+    r = create(file, overwrite, err);
     if (r < 0)
         return r;
-    r = file->format->open(path, facts, &file->state, err);
+    r = file->format->create(
+        file->replacement.fd >= 0 ? file->replacement.temporary : file->path, facts, err);
+    if (r < 0)
+        (void)error_prefix(err, r, "cannot write to the file %s", path);
+    /* A new file is complete before the job starts, which may look for it. */
+    if (r == 0 && file->replacement.fd < 0)
+        r = open_rows(file, err);
     if (r < 0) {
-        (void)unlink(path); /* empty, or not to be trusted */
+        discard(file);
         return r;
     }
-    file->path = take_ptr(copy);
     *ret = take_ptr(file);
     return 0;
+}
+
+static int replace_old(struct tracking_file *file, struct spoor_error *err)
+{
+    int r = remove_beside(file->path, err);
+
+    if (r < 0)
+        return r;
+    r = replacement_commit(&file->replacement, false);
+    return r < 0 ? error_sys(err, r, "cannot replace the file %s", file->path)
+                 : open_rows(file, err);
+}
+
+int tracking_file_begin(struct tracking_file *file, struct spoor_error *err)
+{
+    int r = file->replacement.fd >= 0 ? replace_old(file, err) : 0;
+
+    file->has_begun = true;
+    file->has_failed = r < 0;
+    return r;
 }
 
 static bool is_removed(const struct tracking_file *file)
@@ -177,6 +238,8 @@ int tracking_file_add(struct tracking_file *file, const double row[TRACKING_COLU
     double values[TRACKING_COLUMNS];
     int r;
 
+    if (!file->state)
+        return 0;
     if (is_removed(file)) {
         r = error_set(err, ENOENT,
                       "The file %s was removed in the middle of writing data to it.",
@@ -196,17 +259,19 @@ int tracking_file_add(struct tracking_file *file, const double row[TRACKING_COLU
 
 int tracking_file_close(struct tracking_file *file, struct spoor_error *err)
 {
-    int r;
+    int r = 0;
 
     if (!file)
         return 0;
-    r = file->format->close(file->state, err);
+    if (file->state)
+        r = file->format->close(file->state, err);
+    if (!file->has_begun || file->replacement.fd >= 0)
+        discard(file);
     if (r < 0)
         r = error_prefix(err, r, "cannot write the end of the file %s", file->path);
     /* The user was told already. */
     if (file->has_failed)
         r = 0;
-    free(file->path);
-    free(file);
+    free_file(&file);
     return r;
 }

@@ -60,10 +60,13 @@ struct tracking_file;
 /* Does the name end in .csv or .sqlite? 0, or -EINVAL with a message. Nothing is opened. */
 int tracking_file_check_name(const char *path, struct spoor_error *err);
 
-/* Creates the file and writes the facts. A file that is there is replaced where `overwrite`
- * says so, and refused (-EEXIST) otherwise. */
+/* Creates the file and writes the facts. An existing file is refused (-EEXIST) unless
+ * `overwrite` is set; then the new one waits beside it until there are rows. */
 int tracking_file_open(const char *path, bool overwrite, const struct tracking_facts *facts,
                        struct tracking_file **ret, struct spoor_error *err);
+
+/* Now there will be rows: replaces an old file. 0 or -errno with a message. */
+int tracking_file_begin(struct tracking_file *file, struct spoor_error *err);
 
 /* Adds a row; NaN (not known) is written as 0. Failing costs rows, not the run: the first
  * failure returns -errno with a message (a warning for the user), later ones return 0. May be
@@ -71,8 +74,9 @@ int tracking_file_open(const char *path, bool overwrite, const struct tracking_f
 int tracking_file_add(struct tracking_file *file, const double row[TRACKING_COLUMNS],
                       struct spoor_error *err);
 
-/* Finishes the file and frees it; NULL is fine. Returns 0, or -errno with a message where the
- * end could not be written. */
+/* Finishes the file and frees it; NULL is fine. If there were to be no rows, the new file is
+ * removed and an old one stays. Returns 0, or -errno with a message if the end could not be
+ * written. */
 int tracking_file_close(struct tracking_file *file, struct spoor_error *err);
 
 #endif

@@ -27,11 +27,13 @@ struct tracking_value {
 void tracking_fact_values(const struct tracking_facts *facts,
                           struct tracking_value ret[TRACKING_FACTS]);
 
-/* A kind of file. Each opens a file that exists and is empty, writes the facts and an empty
- * table; adds a row, in which all is known; and ends it. 0 or -errno with a message. */
+/* A kind of file. Each writes the facts and an empty table to a file that exists and is empty;
+ * opens such a file for rows; adds a row, in which all is known; and ends it. 0 or -errno with a
+ * message. */
 struct tracking_format {
-    int (*open)(const char *path, const struct tracking_facts *facts, void **ret,
-                struct spoor_error *err);
+    int (*create)(const char *path, const struct tracking_facts *facts,
+                  struct spoor_error *err);
+    int (*open)(const char *path, void **ret, struct spoor_error *err);
     int (*add)(void *state, const double row[TRACKING_COLUMNS], struct spoor_error *err);
     int (*close)(void *state, struct spoor_error *err);
 };

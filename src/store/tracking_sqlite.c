@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/cleanup.h"
+#include "base/compiler.h"
 #include "base/error.h"
 #include "store/tracking_format.h"
 
@@ -43,23 +43,28 @@ static int run(const struct database *database, const char *sql, struct spoor_er
     return 0;
 }
 
-/* "CREATE TABLE t (a FLOAT, ...)" and "INSERT INTO t VALUES (?, ...)". */
+/* "CREATE TABLE t (a FLOAT, ...)". */
 static int create_table(const struct database *database, const char *table,
-                        const struct tracking_field *fields, size_t count, sqlite3_stmt **ret,
+                        const struct tracking_field *fields, size_t count,
                         struct spoor_error *err)
 {
     char sql[SQL_MAX];
     int used = snprintf(sql, sizeof(sql), "CREATE TABLE %s", table);
-    int r;
 
     for (size_t i = 0; i < count; i++)
         used += snprintf(sql + used, sizeof(sql) - (size_t)used, "%s%s %s", i ? ", " : " (",
                          fields[i].name, type_names[fields[i].type]); /* fits: our names */
     (void)snprintf(sql + used, sizeof(sql) - (size_t)used, ")");
-    r = run(database, sql, err);
-    if (r < 0)
-        return r;
-    used = snprintf(sql, sizeof(sql), "INSERT INTO %s VALUES", table);
+    return run(database, sql, err);
+}
+
+/* "INSERT INTO t VALUES (?, ...)". */
+static int prepare_insert(const struct database *database, const char *table, size_t count,
+                          sqlite3_stmt **ret, struct spoor_error *err)
+{
+    char sql[SQL_MAX];
+    int used = snprintf(sql, sizeof(sql), "INSERT INTO %s VALUES", table);
+
     for (size_t i = 0; i < count; i++)
         used += snprintf(sql + used, sizeof(sql) - (size_t)used, "%s?", i ? "," : " (");
     (void)snprintf(sql + used, sizeof(sql) - (size_t)used, ")");
@@ -90,9 +95,10 @@ static int write_facts(const struct database *database, const struct tracking_fa
 {
     struct tracking_value values[TRACKING_FACTS];
     sqlite3_stmt *insert = NULL;
-    int r = create_table(database, "static_data", tracking_fact_fields, TRACKING_FACTS, &insert,
-                         err);
+    int r = create_table(database, "static_data", tracking_fact_fields, TRACKING_FACTS, err);
 
+    if (r == 0)
+        r = prepare_insert(database, "static_data", TRACKING_FACTS, &insert, err);
     if (r < 0)
         return r;
     tracking_fact_values(facts, values);
@@ -111,26 +117,6 @@ static int write_facts(const struct database *database, const struct tracking_fa
     return r;
 }
 
-/* Where there can be no log (it needs shared memory), the old kind of journal serves: it waits
- * for the disk at each row. */
-static int begin(struct database *database, const struct tracking_facts *facts,
-                 struct spoor_error *err)
-{
-    int r;
-
-    (void)sqlite3_busy_timeout(database->db, BUSY_MS);
-    (void)sqlite3_exec(database->db, "PRAGMA journal_mode=WAL", NULL, NULL, NULL);
-    r = run(database, "PRAGMA synchronous=NORMAL; BEGIN", err);
-    if (r == 0)
-        r = write_facts(database, facts, err);
-    if (r == 0)
-        r = create_table(database, "data", tracking_row_fields, TRACKING_COLUMNS,
-                         &database->insert, err);
-    if (r == 0)
-        r = run(database, "COMMIT", err);
-    return r;
-}
-
 static void discard(struct database *database)
 {
     sqlite3_finalize(database->insert);
@@ -138,20 +124,59 @@ static void discard(struct database *database)
     free(database);
 }
 
-static int database_open(const char *path, const struct tracking_facts *facts, void **ret,
-                         struct spoor_error *err)
+static int open_database(const char *path, struct database **ret, struct spoor_error *err)
 {
     struct database *database = calloc(1, sizeof(*database));
     int r;
 
     if (!database)
         return error_set(err, ENOMEM, "out of memory");
-    r = sqlite3_open_v2(path, &database->db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK
-            ? begin(database, facts, err)
-            : fail(database, err);
+    if (sqlite3_open_v2(path, &database->db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK) {
+        *ret = database;
+        return 0;
+    }
+    r = fail(database, err);
+    discard(database);
+    return r;
+}
+
+/* The file is new: what is in it can be written again, so that nothing waits for the disk. */
+static int database_create(const char *path, const struct tracking_facts *facts,
+                           struct spoor_error *err)
+{
+    struct database *database;
+    int r = open_database(path, &database, err);
+
+    if (r < 0)
+        return r;
+    r = run(database, "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF; BEGIN", err);
+    if (r == 0)
+        r = write_facts(database, facts, err);
+    if (r == 0)
+        r = create_table(database, "data", tracking_row_fields, TRACKING_COLUMNS, err);
+    if (r == 0)
+        r = run(database, "COMMIT", err);
+    discard(database);
+    return r;
+}
+
+/* Where there can be no log (it needs shared memory), the old kind of journal serves: it waits
+ * for the disk at each row. */
+static int database_open(const char *path, void **ret, struct spoor_error *err)
+{
+    struct database *database;
+    int r = open_database(path, &database, err);
+
+    if (r < 0)
+        return r;
+    (void)sqlite3_busy_timeout(database->db, BUSY_MS);
+    (void)sqlite3_exec(database->db, "PRAGMA journal_mode=WAL", NULL, NULL, NULL);
+    r = run(database, "PRAGMA synchronous=NORMAL", err);
+    if (r == 0)
+        r = prepare_insert(database, "data", TRACKING_COLUMNS, &database->insert, err);
     if (r < 0) {
         discard(database);
-        return error_prefix(err, r, "cannot write to the file %s", path);
+        return r;
     }
     *ret = database;
     return 0;
@@ -183,4 +208,5 @@ static int database_close(void *state, struct spoor_error *err)
     return r;
 }
 
-const struct tracking_format tracking_sqlite = { database_open, database_add, database_close };
+const struct tracking_format tracking_sqlite = { database_create, database_open, database_add,
+                                                 database_close };

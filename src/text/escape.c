@@ -74,6 +74,13 @@ void escape_terminal(const char *text, struct buffer *out)
     add_styled(text, &style, out);
 }
 
+void escape_unsafe(const char *text, struct buffer *out)
+{
+    static const struct style style = { "", "", false };
+
+    add_styled(text, &style, out);
+}
+
 void escape_ascii(const char *safe, struct buffer *out)
 {
     static const struct style style = { "", "", true };
@@ -244,17 +251,5 @@ void escape_command(const char *const *arguments, struct buffer *out)
         if (i > 0)
             buffer_add(out, " ", 1);
         escape_shell(arguments[i], out);
-    }
-}
-
-void escape_message(char *text)
-{
-    for (unsigned char *c = (unsigned char *)text; *c; c++) {
-        if (*c < 0x20 || *c == 0x7f) {
-            *c = '?';
-        } else if (c[0] == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f) { /* C1 in UTF-8 */
-            *c++ = '?';
-            *c = '?';
-        }
     }
 }

@@ -33,6 +33,10 @@ void escape_csv_minimal(const char *text, struct buffer *out);
  * \uNNNN or \UNNNNNNNN; a backslash is doubled. */
 void escape_terminal(const char *text, struct buffer *out);
 
+/* The same, but a backslash stays as it is: for messages and for reports in a predecessor's
+ * layout, where ordinary text must not change. */
+void escape_unsafe(const char *text, struct buffer *out);
+
 /* Text that is safe on a UTF-8 terminal, for one that may know ASCII only: other
  * characters become \uNNNN or \UNNNNNNNN. Bytes of UTF-8 are controls to some. */
 void escape_ascii(const char *safe, struct buffer *out);
@@ -43,8 +47,5 @@ void escape_shell(const char *text, struct buffer *out);
 
 /* A command line: its arguments as above, with blanks between. NULL: nothing. */
 void escape_command(const char *const *arguments, struct buffer *out);
-
-/* Text of a message, in place: control characters become '?'. */
-void escape_message(char *text);
 
 #endif

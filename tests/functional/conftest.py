@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import select
 import shutil
 import signal
@@ -59,6 +60,18 @@ def read_line(stream):
         assert byte, f"the output ended after {line!r}"
         line += byte
     return line.decode().strip()
+
+
+def count_waits(pid):
+    """How often a thread of it has waited: the sampler does, before each sample."""
+    return sum(int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", path.read_text(), re.M)[1])
+               for path in pathlib.Path(f"/proc/{pid}/task").glob("*/status"))
+
+
+def wait_for_samples(pid):
+    """Until the tracker has taken some more; with a short interval."""
+    before = count_waits(pid)
+    eventually(lambda: count_waits(pid) > before + 20, "some more samples")
 
 
 class Spoor:

@@ -157,3 +157,15 @@ def test_help_goes_to_stdout(spoor, arguments):
     done = spoor(*arguments)
     assert done.returncode == 0 and done.stderr == "" and "spoor" in done.stdout
     assert all(len(line) <= 100 for line in done.stdout.splitlines())
+
+
+@pytest.mark.parametrize("arguments, message", [
+    (["help", "foo"], "unknown command 'foo'; see 'spoor --help'"),
+    (["help", "rn"], "unknown command 'rn'; did you mean 'run'?"),
+    (["help", "--foo"], "unknown command '--foo'; see 'spoor --help'"),
+    (["help", "run", "x"], "unexpected argument 'x'"),
+    (["foo"], "unknown command 'foo'; to track it: spoor run -- foo"),
+], ids=str)
+def test_help_of_an_unknown_command_does_not_advise_to_run_it(spoor, arguments, message):
+    done = spoor(*arguments)
+    assert (done.returncode, done.stdout, done.stderr) == (125, "", f"spoor: {message}\n")

@@ -88,6 +88,18 @@ def test_limits_niceness_and_mask_of_files_stay_so(spoor, workload):
     assert wrapped == alone
 
 
+@pytest.mark.parametrize("arguments, code", [
+    (["run", "-q", "--", "sh", "-c", "test $(ulimit -s) -lt 1024 && exit 7"], 7),
+    (["run", "-q", "-o", "/dev/null", "--", "sh", "-c", "sleep 0.1 & exit 8"], 8),
+    (["doctor"], 0), (["info"], 0), (["run", "--help"], 0)], ids=str)
+def test_small_stack_is_enough(spoor, arguments, code):
+    """With sanitizers a program needs more than that before main()."""
+    size = "256" if "san" in spoor.binary else "48"
+    done = subprocess.run(["sh", "-c", f'ulimit -s {size}; exec "$0" "$@"', spoor.binary, *arguments],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False)
+    assert done.returncode == code
+
+
 def test_nothing_is_added_to_an_empty_environment(spoor, workload):
     alone, wrapped = both(spoor, workload, env={})
     assert wrapped == alone

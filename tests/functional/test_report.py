@@ -183,3 +183,36 @@ def test_output_that_cannot_be_written_is_said(spoor, tmp_path):
         done = spoor("report", path, stdout=full)
     assert done.returncode == 125
     assert done.stderr == "spoor: cannot write the report: No space left on device\n"
+
+
+def test_all_reports_of_a_file_are_shown(spoor, tmp_path):
+    path = tmp_path / "r.json"
+    for name in ("first", "second", "third"):
+        spoor("run", "-q", "--append", "--name", name, "-o", path, "--", "true")
+    text = spoor("report", path).stdout
+    assert [text.index(f"{name}: true") for name in ("first", "second", "third")] == \
+        sorted(text.index(f"{name}: true") for name in ("first", "second", "third"))
+    rows = list(csv.DictReader(io.StringIO(spoor("report", "-f", "csv", path).stdout)))
+    assert [row["name"] for row in rows] == ["first", "second", "third"]
+    assert spoor("report", "-f", "json", path).stdout == path.read_text()
+    assert spoor("report", "-o", tmp_path / "copy.json", path).returncode == 0
+    assert (tmp_path / "copy.json").read_text() == path.read_text()
+
+
+def test_damage_in_one_of_several_reports_is_said(spoor, tmp_path):
+    path = tmp_path / "r.json"
+    spoor("run", "-q", "-o", path, "--", "true")
+    whole = path.read_text()
+    for damaged in (whole + whole[:-10], whole + "x", whole + "{}", "\n" + whole[:-10] + whole):
+        path.write_text(damaged)
+        done = spoor("report", path)
+        assert done.returncode == 125 and str(path) in done.stderr and not done.stdout
+
+
+def test_large_report_is_read(spoor, tmp_path):
+    path = tmp_path / "r.json"
+    spoor("run", "-q", "-o", path, "--", "true")
+    report = json.loads(path.read_text())
+    report["later"] = "x" * (20 << 20)
+    path.write_text(json.dumps(report))
+    assert spoor("report", path).stdout.startswith("true\n")

@@ -148,3 +148,137 @@ def test_a_signal_does_not_cost_a_report_that_can_be_written(spoor):
     os.close(reader)
     assert code == 7
     assert load(path)["run"]["exit_code"] == 7
+
+
+class FrozenDisk:
+    """A file system on a loop device that can be frozen: who writes to it waits until it thaws,
+    and nothing can interrupt that."""
+
+    def __init__(self, folder):
+        self.folder, self.is_frozen = folder, False
+
+    def freeze(self):
+        subprocess.run(["fsfreeze", "--freeze", self.folder], check=True)
+        self.is_frozen = True
+
+    def thaw(self):
+        if self.is_frozen:
+            subprocess.run(["fsfreeze", "--unfreeze", self.folder], check=True)
+        self.is_frozen = False
+
+
+@pytest.fixture
+def disk(tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("only root may mount")
+    image, folder = tmp_path / "disk.img", tmp_path / "disk"
+    folder.mkdir()
+    with open(image, "wb") as file:
+        file.truncate(16 << 20)
+    try:
+        subprocess.run(["mkfs.ext4", "-q", image], check=True)
+        subprocess.run(["mount", "-o", "loop", image, folder], check=True)
+    except (FileNotFoundError, subprocess.CalledProcessError):
+        pytest.skip("no loop device with a file system can be mounted")
+    frozen = FrozenDisk(folder)
+    yield frozen
+    frozen.thaw()
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+def warnings_of(report):
+    return {warning["code"]: warning["message"] for warning in report["warnings"]}
+
+
+@pytest.mark.parametrize("is_there", [False, True], ids=["new", "old"])
+@pytest.mark.parametrize("name", ["s.csv", "s.jsonl"])
+def test_samples_on_a_frozen_disk_do_not_hold_the_job_back(spoor, disk, name, is_there):
+    path, report = disk.folder / name, spoor.new_path("r.json")
+    if is_there:
+        path.write_text("")
+    disk.freeze()
+    process = spoor.start("run", "-q", "-o", report, "-i", "0.05", "--samples", path, "--",
+                          "sh", "-c", "read line; exit 5")
+    try:
+        eventually(lambda: [pid for pid in children(process.pid) if comm_of(pid) == "sh"],
+                   "the job runs")
+        process.stdin.close()
+        assert process.wait(DEADLINE_SECONDS) == 5
+    finally:
+        disk.thaw()
+    result = load(report)
+    assert result["run"]["exit_code"] == 5
+    assert result["processes"]["started"]["value"] == 1, "who writes is not of the job"
+    assert "it does not respond" in warnings_of(result)["samples-lost"]
+    eventually(lambda: path.exists() and path.stat().st_size > 0, "late rows are written")
+
+
+def children(pid):
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+            return file.read().split()
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def comm_of(pid):
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8") as file:
+            return file.read().strip()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+def test_signals_are_forwarded_and_orphans_reaped_while_the_disk_is_frozen(spoor, disk, workload):
+    """The disk freezes in the middle of the run; many samples are taken meanwhile."""
+    path, report = disk.folder / "s.csv", spoor.new_path("r.json")
+    process = spoor.start("run", "-q", "-o", report, "-i", "0.001", "--samples", path, "--",
+                          workload("signals"))
+    try:
+        assert read_line(process.stdout).startswith("ready")
+        eventually(lambda: path.stat().st_size > 10_000, "rows are written")
+        disk.freeze()
+        eventually(lambda: any(state_of(pid) == "D" for pid in children(process.pid)),
+                   "the writer waits for the disk")
+        for number in (signal.SIGUSR1, signal.SIGTERM, signal.SIGUSR2) * 10:
+            process.send_signal(number)
+            assert read_line(process.stdout) == str(int(number))
+        process.stdin.close()
+        assert process.wait(DEADLINE_SECONDS) == 0
+        assert load(report)["run"]["exit_code"] == 0
+        assert "samples-lost" in warnings_of(load(report))
+    finally:
+        disk.thaw()
+
+
+def state_of(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+def test_a_signal_ends_a_job_and_spoor_while_the_disk_is_frozen(spoor, disk):
+    disk.freeze()
+    process = spoor.start("run", "--samples", disk.folder / "s.csv", "--", "sh", "-c",
+                          "echo; exec sleep 1000")
+    try:
+        read_line(process.stdout)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(DEADLINE_SECONDS) in (128 + signal.SIGTERM, -signal.SIGTERM)
+    finally:
+        disk.thaw()
+    assert b"could not write" in process.stderr.read()
+
+
+def test_a_report_on_a_frozen_disk_can_be_interrupted(spoor, disk):
+    disk.freeze()
+    process = spoor.start("run", "-q", "-o", disk.folder / "r.json", "--", "sh", "-c", SAY_PID)
+    try:
+        job = int(read_line(process.stderr))
+        eventually(lambda: has_gone(job), "the job is reaped")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(DEADLINE_SECONDS) == 7
+    finally:
+        disk.thaw()

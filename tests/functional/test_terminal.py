@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from conftest import DEADLINE_SECONDS, eventually, state_of
+from conftest import DEADLINE_SECONDS, eventually
 
 PROMPT = "outer> "
 INNER = "inner> "
@@ -25,7 +25,7 @@ SHELLS = {
 class Session:
     """An interactive shell at a terminal of its own."""
 
-    def __init__(self, shell, wrapper):
+    def __init__(self, shell, wrapper, go):
         self.master, terminal = pty.openpty()
         attributes = termios.tcgetattr(terminal)
         attributes[3] &= ~termios.ECHO
@@ -34,7 +34,7 @@ class Session:
         self.seen = 0
         environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "TERM": "dumb",
                        "LC_ALL": "C", "PS1": PROMPT, "INNER": INNER, "W": " ".join(wrapper),
-                       "PYTHON": sys.executable}
+                       "PYTHON": sys.executable, "GO": str(go)}
         self.shell = subprocess.Popen(["setsid", "-c", *SHELLS[shell]], stdin=terminal,
                                       stdout=terminal, stderr=terminal, env=environment)
         os.close(terminal)
@@ -58,10 +58,14 @@ class Session:
     def type(self, keys):
         os.write(self.master, keys.encode())
 
-    def has_stopped_job(self):
-        pid = self.shell.pid
-        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as children:
-            return any(state_of(child) == "T" for child in children.read().split())
+    def wait_for_stop(self):
+        """Asks until the shell has noticed. How often is not part of the transcript."""
+        before = len(self.text)
+        while not re.search("stopped|suspended", self.text[before:], re.IGNORECASE):
+            self.type("jobs\n")
+            self.wait_for(P)
+        self.text = self.text[:before]
+        self.seen = before
 
     def close(self):
         os.close(self.master)
@@ -69,8 +73,8 @@ class Session:
         self.shell.wait()
 
 
-def transcript(shell, wrapper, steps):
-    session = Session(shell, wrapper)
+def transcript(shell, wrapper, steps, go):
+    session = Session(shell, wrapper, go)
     try:
         session.wait_for(re.escape(PROMPT))
         for keys, pattern, *then in steps:
@@ -80,7 +84,8 @@ def transcript(shell, wrapper, steps):
             if then == [FOREGROUND]:
                 eventually(lambda: os.tcgetpgrp(session.master) != group, "the job has the terminal")
             elif then == [STOPPED]:
-                eventually(session.has_stopped_job, "the job stops")
+                go.touch()
+                session.wait_for_stop()
         return re.sub(r"\d{2,}", "N", session.text)  # pids; the patterns tell exit codes apart
     finally:
         session.close()
@@ -88,7 +93,8 @@ def transcript(shell, wrapper, steps):
 
 P = re.escape(PROMPT)
 I = re.escape(INNER)
-# To wait for before the next is typed: a shell names a job before it has given it the terminal.
+# To wait for before the next is typed: a shell names a job before it has given it the terminal. A job
+# that stops in the background waits for the file GO, since a shell reports it at the next prompt.
 FOREGROUND, STOPPED = "foreground", "stopped"
 HANDLES_STOP = """
 import os, signal, sys
@@ -137,8 +143,8 @@ SCRIPTS = {
         ("$W sh -c 'trap \"echo on\" CONT; kill -STOP $$; read x; echo got $x; exit 3'\n", P),
         ("fg\n", "on\n"), ("word\n", "got word\n" + P), code(3)],
     "reads in the background": [
-        ("$W sh -c 'read x; echo got $x' &\n", P, STOPPED),
-        ("jobs\n", P), ("fg\n", "read x", FOREGROUND), ("word\n", "got word\n" + P), code(0)],
+        ("$W sh -c 'until [ -e $GO ]; do sleep 0.01; done; read x; echo got $x' &\n", P, STOPPED),
+        ("fg\n", "read x", FOREGROUND), ("word\n", "got word\n" + P), code(0)],
     "bash suspends itself": [
         ("$W env PS1=\"$INNER\" bash --norc --noediting -i\n", I), ("suspend\n", P), ("jobs\n", P),
         ("fg\n", "bash", FOREGROUND), ("echo back\n", "back\n" + I), ("exit 4\n", P), code(4)],
@@ -157,10 +163,10 @@ SCRIPTS = {
 
 @pytest.mark.parametrize("name", SCRIPTS, ids=lambda name: name.replace(" ", "-"))
 @pytest.mark.parametrize("shell", SHELLS)
-def test_shell_sees_what_it_would_see_without_spoor(spoor, shell, name):
+def test_shell_sees_what_it_would_see_without_spoor(spoor, tmp_path, shell, name):
     steps = SCRIPTS[name]
     if shell == "zsh":  # which splits no variable unless told to
         steps = [(keys.replace("$W", "${=W}"), *then) for keys, *then in steps]
-    alone = transcript(shell, [], steps)
-    wrapped = transcript(shell, [spoor.binary, "run", "-q", "--"], steps)
+    alone = transcript(shell, [], steps, tmp_path / "go")
+    wrapped = transcript(shell, [spoor.binary, "run", "-q", "--"], steps, tmp_path / "gone")
     assert wrapped == alone

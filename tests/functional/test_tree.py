@@ -4,11 +4,14 @@ import csv
 import json
 import os
 import resource
+import shutil
+import signal
 import subprocess
 
 import pytest
 
-from conftest import cpu_time, eventually, load, read_line, value
+from conftest import (DEADLINE_SECONDS, cpu_time, eventually, load, read_line, value,
+                      wait_for_samples)
 
 HOSTILE = [
     "\x1b[31mred\x1b]0;title\x07",
@@ -194,3 +197,51 @@ def test_very_long_command_line(spoor):
     done = subprocess.run([spoor.binary, "run", "--", "true", *arguments], check=False,
                           stderr=subprocess.PIPE, text=True)
     assert all(len(line) <= 200 for line in done.stderr.splitlines())
+
+
+def cgroups_of(pid):
+    """The cgroups that a tracker has made, in all trees."""
+    return [folder for folder, _, _ in os.walk("/sys/fs/cgroup")
+            if os.path.basename(folder).startswith(f"spoor-{pid}-")]
+
+
+def test_killed_inner_spoor_leaves_no_cgroup(spoor):
+    """As root both have cgroups: that of the inner one, with its job, is inside that of the outer."""
+    script = '"$0" run -q -- sh -c "echo job \\$\\$; exec sleep 600" & echo inner $!; ' \
+             "read line; kill -KILL $!; wait; exit 5"
+    process = spoor.start("run", "-q", "--", "sh", "-c", script, spoor.binary)
+    pids = {name: int(pid) for name, pid in (read_line(process.stdout).split() for _ in range(2))}
+    process.stdin.write(b"\n")
+    process.stdin.flush()
+    assert process.wait(DEADLINE_SECONDS) == 5
+    left = cgroups_of(process.pid) + cgroups_of(pids["inner"])
+    os.kill(pids["job"], signal.SIGKILL)
+    assert left == []
+
+
+def test_cgroup_left_by_the_job_is_removed(spoor):
+    """If there is one: the job makes it in the tree whose cgroup is the job's own."""
+    script = "cd /sys/fs/cgroup; while IFS=: read -r _ tree path; do " \
+             "case $path in */spoor-*) for own in unified$path $tree$path; do " \
+             "[ -d $own ] && mkdir -p $own/left/below; done;; esac; " \
+             "done </proc/self/cgroup 2>/dev/null; exit 5"
+    process = spoor.start("run", "-q", "--", "sh", "-c", script)
+    assert process.wait(DEADLINE_SECONDS) == 5
+    assert cgroups_of(process.pid) == []
+
+
+@pytest.mark.parametrize("name, words", [("srun", "slurmd"), ("docker", "Docker"), ("srunner", None)])
+def test_work_that_a_daemon_does_is_said_to_be_missing(spoor, tmp_path, name, words):
+    """The tasks of srun are children of slurmd: their usage was missing without a word."""
+    shutil.copy("/bin/cat", tmp_path / name)
+    path = tmp_path / "result.json"
+    process = spoor.start("run", "-q", "-i", "0.01", "-o", path, "--", "sh", "-c",
+                          f"echo ready; {tmp_path}/{name}; true")
+    read_line(process.stdout)
+    process.stdin.write(b"echo\n")
+    process.stdin.flush()
+    read_line(process.stdout)  # it runs
+    wait_for_samples(process.pid)
+    process.communicate()
+    messages = [warning["message"] for warning in load(path)["warnings"] if warning["code"] == "not-tracked"]
+    assert [words in message for message in messages] == ([True] if words else [])

@@ -37,10 +37,10 @@ def eventually(condition, what):
 
 def is_alive(pid):
     try:
-        state = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_bytes()  # a name may be any bytes
     except (FileNotFoundError, ProcessLookupError):
         return False
-    return state not in "ZX"
+    return stat.rpartition(b")")[2].split()[0] not in b"ZX"
 
 
 def agents():

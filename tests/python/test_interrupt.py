@@ -11,6 +11,20 @@ import spoor
 from conftest import eventually, is_alive
 
 
+class Alarmed:
+    """A socket that sends a signal to who waits for it."""
+
+    def __init__(self, socket):
+        self._socket = socket
+
+    def recv(self, size):
+        signal.setitimer(signal.ITIMER_REAL, 0.01)
+        return self._socket.recv(size)
+
+    def __getattr__(self, name):
+        return getattr(self._socket, name)
+
+
 @contextlib.contextmanager
 def interrupted(agent):
     """Runs a block while the agent cannot answer, and interrupts it as Ctrl-C would."""
@@ -19,12 +33,13 @@ def interrupted(agent):
 
     before = signal.signal(signal.SIGALRM, interrupt)
     os.kill(agent.ready["pid"], signal.SIGSTOP)
+    socket, agent._socket = agent._socket, Alarmed(agent._socket)
     try:
         with pytest.raises(KeyboardInterrupt):
-            signal.setitimer(signal.ITIMER_REAL, 0.05)
             yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
+        agent._socket = socket
         os.kill(agent.ready["pid"], signal.SIGCONT)
         signal.signal(signal.SIGALRM, before)
 

@@ -52,17 +52,16 @@ def marked(mark):
     for path in pathlib.Path("/proc").glob("[0-9]*"):
         try:
             if mark in (path / "environ").read_bytes().split(b"\0"):
-                found[int(path.name)] = (path / "comm").read_text().strip()
+                found[int(path.name)] = (path / "comm").read_bytes().decode(errors="replace").strip()
         except (FileNotFoundError, ProcessLookupError, PermissionError):
             pass
     return found
 
 
-def cgroups_of(pids):
-    """Cgroups that are named after one of these processes."""
-    name = re.compile(r"spoor-(\d+)-")
-    return [folder for _, folders, _ in os.walk("/sys/fs/cgroup") for folder in folders
-            if name.match(folder) and int(name.match(folder)[1]) in pids]
+def cgroups():
+    """Those of trackers: spoor-PID-..."""
+    return {folder for _, folders, _ in os.walk("/sys/fs/cgroup") for folder in folders
+            if re.match(r"spoor-\d+-", folder)}
 
 
 def kill_one(what, process, mark, chance):
@@ -121,8 +120,8 @@ def run_round(number, folder, seen, pids):
 @pytest.mark.parametrize("first", range(0, KILLS, 100))
 def test_kills_at_random_moments(tmp_path, first):
     seen = collections.Counter()
-    pids = set()
+    pids, before = set(), cgroups()
     for number in range(first, min(first + 100, KILLS)):
         run_round(number, tmp_path / str(number), seen, pids)
-    assert not cgroups_of(pids)
+    assert not [name for name in cgroups() - before if int(name.split("-")[1]) in pids]
     print(f"\nseed {SEED}, rounds {first} to {number}: {dict(seen)}")

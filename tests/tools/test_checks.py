@@ -35,13 +35,16 @@ def tree(tmp_path):
     plant("src/source/proc/stat.c", '#include "base/text.h"\n#include "source/proc/stat.h"\n'
           "/* sprintf() in a comment is no call */\nint f(void)\n{\n    return 0;\n}\n")
     plant("src/text/json_writer.c", 'buffer_add(out, ",", 1);\n')
+    plant("src/output/text.c", '    puts("constant");\n    fprintf(stderr, "%d", x->y);\n'
+          '    buffer_format(out, "%s, %s", rows[i].name, number_bytes(record->bytes).text);\n'
+          '    buffer_add_text(out, rows[i].name);\n    page_escape(page, record->name, out);\n')
     plant("src/store/table.c", 'error_set(err, EINVAL, "must be {\\"a\\": 1}, not %s, %d", a, b);\n')
     for folder in ("tests", "tools", "examples"):
         (tmp_path / folder).mkdir(exist_ok=True)
     return plant
 
 
-@pytest.mark.parametrize("name", ["layers", "sizes", "banned", "docs"])
+@pytest.mark.parametrize("name", ["layers", "sizes", "banned", "escaping", "docs"])
 def test_good_tree_passes(tree, tmp_path, name):
     done = check(name, tmp_path)
     assert (done.returncode, done.stdout) == (0, "")
@@ -85,6 +88,16 @@ FAULTS = {
     "a CSV cell by hand": ("banned", "src/store/bad.c", '    fprintf(out, "%lld,", x);\n'),
     "a comma by hand": ("banned", "src/store/bad.c", "    fputc(',', out);\n"),
     "a comma in a buffer": ("banned", "src/output/bad.c", '    buffer_add(out, ",", 1);\n'),
+    "a name printed": ("escaping", "src/front/spoor/bad.c", '    printf("%s\\n", argv[1]);\n'),
+    "a name put": ("escaping", "src/front/spoor/bad.c", "    puts(name);\n"),
+    "a message to stderr": ("escaping", "src/run/bad.c", '    fprintf(stderr, "%s", err.message);\n'),
+    "a message of errno": ("escaping", "src/run/bad.c", "    perror(path);\n"),
+    "a name in a report": ("escaping", "src/output/bad.c",
+                           '    buffer_format(out, "%d: %s",\n                  i, block->name);\n'),
+    "a name added to a report": ("escaping", "src/output/bad.c",
+                                 "    buffer_add_text(out, record->name);\n"),
+    "an element of a list": ("escaping", "src/output/bad.c",
+                             '    buffer_format(out, "%s", record->command[i]);\n'),
     "undocumented function": ("docs", "include/spoor/spoor.h", "SPOOR_API int spoor_x(void);\n"),
     "metric not in the page": ("docs", "docs/METRICS.md", "| `b_bytes` | gauge |\n"),
 }

@@ -102,6 +102,27 @@ static void a_process_ends_with_its_last_thread(void **state)
     births_close(&births);
 }
 
+/* Whether its exit was read before is a matter of luck. */
+static void who_outlives_the_main_process_does_not_depend_on_its_exit_event(void **state)
+{
+    struct births births;
+
+    (void)state;
+    begin(&births, false);
+    assert_false(births_outlive_main(&births));
+    forked(&births, MAIN, MAIN + 1);
+    assert_true(births_outlive_main(&births));
+    exited(&births, MAIN);
+    assert_true(births_outlive_main(&births));
+    exited(&births, MAIN + 1);
+    assert_false(births_outlive_main(&births));
+    births_close(&births);
+    begin(&births, false);
+    exited(&births, MAIN);
+    assert_false(births_outlive_main(&births));
+    births_close(&births);
+}
+
 static void of_the_machine_only_descendants_count(void **state)
 {
     struct births births;
@@ -230,6 +251,7 @@ int main(void)
         cmocka_unit_test(the_most_at_once_is_kept),
         cmocka_unit_test(threads_are_not_processes),
         cmocka_unit_test(a_process_ends_with_its_last_thread),
+        cmocka_unit_test(who_outlives_the_main_process_does_not_depend_on_its_exit_event),
         cmocka_unit_test(of_the_machine_only_descendants_count),
         cmocka_unit_test(an_end_without_a_beginning_is_a_loss),
         cmocka_unit_test(a_number_used_again_is_another_process),

@@ -74,9 +74,9 @@ static void the_summary_is_a_header_and_a_row(void **state)
 
     write_csv(example, true, &out);
     assert_int_equal(check_lines(&out), 2);
-    assert_int_equal(count_cells(out.text, strchr(out.text, '\n')), figure_count() + 12);
+    assert_int_equal(count_cells(out.text, strchr(out.text, '\n')), figure_count() + 13);
     assert_ptr_equal(strstr(out.text,
-                            "run_id,name,command,started_at,elapsed_seconds,exit_code,"
+                            "run_id,name,tags,command,started_at,elapsed_seconds,exit_code,"
                             "signal,samples,cpu_total_seconds,cpu_user_seconds,"),
                      out.text);
     assert_non_null(strstr(out.text, ",memory_combined_total_rss_bytes,"));
@@ -84,7 +84,7 @@ static void the_summary_is_a_header_and_a_row(void **state)
     assert_non_null(strstr(out.text, ",events_throttled_seconds,tracker_cpu_seconds,"
                                      "tracker_max_rss_bytes,tracker_late_samples,"
                                      "tracker_detail_reads\n"));
-    assert_ptr_equal(strstr(row, "0123456789abcdef0123456789abcdef,,"
+    assert_ptr_equal(strstr(row, "0123456789abcdef0123456789abcdef,,team=blue note=a=b,"
                                  "python3 train.py --name 'it'\\''s me',"
                                  "2026-03-14T09:26:53.589Z,5,0,,6,10,9.25,0.75,2,3.5,"),
                      row);
@@ -103,12 +103,12 @@ static void rows_of_other_runs_fit_under_the_header(void **state)
     example->input.name = " \"x\",\r\n=1+1";
     example->input.wait_status = 9;
     write_csv(example, false, &out);
-    assert_non_null(strstr(out.text, ",\" \"\"x\"\",\\r\\n=1+1\","
+    assert_non_null(strstr(out.text, ",\" \"\"x\"\",\\r\\n=1+1\",team=blue note=a=b,"
                                      "\"$'a,\"\"b\"\"\\n' $'\\x1b[2J\\xff'\","));
     assert_non_null(strstr(out.text, ",137,SIGKILL,6,"));
     example_forget(example);
     write_csv(example, false, &out);
-    assert_non_null(strstr(out.text, "\n0123456789abcdef0123456789abcdef,,,,,,,0,,,"));
+    assert_non_null(strstr(out.text, "\n0123456789abcdef0123456789abcdef,,,,,,,,0,,,"));
     assert_int_equal(check_lines(&out), 4);
     buffer_done(&out);
 }

@@ -64,6 +64,30 @@ static void totals_are_growth(void **state)
     assert_true(isnan(figure.low)); /* bounds are for sampled peaks */
 }
 
+/* The kernel counts whole folios when a page is written to. */
+static void a_job_wrote_no_more_than_the_disks_did(void **state)
+{
+    struct machine machine;
+    struct spoor_figure figure;
+
+    (void)state;
+    machine_init(&machine);
+    OBSERVE(&machine, METRIC_JOB_WRITTEN, 0, 2000 * MB);
+    OBSERVE(&machine, METRIC_HOST_DISK_WRITTEN, 500 * MB, 516 * MB);
+    OBSERVE(&machine, METRIC_HOST_DIRTY, 90 * MB, 4 * MB);
+    assert_near(find(&machine, "io.written_bytes").value, 2000e6); /* or to other storage */
+    machine.summary.storage_is_local = true;
+    machine.origins[METRIC_HOST_DISK_WRITTEN].source = "disks";
+    figure = find(&machine, "io.written_bytes");
+    assert_near(figure.value, 20e6);
+    assert_false(figure.is_exact);
+    assert_string_equal(figure.source, "disks");
+    OBSERVE(&machine, METRIC_JOB_WRITTEN, 0, 10 * MB);
+    assert_near(find(&machine, "io.written_bytes").value, 10e6);
+    OBSERVE(&machine, METRIC_JOB_WRITTEN, 0, UNKNOWN); /* and in the end nobody knows */
+    assert_true(isnan(find(&machine, "io.written_bytes").value));
+}
+
 /* The counter is read every ten seconds: a phase between two readings has none. */
 static void energy_that_did_not_grow_is_not_known(void **state)
 {
@@ -343,6 +367,7 @@ int main(void)
         cmocka_unit_test(nothing_is_known_without_samples),
         cmocka_unit_test(the_reason_is_that_of_the_source),
         cmocka_unit_test(totals_are_growth),
+        cmocka_unit_test(a_job_wrote_no_more_than_the_disks_did),
         cmocka_unit_test(energy_that_did_not_grow_is_not_known),
         cmocka_unit_test(cores_are_mean_and_fastest_growth),
         cmocka_unit_test(one_sample_gives_a_total_but_no_rate),

@@ -60,8 +60,11 @@ static void shared_memory_is_not_page_cache(void **state)
     struct cgroup_memory memory;
 
     (void)state;
-    assert_int_equal(
-        cgroup_parse_memory_stat("anon 100\nfile 50\nkernel 3\nshmem 20\n", &memory), 0);
+    assert_int_equal(cgroup_parse_memory_stat("anon 100\nfile 50\nkernel 3\nshmem 20\n"
+                                              "file_dirty 7\nfile_writeback 2\n",
+                                              &memory),
+                     0);
+    assert_int_equal(memory.dirty_bytes, 9);
     assert_int_equal(memory.anon_bytes, 100);
     assert_int_equal(memory.shmem_bytes, 20);
     assert_int_equal(memory.page_cache_bytes, 30);

@@ -446,16 +446,16 @@ static void depth_and_length_are_bounded(void **state)
 static void files_that_cannot_be_read_are_named(void **state)
 {
     struct spoor_error err = { 0 };
-    struct record record;
+    struct records records;
 
     (void)state;
-    assert_int_equal(record_load("/no/such.json", &record, &err), -ENOENT);
+    assert_int_equal(records_load("/no/such.json", &records, &err), -ENOENT);
     assert_string_equal(err.message, "cannot read '/no/such.json': No such file or directory");
-    assert_int_equal(record_load("/", &record, &err), -EISDIR);
-    assert_int_equal(record_load("/dev/zero", &record, &err), -EFBIG);
-    assert_string_equal(err.message, "'/dev/zero' is larger than 16 MiB; expected a report "
+    assert_int_equal(records_load("/", &records, &err), -EISDIR);
+    assert_int_equal(records_load("/dev/zero", &records, &err), -EFBIG);
+    assert_string_equal(err.message, "'/dev/zero' is larger than 64 MiB; expected a report "
                                      "written by 'spoor run -f json'");
-    assert_int_equal(record_load("/dev/null", &record, &err), -EBADMSG);
+    assert_int_equal(records_load("/dev/null", &records, &err), -EBADMSG);
     assert_ptr_equal(strstr(err.message, "'/dev/null': not valid JSON"), err.message);
 }
 

@@ -21,6 +21,8 @@
     "SwapCached:         7 kB\n" \
     "SwapTotal:        500 kB\n" \
     "SwapFree:         499 kB\n" \
+    "Dirty:              3 kB\n" \
+    "Writeback:          2 kB\n" \
     "SReclaimable:      40 kB\n" \
     "HugePages_Total:    0\n"
 
@@ -35,6 +37,7 @@ static void sizes_are_in_bytes(void **state)
     assert_int_equal(info.available_bytes, 600 * 1024);
     assert_int_equal(info.cached_bytes, 250 * 1024);
     assert_int_equal(info.swap_used_bytes, 1024);
+    assert_int_equal(info.dirty_bytes, 5 * 1024);
 }
 
 static void without_available_the_caches_count_as_such(void **state)

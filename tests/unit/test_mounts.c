@@ -50,6 +50,36 @@ static void only_writable_block_devices_are_disks(void **state)
         assert_false(is_disk(others[i]));
 }
 
+#define LOCAL                                                 \
+    "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard\n" \
+    "22 27 0:21 / /proc rw - proc proc rw\n"                  \
+    "28 1 0:25 / /home rw - btrfs /dev/nvme0n1p2 rw\n"        \
+    "30 27 7:1 / /snap/x ro - squashfs /dev/loop1 ro\n"       \
+    "36 27 0:53 / /ro rw - nfs server:/export ro\n"           \
+    "35 27 0:52 / / rw - overlay overlay rw\n"
+
+static void disks_count_what_is_not_written_elsewhere(void **state)
+{
+    static const char *const elsewhere[] = {
+        "33 27 0:50 / /f rw - fuse.sshfs server: rw\n",
+        "33 27 0:50 / /f rw - fuse /dev/fuse rw\n",
+        "34 27 0:51 / /n rw - nfs4 server:/export rw\n",
+        "37 27 0:54 / /v rw - virtiofs share rw\n",
+        "38 27 0:55 / /z rw - zfs pool/data rw\n",
+        "30 27 7:1 / /image rw - ext4 /dev/loop1 rw\n",
+        "damaged\n",
+    };
+
+    (void)state;
+    assert_true(mounts_are_local(LOCAL));
+    for (size_t i = 0; i < ARRAY_SIZE(elsewhere); i++) {
+        char text[1024];
+
+        assert_true(snprintf(text, sizeof(text), "%s%s", LOCAL, elsewhere[i]) < 1024);
+        assert_false(mounts_are_local(text));
+    }
+}
+
 /* A mountinfo line that says "/" is a disk, whatever it is on this machine. */
 static void describe_root_folder(char *buf, size_t size)
 {
@@ -115,6 +145,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_writable_block_devices_are_disks),
+        cmocka_unit_test(disks_count_what_is_not_written_elsewhere),
         cmocka_unit_test(a_filesystem_counts_once),
         cmocka_unit_test(a_mount_that_is_hidden_by_another_is_passed_over),
         cmocka_unit_test(a_fixture_has_no_disks_to_ask),

@@ -10,7 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "fake_root.h"
@@ -134,17 +136,19 @@ static void a_file_that_could_not_be_written_is_refused(void **state)
     } names[] = { { "none/a.json", -ENOENT }, { "file/a.json", -ENOTDIR },
                   { "folder", -EISDIR },      { "folder/", -EISDIR },
                   { "link", -ELOOP },         { "a.html", -EINVAL },
-                  { "pipe", -EINVAL } };
+                  { "a.xml", -EINVAL },       { "socket", -EINVAL } };
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
     struct fixture f;
-    char pipe_path[128];
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     (void)state;
     begin(&f, "");
     fake_root_write(&f.fake, "file", "x");
     fake_root_write(&f.fake, "folder/x", "x");
     fake_root_link(&f.fake, "link", "file");
-    (void)snprintf(pipe_path, sizeof(pipe_path), "%s/pipe", f.fake.path);
-    assert_int_equal(mkfifo(pipe_path, 0600), 0);
+    (void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/socket", f.fake.path);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    close(fd);
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         (void)snprintf(f.path, sizeof(f.path), "%s/%s", f.fake.path, names[i].name);
         f.settings.output_path = f.path;
@@ -186,6 +190,47 @@ static void a_device_is_written_and_never_replaced(void **state)
     assert_int_equal(f.outputs.items[0].fd, f.outputs.device_fd);
     end(&f);
     assert_int_equal(f.outputs.device_fd, -1);
+}
+
+static void a_pipe_waits_for_its_reader(void **state)
+{
+    struct fixture f;
+    int reader;
+
+    (void)state;
+    begin(&f, "pipe");
+    assert_int_equal(mkfifo(f.path, 0600), 0);
+    reader = open(f.path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    f.settings.output_path = f.path;
+    assert_int_equal(plan(&f), 0);
+    assert_int_equal(f.outputs.items[0].fd, f.outputs.device_fd);
+    assert_int_equal(write(f.outputs.device_fd, "x", 1), 1);
+    close(reader);
+    end(&f);
+}
+
+static void a_descriptor_has_names(void **state)
+{
+    static const struct {
+        const char *path;
+        int fd;
+    } names[] = {
+        { "/dev/stdout", 1 }, { "/dev/stderr", 2 }, { "/dev/fd/2", 2 }, { "/proc/self/fd/1", 1 }
+    };
+    char path[32];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        struct fixture f;
+
+        begin(&f, "");
+        (void)snprintf(path, sizeof(path), "%s", names[i].path);
+        f.settings.output_path = path;
+        assert_int_equal(plan(&f), 0);
+        assert_int_equal(f.outputs.count, 1); /* the same text is not shown twice */
+        assert_int_equal(f.outputs.items[0].fd, names[i].fd);
+        end(&f);
+    }
 }
 
 static void samples_and_report_need_a_file_each(void **state)
@@ -265,6 +310,8 @@ int main(void)
         cmocka_unit_test(a_file_that_could_not_be_written_is_refused),
         cmocka_unit_test(no_clobber_refuses_a_file_that_exists),
         cmocka_unit_test(a_device_is_written_and_never_replaced),
+        cmocka_unit_test(a_pipe_waits_for_its_reader),
+        cmocka_unit_test(a_descriptor_has_names),
         cmocka_unit_test(samples_and_report_need_a_file_each),
         cmocka_unit_test(a_descriptor_must_be_open_for_writing),
         cmocka_unit_test(colour_needs_a_terminal_that_wants_it),

@@ -238,91 +238,6 @@ static void every_sample_is_shown_to_the_caller(void **state)
     assert_int_equal(seen.count, 3);
 }
 
-static void phases_have_figures_of_their_own(void **state)
-{
-    struct child child = start_child();
-    spoor_session *session = open_session(child.pid, SPOOR_INTERVAL_MAX_NS);
-    struct spoor_error err;
-    char text[65536];
-    int pipe_fds[2];
-    ssize_t n;
-
-    (void)state;
-    assert_int_equal(spoor_phase_start(session, "early", &err), -EINVAL);
-    assert_string_equal(err.message, "phase 'early': the session is not running");
-    assert_int_equal(spoor_session_start(session, &err), 0);
-    assert_int_equal(spoor_phase_start(session, "outer", &err), 0);
-    assert_int_equal(spoor_phase_start(session, "inner", &err), 0);
-    assert_int_equal(spoor_phase_stop(session, "inner", &err), 0);
-    assert_int_equal(spoor_phase_stop(session, "inner", &err), -ENOENT);
-    assert_string_equal(err.message, "phase 'inner' is not open");
-    assert_int_equal(spoor_phase_start(session, "", &err), -EINVAL);
-    end_child(&child);
-    assert_int_equal(spoor_session_stop(session, &err), 0);
-    assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
-    assert_true(fcntl(pipe_fds[1], F_SETPIPE_SZ, 1 << 20) >= 0);
-    assert_int_equal(spoor_session_write(session, SPOOR_JSON, 0, pipe_fds[1], &err), 0);
-    close(pipe_fds[1]);
-    n = read(pipe_fds[0], text, sizeof(text) - 1);
-    assert_true(n > 0);
-    text[n] = '\0';
-    close(pipe_fds[0]);
-    assert_non_null(strstr(text, "\"name\": \"outer\""));
-    assert_non_null(strstr(text, "\"name\": \"inner\""));
-    assert_null(strstr(text, "\"name\": \"early\""));
-    session = spoor_session_close(session);
-}
-
-static size_t count_text(const char *text, const char *part)
-{
-    size_t count = 0;
-
-    for (; (text = strstr(text, part)) != NULL; text++)
-        count++;
-    return count;
-}
-
-static void phases_beyond_the_limit_are_added_to_earlier_ones(void **state)
-{
-    spoor_session *session = open_session(getpid(), SPOOR_INTERVAL_MAX_NS);
-    FILE *file = tmpfile();
-    struct spoor_error err;
-    struct stat stat;
-    char *text;
-
-    (void)state;
-    assert_non_null(file);
-    assert_int_equal(spoor_session_start(session, &err), 0);
-    for (int i = 0; i < 300; i++) {
-        assert_int_equal(spoor_phase_start(session, "epoch", &err), 0);
-        assert_int_equal(spoor_phase_stop(session, "epoch", &err), 0);
-    }
-    assert_int_equal(spoor_phase_stop(session, "epoch", &err), -ENOENT);
-    assert_int_equal(spoor_phase_start(session, "new", &err), 0);
-    assert_int_equal(spoor_phase_start(session, "newer", &err), 0);
-    assert_int_equal(spoor_phase_start(session, "epoch", &err), 0); /* open twice */
-    assert_int_equal(spoor_phase_start(session, "epoch", &err), 0);
-    for (int i = 0; i < 2; i++) {
-        assert_int_equal(spoor_phase_stop(session, i ? "newer" : "new", &err), 0);
-        assert_int_equal(spoor_phase_stop(session, "epoch", &err), 0);
-    }
-    assert_int_equal(spoor_phase_stop(session, "newer", &err), -ENOENT);
-    assert_int_equal(spoor_phase_stop(session, "epoch", &err), -ENOENT);
-    assert_int_equal(spoor_session_stop(session, &err), 0);
-    assert_int_equal(spoor_session_write(session, SPOOR_JSON, 0, fileno(file), &err), 0);
-    assert_int_equal(fstat(fileno(file), &stat), 0);
-    text = calloc(1, (size_t)stat.st_size + 1);
-    assert_non_null(text);
-    assert_int_equal(pread(fileno(file), text, (size_t)stat.st_size, 0), stat.st_size);
-    assert_int_equal(count_text(text, "\"name\": \"epoch\""), 255);
-    assert_int_equal(count_text(text, "\"name\": \"(others)\""), 1);
-    assert_int_equal(count_text(text, "\"code\": \"phases\""), 1);
-    assert_int_equal(count_text(text, "\"name\": \"new"), 0);
-    free(text);
-    (void)fclose(file);
-    session = spoor_session_close(session);
-}
-
 static void a_report_replaces_a_file_whole_or_not_at_all(void **state)
 {
     spoor_session *session = open_session(getpid(), SPOOR_INTERVAL_MAX_NS);
@@ -383,8 +298,6 @@ int main(void)
         cmocka_unit_test(a_thread_is_not_a_process),
         cmocka_unit_test(samples_come_by_themselves),
         cmocka_unit_test(every_sample_is_shown_to_the_caller),
-        cmocka_unit_test(phases_have_figures_of_their_own),
-        cmocka_unit_test(phases_beyond_the_limit_are_added_to_earlier_ones),
         cmocka_unit_test(a_report_replaces_a_file_whole_or_not_at_all),
         cmocka_unit_test(nothing_is_closed_twice_or_left_open),
     };

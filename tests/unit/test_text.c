@@ -73,6 +73,7 @@ static const char whole_report[] =
     "Processes              3  at once, 7 started, 12 threads at once\n"
     "Host              8 CPUs  33.6 GB, AMD EPYC 7763 64-Core Processor, Linux 6.12.1\n"
     "\n"
+    "tags         team=blue note=a=b\n"
     "tracker      12.0 ms of CPU (0.2 % of a core), 3.20 MB of RAM, 6 samples\n"
     "not exact    sampled every 1 s: peak memory (at most 1.50 GB), private and\n"
     "             shared memory, processes, threads\n";
@@ -86,12 +87,13 @@ static void the_report_fits_one_screen(void **state)
     buffer_done(&out);
 }
 
-/* One process, no limit, no traffic on the network. */
+/* One process, no limit, no traffic on the network, no tags. */
 static void a_plain_job_takes_fewer_than_20_lines(void **state)
 {
     struct example *example = *state;
     struct buffer out = { 0 };
 
+    example->input.tags = NULL;
     example->limits.memory_bytes = UNKNOWN;
     example->summary.tally[METRIC_DESCENDANTS_RSS].max = 0;
     example->summary.tally[METRIC_HOST_NETWORK_RECEIVED].last = 7000;
@@ -302,14 +304,14 @@ static void phases_are_a_table_of_eight(void **state)
                  "Phases                                   time     CPU time  peak memory\n"
                  "  load                                 2.00 s       3.50 s       800 MB\n"
                  "  train\\x1b[2J, \"quick\"                2.00 s       3.00 s      1.20 GB\n"
-                 "\ntracker");
+                 "\ntags ");
     buffer_clear(&out);
     example->input.phase_count = EXAMPLE_PHASES;
     memset(example->phases[2].name, 'n', sizeof(example->phases[2].name) - 1);
     write_text(example, true, &out);
     assert_holds(&out,
                  "  nnnnnnnnnnnnnnnnnnnnnnnnnnn...          n/a          n/a          n/a\n");
-    assert_holds(&out, "\n  and 2 more\n\ntracker");
+    assert_holds(&out, "\n  and 2 more\n\ntags ");
     buffer_done(&out);
 }
 

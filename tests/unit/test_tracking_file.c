@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -85,6 +86,7 @@ static struct tracking_file *opened(const char *path)
     struct spoor_error err;
 
     assert_int_equal(tracking_file_open(path, false, &facts, &file, &err), 0);
+    assert_int_equal(tracking_file_begin(file, &err), 0);
     return file;
 }
 
@@ -226,7 +228,8 @@ static void a_killed_writer_leaves_what_it_wrote(void **state)
         if (child == 0) {
             struct tracking_file *file;
 
-            if (tracking_file_open(paths[i], false, &facts, &file, NULL) == 0) {
+            if (tracking_file_open(paths[i], false, &facts, &file, NULL) == 0 &&
+                tracking_file_begin(file, NULL) == 0) {
                 for (int n = 0; n < 3; n++)
                     (void)tracking_file_add(file, lone, NULL);
             }
@@ -239,6 +242,48 @@ static void a_killed_writer_leaves_what_it_wrote(void **state)
     check_text(folder->csv, FACT_LINES ROW_HEADER LONE_LINE LONE_LINE LONE_LINE);
     check_query(folder->sqlite, "SELECT count(*) FROM data", "3\n");
     check_query(folder->sqlite, "PRAGMA integrity_check", "ok\n");
+}
+
+static void check_rows(const struct folder *folder, const char *path, int count)
+{
+    if (path == folder->csv)
+        check_text(path, count ? FACT_LINES ROW_HEADER LONE_LINE : FACT_LINES ROW_HEADER);
+    else
+        check_query(path, "SELECT count(*) FROM data", count ? "1\n" : "0\n");
+}
+
+static void a_new_file_without_rows_is_removed(void **state)
+{
+    const struct folder *folder = *state;
+    const char *const paths[] = { folder->csv, folder->sqlite };
+
+    for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+        struct tracking_file *file = NULL;
+
+        assert_int_equal(tracking_file_open(paths[i], false, &facts, &file, NULL), 0);
+        assert_int_equal(access(paths[i], F_OK), 0);
+        assert_int_equal(tracking_file_close(file, NULL), 0);
+        assert_int_equal(access(paths[i], F_OK), -1);
+    }
+}
+
+static void a_replaced_file_keeps_its_mode(void **state)
+{
+    const struct folder *folder = *state;
+    const char *const paths[] = { folder->csv, folder->sqlite };
+
+    for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+        struct tracking_file *file = opened(paths[i]);
+        struct stat status;
+
+        assert_int_equal(tracking_file_close(file, NULL), 0);
+        assert_int_equal(chmod(paths[i], 0600), 0);
+        assert_int_equal(tracking_file_open(paths[i], true, &facts, &file, NULL), 0);
+        assert_int_equal(tracking_file_begin(file, NULL), 0);
+        assert_int_equal(tracking_file_close(file, NULL), 0);
+        assert_int_equal(stat(paths[i], &status), 0);
+        assert_int_equal(status.st_mode & 07777, 0600);
+    }
 }
 
 static void a_file_that_is_there_is_kept_or_replaced(void **state)
@@ -261,8 +306,14 @@ static void a_file_that_is_there_is_kept_or_replaced(void **state)
                        paths[i]);
         assert_string_equal(err.message, expected);
         assert_null(file);
+        /* Until there are rows, the old one stays. */
         assert_int_equal(tracking_file_open(paths[i], true, &facts, &file, &err), 0);
         assert_int_equal(tracking_file_close(file, NULL), 0);
+        check_rows(folder, paths[i], 1);
+        assert_int_equal(tracking_file_open(paths[i], true, &facts, &file, &err), 0);
+        assert_int_equal(tracking_file_begin(file, &err), 0);
+        assert_int_equal(tracking_file_close(file, NULL), 0);
+        check_rows(folder, paths[i], 0);
     }
     check_text(folder->csv, FACT_LINES ROW_HEADER);
     check_query(folder->sqlite, "SELECT count(*) FROM data", "0\n");
@@ -361,6 +412,8 @@ int main(void)
         WITH_FOLDER(columns_of_both_kinds_are_the_same),
         WITH_FOLDER(a_killed_writer_leaves_what_it_wrote),
         WITH_FOLDER(a_file_that_is_there_is_kept_or_replaced),
+        WITH_FOLDER(a_new_file_without_rows_is_removed),
+        WITH_FOLDER(a_replaced_file_keeps_its_mode),
         cmocka_unit_test(the_name_says_the_kind),
         cmocka_unit_test(a_folder_that_is_missing_is_said),
         WITH_FOLDER(a_removed_file_is_warned_of_once),

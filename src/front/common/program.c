@@ -24,20 +24,27 @@ const struct command *command_find(const struct command *commands, const char *n
     return NULL;
 }
 
+/* One line, in one piece. */
+static void say_text(const char *prefix, const char *text)
+{
+    CLEANUP(buffer_done) struct buffer line = { 0 };
+
+    buffer_add_text(&line, prefix);
+    escape_unsafe(text, &line);
+    buffer_add(&line, "\n", 1);
+    (void)buffer_write(&line, STDERR_FILENO); /* if it fails, there is no other place for it */
+}
+
 static void say(const char *prefix, const char *fmt, va_list args) PRINTF_LIKE(2, 0);
 
 static void say(const char *prefix, const char *fmt, va_list args)
 {
-    CLEANUP(buffer_done) struct buffer line = { 0 };
     AUTO_FREE char *text = NULL;
 
-    if (vasprintf(&text, fmt, args) < 0) {
+    if (vasprintf(&text, fmt, args) < 0)
         text = NULL;
-        return;
-    }
-    escape_message(text);
-    buffer_format(&line, "%s%s\n", prefix, text);
-    (void)buffer_write(&line, STDERR_FILENO); /* if it fails, there is no other place for it */
+    else
+        say_text(prefix, text);
 }
 
 int program_complain(const struct program *program, const char *fmt, ...)
@@ -72,7 +79,7 @@ int program_write_report(const struct program *program, int (*write)(void *data)
     return 1;
 }
 
-int program_refuse_command(const struct program *program, const char *word)
+int program_refuse_command(const struct program *program, const char *word, bool is_topic)
 {
     struct nearest nearest = NEAREST_TO(word);
     const char *near;
@@ -85,7 +92,7 @@ int program_refuse_command(const struct program *program, const char *word)
     if (near)
         return program_complain(program, "unknown command '%s'; did you mean '%s'?", word,
                                 near);
-    if (program->commands->max_operands == OPERANDS_REST)
+    if (!is_topic && program->commands->max_operands == OPERANDS_REST)
         return program_complain(program, "unknown command '%s'; to track it: %s %s -- %s", word,
                                 program->name, program->commands->name, word);
     return program_complain(program, "unknown command '%s'; see '%s --help'", word,
@@ -114,8 +121,7 @@ int program_read(struct arguments *arguments, int argc, char **argv)
     if (arguments_parse(arguments, argc, argv, &err) < 0) {
         if (!program->has_full_usage)
             return program_complain(program, "%s", err.message);
-        escape_message(err.message);
-        fprintf(stderr, "%s\n", err.message);
+        say_text("", err.message);
         help_usage(stderr, program, command);
         return program->failure_code;
     }
@@ -148,5 +154,5 @@ int program_main(const struct program *program, int argc, char **argv)
     if (word[0] == '-')
         return program_complain(program, "options go after the subcommand: %s %s %s ...",
                                 program->name, program->commands->name, word);
-    return program_refuse_command(program, word);
+    return program_refuse_command(program, word, false);
 }

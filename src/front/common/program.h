@@ -70,8 +70,9 @@ void program_warn(const struct program *program, const char *fmt, ...) PRINTF_LI
  * that is then said, if stderr has room for it. Returns what write() returned, or 1. */
 int program_write_report(const struct program *program, int (*write)(void *data), void *data);
 
-/* Says that there is no such command, and what may have been meant. Returns the exit code. */
-int program_refuse_command(const struct program *program, const char *word);
+/* Says that there is no such command, and what may have been meant. `is_topic`: its help was asked
+ * for. Returns the exit code. */
+int program_refuse_command(const struct program *program, const char *word, bool is_topic);
 
 struct arguments;
 

@@ -132,8 +132,9 @@ static int serve(struct told *told, pid_t pid)
         tracking_finish(&told->tracking);
         return agent_refuse(err.code, err.message);
     }
+    tracking_started(&told->tracking, attachment.session, pid);
     if (attachment.session)
-        tracking_started(&told->tracking, attachment.session, pid);
+        spoor_session_release_samples(attachment.session);
     agent_begin_ready(&ready);
     add_warnings(told, attachment.session ? early_count : told->warning_count, &ready.json);
     agent_end_answer(&ready);

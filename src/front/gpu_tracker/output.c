@@ -3,14 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/output_file.h"
 #include "text/buffer.h"
 
 int gpu_tracker_format_parse(const char *text, enum gpu_tracker_format *ret,
@@ -33,29 +32,17 @@ static int fail(const char *path, int code, struct spoor_error *err)
     return error_sys(err, code, "The output file %s cannot be written", path);
 }
 
-/* A file that is not there yet: its folder decides. */
-static int check_folder(const char *path, struct spoor_error *err)
-{
-    const char *slash = strrchr(path, '/');
-    char folder[PATH_MAX];
-    int n = slash ? snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path + 1), path)
-                  : snprintf(folder, sizeof(folder), ".");
-
-    if (n < 0 || (size_t)n >= sizeof(folder))
-        return fail(path, ENAMETOOLONG, err);
-    if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) < 0)
-        return fail(path, errno, err);
-    return 0;
-}
-
 int gpu_tracker_output_check(const char *path, struct spoor_error *err)
 {
     struct stat status;
 
-    if (stat(path, &status) < 0)
-        return errno == ENOENT && *path && path[strlen(path) - 1] != '/'
-                   ? check_folder(path, err)
-                   : fail(path, errno, err);
+    if (stat(path, &status) < 0) {
+        int r = -errno;
+
+        if (r == -ENOENT && *path && path[strlen(path) - 1] != '/')
+            r = output_file_check_directory(path, NULL);
+        return r < 0 ? fail(path, r, err) : 0;
+    }
     if (S_ISDIR(status.st_mode))
         return fail(path, EISDIR, err);
     if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) < 0)
@@ -63,10 +50,38 @@ int gpu_tracker_output_check(const char *path, struct spoor_error *err)
     return 0;
 }
 
+/* Follows links, and writes to what is not a file. */
+static int write_in_place(const char *path, const struct buffer *text)
+{
+    AUTO_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
+    int r;
+
+    if (fd < 0)
+        return -errno;
+    r = buffer_write(text, fd);
+    return r == 0 && close(take_fd(&fd)) < 0 ? -errno : r;
+}
+
+/* A file is replaced as a whole, if its directory can be written. */
+static int write_file(const char *path, const struct buffer *text)
+{
+    struct replacement new_file;
+    struct stat status;
+    int r;
+
+    if (lstat(path, &status) < 0 || !S_ISREG(status.st_mode) ||
+        replacement_open(&new_file, path) < 0)
+        return write_in_place(path, text);
+    r = buffer_write(text, new_file.fd);
+    if (r == 0)
+        return replacement_commit(&new_file, false);
+    replacement_cancel(&new_file);
+    return r;
+}
+
 int gpu_tracker_output_write(const char *path, const char *text, struct spoor_error *err)
 {
     CLEANUP(buffer_done) struct buffer out = { 0 };
-    AUTO_CLOSE int fd = -1;
     int r;
 
     buffer_format(&out, "%s%s", text, path ? "" : "\n");
@@ -74,11 +89,6 @@ int gpu_tracker_output_write(const char *path, const char *text, struct spoor_er
         r = buffer_write(&out, STDOUT_FILENO);
         return r < 0 ? error_sys(err, r, "The standard output cannot be written") : 0;
     }
-    fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
-    if (fd < 0)
-        return fail(path, errno, err);
-    r = buffer_write(&out, fd);
-    if (r == 0 && close(take_fd(&fd)) < 0)
-        r = -errno;
+    r = write_file(path, &out);
     return r < 0 ? fail(path, r, err) : 0;
 }

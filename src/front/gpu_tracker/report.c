@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "text/decimal.h"
+#include "text/escape.h"
 #include "text/json_writer.h"
 
 enum kind { SECTION, WORD, FLOAT, COUNT };
@@ -146,7 +147,8 @@ static void write_text(struct buffer *out, const struct row *rows, const char *b
             write_text(out, row->inside, place, depth + 1, style);
             break;
         case WORD:
-            buffer_format(out, " %s", *(const char *const *)place);
+            buffer_add(out, " ", 1);
+            escape_unsafe(*(const char *const *)place, out);
             break;
         case COUNT:
             buffer_format(out, " %" PRIu64, *(const uint64_t *)place);

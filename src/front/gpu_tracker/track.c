@@ -22,6 +22,7 @@
 #include "front/gpu_tracker/tracking.h"
 #include "run/reraise.h"
 #include "run/track.h"
+#include "text/escape.h"
 
 struct result {
     struct tracking *tracking;
@@ -61,11 +62,16 @@ static int write_result(void *data)
 
 static int refuse_exec(const struct gpu_tracker_settings *settings, int code)
 {
+    CLEANUP(buffer_done) struct buffer line = { 0 };
+
     if (code == ENOENT)
         return gpu_tracker_error("Command not found: \"%s\"", settings->command);
     gpu_tracker_error("The following error occurred when starting the command \"%s\":",
                       settings->command);
-    (void)printf("[Errno %d] %s: '%s'\n", code, strerror(code), settings->words[0]);
+    buffer_format(&line, "[Errno %d] %s: '", code, strerror(code));
+    escape_unsafe(settings->words[0], &line);
+    buffer_add_text(&line, "'\n");
+    (void)buffer_write(&line, STDOUT_FILENO); /* the exit code says that it failed */
     return 1;
 }
 
@@ -97,8 +103,6 @@ static int run_command(struct tracking *tracking)
     tracking_configure(tracking, &options.session);
     outcome = track(&options, &tracked, &err);
     tracking_finish(tracking);
-    if (outcome != TRACK_RAN && settings->tracking_path)
-        (void)unlink(settings->tracking_path); /* there is nothing in it */
     if (outcome == TRACK_REFUSED)
         return gpu_tracker_error("%s", err.message);
     if (outcome == TRACK_NO_EXEC)

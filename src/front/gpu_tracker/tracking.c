@@ -184,11 +184,16 @@ static void answer_request(void *data, const char *request, char ret[JOB_REQUEST
                        decimal_float(row_seconds).text); /* fits */
 }
 
-/* If it fails, code blocks have the rows that are written anyway. */
 void tracking_started(struct tracking *tracking, spoor_session *session, pid_t pid)
 {
+    struct spoor_error err;
+
     tracking->session = session;
-    if (tracking->file)
+    if (!tracking->file)
+        return;
+    if (tracking_file_begin(tracking->file, &err) < 0)
+        warn(tracking, "%s", err.message);
+    else if (session) /* if it fails, code blocks have the rows that are written anyway */
         (void)job_listener_start(&tracking->requests, "gpu-tracker-rows", pid, answer_request,
                                  tracking);
 }
@@ -198,6 +203,7 @@ void tracking_configure(struct tracking *tracking, struct spoor_options *options
     options->interval_ns =
         (uint64_t)(tracking->settings->sleep_seconds * (double)NS_PER_SECOND);
     options->gpus = tracking->gpus.selection ? tracking->gpus.selection : "all";
+    options->flags |= SPOOR_HOLD_SAMPLES;
     options->sample_seen = see_sample;
     options->sample_data = tracking;
 }

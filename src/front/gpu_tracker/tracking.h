@@ -41,15 +41,17 @@ struct tracking {
     bool has_warned[TRACKING_PARTS]; /* about that, once */
 };
 
-/* Reads the facts of the machine and creates the tracking file. The caller sets the first
+/* Reads the facts of the machine and creates the tracking file, beside an old one. The caller sets the first
  * members. Fails if something that was asked for is missing; `complain` gets the reason. */
 int tracking_prepare(struct tracking *tracking, tracking_complain *complain);
 void tracking_done(struct tracking *tracking);
 
-/* Sets the interval, the GPUs and the receiver of the samples. */
+/* Sets the interval, the GPUs and the receiver of the samples, which are held until
+ * spoor_session_release_samples(). */
 void tracking_configure(struct tracking *tracking, struct spoor_options *options);
 
-/* The session has started. If there is a tracking file, processes of the job get rows of it on
+/* The job runs: replaces an old tracking file. Before the first sample is delivered. `session`
+ * NULL: nothing is tracked. If there is a tracking file, processes of the job get rows of it on
  * request, so that a code block has figures even if it is shorter than the interval. The service
  * "gpu-tracker-rows" of the main process (run/job_socket.h) takes one number: 0 if a block is
  * about to start, or the time at which the block that now stops did, in seconds since 1970. A

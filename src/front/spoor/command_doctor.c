@@ -8,6 +8,7 @@
 #include "front/common/help.h"
 #include "front/spoor/outputs.h"
 #include "front/spoor/program.h"
+#include "front/spoor/session_options.h"
 
 /* A copy: the library's strings are valid during the callback only. */
 struct row {
@@ -96,13 +97,15 @@ int command_doctor(const struct command *command, int argc, char **argv)
     CLEANUP(settings_done) struct settings settings;
     struct arguments arguments;
     struct ladder ladder = { 0 };
+    struct spoor_options options;
     struct spoor_error err = { 0 };
     int code = settings_begin(&settings, &arguments, command, argc, argv);
 
     if (code >= 0)
         return code;
     ladder.has_color = outputs_has_color(settings.color, STDOUT_FILENO);
-    if (spoor_machine_check(NULL, collect, &ladder, &err) < 0)
+    options = session_options(&settings);
+    if (spoor_machine_check(&options, collect, &ladder, &err) < 0)
         return complain("%s", err.message);
     help_wrap(stdout,
               "Sources of each quantity on this machine, best first. A run uses those "

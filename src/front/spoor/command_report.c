@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* command_report.c - spoor report: a stored JSON report in any format. */
+/* command_report.c - spoor report: stored JSON reports in any format. */
 #include <errno.h>
 #include <string.h>
 
-#include "base/cleanup.h"
+#include "base/compiler.h"
 #include "base/error.h"
 #include "front/spoor/outputs.h"
 #include "front/spoor/program.h"
@@ -21,15 +21,15 @@ static int plan_output(struct settings *settings, struct outputs *ret, struct sp
     return outputs_plan(settings, ret, err);
 }
 
-static int write_record(const struct record *record, const struct outputs *outputs,
-                        struct spoor_error *err)
+static int write_records(const struct records *records, const struct outputs *outputs,
+                         struct spoor_error *err)
 {
     const struct output *output = &outputs->items[0];
 
-    return output->fd >= 0
-               ? save_to_descriptor(record, output->format, output->flags & SPOOR_COLOR,
-                                    output->fd, err)
-               : save_to_file(record, output->format, output->path, outputs->save, err);
+    return output->fd >= 0 ? save_to_descriptor(records->items, records->count, output->format,
+                                                output->flags & SPOOR_COLOR, output->fd, err)
+                           : save_to_file(records->items, records->count, output->format,
+                                          output->path, outputs->save, err);
 }
 
 int command_report(const struct command *command, int argc, char **argv)
@@ -38,18 +38,16 @@ int command_report(const struct command *command, int argc, char **argv)
     CLEANUP(outputs_done) struct outputs outputs = { .device_fd = -1 };
     struct arguments arguments;
     struct spoor_error err = { 0 };
-    struct record record;
+    CLEANUP(records_done) struct records records = { 0 };
     int code = settings_begin(&settings, &arguments, command, argc, argv);
-    int r;
 
     if (code >= 0)
         return code;
     if (arguments.operand_count == 0)
         return complain("missing argument: spoor report [OPTIONS] FILE");
     if (plan_output(&settings, &outputs, &err) < 0 ||
-        record_load(arguments.operands[0], &record, &err) < 0)
+        records_load(arguments.operands[0], &records, &err) < 0 ||
+        write_records(&records, &outputs, &err) < 0)
         return complain("%s", err.message);
-    r = write_record(&record, &outputs, &err);
-    record_done(&record);
-    return r < 0 ? complain("%s", err.message) : 0;
+    return 0;
 }

@@ -3,17 +3,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/output_file.h"
 #include "front/spoor/program.h"
 #include "output/format.h"
+#include "output/save.h"
+#include "output/stream.h"
 
 bool outputs_has_color(enum color color, int fd)
 {
@@ -26,6 +27,21 @@ bool outputs_has_color(enum color color, int fd)
            !(terminal && strcmp(terminal, "dumb") == 0);
 }
 
+/* Names of files that promise a format which we do not write. */
+static bool promises_other_format(const char *path)
+{
+    static const char *const suffixes[] = { ".html", ".htm",     ".xml",    ".yaml", ".yml",
+                                            ".toml", ".jsonl",   ".ndjson", ".tsv",  ".xlsx",
+                                            ".md",   ".parquet", ".sqlite", ".db",   ".pdf" };
+    const char *slash = strrchr(path, '/');
+
+    for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
+        if (path_has_suffix(slash ? slash + 1 : path, suffixes[i]))
+            return true;
+    }
+    return false;
+}
+
 static int file_format(const struct settings *settings, enum spoor_format *ret,
                        struct spoor_error *err)
 {
@@ -34,105 +50,27 @@ static int file_format(const struct settings *settings, enum spoor_format *ret,
     *ret = SPOOR_TEXT;
     if (settings->has_format)
         *ret = settings->format;
-    else if (!spoor_format_for_path(path, ret) && path_has_suffix(path, ".html"))
+    else if (!spoor_format_for_path(path, ret) && promises_other_format(path))
         return error_set(err, EINVAL,
-                         "--output '%s': HTML is not supported yet; name a .json, .csv or "
-                         ".txt file, or give --format",
-                         path);
-    return 0;
-}
-
-/* Copies the folder of a path: "." if it has none. */
-static int folder_of(const char *path, char *buf, size_t size)
-{
-    const char *slash = strrchr(path, '/');
-    int length = slash ? (int)(slash - path) : 1;
-    int n;
-
-    if (slash == path)
-        n = snprintf(buf, size, "/");
-    else
-        n = snprintf(buf, size, "%.*s", length, slash ? path : ".");
-    return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
-}
-
-static int check_folder(const char *path, const char *option, struct spoor_error *err)
-{
-    char folder[PATH_MAX];
-    struct stat status;
-
-    if (folder_of(path, folder, sizeof(folder)) < 0)
-        return error_set(err, ENAMETOOLONG, "%s: the path is too long", option);
-    if (stat(folder, &status) < 0) {
-        if (errno == ENOENT)
-            return error_set(err, ENOENT,
-                             "%s '%s': directory '%s' does not exist; create it first", option,
-                             path, folder);
-        return error_sys(err, errno, "%s: directory '%s'", option, folder);
-    }
-    if (!S_ISDIR(status.st_mode))
-        return error_set(err, ENOTDIR, "%s '%s': '%s' is not a directory", option, path,
-                         folder);
-    if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) < 0)
-        return error_sys(err, errno, "%s '%s': cannot create files in directory '%s'", option,
-                         path, folder);
-    return 0;
-}
-
-/* Accepts only what the library will be able to write in the end. `ret_is_device` NULL:
- * a device is refused. */
-static int check_file(const struct settings *settings, const char *path, const char *option,
-                      bool *ret_is_device, struct spoor_error *err)
-{
-    struct stat status;
-
-    if (path_has_suffix(path, "/"))
-        return error_set(err, EISDIR, "%s '%s' is a directory; name a file in it", option,
-                         path);
-    if (lstat(path, &status) < 0)
-        return errno == ENOENT ? check_folder(path, option, err)
-                               : error_sys(err, errno, "%s '%s'", option, path);
-    if (S_ISLNK(status.st_mode))
-        return error_set(err, ELOOP,
-                         "%s '%s' is a symbolic link, which spoor does not follow; name its "
-                         "target instead%s",
-                         option, path, ret_is_device ? ", or use --summary-fd" : "");
-    if (S_ISDIR(status.st_mode))
-        return error_set(err, EISDIR, "%s '%s' is a directory; name a file in it", option,
-                         path);
-    if (settings->is_no_clobber)
-        return error_set(err, EEXIST,
-                         "%s '%s' already exists; name another file or omit --no-clobber",
-                         option, path);
-    if (S_ISCHR(status.st_mode) && ret_is_device) {
-        *ret_is_device = true;
-        return 0;
-    }
-    if (!S_ISREG(status.st_mode))
-        return error_set(err, EINVAL, "%s '%s' is not a regular file%s", option, path,
-                         ret_is_device ? "; open it and use --summary-fd" : "");
-    /* Replacing renames a new file over the old one, which needs write access to the folder. */
-    if (!settings->is_append && ret_is_device)
-        return check_folder(path, option, err);
-    if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) < 0)
-        return error_sys(err, errno, "cannot write to %s '%s'", option, path);
+                         "--output '%s': %s is not supported; name a .json, .csv or .txt file, "
+                         "or give --format",
+                         path, strrchr(path, '.'));
     return 0;
 }
 
 /* What we opened ourselves, such as the stand-in for a closed stderr, is close-on-exec; a
  * descriptor from the user is not. */
-static int check_descriptor(int fd, struct spoor_error *err)
+static int check_descriptor(int fd, const char *option, struct spoor_error *err)
 {
     int flags = fcntl(fd, F_GETFD);
     int mode = fcntl(fd, F_GETFL);
 
     if (flags < 0 || flags & FD_CLOEXEC)
-        return error_set(err, EBADF,
-                         "--summary-fd %d: the file descriptor is not open (try %d>FILE)", fd,
-                         fd);
+        return error_set(err, EBADF, "%s: file descriptor %d is not open (try %d>FILE)", option,
+                         fd, fd);
     if ((mode & O_ACCMODE) == O_RDONLY)
-        return error_set(err, EBADF,
-                         "--summary-fd %d: the file descriptor is not open for writing", fd);
+        return error_set(err, EBADF, "%s: file descriptor %d is not open for writing", option,
+                         fd);
     return 0;
 }
 
@@ -150,40 +88,66 @@ static void add_descriptor(struct outputs *outputs, const struct settings *setti
         outputs->items[outputs->count - 1].flags = SPOOR_COLOR;
 }
 
-static int plan_file(const struct settings *settings, struct outputs *plan,
-                     struct spoor_error *err)
+static int plan_named_descriptor(const struct settings *settings, int fd,
+                                 enum spoor_format format, struct outputs *plan,
+                                 struct spoor_error *err)
 {
     const char *path = settings->output_path;
-    enum spoor_format format = SPOOR_TEXT;
-    bool is_device = false;
+    char option[64];
     int r;
 
-    r = file_format(settings, &format, err);
+    (void)snprintf(option, sizeof(option), "--output '%.40s'", path); /* cut is fine */
+    r = check_descriptor(fd, option, err);
+    if (r == 0)
+        add_descriptor(plan, settings, format, fd, path);
+    return r;
+}
+
+static int plan_special(const char *path, enum spoor_format format, struct outputs *plan,
+                        struct spoor_error *err)
+{
+    int r = output_file_open_special(path, err);
+
     if (r < 0)
         return r;
-    if (strcmp(path, "-") == 0) {
-        add_descriptor(plan, settings, format, STDOUT_FILENO, "stdout");
-        return 0;
-    }
-    r = check_file(settings, path, "--output", &is_device, err);
-    if (r < 0)
-        return r;
-    if (is_device) {
-        plan->device_fd = open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY);
-        if (plan->device_fd < 0)
-            return error_sys(err, errno, "--output '%s'", path);
-    }
+    plan->device_fd = r;
     add(plan, format, plan->device_fd, path);
     return 0;
 }
 
+static int plan_file(const struct settings *settings, struct outputs *plan,
+                     struct spoor_error *err)
+{
+    const char *path = settings->output_path;
+    int fd = strcmp(path, "-") == 0 ? STDOUT_FILENO : output_file_descriptor(path);
+    enum spoor_format format = SPOOR_TEXT;
+    int r = file_format(settings, &format, err);
+
+    if (r < 0)
+        return r;
+    if (fd >= 0)
+        return plan_named_descriptor(settings, fd, format, plan, err);
+    if (output_file_is_special(path)) {
+        r = plan_special(path, format, plan, err);
+    } else {
+        r = save_check(path, format, plan->save, err);
+        add(plan, format, -1, path);
+    }
+    return r < 0 ? error_prefix(err, r, "--output '%s'", path) : 0;
+}
+
 static int check_samples(const struct settings *settings, struct spoor_error *err)
 {
+    enum output_mode mode = settings->is_append       ? OUTPUT_APPEND
+                            : settings->is_no_clobber ? OUTPUT_NO_CLOBBER
+                                                      : OUTPUT_TRUNCATE;
     const char *path = settings->samples_path;
+    int r;
 
     if (settings->output_path && strcmp(settings->output_path, path) == 0)
         return error_set(err, EINVAL, "--output and --samples name the same file");
-    return check_file(settings, path, "--samples", NULL, err);
+    r = stream_check(path, mode, err);
+    return r < 0 ? error_prefix(err, r, "--samples '%s'", path) : 0;
 }
 
 /* Does the text already go to the terminal, where the user would see that of stderr too? */
@@ -206,12 +170,15 @@ static int plan_all(const struct settings *settings, struct outputs *plan,
     int fd = settings->summary_fd;
     int r = 0;
 
+    plan->save = settings->is_append       ? SPOOR_APPEND
+                 : settings->is_no_clobber ? SPOOR_NO_CLOBBER
+                                           : SPOOR_REPLACE;
     if (settings->output_path)
         r = plan_file(settings, plan, err);
     if (r == 0 && settings->samples_path)
         r = check_samples(settings, err);
     if (r == 0 && fd >= 0)
-        r = check_descriptor(fd, err);
+        r = check_descriptor(fd, "--summary-fd", err);
     if (r < 0)
         return r;
     if (fd >= 0)
@@ -232,9 +199,6 @@ int outputs_plan(const struct settings *settings, struct outputs *ret, struct sp
         outputs_done(&plan);
         return r;
     }
-    plan.save = settings->is_append       ? SPOOR_APPEND
-                : settings->is_no_clobber ? SPOOR_NO_CLOBBER
-                                          : SPOOR_REPLACE;
     *ret = plan;
     return 0;
 }
@@ -257,6 +221,16 @@ int outputs_write_one(const struct outputs *outputs, size_t index, spoor_session
     return spoor_session_save(session, output->format, output->path, outputs->save, err);
 }
 
+/* Was the report written in this format, or in vain for a reader that has gone? */
+static bool is_lost(const struct outputs *outputs, const int results[], size_t index)
+{
+    for (size_t i = 0; i < outputs->count; i++) {
+        if (results[i] == 0 && outputs->items[i].format == outputs->items[index].format)
+            return false;
+    }
+    return results[index] < 0 && results[index] != -EPIPE;
+}
+
 struct report {
     const struct outputs *outputs;
     spoor_session *session;
@@ -265,12 +239,20 @@ struct report {
 static int write_all(void *data)
 {
     const struct report *report = data;
+    const struct outputs *outputs = report->outputs;
+    int results[ARRAY_SIZE(outputs->items)];
 
-    for (size_t i = 0; i < report->outputs->count; i++) {
+    for (size_t i = 0; i < outputs->count; i++) {
         struct spoor_error err = { 0 };
 
-        if (outputs_write_one(report->outputs, i, report->session, &err) < 0)
+        results[i] = outputs_write_one(outputs, i, report->session, &err);
+        if (results[i] < 0)
             complain("%s", err.message);
+    }
+    for (size_t i = 0; i < outputs->count; i++) {
+        if (is_lost(outputs, results, i))
+            results[i] = spoor_session_write(report->session, outputs->items[i].format, 0,
+                                             STDERR_FILENO, NULL);
     }
     return 0;
 }

@@ -24,7 +24,7 @@ struct outputs {
     struct output items[3];
     size_t count;
     enum spoor_save save;
-    int device_fd; /* of a device named by -o, open until the end; or -1 */
+    int device_fd; /* of a device or pipe named by -o, open until the end; or -1 */
 };
 
 /* Plans the outputs. The settings must outlive them. Fails if a report could not be
@@ -36,7 +36,8 @@ void outputs_done(struct outputs *outputs);
 int outputs_write_one(const struct outputs *outputs, size_t index, spoor_session *session,
                       struct spoor_error *err);
 
-/* Writes every report. Each failure is a line on stderr. */
+/* Writes every report. Each failure is a line on stderr; a report that is nowhere then goes
+ * there too. */
 void outputs_write(const struct outputs *outputs, spoor_session *session);
 
 /* Should text on this descriptor have color? */

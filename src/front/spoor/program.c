@@ -76,7 +76,8 @@ static const struct command commands[] = {
         .summary = "show what can be measured on this machine",
         .about =
             "For each quantity, list the sources that can measure it, best first. For each "
-            "source, show whether it works on this machine, and if not, why and how to fix it.",
+            "source, show whether it works on this machine, and if not, why and how to fix it. "
+            "Give the options that you give to 'spoor run'.",
         .main = command_doctor,
     },
     {

@@ -153,7 +153,7 @@ static int apply_pid(void *target, const struct option *option, const char *valu
 /* In the order in which help lists them. */
 /* clang-format off */
 static const struct option rows[] = {
-{ 'o',  "output",     "FILE",              "write the report to FILE (- for stdout), in addition to the summary on stderr", TRACK, TEXT(output_path), .complete = COMPLETE_FILES },
+{ 'o',  "output",     "FILE",              "write the report to FILE (- for stdout; .json, .csv or .txt), in addition to the summary on stderr", TRACK, TEXT(output_path), .complete = COMPLETE_FILES },
 { 'o',  "output",     "FILE",              "write the report to FILE instead of stdout", REPORT, TEXT(output_path), .complete = COMPLETE_FILES },
 { 'f',  "format",     "text|json|csv",     "format of the report (default: from the suffix of FILE, otherwise text); without -o, the report replaces the summary on stderr", TRACK, .apply = apply_format },
 { 'f',  "format",     "text|json|csv",     "output format (default: from the suffix of the -o file, otherwise text)", REPORT, .apply = apply_format },
@@ -170,12 +170,12 @@ static const struct option rows[] = {
 { '\0', "append",     NULL,                "append to existing files instead of replacing them", TRACK | REPORT, FLAG(is_append) },
 { '\0', "no-clobber", NULL,                "refuse to start if an output file exists", TRACK | REPORT, FLAG(is_no_clobber) },
 { '\0', "summary-fd", "N",                 "also write the report to file descriptor N", BOTH, .apply = apply_summary_fd },
-{ '\0', "detail",     "auto|always|never", "when to measure private and shared memory, which slows the job down: for at most 0.3 % of the time (auto, the default), at every sample, or never", TRACK, CHOICE(detail) },
-{ '\0', "cgroup",     "auto|off|require|DIRECTORY", "run the command in its own cgroup, for exact values: if possible (auto, the default), never (off), or refuse to run without (require); DIRECTORY: create it below this cgroup, which must be delegated to you", RUN, TEXT(cgroup), .check = check_cgroup, .complete = "-W \"auto off require\"" },
+{ '\0', "detail",     "auto|always|never", "when to measure private and shared memory, which slows the job down: for at most 0.3 % of the time (auto, the default), at every sample, or never", TRACK | SCOPE_DOCTOR, CHOICE(detail) },
+{ '\0', "cgroup",     "auto|off|require|DIRECTORY", "run the command in its own cgroup, for exact values: if possible (auto, the default), never (off), or refuse to run without (require); DIRECTORY: create it below this cgroup, which must be delegated to you", RUN | SCOPE_DOCTOR, TEXT(cgroup), .check = check_cgroup, .complete = "-W \"auto off require\"" },
 { '\0', "gpus",       "LIST",              "the GPUs of the job: all, none, or a list of numbers, UUIDs and PCI addresses, such as 0,2-3, or 0:1 for a MIG device; 'spoor info' lists them (default: as CUDA_VISIBLE_DEVICES and similar variables say, otherwise all)", TRACK, TEXT(gpus), .check = spoor_check_gpus },
 { '\0', "gpus",       "LIST",              "the GPUs to show: all, none, or a list of numbers, UUIDs and PCI addresses, such as 0,2-3 (default: as CUDA_VISIBLE_DEVICES and similar variables say, otherwise all)", SCOPE_INFO, TEXT(gpus), .check = spoor_check_gpus },
 { '\0', "color",      "auto|always|never", "use color: on a terminal, unless NO_COLOR is set (auto, the default), always, or never", BOTH | SCOPE_DOCTOR | REPORT, CHOICE(color) },
-{ '\0', "config",     "FILE",              "read settings from a JSON file whose keys are long option names", BOTH | OPTION_NO_FILE | OPTION_CONFIG_FILE, TEXT(config_path), .complete = COMPLETE_FILES },
+{ '\0', "config",     "FILE",              "read settings from a JSON file whose keys are long option names", BOTH | SCOPE_DOCTOR | OPTION_NO_FILE | OPTION_CONFIG_FILE, TEXT(config_path), .complete = COMPLETE_FILES },
 { '\0', "file",       "FILE",              "also append to FILE (.csv or .sqlite; default: $SPOOR_PHASE_FILE)", SCOPE_PHASE | LINE_ONLY, TEXT(phase_file), .complete = COMPLETE_FILES },
 { 'h',  "help",       NULL,                "show this help and exit", EVERY | LINE_ONLY, .apply = option_help },
 { 'V',  "version",    NULL,                "show the version and exit", EVERY | LINE_ONLY, .apply = option_version },

@@ -76,14 +76,42 @@ static int set_controller(const struct root *root, const struct cgroup *cgroup, 
     return write_file(root, cgroup, "cgroup.subtree_control", text);
 }
 
-int cgroup_enable(const struct root *root, const struct cgroup *cgroup, const char *controller)
+static bool has_word(const char *text, const char *word)
 {
-    return set_controller(root, cgroup, '+', controller);
+    size_t length = strlen(word);
+
+    for (; *text; text += strspn(text, " \n")) {
+        size_t n = strcspn(text, " \n");
+
+        if (n == length && strncmp(text, word, n) == 0)
+            return true;
+        text += n;
+    }
+    return false;
 }
 
-int cgroup_disable(const struct root *root, const struct cgroup *cgroup, const char *controller)
+unsigned cgroup_enable(const struct root *root, const struct cgroup *cgroup,
+                       const char *const *controllers)
 {
-    return set_controller(root, cgroup, '-', controller);
+    char text[256] = "";
+    unsigned enabled = 0;
+
+    (void)root_read(root, text, sizeof(text), "%s/cgroup.subtree_control", cgroup->path);
+    for (unsigned i = 0; controllers[i]; i++) {
+        if (!has_word(text, controllers[i]) &&
+            set_controller(root, cgroup, '+', controllers[i]) == 0)
+            enabled |= 1u << i;
+    }
+    return enabled;
+}
+
+void cgroup_disable(const struct root *root, const struct cgroup *cgroup,
+                    const char *const *controllers, unsigned enabled)
+{
+    for (unsigned i = 0; controllers[i]; i++) {
+        if (enabled & 1u << i)
+            (void)set_controller(root, cgroup, '-', controllers[i]); /* in use: it stays */
+    }
 }
 
 /* Reads up to a page of cgroup.procs; more are read when these have been moved. */
@@ -93,6 +121,25 @@ static ssize_t read_procs(const struct root *root, const struct cgroup *cgroup, 
     return root_read_start(root, text, size, "%s/cgroup.procs", cgroup->path);
 }
 
+/* Moves the processes of a list. Returns 0 if one has gone from `from`, whether by us or by its
+ * end, or the last error. */
+static int move_listed(const struct root *root, const char *list, const struct cgroup *to)
+{
+    bool has_progress = false;
+    int error = -EBADMSG;
+    uint64_t pid;
+
+    for (; parse_u64(&list, &pid) == 0 && *list == '\n'; list++) {
+        int r = cgroup_move(root, to, (pid_t)pid);
+
+        if (r == 0 || r == -ESRCH)
+            has_progress = true;
+        else
+            error = r;
+    }
+    return has_progress ? 0 : error;
+}
+
 int cgroup_move_all(const struct root *root, const struct cgroup *from, const struct cgroup *to)
 {
     enum { ROUNDS = 100 }; /* a process may fork faster than we move; then we give up */
@@ -100,13 +147,10 @@ int cgroup_move_all(const struct root *root, const struct cgroup *from, const st
 
     for (int round = 0; round < ROUNDS; round++) {
         ssize_t n = read_procs(root, from, text, sizeof(text));
-        const char *cursor = text;
-        uint64_t pid;
+        int r = n > 0 ? move_listed(root, text, to) : (int)n;
 
-        if (n <= 0)
-            return (int)n;
-        for (; parse_u64(&cursor, &pid) == 0 && *cursor == '\n'; cursor++)
-            (void)cgroup_move(root, to, (pid_t)pid); /* it may have ended meanwhile */
+        if (n <= 0 || r < 0)
+            return r;
     }
     return -EBUSY;
 }
@@ -127,40 +171,111 @@ bool cgroup_holds_only(const struct root *root, const struct cgroup *cgroup, pid
     return true;
 }
 
-/* A tracker of another pid namespace may have the number of nobody here: so only what is
- * older than a minute is taken for abandoned, and only an empty one can be removed. */
-static bool is_abandoned(int folder, const char *name)
+/* "spoor-PID-...", and there is no such process here. */
+static bool names_dead_tracker(const char *name)
 {
-    enum { SECONDS = 60 };
     static const char prefix[] = "spoor-";
     const char *cursor = name + sizeof(prefix) - 1;
-    struct stat stat;
     uint64_t pid;
 
     if (strncmp(name, prefix, sizeof(prefix) - 1) != 0 || parse_u64(&cursor, &pid) < 0 ||
         *cursor != '-' || pid == 0 || pid > INT32_MAX)
         return false;
-    if (kill((pid_t)pid, 0) == 0 || errno != ESRCH)
+    return kill((pid_t)pid, 0) < 0 && errno == ESRCH;
+}
+
+/* A tracker of another pid namespace may have a number that is not in use here. So only a folder
+ * older than a minute is taken for abandoned, and only an empty one is removed. */
+static bool is_abandoned(int folder, const char *name)
+{
+    enum { SECONDS = 60 };
+    struct stat stat;
+
+    return names_dead_tracker(name) && fstatat(folder, name, &stat, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISDIR(stat.st_mode) && time(NULL) - stat.st_ctime > SECONDS;
+}
+
+static DIR *open_folder(const struct root *root, const struct cgroup *cgroup)
+{
+    AUTO_CLOSE int fd = check(root, cgroup) < 0 ? -1 : root_open_dir(root, "%s", cgroup->path);
+    DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+
+    if (folder)
+        (void)take_fd(&fd); /* closed with the folder */
+    return folder;
+}
+
+/* The next cgroup below; NULL: no more. */
+static const char *next_below(DIR *folder)
+{
+    const struct dirent *entry;
+
+    while ((entry = readdir(folder))) {
+        if (entry->d_type == DT_DIR && strcmp(entry->d_name, ".") != 0 &&
+            strcmp(entry->d_name, "..") != 0)
+            return entry->d_name;
+    }
+    return NULL;
+}
+
+bool cgroup_is_alone(const struct root *root, const struct cgroup *parent, const char *name)
+{
+    DIR *folder = open_folder(root, parent);
+    const char *other = NULL;
+
+    if (!folder)
         return false;
-    return fstatat(folder, name, &stat, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(stat.st_mode) &&
-           time(NULL) - stat.st_ctime > SECONDS;
+    do {
+        other = next_below(folder);
+    } while (other && strncmp(other, name, strlen(name)) == 0);
+    closedir(folder);
+    return !other;
+}
+
+static int remove_tree(const struct root *root, const struct cgroup *cgroup,
+                       const struct cgroup *to, int depth)
+{
+    enum { DEPTH_MAX = 32 };
+    DIR *folder = depth < DEPTH_MAX ? open_folder(root, cgroup) : NULL;
+    const char *name;
+
+    while (folder && (name = next_below(folder))) {
+        struct cgroup below = *cgroup;
+
+        if (cgroup_to_child(&below, name) < 0)
+            continue; /* too long a path: it stays */
+        if (to && names_dead_tracker(name))
+            (void)cgroup_move_all(root, &below, to);
+        (void)remove_tree(root, &below, to, depth + 1); /* else that of `cgroup` fails */
+    }
+    if (folder)
+        closedir(folder);
+    return cgroup_remove(root, cgroup);
+}
+
+int cgroup_remove_tree(const struct root *root, const struct cgroup *cgroup,
+                       const struct cgroup *to)
+{
+    int r = remove_tree(root, cgroup, to, 0);
+    int moved = 0;
+
+    if (r != -EBUSY || !to)
+        return r;
+    moved = cgroup_move_all(root, cgroup, to);
+    return moved < 0 ? moved : cgroup_remove(root, cgroup);
 }
 
 void cgroup_remove_abandoned(const struct root *root, const struct cgroup *parent)
 {
-    AUTO_CLOSE int fd = check(root, parent) < 0 ? -1 : root_open_dir(root, "%s", parent->path);
-    const struct dirent *entry;
-    DIR *folder;
+    DIR *folder = open_folder(root, parent);
+    const char *name;
 
-    if (fd < 0)
-        return;
-    folder = fdopendir(fd);
-    if (!folder)
-        return;
-    while ((entry = readdir(folder))) {
-        if (is_abandoned(fd, entry->d_name))
-            (void)unlinkat(fd, entry->d_name, AT_REMOVEDIR); /* in use: next time */
+    while (folder && (name = next_below(folder))) {
+        struct cgroup abandoned = *parent;
+
+        if (is_abandoned(dirfd(folder), name) && cgroup_to_child(&abandoned, name) == 0)
+            (void)cgroup_remove_tree(root, &abandoned, NULL); /* in use: next time */
     }
-    closedir(folder);
-    fd = -1; /* closed with the folder */
+    if (folder)
+        closedir(folder);
 }

@@ -23,21 +23,35 @@ int cgroup_remove(const struct root *root, const struct cgroup *cgroup);
 /* Moves a process with all its threads. */
 int cgroup_move(const struct root *root, const struct cgroup *cgroup, pid_t pid);
 
-/* Moves all that is in `from` to `to`, those that are born meanwhile too. */
+/* Moves all that is in `from` to `to`, including processes started meanwhile. Gives up when none
+ * can be moved. -EBUSY: the kernel allows no process in `to`, because controllers are enabled for
+ * the cgroups below it (version 2). */
 int cgroup_move_all(const struct root *root, const struct cgroup *from,
                     const struct cgroup *to);
 
-/* Lets the children of a cgroup of version 2 have a controller ("memory"). -EBUSY: the
- * cgroup has processes of its own, which the kernel does not allow beside that. */
-int cgroup_enable(const struct root *root, const struct cgroup *cgroup, const char *controller);
-int cgroup_disable(const struct root *root, const struct cgroup *cgroup,
-                   const char *controller);
+/* Enables controllers ("memory", ...; a list that ends with NULL) for the cgroups below a cgroup of
+ * version 2, as far as that is allowed. Returns a bit for each that was not enabled before. */
+unsigned cgroup_enable(const struct root *root, const struct cgroup *cgroup,
+                       const char *const *controllers);
+
+/* Disables those again whose bit is set. */
+void cgroup_disable(const struct root *root, const struct cgroup *cgroup,
+                    const char *const *controllers, unsigned enabled);
+
+/* Whether `parent` has no cgroups below it other than those whose name begins with `name`. */
+bool cgroup_is_alone(const struct root *root, const struct cgroup *parent, const char *name);
+
+/* Removes a cgroup with all that are below it. Its processes, and those in the cgroups of a nested
+ * tracker that was killed, go to `to`; NULL: none are moved. Other cgroups below it that contain
+ * processes stay, and so does it: -EBUSY. */
+int cgroup_remove_tree(const struct root *root, const struct cgroup *cgroup,
+                       const struct cgroup *to);
 
 /* Has the cgroup no process but these two? */
 bool cgroup_holds_only(const struct root *root, const struct cgroup *cgroup, pid_t a, pid_t b);
 
 /* Removes empty cgroups below `parent` whose tracker, named in the folder's name as
- * "spoor-PID-...", is gone: what a tracker that was killed left behind. */
+ * "spoor-PID-...", has exited: a tracker that was killed leaves them behind. */
 void cgroup_remove_abandoned(const struct root *root, const struct cgroup *parent);
 
 #endif

@@ -36,6 +36,8 @@ int cgroup_parse_memory_stat(const char *text, struct cgroup_memory *ret)
     uint64_t anon = key_or_unknown(text, "anon");
     uint64_t file = key_or_unknown(text, "file");
     uint64_t shmem = key_or_unknown(text, "shmem");
+    uint64_t dirty =
+        sum_u64(key_or_unknown(text, "file_dirty"), key_or_unknown(text, "file_writeback"));
 
     if (!is_known(anon)) { /* version 1; total_ includes cgroups below */
         anon = key_or_unknown(text, "total_rss");
@@ -46,7 +48,7 @@ int cgroup_parse_memory_stat(const char *text, struct cgroup_memory *ret)
         return -EBADMSG;
     if (!is_known(shmem) || shmem > file) /* the counters are not read at one instant */
         shmem = is_known(shmem) ? file : 0;
-    *ret = (struct cgroup_memory){ anon, shmem, file - shmem };
+    *ret = (struct cgroup_memory){ anon, shmem, file - shmem, dirty };
     return 0;
 }
 

@@ -21,6 +21,7 @@ struct cgroup_memory {
     uint64_t anon_bytes;       /* what no file backs, shared memory apart */
     uint64_t shmem_bytes;      /* shared memory and tmpfs */
     uint64_t page_cache_bytes; /* what files back */
+    uint64_t dirty_bytes;      /* the part of it that is still to be written; or UNKNOWN */
 };
 
 /* memory.stat of either version. */

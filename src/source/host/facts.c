@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "base/cleanup.h"
 #include "base/compiler.h"
@@ -113,6 +115,19 @@ static void read_line(const struct root *root, const char *path, char *buf, size
  * with ARM, which have few) and the cpu lines of /proc/stat of 2000. */
 enum { TEXT_SIZE = 256 * 1024 };
 
+static void read_names(const struct root *root, struct host_facts *ret)
+{
+    struct utsname names;
+
+    if (root->is_live && uname(&names) == 0) {
+        (void)snprintf(ret->hostname, sizeof(ret->hostname), "%s", names.nodename); /* fit */
+        (void)snprintf(ret->kernel, sizeof(ret->kernel), "%s", names.release);
+        return;
+    }
+    read_line(root, "proc/sys/kernel/hostname", ret->hostname, sizeof(ret->hostname));
+    read_line(root, "proc/sys/kernel/osrelease", ret->kernel, sizeof(ret->kernel));
+}
+
 void host_facts_read(const struct root *root, struct host_facts *ret)
 {
     AUTO_FREE char *text = malloc(TEXT_SIZE);
@@ -120,8 +135,7 @@ void host_facts_read(const struct root *root, struct host_facts *ret)
     struct meminfo memory;
 
     *ret = (struct host_facts){ .cpus = UNKNOWN, .memory_bytes = UNKNOWN };
-    read_line(root, "proc/sys/kernel/hostname", ret->hostname, sizeof(ret->hostname));
-    read_line(root, "proc/sys/kernel/osrelease", ret->kernel, sizeof(ret->kernel));
+    read_names(root, ret);
     if (!text)
         return;
     /* What cannot be read or parsed stays unknown. */

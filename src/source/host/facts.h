@@ -14,7 +14,7 @@
 
 /* Empty text and UNKNOWN where the machine does not tell. */
 struct host_facts {
-    char hostname[256]; /* proc/sys/kernel/hostname */
+    char hostname[256]; /* as uname() says */
     char os[128];       /* PRETTY_NAME of etc/os-release */
     char kernel[128];   /* proc/sys/kernel/osrelease */
     char cpu_model[128];

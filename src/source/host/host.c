@@ -20,7 +20,7 @@ static const char *const pressure_paths[PRESSURE_COUNT] = {
 
 static const struct host_reading nothing = {
     .cpu = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN },
-    .memory = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN },
+    .memory = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN },
     .disk = { UNKNOWN, UNKNOWN },
     .network = { UNKNOWN, UNKNOWN },
     .space = { UNKNOWN, UNKNOWN },
@@ -70,6 +70,12 @@ static const char *read_whole(struct host *host, const struct root *root, struct
 {
     return kept_read(kept, root, host->text, sizeof(host->text), "%s", path) < 0 ? ""
                                                                                  : host->text;
+}
+
+bool host_storage_is_local(struct host *host, const struct root *root)
+{
+    return root_read(root, host->text, sizeof(host->text), "proc/self/mountinfo") >= 0 &&
+           mounts_are_local(host->text);
 }
 
 static const char *read_start(struct host *host, const struct root *root, struct kept *kept,

@@ -64,6 +64,9 @@ void host_read(struct host *host, const struct root *root, uint64_t now_ns,
  * it cannot be read. 0.8 us. */
 uint64_t host_read_birth_mark(struct host *host, const struct root *root);
 
+/* Do the disks count all that can be written here? See mounts_are_local(). */
+bool host_storage_is_local(struct host *host, const struct root *root);
+
 /* Makes the next host_read() read disk space and OOM kills too, however fresh
  * they are: for the last sample of a run. */
 void host_expire(struct host *host);

@@ -20,14 +20,22 @@ enum line {
     LINE_SLAB_RECLAIMABLE,
     LINE_SWAP_TOTAL,
     LINE_SWAP_FREE,
+    LINE_DIRTY,
+    LINE_WRITEBACK,
     LINE_COUNT,
 };
 
 static const char *const keys[LINE_COUNT] = {
-    [LINE_TOTAL] = "MemTotal:",         [LINE_FREE] = "MemFree:",
-    [LINE_AVAILABLE] = "MemAvailable:", [LINE_BUFFERS] = "Buffers:",
-    [LINE_CACHED] = "Cached:",          [LINE_SLAB_RECLAIMABLE] = "SReclaimable:",
-    [LINE_SWAP_TOTAL] = "SwapTotal:",   [LINE_SWAP_FREE] = "SwapFree:",
+    [LINE_TOTAL] = "MemTotal:",
+    [LINE_FREE] = "MemFree:",
+    [LINE_AVAILABLE] = "MemAvailable:",
+    [LINE_BUFFERS] = "Buffers:",
+    [LINE_CACHED] = "Cached:",
+    [LINE_SLAB_RECLAIMABLE] = "SReclaimable:",
+    [LINE_SWAP_TOTAL] = "SwapTotal:",
+    [LINE_SWAP_FREE] = "SwapFree:",
+    [LINE_DIRTY] = "Dirty:",
+    [LINE_WRITEBACK] = "Writeback:",
 };
 
 /* What the kernel calls kB is 1024 bytes. A number without it is cut short. */
@@ -58,6 +66,7 @@ int meminfo_parse(const char *text, struct meminfo *ret)
         .cached_bytes = sum_u64(sum_u64(bytes[LINE_BUFFERS], bytes[LINE_CACHED]),
                                 bytes[LINE_SLAB_RECLAIMABLE]),
         .swap_used_bytes = UNKNOWN,
+        .dirty_bytes = sum_u64(bytes[LINE_DIRTY], bytes[LINE_WRITEBACK]),
     };
     /* Kernels before 3.14 have no MemAvailable. */
     if (!is_known(info.available_bytes))

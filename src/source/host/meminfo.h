@@ -12,6 +12,7 @@ struct meminfo {
     uint64_t available_bytes; /* what programs can have without swapping */
     uint64_t cached_bytes;    /* page cache, buffers and reclaimable kernel memory */
     uint64_t swap_used_bytes;
+    uint64_t dirty_bytes; /* written by programs, and not yet to storage */
 };
 
 /* -EBADMSG: it does not even tell the total. */

@@ -40,6 +40,44 @@ bool mount_is_disk(const struct mountinfo *mount)
     return true;
 }
 
+/* Of memory, or of the kernel's own. What overlay shows is of another mount. */
+static const char *const unstored_types[] = {
+    "autofs",    "binfmt_misc", "bpf",      "cgroup",  "cgroup2",   "configfs",   "debugfs",
+    "devpts",    "devtmpfs",    "efivarfs", "fusectl", "hugetlbfs", "mqueue",     "nsfs",
+    "overlay",   "proc",        "pstore",   "ramfs",   "rootfs",    "rpc_pipefs", "securityfs",
+    "selinuxfs", "sysfs",       "tmpfs",    "tracefs",
+};
+
+/* diskstats does not count these, and what they write may go anywhere. */
+static const char *const uncounted_sources[] = { "/dev/loop", "/dev/ram", "/dev/zram",
+                                                 "/dev/fd", "/dev/fuse" };
+
+static bool is_local(const struct mountinfo *mount)
+{
+    if (text_part_has_option(mount->super_options, "ro"))
+        return true;
+    for (size_t i = 0; i < ARRAY_SIZE(unstored_types); i++) {
+        if (text_part_is(mount->type, unstored_types[i]))
+            return true;
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(uncounted_sources); i++) {
+        if (text_part_starts(mount->source, uncounted_sources[i]))
+            return false;
+    }
+    return text_part_starts(mount->source, "/dev/");
+}
+
+bool mounts_are_local(const char *text)
+{
+    struct mountinfo mount;
+
+    for (; *text; text = parse_next_line(text)) {
+        if (mountinfo_parse_line(text, &mount) < 0 || !is_local(&mount))
+            return false;
+    }
+    return true;
+}
+
 static bool is_seen(const struct seen *seen, dev_t device)
 {
     for (unsigned i = 0; i < seen->count; i++) {

@@ -23,6 +23,10 @@ struct mounts {
 /* Is it a filesystem whose space is the machine's? */
 bool mount_is_disk(const struct mountinfo *mount);
 
+/* Is all that can be written here counted by the machine's disks? Not what goes over a network, to
+ * a program (FUSE) or to another machine that lends a folder (9p). The lines of a mountinfo text. */
+bool mounts_are_local(const char *text);
+
 /* Sums over the lines of a mountinfo text, of which the last may be cut. Asks the
  * kernel about each filesystem, and so works on the live machine only (-ENOTSUP
  * elsewhere). -ENOENT: there is no such filesystem. */

@@ -8,7 +8,7 @@
 int main(int argc, char **argv)
 {
     static char block[65536];
-    long left = argc > 1 ? atol(argv[1]) : 0;
+    long left = argc > 1 ? strtol(argv[1], NULL, 10) : 0;
     int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
     if (argc > 2 && prctl(PR_SET_DUMPABLE, 0) < 0)

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "front/gpu_tracker/subtrack/comparison.h"
 #include "front/gpu_tracker/subtrack/text_table.h"
+#include "text/escape.h"
 #include "text/json_writer.h"
 
 /* One figure of every session, the smallest first. */
@@ -114,7 +115,7 @@ static void begin(struct sink *sink, const char *key, bool is_title)
         text_title(key, sink->tabs, sink->out);
     } else {
         text_tabs(sink->tabs, sink->out);
-        buffer_add_text(sink->out, key);
+        escape_unsafe(key, sink->out);
     }
     buffer_add_text(sink->out, ":\n");
     sink->tabs++;

@@ -5,6 +5,7 @@
 #include "base/compiler.h"
 #include "front/gpu_tracker/subtrack/results.h"
 #include "front/gpu_tracker/subtrack/text_table.h"
+#include "text/escape.h"
 
 static void put_usage(const double usage[MEASUREMENTS][STATISTICS], unsigned tabs,
                       struct buffer *out)
@@ -75,7 +76,9 @@ static void put_compute_time(const struct block_result *block, struct buffer *ou
 
 static void put_block(const struct block_result *block, struct buffer *out)
 {
-    buffer_format(out, "\tName:                %s\n", block->name);
+    buffer_add_text(out, "\tName:                ");
+    escape_unsafe(block->name, out);
+    buffer_add(out, "\n", 1);
     buffer_format(out, "\tNum Timepoints:      %zu\n", block->num_timepoints);
     buffer_format(out, "\tNum Calls:           %zu\n", block->num_calls);
     buffer_format(out, "\tNum Non Empty Calls: %zu\n", block->num_non_empty_calls);

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "text/decimal.h"
+#include "text/escape.h"
 #include "text/utf8.h"
 
 struct cell_text cell_number(double value)
@@ -23,7 +25,7 @@ struct cell_text cell_number(double value)
 }
 
 /* In characters: what they look like is the terminal's business. */
-static size_t width(const char *text)
+static size_t width_of_safe(const char *text)
 {
     size_t count = 0;
     uint32_t character;
@@ -32,6 +34,15 @@ static size_t width(const char *text)
     for (; (length = utf8_decode(text, &character)) != 0; count++)
         text += length > 0 ? length : 1;
     return count;
+}
+
+/* As it will be written. */
+static size_t width(const char *text)
+{
+    CLEANUP(buffer_done) struct buffer safe = { 0 };
+
+    escape_unsafe(text, &safe);
+    return safe.text ? width_of_safe(safe.text) : 0;
 }
 
 static size_t wider(size_t a, size_t b)
@@ -66,12 +77,14 @@ void text_tabs(unsigned tabs, struct buffer *out)
 
 static void put_right(const char *text, size_t columns, struct buffer *out)
 {
-    buffer_format(out, " %*s%s", (int)(columns - width(text)), "", text);
+    buffer_format(out, " %*s", (int)(columns - width(text)), "");
+    escape_unsafe(text, out);
 }
 
 static void put_left(const char *text, size_t columns, struct buffer *out)
 {
-    buffer_format(out, "%s%*s", text, (int)(columns - width(text)), "");
+    escape_unsafe(text, out);
+    buffer_format(out, "%*s", (int)(columns - width(text)), "");
 }
 
 void text_table_write(const struct text_table *table, unsigned tabs, struct buffer *out)

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * output_file.h - files that a user named for output.
+ *
+ * They are checked before a job starts, without being touched, and written when there is
+ * something to write. A whole file is written under a temporary name in the same directory and
+ * then renamed, so that a reader finds the old content or the new one, and a failure leaves the
+ * old one.
+ *
+ * Messages do not name the file: the caller prefixes them.
+ */
+#ifndef BASE_OUTPUT_FILE_H
+#define BASE_OUTPUT_FILE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <sys/stat.h>
+
+#include "spoor/spoor.h"
+
+/* How a file is going to be written. */
+enum output_mode {
+    OUTPUT_REPLACE,    /* by renaming another over it */
+    OUTPUT_TRUNCATE,   /* in place */
+    OUTPUT_APPEND,     /* in place */
+    OUTPUT_NO_CLOBBER, /* it must not exist */
+};
+
+/* Checks that a regular file can be written or created. 0 or -errno with a message. Symbolic
+ * links are refused (-ELOOP), and so is everything that is not a regular file. */
+int output_file_check(const char *path, enum output_mode mode, struct spoor_error *err);
+
+/* The same for the directory of a file that does not exist yet. */
+int output_file_check_directory(const char *path, struct spoor_error *err);
+
+/* Whether a path names one of our own descriptors: /dev/stdout, /dev/stderr, /dev/fd/N,
+ * /proc/self/fd/N. Returns it, or -1: it does not. */
+int output_file_descriptor(const char *path);
+
+/* Whether a path leads to a device or a named pipe. */
+bool output_file_is_special(const char *path);
+
+/* Opens one; for a pipe it waits for a reader, as a shell does. Returns the
+ * descriptor, or -errno with a message; A symbolic link to one is followed. In a directory where everyone may create files, a link or a pipe of another user is
+ * refused. */
+int output_file_open_special(const char *path, struct spoor_error *err);
+
+/* Locks a file against other writers that do the same, until it is closed or unlocked. Waits
+ * some seconds at most and goes on without: a lock must not hold a result back. Not a lock of
+ * flock(2), which the user may hold around us. */
+void output_file_lock(int fd);
+void output_file_unlock(int fd);
+
+/* Gives a new file the mode of the one that it replaces and, as far as we may, its owner. */
+void output_file_inherit(int fd, const struct stat *old);
+
+/* A new content of a file. */
+struct replacement {
+    int fd; /* to write it to */
+    const char *path;
+    char temporary[PATH_MAX];
+};
+
+/* Creates an empty file beside `path`, which must outlive it. 0 or -errno. */
+int replacement_open(struct replacement *replacement, const char *path);
+
+/* Closes it and puts it in place. `is_no_clobber`: -EEXIST if there is a file. On failure the
+ * temporary file is removed. 0 or -errno. */
+int replacement_commit(struct replacement *replacement, bool is_no_clobber);
+void replacement_cancel(struct replacement *replacement);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bounds.c - what the peaks of memory cannot have been above.
+ *
+ * Known when the job has ended, every process was waited for or left an exit record, and process
+ * events say how many there were at once. ru_maxrss is the largest of all that were waited for, so
+ * no process was larger. With exit records the life and the peak of each process are known (lives.h).
+ */
+#include "base/arithmetic.h"
+#include "base/unknown.h"
+#include "job/job.h"
+
+/* The main process's own peak; or, without an exit record of it, that or a child's. */
+static uint64_t main_bound(const struct job *job)
+{
+    const struct births *births = &job->births;
+
+    if (births->has_peaks && is_known(births->main_peak_bytes))
+        return smaller(births->main_peak_bytes, job->main_bound_bytes);
+    return job->main_bound_bytes;
+}
+
+/* All descendants, by the life and peak of each; UNKNOWN, the largest number, without. */
+static uint64_t lives_bound(const struct births *births)
+{
+    /* One that has not ended has no peak yet. */
+    return births->has_peaks && births->heads.now.processes == 0
+               ? lives_bound_bytes(&births->lives)
+               : UNKNOWN;
+}
+
+void job_read_bounds(const struct job *job, struct job_reading *reading)
+{
+    uint64_t others = is_known(reading->process_bound) ? reading->process_bound - 1 : 0;
+    bool all_waited = reading->io_is_exact || job->births.has_peaks;
+    uint64_t largest = job->largest_bound_bytes, together = lives_bound(&job->births);
+
+    reading->main_rss_bound_bytes = reading->descendants_rss_bound_bytes = UNKNOWN;
+    reading->rss_bound_bytes = UNKNOWN;
+    if (!job->main_has_ended || job->tracker_pid == 0)
+        return;
+    reading->main_rss_bound_bytes = main_bound(job);
+    if (!all_waited || !job->births.is_exact)
+        return;
+    /* Without its parent a descendant may have taken main's place among the processes. */
+    reading->descendants_rss_bound_bytes =
+        smaller(product_u64(others + job->outlived_main, largest), together);
+    reading->rss_bound_bytes = smaller(
+        sum_u64(product_u64(others, largest), job->outlived_main ? largest : main_bound(job)),
+        sum_u64(together, main_bound(job)));
+}

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Doctor marks a source "used" if and only if a run on this machine, by this user, uses it."""
+import contextlib
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+from conftest import load, read_line, wait_for_samples
+
+NOBODY = 65534
+GENERIC, CONNECTOR = "16", "11"  # netlink protocols: taskstats is in the first
+
+
+def doctor(spoor, *options, **variables):
+    """The rows of a quantity: {quantity: {source: "used", "yes" or "no"}}."""
+    done = spoor("doctor", *options, env={**os.environ, **variables})
+    assert done.returncode == 0 and done.stderr == ""
+    rows = {}
+    quantity = None
+    for line in done.stdout.splitlines():
+        row = re.match(r"  (used|yes|no)  +(\S.*?)(?:  .*)?$", line)
+        if row:
+            rows[quantity][row[2]] = row[1]
+        elif line and not line.startswith(" "):
+            quantity = line
+            rows[quantity] = {}
+    return {quantity: sources for quantity, sources in rows.items() if sources}
+
+
+class Run:
+    """A finished run: its report, and what the tracker held open while the job lived."""
+
+    def __init__(self, spoor, *options, **variables):
+        path = spoor.new_path("run.json")
+        process = spoor.start("run", "-q", "-o", path, "-i", "0.005", *options, "--", "sh", "-c",
+                              "(:); echo ready; read line",
+                              env={**os.environ, "SPOOR_DETAIL": "always", **variables})
+        read_line(process.stdout)
+        wait_for_samples(process.pid)
+        self.sockets = held_sockets(process.pid)
+        maps = pathlib.Path(f"/proc/{process.pid}/maps").read_text()
+        self.rings = maps.count("anon_inode:[perf_event]")
+        self.events = held(process.pid).count("anon_inode:[perf_event]")
+        process.communicate(b"\n")
+        self.report = load(path)
+
+    def figure(self, path):
+        figure = self.report
+        for key in path.split("."):
+            figure = figure[key]
+        return figure
+
+    def source(self, path):
+        figure = self.figure(path)
+        return None if figure["value"] is None else figure["source"]
+
+
+def held(pid):
+    found = []
+    for entry in os.scandir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            found.append(os.readlink(entry.path))
+    return found
+
+
+def held_sockets(pid):
+    """The protocols of its netlink sockets."""
+    rows = [line.split() for line in
+            pathlib.Path("/proc/net/netlink").read_text().splitlines()[1:]]
+    return [row[1] for row in rows if f"socket:[{row[-1]}]" in held(pid)]
+
+
+# For each quantity: which source a run used, in doctor's words; None: it has no figure.
+
+def cpu_of_job(run):
+    figure = run.figure("cpu.total_seconds")
+    if figure["source"] == "wait4":
+        return "wait4, verified by perf" if figure["exact"] else "wait4 (subreaper)"
+    return figure["source"]
+
+
+def memory_of_job(run):
+    return "procfs.statm, read on page faults" if run.events > run.rings else \
+        "procfs.statm, every 10 ms"
+
+
+def members_of_job(run):
+    source = run.source("processes.started")
+    return {"procfs.stat": "scan of /proc"}.get(source, source)
+
+
+def started(run):
+    source = run.source("processes.started")
+    if source in ("perf.fork-ring", "proc-connector"):
+        assert (source == "perf.fork-ring") == (run.rings > 0)
+        assert (source == "proc-connector") == (CONNECTOR in run.sockets)
+        return source
+    return "processes seen by samples"
+
+
+def given(path, source):
+    """A quantity with one source: it has a figure or not."""
+    return lambda run: source if run.source(path) else None
+
+
+USED = {
+    "CPU time of a job": cpu_of_job,
+    "CPU time of a process": lambda run: run.source("cpu.main.mean_cores"),
+    "peak memory of a job, with page cache": given("memory.job_peak_bytes", "cgroup.memory.peak"),
+    "peak memory of a job": memory_of_job,
+    "peak memory of a process": given("memory.main.total_rss_bytes",
+                                      "wait4.ru_maxrss, procfs.status.VmHWM"),
+    "peak memory of processes never waited for":
+        lambda run: "taskstats" if GENERIC in run.sockets else None,
+    "private and shared memory": given("memory.main.private_rss_bytes",
+                                       "procfs.smaps_rollup, smaps, pagemap"),
+    "processes of a job": members_of_job,
+    "number of processes started": started,
+    "peak number of threads": lambda run: run.source("cpu.threads.combined"),
+    "disk I/O": given("io.read_chars", "procfs.io"),
+    "pressure stalls of the job": lambda run: {"cgroup.cpu.pressure": "cgroup pressure"}.get(
+        run.source("pressure.cpu_seconds")),
+    "pressure stalls of the machine": lambda run: {"cgroup.cpu.pressure": "host.procfs.pressure"}
+        .get(run.source("pressure.cpu_seconds"), run.source("pressure.cpu_seconds")),
+    "CPU energy": given("energy.cpu_joules", "rapl"),
+}
+# Of these a machine with such GPUs tells: test_gpu_outputs.py; of the last, the test below.
+ELSEWHERE = {"NVIDIA GPUs", "exact peak memory of processes on NVIDIA GPUs", "AMD GPUs",
+             "Intel GPUs", "I/O and memory of other users' processes"}
+
+# What hides a source: each of them, and all above each last resort.
+DISABLED = ["", "cgroup", "perf", "gate,perf", "ring", "ring,connector", "taskstats", "clock", "children",
+            "cgroup,perf", "cgroup,ring,connector", "cgroup,ring,connector,children",
+            "cgroup,perf,gate,ring,connector,taskstats,clock,children"]
+
+
+def undecided(disabled):
+    """Quantities of which a run shows a source only if others are disabled."""
+    words = disabled.split(",")
+    return ({"peak memory of a job"} if "perf" not in words else set()) | \
+        (set() if {"ring", "connector"} <= set(words) else {"processes of a job"})
+
+
+@pytest.mark.parametrize("disabled", DISABLED)
+def test_doctor_says_used_if_and_only_if_a_run_uses_it(spoor, disabled):
+    rows = doctor(spoor, SPOOR_DISABLE=disabled)
+    run = Run(spoor, SPOOR_DISABLE=disabled)
+    assert set(rows) == set(USED) | ELSEWHERE
+    for quantity in set(USED) - undecided(disabled):
+        used = [source for source, word in rows[quantity].items() if word == "used"]
+        assert used == [source for source in [USED[quantity](run)] if source], quantity
+
+
+@pytest.mark.parametrize("better", ["cgroup", "cgroup,perf", "ring", "ring,connector", "clock",
+                                    "gate", "cgroup,children"])
+def test_a_source_that_would_work_is_used_once_the_better_ones_are_disabled(spoor, better):
+    """So "yes" is as true as "used"."""
+    before, after = doctor(spoor), doctor(spoor, SPOOR_DISABLE=better)
+    for quantity, sources in before.items():
+        left = [source for source, word in sources.items()
+                if word != "no" and after[quantity][source] != "no"]
+        assert [source for source, word in after[quantity].items() if word == "used"] == left[:1]
+
+
+@pytest.mark.parametrize("name, value, option, quantity", [
+    ("SPOOR_CGROUP", "off", "--cgroup", "CPU time of a job"),
+    ("SPOOR_DETAIL", "never", "--detail", "private and shared memory"),
+])
+def test_doctor_takes_the_settings_of_a_run(spoor, name, value, option, quantity):
+    rows = doctor(spoor, **{name: value})[quantity]
+    assert rows == doctor(spoor, option, value)[quantity]
+    used = [source for source, word in rows.items() if word == "used"]
+    assert used == [source for source in [USED[quantity](Run(spoor, option, value))] if source]
+    assert f"disabled by {option} {value}" in \
+        " ".join(spoor("doctor", option, value).stdout.split())
+
+
+def test_doctor_refuses_what_a_run_refuses(spoor):
+    for command in (["doctor"], ["run", "true"]):
+        done = spoor(*command, env={**os.environ, "SPOOR_DISABLE": "cgruop"})
+        assert done.returncode == 125
+        assert "SPOOR_DISABLE: unknown source 'cgruop'" in done.stderr
+
+
+def test_doctor_says_whether_other_users_processes_can_be_read(spoor):
+    """It asked the first process, which a machine may hide from root too."""
+    row = doctor(spoor)["I/O and memory of other users' processes"]["procfs.io, procfs.smaps"]
+    if os.geteuid() == 0:
+        process = subprocess.Popen(["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}",
+                                    "--clear-groups", "sh", "-c", "echo ready; read line"],
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        read_line(process.stdout)
+        pid = process.pid
+    else:
+        process, pid = None, 1
+        assert os.stat("/proc/1").st_uid != os.geteuid()
+    path = spoor.new_path("attach.json")
+    spoor("attach", "-q", "--duration", "0.05", "-o", path, str(pid))
+    if process:
+        process.communicate(b"\n")
+    report = load(path)
+    assert (report["memory"]["main"]["private_rss_bytes"]["value"] is not None) == (row != "no")
+    assert ("io-denied" not in [warning["code"] for warning in report["warnings"]]) == (row != "no")
+
+
+def test_doctor_leaves_nothing_behind(spoor):
+    """Its trial job has a cgroup, as any other."""
+    def cgroups():
+        return {folder for top in ("/sys/fs/cgroup",) for folder, _, _ in os.walk(top)
+                if "spoor" in folder and f"{os.getpid()}" not in folder}
+    before = cgroups()
+    process = spoor.start("doctor")
+    process.communicate()
+    assert not [folder for folder in cgroups() - before if str(process.pid) in folder]

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where /proc does not show the job's processes: of another PID namespace, or not mounted. What the
+kernel tells the parent of a process is reported, and what others use is not."""
+import os
+import shlex
+import subprocess
+
+import pytest
+
+from conftest import DEADLINE_SECONDS, cpu_time, load, value
+
+# As an ordinary user, in a user namespace.
+UNSHARE = ["unshare", *(["--user", "--map-root-user"] if os.geteuid() != 0 else [])]
+# A sanitizer looks for its options in /proc/self/environ, and its check for leaks needs /proc.
+HIDE_PROC = ("mount -t tmpfs none /proc && mkdir /proc/self && "
+             "printf 'ASAN_OPTIONS=detect_leaks=0\\0' >/proc/self/environ && exec \"$@\"")
+WITHOUT_PROC = {
+    "another namespace": ([*UNSHARE, "--pid", "--fork"], "/proc belongs to another PID namespace"),
+    "not mounted": ([*UNSHARE, "--mount", "sh", "-c", HIDE_PROC, "sh"], "/proc is not mounted"),
+}
+
+
+@pytest.fixture(params=list(WITHOUT_PROC))
+def without_proc(request):
+    wrapper, message = WITHOUT_PROC[request.param]
+    if subprocess.run([*wrapper, "true"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
+        pytest.skip("namespaces are refused")
+    return wrapper, message
+
+
+def run(wrapper, spoor, *arguments):
+    return subprocess.run([*wrapper, spoor.binary, *map(os.fspath, arguments)], check=False, text=True,
+                          capture_output=True, stdin=subprocess.DEVNULL, timeout=DEADLINE_SECONDS)
+
+
+def test_what_the_kernel_tells_the_parent_is_reported(spoor, workload, without_proc):
+    path = spoor.new_path("result.json")
+    job = f"{shlex.quote(workload('burn'))} 0.3 2; exit 3"
+    done = run(without_proc[0], spoor, "run", "-o", path, "--", "sh", "-c", job)
+    assert done.returncode == 3
+    result = load(path)
+    assert value(result, "cpu.total_seconds") == cpu_time(float(done.stdout.split()[-1]))
+    assert value(result, "cpu.user_seconds") > 0.2
+    assert value(result, "cpu.page_faults.minor") > 0
+    assert value(result, "cpu.context_switches.voluntary") is not None
+    assert result["run"]["exit_code"] == 3
+    assert without_proc[1] in " ".join(done.stderr.split())
+
+
+def test_figures_of_others_are_not_reported(spoor, without_proc):
+    """Process N of /proc was a stranger: its memory, threads and I/O were reported as the job's."""
+    path = spoor.new_path("result.json")
+    run(without_proc[0], spoor, "run", "-q", "-i", "0.01", "-o", path, "--", "sleep", "0.1")
+    result = load(path)
+    for scope in ("main", "descendants", "combined"):
+        for what in ("private_rss_bytes", "shared_rss_bytes"):
+            assert result["memory"][scope][what]["value"] is None
+            assert without_proc[1] in result["memory"][scope][what]["reason"]
+        assert result["cpu"]["threads"][scope]["value"] is None
+    assert result["memory"]["main"]["total_rss_bytes"]["value"] is None
+    assert result["memory"]["swap_peak_bytes"]["value"] is None
+    for what in ("read_chars", "written_chars"):
+        assert result["io"][what]["value"] is None
+    assert value(result, "processes.started") in (None, 1)
+    assert value(result, "processes.max_concurrent") in (None, 1)
+    assert value(result, "cpu.total_seconds") < 0.1
+    assert {warning["code"] for warning in result["warnings"]} - {"late-samples"} == {"no-proc"}
+
+
+def test_the_largest_process_is_known(spoor, workload, without_proc):
+    """By ru_maxrss, which the parent gets; whose it was is not known."""
+    path = spoor.new_path("result.json")
+    run(without_proc[0], spoor, "run", "-q", "-o", path, "--", workload("hold"), "60")
+    total = load(path)["memory"]["combined"]["total_rss_bytes"]
+    assert 60 << 20 <= total["value"] < 70 << 20
+    assert total["source"] == "wait4.ru_maxrss" and not total["exact"]
+
+
+def test_a_process_that_cannot_be_seen_is_not_attached_to(spoor, without_proc):
+    done = run(without_proc[0], spoor, "attach", "--duration", "0.01", "1")
+    assert done.returncode == 125
+    assert without_proc[1] in done.stderr and "no such process" not in done.stderr
+
+
+def test_doctor_says_why(spoor, without_proc):
+    done = run(without_proc[0], spoor, "doctor")
+    assert done.returncode == 0
+    assert without_proc[1] in " ".join(done.stdout.split())
+    memory = done.stdout.partition("private and shared memory\n")[2].splitlines()[0]
+    assert memory.split()[0] == "no"
+
+
+def test_proc_of_the_own_namespace_is_used(spoor, workload):
+    if subprocess.run([*UNSHARE, "true"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
+        pytest.skip("namespaces are refused")
+    path = spoor.new_path("result.json")
+    run([*UNSHARE, "--pid", "--fork", "--mount-proc"], spoor, "run", "-q", "-o", path, "--",
+        workload("hold"), "20")
+    result = load(path)
+    assert value(result, "memory.main.total_rss_bytes") > 20 << 20
+    assert "no-proc" not in [warning["code"] for warning in result["warnings"]]

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run used, seen from outside: an outer cgroup, the proc connector and sampled PSS."""
+import contextlib
+import os
+import pathlib
+import signal
+import socket
+import struct
+import threading
+import time
+
+CGROUPS = pathlib.Path("/sys/fs/cgroup")
+PSS_PERIOD_SECONDS = 0.05
+
+
+class OuterCgroup:
+    """A cgroup around the tracker and its job. On version 1, one in each hierarchy."""
+    def __init__(self, name):
+        v1 = [CGROUPS / kind for kind in ("cpuacct", "memory", "pids", "unified")]
+        parents = [folder for folder in v1 if folder.is_dir()] or [CGROUPS]
+        if parents == [CGROUPS]:
+            with contextlib.suppress(OSError):
+                (CGROUPS / "cgroup.subtree_control").write_text("+memory +pids +cpu")
+        self.folders = [parent / name for parent in parents]
+        for folder in self.folders:
+            folder.mkdir()
+
+    def join(self):
+        """In the child, before exec."""
+        for folder in self.folders:
+            (folder / "cgroup.procs").write_text(str(os.getpid()))
+
+    def read(self, *names):
+        for folder in self.folders:
+            for name in names:
+                with contextlib.suppress(OSError):
+                    return (folder / name).read_text()
+        return None
+
+    @staticmethod
+    def read_pids(folder):
+        return [int(pid) for path in folder.rglob("cgroup.procs") for pid in path.read_text().split()]
+
+    @property
+    def cpu_seconds(self):
+        text = self.read("cpuacct.usage")
+        if text:
+            return int(text) / 1e9
+        text = self.read("cpu.stat")
+        return int(text.split()[1]) / 1e6 if text else None
+
+    @property
+    def peak_bytes(self):
+        text = self.read("memory.max_usage_in_bytes", "memory.peak")
+        return int(text) if text else None
+
+    def remove(self):
+        """With all that the job left in it."""
+        for folder in self.folders:
+            for attempt in range(50):
+                for pid in (self.read_pids(folder) if attempt else ()):
+                    with contextlib.suppress(OSError):
+                        os.kill(pid, signal.SIGKILL)
+                with contextlib.suppress(OSError):
+                    for inner, _, _ in os.walk(folder, topdown=False):
+                        os.rmdir(inner)
+                if not folder.exists():
+                    break
+                time.sleep(0.02)
+
+
+FORK, EXIT = 1, 0x80000000
+
+
+def parse_event(message):
+    """A message of the proc connector: ("fork", parent, child), ("exit", process), or None; threads
+    are left out."""
+    what, = struct.unpack_from("=I", message, 36)
+    if what == FORK:
+        _, parent, child_thread, child = struct.unpack_from("=iiii", message, 52)
+        return ("fork", parent, child) if child_thread == child else None
+    if what == EXIT:
+        thread, process = struct.unpack_from("=ii", message, 52)
+        return ("exit", process) if thread == process else None
+    return None
+
+
+def find_descendants(forks, main):
+    """main and all that descend from it. Forks are (parent, child), in their order."""
+    members = {main}
+    for parent, child in forks:
+        if parent in members:
+            members.add(child)
+    return members
+
+
+class Processes(threading.Thread):
+    """Every fork and exit of the machine. For root."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.socket = socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, 11)
+        self.socket.setsockopt(socket.SOL_SOCKET, 33, 1 << 25)  # SO_RCVBUFFORCE
+        self.socket.bind((0, 1))
+        self.socket.send(struct.pack("=IHHIIIIIIHHI", 40, 3, 0, 0, os.getpid(), 1, 1, 0, 0, 4, 0, 1))
+        self.forks = []
+        self.ended = set()
+        self.root = None
+        self.lost = False
+        self.has_ended = False
+
+    def run(self):
+        self.socket.settimeout(0.2)
+        while not self.has_ended:
+            try:
+                message = self.socket.recv(4096)
+            except TimeoutError:
+                continue
+            except OSError:
+                self.lost = True  # the buffer was full
+                continue
+            event = parse_event(message)
+            if event and event[0] == "fork":
+                self.forks.append(event[1:])
+            elif event:
+                self.ended.add(event[1])
+
+    def live(self):
+        """The descendants of the root process that have not ended."""
+        return find_descendants(list(self.forks), self.root) - {self.root} - self.ended
+
+    def stop(self):
+        time.sleep(0.3)  # the last events
+        self.has_ended = True
+        self.join()
+        self.socket.close()
+
+
+def read_pss(pid):
+    with contextlib.suppress(OSError, IndexError):
+        for line in pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) * 1024
+    return 0
+
+
+class Pss(threading.Thread):
+    """The largest sum of PSS over the live processes: no more than the true peak, but for the moment
+    that it takes to read them."""
+
+    def __init__(self, processes):
+        super().__init__(daemon=True)
+        self.processes = processes
+        self.peak_bytes = 0
+        self.has_ended = False
+
+    def run(self):
+        while not self.has_ended:
+            self.peak_bytes = max(self.peak_bytes, sum(map(read_pss, self.processes.live())))
+            time.sleep(PSS_PERIOD_SECONDS)
+
+    def stop(self):
+        self.has_ended = True
+        self.join()
+
+
+def disk_written_bytes():
+    """By all disks of the machine."""
+    total = 0
+    for line in pathlib.Path("/proc/diskstats").read_text().splitlines():
+        name = line.split()[2]
+        if pathlib.Path(f"/sys/block/{name}/device").exists():
+            total += int(line.split()[9]) * 512
+    return total

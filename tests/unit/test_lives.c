@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+
+#include "base/unknown.h"
+#include "job/lives.h"
+
+static void live(struct lives *lives, uint64_t from_ns, uint64_t to_ns,
+                 const struct exit_record *record)
+{
+    struct pid_entry entry = { .pid = 42 };
+
+    lives_start(lives, &entry, from_ns);
+    entry.ended_ns = to_ns;
+    if (record)
+        lives_note_record(&entry, record);
+    assert_false(lives_visit(lives, &entry));
+}
+
+static void the_bound_is_of_those_that_lived_together(void **state)
+{
+    struct lives lives = { 0 };
+
+    (void)state;
+    lives_open(&lives);
+    assert_non_null(lives.timeline);
+    live(&lives, 10, 20, &(struct exit_record){ .peak_rss_bytes = 100 });
+    live(&lives, 15, 30, &(struct exit_record){ .peak_rss_bytes = 50 });
+    live(&lives, 25, 40, &(struct exit_record){ .peak_rss_bytes = 70 });
+    assert_int_equal(lives_bound_bytes(&lives), 150);
+    lives_settle(&lives);
+    assert_int_equal(lives.timeline->count, 0);
+    /* What is borrowed is another's. */
+    live(&lives, 110, 120,
+         &(struct exit_record){ .peak_rss_bytes = 900, .may_be_borrowed = true });
+    assert_int_equal(lives_bound_bytes(&lives), 150);
+    lives_close(&lives);
+}
+
+static void without_a_record_there_is_no_bound(void **state)
+{
+    struct lives lives = { 0 };
+
+    (void)state;
+    assert_int_equal(lives_bound_bytes(&lives), UNKNOWN);
+    lives_open(&lives);
+    assert_int_equal(lives_bound_bytes(&lives), 0);
+    live(&lives, 10, 20, &(struct exit_record){ .peak_rss_bytes = UNKNOWN });
+    assert_int_equal(lives_bound_bytes(&lives), UNKNOWN);
+    lives_close(&lives);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_bound_is_of_those_that_lived_together),
+        cmocka_unit_test(without_a_record_there_is_no_bound),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

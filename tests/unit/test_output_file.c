@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "base/output_file.h"
+#include "fake_root.h"
+
+struct fixture {
+    struct fake_root fake;
+    char path[128]; /* of the file "f" */
+};
+
+static int set_up(void **state)
+{
+    static struct fixture fixture;
+
+    fake_root_init(&fixture.fake);
+    (void)snprintf(fixture.path, sizeof(fixture.path), "%s/f", fixture.fake.path);
+    *state = &fixture;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    fake_root_done(&((struct fixture *)*state)->fake);
+    return 0;
+}
+
+/* Writes a new content; 0 or -errno. */
+static int replace(const char *path, const char *text, bool is_no_clobber)
+{
+    struct replacement new_file;
+    int r = replacement_open(&new_file, path);
+
+    if (r < 0)
+        return r;
+    assert_int_equal(write(new_file.fd, text, strlen(text)), strlen(text));
+    return replacement_commit(&new_file, is_no_clobber);
+}
+
+static void check_text(const char *path, const char *expected)
+{
+    char text[64] = "";
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    assert_true(fd >= 0);
+    assert_true(read(fd, text, sizeof(text) - 1) >= 0);
+    close(fd);
+    assert_string_equal(text, expected);
+}
+
+static void check_mode(const char *path, mode_t mode)
+{
+    struct stat status;
+
+    assert_int_equal(lstat(path, &status), 0);
+    assert_int_equal(status.st_mode & 07777, mode);
+}
+
+/* How many files there are. */
+static void check_count(const struct fixture *f, int expected)
+{
+    DIR *folder = opendir(f->fake.path);
+    int count = -2; /* . and .. */
+
+    assert_non_null(folder);
+    while (readdir(folder))
+        count++;
+    closedir(folder);
+    assert_int_equal(count, expected);
+}
+
+static void a_file_is_replaced_as_a_whole_and_keeps_its_mode(void **state)
+{
+    const struct fixture *f = *state;
+    struct replacement abandoned;
+
+    assert_int_equal(replace(f->path, "one", false), 0);
+    check_text(f->path, "one");
+    assert_int_equal(chmod(f->path, 0600), 0);
+    assert_int_equal(replace(f->path, "two", false), 0);
+    check_text(f->path, "two");
+    check_mode(f->path, 0600);
+    assert_int_equal(replacement_open(&abandoned, f->path), 0);
+    check_count(f, 2);
+    replacement_cancel(&abandoned);
+    check_text(f->path, "two");
+    check_count(f, 1);
+}
+
+static void no_clobber_takes_a_free_name_only(void **state)
+{
+    const struct fixture *f = *state;
+
+    assert_int_equal(replace(f->path, "one", true), 0);
+    check_text(f->path, "one");
+    assert_int_equal(replace(f->path, "two", true), -EEXIST);
+    check_text(f->path, "one");
+    check_count(f, 1);
+}
+
+/* From here on a system call fails in this process, as on a file system that lacks it. */
+static void deny(long number, int code)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (uint32_t)code),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = { ARRAY_SIZE(filter), filter };
+
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
+        _exit(77);
+}
+
+/* vfat and some FUSE file systems have no links; NFS cannot rename without replacing. */
+static void no_clobber_needs_neither_links_nor_renameat2(void **state)
+{
+    const struct fixture *f = *state;
+    int status;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        deny(SYS_linkat, EPERM);
+        deny(SYS_renameat2, EINVAL);
+        if (replace(f->path, "one", true) != 0)
+            _exit(1);
+        _exit(replace(f->path, "two", true) == -EEXIST ? 0 : 2);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+        skip();
+    assert_int_equal(status, 0);
+    check_text(f->path, "one");
+    check_count(f, 1);
+}
+
+static void a_name_may_be_as_long_as_names_can_be(void **state)
+{
+    struct fixture *f = *state;
+    char path[400];
+    int length = snprintf(path, sizeof(path), "%s/", f->fake.path);
+
+    memset(path + length, 'n', 255);
+    path[length + 255] = '\0';
+    assert_int_equal(output_file_check(path, OUTPUT_REPLACE, NULL), 0);
+    assert_int_equal(replace(path, "x", false), 0);
+    check_text(path, "x");
+    assert_int_equal(replace(path, "y", true), -EEXIST);
+    path[length + 255] = 'n';
+    path[length + 256] = '\0';
+    assert_int_equal(output_file_check(path, OUTPUT_REPLACE, NULL), -ENAMETOOLONG);
+}
+
+static void what_cannot_be_written_is_refused_and_not_touched(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        const char *name;
+        int code;
+    } names[] = { { "none/f", -ENOENT }, { "file/f", -ENOTDIR }, { "folder", -EISDIR },
+                  { "new/", -EISDIR },   { "link", -ELOOP },     { "pipe", -EINVAL },
+                  { "new", 0 },          { "file", 0 } };
+    char path[200];
+
+    fake_root_write(&f->fake, "file", "old");
+    fake_root_write(&f->fake, "folder/x", "x");
+    fake_root_link(&f->fake, "link", "file");
+    (void)snprintf(path, sizeof(path), "%s/pipe", f->fake.path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        (void)snprintf(path, sizeof(path), "%s/%s", f->fake.path, names[i].name);
+        for (int mode = OUTPUT_REPLACE; mode <= OUTPUT_APPEND; mode++)
+            assert_int_equal(output_file_check(path, (enum output_mode)mode, NULL),
+                             names[i].code);
+    }
+    check_text(path, "old");
+    assert_int_equal(output_file_check(path, OUTPUT_NO_CLOBBER, NULL), -EEXIST);
+    check_count(f, 4);
+}
+
+static void descriptors_have_names(void **state)
+{
+    static const struct {
+        const char *path;
+        int fd;
+    } names[] = {
+        { "/dev/stdout", 1 },   { "/dev/stderr", 2 },
+        { "/dev/fd/63", 63 },   { "/proc/self/fd/7", 7 },
+        { "/dev/fd/", -1 },     { "/dev/fd/x", -1 },
+        { "/dev/fd/-1", -1 },   { "/dev/fd/99999999999", -1 },
+        { "/dev/null", -1 },    { "stdout", -1 },
+        { "/proc/1/fd/1", -1 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+        assert_int_equal(output_file_descriptor(names[i].path), names[i].fd);
+}
+
+/* Each child adds one line of its own after it has seen where the file ends. */
+static void a_lock_keeps_others_out(void **state)
+{
+    const struct fixture *f = *state;
+    enum { CHILDREN = 8, ROUNDS = 20 };
+    struct stat status;
+
+    for (int child = 0; child < CHILDREN; child++) {
+        if (fork() != 0)
+            continue;
+        for (int i = 0; i < ROUNDS; i++) {
+            int fd = open(f->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+            off_t end;
+
+            output_file_lock(fd);
+            end = lseek(fd, 0, SEEK_END);
+            if (pwrite(fd, "x", 1, end) != 1)
+                _exit(1);
+            output_file_unlock(fd);
+            close(fd);
+        }
+        _exit(0);
+    }
+    for (int child = 0; child < CHILDREN; child++) {
+        int end;
+
+        assert_true(wait(&end) > 0);
+        assert_int_equal(end, 0);
+    }
+    assert_int_equal(stat(f->path, &status), 0);
+    assert_int_equal(status.st_size, CHILDREN * ROUNDS);
+}
+
+static void a_lock_of_flock_is_another(void **state)
+{
+    const struct fixture *f = *state;
+    int held = open(f->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    int fd = open(f->path, O_RDWR | O_CLOEXEC);
+    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+    assert_int_equal(flock(held, LOCK_EX), 0);
+    output_file_lock(fd); /* does not wait */
+    assert_int_equal(fcntl(held, F_OFD_SETLK, &lock), -1);
+    output_file_unlock(fd);
+    assert_int_equal(fcntl(held, F_OFD_SETLK, &lock), 0);
+    close(fd);
+    close(held);
+}
+
+int main(void)
+{
+#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        WITH_FOLDER(a_file_is_replaced_as_a_whole_and_keeps_its_mode),
+        WITH_FOLDER(no_clobber_takes_a_free_name_only),
+        WITH_FOLDER(no_clobber_needs_neither_links_nor_renameat2),
+        WITH_FOLDER(a_name_may_be_as_long_as_names_can_be),
+        WITH_FOLDER(what_cannot_be_written_is_refused_and_not_touched),
+        cmocka_unit_test(descriptors_have_names),
+        WITH_FOLDER(a_lock_keeps_others_out),
+        WITH_FOLDER(a_lock_of_flock_is_another),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

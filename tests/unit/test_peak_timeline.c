@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+
+#include "job/memory/peak_timeline.h"
+
+static void only_those_that_lived_together_add_up(void **state)
+{
+    struct peak_timeline timeline = { 0 };
+
+    (void)state;
+    assert_int_equal(peak_timeline_highest(&timeline), 0);
+    peak_timeline_start(&timeline, 10); /* to 30 */
+    peak_timeline_start(&timeline, 20); /* to 40 */
+    peak_timeline_end(&timeline, &(struct peak_life){ 10, 30, 100 });
+    assert_int_equal(peak_timeline_highest(&timeline), 100);
+    peak_timeline_start(&timeline, 35); /* to 50 */
+    peak_timeline_end(&timeline, &(struct peak_life){ 20, 40, 50 });
+    assert_int_equal(peak_timeline_highest(&timeline), 150);
+    peak_timeline_end(&timeline, &(struct peak_life){ 35, 50, 60 });
+    assert_int_equal(peak_timeline_highest(&timeline), 150);
+}
+
+/* The event of a start may come after that of an end which was later. */
+static void a_late_start_counts_those_that_have_ended(void **state)
+{
+    struct peak_timeline timeline = { 0 };
+
+    (void)state;
+    peak_timeline_start(&timeline, 10);
+    peak_timeline_end(&timeline, &(struct peak_life){ 10, 30, 100 });
+    peak_timeline_start(&timeline, 29);
+    peak_timeline_end(&timeline, &(struct peak_life){ 29, 40, 50 });
+    assert_int_equal(peak_timeline_highest(&timeline), 150);
+}
+
+static void one_that_lives_long_counts_with_all(void **state)
+{
+    struct peak_timeline timeline = { 0 };
+
+    (void)state;
+    peak_timeline_start(&timeline, 1);
+    for (uint64_t i = 1; i <= 5; i++) {
+        peak_timeline_start(&timeline, 10 * i);
+        peak_timeline_end(&timeline, &(struct peak_life){ 10 * i, 10 * i + 5, i });
+        peak_timeline_settle(&timeline, 1); /* the first lives: nothing is settled */
+    }
+    peak_timeline_end(&timeline, &(struct peak_life){ 1, 30, 100 });
+    assert_int_equal(peak_timeline_highest(&timeline), 103);
+    peak_timeline_settle(&timeline, 1000);
+    assert_int_equal(timeline.count, 0);
+    assert_int_equal(peak_timeline_highest(&timeline), 103);
+}
+
+/* Ten at a time, of 1 MB each, and one that outlives them all. */
+static void many_are_bounded_from_above(void **state)
+{
+    struct peak_timeline timeline = { 0 };
+    uint64_t count = 10 * PEAK_MOMENTS_MAX;
+
+    (void)state;
+    peak_timeline_start(&timeline, 0);
+    for (uint64_t i = 1; i <= count; i++) {
+        peak_timeline_start(&timeline, i);
+        if (i > 9)
+            peak_timeline_end(&timeline, &(struct peak_life){ i - 9, i, 1 });
+    }
+    peak_timeline_end(&timeline, &(struct peak_life){ 0, count, 100 });
+    assert_in_range(timeline.count, 1, PEAK_MOMENTS_MAX);
+    /* Joining adds those that lived next to each other, a few times ten of them. */
+    assert_in_range(peak_timeline_highest(&timeline), 110, 100 + 64);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_those_that_lived_together_add_up),
+        cmocka_unit_test(a_late_start_counts_those_that_have_ended),
+        cmocka_unit_test(one_that_lives_long_counts_with_all),
+        cmocka_unit_test(many_are_bounded_from_above),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fake_root.h"
+#include "session/row_writer.h"
+
+enum { ROW_BYTES = 1000 };
+
+static void path_of(const struct fake_root *fake, char path[128])
+{
+    (void)snprintf(path, 128, "%s/rows", fake->path);
+}
+
+/* A number and a line of ROW_BYTES bytes. */
+static void make_row(struct buffer *row, int number)
+{
+    buffer_clear(row);
+    buffer_format(row, "%0*d\n", ROW_BYTES - 1, number);
+}
+
+static void add_rows(struct row_writer *writer, int first, int count)
+{
+    struct buffer row = { 0 };
+
+    for (int i = first; i < first + count; i++) {
+        make_row(&row, i);
+        row_writer_add(writer, &row, 1);
+    }
+    buffer_done(&row);
+}
+
+static void check_rows(const char *text, size_t length, int count)
+{
+    struct buffer row = { 0 };
+
+    assert_int_equal(length, count * ROW_BYTES);
+    for (int i = 0; i < count; i++) {
+        make_row(&row, i);
+        assert_memory_equal(text + (size_t)i * ROW_BYTES, row.text, ROW_BYTES);
+    }
+    buffer_done(&row);
+}
+
+static void all_rows_are_in_the_file(void **state)
+{
+    enum { ROWS = 5000 }; /* several times what the queue holds */
+    struct buffer text = { 0 };
+    struct row_writer writer;
+    struct row_writer_end end;
+    struct fake_root fake;
+    char path[128];
+
+    (void)state;
+    fake_root_init(&fake);
+    path_of(&fake, path);
+    assert_int_equal(row_writer_open(&writer, path, OUTPUT_TRUNCATE), 0);
+    row_writer_begin(&writer);
+    add_rows(&writer, 0, ROWS);
+    end = row_writer_close(&writer);
+    assert_int_equal(end.error, 0);
+    assert_int_equal(end.lost_rows, 0);
+    assert_true(end.cpu_ns > 0);
+    assert_int_equal(buffer_read_file(&text, path, BUFFER_MAX), 0);
+    check_rows(text.text, text.length, ROWS);
+    buffer_done(&text);
+    end = row_writer_close(&writer); /* closed already */
+    assert_int_equal(end.lost_rows, 0);
+    fake_root_done(&fake);
+}
+
+static void a_file_that_cannot_be_opened_is_refused(void **state)
+{
+    struct row_writer writer;
+
+    (void)state;
+    assert_int_equal(row_writer_open(&writer, "/no/such/folder/rows", OUTPUT_TRUNCATE),
+                     -ENOENT);
+    assert_int_equal(row_writer_open(&writer, "/", OUTPUT_APPEND), -EISDIR);
+    assert_int_equal(writer.pid, 0);
+    (void)row_writer_close(&writer);
+}
+
+static void a_full_disk_costs_the_rows(void **state)
+{
+    struct row_writer_end end;
+    struct row_writer writer;
+
+    (void)state;
+    assert_int_equal(row_writer_open(&writer, "/dev/full", OUTPUT_APPEND), 0);
+    add_rows(&writer, 0, 3);
+    end = row_writer_close(&writer);
+    assert_int_equal(end.lost_rows, 3);
+    assert_int_equal(end.error, -ENOSPC);
+}
+
+/* A pipe that is not read stands for a file that stalls. */
+static void a_file_that_stalls_is_left_behind(void **state)
+{
+    enum { ROWS = 3000 }; /* more than the queue and the pipe hold */
+    struct row_writer_end end;
+    struct row_writer writer;
+    struct fake_root fake;
+    char path[128];
+    int reader;
+    pid_t pid;
+
+    (void)state;
+    fake_root_init(&fake);
+    path_of(&fake, path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    assert_true(reader >= 0);
+    assert_int_equal(row_writer_open(&writer, path, OUTPUT_APPEND), 0);
+    pid = writer.pid;
+    add_rows(&writer, 0, ROWS); /* returns */
+    assert_true(writer.dropped_rows > 0);
+    end = row_writer_close(&writer); /* so does this */
+    assert_true(end.lost_rows >= writer.dropped_rows && end.lost_rows < ROWS);
+    assert_int_equal(end.error, -ETIMEDOUT);
+    close(reader);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, __WALL), pid);
+    fake_root_done(&fake);
+}
+
+static void check_content(const char *path, const char *content)
+{
+    struct buffer text = { 0 };
+
+    assert_int_equal(buffer_read_file(&text, path, BUFFER_MAX), 0);
+    assert_string_equal(text.text, content);
+    buffer_done(&text);
+}
+
+static void write_table(const char *path, enum output_mode mode, const char *row)
+{
+    struct row_writer writer;
+    struct buffer text = { 0 };
+
+    assert_int_equal(row_writer_open(&writer, path, mode), 0);
+    row_writer_begin(&writer);
+    buffer_add_text(&text, "header\n");
+    row_writer_add_header(&writer, &text);
+    assert_true(row_writer_wait(&writer));
+    buffer_clear(&text);
+    buffer_add_text(&text, row);
+    row_writer_add(&writer, &text, 1);
+    buffer_done(&text);
+    assert_int_equal(row_writer_close(&writer).lost_rows, 0);
+}
+
+static void a_file_has_one_header(void **state)
+{
+    struct fake_root fake;
+    char path[128];
+
+    (void)state;
+    fake_root_init(&fake);
+    path_of(&fake, path);
+    write_table(path, OUTPUT_NO_CLOBBER, "1\n");
+    check_content(path, "header\n1\n");
+    write_table(path, OUTPUT_APPEND, "2\n");
+    check_content(path, "header\n1\n2\n");
+    write_table(path, OUTPUT_TRUNCATE, "3\n");
+    check_content(path, "header\n3\n");
+    fake_root_done(&fake);
+}
+
+static void nothing_is_changed_before_it_begins(void **state)
+{
+    struct row_writer writer;
+    struct fake_root fake;
+    char path[128];
+
+    (void)state;
+    fake_root_init(&fake);
+    path_of(&fake, path);
+    assert_int_equal(row_writer_open(&writer, path, OUTPUT_TRUNCATE), 0);
+    (void)row_writer_close(&writer);
+    assert_int_equal(access(path, F_OK), -1); /* it was created for nothing */
+    fake_root_write(&fake, "rows", "old\n");
+    assert_int_equal(row_writer_open(&writer, path, OUTPUT_NO_CLOBBER), -EEXIST);
+    assert_int_equal(row_writer_open(&writer, path, OUTPUT_TRUNCATE), 0);
+    (void)row_writer_close(&writer);
+    check_content(path, "old\n");
+    fake_root_done(&fake);
+}
+
+static void it_is_no_child_that_is_waited_for(void **state)
+{
+    struct row_writer writer;
+    struct fake_root fake;
+    char path[128];
+
+    (void)state;
+    fake_root_init(&fake);
+    path_of(&fake, path);
+    assert_int_equal(row_writer_open(&writer, path, OUTPUT_TRUNCATE), 0);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    assert_int_equal(errno, ECHILD);
+    (void)row_writer_close(&writer);
+    fake_root_done(&fake);
+}
+
+/* Its user is killed: what was handed over is written. */
+static void rows_outlive_who_wrote_them(void **state)
+{
+    enum { ROWS = 50 };
+    struct timespec moment = { 0, 1000000 };
+    struct row_writer writer;
+    struct fake_root fake;
+    struct stat status;
+    char path[128];
+    pid_t pid;
+
+    (void)state;
+    fake_root_init(&fake);
+    path_of(&fake, path);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        if (row_writer_open(&writer, path, OUTPUT_TRUNCATE) == 0) {
+            row_writer_begin(&writer);
+            add_rows(&writer, 0, ROWS);
+        }
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    while (stat(path, &status) < 0 || status.st_size < ROWS * ROW_BYTES)
+        (void)nanosleep(&moment, NULL);
+    fake_root_done(&fake);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_rows_are_in_the_file),
+        cmocka_unit_test(a_file_that_cannot_be_opened_is_refused),
+        cmocka_unit_test(a_full_disk_costs_the_rows),
+        cmocka_unit_test(a_file_that_stalls_is_left_behind),
+        cmocka_unit_test(a_file_has_one_header),
+        cmocka_unit_test(nothing_is_changed_before_it_begins),
+        cmocka_unit_test(it_is_no_child_that_is_waited_for),
+        cmocka_unit_test(rows_outlive_who_wrote_them),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

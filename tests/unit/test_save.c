@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "example_report.h"
+#include "fake_root.h"
+#include "output/save.h"
+
+struct fixture {
+    struct fake_root fake;
+    struct record record;
+    struct spoor_error err;
+    char path[128]; /* of the file "f" */
+    struct buffer text;
+};
+
+static int set_up(void **state)
+{
+    static struct fixture f;
+    struct example *example = example_new();
+
+    f = (struct fixture){ .err = { 0 } };
+    fake_root_init(&f.fake);
+    example_fill(example, &f.record);
+    example_free(example);
+    (void)snprintf(f.path, sizeof(f.path), "%s/f", f.fake.path);
+    *state = &f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+
+    record_done(&f->record);
+    buffer_done(&f->text);
+    fake_root_done(&f->fake);
+    return 0;
+}
+
+static int save(struct fixture *f, enum spoor_format format, enum spoor_save how)
+{
+    return save_to_file(&f->record, 1, format, f->path, how, &f->err);
+}
+
+static const char *content(struct fixture *f)
+{
+    buffer_clear(&f->text);
+    assert_int_equal(buffer_read_file(&f->text, f->path, BUFFER_MAX), 0);
+    return f->text.text;
+}
+
+static int count_lines(struct fixture *f)
+{
+    int lines = 0;
+
+    for (const char *c = content(f); *c; c++)
+        lines += *c == '\n';
+    return lines;
+}
+
+static void rows_are_appended_under_one_header(void **state)
+{
+    struct fixture *f = *state;
+
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(save(f, SPOOR_CSV, SPOOR_APPEND), 0);
+    assert_int_equal(count_lines(f), 4);
+    assert_null(strstr(strchr(f->text.text, '\n'), "run_id,"));
+}
+
+static void other_columns_are_refused(void **state)
+{
+    static const char *const tables[] = { "a,b\n1,2\n", "run_id", "\n", "run_id,name\n" };
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+        fake_root_write(&f->fake, "f", tables[i]);
+        assert_int_equal(save_check(f->path, SPOOR_CSV, SPOOR_APPEND, &f->err), -EINVAL);
+        assert_int_equal(save(f, SPOOR_CSV, SPOOR_APPEND), -EINVAL);
+        assert_non_null(strstr(f->err.message, "has other columns"));
+        assert_string_equal(content(f), tables[i]);
+        assert_int_equal(save_check(f->path, SPOOR_JSON, SPOOR_APPEND, &f->err), 0);
+        assert_int_equal(save_check(f->path, SPOOR_CSV, SPOOR_REPLACE, &f->err), 0);
+    }
+    fake_root_write(&f->fake, "f", "");
+    assert_int_equal(save(f, SPOOR_CSV, SPOOR_APPEND), 0);
+    assert_int_equal(save_check(f->path, SPOOR_CSV, SPOOR_APPEND, &f->err), 0);
+}
+
+static void a_torn_line_is_ended_first(void **state)
+{
+    struct fixture *f = *state;
+
+    fake_root_write(&f->fake, "f", "{\"torn");
+    assert_int_equal(save(f, SPOOR_JSON, SPOOR_APPEND), 0);
+    assert_ptr_equal(strstr(content(f), "{\"torn\n{\n"), f->text.text);
+}
+
+static void what_does_not_fit_is_taken_back(void **state)
+{
+    struct rlimit before, limit;
+    struct fixture *f = *state;
+    int r;
+
+    assert_true(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    fake_root_write(&f->fake, "f", "old\n");
+    limit = (struct rlimit){ 100, before.rlim_max };
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    r = save(f, SPOOR_JSON, SPOOR_APPEND);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(r, -EFBIG);
+    assert_string_equal(content(f), "old\n");
+}
+
+static void several_reports_are_one_table(void **state)
+{
+    struct fixture *f = *state;
+    struct record both[2] = { f->record, f->record };
+
+    assert_int_equal(save_to_file(both, 2, SPOOR_CSV, f->path, SPOOR_REPLACE, &f->err), 0);
+    assert_int_equal(count_lines(f), 3);
+}
+
+static void a_path_may_name_a_descriptor(void **state)
+{
+    struct fixture *f = *state;
+    char name[32];
+    int fd = open(f->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+    (void)snprintf(name, sizeof(name), "/dev/fd/%d", fd);
+    assert_int_equal(write(fd, "before\n", 7), 7);
+    assert_int_equal(save_to_file(&f->record, 1, SPOOR_JSON, name, SPOOR_REPLACE, &f->err), 0);
+    close(fd);
+    assert_ptr_equal(strstr(content(f), "before\n{\n"), f->text.text);
+}
+
+static void a_link_to_a_file_is_not_followed(void **state)
+{
+    struct fixture *f = *state;
+
+    fake_root_write(&f->fake, "target", "precious");
+    fake_root_link(&f->fake, "f", "target");
+    for (int how = SPOOR_REPLACE; how <= SPOOR_NO_CLOBBER; how++)
+        assert_int_equal(save(f, SPOOR_TEXT, (enum spoor_save)how), -ELOOP);
+    assert_string_equal(content(f), "precious");
+}
+
+int main(void)
+{
+#define WITH_RECORD(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        WITH_RECORD(rows_are_appended_under_one_header),
+        WITH_RECORD(other_columns_are_refused),
+        WITH_RECORD(a_torn_line_is_ended_first),
+        WITH_RECORD(what_does_not_fit_is_taken_back),
+        WITH_RECORD(several_reports_are_one_table),
+        WITH_RECORD(a_path_may_name_a_descriptor),
+        WITH_RECORD(a_link_to_a_file_is_not_followed),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Linked with --wrap=thread_start_quiet: threads start when this test lets them.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/thread_start.h"
+#include "spoor/spoor.h"
+
+int __real_thread_start_quiet(pthread_t *ret, void *(*run)(void *data), void *data);
+int __wrap_thread_start_quiet(pthread_t *ret, void *(*run)(void *data), void *data);
+
+static bool is_refused;
+
+int __wrap_thread_start_quiet(pthread_t *ret, void *(*run)(void *data), void *data)
+{
+    return is_refused ? -EAGAIN : __real_thread_start_quiet(ret, run, data);
+}
+
+/* Descriptors of that kind. */
+static int count_open(const char *kind)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    const struct dirent *entry;
+    int count = 0;
+
+    assert_non_null(folder);
+    while ((entry = readdir(folder)) != NULL) {
+        char path[300], target[300] = "";
+
+        (void)snprintf(path, sizeof(path), "/proc/self/fd/%s", entry->d_name);
+        (void)!readlink(path, target, sizeof(target) - 1);
+        count += strstr(target, kind) != NULL;
+    }
+    closedir(folder);
+    return count;
+}
+
+static spoor_session *open_session(void)
+{
+    struct spoor_options options = SPOOR_OPTIONS_INIT;
+    struct spoor_error err;
+    spoor_session *session;
+
+    options.pid = getpid();
+    options.interval_ns = SPOOR_INTERVAL_MIN_NS;
+    assert_int_equal(spoor_session_open(&options, &session, &err), 0);
+    return session;
+}
+
+static void a_thread_that_cannot_be_made_leaves_nothing_open(void **state)
+{
+    int before = count_open("eventfd");
+    spoor_session *session = open_session();
+    struct spoor_error err;
+
+    (void)state;
+    is_refused = true;
+    assert_int_equal(spoor_session_start(session, &err), -EAGAIN);
+    assert_int_equal(count_open("eventfd"), before);
+    assert_int_equal(spoor_session_sample(session, &err), -EINVAL);
+    assert_int_equal(spoor_session_stop(session, &err), 0);
+    is_refused = false;
+    assert_int_equal(spoor_session_start(session, &err), 0); /* it may be tried again */
+    assert_int_equal(spoor_session_stop(session, &err), 0);
+    assert_null(spoor_session_close(session));
+    assert_int_equal(count_open("eventfd"), before);
+}
+
+/* ---- a thread that hangs -------------------------------------------------- */
+
+/* A callback that returns when its pipe is closed, from the second sample on. */
+struct obstacle {
+    int begun_fds[2]; /* a byte when it blocks */
+    int wait_fds[2];
+    int count;
+};
+
+static void wait_at(const struct spoor_sample *sample, void *data)
+{
+    struct obstacle *obstacle = data;
+    char byte;
+
+    (void)sample;
+    if (obstacle->count++ == 0)
+        return; /* the first is taken by the caller */
+    (void)!write(obstacle->begun_fds[1], "", 1);
+    (void)!read(obstacle->wait_fds[0], &byte, 1);
+}
+
+/* A session whose thread takes a sample that does not end. */
+static spoor_session *open_hanging(struct obstacle *obstacle)
+{
+    struct spoor_options options = SPOOR_OPTIONS_INIT;
+    struct spoor_error err;
+    spoor_session *session;
+    char byte;
+
+    *obstacle = (struct obstacle){ .count = 0 };
+    assert_int_equal(pipe2(obstacle->begun_fds, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(obstacle->wait_fds, O_CLOEXEC), 0);
+    options.pid = getpid();
+    options.interval_ns = SPOOR_INTERVAL_MIN_NS;
+    options.sample_seen = wait_at;
+    options.sample_data = obstacle;
+    assert_int_equal(spoor_session_open(&options, &session, &err), 0);
+    assert_int_equal(spoor_session_start(session, &err), 0);
+    assert_int_equal(read(obstacle->begun_fds[0], &byte, 1), 1);
+    return session;
+}
+
+static void let_go_on(struct obstacle *obstacle)
+{
+    close(obstacle->wait_fds[1]);
+}
+
+static void obstacle_done(struct obstacle *obstacle)
+{
+    close(obstacle->begun_fds[0]);
+    close(obstacle->begun_fds[1]);
+    close(obstacle->wait_fds[0]);
+}
+
+static void a_thread_that_hangs_keeps_nobody_waiting(void **state)
+{
+    struct obstacle obstacle;
+    spoor_session *session = open_hanging(&obstacle);
+    struct spoor_figure figure;
+    struct spoor_error err = { 0 };
+    double value;
+
+    (void)state;
+    assert_int_equal(spoor_session_child_ended(session, getpid()), -EAGAIN);
+    spoor_session_set_wait_status(session, 0);
+    spoor_session_note_end(session);
+    spoor_session_warn(session, "test", "a warning");
+    assert_true(spoor_session_latest(session, &value, 1) > 0);
+    assert_int_equal(
+        spoor_session_figure(session, "memory.combined.total_rss_bytes", &figure, &err), 0);
+    assert_int_equal(spoor_session_stop_within(session, 1000000, &err), -ETIMEDOUT);
+    assert_string_equal(err.message, "the last sample is missing: the sampling thread hangs");
+    assert_int_equal(spoor_session_save(session, SPOOR_JSON, "/dev/null", SPOOR_REPLACE, &err),
+                     0);
+    let_go_on(&obstacle);
+    assert_int_equal(spoor_session_stop(session, &err), 0);
+    assert_int_equal(spoor_session_child_ended(session, getpid()), 0);
+    assert_null(spoor_session_close(session));
+    obstacle_done(&obstacle);
+}
+
+/* A sanitizer sees whether the thread frees all. */
+static void a_session_whose_thread_hangs_can_be_closed(void **state)
+{
+    struct obstacle obstacle;
+    spoor_session *session = open_hanging(&obstacle);
+    char byte;
+
+    (void)state;
+    assert_int_equal(spoor_session_stop_within(session, 0, NULL), -ETIMEDOUT);
+    assert_null(spoor_session_close(session));
+    let_go_on(&obstacle);
+    assert_int_equal(read(obstacle.begun_fds[0], &byte, 1), 1); /* the last sample */
+}
+
+/* ---- many callers --------------------------------------------------------- */
+
+static void *start_session(void *data)
+{
+    return (void *)(intptr_t)spoor_session_start(data, NULL);
+}
+
+static void *stop_session(void *data)
+{
+    return (void *)(intptr_t)spoor_session_stop(data, NULL);
+}
+
+/* How many of some threads that do the same at once return 0. */
+static int count_successes(void *(*act)(void *data), spoor_session *session)
+{
+    enum { THREADS = 4 };
+    pthread_t threads[THREADS];
+    int count = 0;
+
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, act, session), 0);
+    for (int i = 0; i < THREADS; i++) {
+        void *result;
+
+        assert_int_equal(pthread_join(threads[i], &result), 0);
+        count += result == NULL;
+    }
+    return count;
+}
+
+static void many_may_start_and_stop_a_session(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        spoor_session *session = open_session();
+
+        assert_int_equal(count_successes(start_session, session), 1);
+        assert_int_equal(count_successes(stop_session, session), 4);
+        assert_int_equal(spoor_session_sample(session, NULL), -EINVAL);
+        assert_null(spoor_session_close(session));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_thread_that_cannot_be_made_leaves_nothing_open),
+        cmocka_unit_test(a_thread_that_hangs_keeps_nobody_waiting),
+        cmocka_unit_test(a_session_whose_thread_hangs_can_be_closed),
+        cmocka_unit_test(many_may_start_and_stop_a_session),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <string.h>
+
+#include "job/untracked.h"
+
+static void each_program_has_a_bit_and_says_its_name(void **state)
+{
+    unsigned all = 0;
+
+    (void)state;
+    assert_true(untracked_count <= 32);
+    for (size_t i = 0; i < untracked_count; i++) {
+        const struct untracked *program = &untracked_programs[i];
+        unsigned bit = untracked_bit(program->name);
+
+        assert_int_equal(bit, 1u << i);
+        assert_int_equal(all & bit, 0);
+        all |= bit;
+        assert_non_null(strstr(program->message, program->name));
+    }
+}
+
+static void others_do_their_own_work(void **state)
+{
+    (void)state;
+    assert_int_equal(untracked_bit(""), 0);
+    assert_int_equal(untracked_bit("sru"), 0);
+    assert_int_equal(untracked_bit("srunner"), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_program_has_a_bit_and_says_its_name),
+        cmocka_unit_test(others_do_their_own_work),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
