@@ -135,32 +135,29 @@ static bool open_source(struct births *births, const struct births_source *sourc
     return false;
 }
 
-/* Counts the threads of a process as so many. */
-static void set_threads(struct births *births, struct pid_entry *entry, uint32_t threads)
+static void change_heads(struct births *births, struct pid_entry *entry, uint32_t threads,
+                         int processes, pid_t parent_pid)
 {
-    int change = (int)threads - (int)entry->threads;
+    struct head_change change = { entry->pid, parent_pid, processes,
+                                  (int)threads - (int)entry->threads,
+                                  entry->pid == births->main_pid };
 
     entry->threads = threads & THREADS_MASK;
     if (!entry->is_disowned)
-        head_count_change(&births->heads, (struct head_change){
-                                              .pid = entry->pid,
-                                              .processes = threads == 0 ? -1 : 0,
-                                              .threads = change,
-                                              .is_main = entry->pid == births->main_pid,
-                                          });
+        head_count_change(&births->heads, change);
 }
 
+/* Counts the threads of a process as so many; 0: it has ended. */
+static void set_threads(struct births *births, struct pid_entry *entry, uint32_t threads)
+{
+    change_heads(births, entry, threads, threads == 0 ? -1 : 0, 0);
+}
+
+/* Counts a process that has no threads so far. */
 static void start(struct births *births, struct pid_entry *entry, pid_t parent_pid,
                   uint32_t threads)
 {
-    entry->threads = threads & THREADS_MASK;
-    head_count_change(&births->heads, (struct head_change){
-                                          .pid = entry->pid,
-                                          .parent_pid = parent_pid,
-                                          .processes = 1,
-                                          .threads = (int)threads,
-                                          .is_main = entry->pid == births->main_pid,
-                                      });
+    change_heads(births, entry, threads, 1, parent_pid);
 }
 
 static bool add_main(struct births *births)
@@ -493,11 +490,4 @@ void births_drain(struct births *births, births_born *born, void *data)
     }
     if (!announcement.is_open)
         head_count_settle(&births->heads);
-}
-
-bool births_outlive_main(const struct births *births)
-{
-    const struct pid_entry *main = pid_set_find(&births->pids, births->main_pid);
-
-    return births->heads.now.processes > (main && main->threads > 0);
 }

@@ -105,6 +105,9 @@ void job_read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
         break;
     case CPU_FROM_CGROUP:
         take_leaf_cpu(&reading->leaf, counts.cgroup_ns, counter);
+        /* Of a process that runs, its own clock knows more than the cgroup. */
+        if (job->members.count > 0)
+            raise_to(&counter[USAGE_CPU_NS], counts.tree_ns);
         reading->cpu_source = "cgroup.cpu.stat";
         break;
     case CPU_FROM_PERF:

@@ -42,12 +42,15 @@ BURN = "import time\nwhile time.process_time() < 0.3: pass"
 @pytest.mark.parametrize("cgroup, disabled", [("auto", ""), ("off", ""), ("off", "perf,ring")])
 @pytest.mark.parametrize("script", [BURN, CHAIN], ids=["burn", "chain"])
 def test_no_more_cores_than_the_job_can_use(spoor, script, cgroup, disabled):
-    """Neither of these ever runs on two CPUs at once. The counters move by up to 10 ms at a time."""
+    """Neither of these runs on two CPUs at once, but for moments after a fork. The counters move by
+    up to 10 ms at a time, that of a cgroup by more if the host takes a CPU away: 0.1 s or more of
+    that is one core, not ten."""
     _, result = spoor.result("/usr/bin/python3", "-c", script,
                              options=["-i", "0.001", "--cgroup", cgroup],
                              env={**os.environ, "SPOOR_DISABLE": disabled})
-    for scope in ("", "main.", "descendants."):
-        assert value(result, f"cpu.{scope}max_cores") <= 1.15, scope
+    assert value(result, "cpu.main.max_cores") <= 1.1
+    for scope in ("", "descendants."):
+        assert value(result, f"cpu.{scope}max_cores") <= 1.6, scope
     assert value(result, "cpu.system.max_cores") <= 1.2 * os.cpu_count()
 
 
