@@ -153,7 +153,10 @@ static void raise_peak(struct spoor_figure *figure, const struct row *row,
         return;
     figure->value = kernel_peak;
     figure->source = origins[row->raised_by].source;
-    figure->is_exact = origins[row->raised_by].is_exact;
+    /* A mark that is bounded is final only if the bound is known, at the end of the run. */
+    figure->is_exact =
+        origins[row->raised_by].is_exact &&
+        (row->bounded_by == METRIC_NONE || is_known(summary->tally[row->bounded_by].max));
 }
 
 /* How far a peak may be above the pages there were: the kernel counts a page once for each time it

@@ -155,6 +155,9 @@ static void a_peak_is_never_below_that_of_the_kernel(void **state)
     machine.origins[METRIC_MAIN_RSS_PEAK] = (struct origin){ "kernel", NULL, true };
     OBSERVE(&machine, METRIC_MAIN_RSS, 1 * MB, 100 * MB, 50 * MB);
     OBSERVE(&machine, METRIC_MAIN_RSS_PEAK, 1 * MB, 100 * MB, 600 * MB);
+    assert_false(
+        find(&machine, MAIN_PEAK).is_exact); /* of a phase: it may not be the last word */
+    OBSERVE(&machine, METRIC_MAIN_RSS_BOUND, UNKNOWN, UNKNOWN, 600 * MB);
     figure = find(&machine, MAIN_PEAK);
     assert_near(figure.value, 600e6);
     assert_true(figure.is_exact);
@@ -172,6 +175,7 @@ static void a_sample_at_the_peak_of_the_kernel_is_exact(void **state)
     machine.origins[METRIC_MAIN_RSS_PEAK] = (struct origin){ "kernel", NULL, true };
     OBSERVE(&machine, METRIC_MAIN_RSS, 1 * MB, 100 * MB);
     OBSERVE(&machine, METRIC_MAIN_RSS_PEAK, 1 * MB, 100 * MB);
+    OBSERVE(&machine, METRIC_MAIN_RSS_BOUND, UNKNOWN, 100 * MB);
     assert_true(find(&machine, MAIN_PEAK).is_exact);
     assert_string_equal(find(&machine, MAIN_PEAK).source, "kernel");
 }
