@@ -25,6 +25,7 @@ static const struct {
     { METRIC_MAIN_CPU, "clock", true, { 0, 500 * MS, 900 * MS, 900 * MS, 950 * MS, 1000 * MS } },
     { METRIC_MAIN_RSS, "procfs.statm", false, { 2 * MB, 100 * MB, 200 * MB, 200 * MB, 50 * MB, 0 } },
     { METRIC_MAIN_RSS_PEAK, "procfs.status", true, { 2 * MB, 110 * MB, 210 * MB, 210 * MB, 210 * MB, 210 * MB } },
+    { METRIC_MAIN_RSS_BOUND, "wait4.ru_maxrss", true, { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, 210 * MB } },
     { METRIC_MAIN_PRIVATE, "procfs.smaps_rollup", false, { 1 * MB, 90 * MB, 180 * MB, 180 * MB, 40 * MB, 0 } },
     { METRIC_MAIN_SHARED, "procfs.smaps_rollup", false, { 1 * MB, 10 * MB, 20 * MB, 20 * MB, 10 * MB, 0 } },
     { METRIC_MAIN_THREADS, "procfs.stat", false, { 1, 1, 4, 4, 1, 1 } },
