@@ -77,9 +77,10 @@ def test_memory_of_a_job_that_leaves_its_cgroup_is_counted(spoor):
 
 
 def test_a_memory_cgroup_that_is_left_alone_is_noticed(spoor):
-    if os.geteuid() != 0 or "memory" not in hierarchies():
-        pytest.skip("needs root and a version 1 memory hierarchy")
     used, result = leave(spoor, "memory", 0.1, 100)
+    if os.geteuid() != 0 or "memory" not in hierarchies():
+        assert "left-cgroup" not in codes(result)  # there is no such cgroup to leave
+        return
     peak = result["memory"]["job_peak_bytes"]
     assert peak["value"] >= 100 * MIB and not peak["exact"]
     assert "left-cgroup" in codes(result)
@@ -88,11 +89,9 @@ def test_a_memory_cgroup_that_is_left_alone_is_noticed(spoor):
 
 
 def test_a_job_that_stays_in_its_cgroup_is_exact(spoor):
-    if os.geteuid() != 0 or not os.path.exists("/sys/fs/cgroup/cgroup.procs") and \
-            "memory" not in hierarchies():
-        pytest.skip("needs root and a memory controller")
     _, result = leave(spoor, "none", 0.1, 100)
-    assert result["cpu"]["total_seconds"]["exact"]
+    if result["cpu"]["total_seconds"]["source"] == "cgroup.cpu.stat":
+        assert result["cpu"]["total_seconds"]["exact"]
     if value(result, "memory.job_peak_bytes") is not None:
         assert result["memory"]["job_peak_bytes"]["exact"]
     assert "left-cgroup" not in codes(result)
