@@ -491,10 +491,3 @@ void births_drain(struct births *births, births_born *born, void *data)
     if (!announcement.is_open)
         head_count_settle(&births->heads);
 }
-
-bool births_outlive_main(const struct births *births)
-{
-    const struct pid_entry *main = pid_set_find(&births->pids, births->main_pid);
-
-    return births->heads.now.processes > (main && main->threads > 0);
-}

@@ -84,7 +84,12 @@ void births_drain(struct births *births, births_born *born, void *data);
 /* Whether a process other than the main one lives. Right after a drain at the end of the main
  * process, that is whether one outlived it: a fork is reported before it returns. Its own exit
  * may or may not have been read. */
-bool births_outlive_main(const struct births *births);
+static inline bool births_outlive_main(const struct births *births)
+{
+    const struct pid_entry *main = pid_set_find(&births->pids, births->main_pid);
+
+    return births->heads.now.processes > (main && main->threads > 0);
+}
 
 /* Handles one event; called by births_drain(). */
 void births_note(struct births *births, const struct process_event *event);
