@@ -38,17 +38,12 @@ static void answer(void *data, const char *request, char ret[JOB_REQUEST_BYTES])
     (void)snprintf(ret, JOB_REQUEST_BYTES, "%s", r < 0 ? err.message : DONE); /* fits */
 }
 
-int phase_listener_start(struct phase_listener *listener, spoor_session *session,
+int phase_listener_start(struct job_listener *listener, spoor_session *session,
                          struct spoor_error *err)
 {
-    int r = job_listener_start(&listener->listener, SERVICE, getpid(), answer, session);
+    int r = job_listener_start(listener, SERVICE, getpid(), answer, session);
 
     return r < 0 ? error_sys(err, r, "cannot listen for phases of the job") : 0;
-}
-
-void phase_listener_stop(struct phase_listener *listener)
-{
-    job_listener_stop(&listener->listener);
 }
 
 /* ---- the job's end ------------------------------------------------------ */

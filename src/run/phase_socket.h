@@ -14,16 +14,10 @@
 #include "run/job_socket.h"
 #include "spoor/spoor.h"
 
-/* The tracker's end. Zeroed is stopped. */
-struct phase_listener {
-    struct job_listener listener;
-};
-
-/* Starts a thread that starts and stops phases of the session as the descendants of this process
- * say. `listener` must not move until it is stopped. */
-int phase_listener_start(struct phase_listener *listener, spoor_session *session,
+/* The tracker's end: starts and stops phases of the session as the descendants of this process ask,
+ * until job_listener_stop(). */
+int phase_listener_start(struct job_listener *listener, spoor_session *session,
                          struct spoor_error *err);
-void phase_listener_stop(struct phase_listener *listener);
 
 /* The job's end: tells all trackers that this process descends from. Returns how many there are;
  * 0: none. `say` is called for each one that refuses or does not respond within a second. */

@@ -10,12 +10,12 @@
 #include <stdnoreturn.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/hidden_child.h"
 #include "spoor/spoor.h"
 
 /* The helper polls more and more slowly, since most stops are long. */
@@ -56,13 +56,11 @@ static bool is_stopped(int stat_fd)
     return name_end && text + n - name_end > 2 && (name_end[2] == 'T' || name_end[2] == 't');
 }
 
-/* Runs in a copy of a process that has other threads: only system calls. */
 static noreturn void poll_state(int stat_fd, pid_t tracker)
 {
     int interval_ms = FIRST_POLL_MS;
 
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    (void)setsid(); /* signals to the group of the job are not for it */
     while (getppid() == tracker && is_stopped(stat_fd)) {
         (void)poll(NULL, 0, interval_ms);
         if (interval_ms < LAST_POLL_MS)
@@ -73,41 +71,21 @@ static noreturn void poll_state(int stat_fd, pid_t tracker)
     _exit(0);
 }
 
-/* Without a SIGCHLD at its end: no wait() for the job's processes returns it. It has the name
- * of an agent from its first moment, so it is not taken for a process of the job. */
+/* It has the name of an agent, so it is not taken for a process of the job. */
 static pid_t start_helper(pid_t command)
 {
     AUTO_CLOSE int stat_fd = -1;
-    char path[32], name[16];
-    pid_t tracker = getpid();
-    sigset_t all, before;
-    long pid;
+    pid_t pid, tracker = getpid();
+    char path[32];
 
     (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)command); /* fits any pid */
     stat_fd = open(path, O_RDONLY | O_CLOEXEC);
     if (stat_fd < 0)
         return -errno;
-    (void)prctl(PR_GET_NAME, name);
-    (void)prctl(PR_SET_NAME, SPOOR_AGENT_NAME);
-    (void)sigfillset(&all);
-    (void)sigprocmask(SIG_SETMASK, &all, &before);
-    pid = syscall(SYS_clone, 0ul, NULL, NULL, NULL, 0ul);
+    pid = hidden_child_fork(SPOOR_AGENT_NAME);
     if (pid == 0)
         poll_state(stat_fd, tracker);
-    if (pid < 0)
-        pid = -errno;
-    (void)sigprocmask(SIG_SETMASK, &before, NULL);
-    (void)prctl(PR_SET_NAME, name);
-    return (pid_t)pid;
-}
-
-static void end_helper(pid_t pid)
-{
-    siginfo_t info;
-
-    (void)kill(pid, SIGKILL);
-    while (waitid(P_PID, (id_t)pid, &info, WEXITED | __WALL) < 0 && errno == EINTR)
-        continue;
+    return pid;
 }
 
 /* ---- the command -------------------------------------------------------- */
@@ -162,7 +140,8 @@ void stop_with(pid_t command, int signal)
     if (helper < 0)
         return; /* better to run on than never to be woken */
     stop_by(signal);
-    end_helper(helper);
+    (void)kill(helper, SIGKILL);
+    hidden_child_reap(helper);
     if (sigtimedwait(&only, &info, &at_once) < 0 || info.si_pid == helper ||
         has_been_continued(command))
         return;

@@ -66,7 +66,7 @@ static struct tracked watch_job(const struct track_options *options, pid_t pid,
 
 /* Before the command can run, so that it finds us. */
 static void start_listener(const struct track_options *options, spoor_session *session,
-                           struct phase_listener *ret)
+                           struct job_listener *ret)
 {
     struct spoor_error err;
 
@@ -77,7 +77,7 @@ static void start_listener(const struct track_options *options, spoor_session *s
 enum track_outcome track(struct track_options *options, struct tracked *ret,
                          struct spoor_error *err)
 {
-    CLEANUP(phase_listener_stop) struct phase_listener listener = { 0 };
+    CLEANUP(job_listener_stop) struct job_listener listener = { 0 };
     spoor_session *session = NULL;
     struct spawn spawn;
     uint64_t released_ns;
@@ -94,7 +94,7 @@ enum track_outcome track(struct track_options *options, struct tracked *ret,
     released_ns = clock_now().monotonic_ns;
     r = spawn_release(&spawn);
     if (r < 0) {
-        phase_listener_stop(&listener);
+        job_listener_stop(&listener);
         spoor_session_close(session);
         (void)error_sys(err, r, "cannot run '%s'", options->command[0]);
         return TRACK_NO_EXEC;

@@ -23,7 +23,7 @@ struct sample {
     uint64_t moment[METRIC_COUNT]; /* the same, with all gauges as they were at this time */
     struct sample_clock clocks[METRIC_CLOCK_COUNT];
     struct memory_split
-        at_peak; /* of the job, when METRIC_JOB_RSS was highest since the last one */
+        at_peak;           /* of the job, when METRIC_JOB_RSS was highest since the last one */
     bool storage_is_local; /* METRIC_HOST_DISK_WRITTEN counts all that can be written */
 };
 

@@ -3,25 +3,19 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/arithmetic.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/hidden_child.h"
 #include "output/save.h"
 #include "spoor/spoor.h"
 
@@ -36,8 +30,8 @@ enum { QUEUE_BYTES = 1 << 20 }; /* a power of two */
 /* The end is waited for so long, on a machine that is too busy to let the process run. */
 #define END_MOST_NS (10 * NS_PER_SECOND)
 
-/* A record is a head and its text, if any. Positions only grow; a place in the queue is what is left of
- * them in QUEUE_BYTES. */
+/* A record is a head and its text, if any. Positions only grow, and a record starts at its position
+ * modulo QUEUE_BYTES; it is in one piece, since it may extend beyond QUEUE_BYTES. */
 enum record_kind { RECORD_BEGIN, RECORD_HEADER, RECORD_ROWS };
 
 struct record_head {
@@ -47,27 +41,20 @@ struct record_head {
 };
 
 struct row_queue {
-    _Atomic uint64_t put;   /* bytes, by us */
-    _Atomic uint64_t taken; /* bytes, by the process: written, or given up */
-    _Atomic uint64_t
-        calling_since;          /* ns: the process is in a call that may stall; 0: it is not */
-    _Atomic uint64_t done_rows; /* written, or given up */
-    _Atomic uint64_t lost_rows; /* given up */
+    _Atomic uint64_t put;              /* bytes, by us */
+    _Atomic uint64_t taken;            /* bytes, by the process: written, or given up */
+    _Atomic uint64_t calling_since_ns; /* it is in a call that may stall; 0: it is not */
+    _Atomic uint64_t done_rows;        /* written, or given up */
+    _Atomic uint64_t lost_rows;        /* given up */
     _Atomic uint64_t cpu_ns;
     _Atomic int error; /* why they were, or why the file was not opened */
     _Atomic bool has_opened;
-    char bytes[QUEUE_BYTES];
+    char bytes[2 * QUEUE_BYTES];
 };
 
-/* The bytes at a position, in two parts where they go over the end. */
-static void locate(struct row_queue *queue, uint64_t position, size_t length,
-                   struct iovec parts[2])
+static char *place_of(struct row_queue *queue, uint64_t position)
 {
-    size_t start = position % QUEUE_BYTES;
-    size_t first = length < QUEUE_BYTES - start ? length : QUEUE_BYTES - start;
-
-    parts[0] = (struct iovec){ queue->bytes + start, first };
-    parts[1] = (struct iovec){ queue->bytes, length - first };
+    return queue->bytes + position % QUEUE_BYTES;
 }
 
 /* ---- the process: only system calls, because ours may have had other threads -------------- */
@@ -82,40 +69,19 @@ static uint64_t read_ns(clockid_t clock)
 
 static void begin_call(struct row_queue *queue)
 {
-    atomic_store(&queue->calling_since, read_ns(CLOCK_MONOTONIC));
+    atomic_store(&queue->calling_since_ns, read_ns(CLOCK_MONOTONIC));
 }
 
 static void end_call(struct row_queue *queue)
 {
-    atomic_store(&queue->calling_since, 0);
-}
-
-static int write_parts(int fd, struct iovec parts[2])
-{
-    while (parts[0].iov_len + parts[1].iov_len > 0) {
-        struct pollfd room = { .fd = fd, .events = POLLOUT };
-        ssize_t n = writev(fd, parts, 2);
-
-        if (n < 0 && errno == EAGAIN && poll(&room, 1, -1) >= 0)
-            continue;
-        if (n <= 0)
-            return n < 0 ? -errno : -EIO;
-        for (int i = 0; i < 2; i++) {
-            size_t length = (size_t)n < parts[i].iov_len ? (size_t)n : parts[i].iov_len;
-
-            parts[i].iov_base = (char *)parts[i].iov_base + length;
-            parts[i].iov_len -= length;
-            n -= (ssize_t)length;
-        }
-    }
-    return 0;
+    atomic_store(&queue->calling_since_ns, 0);
 }
 
 /* Whole rows only: what a full disk took of a row is cut off again. */
-static int write_whole(int fd, struct iovec parts[2])
+static int write_whole(int fd, const struct buffer *text)
 {
     off_t end = lseek(fd, 0, SEEK_END);
-    int r = write_parts(fd, parts);
+    int r = buffer_write(text, fd);
 
     if (r < 0 && end >= 0)
         (void)!ftruncate(fd, end); /* a pipe cannot be cut: nothing more to do */
@@ -142,7 +108,8 @@ static int begin_file(struct target *target)
     return r;
 }
 
-static int obey(struct target *target, const struct record_head *head, struct iovec parts[2])
+static int obey(struct target *target, const struct record_head *head,
+                const struct buffer *text)
 {
     int r = target->fd < 0 ? target->fd : 0;
 
@@ -153,7 +120,7 @@ static int obey(struct target *target, const struct record_head *head, struct io
     if (head->kind == RECORD_BEGIN)
         r = begin_file(target);
     else if (head->kind == RECORD_ROWS || lseek(target->fd, 0, SEEK_END) <= 0)
-        r = write_whole(target->fd, parts);
+        r = write_whole(target->fd, text);
     if (target->mode == OUTPUT_APPEND)
         output_file_unlock(target->fd);
     return r;
@@ -163,15 +130,13 @@ static void take_record(struct row_queue *queue, struct target *target)
 {
     uint64_t position = atomic_load(&queue->taken);
     struct record_head head;
-    struct iovec parts[2];
+    struct buffer text = { .text = place_of(queue, position) + sizeof(head) };
     int r;
 
-    locate(queue, position, sizeof(head), parts);
-    memcpy(&head, parts[0].iov_base, parts[0].iov_len);
-    memcpy((char *)&head + parts[0].iov_len, parts[1].iov_base, parts[1].iov_len);
-    locate(queue, position + sizeof(head), head.bytes, parts);
+    memcpy(&head, place_of(queue, position), sizeof(head));
+    text.length = head.bytes;
     begin_call(queue);
-    r = obey(target, &head, parts);
+    r = obey(target, &head, &text);
     end_call(queue);
     if (r < 0) {
         atomic_store(&queue->error, r);
@@ -208,11 +173,7 @@ static _Noreturn void serve(struct row_queue *queue, int socket_fd, struct targe
     char wakes[64];
     ssize_t n;
 
-    (void)prctl(PR_SET_NAME, SPOOR_AGENT_NAME); /* not the job's */
-    (void)setsid();                             /* nor are signals of its group for us */
-    /* Files of the tracker that others wait to see closed. Linux before 5.9 keeps them open. */
-    (void)dup2(socket_fd, 0);
-    (void)syscall(SYS_close_range, 1u, UINT_MAX, 0u);
+    (void)hidden_child_keep_only(socket_fd); /* others wait to see the rest closed */
     open_file(queue, target);
     (void)!write(0, "", 1);
     do {
@@ -231,25 +192,19 @@ static int start(struct row_writer *writer, struct target *target)
 {
     AUTO_CLOSE int ours = -1;
     AUTO_CLOSE int theirs = -1;
-    sigset_t all, before;
     int fds[2];
-    long pid;
-    int r;
+    pid_t pid;
 
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
         return -errno;
     ours = fds[0];
     theirs = fds[1];
-    (void)sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pid = syscall(SYS_clone, 0ul, NULL, NULL, NULL, 0ul); /* a fork without a SIGCHLD */
-    r = pid < 0 ? -errno : 0;
+    pid = hidden_child_fork(SPOOR_AGENT_NAME); /* it belongs to no job */
     if (pid == 0)
         serve(writer->queue, theirs, target);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (r < 0)
-        return r;
-    writer->pid = (pid_t)pid;
+    if (pid < 0)
+        return pid;
+    writer->pid = pid;
     writer->fd = take_fd(&ours);
     return 0;
 }
@@ -291,16 +246,6 @@ int row_writer_open(struct row_writer *writer, const char *path, enum output_mod
     return r;
 }
 
-static void put(struct row_writer *writer, const void *data, size_t length, uint64_t *position)
-{
-    struct iovec parts[2];
-
-    locate(writer->queue, *position, length, parts);
-    memcpy(parts[0].iov_base, data, parts[0].iov_len);
-    memcpy(parts[1].iov_base, (const char *)data + parts[0].iov_len, parts[1].iov_len);
-    *position += length;
-}
-
 static bool has_room(const struct row_writer *writer, size_t length)
 {
     uint64_t used = atomic_load(&writer->queue->put) - atomic_load(&writer->queue->taken);
@@ -310,7 +255,7 @@ static bool has_room(const struct row_writer *writer, size_t length)
 
 static bool is_stalled(const struct row_writer *writer, uint64_t limit_ns)
 {
-    uint64_t since_ns = atomic_load(&writer->queue->calling_since);
+    uint64_t since_ns = atomic_load(&writer->queue->calling_since_ns);
 
     return since_ns != 0 && less(clock_now().monotonic_ns, since_ns) >= limit_ns;
 }
@@ -332,14 +277,15 @@ static bool wait_for_room(const struct row_writer *writer, size_t length)
 /* Returns whether there was room for it. */
 static bool put_record(struct row_writer *writer, struct record_head head, const char *text)
 {
-    uint64_t position;
+    size_t length = sizeof(head) + head.bytes;
+    char *place;
 
-    if (!wait_for_room(writer, sizeof(head) + head.bytes))
+    if (!wait_for_room(writer, length))
         return false;
-    position = atomic_load(&writer->queue->put);
-    put(writer, &head, sizeof(head), &position);
-    put(writer, text, head.bytes, &position);
-    atomic_store(&writer->queue->put, position);
+    place = place_of(writer->queue, atomic_load(&writer->queue->put));
+    memcpy(place, &head, sizeof(head));
+    memcpy(place + sizeof(head), text, head.bytes);
+    atomic_fetch_add(&writer->queue->put, length);
     /* If there is no room for a byte, the process has been told often enough. */
     (void)send(writer->fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
     return true;
@@ -401,7 +347,6 @@ struct row_writer_end row_writer_close(struct row_writer *writer)
 {
     struct row_writer_end end = { 0 };
     struct row_queue *queue = writer->queue;
-    siginfo_t info;
 
     if (writer->pid != 0) {
         bool is_left = !wait_for_end(writer);
@@ -412,9 +357,8 @@ struct row_writer_end row_writer_close(struct row_writer *writer)
         if (end.lost_rows > 0 && end.error == 0)
             end.error = is_left || writer->dropped_rows > 0 ? -ETIMEDOUT : -EPIPE;
         end.cpu_ns = atomic_load(&queue->cpu_ns);
-        while (!is_left && waitid(P_PID, (id_t)writer->pid, &info, WEXITED | __WALL) < 0 &&
-               errno == EINTR)
-            continue;
+        if (!is_left)
+            hidden_child_reap(writer->pid);
         close(writer->fd);
     }
     if (queue)

@@ -2,13 +2,13 @@
 /*
  * row_writer.h - writes rows to a file in a process of its own.
  *
- * A disk may stall, and so may the reader of a pipe. Who waits for a frozen file system cannot be
- * interrupted, and a thread that does keeps its whole process from ending: so it is a process,
- * which is left behind if it must be. Rows are handed over through shared memory; those that it
- * has no room for are dropped and counted.
+ * A disk may stall, and so may the reader of a pipe. A thread that waits for a frozen file system
+ * cannot be interrupted and keeps its whole process from ending: so rows are written by a hidden
+ * child (hidden_child.h), which is left behind if necessary. They are handed over through shared
+ * memory; rows that it has no room for are dropped and counted.
  *
- * The process is a child that wait() does not see, and has the name of an agent: it belongs to no
- * job. It ends by itself when ours has, once it has written what it was given.
+ * The child has the name of an agent: it belongs to no job. It ends by itself when this process
+ * has, once it has written what it was given.
  */
 #ifndef SESSION_ROW_WRITER_H
 #define SESSION_ROW_WRITER_H

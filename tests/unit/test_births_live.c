@@ -69,7 +69,8 @@ static bool finish(struct watched *w)
     births_drain(&w->births, NULL, NULL);
     /* The connector tells of the end only after we could wait for it, and until then of whoever
      * else comes and goes on the machine. */
-    while (events.fd >= 0 && w->births.heads.now.processes > 0 && w->births.connector.lost_count == 0) {
+    while (events.fd >= 0 && w->births.heads.now.processes > 0 &&
+           w->births.connector.lost_count == 0) {
         (void)poll(&events, 1, -1);
         births_drain(&w->births, NULL, NULL);
     }

@@ -51,7 +51,7 @@ static void child_starts_and_stops_a_phase(void **state)
 {
     spoor_session *session = start_session();
     int around = tell("x", false); /* trackers of this test */
-    struct phase_listener listener;
+    struct job_listener listener;
     struct spoor_error err;
 
     (void)state;
@@ -62,24 +62,24 @@ static void child_starts_and_stops_a_phase(void **state)
     assert_int_equal(tell("b", true), around + 1);
     assert_int_equal(spoor_phase_stop(session, "b", &err), -ENOENT);
     assert_int_equal(tell("b", true), 100); /* refused, with a message */
-    phase_listener_stop(&listener);
+    job_listener_stop(&listener);
     assert_int_equal(tell("c", false), around);
-    phase_listener_stop(&listener); /* once more changes nothing */
+    job_listener_stop(&listener); /* once more changes nothing */
     session = spoor_session_close(session);
 }
 
 static void second_listener_of_a_process_is_refused(void **state)
 {
     spoor_session *session = start_session();
-    struct phase_listener first, second;
+    struct job_listener first, second;
     struct spoor_error err;
 
     (void)state;
     assert_int_equal(phase_listener_start(&first, session, &err), 0);
     assert_int_equal(phase_listener_start(&second, session, &err), -EADDRINUSE);
     assert_non_null(strstr(err.message, "cannot listen for phases of the job"));
-    phase_listener_stop(&second);
-    phase_listener_stop(&first);
+    job_listener_stop(&second);
+    job_listener_stop(&first);
     session = spoor_session_close(session);
 }
 

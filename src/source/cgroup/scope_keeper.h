@@ -3,10 +3,9 @@
  * scope_keeper.h - a process that does nothing, so that a scope of systemd's stays.
  *
  * systemd removes a scope as soon as its last process has ended, and with it all that the
- * kernel had counted for the job: before we could read it. So another process is in it, in a
- * folder beside the job's, until we have. It is a child of ours that no wait for children
- * finds but one that asks for such (__WCLONE, __WALL), has no file open, hears no signal that can be
- * blocked, and ends when it is told to or when we have ended, however that came about.
+ * kernel had counted for the job: before we could read it. So a hidden child (hidden_child.h) is in
+ * it, in a directory beside the job's, until we have. It ends when it is told to or when we have
+ * ended, for whatever reason.
  */
 #ifndef SOURCE_CGROUP_SCOPE_KEEPER_H
 #define SOURCE_CGROUP_SCOPE_KEEPER_H
@@ -22,7 +21,7 @@ struct scope_keeper {
 /* -ENOSYS: the kernel is older than 5.9. */
 int scope_keeper_start(struct scope_keeper *ret);
 
-/* Ends it and takes leave of it. */
+/* Ends it and waits for its end. */
 void scope_keeper_stop(struct scope_keeper *keeper);
 
 #endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/hidden_child.h"
+
+static pid_t start(int fds[2], const char *name)
+{
+    pid_t pid;
+
+    assert_return_code(pipe2(fds, O_CLOEXEC), errno);
+    pid = hidden_child_fork(name);
+    if (pid == 0) {
+        char own_name[16] = "";
+        sigset_t blocked;
+
+        (void)prctl(PR_GET_NAME, own_name);
+        (void)pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+        (void)!write(fds[1], own_name, sizeof(own_name));
+        (void)!write(fds[1], sigismember(&blocked, SIGTERM) ? "b" : "-", 1);
+        (void)!write(fds[1], getsid(0) == getpid() ? "s" : "-", 1);
+        _exit(0);
+    }
+    assert_true(pid > 0);
+    return pid;
+}
+
+static void has_a_name_a_session_and_no_signals(void **state)
+{
+    char own_name[16], said[18] = "";
+    int fds[2];
+    pid_t pid = start(fds, "spoor-test");
+
+    (void)state;
+    hidden_child_reap(pid);
+    assert_int_equal(read(fds[0], said, sizeof(said)), sizeof(said));
+    assert_string_equal(said, "spoor-test");
+    assert_memory_equal(said + 16, "bs", 2);
+    assert_return_code(prctl(PR_GET_NAME, own_name), errno);
+    assert_string_not_equal(own_name, "spoor-test");
+    close(fds[0]);
+    close(fds[1]);
+}
+
+static void is_not_returned_by_wait(void **state)
+{
+    int fds[2];
+    pid_t pid = start(fds, "spoor-test");
+
+    (void)state;
+    assert_int_equal(waitpid(-1, NULL, 0), -1);
+    assert_int_equal(errno, ECHILD);
+    hidden_child_reap(pid);
+    assert_int_equal(kill(pid, 0), -1);
+    close(fds[0]);
+    close(fds[1]);
+}
+
+static void keeps_only_one_file(void **state)
+{
+    int fds[2];
+    char byte;
+    pid_t pid;
+
+    (void)state;
+    assert_return_code(pipe2(fds, O_CLOEXEC), errno);
+    pid = hidden_child_fork("spoor-test");
+    if (pid == 0) {
+        int r = hidden_child_keep_only(fds[1]);
+
+        (void)!write(0, r == -ENOSYS || (r == 0 && fcntl(fds[0], F_GETFD) < 0) ? "y" : "n", 1);
+        _exit(0);
+    }
+    close(fds[1]);
+    assert_int_equal(read(fds[0], &byte, 1), 1);
+    assert_int_equal(byte, 'y');
+    assert_int_equal(read(fds[0], &byte, 1), 0); /* descriptor 0 was the last copy */
+    hidden_child_reap(pid);
+    close(fds[0]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(has_a_name_a_session_and_no_signals),
+        cmocka_unit_test(is_not_returned_by_wait),
+        cmocka_unit_test(keeps_only_one_file),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
