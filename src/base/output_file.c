@@ -188,7 +188,8 @@ void output_file_unlock(int fd)
     (void)set_lock(fd, F_UNLCK);
 }
 
-void output_file_inherit(int fd, const struct stat *old)
+/* Gives a new file the mode of the one that it replaces and, as far as allowed, its owner. */
+static void inherit(int fd, const struct stat *old)
 {
     mode_t mode = old->st_mode & 0777;
 
@@ -232,7 +233,7 @@ int replacement_open(struct replacement *replacement, const char *path)
             open(replacement->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (replacement->fd >= 0) {
             if (lstat(path, &old) == 0 && S_ISREG(old.st_mode))
-                output_file_inherit(replacement->fd, &old);
+                inherit(replacement->fd, &old);
             return 0;
         }
         if (errno != EEXIST)

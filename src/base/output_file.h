@@ -33,16 +33,16 @@ int output_file_check(const char *path, enum output_mode mode, struct spoor_erro
 /* The same for the directory of a file that does not exist yet. */
 int output_file_check_directory(const char *path, struct spoor_error *err);
 
-/* Whether a path names one of our own descriptors: /dev/stdout, /dev/stderr, /dev/fd/N,
- * /proc/self/fd/N. Returns it, or -1: it does not. */
+/* The descriptor of this process that a path names (/dev/stdout, /dev/stderr, /dev/fd/N or
+ * /proc/self/fd/N), or -1. */
 int output_file_descriptor(const char *path);
 
 /* Whether a path leads to a device or a named pipe. */
 bool output_file_is_special(const char *path);
 
-/* Opens one; for a pipe it waits for a reader, as a shell does. Returns the
- * descriptor, or -errno with a message; A symbolic link to one is followed. In a directory where everyone may create files, a link or a pipe of another user is
- * refused. */
+/* Opens one; for a pipe it waits for a reader, as a shell does. A symbolic link is followed, but in a
+ * directory where everyone may create files, a link or a pipe of another user is refused. Returns
+ * the descriptor, or -errno with a message. */
 int output_file_open_special(const char *path, struct spoor_error *err);
 
 /* Locks a file against other writers that do the same, until it is closed or unlocked. Waits
@@ -50,9 +50,6 @@ int output_file_open_special(const char *path, struct spoor_error *err);
  * flock(2), which the user may hold around us. */
 void output_file_lock(int fd);
 void output_file_unlock(int fd);
-
-/* Gives a new file the mode of the one that it replaces and, as far as we may, its owner. */
-void output_file_inherit(int fd, const struct stat *old);
 
 /* A new content of a file. */
 struct replacement {

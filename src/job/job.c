@@ -37,46 +37,29 @@ static void list_threads(void *data, child_found *found, void *found_data)
         (void)proc_each_thread(job->root, job->members.list[i].pid, found, found_data);
 }
 
-static int open_clock(void *data, pid_t tid)
+static int add_clock(void *clock, pid_t tid)
 {
-    struct job *job = data;
-
-    return task_clock_add(&job->task_clock, tid);
+    return task_clock_add(clock, tid);
 }
 
-static void close_clock(void *data)
+static void close_clock(void *clock)
 {
-    struct job *job = data;
-
-    event_set_close(&job->task_clock);
+    event_set_close(clock);
 }
 
-static int open_fault_gate(void *data, pid_t tid)
+static int add_fault_gate(void *gate, pid_t tid)
 {
-    struct job *job = data;
-
-    return gate_add(&job->fault_gate, GATE_FAULTS, tid);
+    return gate_add(gate, GATE_FAULTS, tid);
 }
 
-static void close_fault_gate(void *data)
+static int add_run_gate(void *gate, pid_t tid)
 {
-    struct job *job = data;
-
-    gate_close(&job->fault_gate);
+    return gate_add(gate, GATE_RUNS, tid);
 }
 
-static int open_run_gate(void *data, pid_t tid)
+static void close_gate(void *gate)
 {
-    struct job *job = data;
-
-    return gate_add(&job->run_gate, GATE_RUNS, tid);
-}
-
-static void close_run_gate(void *data)
-{
-    struct job *job = data;
-
-    gate_close(&job->run_gate);
+    gate_close(gate);
 }
 
 /* perf's events, on each thread that the job has now: one if we spawned it. An event that cannot be
@@ -85,9 +68,9 @@ static void close_run_gate(void *data)
 static void open_events(struct job *job, const struct job_options *options, uint64_t now_ns)
 {
     const struct thread_events events[] = {
-        { list_threads, open_clock, close_clock, job },
-        { list_threads, open_fault_gate, close_fault_gate, job },
-        { list_threads, open_run_gate, close_run_gate, job },
+        { list_threads, job, add_clock, close_clock, &job->task_clock },
+        { list_threads, job, add_fault_gate, close_gate, &job->fault_gate },
+        { list_threads, job, add_run_gate, close_gate, &job->run_gate },
     };
     struct look look = job_look(job, now_ns, false);
 

@@ -49,7 +49,7 @@ static void close_all(void *data)
 
 static int run(struct fake *fake)
 {
-    const struct thread_events events = { list, open_one, close_all, fake };
+    const struct thread_events events = { list, fake, open_one, close_all, fake };
 
     return thread_events_open(&events);
 }

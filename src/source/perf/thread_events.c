@@ -48,7 +48,7 @@ static int compare(const void *a, const void *b)
 static int list_tids(const struct thread_events *events, struct tids *ret)
 {
     ret->count = 0;
-    events->list(events->data, add_tid, ret);
+    events->list(events->list_data, add_tid, ret);
     if (ret->is_cut)
         return -ENOMEM;
     if (ret->count > 0)

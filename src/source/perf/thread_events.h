@@ -15,7 +15,8 @@
 
 struct thread_events {
     /* Calls `found` for every thread. */
-    void (*list)(void *data, child_found *found, void *found_data);
+    void (*list)(void *list_data, child_found *found, void *found_data);
+    void *list_data;
     /* 0 or -errno; -ESRCH: it has ended. */
     int (*open)(void *data, pid_t tid);
     /* Closes all that were opened. */
