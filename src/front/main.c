@@ -59,13 +59,6 @@ static int generate(int argc, char **argv)
     return 0;
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
 static int run_program(const struct program *program, int argc, char **argv)
 {
     int code = program == programs[0] ? generate(argc, argv) : -1;
@@ -93,7 +86,7 @@ static int run(void *data)
     const struct command_line *line = data;
     int argc = line->argc;
     char **argv = line->argv;
-    const struct program *program = argc > 0 ? find_program(base_name(argv[0])) : NULL;
+    const struct program *program = argc > 0 ? find_program(basename(argv[0])) : NULL;
 
     if (!program)
         program = programs[0];

@@ -15,15 +15,13 @@
 static bool runs_program(const struct root *root, pid_t pid)
 {
     char file[PATH_MAX];
-    const char *slash;
 
     if (root_read_link(root, file, sizeof(file), "proc/%d/exe", (int)pid) < 0)
         return true; /* we may not ask, or it is just ending */
-    slash = strrchr(file, '/');
-    return slash && strncmp(slash + 1, PROGRAM, strlen(PROGRAM)) == 0;
+    return strncmp(basename(file), PROGRAM, strlen(PROGRAM)) == 0;
 }
 
-/* The second of its arguments; "" where there is none, or not yet. */
+/* The second of its arguments; "" if there is none, or not yet. */
 static void read_second(const struct root *root, pid_t pid, char *buf, size_t size)
 {
     char text[64] = "";

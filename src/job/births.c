@@ -207,12 +207,9 @@ void births_open(struct births *births, const struct root *root, pid_t main_pid,
 /* Its threads that live: each will be told to end, and it is over with the last. */
 static uint32_t count_threads(const struct births *births, pid_t pid)
 {
-    struct kept file = KEPT_CLOSED;
     struct pid_stat stat;
-    int r = pid_stat_read(&file, births->root, pid, &stat);
 
-    kept_close(&file);
-    if (r < 0 || stat.threads == 0)
+    if (pid_stat_read_once(births->root, pid, &stat) < 0 || stat.threads == 0)
         return 1;
     /* The first one may have ended before the others, and stays in the count. */
     return (uint32_t)(stat.threads - (stat.is_ending && stat.threads > 1));

@@ -104,19 +104,12 @@ static void step_aside(struct leaf *leaf, const struct cgroup *cgroup, const str
     leaf->enabled = cgroup_enable(leaf->root, cgroup, controllers);
 }
 
-static const char *last_part(const struct cgroup *cgroup)
-{
-    const char *slash = strrchr(cgroup->path, '/');
-
-    return slash ? slash + 1 : cgroup->path;
-}
-
 /* Disables the controllers that we enabled, so that processes may be moved to the cgroup above,
  * unless another cgroup beside ours may rely on them. */
 static void disable_controllers(struct leaf *leaf, const struct leaf_folder *folder)
 {
     if (leaf->enabled == 0 ||
-        !cgroup_is_alone(leaf->root, &folder->parent, last_part(&folder->own)))
+        !cgroup_is_alone(leaf->root, &folder->parent, basename(folder->own.path)))
         return;
     cgroup_disable(leaf->root, &folder->parent, controllers, leaf->enabled);
     leaf->enabled = 0;

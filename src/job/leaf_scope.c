@@ -16,18 +16,11 @@
 
 enum { UNIT_SIZE = 64 };
 
-static const char *last_part(const struct cgroup *cgroup)
-{
-    const char *slash = strrchr(cgroup->path, '/');
-
-    return slash ? slash + 1 : cgroup->path;
-}
-
 /* The processes of a service are found by its cgroup when it is stopped. Those of a scope were
  * put there from outside, as a login session's; but folders below one are somebody's. */
 static bool is_in_scope(const struct cgroup *cgroup)
 {
-    const char *part = last_part(cgroup);
+    const char *part = basename(cgroup->path);
     const char *dot = strrchr(part, '.');
 
     return dot && dot != part && strcmp(dot, ".scope") == 0;
@@ -69,7 +62,7 @@ static bool leaves_no_limit(const struct root *root, struct cgroup cgroup, uid_t
 
     (void)snprintf(slice, sizeof(slice), "user-%u.slice", (unsigned)uid); /* fits */
     do {
-        if (uid != 0 && strcmp(last_part(&cgroup), slice) == 0)
+        if (uid != 0 && strcmp(basename(cgroup.path), slice) == 0)
             return true;
         if (!is_unlimited(root, &cgroup))
             return false;
@@ -132,7 +125,7 @@ static int furnish(const struct root *root, const char *unit, const char *name, 
     if (r < 0)
         return r;
     scope->scope = cgroups.of[CGROUP_UNIFIED];
-    if (strcmp(last_part(&scope->scope), unit) != 0)
+    if (strcmp(basename(scope->scope.path), unit) != 0)
         return -ENOENT;
     if ((size_t)snprintf(text, sizeof(text), "%s-self", name) >= sizeof(text))
         return -ENAMETOOLONG;

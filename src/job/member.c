@@ -103,7 +103,7 @@ static int read_stat(struct member *member, const struct root *root)
     member->start_ticks = stat.start_ticks;
     member->parent_pid = stat.parent_pid;
     memcpy(member->comm, stat.comm, sizeof(member->comm));
-    has_first_thread = stat.state != 'Z' && stat.state != 'X';
+    has_first_thread = !pid_stat_is_zombie(&stat);
     /* The first thread stays in the count until the last one has exited. */
     member->threads = stat.threads - (!has_first_thread && stat.threads > 1);
     member->faults = stat.minor_faults + stat.major_faults;

@@ -6,6 +6,15 @@ void forward_signals(sigset_t *ret)
     sigfillset(ret); /* but for SIGKILL and SIGSTOP, which cannot be blocked */
 }
 
+void forward_end_signals(sigset_t *ret)
+{
+    (void)sigemptyset(ret);
+    (void)sigaddset(ret, SIGINT);
+    (void)sigaddset(ret, SIGTERM);
+    (void)sigaddset(ret, SIGHUP);
+    (void)sigaddset(ret, SIGQUIT);
+}
+
 bool forward_is_sent(const siginfo_t *info)
 {
     return info->si_code == SI_USER || info->si_code == SI_TKILL || info->si_code == SI_QUEUE;

@@ -9,19 +9,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "run/forward.h"
 
 /* Long enough for what does not stall. */
 #define GRACE_NS (250 * NS_PER_MS)
-
-static void wanted_signals(sigset_t *ret)
-{
-    (void)sigemptyset(ret);
-    (void)sigaddset(ret, SIGCHLD);
-    (void)sigaddset(ret, SIGINT);
-    (void)sigaddset(ret, SIGTERM);
-    (void)sigaddset(ret, SIGHUP);
-    (void)sigaddset(ret, SIGQUIT);
-}
 
 /* The next signal. -1: none came in time. `deadline_ns` 0: there is no limit. */
 static int next_signal(const sigset_t *signals, uint64_t deadline_ns)
@@ -66,10 +57,10 @@ int run_interruptible(int (*work)(void *data), void *data)
     pid_t pid;
     int r;
 
-    wanted_signals(&signals);
+    forward_end_signals(&signals);
+    (void)sigaddset(&signals, SIGCHLD);
     (void)sigprocmask(SIG_BLOCK, &signals, &before);
-    (void)sigaction(SIGCHLD, &standard,
-                    NULL); /* if it is ignored, we do not learn of the end */
+    (void)sigaction(SIGCHLD, &standard, NULL); /* ignored, it would not report the end */
     pid = fork();
     if (pid == 0)
         _exit(work(data));

@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "run/process.h"
+#include "source/proc/pid_stat.h"
 
 enum { ANCESTORS_MAX = 1024, ANSWER_MS = 1000 };
 
@@ -97,7 +97,7 @@ size_t phase_tell(const char *name, bool is_stop, void (*say)(const char *messag
             count++;
             tell_one(fd, name, is_stop, say);
         }
-        ancestor = process_read(&root, ancestor, &process) < 0 ? 0 : process.parent_pid;
+        ancestor = pid_stat_read_once(&root, ancestor, &process) < 0 ? 0 : process.parent_pid;
     }
     root_close(&root);
     return count;

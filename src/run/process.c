@@ -9,23 +9,15 @@
 
 #include "base/cleanup.h"
 #include "source/proc/children.h"
+#include "source/proc/pid_stat.h"
 #include "spoor/spoor.h"
 
 #define DESCENDANTS_MAX 4096
 #define ANCESTORS_MAX 1024 /* a tree that changes while it is climbed may look endless */
 
-int process_read(const struct root *root, pid_t pid, struct pid_stat *ret)
-{
-    struct kept file = KEPT_CLOSED;
-    int r = pid_stat_read(&file, root, pid, ret);
-
-    kept_close(&file);
-    return r;
-}
-
 static bool is_alive(const struct root *root, pid_t pid, struct pid_stat *ret)
 {
-    return process_read(root, pid, ret) == 0 && ret->state != 'Z' && ret->state != 'X';
+    return pid_stat_read_once(root, pid, ret) == 0 && !pid_stat_is_zombie(ret);
 }
 
 bool process_has_ended(const struct root *root, pid_t pid)
@@ -40,7 +32,7 @@ bool process_descends(const struct root *root, pid_t pid, pid_t ancestor)
     for (int i = 0; i < ANCESTORS_MAX && pid > 1; i++) {
         struct pid_stat process;
 
-        if (process_read(root, pid, &process) < 0)
+        if (pid_stat_read_once(root, pid, &process) < 0)
             return false;
         if (process.parent_pid == ancestor)
             return true;

@@ -10,10 +10,6 @@
 #include <sys/types.h>
 
 #include "base/root.h"
-#include "source/proc/pid_stat.h"
-
-/* -ENOENT or -ESRCH: no such process. */
-int process_read(const struct root *root, pid_t pid, struct pid_stat *ret);
 
 /* Whether it has exited: it is a zombie, or does not exist. */
 bool process_has_ended(const struct root *root, pid_t pid);

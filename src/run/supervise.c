@@ -23,7 +23,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/compiler.h"
 #include "base/error.h"
 #include "run/forward.h"
 #include "run/process.h"
@@ -151,19 +150,24 @@ static void pass_on(const struct supervision *job, const siginfo_t *info)
         (void)kill(job->pid, info->si_signo);
 }
 
-static bool is_stop(int signal)
+static void stop_signals(sigset_t *ret)
 {
-    return signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
+    (void)sigemptyset(ret);
+    (void)sigaddset(ret, SIGTSTP);
+    (void)sigaddset(ret, SIGTTIN);
+    (void)sigaddset(ret, SIGTTOU);
 }
 
 static void handle_signal(struct supervision *job, const siginfo_t *info)
 {
     struct forward_facts facts = { .self = getpid() };
+    sigset_t ends, stops;
 
     if (job->pid == 0) { /* only the rest is left, and it is not ours to signal */
-        job->is_cut_short = info->si_signo == SIGINT || info->si_signo == SIGTERM ||
-                            info->si_signo == SIGHUP || info->si_signo == SIGQUIT;
-        if (is_stop(info->si_signo))
+        forward_end_signals(&ends);
+        stop_signals(&stops);
+        job->is_cut_short = sigismember(&ends, info->si_signo);
+        if (sigismember(&stops, info->si_signo))
             stop_by(info->si_signo);
     } else {
         (void)sigaddset(&job->received, info->si_signo); /* it is a signal: it came */
@@ -282,11 +286,7 @@ static bool is_told_to_end(void)
 {
     sigset_t signals;
 
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGTERM);
-    sigaddset(&signals, SIGHUP);
-    sigaddset(&signals, SIGQUIT);
+    forward_end_signals(&signals);
     return sigtimedwait(&signals, NULL, &at_once) >= 0;
 }
 
@@ -314,13 +314,10 @@ static void stop_session(struct supervision *job)
 
 static void allow_stops(void)
 {
-    static const int stops[] = { SIGTSTP, SIGTTIN, SIGTTOU };
-    sigset_t set;
+    sigset_t stops;
 
-    (void)sigemptyset(&set);
-    for (size_t i = 0; i < ARRAY_SIZE(stops); i++)
-        (void)sigaddset(&set, stops[i]);
-    (void)sigprocmask(SIG_UNBLOCK, &set, NULL);
+    stop_signals(&stops);
+    (void)sigprocmask(SIG_UNBLOCK, &stops, NULL);
 }
 
 static struct supervise_end end_of(const struct supervision *job)

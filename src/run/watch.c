@@ -14,6 +14,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "run/process.h"
+#include "source/proc/pid_stat.h"
 
 #define POLLING_MS 20 /* where there is no pidfd */
 #define REAPED_MS 200 /* most parents reap at once */
@@ -39,7 +40,7 @@ static void ending_signals(sigset_t *ret)
 int watch_identify(struct watch *watch)
 {
     struct pid_stat process;
-    int r = process_read(&watch->root, watch->pid, &process);
+    int r = pid_stat_read_once(&watch->root, watch->pid, &process);
 
     if (r < 0)
         return r == -ENOENT ? -ESRCH : r;
@@ -108,7 +109,7 @@ static bool has_ended(const struct watch *watch)
     struct pid_stat process;
 
     return process_has_ended(&watch->root, watch->pid) ||
-           process_read(&watch->root, watch->pid, &process) < 0 ||
+           pid_stat_read_once(&watch->root, watch->pid, &process) < 0 ||
            process.start_ticks != watch->start_ticks;
 }
 

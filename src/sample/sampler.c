@@ -190,7 +190,7 @@ static void fill_host(const struct host_reading *host, uint64_t *value)
     value[METRIC_HOST_IO_PRESSURE] = host->pressure_ns[PRESSURE_IO];
 }
 
-/* What only the files of processes tell. */
+/* Known only from the files of processes in /proc. */
 static const enum metric of_files[] = {
     METRIC_MAIN_RSS,
     METRIC_MAIN_PRIVATE,
@@ -213,13 +213,13 @@ static const enum metric of_files[] = {
     METRIC_JOB_WRITTEN_CHARS,
 };
 
-/* What is known before the job's program runs, and when its first process has ended. */
+/* Known before the job's program runs, and when its first process has ended. */
 static const enum metric of_end[] = {
     METRIC_JOB_USER,         METRIC_JOB_SYSTEM, METRIC_JOB_MAJOR_FAULTS,
     METRIC_JOB_MINOR_FAULTS, METRIC_JOB_READ,   METRIC_JOB_WRITTEN,
 };
 
-/* Without /proc, what it would tell is unknown. */
+/* Without /proc, what is read there is unknown. */
 static void hide_unseen(struct sampler *sampler, bool is_first, uint64_t *value)
 {
     const char *reason = sampler->root->proc_fault;

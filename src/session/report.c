@@ -29,15 +29,11 @@ static uint64_t own_peak_bytes(const spoor_session *session)
 /* A zombie is not, though it may have been a member at the last sample. */
 static bool is_main_running(const spoor_session *session)
 {
-    struct kept file = KEPT_CLOSED;
     struct pid_stat main;
-    int r;
 
-    if (!session->sampler.has_started || session->sampler.job.main_has_ended)
-        return false;
-    r = pid_stat_read(&file, &session->root, session->pid, &main);
-    kept_close(&file);
-    return r == 0 && main.state != 'Z' && main.state != 'X';
+    return session->sampler.has_started && !session->sampler.job.main_has_ended &&
+           pid_stat_read_once(&session->root, session->pid, &main) == 0 &&
+           !pid_stat_is_zombie(&main);
 }
 
 static int fill_record(spoor_session *session, struct record *ret)

@@ -11,7 +11,7 @@ enum metric {
     MAIN_RSS,
     DESCENDANTS_RSS,
     JOB_RSS,
-    MAIN_RSS_PEAK, /* these three in the order of those above */
+    MAIN_RSS_PEAK,
     DESCENDANTS_RSS_PEAK,
     JOB_RSS_PEAK,
     HOST_MEMORY,
@@ -119,23 +119,23 @@ static void fill_percentages(const struct rows *rows, const struct rows_sample *
     row[TRACKING_CPU_SYSTEM_HARDWARE_UTILIZATION_PERCENT] = system / core_count;
 }
 
+static const struct {
+    enum metric metric, mark;
+    enum tracking_column column;
+} ram_columns[] = {
+    { MAIN_RSS, MAIN_RSS_PEAK, TRACKING_MAIN_RAM },
+    { DESCENDANTS_RSS, DESCENDANTS_RSS_PEAK, TRACKING_DESCENDANTS_RAM },
+    { JOB_RSS, JOB_RSS_PEAK, TRACKING_COMBINED_RAM },
+};
+
 /* The command has ended and has no row yet: as high as the kernel says that it rose meanwhile. */
 static void raise_ram(const struct rows *rows, double row[TRACKING_COLUMNS])
 {
-    static const struct {
-        enum metric mark;
-        enum tracking_column column;
-    } columns[] = {
-        { MAIN_RSS_PEAK, TRACKING_MAIN_RAM },
-        { DESCENDANTS_RSS_PEAK, TRACKING_DESCENDANTS_RAM },
-        { JOB_RSS_PEAK, TRACKING_COMBINED_RAM },
-    };
+    for (size_t i = 0; i < ARRAY_SIZE(ram_columns); i++) {
+        double peak = rows->latest.value[ram_columns[i].mark];
+        double *ram = &row[ram_columns[i].column];
 
-    for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
-        double peak = rows->latest.value[columns[i].mark];
-        double *ram = &row[columns[i].column];
-
-        if (peak > rows->first.value[columns[i].mark]) /* the other one, if one is NaN */
+        if (peak > rows->first.value[ram_columns[i].mark]) /* the other one, if one is NaN */
             *ram = fmax(*ram, peak * rows->facts->ram_unit->coefficient);
     }
 }
@@ -150,9 +150,8 @@ static void fill(struct rows *rows, const struct rows_sample *from,
     double gpu_percent = 100 * latest->value[GPU_UTILIZATION];
     double gpu_count = (double)rows->facts->expected_gpu_count;
 
-    row[TRACKING_MAIN_RAM] = seen->value[MAIN_RSS] * ram_unit;
-    row[TRACKING_DESCENDANTS_RAM] = seen->value[DESCENDANTS_RSS] * ram_unit;
-    row[TRACKING_COMBINED_RAM] = seen->value[JOB_RSS] * ram_unit;
+    for (size_t i = 0; i < ARRAY_SIZE(ram_columns); i++)
+        row[ram_columns[i].column] = seen->value[ram_columns[i].metric] * ram_unit;
     row[TRACKING_SYSTEM_RAM] = latest->value[HOST_MEMORY] * ram_unit;
     row[TRACKING_MAIN_GPU_RAM] = seen->value[MAIN_GPU] * gpu_unit;
     row[TRACKING_DESCENDANTS_GPU_RAM] = seen->value[DESCENDANTS_GPU] * gpu_unit;
@@ -204,22 +203,14 @@ bool rows_take(struct rows *rows, const struct spoor_sample *sample, const doubl
 bool rows_peak(const struct rows *rows, const struct spoor_sample *sample, double start,
                double row[TRACKING_COLUMNS])
 {
-    static const struct {
-        enum metric metric;
-        enum tracking_column column;
-    } columns[] = {
-        { MAIN_RSS, TRACKING_MAIN_RAM },
-        { DESCENDANTS_RSS, TRACKING_DESCENDANTS_RAM },
-        { JOB_RSS, TRACKING_COMBINED_RAM },
-    };
     const double little = 1.02; /* more than what comes and goes all the time */
     bool is_more = false;
 
-    for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
-        size_t index = rows->metric[columns[i].metric];
+    for (size_t i = 0; i < ARRAY_SIZE(ram_columns); i++) {
+        size_t index = rows->metric[ram_columns[i].metric];
         double value = index < sample->count ? sample->values[index] : (double)NAN;
         double peak = value * rows->facts->ram_unit->coefficient;
-        double *ram = &row[columns[i].column];
+        double *ram = &row[ram_columns[i].column];
 
         is_more |= peak > *ram * little;
         *ram = fmax(*ram, peak); /* the other one, if one is NaN */

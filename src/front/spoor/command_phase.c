@@ -17,7 +17,7 @@
 #include "front/spoor/program.h"
 #include "front/spoor/settings.h"
 #include "run/phase_socket.h"
-#include "run/process.h"
+#include "source/proc/pid_stat.h"
 #include "store/sub_tracking_file.h"
 
 #define PHASE_FILE_VARIABLE "SPOOR_PHASE_FILE"
@@ -41,7 +41,7 @@ static int default_file(pid_t process, char **ret, struct spoor_error *err)
     int r = root_open(NULL, &root);
 
     if (r == 0)
-        r = process_read(&root, process, &stat);
+        r = pid_stat_read_once(&root, process, &stat);
     root_close(&root);
     if (r < 0)
         return error_set(err, ESRCH,

@@ -33,10 +33,9 @@ static bool promises_other_format(const char *path)
     static const char *const suffixes[] = { ".html", ".htm",     ".xml",    ".yaml", ".yml",
                                             ".toml", ".jsonl",   ".ndjson", ".tsv",  ".xlsx",
                                             ".md",   ".parquet", ".sqlite", ".db",   ".pdf" };
-    const char *slash = strrchr(path, '/');
 
     for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
-        if (path_has_suffix(slash ? slash + 1 : path, suffixes[i]))
+        if (path_has_suffix(basename(path), suffixes[i]))
             return true;
     }
     return false;

@@ -191,12 +191,9 @@ static void add_stranger(struct gpu_kin *kin, pid_t pid)
 static bool descends_from_job(const struct gpu_kin *kin, const struct root *root, pid_t pid)
 {
     for (int i = 0; i < ANCESTORS_MAX && pid > 1; i++) {
-        struct kept file = KEPT_CLOSED;
         struct pid_stat stat;
-        int r = pid_stat_read(&file, root, pid, &stat);
 
-        kept_close(&file);
-        if (r < 0)
+        if (pid_stat_read_once(root, pid, &stat) < 0)
             return false;
         pid = stat.parent_pid;
         if (find(kin, pid) || (kin->tracker_pid != 0 && pid == kin->tracker_pid))

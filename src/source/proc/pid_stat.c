@@ -99,3 +99,12 @@ int pid_stat_read(struct kept *kept, const struct root *root, pid_t pid, struct 
 
     return n < 0 ? (int)n : pid_stat_parse(text, ret);
 }
+
+int pid_stat_read_once(const struct root *root, pid_t pid, struct pid_stat *ret)
+{
+    struct kept file = KEPT_CLOSED;
+    int r = pid_stat_read(&file, root, pid, ret);
+
+    kept_close(&file);
+    return r;
+}

@@ -29,10 +29,16 @@ struct pid_stat {
     uint64_t rss_pages;          /* 24 */
 };
 
+static inline bool pid_stat_is_zombie(const struct pid_stat *stat)
+{
+    return stat->state == 'Z' || stat->state == 'X';
+}
+
 /* -EBADMSG: not such a line. */
 int pid_stat_parse(const char *text, struct pid_stat *ret);
 
 /* -ENOENT or -ESRCH: the process has ended. */
 int pid_stat_read(struct kept *kept, const struct root *root, pid_t pid, struct pid_stat *ret);
+int pid_stat_read_once(const struct root *root, pid_t pid, struct pid_stat *ret);
 
 #endif

@@ -11,15 +11,9 @@
 #include "front/gpu_tracker/program.h"
 #include "front/gpu_tracker/subtrack/analysis.h"
 #include "front/gpu_tracker/subtrack/commands.h"
+#include "output/format.h"
 #include "store/sub_tracking_file.h"
 #include "store/table.h"
-
-static bool ends_with(const char *name, const char *end)
-{
-    size_t length = strlen(name), end_length = strlen(end);
-
-    return length >= end_length && strcmp(name + length - end_length, end) == 0;
-}
 
 /* SQLite keeps files beside a database that is in use, or was when its process was killed. */
 static int is_wanted(const struct dirent *entry)
@@ -27,7 +21,7 @@ static int is_wanted(const struct dirent *entry)
     static const char *const companions[] = { ".sqlite-journal", ".sqlite-wal", ".sqlite-shm" };
 
     for (size_t i = 0; i < ARRAY_SIZE(companions); i++) {
-        if (ends_with(entry->d_name, companions[i]))
+        if (path_has_suffix(entry->d_name, companions[i]))
             return 0;
     }
     return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
