@@ -100,10 +100,10 @@ static int write_facts(struct csv *csv, const struct tracking_facts *facts)
 static int csv_create(const char *path, const struct tracking_facts *facts,
                       struct spoor_error *err)
 {
-    void *state;
+    void *state = NULL;
     int r = csv_open(path, &state, err);
 
-    if (r < 0)
+    if (!state)
         return r;
     r = write_facts(state, facts);
     if (r < 0)

@@ -144,10 +144,10 @@ static int open_database(const char *path, struct database **ret, struct spoor_e
 static int database_create(const char *path, const struct tracking_facts *facts,
                            struct spoor_error *err)
 {
-    struct database *database;
+    struct database *database = NULL;
     int r = open_database(path, &database, err);
 
-    if (r < 0)
+    if (!database)
         return r;
     r = run(database, "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF; BEGIN", err);
     if (r == 0)
@@ -164,10 +164,10 @@ static int database_create(const char *path, const struct tracking_facts *facts,
  * for the disk at each row. */
 static int database_open(const char *path, void **ret, struct spoor_error *err)
 {
-    struct database *database;
+    struct database *database = NULL;
     int r = open_database(path, &database, err);
 
-    if (r < 0)
+    if (!database)
         return r;
     (void)sqlite3_busy_timeout(database->db, BUSY_MS);
     (void)sqlite3_exec(database->db, "PRAGMA journal_mode=WAL", NULL, NULL, NULL);

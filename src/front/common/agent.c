@@ -124,7 +124,7 @@ static int parse_line(const struct agent *agent, struct agent_request *ret,
 
 static void answer_line(const struct agent *agent)
 {
-    CLEANUP(agent_request_done) struct agent_request request = { 0 };
+    CLEANUP(agent_request_done) struct agent_request request = { .op = "" };
     struct agent_answer answer;
     struct spoor_error err = { 0 };
     int r = parse_line(agent, &request, &err);

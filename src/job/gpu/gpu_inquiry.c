@@ -73,7 +73,7 @@ int gpu_inquire(const struct root *root, const struct gpu_vendor *const *vendors
                 size_t vendor_count, const char *gpus, struct gpu_inventory *ret)
 {
     struct inquiry *inquiry = calloc(1, sizeof(*inquiry));
-    struct helper *helper;
+    struct helper *helper = NULL;
     int r;
 
     *ret = (struct gpu_inventory){ 0 };
@@ -83,7 +83,7 @@ int gpu_inquire(const struct root *root, const struct gpu_vendor *const *vendors
     r = prepare(inquiry, root, vendors, vendor_count, gpus);
     if (r == 0)
         r = helper_open(&work, inquiry, &helper);
-    if (r < 0) {
+    if (!helper) {
         release(inquiry);
         return r;
     }
