@@ -3,6 +3,7 @@
 #include "session/session.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -272,12 +273,7 @@ static void deliver_sample(spoor_session *session, bool is_last)
 
 void session_begin_delivery(spoor_session *session)
 {
-    bool holds_samples;
-
-    pthread_mutex_lock(&session->mutex);
-    holds_samples = session->holds_samples;
-    pthread_mutex_unlock(&session->mutex);
-    if (holds_samples || session->delivers_samples)
+    if (session->holds_samples || session->delivers_samples)
         return;
     session->delivers_samples = true;
     samples_file_begin(&session->samples);
@@ -367,23 +363,11 @@ void session_take_last_sample(spoor_session *session)
 
 /* ---- for callers ---------------------------------------------------------- */
 
-/* Returns whether the caller is the first. */
-static bool begin(spoor_session *session)
-{
-    bool is_first;
-
-    pthread_mutex_lock(&session->mutex);
-    is_first = !session->has_begun;
-    session->has_begun = true;
-    pthread_mutex_unlock(&session->mutex);
-    return is_first;
-}
-
 int spoor_session_start(spoor_session *session, struct spoor_error *err)
 {
     int r;
 
-    if (!begin(session))
+    if (atomic_exchange(&session->has_begun, true))
         return error_set(err, EALREADY, "the session was already started");
     (void)session_begin_sampling(session, FOREVER_NS);
     session_take_sample(session, clock_now(), false);
@@ -391,9 +375,7 @@ int spoor_session_start(spoor_session *session, struct spoor_error *err)
     r = thread_start(session);
     if (r == 0)
         return 0;
-    pthread_mutex_lock(&session->mutex);
     session->has_begun = false;
-    pthread_mutex_unlock(&session->mutex);
     return error_sys(err, r, "cannot start the sampling thread");
 }
 

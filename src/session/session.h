@@ -3,7 +3,8 @@
  * session.h - what a session is made of, for the files of this folder.
  *
  * The mutex guards what samples leave behind for callers, and what callers leave for the thread
- * that takes them. Nothing that may block is done while it is held.
+ * that takes them. Nothing that may block is done while it is held. What is atomic is also read
+ * without it.
  *
  * The sampler has one user at a time: between session_begin_sampling() and session_end_sampling(),
  * without the mutex. Its work may take long, or hang in a file of /proc; who else needs the sampler
@@ -58,11 +59,11 @@ struct spoor_session {
 
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    uint64_t sampling_since_ns;            /* the sampler has a user; 0: it has none */
-    bool holds_samples;                    /* SPOOR_HOLD_SAMPLES, and they were not released */
-    bool has_begun;                        /* spoor_session_start() was called */
+    _Atomic uint64_t sampling_since_ns;    /* the sampler has a user; 0: it has none */
+    _Atomic bool holds_samples;            /* SPOOR_HOLD_SAMPLES, and they were not released */
+    _Atomic bool has_begun;                /* spoor_session_start() was called */
     bool has_thread;                       /* it is to be joined */
-    bool must_stop;                        /* the thread, after a last sample */
+    _Atomic bool must_stop;                /* the thread, after a last sample */
     bool has_stopped;                      /* the last sample was taken */
     bool has_ended;                        /* the thread uses the session no more */
     bool is_abandoned;                     /* the thread frees the session when it ends */
@@ -86,7 +87,7 @@ struct spoor_session {
     size_t warning_count;
     bool has_wait_status;
     int wait_status;
-    uint64_t late_samples;
+    _Atomic uint64_t late_samples;
 };
 
 /* The options of a session's job. EINVAL: SPOOR_DISABLE names an unknown source. */
@@ -147,8 +148,8 @@ void session_close_phases(spoor_session *session);
 void session_add_warning(spoor_session *session, const char *code, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 
-/* What the run's own figures give cause to warn of: once, at its end. For the sampler's user, with the mutex
- * held. */
+/* What the run's own figures give cause to warn of: once, at its end. For the sampler's user, with
+ * the mutex held. */
 void session_judge(spoor_session *session);
 
 #endif

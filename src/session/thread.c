@@ -128,13 +128,6 @@ static void take_asked_sample(spoor_session *session)
     pthread_mutex_unlock(&session->mutex);
 }
 
-static void note_late(spoor_session *session, uint64_t count)
-{
-    pthread_mutex_lock(&session->mutex);
-    session->late_samples += count;
-    pthread_mutex_unlock(&session->mutex);
-}
-
 static void wake_up(spoor_session *session, struct rhythm *rhythm, struct wake wake)
 {
     struct job *job = &session->sampler.job;
@@ -153,7 +146,8 @@ static void wake_up(spoor_session *session, struct rhythm *rhythm, struct wake w
     take_asked_sample(session);
     if (now_ns >= pace->deadline_ns) {
         session_take_sample(session, clock_now(), false);
-        note_late(session, pace_sampled(pace, clock_now().monotonic_ns, job_quick_cpu_ns(job)));
+        session->late_samples +=
+            pace_sampled(pace, clock_now().monotonic_ns, job_quick_cpu_ns(job));
     }
     if (now_ns >= pace->glance_ns)
         glance(session, pace);
@@ -162,13 +156,9 @@ static void wake_up(spoor_session *session, struct rhythm *rhythm, struct wake w
 static bool must_stop(spoor_session *session)
 {
     uint64_t count;
-    bool result;
 
     (void)!read(session->wake_fd, &count, sizeof(count)); /* does not block */
-    pthread_mutex_lock(&session->mutex);
-    result = session->must_stop;
-    pthread_mutex_unlock(&session->mutex);
-    return result;
+    return session->must_stop;
 }
 
 static void sample_until_stopped(spoor_session *session)
@@ -261,11 +251,7 @@ void spoor_session_release_samples(spoor_session *session)
 
 bool thread_hangs(spoor_session *session)
 {
-    uint64_t since_ns;
-
-    pthread_mutex_lock(&session->mutex);
-    since_ns = session->sampling_since_ns;
-    pthread_mutex_unlock(&session->mutex);
+    uint64_t since_ns = session->sampling_since_ns;
 
     return since_ns != 0 && less(clock_now().monotonic_ns, since_ns) >= THREAD_HANGS_NS;
 }
