@@ -17,7 +17,7 @@ struct helper {
     pthread_mutex_t mutex; /* never held during a call */
     pthread_cond_t changed;
     bool is_calling;
-    bool is_left; /* nobody waits any more */
+    bool is_left; /* it frees everything when its call returns */
 };
 
 static void free_all(struct helper *helper)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hidden_child.h - a helper process that does not disturb the program: its end sends no SIGCHLD, and
- * no wait() returns it except one with __WALL or __WCLONE.
+ * hidden_child.h - a helper process that does not disturb the program: its end sends no SIGCHLD,
+ * and no wait() returns it except one with __WALL or __WCLONE.
  */
 #ifndef BASE_HIDDEN_CHILD_H
 #define BASE_HIDDEN_CHILD_H

@@ -156,13 +156,6 @@ int output_file_open_special(const char *path, struct spoor_error *err)
 
 /* ---- writing -------------------------------------------------------------- */
 
-static void nap(long ns)
-{
-    struct timespec time = { 0, ns };
-
-    (void)nanosleep(&time, NULL); /* a signal ends it early: fine */
-}
-
 static int set_lock(int fd, short type)
 {
     struct flock lock = { .l_type = type, .l_whence = SEEK_SET };
@@ -172,14 +165,15 @@ static int set_lock(int fd, short type)
 
 void output_file_lock(int fd)
 {
-    enum { TRIES = 1000, NAP_NS = 5000000 };
+    enum { TRIES = 1000 };
+    const struct timespec moment = { .tv_nsec = 5000000 };
 
     for (int i = 0; i < TRIES; i++) {
         int r = set_lock(fd, F_WRLCK);
 
         if (r != -EAGAIN && r != -EACCES && r != -EINTR)
-            return; /* ours, or a file system without locks */
-        nap(NAP_NS);
+            return;                     /* ours, or a file system without locks */
+        (void)nanosleep(&moment, NULL); /* a signal ends it early: fine */
     }
 }
 

@@ -40,9 +40,9 @@ int output_file_descriptor(const char *path);
 /* Whether a path leads to a device or a named pipe. */
 bool output_file_is_special(const char *path);
 
-/* Opens one; for a pipe it waits for a reader, as a shell does. A symbolic link is followed, but in a
- * directory where everyone may create files, a link or a pipe of another user is refused. Returns
- * the descriptor, or -errno with a message. */
+/* Opens one; for a pipe it waits for a reader, as a shell does. A symbolic link is followed, but
+ * in a directory where everyone may create files, a link or a pipe of another user is refused.
+ * Returns the descriptor, or -errno with a message. */
 int output_file_open_special(const char *path, struct spoor_error *err);
 
 /* Locks a file against other writers that do the same, until it is closed or unlocked. Waits

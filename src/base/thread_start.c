@@ -5,7 +5,7 @@
 
 #define STACK_BYTES ((size_t)1 << 20)
 
-/* By default a thread gets as much as the limit of the main thread's stack, be it ever so small. */
+/* By default a thread's stack is as large as the limit of the main thread's, however small. */
 static void set_stack_size(pthread_attr_t *attributes)
 {
     size_t size = 0;

@@ -378,7 +378,7 @@ void births_note(struct births *births, const struct process_event *event)
     }
 }
 
-/* An agent, or its go-between, that has ended before anybody could look at it. */
+/* An agent, or the process that started it, that has ended before it could be looked at. */
 static void disown_ended(struct births *births, pid_t pid)
 {
     struct pid_entry *entry;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * births.h - process events: how many processes a job started, how many processes and threads
- * it had at once, and the peak memory of those that exited. Unlike sampling, events do not miss short-lived processes.
+ * it had at once, and the peak memory of those that exited. Unlike sampling, events do not miss
+ * short-lived processes.
  *
  * The better of two sources is used: perf's ring buffer of forks and exits, or the proc
  * connector. For root, exit records (taskstats) add the memory peaks.

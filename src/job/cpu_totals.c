@@ -118,7 +118,7 @@ void job_read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
     }
 }
 
-/* The sum of the processes' clocks, where they are few. */
+/* The sum of the processes' clocks; UNKNOWN if there are many. */
 static uint64_t read_clocks_ns(const struct job *job)
 {
     enum { FEW = 64 };

@@ -45,7 +45,7 @@ struct member {
     struct kept children_file;
 
     struct clock_span clock_span; /* when it was read, if it is the job's first process */
-    uint64_t clock_ns;            /* its CPU clock; UNKNOWN where there is none */
+    uint64_t clock_ns;            /* its CPU clock; UNKNOWN if there is none */
     uint64_t cpu_ns;              /* of itself, ended threads included: the clock, or ticks */
     struct usage usage;           /* of itself and the children it waited for */
     uint64_t rss_bytes;           /* 0 once it is a zombie */

@@ -30,7 +30,7 @@ static bool discards_children(struct job *job, const struct member *parent)
     return pid_status_read(job->root, parent->pid, &status) == 0 && status.ignores_child_signal;
 }
 
-/* Did anybody inherit what this process used? What a parent that has left had inherited went the
+/* Whether what this process used was inherited. What a parent that has left had inherited went the
  * same way as its own. */
 static bool was_inherited(struct job *job, const struct member *member)
 {

@@ -54,8 +54,8 @@ static void forget_unseen(const struct job *job, struct memory_estimate *memory)
         forget(&memory->combined);
 }
 
-/* How much of a lone process may be mapped twice. Of what is shared, or was mapped since sharing was
- * last read, nothing tells: there is no other process to share it with. */
+/* How much of a lone process may be mapped twice: what is shared, although there is no other process
+ * to share it with, or what was mapped since sharing was last read. */
 static uint64_t lone_doubt(const struct job *job, const struct memory_estimate *memory)
 {
     enum { MUCH = 16 << 20 };

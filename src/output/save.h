@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* save.h - reports where they belong; on disk they are whole, or not there. */
+/* save.h - writes reports to descriptors and files; a file is complete, or unchanged. */
 #ifndef OUTPUT_SAVE_H
 #define OUTPUT_SAVE_H
 

@@ -377,9 +377,7 @@ static int load_all(struct loader *loader, const json_t *root)
     return r == 0 && record->error < 0 ? error_sys(loader->err, record->error, "load") : r;
 }
 
-/* Reads one report and, if `ret_length` is not NULL, stops behind it; otherwise nothing may
- * follow. */
-static int parse(const char *text, size_t length, struct record *ret, size_t *ret_length,
+int record_parse(const char *text, size_t length, struct record *ret, size_t *ret_length,
                  struct spoor_error *err)
 {
     struct record record;
@@ -406,11 +404,6 @@ static int parse(const char *text, size_t length, struct record *ret, size_t *re
     return 0;
 }
 
-int record_parse(const char *text, size_t length, struct record *ret, struct spoor_error *err)
-{
-    return parse(text, length, ret, NULL, err);
-}
-
 /* ---- files ---------------------------------------------------------------- */
 
 void records_done(struct records *records)
@@ -434,7 +427,7 @@ static int parse_next(const char **cursor, const char *end, struct records *reco
     records->items = items;
     if (records->count == LOAD_REPORTS_MAX)
         return error_set(err, EFBIG, "more than %d reports", LOAD_REPORTS_MAX);
-    r = parse(*cursor, (size_t)(end - *cursor), &items[records->count], &length, err);
+    r = record_parse(*cursor, (size_t)(end - *cursor), &items[records->count], &length, err);
     if (r < 0)
         return records->count > 0 ? error_prefix(err, r, "report %zu", records->count + 1) : r;
     records->count++;

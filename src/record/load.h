@@ -25,8 +25,9 @@ struct records {
 int records_load(const char *path, struct records *ret, struct spoor_error *err);
 void records_done(struct records *records);
 
-/* Reads one report from a text; the message does not name a file. The caller ends *ret with
- * record_done(). */
-int record_parse(const char *text, size_t length, struct record *ret, struct spoor_error *err);
+/* Reads one report from a text; the message does not name a file. *ret_length is the length of the
+ * report; NULL: nothing may follow it. The caller ends *ret with record_done(). */
+int record_parse(const char *text, size_t length, struct record *ret, size_t *ret_length,
+                 struct spoor_error *err);
 
 #endif

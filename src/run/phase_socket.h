@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * phase_socket.h - how a process of the job tells its tracker where a phase starts or stops.
+ * phase_socket.h - how a process of the job marks the start or end of a phase.
  *
- * The tracker has a job_socket.h that is named after its own PID, and nobody but an ancestor can
- * pose as the tracker. It takes a sample before it answers: what the job does next belongs to the
- * phase.
+ * The tracker listens on a job socket (job_socket.h) that is named after its own PID; only an
+ * ancestor can pose as the tracker. It takes a sample before it answers: what the job does next
+ * belongs to the phase.
  */
 #ifndef RUN_PHASE_SOCKET_H
 #define RUN_PHASE_SOCKET_H

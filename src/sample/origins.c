@@ -257,8 +257,8 @@ static void update_io(struct origin *origins, const struct job *job,
             false;
 }
 
-/* Once the main process has ended the kernel has told its peak: to us, who waited for it, unless it
- * may be a child's; or in its exit record. */
+/* Once the main process has ended, its peak is known from wait4, unless it may be a child's, or from
+ * its exit record. */
 static void update_main_peak(struct origin *origin, const struct job *job,
                              const struct job_reading *reading)
 {

@@ -31,8 +31,8 @@ struct sampler {
     struct host_reading host_reading;
     uint64_t gpu_busy_ns, job_gpu_busy_ns; /* as last said */
     uint64_t first_oom_kills;              /* of the machine, at the first sample */
-    uint64_t first_stolen_ns; /* CPU time of the machine that nobody got, likewise */
-    uint64_t swap_used_bytes; /* of the machine, at the last one */
+    uint64_t first_stolen_ns;              /* stolen CPU time of the machine, likewise */
+    uint64_t swap_used_bytes;              /* of the machine, at the last one */
     struct instant started;
     bool has_started;
 };

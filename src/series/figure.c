@@ -255,7 +255,7 @@ static double derive_peak(const struct summary *summary, enum metric metric)
     bool has_moment =
         metric == METRIC_JOB_RSS || metric == METRIC_JOB_PRIVATE || metric == METRIC_JOB_SHARED;
 
-    if (tally->max == 0 && tally->is_lost) /* there was some later, and nobody knows how much */
+    if (tally->max == 0 && tally->is_lost) /* there was some later, of unknown size */
         return nan("");
     return has_moment && !isnan(peak) ? fmax(peak, derive_at_peak(summary, metric)) : peak;
 }

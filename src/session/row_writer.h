@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * row_writer.h - writes rows to a file in a process of its own.
+ * row_writer.h - writes rows to a file in a separate process.
  *
  * A disk may stall, and so may the reader of a pipe. A thread that waits for a frozen file system
  * cannot be interrupted and keeps its whole process from ending: so rows are written by a hidden

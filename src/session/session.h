@@ -7,8 +7,8 @@
  * without it.
  *
  * The sampler has one user at a time: between session_begin_sampling() and session_end_sampling(),
- * without the mutex. Its work may take long, or hang in a file of /proc; who else needs the sampler
- * waits for a limited time only.
+ * without the mutex. Its work may take long, or hang in a file of /proc; others that need the sampler
+ * wait for a limited time only.
  */
 #ifndef SESSION_SESSION_H
 #define SESSION_SESSION_H
@@ -70,7 +70,7 @@ struct spoor_session {
     struct instant end;                    /* of the job, if a caller said so; 0: it has not */
     uint64_t asked_samples, given_samples; /* by callers, to callers */
 
-    /* written by the sampler's user, who may read them without the mutex */
+    /* written by the sampler's user, which may read them without the mutex */
     bool has_sample;
     struct sample latest;
     struct origin origins[METRIC_COUNT];

@@ -291,7 +291,7 @@ bool thread_stop(spoor_session *session, uint64_t timeout_ns)
 
 bool thread_leave(spoor_session *session)
 {
-    bool has_thread = session->has_thread; /* nobody else uses the session any more */
+    bool has_thread = session->has_thread; /* no other thread uses the session now */
     pthread_t thread = session->thread;
     bool has_ended;
 

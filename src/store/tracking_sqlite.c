@@ -160,8 +160,8 @@ static int database_create(const char *path, const struct tracking_facts *facts,
     return r;
 }
 
-/* Where there can be no log (it needs shared memory), the old kind of journal serves: it waits
- * for the disk at each row. */
+/* If there can be no log (it needs shared memory), the old kind of journal is used: it waits for
+ * the disk at each row. */
 static int database_open(const char *path, void **ret, struct spoor_error *err)
 {
     struct database *database = NULL;

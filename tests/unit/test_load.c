@@ -37,7 +37,7 @@ static void load_text(const struct buffer *text, struct record *ret)
 {
     struct spoor_error err = { 0 };
 
-    if (record_parse(text->text, text->length, ret, &err) < 0)
+    if (record_parse(text->text, text->length, ret, NULL, &err) < 0)
         fail_msg("%s", err.message);
 }
 
@@ -234,7 +234,7 @@ static void refuse(const char *text, const char *expected)
     struct record untouched = { .pid = 4711 };
     struct spoor_error err = { 0 };
 
-    assert_int_equal(record_parse(text, strlen(text), &untouched, &err), -EBADMSG);
+    assert_int_equal(record_parse(text, strlen(text), &untouched, NULL, &err), -EBADMSG);
     assert_int_equal(err.code, EBADMSG);
     assert_int_equal(untouched.pid, 4711);
     if (!strstr(err.message, expected))
@@ -296,7 +296,7 @@ static void what_is_missing_is_unknown_and_what_is_new_is_ignored(void **state)
     struct record record;
 
     (void)state;
-    assert_int_equal(record_parse(text, strlen(text), &record, &err), 0);
+    assert_int_equal(record_parse(text, strlen(text), &record, NULL, &err), 0);
     assert_string_equal(record.id, "x");
     assert_null(record.name);
     assert_null(record.command);
@@ -322,7 +322,7 @@ static void try(const char *text, size_t length)
     struct spoor_error err = { 0 };
     struct buffer out = { 0 };
     struct record record;
-    int r = record_parse(text, length, &record, &err);
+    int r = record_parse(text, length, &record, NULL, &err);
 
     assert_true(r == 0 || r == -EBADMSG);
     assert_true(r == 0 || err.message[0]);
@@ -403,7 +403,7 @@ static void a_report_that_is_cut_is_refused(void **state)
         struct spoor_error err;
         struct record record;
 
-        assert_int_equal(record_parse(text.text, length, &record, &err), -EBADMSG);
+        assert_int_equal(record_parse(text.text, length, &record, NULL, &err), -EBADMSG);
     }
     for (size_t i = 0; i < text.length; i += 11) { /* a NUL, or a byte that is not UTF-8 */
         char byte = text.text[i];

@@ -43,9 +43,9 @@ struct rows {
 
 void rows_init(struct rows *rows, const struct usage_facts *facts, double interval_seconds);
 
-/* Takes a sample. True: it makes a row. NULL: nobody asked for this sample. Otherwise somebody
- * wants a row that is later than *wanted_after (seconds since 1970), and no older than a
- * millisecond: then there may be one already. */
+/* Takes a sample. True: it makes a row. `wanted_after` is NULL if this sample was not requested.
+ * Otherwise a row is wanted that is later than *wanted_after (seconds since 1970), and no older
+ * than a millisecond: there may be one already. */
 bool rows_take(struct rows *rows, const struct spoor_sample *sample, const double *wanted_after,
                double row[TRACKING_COLUMNS]);
 

@@ -41,8 +41,9 @@ struct tracking {
     bool has_warned[TRACKING_PARTS]; /* about that, once */
 };
 
-/* Reads the facts of the machine and creates the tracking file, beside an old one. The caller sets the first
- * members. Fails if something that was asked for is missing; `complain` gets the reason. */
+/* Reads the facts of the machine and creates the tracking file, beside an old one. The caller sets
+ * the first members. Fails if something that was asked for is missing; `complain` gets the
+ * reason. */
 int tracking_prepare(struct tracking *tracking, tracking_complain *complain);
 void tracking_done(struct tracking *tracking);
 

@@ -32,8 +32,8 @@ static const char *named_file(const struct settings *settings)
     return variable && *variable ? variable : NULL;
 }
 
-/* A file for the calling process alone: its start time tells it from others that have its pid, as
- * in containers that share a directory. */
+/* A file for the calling process alone: its start time distinguishes it from others with the same
+ * PID, as in containers that share a directory. */
 static int default_file(pid_t process, char **ret, struct spoor_error *err)
 {
     struct pid_stat stat = { 0 };

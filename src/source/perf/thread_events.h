@@ -3,7 +3,7 @@
  * thread_events.h - opens an inherited perf event on each thread of a job that is running.
  *
  * A thread that starts meanwhile is counted by the event of the thread that started it, if that
- * was open by then: with an event of its own it would be counted twice. So only threads of one list
+ * was open by then: with another event it would be counted twice. So only threads of one list
  * get events; and if there are more when all are open, everything is done again, for a while.
  */
 #ifndef SOURCE_PERF_THREAD_EVENTS_H
