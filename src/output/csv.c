@@ -19,27 +19,13 @@
 #include "text/csv_writer.h"
 #include "text/escape.h"
 
-/* Words as a shell reads them. */
-static void add_words(struct csv_writer *csv, const char *const *words)
+/* Adds words in the quoting of a shell, and releases them. */
+static void add_words(struct csv_writer *csv, struct buffer *words)
 {
-    struct buffer text = { 0 };
-
-    escape_command(words, &text);
     csv_begin_cell(csv);
-    if (buffer_error(&text) == 0 && text.length > 0)
-        escape_csv_quote(text.text, csv->out);
-    buffer_done(&text);
-}
-
-static void add_tags(struct csv_writer *csv, const struct record_tags *tags)
-{
-    struct buffer text = { 0 };
-
-    tags_write(tags, &text);
-    csv_begin_cell(csv);
-    if (buffer_error(&text) == 0 && text.length > 0)
-        escape_csv_quote(text.text, csv->out);
-    buffer_done(&text);
+    if (buffer_error(words) == 0 && words->length > 0)
+        escape_csv_quote(words->text, csv->out);
+    buffer_done(words);
 }
 
 static void add_date(struct csv_writer *csv, double unix_seconds)
@@ -53,6 +39,7 @@ static void add_field(struct csv_writer *csv, const struct field *field,
                       const struct record *record)
 {
     const void *at = field_at(field, record);
+    struct buffer words = { 0 };
 
     switch (field->kind) {
     case FIELD_TEXT:
@@ -68,10 +55,12 @@ static void add_field(struct csv_writer *csv, const struct field *field,
         add_date(csv, *(const double *)at);
         break;
     case FIELD_TEXTS:
-        add_words(csv, *(const char *const *const *)at);
+        escape_command(*(const char *const *const *)at, &words);
+        add_words(csv, &words);
         break;
     case FIELD_TAGS:
-        add_tags(csv, at);
+        tags_write(at, &words);
+        add_words(csv, &words);
         break;
     case FIELD_FLAG:
     case FIELD_IF_TRUE:

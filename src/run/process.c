@@ -20,6 +20,14 @@ static bool is_alive(const struct root *root, pid_t pid, struct pid_stat *ret)
     return pid_stat_read_once(root, pid, ret) == 0 && !pid_stat_is_zombie(ret);
 }
 
+void process_reap(pid_t pid)
+{
+    siginfo_t info;
+
+    while (waitid(P_PID, (id_t)pid, &info, WEXITED) < 0 && errno == EINTR)
+        continue;
+}
+
 bool process_has_ended(const struct root *root, pid_t pid)
 {
     struct pid_stat process;

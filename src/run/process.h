@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * process.h - what the supervisor reads from /proc about a process.
+ * process.h - processes as the supervisor sees them, in /proc and as their parent.
  */
 #ifndef RUN_PROCESS_H
 #define RUN_PROCESS_H
@@ -16,6 +16,9 @@ bool process_has_ended(const struct root *root, pid_t pid);
 
 /* Whether `pid` is a descendant of `ancestor`. False if it has exited. */
 bool process_descends(const struct root *root, pid_t pid, pid_t ancestor);
+
+/* Waits for the end of a child. */
+void process_reap(pid_t pid);
 
 /* Copies the children of all threads of a process, at most `capacity`. Returns their
  * number; -ENOENT: it has exited, or the kernel does not list children. */

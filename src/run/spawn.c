@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/file_limit.h"
 #include "run/forward.h"
+#include "run/process.h"
 
 /* What the child gets back before it calls exec. */
 struct inherited {
@@ -103,19 +104,11 @@ int spawn_start(char *const argv[], struct spawn *ret, struct spoor_error *err)
     return 0;
 }
 
-static void reap(pid_t pid)
-{
-    siginfo_t info;
-
-    while (waitid(P_PID, (id_t)pid, &info, WEXITED) < 0 && errno == EINTR)
-        continue;
-}
-
 void spawn_cancel(struct spawn *spawn)
 {
     close(take_fd(&spawn->gate_fd));
     close(take_fd(&spawn->exec_fd));
-    reap(spawn->pid);
+    process_reap(spawn->pid);
 }
 
 int spawn_release(struct spawn *spawn)
@@ -130,6 +123,6 @@ int spawn_release(struct spawn *spawn)
     (void)n;
     if (read_all(exec_fd, &code, sizeof(code)) != (ssize_t)sizeof(code))
         return 0; /* exec closed the pipe */
-    reap(spawn->pid);
+    process_reap(spawn->pid);
     return -code;
 }

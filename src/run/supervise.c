@@ -65,14 +65,6 @@ static int wait_status_of(const siginfo_t *info)
     return info->si_status | (info->si_code == CLD_DUMPED ? 0x80 : 0);
 }
 
-static void reap(pid_t pid)
-{
-    siginfo_t info;
-
-    while (waitid(P_PID, (id_t)pid, &info, WEXITED) < 0 && errno == EINTR)
-        continue;
-}
-
 /* -EAGAIN: it is busy with a sample, and the process must not be reaped yet. */
 static int tell_session(const struct supervision *job, pid_t pid)
 {
@@ -98,7 +90,7 @@ static size_t collect_others(const struct supervision *job)
             continue;
         }
         if (tell_session(job, info.si_pid) == 0)
-            reap(info.si_pid);
+            process_reap(info.si_pid);
         else
             left_count++;
     }
@@ -251,7 +243,7 @@ static int collect(struct supervision *job, struct spoor_error *err)
                 return 0;
             job->pid = 0;
         }
-        reap(info.si_pid);
+        process_reap(info.si_pid);
     }
 }
 
@@ -352,7 +344,7 @@ int supervise(const struct supervise_options *options, struct supervise_end *ret
         take_leave(&job);
         stop_session(&job);
         if (job.pid)
-            reap(job.pid);
+            process_reap(job.pid);
         *ret = end_of(&job);
     }
     root_close(&job.root);
