@@ -295,7 +295,7 @@ int member_open(const struct look *look, pid_t pid, struct member *ret)
         return -ESRCH;
     }
     if (look->root->proc_fault)
-        usage_zero(&member.usage); /* it has just been forked */
+        member.usage = (struct usage){ 0 }; /* it has just been forked */
     else if (!is_known(member.slow_clock_ns))
         read_io(&member, look->root); /* an ordinary user may not when it has ended */
     member.detail_own_bytes = member.rss_bytes;

@@ -11,12 +11,6 @@ void usage_clear(struct usage *usage)
         usage->counter[i] = UNKNOWN;
 }
 
-void usage_zero(struct usage *usage)
-{
-    for (int i = 0; i < USAGE_COUNT; i++)
-        usage->counter[i] = 0;
-}
-
 void usage_add(struct usage *into, const struct usage *usage)
 {
     for (int i = 0; i < USAGE_COUNT; i++) {

@@ -32,8 +32,7 @@ struct usage {
     uint64_t counter[USAGE_COUNT];
 };
 
-void usage_clear(struct usage *usage);
-void usage_zero(struct usage *usage); /* all UNKNOWN */
+void usage_clear(struct usage *usage); /* all UNKNOWN */
 
 /* Adds what is known. A counter stays UNKNOWN until one known value came. */
 void usage_add(struct usage *into, const struct usage *usage);

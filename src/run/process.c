@@ -9,7 +9,6 @@
 
 #include "base/cleanup.h"
 #include "source/proc/children.h"
-#include "source/proc/pid_stat.h"
 #include "spoor/spoor.h"
 
 #define DESCENDANTS_MAX 4096

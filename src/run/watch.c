@@ -14,7 +14,6 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "run/process.h"
-#include "source/proc/pid_stat.h"
 
 #define POLLING_MS 20 /* where there is no pidfd */
 #define REAPED_MS 200 /* most parents reap at once */

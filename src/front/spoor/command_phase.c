@@ -17,7 +17,7 @@
 #include "front/spoor/program.h"
 #include "front/spoor/settings.h"
 #include "run/phase_socket.h"
-#include "source/proc/pid_stat.h"
+#include "run/process.h"
 #include "store/sub_tracking_file.h"
 
 #define PHASE_FILE_VARIABLE "SPOOR_PHASE_FILE"

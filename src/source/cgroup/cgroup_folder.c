@@ -257,7 +257,7 @@ int cgroup_remove_tree(const struct root *root, const struct cgroup *cgroup,
                        const struct cgroup *to)
 {
     int r = remove_tree(root, cgroup, to, 0);
-    int moved = 0;
+    int moved;
 
     if (r != -EBUSY || !to)
         return r;

@@ -11,7 +11,6 @@
 #include "front/gpu_tracker/program.h"
 #include "front/gpu_tracker/subtrack/analysis.h"
 #include "front/gpu_tracker/subtrack/commands.h"
-#include "output/format.h"
 #include "store/sub_tracking_file.h"
 #include "store/table.h"
 
@@ -19,9 +18,10 @@
 static int is_wanted(const struct dirent *entry)
 {
     static const char *const companions[] = { ".sqlite-journal", ".sqlite-wal", ".sqlite-shm" };
+    const char *dot = strrchr(entry->d_name, '.');
 
     for (size_t i = 0; i < ARRAY_SIZE(companions); i++) {
-        if (path_has_suffix(entry->d_name, companions[i]))
+        if (dot && strcmp(dot, companions[i]) == 0)
             return 0;
     }
     return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
