@@ -102,6 +102,8 @@ def run_round(number, folder, seen, pids):
     pids.update(marked(mark.encode()))
     out, err = process.communicate(timeout=DEADLINE_SECONDS)
     story = f"seed {SEED}.{number}: {what}, status {process.returncode}\n{out}{err}"
+    if what == "program" and process.returncode == 1:
+        is_killed = False  # it was exiting already, which a signal does not change
     if what == "agent" or not is_killed:
         assert process.returncode == 1 and last_exception(err) == "OwnError", story
         assert "During handling" not in err and "direct cause" not in err, story
