@@ -29,6 +29,14 @@ def test_mean_cores_are_cpu_time_over_elapsed_time(spoor):
         assert value(result, "cpu.mean_cores") == pytest.approx(mean, rel=1e-3)
 
 
+def test_descendants_that_never_were_used_no_memory(spoor):
+    for _ in range(3):
+        _, result = spoor.result("true")
+        assert value(result, "processes.started") == 1
+        for size in ("total_rss_bytes", "private_rss_bytes", "shared_rss_bytes"):
+            assert value(result, f"memory.descendants.{size}") == 0
+
+
 CHAIN = """
 import os, time
 def burn(depth):
