@@ -100,13 +100,18 @@ static void other_columns_are_refused(void **state)
     assert_int_equal(save_check(f->path, SPOOR_CSV, SPOOR_APPEND, &f->err), 0);
 }
 
+static bool starts_with(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
 static void a_torn_line_is_ended_first(void **state)
 {
     struct fixture *f = *state;
 
     fake_root_write(&f->fake, "f", "{\"torn");
     assert_int_equal(save(f, SPOOR_JSON, SPOOR_APPEND), 0);
-    assert_ptr_equal(strstr(content(f), "{\"torn\n{\n"), f->text.text);
+    assert_true(starts_with(content(f), "{\"torn\n{\n"));
 }
 
 static void what_does_not_fit_is_taken_back(void **state)
@@ -145,7 +150,7 @@ static void a_path_may_name_a_descriptor(void **state)
     assert_int_equal(write(fd, "before\n", 7), 7);
     assert_int_equal(save_to_file(&f->record, 1, SPOOR_JSON, name, SPOOR_REPLACE, &f->err), 0);
     close(fd);
-    assert_ptr_equal(strstr(content(f), "before\n{\n"), f->text.text);
+    assert_true(starts_with(content(f), "before\n{\n"));
 }
 
 static void a_link_to_a_file_is_not_followed(void **state)
