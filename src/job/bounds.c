@@ -10,22 +10,37 @@
 #include "base/unknown.h"
 #include "job/job.h"
 
+bool job_records_hold(const struct job *job)
+{
+    enum {
+        LEEWAY = 1 << 20
+    }; /* the kernel's counts of pages are a little behind on each CPU */
+    const struct births *births = &job->births;
+    uint64_t largest = larger(job->largest_bound_bytes, job->main_bound_bytes);
+    uint64_t recorded = 0;
+
+    if (is_known(births->main_peak_bytes))
+        raise_to(&recorded, births->main_peak_bytes);
+    if (is_known(births->largest_peak_bytes))
+        raise_to(&recorded, births->largest_peak_bytes);
+    return births->has_peaks &&
+           (largest <= job->spawn_rss_bytes || largest <= recorded + recorded / 64 + LEEWAY);
+}
+
 /* The main process's own peak; or, without an exit record of it, that or a child's. */
 static uint64_t main_bound(const struct job *job)
 {
-    const struct births *births = &job->births;
-
-    if (births->has_peaks && is_known(births->main_peak_bytes))
-        return smaller(births->main_peak_bytes, job->main_bound_bytes);
+    if (job_records_hold(job) && is_known(job->births.main_peak_bytes))
+        return smaller(job->births.main_peak_bytes, job->main_bound_bytes);
     return job->main_bound_bytes;
 }
 
 /* All descendants, by the life and peak of each; UNKNOWN, the largest number, without. */
-static uint64_t lives_bound(const struct births *births)
+static uint64_t lives_bound(const struct job *job)
 {
     /* One that has not ended has no peak yet. */
-    return births->has_peaks && births->heads.now.processes == 0
-               ? lives_bound_bytes(&births->lives)
+    return job_records_hold(job) && job->births.heads.now.processes == 0
+               ? lives_bound_bytes(&job->births.lives)
                : UNKNOWN;
 }
 
@@ -33,7 +48,7 @@ void job_read_bounds(const struct job *job, struct job_reading *reading)
 {
     uint64_t others = is_known(reading->process_bound) ? reading->process_bound - 1 : 0;
     bool all_waited = reading->io_is_exact || job->births.has_peaks;
-    uint64_t largest = job->largest_bound_bytes, together = lives_bound(&job->births);
+    uint64_t largest = job->largest_bound_bytes, together = lives_bound(job);
 
     reading->main_rss_bound_bytes = reading->descendants_rss_bound_bytes = UNKNOWN;
     reading->rss_bound_bytes = UNKNOWN;

@@ -201,4 +201,9 @@ void job_remember(struct job *job, const struct member *member);
 void job_settle_left(struct job *job);
 void job_read_bounds(const struct job *job, struct job_reading *reading);
 
+/* Whether the exit records explain the largest ru_maxrss. A record has the peak of the last program
+ * that a process ran, ru_maxrss that of all of them: after an exec() with much memory, records are no
+ * bound. */
+bool job_records_hold(const struct job *job);
+
 #endif

@@ -262,7 +262,7 @@ static void update_io(struct origin *origins, const struct job *job,
 static void update_main_peak(struct origin *origin, const struct job *job,
                              const struct job_reading *reading)
 {
-    bool has_record = job->births.has_peaks && is_known(job->births.main_peak_bytes);
+    bool has_record = job_records_hold(job) && is_known(job->births.main_peak_bytes);
 
     if (!job->main_has_ended || reading->discount.main > job->main_rss_peak_bytes / 100)
         return;

@@ -214,6 +214,8 @@ void write_file(size_t bytes)
         if (write(fd, piece, MIB) != (ssize_t)MIB)
             ledger_fail("write");
     }
+    if (fdatasync(fd) < 0) /* what is given up before it is written never reaches a disk */
+        ledger_fail("fdatasync");
     close(fd);
     release(piece, MIB);
 }
