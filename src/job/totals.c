@@ -41,7 +41,8 @@ static void forget(struct memory_split *split)
     *split = (struct memory_split)MEMORY_SPLIT_UNKNOWN;
 }
 
-/* Processes that came and went unseen had memory all the same: it is unknown, not 0. */
+/* Processes that came and went unseen had memory all the same: it is unknown, not 0. Where there
+ * were none, there is nothing to be read. */
 static void forget_unseen(const struct job *job, struct memory_estimate *memory)
 {
     bool has_descendants = job->started_count > 1 || job->has_waited;
@@ -50,6 +51,8 @@ static void forget_unseen(const struct job *job, struct memory_estimate *memory)
         forget(&memory->main);
     if (has_descendants && !job->saw_descendant)
         forget(&memory->descendants);
+    else if (!has_descendants && memory->descendants.total_bytes == 0)
+        memory->descendants = (struct memory_split){ 0 };
     if (!job->saw_main && !job->saw_descendant)
         forget(&memory->combined);
 }

@@ -124,6 +124,9 @@ static void fill_clocks(const struct job_reading *reading, const struct host *ho
     clocks[CLOCK_MAIN_CPU] = clock_of(reading->main_cpu_span, NS_PER_MS, now_ns);
     clocks[CLOCK_JOB_CPU] = clock_of(reading->cpu_span, reading->cpu_error_ns, now_ns);
     clocks[CLOCK_HOST_CPU] = clock_of(host->cpu_span, HOST_CPU_ERROR_NS, now_ns);
+    if (reading->process_count_now ==
+        0) /* it stands still, and did so at the time of the sample */
+        clocks[CLOCK_MAIN_CPU].late_ns = clocks[CLOCK_JOB_CPU].late_ns = 0;
     *descendants = clocks[CLOCK_JOB_CPU]; /* less main's, which was read at another time */
     descendants->resolution_ns += clocks[CLOCK_MAIN_CPU].resolution_ns +
                                   apart(descendants->late_ns, clocks[CLOCK_MAIN_CPU].late_ns);

@@ -276,11 +276,41 @@ static double derive_growth(const struct tally *tally, enum metric metric)
     return delta > 0 ? metric_value(metric, delta) : nan("");
 }
 
+/* The time that a mean is over: that between the readings, but no less than the counter resolves.
+ * The job used nothing before its start and after its end, however late that was read: its mean is
+ * its total over the time of the run or phase. */
+static uint64_t mean_span_ns(const struct summary *summary, enum metric metric)
+{
+    const struct tally *tally = &summary->tally[metric];
+    uint64_t read_ns = tally->last_ns - tally->first_ns;
+
+    switch (metric_clock(metric)) {
+    case CLOCK_MAIN_CPU:
+    case CLOCK_DESCENDANTS_CPU:
+    case CLOCK_JOB_CPU:
+        return larger(read_ns, summary->ended_ns - summary->started_ns);
+    case CLOCK_HOST_CPU:
+        return read_ns > 0 ? larger(read_ns, tally->anchor_resolution_ns) : 0;
+    default:
+        return read_ns;
+    }
+}
+
+/* A mean over so short a time that the counter hardly moves says little. */
+static bool is_resolved(const struct row *row, const struct summary *summary)
+{
+    const struct tally *tally = &summary->tally[row->metric];
+
+    return row->derivation != MEAN_RATE || metric_clock(row->metric) != CLOCK_HOST_CPU ||
+           tally->last_ns - tally->first_ns >=
+               SUMMARY_RESOLUTIONS * tally->anchor_resolution_ns;
+}
+
 static double derive(const struct row *row, const struct summary *summary)
 {
     const struct tally *tally = &summary->tally[row->metric];
-    uint64_t span_ns = tally->last_ns - tally->first_ns;
-    double mean = counter_rate(row->metric, tally->first, tally->last, span_ns);
+    double mean = counter_rate(row->metric, tally->first, tally->last,
+                               mean_span_ns(summary, row->metric));
 
     switch (row->derivation) {
     case TOTAL:
@@ -400,7 +430,8 @@ struct spoor_figure figure_get(size_t index, const struct summary *summary,
         return not_measured(row->reason);
     figure.value = summary->tally[row->metric].has_reset ? nan("") : derive(row, summary);
     figure.source = origins[row->metric].source;
-    figure.is_exact = origins[row->metric].is_exact && row->derivation != MAX_RATE;
+    figure.is_exact = origins[row->metric].is_exact && row->derivation != MAX_RATE &&
+                      is_resolved(row, summary);
     raise_peak(&figure, row, summary, origins);
     if (isnan(figure.value))
         return not_measured(missing_reason(row, summary, origins));

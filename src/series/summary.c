@@ -37,12 +37,11 @@ void summary_forget_zero(struct summary *summary, enum metric metric)
 static void tally_rate(struct tally *tally, enum metric metric, uint64_t value, uint64_t now_ns,
                        uint64_t resolution_ns, uint64_t window_ns)
 {
-    enum { RESOLUTIONS = 10 };
     uint64_t span_ns = less(now_ns, tally->anchor_ns);
     double rate;
 
     if (span_ns == 0 || span_ns < window_ns ||
-        span_ns < RESOLUTIONS * larger(resolution_ns, tally->anchor_resolution_ns))
+        span_ns < SUMMARY_RESOLUTIONS * larger(resolution_ns, tally->anchor_resolution_ns))
         return;
     rate = counter_rate(metric, tally->anchor, value, span_ns);
     if (!isnan(rate) && !(rate <= tally->max_rate)) /* also when max_rate is NaN */

@@ -12,6 +12,9 @@
 
 #include "sample/sample.h"
 
+/* How many times what a counter may be off a rate is taken over, at least. */
+enum { SUMMARY_RESOLUTIONS = 10 };
+
 struct tally {
     uint64_t first; /* first known value */
     uint64_t last;  /* last known value */

@@ -22,6 +22,21 @@ def test_one_second_of_cpu_time(spoor, workload):
     assert 0 < value(result, "cpu.mean_cores") <= 1.05
 
 
+def test_mean_cores_are_cpu_time_over_elapsed_time(spoor):
+    for command in (["true"], ["sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do /bin/true; done"]):
+        _, result = spoor.result(*command)
+        mean = value(result, "cpu.total_seconds") / result["run"]["elapsed_seconds"]
+        assert value(result, "cpu.mean_cores") == pytest.approx(mean, rel=1e-3)
+
+
+def test_descendants_that_never_were_used_no_memory(spoor):
+    for _ in range(3):
+        _, result = spoor.result("true")
+        assert value(result, "processes.started") == 1
+        for size in ("total_rss_bytes", "private_rss_bytes", "shared_rss_bytes"):
+            assert value(result, f"memory.descendants.{size}") == 0
+
+
 CHAIN = """
 import os, time
 def burn(depth):

@@ -118,6 +118,54 @@ static void cores_are_mean_and_fastest_growth(void **state)
     assert_false(find(&machine, "cpu.max_cores").is_exact);
 }
 
+/* A sample takes its time, and of a run of some milliseconds that is most. */
+static void a_mean_is_the_total_over_the_time_of_the_run(void **state)
+{
+    struct machine machine;
+    struct sample sample;
+
+    (void)state;
+    machine_init(&machine);
+    sample_clear(&sample);
+    sample.value[METRIC_JOB_CPU] = 0;
+    sample.clocks[CLOCK_JOB_CPU].late_ns = 3 * NS_PER_MS;
+    summary_add(&machine.summary, &sample);
+    sample.elapsed_ns = 4 * NS_PER_MS;
+    sample.value[METRIC_JOB_CPU] = 2 * NS_PER_MS;
+    sample.clocks[CLOCK_JOB_CPU].late_ns = 0;
+    summary_add(&machine.summary, &sample);
+    assert_near(find(&machine, "cpu.total_seconds").value, 0.002);
+    assert_near(find(&machine, "cpu.mean_cores").value, 0.5);
+}
+
+/* The kernel counts the machine's time in ticks, on each CPU. */
+static void a_mean_is_over_no_less_than_the_counter_resolves(void **state)
+{
+    struct machine machine;
+    struct sample sample;
+    struct spoor_figure figure;
+
+    (void)state;
+    machine_init(&machine);
+    machine.origins[METRIC_HOST_CPU].is_exact = true;
+    sample_clear(&sample);
+    sample.value[METRIC_HOST_CPU] = 0;
+    sample.clocks[CLOCK_HOST_CPU].resolution_ns = 10 * NS_PER_MS;
+    summary_add(&machine.summary, &sample);
+    sample.elapsed_ns = 4 * NS_PER_MS;
+    sample.value[METRIC_HOST_CPU] = 20 * NS_PER_MS;
+    summary_add(&machine.summary, &sample);
+    figure = find(&machine, "cpu.system.mean_cores");
+    assert_near(figure.value, 2); /* not 5 */
+    assert_false(figure.is_exact);
+    sample.elapsed_ns = NS_PER_SECOND;
+    sample.value[METRIC_HOST_CPU] = NS_PER_SECOND;
+    summary_add(&machine.summary, &sample);
+    figure = find(&machine, "cpu.system.mean_cores");
+    assert_near(figure.value, 1);
+    assert_true(figure.is_exact);
+}
+
 static void one_sample_gives_a_total_but_no_rate(void **state)
 {
     struct machine machine;
@@ -374,6 +422,8 @@ int main(void)
         cmocka_unit_test(a_job_wrote_no_more_than_the_disks_did),
         cmocka_unit_test(energy_that_did_not_grow_is_not_known),
         cmocka_unit_test(cores_are_mean_and_fastest_growth),
+        cmocka_unit_test(a_mean_is_the_total_over_the_time_of_the_run),
+        cmocka_unit_test(a_mean_is_over_no_less_than_the_counter_resolves),
         cmocka_unit_test(one_sample_gives_a_total_but_no_rate),
         cmocka_unit_test(the_fastest_rate_is_never_below_the_mean),
         cmocka_unit_test(a_peak_is_never_below_that_of_the_kernel),

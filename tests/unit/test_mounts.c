@@ -90,6 +90,25 @@ static void describe_root_folder(char *buf, size_t size)
                          major(root.st_dev), minor(root.st_dev)) < (int)size);
 }
 
+static void other_machines_and_programs_may_stall(void **state)
+{
+    static const char *const stalling[] = {
+        "33 27 0:50 / /n ro - nfs4 server:/export ro\n",
+        "33 27 0:50 / /g rw - gpfs /dev/gpfs0 rw\n",
+        "33 27 8:17 / /w rw - fuseblk /dev/sdb1 rw\n",
+        "33 27 0:50 / /f rw - fuse.sshfs server: rw\n",
+        "33 27 0:50 / /p rw - 9p share rw\n",
+        "damaged\n",
+    };
+
+    (void)state;
+    assert_false(mounts_may_stall("27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard\n"
+                                  "22 27 0:21 / /proc rw - proc proc rw\n"
+                                  "28 1 0:25 / /home rw - btrfs /dev/nvme0n1p2 rw\n"));
+    for (size_t i = 0; i < ARRAY_SIZE(stalling); i++)
+        assert_true(mounts_may_stall(stalling[i]));
+}
+
 static void a_filesystem_counts_once(void **state)
 {
     char line[128], text[512];
@@ -146,6 +165,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_writable_block_devices_are_disks),
         cmocka_unit_test(disks_count_what_is_not_written_elsewhere),
+        cmocka_unit_test(other_machines_and_programs_may_stall),
         cmocka_unit_test(a_filesystem_counts_once),
         cmocka_unit_test(a_mount_that_is_hidden_by_another_is_passed_over),
         cmocka_unit_test(a_fixture_has_no_disks_to_ask),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Linked with --wrap=mounts_read: disks respond when this test lets them.
+ * Linked with --wrap=mounts_read and mounts_may_stall: disks respond when this test lets them.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,6 +16,17 @@
 int __real_mounts_read(const struct root *root, const char *text, struct mounts *ret);
 int __wrap_mounts_read(const struct root *root, const char *text, struct mounts *ret);
 
+bool __wrap_mounts_may_stall(const char *text);
+
+static bool may_stall;     /* what mounts_may_stall() says */
+static pthread_t asked_by; /* the thread that called mounts_read() */
+
+bool __wrap_mounts_may_stall(const char *text)
+{
+    (void)text;
+    return may_stall;
+}
+
 /* Held by the test while disks do not respond. */
 static pthread_mutex_t disks = PTHREAD_MUTEX_INITIALIZER;
 
@@ -23,6 +34,7 @@ int __wrap_mounts_read(const struct root *root, const char *text, struct mounts 
 {
     pthread_mutex_lock(&disks);
     pthread_mutex_unlock(&disks);
+    asked_by = pthread_self();
     return __real_mounts_read(root, text, ret);
 }
 
@@ -43,6 +55,7 @@ static void a_disk_that_does_not_respond_is_not_waited_for(void **state)
     struct root root;
 
     (void)state;
+    may_stall = true;
     assert_int_equal(root_open(NULL, &root), 0);
     if (read_now(&space, &root) == -ENOENT)
         skip();
@@ -63,6 +76,7 @@ static void it_can_be_left_behind(void **state)
     struct root root;
 
     (void)state;
+    may_stall = true;
     assert_int_equal(root_open(NULL, &root), 0);
     if (read_now(&space, &root) == -ENOENT)
         skip();
@@ -71,6 +85,21 @@ static void it_can_be_left_behind(void **state)
     space_done(&space);
     root_close(&root);
     pthread_mutex_unlock(&disks);
+}
+
+/* To start one costs more than to ask the disks. */
+static void disks_that_cannot_stall_need_no_thread(void **state)
+{
+    struct space space = { 0 };
+    struct root root;
+
+    (void)state;
+    may_stall = false;
+    assert_int_equal(root_open(NULL, &root), 0);
+    (void)read_now(&space, &root);
+    assert_true(pthread_equal(asked_by, pthread_self()));
+    space_done(&space);
+    root_close(&root);
 }
 
 static void a_fixture_has_no_disks_to_ask(void **state)
@@ -90,6 +119,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_disk_that_does_not_respond_is_not_waited_for),
         cmocka_unit_test(it_can_be_left_behind),
+        cmocka_unit_test(disks_that_cannot_stall_need_no_thread),
         cmocka_unit_test(a_fixture_has_no_disks_to_ask),
     };
 

@@ -236,9 +236,13 @@ static int remove_tree(const struct root *root, const struct cgroup *cgroup,
                        const struct cgroup *to, int depth)
 {
     enum { DEPTH_MAX = 32 };
-    DIR *folder = depth < DEPTH_MAX ? open_folder(root, cgroup) : NULL;
+    int r = cgroup_remove(root, cgroup);
     const char *name;
+    DIR *folder;
 
+    if (r != -EBUSY && r != -ENOTEMPTY) /* most have none below */
+        return r;
+    folder = depth < DEPTH_MAX ? open_folder(root, cgroup) : NULL;
     while (folder && (name = next_below(folder))) {
         struct cgroup below = *cgroup;
 

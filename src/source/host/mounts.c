@@ -48,18 +48,37 @@ static const char *const unstored_types[] = {
     "selinuxfs", "sysfs",       "tmpfs",    "tracefs",
 };
 
+/* They know their space by heart, also if frozen. */
+static const char *const prompt_types[] = {
+    "btrfs", "ext2", "ext3", "ext4", "f2fs", "squashfs", "vfat", "xfs",
+};
+
 /* diskstats does not count these, and what they write may go anywhere. */
 static const char *const uncounted_sources[] = { "/dev/loop", "/dev/ram", "/dev/zram",
                                                  "/dev/fd", "/dev/fuse" };
 
-static bool is_local(const struct mountinfo *mount)
+static bool is_unstored(const struct mountinfo *mount)
 {
-    if (text_part_has_option(mount->super_options, "ro"))
-        return true;
     for (size_t i = 0; i < ARRAY_SIZE(unstored_types); i++) {
         if (text_part_is(mount->type, unstored_types[i]))
             return true;
     }
+    return false;
+}
+
+static bool is_prompt(const struct mountinfo *mount)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(prompt_types); i++) {
+        if (text_part_is(mount->type, prompt_types[i]))
+            return true;
+    }
+    return is_unstored(mount);
+}
+
+static bool is_local(const struct mountinfo *mount)
+{
+    if (text_part_has_option(mount->super_options, "ro") || is_unstored(mount))
+        return true;
     for (size_t i = 0; i < ARRAY_SIZE(uncounted_sources); i++) {
         if (text_part_starts(mount->source, uncounted_sources[i]))
             return false;
@@ -76,6 +95,17 @@ bool mounts_are_local(const char *text)
             return false;
     }
     return true;
+}
+
+bool mounts_may_stall(const char *text)
+{
+    struct mountinfo mount;
+
+    for (; *text; text = parse_next_line(text)) {
+        if (mountinfo_parse_line(text, &mount) < 0 || !is_prompt(&mount))
+            return true;
+    }
+    return false;
 }
 
 static bool is_seen(const struct seen *seen, dev_t device)

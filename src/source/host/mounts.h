@@ -27,6 +27,10 @@ bool mount_is_disk(const struct mountinfo *mount);
  * a program (FUSE) or to another machine that lends a folder (9p). The lines of a mountinfo text. */
 bool mounts_are_local(const char *text);
 
+/* May a look at one of these mounts wait: for another machine, a program (FUSE), or a filesystem
+ * that is not known here? The lines of a mountinfo text. */
+bool mounts_may_stall(const char *text);
+
 /* Sums over the lines of a mountinfo text, of which the last may be cut. Asks the
  * kernel about each filesystem, and so works on the live machine only (-ENOTSUP
  * elsewhere). -ENOENT: there is no such filesystem. */

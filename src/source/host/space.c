@@ -19,11 +19,27 @@ struct space_inquiry {
 static void inquire(void *data)
 {
     struct space_inquiry *inquiry = data;
+
+    inquiry->result = mounts_read(&inquiry->root, inquiry->text, &inquiry->sum);
+}
+
+/* Most machines have no mount that may stall, and need no thread. */
+static int inquire_safely(struct helper *helper, struct space_inquiry *inquiry)
+{
     ssize_t n = root_read_start(&inquiry->root, inquiry->text, sizeof(inquiry->text),
                                 "proc/self/mountinfo");
+    int r;
 
-    inquiry->result =
-        n < 0 ? (int)n : mounts_read(&inquiry->root, inquiry->text, &inquiry->sum);
+    if (n < 0)
+        return (int)n;
+    if (!mounts_may_stall(inquiry->text)) {
+        inquire(inquiry);
+        return 0;
+    }
+    r = helper_start(helper);
+    if (r < 0)
+        return r;
+    return helper_wait(helper, clock_now().monotonic_ns + RESPONSE_MOST_NS) ? 0 : -ETIMEDOUT;
 }
 
 static void release(void *data)
@@ -38,7 +54,8 @@ static const struct helper_work work = { "spoor-disks", inquire, release };
 
 static int open_helper(struct space *space, const struct root *root)
 {
-    struct space_inquiry *inquiry = calloc(1, sizeof(*inquiry));
+    struct space_inquiry *inquiry =
+        malloc(sizeof(*inquiry)); /* most of the text is never touched */
     int r = inquiry ? root_copy(root, &inquiry->root) : -ENOMEM;
 
     if (r < 0) {
@@ -65,11 +82,9 @@ int space_read(struct space *space, const struct root *root, struct mounts *ret)
         return r;
     if (!helper_wait(space->helper, 0))
         return -ETIMEDOUT; /* the last inquiry still waits */
-    r = helper_start(space->helper);
+    r = inquire_safely(space->helper, space->inquiry);
     if (r < 0)
         return r;
-    if (!helper_wait(space->helper, clock_now().monotonic_ns + RESPONSE_MOST_NS))
-        return -ETIMEDOUT;
     if (space->inquiry->result == 0)
         *ret = space->inquiry->sum;
     return space->inquiry->result;
