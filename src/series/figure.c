@@ -291,9 +291,11 @@ static uint64_t mean_span_ns(const struct summary *summary, enum metric metric)
         return larger(read_ns, summary->ended_ns - summary->started_ns);
     case CLOCK_HOST_CPU:
         return read_ns > 0 ? larger(read_ns, tally->anchor_resolution_ns) : 0;
-    default:
-        return read_ns;
+    case CLOCK_SAMPLE:
+    case METRIC_CLOCK_COUNT:
+        break;
     }
+    return read_ns;
 }
 
 /* A mean over so short a time that the counter hardly moves says little. */
