@@ -2,6 +2,7 @@
 """A tracker that a program controls by requests: agent protocol 1."""
 import json
 import os
+import resource
 import signal
 
 import pytest
@@ -252,3 +253,15 @@ def test_agent_is_not_in_the_list_of_commands_but_has_a_help(spoor):
     assert "standard input" in spoor("help", "agent").stdout
     completion = spoor("--completion", "spoor").stdout
     assert "attach" in completion and "agent" not in completion
+
+
+def test_agent_that_cannot_wait_for_the_process_still_answers(spoor, held):
+    """poll() fails if it is given more descriptors than the limit allows."""
+    agent = ready(spoor, "--pid", str(held.pid), "-i", "1h")
+    limits = resource.prlimit(agent.process.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(agent.process.pid, resource.RLIMIT_NOFILE, (2, limits[1]))
+    for _ in range(2):  # the wait fails after the first at the latest
+        assert agent.ask("snapshot")["event"] == "done"
+    resource.prlimit(agent.process.pid, resource.RLIMIT_NOFILE, limits)
+    assert agent.ask("stop")["report"]["run"]["still_running"]
+    assert agent.end() == b""
