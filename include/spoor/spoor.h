@@ -116,7 +116,8 @@ struct spoor_sample {
 
 /* Called after every sample, including the first and the last; calls never overlap. It runs in
  * the sampling thread, for the first sample in the thread that starts the session. No sample is
- * taken meanwhile: return quickly, and do not call session functions. */
+ * taken meanwhile: return quickly, and do not call session functions. No call begins after
+ * spoor_session_close(). */
 typedef void spoor_sample_seen(const struct spoor_sample *sample, void *data);
 
 /* Initialize with SPOOR_OPTIONS_INIT, so that fields added later have their defaults. */

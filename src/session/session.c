@@ -267,7 +267,7 @@ static void show_sample(const spoor_session *session)
 static void deliver_sample(spoor_session *session, bool is_last)
 {
     samples_file_add(&session->samples, &session->latest, &session->gpu, is_last);
-    if (session->sample_seen)
+    if (session->sample_seen && !session->is_abandoned) /* the caller's data may be gone */
         show_sample(session);
 }
 

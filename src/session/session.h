@@ -66,7 +66,7 @@ struct spoor_session {
     _Atomic bool must_stop;                /* the thread, after a last sample */
     bool has_stopped;                      /* the last sample was taken */
     bool has_ended;                        /* the thread uses the session no more */
-    bool is_abandoned;                     /* the thread frees the session when it ends */
+    _Atomic bool is_abandoned;             /* the thread frees the session when it ends */
     struct instant end;                    /* of the job, if a caller said so; 0: it has not */
     uint64_t asked_samples, given_samples; /* by callers, to callers */
 

@@ -99,6 +99,7 @@ static void wait_at(const struct spoor_sample *sample, void *data)
         return; /* the first is taken by the caller */
     (void)!write(obstacle->begun_fds[1], "", 1);
     (void)!read(obstacle->wait_fds[0], &byte, 1);
+    (void)!write(obstacle->begun_fds[1], "", 1); /* it is over */
 }
 
 /* A session whose thread takes a sample that does not end. */
@@ -164,7 +165,8 @@ static void a_thread_that_hangs_keeps_nobody_waiting(void **state)
 /* A sanitizer sees whether the thread frees all. */
 static void a_session_whose_thread_hangs_can_be_closed(void **state)
 {
-    struct obstacle obstacle;
+    static struct obstacle obstacle; /* the thread leaves it after the session is closed */
+    int count = count_open("eventfd");
     spoor_session *session = open_hanging(&obstacle);
     char byte;
 
@@ -172,7 +174,11 @@ static void a_session_whose_thread_hangs_can_be_closed(void **state)
     assert_int_equal(spoor_session_stop_within(session, 0, NULL), -ETIMEDOUT);
     assert_null(spoor_session_close(session));
     let_go_on(&obstacle);
-    assert_int_equal(read(obstacle.begun_fds[0], &byte, 1), 1); /* the last sample */
+    assert_int_equal(read(obstacle.begun_fds[0], &byte, 1), 1);
+    while (count_open("eventfd") > count) /* nothing else tells of the end of such a thread */
+        (void)usleep(1000);
+    assert_int_equal(obstacle.count, 2); /* there was no call after the session was closed */
+    obstacle_done(&obstacle);
 }
 
 /* ---- many callers --------------------------------------------------------- */
