@@ -123,6 +123,7 @@ struct job {
     struct job_peaks peaks;
     struct heads thread_peaks; /* of all looks; of threads only */
     uint64_t main_cpu_ns;      /* also after its end */
+    uint64_t main_ended_ns;    /* when we were told of its end; 0: not yet */
     uint64_t main_rss_peak_bytes;
     uint64_t largest_peak_bytes; /* of any process of the job, main apart */
     uint64_t spawn_rss_bytes; /* what we ourselves had when we forked: a floor of ru_maxrss */

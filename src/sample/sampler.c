@@ -116,16 +116,19 @@ static struct sample_clock clock_of(struct clock_span span, uint64_t error_ns, u
     };
 }
 
-static void fill_clocks(const struct job_reading *reading, const struct host *host,
-                        uint64_t now_ns, struct sample_clock *clocks)
+static void fill_clocks(const struct sampler *sampler, uint64_t now_ns,
+                        struct sample_clock *clocks)
 {
+    const struct job_reading *reading = &sampler->reading;
+    const struct host *host = &sampler->host;
+    uint64_t ended_ns = sampler->job.main_ended_ns;
     struct sample_clock *descendants = &clocks[CLOCK_DESCENDANTS_CPU];
 
     clocks[CLOCK_MAIN_CPU] = clock_of(reading->main_cpu_span, NS_PER_MS, now_ns);
     clocks[CLOCK_JOB_CPU] = clock_of(reading->cpu_span, reading->cpu_error_ns, now_ns);
     clocks[CLOCK_HOST_CPU] = clock_of(host->cpu_span, HOST_CPU_ERROR_NS, now_ns);
-    if (reading->process_count_now ==
-        0) /* it stands still, and did so at the time of the sample */
+    /* What stood still at the time of the sample was read then. If it ended later, it was not. */
+    if (reading->process_count_now == 0 && ended_ns != 0 && ended_ns <= now_ns)
         clocks[CLOCK_MAIN_CPU].late_ns = clocks[CLOCK_JOB_CPU].late_ns = 0;
     *descendants = clocks[CLOCK_JOB_CPU]; /* less main's, which was read at another time */
     descendants->resolution_ns += clocks[CLOCK_MAIN_CPU].resolution_ns +
@@ -282,7 +285,7 @@ void sampler_tick(struct sampler *sampler, struct instant now, bool is_last, str
     job_refresh(&sampler->job, now.monotonic_ns, birth_mark, is_last);
     job_read(&sampler->job, now.monotonic_ns, &sampler->reading);
     fill_job(&sampler->reading, ret->value);
-    fill_clocks(&sampler->reading, &sampler->host, now.monotonic_ns, ret->clocks);
+    fill_clocks(sampler, now.monotonic_ns, ret->clocks);
     ret->at_peak = sampler->reading.at_peak;
     ret->storage_is_local = sampler->job.storage_is_local;
 
