@@ -10,6 +10,7 @@
 #include "base/unknown.h"
 #include "source/perf/task_clock.h"
 #include "source/perf/thread_events.h"
+#include "source/proc/cpu_clock.h"
 
 uint64_t job_now_ns(const struct job *job, uint64_t now_ns)
 {
@@ -214,6 +215,17 @@ static struct rest_seen look_at_members(struct job *job, const struct look *look
     return seen;
 }
 
+/* perf leaves a process before its memory is freed, so it does not see all that it does at its end:
+ * milliseconds, which would seem to be those of the next sample. */
+static bool main_has_run(struct job *job)
+{
+    const struct member *main = members_find(&job->members, job->main_pid);
+    uint64_t ns;
+
+    return main && is_known(main->clock_ns) && cpu_clock_read(job->root, main->pid, &ns) == 0 &&
+           ns != main->clock_ns;
+}
+
 void job_refresh(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool is_thorough)
 {
     struct look look = job_look(job, now_ns, is_thorough);
@@ -223,6 +235,8 @@ void job_refresh(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool is_
 
     job->was_thorough = is_thorough;
     job->look_span.from_ns = job->look_span.until_ns = job_now_ns(job, now_ns);
+    if (whom == LOOK_AT_NOBODY && main_has_run(job))
+        whom = LOOK_AT_MOVERS;
     if (whom == LOOK_AT_NOBODY) {
         job_take_births(job, now_ns);
         return;
