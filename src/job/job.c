@@ -4,9 +4,11 @@
 
 #include <errno.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/arithmetic.h"
+#include "base/hidden_child.h"
 #include "base/unknown.h"
 #include "source/perf/task_clock.h"
 #include "source/perf/thread_events.h"
@@ -115,11 +117,18 @@ static int prepare_attached(struct job *job, const struct job_options *options)
     return 0;
 }
 
-static uint64_t own_rss_peak_bytes(void)
+/* What a process begins with that we fork, where no file tells. Our own ru_maxrss is no guide: it
+ * begins with that of the program that started us. */
+static uint64_t forked_rss_bytes(void)
 {
     struct rusage usage = { 0 };
+    pid_t pid = hidden_child_fork(SPOOR_AGENT_NAME), r;
 
-    (void)getrusage(RUSAGE_SELF, &usage); /* cannot fail */
+    if (pid == 0)
+        _exit(0);
+    do
+        r = pid > 0 ? wait4(pid, NULL, __WALL, &usage) : 0;
+    while (r < 0 && errno == EINTR);
     return (uint64_t)usage.ru_maxrss * 1024;
 }
 
@@ -156,7 +165,7 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
     if (r < 0)
         return r;
     job->spawn_rss_bytes = !options->caller_spawned ? 0
-                           : root->proc_fault       ? own_rss_peak_bytes()
+                           : root->proc_fault       ? forked_rss_bytes()
                                                     : main.rss_peak_bytes;
     if (!members_add(&job->members, &main)) {
         member_close(&main);

@@ -4,6 +4,7 @@ kernel tells the parent of a process is reported, and what others use is not."""
 import os
 import shlex
 import subprocess
+import sys
 
 import pytest
 
@@ -68,9 +69,12 @@ def test_figures_of_others_are_not_reported(spoor, without_proc):
 
 
 def test_the_largest_process_is_known(spoor, workload, without_proc):
-    """By ru_maxrss, which the parent gets; whose it was is not known."""
+    """By ru_maxrss, which the parent gets; whose it was is not known. A large program that starts
+    spoor by exec leaves its own mark in spoor's."""
     path = spoor.new_path("result.json")
-    run(without_proc[0], spoor, "run", "-q", "-o", path, "--", workload("hold"), "60")
+    large = [sys.executable, "-c",
+             "import os, sys; x = b'x' * (100 << 20); os.execvp(sys.argv[1], sys.argv[1:])"]
+    run([*large, *without_proc[0]], spoor, "run", "-q", "-o", path, "--", workload("hold"), "60")
     total = load(path)["memory"]["combined"]["total_rss_bytes"]
     assert 60 << 20 <= total["value"] < 70 << 20
     assert total["source"] == "wait4.ru_maxrss" and not total["exact"]
