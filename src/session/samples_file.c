@@ -15,6 +15,8 @@
 #include "text/csv_writer.h"
 
 #define GPUS_MOST_NS NS_PER_SECOND
+/* How long the header of a shared file is waited for. */
+#define HEADER_MOST_NS (100 * NS_PER_MS)
 
 static enum output_mode mode_of(unsigned flags)
 {
@@ -60,7 +62,7 @@ int samples_file_open(struct samples_file *file, const char *path, unsigned flag
 {
     int r;
 
-    *file = (struct samples_file)SAMPLES_FILE_CLOSED;
+    *file = (struct samples_file){ 0 };
     if (!path)
         return 0;
     r = open_checked(file, path, flags, err);
@@ -75,7 +77,7 @@ void samples_file_begin(struct samples_file *file)
 void samples_file_end(struct samples_file *file)
 {
     if (file->writer.pid != 0)
-        file->end = row_writer_close(&file->writer);
+        file->end = writer_process_close(&file->writer, NULL);
 }
 
 void samples_file_close(struct samples_file *file)
@@ -93,7 +95,7 @@ static void add_header(struct samples_file *file)
     buffer_clear(&file->row);
     file->stream->begin(&file->gpus, &file->row);
     row_writer_add_header(&file->writer, &file->row);
-    if (file->path && row_writer_wait(&file->writer))
+    if (file->path && writer_process_wait(&file->writer, HEADER_MOST_NS))
         (void)read_header(file, NULL); /* on failure it is as we think */
 }
 

@@ -4,7 +4,7 @@
  *
  * Each row is one write of whole lines to the end of the file, so that a reader, during the run
  * or after a crash, finds whole rows only. What cannot be written (a full disk, one that does not
- * respond) costs rows, never the run: see row_writer.h.
+ * respond) costs rows, never the run: see base/writer_process.h.
  *
  * A header names the GPUs. Drivers take some milliseconds to tell of them, or do not answer at
  * all: the first rows wait for them, for a second at most.
@@ -18,11 +18,12 @@
 #include "spoor/spoor.h"
 #include "text/buffer.h"
 
+/* All zero: closed. */
 struct samples_file {
     const struct stream *stream; /* NULL: none is wanted */
-    struct row_writer writer;
-    struct row_writer_end end; /* once it has ended */
-    char *path;                /* of a table that others may append to too; owned */
+    struct writer_process writer;
+    struct writer_end end; /* once it has ended */
+    char *path;            /* of a table that others may append to too; owned */
     struct buffer row;
     struct sample previous;
     bool has_previous;
@@ -32,11 +33,6 @@ struct samples_file {
     struct buffer held;      /* rows that wait, without those columns */
     uint64_t held_rows;
 };
-
-#define SAMPLES_FILE_CLOSED         \
-    {                               \
-        .writer = ROW_WRITER_CLOSED \
-    }
 
 /* Opens or creates the file, and leaves what is in it. `path` NULL: none is wanted. `flags` as
  * in spoor_options. Follows no symbolic link. */

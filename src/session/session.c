@@ -199,7 +199,6 @@ int spoor_session_open(const struct spoor_options *options, spoor_session **ret,
     session->sample_seen = copy.sample_seen;
     session->sample_data = copy.sample_data;
     session->root = (struct root)ROOT_CLOSED;
-    session->samples = (struct samples_file)SAMPLES_FILE_CLOSED;
     session->wake_fd = -1;
     (void)pthread_mutex_init(&session->mutex, NULL);  /* cannot fail with defaults */
     (void)pthread_cond_init(&session->changed, NULL); /* likewise */

@@ -282,3 +282,47 @@ def test_a_report_on_a_frozen_disk_can_be_interrupted(spoor, disk):
         assert process.wait(DEADLINE_SECONDS) == 7
     finally:
         disk.thaw()
+
+
+TRACKING = pytest.mark.parametrize("suffix", ["csv", "sqlite"])
+
+
+@TRACKING
+@pytest.mark.parametrize("is_there", [False, True], ids=["new", "old"])
+def test_tracking_file_on_a_frozen_disk_does_not_hold_the_job_back(gpu_tracker, disk, suffix,
+                                                                   is_there):
+    path = disk.folder / f"t.{suffix}"
+    if is_there:
+        path.write_text("")
+    disk.freeze()
+    process = gpu_tracker.start("-e", "sh -c 'read line; exit 5'", "--st=0.1", f"--tf={path}",
+                                "--overwrite", "--propagate")
+    try:
+        eventually(lambda: [pid for pid in children(process.pid) if comm_of(pid) == "sh"],
+                   "the job runs")
+        process.stdin.close()
+        assert process.wait(DEADLINE_SECONDS) == 5
+    finally:
+        disk.thaw()
+    assert f"to the file {path}: it does not respond" in process.stderr.read().decode()
+    eventually(lambda: path.exists() and path.stat().st_size > 0, "late rows are written")
+
+
+@TRACKING
+def test_a_signal_ends_gpu_tracker_while_the_disk_is_frozen(gpu_tracker, disk, suffix):
+    """The disk freezes in the middle of the run."""
+    path = disk.folder / f"t.{suffix}"
+    log = path if suffix == "csv" else disk.folder / f"t.{suffix}-wal"
+    process = gpu_tracker.start("-e", "sleep 1000", "--st=0.1", f"--tf={path}")
+    try:
+        eventually(lambda: log.exists() and log.stat().st_size > 2_000, "rows are written")
+        disk.freeze()
+        eventually(lambda: any(state_of(thread) == "D"
+                               for pid in [process.pid, *children(process.pid)]
+                               for thread in os.listdir(f"/proc/{pid}/task")),
+                   "a thread waits for the disk")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(DEADLINE_SECONDS) in (128 + signal.SIGTERM, -signal.SIGTERM)
+    finally:
+        disk.thaw()
+    assert f"to the file {path}: it does not respond" in process.stderr.read().decode()

@@ -15,10 +15,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "fake_root.h"
 #include "session/row_writer.h"
 
 enum { ROW_BYTES = 1000 };
+#define WAIT_NS (60 * NS_PER_SECOND)
 
 static void path_of(const struct fake_root *fake, char path[128])
 {
@@ -32,7 +34,7 @@ static void make_row(struct buffer *row, int number)
     buffer_format(row, "%0*d\n", ROW_BYTES - 1, number);
 }
 
-static void add_rows(struct row_writer *writer, int first, int count)
+static void add_rows(struct writer_process *writer, int first, int count)
 {
     struct buffer row = { 0 };
 
@@ -59,8 +61,8 @@ static void all_rows_are_in_the_file(void **state)
 {
     enum { ROWS = 5000 }; /* several times what the queue holds */
     struct buffer text = { 0 };
-    struct row_writer writer;
-    struct row_writer_end end;
+    struct writer_process writer;
+    struct writer_end end;
     struct fake_root fake;
     char path[128];
 
@@ -70,39 +72,39 @@ static void all_rows_are_in_the_file(void **state)
     assert_int_equal(row_writer_open(&writer, path, OUTPUT_TRUNCATE), 0);
     row_writer_begin(&writer);
     add_rows(&writer, 0, ROWS);
-    end = row_writer_close(&writer);
+    end = writer_process_close(&writer, NULL);
     assert_int_equal(end.error, 0);
     assert_int_equal(end.lost_rows, 0);
     assert_true(end.cpu_ns > 0);
     assert_int_equal(buffer_read_file(&text, path, BUFFER_MAX), 0);
     check_rows(text.text, text.length, ROWS);
     buffer_done(&text);
-    end = row_writer_close(&writer); /* closed already */
+    end = writer_process_close(&writer, NULL); /* closed already */
     assert_int_equal(end.lost_rows, 0);
     fake_root_done(&fake);
 }
 
 static void a_file_that_cannot_be_opened_is_refused(void **state)
 {
-    struct row_writer writer;
+    struct writer_process writer;
 
     (void)state;
     assert_int_equal(row_writer_open(&writer, "/no/such/folder/rows", OUTPUT_TRUNCATE),
                      -ENOENT);
     assert_int_equal(row_writer_open(&writer, "/", OUTPUT_APPEND), -EISDIR);
     assert_int_equal(writer.pid, 0);
-    (void)row_writer_close(&writer);
+    (void)writer_process_close(&writer, NULL);
 }
 
 static void a_full_disk_costs_the_rows(void **state)
 {
-    struct row_writer_end end;
-    struct row_writer writer;
+    struct writer_end end;
+    struct writer_process writer;
 
     (void)state;
     assert_int_equal(row_writer_open(&writer, "/dev/full", OUTPUT_APPEND), 0);
     add_rows(&writer, 0, 3);
-    end = row_writer_close(&writer);
+    end = writer_process_close(&writer, NULL);
     assert_int_equal(end.lost_rows, 3);
     assert_int_equal(end.error, -ENOSPC);
 }
@@ -111,8 +113,8 @@ static void a_full_disk_costs_the_rows(void **state)
 static void a_file_that_stalls_is_left_behind(void **state)
 {
     enum { ROWS = 3000 }; /* more than the queue and the pipe hold */
-    struct row_writer_end end;
-    struct row_writer writer;
+    struct writer_end end;
+    struct writer_process writer;
     struct fake_root fake;
     char path[128];
     int reader;
@@ -128,7 +130,7 @@ static void a_file_that_stalls_is_left_behind(void **state)
     pid = writer.pid;
     add_rows(&writer, 0, ROWS); /* returns */
     assert_true(writer.dropped_rows > 0);
-    end = row_writer_close(&writer); /* so does this */
+    end = writer_process_close(&writer, NULL); /* so does this */
     assert_true(end.lost_rows >= writer.dropped_rows && end.lost_rows < ROWS);
     assert_int_equal(end.error, -ETIMEDOUT);
     close(reader);
@@ -148,19 +150,19 @@ static void check_content(const char *path, const char *content)
 
 static void write_table(const char *path, enum output_mode mode, const char *row)
 {
-    struct row_writer writer;
+    struct writer_process writer;
     struct buffer text = { 0 };
 
     assert_int_equal(row_writer_open(&writer, path, mode), 0);
     row_writer_begin(&writer);
     buffer_add_text(&text, "header\n");
     row_writer_add_header(&writer, &text);
-    assert_true(row_writer_wait(&writer));
+    assert_true(writer_process_wait(&writer, WAIT_NS));
     buffer_clear(&text);
     buffer_add_text(&text, row);
     row_writer_add(&writer, &text, 1);
     buffer_done(&text);
-    assert_int_equal(row_writer_close(&writer).lost_rows, 0);
+    assert_int_equal(writer_process_close(&writer, NULL).lost_rows, 0);
 }
 
 static void a_file_has_one_header(void **state)
@@ -182,7 +184,7 @@ static void a_file_has_one_header(void **state)
 
 static void nothing_is_changed_before_it_begins(void **state)
 {
-    struct row_writer writer;
+    struct writer_process writer;
     struct fake_root fake;
     char path[128];
 
@@ -190,19 +192,19 @@ static void nothing_is_changed_before_it_begins(void **state)
     fake_root_init(&fake);
     path_of(&fake, path);
     assert_int_equal(row_writer_open(&writer, path, OUTPUT_TRUNCATE), 0);
-    (void)row_writer_close(&writer);
+    (void)writer_process_close(&writer, NULL);
     assert_int_equal(access(path, F_OK), -1); /* it was created for nothing */
     fake_root_write(&fake, "rows", "old\n");
     assert_int_equal(row_writer_open(&writer, path, OUTPUT_NO_CLOBBER), -EEXIST);
     assert_int_equal(row_writer_open(&writer, path, OUTPUT_TRUNCATE), 0);
-    (void)row_writer_close(&writer);
+    (void)writer_process_close(&writer, NULL);
     check_content(path, "old\n");
     fake_root_done(&fake);
 }
 
 static void it_is_no_child_that_is_waited_for(void **state)
 {
-    struct row_writer writer;
+    struct writer_process writer;
     struct fake_root fake;
     char path[128];
 
@@ -212,7 +214,7 @@ static void it_is_no_child_that_is_waited_for(void **state)
     assert_int_equal(row_writer_open(&writer, path, OUTPUT_TRUNCATE), 0);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
     assert_int_equal(errno, ECHILD);
-    (void)row_writer_close(&writer);
+    (void)writer_process_close(&writer, NULL);
     fake_root_done(&fake);
 }
 
@@ -221,7 +223,7 @@ static void rows_outlive_who_wrote_them(void **state)
 {
     enum { ROWS = 50 };
     struct timespec moment = { 0, 1000000 };
-    struct row_writer writer;
+    struct writer_process writer;
     struct fake_root fake;
     struct stat status;
     char path[128];

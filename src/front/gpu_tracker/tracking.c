@@ -92,10 +92,7 @@ static int open_file(struct tracking *tracking, struct spoor_error *err)
         .n_expected_gpus = (unsigned)facts->expected_gpu_count,
     };
 
-    if (!settings->tracking_path)
-        return 0;
-    return tracking_file_open(settings->tracking_path, settings->overwrites, &written,
-                              &tracking->file, err);
+    return settings->tracking_path ? tracking_writer_open(&tracking->file, &written, err) : 0;
 }
 
 /* Also if there is one that cannot be used. */
@@ -105,6 +102,14 @@ static void warn_of_no_gpus(struct tracking *tracking)
         warn(tracking, "%s", tracking->gpus.message);
 }
 
+static int refuse(struct tracking *tracking, tracking_complain *complain, int code,
+                  const char *message)
+{
+    complain(tracking->warn_data, code, message);
+    (void)tracking_writer_close(&tracking->file, NULL);
+    return code;
+}
+
 int tracking_prepare(struct tracking *tracking, tracking_complain *complain)
 {
     const struct gpu_tracker_settings *settings = tracking->settings;
@@ -112,20 +117,21 @@ int tracking_prepare(struct tracking *tracking, tracking_complain *complain)
     struct spoor_error err = { 0 };
     int r = 0;
 
+    if (settings->tracking_path) /* first, because drivers start threads */
+        r = tracking_writer_start(&tracking->file, settings->tracking_path,
+                                  settings->overwrites, &err);
+    if (r < 0)
+        return refuse(tracking, complain, r, err.message);
     if (!tracking->finds_gpus_later)
         r = gpu_tracker_gpus_find(settings->gpu_uuids, settings->gpu_brand, gpus);
-    if (r < 0) {
-        complain(tracking->warn_data, r, gpus->message);
-        return r;
-    }
+    if (r < 0)
+        return refuse(tracking, complain, r, gpus->message);
     tracking->facts = read_facts(settings, gpus);
     rows_init(&tracking->rows, &tracking->facts, settings->sleep_seconds);
     tracking->wanted_after = tracking->row_seconds = (double)NAN;
     r = open_file(tracking, &err);
-    if (r < 0) {
-        complain(tracking->warn_data, r, err.message);
-        return r;
-    }
+    if (r < 0)
+        return refuse(tracking, complain, r, err.message);
     tracking->finds_gpus_later |= gpus->is_silent;
     warn_of_no_gpus(tracking);
     return 0;
@@ -142,7 +148,7 @@ static void add_row(struct tracking *tracking, const double row[TRACKING_COLUMNS
 {
     struct spoor_error err;
 
-    if (tracking->file && tracking_file_add(tracking->file, row, &err) < 0)
+    if (tracking_writer_add(&tracking->file, row, &err) < 0)
         warn(tracking, "%s", err.message);
 }
 
@@ -161,9 +167,8 @@ static void see_sample(const struct spoor_sample *sample, void *data)
     tracking->row_seconds = sample->unix_seconds;
 }
 
-static double take_row(void *data, double wanted_after)
+static double take_row(struct tracking *tracking, double wanted_after)
 {
-    struct tracking *tracking = data;
     int r;
 
     tracking->wanted_after = wanted_after;
@@ -174,11 +179,13 @@ static double take_row(void *data, double wanted_after)
 
 static void answer_request(void *data, const char *request, char ret[JOB_REQUEST_BYTES])
 {
+    struct tracking *tracking = data;
     double wanted_after, row_seconds;
 
     if (decimal_parse(request, &wanted_after) < 0)
         return;
-    row_seconds = take_row(data, wanted_after);
+    row_seconds = take_row(tracking, wanted_after);
+    tracking_writer_wait(&tracking->file);
     if (!isnan(row_seconds))
         (void)snprintf(ret, JOB_REQUEST_BYTES, "%s",
                        decimal_float(row_seconds).text); /* fits */
@@ -189,9 +196,9 @@ void tracking_started(struct tracking *tracking, spoor_session *session, pid_t p
     struct spoor_error err;
 
     tracking->session = session;
-    if (!tracking->file)
+    if (!tracking->settings->tracking_path)
         return;
-    if (tracking_file_begin(tracking->file, &err) < 0)
+    if (tracking_writer_begin(&tracking->file, &err) < 0)
         warn(tracking, "%s", err.message);
     else if (session) /* if it fails, code blocks have the rows that are written anyway */
         (void)job_listener_start(&tracking->requests, "gpu-tracker-rows", pid, answer_request,
@@ -216,9 +223,8 @@ void tracking_finish(struct tracking *tracking)
     job_listener_stop(&tracking->requests);
     if (rows_finish(&tracking->rows, row))
         add_row(tracking, row);
-    if (tracking_file_close(tracking->file, &err) < 0)
+    if (tracking_writer_close(&tracking->file, &err) < 0)
         warn(tracking, "%s", err.message);
-    tracking->file = NULL;
 }
 
 /* ---- after --------------------------------------------------------------- */

@@ -12,7 +12,7 @@
 #include "front/gpu_tracker/usage.h"
 #include "run/job_socket.h"
 #include "spoor/spoor.h"
-#include "store/tracking_file.h"
+#include "store/tracking_writer.h"
 
 /* Parts of a report that can be unknown independently of each other. */
 enum { TRACKING_PARTS = 9 };
@@ -31,7 +31,7 @@ struct tracking {
     struct gpu_tracker_gpus gpus;
     struct usage_facts facts;
     struct rows rows;
-    struct tracking_file *file;   /* NULL: none */
+    struct tracking_writer file;  /* closed: none */
     spoor_session *session;       /* NULL: nothing was tracked */
     struct job_listener requests; /* for rows */
     _Atomic double wanted_after;  /* as in rows_take(), for now; NaN: no request */

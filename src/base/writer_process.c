@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/writer_process.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/arithmetic.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/hidden_child.h"
+
+enum { QUEUE_BYTES = 1 << 20 }; /* a power of two */
+
+/* How long a burst of records waits for room. */
+#define ROOM_MOST_NS (100 * NS_PER_MS)
+/* A record that takes longer has stalled. */
+#define STALLED_AFTER_NS NS_PER_SECOND
+/* How long the end is waited for if the machine is too busy to let the child run. */
+#define END_MOST_NS (10 * NS_PER_SECOND)
+
+/* A record is a head and its bytes, if any. Positions only grow, and a record starts at its
+ * position modulo QUEUE_BYTES; it is in one piece, since it may extend beyond QUEUE_BYTES. */
+struct record_head {
+    uint32_t kind;
+    uint32_t rows;
+    uint32_t bytes;
+};
+
+struct writer_queue {
+    _Atomic uint64_t put;           /* bytes, by us */
+    _Atomic uint64_t taken;         /* bytes, by the child: written, or given up */
+    _Atomic uint64_t working_since; /* monotonic time in ns; 0: the child is idle */
+    _Atomic uint64_t done_rows;     /* written, or given up */
+    _Atomic uint64_t lost_rows;     /* given up */
+    _Atomic uint64_t cpu_ns;
+    _Atomic int error;          /* the first failure; 0: none */
+    struct spoor_error failure; /* its message, final once `error` is set */
+    char bytes[2 * QUEUE_BYTES];
+};
+
+static char *place_of(struct writer_queue *queue, uint64_t position)
+{
+    return queue->bytes + position % QUEUE_BYTES;
+}
+
+/* ---- the child: only system calls --------------------------------------------------------- */
+
+static uint64_t read_ns(clockid_t clock)
+{
+    struct timespec time = { 0 };
+
+    (void)clock_gettime(clock, &time);
+    return (uint64_t)time.tv_sec * NS_PER_SECOND + (uint64_t)time.tv_nsec;
+}
+
+/* Only the first failure has a message. */
+static struct spoor_error *begin_work(struct writer_queue *queue)
+{
+    atomic_store(&queue->working_since, read_ns(CLOCK_MONOTONIC));
+    return atomic_load(&queue->error) == 0 ? &queue->failure : NULL;
+}
+
+static void end_work(struct writer_queue *queue, int r)
+{
+    if (r < 0 && atomic_load(&queue->error) == 0)
+        atomic_store(&queue->error, r);
+    atomic_store(&queue->working_since, 0);
+}
+
+static void take_record(struct writer_queue *queue, const struct writer_target *target)
+{
+    uint64_t position = atomic_load(&queue->taken);
+    const char *place = place_of(queue, position);
+    struct record_head head;
+    int r;
+
+    memcpy(&head, place, sizeof(head));
+    r = target->carry_out(target->data, head.kind, place + sizeof(head), head.bytes,
+                          begin_work(queue));
+    end_work(queue, r);
+    if (r < 0)
+        atomic_fetch_add(&queue->lost_rows, head.rows);
+    atomic_fetch_add(&queue->done_rows, head.rows);
+    atomic_store(&queue->taken, position + sizeof(head) + head.bytes);
+}
+
+static _Noreturn void serve(struct writer_queue *queue, int socket_fd,
+                            const struct writer_target *target)
+{
+    char wakes[64];
+    ssize_t n;
+
+    (void)hidden_child_keep_only(socket_fd); /* others wait to see the rest closed */
+    do {
+        n = read(0, wakes, sizeof(wakes));
+        while (atomic_load(&queue->taken) != atomic_load(&queue->put))
+            take_record(queue, target);
+        atomic_store(&queue->cpu_ns, read_ns(CLOCK_PROCESS_CPUTIME_ID));
+    } while (n > 0);
+    end_work(queue, target->end(target->data, begin_work(queue)));
+    _exit(0);
+}
+
+/* ---- ours --------------------------------------------------------------------------------- */
+
+static int start(struct writer_process *process, const struct writer_target *target)
+{
+    AUTO_CLOSE int ours = -1;
+    AUTO_CLOSE int theirs = -1;
+    int fds[2];
+    pid_t pid;
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
+        return -errno;
+    ours = fds[0];
+    theirs = fds[1];
+    pid = hidden_child_fork(SPOOR_AGENT_NAME); /* it belongs to no job */
+    if (pid == 0)
+        serve(process->queue, theirs, target);
+    if (pid < 0)
+        return pid;
+    process->pid = pid;
+    process->fd = take_fd(&ours);
+    return 0;
+}
+
+int writer_process_start(struct writer_process *process, const struct writer_target *target)
+{
+    void *queue = mmap(NULL, sizeof(*process->queue), PROT_READ | PROT_WRITE,
+                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    int r;
+
+    *process = (struct writer_process){ 0 };
+    if (queue == MAP_FAILED)
+        return -errno;
+    process->queue = queue;
+    r = start(process, target);
+    if (r < 0)
+        (void)writer_process_close(process, NULL);
+    return r;
+}
+
+static bool has_room(const struct writer_process *process, size_t length)
+{
+    uint64_t used = atomic_load(&process->queue->put) - atomic_load(&process->queue->taken);
+
+    return length <= QUEUE_BYTES - used;
+}
+
+static bool is_stalled(const struct writer_process *process, uint64_t limit_ns)
+{
+    uint64_t since_ns = atomic_load(&process->queue->working_since);
+
+    return since_ns != 0 && less(clock_now().monotonic_ns, since_ns) >= limit_ns;
+}
+
+static bool wait_for_room(const struct writer_process *process, size_t length, uint64_t most_ns)
+{
+    uint64_t deadline_ns = clock_now().monotonic_ns + most_ns;
+    struct timespec moment = clock_timespec(NS_PER_MS / 5);
+
+    while (!has_room(process, length)) {
+        if (length > QUEUE_BYTES || is_stalled(process, most_ns) ||
+            clock_now().monotonic_ns >= deadline_ns)
+            return false;
+        (void)nanosleep(&moment, NULL);
+    }
+    return true;
+}
+
+void writer_process_put(struct writer_process *process, unsigned kind, uint64_t rows,
+                        const void *bytes, size_t size)
+{
+    struct record_head head = { kind, (uint32_t)rows, (uint32_t)size };
+    char *place;
+
+    if (process->pid == 0)
+        return;
+    process->given_rows += rows;
+    if (!wait_for_room(process, sizeof(head) + size, ROOM_MOST_NS)) {
+        process->dropped_rows += rows;
+        return;
+    }
+    place = place_of(process->queue, atomic_load(&process->queue->put));
+    memcpy(place, &head, sizeof(head));
+    if (size > 0)
+        memcpy(place + sizeof(head), bytes, size);
+    atomic_fetch_add(&process->queue->put, sizeof(head) + size);
+    /* If there is no room for a byte, the child has been told often enough. */
+    (void)send(process->fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+bool writer_process_wait(const struct writer_process *process, uint64_t most_ns)
+{
+    return process->pid == 0 || wait_for_room(process, QUEUE_BYTES, most_ns);
+}
+
+int writer_process_error(const struct writer_process *process, struct spoor_error *err)
+{
+    int r = process->queue ? atomic_load(&process->queue->error) : 0;
+
+    if (r < 0 && err)
+        *err = process->queue->failure;
+    return r;
+}
+
+static bool wait_for_end(const struct writer_process *process)
+{
+    uint64_t deadline_ns = clock_now().monotonic_ns + END_MOST_NS;
+    struct pollfd news = { .fd = process->fd, .events = POLLIN };
+    struct timespec moment = clock_timespec(20 * NS_PER_MS);
+    char byte;
+
+    (void)shutdown(process->fd, SHUT_WR);
+    while (recv(process->fd, &byte, 1, MSG_DONTWAIT) != 0) {
+        if (is_stalled(process, STALLED_AFTER_NS) || clock_now().monotonic_ns >= deadline_ns)
+            return false;
+        (void)ppoll(&news, 1, &moment, NULL); /* woken up for nothing, it looks again */
+    }
+    return true;
+}
+
+struct writer_end writer_process_close(struct writer_process *process, struct spoor_error *err)
+{
+    struct writer_end end = { 0 };
+    struct writer_queue *queue = process->queue;
+
+    if (process->pid != 0) {
+        bool is_left = !wait_for_end(process);
+        uint64_t done_rows = atomic_load(&queue->done_rows);
+
+        end.lost_rows = atomic_load(&queue->lost_rows) + process->given_rows - done_rows;
+        end.error = writer_process_error(process, err);
+        if (end.error == 0 && (is_left || process->dropped_rows > 0))
+            end.error = -ETIMEDOUT;
+        else if (end.error == 0 && end.lost_rows > 0)
+            end.error = -EPIPE;
+        end.cpu_ns = atomic_load(&queue->cpu_ns);
+        if (!is_left)
+            hidden_child_reap(process->pid);
+        close(process->fd);
+    }
+    if (queue)
+        (void)munmap(queue, sizeof(*queue));
+    *process = (struct writer_process){ 0 };
+    return end;
+}

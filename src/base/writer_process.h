@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * writer_process.h - writes to a file in a separate process.
+ *
+ * A disk may stall, and so may the reader of a pipe. A thread that waits for a frozen file system
+ * cannot be interrupted and keeps its whole process from ending: so files that grow during a run
+ * are written by a hidden child (hidden_child.h), which is left behind if necessary. It is handed
+ * records through shared memory and carries them out in their order; records that there is no
+ * room for are dropped, and their rows counted.
+ *
+ * The child has the name of an agent: it belongs to no job. When this process ends, so does the
+ * child, after it has carried out all records.
+ */
+#ifndef BASE_WRITER_PROCESS_H
+#define BASE_WRITER_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "spoor/spoor.h"
+
+/* What the child does; each returns 0 or -errno, with a message if it has one. Only system calls
+ * are allowed if the program may have had other threads when the child was started. `bytes` are
+ * not aligned. */
+struct writer_target {
+    int (*carry_out)(void *data, unsigned kind, const void *bytes, size_t size,
+                     struct spoor_error *err);
+    int (*end)(void *data, struct spoor_error *err); /* after the last record */
+    void *data;
+};
+
+struct writer_queue;
+
+/* All zero: closed. */
+struct writer_process {
+    pid_t pid;                  /* 0: there is none */
+    int fd;                     /* wakes the child up; at end of file when that has ended */
+    struct writer_queue *queue; /* shared with the child */
+    uint64_t given_rows;
+    uint64_t dropped_rows;
+};
+
+/* What became of the rows. */
+struct writer_end {
+    uint64_t lost_rows; /* not in the file */
+    int error;          /* why not: 0 or -errno; -ETIMEDOUT: the file does not respond */
+    uint64_t cpu_ns;    /* CPU time of the child */
+};
+
+/* Starts the child. 0 or -errno. */
+int writer_process_start(struct writer_process *process, const struct writer_target *target);
+
+/* Hands over a record that has so many rows. Waits only a moment for room. Accepts a closed one. */
+void writer_process_put(struct writer_process *process, unsigned kind, uint64_t rows,
+                        const void *bytes, size_t size);
+
+/* Waits until everything handed over is written or given up; false if it is not within that
+ * time. */
+bool writer_process_wait(const struct writer_process *process, uint64_t most_ns);
+
+/* The first failure so far: 0 or -errno with its message. */
+int writer_process_error(const struct writer_process *process, struct spoor_error *err);
+
+/* Waits until everything is written, but not for a file that has not responded for a second.
+ * `err`, which may be NULL, gets the first failure, if any. Accepts a closed one. */
+struct writer_end writer_process_close(struct writer_process *process, struct spoor_error *err);
+
+#endif

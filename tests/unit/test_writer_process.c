@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/writer_process.h"
+
+enum { ADD, FAIL, STALL };
+#define WAIT_NS (60 * NS_PER_SECOND)
+
+/* Shared with the child. */
+struct seen {
+    _Atomic uint64_t sum;
+    _Atomic bool has_ended;
+};
+
+static int carry_out(void *data, unsigned kind, const void *bytes, size_t size,
+                     struct spoor_error *err)
+{
+    struct seen *seen = data;
+    unsigned char number = 0;
+
+    if (size > 0)
+        memcpy(&number, bytes, 1);
+    if (kind == FAIL)
+        return error_set(err, ENOSPC, "no room for %d", number);
+    if (kind == STALL)
+        (void)pause();
+    seen->sum = seen->sum * 10 + number;
+    return 0;
+}
+
+static int end_seen(void *data, struct spoor_error *err)
+{
+    struct seen *seen = data;
+
+    (void)err;
+    seen->has_ended = true;
+    return 0;
+}
+
+static struct writer_process start(struct seen **ret)
+{
+    struct writer_process process;
+
+    *ret = mmap(NULL, sizeof(**ret), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(*ret, MAP_FAILED);
+    assert_int_equal(
+        writer_process_start(&process, &(struct writer_target){ carry_out, end_seen, *ret }),
+        0);
+    return process;
+}
+
+static void put(struct writer_process *process, unsigned kind, unsigned char number)
+{
+    writer_process_put(process, kind, 1, &number, sizeof(number));
+}
+
+static void records_are_carried_out_in_their_order(void **state)
+{
+    struct seen *seen;
+    struct writer_process process = start(&seen);
+    struct writer_end end;
+
+    (void)state;
+    for (unsigned char i = 1; i <= 3; i++)
+        put(&process, ADD, i);
+    assert_true(writer_process_wait(&process, WAIT_NS));
+    assert_int_equal(seen->sum, 123);
+    assert_false(seen->has_ended);
+    end = writer_process_close(&process, NULL);
+    assert_int_equal(end.error, 0);
+    assert_int_equal(end.lost_rows, 0);
+    assert_true(seen->has_ended);
+    (void)munmap(seen, sizeof(*seen));
+}
+
+static void the_first_failure_is_told(void **state)
+{
+    struct spoor_error err = { 0 };
+    struct seen *seen;
+    struct writer_process process = start(&seen);
+    struct writer_end end;
+
+    (void)state;
+    assert_int_equal(writer_process_error(&process, &err), 0);
+    put(&process, FAIL, 1);
+    put(&process, ADD, 2);
+    put(&process, FAIL, 3);
+    assert_true(writer_process_wait(&process, WAIT_NS));
+    assert_int_equal(writer_process_error(&process, &err), -ENOSPC);
+    assert_string_equal(err.message, "no room for 1");
+    end = writer_process_close(&process, &err);
+    assert_int_equal(end.error, -ENOSPC);
+    assert_int_equal(end.lost_rows, 2);
+    assert_int_equal(seen->sum, 2);
+    (void)munmap(seen, sizeof(*seen));
+}
+
+static void a_record_that_stalls_is_not_waited_for(void **state)
+{
+    struct seen *seen;
+    struct writer_process process = start(&seen);
+    pid_t pid = process.pid;
+    struct writer_end end;
+
+    (void)state;
+    put(&process, STALL, 1);
+    put(&process, ADD, 2);
+    assert_false(writer_process_wait(&process, NS_PER_MS));
+    end = writer_process_close(&process, NULL);
+    assert_int_equal(end.error, -ETIMEDOUT);
+    assert_int_equal(end.lost_rows, 2);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, __WALL), pid);
+    (void)munmap(seen, sizeof(*seen));
+}
+
+static void it_ends_when_its_user_is_killed(void **state)
+{
+    struct timespec moment = { 0, 1000000 };
+    struct seen *seen =
+        mmap(NULL, sizeof(*seen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct writer_process process;
+    pid_t pid;
+
+    (void)state;
+    assert_ptr_not_equal(seen, MAP_FAILED);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        if (writer_process_start(&process,
+                                 &(struct writer_target){ carry_out, end_seen, seen }) == 0)
+            put(&process, ADD, 7);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    while (!seen->has_ended)
+        (void)nanosleep(&moment, NULL);
+    assert_int_equal(seen->sum, 7);
+    (void)munmap(seen, sizeof(*seen));
+}
+
+static void a_closed_one_does_nothing(void **state)
+{
+    struct writer_process process = { 0 };
+
+    (void)state;
+    put(&process, ADD, 1);
+    assert_true(writer_process_wait(&process, WAIT_NS));
+    assert_int_equal(writer_process_error(&process, NULL), 0);
+    assert_int_equal(writer_process_close(&process, NULL).lost_rows, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(records_are_carried_out_in_their_order),
+        cmocka_unit_test(the_first_failure_is_told),
+        cmocka_unit_test(a_record_that_stalls_is_not_waited_for),
+        cmocka_unit_test(it_ends_when_its_user_is_killed),
+        cmocka_unit_test(a_closed_one_does_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
