@@ -2,6 +2,7 @@
 """What a job reads and writes."""
 import os
 import shutil
+import stat
 
 import pytest
 
@@ -23,14 +24,14 @@ def unreadable(workload, tmp_path):
     return path
 
 
-def check_chars(result):
+def check_chars(result, least=WRITTEN):
     """All of it, or nothing: what cannot be read is not 0."""
     chars = result["io"]["written_chars"]
     if chars["value"] is None:
         assert os.geteuid() != 0 and "permission denied" in chars["reason"]
         assert "io-denied" in warnings(result)
     else:
-        assert chars["value"] >= WRITTEN
+        assert chars["value"] >= least
     assert value(result, "io.written_bytes") < WRITTEN / 10  # /dev/null is no storage
 
 
@@ -44,6 +45,14 @@ def test_io_of_an_unreadable_program_is_not_0(spoor, unreadable):
     done, result = spoor.result(unreadable, str(WRITTEN))
     assert done.returncode == 0
     check_chars(result)
+
+
+def test_io_of_a_set_uid_program_is_not_0(spoor):
+    """It runs as root, whoever starts it: mount, which lists what is mounted."""
+    assert os.stat("/usr/bin/mount").st_mode & stat.S_ISUID
+    done, result = spoor.result("/usr/bin/mount")
+    assert done.returncode == 0
+    check_chars(result, len(done.stdout))
 
 
 def test_io_of_a_secretive_child_is_its_parents(spoor, workload):

@@ -19,6 +19,7 @@
 #include "base/unknown.h"
 #include "job/leaf.h"
 #include "job/rungs.h"
+#include "source/cgroup/cgroup_folder.h"
 #include "source/cgroup/cgroup_totals.h"
 #include "source/host/loadavg.h"
 
@@ -180,6 +181,111 @@ static void a_leaf_is_made_and_removed(void **state)
     root_close(&root);
 }
 
+/* A cgroup of version 2 that a user gives to spoor. */
+struct given {
+    struct root root;
+    struct cgroup above, cgroup;
+    char path[CGROUP_PATH_SIZE + 1];
+    char controller[256]; /* that it passes on; "": none */
+    unsigned enabled_above, enabled;
+};
+
+static bool given_make(struct given *given)
+{
+    struct cgroups cgroups;
+
+    *given = (struct given){ 0 };
+    assert_int_equal(root_open("/", &given->root), 0);
+    if (cgroups_read(&given->root, getpid(), &cgroups) == 0) {
+        given->above = given->cgroup = cgroups.of[CGROUP_UNIFIED];
+        (void)snprintf(given->path, sizeof(given->path), "test-given-%d", (int)getpid());
+        if (cgroup_is_visible(&given->cgroup) &&
+            cgroup_to_child(&given->cgroup, given->path) == 0 &&
+            cgroup_make(&given->root, &given->cgroup) == 0) {
+            (void)snprintf(given->path, sizeof(given->path), "/%s", given->cgroup.path);
+            return true;
+        }
+    }
+    root_close(&given->root);
+    return false;
+}
+
+static bool given_pass_on_a_controller(struct given *given)
+{
+    const char *const controllers[] = { given->controller, NULL };
+
+    if (root_read(&given->root, given->controller, sizeof(given->controller),
+                  "%s/cgroup.controllers", given->above.path) <= 0)
+        return false;
+    given->controller[strcspn(given->controller, " \n")] = '\0';
+    given->enabled_above = cgroup_enable(&given->root, &given->above, controllers);
+    given->enabled = cgroup_enable(&given->root, &given->cgroup, controllers);
+    return given->enabled != 0;
+}
+
+static void given_remove(struct given *given)
+{
+    const char *const controllers[] = { given->controller, NULL };
+
+    cgroup_disable(&given->root, &given->cgroup, controllers, given->enabled);
+    assert_int_equal(cgroup_remove_tree(&given->root, &given->cgroup, &given->above), 0);
+    cgroup_disable(&given->root, &given->above, controllers, given->enabled_above);
+    root_close(&given->root);
+}
+
+static bool holds(const struct given *given, const struct cgroup *cgroup, pid_t pid)
+{
+    return cgroup_holds_only(&given->root, cgroup, pid, pid);
+}
+
+/* Where there are controllers, those that were enabled for the job are disabled first: the kernel
+ * allows no process in a cgroup that passes some on. */
+static void a_process_that_is_left_goes_to_the_cgroup_above(void **state)
+{
+    struct given given;
+    struct leaf leaf;
+    int end_fd;
+    pid_t child;
+
+    (void)state;
+    if (!given_make(&given))
+        skip();
+    child = start_child(&end_fd);
+    leaf_open(&leaf, &given.root, getpid(), child, NULL, given.path, empty_environment);
+    assert_true(holds(&given, &leaf.folders[LEAF_UNIFIED].own, child));
+    leaf_remove(&leaf);
+    assert_false(cgroup_is_visible(&leaf.left_behind.cgroup));
+    assert_true(holds(&given, &given.cgroup, child));
+    leaf_close(&leaf);
+    end_child(child, end_fd);
+    given_remove(&given);
+}
+
+/* A controller that somebody else has enabled stays enabled. */
+static void a_cgroup_that_cannot_be_removed_is_named(void **state)
+{
+    struct given given;
+    struct leaf leaf;
+    int end_fd;
+    pid_t child;
+
+    (void)state;
+    if (!given_make(&given))
+        skip();
+    if (!given_pass_on_a_controller(&given)) {
+        given_remove(&given);
+        skip();
+    }
+    child = start_child(&end_fd);
+    leaf_open(&leaf, &given.root, getpid(), child, NULL, given.path, empty_environment);
+    leaf_remove(&leaf);
+    assert_int_equal(leaf.left_behind.error, -EBUSY);
+    assert_true(holds(&given, &leaf.left_behind.cgroup, child));
+    leaf_close(&leaf);
+    end_child(child, end_fd);
+    given_remove(&given);
+}
+
 static void a_slurm_step_is_left_alone(void **state)
 {
     struct leaf leaf;
@@ -222,6 +328,8 @@ int main(void)
         cmocka_unit_test(io_is_summed_over_devices),
         cmocka_unit_test(the_last_pid_is_the_last_number),
         cmocka_unit_test(a_leaf_is_made_and_removed),
+        cmocka_unit_test(a_process_that_is_left_goes_to_the_cgroup_above),
+        cmocka_unit_test(a_cgroup_that_cannot_be_removed_is_named),
         cmocka_unit_test(a_slurm_step_is_left_alone),
         cmocka_unit_test(a_folder_that_is_no_cgroup_is_refused),
     };
