@@ -8,6 +8,7 @@
 #include "base/unknown.h"
 #include "job/memory/shared_memory.h"
 #include "sample/metric.h"
+#include "source/host/host.h"
 
 /* When a counter was read, and how far it may be off: two readings that are closer than many times
  * that say nothing about a rate. */
@@ -25,6 +26,7 @@ struct sample {
     struct memory_split
         at_peak;           /* of the job, when METRIC_JOB_RSS was highest since the last one */
     bool storage_is_local; /* METRIC_HOST_DISK_WRITTEN counts all that can be written */
+    struct host_reading host; /* with what is no metric */
 };
 
 static inline void sample_clear(struct sample *sample)
@@ -37,6 +39,7 @@ static inline void sample_clear(struct sample *sample)
         sample->clocks[i] = (struct sample_clock){ 0, 0 };
     sample->at_peak = (struct memory_split)MEMORY_SPLIT_UNKNOWN;
     sample->storage_is_local = false;
+    sample->host = HOST_READING_UNKNOWN;
 }
 
 /* When a metric was read, as elapsed_ns. */

@@ -287,6 +287,7 @@ void sampler_tick(struct sampler *sampler, struct instant now, bool is_last, str
     fill_job(&sampler->reading, ret->value);
     fill_clocks(sampler, now.monotonic_ns, ret->clocks);
     ret->at_peak = sampler->reading.at_peak;
+    ret->host = sampler->host_reading;
     ret->storage_is_local = sampler->job.storage_is_local;
 
     cgroup_watch_read(&sampler->cgroup_watch, sampler->root, &events);

@@ -73,6 +73,22 @@ static void a_reading_holds_every_figure(void **state)
     assert_int_equal(reading.pressure_ns[PRESSURE_IO], 3000);
     assert_int_equal(reading.oom_kills_count, 4);
     assert_true(reading.space.used_bytes == UNKNOWN); /* a fixture has no disks to ask */
+    assert_true(reading.process_count == UNKNOWN);    /* nobody wants to know */
+    machine_free(machine);
+}
+
+static void processes_are_counted_if_that_is_wanted(void **state)
+{
+    struct machine *machine = machine_new();
+    struct host_reading reading;
+
+    (void)state;
+    fake_root_write(&machine->fake, "proc/1/stat", "");
+    fake_root_write(&machine->fake, "proc/4242/stat", "");
+    fake_root_write(&machine->fake, "proc/sys/x", "");
+    machine->host.counts_processes = true;
+    host_read(&machine->host, &machine->fake.root, 1, &reading);
+    assert_int_equal(reading.process_count, 2);
     machine_free(machine);
 }
 
@@ -173,6 +189,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_reading_holds_every_figure),
+        cmocka_unit_test(processes_are_counted_if_that_is_wanted),
         cmocka_unit_test(a_machine_that_tells_nothing_is_unknown),
         cmocka_unit_test(a_damaged_file_costs_only_its_own_figures),
         cmocka_unit_test(of_a_file_that_does_not_fit_the_start_is_used),

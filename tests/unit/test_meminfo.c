@@ -19,6 +19,10 @@
     "Buffers:           10 kB\n" \
     "Cached:           200 kB\n" \
     "SwapCached:         7 kB\n" \
+    "Active:            70 kB\n" \
+    "Inactive:          90 kB\n" \
+    "Active(anon):      30 kB\n" \
+    "Inactive(anon):    20 kB\n" \
     "SwapTotal:        500 kB\n" \
     "SwapFree:         499 kB\n" \
     "Dirty:              3 kB\n" \
@@ -36,6 +40,13 @@ static void sizes_are_in_bytes(void **state)
     assert_int_equal(info.free_bytes, 300 * 1024);
     assert_int_equal(info.available_bytes, 600 * 1024);
     assert_int_equal(info.cached_bytes, 250 * 1024);
+    assert_int_equal(info.buffers_bytes, 10 * 1024);
+    assert_int_equal(info.page_cache_bytes, 200 * 1024);
+    assert_int_equal(info.reclaimable_bytes, 40 * 1024);
+    assert_int_equal(info.active_bytes, 70 * 1024);
+    assert_int_equal(info.inactive_bytes, 90 * 1024);
+    assert_int_equal(info.active_anon_bytes, 30 * 1024);
+    assert_int_equal(info.inactive_anon_bytes, 20 * 1024);
     assert_int_equal(info.swap_used_bytes, 1024);
     assert_int_equal(info.dirty_bytes, 5 * 1024);
 }

@@ -124,6 +124,8 @@ static void a_filesystem_counts_once(void **state)
     assert_int_equal(statvfs("/", &space), 0);
     assert_int_equal(mounts_read(&root, line, &once), 0);
     assert_int_equal(mounts_read(&root, text, &twice), 0);
+    assert_int_equal(once.total_bytes, space.f_blocks * space.f_frsize);
+    assert_int_equal(twice.total_bytes, once.total_bytes);
     assert_true(once.free_bytes <= space.f_blocks * space.f_frsize);
     assert_true(once.used_bytes <= space.f_blocks * space.f_frsize);
     /* others may write meanwhile, but hardly half of the disk */

@@ -8,6 +8,7 @@
 #include "source/host/loadavg.h"
 #include "source/host/pressure.h"
 #include "source/host/vmstat.h"
+#include "source/proc/children.h"
 
 static const uint64_t SPACE_PERIOD_NS = 10 * NS_PER_SECOND;
 static const uint64_t OOM_KILLS_PERIOD_NS = 60 * NS_PER_SECOND;
@@ -18,20 +19,23 @@ static const char *const pressure_paths[PRESSURE_COUNT] = {
     [PRESSURE_IO] = "proc/pressure/io",
 };
 
-static const struct host_reading nothing = {
+const struct host_reading HOST_READING_UNKNOWN = {
     .cpu = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN },
-    .memory = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN },
+    .memory = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN,
+                UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN },
     .disk = { UNKNOWN, UNKNOWN },
     .network = { UNKNOWN, UNKNOWN },
-    .space = { UNKNOWN, UNKNOWN },
+    .space = { UNKNOWN, UNKNOWN, UNKNOWN },
     .pressure_ns = { UNKNOWN, UNKNOWN, UNKNOWN },
     .oom_kills_count = UNKNOWN,
+    .process_count = UNKNOWN,
 };
 
 void host_init(struct host *host)
 {
     long ticks = sysconf(_SC_CLK_TCK);
 
+    host->counts_processes = false;
     host->ticks_per_second = ticks > 0 ? (uint64_t)ticks : 0;
     host->stat.fd = host->meminfo.fd = host->diskstats.fd = host->net_dev.fd = -1;
     host->vmstat.fd = host->loadavg.fd = -1;
@@ -40,7 +44,7 @@ void host_init(struct host *host)
     host->disks.count = host->interfaces.count = 0;
     host->disks.counted = host->interfaces.counted = DEVICE_IGNORED;
     host->space_reader = (struct space){ 0 };
-    host->space = nothing.space;
+    host->space = HOST_READING_UNKNOWN.space;
     host->oom_kills_count = UNKNOWN;
     host_expire(host);
 }
@@ -102,13 +106,28 @@ static void read_oom_kills(struct host *host, const struct root *root)
     (void)vmstat_parse_oom_kills(text, &host->oom_kills_count); /* stays unknown */
 }
 
+static void count_process(pid_t pid, void *data)
+{
+    uint64_t *count = data;
+
+    (void)pid;
+    ++*count;
+}
+
+static uint64_t count_processes(const struct root *root)
+{
+    uint64_t count = 0;
+
+    return proc_each_pid(root, count_process, &count) < 0 ? UNKNOWN : count;
+}
+
 void host_read(struct host *host, const struct root *root, uint64_t now_ns,
                struct host_reading *ret)
 {
     const char *text;
 
     /* A parser that fails leaves its part as it is: unknown. */
-    *ret = nothing;
+    *ret = HOST_READING_UNKNOWN;
     host->cpu_span.from_ns = root->is_live ? clock_now().monotonic_ns : now_ns;
     text = read_start(host, root, &host->stat, "proc/stat");
     host->cpu_span.until_ns = root->is_live ? clock_now().monotonic_ns : now_ns;
@@ -128,10 +147,12 @@ void host_read(struct host *host, const struct root *root, uint64_t now_ns,
         host->oom_kills_due_ns = now_ns + OOM_KILLS_PERIOD_NS;
     }
     if (now_ns >= host->space_due_ns) {
-        host->space = nothing.space;
+        host->space = HOST_READING_UNKNOWN.space;
         (void)space_read(&host->space_reader, root, &host->space); /* stays unknown */
         host->space_due_ns = now_ns + SPACE_PERIOD_NS;
     }
+    if (host->counts_processes)
+        ret->process_count = count_processes(root);
     ret->oom_kills_count = host->oom_kills_count;
     ret->space = host->space;
 }

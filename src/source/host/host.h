@@ -31,7 +31,10 @@ struct host_reading {
     struct mounts space;
     uint64_t pressure_ns[PRESSURE_COUNT]; /* some process waited; since boot */
     uint64_t oom_kills_count;             /* since boot */
+    uint64_t process_count;               /* that /proc shows */
 };
+
+extern const struct host_reading HOST_READING_UNKNOWN;
 
 /* /proc/stat of a machine with 2000 CPUs fits. Of what does not fit the start is
  * used where that is enough. */
@@ -40,6 +43,7 @@ enum { HOST_TEXT_SIZE = 256 * 1024 };
 /* About 350 KiB: not for the stack. All of it is private. */
 struct host {
     struct clock_span cpu_span; /* when the CPU times were last read; not private */
+    bool counts_processes; /* costs some 0.3 us per process; false until set; not private */
     uint64_t ticks_per_second;
     struct kept stat, loadavg, meminfo, diskstats, net_dev, vmstat;
     struct kept pressure[PRESSURE_COUNT];

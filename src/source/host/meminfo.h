@@ -11,6 +11,12 @@ struct meminfo {
     uint64_t free_bytes;      /* in no use at all */
     uint64_t available_bytes; /* what programs can have without swapping */
     uint64_t cached_bytes;    /* page cache, buffers and reclaimable kernel memory */
+    uint64_t buffers_bytes;   /* these three are the parts of it */
+    uint64_t page_cache_bytes;
+    uint64_t reclaimable_bytes;
+    uint64_t active_bytes, inactive_bytes;           /* used recently or not */
+    uint64_t active_anon_bytes, inactive_anon_bytes; /* the parts of it that no file backs */
+    uint64_t swap_total_bytes;
     uint64_t swap_used_bytes;
     uint64_t dirty_bytes; /* written by programs, and not yet to storage */
 };

@@ -136,6 +136,7 @@ static int add_filesystem(const char *point, struct mounts *sum)
         return -errno;
     if (space.f_bfree > space.f_blocks)
         return -EBADMSG;
+    sum->total_bytes = sum_u64(sum->total_bytes, product_u64(space.f_blocks, space.f_frsize));
     sum->used_bytes =
         sum_u64(sum->used_bytes, product_u64(space.f_blocks - space.f_bfree, space.f_frsize));
     sum->free_bytes = sum_u64(sum->free_bytes, product_u64(space.f_bavail, space.f_frsize));

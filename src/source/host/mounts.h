@@ -16,6 +16,7 @@
 #include "source/host/mountinfo.h"
 
 struct mounts {
+    uint64_t total_bytes;
     uint64_t used_bytes;
     uint64_t free_bytes; /* what an ordinary user can still fill */
 };
