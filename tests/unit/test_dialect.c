@@ -277,6 +277,8 @@ static void memory_is_proportional_or_resident_or_what_was_seen_last(void **stat
     assert_cell(f, "resource-tracker", "memory_mib", 9);
     f->before.moment[METRIC_JOB_PSS] = UNKNOWN;
     assert_cell(f, "resource-tracker", "memory_mib", 0);
+    f->now.value[METRIC_JOB_RSS_PEAK] = 11 * MIB;
+    assert_cell(f, "resource-tracker", "memory_mib", 11);
 }
 
 static void children_are_the_processes_without_the_main_one(void **state)
