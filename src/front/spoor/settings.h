@@ -21,6 +21,7 @@ enum {
     SCOPE_INFO = 1u << 4,
     SCOPE_PHASE = 1u << 5,
     SCOPE_REPORT = 1u << 6,
+    SCOPE_SYSTEM = 1u << 7,
 };
 
 /* In the order of the words of their options. */
