@@ -56,7 +56,8 @@ struct spoor_session {
     struct sampler sampler;
     struct space space;            /* for the mounts among the devices */
     struct gpu_thread *gpu_thread; /* NULL: there is none */
-    struct samples_file samples;
+    struct samples_file streams[SPOOR_STREAMS_MAX];
+    size_t stream_count;
     bool delivers_samples; /* to the file and the callback */
 
     pthread_mutex_t mutex;
