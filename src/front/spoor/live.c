@@ -346,7 +346,7 @@ static int open_parts(struct live *live, const struct live_options *options)
     live->has_unicode = format_style_for(STDERR_FILENO, false).has_unicode &&
                         !(terminal && strcmp(terminal, "linux") == 0); /* few glyphs */
     if (live->has_unicode)
-        buffer_add_text(&title, options->title);
+        escape_unsafe(options->title, &title);
     else
         escape_ascii(options->title, &title);
     live->title = title.text;

@@ -200,9 +200,10 @@ static void add_padding(struct buffer *out, const char *text, size_t width)
 /* A terminal too narrow for a row: "Memory 1.46 GB", as much of it as fits. */
 static void add_narrow_row(struct page *page, const struct live_row *row, double now)
 {
+    const char *label = row->label;
     struct buffer text = { 0 };
 
-    buffer_format(&text, "%s ", row->label);
+    buffer_format(&text, "%s ", label);
     add_value(now, row->unit, &text);
     if (text.text)
         buffer_add(page->out, text.text, utf8_fitting(text.text, page->columns));
