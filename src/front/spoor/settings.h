@@ -49,6 +49,7 @@ struct settings {
     enum color color;
     enum wait_for wait_for;
     bool is_quiet;
+    bool is_live; /* show a live view */
     bool is_append;
     bool is_no_clobber;
     int summary_fd; /* -1: none */
