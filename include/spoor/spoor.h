@@ -139,11 +139,13 @@ struct spoor_options {
                          addresses; NULL: as the job's environment says */
     spoor_sample_seen *sample_seen; /* NULL: none */
     void *sample_data;              /* passed to sample_seen */
+    uint64_t second_sample_ns;      /* when to take the second sample, in nanoseconds of
+                                  CLOCK_MONOTONIC; 0: an interval after the first */
 };
 #define SPOOR_OPTIONS_INIT                                                                \
     {                                                                                     \
         sizeof(struct spoor_options), 0, 0, 1000000000ull, SPOOR_DETAIL_AUTO, NULL, NULL, \
-            NULL, NULL, NULL, SPOOR_CGROUP_AUTO, NULL, NULL, NULL, NULL                   \
+            NULL, NULL, NULL, SPOOR_CGROUP_AUTO, NULL, NULL, NULL, NULL, 0                \
     }
 
 /* Checks the syntax of a list for options.gpus. Does not query any driver. */

@@ -176,6 +176,8 @@ static void sample_until_stopped(spoor_session *session)
     /* Only this thread uses the gate. */
     pace_init(&rhythm.pace, session->sampler.started.monotonic_ns, session->interval_ns,
               gate_attach(gate) == 0);
+    if (session->second_sample_ns != 0)
+        rhythm.pace.deadline_ns = session->second_sample_ns;
     gate_arm(gate);
     for (;;) {
         before_ns = cpu_spent_ns(&session->root);
