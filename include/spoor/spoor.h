@@ -99,6 +99,9 @@ enum {
     /* Touch no old samples file and do not call sample_seen until
      * spoor_session_release_samples(): the job may not start after all. */
     SPOOR_HOLD_SAMPLES = 1u << 3,
+    /* Track `pid` alone, not its descendants. Its I/O still includes that of children it has
+     * waited for: the kernel adds it. Cannot be combined with SPOOR_CALLER_SPAWNED. */
+    SPOOR_MAIN_ONLY = 1u << 4,
 };
 
 #define SPOOR_INTERVAL_MIN_NS 1000000ull       /* 1 ms */
@@ -123,7 +126,8 @@ typedef void spoor_sample_seen(const struct spoor_sample *sample, void *data);
 /* Initialize with SPOOR_OPTIONS_INIT, so that fields added later have their defaults. */
 struct spoor_options {
     size_t size;          /* sizeof(struct spoor_options): lets the ABI grow */
-    pid_t pid;            /* the main process of the job */
+    pid_t pid;            /* the main process of the job; 0: no job, only the host and its
+                             GPUs are measured */
     unsigned flags;       /* SPOOR_CALLER_SPAWNED, ... */
     uint64_t interval_ns; /* between samples: SPOOR_INTERVAL_MIN_NS to _MAX_NS */
     enum spoor_detail detail;
@@ -136,11 +140,12 @@ struct spoor_options {
     const char *cgroup_folder;  /* a cgroup delegated to the user, or NULL */
     const char *gpus; /* the GPUs assigned to the job: "all", "none", or a comma-separated
                          list of numbers ("0-3"; "0:1" is a MIG device), UUIDs and PCI
-                         addresses; NULL: as the job's environment says */
+                         addresses; NULL: as the job's environment says, or all without
+                         a job */
     spoor_sample_seen *sample_seen; /* NULL: none */
     void *sample_data;              /* passed to sample_seen */
-    uint64_t second_sample_ns;      /* when to take the second sample, in nanoseconds of
-                                  CLOCK_MONOTONIC; 0: an interval after the first */
+    uint64_t second_sample_ns;      /* when to take the second sample, on CLOCK_MONOTONIC;
+                                       0: an interval after the first */
 };
 #define SPOOR_OPTIONS_INIT                                                                \
     {                                                                                     \
@@ -153,8 +158,8 @@ SPOOR_API int spoor_check_gpus(const char *gpus, struct spoor_error *err);
 
 typedef struct spoor_session spoor_session;
 
-/* Opens a session for an existing process. Nothing is measured yet. On success
- * the caller owns *ret and must close it. ESRCH: no such process; EINVAL: an
+/* Opens a session for an existing process, or for the host alone. Nothing is measured yet. On
+ * success the caller owns *ret and must close it. ESRCH: no such process; EINVAL: an
  * option is out of range, or `pid` is a thread. */
 SPOOR_API int spoor_session_open(const struct spoor_options *options, spoor_session **ret,
                                  struct spoor_error *err);

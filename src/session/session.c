@@ -39,13 +39,18 @@ static int copy_options(const struct spoor_options *from, struct spoor_options *
                          "invalid options size %zu: initialize them with SPOOR_OPTIONS_INIT",
                          from->size);
     memcpy(&options, from, from->size);
-    if (options.pid <= 0)
-        return error_set(err, EINVAL, "invalid process ID %d: must be positive",
+    if (options.pid < 0)
+        return error_set(err, EINVAL, "invalid process ID %d: must not be negative",
                          (int)options.pid);
+    if (options.pid == 0 && options.flags & (SPOOR_CALLER_SPAWNED | SPOOR_MAIN_ONLY))
+        return error_set(err, EINVAL, "missing process ID");
     if (options.interval_ns < SPOOR_INTERVAL_MIN_NS ||
         options.interval_ns > SPOOR_INTERVAL_MAX_NS)
         return error_set(err, EINVAL, "invalid interval %llu ns: must be 1 ms to 1 h",
                          (unsigned long long)options.interval_ns);
+    if (options.flags & SPOOR_MAIN_ONLY && options.flags & SPOOR_CALLER_SPAWNED)
+        return error_set(err, EINVAL,
+                         "SPOOR_MAIN_ONLY and SPOOR_CALLER_SPAWNED cannot be combined");
     if ((unsigned)options.cgroup > SPOOR_CGROUP_REQUIRE)
         return error_set(err, EINVAL, "invalid cgroup mode %d", (int)options.cgroup);
     if ((unsigned)options.detail > SPOOR_DETAIL_NEVER)
@@ -63,7 +68,7 @@ static int check_process(const struct root *root, pid_t pid, bool is_child,
     struct pid_status status;
     int r;
 
-    if (root->proc_fault && is_child)
+    if (pid == 0 || (root->proc_fault && is_child))
         return 0;
     if (root->proc_fault)
         return error_set(err, ESRCH, "cannot see process %d: %s", (int)pid, root->proc_fault);
@@ -96,6 +101,7 @@ int session_job_options(const struct spoor_options *options, struct job_options 
     *ret = (struct job_options){
         .pid = options->pid,
         .caller_spawned = options->flags & SPOOR_CALLER_SPAWNED,
+        .is_main_only = options->flags & SPOOR_MAIN_ONLY,
         .detail = options->detail,
         .cgroup = options->cgroup,
         .cgroup_folder = options->cgroup_folder,
@@ -135,11 +141,13 @@ static int copy_text(const char *text, char **ret)
     return text && !*ret ? -ENOMEM : 0;
 }
 
+/* Without a job, the GPUs are those of the machine. */
 static int copy_texts(spoor_session *session, const struct spoor_options *options)
 {
+    const char *gpus = options->pid == 0 && !options->gpus ? "all" : options->gpus;
     int r = copy_text(options->root, &session->root_path);
 
-    return r < 0 ? r : copy_text(options->gpus, &session->gpus);
+    return r < 0 ? r : copy_text(gpus, &session->gpus);
 }
 
 static int open_parts(spoor_session *session, const struct spoor_options *options,
@@ -167,7 +175,7 @@ static int open_parts(spoor_session *session, const struct spoor_options *option
     if (r < 0)
         return r;
     host_facts_read(&session->root, &session->host);
-    limits_read(&session->root, options->pid,
+    limits_read(&session->root, options->pid != 0 ? options->pid : getpid(),
                 session->sampler.has_cgroups ? &session->sampler.cgroups : NULL,
                 environment_own, &session->limits);
     summary_init(&session->summary, options->interval_ns);
