@@ -55,7 +55,8 @@ struct spoor_session {
     bool has_sampler;
     struct sampler sampler;
     struct gpu_thread *gpu_thread; /* NULL: there is none */
-    struct samples_file samples;
+    struct samples_file streams[SPOOR_STREAMS_MAX];
+    size_t stream_count;
     bool delivers_samples; /* to the file and the callback */
 
     pthread_mutex_t mutex;
