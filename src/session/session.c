@@ -234,6 +234,7 @@ int spoor_session_open(const struct spoor_options *options, spoor_session **ret,
     session->flags = copy.flags;
     session->holds_samples = copy.flags & SPOOR_HOLD_SAMPLES;
     session->interval_ns = copy.interval_ns;
+    session->second_sample_ns = copy.second_sample_ns;
     session->sample_seen = copy.sample_seen;
     session->sample_data = copy.sample_data;
     session->root = (struct root)ROOT_CLOSED;

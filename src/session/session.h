@@ -37,6 +37,7 @@ struct spoor_session {
     pid_t own_pid; /* the tracker's: a report may be written by a child of it */
     unsigned flags;
     uint64_t interval_ns;
+    uint64_t second_sample_ns; /* as in the options */
     struct root root;
     struct run_facts run;
     struct host_facts host;
