@@ -259,7 +259,9 @@ class ResourceTracker:
     @property
     def n_samples(self) -> int:
         """The number of rows so far, those that both tables have."""
-        return min(map(len, [*self._rows.values(), *self._frames.values()]), default=0)
+        counts = [len(rows) for rows in self._rows.values()]
+        counts += [len(frame) for frame in self._frames.values()]
+        return min(counts, default=0)
 
     def wait_for_samples(self, n: int = 1, timeout: float = 5) -> None:
         """Waits until there are n rows, at most `timeout` seconds."""

@@ -232,7 +232,7 @@ class TinyDataFrame:
             values = self._column(column)
             if None in values:
                 values = [value for value in values if value is not None]
-            name: str = agg_name or getattr(agg, "__name__", repr(agg))
+            name = agg_name or str(getattr(agg, "__name__", "function"))
             try:
                 result = agg(values)
                 if digits is not None and result is not None:
