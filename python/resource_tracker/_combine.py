@@ -2,9 +2,8 @@
 """The table of the machine and that of the process as one, and what is computed from both."""
 from __future__ import annotations
 
-import math
-
 from ._dialect import bytes_per_unit
+from ._rows import maximum, mean, span
 from .column_maps import HUMAN_NAMES_MAPPING, SERVER_ALLOCATION_CHECKS
 from .tiny_data_frame import StatSpec, TinyDataFrame
 
@@ -27,7 +26,7 @@ def combine_frames(parts: Sequence[tuple[TinyDataFrame, str]], in_bytes: bool, h
     length = min((len(frame) for frame, _ in parts), default=0)
     rows = slice(*slice(offset, None).indices(length))
     count = len(range(length)[rows])
-    functions: dict[str, Callable[[], list[Any]]] = {}
+    functions: dict[str, list[Any] | Callable[[], list[Any]]] = {}
     if count == 0:
         return TinyDataFrame({})
     for frame, prefix in parts:
@@ -38,21 +37,12 @@ def combine_frames(parts: Sequence[tuple[TinyDataFrame, str]], in_bytes: bool, h
                 title = prefix + title
             elif title in functions:
                 continue
-            functions[title] = lambda frame=frame, name=name, factor=factor: (  # type: ignore
-                _column(frame, name, rows, factor))
+            if factor is None and count == len(frame):
+                functions[title] = frame._columns[name]
+            else:
+                functions[title] = lambda frame=frame, name=name, factor=factor: (  # type: ignore
+                    _column(frame, name, rows, factor))
     return TinyDataFrame._from_functions(functions, count)
-
-
-def mean(values: Sequence[float]) -> float | None:
-    return math.fsum(values) / len(values) if values else None
-
-
-def _maximum(values: Sequence[float]) -> float | None:
-    return max(values, default=None)
-
-
-def _duration(values: Sequence[float]) -> float:
-    return max(values) - min(values)
 
 
 # By the name of the column, without its unit, which older versions did not have.
@@ -67,7 +57,7 @@ _DEFAULT_SPECS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("system_net_sent_bytes",), ("sum",)),
     (("timestamp",), ("duration",)))
 _FUNCTIONS: dict[str, tuple[Callable[[list[Any]], Any], int | None]] = {
-    "mean": (mean, 2), "max": (_maximum, 2), "sum": (sum, None), "duration": (_duration, None)}
+    "mean": (mean, 2), "max": (maximum, 2), "sum": (sum, None), "duration": (span, None)}
 
 
 def default_specs(columns: Sequence[str]) -> list[StatSpec]:

@@ -11,13 +11,11 @@ from spoor._error import EndedError, Error
 from ._combine import combine_frames, default_specs, guess_allocation
 from ._dialect import NEWEST, check_dialect
 from ._rows import RowFile
-from .tiny_data_frame import TinyDataFrame
+from .tiny_data_frame import StatSpec, TinyDataFrame
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Mapping, NoReturn, Sequence
-
-    from .tiny_data_frame import StatSpec
 
 _METHODS = ("fork", "spawn", "forkserver")
 _SNAPSHOT_VERSION = 1
@@ -323,7 +321,8 @@ class ResourceTracker:
         frame = self.get_combined_metrics()
         results = frame.stats(default_specs(frame.columns) if specs is None else specs)
         if "duration" in results.get("timestamp", {}) and self.start_time is not None:
-            before = max(0.0, frame["timestamp"][0] - self.start_time)  # the first row covers it
+            first = frame.stats([StatSpec("timestamp", min)])["timestamp"]["min"]
+            before = max(0.0, first - self.start_time)  # the first row covers it
             results["timestamp"]["duration"] = round(
                 results["timestamp"]["duration"] + before, 3)
         totals = self.run_totals if specs is None else None

@@ -121,7 +121,7 @@ class TinyDataFrame:
             self._check_length(name, self[name])
 
     @classmethod
-    def _from_functions(cls, columns: Mapping[str, Callable[[], list[Any]]],
+    def _from_functions(cls, columns: Mapping[str, list[Any] | Callable[[], list[Any]]],
                         length: int) -> TinyDataFrame:
         """A frame whose columns are made when they are asked for."""
         frame = cls({})
@@ -150,6 +150,14 @@ class TinyDataFrame:
         if not isinstance(column, list):
             column = self._columns[name] = column()
         return column
+
+    def _aggregate(self, name: str, agg: Callable[[list[Any]], Any]) -> Any:
+        """The function of the values that are not None."""
+        column = self._columns[name]
+        if hasattr(column, "aggregate"):  # it has a quicker way
+            return column.aggregate(agg)
+        values = self._column(name)
+        return agg([value for value in values if value is not None] if None in values else values)
 
     def _slice(self, rows: slice) -> TinyDataFrame:
         return self._from_functions({name: lambda name=name: self._column(name)[rows]  # type: ignore
@@ -229,12 +237,11 @@ class TinyDataFrame:
         """
         results: defaultdict[str, dict[str, Any]] = defaultdict(dict)
         for column, agg, agg_name, digits in specs:
-            values = self._column(column)
-            if None in values:
-                values = [value for value in values if value is not None]
+            if column not in self._columns:
+                raise KeyError(f"Column '{column}' not found")
             name = agg_name or str(getattr(agg, "__name__", "function"))
             try:
-                result = agg(values)
+                result = self._aggregate(column, agg)
                 if digits is not None and result is not None:
                     result = round(result, digits)
                 results[column][name] = result
