@@ -392,6 +392,7 @@ class ResourceTracker:
         tracker.autostart = metadata.get("autostart", False)
         tracker.start_time, tracker.stop_time = metadata["start_time"], metadata["stop_time"]
         tracker._server_info = snapshot.get("server_info")
+        tracker.discover_server = tracker._server_info is not None  # not of this machine
         tracker._totals = snapshot.get("run_totals")
         for name in tracker.trackers:
             table = name.partition("_")[0]
