@@ -27,6 +27,7 @@ struct look job_look(const struct job *job, uint64_t now_ns, bool is_thorough)
         .uses_clocks = job->uses_clocks,
         .is_thorough = is_thorough,
         .was_born = job->tracker_pid != 0,
+        .is_main_only = job->is_main_only,
     };
 }
 
@@ -82,7 +83,7 @@ static void open_events(struct job *job, const struct job_options *options, uint
     job_search(job, &look, UNKNOWN);
     for (size_t i = 0; i < job->members.count; i++)
         job->attached_cpu_ns += job->members.list[i].usage.counter[USAGE_CPU_NS];
-    if (!(options->disabled & RUNG_PERF))
+    if (!(options->disabled & RUNG_PERF) && !job->is_main_only) /* it counts descendants too */
         (void)thread_events_open(&events[0]);
     if (!(options->disabled & RUNG_GATE))
         (void)thread_events_open(&events[1]);
@@ -109,7 +110,7 @@ static int prepare_spawned(struct job *job, const struct job_options *options)
 /* Only the connector tells of a job that has children already. */
 static int prepare_attached(struct job *job, const struct job_options *options)
 {
-    if (!job->root->is_live)
+    if (!job->root->is_live || job->is_main_only)
         return 0;
     births_open(&job->births, job->root, options->pid, options->disabled | RUNG_RING);
     for (size_t i = 0; i < job->members.count; i++)
@@ -143,6 +144,7 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
         .root = root,
         .main_pid = options->pid,
         .tracker_pid = options->caller_spawned ? getpid() : 0,
+        .is_main_only = options->is_main_only,
         .uses_clocks = !(options->disabled & RUNG_CLOCK),
         .lists_children = !(options->disabled & RUNG_CHILDREN) && children_are_listed(root),
         .has_program = !options->caller_spawned,
@@ -160,6 +162,8 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
                 !(options->disabled & RUNG_SCAN));
     usage_clear(&job->departed);
     usage_clear(&job->reported);
+    if (options->pid == 0)
+        return 0;
     look = job_look(job, now_ns, true);
     r = member_open(&look, options->pid, &main);
     if (r < 0)

@@ -37,8 +37,9 @@
 #include "spoor/spoor.h"
 
 struct job_options {
-    pid_t pid;
+    pid_t pid;           /* 0: there is no job */
     bool caller_spawned; /* see SPOOR_CALLER_SPAWNED */
+    bool is_main_only;   /* see SPOOR_MAIN_ONLY */
     enum spoor_detail detail;
     enum spoor_cgroup cgroup;
     const struct cgroups
@@ -94,6 +95,7 @@ struct job {
     const struct root *root; /* borrowed */
     pid_t main_pid;
     pid_t tracker_pid; /* our own, where we spawned the job; else 0 */
+    bool is_main_only; /* see job_options */
     bool uses_clocks;
     bool lists_children; /* the kernel has children files */
     bool has_program;    /* the main process has called exec, or was attached to */
@@ -146,7 +148,8 @@ struct job {
     unsigned untracked;     /* bits of untracked_bit(): programs of the job whose work is not */
 };
 
-/* -ESRCH: no such process; -ENOTSUP: a cgroup was required and cannot be had (its reason is
+/* Without a process there is nothing to refresh, read or glance at: the caller does not.
+ * -ESRCH: no such process; -ENOTSUP: a cgroup was required and cannot be had (its reason is
  * in job->leaf.reason). The caller ends the job with job_done(), after a failure too. */
 int job_init(struct job *job, const struct root *root, const struct job_options *options,
              uint64_t now_ns);

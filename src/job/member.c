@@ -89,8 +89,9 @@ static int read_memory(struct member *member, const struct root *root)
 
 /* The stat file: state, parent, threads, page faults, and the CPU time of waited-for
  * children, which the CPU clock leaves out. */
-static int read_stat(struct member *member, const struct root *root)
+static int read_stat(struct member *member, const struct look *look)
 {
+    const struct root *root = look->root;
     struct usage *usage = &member->usage;
     bool has_first_thread;
     struct pid_stat stat;
@@ -98,6 +99,9 @@ static int read_stat(struct member *member, const struct root *root)
 
     if (r < 0)
         return r;
+    if (look->is_main_only)
+        stat.child_user_ticks = stat.child_system_ticks = stat.child_minor_faults =
+            stat.child_major_faults = 0;
     if (member->start_ticks != UNKNOWN && stat.start_ticks != member->start_ticks)
         return -ESRCH; /* the pid is another process's now */
     member->start_ticks = stat.start_ticks;
@@ -237,7 +241,7 @@ void member_look(struct member *member, const struct look *look)
         return;
     }
     if (has_run(member, member->stat_clock_ns) || member->rss_bytes == 0) {
-        if (is_gone(read_stat(member, look->root))) {
+        if (is_gone(read_stat(member, look))) {
             member->has_left = true;
             return;
         }
@@ -284,7 +288,7 @@ int member_open(const struct look *look, pid_t pid, struct member *ret)
 
     thorough.is_thorough |= !look->was_born;
     usage_clear(&member.usage);
-    if (read_stat(&member, look->root) == 0) {
+    if (read_stat(&member, look) == 0) {
         member.memory_owner = member.parent_pid;
         member.borrows_memory = member.has_borrowed =
             !member.has_exec && same_memory(look->root, member.parent_pid, pid);

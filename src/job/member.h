@@ -25,10 +25,11 @@
 struct look {
     const struct root *root;
     uint64_t now_ns;
-    bool uses_clocks; /* ask processes' CPU clocks */
-    bool is_thorough; /* read io and status whatever the clock says */
-    bool passes_over; /* what has not run since it was last looked at */
-    bool was_born;    /* what is opened began while we looked: its peak is its size so far */
+    bool uses_clocks;  /* ask processes' CPU clocks */
+    bool is_thorough;  /* read io and status whatever the clock says */
+    bool passes_over;  /* what has not run since it was last looked at */
+    bool was_born;     /* what is opened began while we looked: its peak is its size so far */
+    bool is_main_only; /* children that a process waited for do not count */
 };
 
 struct member {

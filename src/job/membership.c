@@ -198,7 +198,7 @@ void job_search(struct job *job, const struct look *look, uint64_t birth_mark)
     struct search search = { job, look };
     bool is_full = job->search_count++ % FULL_SEARCH_EVERY == 0;
 
-    if (job->root->proc_fault ||
+    if (job->root->proc_fault || job->is_main_only ||
         (is_known(birth_mark) && birth_mark == job->birth_mark && !is_full))
         return;
     job->birth_mark = birth_mark; /* before the search, which may say that one more is needed */

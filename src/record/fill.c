@@ -100,7 +100,7 @@ static void fill_run(struct record *record, const struct record_input *input)
     record->name = record_text(record, input->name);
     fill_tags(record, input->tags);
     record->command = copy_texts(record, input->command);
-    record->pid = (uint64_t)input->pid;
+    record->pid = input->pid != 0 ? (uint64_t)input->pid : UNKNOWN;
     record->user = record_known_text(record, input->user);
     record->cwd = record_known_text(record, input->cwd);
     record->started_at = date_of(summary, summary->started_realtime_ns);

@@ -43,10 +43,10 @@ struct record_input {
     const char *const *command; /* ended by NULL; NULL: unknown */
     const char *user;           /* NULL or empty: unknown */
     const char *cwd;            /* likewise */
-    pid_t pid;
-    bool has_ended;        /* the wait status below is known */
-    int wait_status;       /* as wait(2) reports it */
-    bool is_still_running; /* the main process was, at the last sample */
+    pid_t pid;                  /* 0: there is no job */
+    bool has_ended;             /* the wait status below is known */
+    int wait_status;            /* as wait(2) reports it */
+    bool is_still_running;      /* the main process was, at the last sample */
     uint64_t interval_ns;
 
     const struct host_facts *host;

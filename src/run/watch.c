@@ -57,16 +57,15 @@ static int open_process(struct watch *watch)
 
 int watch_open(pid_t pid, struct watch *ret, struct spoor_error *err)
 {
-    struct watch watch = {
-        .pid = pid, .pid_fd = -1, .signal_fd = -1, .input_fd = -1, .root = ROOT_CLOSED
-    };
+    struct watch watch = WATCH_CLOSED;
     sigset_t blocked;
     int r;
 
+    watch.pid = pid;
     r = root_open(NULL, &watch.root);
     if (r < 0)
         return error_sys(err, r, "cannot open '/'");
-    r = open_process(&watch);
+    r = pid == 0 ? 0 : open_process(&watch);
     if (r < 0) {
         watch_close(&watch);
         return r == -ESRCH ? error_set(err, ESRCH, "no such process: %d", (int)pid)
@@ -112,13 +111,19 @@ static bool has_ended(const struct watch *watch)
            process.start_ticks != watch->start_ticks;
 }
 
+/* Whether /proc must be asked if the process still runs. */
+static bool must_poll(const struct watch *watch)
+{
+    return watch->pid != 0 && watch->pid_fd < 0;
+}
+
 /* How long to sleep now; false: the time is up. */
 static bool time_left(const struct watch *watch, uint64_t deadline_ns, struct timespec *ret)
 {
     uint64_t now_ns = clock_now().monotonic_ns;
     uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
 
-    if (watch->pid_fd < 0 && left_ns > POLLING_MS * NS_PER_MS)
+    if (must_poll(watch) && left_ns > POLLING_MS * NS_PER_MS)
         left_ns = POLLING_MS * NS_PER_MS;
     *ret = clock_timespec(left_ns);
     return deadline_ns > now_ns;
@@ -147,7 +152,7 @@ int watch_wait(struct watch *watch, uint64_t duration_ns, enum watch_end *ret,
                 continue;
             return error_sys(err, errno, "cannot wait for process %d", (int)watch->pid);
         }
-        if (fds[1].revents || (watch->pid_fd < 0 && has_ended(watch))) {
+        if (fds[1].revents || (must_poll(watch) && has_ended(watch))) {
             *ret = WATCH_PROCESS_ENDED;
             return 0;
         }

@@ -2,6 +2,7 @@
 #include "sample/sampler.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "base/arithmetic.h"
 #include "base/parse.h"
@@ -10,19 +11,34 @@
 /* The kernel counts the machine's time in ticks of 10 ms, in several columns. */
 #define HOST_CPU_ERROR_NS (30 * NS_PER_MS)
 
+static struct untracked_scope untracked_scope(const struct job_options *options)
+{
+    if (options->pid == 0)
+        return (struct untracked_scope){ METRIC_MAIN_CPU, METRIC_HOST_CPU,
+                                         "no job is tracked" };
+    if (options->is_main_only)
+        return (struct untracked_scope){ METRIC_DESCENDANTS_CPU, METRIC_JOB_CPU,
+                                         "descendants are not tracked" };
+    return (struct untracked_scope){ METRIC_NONE, METRIC_NONE, NULL };
+}
+
 int sampler_init(struct sampler *sampler, const struct root *root,
                  const struct job_options *options, struct instant now)
 {
     struct job_options job = *options;
     int r;
 
-    sampler->has_cgroups = cgroups_read(root, options->pid, &sampler->cgroups) == 0;
+    sampler->untracked = untracked_scope(options);
+    /* Without a job, what limits us would limit one that we started. */
+    sampler->has_cgroups =
+        cgroups_read(root, options->pid != 0 ? options->pid : getpid(), &sampler->cgroups) == 0;
     job.cgroups = sampler->has_cgroups ? &sampler->cgroups : NULL;
     sampler->root = root;
     sampler->has_started = false;
     /* The cgroups the job starts in; it may get one of its own below them now. */
     cgroup_watch_init(&sampler->cgroup_watch, root, job.cgroups);
     host_init(&sampler->host);
+    sampler->host.counts_processes = options->pid == 0;
     origins_init(sampler->origins);
     job.storage_is_local = host_storage_is_local(&sampler->host, root);
     r = job_init(&sampler->job, root, &job, now.monotonic_ns);
@@ -116,17 +132,15 @@ static struct sample_clock clock_of(struct clock_span span, uint64_t error_ns, u
     };
 }
 
-static void fill_clocks(const struct sampler *sampler, uint64_t now_ns,
-                        struct sample_clock *clocks)
+static void fill_job_clocks(const struct sampler *sampler, uint64_t now_ns,
+                            struct sample_clock *clocks)
 {
     const struct job_reading *reading = &sampler->reading;
-    const struct host *host = &sampler->host;
     uint64_t ended_ns = sampler->job.main_ended_ns;
     struct sample_clock *descendants = &clocks[CLOCK_DESCENDANTS_CPU];
 
     clocks[CLOCK_MAIN_CPU] = clock_of(reading->main_cpu_span, NS_PER_MS, now_ns);
     clocks[CLOCK_JOB_CPU] = clock_of(reading->cpu_span, reading->cpu_error_ns, now_ns);
-    clocks[CLOCK_HOST_CPU] = clock_of(host->cpu_span, HOST_CPU_ERROR_NS, now_ns);
     /* What stood still at the time of the sample was read then. If it ended later, it was not. */
     if (reading->process_count_now == 0 && ended_ns != 0 && ended_ns <= now_ns)
         clocks[CLOCK_MAIN_CPU].late_ns = clocks[CLOCK_JOB_CPU].late_ns = 0;
@@ -253,10 +267,55 @@ static uint64_t stolen_ns(const struct host_reading *host)
                    host->cpu.interrupt_ns);
 }
 
+static void hide_untracked(struct sampler *sampler, struct sample *sample)
+{
+    const struct untracked_scope *scope = &sampler->untracked;
+
+    for (int i = (int)scope->first; i < (int)scope->end; i++) {
+        sample->value[i] = sample->moment[i] = UNKNOWN;
+        sampler->origins[i] = (struct origin){ NULL, scope->reason, false };
+    }
+}
+
+static void read_host(struct sampler *sampler, uint64_t now_ns, bool is_first,
+                      struct sample *ret)
+{
+    const struct host_reading *reading = &sampler->host_reading;
+
+    host_read(&sampler->host, sampler->root, now_ns, &sampler->host_reading);
+    if (is_first) {
+        sampler->first_oom_kills = reading->oom_kills_count;
+        sampler->first_stolen_ns = stolen_ns(reading);
+    }
+    fill_host(reading, ret->value);
+    ret->clocks[CLOCK_HOST_CPU] = clock_of(sampler->host.cpu_span, HOST_CPU_ERROR_NS, now_ns);
+    ret->host = *reading;
+}
+
+static void read_job(struct sampler *sampler, struct instant now, uint64_t birth_mark,
+                     bool is_last, struct sample *ret)
+{
+    const struct host_reading *host = &sampler->host_reading;
+    struct cgroup_events events;
+
+    if (host->memory.swap_used_bytes != sampler->swap_used_bytes)
+        rest_forget(&sampler->job.rest); /* memory is being taken from whoever rests */
+    sampler->swap_used_bytes = host->memory.swap_used_bytes;
+    sampler->job.stolen_ns = minus(stolen_ns(host), sampler->first_stolen_ns);
+    job_refresh(&sampler->job, now.monotonic_ns, birth_mark, is_last);
+    job_read(&sampler->job, now.monotonic_ns, &sampler->reading);
+    fill_job(&sampler->reading, ret->value);
+    fill_job_clocks(sampler, now.monotonic_ns, ret->clocks);
+    ret->at_peak = sampler->reading.at_peak;
+    cgroup_watch_read(&sampler->cgroup_watch, sampler->root, &events);
+    fill_cgroup(&sampler->reading, &events, host, ret->value);
+    fill_moment(&sampler->reading, ret);
+    origins_update(sampler->origins, &sampler->job, &sampler->reading);
+}
+
 void sampler_tick(struct sampler *sampler, struct instant now, bool is_last, struct sample *ret)
 {
     bool is_first = !sampler->has_started;
-    struct cgroup_events events;
     uint64_t birth_mark;
 
     if (is_first) {
@@ -268,33 +327,17 @@ void sampler_tick(struct sampler *sampler, struct instant now, bool is_last, str
     sample_clear(ret);
     ret->elapsed_ns = now.monotonic_ns - sampler->started.monotonic_ns;
     ret->realtime_ns = now.realtime_ns;
+    ret->storage_is_local = sampler->job.storage_is_local;
 
     /* Before the job is looked at: what is born later changes the mark again. */
     birth_mark = host_read_birth_mark(&sampler->host, sampler->root);
-    host_read(&sampler->host, sampler->root, now.monotonic_ns, &sampler->host_reading);
-    if (is_first) {
-        sampler->first_oom_kills = sampler->host_reading.oom_kills_count;
-        sampler->first_stolen_ns = stolen_ns(&sampler->host_reading);
+    read_host(sampler, now.monotonic_ns, is_first, ret);
+    memcpy(ret->moment, ret->value, sizeof(ret->moment));
+    if (sampler->job.main_pid != 0) {
+        read_job(sampler, now, birth_mark, is_last, ret);
+        hide_unseen(sampler, is_first, ret->value);
     }
-    if (sampler->host_reading.memory.swap_used_bytes != sampler->swap_used_bytes)
-        rest_forget(&sampler->job.rest); /* memory is being taken from whoever rests */
-    sampler->swap_used_bytes = sampler->host_reading.memory.swap_used_bytes;
-    fill_host(&sampler->host_reading, ret->value);
-
-    sampler->job.stolen_ns = minus(stolen_ns(&sampler->host_reading), sampler->first_stolen_ns);
-    job_refresh(&sampler->job, now.monotonic_ns, birth_mark, is_last);
-    job_read(&sampler->job, now.monotonic_ns, &sampler->reading);
-    fill_job(&sampler->reading, ret->value);
-    fill_clocks(sampler, now.monotonic_ns, ret->clocks);
-    ret->at_peak = sampler->reading.at_peak;
-    ret->host = sampler->host_reading;
-    ret->storage_is_local = sampler->job.storage_is_local;
-
-    cgroup_watch_read(&sampler->cgroup_watch, sampler->root, &events);
-    fill_cgroup(&sampler->reading, &events, &sampler->host_reading, ret->value);
-    fill_moment(&sampler->reading, ret);
-    origins_update(sampler->origins, &sampler->job, &sampler->reading);
-    hide_unseen(sampler, is_first, ret->value);
+    hide_untracked(sampler, ret);
 }
 
 /* Busy times are carried on where a driver's samples come late, and may have been carried on
@@ -316,14 +359,11 @@ static void fill_gpu_levels(const struct gpu_levels *levels, uint64_t *value)
     value[METRIC_HOST_GPU_UTILIZATION] = levels->utilization;
 }
 
-void sampler_add_gpus(struct sampler *sampler, const struct gpu_view *view, bool is_last,
+static void fill_gpus(struct sampler *sampler, const struct gpu_view *view, bool is_last,
                       struct sample *ret)
 {
     const struct gpu_totals *totals = &view->totals;
 
-    origins_update_gpus(sampler->origins, view);
-    if (view->state != GPU_READY && view->state != GPU_SILENT)
-        return;
     fill_gpu_levels(&totals->levels, ret->value);
     fill_gpu_levels(&view->now, ret->moment);
     ret->value[METRIC_JOB_GPU_BUSY] = ret->moment[METRIC_JOB_GPU_BUSY] =
@@ -332,6 +372,15 @@ void sampler_add_gpus(struct sampler *sampler, const struct gpu_view *view, bool
         carried_on(&sampler->gpu_busy_ns, totals->busy_ns, is_last);
     ret->value[METRIC_HOST_GPU_ENERGY] = ret->moment[METRIC_HOST_GPU_ENERGY] =
         totals->energy_microjoules;
+}
+
+void sampler_add_gpus(struct sampler *sampler, const struct gpu_view *view, bool is_last,
+                      struct sample *ret)
+{
+    origins_update_gpus(sampler->origins, view);
+    if (view->state == GPU_READY || view->state == GPU_SILENT)
+        fill_gpus(sampler, view, is_last, ret);
+    hide_untracked(sampler, ret);
 }
 
 uint64_t sampler_glance(struct sampler *sampler, struct instant now, bool is_at_rest)

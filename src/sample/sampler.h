@@ -19,6 +19,12 @@
 #include "source/cgroup/cgroup_events.h"
 #include "source/host/host.h"
 
+/* Metrics that this run does not measure, from `first` to before `end`, and why. */
+struct untracked_scope {
+    enum metric first, end; /* equal: there are none */
+    const char *reason;
+};
+
 struct sampler {
     const struct root *root; /* borrowed */
     struct job job;
@@ -27,6 +33,7 @@ struct sampler {
     bool has_cgroups;       /* they can be seen */
     struct cgroup_watch cgroup_watch;
     struct origin origins[METRIC_COUNT];
+    struct untracked_scope untracked;
     struct job_reading reading; /* the latest, for warnings about it */
     struct host_reading host_reading;
     uint64_t gpu_busy_ns, job_gpu_busy_ns; /* as last said */
@@ -37,7 +44,7 @@ struct sampler {
     bool has_started;
 };
 
-/* As job_init(). On success the caller ends it with sampler_done(). */
+/* As job_init(); without a process only the host is sampled. On success the caller ends it with sampler_done(). */
 int sampler_init(struct sampler *sampler, const struct root *root,
                  const struct job_options *options, struct instant now);
 void sampler_done(struct sampler *sampler);

@@ -16,6 +16,7 @@ void session_start_gpus(spoor_session *session)
         .gpus = session->gpus,
         .main_pid = session->pid,
         .tracker_pid = job->tracker_pid,
+        .is_main_only = job->is_main_only,
         .disabled = session->disabled,
         .start_ns = session->sampler.started.monotonic_ns,
         .members = &job->members,

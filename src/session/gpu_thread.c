@@ -198,7 +198,7 @@ static void *watch_gpus(void *data)
 static int read_choice(const struct gpu_thread_options *options, const struct root *root,
                        struct gpu_choice *ret)
 {
-    if (options->tracker_pid != 0)
+    if (options->tracker_pid != 0 || options->main_pid == 0)
         return gpu_choice_init(ret, options->gpus, environment_own);
     return gpu_choice_init_for(ret, options->gpus, root, options->main_pid);
 }
@@ -232,6 +232,7 @@ static int prepare(struct gpu_thread *thread, const struct gpu_thread_options *o
         .choice = &thread->choice,
         .main_pid = options->main_pid,
         .tracker_pid = options->tracker_pid,
+        .is_main_only = options->is_main_only,
         .start_ns = options->start_ns,
     };
     return 0;

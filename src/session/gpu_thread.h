@@ -14,9 +14,10 @@
 struct gpu_thread;
 
 struct gpu_thread_options {
-    const char *root; /* folder that stands for "/"; NULL is "/" */
-    const char *gpus; /* as --gpus; NULL: by the environment */
-    pid_t main_pid;
+    const char *root;  /* folder that stands for "/"; NULL is "/" */
+    const char *gpus;  /* as --gpus; NULL: by the environment */
+    pid_t main_pid;    /* 0: there is no job */
+    bool is_main_only; /* its descendants are not part of the job */
     pid_t tracker_pid; /* our own where we spawned the job, which has our environment; else 0 */
     unsigned disabled; /* rungs */
     uint64_t start_ns; /* of the run */

@@ -32,7 +32,15 @@ void pace_init(struct pace *pace, uint64_t start_ns, uint64_t interval_ns, bool 
         .cpu_asked_ns = start_ns,
         .wake_cost_ns = WAKE_COST_FIRST_NS,
         .has_gate = has_gate,
+        .has_job = true,
     };
+}
+
+void pace_init_without_job(struct pace *pace, uint64_t start_ns, uint64_t interval_ns)
+{
+    pace_init(pace, start_ns, interval_ns, false);
+    pace->glance_ns = PACE_NEVER;
+    pace->has_job = false;
 }
 
 uint64_t pace_wake_ns(const struct pace *pace)
@@ -117,7 +125,7 @@ uint64_t pace_sampled(struct pace *pace, uint64_t now_ns, uint64_t cpu_ns)
 {
     uint64_t missed = 0;
 
-    if (was_active(pace, now_ns, cpu_ns) && pace->glance_ns == PACE_NEVER)
+    if (pace->has_job && was_active(pace, now_ns, cpu_ns) && pace->glance_ns == PACE_NEVER)
         pace->glance_ns = now_ns + active_gap(pace);
     if (now_ns < pace->deadline_ns)
         return 0; /* a sample that was asked for, not due */

@@ -35,11 +35,15 @@ struct pace {
     unsigned quiet_glances; /* in a row, in which the job used none */
     unsigned calm_glances;  /* since the gate was last open */
     bool has_gate;
+    bool has_job;    /* otherwise there is nothing to glance at */
     bool is_at_rest; /* the job has just come to rest */
     bool is_single;  /* the job is one process */
 };
 
 void pace_init(struct pace *pace, uint64_t start_ns, uint64_t interval_ns, bool has_gate);
+
+/* Samples alone: there is no job. */
+void pace_init_without_job(struct pace *pace, uint64_t start_ns, uint64_t interval_ns);
 
 /* When to wake up next. */
 uint64_t pace_wake_ns(const struct pace *pace);

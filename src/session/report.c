@@ -31,7 +31,8 @@ static bool is_main_running(const spoor_session *session)
 {
     struct pid_stat main;
 
-    return session->sampler.has_started && !session->sampler.job.main_has_ended &&
+    return session->pid != 0 && session->sampler.has_started &&
+           !session->sampler.job.main_has_ended &&
            pid_stat_read_once(&session->root, session->pid, &main) == 0 &&
            !pid_stat_is_zombie(&main);
 }

@@ -115,6 +115,7 @@ static void ask_user(struct run_facts *facts, const struct root *root, pid_t pid
 int run_facts_init(struct run_facts *facts, const struct spoor_options *options,
                    const struct root *root)
 {
+    pid_t pid = options->pid != 0 ? options->pid : getpid();
     int r = 0;
 
     *facts = (struct run_facts){ 0 };
@@ -126,14 +127,14 @@ int run_facts_init(struct run_facts *facts, const struct spoor_options *options,
     }
     if (options->tags)
         r = copy_list(options->tags, &facts->tags);
-    if (r == 0)
-        r = options->command ? copy_list(options->command, &facts->command)
-                             : ask_command(facts, root, options->pid);
+    if (r == 0 && options->command)
+        r = copy_list(options->command, &facts->command);
+    else if (r == 0 && options->pid != 0)
+        r = ask_command(facts, root, options->pid);
     if (r < 0)
         return r;
-    ask_user(facts, root, options->pid);
-    if (root_read_link(root, facts->cwd, sizeof(facts->cwd), "proc/%d/cwd", (int)options->pid) <
-        0)
+    ask_user(facts, root, pid);
+    if (root_read_link(root, facts->cwd, sizeof(facts->cwd), "proc/%d/cwd", (int)pid) < 0)
         facts->cwd[0] = '\0';
     return 0;
 }

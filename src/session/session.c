@@ -39,13 +39,18 @@ static int copy_options(const struct spoor_options *from, struct spoor_options *
                          "invalid options size %zu: initialize them with SPOOR_OPTIONS_INIT",
                          from->size);
     memcpy(&options, from, from->size);
-    if (options.pid <= 0)
-        return error_set(err, EINVAL, "invalid process ID %d: must be positive",
+    if (options.pid < 0)
+        return error_set(err, EINVAL, "invalid process ID %d: must not be negative",
                          (int)options.pid);
+    if (options.pid == 0 && options.flags & (SPOOR_CALLER_SPAWNED | SPOOR_MAIN_ONLY))
+        return error_set(err, EINVAL, "missing process ID");
     if (options.interval_ns < SPOOR_INTERVAL_MIN_NS ||
         options.interval_ns > SPOOR_INTERVAL_MAX_NS)
         return error_set(err, EINVAL, "invalid interval %llu ns: must be 1 ms to 1 h",
                          (unsigned long long)options.interval_ns);
+    if (options.flags & SPOOR_MAIN_ONLY && options.flags & SPOOR_CALLER_SPAWNED)
+        return error_set(err, EINVAL,
+                         "SPOOR_MAIN_ONLY and SPOOR_CALLER_SPAWNED cannot be combined");
     if ((unsigned)options.cgroup > SPOOR_CGROUP_REQUIRE)
         return error_set(err, EINVAL, "invalid cgroup mode %d", (int)options.cgroup);
     if ((unsigned)options.detail > SPOOR_DETAIL_NEVER)
@@ -63,7 +68,7 @@ static int check_process(const struct root *root, pid_t pid, bool is_child,
     struct pid_status status;
     int r;
 
-    if (root->proc_fault && is_child)
+    if (pid == 0 || (root->proc_fault && is_child))
         return 0;
     if (root->proc_fault)
         return error_set(err, ESRCH, "cannot see process %d: %s", (int)pid, root->proc_fault);
@@ -85,7 +90,9 @@ uint64_t session_own_cpu_ns(const spoor_session *session)
 
     if (cpu_clock_read(&session->root, session->own_pid, &now_ns) < 0)
         return UNKNOWN;
-    return now_ns + session->samples.end.cpu_ns;
+    for (size_t i = 0; i < session->stream_count; i++)
+        now_ns += session->streams[i].end.cpu_ns;
+    return now_ns;
 }
 
 int session_job_options(const struct spoor_options *options, struct job_options *ret,
@@ -96,6 +103,7 @@ int session_job_options(const struct spoor_options *options, struct job_options 
     *ret = (struct job_options){
         .pid = options->pid,
         .caller_spawned = options->flags & SPOOR_CALLER_SPAWNED,
+        .is_main_only = options->flags & SPOOR_MAIN_ONLY,
         .detail = options->detail,
         .cgroup = options->cgroup,
         .cgroup_folder = options->cgroup_folder,
@@ -104,6 +112,14 @@ int session_job_options(const struct spoor_options *options, struct job_options 
     if (rungs_parse(getenv("SPOOR_DISABLE"), &ret->disabled, &unknown) < 0)
         return error_set(err, EINVAL, "SPOOR_DISABLE: unknown source '%s'", unknown);
     return 0;
+}
+
+/* What rows need beyond the metrics. */
+static void serve_streams(spoor_session *session)
+{
+    for (size_t i = 0; i < session->stream_count; i++)
+        session->sampler.host.counts_processes |=
+            stream_counts_processes(&session->streams[i].stream);
 }
 
 static int open_sampler(spoor_session *session, const struct spoor_options *options,
@@ -126,6 +142,7 @@ static int open_sampler(spoor_session *session, const struct spoor_options *opti
     if (r < 0)
         return error_sys(err, r, "process %d", (int)options->pid);
     session->has_sampler = true;
+    serve_streams(session);
     return 0;
 }
 
@@ -135,11 +152,32 @@ static int copy_text(const char *text, char **ret)
     return text && !*ret ? -ENOMEM : 0;
 }
 
+/* Without a job, the GPUs are those of the machine. */
 static int copy_texts(spoor_session *session, const struct spoor_options *options)
 {
+    const char *gpus = options->pid == 0 && !options->gpus ? "all" : options->gpus;
     int r = copy_text(options->root, &session->root_path);
 
-    return r < 0 ? r : copy_text(options->gpus, &session->gpus);
+    return r < 0 ? r : copy_text(gpus, &session->gpus);
+}
+
+static int open_streams(spoor_session *session, const struct spoor_options *options,
+                        struct spoor_error *err)
+{
+    const struct spoor_stream samples = { .path = options->samples_path };
+    size_t first = samples.path ? 1 : 0;
+
+    if (options->stream_count > SPOOR_STREAMS_MAX - first)
+        return error_set(err, EINVAL, "at most %d streams are allowed", SPOOR_STREAMS_MAX);
+    for (size_t i = 0; i < first + options->stream_count; i++) {
+        const struct spoor_stream *stream = i < first ? &samples : &options->streams[i - first];
+        int r =
+            samples_file_open(&session->streams[session->stream_count++], stream, options, err);
+
+        if (r < 0)
+            return r;
+    }
+    return 0;
 }
 
 static int open_parts(spoor_session *session, const struct spoor_options *options,
@@ -160,14 +198,14 @@ static int open_parts(spoor_session *session, const struct spoor_options *option
         r = copy_texts(session, options);
     if (r < 0)
         return error_set(err, ENOMEM, "out of memory");
-    r = samples_file_open(&session->samples, options->samples_path, options->flags, err);
+    r = open_streams(session, options, err);
     if (r < 0)
         return r;
     r = open_sampler(session, options, err);
     if (r < 0)
         return r;
     host_facts_read(&session->root, &session->host);
-    limits_read(&session->root, options->pid,
+    limits_read(&session->root, options->pid != 0 ? options->pid : getpid(),
                 session->sampler.has_cgroups ? &session->sampler.cgroups : NULL,
                 environment_own, &session->limits);
     summary_init(&session->summary, options->interval_ns);
@@ -196,6 +234,7 @@ int spoor_session_open(const struct spoor_options *options, spoor_session **ret,
     session->flags = copy.flags;
     session->holds_samples = copy.flags & SPOOR_HOLD_SAMPLES;
     session->interval_ns = copy.interval_ns;
+    session->second_sample_ns = copy.second_sample_ns;
     session->sample_seen = copy.sample_seen;
     session->sample_data = copy.sample_data;
     session->root = (struct root)ROOT_CLOSED;
@@ -215,7 +254,8 @@ int spoor_session_open(const struct spoor_options *options, spoor_session **ret,
 void session_free(spoor_session *session)
 {
     session_end_gpus(session);
-    samples_file_close(&session->samples);
+    for (size_t i = 0; i < session->stream_count; i++)
+        samples_file_close(&session->streams[i]);
     if (session->has_sampler)
         sampler_done(&session->sampler);
     if (session->wake_fd >= 0)
@@ -265,7 +305,8 @@ static void show_sample(const spoor_session *session)
 
 static void deliver_sample(spoor_session *session, bool is_last)
 {
-    samples_file_add(&session->samples, &session->latest, &session->gpu, is_last);
+    for (size_t i = 0; i < session->stream_count; i++)
+        samples_file_add(&session->streams[i], &session->latest, &session->gpu, is_last);
     if (session->sample_seen && !session->is_abandoned) /* the caller's data may be gone */
         show_sample(session);
 }
@@ -275,7 +316,8 @@ void session_begin_delivery(spoor_session *session)
     if (session->holds_samples || session->delivers_samples)
         return;
     session->delivers_samples = true;
-    samples_file_begin(&session->samples);
+    for (size_t i = 0; i < session->stream_count; i++)
+        samples_file_begin(&session->streams[i]);
     if (session->has_sample)
         deliver_sample(session, false);
 }
@@ -352,7 +394,8 @@ void session_take_last_sample(spoor_session *session)
             session->latest.elapsed_ns)
         now = end;
     session_take_sample(session, now, true);
-    samples_file_end(&session->samples);
+    for (size_t i = 0; i < session->stream_count; i++)
+        samples_file_end(&session->streams[i]);
     pthread_mutex_lock(&session->mutex);
     session_close_phases(session);
     session_judge(session);

@@ -174,8 +174,14 @@ static void sample_until_stopped(spoor_session *session)
     session_start_gpus(session); /* here, not on the way to the job's start */
     session_end_sampling(session);
     /* Only this thread uses the gate. */
-    pace_init(&rhythm.pace, session->sampler.started.monotonic_ns, session->interval_ns,
-              gate_attach(gate) == 0);
+    if (session->pid != 0)
+        pace_init(&rhythm.pace, session->sampler.started.monotonic_ns, session->interval_ns,
+                  gate_attach(gate) == 0);
+    else
+        pace_init_without_job(&rhythm.pace, session->sampler.started.monotonic_ns,
+                              session->interval_ns);
+    if (session->second_sample_ns != 0)
+        rhythm.pace.deadline_ns = session->second_sample_ns;
     gate_arm(gate);
     for (;;) {
         before_ns = cpu_spent_ns(&session->root);

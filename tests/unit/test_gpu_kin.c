@@ -45,6 +45,39 @@ static void those_that_are_told_belong(void **state)
     fake_root_done(&fake);
 }
 
+static void descendants_may_be_left_out(void **state)
+{
+    struct fake_root fake;
+    struct gpu_kin kin;
+
+    (void)state;
+    fake_root_init(&fake);
+    add_process(&fake, 100, 50);
+    add_process(&fake, 110, 100);
+    assert_int_equal(gpu_kin_init(&kin, 100, 0), 0);
+    kin.is_main_only = true;
+    assert_true(gpu_kin_has(&kin, &fake.root, 100, SECOND));
+    assert_false(gpu_kin_has(&kin, &fake.root, 110, SECOND));
+    gpu_kin_done(&kin);
+    fake_root_done(&fake);
+}
+
+static void without_a_job_no_process_belongs(void **state)
+{
+    struct fake_root fake;
+    struct gpu_kin kin;
+
+    (void)state;
+    fake_root_init(&fake);
+    add_process(&fake, 2, 0); /* the kernel's threads and init have the parent 0 */
+    add_process(&fake, 100, 2);
+    assert_int_equal(gpu_kin_init(&kin, 0, 0), 0);
+    assert_int_equal(gpu_kin_pids(&kin).count, 0);
+    assert_false(gpu_kin_has(&kin, &fake.root, 100, SECOND));
+    gpu_kin_done(&kin);
+    fake_root_done(&fake);
+}
+
 static void a_descendant_belongs_before_it_is_told(void **state)
 {
     struct fake_root fake;
@@ -149,6 +182,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(those_that_are_told_belong),
+        cmocka_unit_test(descendants_may_be_left_out),
+        cmocka_unit_test(without_a_job_no_process_belongs),
         cmocka_unit_test(a_descendant_belongs_before_it_is_told),
         cmocka_unit_test(strangers_are_asked_anew),
         cmocka_unit_test(one_that_ended_is_kept_for_a_while),

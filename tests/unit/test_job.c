@@ -43,6 +43,38 @@ static void grandchildren_belong(void **state)
     fake_job_end(&f);
 }
 
+static void the_main_process_can_be_tracked_alone(void **state)
+{
+    struct fake_root fake;
+    struct job_reading reading;
+    struct job job;
+
+    (void)state;
+    fake_root_init(&fake);
+    fake_root_write(&fake, "proc/1/task/1/children", "");
+    fake_process_put(&fake, &(struct fake_process){ .pid = 10,
+                                                    .user_ticks = 1,
+                                                    .child_user_ticks = 16,
+                                                    .minor_faults = 3,
+                                                    .child_minor_faults = 5,
+                                                    .children = "11 " });
+    fake_process_put(&fake, &(struct fake_process){ .pid = 11, .parent = 10, .user_ticks = 2 });
+    assert_int_equal(job_init(&job, &fake.root,
+                              &(struct job_options){ .pid = 10,
+                                                     .is_main_only = true,
+                                                     .detail = SPOOR_DETAIL_NEVER },
+                              SECOND),
+                     0);
+    job_refresh(&job, 2 * SECOND, UNKNOWN, true);
+    job_read(&job, 2 * SECOND, &reading);
+    assert_int_equal(reading.process_count, 1);
+    assert_int_equal(reading.usage.counter[USAGE_CPU_NS], SECOND / 100);
+    assert_int_equal(reading.usage.counter[USAGE_USER_NS], SECOND / 100);
+    assert_int_equal(reading.usage.counter[USAGE_MINOR_FAULTS], 3);
+    job_done(&job);
+    fake_root_done(&fake);
+}
+
 static void run_file(struct fake_root *fake, int pid, const char *file)
 {
     char path[160];
@@ -428,6 +460,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(grandchildren_belong),
+        cmocka_unit_test(the_main_process_can_be_tracked_alone),
         cmocka_unit_test(no_more_at_once_than_events_tell_of),
         cmocka_unit_test(an_agent_is_of_no_job),
         cmocka_unit_test(of_an_agent_that_ended_its_time_is_kept),

@@ -33,6 +33,19 @@ static void samples_come_at_multiples_of_the_interval(void **state)
     assert_int_equal(pace.deadline_ns, START + 200 * MS);
 }
 
+static void without_a_job_there_are_only_samples(void **state)
+{
+    struct pace pace;
+
+    (void)state;
+    pace_init_without_job(&pace, START, 100 * MS);
+    for (unsigned i = 1; i <= 10; i++) {
+        assert_int_equal(pace_wake_ns(&pace), START + i * 100 * MS);
+        assert_int_equal(pace_sampled(&pace, START + i * 100 * MS, UINT64_MAX), 0);
+        assert_true(pace.glance_ns == PACE_NEVER);
+    }
+}
+
 static void missed_deadlines_are_counted_and_left_out(void **state)
 {
     struct pace pace = begin(100 * MS, true);
@@ -175,6 +188,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(samples_come_at_multiples_of_the_interval),
+        cmocka_unit_test(without_a_job_there_are_only_samples),
         cmocka_unit_test(missed_deadlines_are_counted_and_left_out),
         cmocka_unit_test(a_sample_that_was_asked_for_moves_no_deadline),
         cmocka_unit_test(a_job_at_rest_is_left_alone),

@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include <fcntl.h>
+#include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -17,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "fake_root.h"
 #include "spoor/spoor.h"
@@ -75,9 +78,8 @@ static void bad_options_are_refused_with_a_sentence(void **state)
         size_t size;
         const char *message;
     } bad[] = {
-        { 0, 1000000, sizeof(struct spoor_options), "invalid process ID 0: must be positive" },
         { -5, 1000000, sizeof(struct spoor_options),
-          "invalid process ID -5: must be positive" },
+          "invalid process ID -5: must not be negative" },
         { 1, 999999, sizeof(struct spoor_options),
           "invalid interval 999999 ns: must be 1 ms to 1 h" },
         { 1, 0, sizeof(struct spoor_options), "invalid interval 0 ns: must be 1 ms to 1 h" },
@@ -238,6 +240,38 @@ static void every_sample_is_shown_to_the_caller(void **state)
     assert_int_equal(seen.count, 3);
 }
 
+static void count_sample(const struct spoor_sample *sample, void *data)
+{
+    (void)sample;
+    atomic_fetch_add((_Atomic unsigned *)data, 1);
+}
+
+static void the_second_sample_comes_when_the_caller_says(void **state)
+{
+    struct spoor_options options = SPOOR_OPTIONS_INIT;
+    struct child child = start_child();
+    const struct timespec moment = { .tv_nsec = 1000000 };
+    _Atomic unsigned count = 0;
+    struct spoor_error err;
+    spoor_session *session;
+
+    (void)state;
+    options.pid = child.pid;
+    options.interval_ns = SPOOR_INTERVAL_MAX_NS; /* the third would come in an hour */
+    options.second_sample_ns = clock_now().monotonic_ns + 20 * NS_PER_MS;
+    options.sample_seen = count_sample;
+    options.sample_data = &count;
+    assert_int_equal(spoor_session_open(&options, &session, &err), 0);
+    assert_int_equal(spoor_session_start(session, &err), 0);
+    while (count < 2)
+        nanosleep(&moment, NULL);
+    assert_true(clock_now().monotonic_ns >= options.second_sample_ns);
+    end_child(&child);
+    assert_int_equal(spoor_session_stop(session, &err), 0);
+    assert_int_equal(count, 3);
+    session = spoor_session_close(session);
+}
+
 static void a_report_replaces_a_file_whole_or_not_at_all(void **state)
 {
     spoor_session *session = open_session(getpid(), SPOOR_INTERVAL_MAX_NS);
@@ -270,6 +304,90 @@ static void a_report_replaces_a_file_whole_or_not_at_all(void **state)
     fake_root_done(&fake);
 }
 
+static struct spoor_figure figure_of(spoor_session *session, const char *path)
+{
+    struct spoor_figure figure;
+
+    assert_int_equal(spoor_session_figure(session, path, &figure, NULL), 0);
+    return figure;
+}
+
+static void flags_that_need_a_process_are_refused_without_one(void **state)
+{
+    static const struct {
+        pid_t pid;
+        unsigned flags;
+        const char *message;
+    } bad[] = {
+        { 0, SPOOR_CALLER_SPAWNED, "missing process ID" },
+        { 0, SPOOR_MAIN_ONLY, "missing process ID" },
+        { 1, SPOOR_MAIN_ONLY | SPOOR_CALLER_SPAWNED,
+          "SPOOR_MAIN_ONLY and SPOOR_CALLER_SPAWNED cannot be combined" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        struct spoor_options options = SPOOR_OPTIONS_INIT;
+        struct spoor_error err = { 0 };
+        spoor_session *session = NULL;
+
+        options.pid = bad[i].pid;
+        options.flags = bad[i].flags;
+        assert_int_equal(spoor_session_open(&options, &session, &err), -EINVAL);
+        assert_string_equal(err.message, bad[i].message);
+    }
+}
+
+static void a_session_without_a_job_measures_the_host(void **state)
+{
+    spoor_session *session = open_session(0, SPOOR_INTERVAL_MIN_NS);
+    struct spoor_error err;
+
+    (void)state;
+    assert_int_equal(spoor_session_start(session, &err), 0);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(spoor_session_sample(session, &err), 0);
+    assert_int_equal(spoor_session_stop(session, &err), 0);
+    assert_true(figure_of(session, "memory.system_peak_bytes").value > 0);
+    for (size_t i = 0; i < spoor_metric_count(); i++) {
+        const char *name = spoor_metric_get(i)->name;
+        double values[200];
+
+        assert_true(spoor_session_latest(session, values, ARRAY_SIZE(values)) > 0);
+        if (strncmp(name, "host_", 5) != 0)
+            assert_true(isnan(values[i]));
+    }
+    assert_true(isnan(figure_of(session, "cpu.total_seconds").value));
+    assert_string_equal(figure_of(session, "cpu.total_seconds").reason, "no job is tracked");
+    assert_string_equal(figure_of(session, "gpu.memory.combined_bytes").reason,
+                        "no job is tracked");
+    assert_string_equal(figure_of(session, "processes.started").reason, "no job is tracked");
+    session = spoor_session_close(session);
+}
+
+/* A child of ours is a descendant, which does not count. */
+static void a_session_may_leave_out_descendants(void **state)
+{
+    struct spoor_options options = SPOOR_OPTIONS_INIT;
+    struct child child = start_child();
+    struct spoor_error err;
+    spoor_session *session;
+
+    (void)state;
+    options.pid = getpid();
+    options.flags = SPOOR_MAIN_ONLY;
+    assert_int_equal(spoor_session_open(&options, &session, &err), 0);
+    assert_int_equal(spoor_session_start(session, &err), 0);
+    assert_int_equal(spoor_session_stop(session, &err), 0);
+    assert_true(figure_of(session, "processes.max_concurrent").value < 1.5);
+    assert_true(figure_of(session, "memory.main.total_rss_bytes").value > 0);
+    assert_true(isnan(figure_of(session, "memory.descendants.total_rss_bytes").value));
+    assert_string_equal(figure_of(session, "memory.descendants.total_rss_bytes").reason,
+                        "descendants are not tracked");
+    session = spoor_session_close(session);
+    end_child(&child);
+}
+
 static void nothing_is_closed_twice_or_left_open(void **state)
 {
     (void)state;
@@ -298,7 +416,11 @@ int main(void)
         cmocka_unit_test(a_thread_is_not_a_process),
         cmocka_unit_test(samples_come_by_themselves),
         cmocka_unit_test(every_sample_is_shown_to_the_caller),
+        cmocka_unit_test(the_second_sample_comes_when_the_caller_says),
         cmocka_unit_test(a_report_replaces_a_file_whole_or_not_at_all),
+        cmocka_unit_test(flags_that_need_a_process_are_refused_without_one),
+        cmocka_unit_test(a_session_without_a_job_measures_the_host),
+        cmocka_unit_test(a_session_may_leave_out_descendants),
         cmocka_unit_test(nothing_is_closed_twice_or_left_open),
     };
 

@@ -31,6 +31,10 @@ enum wait_for { WAIT_FOR_MAIN, WAIT_FOR_ALL };
 struct settings {
     char *output_path; /* "-": stdout */
     char *samples_path;
+    char *stream_path; /* "-": stdout */
+    char *stream_format;
+    char *dialect;
+    struct spoor_stream stream; /* of these three; its texts are theirs */
     char *config_path;
     char *name;
     char *phase_file;

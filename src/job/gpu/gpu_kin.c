@@ -13,7 +13,7 @@ enum { ANCESTORS_MAX = 64, STRANGERS_MAX = 4096 };
 int gpu_kin_init(struct gpu_kin *kin, pid_t main_pid, pid_t tracker_pid)
 {
     *kin = (struct gpu_kin){ .main_pid = main_pid, .tracker_pid = tracker_pid };
-    return gpu_kin_add(kin, main_pid, 0);
+    return main_pid != 0 ? gpu_kin_add(kin, main_pid, 0) : 0;
 }
 
 void gpu_kin_done(struct gpu_kin *kin)
@@ -206,7 +206,7 @@ bool gpu_kin_has(struct gpu_kin *kin, const struct root *root, pid_t pid, uint64
 {
     if (find(kin, pid))
         return true;
-    if (is_stranger(kin, pid))
+    if (kin->is_main_only || is_stranger(kin, pid))
         return false;
     if (!descends_from_job(kin, root, pid)) {
         add_stranger(kin, pid);

@@ -31,6 +31,7 @@ struct gpu_relative {
 struct gpu_kin {
     pid_t main_pid;
     pid_t tracker_pid;         /* its children belong to the job; 0: none */
+    bool is_main_only;         /* descendants do not belong; false until set */
     struct gpu_relative *list; /* sorted by pid; owned */
     size_t count, capacity;
     pid_t *pids; /* the pids of the list; owned */
@@ -39,6 +40,7 @@ struct gpu_kin {
     size_t stranger_count, stranger_capacity;
 };
 
+/* `main_pid` 0: there is no job, and no process belongs to it. */
 int gpu_kin_init(struct gpu_kin *kin, pid_t main_pid, pid_t tracker_pid);
 void gpu_kin_done(struct gpu_kin *kin);
 

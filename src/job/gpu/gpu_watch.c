@@ -54,6 +54,7 @@ int gpu_watch_open(struct gpu_watch *watch, const struct root *root,
     r = place_devices(watch);
     if (r == 0)
         r = gpu_kin_init(&watch->kin, options->main_pid, options->tracker_pid);
+    watch->kin.is_main_only = options->is_main_only;
     if (r == 0)
         r = gpu_tally_init(&watch->tally, watch->inventory.units, watch->inventory.count,
                            options->start_ns);
@@ -213,13 +214,15 @@ static void read_devices(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh
     }
 }
 
-/* Less than a hundredth of the time counts as hardly. */
+/* Less than a hundredth of the time counts as hardly. Without a job nothing says when the GPUs will
+ * be busy. */
 static void note_activity(struct gpu_watch *watch, uint64_t now_ns)
 {
     uint64_t cpu_ns = job_cpu_ns(watch);
     uint64_t span_ns = now_ns - watch->read_ns;
 
-    watch->is_quiet = is_known(cpu_ns) && is_known(watch->read_cpu_ns) &&
+    watch->is_quiet = watch->kin.main_pid != 0 && is_known(cpu_ns) &&
+                      is_known(watch->read_cpu_ns) &&
                       apart(cpu_ns, watch->read_cpu_ns) < span_ns / 100 &&
                       watch->tally.totals.levels.utilization == 0;
     watch->read_cpu_ns = cpu_ns;

@@ -39,6 +39,7 @@ struct gpu_watch_options {
     size_t vendor_count;
     const struct gpu_choice *choice;
     pid_t main_pid, tracker_pid;
+    bool is_main_only; /* see struct gpu_kin */
     uint64_t start_ns; /* of the run */
 };
 
