@@ -49,6 +49,8 @@ int watch_identify(struct watch *watch)
 
 static int open_process(struct watch *watch)
 {
+    if (watch->pid == 0)
+        return 0;
     watch->pid_fd = (int)syscall(SYS_pidfd_open, watch->pid, 0);
     if (watch->pid_fd >= 0)
         return 0;
@@ -57,12 +59,11 @@ static int open_process(struct watch *watch)
 
 int watch_open(pid_t pid, struct watch *ret, struct spoor_error *err)
 {
-    struct watch watch = {
-        .pid = pid, .pid_fd = -1, .signal_fd = -1, .input_fd = -1, .root = ROOT_CLOSED
-    };
+    struct watch watch = WATCH_CLOSED;
     sigset_t blocked;
     int r;
 
+    watch.pid = pid;
     r = root_open(NULL, &watch.root);
     if (r < 0)
         return error_sys(err, r, "cannot open '/'");
@@ -103,6 +104,12 @@ void watch_ignore_signals(struct watch *watch)
     watch->signal_fd = -1;
 }
 
+/* Is there a process whose end no descriptor tells? */
+static bool polls_process(const struct watch *watch)
+{
+    return watch->pid != 0 && watch->pid_fd < 0;
+}
+
 static bool has_ended(const struct watch *watch)
 {
     struct pid_stat process;
@@ -118,7 +125,7 @@ static bool time_left(const struct watch *watch, uint64_t deadline_ns, struct ti
     uint64_t now_ns = clock_now().monotonic_ns;
     uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
 
-    if (watch->pid_fd < 0 && left_ns > POLLING_MS * NS_PER_MS)
+    if (polls_process(watch) && left_ns > POLLING_MS * NS_PER_MS)
         left_ns = POLLING_MS * NS_PER_MS;
     *ret = clock_timespec(left_ns);
     return deadline_ns > now_ns;
@@ -145,9 +152,9 @@ int watch_wait(struct watch *watch, uint64_t duration_ns, enum watch_end *ret,
         if (ppoll(fds, ARRAY_SIZE(fds), &left, NULL) < 0) {
             if (errno == EINTR)
                 continue;
-            return error_sys(err, errno, "cannot wait for process %d", (int)watch->pid);
+            return error_sys(err, errno, "cannot wait");
         }
-        if (fds[1].revents || (watch->pid_fd < 0 && has_ended(watch))) {
+        if (fds[1].revents || (polls_process(watch) && has_ended(watch))) {
             *ret = WATCH_PROCESS_ENDED;
             return 0;
         }

@@ -27,6 +27,7 @@
 #include "session/gpu_thread.h"
 #include "session/run_facts.h"
 #include "session/samples_file.h"
+#include "source/host/devices.h"
 #include "source/host/facts.h"
 #include "spoor/spoor.h"
 
@@ -36,6 +37,7 @@ struct spoor_session {
     pid_t own_pid; /* the tracker's: a report may be written by a child of it */
     unsigned flags;
     uint64_t interval_ns;
+    uint64_t second_sample_ns; /* as in the options */
     struct root root;
     struct run_facts run;
     struct host_facts host;
@@ -53,6 +55,7 @@ struct spoor_session {
     /* of the sampler's user */
     bool has_sampler;
     struct sampler sampler;
+    struct space space;            /* for the mounts among the devices */
     struct gpu_thread *gpu_thread; /* NULL: there is none */
     struct samples_file streams[SPOOR_STREAMS_MAX];
     size_t stream_count;
@@ -80,6 +83,9 @@ struct spoor_session {
 
     struct summary summary;
     struct gpu_doubts gpu_doubts; /* of it */
+    /* without a job: as of the first and the last sample, and the time between */
+    struct devices first_devices, devices;
+    uint64_t devices_ns, devices_span_ns;
     struct series series;
     struct phase *phases; /* PHASES_MAX at most; owned */
     size_t phase_count;
