@@ -203,6 +203,51 @@ def test_a_reader_that_leaves_ends_the_stream_and_not_the_job(spoor):
     assert result["run"]["exit_code"] == 0 and "samples-lost" not in warnings_of(result)
 
 
+def test_attach_ends_when_the_reader_of_its_only_output_leaves(spoor, held):
+    process = spoor.start("attach", "-i", "0.01", "--stream", str(held.pid))
+    read_line(process.stdout)
+    process.stdout.close()
+    assert process.wait(DEADLINE_SECONDS) == 0
+    assert "Memory" in process.stderr.read().decode()
+    assert held.poll() is None
+
+
+def test_attach_goes_on_if_there_is_a_report_to_write(spoor, held):
+    report = spoor.new_path("r.json")
+    process = spoor.start("attach", "-q", "-i", "0.01", "-o", report, "--stream", str(held.pid))
+    read_line(process.stdout)
+    process.stdout.close()
+    wait_for_samples(process.pid)
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    assert process.wait(DEADLINE_SECONDS) == 0
+    assert load(report)["run"]["samples"] > 1
+
+
+def test_rows_of_the_machine_alone(spoor):
+    """Until their reader leaves."""
+    process = spoor.start("system", "-q", "-i", "0.02", "--stream", "--dialect", "resource-tracker")
+    assert read_line(process.stdout) == ",".join(f'"{name}"' for name in SYSTEM)
+    row = dict(zip(SYSTEM, read_line(process.stdout).split(",")))
+    assert int(row["processes"]) >= 2 and float(row["memory_used_mib"]) > 1
+    assert float(row["disk_space_total_gb"].strip('"') or 1) > 0
+    process.stdout.close()
+    assert process.wait(DEADLINE_SECONDS) == 0
+    assert process.stderr.read() == b""
+
+
+@pytest.mark.parametrize("dialect", ["spoor", "resource-tracker-0.3", "resource-tracker-0.1",
+                                     "resource-tracker-rs", "resource-tracker:process"])
+def test_rows_of_the_machine_for_a_time(spoor, dialect):
+    done = spoor("system", "-i", "0.02", "--duration", "0.1", "--stream", "--dialect", dialect)
+    assert done.returncode == 0 and "CPU" in done.stderr
+    rows = rows_of(done.stdout)
+    assert len(rows) >= 1 and float(rows[0]["timestamp"]) > 1e9
+    is_process = dialect.endswith("process")
+    assert ("processes" in rows[0] or "system_processes" in rows[0] or dialect == "spoor") != is_process
+    assert not is_process or rows[0]["pid"] == ""
+
+
 @pytest.mark.parametrize("arguments, message", [
     (["--dialect", "resource-tracker"], "--dialect requires --stream"),
     (["--stream-format", "csv"], "--stream-format requires --stream"),
