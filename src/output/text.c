@@ -98,7 +98,7 @@ static void curve_write(const struct record *record, struct page *page,
         return;
     make(record, curve, columns);
     if (sparkline_max(curve, columns) > 0) {
-        sparkline_write(curve, columns, &text);
+        sparkline_write(curve, columns, true, &text);
         page_row(page, "", "", text.text);
     }
     buffer_done(&text);

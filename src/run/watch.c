@@ -59,12 +59,11 @@ static int open_process(struct watch *watch)
 
 int watch_open(pid_t pid, struct watch *ret, struct spoor_error *err)
 {
-    struct watch watch = {
-        .pid = pid, .pid_fd = -1, .signal_fd = -1, .input_fd = -1, .root = ROOT_CLOSED
-    };
+    struct watch watch = WATCH_CLOSED;
     sigset_t blocked;
     int r;
 
+    watch.pid = pid;
     r = root_open(NULL, &watch.root);
     if (r < 0)
         return error_sys(err, r, "cannot open '/'");

@@ -15,13 +15,18 @@
 #include "spoor/spoor.h"
 
 struct watch {
-    pid_t pid;            /* 0: none */
+    pid_t pid;            /* 0: no process */
     int pid_fd;           /* -1: not supported by the kernel, /proc is polled instead */
     int signal_fd;        /* SIGINT, SIGTERM, SIGHUP: blocked while the watch is open */
     int input_fd;         /* another descriptor to wait for, owned by the caller; or -1 */
     uint64_t start_ticks; /* used if pid_fd is -1 */
     struct root root;
 };
+
+#define WATCH_CLOSED                                                       \
+    {                                                                      \
+        .pid_fd = -1, .signal_fd = -1, .input_fd = -1, .root = ROOT_CLOSED \
+    }
 
 enum watch_end {
     WATCH_PROCESS_ENDED,
@@ -30,7 +35,7 @@ enum watch_end {
     WATCH_INPUT,       /* it is readable, or at end of file */
 };
 
-/* `pid` 0: there is no process to wait for. -ESRCH: no such process. Also blocks SIGPIPE permanently. */
+/* `pid` 0: no process is watched. -ESRCH: no such process. Also blocks SIGPIPE permanently. */
 int watch_open(pid_t pid, struct watch *ret, struct spoor_error *err);
 void watch_close(struct watch *watch);
 

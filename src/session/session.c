@@ -90,7 +90,9 @@ uint64_t session_own_cpu_ns(const spoor_session *session)
 
     if (cpu_clock_read(&session->root, session->own_pid, &now_ns) < 0)
         return UNKNOWN;
-    return now_ns + session->samples.end.cpu_ns;
+    for (size_t i = 0; i < session->stream_count; i++)
+        now_ns += session->streams[i].end.cpu_ns;
+    return now_ns;
 }
 
 int session_job_options(const struct spoor_options *options, struct job_options *ret,
@@ -110,6 +112,14 @@ int session_job_options(const struct spoor_options *options, struct job_options 
     if (rungs_parse(getenv("SPOOR_DISABLE"), &ret->disabled, &unknown) < 0)
         return error_set(err, EINVAL, "SPOOR_DISABLE: unknown source '%s'", unknown);
     return 0;
+}
+
+/* What rows need beyond the metrics. */
+static void serve_streams(spoor_session *session)
+{
+    for (size_t i = 0; i < session->stream_count; i++)
+        session->sampler.host.counts_processes |=
+            stream_counts_processes(&session->streams[i].stream);
 }
 
 static int open_sampler(spoor_session *session, const struct spoor_options *options,
@@ -132,6 +142,7 @@ static int open_sampler(spoor_session *session, const struct spoor_options *opti
     if (r < 0)
         return error_sys(err, r, "process %d", (int)options->pid);
     session->has_sampler = true;
+    serve_streams(session);
     return 0;
 }
 
@@ -148,6 +159,25 @@ static int copy_texts(spoor_session *session, const struct spoor_options *option
     int r = copy_text(options->root, &session->root_path);
 
     return r < 0 ? r : copy_text(gpus, &session->gpus);
+}
+
+static int open_streams(spoor_session *session, const struct spoor_options *options,
+                        struct spoor_error *err)
+{
+    const struct spoor_stream samples = { .path = options->samples_path };
+    size_t first = samples.path ? 1 : 0;
+
+    if (options->stream_count > SPOOR_STREAMS_MAX - first)
+        return error_set(err, EINVAL, "at most %d streams are allowed", SPOOR_STREAMS_MAX);
+    for (size_t i = 0; i < first + options->stream_count; i++) {
+        const struct spoor_stream *stream = i < first ? &samples : &options->streams[i - first];
+        int r =
+            samples_file_open(&session->streams[session->stream_count++], stream, options, err);
+
+        if (r < 0)
+            return r;
+    }
+    return 0;
 }
 
 static int open_parts(spoor_session *session, const struct spoor_options *options,
@@ -168,7 +198,7 @@ static int open_parts(spoor_session *session, const struct spoor_options *option
         r = copy_texts(session, options);
     if (r < 0)
         return error_set(err, ENOMEM, "out of memory");
-    r = samples_file_open(&session->samples, options->samples_path, options->flags, err);
+    r = open_streams(session, options, err);
     if (r < 0)
         return r;
     r = open_sampler(session, options, err);
@@ -204,6 +234,7 @@ int spoor_session_open(const struct spoor_options *options, spoor_session **ret,
     session->flags = copy.flags;
     session->holds_samples = copy.flags & SPOOR_HOLD_SAMPLES;
     session->interval_ns = copy.interval_ns;
+    session->second_sample_ns = copy.second_sample_ns;
     session->sample_seen = copy.sample_seen;
     session->sample_data = copy.sample_data;
     session->root = (struct root)ROOT_CLOSED;
@@ -223,7 +254,8 @@ int spoor_session_open(const struct spoor_options *options, spoor_session **ret,
 void session_free(spoor_session *session)
 {
     session_end_gpus(session);
-    samples_file_close(&session->samples);
+    for (size_t i = 0; i < session->stream_count; i++)
+        samples_file_close(&session->streams[i]);
     if (session->has_sampler)
         sampler_done(&session->sampler);
     if (session->wake_fd >= 0)
@@ -276,7 +308,8 @@ static void show_sample(const spoor_session *session)
 
 static void deliver_sample(spoor_session *session, bool is_last)
 {
-    samples_file_add(&session->samples, &session->latest, &session->gpu, is_last);
+    for (size_t i = 0; i < session->stream_count; i++)
+        samples_file_add(&session->streams[i], &session->latest, &session->gpu, is_last);
     if (session->sample_seen && !session->is_abandoned) /* the caller's data may be gone */
         show_sample(session);
 }
@@ -286,7 +319,8 @@ void session_begin_delivery(spoor_session *session)
     if (session->holds_samples || session->delivers_samples)
         return;
     session->delivers_samples = true;
-    samples_file_begin(&session->samples);
+    for (size_t i = 0; i < session->stream_count; i++)
+        samples_file_begin(&session->streams[i]);
     if (session->has_sample)
         deliver_sample(session, false);
 }
@@ -381,7 +415,8 @@ void session_take_last_sample(spoor_session *session)
         now = end;
     session_take_sample(session, now, true);
     read_devices(session);
-    samples_file_end(&session->samples);
+    for (size_t i = 0; i < session->stream_count; i++)
+        samples_file_end(&session->streams[i]);
     pthread_mutex_lock(&session->mutex);
     session_close_phases(session);
     session_judge(session);

@@ -37,6 +37,7 @@ struct spoor_session {
     pid_t own_pid; /* the tracker's: a report may be written by a child of it */
     unsigned flags;
     uint64_t interval_ns;
+    uint64_t second_sample_ns; /* as in the options */
     struct root root;
     struct run_facts run;
     struct host_facts host;
@@ -56,7 +57,8 @@ struct spoor_session {
     struct sampler sampler;
     struct space space;            /* for the mounts among the devices */
     struct gpu_thread *gpu_thread; /* NULL: there is none */
-    struct samples_file samples;
+    struct samples_file streams[SPOOR_STREAMS_MAX];
+    size_t stream_count;
     bool delivers_samples; /* to the file and the callback */
 
     pthread_mutex_t mutex;

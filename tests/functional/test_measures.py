@@ -225,7 +225,8 @@ def test_memory_at_the_peak_adds_up(spoor, workload, detail):
         return
     assert private + shared == total
     assert total == pytest.approx(140 * MIB, rel=0.03)
-    assert private == pytest.approx(40 * MIB, rel=0.03)
+    # Memory that moved by less than 2 % since it was read is not read again.
+    assert private == pytest.approx(40 * MIB, abs=0.02 * total)
     assert shared == pytest.approx(100 * MIB, rel=0.03)
     for part in ("private", "shared"):
         assert value(result, f"memory.at_peak.{part}_rss_bytes") <= \

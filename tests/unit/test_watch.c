@@ -103,7 +103,7 @@ static void time_and_signals_end_the_watch_not_the_process(void **state)
     watch_close(&watch);
 }
 
-static void there_may_be_no_process_to_wait_for(void **state)
+static void without_a_process_only_time_and_signals_end_the_watch(void **state)
 {
     enum watch_end end = WATCH_PROCESS_ENDED;
     struct watch watch;
@@ -163,7 +163,7 @@ int main(void)
         cmocka_unit_test(the_end_of_the_process_ends_the_watch),
         cmocka_unit_test(without_a_pidfd_the_process_is_polled),
         cmocka_unit_test(time_and_signals_end_the_watch_not_the_process),
-        cmocka_unit_test(there_may_be_no_process_to_wait_for),
+        cmocka_unit_test(without_a_process_only_time_and_signals_end_the_watch),
         cmocka_unit_test(input_wakes_and_ignored_signals_do_not),
         cmocka_unit_test(a_process_that_is_gone_is_refused),
     };

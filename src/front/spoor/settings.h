@@ -32,6 +32,10 @@ enum wait_for { WAIT_FOR_MAIN, WAIT_FOR_ALL };
 struct settings {
     char *output_path; /* "-": stdout */
     char *samples_path;
+    char *stream_path; /* "-": stdout */
+    char *stream_format;
+    char *dialect;
+    struct spoor_stream stream; /* of these three; its texts are theirs */
     char *config_path;
     char *name;
     char *phase_file;
@@ -45,6 +49,7 @@ struct settings {
     enum color color;
     enum wait_for wait_for;
     bool is_quiet;
+    bool is_live; /* show a live view */
     bool is_append;
     bool is_no_clobber;
     int summary_fd; /* -1: none */
