@@ -101,9 +101,13 @@ double sparkline_max(const double *curve, size_t columns)
     return max;
 }
 
-void sparkline_write(const double *curve, size_t columns, struct buffer *out)
+void sparkline_write(const double *curve, size_t columns, bool has_unicode, struct buffer *out)
 {
-    static const char *const blocks[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
+    static const char *const heights[][8] = {
+        { "_", ".", ",", "-", "~", "=", "*", "#" },
+        { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" },
+    };
+    const char *const *blocks = heights[has_unicode];
     double max = sparkline_max(curve, columns);
 
     for (size_t i = 0; i < columns; i++) {
@@ -114,7 +118,7 @@ void sparkline_write(const double *curve, size_t columns, struct buffer *out)
             continue;
         }
         if (max > 0)
-            height = (size_t)(curve[i] / max * (double)(ARRAY_SIZE(blocks) - 1) + 0.5);
+            height = (size_t)(curve[i] / max * (double)(ARRAY_SIZE(heights[0]) - 1) + 0.5);
         buffer_add_text(out, blocks[height]);
     }
 }

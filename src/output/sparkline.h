@@ -9,6 +9,7 @@
 #ifndef OUTPUT_SPARKLINE_H
 #define OUTPUT_SPARKLINE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "record/record.h"
@@ -25,7 +26,8 @@ void sparkline_memory(const struct record *record, double *ret_curve, size_t col
 /* The largest value of a curve; NaN if none is known. */
 double sparkline_max(const double *curve, size_t columns);
 
-/* Eight heights from 0 to the largest value; a blank if it is not known. */
-void sparkline_write(const double *curve, size_t columns, struct buffer *out);
+/* Eight heights from 0 to the largest value, as blocks or as ASCII characters; a blank if it is not
+ * known. */
+void sparkline_write(const double *curve, size_t columns, bool has_unicode, struct buffer *out);
 
 #endif

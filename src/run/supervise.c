@@ -42,6 +42,8 @@ struct supervision {
     pid_t pid; /* the command; 0 once it is reaped */
     spoor_session *session;
     bool waits_for_all;
+    void (*stopping)(void *data, bool is_stopping);
+    void *stopping_data;
     bool has_ended;     /* the command has */
     bool has_children;  /* some process of the job is not reaped yet */
     bool is_cut_short;  /* the user does not want to wait for the rest */
@@ -150,6 +152,12 @@ static void stop_signals(sigset_t *ret)
     (void)sigaddset(ret, SIGTTOU);
 }
 
+static void tell_stopping(const struct supervision *job, bool is_stopping)
+{
+    if (job->stopping)
+        job->stopping(job->stopping_data, is_stopping);
+}
+
 static void handle_signal(struct supervision *job, const siginfo_t *info)
 {
     struct forward_facts facts = { .self = getpid() };
@@ -159,8 +167,11 @@ static void handle_signal(struct supervision *job, const siginfo_t *info)
         forward_end_signals(&ends);
         stop_signals(&stops);
         job->is_cut_short = sigismember(&ends, info->si_signo);
-        if (sigismember(&stops, info->si_signo))
+        if (sigismember(&stops, info->si_signo)) {
+            tell_stopping(job, true);
             stop_by(info->si_signo);
+            tell_stopping(job, false);
+        }
     } else {
         (void)sigaddset(&job->received, info->si_signo); /* it is a signal: it came */
         facts.is_from_job =
@@ -214,8 +225,11 @@ static bool follow_stop(struct supervision *job)
         return false;
     take_pending_signals(job);
     info.si_pid = 0;
-    if (waitid(P_PID, (id_t)job->pid, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid != 0)
+    if (waitid(P_PID, (id_t)job->pid, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid != 0) {
+        tell_stopping(job, true);
         stop_with(job->pid, info.si_status);
+        tell_stopping(job, false);
+    }
     return true;
 }
 
@@ -329,6 +343,8 @@ int supervise(const struct supervise_options *options, struct supervise_end *ret
         .pid = options->pid,
         .session = options->session,
         .waits_for_all = options->waits_for_all,
+        .stopping = options->stopping,
+        .stopping_data = options->stopping_data,
         .has_children = true,
         .root = ROOT_CLOSED,
     };

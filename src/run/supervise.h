@@ -18,6 +18,9 @@ struct supervise_options {
     pid_t pid;              /* the command, from spawn_start() */
     spoor_session *session; /* NULL: the job runs untracked */
     bool waits_for_all;     /* wait until the last process of the job has exited */
+    /* Called before we stop with the job, and when we go on. NULL: none. */
+    void (*stopping)(void *data, bool is_stopping);
+    void *stopping_data;
 };
 
 /* How the command ended. */

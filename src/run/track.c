@@ -46,7 +46,8 @@ static int start_session(struct track_options *options, pid_t pid, spoor_session
 static struct tracked watch_job(const struct track_options *options, pid_t pid,
                                 spoor_session *session, uint64_t released_ns)
 {
-    struct supervise_options supervision = { pid, session, options->waits_for_all };
+    struct supervise_options supervision = { pid, session, options->waits_for_all,
+                                             options->stopping, options->stopping_data };
     struct tracked tracked = { .session = session,
                                .end.wait_status = 125 << 8 }; /* if unknown */
     struct spoor_error err = { 0 };

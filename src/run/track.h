@@ -28,6 +28,9 @@ struct track_options {
      * files may be replaced now. NULL: none. */
     void (*started)(void *data, spoor_session *session, pid_t pid);
     void *started_data;
+    /* Called before we stop with the job, as by Ctrl-Z, and when we go on. NULL: none. */
+    void (*stopping)(void *data, bool is_stopping);
+    void *stopping_data;
 };
 
 struct tracked {

@@ -49,6 +49,8 @@ int watch_identify(struct watch *watch)
 
 static int open_process(struct watch *watch)
 {
+    if (watch->pid == 0)
+        return 0;
     watch->pid_fd = (int)syscall(SYS_pidfd_open, watch->pid, 0);
     if (watch->pid_fd >= 0)
         return 0;
@@ -65,7 +67,7 @@ int watch_open(pid_t pid, struct watch *ret, struct spoor_error *err)
     r = root_open(NULL, &watch.root);
     if (r < 0)
         return error_sys(err, r, "cannot open '/'");
-    r = pid == 0 ? 0 : open_process(&watch);
+    r = open_process(&watch);
     if (r < 0) {
         watch_close(&watch);
         return r == -ESRCH ? error_set(err, ESRCH, "no such process: %d", (int)pid)
@@ -102,6 +104,12 @@ void watch_ignore_signals(struct watch *watch)
     watch->signal_fd = -1;
 }
 
+/* Is there a process whose end no descriptor tells? */
+static bool polls_process(const struct watch *watch)
+{
+    return watch->pid != 0 && watch->pid_fd < 0;
+}
+
 static bool has_ended(const struct watch *watch)
 {
     struct pid_stat process;
@@ -111,19 +119,13 @@ static bool has_ended(const struct watch *watch)
            process.start_ticks != watch->start_ticks;
 }
 
-/* Whether /proc must be asked if the process still runs. */
-static bool must_poll(const struct watch *watch)
-{
-    return watch->pid != 0 && watch->pid_fd < 0;
-}
-
 /* How long to sleep now; false: the time is up. */
 static bool time_left(const struct watch *watch, uint64_t deadline_ns, struct timespec *ret)
 {
     uint64_t now_ns = clock_now().monotonic_ns;
     uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
 
-    if (must_poll(watch) && left_ns > POLLING_MS * NS_PER_MS)
+    if (polls_process(watch) && left_ns > POLLING_MS * NS_PER_MS)
         left_ns = POLLING_MS * NS_PER_MS;
     *ret = clock_timespec(left_ns);
     return deadline_ns > now_ns;
@@ -150,9 +152,9 @@ int watch_wait(struct watch *watch, uint64_t duration_ns, enum watch_end *ret,
         if (ppoll(fds, ARRAY_SIZE(fds), &left, NULL) < 0) {
             if (errno == EINTR)
                 continue;
-            return error_sys(err, errno, "cannot wait for process %d", (int)watch->pid);
+            return error_sys(err, errno, "cannot wait");
         }
-        if (fds[1].revents || (must_poll(watch) && has_ended(watch))) {
+        if (fds[1].revents || (polls_process(watch) && has_ended(watch))) {
             *ret = WATCH_PROCESS_ENDED;
             return 0;
         }

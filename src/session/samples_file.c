@@ -64,7 +64,11 @@ int samples_file_open(struct samples_file *file, const struct spoor_stream *stre
 {
     int r;
 
-    *file = (struct samples_file){ .path = strdup(stream->path), .pid = options->pid };
+    *file = (struct samples_file){
+        .path = strdup(stream->path),
+        .pid = options->pid,
+        .is_main_only = options->flags & SPOOR_MAIN_ONLY,
+    };
     if (!file->path)
         return error_set(err, ENOMEM, "out of memory");
     r = stream_find(file->path, stream->dialect, stream->format, options->pid > 0,

@@ -261,6 +261,9 @@ void session_free(spoor_session *session)
     if (session->wake_fd >= 0)
         close(session->wake_fd);
     series_done(&session->series);
+    devices_done(&session->first_devices);
+    devices_done(&session->devices);
+    space_done(&session->space);
     run_facts_done(&session->run);
     root_close(&session->root);
     (void)pthread_mutex_destroy(&session->mutex);
@@ -380,6 +383,23 @@ void session_take_sample(spoor_session *session, struct instant now, bool is_las
         deliver_sample(session, is_last);
 }
 
+/* Without a job: reads the devices again, at the first or last sample. For the sampler's user. */
+static void read_devices(spoor_session *session)
+{
+    uint64_t now_ns = clock_now().monotonic_ns;
+    struct devices devices = { 0 };
+
+    if (session->pid != 0 || devices_read(&session->root, &session->space, &devices) < 0)
+        return;
+    pthread_mutex_lock(&session->mutex);
+    devices_done(&session->first_devices);
+    session->first_devices = session->devices;
+    session->devices = devices;
+    session->devices_span_ns = session->devices_ns != 0 ? now_ns - session->devices_ns : 0;
+    session->devices_ns = now_ns;
+    pthread_mutex_unlock(&session->mutex);
+}
+
 void session_take_last_sample(spoor_session *session)
 {
     struct instant now = clock_now();
@@ -394,6 +414,7 @@ void session_take_last_sample(spoor_session *session)
             session->latest.elapsed_ns)
         now = end;
     session_take_sample(session, now, true);
+    read_devices(session);
     for (size_t i = 0; i < session->stream_count; i++)
         samples_file_end(&session->streams[i]);
     pthread_mutex_lock(&session->mutex);
@@ -413,6 +434,7 @@ int spoor_session_start(spoor_session *session, struct spoor_error *err)
         return error_set(err, EALREADY, "the session was already started");
     (void)session_begin_sampling(session, FOREVER_NS);
     session_take_sample(session, clock_now(), false);
+    read_devices(session);
     session_end_sampling(session);
     r = thread_start(session);
     if (r == 0)

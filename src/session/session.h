@@ -27,6 +27,7 @@
 #include "session/gpu_thread.h"
 #include "session/run_facts.h"
 #include "session/samples_file.h"
+#include "source/host/devices.h"
 #include "source/host/facts.h"
 #include "spoor/spoor.h"
 
@@ -54,6 +55,7 @@ struct spoor_session {
     /* of the sampler's user */
     bool has_sampler;
     struct sampler sampler;
+    struct space space;            /* for the mounts among the devices */
     struct gpu_thread *gpu_thread; /* NULL: there is none */
     struct samples_file streams[SPOOR_STREAMS_MAX];
     size_t stream_count;
@@ -81,6 +83,9 @@ struct spoor_session {
 
     struct summary summary;
     struct gpu_doubts gpu_doubts; /* of it */
+    /* without a job: as of the first and the last sample, and the time between */
+    struct devices first_devices, devices;
+    uint64_t devices_ns, devices_span_ns;
     struct series series;
     struct phase *phases; /* PHASES_MAX at most; owned */
     size_t phase_count;

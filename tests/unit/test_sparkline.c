@@ -58,7 +58,7 @@ static void unknown_is_a_blank(void **state)
     struct buffer out = { 0 };
 
     (void)state;
-    sparkline_write(curve, 4, &out);
+    sparkline_write(curve, 4, true, &out);
     assert_string_equal(out.text, "▁ ▅█");
     buffer_done(&out);
     sparkline_cpu(&nothing, none, 3);
@@ -89,7 +89,7 @@ static void nothing_but_zero_is_flat(void **state)
     struct buffer out = { 0 };
 
     (void)state;
-    sparkline_write(curve, 2, &out);
+    sparkline_write(curve, 2, true, &out);
     assert_string_equal(out.text, "▁▁");
     buffer_done(&out);
 }

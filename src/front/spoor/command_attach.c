@@ -3,24 +3,71 @@
 #include "base/compiler.h"
 #include "front/common/attachment.h"
 #include "front/spoor/gpus_check.h"
+#include "front/spoor/live.h"
 #include "front/spoor/outputs.h"
 #include "front/spoor/program.h"
 #include "front/spoor/session_options.h"
+#include "run/process.h"
+#include "text/escape.h"
+
+static void close_live(struct live **live)
+{
+    *live = live_close(*live);
+}
+
+/* "process 4242 (python3)", or the name of the run. */
+static void write_title(const struct settings *settings, struct buffer *out)
+{
+    struct pid_stat process = { 0 };
+    struct root root = ROOT_CLOSED;
+
+    if (settings->name) {
+        escape_terminal(settings->name, out);
+        return;
+    }
+    buffer_format(out, "process %d", (int)settings->pid);
+    if (root_open(NULL, &root) == 0 &&
+        pid_stat_read_once(&root, settings->pid, &process) == 0) {
+        buffer_add_text(out, " (");
+        escape_terminal(process.comm, out);
+        buffer_add_text(out, ")");
+    }
+    root_close(&root);
+}
+
+static struct live *begin_live(const struct settings *settings, struct spoor_options *options)
+{
+    struct buffer title = { 0 };
+    struct live *live;
+
+    write_title(settings, &title);
+    live = live_begin(settings, LIVE_JOB, title.text ? title.text : "", options);
+    buffer_done(&title);
+    return live;
+}
 
 static int follow(const struct settings *settings, const struct outputs *outputs)
 {
+    CLEANUP(close_live) struct live *live = NULL; /* after the session */
     CLEANUP(attachment_close) struct attachment attachment = { .session = NULL };
     struct spoor_options options = session_options(settings);
     enum watch_end end = WATCH_INTERRUPTED;
     struct spoor_error err = { 0 };
 
     options.pid = settings->pid;
-    if (gpus_check(settings, &err) < 0 || attachment_open(&options, &attachment, &err) < 0)
+    if (gpus_check(settings, &err) < 0)
         return complain("%s", err.message);
+    live = begin_live(settings, &options);
+    if (attachment_open(&options, &attachment, &err) < 0) {
+        live_stop(live);
+        return complain("%s", err.message);
+    }
+    attachment.watch.input_fd = live_end_fd(live);
     if (watch_wait(&attachment.watch, settings->duration_ns, &end, &err) < 0)
         complain("%s", err.message);
     if (attachment_stop(&attachment, end, &err) < 0)
         complain("%s", err.message);
+    live_stop(live);
     outputs_write(outputs, attachment.session);
     return 0;
 }

@@ -11,12 +11,14 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "front/spoor/gpus_check.h"
+#include "front/spoor/live.h"
 #include "front/spoor/outputs.h"
 #include "front/spoor/program.h"
 #include "front/spoor/session_options.h"
 #include "run/reraise.h"
 #include "run/supervise.h"
 #include "run/track.h"
+#include "text/escape.h"
 
 static void say(const char *message)
 {
@@ -26,6 +28,63 @@ static void say(const char *message)
 static int check_gpus(void *data, struct spoor_error *err)
 {
     return gpus_check(data, err);
+}
+
+/* ---- the live view ---- */
+
+static void close_live(struct live **live)
+{
+    *live = live_close(*live);
+}
+
+/* The thread that draws is started after the fork. */
+static void start_live(void *data, spoor_session *session, pid_t pid)
+{
+    struct spoor_error err;
+
+    (void)session;
+    (void)pid;
+    if (live_start(data, &err) < 0)
+        complain("%s", err.message);
+}
+
+static void hide_live(void *data, bool is_stopping)
+{
+    live_hide(data, is_stopping);
+}
+
+/* NULL: there is none. */
+static struct live *open_live(const struct settings *settings, char **command,
+                              struct track_options *options)
+{
+    struct live_options own = {
+        .scope = LIVE_JOB,
+        .interval_ns = settings->interval_ns,
+        .has_color = outputs_has_color(settings->color, STDERR_FILENO),
+    };
+    struct buffer title = { 0 };
+    struct live *live = NULL;
+    struct spoor_error err;
+
+    if (!settings->is_live || !live_is_possible())
+        return NULL;
+    if (live_shares_stdout()) {
+        complain("no live view: the command writes to the same terminal (redirect its output, "
+                 "for example with >FILE)");
+        return NULL;
+    }
+    escape_command((const char *const *)command, &title);
+    own.title = title.text ? title.text : "";
+    if (live_open(&own, &live, &err) < 0)
+        complain("%s", err.message);
+    buffer_done(&title);
+    if (!live)
+        return NULL;
+    options->session.sample_seen = live_sample_seen;
+    options->started = start_live;
+    options->stopping = hide_live;
+    options->session.sample_data = options->started_data = options->stopping_data = live;
+    return live;
 }
 
 /* Returns an exit code. *ret_signal is set if a signal killed the job. */
@@ -41,6 +100,7 @@ static int run_job(struct settings *settings, const struct outputs *outputs, cha
         .prepare = check_gpus,
         .prepare_data = settings,
     };
+    CLEANUP(close_live) struct live *live = open_live(settings, command, &options);
     struct spoor_error err = { 0 };
     struct tracked tracked;
 
@@ -52,6 +112,7 @@ static int run_job(struct settings *settings, const struct outputs *outputs, cha
     case TRACK_RAN:
         break;
     }
+    live_stop(live);
     if (tracked.session)
         outputs_write(outputs, tracked.session);
     spoor_session_close(tracked.session);

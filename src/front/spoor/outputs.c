@@ -211,6 +211,16 @@ int outputs_plan(const struct settings *settings, struct outputs *ret, struct sp
     return 0;
 }
 
+int outputs_plan_stdout(struct settings *settings, struct outputs *ret, struct spoor_error *err)
+{
+    if (!settings->output_path)
+        settings->output_path = strdup("-");
+    if (!settings->output_path)
+        return error_set(err, ENOMEM, "out of memory");
+    settings->is_quiet = true;
+    return outputs_plan(settings, ret, err);
+}
+
 void outputs_done(struct outputs *outputs)
 {
     if (outputs->device_fd >= 0)

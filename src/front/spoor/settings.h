@@ -21,6 +21,7 @@ enum {
     SCOPE_INFO = 1u << 4,
     SCOPE_PHASE = 1u << 5,
     SCOPE_REPORT = 1u << 6,
+    SCOPE_SYSTEM = 1u << 7,
 };
 
 /* In the order of the words of their options. */
@@ -48,6 +49,7 @@ struct settings {
     enum color color;
     enum wait_for wait_for;
     bool is_quiet;
+    bool is_live; /* show a live view */
     bool is_append;
     bool is_no_clobber;
     int summary_fd; /* -1: none */
