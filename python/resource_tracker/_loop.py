@@ -93,46 +93,52 @@ class _Loop:
             self.cycle += 1
         file.flush()
 
-    def _track_to(self, file: Any) -> None:
-        tracking = self._track()
+    def _write_rows(self, tracking: Tracking, file: Any) -> None:
+        """Writes rows as they come, until there is nothing left to track."""
         asked = time.monotonic()
-        try:
-            while self.status == "running":
-                if self._sleep(min(self.interval / 10, _LOOK_SECONDS)):
-                    self.status = "exited"
-                elif len(tracking.rows[self._table]) > self._rows_written:
-                    self._write(tracking, file)
-                elif time.monotonic() - asked > self.interval + 1 and tracking.agent is not None:
-                    asked = time.monotonic()
-                    tracking.agent.ask("rows")  # fails if it was killed
-        except EndedError:
-            pass  # stop() says so
-        finally:
-            try:
-                tracking.stop()
-            except Error as error:
-                from ._log import warn
+        while self.status == "running":
+            if self._sleep(min(self.interval / 10, _LOOK_SECONDS)):
+                self.status = "exited"
+            elif len(tracking.rows[self._table]) > self._rows_written:
+                self._write(tracking, file)
+            elif time.monotonic() - asked > self.interval + 1 and tracking.agent is not None:
+                asked = time.monotonic()
+                tracking.agent.ask("rows")  # fails if it was killed
 
-                warn(f"tracking has stopped: {error}")
-            self._write(tracking, file)
-            tracking.close()
+    def _write_last_rows(self, tracking: Tracking, file: Any) -> None:
+        try:
+            tracking.stop()
+        except Error as error:
+            from ._log import warn
+
+            warn(f"tracking has stopped: {error}")
+        self._write(tracking, file)
 
     def start_tracking(self, output_file: str | None = None, print_header: bool = True) -> None:
         """Writes a row per interval to a file, or to the standard output, until the process that
         is tracked ends. The last row, which may be of less than an interval, is written before
-        KeyboardInterrupt leaves too."""
+        KeyboardInterrupt leaves too. Nothing is written if the process has ended before."""
+        if self._sleep(max(0.0, self.start_time - time.time())):
+            self.status = "exited"
+            return
         self._rows_written = 0
-        if time.time() < self.start_time:
-            self._sleep(self.start_time - time.time())
-        file = sys.stdout if output_file is None else open(output_file, "w", encoding="utf-8")
+        tracking = self._track()
+        file = None
         try:
-            if print_header:
-                names = [column.name for column in columns_of(self._table, self.dialect)]
-                file.write(render_csv_row(names))
-                file.flush()
-            self._track_to(file)
+            file = sys.stdout if output_file is None else open(output_file, "w", encoding="utf-8")
+            try:
+                if print_header:
+                    names = [column.name for column in columns_of(self._table, self.dialect)]
+                    file.write(render_csv_row(names))
+                    file.flush()
+                self._write_rows(tracking, file)
+            except EndedError:
+                pass  # stop() says so
+            finally:
+                self._write_last_rows(tracking, file)
         finally:
-            if output_file is not None:
+            tracking.close()
+            if output_file is not None and file is not None:
                 file.close()
 
 

@@ -76,8 +76,8 @@ def get_process_stats(pid: int, children: bool = True) -> dict[str, Any]:
         stats = dict.fromkeys(("utime", "stime", "memory_mib", "disk_read_bytes",
                                "disk_write_bytes", "gpu_usage", "gpu_vram_mib", "gpu_utilized"), 0)
         stats = {"timestamp": time.time(), "pid": pid, "children": 0 if children else None, **stats}
-    stats["gpu_utilized_indexes"] = set(stats.get("gpu_utilized_indexes") or ())
-    return _with_gpus(stats)
+    indexes = stats.pop("gpu_utilized_indexes", None)
+    return {**_with_gpus(stats), "gpu_utilized_indexes": set(indexes or ())}
 
 
 def get_system_stats() -> dict[str, Any]:

@@ -104,7 +104,7 @@ class ResourceTracker:
 
     def _path(self, table: str) -> str | None:
         rows = self._rows.get(table)
-        return rows.path if rows else None
+        return None if rows is None else rows.path
 
     @property
     def process_tracker_filepath(self) -> str | None:
