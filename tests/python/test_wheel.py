@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The wheels: made twice, installed into clean environments, and the documents' examples there."""
+import contextlib
 import email
 import json
 import os
@@ -127,8 +128,9 @@ REFERENCE_0_1 = """
     print(*tracker.diff_stats())
     child = os.fork()
     if child == 0:
-        while True:
+        while os.getppid() == pid:
             pass
+        os._exit(0)
     print(child, flush=True)
     PidTracker(child, 0.1)  # writes rows until the process has ended
 """
@@ -192,12 +194,20 @@ def run(environment, tmp_path):
 
 @pytest.fixture
 def start(environment, tmp_path):
-    """start(text): a Python program whose output can be read while it runs."""
+    """with start(text) as process: a Python program whose output can be read while it runs."""
+    @contextlib.contextmanager
     def start(text):
         path = tmp_path / "program.py"
         path.write_text(textwrap.dedent(text))
-        return subprocess.Popen([environment / "python", path], cwd=tmp_path, text=True, env=CLEAN,
-                                stdout=subprocess.PIPE)
+        process = subprocess.Popen([environment / "python", path], cwd=tmp_path, text=True,
+                                   env=CLEAN, stdout=subprocess.PIPE)
+        try:
+            yield process
+        except BaseException:
+            process.kill()
+            raise
+        finally:
+            process.communicate()
     return start
 
 
