@@ -87,9 +87,8 @@ class _Loop:
 
     def _write(self, tracking: Tracking, file: Any) -> None:
         """Writes the rows that are new."""
-        for row in tracking.rows[self._table].frame()[self._rows_written:]:
-            file.write(render_csv_row(row.values()))
-            self._rows_written += 1
+        for row in tracking.rows[self._table].read_new():
+            file.write(render_csv_row(value or (value if value is None else 0) for value in row))
             self.cycle += 1
         file.flush()
 
@@ -99,7 +98,7 @@ class _Loop:
         while self.status == "running":
             if self._sleep(min(self.interval / 10, _LOOK_SECONDS)):
                 self.status = "exited"
-            elif len(tracking.rows[self._table]) > self._rows_written:
+            elif len(tracking.rows[self._table]) > 0:
                 self._write(tracking, file)
             elif time.monotonic() - asked > self.interval + 1 and tracking.agent is not None:
                 asked = time.monotonic()
@@ -121,7 +120,6 @@ class _Loop:
         if self._sleep(max(0.0, self.start_time - time.time())):
             self.status = "exited"
             return
-        self._rows_written = 0
         tracking = self._track()
         file = None
         try:
