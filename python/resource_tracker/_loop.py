@@ -17,7 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_LOOK_SECONDS = 0.1  # how often it looks for new rows, at least
+_ROW_SECONDS = 0.005  # that a row takes to be written; rows are at multiples of the interval
+_LOOK_SECONDS = 0.1   # how often it looks for a row that is late, at least
 
 
 class _ProcessEnd:
@@ -94,13 +95,16 @@ class _Loop:
 
     def _write_rows(self, tracking: Tracking, file: Any) -> None:
         """Writes rows as they come, until there is nothing left to track."""
-        asked = time.monotonic()
+        asked, pause = time.monotonic(), 0.0
         while self.status == "running":
-            if self._sleep(min(self.interval / 10, _LOOK_SECONDS)):
+            if self._sleep(pause):
                 self.status = "exited"
             elif len(tracking.rows[self._table]) > 0:
                 self._write(tracking, file)
-            elif time.monotonic() - asked > self.interval + 1 and tracking.agent is not None:
+                pause = self.interval - time.time() % self.interval + _ROW_SECONDS
+            else:
+                pause = min(self.interval / 10, _LOOK_SECONDS)
+            if time.monotonic() - asked > self.interval + 1 and tracking.agent is not None:
                 asked = time.monotonic()
                 tracking.agent.ask("rows")  # fails if it was killed
 

@@ -89,8 +89,9 @@ def test_rows_per_interval(busy, tmp_path, script):
 @pytest.mark.parametrize("dialect", [NEWEST, README, OLDEST])
 def test_the_machine_until_it_is_interrupted(script, dialect):
     process = script.start("""
-        import sys
+        import signal, sys
         from resource_tracker import SystemTracker
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored
         try:
             SystemTracker(interval=0.02, dialect=sys.argv[1])
         except KeyboardInterrupt:
@@ -106,7 +107,9 @@ def test_the_machine_until_it_is_interrupted(script, dialect):
 
 def test_the_last_row_before_an_interrupt(script):
     process = script.start("""
+        import signal
         from resource_tracker import SystemTracker
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             SystemTracker(interval=3600)
         except KeyboardInterrupt:
