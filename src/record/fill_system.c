@@ -66,6 +66,16 @@ const char *record_system_figure_path(size_t index)
     return rows[index].path;
 }
 
+enum metric record_system_figure_metric(size_t index)
+{
+    return rows[index].derivation == HOST_LEVEL ? METRIC_NONE : rows[index].metric;
+}
+
+bool record_system_figure_is_rate(size_t index)
+{
+    return rows[index].derivation == RATE;
+}
+
 static struct spoor_figure make_level(const struct row *row, const struct record_input *input)
 {
     static const struct origin processes = { "procfs", "cannot read /proc", false };

@@ -26,18 +26,24 @@ static int measure(const struct settings *settings, const struct outputs *output
 {
     CLEANUP(attachment_close) struct attachment attachment = { .session = NULL };
     struct spoor_options options = session_options(settings);
+    bool is_endless = settings->stream_path && settings->duration_ns == 0;
     uint64_t duration_ns =
-        settings->duration_ns ? settings->duration_ns : settings->interval_ns;
+        settings->duration_ns || is_endless ? settings->duration_ns : settings->interval_ns;
     enum watch_end end = WATCH_INTERRUPTED;
     struct report report = { .outputs = outputs };
     struct spoor_error err = { 0 };
 
     if (gpus_check(settings, &err) < 0 || attachment_open(&options, &attachment, &err) < 0)
         return complain("%s", err.message);
+    attachment.watch.output_fd = outputs_reader_fd(settings);
     if (watch_wait(&attachment.watch, duration_ns, &end, &err) < 0)
         complain("%s", err.message);
     if (attachment_stop(&attachment, end, &err) < 0)
         complain("%s", err.message);
+    if (settings->stream_path) {
+        outputs_write(outputs, attachment.session);
+        return 0;
+    }
     report.session = attachment.session;
     return program_write_report(&spoor_program, write_report, &report);
 }
@@ -52,7 +58,8 @@ int command_system(const struct command *command, int argc, char **argv)
 
     if (code >= 0)
         return code;
-    if (outputs_plan_stdout(&settings, &outputs, &err) < 0)
+    if (settings.stream_path ? outputs_plan(&settings, &outputs, &err) < 0
+                             : outputs_plan_stdout(&settings, &outputs, &err) < 0)
         return complain("%s", err.message);
     return measure(&settings, &outputs);
 }
