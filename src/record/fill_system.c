@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "base/compiler.h"
 #include "record/system.h"
@@ -87,7 +88,7 @@ static struct spoor_figure make_level(const struct row *row, const struct record
     if (input->latest && row->derivation == LEVEL)
         value = input->latest->value[row->metric];
     else if (input->latest)
-        value = *(const uint64_t *)((const char *)&input->latest->host + row->offset);
+        memcpy(&value, (const char *)&input->latest->host + row->offset, sizeof(value));
     if (is_known(value)) {
         figure.value = (double)value;
         figure.source = origin->source;
