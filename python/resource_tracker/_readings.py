@@ -65,9 +65,8 @@ def get_process_stats(pid: int, children: bool = True) -> dict[str, Any]:
 
     timestamp; pid; children: the number of descendants; utime, stime: CPU seconds; memory_mib:
     memory in use, shared pages divided among the processes that share them; disk_read_bytes,
-    disk_write_bytes; gpu_usage: between 0 and the number of GPUs; gpu_vram_mib; gpu_utilized, 0
-    without GPUs and otherwise None: ResourceTracker knows how many are in use; and
-    gpu_utilized_indexes, empty. A process that has ended uses nothing.
+    disk_write_bytes; gpu_usage: between 0 and the number of GPUs; gpu_vram_mib; gpu_utilized:
+    the number of GPUs in use; gpu_utilized_indexes. A process that has ended uses nothing.
     """
     try:
         stats = _ask("process-stats", str(pid), "true" if children else "false")["stats"]
@@ -90,7 +89,9 @@ def get_system_stats() -> dict[str, Any]:
     free}} in bytes; net_recv_bytes, net_sent_bytes: without the loopback device; gpu_usage,
     gpu_vram_mib, gpu_utilized.
     """
-    return _with_gpus(_ask("system-stats")["stats"])
+    stats = _ask("system-stats")["stats"]
+    stats.pop("gpu_utilized_indexes", None)
+    return _with_gpus(stats)
 
 
 def _scaled(value: float | None, factor: float) -> int | None:

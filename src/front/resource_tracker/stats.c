@@ -186,24 +186,6 @@ int stats_add_process(struct stats *stats, pid_t pid, bool has_children,
     return 0;
 }
 
-/* The GPUs, which only a session reads: one without a job. */
-static int add_machine_gpus(struct stats *stats, struct json_writer *json,
-                            struct spoor_error *err)
-{
-    struct observed *observed = take_matching(stats, 0, true);
-    int r = observed ? spoor_session_sample(observed->session, err)
-                     : observe(0, true, &observed, err);
-
-    if (observed)
-        put_first(stats, observed);
-    if (r < 0)
-        return r;
-    json_add_number(json, "gpu_usage", get_value(observed, "host_gpu_utilization_gpus"));
-    json_add_number(json, "gpu_vram_mib",
-                    get_value(observed, "host_gpu_memory_bytes") / BYTES_PER_MIB);
-    return 0;
-}
-
 int stats_add_system(struct stats *stats, struct json_writer *json, struct spoor_error *err)
 {
     int r = stats->machine ? 0 : machine_open(&stats->machine, err);
@@ -212,8 +194,6 @@ int stats_add_system(struct stats *stats, struct json_writer *json, struct spoor
         return r;
     json_begin(json, "stats", '{');
     r = machine_add_stats(stats->machine, json, err);
-    if (r == 0 && spoor_may_have_gpus(NULL))
-        r = add_machine_gpus(stats, json, err);
     json_end(json);
     return r;
 }
