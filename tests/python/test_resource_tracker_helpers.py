@@ -4,6 +4,7 @@ import io
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -107,10 +108,12 @@ def test_render_csv_row():
 def test_dummy_workloads():
     from resource_tracker.dummy_workloads import cpu_multi, cpu_single
 
-    before = os.times()
-    assert cpu_single(0.1) is None and cpu_multi(duration=0.1, ncores=2) is None
-    after = os.times()
-    assert after.user > before.user and after.children_user > before.children_user
+    before = time.process_time()
+    began = time.monotonic()
+    assert cpu_single(0.1) is None
+    assert time.process_time() > before and time.monotonic() - began >= 0.1
+    assert cpu_multi(duration=0.1, ncores=2) is None
+    assert time.monotonic() - began >= 0.2
 
 
 def test_columns_of_each_generation():
