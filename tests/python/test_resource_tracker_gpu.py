@@ -17,7 +17,7 @@ device {0} minor {0}
 PROGRAM = """
     import os, time
     from resource_tracker import ResourceTracker
-    from resource_tracker.tracker_procfs import get_process_stats
+    from resource_tracker.tracker_procfs import get_process_stats, get_system_stats
 
     def eventually(condition):
         deadline = time.monotonic() + 50
@@ -38,8 +38,12 @@ PROGRAM = """
         eventually(lambda: process("gpu_vram_mib") and system("gpu_vram_mib"))
         print(process("gpu_usage")[-1], process("gpu_vram_mib")[-1], process("gpu_utilized")[-1])
         print(system("gpu_usage")[-1], system("gpu_vram_mib")[-1], system("gpu_utilized")[-1])
-    eventually(lambda: get_process_stats(os.getpid())["gpu_vram_mib"])
-    print(get_process_stats(os.getpid())["gpu_vram_mib"])
+    def process_stats(name):
+        return get_process_stats(os.getpid())[name]
+
+    eventually(lambda: process_stats("gpu_usage") and get_system_stats()["gpu_usage"])
+    print(process_stats("gpu_vram_mib"), process_stats("gpu_utilized_indexes"))
+    print(get_system_stats()["gpu_vram_mib"], get_system_stats()["gpu_utilized"])
 """
 
 
@@ -59,4 +63,4 @@ busy 1 {pid} 200 90
 """)
     out, _ = process.communicate("\n", timeout=DEADLINE_SECONDS)
     assert process.returncode == 0
-    assert out.splitlines() == ["0.9 2048.0 1", "0.9 4096.0 1", "2048"]
+    assert out.splitlines() == ["0.9 2048.0 1", "0.9 4096.0 1", "2048 {1}", "4096 1"]
