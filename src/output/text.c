@@ -29,13 +29,15 @@ static void headline_write(const struct record *record, struct page *page)
     struct buffer shown = { 0 };
     struct buffer cut = { 0 };
 
+    bool has_process = is_known(record->pid);
+
     if (record->name) {
         page_escape(page, record->name, &full);
-        buffer_add_text(&full, ": ");
+        buffer_add_text(&full, has_process ? ": " : "");
     }
     if (record->command && record->command[0])
         escape_command(record->command, &full);
-    else
+    else if (has_process)
         buffer_format(&full, "process %s", number_count(as_number(record->pid)).text);
     if (full.text && page->has_unicode)
         page_cut(full.text, page->columns, &cut);
@@ -57,8 +59,9 @@ static void ending_write(const struct record *record, struct page *page)
     struct buffer text = { 0 };
 
     if (!has_ended) {
-        buffer_add_text(&text,
-                        record->is_still_running ? "still running" : "exit code unknown");
+        buffer_add_text(&text, record->is_still_running ? "still running"
+                               : is_known(record->pid)  ? "exit code unknown"
+                                                        : "ended");
     } else if (record->signal) {
         buffer_add_text(&text, "killed by ");
         page_escape(page, record->signal, &text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * watch.h - waits for the end of a process that is not our child.
+ * watch.h - waits for the end of a process that is not our child, or of all processes of a cgroup.
  *
  * Open it before anything else uses the pid: from then on, another process that
  * reuses the pid is not mistaken for the watched one.
@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "base/root.h"
+#include "source/cgroup/cgroup.h"
 #include "spoor/spoor.h"
 
 struct watch {
@@ -20,6 +21,8 @@ struct watch {
     int signal_fd;        /* SIGINT, SIGTERM, SIGHUP: blocked while the watch is open */
     int input_fd;         /* another descriptor to wait for, owned by the caller; or -1 */
     uint64_t start_ticks; /* used if pid_fd is -1 */
+    struct cgroup cgroup; /* used if pid is 0 */
+    struct kept events;   /* cgroup.events of version 2, which can be polled for changes */
     struct root root;
 };
 
@@ -32,6 +35,10 @@ enum watch_end {
 
 /* -ESRCH: no such process. Also blocks SIGPIPE permanently. */
 int watch_open(pid_t pid, struct watch *ret, struct spoor_error *err);
+
+/* Waits until no process is left in a cgroup and below it. -ENOENT, -EINVAL, -ESRCH: as
+ * spoor_session_open() explains them. */
+int watch_open_cgroup(const char *directory, struct watch *ret, struct spoor_error *err);
 void watch_close(struct watch *watch);
 
 /* The signals no longer end the wait: they stay blocked and are ignored. */

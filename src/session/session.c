@@ -13,6 +13,7 @@
 #include "base/environment.h"
 #include "base/error.h"
 #include "session/thread.h"
+#include "source/cgroup/cgroup_directory.h"
 #include "source/proc/cpu_clock.h"
 #include "source/proc/pid_status.h"
 
@@ -28,6 +29,22 @@ const char *spoor_version(void)
 
 /* ---- open --------------------------------------------------------------- */
 
+/* What is to be tracked. */
+static int check_job(const struct spoor_options *options, struct spoor_error *err)
+{
+    if (options->pid < 0)
+        return error_set(err, EINVAL, "invalid process ID %d: must not be negative",
+                         (int)options->pid);
+    if (options->pid == 0 && options->flags & (SPOOR_CALLER_SPAWNED | SPOOR_MAIN_ONLY))
+        return error_set(err, EINVAL, "missing process ID");
+    if (options->flags & SPOOR_TRACK_CGROUP && (options->pid != 0 || !options->cgroup_folder))
+        return error_set(err, EINVAL, "to track a cgroup, name it and no process");
+    if (options->flags & SPOOR_MAIN_ONLY && options->flags & SPOOR_CALLER_SPAWNED)
+        return error_set(err, EINVAL,
+                         "SPOOR_MAIN_ONLY and SPOOR_CALLER_SPAWNED cannot be combined");
+    return 0;
+}
+
 /* Accepts the options of a caller built against an older, shorter struct. */
 static int copy_options(const struct spoor_options *from, struct spoor_options *ret,
                         struct spoor_error *err)
@@ -39,18 +56,12 @@ static int copy_options(const struct spoor_options *from, struct spoor_options *
                          "invalid options size %zu: initialize them with SPOOR_OPTIONS_INIT",
                          from->size);
     memcpy(&options, from, from->size);
-    if (options.pid < 0)
-        return error_set(err, EINVAL, "invalid process ID %d: must not be negative",
-                         (int)options.pid);
-    if (options.pid == 0 && options.flags & (SPOOR_CALLER_SPAWNED | SPOOR_MAIN_ONLY))
-        return error_set(err, EINVAL, "missing process ID");
+    if (check_job(&options, err) < 0)
+        return -EINVAL;
     if (options.interval_ns < SPOOR_INTERVAL_MIN_NS ||
         options.interval_ns > SPOOR_INTERVAL_MAX_NS)
         return error_set(err, EINVAL, "invalid interval %llu ns: must be 1 ms to 1 h",
                          (unsigned long long)options.interval_ns);
-    if (options.flags & SPOOR_MAIN_ONLY && options.flags & SPOOR_CALLER_SPAWNED)
-        return error_set(err, EINVAL,
-                         "SPOOR_MAIN_ONLY and SPOOR_CALLER_SPAWNED cannot be combined");
     if ((unsigned)options.cgroup > SPOOR_CGROUP_REQUIRE)
         return error_set(err, EINVAL, "invalid cgroup mode %d", (int)options.cgroup);
     if ((unsigned)options.detail > SPOOR_DETAIL_NEVER)
@@ -116,8 +127,16 @@ static int open_sampler(spoor_session *session, const struct spoor_options *opti
                         struct spoor_error *err)
 {
     struct job_options job;
+    struct cgroups cgroups;
+    struct cgroup adopted;
     int r = session_job_options(options, &job, err);
 
+    if (r == 0 && options->flags & SPOOR_TRACK_CGROUP) {
+        r = cgroup_directory_find(&session->root, options->cgroup_folder, &adopted, &cgroups,
+                                  err);
+        job.adopted = &adopted;
+        job.cgroups = &cgroups;
+    }
     if (r < 0)
         return r;
     session->disabled = job.disabled;
@@ -150,6 +169,14 @@ static int copy_texts(spoor_session *session, const struct spoor_options *option
     return r < 0 ? r : copy_text(gpus, &session->gpus);
 }
 
+/* Whose CPU affinity limits the job; without a job, what limits us would limit one that we start. */
+static pid_t process_for_limits(const spoor_session *session)
+{
+    const struct members *members = &session->sampler.job.members;
+
+    return members->count > 0 ? members->list[0].pid : getpid();
+}
+
 static int open_parts(spoor_session *session, const struct spoor_options *options,
                       struct spoor_error *err)
 {
@@ -175,7 +202,7 @@ static int open_parts(spoor_session *session, const struct spoor_options *option
     if (r < 0)
         return r;
     host_facts_read(&session->root, &session->host);
-    limits_read(&session->root, options->pid != 0 ? options->pid : getpid(),
+    limits_read(&session->root, process_for_limits(session),
                 session->sampler.has_cgroups ? &session->sampler.cgroups : NULL,
                 environment_own, &session->limits);
     summary_init(&session->summary, options->interval_ns);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attachment.h - tracking a process that is already running: the path of `spoor attach`
+ * attachment.h - tracking a process or cgroup that is already running: the path of `spoor attach`
  * and of agents.
  */
 #ifndef FRONT_COMMON_ATTACHMENT_H
@@ -14,7 +14,7 @@ struct attachment {
     spoor_session *session;
 };
 
-/* Starts tracking options->pid: the first sample is taken when it returns. */
+/* Starts tracking options->pid, or the cgroup of the options: the first sample is taken when it returns. */
 int attachment_open(const struct spoor_options *options, struct attachment *ret,
                     struct spoor_error *err);
 

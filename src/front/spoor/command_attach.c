@@ -15,14 +15,14 @@ static void close_live(struct live **live)
     *live = live_close(*live);
 }
 
-/* "process 4242 (python3)", or the name of the run. */
+/* "process 4242 (python3)", or the name of the run or cgroup. */
 static void write_title(const struct settings *settings, struct buffer *out)
 {
     struct pid_stat process = { 0 };
     struct root root = ROOT_CLOSED;
 
-    if (settings->name) {
-        escape_terminal(settings->name, out);
+    if (settings->name || settings->cgroup) {
+        escape_terminal(settings->name ? settings->name : settings->cgroup, out);
         return;
     }
     buffer_format(out, "process %d", (int)settings->pid);
@@ -55,6 +55,11 @@ static int follow(const struct settings *settings, const struct outputs *outputs
     struct spoor_error err = { 0 };
 
     options.pid = settings->pid;
+    if (settings->cgroup) {
+        options.flags |= SPOOR_TRACK_CGROUP;
+        options.cgroup_folder = settings->cgroup;
+        options.name = settings->name ? settings->name : settings->cgroup;
+    }
     if (gpus_check(settings, &err) < 0)
         return complain("%s", err.message);
     live = begin_live(settings, &options);
@@ -82,7 +87,7 @@ int command_attach(const struct command *command, int argc, char **argv)
 
     if (code >= 0)
         return code;
-    if (settings.pid == 0)
+    if (settings.pid == 0 && !settings.cgroup)
         return complain("missing PID: spoor attach [OPTIONS] PID");
     if (outputs_plan(&settings, &outputs, &err) < 0)
         return complain("%s", err.message);

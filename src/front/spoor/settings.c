@@ -174,6 +174,7 @@ static const struct option rows[] = {
 { '\0', "summary-fd", "N",                 "also write the report to file descriptor N", BOTH, .apply = apply_summary_fd },
 { '\0', "detail",     "auto|always|never", "when to measure private and shared memory, which slows the job down: for at most 0.3 % of the time (auto, the default), at every sample, or never", TRACK | SCOPE_DOCTOR, CHOICE(detail) },
 { '\0', "cgroup",     "auto|off|require|DIRECTORY", "run the command in its own cgroup, for exact values: if possible (auto, the default), never (off), or refuse to run without (require); DIRECTORY: create it below this cgroup, which must be delegated to you", RUN | SCOPE_DOCTOR, TEXT(cgroup), .check = check_cgroup, .complete = "-W \"auto off require\"" },
+{ '\0', "cgroup",     "DIRECTORY",         "track every process in this cgroup and below it, such as that of a container, instead of one process; the cgroup is only read", ATTACH | LINE_ONLY, TEXT(cgroup), .complete = COMPLETE_FILES },
 { '\0', "gpus",       "LIST",              "the GPUs of the job: all, none, or a list of numbers, UUIDs and PCI addresses, such as 0,2-3, or 0:1 for a MIG device; 'spoor info' lists them (default: as CUDA_VISIBLE_DEVICES and similar variables say, otherwise all)", TRACK, TEXT(gpus), .check = spoor_check_gpus },
 { '\0', "gpus",       "LIST",              "the GPUs to show: all, none, or a list of numbers, UUIDs and PCI addresses, such as 0,2-3 (default: as CUDA_VISIBLE_DEVICES and similar variables say, otherwise all)", SCOPE_INFO, TEXT(gpus), .check = spoor_check_gpus },
 { '\0', "color",      "auto|always|never", "use color: on a terminal, unless NO_COLOR is set (auto, the default), always, or never", BOTH | SCOPE_DOCTOR | REPORT, CHOICE(color) },
@@ -204,6 +205,8 @@ static int finish(struct arguments *arguments, struct spoor_error *err)
         if (apply_pid(settings, NULL, arguments->operands[0], err) < 0)
             return -EINVAL;
     }
+    if (arguments->command->scope == SCOPE_ATTACH && settings->cgroup && settings->pid != 0)
+        return error_set(err, EINVAL, "a PID and --cgroup cannot be combined");
     if (settings->tags.count > SETTINGS_TAGS_MAX)
         return error_set(err, EINVAL, "--tag: at most %d tags are allowed", SETTINGS_TAGS_MAX);
     if (settings->is_append && settings->is_no_clobber)
