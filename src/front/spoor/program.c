@@ -29,13 +29,16 @@ static const struct command commands[] = {
         .name = "attach",
         .options = &settings_table,
         .scope = SCOPE_ATTACH,
-        .operands = "PID",
+        .operands = "PID | --cgroup DIRECTORY",
         .max_operands = 1,
         .complete = COMPLETE_PIDS,
-        .summary = "track a process that is already running",
-        .about = "Track a running process and all its descendants until it exits, --duration "
-                 "has passed, or you press Ctrl-C, which stops the tracking but not the "
-                 "process. Exit code: 0, or 125 if there was nothing to track.",
+        .summary = "track a process or a cgroup that is already running",
+        .about =
+            "Track a running process and all its descendants until it exits, --duration has "
+            "passed, or you press Ctrl-C, which stops the tracking but not the process. With "
+            "--cgroup, track every process in a cgroup until it is empty. On a terminal, show "
+            "the current figures; q or Ctrl-C ends with the report. Exit code: 0, or 125 if "
+            "there was nothing to track.",
         .notes = PRECEDENCE,
         .example = "spoor attach --duration 1m 4242",
         .main = command_attach,
