@@ -29,8 +29,8 @@
  *
  * Threads. A running session owns a sampling thread and, if the machine may have
  * GPUs, a thread that queries their drivers; short-lived threads ask for disk space.
- * All block all signals. A samples file is written by a process of the session, which
- * wait() does not find, so that a disk that does not respond stops nothing else. Session
+ * All block all signals. Each stream is written by a process of the session, which
+ * wait() does not find, so that a disk or a reader that does not respond stops nothing else. Session
  * functions may be called from any thread, but not during or after
  * spoor_session_close(). None waits for the sampling thread for more than 10 s.
  *
@@ -92,11 +92,11 @@ enum {
      * `pid`, which has not called exec yet; it adopts the job's orphans, has no
      * other children, and calls spoor_session_child_ended() before it reaps one. */
     SPOOR_CALLER_SPAWNED = 1u << 0,
-    /* Append to the samples file instead of replacing it. */
+    /* Append to the files of streams instead of replacing them. */
     SPOOR_SAMPLES_APPEND = 1u << 1,
-    /* Fail with EEXIST if the samples file exists. */
+    /* Fail with EEXIST if the file of a stream exists. */
     SPOOR_SAMPLES_NO_CLOBBER = 1u << 2,
-    /* Touch no old samples file and do not call sample_seen until
+    /* Touch no old file of a stream and do not call sample_seen until
      * spoor_session_release_samples(): the job may not start after all. */
     SPOOR_HOLD_SAMPLES = 1u << 3,
     /* Track `pid` alone, not its descendants. Its I/O still includes that of children it has
@@ -126,6 +126,20 @@ struct spoor_sample {
  * spoor_session_close(). */
 typedef void spoor_sample_seen(const struct spoor_sample *sample, void *data);
 
+/* A stream: one row per sample, written as soon as the sample is taken. If the file does not respond
+ * or the reader of a pipe stalls, rows are dropped and the report says how many; nothing waits. If
+ * the reader closes the pipe, the stream ends, and nothing else. */
+struct spoor_stream {
+    const char *path;    /* a file; a named pipe; "-", /dev/stderr or /dev/fd/N: a descriptor */
+    const char *dialect; /* the columns: NULL or "spoor"; "resource-tracker",
+                            "resource-tracker-0.3", "resource-tracker-0.1": the process table of
+                            that program or, without a job, its system table; or one of its tables
+                            as in "resource-tracker:combined"; "resource-tracker-rs" */
+    const char *format;  /* "csv", "jsonl", or "f64": a little-endian double per cell (dialects
+                            only); NULL: by the suffix of the path, csv for a pipe */
+};
+#define SPOOR_STREAMS_MAX 4
+
 /* Initialize with SPOOR_OPTIONS_INIT, so that fields added later have their defaults. */
 struct spoor_options {
     size_t size;          /* sizeof(struct spoor_options): lets the ABI grow */
@@ -137,7 +151,7 @@ struct spoor_options {
     const char *name;           /* label for this run, or NULL */
     const char *const *tags;    /* NULL-terminated "KEY=VALUE" strings, or NULL */
     const char *const *command; /* NULL-terminated arguments; NULL: read from /proc */
-    const char *samples_path;   /* file for one row per sample, .csv or .jsonl; or NULL */
+    const char *samples_path;   /* a stream of our columns, .csv or .jsonl; or NULL */
     const char *root;           /* directory to use instead of "/", or NULL */
     enum spoor_cgroup cgroup;   /* used with SPOOR_CALLER_SPAWNED only */
     const char *cgroup_folder;  /* a cgroup delegated to the user, or NULL; with
@@ -146,13 +160,17 @@ struct spoor_options {
                          list of numbers ("0-3"; "0:1" is a MIG device), UUIDs and PCI
                          addresses; NULL: as the job's environment says, or all without
                          a job */
-    spoor_sample_seen *sample_seen; /* NULL: none */
-    void *sample_data;              /* passed to sample_seen */
+    spoor_sample_seen *sample_seen;     /* NULL: none */
+    void *sample_data;                  /* passed to sample_seen */
+    const struct spoor_stream *streams; /* further streams, SPOOR_STREAMS_MAX at most in all */
+    size_t stream_count;
+    uint64_t second_sample_ns; /* when to take the second sample, on CLOCK_MONOTONIC; 0: an
+                                  interval after the first */
 };
 #define SPOOR_OPTIONS_INIT                                                                \
     {                                                                                     \
         sizeof(struct spoor_options), 0, 0, 1000000000ull, SPOOR_DETAIL_AUTO, NULL, NULL, \
-            NULL, NULL, NULL, SPOOR_CGROUP_AUTO, NULL, NULL, NULL, NULL                   \
+            NULL, NULL, NULL, SPOOR_CGROUP_AUTO, NULL, NULL, NULL, NULL, NULL, 0, 0       \
     }
 
 /* Checks the syntax of a list for options.gpus. Does not query any driver. */
@@ -169,7 +187,7 @@ SPOOR_API int spoor_session_open(const struct spoor_options *options, spoor_sess
 /* Takes the first sample, then starts the sampling thread. */
 SPOOR_API int spoor_session_start(spoor_session *session, struct spoor_error *err);
 
-/* With SPOOR_HOLD_SAMPLES: the job has started. The sampling thread replaces the samples file and
+/* With SPOOR_HOLD_SAMPLES: the job has started. The sampling thread replaces the files of streams and
  * delivers the latest sample and all that follow. */
 SPOOR_API void spoor_session_release_samples(spoor_session *session);
 

@@ -32,9 +32,12 @@ pid_t hidden_child_fork(const char *name)
     return (pid_t)pid;
 }
 
-int hidden_child_keep_only(int fd)
+int hidden_child_keep_only(int fd, int output_fd)
 {
-    if (dup2(fd, 0) < 0 || syscall(SYS_close_range, 1u, UINT_MAX, 0u) < 0)
+    unsigned first = output_fd == 0 ? 1 : 2;
+
+    if ((output_fd != 0 && dup2(output_fd, 1) < 0) || dup2(fd, 0) < 0 ||
+        syscall(SYS_close_range, first, UINT_MAX, 0u) < 0)
         return -errno;
     return 0;
 }

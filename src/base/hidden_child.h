@@ -13,9 +13,10 @@
  * program may have other threads. */
 pid_t hidden_child_fork(const char *name);
 
-/* In the child: closes all files except `fd`, which becomes descriptor 0. 0 or -errno; -ENOSYS:
- * Linux is older than 5.9, and the files stay open. */
-int hidden_child_keep_only(int fd);
+/* In the child: closes all files except `fd`, which becomes descriptor 0, and `output_fd`, unless
+ * that is 0, which becomes descriptor 1. 0 or -errno; -ENOSYS: Linux is older than 5.9, and the
+ * files stay open. */
+int hidden_child_keep_only(int fd, int output_fd);
 
 /* Waits until the child has ended. */
 void hidden_child_reap(pid_t pid);

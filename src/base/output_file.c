@@ -119,6 +119,18 @@ int output_file_descriptor(const char *path)
     return -1;
 }
 
+int output_file_check_descriptor(int fd, struct spoor_error *err)
+{
+    int flags = fcntl(fd, F_GETFD);
+    int mode = fcntl(fd, F_GETFL);
+
+    if (flags < 0 || flags & FD_CLOEXEC)
+        return error_set(err, EBADF, "file descriptor %d is not open (try %d>FILE)", fd, fd);
+    if ((mode & O_ACCMODE) == O_RDONLY)
+        return error_set(err, EBADF, "file descriptor %d is not open for writing", fd);
+    return 0;
+}
+
 /* The rule of the kernel's fs.protected_symlinks, which may be off: where everyone may create
  * files, only our own and those of the directory's owner are what they seem to be. */
 static bool is_trusted(const char *path, const struct stat *status)
@@ -139,10 +151,9 @@ bool output_file_is_special(const char *path)
     return stat(path, &target) == 0 && (S_ISCHR(target.st_mode) || S_ISFIFO(target.st_mode));
 }
 
-int output_file_open_special(const char *path, struct spoor_error *err)
+int output_file_check_special(const char *path, struct spoor_error *err)
 {
     struct stat status;
-    int fd;
 
     if (lstat(path, &status) < 0)
         return error_sys(err, errno, "cannot be written");
@@ -150,6 +161,18 @@ int output_file_open_special(const char *path, struct spoor_error *err)
         return error_set(err, EPERM,
                          "is a link or a pipe of another user in a public directory; name "
                          "another file");
+    if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) < 0)
+        return error_sys(err, errno, "cannot be written");
+    return 0;
+}
+
+int output_file_open_special(const char *path, struct spoor_error *err)
+{
+    int r = output_file_check_special(path, err);
+    int fd;
+
+    if (r < 0)
+        return r;
     fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
     return fd < 0 ? error_sys(err, errno, "cannot be written") : fd;
 }

@@ -37,12 +37,20 @@ int output_file_check_directory(const char *path, struct spoor_error *err);
  * /proc/self/fd/N), or -1. */
 int output_file_descriptor(const char *path);
 
+/* Checks that a descriptor was passed to this program and can be written to. What we opened
+ * ourselves, such as the stand-in for a closed stderr, is close-on-exec; a descriptor from the user
+ * is not. */
+int output_file_check_descriptor(int fd, struct spoor_error *err);
+
 /* Whether a path leads to a device or a named pipe. */
 bool output_file_is_special(const char *path);
 
-/* Opens one; for a pipe it waits for a reader, as a shell does. A symbolic link is followed, but
- * in a directory where everyone may create files, a link or a pipe of another user is refused.
- * Returns the descriptor, or -errno with a message. */
+/* Checks that one may be written to. A symbolic link is followed, but in a directory where everyone
+ * may create files, a link or a pipe of another user is refused. 0 or -errno with a message. */
+int output_file_check_special(const char *path, struct spoor_error *err);
+
+/* Checks and opens one; for a pipe it waits for a reader, as a shell does. Returns the descriptor, or
+ * -errno with a message. */
 int output_file_open_special(const char *path, struct spoor_error *err);
 
 /* Locks a file against other writers that do the same, until it is closed or unlocked. Waits

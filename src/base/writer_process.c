@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -96,7 +97,8 @@ static _Noreturn void serve(struct writer_queue *queue, int socket_fd,
     char wakes[64];
     ssize_t n;
 
-    (void)hidden_child_keep_only(socket_fd); /* others wait to see the rest closed */
+    /* Others wait to see the rest closed. */
+    (void)hidden_child_keep_only(socket_fd, target->output_fd);
     do {
         n = read(0, wakes, sizeof(wakes));
         while (atomic_load(&queue->taken) != atomic_load(&queue->put))
@@ -126,6 +128,7 @@ static int start(struct writer_process *process, const struct writer_target *tar
     if (pid < 0)
         return pid;
     process->pid = pid;
+    process->is_abandoned = target->is_abandoned;
     process->fd = take_fd(&ours);
     return 0;
 }
@@ -226,18 +229,30 @@ static bool wait_for_end(const struct writer_process *process)
     return true;
 }
 
+/* Kills a child that is stalled. It ends soon if it waits for the reader of a pipe; one that waits
+ * for a disk does not. */
+static bool abandon(const struct writer_process *process)
+{
+    struct pollfd news = { .fd = process->fd, .events = POLLIN };
+    struct timespec most = clock_timespec(NS_PER_SECOND);
+
+    (void)kill(process->pid, SIGKILL);
+    return ppoll(&news, 1, &most, NULL) == 1;
+}
+
 struct writer_end writer_process_close(struct writer_process *process, struct spoor_error *err)
 {
     struct writer_end end = { 0 };
     struct writer_queue *queue = process->queue;
 
     if (process->pid != 0) {
-        bool is_left = !wait_for_end(process);
+        bool has_stalled = !wait_for_end(process);
+        bool is_left = has_stalled && !(process->is_abandoned && abandon(process));
         uint64_t done_rows = atomic_load(&queue->done_rows);
 
         end.lost_rows = atomic_load(&queue->lost_rows) + process->given_rows - done_rows;
         end.error = writer_process_error(process, err);
-        if (end.error == 0 && (is_left || process->dropped_rows > 0))
+        if (end.error == 0 && (has_stalled || process->dropped_rows > 0))
             end.error = -ETIMEDOUT;
         else if (end.error == 0 && end.lost_rows > 0)
             end.error = -EPIPE;

@@ -29,6 +29,8 @@ struct writer_target {
                      struct spoor_error *err);
     int (*end)(void *data, struct spoor_error *err); /* after the last record */
     void *data;
+    int output_fd;     /* kept for the child, as its descriptor 1; 0: none */
+    bool is_abandoned; /* at the end, if it stalls: what was not written then never is */
 };
 
 struct writer_queue;
@@ -37,6 +39,7 @@ struct writer_queue;
 struct writer_process {
     pid_t pid;                  /* 0: there is none */
     int fd;                     /* wakes the child up; at end of file when that has ended */
+    bool is_abandoned;          /* as its target's */
     struct writer_queue *queue; /* shared with the child */
     uint64_t given_rows;
     uint64_t dropped_rows;
@@ -63,7 +66,8 @@ bool writer_process_wait(const struct writer_process *process, uint64_t most_ns)
 /* The first failure so far: 0 or -errno with its message. */
 int writer_process_error(const struct writer_process *process, struct spoor_error *err);
 
-/* Waits until everything is written, but not for a file that has not responded for a second.
+/* Waits until everything is written, but not for a file that has not responded for a second: then
+ * the child is left behind or, if the target is abandoned, killed.
  * `err`, which may be NULL, gets the first failure, if any. Accepts a closed one. */
 struct writer_end writer_process_close(struct writer_process *process, struct spoor_error *err);
 

@@ -11,10 +11,12 @@
 #include "front/common/program.h"
 #include "front/common/small_stack.h"
 #include "front/gpu_tracker/program.h"
+#include "front/resource_tracker/program.h"
 #include "front/spoor/program.h"
 
 /* The first is the one for any other name. */
-static const struct program *const programs[] = { &spoor_program, &gpu_tracker_program };
+static const struct program *const programs[] = { &spoor_program, &gpu_tracker_program,
+                                                  &resource_tracker_program };
 
 /* If stdin, stdout or stderr is closed, the next file we open would take its number and
  * be written to by mistake. The stand-in fails like a closed one (EBADF), and closes at exec:

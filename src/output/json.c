@@ -13,6 +13,7 @@
 #include "output/format.h"
 #include "output/measure.h"
 #include "record/field.h"
+#include "record/system.h"
 #include "series/figure.h"
 #include "text/json_writer.h"
 
@@ -261,6 +262,40 @@ static void add_device(struct json_writer *json, const struct record_gpu *gpu)
     json_end(json);
 }
 
+static void add_list(struct json_writer *json, const char *key,
+                     const struct record_system_list *kind, const struct record_list *list)
+{
+    json_begin(json, key, '[');
+    for (size_t i = 0; i < list->count; i++) {
+        json_begin_line(json, NULL, '{');
+        add_fields(json, kind->fields.rows, kind->fields.count,
+                   (const char *)list->items + i * kind->item_size);
+        json_end(json);
+    }
+    json_end(json);
+}
+
+static void add_system(struct json_writer *json, const struct record *record)
+{
+    const struct record_system *system = record->system;
+    struct place place = { .record = record };
+
+    if (!system || !system->figures)
+        return;
+    for (size_t i = 0; i < record_system_figure_count(); i++)
+        json_add_measure(json, go_to(json, &place, record_system_figure_path(i)),
+                         &system->figures[i]);
+    for (size_t i = 0; i < RECORD_SYSTEM_LISTS; i++) {
+        const struct record_system_list *kind = &record_system_lists[i];
+        const char *key = go_to(json, &place, kind->path);
+
+        add_list(
+            json, key, kind,
+            (const struct record_list *)(const void *)((const char *)system + kind->offset));
+    }
+    leave_to(json, &place, 0);
+}
+
 /* ---- reports -------------------------------------------------------------- */
 
 static void add_phases(struct json_writer *json, const struct record *record)
@@ -299,6 +334,7 @@ void json_write(const struct record *record, const struct format_style *style,
     add_sections(&json, &record_run_fields, record);
     add_sections(&json, &record_machine_fields, record);
     add_figures(&json, record->figures, record);
+    add_system(&json, record);
     add_phases(&json, record);
     add_sections(&json, &record_tracker_fields, record);
     add_warnings(&json, record);

@@ -8,6 +8,7 @@
 #include "base/compiler.h"
 #include "base/unknown.h"
 #include "output/text_gpu.h"
+#include "record/system.h"
 #include "sample/origins.h"
 #include "text/number.h"
 
@@ -35,6 +36,18 @@ static const struct topic {
     { "processes.started", "processes", EVERY },
     { "cpu.threads.combined", "threads", EVERY },
 };
+
+/* The same of a machine without a job. */
+static const struct topic system_topics[] = {
+    { "system.cpu.busy_cores", "CPU", EVERY },
+    { "system.memory.used_bytes", "memory", EVERY },
+    { "system.disk.read_bytes_per_second", "disk I/O", EVERY },
+    { "system.disk.space_used_bytes", "disk space", EVERY },
+    { "system.network.received_bytes_per_second", "network", EVERY },
+    { "system.pressure.cpu_ratio", "pressure", EVERY },
+};
+
+enum { TOPICS_MAX = ARRAY_SIZE(topics) };
 
 /* A bound of twice the value says little, and the bound of the total is enough. */
 static bool has_useful_bound(const struct topic *topic, const struct spoor_figure *figure)
@@ -71,20 +84,21 @@ static void note_sampled(const struct spoor_figure *figures, double interval_sec
 }
 
 /* One line per reason, with all figures that are unknown for it. */
-static void note_missing(const struct spoor_figure *figures, struct page *page)
+static void note_missing(const struct topic *of, const struct spoor_figure *figures,
+                         size_t count, struct page *page)
 {
-    bool is_noted[ARRAY_SIZE(topics)] = { false };
+    bool is_noted[TOPICS_MAX] = { false };
 
-    for (size_t i = 0; i < ARRAY_SIZE(topics); i++) {
+    for (size_t i = 0; i < count; i++) {
         const char *reason = figures[i].reason;
         struct buffer text = { 0 };
 
         if (!isnan(figures[i].value) || is_noted[i] || !reason)
             continue;
-        for (size_t other = i; other < ARRAY_SIZE(topics); other++) {
+        for (size_t other = i; other < count; other++) {
             if (!figures[other].reason || strcmp(figures[other].reason, reason) != 0)
                 continue;
-            buffer_add_text(page_item(&text), topics[other].name);
+            buffer_add_text(page_item(&text), of[other].name);
             is_noted[other] = true;
         }
         buffer_add_text(&text, ": ");
@@ -108,15 +122,28 @@ static bool is_shown(const struct topic *topic, const struct spoor_figure *figur
     return topic->row == GPU_MEMORY_ROW || text_gpu_has_used(record);
 }
 
+static void note_system(const struct record *record, struct page *page)
+{
+    struct spoor_figure figures[ARRAY_SIZE(system_topics)];
+
+    for (size_t i = 0; i < ARRAY_SIZE(system_topics); i++)
+        figures[i] = record_system_find(record, system_topics[i].path);
+    note_missing(system_topics, figures, ARRAY_SIZE(system_topics), page);
+}
+
 void notes_write(const struct record *record, struct page *page)
 {
     struct spoor_figure figures[ARRAY_SIZE(topics)];
 
+    if (record->system) {
+        note_system(record, page);
+        return;
+    }
     for (size_t i = 0; i < ARRAY_SIZE(topics); i++) {
         figures[i] = record_find(record->figures, topics[i].path);
         if (!is_shown(&topics[i], &figures[i], record))
             figures[i] = record_unknown_figure(NULL);
     }
     note_sampled(figures, record->interval_seconds, page);
-    note_missing(figures, page);
+    note_missing(topics, figures, ARRAY_SIZE(topics), page);
 }

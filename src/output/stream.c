@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,22 +14,111 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/parse.h"
+#include "output/dialect.h"
 #include "output/format.h"
 #include "output/save.h"
 #include "series/rate.h"
 
-static const struct stream streams[] = {
-    { ".csv", csv_stream_begin, csv_stream_row },
-    { ".jsonl", NULL, jsonl_stream_row },
+struct encoding {
+    const char *name; /* the suffix of file names is that with a dot */
+    bool is_lines;    /* and so can be appended to */
+    /* Our columns; NULL: none, or not in this encoding. */
+    void (*begin)(const struct gpu_columns *gpus, struct buffer *out);
+    void (*row)(const struct stream_row *row, struct buffer *out);
+    /* The columns of a dialect. */
+    void (*dialect_begin)(const struct stream *stream, struct buffer *out);
+    void (*dialect_row)(const struct stream *stream, const struct stream_row *row,
+                        struct buffer *out);
 };
 
-const struct stream *stream_for_path(const char *path)
+static const struct encoding encodings[] = {
+    { "csv", true, csv_stream_begin, csv_stream_row, dialect_csv_header, dialect_csv_row },
+    { "jsonl", true, NULL, jsonl_stream_row, NULL, dialect_jsonl_row },
+    { "f64", false, NULL, NULL, NULL, dialect_f64_row },
+};
+
+/* ---- finding one ------------------------------------------------------------- */
+
+int stream_descriptor(const char *path)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(streams); i++) {
-        if (path_has_suffix(path, streams[i].suffix))
-            return &streams[i];
+    return strcmp(path, "-") == 0 ? STDOUT_FILENO : output_file_descriptor(path);
+}
+
+static bool is_named(const struct encoding *encoding, const char *path, const char *format)
+{
+    char suffix[16];
+
+    if (format)
+        return strcmp(format, encoding->name) == 0;
+    (void)snprintf(suffix, sizeof(suffix), ".%s", encoding->name); /* fits */
+    return path_has_suffix(path, suffix);
+}
+
+static const struct encoding *find_encoding(const char *path, const char *format)
+{
+    if (!format && (stream_descriptor(path) >= 0 || output_file_is_special(path)))
+        format = "csv";
+    for (size_t i = 0; i < ARRAY_SIZE(encodings); i++) {
+        if (is_named(&encodings[i], path, format))
+            return &encodings[i];
     }
     return NULL;
+}
+
+int stream_find(const char *path, const char *dialect, const char *format, bool has_job,
+                struct stream *ret, struct spoor_error *err)
+{
+    struct stream stream = { .encoding = find_encoding(path, format) };
+    bool is_ours = !dialect || strcmp(dialect, "spoor") == 0;
+
+    if (!is_ours && !dialect_find(dialect, has_job, &stream.dialect, &stream.table))
+        return error_set(err, EINVAL, "unknown dialect '%s': expected " DIALECT_NAMES, dialect);
+    if (!stream.encoding && format)
+        return error_set(err, EINVAL, "unknown format '%s': expected csv or jsonl", format);
+    if (!stream.encoding || (is_ours && !stream.encoding->row))
+        return error_set(err, EINVAL, "the name must end in .csv or .jsonl");
+    *ret = stream;
+    return 0;
+}
+
+/* ---- writing ------------------------------------------------------------------ */
+
+bool stream_has_header(const struct stream *stream)
+{
+    return stream->dialect ? stream->encoding->dialect_begin != NULL
+                           : stream->encoding->begin != NULL;
+}
+
+bool stream_names_gpus(const struct stream *stream)
+{
+    return !stream->dialect && stream->encoding->begin;
+}
+
+void stream_write_header(const struct stream *stream, const struct gpu_columns *gpus,
+                         struct buffer *out)
+{
+    if (stream->dialect)
+        stream->encoding->dialect_begin(stream, out);
+    else
+        stream->encoding->begin(gpus, out);
+}
+
+bool stream_write_row(const struct stream *stream, const struct stream_row *row,
+                      struct buffer *out)
+{
+    if (stream->dialect && !row->previous)
+        return false;
+    if (stream->dialect)
+        stream->encoding->dialect_row(stream, row, out);
+    else
+        stream->encoding->row(row, out);
+    return true;
+}
+
+bool stream_counts_processes(const struct stream *stream)
+{
+    return stream->table &&
+           dialect_reads(stream->table, offsetof(struct sample, host.process_count));
 }
 
 double stream_rate(enum metric metric, const struct sample *sample,
@@ -95,24 +185,29 @@ int stream_read_header(const struct stream *stream, int fd, struct gpu_columns *
         return 1;
     found[strcspn(found, "\n") + 1] = '\0';
     gpus = find_gpus(found);
-    stream->begin(&gpus, &header);
+    stream_write_header(stream, &gpus, &header);
     if (buffer_error(&header) < 0 || strcmp(found, header.text) != 0)
         return error_set(err, EINVAL, SAVE_OTHER_COLUMNS);
     *ret = gpus;
     return 0;
 }
 
-int stream_check(const char *path, enum output_mode mode, struct spoor_error *err)
+int stream_check(const struct stream *stream, const char *path, enum output_mode mode,
+                 struct spoor_error *err)
 {
-    const struct stream *stream = stream_for_path(path);
     struct gpu_columns gpus;
     AUTO_CLOSE int fd = -1;
     int r;
 
-    if (!stream)
-        return error_set(err, EINVAL, "the name must end in .csv or .jsonl");
+    if (stream_descriptor(path) >= 0)
+        return output_file_check_descriptor(stream_descriptor(path), err);
+    if (output_file_is_special(path))
+        return output_file_check_special(path, err);
+    if (mode == OUTPUT_APPEND && !stream->encoding->is_lines)
+        return error_set(err, EINVAL,
+                         "cannot be appended to; name another file or omit --append");
     r = output_file_check(path, mode, err);
-    if (r < 0 || mode != OUTPUT_APPEND || !stream->begin || access(path, F_OK) < 0)
+    if (r < 0 || mode != OUTPUT_APPEND || !stream_has_header(stream) || access(path, F_OK) < 0)
         return r;
     fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stream.h - samples as they are taken, a row each: the kinds of streams are rows of a table. */
+/*
+ * stream.h - samples as they are taken, a row each, in our columns or in those of a predecessor
+ * (dialect.h). The encodings are rows of a table.
+ */
 #ifndef OUTPUT_STREAM_H
 #define OUTPUT_STREAM_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "base/output_file.h"
 #include "sample/gpu_columns.h"
@@ -13,33 +17,59 @@
 /* One row of a stream. */
 struct stream_row {
     const struct sample *sample;
-    const struct sample *previous;     /* the one before, for rates; NULL at the first */
+    const struct sample *previous;     /* the one before; NULL at the first */
     const struct gpu_view *gpu;        /* as it was then */
     const struct gpu_columns *of_gpus; /* NULL: they are not known yet */
+    pid_t pid;                         /* the main process of the job; 0: there is no job */
+    bool is_main_only;                 /* its descendants are not tracked */
 };
 
-/* A stream of samples: a header, then `row` for each, from the tables of metrics and of what is
- * measured of each GPU. */
+struct encoding;
+struct dialect;
+struct dialect_table;
+
+/* Which columns, and how they are written. */
 struct stream {
-    const char *suffix; /* of file names */
-    /* The header, which names the GPUs, so that it waits for them; NULL: there is none. */
-    void (*begin)(const struct gpu_columns *gpus, struct buffer *out);
-    void (*row)(const struct stream_row *row, struct buffer *out);
+    const struct encoding *encoding;
+    const struct dialect *dialect;     /* NULL: our columns */
+    const struct dialect_table *table; /* of the dialect */
 };
 
-/* The stream for a file name; NULL: no such suffix. */
-const struct stream *stream_for_path(const char *path);
+/* Finds a stream. `dialect` is NULL or "spoor" for our columns, or as in dialect_find(); `format` is
+ * "csv", "jsonl", "f64", or NULL: by the suffix of the path or, if that is a descriptor, a device or
+ * a pipe, CSV. -EINVAL with a message: there is none. */
+int stream_find(const char *path, const char *dialect, const char *format, bool has_job,
+                struct stream *ret, struct spoor_error *err);
 
-/* Checks that samples can be written to a file: as output_file_check() and, if a table is
- * appended to, that it has our columns. Changes nothing. */
-int stream_check(const char *path, enum output_mode mode, struct spoor_error *err);
+/* The descriptor that a path names, as output_file_descriptor() but also "-"; -1: it is a file. */
+int stream_descriptor(const char *path);
+
+/* Checks that rows can be written there: as output_file_check() and, if a table is appended to,
+ * that it has the same columns. Changes nothing. */
+int stream_check(const struct stream *stream, const char *path, enum output_mode mode,
+                 struct spoor_error *err);
 
 /* The GPUs of a table that is appended to, from its header. 1: the file is empty; 0: *ret is
  * set; -EINVAL: it is another table. */
 int stream_read_header(const struct stream *stream, int fd, struct gpu_columns *ret,
                        struct spoor_error *err);
 
-/* ---- for the streams ------------------------------------------------------ */
+bool stream_has_header(const struct stream *stream);
+
+/* Whether the header names the GPUs, and so waits until they are known. */
+bool stream_names_gpus(const struct stream *stream);
+
+void stream_write_header(const struct stream *stream, const struct gpu_columns *gpus,
+                         struct buffer *out);
+
+/* Writes nothing, and returns false, if the row would need a sample before it. */
+bool stream_write_row(const struct stream *stream, const struct stream_row *row,
+                      struct buffer *out);
+
+/* Whether rows have the number of processes of the machine, which costs more than the rest of it. */
+bool stream_counts_processes(const struct stream *stream);
+
+/* ---- our columns ------------------------------------------------------------ */
 
 void csv_stream_begin(const struct gpu_columns *gpus, struct buffer *out);
 void csv_stream_row(const struct stream_row *row, struct buffer *out);

@@ -19,6 +19,7 @@
 #include "output/sparkline.h"
 #include "output/tags.h"
 #include "output/text_gpu.h"
+#include "output/text_system.h"
 #include "text/escape.h"
 #include "text/number.h"
 
@@ -405,21 +406,29 @@ static void tracker_write(const struct record *record, struct page *page)
     buffer_done(&text);
 }
 
+static void job_write(const struct record *record, struct page *page)
+{
+    headline_write(record, page);
+    ending_write(record, page);
+    elapsed_write(record, page);
+    cpu_write(record, page);
+    memory_write(record, page);
+    text_gpu_write(record, page);
+    events_write(record, page);
+    transfers_write(record, page);
+    processes_write(record, page);
+    pressure_write(record, page);
+}
+
 void text_write(const struct record *record, const struct format_style *style,
                 struct buffer *out)
 {
     struct page page = { out, style->has_color, style->has_unicode, style->columns };
 
-    headline_write(record, &page);
-    ending_write(record, &page);
-    elapsed_write(record, &page);
-    cpu_write(record, &page);
-    memory_write(record, &page);
-    text_gpu_write(record, &page);
-    events_write(record, &page);
-    transfers_write(record, &page);
-    processes_write(record, &page);
-    pressure_write(record, &page);
+    if (record->system)
+        text_system_write(record, &page);
+    else
+        job_write(record, &page);
     host_write(record, &page);
     phase_table_write(record, &page);
     page_blank(&page);

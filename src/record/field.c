@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "record/field.h"
 
+#include <math.h>
+#include <string.h>
+
 #include "base/compiler.h"
+#include "base/unknown.h"
 #include "record/record.h"
 
 #define AT(member) offsetof(struct record, member)
@@ -79,3 +83,29 @@ const struct field_table record_tracker_fields = TABLE(tracker);
 const struct field_table record_warning_fields = TABLE(warning);
 const struct field_table record_phase_fields = TABLE(phase);
 const struct field_table record_gpu_fields = TABLE(gpu);
+
+void field_table_clear(const struct field_table *table, void *base)
+{
+    static const uint64_t unknown_count = UNKNOWN;
+    static const double unknown_number = (double)NAN;
+
+    for (size_t i = 0; i < table->count; i++) {
+        void *at = (char *)base + table->rows[i].offset;
+
+        switch (table->rows[i].kind) {
+        case FIELD_COUNT:
+            memcpy(at, &unknown_count, sizeof(unknown_count));
+            break;
+        case FIELD_NUMBER:
+        case FIELD_DATE:
+            memcpy(at, &unknown_number, sizeof(unknown_number));
+            break;
+        case FIELD_TEXT:
+        case FIELD_TEXTS:
+        case FIELD_TAGS:
+        case FIELD_FLAG:
+        case FIELD_IF_TRUE:
+            break; /* zeroed is unknown */
+        }
+    }
+}

@@ -42,6 +42,9 @@ extern const struct field_table record_gpu_fields;
 /* The first of record_gpu_fields say which GPU it is. */
 enum { RECORD_GPU_IDENTITY = 5 };
 
+/* Makes every field of a struct unknown; flags are false. */
+void field_table_clear(const struct field_table *table, void *base);
+
 /* Where a field is. `base` is the struct that holds it. */
 static inline const void *field_at(const struct field *field, const void *base)
 {

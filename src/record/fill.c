@@ -8,6 +8,7 @@
 #include "base/compiler.h"
 #include "record/ending.h"
 #include "record/fill_gpu.h"
+#include "record/fill_system.h"
 #include "series/figure.h"
 #include "text/escape.h"
 
@@ -220,6 +221,8 @@ int record_fill(const struct record_input *input, struct record *ret)
     fill_phases(ret, input);
     fill_points(ret, input->series, &input->summary->tally[METRIC_JOB_CPU]);
     fill_warnings(ret, input);
+    if (input->pid == 0)
+        fill_system(ret, input);
     return end_fill(ret);
 }
 

@@ -11,6 +11,7 @@
 #include "sample/metric.h"
 #include "series/series.h"
 #include "series/summary.h"
+#include "source/host/devices.h"
 #include "source/host/facts.h"
 
 struct warning {
@@ -54,9 +55,14 @@ struct record_input {
     const struct gpu_view *gpu;
     const struct origin *origins; /* METRIC_COUNT of them */
     const struct summary *summary;
+    const struct sample *latest; /* NULL: none was taken */
     const struct series *series;
     const struct phase *phases;
     size_t phase_count;
+
+    /* without a job: at the first and the last sample */
+    const struct devices *first_devices, *devices;
+    uint64_t devices_span_ns; /* between them */
 
     uint64_t tracker_cpu_ns;        /* UNKNOWN if it cannot be read */
     uint64_t tracker_max_rss_bytes; /* likewise */

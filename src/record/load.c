@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/unknown.h"
 #include "record/field.h"
+#include "record/system.h"
 #include "series/figure.h"
 #include "text/buffer.h"
 
@@ -23,6 +24,7 @@ enum { ITEMS_MAX = 4096 };
 struct loader {
     struct record *record;
     char at[160]; /* the object whose members are read, for messages: "phases[3]." */
+    const struct field_table *fields; /* for load_row() */
     struct spoor_error *err;
 };
 
@@ -208,7 +210,7 @@ static const struct field_table figure_fields = { figure_rows, ARRAY_SIZE(figure
 static int load_figure(const struct loader *loader, const json_t *object, const char *path,
                        struct spoor_figure *ret)
 {
-    struct loader inner = { loader->record, "", loader->err };
+    struct loader inner = { .record = loader->record, .err = loader->err };
     json_t *value;
     int r = find(loader, object, path, &value);
 
@@ -220,15 +222,15 @@ static int load_figure(const struct loader *loader, const json_t *object, const 
     return load_fields(&inner, value, &figure_fields, ret);
 }
 
-static int load_figures(const struct loader *loader, const json_t *object,
-                        struct spoor_figure **ret)
+/* `count` figures, at the paths that `path` tells. */
+static int load_figures(const struct loader *loader, const json_t *object, size_t count,
+                        const char *(*path)(size_t index), struct spoor_figure **ret)
 {
-    size_t count = figure_count();
     struct spoor_figure *figures = record_alloc(loader->record, count, sizeof(*figures));
     int r = 0;
 
     for (size_t i = 0; figures && r == 0 && i < count; i++)
-        r = load_figure(loader, object, figure_path(i), &figures[i]);
+        r = load_figure(loader, object, path(i), &figures[i]);
     *ret = figures;
     return r;
 }
@@ -260,9 +262,11 @@ static int load_array(struct loader *loader, const json_t *object, const char *p
     return r;
 }
 
-static int load_warning(struct loader *loader, const json_t *object, void *item)
+/* An object that has fields only, those of loader->fields. */
+static int load_row(struct loader *loader, const json_t *object, void *item)
 {
-    return load_fields(loader, object, &record_warning_fields, item);
+    field_table_clear(loader->fields, item);
+    return load_fields(loader, object, loader->fields, item);
 }
 
 static int load_phase(struct loader *loader, const json_t *object, void *item)
@@ -272,7 +276,8 @@ static int load_phase(struct loader *loader, const json_t *object, void *item)
 
     phase->started_at = phase->elapsed_seconds = (double)NAN;
     r = load_fields(loader, object, &record_phase_fields, phase);
-    return r < 0 ? r : load_figures(loader, object, &phase->figures);
+    return r < 0 ? r
+                 : load_figures(loader, object, figure_count(), figure_path, &phase->figures);
 }
 
 static void forget_gpu(struct record_gpu *gpu)
@@ -334,6 +339,30 @@ static int load_gpus(struct loader *loader, const json_t *root)
     return r < 0 ? r : load_field(loader, root, &whole_gpus, record);
 }
 
+static int load_system(struct loader *loader, const json_t *root)
+{
+    struct record *record = loader->record;
+    json_t *section;
+    int r = find(loader, root, "system", &section);
+
+    if (r < 0 || !section)
+        return r;
+    record->system = record_alloc(record, 1, sizeof(*record->system));
+    if (!record->system)
+        return 0; /* the record has the error */
+    r = load_figures(loader, root, record_system_figure_count(), record_system_figure_path,
+                     &record->system->figures);
+    for (size_t i = 0; r == 0 && i < RECORD_SYSTEM_LISTS; i++) {
+        const struct record_system_list *kind = &record_system_lists[i];
+        struct record_list *list = (void *)((char *)record->system + kind->offset);
+
+        loader->fields = &kind->fields;
+        r = load_array(loader, root, kind->path, kind->item_size, &list->items, &list->count,
+                       load_row);
+    }
+    return r;
+}
+
 /* ---- the report ----------------------------------------------------------- */
 
 static int check_schema(const json_t *root, struct spoor_error *err)
@@ -364,16 +393,19 @@ static int load_all(struct loader *loader, const json_t *root)
     if (r == 0)
         r = load_gpus(loader, root);
     if (r == 0)
-        r = load_figures(loader, root, &record->figures);
+        r = load_figures(loader, root, figure_count(), figure_path, &record->figures);
     if (r == 0)
         r = load_array(loader, root, "phases", sizeof(*record->phases), &items,
                        &record->phase_count, load_phase);
     record->phases = items;
     items = NULL;
+    loader->fields = &record_warning_fields;
     if (r == 0)
         r = load_array(loader, root, "warnings", sizeof(*record->warnings), &items,
-                       &record->warning_count, load_warning);
+                       &record->warning_count, load_row);
     record->warnings = items;
+    if (r == 0)
+        r = load_system(loader, root);
     return r == 0 && record->error < 0 ? error_sys(loader->err, record->error, "load") : r;
 }
 

@@ -103,6 +103,7 @@ struct record {
     const char *gpus_reason; /* why some or all GPUs are missing; not in a JSON report */
 
     struct spoor_figure *figures; /* figure_count() of them; NULL: of a machine alone */
+    struct record_system *system; /* see system.h; NULL: a job was tracked */
     struct record_phase *phases;
     size_t phase_count;
     struct record_point *points; /* the curve; NULL: there is none */

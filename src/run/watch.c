@@ -51,6 +51,8 @@ int watch_identify(struct watch *watch)
 
 static int open_process(struct watch *watch)
 {
+    if (watch->pid == 0)
+        return 0;
     watch->pid_fd = (int)syscall(SYS_pidfd_open, watch->pid, 0);
     if (watch->pid_fd >= 0)
         return 0;
@@ -61,14 +63,8 @@ static int init(struct watch *watch, pid_t pid, struct spoor_error *err)
 {
     int r;
 
-    *watch = (struct watch){
-        .pid = pid,
-        .pid_fd = -1,
-        .signal_fd = -1,
-        .input_fd = -1,
-        .events = KEPT_CLOSED,
-        .root = ROOT_CLOSED,
-    };
+    *watch = (struct watch)WATCH_CLOSED;
+    watch->pid = pid;
     r = root_open(NULL, &watch->root);
     return r < 0 ? error_sys(err, r, "cannot open '/'") : 0;
 }
@@ -155,6 +151,12 @@ static bool cgroup_has_ended(struct watch *watch)
     return !cgroup_is_populated(&watch->root, &watch->cgroup);
 }
 
+/* Is there something whose end no descriptor tells? */
+static bool polls_end(const struct watch *watch)
+{
+    return watch->pid != 0 ? watch->pid_fd < 0 : cgroup_is_visible(&watch->cgroup);
+}
+
 static bool has_ended(struct watch *watch)
 {
     struct pid_stat process;
@@ -173,7 +175,7 @@ static bool time_left(const struct watch *watch, uint64_t deadline_ns, struct ti
     uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
     uint64_t polling_ns = (watch->pid == 0 ? CGROUP_MS : POLLING_MS) * NS_PER_MS;
 
-    if (watch->pid_fd < 0 && watch->events.fd < 0 && left_ns > polling_ns)
+    if (polls_end(watch) && watch->events.fd < 0 && left_ns > polling_ns)
         left_ns = polling_ns;
     *ret = clock_timespec(left_ns);
     return deadline_ns > now_ns;
@@ -201,9 +203,9 @@ int watch_wait(struct watch *watch, uint64_t duration_ns, enum watch_end *ret,
         if (ppoll(fds, ARRAY_SIZE(fds), &left, NULL) < 0) {
             if (errno == EINTR)
                 continue;
-            return error_sys(err, errno, "cannot wait for the end of the job");
+            return error_sys(err, errno, "cannot wait");
         }
-        if (fds[1].revents || (watch->pid_fd < 0 && has_ended(watch))) {
+        if (fds[1].revents || (polls_end(watch) && has_ended(watch))) {
             *ret = WATCH_PROCESS_ENDED;
             return 0;
         }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * watch.h - waits for the end of a process that is not our child, or of all processes of a cgroup.
+ * watch.h - waits for the end of a process that is not our child, of all processes of a cgroup, or for
+ * a signal.
  *
  * Open it before anything else uses the pid: from then on, another process that
  * reuses the pid is not mistaken for the watched one.
@@ -16,7 +17,7 @@
 #include "spoor/spoor.h"
 
 struct watch {
-    pid_t pid;
+    pid_t pid;            /* 0: no process */
     int pid_fd;           /* -1: not supported by the kernel, /proc is polled instead */
     int signal_fd;        /* SIGINT, SIGTERM, SIGHUP: blocked while the watch is open */
     int input_fd;         /* another descriptor to wait for, owned by the caller; or -1 */
@@ -26,6 +27,12 @@ struct watch {
     struct root root;
 };
 
+#define WATCH_CLOSED                                                          \
+    {                                                                         \
+        .pid_fd = -1, .signal_fd = -1, .input_fd = -1, .events = KEPT_CLOSED, \
+        .root = ROOT_CLOSED                                                   \
+    }
+
 enum watch_end {
     WATCH_PROCESS_ENDED,
     WATCH_TIME_IS_UP,
@@ -33,7 +40,7 @@ enum watch_end {
     WATCH_INPUT,       /* it is readable, or at end of file */
 };
 
-/* -ESRCH: no such process. Also blocks SIGPIPE permanently. */
+/* `pid` 0: no process is watched. -ESRCH: no such process. Also blocks SIGPIPE permanently. */
 int watch_open(pid_t pid, struct watch *ret, struct spoor_error *err);
 
 /* Waits until no process is left in a cgroup and below it. -ENOENT, -EINVAL, -ESRCH: as

@@ -422,10 +422,9 @@ static void include_parts(struct spoor_figure *figure, const struct row *row,
     }
 }
 
-struct spoor_figure figure_get(size_t index, const struct summary *summary,
-                               const struct origin origins[METRIC_COUNT])
+static struct spoor_figure make_figure(const struct row *row, const struct summary *summary,
+                                       const struct origin origins[METRIC_COUNT])
 {
-    const struct row *row = &rows[index];
     struct spoor_figure figure = { .low = nan(""), .high = nan("") };
 
     if (row->derivation == NOT_YET)
@@ -441,6 +440,20 @@ struct spoor_figure figure_get(size_t index, const struct summary *summary,
     bound_written(&figure, row, summary, origins);
     include_parts(&figure, row, summary, origins);
     return figure;
+}
+
+struct spoor_figure figure_get(size_t index, const struct summary *summary,
+                               const struct origin origins[METRIC_COUNT])
+{
+    return make_figure(&rows[index], summary, origins);
+}
+
+struct spoor_figure figure_mean_rate(enum metric metric, const struct summary *summary,
+                                     const struct origin origins[METRIC_COUNT])
+{
+    const struct row row = { NULL, MEAN_RATE, metric, METRIC_NONE, METRIC_NONE, NULL };
+
+    return make_figure(&row, summary, origins);
 }
 
 size_t figure_count(void)

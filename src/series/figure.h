@@ -27,6 +27,10 @@ const char *figure_derivation(size_t index);
 struct spoor_figure figure_get(size_t index, const struct summary *summary,
                                const struct origin origins[METRIC_COUNT]);
 
+/* The growth of a counter per second over the run, as such a figure. */
+struct spoor_figure figure_mean_rate(enum metric metric, const struct summary *summary,
+                                     const struct origin origins[METRIC_COUNT]);
+
 /* Index of a path, or -ENOENT. */
 ssize_t figure_index(const char *path);
 

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "output/save.h"
+#include "output/stream.h"
 
 /* How long a failure to open the file is waited for. */
 #define OPEN_MOST_NS (250 * NS_PER_MS)
@@ -19,7 +20,9 @@ enum { RECORD_OPEN, RECORD_BEGIN, RECORD_HEADER, RECORD_ROWS };
 struct target {
     const char *path;
     enum output_mode mode;
-    int fd;          /* or -errno */
+    int fd;             /* or -errno */
+    bool is_descriptor; /* `fd` was open already */
+    bool is_stream;  /* it is a descriptor, a device or a pipe: written to, and nothing else */
     bool is_created; /* by us, and nothing was to be written yet */
 };
 
@@ -36,6 +39,12 @@ static int write_whole(int fd, const struct buffer *text)
 
 static int open_file(struct target *target)
 {
+    if (target->is_stream && !target->is_descriptor) {
+        target->fd = open(target->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+        return target->fd < 0 ? -errno : 0;
+    }
+    if (target->is_stream)
+        return 0;
     target->fd = save_open_to_append(target->path, O_CREAT | O_EXCL);
     target->is_created = target->fd >= 0;
     if (target->fd == -EEXIST && target->mode != OUTPUT_NO_CLOBBER)
@@ -67,6 +76,8 @@ static int carry_out(void *data, unsigned kind, const void *bytes, size_t size,
         return open_file(target);
     if (target->fd < 0)
         return target->fd;
+    if (target->is_stream)
+        return kind == RECORD_BEGIN ? 0 : buffer_write(&text, target->fd);
     if (target->mode == OUTPUT_APPEND) /* others may append too */
         output_file_lock(target->fd);
     if (kind == RECORD_BEGIN)
@@ -94,10 +105,27 @@ static int remove_if_unused(void *data, struct spoor_error *err)
 
 int row_writer_open(struct writer_process *writer, const char *path, enum output_mode mode)
 {
-    struct target target = { .path = path, .mode = mode, .fd = -EBADF };
-    int r = writer_process_start(
-        writer, &(struct writer_target){ carry_out, remove_if_unused, &target });
+    int descriptor = stream_descriptor(path);
+    bool is_descriptor = descriptor >= 0;
+    struct target target = {
+        .path = path,
+        .mode = mode,
+        .fd = is_descriptor ? STDOUT_FILENO : -EBADF, /* what the child calls it */
+        .is_descriptor = is_descriptor,
+        .is_stream = is_descriptor || output_file_is_special(path),
+    };
+    int output_fd = is_descriptor ? fcntl(descriptor, F_DUPFD_CLOEXEC, 3) : 0;
+    struct writer_target how = {
+        .carry_out = carry_out,
+        .end = remove_if_unused,
+        .data = &target,
+        .output_fd = output_fd,
+        .is_abandoned = target.is_stream,
+    };
+    int r = output_fd < 0 ? -errno : writer_process_start(writer, &how);
 
+    if (output_fd > 0)
+        close(output_fd);
     if (r < 0)
         return r;
     writer_process_put(writer, RECORD_OPEN, 0, NULL, 0);

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/arithmetic.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -15,6 +16,8 @@
 #include "text/csv_writer.h"
 
 #define GPUS_MOST_NS NS_PER_SECOND
+/* A row of less time than this, and a tenth of the interval, says nothing. */
+#define SHORT_MOST_NS (50 * NS_PER_MS)
 /* How long the header of a shared file is waited for. */
 #define HEADER_MOST_NS (100 * NS_PER_MS)
 
@@ -33,40 +36,48 @@ static int read_header(struct samples_file *file, struct spoor_error *err)
 
     if (fd < 0)
         return errno == ENOENT ? 1 : error_sys(err, errno, "cannot be read");
-    return stream_read_header(file->stream, fd, &file->gpus, err);
+    return stream_read_header(&file->stream, fd, &file->gpus, err);
 }
 
-static int open_checked(struct samples_file *file, const char *path, unsigned flags,
-                        struct spoor_error *err)
+static int open_checked(struct samples_file *file, unsigned flags, struct spoor_error *err)
 {
-    int r = stream_check(path, mode_of(flags), err);
+    int r = stream_check(&file->stream, file->path, mode_of(flags), err);
 
     if (r < 0)
         return r;
-    file->stream = stream_for_path(path);
-    r = row_writer_open(&file->writer, path, mode_of(flags));
+    r = row_writer_open(&file->writer, file->path, mode_of(flags));
     if (r < 0)
         return error_sys(err, r, "cannot be written");
-    file->needs_header = file->stream->begin != NULL;
-    if (!file->needs_header || !(flags & SPOOR_SAMPLES_APPEND))
+    file->needs_header = stream_has_header(&file->stream);
+    file->is_shared = file->needs_header && flags & SPOOR_SAMPLES_APPEND &&
+                      stream_descriptor(file->path) < 0 && !output_file_is_special(file->path);
+    if (!file->is_shared)
         return 0;
-    file->path = strdup(path);
-    r = file->path ? read_header(file, err) : error_set(err, ENOMEM, "out of memory");
+    r = read_header(file, err);
     file->needs_header = r == 1;
     file->has_gpus = r == 0;
     return r < 0 ? r : 0;
 }
 
-int samples_file_open(struct samples_file *file, const char *path, unsigned flags,
-                      struct spoor_error *err)
+int samples_file_open(struct samples_file *file, const struct spoor_stream *stream,
+                      const struct spoor_options *options, struct spoor_error *err)
 {
     int r;
 
-    *file = (struct samples_file){ 0 };
-    if (!path)
-        return 0;
-    r = open_checked(file, path, flags, err);
-    return r < 0 ? error_prefix(err, r, "samples file '%s'", path) : 0;
+    *file = (struct samples_file){
+        .path = strdup(stream->path),
+        .pid = options->pid,
+        .is_main_only = options->flags & SPOOR_MAIN_ONLY,
+    };
+    if (!file->path)
+        return error_set(err, ENOMEM, "out of memory");
+    r = stream_find(file->path, stream->dialect, stream->format, options->pid > 0,
+                    &file->stream, err);
+    if (r == 0 && file->stream.dialect)
+        file->short_ns = smaller(options->interval_ns / 10, SHORT_MOST_NS);
+    if (r == 0)
+        r = open_checked(file, options->flags, err);
+    return r < 0 ? error_prefix(err, r, "samples file '%s'", file->path) : 0;
 }
 
 void samples_file_begin(struct samples_file *file)
@@ -93,9 +104,9 @@ void samples_file_close(struct samples_file *file)
 static void add_header(struct samples_file *file)
 {
     buffer_clear(&file->row);
-    file->stream->begin(&file->gpus, &file->row);
+    stream_write_header(&file->stream, &file->gpus, &file->row);
     row_writer_add_header(&file->writer, &file->row);
-    if (file->path && writer_process_wait(&file->writer, HEADER_MOST_NS))
+    if (file->is_shared && writer_process_wait(&file->writer, HEADER_MOST_NS))
         (void)read_header(file, NULL); /* on failure it is as we think */
 }
 
@@ -103,7 +114,7 @@ static void add_header(struct samples_file *file)
 static void release(struct samples_file *file)
 {
     struct buffer *text = &file->row;
-    struct csv_writer csv = { .out = text }; /* only CSV has a header */
+    struct csv_writer csv = { .out = text }; /* only our CSV waits for GPUs */
     const char *row = file->held.text;
 
     add_header(file);
@@ -132,7 +143,8 @@ static void learn_gpus(struct samples_file *file, const struct sample *sample,
 
     if (file->has_gpus)
         return;
-    if (is_told || (file->stream->begin && (is_last || sample->elapsed_ns >= GPUS_MOST_NS))) {
+    if (is_told ||
+        (stream_has_header(&file->stream) && (is_last || sample->elapsed_ns >= GPUS_MOST_NS))) {
         file->gpus = gpu_columns_of(gpu);
         file->has_gpus = true;
     }
@@ -141,21 +153,29 @@ static void learn_gpus(struct samples_file *file, const struct sample *sample,
 void samples_file_add(struct samples_file *file, const struct sample *sample,
                       const struct gpu_view *gpu, bool is_last)
 {
-    struct stream_row row = { sample, file->has_previous ? &file->previous : NULL, gpu, NULL };
+    struct stream_row row = {
+        .sample = sample,
+        .previous = file->has_previous ? &file->previous : NULL,
+        .gpu = gpu,
+        .pid = file->pid,
+        .is_main_only = file->is_main_only,
+    };
 
-    if (file->writer.pid == 0)
+    if (file->writer.pid == 0 ||
+        (row.previous && !is_last &&
+         less(sample->elapsed_ns, file->previous.elapsed_ns) < file->short_ns))
         return;
     learn_gpus(file, sample, gpu, is_last);
     row.of_gpus = file->has_gpus ? &file->gpus : NULL;
-    if (file->needs_header && file->has_gpus)
+    if (file->needs_header && (file->has_gpus || !stream_names_gpus(&file->stream)))
         release(file);
     if (file->needs_header) {
-        file->stream->row(&row, &file->held);
+        (void)stream_write_row(&file->stream, &row, &file->held); /* ours: each is a row */
         file->held_rows++;
     } else {
         buffer_clear(&file->row);
-        file->stream->row(&row, &file->row);
-        row_writer_add(&file->writer, &file->row, 1);
+        if (stream_write_row(&file->stream, &row, &file->row))
+            row_writer_add(&file->writer, &file->row, 1);
     }
     file->previous = *sample;
     file->has_previous = true;

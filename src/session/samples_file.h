@@ -6,7 +6,7 @@
  * or after a crash, finds whole rows only. What cannot be written (a full disk, one that does not
  * respond) costs rows, never the run: see base/writer_process.h.
  *
- * A header names the GPUs. Drivers take some milliseconds to tell of them, or do not answer at
+ * The header of our columns names the GPUs. Drivers take some milliseconds to tell of them, or do not answer at
  * all: the first rows wait for them, for a second at most.
  */
 #ifndef SESSION_SAMPLES_FILE_H
@@ -20,10 +20,14 @@
 
 /* All zero: closed. */
 struct samples_file {
-    const struct stream *stream; /* NULL: none is wanted */
+    struct stream stream;
     struct writer_process writer;
     struct writer_end end; /* once it has ended */
-    char *path;            /* of a table that others may append to too; owned */
+    char *path;            /* owned */
+    bool is_shared;        /* others may append to the table too */
+    uint64_t short_ns;     /* a sample so soon after a row is part of the next row */
+    pid_t pid;             /* of the job; 0: there is none */
+    bool is_main_only;
     struct buffer row;
     struct sample previous;
     bool has_previous;
@@ -34,10 +38,9 @@ struct samples_file {
     uint64_t held_rows;
 };
 
-/* Opens or creates the file, and leaves what is in it. `path` NULL: none is wanted. `flags` as
- * in spoor_options. Follows no symbolic link. */
-int samples_file_open(struct samples_file *file, const char *path, unsigned flags,
-                      struct spoor_error *err);
+/* Opens or creates the file, and leaves what is in it. Follows no symbolic link to a file. */
+int samples_file_open(struct samples_file *file, const struct spoor_stream *stream,
+                      const struct spoor_options *options, struct spoor_error *err);
 
 /* Now there will be rows: empties a file that is to be replaced. */
 void samples_file_begin(struct samples_file *file);

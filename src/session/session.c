@@ -29,49 +29,6 @@ const char *spoor_version(void)
 
 /* ---- open --------------------------------------------------------------- */
 
-/* What is to be tracked. */
-static int check_job(const struct spoor_options *options, struct spoor_error *err)
-{
-    if (options->pid < 0)
-        return error_set(err, EINVAL, "invalid process ID %d: must not be negative",
-                         (int)options->pid);
-    if (options->pid == 0 && options->flags & (SPOOR_CALLER_SPAWNED | SPOOR_MAIN_ONLY))
-        return error_set(err, EINVAL, "missing process ID");
-    if (options->flags & SPOOR_TRACK_CGROUP && (options->pid != 0 || !options->cgroup_folder))
-        return error_set(err, EINVAL, "to track a cgroup, name it and no process");
-    if (options->flags & SPOOR_MAIN_ONLY && options->flags & SPOOR_CALLER_SPAWNED)
-        return error_set(err, EINVAL,
-                         "SPOOR_MAIN_ONLY and SPOOR_CALLER_SPAWNED cannot be combined");
-    return 0;
-}
-
-/* Accepts the options of a caller built against an older, shorter struct. */
-static int copy_options(const struct spoor_options *from, struct spoor_options *ret,
-                        struct spoor_error *err)
-{
-    struct spoor_options options = SPOOR_OPTIONS_INIT;
-
-    if (from->size < sizeof(from->size) || from->size > sizeof(options))
-        return error_set(err, EINVAL,
-                         "invalid options size %zu: initialize them with SPOOR_OPTIONS_INIT",
-                         from->size);
-    memcpy(&options, from, from->size);
-    if (check_job(&options, err) < 0)
-        return -EINVAL;
-    if (options.interval_ns < SPOOR_INTERVAL_MIN_NS ||
-        options.interval_ns > SPOOR_INTERVAL_MAX_NS)
-        return error_set(err, EINVAL, "invalid interval %llu ns: must be 1 ms to 1 h",
-                         (unsigned long long)options.interval_ns);
-    if ((unsigned)options.cgroup > SPOOR_CGROUP_REQUIRE)
-        return error_set(err, EINVAL, "invalid cgroup mode %d", (int)options.cgroup);
-    if ((unsigned)options.detail > SPOOR_DETAIL_NEVER)
-        return error_set(err, EINVAL, "invalid detail mode %d", (int)options.detail);
-    if (options.gpus && gpu_choice_check(options.gpus, err) < 0)
-        return error_prefix(err, EINVAL, "gpus");
-    *ret = options;
-    return 0;
-}
-
 /* A thread has a /proc folder of its own that looks like a process's. */
 static int check_process(const struct root *root, pid_t pid, bool is_child,
                          struct spoor_error *err)
@@ -101,26 +58,17 @@ uint64_t session_own_cpu_ns(const spoor_session *session)
 
     if (cpu_clock_read(&session->root, session->own_pid, &now_ns) < 0)
         return UNKNOWN;
-    return now_ns + session->samples.end.cpu_ns;
+    for (size_t i = 0; i < session->stream_count; i++)
+        now_ns += session->streams[i].end.cpu_ns;
+    return now_ns;
 }
 
-int session_job_options(const struct spoor_options *options, struct job_options *ret,
-                        struct spoor_error *err)
+/* What rows need beyond the metrics. */
+static void serve_streams(spoor_session *session)
 {
-    const char *unknown;
-
-    *ret = (struct job_options){
-        .pid = options->pid,
-        .caller_spawned = options->flags & SPOOR_CALLER_SPAWNED,
-        .is_main_only = options->flags & SPOOR_MAIN_ONLY,
-        .detail = options->detail,
-        .cgroup = options->cgroup,
-        .cgroup_folder = options->cgroup_folder,
-        .environment = environment_own,
-    };
-    if (rungs_parse(getenv("SPOOR_DISABLE"), &ret->disabled, &unknown) < 0)
-        return error_set(err, EINVAL, "SPOOR_DISABLE: unknown source '%s'", unknown);
-    return 0;
+    for (size_t i = 0; i < session->stream_count; i++)
+        session->sampler.host.counts_processes |=
+            stream_counts_processes(&session->streams[i].stream);
 }
 
 static int open_sampler(spoor_session *session, const struct spoor_options *options,
@@ -151,6 +99,7 @@ static int open_sampler(spoor_session *session, const struct spoor_options *opti
     if (r < 0)
         return error_sys(err, r, "process %d", (int)options->pid);
     session->has_sampler = true;
+    serve_streams(session);
     return 0;
 }
 
@@ -177,6 +126,25 @@ static pid_t process_for_limits(const spoor_session *session)
     return members->count > 0 ? members->list[0].pid : getpid();
 }
 
+static int open_streams(spoor_session *session, const struct spoor_options *options,
+                        struct spoor_error *err)
+{
+    const struct spoor_stream samples = { .path = options->samples_path };
+    size_t first = samples.path ? 1 : 0;
+
+    if (options->stream_count > SPOOR_STREAMS_MAX - first)
+        return error_set(err, EINVAL, "at most %d streams are allowed", SPOOR_STREAMS_MAX);
+    for (size_t i = 0; i < first + options->stream_count; i++) {
+        const struct spoor_stream *stream = i < first ? &samples : &options->streams[i - first];
+        int r =
+            samples_file_open(&session->streams[session->stream_count++], stream, options, err);
+
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
 static int open_parts(spoor_session *session, const struct spoor_options *options,
                       struct spoor_error *err)
 {
@@ -195,7 +163,7 @@ static int open_parts(spoor_session *session, const struct spoor_options *option
         r = copy_texts(session, options);
     if (r < 0)
         return error_set(err, ENOMEM, "out of memory");
-    r = samples_file_open(&session->samples, options->samples_path, options->flags, err);
+    r = open_streams(session, options, err);
     if (r < 0)
         return r;
     r = open_sampler(session, options, err);
@@ -219,7 +187,7 @@ int spoor_session_open(const struct spoor_options *options, spoor_session **ret,
 {
     CLEANUP(close_session) spoor_session *session = NULL;
     struct spoor_options copy;
-    int r = copy_options(options, &copy, err);
+    int r = session_copy_options(options, &copy, err);
 
     if (r < 0)
         return r;
@@ -231,6 +199,7 @@ int spoor_session_open(const struct spoor_options *options, spoor_session **ret,
     session->flags = copy.flags;
     session->holds_samples = copy.flags & SPOOR_HOLD_SAMPLES;
     session->interval_ns = copy.interval_ns;
+    session->second_sample_ns = copy.second_sample_ns;
     session->sample_seen = copy.sample_seen;
     session->sample_data = copy.sample_data;
     session->root = (struct root)ROOT_CLOSED;
@@ -250,12 +219,16 @@ int spoor_session_open(const struct spoor_options *options, spoor_session **ret,
 void session_free(spoor_session *session)
 {
     session_end_gpus(session);
-    samples_file_close(&session->samples);
+    for (size_t i = 0; i < session->stream_count; i++)
+        samples_file_close(&session->streams[i]);
     if (session->has_sampler)
         sampler_done(&session->sampler);
     if (session->wake_fd >= 0)
         close(session->wake_fd);
     series_done(&session->series);
+    devices_done(&session->first_devices);
+    devices_done(&session->devices);
+    space_done(&session->space);
     run_facts_done(&session->run);
     root_close(&session->root);
     (void)pthread_mutex_destroy(&session->mutex);
@@ -300,7 +273,8 @@ static void show_sample(const spoor_session *session)
 
 static void deliver_sample(spoor_session *session, bool is_last)
 {
-    samples_file_add(&session->samples, &session->latest, &session->gpu, is_last);
+    for (size_t i = 0; i < session->stream_count; i++)
+        samples_file_add(&session->streams[i], &session->latest, &session->gpu, is_last);
     if (session->sample_seen && !session->is_abandoned) /* the caller's data may be gone */
         show_sample(session);
 }
@@ -310,7 +284,8 @@ void session_begin_delivery(spoor_session *session)
     if (session->holds_samples || session->delivers_samples)
         return;
     session->delivers_samples = true;
-    samples_file_begin(&session->samples);
+    for (size_t i = 0; i < session->stream_count; i++)
+        samples_file_begin(&session->streams[i]);
     if (session->has_sample)
         deliver_sample(session, false);
 }
@@ -373,6 +348,23 @@ void session_take_sample(spoor_session *session, struct instant now, bool is_las
         deliver_sample(session, is_last);
 }
 
+/* Without a job: reads the devices again, at the first or last sample. For the sampler's user. */
+static void read_devices(spoor_session *session)
+{
+    uint64_t now_ns = clock_now().monotonic_ns;
+    struct devices devices = { 0 };
+
+    if (session->pid != 0 || devices_read(&session->root, &session->space, &devices) < 0)
+        return;
+    pthread_mutex_lock(&session->mutex);
+    devices_done(&session->first_devices);
+    session->first_devices = session->devices;
+    session->devices = devices;
+    session->devices_span_ns = session->devices_ns != 0 ? now_ns - session->devices_ns : 0;
+    session->devices_ns = now_ns;
+    pthread_mutex_unlock(&session->mutex);
+}
+
 void session_take_last_sample(spoor_session *session)
 {
     struct instant now = clock_now();
@@ -387,7 +379,9 @@ void session_take_last_sample(spoor_session *session)
             session->latest.elapsed_ns)
         now = end;
     session_take_sample(session, now, true);
-    samples_file_end(&session->samples);
+    read_devices(session);
+    for (size_t i = 0; i < session->stream_count; i++)
+        samples_file_end(&session->streams[i]);
     pthread_mutex_lock(&session->mutex);
     session_close_phases(session);
     session_judge(session);
@@ -405,6 +399,7 @@ int spoor_session_start(spoor_session *session, struct spoor_error *err)
         return error_set(err, EALREADY, "the session was already started");
     (void)session_begin_sampling(session, FOREVER_NS);
     session_take_sample(session, clock_now(), false);
+    read_devices(session);
     session_end_sampling(session);
     r = thread_start(session);
     if (r == 0)

@@ -27,6 +27,7 @@
 #include "session/gpu_thread.h"
 #include "session/run_facts.h"
 #include "session/samples_file.h"
+#include "source/host/devices.h"
 #include "source/host/facts.h"
 #include "spoor/spoor.h"
 
@@ -36,6 +37,7 @@ struct spoor_session {
     pid_t own_pid; /* the tracker's: a report may be written by a child of it */
     unsigned flags;
     uint64_t interval_ns;
+    uint64_t second_sample_ns; /* as in the options */
     struct root root;
     struct run_facts run;
     struct host_facts host;
@@ -53,8 +55,10 @@ struct spoor_session {
     /* of the sampler's user */
     bool has_sampler;
     struct sampler sampler;
+    struct space space;            /* for the mounts among the devices */
     struct gpu_thread *gpu_thread; /* NULL: there is none */
-    struct samples_file samples;
+    struct samples_file streams[SPOOR_STREAMS_MAX];
+    size_t stream_count;
     bool delivers_samples; /* to the file and the callback */
 
     pthread_mutex_t mutex;
@@ -79,6 +83,9 @@ struct spoor_session {
 
     struct summary summary;
     struct gpu_doubts gpu_doubts; /* of it */
+    /* without a job: as of the first and the last sample, and the time between */
+    struct devices first_devices, devices;
+    uint64_t devices_ns, devices_span_ns;
     struct series series;
     struct phase *phases; /* PHASES_MAX at most; owned */
     size_t phase_count;
@@ -89,6 +96,10 @@ struct spoor_session {
     int wait_status;
     _Atomic uint64_t late_samples;
 };
+
+/* Copies and checks options. Accepts those of a caller built against an older, shorter struct. */
+int session_copy_options(const struct spoor_options *from, struct spoor_options *ret,
+                         struct spoor_error *err);
 
 /* The options of a session's job. EINVAL: SPOOR_DISABLE names an unknown source. */
 int session_job_options(const struct spoor_options *options, struct job_options *ret,

@@ -180,6 +180,8 @@ static void sample_until_stopped(spoor_session *session)
     else
         pace_init_without_job(&rhythm.pace, session->sampler.started.monotonic_ns,
                               session->interval_ns);
+    if (session->second_sample_ns != 0)
+        rhythm.pace.deadline_ns = session->second_sample_ns;
     gate_arm(gate);
     for (;;) {
         before_ns = cpu_spent_ns(&session->root);

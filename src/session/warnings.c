@@ -150,13 +150,23 @@ static void judge_tracking(spoor_session *session)
         session_add_warning(session, "too-many-processes",
                             "more than %d processes at once: the others are not tracked",
                             MEMBERS_MAX);
-    if (session->samples.end.lost_rows > 0)
-        session_add_warning(
-            session, "samples-lost", "could not write %llu row%s to the samples file: %s",
-            (unsigned long long)session->samples.end.lost_rows,
-            session->samples.end.lost_rows == 1 ? "" : "s",
-            session->samples.end.error == -ETIMEDOUT ? "it does not respond"
-                                                     : strerror(-session->samples.end.error));
+}
+
+/* Rows that a reader did not want, and closed its end of a pipe, are not lost. */
+static void judge_stream(spoor_session *session, const struct samples_file *file)
+{
+    const struct writer_end *end = &file->end;
+    bool is_pipe = stream_descriptor(file->path) >= 0 || output_file_is_special(file->path);
+
+    if (end->lost_rows == 0 || (is_pipe && end->error == -EPIPE))
+        return;
+    session_add_warning(session, "samples-lost", "could not write %llu row%s to %s: %s",
+                        (unsigned long long)end->lost_rows, end->lost_rows == 1 ? "" : "s",
+                        strcmp(file->path, "-") == 0 ? "standard output"
+                        : is_pipe                    ? file->path
+                                                     : "the samples file",
+                        end->error == -ETIMEDOUT ? "it does not respond"
+                                                 : strerror(-end->error));
 }
 
 static void remove_cgroup(spoor_session *session)
@@ -179,6 +189,8 @@ void session_judge(spoor_session *session)
     judge_cpu(session);
     judge_cgroup(session);
     judge_tracking(session);
+    for (size_t i = 0; i < session->stream_count; i++)
+        judge_stream(session, &session->streams[i]);
     session_judge_gpus(session);
     remove_cgroup(session);
 }

@@ -66,8 +66,9 @@ int tracking_writer_start(struct tracking_writer *writer, const char *path, bool
     int r;
 
     *writer = (struct tracking_writer){ .path = path };
-    r = writer_process_start(&writer->process,
-                             &(struct writer_target){ carry_out, end, &target });
+    r = writer_process_start(
+        &writer->process,
+        &(struct writer_target){ .carry_out = carry_out, .end = end, .data = &target });
     return r < 0 ? error_sys(err, r, "cannot start a process to write the file %s", path) : 0;
 }
 

@@ -12,6 +12,8 @@
 const struct csv_dialect csv_safe = { "\n", escape_csv, false };
 const struct csv_dialect csv_python = { "\r\n", escape_csv_minimal, true };
 const struct csv_dialect csv_pandas = { "\n", escape_csv_minimal, true };
+const struct csv_dialect csv_quoted = { "\n", escape_csv_always, true };
+const struct csv_dialect csv_quoted_crlf = { "\r\n", escape_csv_always, true };
 
 static const struct csv_dialect *dialect_of(const struct csv_writer *csv)
 {

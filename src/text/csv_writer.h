@@ -27,6 +27,8 @@ struct csv_dialect {
 extern const struct csv_dialect csv_safe;   /* text that is safe on a terminal, a row a line */
 extern const struct csv_dialect csv_python; /* Python's csv module */
 extern const struct csv_dialect csv_pandas; /* DataFrame.to_csv() */
+/* Python's csv module with QUOTE_NONNUMERIC, and lines that end in "\n" or in "\r\n". */
+extern const struct csv_dialect csv_quoted, csv_quoted_crlf;
 
 /* Zeroed but for `out` and `dialect`. */
 struct csv_writer {

@@ -121,6 +121,40 @@ struct decimal_text decimal_float(double value)
     return write_finite(value, &python);
 }
 
+/* printf() and strtod() share the locale's decimal point. */
+static bool print_fixed(double value, int decimals, char *buf, size_t size)
+{
+    if (!(fabs(value) < 1e15))
+        return false;
+    (void)snprintf(buf, size, "%.*f", decimals, value); /* fits: 15 digits, 9 decimals */
+    return true;
+}
+
+struct decimal_text decimal_fixed(double value, int decimals)
+{
+    struct decimal_text result = { "" };
+    char text[64];
+    char *to = result.text;
+
+    if (!print_fixed(value, decimals, text, sizeof(text)))
+        return result;
+    for (const char *from = text; *from; from++) {
+        if (*from == '-' || (*from >= '0' && *from <= '9'))
+            *to++ = *from;
+        else if (to == result.text || to[-1] != '.') /* the point may have several bytes */
+            *to++ = '.';
+    }
+    *to = '\0';
+    return result;
+}
+
+double decimal_round(double value, int decimals)
+{
+    char text[64];
+
+    return print_fixed(value, decimals, text, sizeof(text)) ? strtod(text, NULL) : value;
+}
+
 /* Digits, one point, an exponent: what strtod() takes beyond that (hexadecimal, blanks in
  * front, words) is not meant. */
 static bool is_decimal(const char *text)

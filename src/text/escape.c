@@ -115,12 +115,8 @@ void escape_csv_quote(const char *safe, struct buffer *out)
     add_cell(safe, &style, out);
 }
 
-void escape_csv_minimal(const char *text, struct buffer *out)
+void escape_csv_always(const char *text, struct buffer *out)
 {
-    if (!strpbrk(text, ",\"\r\n")) {
-        buffer_add_text(out, text);
-        return;
-    }
     buffer_add(out, "\"", 1);
     for (; *text; text++) {
         if (*text == '"')
@@ -128,6 +124,14 @@ void escape_csv_minimal(const char *text, struct buffer *out)
         buffer_add(out, text, 1);
     }
     buffer_add(out, "\"", 1);
+}
+
+void escape_csv_minimal(const char *text, struct buffer *out)
+{
+    if (strpbrk(text, ",\"\r\n"))
+        escape_csv_always(text, out);
+    else
+        buffer_add_text(out, text);
 }
 
 /* Adds a character that needs a backslash in a JSON string. false: it needs none. JSON has \u

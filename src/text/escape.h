@@ -29,6 +29,9 @@ void escape_csv_quote(const char *safe, struct buffer *out);
  * break, and otherwise left as it is. For files that a program reads back. */
 void escape_csv_minimal(const char *text, struct buffer *out);
 
+/* The same, but always quoted: as csv.QUOTE_NONNUMERIC does with text. */
+void escape_csv_always(const char *text, struct buffer *out);
+
 /* For a terminal: unsafe characters and invalid bytes become \n, \r, \t, \xNN,
  * \uNNNN or \UNNNNNNNN; a backslash is doubled. */
 void escape_terminal(const char *text, struct buffer *out);

@@ -6,7 +6,8 @@
  *
  * MACHINE holds t0, t1, ...: instants one second apart. Writes the report, in text, json or
  * csv, or with "samples" the rows of a samples file (csv), to standard output. "gpu-tracker-text",
- * "gpu-tracker-json" and "gpu-tracker-rows" are the report and the rows of gpu-tracker.
+ * "gpu-tracker-json" and "gpu-tracker-rows" are the report and the rows of gpu-tracker. "resource-..."
+ * are the rows of that dialect as CSV, and as JSONL if "/jsonl" follows.
  */
 #include <math.h>
 #include <stdio.h>
@@ -113,16 +114,39 @@ static int gpu_tracker_write(struct gpu_tracker *tracker, const char *format)
 
 /* ---- all ----------------------------------------------------------------- */
 
-/* Steps through all instants; writes the rows of a samples file if wanted. */
-static void step_through(spoor_session *session, const char *machine, struct buffer *rows)
+static bool is_dialect(const char *format)
+{
+    return strncmp(format, "resource-", strlen("resource-")) == 0;
+}
+
+static struct stream find_stream(const char *format, char *dialect, size_t size)
+{
+    char *encoding;
+    struct stream stream = { 0 };
+    struct spoor_error err = { 0 };
+
+    (void)snprintf(dialect, size, "%s", is_dialect(format) ? format : "spoor");
+    encoding = strchr(dialect, '/');
+    if (encoding)
+        *encoding++ = '\0';
+    if (stream_find("-", dialect, encoding, true, &stream, &err) < 0)
+        exit(fail(err.message));
+    return stream;
+}
+
+/* Steps through all instants, and writes the rows of a stream. */
+static void step_through(spoor_session *session, const char *machine, const char *format,
+                         struct buffer *rows)
 {
     static const struct gpu_columns no_gpus;
-    const struct stream *stream = stream_for_path("x.csv");
+    static const struct gpu_view no_gpu = { .state = GPU_NONE };
+    char path[4096], after[4096], dialect[64];
+    struct stream stream = find_stream(format, dialect, sizeof(dialect));
     struct sample previous;
-    char path[4096], after[4096];
 
-    if (rows)
-        stream->begin(&no_gpus, rows);
+    session->sampler.host.counts_processes = stream_counts_processes(&stream);
+    if (stream_has_header(&stream))
+        stream_write_header(&stream, &no_gpus, rows);
     for (unsigned step = 0; find_instant(machine, step, path, sizeof(path)); step++) {
         bool is_last = !find_instant(machine, step + 1, after, sizeof(after));
 
@@ -130,10 +154,15 @@ static void step_through(spoor_session *session, const char *machine, struct buf
         if (root_open(path, &session->root) < 0)
             exit(fail(path));
         session_take_sample(session, instant_of(step), is_last);
-        if (rows)
-            stream->row(&(struct stream_row){ &session->latest, step > 0 ? &previous : NULL,
-                                              &session->gpu, &no_gpus },
-                        rows);
+        (void)stream_write_row(&stream,
+                               &(struct stream_row){
+                                   .sample = &session->latest,
+                                   .previous = step > 0 ? &previous : NULL,
+                                   .gpu = stream.dialect ? &no_gpu : &session->gpu,
+                                   .of_gpus = &no_gpus,
+                                   .pid = session->pid,
+                               },
+                               rows); /* some have none at the first */
         previous = session->latest;
     }
     session_judge(session);
@@ -147,7 +176,7 @@ static int write_result(spoor_session *session, const char *format, struct buffe
     } formats[] = { { "text", SPOOR_TEXT }, { "json", SPOOR_JSON }, { "csv", SPOOR_CSV } };
     struct spoor_error err = { 0 };
 
-    if (strcmp(format, "samples") == 0)
+    if (strcmp(format, "samples") == 0 || is_dialect(format))
         return buffer_write(rows, STDOUT_FILENO) < 0;
     for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
         if (strcmp(format, formats[i].name) == 0)
@@ -183,7 +212,7 @@ int main(int argc, char **argv)
     tracker.session = session;
     tracker.facts.core_count = session->host.cpus;
     tracker.facts.ram_bytes = (double)session->host.memory_bytes;
-    step_through(session, argv[1], &rows);
+    step_through(session, argv[1], argv[3], &rows);
     r = is_gpu_tracker ? gpu_tracker_write(&tracker, argv[3])
                        : write_result(session, argv[3], &rows);
     buffer_done(&rows);

@@ -34,6 +34,24 @@ static void ticks_become_nanoseconds(void **state)
     assert_int_equal(stat.cpus, 2);
 }
 
+static void each_cpu_has_its_busy_time(void **state)
+{
+    struct cpu_busy list[4] = { { 0, 0 } };
+
+    (void)state;
+    assert_int_equal(cpu_stat_parse_each(TEXT, 100, list, ARRAY_SIZE(list)), 2);
+    assert_int_equal(list[0].number, 0);
+    assert_int_equal(list[0].busy_ns, 15190000000); /* neither idle nor waiting for disks */
+    assert_int_equal(list[1].number, 1);
+    assert_int_equal(list[1].busy_ns, 12190000000);
+    assert_int_equal(cpu_stat_parse_each(TEXT, 100, list, 1), 1);
+    assert_int_equal(cpu_stat_parse_each("cpu 1 2 3 4\ncpu7 1 2 3 4\ncpu9 1 2 3", 100, list, 4),
+                     1);
+    assert_int_equal(list[0].number, 7);
+    assert_int_equal(list[0].busy_ns, 60000000);
+    assert_int_equal(cpu_stat_parse_each("", 100, list, 4), 0);
+}
+
 static void a_tick_may_be_any_part_of_a_second(void **state)
 {
     struct cpu_stat stat;
@@ -132,6 +150,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ticks_become_nanoseconds),
+        cmocka_unit_test(each_cpu_has_its_busy_time),
         cmocka_unit_test(a_tick_may_be_any_part_of_a_second),
         cmocka_unit_test(old_kernels_have_fewer_columns),
         cmocka_unit_test(centuries_of_cpu_time_are_unknown_and_not_wrong),

@@ -5,6 +5,7 @@
 #include <stdint.h>
 /* cmocka.h needs the four above */
 #include <cmocka.h>
+#include <errno.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -115,21 +116,32 @@ static void rows_of_other_runs_fit_under_the_header(void **state)
 
 static const struct gpu_columns no_gpus;
 
-static void add_row(const struct stream *stream, const struct example *example, size_t i,
-                    struct buffer *out)
+static struct stream stream_for_path(const char *path)
 {
-    const struct stream_row row = { &example->samples[i],
-                                    i > 0 ? &example->samples[i - 1] : NULL, &example->gpu,
-                                    &no_gpus };
+    struct stream stream;
 
-    stream->row(&row, out);
+    assert_int_equal(stream_find(path, NULL, NULL, true, &stream, NULL), 0);
+    return stream;
 }
 
-static void write_stream(const struct stream *stream, const struct example *example,
+static void add_row(struct stream stream, const struct example *example, size_t i,
+                    struct buffer *out)
+{
+    const struct stream_row row = {
+        .sample = &example->samples[i],
+        .previous = i > 0 ? &example->samples[i - 1] : NULL,
+        .gpu = &example->gpu,
+        .of_gpus = &no_gpus,
+    };
+
+    assert_true(stream_write_row(&stream, &row, out));
+}
+
+static void write_stream(struct stream stream, const struct example *example,
                          struct buffer *out)
 {
-    if (stream->begin)
-        stream->begin(&no_gpus, out);
+    if (stream_has_header(&stream))
+        stream_write_header(&stream, &no_gpus, out);
     for (size_t i = 0; i < EXAMPLE_SAMPLES; i++)
         add_row(stream, example, i, out);
     assert_int_equal(buffer_error(out), 0);
@@ -190,7 +202,7 @@ static void a_row_reuses_the_memory_of_the_one_before(void **state)
     struct example *example = *state;
 
     for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
-        const struct stream *stream = stream_for_path(paths[i]);
+        struct stream stream = stream_for_path(paths[i]);
         struct buffer out = { 0 };
         const char *text;
         size_t capacity;
@@ -210,13 +222,20 @@ static void a_row_reuses_the_memory_of_the_one_before(void **state)
 
 static void the_suffix_chooses_the_stream(void **state)
 {
-    static const char *const others[] = { "", ".csv", "csv", "x.CSV", "x.json", "x.csv.gz" };
+    static const char *const others[] = { "",         ".csv",  "csv",  "x.CSV", "x.json",
+                                          "x.csv.gz", "x.f64", "/tmp", "x." };
+    struct stream stream = stream_for_path("a/b.csv");
 
     (void)state;
-    assert_string_equal(stream_for_path("a/b.csv")->suffix, ".csv");
-    assert_string_equal(stream_for_path("b.c.jsonl")->suffix, ".jsonl");
-    for (size_t i = 0; i < ARRAY_SIZE(others); i++)
-        assert_null(stream_for_path(others[i]));
+    assert_true(stream_has_header(&stream));
+    stream = stream_for_path("b.c.jsonl");
+    assert_false(stream_has_header(&stream));
+    for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+        struct spoor_error err = { 0 };
+
+        assert_int_equal(stream_find(others[i], NULL, NULL, true, &stream, &err), -EINVAL);
+        assert_string_equal(err.message, "the name must end in .csv or .jsonl");
+    }
 }
 
 #define with_example(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)

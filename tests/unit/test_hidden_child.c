@@ -76,7 +76,7 @@ static void keeps_only_one_file(void **state)
     assert_return_code(pipe2(fds, O_CLOEXEC), errno);
     pid = hidden_child_fork("spoor-test");
     if (pid == 0) {
-        int r = hidden_child_keep_only(fds[1]);
+        int r = hidden_child_keep_only(fds[1], 0);
 
         (void)!write(0, r == -ENOSYS || (r == 0 && fcntl(fds[0], F_GETFD) < 0) ? "y" : "n", 1);
         _exit(0);

@@ -122,8 +122,8 @@ static void a_filesystem_counts_once(void **state)
     assert_true(snprintf(text, sizeof(text), "garbage\n%s%s%s", line, line, "27 1 cut") <
                 (int)sizeof(text));
     assert_int_equal(statvfs("/", &space), 0);
-    assert_int_equal(mounts_read(&root, line, &once), 0);
-    assert_int_equal(mounts_read(&root, text, &twice), 0);
+    assert_int_equal(mounts_read(&root, line, &once, NULL), 0);
+    assert_int_equal(mounts_read(&root, text, &twice, NULL), 0);
     assert_int_equal(once.total_bytes, space.f_blocks * space.f_frsize);
     assert_int_equal(twice.total_bytes, once.total_bytes);
     assert_true(once.free_bytes <= space.f_blocks * space.f_frsize);
@@ -133,6 +133,79 @@ static void a_filesystem_counts_once(void **state)
     root_close(&root);
 }
 
+/* The datasets of a pool share its free space, and each uses some of its own. */
+static void a_pool_counts_once(void **state)
+{
+    const struct mounts datasets[] = { { 100, 30, 70 }, { 80, 10, 65 }, { 5, 5, 0 } };
+    struct mounts pool = { 0 };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(datasets); i++)
+        mounts_add_dataset(&pool, &datasets[i]);
+    assert_int_equal(pool.used_bytes, 45);
+    assert_int_equal(pool.free_bytes, 70);
+    assert_int_equal(pool.total_bytes, 115);
+}
+
+/* Writes lines that say "/" is of these types and sources, and reads them. */
+static int read_as(const char *const (*lines)[2], size_t count, struct mount_list *ret)
+{
+    struct root root = ROOT_CLOSED;
+    struct mounts sum;
+    struct stat folder;
+    char text[1024];
+    size_t used = 0;
+    int r;
+
+    assert_int_equal(root_open(NULL, &root), 0);
+    assert_int_equal(stat("/", &folder), 0);
+    for (size_t i = 0; i < count; i++)
+        used += (size_t)snprintf(text + used, sizeof(text) - used,
+                                 "27 1 %u:%u / / rw - %s %s rw\n", major(folder.st_dev),
+                                 minor(folder.st_dev), lines[i][0], lines[i][1]);
+    assert_true(used < sizeof(text));
+    r = mounts_read(&root, text, &sum, ret);
+    root_close(&root);
+    return r;
+}
+
+static void a_list_has_each_pool_and_disk_once(void **state)
+{
+    static const char *const lines[][2] = {
+        { "zfs", "tank" },       { "zfs", "tank/home" },   { "tmpfs", "tmpfs" },
+        { "zfs", "other/data" }, { "zfs", "tank/x" },      { "ext4", "/dev/sd\\040a" },
+        { "ext4", "/dev/sdb" },  { "overlay", "overlay" },
+    };
+    static const char *const sources[] = { "zfs:tank", "zfs:other", "/dev/sd a" };
+    struct mount_list list = { 0 };
+
+    (void)state;
+    assert_int_equal(read_as(lines, ARRAY_SIZE(lines), &list), 0);
+    assert_int_equal(list.count, ARRAY_SIZE(sources));
+    for (size_t i = 0; i < list.count; i++) {
+        assert_string_equal(list.items[i].source, sources[i]);
+        assert_string_equal(list.items[i].point, "/");
+    }
+    assert_string_equal(list.items[0].type, "zfs");
+    assert_string_equal(list.items[2].type, "ext4");
+    /* three datasets against one, while others write a little */
+    assert_true(list.items[0].space.used_bytes >= 2 * list.items[1].space.used_bytes);
+    mount_list_done(&list);
+}
+
+static void an_overlay_counts_where_there_is_no_disk(void **state)
+{
+    static const char *const lines[][2] = { { "proc", "proc" }, { "overlay", "overlay" } };
+    struct mount_list list = { 0 };
+
+    (void)state;
+    assert_int_equal(read_as(lines, ARRAY_SIZE(lines), &list), 0);
+    assert_int_equal(list.count, 1);
+    assert_string_equal(list.items[0].type, "overlay");
+    mount_list_done(&list);
+    assert_int_equal(read_as(lines, 1, &list), -ENOENT);
+}
+
 static void a_mount_that_is_hidden_by_another_is_passed_over(void **state)
 {
     struct root root = ROOT_CLOSED;
@@ -140,12 +213,12 @@ static void a_mount_that_is_hidden_by_another_is_passed_over(void **state)
 
     (void)state;
     assert_int_equal(root_open(NULL, &root), 0);
-    assert_int_equal(mounts_read(&root, "27 1 4095:1 / / rw - ext4 /dev/sda1 rw\n", &mounts),
-                     -ENOENT);
     assert_int_equal(
-        mounts_read(&root, "27 1 8:1 / /no\\040such rw - ext4 /dev/sda1 rw\n", &mounts),
+        mounts_read(&root, "27 1 4095:1 / / rw - ext4 /dev/sda1 rw\n", &mounts, NULL), -ENOENT);
+    assert_int_equal(
+        mounts_read(&root, "27 1 8:1 / /no\\040such rw - ext4 /dev/sda1 rw\n", &mounts, NULL),
         -ENOENT);
-    assert_int_equal(mounts_read(&root, "", &mounts), -ENOENT);
+    assert_int_equal(mounts_read(&root, "", &mounts, NULL), -ENOENT);
     assert_int_equal(mounts.used_bytes, 5); /* untouched on failure */
     root_close(&root);
 }
@@ -157,8 +230,8 @@ static void a_fixture_has_no_disks_to_ask(void **state)
 
     (void)state;
     assert_int_equal(root_open("/proc", &root), 0);
-    assert_int_equal(mounts_read(&root, "27 1 254:0 / / rw - ext4 /dev/vda rw\n", &mounts),
-                     -ENOTSUP);
+    assert_int_equal(
+        mounts_read(&root, "27 1 254:0 / / rw - ext4 /dev/vda rw\n", &mounts, NULL), -ENOTSUP);
     root_close(&root);
 }
 
@@ -169,6 +242,9 @@ int main(void)
         cmocka_unit_test(disks_count_what_is_not_written_elsewhere),
         cmocka_unit_test(other_machines_and_programs_may_stall),
         cmocka_unit_test(a_filesystem_counts_once),
+        cmocka_unit_test(a_pool_counts_once),
+        cmocka_unit_test(a_list_has_each_pool_and_disk_once),
+        cmocka_unit_test(an_overlay_counts_where_there_is_no_disk),
         cmocka_unit_test(a_mount_that_is_hidden_by_another_is_passed_over),
         cmocka_unit_test(a_fixture_has_no_disks_to_ask),
     };

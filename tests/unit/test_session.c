@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -18,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "fake_root.h"
 #include "spoor/spoor.h"
@@ -238,6 +240,38 @@ static void every_sample_is_shown_to_the_caller(void **state)
     assert_int_equal(seen.count, 3);
 }
 
+static void count_sample(const struct spoor_sample *sample, void *data)
+{
+    (void)sample;
+    atomic_fetch_add((_Atomic unsigned *)data, 1);
+}
+
+static void the_second_sample_comes_when_the_caller_says(void **state)
+{
+    struct spoor_options options = SPOOR_OPTIONS_INIT;
+    struct child child = start_child();
+    const struct timespec moment = { .tv_nsec = 1000000 };
+    _Atomic unsigned count = 0;
+    struct spoor_error err;
+    spoor_session *session;
+
+    (void)state;
+    options.pid = child.pid;
+    options.interval_ns = SPOOR_INTERVAL_MAX_NS; /* the third would come in an hour */
+    options.second_sample_ns = clock_now().monotonic_ns + 20 * NS_PER_MS;
+    options.sample_seen = count_sample;
+    options.sample_data = &count;
+    assert_int_equal(spoor_session_open(&options, &session, &err), 0);
+    assert_int_equal(spoor_session_start(session, &err), 0);
+    while (count < 2)
+        nanosleep(&moment, NULL);
+    assert_true(clock_now().monotonic_ns >= options.second_sample_ns);
+    end_child(&child);
+    assert_int_equal(spoor_session_stop(session, &err), 0);
+    assert_int_equal(count, 3);
+    session = spoor_session_close(session);
+}
+
 static void a_report_replaces_a_file_whole_or_not_at_all(void **state)
 {
     spoor_session *session = open_session(getpid(), SPOOR_INTERVAL_MAX_NS);
@@ -382,6 +416,7 @@ int main(void)
         cmocka_unit_test(a_thread_is_not_a_process),
         cmocka_unit_test(samples_come_by_themselves),
         cmocka_unit_test(every_sample_is_shown_to_the_caller),
+        cmocka_unit_test(the_second_sample_comes_when_the_caller_says),
         cmocka_unit_test(a_report_replaces_a_file_whole_or_not_at_all),
         cmocka_unit_test(flags_that_need_a_process_are_refused_without_one),
         cmocka_unit_test(a_session_without_a_job_measures_the_host),

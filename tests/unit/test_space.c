@@ -13,8 +13,10 @@
 
 #include "source/host/space.h"
 
-int __real_mounts_read(const struct root *root, const char *text, struct mounts *ret);
-int __wrap_mounts_read(const struct root *root, const char *text, struct mounts *ret);
+int __real_mounts_read(const struct root *root, const char *text, struct mounts *ret,
+                       struct mount_list *ret_list);
+int __wrap_mounts_read(const struct root *root, const char *text, struct mounts *ret,
+                       struct mount_list *ret_list);
 
 bool __wrap_mounts_may_stall(const char *text);
 
@@ -30,19 +32,20 @@ bool __wrap_mounts_may_stall(const char *text)
 /* Held by the test while disks do not respond. */
 static pthread_mutex_t disks = PTHREAD_MUTEX_INITIALIZER;
 
-int __wrap_mounts_read(const struct root *root, const char *text, struct mounts *ret)
+int __wrap_mounts_read(const struct root *root, const char *text, struct mounts *ret,
+                       struct mount_list *ret_list)
 {
     pthread_mutex_lock(&disks);
     pthread_mutex_unlock(&disks);
     asked_by = pthread_self();
-    return __real_mounts_read(root, text, ret);
+    return __real_mounts_read(root, text, ret, ret_list);
 }
 
 /* 0, or -ENOENT: this machine has no disk. */
 static int read_now(struct space *space, const struct root *root)
 {
     struct mounts mounts = { 0 };
-    int r = space_read(space, root, &mounts);
+    int r = space_read(space, root, &mounts, NULL);
 
     if (r == 0)
         assert_true(mounts.used_bytes > 0);

@@ -103,6 +103,21 @@ static void time_and_signals_end_the_watch_not_the_process(void **state)
     watch_close(&watch);
 }
 
+static void without_a_process_only_time_and_signals_end_the_watch(void **state)
+{
+    enum watch_end end = WATCH_PROCESS_ENDED;
+    struct watch watch;
+
+    (void)state;
+    assert_int_equal(watch_open(0, &watch, NULL), 0);
+    assert_int_equal(watch_wait(&watch, NS_PER_MS, &end, NULL), 0);
+    assert_int_equal(end, WATCH_TIME_IS_UP);
+    assert_int_equal(raise(SIGTERM), 0);
+    assert_int_equal(watch_wait(&watch, 0, &end, NULL), 0);
+    assert_int_equal(end, WATCH_INTERRUPTED);
+    watch_close(&watch);
+}
+
 static void input_wakes_and_ignored_signals_do_not(void **state)
 {
     enum watch_end end = WATCH_PROCESS_ENDED;
@@ -148,6 +163,7 @@ int main(void)
         cmocka_unit_test(the_end_of_the_process_ends_the_watch),
         cmocka_unit_test(without_a_pidfd_the_process_is_polled),
         cmocka_unit_test(time_and_signals_end_the_watch_not_the_process),
+        cmocka_unit_test(without_a_process_only_time_and_signals_end_the_watch),
         cmocka_unit_test(input_wakes_and_ignored_signals_do_not),
         cmocka_unit_test(a_process_that_is_gone_is_refused),
     };

@@ -58,7 +58,9 @@ static struct writer_process start(struct seen **ret)
     *ret = mmap(NULL, sizeof(**ret), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(*ret, MAP_FAILED);
     assert_int_equal(
-        writer_process_start(&process, &(struct writer_target){ carry_out, end_seen, *ret }),
+        writer_process_start(
+            &process,
+            &(struct writer_target){ .carry_out = carry_out, .end = end_seen, .data = *ret }),
         0);
     return process;
 }
@@ -141,8 +143,9 @@ static void it_ends_when_its_user_is_killed(void **state)
     pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
-        if (writer_process_start(&process,
-                                 &(struct writer_target){ carry_out, end_seen, seen }) == 0)
+        if (writer_process_start(&process, &(struct writer_target){ .carry_out = carry_out,
+                                                                    .end = end_seen,
+                                                                    .data = seen }) == 0)
             put(&process, ADD, 7);
         _exit(0);
     }

@@ -176,7 +176,7 @@ static int apply(struct cursor *cursor, const struct option *option, const char 
         return refuse_scope(arguments, option, shown, err);
     if (!option->value && value && !arguments->program->flags_take_values)
         return error_set(err, EINVAL, "%s takes no value", shown);
-    if (option->value && !value) {
+    if (option->value && !value && !(option->flags & OPTION_OPTIONAL)) {
         if (cursor->next >= cursor->argc)
             return error_set(err, EINVAL, "%s requires a value: %s", shown, option->value);
         value = cursor->argv[cursor->next++];

@@ -35,7 +35,8 @@ static void put_value_case(FILE *out, const struct option *option)
 
 static bool takes_value(const struct command *command, const struct option *option)
 {
-    return option_is_in(option, command->scope) && option->value;
+    return option_is_in(option, command->scope) && option->value &&
+           !(option->flags & OPTION_OPTIONAL);
 }
 
 /* Where the command to run starts: after "--" or at the first word that is neither an

@@ -133,7 +133,8 @@ static void put_option(FILE *out, const struct option *option)
     else
         column = fprintf(out, "      --%s", option->name);
     if (option->value)
-        column += fprintf(out, " %s", option->value);
+        column +=
+            fprintf(out, option->flags & OPTION_OPTIONAL ? "[=%s]" : " %s", option->value);
     if (column + 2 > HELP_COLUMN) {
         fputc('\n', out);
         column = 0;

@@ -41,6 +41,7 @@ enum {
     /* What a config file may hold; without them, a string or a number. */
     OPTION_FILE_STRING = 1u << 22,
     OPTION_FILE_LIST = 1u << 23, /* a string, or a list of strings to join by commas */
+    OPTION_OPTIONAL = 1u << 24,  /* --name without "=VALUE" is a flag: its value is NULL */
 };
 
 struct option {
@@ -62,7 +63,7 @@ struct option {
 #define COMPLETE_COMMANDS "-c"
 #define COMPLETE_PIDS "-W \"$(ps -eo pid= 2>/dev/null)\""
 
-enum { OPTIONS_MAX = 32 }; /* rows of a table */
+enum { OPTIONS_MAX = 48 }; /* rows of a table */
 
 struct option_table {
     const struct option *rows;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "front/common/program.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -64,6 +65,18 @@ void program_warn(const struct program *program, const char *fmt, ...)
     va_start(args, fmt);
     say(program->warning_prefix, fmt, args);
     va_end(args);
+}
+
+int program_refuse_exec(const struct program *program, const char *file, int code)
+{
+    if (code == ENOENT && !strchr(file, '/'))
+        program_complain(program, "'%s': command not found", file);
+    else if (code == ENOENT && access(file, F_OK) == 0)
+        program_complain(program, "cannot run '%s': the interpreter it names does not exist",
+                         file);
+    else
+        program_complain(program, "cannot run '%s': %s", file, strerror(code));
+    return code == ENOENT ? 127 : 126;
 }
 
 int program_write_report(const struct program *program, int (*write)(void *data), void *data)

@@ -66,6 +66,10 @@ const struct command *command_find(const struct command *commands, const char *n
 int program_complain(const struct program *program, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void program_warn(const struct program *program, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
+/* Says why a command could not be executed; `code` is the errno value of that. Returns the exit
+ * code that a shell would: 127 if it was not found, else 126. */
+int program_refuse_exec(const struct program *program, const char *file, int code);
+
 /* Calls write(data), which writes a report, so that a signal can interrupt it (interruptible.h);
  * that is then said, if stderr has room for it. Returns what write() returned, or 1. */
 int program_write_report(const struct program *program, int (*write)(void *data), void *data);

@@ -1,25 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* command_report.c - spoor report: stored JSON reports in any format. */
-#include <errno.h>
-#include <string.h>
-
 #include "base/compiler.h"
-#include "base/error.h"
 #include "front/spoor/outputs.h"
 #include "front/spoor/program.h"
 #include "output/save.h"
 #include "record/load.h"
-
-/* Without -o it goes to standard output; there is no summary beside it. */
-static int plan_output(struct settings *settings, struct outputs *ret, struct spoor_error *err)
-{
-    if (!settings->output_path)
-        settings->output_path = strdup("-");
-    if (!settings->output_path)
-        return error_set(err, ENOMEM, "out of memory");
-    settings->is_quiet = true;
-    return outputs_plan(settings, ret, err);
-}
 
 static int write_records(const struct records *records, const struct outputs *outputs,
                          struct spoor_error *err)
@@ -45,7 +30,7 @@ int command_report(const struct command *command, int argc, char **argv)
         return code;
     if (arguments.operand_count == 0)
         return complain("missing argument: spoor report [OPTIONS] FILE");
-    if (plan_output(&settings, &outputs, &err) < 0 ||
+    if (outputs_plan_stdout(&settings, &outputs, &err) < 0 ||
         records_load(arguments.operands[0], &records, &err) < 0 ||
         write_records(&records, &outputs, &err) < 0)
         return complain("%s", err.message);

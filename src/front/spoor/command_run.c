@@ -6,10 +6,7 @@
  * ours may fail the job: without a session it runs untracked, and if the report cannot be
  * written, we still end as the job did: with its exit code, or of the signal that killed it.
  */
-#include <errno.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/compiler.h"
 #include "base/error.h"
@@ -22,17 +19,6 @@
 #include "run/supervise.h"
 #include "run/track.h"
 #include "text/escape.h"
-
-static int refuse_exec(const char *file, int code)
-{
-    if (code == ENOENT && !strchr(file, '/'))
-        complain("'%s': command not found", file);
-    else if (code == ENOENT && access(file, F_OK) == 0)
-        complain("cannot run '%s': the interpreter it names does not exist", file);
-    else
-        complain("cannot run '%s': %s", file, strerror(code));
-    return code == ENOENT ? 127 : 126;
-}
 
 static void say(const char *message)
 {
@@ -122,7 +108,7 @@ static int run_job(struct settings *settings, const struct outputs *outputs, cha
     case TRACK_REFUSED:
         return complain("%s", err.message);
     case TRACK_NO_EXEC:
-        return refuse_exec(command[0], err.code);
+        return program_refuse_exec(&spoor_program, command[0], err.code);
     case TRACK_RAN:
         break;
     }

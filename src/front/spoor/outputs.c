@@ -57,20 +57,11 @@ static int file_format(const struct settings *settings, enum spoor_format *ret,
     return 0;
 }
 
-/* What we opened ourselves, such as the stand-in for a closed stderr, is close-on-exec; a
- * descriptor from the user is not. */
 static int check_descriptor(int fd, const char *option, struct spoor_error *err)
 {
-    int flags = fcntl(fd, F_GETFD);
-    int mode = fcntl(fd, F_GETFL);
+    int r = output_file_check_descriptor(fd, err);
 
-    if (flags < 0 || flags & FD_CLOEXEC)
-        return error_set(err, EBADF, "%s: file descriptor %d is not open (try %d>FILE)", option,
-                         fd, fd);
-    if ((mode & O_ACCMODE) == O_RDONLY)
-        return error_set(err, EBADF, "%s: file descriptor %d is not open for writing", option,
-                         fd);
-    return 0;
+    return r < 0 ? error_prefix(err, r, "%s", option) : 0;
 }
 
 static void add(struct outputs *outputs, enum spoor_format format, int fd, const char *path)
@@ -135,18 +126,36 @@ static int plan_file(const struct settings *settings, struct outputs *plan,
     return r < 0 ? error_prefix(err, r, "--output '%s'", path) : 0;
 }
 
-static int check_samples(const struct settings *settings, struct spoor_error *err)
+static int check_stream(const struct settings *settings, const struct spoor_stream *how,
+                        const char *option, struct spoor_error *err)
 {
     enum output_mode mode = settings->is_append       ? OUTPUT_APPEND
                             : settings->is_no_clobber ? OUTPUT_NO_CLOBBER
                                                       : OUTPUT_TRUNCATE;
-    const char *path = settings->samples_path;
+    struct stream stream;
     int r;
 
-    if (settings->output_path && strcmp(settings->output_path, path) == 0)
-        return error_set(err, EINVAL, "--output and --samples name the same file");
-    r = stream_check(path, mode, err);
-    return r < 0 ? error_prefix(err, r, "--samples '%s'", path) : 0;
+    if (settings->output_path && strcmp(settings->output_path, how->path) == 0)
+        return error_set(err, EINVAL, "--output and %s name the same file", option);
+    r = stream_find(how->path, how->dialect, how->format, true, &stream, err);
+    if (r == 0)
+        r = stream_check(&stream, how->path, mode, err);
+    return r < 0 ? error_prefix(err, r, "%s '%s'", option, how->path) : 0;
+}
+
+static int check_streams(const struct settings *settings, struct spoor_error *err)
+{
+    const struct spoor_stream samples = { .path = settings->samples_path };
+    int r = 0;
+
+    if (settings->samples_path)
+        r = check_stream(settings, &samples, "--samples", err);
+    if (r == 0 && settings->stream_path)
+        r = check_stream(settings, &settings->stream, "--stream", err);
+    if (r == 0 && settings->samples_path && settings->stream_path &&
+        strcmp(settings->samples_path, settings->stream_path) == 0)
+        return error_set(err, EINVAL, "--samples and --stream name the same file");
+    return r;
 }
 
 /* Does the text already go to the terminal, where the user would see that of stderr too? */
@@ -174,8 +183,8 @@ static int plan_all(const struct settings *settings, struct outputs *plan,
                                            : SPOOR_REPLACE;
     if (settings->output_path)
         r = plan_file(settings, plan, err);
-    if (r == 0 && settings->samples_path)
-        r = check_samples(settings, err);
+    if (r == 0)
+        r = check_streams(settings, err);
     if (r == 0 && fd >= 0)
         r = check_descriptor(fd, "--summary-fd", err);
     if (r < 0)
@@ -200,6 +209,16 @@ int outputs_plan(const struct settings *settings, struct outputs *ret, struct sp
     }
     *ret = plan;
     return 0;
+}
+
+int outputs_plan_stdout(struct settings *settings, struct outputs *ret, struct spoor_error *err)
+{
+    if (!settings->output_path)
+        settings->output_path = strdup("-");
+    if (!settings->output_path)
+        return error_set(err, ENOMEM, "out of memory");
+    settings->is_quiet = true;
+    return outputs_plan(settings, ret, err);
 }
 
 void outputs_done(struct outputs *outputs)

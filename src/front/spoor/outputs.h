@@ -30,6 +30,9 @@ struct outputs {
 /* Plans the outputs. The settings must outlive them. Fails if a report could not be
  * written in the end; the message says what to do. */
 int outputs_plan(const struct settings *settings, struct outputs *ret, struct spoor_error *err);
+/* The same for a command whose report is its only output: it goes to stdout if no file is named. */
+int outputs_plan_stdout(struct settings *settings, struct outputs *ret,
+                        struct spoor_error *err);
 void outputs_done(struct outputs *outputs);
 
 /* Writes the report of one of the items. */

@@ -59,6 +59,20 @@ static const struct command commands[] = {
         .main = command_agent,
     },
     {
+        .name = "system",
+        .options = &settings_table,
+        .scope = SCOPE_SYSTEM,
+        .summary = "show what the machine is doing",
+        .about =
+            "Measure this machine for one interval, or for --duration, and show its CPU, "
+            "memory, disks, network, GPUs and pressure on standard output. Rates are means "
+            "over that time; levels are those at its end. Ctrl-C ends the measurement "
+            "early. Exit code: 0, or 125 if the report could not be written.",
+        .example = "spoor system -i 5 -f json",
+        .ignores_variables = true, /* they say where the reports of runs go */
+        .main = command_system,
+    },
+    {
         .name = "report",
         .options = &settings_table,
         .scope = SCOPE_REPORT,

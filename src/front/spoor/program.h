@@ -17,6 +17,7 @@ int command_doctor(const struct command *command, int argc, char **argv);
 int command_info(const struct command *command, int argc, char **argv);
 int command_phase(const struct command *command, int argc, char **argv);
 int command_report(const struct command *command, int argc, char **argv);
+int command_system(const struct command *command, int argc, char **argv);
 int command_help(const struct command *command, int argc, char **argv);
 
 #endif

@@ -27,6 +27,8 @@ static inline struct spoor_options session_options(const struct settings *settin
     options.name = settings->name;
     options.tags = (const char *const *)settings->tags.items;
     options.samples_path = settings->samples_path;
+    options.streams = &settings->stream;
+    options.stream_count = settings->stream_path ? 1 : 0;
     if (settings->is_append)
         options.flags |= SPOOR_SAMPLES_APPEND;
     if (settings->is_no_clobber)

@@ -36,9 +36,31 @@ void settings_done(struct settings *settings)
 
 static int check_samples(const char *value, struct spoor_error *err)
 {
-    if (!stream_for_path(value))
+    struct stream stream;
+
+    if (stream_find(value, NULL, NULL, true, &stream, NULL) < 0)
         return error_set(err, EINVAL, "'%s' must end in .csv or .jsonl", value);
     return 0;
+}
+
+static int check_dialect(const char *value, struct spoor_error *err)
+{
+    struct stream stream;
+
+    return stream_find("-", value, NULL, true, &stream, err);
+}
+
+static int check_stream_format(const char *value, struct spoor_error *err)
+{
+    struct stream stream;
+
+    return stream_find("-", NULL, value, true, &stream, err);
+}
+
+static int apply_stream(void *target, const struct option *option, const char *value,
+                        struct spoor_error *err)
+{
+    return option_text(target, option, value ? value : "-", err);
 }
 
 static int check_tag(const char *value, struct spoor_error *err)
@@ -144,7 +166,8 @@ static int apply_pid(void *target, const struct option *option, const char *valu
 #define BOTH (SCOPE_RUN | SCOPE_ATTACH)
 #define TRACK (SCOPE_RUN | SCOPE_ATTACH | SCOPE_AGENT)
 #define REPORT SCOPE_REPORT
-#define EVERY (TRACK | SCOPE_DOCTOR | SCOPE_INFO | SCOPE_PHASE | REPORT)
+#define SYSTEM SCOPE_SYSTEM
+#define EVERY (TRACK | SCOPE_DOCTOR | SCOPE_INFO | SCOPE_PHASE | REPORT | SYSTEM)
 #define LINE_ONLY (OPTION_NO_VARIABLE | OPTION_NO_FILE)
 #define TEXT(member) OPTION_TEXT(struct settings, member)
 #define FLAG(member) OPTION_FLAG(struct settings, member)
@@ -154,30 +177,37 @@ static int apply_pid(void *target, const struct option *option, const char *valu
 /* clang-format off */
 static const struct option rows[] = {
 { 'o',  "output",     "FILE",              "write the report to FILE (- for stdout; .json, .csv or .txt), in addition to the summary on stderr", TRACK, TEXT(output_path), .complete = COMPLETE_FILES },
-{ 'o',  "output",     "FILE",              "write the report to FILE instead of stdout", REPORT, TEXT(output_path), .complete = COMPLETE_FILES },
+{ 'o',  "output",     "FILE",              "write the report to FILE instead of stdout", REPORT | SYSTEM, TEXT(output_path), .complete = COMPLETE_FILES },
 { 'f',  "format",     "text|json|csv",     "format of the report (default: from the suffix of FILE, otherwise text); without -o, the report replaces the summary on stderr", TRACK, .apply = apply_format },
-{ 'f',  "format",     "text|json|csv",     "output format (default: from the suffix of the -o file, otherwise text)", REPORT, .apply = apply_format },
+{ 'f',  "format",     "text|json|csv",     "output format (default: from the suffix of the -o file, otherwise text)", REPORT | SYSTEM, .apply = apply_format },
 { 'f',  "format",     "text|json",         "output format (default: text)", SCOPE_INFO, .apply = apply_format },
 { '\0', "samples",    "FILE",              "write one row per sample to FILE (.csv or .jsonl)", TRACK, TEXT(samples_path), .check = check_samples, .complete = COMPLETE_FILES },
+{ '\0', "stream",     "FILE",              "write one row per sample to FILE (- for stdout; .csv or .jsonl) in the columns of --dialect; rows that its reader does not take in time are dropped", RUN, TEXT(stream_path), .complete = COMPLETE_FILES },
+{ '\0', "stream",     "FILE",              "write one row per sample to stdout, or to FILE (.csv or .jsonl), in the columns of --dialect; rows that the reader does not take in time are dropped", ATTACH | OPTION_OPTIONAL, .apply = apply_stream, .offset = offsetof(struct settings, stream_path), .complete = COMPLETE_FILES },
+{ '\0', "dialect",    "NAME",              "columns of --stream: spoor (the default), resource-tracker, resource-tracker-0.3, resource-tracker-0.1 or resource-tracker-rs; NAME:TABLE selects process, system or combined", BOTH, TEXT(dialect), .check = check_dialect, .complete = "-W \"spoor resource-tracker resource-tracker-0.3 resource-tracker-0.1 resource-tracker-rs\"" },
+{ '\0', "stream-format", "csv|jsonl",      "format of --stream (default: from the suffix of FILE, csv for stdout)", BOTH, TEXT(stream_format), .check = check_stream_format },
 { 'i',  "interval",   "TIME",              "time between samples, such as 0.5, 500ms or 2m; 1ms to 1h (default: 1s)", TRACK, .apply = apply_interval },
+{ 'i',  "interval",   "TIME",              "time to measure for, such as 0.5, 500ms or 2m; with --duration, time between samples; 1ms to 1h (default: 1s)", SYSTEM, .apply = apply_interval },
 { 'p',  "pid",        "PID",               "the process to track", SCOPE_AGENT | OPTION_NO_FILE, .apply = apply_pid },
 { 'p',  "pid",        "PID",               "the process to track; may also be given as an argument", ATTACH | OPTION_NO_FILE, .apply = apply_pid, .complete = COMPLETE_PIDS },
+{ '\0', "duration",   "TIME",              "measure for TIME (default: one interval)", SYSTEM, .apply = apply_duration },
 { '\0', "duration",   "TIME",              "stop tracking after TIME; the process keeps running", ATTACH, .apply = apply_duration },
 { '\0', "wait",       "main|all",          "stop when the command exits (main, the default), or when all its descendants have (all)", RUN, CHOICE(wait_for) },
 { 'q',  "quiet",      NULL,                "do not print the summary", BOTH, FLAG(is_quiet) },
 { '\0', "live",       NULL,                "show the current figures on the terminal while the command runs; needs stderr on a terminal, and stdout redirected, so that the output of the command does not mix with the view", RUN, FLAG(is_live) },
 { '\0', "live",       NULL,                "show the current figures while tracking, if stderr is a terminal (default: yes)", ATTACH, FLAG(is_live) },
-{ '\0', "name",       "NAME",              "a label for this run", TRACK, TEXT(name) },
-{ '\0', "tag",        "KEY=VALUE",         "add a tag to the report; may be repeated", TRACK | OPTION_REPEATABLE, OPTION_LIST(struct settings, tags), .check = check_tag },
-{ '\0', "append",     NULL,                "append to existing files instead of replacing them", TRACK | REPORT, FLAG(is_append) },
-{ '\0', "no-clobber", NULL,                "refuse to start if an output file exists", TRACK | REPORT, FLAG(is_no_clobber) },
+{ '\0', "name",       "NAME",              "a label for this run", TRACK | SYSTEM, TEXT(name) },
+{ '\0', "tag",        "KEY=VALUE",         "add a tag to the report; may be repeated", TRACK | SYSTEM | OPTION_REPEATABLE, OPTION_LIST(struct settings, tags), .check = check_tag },
+{ '\0', "append",     NULL,                "append to existing files instead of replacing them", TRACK | REPORT | SYSTEM, FLAG(is_append) },
+{ '\0', "no-clobber", NULL,                "refuse to start if an output file exists", TRACK | REPORT | SYSTEM, FLAG(is_no_clobber) },
 { '\0', "summary-fd", "N",                 "also write the report to file descriptor N", BOTH, .apply = apply_summary_fd },
 { '\0', "detail",     "auto|always|never", "when to measure private and shared memory, which slows the job down: for at most 0.3 % of the time (auto, the default), at every sample, or never", TRACK | SCOPE_DOCTOR, CHOICE(detail) },
 { '\0', "cgroup",     "auto|off|require|DIRECTORY", "run the command in its own cgroup, for exact values: if possible (auto, the default), never (off), or refuse to run without (require); DIRECTORY: create it below this cgroup, which must be delegated to you", RUN | SCOPE_DOCTOR, TEXT(cgroup), .check = check_cgroup, .complete = "-W \"auto off require\"" },
 { '\0', "cgroup",     "DIRECTORY",         "track every process in this cgroup and below it, such as that of a container, instead of one process; the cgroup is only read", ATTACH | LINE_ONLY, TEXT(cgroup), .complete = COMPLETE_FILES },
 { '\0', "gpus",       "LIST",              "the GPUs of the job: all, none, or a list of numbers, UUIDs and PCI addresses, such as 0,2-3, or 0:1 for a MIG device; 'spoor info' lists them (default: as CUDA_VISIBLE_DEVICES and similar variables say, otherwise all)", TRACK, TEXT(gpus), .check = spoor_check_gpus },
 { '\0', "gpus",       "LIST",              "the GPUs to show: all, none, or a list of numbers, UUIDs and PCI addresses, such as 0,2-3 (default: as CUDA_VISIBLE_DEVICES and similar variables say, otherwise all)", SCOPE_INFO, TEXT(gpus), .check = spoor_check_gpus },
-{ '\0', "color",      "auto|always|never", "use color: on a terminal, unless NO_COLOR is set (auto, the default), always, or never", BOTH | SCOPE_DOCTOR | REPORT, CHOICE(color) },
+{ '\0', "gpus",       "LIST",              "the GPUs to show: all (the default), none, or a list of numbers, UUIDs and PCI addresses, such as 0,2-3; 'spoor info' lists them", SYSTEM, TEXT(gpus), .check = spoor_check_gpus },
+{ '\0', "color",      "auto|always|never", "use color: on a terminal, unless NO_COLOR is set (auto, the default), always, or never", BOTH | SCOPE_DOCTOR | REPORT | SYSTEM, CHOICE(color) },
 { '\0', "config",     "FILE",              "read settings from a JSON file whose keys are long option names", BOTH | SCOPE_DOCTOR | OPTION_NO_FILE | OPTION_CONFIG_FILE, TEXT(config_path), .complete = COMPLETE_FILES },
 { '\0', "file",       "FILE",              "also append to FILE (.csv or .sqlite; default: $SPOOR_PHASE_FILE)", SCOPE_PHASE | LINE_ONLY, TEXT(phase_file), .complete = COMPLETE_FILES },
 { 'h',  "help",       NULL,                "show this help and exit", EVERY | LINE_ONLY, .apply = option_help },
@@ -189,6 +219,23 @@ _Static_assert(ARRAY_SIZE(rows) <= OPTIONS_MAX, "struct arguments has room for a
 const struct option_table settings_table = { rows, ARRAY_SIZE(rows) };
 
 /* ---- all settings --------------------------------------------------------------- */
+
+static int finish_stream(const struct arguments *arguments, struct settings *settings,
+                         struct spoor_error *err)
+{
+    settings->stream = (struct spoor_stream){
+        .path = settings->stream_path,
+        .dialect = settings->dialect,
+        .format = settings->stream_format,
+    };
+    if (settings->stream_path)
+        return 0;
+    if (arguments_source(arguments, "dialect") == SET_BY_OPTION)
+        return error_set(err, EINVAL, "--dialect requires --stream");
+    if (arguments_source(arguments, "stream-format") == SET_BY_OPTION)
+        return error_set(err, EINVAL, "--stream-format requires --stream");
+    return 0;
+}
 
 /* What can be checked only when all are known. */
 static int finish(struct arguments *arguments, struct spoor_error *err)
@@ -211,7 +258,7 @@ static int finish(struct arguments *arguments, struct spoor_error *err)
         return error_set(err, EINVAL, "--tag: at most %d tags are allowed", SETTINGS_TAGS_MAX);
     if (settings->is_append && settings->is_no_clobber)
         return error_set(err, EINVAL, "--append and --no-clobber cannot be combined");
-    return 0;
+    return finish_stream(arguments, settings, err);
 }
 
 int settings_load(struct arguments *arguments, int argc, char **argv, struct spoor_error *err)

@@ -21,6 +21,7 @@ enum {
     SCOPE_INFO = 1u << 4,
     SCOPE_PHASE = 1u << 5,
     SCOPE_REPORT = 1u << 6,
+    SCOPE_SYSTEM = 1u << 7,
 };
 
 /* In the order of the words of their options. */
@@ -31,6 +32,10 @@ enum wait_for { WAIT_FOR_MAIN, WAIT_FOR_ALL };
 struct settings {
     char *output_path; /* "-": stdout */
     char *samples_path;
+    char *stream_path; /* "-": stdout */
+    char *stream_format;
+    char *dialect;
+    struct spoor_stream stream; /* of these three; its texts are theirs */
     char *config_path;
     char *name;
     char *phase_file;

@@ -17,7 +17,7 @@ static _Noreturn void keep(int end_fd)
     char byte;
 
     /* The job, or others, may wait to see files of the tracker closed. */
-    if (hidden_child_keep_only(end_fd) < 0)
+    if (hidden_child_keep_only(end_fd, 0) < 0)
         _exit(1);
     while (read(0, &byte, 1) < 0 && errno == EINTR)
         continue;

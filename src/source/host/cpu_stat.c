@@ -42,9 +42,9 @@ static uint64_t ticks_to_ns(uint64_t ticks, uint64_t ticks_per_second)
                    ticks % ticks_per_second * NS_PER_SECOND / ticks_per_second);
 }
 
-static int parse_columns(const char *text, uint64_t column[COLUMN_COUNT])
+/* Behind the name of a line. */
+static int parse_columns(const char *line, uint64_t column[COLUMN_COUNT])
 {
-    const char *line = parse_key(text, "cpu");
     int count = 0;
 
     /* Without its newline the last number may be half of one. */
@@ -81,7 +81,7 @@ int cpu_stat_parse(const char *text, uint64_t ticks_per_second, struct cpu_stat 
     uint64_t user_ticks, system_ticks, interrupt_ticks;
     struct cpu_stat stat;
 
-    if (ticks_per_second == 0 || parse_columns(text, column) < 0)
+    if (ticks_per_second == 0 || parse_columns(parse_key(text, "cpu"), column) < 0)
         return -EBADMSG;
 
     /* A kernel that has no column for interrupts counts them as system time. */
@@ -100,4 +100,28 @@ int cpu_stat_parse(const char *text, uint64_t ticks_per_second, struct cpu_stat 
     };
     *ret = stat;
     return 0;
+}
+
+size_t cpu_stat_parse_each(const char *text, uint64_t ticks_per_second, struct cpu_busy *list,
+                           size_t capacity)
+{
+    size_t count = 0;
+
+    for (; strncmp(text, "cpu", 3) == 0 && count < capacity; text = parse_next_line(text)) {
+        const char *line = text + 3;
+        uint64_t column[COLUMN_COUNT];
+        uint64_t number, ticks;
+
+        if (!isdigit((unsigned char)*line) || parse_u64(&line, &number) < 0 ||
+            parse_columns(line, column) < 0)
+            continue;
+        ticks = column[COLUMN_USER];
+        ticks = sum_u64(ticks, column[COLUMN_NICE]);
+        ticks = sum_u64(ticks, column[COLUMN_SYSTEM]);
+        ticks = sum_u64(ticks, known_or_0(column[COLUMN_IRQ]));
+        ticks = sum_u64(ticks, known_or_0(column[COLUMN_SOFTIRQ]));
+        ticks = sum_u64(ticks, known_or_0(column[COLUMN_STEAL]));
+        list[count++] = (struct cpu_busy){ number, ticks_to_ns(ticks, ticks_per_second) };
+    }
+    return count;
 }

@@ -118,7 +118,7 @@ static int parse_name(const char **cursor, char name[DEVICE_NAME_SIZE])
     return parse_word(cursor, name, DEVICE_NAME_SIZE);
 }
 
-static int add_line(const char *cursor, struct diskstats *sum)
+static int parse_counters(const char *cursor, struct diskstats *ret)
 {
     uint64_t column[COLUMN_COUNT];
 
@@ -129,17 +129,22 @@ static int add_line(const char *cursor, struct diskstats *sum)
     /* At the very end of the text the last number may be half of one. */
     if (*cursor == '\0')
         return -EBADMSG;
-    sum->read_bytes =
-        sum_u64(sum->read_bytes, product_u64(column[COLUMN_SECTORS_READ], SECTOR_BYTES));
-    sum->written_bytes =
-        sum_u64(sum->written_bytes, product_u64(column[COLUMN_SECTORS_WRITTEN], SECTOR_BYTES));
+    ret->read_bytes = product_u64(column[COLUMN_SECTORS_READ], SECTOR_BYTES);
+    ret->written_bytes = product_u64(column[COLUMN_SECTORS_WRITTEN], SECTOR_BYTES);
     return 0;
+}
+
+int diskstats_parse_line(const char *line, char name[DEVICE_NAME_SIZE], struct diskstats *ret)
+{
+    int r = parse_name(&line, name);
+
+    return r < 0 ? r : parse_counters(line, ret);
 }
 
 int diskstats_parse(const char *text, struct device_table *table, const struct root *root,
                     struct diskstats *ret)
 {
-    struct diskstats sum = { 0 };
+    struct diskstats disk, sum = { 0 };
     char name[DEVICE_NAME_SIZE];
     bool has_disk = false;
     size_t line = 0;
@@ -151,8 +156,10 @@ int diskstats_parse(const char *text, struct device_table *table, const struct r
             return -EBADMSG;
         if (device_table_get(table, root, line, name, disk_classify) != DEVICE_REAL)
             continue;
-        if (add_line(cursor, &sum) < 0)
+        if (parse_counters(cursor, &disk) < 0)
             return -EBADMSG;
+        sum.read_bytes = sum_u64(sum.read_bytes, disk.read_bytes);
+        sum.written_bytes = sum_u64(sum.written_bytes, disk.written_bytes);
         has_disk = true;
     }
     if (!has_disk)

@@ -27,6 +27,9 @@ enum device_class disk_class_by_name(const char *name);
  * does not know the disk. */
 enum device_class disk_classify(const struct root *root, const char *name);
 
+/* Parses the line of one disk or partition. -EBADMSG: it is damaged. */
+int diskstats_parse_line(const char *line, char name[DEVICE_NAME_SIZE], struct diskstats *ret);
+
 /* Parses /proc/diskstats. `table` remembers the disks. -ENOENT: no whole disk;
  * -EBADMSG: a line of a whole disk is damaged. */
 int diskstats_parse(const char *text, struct device_table *table, const struct root *root,

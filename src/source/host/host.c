@@ -148,7 +148,7 @@ void host_read(struct host *host, const struct root *root, uint64_t now_ns,
     }
     if (now_ns >= host->space_due_ns) {
         host->space = HOST_READING_UNKNOWN.space;
-        (void)space_read(&host->space_reader, root, &host->space); /* stays unknown */
+        (void)space_read(&host->space_reader, root, &host->space, NULL); /* stays unknown */
         host->space_due_ns = now_ns + SPACE_PERIOD_NS;
     }
     if (host->counts_processes)

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <limits.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
@@ -13,11 +15,13 @@
 #include "base/parse.h"
 
 /* Filesystems beyond these are left out: there is no machine with so many disks. */
-enum { FILESYSTEMS_MAX = 512 };
+enum { FILESYSTEMS_MAX = 512, POOLS_MAX = 64 };
 
 struct seen {
     unsigned count;
     dev_t device[FILESYSTEMS_MAX];
+    unsigned pool_count;
+    struct text_part pool[POOLS_MAX];
 };
 
 static const char *const image_types[] = { "squashfs", "iso9660", "udf",
@@ -128,7 +132,7 @@ static bool is_visible(const struct mountinfo *mount, const char *point, dev_t d
     return stat(point, &stat_) == 0 && stat_.st_dev == device;
 }
 
-static int add_filesystem(const char *point, struct mounts *sum)
+static int ask_space(const char *point, struct mounts *ret)
 {
     struct statvfs space;
 
@@ -136,35 +140,202 @@ static int add_filesystem(const char *point, struct mounts *sum)
         return -errno;
     if (space.f_bfree > space.f_blocks)
         return -EBADMSG;
-    sum->total_bytes = sum_u64(sum->total_bytes, product_u64(space.f_blocks, space.f_frsize));
-    sum->used_bytes =
-        sum_u64(sum->used_bytes, product_u64(space.f_blocks - space.f_bfree, space.f_frsize));
-    sum->free_bytes = sum_u64(sum->free_bytes, product_u64(space.f_bavail, space.f_frsize));
+    *ret = (struct mounts){
+        .total_bytes = product_u64(space.f_blocks, space.f_frsize),
+        .used_bytes = product_u64(space.f_blocks - space.f_bfree, space.f_frsize),
+        .free_bytes = product_u64(space.f_bavail, space.f_frsize),
+    };
     return 0;
 }
 
-int mounts_read(const struct root *root, const char *text, struct mounts *ret)
+/* The space of a mount that is not hidden. */
+static int ask_mount(const struct mountinfo *mount, char point[PATH_MAX], struct mounts *ret)
+{
+    if (text_part_decode(mount->point, point, PATH_MAX) < 0 ||
+        !is_visible(mount, point, makedev(mount->major, mount->minor)))
+        return -ENOENT;
+    return ask_space(point, ret);
+}
+
+static struct text_part pool_of(const struct mountinfo *mount)
+{
+    const char *slash = memchr(mount->source.start, '/', mount->source.length);
+
+    return (struct text_part){
+        mount->source.start,
+        slash ? (size_t)(slash - mount->source.start) : mount->source.length,
+    };
+}
+
+bool mount_is_zfs(const struct mountinfo *mount)
+{
+    return text_part_is(mount->type, "zfs") && mount->source.length > 0;
+}
+
+static bool is_same(struct text_part a, struct text_part b)
+{
+    return a.length == b.length && memcmp(a.start, b.start, a.length) == 0;
+}
+
+static bool is_seen_pool(const struct seen *seen, struct text_part pool)
+{
+    for (unsigned i = 0; i < seen->pool_count; i++) {
+        if (is_same(seen->pool[i], pool))
+            return true;
+    }
+    return false;
+}
+
+void mounts_add_dataset(struct mounts *pool, const struct mounts *dataset)
+{
+    pool->used_bytes = sum_u64(pool->used_bytes, dataset->used_bytes);
+    pool->free_bytes = larger(pool->free_bytes, dataset->free_bytes);
+    pool->total_bytes = sum_u64(pool->used_bytes, pool->free_bytes);
+}
+
+/* A pool, which the first line is of, from all its datasets that are mounted. */
+static int ask_pool(const char *text, struct text_part pool, char point[PATH_MAX],
+                    struct mounts *ret)
+{
+    struct mountinfo mount;
+    bool has_any = false;
+
+    *ret = (struct mounts){ 0 };
+    for (; *text; text = parse_next_line(text)) {
+        char ignored[PATH_MAX];
+        struct mounts dataset;
+
+        if (mountinfo_parse_line(text, &mount) < 0 || !mount_is_zfs(&mount) ||
+            !is_same(pool_of(&mount), pool) ||
+            ask_mount(&mount, has_any ? ignored : point, &dataset) < 0)
+            continue;
+        mounts_add_dataset(ret, &dataset);
+        has_any = true;
+    }
+    return has_any ? 0 : -ENOENT;
+}
+
+/* A container may see no disk but its own overlay. */
+static bool is_root_overlay(const struct mountinfo *mount)
+{
+    return text_part_is(mount->type, "overlay") && text_part_is(mount->point, "/");
+}
+
+static bool find_next(struct seen *seen, const char *text, struct mountinfo *mount,
+                      char point[PATH_MAX], struct mounts *space)
+{
+    dev_t device;
+
+    if (mountinfo_parse_line(text, mount) < 0)
+        return false;
+    if (mount_is_zfs(mount)) {
+        struct text_part pool = pool_of(mount);
+
+        if (seen->pool_count == POOLS_MAX || is_seen_pool(seen, pool))
+            return false;
+        seen->pool[seen->pool_count++] = pool;
+        return ask_pool(text, pool, point, space) == 0;
+    }
+    device = makedev(mount->major, mount->minor);
+    if (!mount_is_disk(mount) || seen->count == FILESYSTEMS_MAX || is_seen(seen, device) ||
+        ask_mount(mount, point, space) < 0)
+        return false;
+    seen->device[seen->count++] = device;
+    return true;
+}
+
+static char *copy_part(struct text_part part, const char *prefix)
+{
+    size_t length = strlen(prefix);
+    char *copy = malloc(length + part.length + 1); /* escapes are longer than what they mean */
+
+    if (!copy)
+        return NULL;
+    memcpy(copy, prefix, length);
+    if (text_part_decode(part, copy + length, part.length + 1) < 0)
+        copy[length] = '\0';
+    return copy;
+}
+
+static int list_mount(struct mount_list *list, const struct mountinfo *mount, const char *point,
+                      const struct mounts *space)
+{
+    struct mount_item *items = realloc(list->items, (list->count + 1) * sizeof(*items));
+    bool is_pool = mount_is_zfs(mount);
+    struct mount_item item = { .major = mount->major, .minor = mount->minor, .space = *space };
+
+    if (!items)
+        return -ENOMEM;
+    list->items = items;
+    item.point = strdup(point);
+    item.source = copy_part(is_pool ? pool_of(mount) : mount->source, is_pool ? "zfs:" : "");
+    item.type = copy_part(mount->type, "");
+    list->items[list->count++] = item;
+    return item.point && item.source && item.type ? 0 : -ENOMEM;
+}
+
+void mount_item_done(struct mount_item *item)
+{
+    free(item->point);
+    free(item->source);
+    free(item->type);
+}
+
+void mount_list_done(struct mount_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        mount_item_done(&list->items[i]);
+    free(list->items);
+    *list = (struct mount_list){ 0 };
+}
+
+static int add_mount(const struct mountinfo *mount, const char *point,
+                     const struct mounts *space, struct mounts *sum, struct mount_list *list)
+{
+    sum->total_bytes = sum_u64(sum->total_bytes, space->total_bytes);
+    sum->used_bytes = sum_u64(sum->used_bytes, space->used_bytes);
+    sum->free_bytes = sum_u64(sum->free_bytes, space->free_bytes);
+    return list ? list_mount(list, mount, point, space) : 0;
+}
+
+static int read_all(const char *text, struct mounts *sum, struct mount_list *list)
 {
     struct seen seen = { .count = 0 };
-    struct mounts sum = { 0 };
-    struct mountinfo mount;
+    struct mountinfo mount, overlay;
+    bool has_any = false, has_overlay = false;
     char point[PATH_MAX];
+    struct mounts space;
+    int r = 0;
 
-    if (!root->is_live)
-        return -ENOTSUP;
-    for (; *text && seen.count < FILESYSTEMS_MAX; text = parse_next_line(text)) {
-        dev_t device;
-
-        if (mountinfo_parse_line(text, &mount) < 0 || !mount_is_disk(&mount))
-            continue;
-        device = makedev(mount.major, mount.minor);
-        if (is_seen(&seen, device) || text_part_decode(mount.point, point, sizeof(point)) < 0)
-            continue;
-        if (is_visible(&mount, point, device) && add_filesystem(point, &sum) == 0)
-            seen.device[seen.count++] = device;
+    for (; *text && r == 0; text = parse_next_line(text)) {
+        if (find_next(&seen, text, &mount, point, &space)) {
+            r = add_mount(&mount, point, &space, sum, list);
+            has_any = true;
+        } else if (mountinfo_parse_line(text, &mount) == 0 && is_root_overlay(&mount)) {
+            overlay = mount;
+            has_overlay = true;
+        }
     }
-    if (seen.count == 0)
+    if (has_any || r < 0)
+        return r;
+    if (!has_overlay || ask_mount(&overlay, point, &space) < 0)
         return -ENOENT;
+    return add_mount(&overlay, point, &space, sum, list);
+}
+
+int mounts_read(const struct root *root, const char *text, struct mounts *ret,
+                struct mount_list *ret_list)
+{
+    struct mount_list list = { 0 };
+    struct mounts sum = { 0 };
+    int r = root->is_live ? read_all(text, &sum, ret_list ? &list : NULL) : -ENOTSUP;
+
+    if (r < 0) {
+        mount_list_done(&list);
+        return r;
+    }
     *ret = sum;
+    if (ret_list)
+        *ret_list = list;
     return 0;
 }

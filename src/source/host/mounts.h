@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mounts.h - the space on the machine's disks, summed over their filesystems.
+ * mounts.h - the space on the machine's disks, per file system and in total.
  *
- * A filesystem counts where it lives on a block device and can be written: not
- * images (squashfs, a CD, a loop device), nor memory, nor the network. Mounted in
- * several places, as containers do, it counts once.
+ * A file system counts if it is on a block device and can be written: not images (squashfs, a CD,
+ * a loop device), memory or the network. Mounted in several places, as containers do, it counts
+ * once.
+ *
+ * A ZFS pool counts once, however many datasets are mounted: they share its free space, and each
+ * uses some of its own. Datasets that are not mounted, and snapshots, are not seen.
+ *
+ * An overlay shows the space of the disk below it. It counts only if it is the root and no disk
+ * is mounted, as in a container.
  */
 #ifndef SOURCE_HOST_MOUNTS_H
 #define SOURCE_HOST_MOUNTS_H
@@ -21,6 +27,29 @@ struct mounts {
     uint64_t free_bytes; /* what an ordinary user can still fill */
 };
 
+/* A file system of a disk. The texts are owned. */
+struct mount_item {
+    char *point;  /* where it is mounted first; a pool, where its first dataset is */
+    char *type;   /* "ext4" */
+    char *source; /* "/dev/sda1", "zfs:POOL" */
+    unsigned major, minor;
+    struct mounts space;
+};
+
+/* Zeroed is empty. */
+struct mount_list {
+    struct mount_item *items;
+    size_t count;
+};
+
+void mount_item_done(struct mount_item *item);
+void mount_list_done(struct mount_list *list);
+
+bool mount_is_zfs(const struct mountinfo *mount);
+
+/* Adds the space of a dataset to that of its pool. Start with zeros. */
+void mounts_add_dataset(struct mounts *pool, const struct mounts *dataset);
+
 /* Is it a filesystem whose space is the machine's? */
 bool mount_is_disk(const struct mountinfo *mount);
 
@@ -34,7 +63,9 @@ bool mounts_may_stall(const char *text);
 
 /* Sums over the lines of a mountinfo text, of which the last may be cut. Asks the
  * kernel about each filesystem, and so works on the live machine only (-ENOTSUP
- * elsewhere). -ENOENT: there is no such filesystem. */
-int mounts_read(const struct root *root, const char *text, struct mounts *ret);
+ * elsewhere). -ENOENT: there is no such filesystem. `ret_list` gets each of them and is ended with
+ * mount_list_done(); it may be NULL. */
+int mounts_read(const struct root *root, const char *text, struct mounts *ret,
+                struct mount_list *ret_list);
 
 #endif

@@ -52,16 +52,17 @@ static int parse_name(const char **cursor, char name[DEVICE_NAME_SIZE])
     return 0;
 }
 
-static int add_line(const char *cursor, struct net_dev *sum)
+int net_dev_parse_line(const char *line, char name[DEVICE_NAME_SIZE], struct net_dev *ret)
 {
     uint64_t column[COLUMN_COUNT];
 
+    if (parse_name(&line, name) < 0)
+        return -EBADMSG;
     for (int i = 0; i < COLUMN_COUNT; i++) {
-        if (parse_u64(&cursor, &column[i]) < 0)
+        if (parse_u64(&line, &column[i]) < 0)
             return -EBADMSG;
     }
-    sum->received_bytes = sum_u64(sum->received_bytes, column[COLUMN_RECEIVED]);
-    sum->sent_bytes = sum_u64(sum->sent_bytes, column[COLUMN_SENT]);
+    *ret = (struct net_dev){ column[COLUMN_RECEIVED], column[COLUMN_SENT] };
     return 0;
 }
 
@@ -75,14 +76,14 @@ int net_dev_parse(const char *text, struct device_table *table, const struct roo
 
     text = parse_next_line(parse_next_line(text));
     for (; *text; text = parse_next_line(text)) {
-        const char *cursor = text;
         enum device_class class;
+        struct net_dev one;
 
-        if (parse_name(&cursor, name) < 0)
+        if (net_dev_parse_line(text, name, &one) < 0)
             return -EBADMSG;
         class = device_table_get(table, root, line++, name, interface_classify);
-        if (add_line(cursor, &sum[class]) < 0)
-            return -EBADMSG;
+        sum[class].received_bytes = sum_u64(sum[class].received_bytes, one.received_bytes);
+        sum[class].sent_bytes = sum_u64(sum[class].sent_bytes, one.sent_bytes);
         has[class] = true;
     }
     if (table->counted == DEVICE_IGNORED && (has[DEVICE_REAL] || has[DEVICE_VIRTUAL]))

@@ -25,6 +25,9 @@ struct net_dev {
 /* Asks sysfs whether the interface is hardware. */
 enum device_class interface_classify(const struct root *root, const char *name);
 
+/* Parses the line of one interface. -EBADMSG: it is damaged. */
+int net_dev_parse_line(const char *line, char name[DEVICE_NAME_SIZE], struct net_dev *ret);
+
 /* Parses /proc/net/dev. `table` remembers the interfaces. -ENOENT: none but the
  * loopback one; -EBADMSG: a line is damaged. */
 int net_dev_parse(const char *text, struct device_table *table, const struct root *root,

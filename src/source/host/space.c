@@ -12,6 +12,8 @@
 struct space_inquiry {
     struct root root;
     struct mounts sum;
+    bool wants_list;
+    struct mount_list list;
     int result;
     char text[128 << 10]; /* more mounts than that are left out */
 };
@@ -20,7 +22,9 @@ static void inquire(void *data)
 {
     struct space_inquiry *inquiry = data;
 
-    inquiry->result = mounts_read(&inquiry->root, inquiry->text, &inquiry->sum);
+    mount_list_done(&inquiry->list); /* of an inquiry that was not waited for */
+    inquiry->result = mounts_read(&inquiry->root, inquiry->text, &inquiry->sum,
+                                  inquiry->wants_list ? &inquiry->list : NULL);
 }
 
 /* Most machines have no mount that may stall, and need no thread. */
@@ -46,6 +50,7 @@ static void release(void *data)
 {
     struct space_inquiry *inquiry = data;
 
+    mount_list_done(&inquiry->list);
     root_close(&inquiry->root);
     free(inquiry);
 }
@@ -57,6 +62,9 @@ static int open_helper(struct space *space, const struct root *root)
     struct space_inquiry *inquiry =
         malloc(sizeof(*inquiry)); /* most of the text is never touched */
     int r = inquiry ? root_copy(root, &inquiry->root) : -ENOMEM;
+
+    if (inquiry)
+        inquiry->list = (struct mount_list){ 0 };
 
     if (r < 0) {
         free(inquiry);
@@ -70,7 +78,8 @@ static int open_helper(struct space *space, const struct root *root)
     return r;
 }
 
-int space_read(struct space *space, const struct root *root, struct mounts *ret)
+int space_read(struct space *space, const struct root *root, struct mounts *ret,
+               struct mount_list *ret_list)
 {
     int r = 0;
 
@@ -82,12 +91,18 @@ int space_read(struct space *space, const struct root *root, struct mounts *ret)
         return r;
     if (!helper_wait(space->helper, 0))
         return -ETIMEDOUT; /* the last inquiry still waits */
+    space->inquiry->wants_list = ret_list != NULL;
     r = inquire_safely(space->helper, space->inquiry);
     if (r < 0)
         return r;
-    if (space->inquiry->result == 0)
-        *ret = space->inquiry->sum;
-    return space->inquiry->result;
+    if (space->inquiry->result < 0)
+        return space->inquiry->result;
+    *ret = space->inquiry->sum;
+    if (ret_list) {
+        *ret_list = space->inquiry->list;
+        space->inquiry->list = (struct mount_list){ 0 };
+    }
+    return 0;
 }
 
 void space_done(struct space *space)

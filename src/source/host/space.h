@@ -18,7 +18,8 @@ struct space {
 void space_done(struct space *space);
 
 /* -ENOTSUP: not the live machine; -ETIMEDOUT: a disk does not respond; others: see
- * mounts_read(). */
-int space_read(struct space *space, const struct root *root, struct mounts *ret);
+ * mounts_read(), as for `ret_list`. */
+int space_read(struct space *space, const struct root *root, struct mounts *ret,
+               struct mount_list *ret_list);
 
 #endif

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of the machine and that of the process as one, and what is computed from both."""
+from __future__ import annotations
+
+from ._dialect import bytes_per_unit
+from ._rows import maximum, mean, span
+from .column_maps import HUMAN_NAMES_MAPPING, SERVER_ALLOCATION_CHECKS
+from .tiny_data_frame import StatSpec, TinyDataFrame
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Sequence
+
+
+def _column(frame: TinyDataFrame, name: str, rows: slice, factor: int | None) -> list[Any]:
+    values: list[Any] = frame[name][rows]
+    if factor is None:
+        return values
+    return [None if value is None else value * factor for value in values]
+
+
+def combine_frames(parts: Sequence[tuple[TinyDataFrame, str]], in_bytes: bool, human_names: bool,
+                   offset: int | None, dialect: str) -> TinyDataFrame:
+    """The frames side by side, as long as the shortest; the timestamp is that of the first. A
+    part is a frame and the prefix of its columns."""
+    length = min((len(frame) for frame, _ in parts), default=0)
+    rows = slice(*slice(offset, None).indices(length))
+    count = len(range(length)[rows])
+    functions: dict[str, list[Any] | Callable[[], list[Any]]] = {}
+    if count == 0:
+        return TinyDataFrame({})
+    for frame, prefix in parts:
+        for name in frame.columns:
+            title = HUMAN_NAMES_MAPPING.get(name, name) if human_names else name
+            factor = bytes_per_unit(name, dialect) if in_bytes else None
+            if name != "timestamp":
+                title = prefix + title
+            elif title in functions:
+                continue
+            if factor is None and count == len(frame):
+                functions[title] = frame._columns[name]
+            else:
+                functions[title] = lambda frame=frame, name=name, factor=factor: (  # type: ignore
+                    _column(frame, name, rows, factor))
+    return TinyDataFrame._from_functions(functions, count)
+
+
+# By the name of the column, without its unit, which older versions did not have.
+_DEFAULT_SPECS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
+    (("process_cpu_usage",), ("mean", "max")),
+    (("process_memory_mib", "process_memory", "process_pss"), ("mean", "max")),
+    (("process_gpu_usage",), ("mean", "max")),
+    (("process_gpu_vram_mib", "process_gpu_vram"), ("mean", "max")),
+    (("process_gpu_utilized",), ("mean", "max")),
+    (("system_disk_space_used_gb",), ("max",)),
+    (("system_net_recv_bytes",), ("sum",)),
+    (("system_net_sent_bytes",), ("sum",)),
+    (("timestamp",), ("duration",)))
+_FUNCTIONS: dict[str, tuple[Callable[[list[Any]], Any], int | None]] = {
+    "mean": (mean, 2), "max": (maximum, 2), "sum": (sum, None), "duration": (span, None)}
+
+
+def default_specs(columns: Sequence[str]) -> list[StatSpec]:
+    """What stats() computes, of the columns that there are."""
+    specs = []
+    for names, functions in _DEFAULT_SPECS:
+        for column in names:
+            if column in columns:
+                specs += [StatSpec(column, _FUNCTIONS[name][0], name, _FUNCTIONS[name][1])
+                          for name in functions]
+    return specs
+
+
+def guess_allocation(process: TinyDataFrame, system: TinyDataFrame) -> str:
+    """"dedicated" if the process is about all that the machine does, "shared" if it is not, and
+    "unknown" without the figures of both."""
+    result = "unknown"
+    for process_name, system_name, factor, amount in SERVER_ALLOCATION_CHECKS:
+        if process_name not in process.columns or system_name not in system.columns:
+            return "unknown"
+        ours, all_of = (mean([value for value in frame[name] if value is not None])
+                        for frame, name in ((process, process_name), (system, system_name)))
+        if ours is None or all_of is None:
+            continue
+        result = "dedicated"
+        if all_of > ours * factor or all_of > ours + amount:
+            return "shared"
+    return result

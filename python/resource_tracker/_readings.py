@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Readings: what a process or the machine has used until now, in the units of each generation.
+
+The numbers come from an agent of resource-tracker, which is started when the first reading is
+asked for and ends with this process.
+"""
+from __future__ import annotations
+
+import os
+from _thread import allocate_lock
+
+from spoor._agent import Agent
+from spoor._error import EndedError, NoProcessError
+
+from ._dialect import NEWEST, OLDEST, README
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+_agent: Agent | None = None
+_owner = 0  # the process that has started the agent
+_lock = allocate_lock()
+
+
+def _forget_agent() -> None:
+    global _agent, _lock
+
+    _agent, _lock = None, allocate_lock()
+
+
+os.register_at_fork(after_in_child=_forget_agent)
+
+
+def _ask(op: str, *arguments: str) -> dict[str, Any]:
+    """Asks the agent; one that was killed is replaced once."""
+    global _agent
+
+    with _lock:
+        for is_last in (False, True):
+            if _agent is None:
+                _agent = Agent(name="resource-tracker")
+            try:
+                return _agent.ask(op, *arguments)
+            except EndedError:
+                _agent = None
+                if is_last:
+                    raise
+    raise AssertionError
+
+
+def get_process_stats(pid: int, children: bool = True) -> dict[str, Any]:
+    """What a process, and everything it started unless children is False, has used until now.
+
+    timestamp; pid; children: the number of descendants; utime, stime: CPU seconds; memory_mib:
+    memory in use, shared pages divided among the processes that share them; disk_read_bytes,
+    disk_write_bytes; gpu_usage: between 0 and the number of GPUs; gpu_vram_mib; gpu_utilized:
+    the number of GPUs in use; gpu_utilized_indexes. A process that has ended uses nothing.
+    """
+    try:
+        stats = _ask("process-stats", str(pid), "true" if children else "false")["stats"]
+    except NoProcessError:
+        import time
+
+        stats = dict.fromkeys(("utime", "stime", "memory_mib", "disk_read_bytes",
+                               "disk_write_bytes", "gpu_usage", "gpu_vram_mib", "gpu_utilized"), 0)
+        stats = {"timestamp": time.time(), "pid": pid, "children": 0 if children else None, **stats}
+    stats["gpu_utilized_indexes"] = set(stats.get("gpu_utilized_indexes") or ())
+    return dict(stats)
+
+
+def get_system_stats() -> dict[str, Any]:
+    """What the machine has used since it was started, and the memory and disk space in use.
+
+    timestamp; processes; utime, stime: CPU seconds; memory_free_mib, memory_used_mib,
+    memory_buffers_mib, memory_cached_mib, memory_active_mib, memory_inactive_mib; disk_stats:
+    {disk: {read_bytes, write_bytes}} of whole disks; disk_spaces: {mount point: {total, used,
+    free}} in bytes; net_recv_bytes, net_sent_bytes: without the loopback device; gpu_usage,
+    gpu_vram_mib, gpu_utilized.
+    """
+    return dict(_ask("system-stats")["stats"])
+
+
+def _scaled(value: float | None, factor: float) -> int | None:
+    return None if value is None else int(value * factor + 0.5)
+
+
+def _ticks(seconds: float | None) -> int | None:
+    return None if seconds is None else int(seconds * os.sysconf("SC_CLK_TCK"))
+
+
+def old_process_stats(memory: str, pid: int, children: bool) -> dict[str, Any]:
+    """get_process_stats() in clock ticks and kB; `memory` is the name of the memory."""
+    stats = get_process_stats(pid, children)
+    return {"timestamp": stats["timestamp"], "pid": pid, "children": stats["children"],
+            "utime": _ticks(stats["utime"]), "stime": _ticks(stats["stime"]),
+            memory: _scaled(stats["memory_mib"], 1024),
+            "read_bytes": stats["disk_read_bytes"], "write_bytes": stats["disk_write_bytes"],
+            "gpu_usage": stats["gpu_usage"], "gpu_vram": stats["gpu_vram_mib"],
+            "gpu_utilized": stats["gpu_utilized"],
+            "gpu_utilized_indexes": stats["gpu_utilized_indexes"]}
+
+
+def _readme_system_stats() -> dict[str, Any]:
+    stats = get_system_stats()
+    old = {"timestamp": stats["timestamp"], "processes": stats["processes"],
+           "utime": _ticks(stats["utime"]), "stime": _ticks(stats["stime"])}
+    for part in ("free", "used", "buffers", "cached", "active", "inactive"):
+        old[f"memory_{part}"] = _scaled(stats[f"memory_{part}_mib"], 1024)
+    for name in ("disk_stats", "disk_spaces", "net_recv_bytes", "net_sent_bytes", "gpu_usage"):
+        old[name] = stats[name]
+    return {**old, "gpu_vram": stats["gpu_vram_mib"], "gpu_utilized": stats["gpu_utilized"]}
+
+
+def _meminfo() -> dict[str, int]:
+    """/proc/meminfo, in kB."""
+    found = {}
+    with open("/proc/meminfo", encoding="ascii") as file:
+        for line in file:
+            name, _, value = line.partition(":")
+            found[name] = int(value.split()[0])
+    return found
+
+
+def old_system_stats() -> dict[str, Any]:
+    """get_system_stats() in clock ticks, kB and sectors of 512 bytes. Here memory that is used
+    is all but the free memory, buffers and page cache."""
+    old = _readme_system_stats()
+    memory = _meminfo()
+    for part in ("active", "inactive"):
+        del old[f"memory_{part}"]
+        old[f"memory_{part}_anon"] = memory.get(f"{part.title()}(anon)")
+    old["memory_free"] = memory["MemFree"]
+    old["memory_buffers"] = memory.get("Buffers", 0)
+    old["memory_cached"] = memory.get("Cached", 0)
+    old["memory_used"] = memory["MemTotal"] - old["memory_free"] - old["memory_buffers"] - \
+        old["memory_cached"]
+    old["disk_stats"] = {disk: {"read_sectors": total["read_bytes"] // 512,
+                                "write_sectors": total["write_bytes"] // 512}
+                         for disk, total in old["disk_stats"].items()}
+    return old
+
+
+PROCESS_READERS: dict[str, Callable[[int, bool], dict[str, Any]]] = {
+    NEWEST: get_process_stats,
+    README: lambda pid, children: old_process_stats("memory", pid, children),
+    OLDEST: lambda pid, children: old_process_stats("pss", pid, children)}
+SYSTEM_READERS: dict[str, Callable[[], dict[str, Any]]] = {
+    NEWEST: get_system_stats, README: _readme_system_stats, OLDEST: old_system_stats}

@@ -1,0 +1,428 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ResourceTracker, over the agent of the program resource-tracker."""
+from __future__ import annotations
+
+import os
+import time
+
+from spoor._agent import Agent
+from spoor._error import EndedError, Error
+
+from ._combine import combine_frames, default_specs, guess_allocation
+from ._dialect import NEWEST, check_dialect
+from ._rows import RowFile
+from .tiny_data_frame import StatSpec, TinyDataFrame
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Mapping, NoReturn, Sequence
+
+_METHODS = ("fork", "spawn", "forkserver")
+_SNAPSHOT_VERSION = 1
+_UPLOAD_TOKEN = "SENTINEL_API_TOKEN"
+
+
+def _make_folder() -> str:
+    """A new folder for temporary files; tempfile would take 10 ms to import."""
+    places = [os.environ.get("TMPDIR") or "/tmp", "/tmp", "/var/tmp", "/dev/shm"]
+    for place in places:
+        folder = os.path.join(place, f"resource_tracker-{os.urandom(8).hex()}")
+        try:
+            os.mkdir(folder, 0o700)
+            return folder
+        except OSError as error:
+            failure = error
+    raise failure
+
+
+def _remove_folder(folder: str, owner: int) -> None:
+    if owner != os.getpid():
+        return  # a forked child leaves it to its parent
+    try:
+        for name in os.listdir(folder):
+            os.unlink(os.path.join(folder, name))
+        os.rmdir(folder)
+    except OSError:
+        pass
+
+
+class ResourceTracker:
+    """Tracks a process, by default this one, and the machine, from start() to stop().
+
+        tracker = ResourceTracker(interval=0.5)
+        work()
+        tracker.stop()
+        tracker.stats()
+        tracker.get_combined_metrics().to_csv("metrics.csv")
+
+    interval is in seconds. Without children only the process itself is tracked. track_processes
+    and track_system switch either part off. autostart decides whether tracking starts at once; if it
+    is not given, tracking starts at once, and a later start() starts it afresh. dialect is the
+    generation of the column names: "resource-tracker" (0.5), "resource-tracker-0.3" or
+    "resource-tracker-0.1".
+
+    The tracker is a separate process, whatever `method` says. Once tracking has started, its
+    failures do not fail the program: they are RuntimeWarnings. Uploads and the discovery of clouds
+    are not available yet: discover_cloud, sentinel_token, upload_interval and streaming_metadata
+    have no effect.
+    """
+
+    def __init__(self, pid: int | None = None, children: bool = True, interval: float = 1,
+                 method: str | None = None, autostart: bool | None = None,
+                 track_processes: bool = True, track_system: bool = True,
+                 discover_server: bool = True, discover_cloud: bool = True,
+                 sentinel_token: str | None = None, upload_interval: float = 60,
+                 streaming_metadata: Mapping[str, Any] | None = None, *,
+                 dialect: str = NEWEST) -> None:
+        if method is not None and method not in _METHODS:
+            raise ValueError(f"cannot find context for {method!r}")
+        if not interval > 0:
+            raise ValueError(f"invalid interval {interval!r}: must be positive")
+        self.pid = os.getpid() if pid is None else pid
+        self.children = children
+        self.interval = interval
+        self.method = method or "fork"
+        self.autostart = autostart is None or bool(autostart)
+        self.dialect = check_dialect(dialect)
+        self.discover_server = discover_server
+        self.discover_cloud = discover_cloud
+        self.trackers = [name for name, is_on in (("process_tracker", track_processes),
+                                                  ("system_tracker", track_system)) if is_on]
+        self.start_time: float | None = None
+        self.stop_time: float | None = None
+        self.sentinel_result: dict[str, Any] | None = None
+        self._token = sentinel_token or os.environ.get(_UPLOAD_TOKEN)
+        self._agent: Agent | None = None
+        self._owner = 0
+        self._is_implicit = False  # it has started though nobody has called start()
+        self._has_warned = False
+        self._rows: dict[str, RowFile] = {}             # "process", "system"
+        self._frames: dict[str, TinyDataFrame] = {}     # likewise, of a snapshot
+        self._totals: dict[str, Any] | None = None
+        self._server_info: dict[str, Any] | None = None
+        self._finalizer: Any = None
+        if self.autostart:
+            self._start()
+            self._is_implicit = autostart is None
+
+    # ---- start and stop ----
+
+    @property
+    def track_processes(self) -> bool:
+        return "process_tracker" in self.trackers
+
+    @property
+    def track_system(self) -> bool:
+        return "system_tracker" in self.trackers
+
+    @property
+    def running(self) -> bool:
+        return self.start_time is not None and self.stop_time is None
+
+    @property
+    def mpc(self) -> Any:
+        """The multiprocessing context of `method`; the tracker does not need it."""
+        import multiprocessing
+
+        return multiprocessing.get_context(self.method)
+
+    def _path(self, table: str) -> str | None:
+        rows = self._rows.get(table)
+        return rows.path if rows else None
+
+    @property
+    def process_tracker_filepath(self) -> str | None:
+        """The temporary file of the rows, a binary one."""
+        return self._path("process")
+
+    @property
+    def system_tracker_filepath(self) -> str | None:
+        return self._path("system")
+
+    def start(self) -> None:
+        """Starts tracking. The first measurement has been made when it returns."""
+        if self.stop_time is not None:
+            raise RuntimeError("Resource tracker already stopped. Create a new instance instead of "
+                               "trying to restart it.")
+        if self.running and not self._is_implicit:
+            raise RuntimeError("Resource tracker already running, cannot start again.")
+        self._discard()
+        self._start()
+
+    def _discard(self) -> None:
+        """Ends the tracking without a result, and forgets what was tracked."""
+        if self._agent is not None:
+            self._agent.close()
+            self._agent = None
+        for rows in self._rows.values():
+            rows.close()
+        self._rows.clear()
+        self._frames.clear()
+        if self._finalizer is not None:
+            self._finalizer()
+
+    def _start(self) -> None:
+        import weakref
+
+        folder = _make_folder()
+        self._finalizer = weakref.finalize(self, _remove_folder, folder, os.getpid())
+        self._owner = os.getpid()
+        self._is_implicit = False
+        words = [f"--interval={self.interval:.9f}".rstrip("0").rstrip(".")]
+        words += [] if self.dialect == NEWEST else [f"--dialect={self.dialect}"]
+        if self.track_processes:
+            words += [f"--pid={self.pid}", *([] if self.children else ["--no-children"])]
+        try:
+            for table in [name.partition("_")[0] for name in self.trackers]:
+                path = os.path.join(folder, f"{table}.f64")
+                self._rows[table] = RowFile(path, table, self.dialect)
+                words.append(f"--{table}-rows={path}")
+            self.start_time = time.time()
+            if self.trackers:
+                self._agent = Agent(*words, name="resource-tracker")
+        except BaseException:
+            self._discard()
+            self.start_time = None
+            raise
+        if self._token:
+            from ._log import warn
+
+            warn("uploads are not available yet: the Sentinel token has no effect")
+
+    def stop(self, exit_code: int = 0, run_status: object = None) -> None:
+        """Stops tracking, after a last row. exit_code and run_status have no effect yet."""
+        if not self.running:
+            return
+        if self._owner != os.getpid():
+            raise RuntimeError("the tracker belongs to the process that started it")
+        if self._agent is not None:
+            try:
+                self._totals = self._agent.stop()["figures"]
+            except Error as error:
+                self._report_failure(error)
+            self._agent.close()
+            self._agent = None
+        self.stop_time = time.time()
+
+    def cleanup(self) -> None:
+        """Stops tracking and deletes what was tracked. It never fails."""
+        try:
+            self.stop()
+        except Exception:
+            pass
+        self._discard()
+
+    def __enter__(self) -> ResourceTracker:
+        if not self.running or self._is_implicit:
+            self.start()
+        return self
+
+    def __exit__(self, kind: object, *exception: object) -> None:
+        if self._owner == os.getpid():  # a forked child leaves the block too
+            self.stop(exit_code=0 if kind is None else 1)
+
+    def __del__(self) -> None:
+        for rows in getattr(self, "_rows", {}).values():
+            rows.close()
+        agent: Agent | None = getattr(self, "_agent", None)
+        if agent is not None:
+            agent.close()
+
+    def _report_failure(self, error: Error) -> None:
+        from ._log import warn
+
+        if not isinstance(error, EndedError):
+            warn(str(error))
+        elif not self._has_warned:
+            self._has_warned = True
+            warn(f"tracking has stopped: {error}")
+
+    # ---- what was tracked ----
+
+    def _frame(self, table: str) -> TinyDataFrame:
+        if table in self._frames:
+            return self._frames[table][:]  # type: ignore[no-any-return]
+        return self._rows[table].frame() if table in self._rows else TinyDataFrame({})
+
+    @property
+    def process_metrics(self) -> TinyDataFrame:
+        """A row per interval: what the process used. Empty if processes are not tracked."""
+        return self._frame("process")
+
+    @property
+    def system_metrics(self) -> TinyDataFrame:
+        """A row per interval: what the machine used. Empty if it is not tracked."""
+        return self._frame("system")
+
+    @property
+    def n_samples(self) -> int:
+        """The number of rows so far, those that both tables have."""
+        counts = [len(rows) for rows in self._rows.values()]
+        counts += [len(frame) for frame in self._frames.values()]
+        return min(counts, default=0)
+
+    def wait_for_samples(self, n: int = 1, timeout: float = 5) -> None:
+        """Waits until there are n rows, at most `timeout` seconds."""
+        deadline = time.monotonic() + timeout
+        while self.n_samples < n:
+            if self.stop_time is not None:
+                raise RuntimeError("Resource tracker has been already stopped with "
+                                   f"{self.n_samples} sample(s), cannot wait to collect the "
+                                   f"requested {n} sample(s).")
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise RuntimeError("Timed out waiting for resource tracker to collect "
+                                   f"{n} samples")
+            time.sleep(min(left, self.interval / 10, 0.1))
+
+    def get_combined_metrics(self, bytes: bool = False, human_names: bool = False,
+                             system_prefix: str | None = None, process_prefix: str | None = None,
+                             offset: int | None = None) -> TinyDataFrame:
+        """Both tables as one: timestamp, the columns of the machine, those of the process.
+
+        bytes: memory and disk space in bytes, under the same names. human_names: "Process CPU
+        usage" instead of process_cpu_usage. The prefixes replace "system_" and "process_", or
+        "System " and "Process ". offset: leave out that many rows at the beginning.
+        """
+        prefixes = ("System ", "Process ") if human_names else ("system_", "process_")
+        parts = []
+        for table, prefix, given in (("system", prefixes[0], system_prefix),
+                                     ("process", prefixes[1], process_prefix)):
+            if table in self._rows or table in self._frames:
+                parts.append((self._frame(table), prefix if given is None else given))
+        try:
+            return combine_frames(parts, bytes, human_names, offset, self.dialect)
+        except Exception as error:
+            from ._log import logger
+
+            logger().error("the metrics cannot be combined: %s", error)
+            raise
+
+    @property
+    def run_totals(self) -> dict[str, Any]:
+        """Totals and peaks of the process, with their source and how far they can be trusted, as
+        in the JSON report of spoor. They include what happens between two rows. Empty if
+        processes are not tracked."""
+        if self._agent is not None:
+            try:
+                self._totals = self._agent.ask("figures")["figures"]
+            except Error as error:
+                self._report_failure(error)
+        return dict(self._totals or {})
+
+    def stats(self, specs: Sequence[StatSpec] | None = None) -> dict[str, dict[str, Any]]:
+        """Computes {column: {name: result}} from the combined metrics.
+
+        Without specs these are means, maxima and sums of the columns that matter most, and
+        run_totals.
+        """
+        if self.n_samples == 0:
+            raise RuntimeError("No metrics collected (yet)")
+        frame = self.get_combined_metrics()
+        results = frame.stats(default_specs(frame.columns) if specs is None else specs)
+        if "duration" in results.get("timestamp", {}) and self.start_time is not None:
+            first = frame.stats([StatSpec("timestamp", min)])["timestamp"]["min"]
+            before = max(0.0, first - self.start_time)  # the first row covers it
+            results["timestamp"]["duration"] = round(
+                results["timestamp"]["duration"] + before, 3)
+        totals = self.run_totals if specs is None else None
+        if totals:
+            results["run_totals"] = totals
+        return results
+
+    # ---- the server ----
+
+    @property
+    def server_info(self) -> dict[str, Any] | None:
+        """Facts about this machine. `allocation` says whether others use it at the same time."""
+        if not self.discover_server:
+            return None
+        if self._server_info is None:
+            from .server_info import get_server_info
+
+            self._server_info = get_server_info()
+        return {"allocation": guess_allocation(self.process_metrics, self.system_metrics),
+                **self._server_info}
+
+    @property
+    def cloud_info(self) -> dict[str, Any] | None:
+        """None: not available yet."""
+        return None
+
+    def recommend_resources(self, historical_stats: Sequence[Any] = ()) -> NoReturn:
+        raise NotImplementedError("recommendations are not available yet")
+
+    def recommend_server(self, **arguments: Any) -> NoReturn:
+        raise NotImplementedError("recommendations are not available yet")
+
+    def report(self, *arguments: Any, **keywords: Any) -> NoReturn:
+        raise NotImplementedError("the HTML report is not available yet")
+
+    # ---- snapshots ----
+
+    def snapshot(self) -> dict[str, Any]:
+        """Everything that was tracked so far, as plain values."""
+        from ._version import __version__
+
+        start_time = self.start_time or time.time()
+        stop_time = self.stop_time or time.time()
+        return {
+            "metadata": {
+                "version": _SNAPSHOT_VERSION,
+                "resource_tracker": {"version": __version__, "implementation": "spoor"},
+                "pid": self.pid, "children": self.children, "interval": self.interval,
+                "method": self.method, "autostart": self.autostart,
+                "track_processes": self.track_processes, "track_system": self.track_system,
+                "discover_server": self.discover_server, "discover_cloud": self.discover_cloud,
+                "start_time": start_time, "stop_time": stop_time,
+                "duration": round(stop_time - start_time, 2), "dialect": self.dialect},
+            "server_info": self.server_info, "cloud_info": self.cloud_info,
+            "process_metrics": self.process_metrics.to_dict(),
+            "system_metrics": self.system_metrics.to_dict(),
+            "run_totals": self.run_totals}
+
+    @classmethod
+    def from_snapshot(cls, snapshot: Mapping[str, Any]) -> ResourceTracker:
+        """A stopped tracker with what was in the snapshot."""
+        metadata = snapshot["metadata"]
+        names = ("pid", "children", "interval", "method", "track_processes", "track_system",
+                 "discover_server", "discover_cloud", "dialect")
+        tracker = cls(autostart=False,
+                      **{name: metadata[name] for name in names if name in metadata})
+        tracker.autostart = metadata.get("autostart", False)
+        tracker.start_time, tracker.stop_time = metadata["start_time"], metadata["stop_time"]
+        tracker._server_info = snapshot.get("server_info")
+        tracker.discover_server = tracker._server_info is not None  # not of this machine
+        tracker._totals = snapshot.get("run_totals")
+        for name in tracker.trackers:
+            table = name.partition("_")[0]
+            tracker._frames[table] = TinyDataFrame(snapshot[f"{table}_metrics"])
+        return tracker
+
+    def dumps(self) -> str:
+        """The snapshot as JSON."""
+        import json
+
+        return json.dumps(self.snapshot())
+
+    @classmethod
+    def loads(cls, text: str | bytes) -> ResourceTracker:
+        """The tracker of a text that dumps() has made."""
+        import json
+
+        return cls.from_snapshot(json.loads(text))
+
+    def dump(self, path: str | os.PathLike[str]) -> None:
+        """Writes the snapshot to a file, as compressed JSON."""
+        import gzip
+
+        with gzip.open(path, "wt", encoding="utf-8") as file:
+            file.write(self.dumps())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> ResourceTracker:
+        """The tracker of a file that dump() has written."""
+        import gzip
+
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            return cls.loads(file.read())

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rows that an agent writes while it tracks, read back as a frame.
+
+A row file holds one 8-byte little-endian number per cell, NaN for an unknown one. A day of rows is
+86,400 x 21 numbers, so only what was appended since the last time is read, and a column becomes a
+list of Python numbers when it is asked for. To add it up it need not become one.
+"""
+from __future__ import annotations
+
+import os
+import sys
+from _thread import allocate_lock
+from array import array
+
+from ._dialect import columns_of
+from .tiny_data_frame import TinyDataFrame
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Sequence
+
+_CELL_BYTES = 8
+
+
+def mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def maximum(values: Sequence[float]) -> float | None:
+    return max(values, default=None)
+
+
+def span(values: Sequence[float]) -> float:
+    return max(values) - min(values)
+
+
+_ITERATE = (max, min, sum, maximum, span, mean)  # functions that do not need a list
+
+
+def _is_known(cell: float) -> bool:
+    return cell == cell
+
+
+class _RowColumn:
+    """A column of the first rows of a file: a function that returns it as a list."""
+
+    def __init__(self, file: RowFile, index: int, is_int: bool, rows: int) -> None:
+        self._file, self._index, self._rows, self._is_int = file, index, rows, is_int
+        self._known: array[float] | None = None
+
+    def __call__(self) -> list[Any]:
+        cells = self._file.cells(self._index, self._rows)
+        if self._is_int:
+            try:
+                return list(map(int, cells))
+            except ValueError:  # a NaN
+                return [None if cell != cell else int(cell) for cell in cells]
+        total = sum(cells)
+        if total != total:  # a NaN
+            return [None if cell != cell else cell for cell in cells]
+        return cells.tolist()
+
+    def aggregate(self, agg: Callable[[Any], Any]) -> Any:
+        """The function of the numbers that are not None, without making a list if possible."""
+        if agg not in _ITERATE:
+            return agg([number for number in self() if number is not None])
+        if self._known is None:
+            cells = self._file.cells(self._index, self._rows)
+            total = sum(cells)
+            self._known = cells if total == total else array("d", filter(_is_known, cells))
+        result = agg(self._known)
+        is_int = self._is_int and agg is not mean and result is not None
+        return int(result) if is_int else result
+
+
+class RowFile:
+    """A row file, which is created. Any thread may use it, and so may a forked child."""
+
+    def __init__(self, path: str, table: str, dialect: str) -> None:
+        self.path = path
+        self._columns = columns_of(table, dialect)
+        self._fd = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._cells = array("d")
+        self._lock = allocate_lock()
+
+    def close(self) -> None:
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+    def __len__(self) -> int:
+        """The number of whole rows that are in the file now."""
+        if self._fd < 0:
+            return len(self._cells) // len(self._columns)
+        return os.fstat(self._fd).st_size // (_CELL_BYTES * len(self._columns))
+
+    def _read(self) -> int:
+        """Reads the rows that are new, and returns the number of all."""
+        with self._lock:
+            count = len(self) * len(self._columns) - len(self._cells)
+            if count > 0:
+                new = array("d", (0.0,)) * count
+                length = os.preadv(self._fd, [new], len(self._cells) * _CELL_BYTES)
+                del new[length // _CELL_BYTES:]
+                if sys.byteorder == "big":
+                    new.byteswap()
+                if self._cells:
+                    self._cells.extend(new)
+                else:
+                    self._cells = new
+            return len(self._cells) // len(self._columns)
+
+    def cells(self, index: int, rows: int) -> array[float]:
+        """A column of the first rows."""
+        width = len(self._columns)
+        return self._cells[index:rows * width:width]
+
+    def frame(self) -> TinyDataFrame:
+        rows = self._read()
+        return TinyDataFrame._from_functions({
+            column.name: _RowColumn(self, index, column.decimals == 0, rows)
+            for index, column in enumerate(self._columns)}, rows)

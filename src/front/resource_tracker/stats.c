@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "front/resource_tracker/stats.h"
+
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "front/resource_tracker/machine_stats.h"
+
+#define BYTES_PER_MIB 1048576.0
+
+/* A member of an answer: a metric and what to divide it by. */
+struct member {
+    const char *key;
+    const char *metric;
+    double unit;
+};
+
+static const struct member process_members[] = {
+    { "utime", "job_user_seconds", 1 },
+    { "stime", "job_system_seconds", 1 },
+    { "memory_mib", "job_pss_bytes", BYTES_PER_MIB },
+    { "disk_read_bytes", "job_read_bytes", 1 },
+    { "disk_write_bytes", "job_written_bytes", 1 },
+    { "gpu_usage", "job_gpu_utilization_gpus", 1 },
+    { "gpu_vram_mib", "job_gpu_memory_bytes", BYTES_PER_MIB },
+};
+
+/* A process under observation. The sampling thread writes the latest sample, under the mutex. */
+struct observed {
+    pid_t pid;
+    bool has_children;
+    spoor_session *session;
+    pthread_mutex_t mutex;
+    double unix_seconds;
+    double *moments; /* by metric */
+};
+
+/* ---- observation ---------------------------------------------------------- */
+
+static void keep_sample(const struct spoor_sample *sample, void *data)
+{
+    struct observed *observed = data;
+
+    pthread_mutex_lock(&observed->mutex);
+    observed->unix_seconds = sample->unix_seconds;
+    memcpy(observed->moments, sample->moments, sample->count * sizeof(*sample->moments));
+    pthread_mutex_unlock(&observed->mutex);
+}
+
+static void observed_free(struct observed *observed)
+{
+    if (!observed)
+        return;
+    observed->session = spoor_session_close(observed->session);
+    (void)pthread_mutex_destroy(&observed->mutex);
+    free(observed->moments);
+    free(observed);
+}
+
+static int observe(pid_t pid, bool has_children, struct observed **ret, struct spoor_error *err)
+{
+    struct observed *observed = calloc(1, sizeof(*observed));
+    struct spoor_options options = SPOOR_OPTIONS_INIT;
+    int r;
+
+    if (!observed)
+        return error_set(err, ENOMEM, "out of memory");
+    *observed = (struct observed){ .pid = pid, .has_children = has_children };
+    (void)pthread_mutex_init(&observed->mutex, NULL); /* cannot fail with defaults */
+    observed->moments = calloc(spoor_metric_count(), sizeof(*observed->moments));
+    options.pid = pid;
+    options.interval_ns = SPOOR_INTERVAL_MAX_NS; /* samples are taken when they are asked for */
+    options.detail = SPOOR_DETAIL_ALWAYS;
+    options.flags = has_children ? 0 : SPOOR_MAIN_ONLY;
+    options.sample_seen = keep_sample;
+    options.sample_data = observed;
+    r = observed->moments ? spoor_session_open(&options, &observed->session, err)
+                          : error_set(err, ENOMEM, "out of memory");
+    if (r == 0)
+        r = spoor_session_start(observed->session, err);
+    if (r < 0)
+        observed_free(observed);
+    else
+        *ret = observed;
+    return r;
+}
+
+static double get_value(struct observed *observed, const char *metric)
+{
+    double value = (double)NAN;
+
+    pthread_mutex_lock(&observed->mutex);
+    for (size_t i = 0; i < spoor_metric_count(); i++) {
+        if (strcmp(spoor_metric_get(i)->name, metric) == 0)
+            value = observed->moments[i];
+    }
+    pthread_mutex_unlock(&observed->mutex);
+    return value;
+}
+
+/* A new sample of it. False: it has ended, and its number may be another's. */
+static bool is_alive(struct observed *observed)
+{
+    return spoor_session_sample(observed->session, NULL) == 0 &&
+           get_value(observed, "job_processes") > 0;
+}
+
+/* ---- the list ------------------------------------------------------------- */
+
+/* Takes one out of the list. */
+static struct observed *take(struct stats *stats, size_t index)
+{
+    struct observed *observed = stats->observed[index];
+
+    memmove(stats->observed + index, stats->observed + index + 1,
+            (STATS_MAX - 1 - index) * sizeof(observed));
+    stats->observed[STATS_MAX - 1] = NULL;
+    return observed;
+}
+
+static struct observed *take_matching(struct stats *stats, pid_t pid, bool has_children)
+{
+    for (size_t i = 0; i < STATS_MAX && stats->observed[i]; i++) {
+        if (stats->observed[i]->pid == pid && stats->observed[i]->has_children == has_children)
+            return take(stats, i);
+    }
+    return NULL;
+}
+
+static void put_first(struct stats *stats, struct observed *observed)
+{
+    if (stats->observed[STATS_MAX - 1])
+        observed_free(take(stats, STATS_MAX - 1));
+    memmove(stats->observed + 1, stats->observed, (STATS_MAX - 1) * sizeof(observed));
+    stats->observed[0] = observed;
+}
+
+void stats_done(struct stats *stats)
+{
+    for (size_t i = 0; i < STATS_MAX; i++)
+        observed_free(stats->observed[i]);
+    machine_free(stats->machine);
+    *stats = (struct stats){ 0 };
+}
+
+/* ---- answers -------------------------------------------------------------- */
+
+static void add_process(struct observed *observed, struct json_writer *json)
+{
+    json_begin(json, "stats", '{');
+    json_add_number(json, "timestamp", observed->unix_seconds);
+    json_add_u64(json, "pid", (uint64_t)observed->pid);
+    if (observed->has_children)
+        json_add_number(json, "children", get_value(observed, "job_processes") - 1);
+    else
+        json_add_null(json, "children");
+    for (size_t i = 0; i < ARRAY_SIZE(process_members); i++)
+        json_add_number(json, process_members[i].key,
+                        get_value(observed, process_members[i].metric) /
+                            process_members[i].unit);
+    json_end(json);
+}
+
+int stats_add_process(struct stats *stats, pid_t pid, bool has_children,
+                      struct json_writer *json, struct spoor_error *err)
+{
+    struct observed *observed = take_matching(stats, pid, has_children);
+
+    if (observed && !is_alive(observed)) {
+        observed_free(observed);
+        observed = NULL;
+    }
+    if (!observed) {
+        int r = observe(pid, has_children, &observed, err);
+
+        if (r < 0)
+            return r;
+    }
+    put_first(stats, observed);
+    add_process(observed, json);
+    return 0;
+}
+
+int stats_add_system(struct stats *stats, struct json_writer *json, struct spoor_error *err)
+{
+    int r = stats->machine ? 0 : machine_open(&stats->machine, err);
+
+    if (r < 0)
+        return r;
+    json_begin(json, "stats", '{');
+    r = machine_add_stats(stats->machine, json, err);
+    json_end(json);
+    return r;
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "output/dialect.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/arithmetic.h"
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "base/unknown.h"
+#include "series/rate.h"
+#include "text/decimal.h"
+
+static const struct dialect *const dialects[] = {
+    &dialect_resource_tracker,
+    &dialect_resource_tracker_0_3,
+    &dialect_resource_tracker_0_1,
+    &dialect_resource_tracker_rs,
+};
+
+/* ---- finding a table ---------------------------------------------------------- */
+
+static const struct dialect_table *find_table(const struct dialect *dialect, const char *name)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(dialect->tables) && dialect->tables[i].name; i++) {
+        if (strcmp(dialect->tables[i].name, name) == 0)
+            return &dialect->tables[i];
+    }
+    return NULL;
+}
+
+bool dialect_find(const char *name, bool has_job, const struct dialect **ret,
+                  const struct dialect_table **ret_table)
+{
+    size_t length = strcspn(name, ":");
+
+    for (size_t i = 0; i < ARRAY_SIZE(dialects); i++) {
+        const struct dialect *dialect = dialects[i];
+        const struct dialect_table *table;
+
+        if (strlen(dialect->name) != length || memcmp(dialect->name, name, length) != 0)
+            continue;
+        table = find_table(dialect, name[length] ? name + length + 1
+                                    : has_job    ? "process"
+                                                 : "system");
+        if (!table && !name[length])
+            table = &dialect->tables[0];
+        *ret = dialect;
+        *ret_table = table;
+        return table != NULL;
+    }
+    return false;
+}
+
+const struct column *dialect_column(const struct dialect_table *table, size_t index,
+                                    const char **ret_prefix)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(table->ranges); i++) {
+        const struct column_range *range = &table->ranges[i];
+
+        if (index < range->count) {
+            *ret_prefix = range->prefix;
+            return &range->columns[index];
+        }
+        index -= range->count;
+    }
+    return NULL;
+}
+
+bool dialect_reads(const struct dialect_table *table, size_t offset)
+{
+    const struct column *column;
+    const char *prefix;
+
+    for (size_t i = 0; (column = dialect_column(table, i, &prefix)) != NULL; i++) {
+        if (column->plus[0] == offset)
+            return true;
+    }
+    return false;
+}
+
+/* ---- raw values ----------------------------------------------------------------- */
+
+static uint64_t raw_at(const struct sample *sample, size_t offset)
+{
+    uint64_t value;
+
+    memcpy(&value, (const char *)sample + offset, sizeof(value));
+    return value;
+}
+
+static uint64_t sum_at(const struct sample *sample, const size_t *offsets, size_t count)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < count && offsets[i] != 0; i++)
+        sum = sum_u64(sum, raw_at(sample, offsets[i]));
+    return sum;
+}
+
+static uint64_t balance(const struct column *column, const struct sample *sample)
+{
+    uint64_t plus = sum_at(sample, column->plus, ARRAY_SIZE(column->plus));
+    uint64_t minus = sum_at(sample, column->minus, ARRAY_SIZE(column->minus));
+
+    return is_known(plus) && is_known(minus) ? less(plus, minus) : UNKNOWN;
+}
+
+/* `found` if there is none. */
+static uint64_t first_of(const struct column *column, const struct sample *sample,
+                         uint64_t found)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(column->plus) && column->plus[i] != 0; i++) {
+        uint64_t value = raw_at(sample, column->plus[i]);
+
+        if (is_known(value) && value > 0)
+            return value;
+        raise_to(&found, value); /* 0 is better than nothing */
+    }
+    return found;
+}
+
+/* ---- kinds of columns ------------------------------------------------------------- */
+
+static uint64_t power_of_ten(int exponent)
+{
+    uint64_t power = 1;
+
+    while (exponent-- > 0)
+        power *= 10;
+    return power;
+}
+
+/* The smallest amount that the column can show: a growth is the difference of such amounts, so
+ * that what is lost to rounding in a row is in a later one. */
+static uint64_t step_of(const struct column *column)
+{
+    return column->per / power_of_ten(column->decimals);
+}
+
+static uint64_t steps_grown(const struct column *column, uint64_t before, uint64_t now)
+{
+    uint64_t step = step_of(column);
+
+    if (!is_known(before) || !is_known(now))
+        return UNKNOWN;
+    return counter_delta(before / step, now / step);
+}
+
+static double in_units(const struct column *column, uint64_t steps)
+{
+    return as_number(steps) / (double)power_of_ten(column->decimals);
+}
+
+static double level(const struct column *column, uint64_t raw)
+{
+    if (!is_known(raw))
+        return nan("");
+    if (column->flags & COLUMN_INTEGER)
+        return (double)(raw / column->per);
+    return (double)raw / (double)column->per;
+}
+
+static double growth(const struct column *column, const struct stream_row *row)
+{
+    return in_units(column, steps_grown(column, balance(column, row->previous),
+                                        balance(column, row->sample)));
+}
+
+/* Of samples that follow each other faster than the counter can tell, it would be noise. */
+static double rate(const struct column *column, const struct stream_row *row)
+{
+    const struct sample_clock *now = &row->sample->clocks[column->clock];
+    const struct sample_clock *before = &row->previous->clocks[column->clock];
+    uint64_t span_ns = less(row->sample->elapsed_ns + now->late_ns,
+                            row->previous->elapsed_ns + before->late_ns);
+    uint64_t delta =
+        counter_delta(balance(column, row->previous), balance(column, row->sample));
+
+    if (!is_known(delta) || span_ns == 0 || 2 * span_ns < now->resolution_ns)
+        return nan("");
+    return (double)delta / (double)span_ns;
+}
+
+/* The share of the first of two counters in what both have grown by or, if neither has, in what
+ * they are. NaN: it is not known. */
+static double share(const struct column *column, const struct stream_row *row)
+{
+    uint64_t first = raw_at(row->sample, column->plus[1]);
+    uint64_t second = raw_at(row->sample, column->plus[2]);
+    uint64_t more_first = counter_delta(raw_at(row->previous, column->plus[1]), first);
+    uint64_t more_second = counter_delta(raw_at(row->previous, column->plus[2]), second);
+
+    if (!is_known(first) || !is_known(second))
+        return nan("");
+    if (is_known(more_first) && is_known(more_second) && more_first + more_second > 0)
+        return (double)more_first / (double)(more_first + more_second);
+    return first + second > 0 ? (double)first / (double)(first + second) : 1;
+}
+
+static double part(const struct column *column, const struct stream_row *row)
+{
+    uint64_t whole = steps_grown(column, raw_at(row->previous, column->plus[0]),
+                                 raw_at(row->sample, column->plus[0]));
+    double first = share(column, row);
+    uint64_t steps;
+
+    if (!is_known(whole) || isnan(first))
+        return nan("");
+    steps = (uint64_t)((double)whole * first + 0.5);
+    return in_units(column, column->kind == COLUMN_PART ? steps : whole - steps);
+}
+
+/* The main process counts for as long as it has threads. */
+static double children(const struct stream_row *row)
+{
+    uint64_t count = row->sample->moment[METRIC_JOB_PROCESSES];
+    uint64_t main_threads = row->sample->moment[METRIC_MAIN_THREADS];
+
+    if (row->is_main_only || !is_known(count) || !is_known(main_threads))
+        return nan("");
+    return (double)less(count, main_threads > 0);
+}
+
+static double busy_gpus(const struct stream_row *row, enum gpu_measure utilization)
+{
+    struct gpu_columns gpus;
+    double count = nan("");
+
+    if (row->gpu->state != GPU_READY)
+        return count;
+    gpus = gpu_columns_of(row->gpu);
+    for (size_t i = 0; i < gpus.count; i++) {
+        double values[GPU_MEASURE_COUNT];
+
+        gpu_columns_read(row->gpu, gpus.places[i], values);
+        if (!isnan(values[utilization]))
+            count = (isnan(count) ? 0 : count) + (values[utilization] > 0);
+    }
+    return count;
+}
+
+static double value_of(const struct column *column, const struct stream_row *row)
+{
+    switch (column->kind) {
+    case COLUMN_LEVEL:
+        return level(column, balance(column, row->sample));
+    case COLUMN_FIRST:
+        return level(column,
+                     first_of(column, row->sample, first_of(column, row->previous, UNKNOWN)));
+    case COLUMN_GROWTH:
+        return growth(column, row);
+    case COLUMN_RATE:
+        return rate(column, row);
+    case COLUMN_PART:
+    case COLUMN_REST:
+        return part(column, row);
+    case COLUMN_PID:
+        return row->pid > 0 ? (double)row->pid : nan("");
+    case COLUMN_CHILDREN:
+        return children(row);
+    case COLUMN_GPUS:
+        return busy_gpus(row, GPU_UTILIZATION);
+    case COLUMN_JOB_GPUS:
+        return busy_gpus(row, GPU_JOB_UTILIZATION);
+    }
+    return nan("");
+}
+
+struct cell dialect_cell(const struct column *column, const struct stream_row *row)
+{
+    struct cell cell = {
+        .value = value_of(column, row),
+        .is_integer = column->flags & COLUMN_INTEGER,
+        .fixed_decimals = column->flags & COLUMN_FIXED ? column->decimals : -1,
+    };
+
+    if (isnan(cell.value) && column->flags & COLUMN_NO_GPU_ZERO &&
+        row->gpu->state == GPU_NONE) {
+        cell.value = 0;
+        cell.is_integer = cell.fixed_decimals < 0;
+    }
+    if (cell.value > 0) {
+        if (!cell.is_integer && column->decimals >= 0)
+            cell.value = decimal_round(cell.value, column->decimals);
+        return cell;
+    }
+    if (column->flags & COLUMN_ZERO_NONE)
+        cell.value = nan("");
+    if (column->flags & COLUMN_ZERO)
+        cell.is_integer = true;
+    return cell;
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dialect.h - the rows of the predecessors: tables of columns with their names, units, rounding and
+ * order.
+ *
+ * A dialect is data. A column says which raw values of a sample it is made of and how the number is
+ * written; a table is a list of columns; a dialect has a table for the job ("process"), one for the
+ * machine ("system"), or one for both ("combined"), and says how a CSV file looks.
+ *
+ * A row is what happened between two samples: counters are written as their growth, so the first
+ * sample makes no row. A counter that steps back has not grown.
+ */
+#ifndef OUTPUT_DIALECT_H
+#define OUTPUT_DIALECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "output/stream.h"
+#include "text/csv_writer.h"
+
+/* How a column is made from the raw values that it names. */
+enum column_kind {
+    COLUMN_LEVEL,  /* the sum of `plus` less the sum of `minus`, now */
+    COLUMN_FIRST,  /* the first of `plus` that is known and not 0, now or at the row before */
+    COLUMN_GROWTH, /* what that sum has grown by since the row before */
+    COLUMN_RATE,   /* its growth per nanosecond, of the time between two readings of `clock` */
+    COLUMN_PART, /* the growth of plus[0], split as plus[1] and plus[2] grew: the first part */
+    COLUMN_REST, /* and the second part: together they are the whole */
+    COLUMN_PID,
+    COLUMN_CHILDREN, /* the processes of the job without the main one */
+    COLUMN_GPUS,     /* how many GPUs are busy */
+    COLUMN_JOB_GPUS, /* and for the job */
+};
+
+/* How its number is written: bits of column.flags. */
+enum {
+    COLUMN_INTEGER = 1u << 0,     /* whole units, rounded down */
+    COLUMN_FIXED = 1u << 1,       /* all decimals, also zeros: 0.5000 */
+    COLUMN_ZERO = 1u << 2,        /* 0 rather than 0.0 if there was nothing */
+    COLUMN_NO_GPU_ZERO = 1u << 3, /* 0 if the machine has no GPU */
+    COLUMN_ZERO_NONE = 1u << 4,   /* none if it is 0 */
+};
+
+enum { COLUMN_ALL_DECIMALS = -1 };
+
+struct column {
+    const char *name;
+    enum column_kind kind;
+    uint64_t per; /* raw units in one unit of the column */
+    int decimals; /* it is rounded to; COLUMN_ALL_DECIMALS: not rounded */
+    unsigned flags;
+    size_t plus[4], minus[3]; /* offsets of raw values in struct sample; 0: no more */
+    enum metric_clock clock;  /* of a COLUMN_RATE */
+};
+
+/* Columns in a row, with a prefix to their names. */
+struct column_range {
+    const struct column *columns;
+    size_t count;
+    const char *prefix;
+};
+
+struct dialect_table {
+    const char *name; /* "process", "system" or "combined" */
+    struct column_range ranges[3];
+};
+
+struct dialect {
+    const char *name; /* "resource-tracker" */
+    const struct csv_dialect *csv;
+    const char *none; /* an unknown value in CSV: a text, or NULL for an empty cell */
+    struct dialect_table tables[3];
+};
+
+/* The value of a cell, rounded as it is written. */
+struct cell {
+    double value; /* NaN: none */
+    bool is_integer;
+    int fixed_decimals; /* -1: as many as it needs */
+};
+
+/* Finds a table: "resource-tracker", for a job its process table and otherwise its system table, or
+ * "resource-tracker:combined". false: there is no such dialect, or it has no such table. */
+bool dialect_find(const char *name, bool has_job, const struct dialect **ret,
+                  const struct dialect_table **ret_table);
+
+/* A column by its number, from 0, with the prefix of its name. NULL: there are no more. */
+const struct column *dialect_column(const struct dialect_table *table, size_t index,
+                                    const char **ret_prefix);
+
+/* Whether a table needs the raw value at an offset in struct sample. */
+bool dialect_reads(const struct dialect_table *table, size_t offset);
+
+/* For messages. */
+#define DIALECT_NAMES                                                         \
+    "spoor, resource-tracker, resource-tracker-0.3, resource-tracker-0.1 or " \
+    "resource-tracker-rs"
+
+/* A cell of a row, which has a previous sample. */
+struct cell dialect_cell(const struct column *column, const struct stream_row *row);
+
+/* ---- encodings: see stream.h ------------------------------------------------ */
+
+void dialect_csv_header(const struct stream *stream, struct buffer *out);
+void dialect_csv_row(const struct stream *stream, const struct stream_row *row,
+                     struct buffer *out);
+void dialect_jsonl_row(const struct stream *stream, const struct stream_row *row,
+                       struct buffer *out);
+/* A little-endian double per cell, NaN for none. */
+void dialect_f64_row(const struct stream *stream, const struct stream_row *row,
+                     struct buffer *out);
+
+/* ---- the tables --------------------------------------------------------------- */
+
+extern const struct dialect dialect_resource_tracker;     /* Python, 0.5 */
+extern const struct dialect dialect_resource_tracker_0_3; /* Python, 0.3: its README */
+extern const struct dialect dialect_resource_tracker_0_1; /* Python, 0.1: PidTracker */
+extern const struct dialect dialect_resource_tracker_rs;  /* Rust */
+
+#endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* text_system.h - the part of the text about a machine without a job. */
+#ifndef OUTPUT_TEXT_SYSTEM_H
+#define OUTPUT_TEXT_SYSTEM_H
+
+#include "output/page.h"
+#include "record/record.h"
+
+/* Writes the headline and a row for each quantity and device. record->system is there. */
+void text_system_write(const struct record *record, struct page *page);
+
+#endif

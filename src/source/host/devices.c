@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "source/host/devices.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arithmetic.h"
+#include "base/cleanup.h"
+#include "base/compiler.h"
+#include "base/parse.h"
+#include "base/unknown.h"
+#include "source/host/diskstats.h"
+#include "source/host/net_dev.h"
+
+enum {
+    TEXT_SIZE = 1 << 20, /* tables of thousands of devices */
+    SECTOR_BYTES = 512,  /* of sysfs, whatever the disk's own is */
+    LAYERS_MAX = 16,     /* of devices on top of each other */
+};
+
+const char *disk_type_name(enum disk_type type)
+{
+    static const char *const names[] = {
+        [DISK_NVME] = "nvme",
+        [DISK_SSD] = "ssd",
+        [DISK_HDD] = "hdd",
+    };
+
+    return names[type];
+}
+
+uint64_t devices_growth(uint64_t before, uint64_t after)
+{
+    return is_known(before) && is_known(after) && after >= before ? after - before : UNKNOWN;
+}
+
+/* ---- files of sysfs ------------------------------------------------------- */
+
+/* Copies what can be printed, without the blanks around it. */
+static void copy_trimmed(const char *text, char buf[DEVICE_TEXT_SIZE])
+{
+    size_t length = 0;
+
+    text += strspn(text, " \t\r\n");
+    while (length + 1 < DEVICE_TEXT_SIZE && text[length] && text[length] != '\n') {
+        buf[length] = text[length];
+        length++;
+    }
+    while (length > 0 && isspace((unsigned char)buf[length - 1]))
+        length--;
+    buf[length] = '\0';
+}
+
+/* The text of sys/class/KIND/NAME/FILE; empty: there is none. */
+static void read_text(const struct root *root, const char *kind, const char *name,
+                      const char *file, char buf[DEVICE_TEXT_SIZE])
+{
+    char text[256];
+
+    buf[0] = '\0';
+    if (root_read_start(root, text, sizeof(text), "sys/class/%s/%s/%s", kind, name, file) > 0)
+        copy_trimmed(text, buf);
+}
+
+static uint64_t read_number(const struct root *root, const char *kind, const char *name,
+                            const char *file)
+{
+    char text[DEVICE_TEXT_SIZE];
+    uint64_t value;
+
+    read_text(root, kind, name, file, text);
+    return parse_whole_u64(text, &value) == 0 ? value : UNKNOWN;
+}
+
+/* The last part of what a link of sysfs points to, or of the folder that is in. */
+static int read_link_part(const struct root *root, const char *path, bool of_folder, char *buf,
+                          size_t size)
+{
+    char target[PATH_MAX];
+    const char *part;
+    size_t length;
+
+    if (root_read_link(root, target, sizeof(target), "%s", path) < 0)
+        return -ENOENT;
+    if (of_folder && strrchr(target, '/'))
+        *strrchr(target, '/') = '\0';
+    part = strrchr(target, '/') ? strrchr(target, '/') + 1 : target;
+    length = strlen(part);
+    if (length == 0 || length >= size)
+        return -EBADMSG;
+    memcpy(buf, part, length + 1);
+    return 0;
+}
+
+/* ---- disks ---------------------------------------------------------------- */
+
+/* The folder of a disk in sysfs, which cannot be called "cciss/c0d0". */
+static void name_folder(const char *name, char folder[DEVICE_NAME_SIZE])
+{
+    size_t i = 0;
+
+    for (; name[i]; i++)
+        folder[i] = name[i] == '/' ? '!' : name[i];
+    folder[i] = '\0';
+}
+
+static enum disk_type read_type(const struct root *root, const char *folder)
+{
+    uint64_t is_rotational = read_number(root, "block", folder, "queue/rotational");
+
+    if (strncmp(folder, "nvme", 4) == 0)
+        return DISK_NVME;
+    if (!is_known(is_rotational))
+        return DISK_TYPE_UNKNOWN;
+    return is_rotational ? DISK_HDD : DISK_SSD;
+}
+
+/* Page 80 of a SCSI disk: the text follows a header of four bytes. */
+static void read_scsi_serial(const struct root *root, const char *folder,
+                             char buf[DEVICE_TEXT_SIZE])
+{
+    enum { HEADER = 4 };
+    char page[256];
+    ssize_t n =
+        root_read_start(root, page, sizeof(page), "sys/class/block/%s/device/vpd_pg80", folder);
+
+    if (n > HEADER)
+        copy_trimmed(page + HEADER, buf);
+}
+
+static void describe_disk(const struct root *root, struct disk_device *disk)
+{
+    char folder[DEVICE_NAME_SIZE];
+
+    name_folder(disk->name, folder);
+    read_text(root, "block", folder, "device/model", disk->model);
+    read_text(root, "block", folder, "device/vendor", disk->vendor);
+    if (strncmp(disk->vendor, "0x", 2) == 0) /* the number of a virtio device */
+        disk->vendor[0] = '\0';
+    read_text(root, "block", folder, "device/serial", disk->serial);
+    if (!disk->serial[0])
+        read_text(root, "block", folder, "serial", disk->serial);
+    if (!disk->serial[0])
+        read_scsi_serial(root, folder, disk->serial);
+    disk->type = read_type(root, folder);
+    disk->capacity_bytes =
+        product_u64(read_number(root, "block", folder, "size"), SECTOR_BYTES);
+}
+
+/* Room for one more item of a list; NULL: there is no memory. */
+static void *grow(void **items, size_t count, size_t size)
+{
+    void *grown;
+
+    if (count & (count - 1)) /* it has room up to the next power of two */
+        return (char *)*items + count * size;
+    grown = realloc(*items, (count > 0 ? 2 * count : 1) * size);
+    if (!grown)
+        return NULL;
+    *items = grown;
+    return (char *)grown + count * size;
+}
+
+static int add_disk(const struct root *root, const char *line, struct devices *devices)
+{
+    struct disk_device disk = { .type = DISK_TYPE_UNKNOWN };
+    struct diskstats stats;
+    struct disk_device *place;
+
+    if (diskstats_parse_line(line, disk.name, &stats) < 0 ||
+        disk_classify(root, disk.name) != DEVICE_REAL)
+        return 0;
+    disk.read_bytes = stats.read_bytes;
+    disk.written_bytes = stats.written_bytes;
+    describe_disk(root, &disk);
+    if (disk.capacity_bytes == 0)
+        return 0;
+    place = grow((void **)&devices->disks, devices->disk_count, sizeof(disk));
+    if (!place)
+        return -ENOMEM;
+    *place = disk;
+    devices->disk_count++;
+    return 0;
+}
+
+/* ---- interfaces ----------------------------------------------------------- */
+
+static int add_interface(const struct root *root, const char *line, struct devices *devices)
+{
+    struct network_device device = { .is_hardware = false };
+    struct network_device *place;
+    struct net_dev counters;
+    char path[128];
+
+    if (net_dev_parse_line(line, device.name, &counters) < 0 || strcmp(device.name, "lo") == 0)
+        return 0;
+    device.received_bytes = counters.received_bytes;
+    device.sent_bytes = counters.sent_bytes;
+    device.is_hardware = root_exists(root, "sys/class/net/%s/device", device.name);
+    read_text(root, "net", device.name, "address", device.mac_address);
+    read_text(root, "net", device.name, "operstate", device.state);
+    device.speed_mbps = read_number(root, "net", device.name, "speed"); /* "-1": unknown */
+    device.mtu = read_number(root, "net", device.name, "mtu");
+    (void)snprintf(path, sizeof(path), "sys/class/net/%s/device/driver",
+                   device.name); /* fits */
+    if (read_link_part(root, path, false, device.driver, sizeof(device.driver)) < 0)
+        device.driver[0] = '\0';
+    place = grow((void **)&devices->interfaces, devices->interface_count, sizeof(device));
+    if (!place)
+        return -ENOMEM;
+    *place = device;
+    devices->interface_count++;
+    return 0;
+}
+
+/* ---- mounts --------------------------------------------------------------- */
+
+/* The name of the first device below a dm or md device; false: it is not on top of any. */
+static bool find_below(const struct root *root, const char *name, char ret[DEVICE_NAME_SIZE])
+{
+    AUTO_CLOSE int fd = root_open_dir(root, "sys/class/block/%s/slaves", name);
+    DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
+    const struct dirent *entry;
+    bool has_any = false;
+
+    if (!folder)
+        return false;
+    fd = -1; /* the folder's now */
+    while ((entry = readdir(folder))) {
+        size_t length = strlen(entry->d_name);
+
+        if (entry->d_name[0] == '.' || length >= DEVICE_NAME_SIZE ||
+            (has_any && strcmp(entry->d_name, ret) > 0))
+            continue;
+        memcpy(ret, entry->d_name, length + 1);
+        has_any = true;
+    }
+    closedir(folder);
+    return has_any;
+}
+
+/* From a partition to its disk, and from a device made of others to the first of them. */
+static void go_down(const struct root *root, char name[DEVICE_NAME_SIZE])
+{
+    for (int i = 0; i < LAYERS_MAX; i++) {
+        char path[128], below[DEVICE_NAME_SIZE];
+
+        (void)snprintf(path, sizeof(path), "sys/class/block/%s", name); /* fits */
+        if (root_exists(root, "%s/partition", path)) {
+            if (read_link_part(root, path, true, below, sizeof(below)) < 0)
+                return;
+        } else if (!find_below(root, name, below)) {
+            return;
+        }
+        memcpy(name, below, sizeof(below));
+    }
+}
+
+void devices_find_disk_of(const struct root *root, const struct mount_item *mount,
+                          char name[DEVICE_NAME_SIZE])
+{
+    static const char prefix[] = "/dev/";
+    const char *source = mount->source;
+    char path[64];
+
+    name[0] = '\0';
+    if (strncmp(source, "zfs:", 4) == 0) {
+        (void)snprintf(name, DEVICE_NAME_SIZE, "%s", source); /* cut is fine */
+        return;
+    }
+    (void)snprintf(path, sizeof(path), "sys/dev/block/%u:%u", mount->major, mount->minor);
+    /* btrfs has a number of its own, that of no device */
+    if (read_link_part(root, path, false, name, DEVICE_NAME_SIZE) < 0) {
+        source += strncmp(source, prefix, strlen(prefix)) == 0 ? strlen(prefix) : 0;
+        if (strlen(source) >= DEVICE_NAME_SIZE || strstr(source, "..") ||
+            !root_exists(root, "sys/class/block/%s", source)) {
+            name[0] = '\0';
+            return;
+        }
+        memcpy(name, source, strlen(source) + 1);
+    }
+    go_down(root, name);
+    for (char *c = name; *c; c++)
+        *c = *c == '!' ? '/' : *c;
+}
+
+static int read_mounts(const struct root *root, struct space *space, struct devices *devices)
+{
+    struct mount_list list = { 0 };
+    struct mounts sum;
+
+    if (!space || space_read(space, root, &sum, &list) < 0 || list.count == 0)
+        return 0;
+    devices->mounts = calloc(list.count, sizeof(*devices->mounts));
+    if (!devices->mounts) {
+        mount_list_done(&list);
+        return -ENOMEM;
+    }
+    devices->mount_count = list.count;
+    for (size_t i = 0; i < list.count; i++) {
+        devices->mounts[i].mount = list.items[i]; /* with its texts */
+        devices_find_disk_of(root, &list.items[i], devices->mounts[i].disk);
+    }
+    free(list.items);
+    return 0;
+}
+
+/* ---- all ------------------------------------------------------------------ */
+
+static int read_lines(const struct root *root, const char *path, unsigned heading, char *text,
+                      struct devices *devices,
+                      int (*add)(const struct root *root, const char *line,
+                                 struct devices *devices))
+{
+    const char *line = text;
+    int r = 0;
+
+    if (root_read_start(root, text, TEXT_SIZE, "%s", path) < 0)
+        return 0;
+    while (heading-- > 0)
+        line = parse_next_line(line);
+    for (; *line && r == 0; line = parse_next_line(line))
+        r = add(root, line, devices);
+    return r;
+}
+
+static int compare_disks(const void *left, const void *right)
+{
+    return strverscmp(((const struct disk_device *)left)->name,
+                      ((const struct disk_device *)right)->name);
+}
+
+static int compare_interfaces(const void *left, const void *right)
+{
+    return strverscmp(((const struct network_device *)left)->name,
+                      ((const struct network_device *)right)->name);
+}
+
+static int compare_mounts(const void *left, const void *right)
+{
+    return strcmp(((const struct mount_device *)left)->mount.point,
+                  ((const struct mount_device *)right)->mount.point);
+}
+
+static void sort(void *items, size_t count, size_t size,
+                 int (*compare)(const void *left, const void *right))
+{
+    if (count > 1)
+        qsort(items, count, size, compare);
+}
+
+int devices_read(const struct root *root, struct space *space, struct devices *ret)
+{
+    AUTO_FREE char *text = malloc(TEXT_SIZE);
+    struct devices devices = { 0 };
+    int r = text ? read_lines(root, "proc/diskstats", 0, text, &devices, add_disk) : -ENOMEM;
+
+    if (r == 0)
+        r = read_lines(root, "proc/net/dev", 2, text, &devices, add_interface);
+    if (r == 0)
+        r = read_mounts(root, space, &devices);
+    if (r < 0) {
+        devices_done(&devices);
+        return r;
+    }
+    sort(devices.disks, devices.disk_count, sizeof(*devices.disks), compare_disks);
+    sort(devices.interfaces, devices.interface_count, sizeof(*devices.interfaces),
+         compare_interfaces);
+    sort(devices.mounts, devices.mount_count, sizeof(*devices.mounts), compare_mounts);
+    *ret = devices;
+    return 0;
+}
+
+void devices_done(struct devices *devices)
+{
+    for (size_t i = 0; i < devices->mount_count; i++)
+        mount_item_done(&devices->mounts[i].mount);
+    free(devices->disks);
+    free(devices->interfaces);
+    free(devices->mounts);
+    *devices = (struct devices){ 0 };
+}
+
+const struct disk_device *devices_find_disk(const struct devices *devices, const char *name)
+{
+    for (size_t i = 0; i < devices->disk_count; i++) {
+        if (strcmp(devices->disks[i].name, name) == 0)
+            return &devices->disks[i];
+    }
+    return NULL;
+}
+
+const struct network_device *devices_find_interface(const struct devices *devices,
+                                                    const char *name)
+{
+    for (size_t i = 0; i < devices->interface_count; i++) {
+        if (strcmp(devices->interfaces[i].name, name) == 0)
+            return &devices->interfaces[i];
+    }
+    return NULL;
+}

@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What resource_tracker makes of the rows that an agent has written."""
+import gzip
+import json
+import logging
+import os
+import threading
+import time
+from array import array
+
+import pytest
+
+from resource_tracker import ResourceTracker
+from resource_tracker._dialect import DIALECTS, NEWEST, OLDEST, README, columns_of
+from resource_tracker._rows import RowFile
+from resource_tracker.tiny_data_frame import StatSpec
+
+NAN = float("nan")
+START = 1794700000.0
+
+
+def process_row(second, cpu=0.5, memory=100.0, **cells):
+    row = [START + second, 77, 3, cpu * 0.75, cpu * 0.25, cpu, memory, 4096, 8192, 0.25, 64.0, 1]
+    for name, value in cells.items():
+        row[[column.name for column in columns_of("process", NEWEST)].index(name)] = value
+    return row
+
+
+def system_row(second, **cells):
+    row = [START + second, 200, 1.0, 0.5, 1.5, 1000.0, 500.0, 10.0, 300.0, 400.0, 200.0, 1 << 20,
+           1 << 21, 100.25, 60.5, 39.75, 1000, 2000, 0.5, 128.0, 1]
+    for name, value in cells.items():
+        row[[column.name for column in columns_of("system", NEWEST)].index(name)] = value
+    return row
+
+
+def append(rows, cells):
+    with open(rows.path, "ab") as file:
+        file.write(array("d", [cell for row in cells for cell in row]).tobytes())
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """stored(process rows, system rows): a stopped tracker with these rows; None: not tracked."""
+    def store(process, system, dialect=NEWEST):
+        tracker = ResourceTracker(pid=77, autostart=False, track_processes=process is not None,
+                                  track_system=system is not None, dialect=dialect)
+        for table, rows in (("process", process), ("system", system)):
+            if rows is not None:
+                tracker._rows[table] = RowFile(str(tmp_path / f"{table}.f64"), table, dialect)
+                append(tracker._rows[table], rows)
+        tracker.start_time, tracker.stop_time = START, START + 3.5
+        return tracker
+    return store
+
+
+@pytest.fixture
+def tracker(stored):
+    return stored([process_row(0.5, 1.0, 80), process_row(1.5, 2.0, 120), process_row(2.5, 0.0, 100)],
+                  [system_row(0.5), system_row(1.5), system_row(2.5), system_row(3.5)])
+
+
+def test_frames(tracker):
+    assert tracker.n_samples == 3 and not tracker.running
+    assert len(tracker.process_metrics) == 3 and len(tracker.system_metrics) == 4
+    assert tracker.process_metrics[0] == {
+        "timestamp": START + 0.5, "pid": 77, "children": 3, "utime": 0.75, "stime": 0.25,
+        "cpu_usage": 1.0, "memory_mib": 80.0, "disk_read_bytes": 4096, "disk_write_bytes": 8192,
+        "gpu_usage": 0.25, "gpu_vram_mib": 64.0, "gpu_utilized": 1}
+    for frame, ints in ((tracker.process_metrics, {"pid", "children", "disk_read_bytes",
+                                                   "disk_write_bytes", "gpu_utilized"}),
+                        (tracker.system_metrics, {"processes", "disk_read_bytes",
+                                                  "disk_write_bytes", "net_recv_bytes",
+                                                  "net_sent_bytes", "gpu_utilized"})):
+        for name in frame.columns:
+            assert {type(value) for value in frame[name]} == {int if name in ints else float}
+
+
+def test_unknown_is_none(stored):
+    """W18: no children came back as an empty text."""
+    tracker = stored([process_row(1, children=NAN, gpu_usage=NAN), process_row(2)], None)
+    assert tracker.process_metrics["children"] == [None, 3]
+    assert tracker.process_metrics["gpu_usage"] == [None, 0.25]
+    assert tracker.stats()["process_gpu_usage"] == {"mean": 0.25, "max": 0.25}
+
+
+def test_figures_that_were_never_known(stored):
+    tracker = stored([process_row(1, gpu_usage=NAN, gpu_utilized=NAN)], None)
+    stats = tracker.stats()
+    assert stats["process_gpu_usage"] == stats["process_gpu_utilized"] == \
+        {"mean": None, "max": None}
+
+
+def test_only_whole_and_only_new_rows_are_read(stored, monkeypatch):
+    tracker = stored([process_row(1)], None)
+    rows, lengths = tracker._rows["process"], []
+    preadv = os.preadv
+    monkeypatch.setattr(os, "preadv", lambda fd, buffers, offset: lengths.append(
+        memoryview(buffers[0]).nbytes) or preadv(fd, buffers, offset))
+    row_bytes = 12 * 8
+    first = tracker.process_metrics
+    assert lengths == [row_bytes]
+    with open(rows.path, "ab") as file:
+        file.write(b"\0" * (row_bytes // 2))
+    assert tracker.n_samples == 1 and len(tracker.process_metrics) == 1
+    with open(rows.path, "ab") as file:
+        file.write(b"\0" * (row_bytes // 2) + b"\0" * (2 * row_bytes))
+    assert tracker.n_samples == 4 and len(tracker.process_metrics) == 4
+    assert tracker.process_metrics["timestamp"] == [START + 1, 0, 0, 0]
+    assert lengths == [row_bytes, 3 * row_bytes]
+    assert len(first) == 1 and first["timestamp"] == [START + 1]  # a frame is of its moment
+
+
+def test_a_day_of_rows(stored):
+    """W19. The times are those of the CPU, and far above what it takes."""
+    rows = 86400
+    tracker = stored([process_row(second, cpu=second % 4) for second in range(rows)],
+                     [system_row(second) for second in range(rows)])
+    began = time.process_time()
+    for _ in range(100):
+        assert tracker.n_samples == rows
+    assert time.process_time() - began < 0.1  # of 100 calls
+    stats = tracker.stats()
+    assert time.process_time() - began < 1
+    assert stats["process_cpu_usage"] == {"mean": 1.5, "max": 3.0}
+    assert stats["system_net_sent_bytes"]["sum"] == 2000 * rows
+    assert stats["timestamp"]["duration"] == rows - 1
+    assert tracker.get_combined_metrics(offset=rows - 1)[0]["process_cpu_usage"] == 3.0
+
+
+def test_reading_in_several_threads(stored):
+    tracker = stored([process_row(second) for second in range(5000)], None)
+    found = []
+
+    def read():
+        found.append(sum(tracker.process_metrics["timestamp"]))
+
+    threads = [threading.Thread(target=read) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [sum(START + second for second in range(5000))] * 8
+
+
+def test_combined(tracker):
+    frame = tracker.get_combined_metrics()
+    system = [f"system_{name}" for name in tracker.system_metrics.columns[1:]]
+    process = [f"process_{name}" for name in tracker.process_metrics.columns[1:]]
+    assert frame.columns == ["timestamp", *system, *process] and len(frame.columns) == 32
+    assert len(frame) == 3 and frame["timestamp"] == [START + 0.5, START + 1.5, START + 2.5]
+    assert frame[1]["process_memory_mib"] == 120.0 and frame[1]["system_memory_used_mib"] == 500.0
+
+
+def test_combined_in_bytes(tracker):
+    frame = tracker.get_combined_metrics(bytes=True)
+    assert frame["process_memory_mib"] == [80 << 20, 120 << 20, 100 << 20]
+    assert frame["system_memory_free_mib"][0] == 1000 << 20
+    assert frame["system_disk_space_used_gb"][0] == pytest.approx(60.5e9)
+    assert frame["system_disk_read_bytes"][0] == 1 << 20 and frame["process_pid"][0] == 77
+
+
+def test_combined_with_names_for_people(tracker):
+    frame = tracker.get_combined_metrics(human_names=True)
+    assert frame.columns[:4] == ["Timestamp", "System processes", "System CPU time (user)",
+                                 "System CPU time (system)"]
+    assert frame.columns[21:24] == ["Process PID", "Process children", "Process CPU time (user)"]
+    assert len(set(frame.columns)) == 32
+    assert frame["Process memory usage"] == [80.0, 120.0, 100.0]
+    assert "System memory page/file cached" in frame.columns
+
+
+def test_combined_with_prefixes_and_offset(tracker):
+    frame = tracker.get_combined_metrics(system_prefix="s.", process_prefix="", offset=1)
+    assert len(frame) == 2 and frame["s.cpu_usage"] == [1.5, 1.5] and frame["cpu_usage"] == [2.0, 0.0]
+    assert tracker.get_combined_metrics(offset=3).columns == []
+    assert len(tracker.get_combined_metrics(offset=0)) == 3
+    assert tracker.get_combined_metrics(offset=-1)["timestamp"] == [START + 2.5]
+
+
+def test_what_cannot_be_combined_is_logged(tracker, caplog):
+    with caplog.at_level(logging.ERROR, "resource_tracker"), pytest.raises(TypeError):
+        tracker.get_combined_metrics(offset="x")
+    assert "cannot be combined" in caplog.text
+
+
+def test_stats(tracker):
+    stats = tracker.stats()
+    assert stats == {
+        "process_cpu_usage": {"mean": 1.0, "max": 2.0},
+        "process_memory_mib": {"mean": 100.0, "max": 120.0},
+        "process_gpu_usage": {"mean": 0.25, "max": 0.25},
+        "process_gpu_vram_mib": {"mean": 64.0, "max": 64.0},
+        "process_gpu_utilized": {"mean": 1.0, "max": 1},
+        "system_disk_space_used_gb": {"max": 60.5},
+        "system_net_recv_bytes": {"sum": 3000}, "system_net_sent_bytes": {"sum": 6000},
+        "timestamp": {"duration": 2.5}}
+    assert type(stats["system_net_recv_bytes"]["sum"]) is int and stats["other"] == {}
+
+
+def test_stats_of_given_columns(tracker):
+    """W17: without a duration they failed."""
+    assert tracker.stats([StatSpec("process_utime", sum, round=1)]) == \
+        {"process_utime": {"sum": 2.2}}
+    assert tracker.stats([StatSpec("timestamp", lambda values: values[-1] - values[0],
+                                   "duration")]) == {"timestamp": {"duration": 2.5}}
+    assert tracker.stats([StatSpec("process_pid", set, "pids")])["process_pid"]["pids"] == {77}
+    assert tracker.stats([]) == {}
+    with pytest.raises(KeyError, match="Column 'memory' not found"):
+        tracker.stats([StatSpec("memory", max)])
+
+
+def test_no_rows(stored):
+    tracker = stored([], [])
+    assert tracker.n_samples == 0 and len(tracker.get_combined_metrics()) == 0
+    with pytest.raises(RuntimeError, match=r"^No metrics collected \(yet\)$"):
+        tracker.stats()
+    with pytest.raises(RuntimeError) as error:
+        tracker.wait_for_samples(2)
+    assert str(error.value) == ("Resource tracker has been already stopped with 0 sample(s), "
+                                "cannot wait to collect the requested 2 sample(s).")
+    assert tracker.process_metrics.columns[0] == "timestamp"
+
+
+def test_either_tracker_alone(stored):
+    """W15: nothing worked without the other."""
+    process = stored([process_row(1, 2.0), process_row(2, 1.0)], None)
+    assert process.n_samples == 2 and process.wait_for_samples(2) is None
+    assert process.trackers == ["process_tracker"] and not process.track_system
+    assert len(process.system_metrics) == 0 and process.system_metrics.columns == []
+    assert len(process.get_combined_metrics().columns) == 12
+    assert process.stats()["process_cpu_usage"] == {"mean": 1.5, "max": 2.0}
+    assert process.stats()["timestamp"] == {"duration": 2.0}
+    assert process.server_info["allocation"] == "unknown"
+    system = stored(None, [system_row(1)])
+    assert system.n_samples == 1 and set(system.stats()) == {
+        "system_disk_space_used_gb", "system_net_recv_bytes", "system_net_sent_bytes", "timestamp"}
+    for tracker in (process, system):
+        assert ResourceTracker.loads(tracker.dumps()).stats() == tracker.stats()
+
+
+@pytest.mark.parametrize("dialect, memory, kib", [
+    (NEWEST, "memory_mib", 1024), (README, "memory", 1), (OLDEST, "pss", 1)])
+def test_generations(stored, dialect, memory, kib):
+    tracker = stored([process_row(1, memory=50.0)], [system_row(1)], dialect)
+    assert tracker.dialect == dialect and memory in tracker.process_metrics.columns
+    assert tracker.stats()[f"process_{memory}"]["max"] == 50
+    assert tracker.get_combined_metrics(bytes=True)[f"process_{memory}"] == [50 * kib * 1024]
+    assert len(tracker.get_combined_metrics(human_names=True).columns) == 32
+    again = ResourceTracker.loads(tracker.dumps())
+    assert again.dialect == dialect and again.stats() == tracker.stats()
+
+
+def test_snapshot(tracker):
+    tracker._totals = {"cpu.total_seconds": {"value": 9.0, "exact": True}}
+    snapshot = tracker.snapshot()
+    assert list(snapshot) == ["metadata", "server_info", "cloud_info", "process_metrics",
+                              "system_metrics", "run_totals"]
+    metadata = snapshot["metadata"]
+    assert metadata["version"] == 1 and metadata["resource_tracker"]["implementation"] == "spoor"
+    assert metadata["resource_tracker"]["version"].startswith("0.5.0")
+    assert (metadata["pid"], metadata["interval"], metadata["method"]) == (77, 1, "fork")
+    assert (metadata["start_time"], metadata["stop_time"], metadata["duration"]) == \
+        (START, START + 3.5, 3.5)
+    assert snapshot["process_metrics"] == tracker.process_metrics.to_dict()
+    assert snapshot["cloud_info"] is None and snapshot["server_info"]["os"] == "Linux"
+    assert json.loads(json.dumps(snapshot)) == snapshot
+
+
+def test_snapshots_come_back(tracker, tmp_path):
+    tracker._totals = {"cpu.total_seconds": {"value": 9.0, "exact": True}}
+    path = tmp_path / "run.json.gz"
+    assert tracker.dump(path) is None
+    assert json.loads(gzip.decompress(path.read_bytes()))["metadata"]["pid"] == 77
+    for again in (ResourceTracker.from_snapshot(tracker.snapshot()),
+                  ResourceTracker.loads(tracker.dumps()), ResourceTracker.load(path)):
+        assert again.snapshot() == tracker.snapshot() and again.stats() == tracker.stats()
+        assert again.stats()["run_totals"] == tracker._totals
+        assert again.n_samples == 3 and not again.running and again.stop_time == START + 3.5
+        assert again.get_combined_metrics().to_csv() == tracker.get_combined_metrics().to_csv()
+        with pytest.raises(RuntimeError, match="already stopped"):
+            again.start()
+        again.process_metrics["pid"][0] = 0
+        assert again.process_metrics["pid"][0] == 77
+        again.cleanup()
+        assert again.n_samples == 0
+
+
+def test_snapshot_without_the_server(stored):
+    """W4: it failed."""
+    tracker = stored([process_row(1)], [system_row(1)])
+    tracker.discover_server = False
+    assert tracker.server_info is None and tracker.snapshot()["server_info"] is None
+    assert ResourceTracker.loads(tracker.dumps()).server_info is None
+
+
+@pytest.mark.parametrize("system, allocation", [
+    ({}, "shared"),  # 1.5 cores of the machine, 0.5 of the process
+    ({"cpu_usage": 0.55, "gpu_usage": 0.25, "gpu_vram_mib": 64}, "shared"),  # 500 MiB, 100 MiB
+    ({"cpu_usage": 0.55, "gpu_usage": 0.25, "gpu_vram_mib": 64, "memory_used_mib": 149}, "dedicated"),
+    ({"cpu_usage": 0.55, "gpu_usage": NAN, "gpu_vram_mib": NAN, "memory_used_mib": 149},
+     "dedicated")])
+def test_allocation(stored, system, allocation):
+    """W4: it was never dedicated."""
+    tracker = stored([process_row(1)], [system_row(1, **system)])
+    assert tracker.server_info["allocation"] == allocation
+
+
+def test_later_issues_say_so(tracker):
+    for method in (tracker.recommend_resources, tracker.recommend_server, tracker.report):
+        with pytest.raises(NotImplementedError, match="not available yet$"):
+            method()
+    assert tracker.cloud_info is None and tracker.sentinel_result is None
+
+
+def test_every_dialect_has_two_tables():
+    for dialect in DIALECTS:
+        assert len(columns_of("process", dialect)) == 12 and len(columns_of("system", dialect)) == 21
