@@ -10,11 +10,6 @@
 #include "run/process.h"
 #include "text/escape.h"
 
-static void close_live(struct live **live)
-{
-    *live = live_close(*live);
-}
-
 /* "process 4242 (python3)", or the name of the run or cgroup. */
 static void write_title(const struct settings *settings, struct buffer *out)
 {
@@ -48,7 +43,7 @@ static struct live *begin_live(const struct settings *settings, struct spoor_opt
 
 static int follow(const struct settings *settings, const struct outputs *outputs)
 {
-    CLEANUP(close_live) struct live *live = NULL; /* after the session */
+    CLEANUP(live_cleanup) struct live *live = NULL; /* after the session */
     CLEANUP(attachment_close) struct attachment attachment = { .session = NULL };
     struct spoor_options options = session_options(settings);
     enum watch_end end = WATCH_INTERRUPTED;

@@ -32,11 +32,6 @@ static int check_gpus(void *data, struct spoor_error *err)
 
 /* ---- the live view ---- */
 
-static void close_live(struct live **live)
-{
-    *live = live_close(*live);
-}
-
 /* The thread that draws is started after the fork. */
 static void start_live(void *data, spoor_session *session, pid_t pid)
 {
@@ -100,7 +95,7 @@ static int run_job(struct settings *settings, const struct outputs *outputs, cha
         .prepare = check_gpus,
         .prepare_data = settings,
     };
-    CLEANUP(close_live) struct live *live = open_live(settings, command, &options);
+    CLEANUP(live_cleanup) struct live *live = open_live(settings, command, &options);
     struct spoor_error err = { 0 };
     struct tracked tracked;
 

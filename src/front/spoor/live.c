@@ -406,7 +406,7 @@ struct live *live_begin(const struct settings *settings, enum live_scope scope,
     struct spoor_error err = { 0 };
     struct live *live = NULL;
 
-    if (!settings->is_live || settings->is_quiet || !live_is_possible())
+    if (!settings->is_live || !live_is_possible())
         return NULL;
     if (live_open(&own, &live, &err) < 0 || live_start(live, &err) < 0) {
         complain("%s", err.message);

@@ -54,6 +54,12 @@ struct live *live_begin(const struct settings *settings, enum live_scope scope,
 /* Readable when the user has pressed q; -1 if `live` is NULL. */
 int live_end_fd(const struct live *live);
 
+/* For CLEANUP. */
+static inline void live_cleanup(struct live **live)
+{
+    *live = live_close(*live);
+}
+
 /* Removes the view until it is shown again. */
 void live_hide(struct live *live, bool is_hidden);
 

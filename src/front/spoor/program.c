@@ -66,8 +66,9 @@ static const struct command commands[] = {
         .about =
             "Measure this machine for one interval, or for --duration, and show its CPU, "
             "memory, disks, network, GPUs and pressure on standard output. Rates are means "
-            "over that time; levels are those at its end. Ctrl-C ends the measurement "
-            "early. Exit code: 0, or 125 if the report could not be written.",
+            "over that time; levels are those at its end. On a terminal, show the current "
+            "figures until q or Ctrl-C is pressed, and then the report. Exit code: 0, or 125 "
+            "if the report could not be written.",
         .example = "spoor system -i 5 -f json",
         .ignores_variables = true, /* they say where the reports of runs go */
         .main = command_system,

@@ -196,6 +196,7 @@ static const struct option rows[] = {
 { 'q',  "quiet",      NULL,                "do not print the summary", BOTH, FLAG(is_quiet) },
 { '\0', "live",       NULL,                "show the current figures on the terminal while the command runs; needs stderr on a terminal, and stdout redirected, so that the output of the command does not mix with the view", RUN, FLAG(is_live) },
 { '\0', "live",       NULL,                "show the current figures while tracking, if stderr is a terminal (default: yes)", ATTACH, FLAG(is_live) },
+{ '\0', "live",       NULL,                "on a terminal, show the current figures until q is pressed, and then the report (default: yes, unless -o or -f is given)", SYSTEM, FLAG(is_live) },
 { '\0', "name",       "NAME",              "a label for this run", TRACK | SYSTEM, TEXT(name) },
 { '\0', "tag",        "KEY=VALUE",         "add a tag to the report; may be repeated", TRACK | SYSTEM | OPTION_REPEATABLE, OPTION_LIST(struct settings, tags), .check = check_tag },
 { '\0', "append",     NULL,                "append to existing files instead of replacing them", TRACK | REPORT | SYSTEM, FLAG(is_append) },
@@ -243,9 +244,10 @@ static int finish(struct arguments *arguments, struct spoor_error *err)
     struct settings *settings = arguments->target;
 
     settings->gpus_source = arguments_source(arguments, "gpus");
-    if (arguments->command->scope == SCOPE_ATTACH &&
+    if (arguments->command->scope & (SCOPE_ATTACH | SCOPE_SYSTEM) &&
         arguments_source(arguments, "live") == SET_BY_NOTHING)
         settings->is_live = true;
+    settings->is_live &= !settings->is_quiet;
     if (arguments->command->scope == SCOPE_ATTACH && arguments->operand_count > 0) {
         if (arguments_source(arguments, "pid") == SET_BY_OPTION)
             return error_set(err, EINVAL, "only one PID may be given");
