@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "job/gpu/gpu_measure.h"
+#include "record/system.h"
 #include "sample/metric.h"
 #include "series/figure.h"
 #include "text/buffer.h"
@@ -90,6 +91,25 @@ static void write_figures(struct buffer *out)
     }
 }
 
+static void write_system_figures(struct buffer *out)
+{
+    buffer_add_text(out, "\n## Figures of the machine\n"
+                         "\nA report without a job (`spoor system`) has these too; the figures "
+                         "above that concern a job\nare then null. They are not in CSV.\n"
+                         "\n| figure | derived from | how |\n|---|---|---|\n");
+    for (size_t i = 0; i < record_system_figure_count(); i++) {
+        enum metric metric = record_system_figure_metric(i);
+
+        buffer_format(out, "| `%s` | ", record_system_figure_path(i));
+        if (metric != METRIC_NONE)
+            buffer_format(out, "`%s` ", metric_row(metric)->published.name);
+        buffer_format(out, "| %s |\n",
+                      record_system_figure_is_rate(i)
+                          ? "increase per second, from the first to the last sample"
+                          : "value at the last sample");
+    }
+}
+
 static int write_page(const struct buffer *page, const char *path)
 {
     AUTO_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -124,6 +144,7 @@ int main(int argc, char **argv)
     write_metrics(&page);
     write_gpu_measures(&page);
     write_figures(&page);
+    write_system_figures(&page);
     r = buffer_error(&page);
     if (r == 0)
         r = is_check ? check_page(&page, argv[2]) : write_page(&page, argv[1]);

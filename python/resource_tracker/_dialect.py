@@ -92,7 +92,7 @@ def ticks_per_second(dialect: str) -> float:
 
 def bytes_per_unit(column: str, dialect: str) -> int | None:
     """None: the unit is a byte, or the column is no amount of bytes."""
-    if dialect == OLDEST and column.startswith("disk_space_"):
+    if dialect != NEWEST and column.startswith("disk_space_"):
         return 1024 ** 3
     return BYTES_PER_UNIT.get(column)
 

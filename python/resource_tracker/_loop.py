@@ -6,13 +6,18 @@ import os
 import sys
 import time
 
-from ._dialect import NEWEST, OLDEST, check_dialect, make_row
+from spoor._error import EndedError, Error
+
+from ._dialect import NEWEST, OLDEST, check_dialect, columns_of, make_row
 from ._readings import PROCESS_READERS, SYSTEM_READERS
+from ._tracking import Tracking
 from .helpers import render_csv_row
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+_LOOK_SECONDS = 0.1  # how often it looks for new rows, at least
 
 
 class _ProcessEnd:
@@ -56,7 +61,7 @@ class _Loop:
         self.cycle = 0
         self.dialect = check_dialect(dialect)
         self.start_time = time.time() if start_time is None else start_time
-        self.stats = self._read()
+        self.stats: dict[str, Any] = {} if autostart else self._read()
         if autostart:
             self.start_tracking(output_file)
 
@@ -65,6 +70,9 @@ class _Loop:
 
     def _read(self) -> dict[str, Any]:
         raise NotImplementedError
+
+    def _track(self) -> Tracking:
+        return Tracking([self._table], self.dialect, self.interval, 0, True)
 
     def _sleep(self, seconds: float) -> bool:
         """True: there is nothing left to track."""
@@ -75,34 +83,60 @@ class _Loop:
         """What was used since the last call, or since the tracker was made."""
         before, self.stats = self.stats, self._read()
         self.cycle += 1
-        return make_row(self._table, self.dialect, self.stats, before)
+        return make_row(self._table, self.dialect, self.stats, before or self.stats)
 
-    def _seconds_left(self) -> float:
-        """Until the next row. Rows are at start_time and every interval after it."""
-        now = time.time()
-        if now < self.start_time:
-            return self.start_time - now
-        return self.interval - (now - self.start_time) % self.interval
+    def _write(self, tracking: Tracking, file: Any) -> None:
+        """Writes the rows that are new."""
+        for row in tracking.rows[self._table].read_new():
+            file.write(render_csv_row(value or (value if value is None else 0) for value in row))
+            self.cycle += 1
+        file.flush()
+
+    def _write_rows(self, tracking: Tracking, file: Any) -> None:
+        """Writes rows as they come, until there is nothing left to track."""
+        asked = time.monotonic()
+        while self.status == "running":
+            if self._sleep(min(self.interval / 10, _LOOK_SECONDS)):
+                self.status = "exited"
+            elif len(tracking.rows[self._table]) > 0:
+                self._write(tracking, file)
+            elif time.monotonic() - asked > self.interval + 1 and tracking.agent is not None:
+                asked = time.monotonic()
+                tracking.agent.ask("rows")  # fails if it was killed
+
+    def _write_last_rows(self, tracking: Tracking, file: Any) -> None:
+        try:
+            tracking.stop()
+        except Error as error:
+            from ._log import warn
+
+            warn(f"tracking has stopped: {error}")
+        self._write(tracking, file)
 
     def start_tracking(self, output_file: str | None = None, print_header: bool = True) -> None:
         """Writes a row per interval to a file, or to the standard output, until the process that
         is tracked ends. The last row, which may be of less than an interval, is written before
-        KeyboardInterrupt leaves too."""
-        file = sys.stdout if output_file is None else open(output_file, "w", encoding="utf-8")
+        KeyboardInterrupt leaves too. Nothing is written if the process has ended before."""
+        if self._sleep(max(0.0, self.start_time - time.time())):
+            self.status = "exited"
+            return
+        tracking = self._track()
+        file = None
         try:
-            if print_header:
-                file.write(render_csv_row(make_row(self._table, self.dialect, self.stats,
-                                                   self.stats)))
-                file.flush()
-            while self.status == "running":
-                try:
-                    if self._sleep(self._seconds_left()):
-                        self.status = "exited"
-                finally:
-                    file.write(render_csv_row(self.diff_stats().values()))
+            file = sys.stdout if output_file is None else open(output_file, "w", encoding="utf-8")
+            try:
+                if print_header:
+                    names = [column.name for column in columns_of(self._table, self.dialect)]
+                    file.write(render_csv_row(names))
                     file.flush()
+                self._write_rows(tracking, file)
+            except EndedError:
+                pass  # stop() says so
+            finally:
+                self._write_last_rows(tracking, file)
         finally:
-            if output_file is not None:
+            tracking.close()
+            if output_file is not None and file is not None:
                 file.close()
 
 
@@ -110,8 +144,8 @@ class ProcessTracker(_Loop):
     """Writes what a process, by default this one, and everything it started use, as CSV.
 
     With autostart it does so at once, and returns when the process has ended. Otherwise call
-    diff_stats() for a row as a dict, or start_tracking(). start_time is when the first row is
-    written, by default an interval from now. Without children only the process itself is
+    diff_stats() for a row as a dict, or start_tracking(). start_time is when start_tracking()
+    begins, by default at once; rows are at multiples of the interval. Without children only the process itself is
     tracked. output_file, or csv_file_path, is a file to write to instead of the standard output.
     dialect is the generation of the column names: "resource-tracker", "resource-tracker-0.3" or
     "resource-tracker-0.1".
@@ -130,6 +164,9 @@ class ProcessTracker(_Loop):
 
     def _read(self) -> dict[str, Any]:
         return PROCESS_READERS[self.dialect](self.pid, self.children)
+
+    def _track(self) -> Tracking:
+        return Tracking([self._table], self.dialect, self.interval, self.pid, self.children)
 
     def _sleep(self, seconds: float) -> bool:
         return self._end.wait(seconds)

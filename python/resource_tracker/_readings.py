@@ -49,6 +49,17 @@ def _ask(op: str, *arguments: str) -> dict[str, Any]:
     raise AssertionError
 
 
+def _with_gpus(stats: dict[str, Any]) -> dict[str, Any]:
+    """Without GPUs none is used; otherwise None is a figure that is not known."""
+    from spoor import _library
+
+    unknown = None if _library.may_have_gpus() else 0
+    for key in ("gpu_usage", "gpu_vram_mib", "gpu_utilized"):
+        if stats.get(key) is None:
+            stats[key] = unknown
+    return stats
+
+
 def get_process_stats(pid: int, children: bool = True) -> dict[str, Any]:
     """What a process, and everything it started unless children is False, has used until now.
 
@@ -65,8 +76,8 @@ def get_process_stats(pid: int, children: bool = True) -> dict[str, Any]:
         stats = dict.fromkeys(("utime", "stime", "memory_mib", "disk_read_bytes",
                                "disk_write_bytes", "gpu_usage", "gpu_vram_mib", "gpu_utilized"), 0)
         stats = {"timestamp": time.time(), "pid": pid, "children": 0 if children else None, **stats}
-    stats["gpu_utilized_indexes"] = set(stats.get("gpu_utilized_indexes") or ())
-    return dict(stats)
+    indexes = stats.pop("gpu_utilized_indexes", None)
+    return {**_with_gpus(stats), "gpu_utilized_indexes": set(indexes or ())}
 
 
 def get_system_stats() -> dict[str, Any]:
@@ -78,7 +89,7 @@ def get_system_stats() -> dict[str, Any]:
     free}} in bytes; net_recv_bytes, net_sent_bytes: without the loopback device; gpu_usage,
     gpu_vram_mib, gpu_utilized.
     """
-    return dict(_ask("system-stats")["stats"])
+    return _with_gpus(_ask("system-stats")["stats"])
 
 
 def _scaled(value: float | None, factor: float) -> int | None:

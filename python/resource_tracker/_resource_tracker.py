@@ -5,45 +5,22 @@ from __future__ import annotations
 import os
 import time
 
-from spoor._agent import Agent
 from spoor._error import EndedError, Error
 
 from ._combine import combine_frames, default_specs, guess_allocation
 from ._dialect import NEWEST, check_dialect
-from ._rows import RowFile
+from ._tracking import Tracking
 from .tiny_data_frame import StatSpec, TinyDataFrame
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Mapping, NoReturn, Sequence
 
+    from ._rows import RowFile
+
 _METHODS = ("fork", "spawn", "forkserver")
 _SNAPSHOT_VERSION = 1
 _UPLOAD_TOKEN = "SENTINEL_API_TOKEN"
-
-
-def _make_folder() -> str:
-    """A new folder for temporary files; tempfile would take 10 ms to import."""
-    places = [os.environ.get("TMPDIR") or "/tmp", "/tmp", "/var/tmp", "/dev/shm"]
-    for place in places:
-        folder = os.path.join(place, f"resource_tracker-{os.urandom(8).hex()}")
-        try:
-            os.mkdir(folder, 0o700)
-            return folder
-        except OSError as error:
-            failure = error
-    raise failure
-
-
-def _remove_folder(folder: str, owner: int) -> None:
-    if owner != os.getpid():
-        return  # a forked child leaves it to its parent
-    try:
-        for name in os.listdir(folder):
-            os.unlink(os.path.join(folder, name))
-        os.rmdir(folder)
-    except OSError:
-        pass
 
 
 class ResourceTracker:
@@ -92,7 +69,7 @@ class ResourceTracker:
         self.stop_time: float | None = None
         self.sentinel_result: dict[str, Any] | None = None
         self._token = sentinel_token or os.environ.get(_UPLOAD_TOKEN)
-        self._agent: Agent | None = None
+        self._tracking: Tracking | None = None
         self._owner = 0
         self._is_implicit = False  # it has started though nobody has called start()
         self._has_warned = False
@@ -100,7 +77,6 @@ class ResourceTracker:
         self._frames: dict[str, TinyDataFrame] = {}     # likewise, of a snapshot
         self._totals: dict[str, Any] | None = None
         self._server_info: dict[str, Any] | None = None
-        self._finalizer: Any = None
         if self.autostart:
             self._start()
             self._is_implicit = autostart is None
@@ -128,7 +104,7 @@ class ResourceTracker:
 
     def _path(self, table: str) -> str | None:
         rows = self._rows.get(table)
-        return rows.path if rows else None
+        return None if rows is None else rows.path
 
     @property
     def process_tracker_filepath(self) -> str | None:
@@ -149,59 +125,36 @@ class ResourceTracker:
         self._discard()
         self._start()
 
-    def _discard(self) -> None:
-        """Ends the tracking without a result, and forgets what was tracked."""
-        if self._agent is not None:
-            self._agent.close()
-            self._agent = None
-        for rows in self._rows.values():
-            rows.close()
-        self._rows.clear()
-        self._frames.clear()
-        if self._finalizer is not None:
-            self._finalizer()
-
     def _start(self) -> None:
-        import weakref
-
-        folder = _make_folder()
-        self._finalizer = weakref.finalize(self, _remove_folder, folder, os.getpid())
-        self._owner = os.getpid()
         self._is_implicit = False
-        words = [f"--interval={self.interval:.9f}".rstrip("0").rstrip(".")]
-        words += [] if self.dialect == NEWEST else [f"--dialect={self.dialect}"]
-        if self.track_processes:
-            words += [f"--pid={self.pid}", *([] if self.children else ["--no-children"])]
-        try:
-            for table in [name.partition("_")[0] for name in self.trackers]:
-                path = os.path.join(folder, f"{table}.f64")
-                self._rows[table] = RowFile(path, table, self.dialect)
-                words.append(f"--{table}-rows={path}")
-            self.start_time = time.time()
-            if self.trackers:
-                self._agent = Agent(*words, name="resource-tracker")
-        except BaseException:
-            self._discard()
-            self.start_time = None
-            raise
+        start_time = time.time()
+        self._tracking = Tracking([name.partition("_")[0] for name in self.trackers], self.dialect,
+                                  self.interval, self.pid, self.children)
+        self._rows = self._tracking.rows
+        self._owner = os.getpid()
+        self.start_time = start_time
         if self._token:
             from ._log import warn
 
             warn("uploads are not available yet: the Sentinel token has no effect")
 
+    def _discard(self) -> None:
+        """Ends the tracking without a result, and deletes what was tracked."""
+        if self._tracking is not None:
+            self._tracking.close()
+            self._tracking = None
+        self._frames.clear()
+
     def stop(self, exit_code: int = 0, run_status: object = None) -> None:
         """Stops tracking, after a last row. exit_code and run_status have no effect yet."""
-        if not self.running:
+        if not self.running or self._tracking is None:
             return
         if self._owner != os.getpid():
             raise RuntimeError("the tracker belongs to the process that started it")
-        if self._agent is not None:
-            try:
-                self._totals = self._agent.stop()["figures"]
-            except Error as error:
-                self._report_failure(error)
-            self._agent.close()
-            self._agent = None
+        try:
+            self._totals = self._tracking.stop()
+        except Error as error:
+            self._report_failure(error)
         self.stop_time = time.time()
 
     def cleanup(self) -> None:
@@ -220,13 +173,6 @@ class ResourceTracker:
     def __exit__(self, kind: object, *exception: object) -> None:
         if self._owner == os.getpid():  # a forked child leaves the block too
             self.stop(exit_code=0 if kind is None else 1)
-
-    def __del__(self) -> None:
-        for rows in getattr(self, "_rows", {}).values():
-            rows.close()
-        agent: Agent | None = getattr(self, "_agent", None)
-        if agent is not None:
-            agent.close()
 
     def _report_failure(self, error: Error) -> None:
         from ._log import warn
@@ -303,9 +249,9 @@ class ResourceTracker:
         """Totals and peaks of the process, with their source and how far they can be trusted, as
         in the JSON report of spoor. They include what happens between two rows. Empty if
         processes are not tracked."""
-        if self._agent is not None:
+        if self._tracking is not None and self._tracking.agent is not None:
             try:
-                self._totals = self._agent.ask("figures")["figures"]
+                self._totals = self._tracking.agent.ask("figures")["figures"]
             except Error as error:
                 self._report_failure(error)
         return dict(self._totals or {})

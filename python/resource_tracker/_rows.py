@@ -81,6 +81,7 @@ class RowFile:
         self._columns = columns_of(table, dialect)
         self._fd = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._cells = array("d")
+        self._skipped = 0  # rows that read_new() has returned
         self._lock = allocate_lock()
 
     def close(self) -> None:
@@ -89,10 +90,10 @@ class RowFile:
             os.close(fd)
 
     def __len__(self) -> int:
-        """The number of whole rows that are in the file now."""
+        """The number of whole rows that are in the file now, without those of read_new()."""
         if self._fd < 0:
             return len(self._cells) // len(self._columns)
-        return os.fstat(self._fd).st_size // (_CELL_BYTES * len(self._columns))
+        return os.fstat(self._fd).st_size // (_CELL_BYTES * len(self._columns)) - self._skipped
 
     def _read(self) -> int:
         """Reads the rows that are new, and returns the number of all."""
@@ -100,7 +101,8 @@ class RowFile:
             count = len(self) * len(self._columns) - len(self._cells)
             if count > 0:
                 new = array("d", (0.0,)) * count
-                length = os.preadv(self._fd, [new], len(self._cells) * _CELL_BYTES)
+                start = self._skipped * len(self._columns) + len(self._cells)
+                length = os.preadv(self._fd, [new], start * _CELL_BYTES)
                 del new[length // _CELL_BYTES:]
                 if sys.byteorder == "big":
                     new.byteswap()
@@ -114,6 +116,15 @@ class RowFile:
         """A column of the first rows."""
         width = len(self._columns)
         return self._cells[index:rows * width:width]
+
+    def read_new(self) -> list[list[Any]]:
+        """The rows since the last call. They are not kept: frame() would not have them."""
+        rows = self._read()
+        columns = [_RowColumn(self, index, column.decimals == 0, rows)()
+                   for index, column in enumerate(self._columns)]
+        self._skipped += rows
+        del self._cells[:]
+        return [list(row) for row in zip(*columns)]
 
     def frame(self) -> TinyDataFrame:
         rows = self._read()

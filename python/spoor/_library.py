@@ -32,12 +32,19 @@ def _load() -> ctypes.CDLL:
     except OSError as error:
         raise Error(f"cannot load the spoor library: {error}") from None
     library.spoor_version.restype = ctypes.c_char_p
+    library.spoor_may_have_gpus.restype = ctypes.c_bool
     return library
 
 
 def version() -> str:
     text: bytes = _load().spoor_version()
     return text.decode()
+
+
+def may_have_gpus() -> bool:
+    """False: this machine has no GPU."""
+    found: bool = _load().spoor_may_have_gpus(None)
+    return found
 
 
 def start_agent(program: str, words: list[str], input_fd: int, output_fd: int) -> None:

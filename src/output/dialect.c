@@ -106,18 +106,32 @@ static uint64_t balance(const struct column *column, const struct sample *sample
     return is_known(plus) && is_known(minus) ? less(plus, minus) : UNKNOWN;
 }
 
-/* `found` if there is none. */
-static uint64_t first_of(const struct column *column, const struct sample *sample,
-                         uint64_t found)
+/* The first that is known and not 0; 0 if the others are 0 or not known. */
+static uint64_t first_at(const struct sample *sample, const size_t *offsets, size_t count)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(column->plus) && column->plus[i] != 0; i++) {
-        uint64_t value = raw_at(sample, column->plus[i]);
+    uint64_t found = UNKNOWN;
+
+    for (size_t i = 0; i < count && offsets[i] != 0; i++) {
+        uint64_t value = raw_at(sample, offsets[i]);
 
         if (is_known(value) && value > 0)
             return value;
-        raise_to(&found, value); /* 0 is better than nothing */
+        raise_to(&found, value);
     }
     return found;
+}
+
+static uint64_t first_of(const struct column *column, const struct stream_row *row)
+{
+    uint64_t now = first_at(row->sample, column->plus, ARRAY_SIZE(column->plus));
+    uint64_t before = first_at(row->previous, column->plus, ARRAY_SIZE(column->plus));
+
+    if (is_known(now) && now > 0)
+        return now;
+    if (is_known(before) && before > 0)
+        return before;
+    before = first_at(row->sample, &column->fallback, 1);
+    return is_known(before) ? before : now;
 }
 
 /* ---- kinds of columns ------------------------------------------------------------- */
@@ -246,8 +260,7 @@ static double value_of(const struct column *column, const struct stream_row *row
     case COLUMN_LEVEL:
         return level(column, balance(column, row->sample));
     case COLUMN_FIRST:
-        return level(column,
-                     first_of(column, row->sample, first_of(column, row->previous, UNKNOWN)));
+        return level(column, first_of(column, row));
     case COLUMN_GROWTH:
         return growth(column, row);
     case COLUMN_RATE:

@@ -31,7 +31,7 @@
 /* clang-format off */
 
 /* Columns that several tables have. The memory is proportional, and resident if that is not known;
- * of a job that has ended, what it had before. */
+ * of a job that has ended, what it had before; of one that nobody has seen, its peak. */
 #define TIME(decimals, flags) \
     { "timestamp", COLUMN_LEVEL, SECONDS, decimals, flags, .plus = { AT(realtime_ns) } }
 #define PID { "pid", COLUMN_PID, 1, 0, INTEGER, .plus = { 0 } }
@@ -46,7 +46,8 @@
     { "cpu_usage", COLUMN_RATE, 1, 4, flags, .plus = { VALUE(METRIC_JOB_CPU) }, .clock = CLOCK_JOB_CPU }
 #define JOB_MEMORY(name, per, decimals, flags)                             \
     { name, COLUMN_FIRST, per, decimals, flags,                            \
-      .plus = { MOMENT(METRIC_JOB_PSS), MOMENT(METRIC_JOB_RSS), VALUE(METRIC_JOB_PSS), VALUE(METRIC_JOB_RSS) } }
+      .plus = { MOMENT(METRIC_JOB_PSS), MOMENT(METRIC_JOB_RSS), VALUE(METRIC_JOB_PSS), VALUE(METRIC_JOB_RSS) }, \
+      .fallback = VALUE(METRIC_JOB_RSS_PEAK) }
 #define JOB_BYTES(name, metric) { name, COLUMN_GROWTH, BYTES, 0, INTEGER, .plus = { VALUE(metric) } }
 
 #define PROCESSES { "processes", COLUMN_LEVEL, 1, 0, INTEGER, .plus = { HOST(process_count) } }

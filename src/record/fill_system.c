@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "base/compiler.h"
 #include "record/system.h"
@@ -66,6 +67,16 @@ const char *record_system_figure_path(size_t index)
     return rows[index].path;
 }
 
+enum metric record_system_figure_metric(size_t index)
+{
+    return rows[index].derivation == HOST_LEVEL ? METRIC_NONE : rows[index].metric;
+}
+
+bool record_system_figure_is_rate(size_t index)
+{
+    return rows[index].derivation == RATE;
+}
+
 static struct spoor_figure make_level(const struct row *row, const struct record_input *input)
 {
     static const struct origin processes = { "procfs", "cannot read /proc", false };
@@ -77,7 +88,7 @@ static struct spoor_figure make_level(const struct row *row, const struct record
     if (input->latest && row->derivation == LEVEL)
         value = input->latest->value[row->metric];
     else if (input->latest)
-        value = *(const uint64_t *)((const char *)&input->latest->host + row->offset);
+        memcpy(&value, (const char *)&input->latest->host + row->offset, sizeof(value));
     if (is_known(value)) {
         figure.value = (double)value;
         figure.source = origin->source;

@@ -8,6 +8,7 @@
 
 #include "record/field.h"
 #include "record/record.h"
+#include "sample/metric.h"
 
 struct record_disk {
     const char *name, *model, *vendor, *serial;
@@ -55,6 +56,11 @@ extern const struct record_system_list record_system_lists[RECORD_SYSTEM_LISTS];
 
 size_t record_system_figure_count(void);
 const char *record_system_figure_path(size_t index);
+
+/* The metric it is derived from (METRIC_NONE: it is no metric), and whether it is its increase per
+ * second or its last value: for the documentation. */
+enum metric record_system_figure_metric(size_t index);
+bool record_system_figure_is_rate(size_t index);
 
 /* A figure of the machine; unknown if there are none or a job was tracked. */
 struct spoor_figure record_system_find(const struct record *record, const char *path);

@@ -191,6 +191,7 @@ int watch_wait(struct watch *watch, uint64_t duration_ns, enum watch_end *ret,
             { .fd = watch->signal_fd, .events = POLLIN },
             { .fd = watch->pid_fd, .events = POLLIN }, /* -1 is passed over */
             { .fd = watch->input_fd, .events = POLLIN },
+            { .fd = watch->output_fd, .events = 0 }, /* POLLERR */
             { .fd = watch->events.fd, .events = POLLPRI },
         };
         struct signalfd_siginfo info;
@@ -211,8 +212,10 @@ int watch_wait(struct watch *watch, uint64_t duration_ns, enum watch_end *ret,
         }
         if (fds[0].revents)
             (void)!read(watch->signal_fd, &info, sizeof(info)); /* does not block */
-        if (fds[0].revents || fds[2].revents) {
-            *ret = fds[0].revents ? WATCH_INTERRUPTED : WATCH_INPUT;
+        if (fds[0].revents || fds[2].revents || fds[3].revents) {
+            *ret = fds[0].revents   ? WATCH_INTERRUPTED
+                   : fds[2].revents ? WATCH_INPUT
+                                    : WATCH_READER_LEFT;
             return 0;
         }
     }

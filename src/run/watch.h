@@ -21,16 +21,17 @@ struct watch {
     int pid_fd;           /* -1: not supported by the kernel, /proc is polled instead */
     int signal_fd;        /* SIGINT, SIGTERM, SIGHUP: blocked while the watch is open */
     int input_fd;         /* another descriptor to wait for, owned by the caller; or -1 */
+    int output_fd;        /* a pipe whose reader may leave, likewise */
     uint64_t start_ticks; /* used if pid_fd is -1 */
     struct cgroup cgroup; /* used if pid is 0 */
     struct kept events;   /* cgroup.events of version 2, which can be polled for changes */
     struct root root;
 };
 
-#define WATCH_CLOSED                                                          \
-    {                                                                         \
-        .pid_fd = -1, .signal_fd = -1, .input_fd = -1, .events = KEPT_CLOSED, \
-        .root = ROOT_CLOSED                                                   \
+#define WATCH_CLOSED                                                                           \
+    {                                                                                          \
+        .pid_fd = -1, .signal_fd = -1, .input_fd = -1, .output_fd = -1, .events = KEPT_CLOSED, \
+        .root = ROOT_CLOSED                                                                    \
     }
 
 enum watch_end {
@@ -38,6 +39,7 @@ enum watch_end {
     WATCH_TIME_IS_UP,
     WATCH_INTERRUPTED, /* by one of the signals */
     WATCH_INPUT,       /* it is readable, or at end of file */
+    WATCH_READER_LEFT, /* of output_fd */
 };
 
 /* `pid` 0: no process is watched. -ESRCH: no such process. Also blocks SIGPIPE permanently. */

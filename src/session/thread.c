@@ -128,6 +128,20 @@ static void take_asked_sample(spoor_session *session)
     pthread_mutex_unlock(&session->mutex);
 }
 
+static void take_due_sample(spoor_session *session, struct pace *pace)
+{
+    uint64_t before_ns = session->has_sample ? session->latest.value[METRIC_JOB_CPU] : UNKNOWN;
+    uint64_t cpu_ns;
+
+    session_take_sample(session, clock_now(), false);
+    cpu_ns = session->latest.value[METRIC_JOB_CPU];
+    /* A job that has not run between two samples need not be asked once more: of a job that we
+     * attached to, that costs a call for each thread. */
+    cpu_ns = is_known(cpu_ns) && cpu_ns == before_ns ? pace->cpu_ns
+                                                     : job_quick_cpu_ns(&session->sampler.job);
+    session->late_samples += pace_sampled(pace, clock_now().monotonic_ns, cpu_ns);
+}
+
 static void wake_up(spoor_session *session, struct rhythm *rhythm, struct wake wake)
 {
     struct job *job = &session->sampler.job;
@@ -144,11 +158,8 @@ static void wake_up(spoor_session *session, struct rhythm *rhythm, struct wake w
     }
     session_begin_delivery(session);
     take_asked_sample(session);
-    if (now_ns >= pace->deadline_ns) {
-        session_take_sample(session, clock_now(), false);
-        session->late_samples +=
-            pace_sampled(pace, clock_now().monotonic_ns, job_quick_cpu_ns(job));
-    }
+    if (now_ns >= pace->deadline_ns)
+        take_due_sample(session, pace);
     if (now_ns >= pace->glance_ns)
         glance(session, pace);
 }

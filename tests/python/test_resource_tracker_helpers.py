@@ -140,7 +140,7 @@ def test_every_column_has_a_name_for_people():
 def test_units():
     assert bytes_per_unit("memory_mib", NEWEST) == 1024 ** 2
     assert bytes_per_unit("disk_space_total_gb", NEWEST) == 10 ** 9
-    assert bytes_per_unit("disk_space_total_gb", OLDEST) == 2 ** 30
+    assert bytes_per_unit("disk_space_total_gb", README) == 2 ** 30
     assert bytes_per_unit("memory", README) == bytes_per_unit("pss", OLDEST) == 1024
     assert bytes_per_unit("net_recv_bytes", NEWEST) is None
 

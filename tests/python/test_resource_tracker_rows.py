@@ -111,6 +111,16 @@ def test_only_whole_and_only_new_rows_are_read(stored, monkeypatch):
     assert len(first) == 1 and first["timestamp"] == [START + 1]  # a frame is of its moment
 
 
+def test_rows_that_are_not_kept(stored):
+    tracker = stored([process_row(1), process_row(2, children=NAN)], None)
+    rows = tracker._rows["process"]
+    assert len(rows) == 2
+    assert [row[:3] for row in rows.read_new()] == [[START + 1, 77, 3], [START + 2, 77, None]]
+    assert len(rows) == 0 and rows.read_new() == []
+    append(rows, [process_row(3)])
+    assert len(rows) == 1 and [row[0] for row in rows.read_new()] == [START + 3]
+
+
 def test_a_day_of_rows(stored):
     """W19. The times are those of the CPU, and far above what it takes."""
     rows = 86400

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The wheels: made twice, installed into clean environments, and the documents' examples there."""
+import contextlib
 import email
 import json
 import os
 import re
+import signal
 import subprocess
 import textwrap
 import zipfile
@@ -88,6 +90,51 @@ TUTORIAL_2 = """
     print(tracker.compute_time)
 """
 
+# The standalone example of resource-tracker's README, without what needs the internet.
+STANDALONE = """
+    from resource_tracker import ResourceTracker
+
+    tracker = ResourceTracker()
+    # your compute-heavy code
+    tracker.stop()
+
+    # your analytics code utilizing the collected data
+    tracker.process_metrics
+    tracker.system_metrics
+    tracker.get_combined_metrics()
+
+    # or more conveniently get combined statistics
+    tracker.stats()
+"""
+
+# Every class and function of the API reference of resource-tracker 0.1, by its signature.
+REFERENCE_0_1 = """
+    import os
+    from resource_tracker.tracker import (
+        PidTracker, SystemTracker, get_pid_children, get_pid_proc_io, get_pid_proc_times,
+        get_pid_pss_rollup, get_pid_rss, get_pid_stats, get_system_stats, is_partition)
+
+    pid = os.getpid()
+    print(is_partition("nvme0n1p1"), is_partition(disk_name="nvme0n1"))
+    print(get_pid_children(pid), get_pid_rss(pid) > 0, get_pid_pss_rollup(pid) > 0)
+    print(sorted(get_pid_proc_times(pid, children=True)))
+    print(sorted(key for key in get_pid_proc_io(pid) if key in ("read_bytes", "write_bytes")))
+    print(get_pid_stats(pid, children=True)["pss"] > 0, get_system_stats()["memory_used"] > 0)
+    tracker = PidTracker(pid=pid, interval=1, children=True, autostart=False, output_file=None)
+    tracker()
+    print(*tracker.diff_stats())
+    tracker = SystemTracker(interval=1, autostart=False, output_file=None,
+                            dialect="resource-tracker-0.1")
+    print(*tracker.diff_stats())
+    child = os.fork()
+    if child == 0:
+        while os.getppid() == pid:
+            pass
+        os._exit(0)
+    print(child, flush=True)
+    PidTracker(child, 0.1)  # writes rows until the process has ended
+"""
+
 
 @pytest.fixture(scope="session")
 def wheels(tmp_path_factory):
@@ -125,9 +172,10 @@ def site_packages(folder):
 
 @pytest.fixture(scope="session")
 def environment(wheels, tmp_path_factory):
-    """The bin folder of a clean virtual environment with both distributions."""
+    """The bin folder of a clean virtual environment with all distributions."""
     folder = make_environment(tmp_path_factory.mktemp("venv"))
     install(folder, wheels, "spoor-gpu-tracker")
+    install(folder, wheels, "spoor-resource-tracker")
     return folder / "bin"
 
 
@@ -142,6 +190,25 @@ def run(environment, tmp_path):
 
     (tmp_path / "example_module.py").write_text(textwrap.dedent(EXAMPLE_MODULE))
     return run
+
+
+@pytest.fixture
+def start(environment, tmp_path):
+    """with start(text) as process: a Python program whose output can be read while it runs."""
+    @contextlib.contextmanager
+    def start(text):
+        path = tmp_path / "program.py"
+        path.write_text(textwrap.dedent(text))
+        process = subprocess.Popen([environment / "python", path], cwd=tmp_path, text=True,
+                                   env=CLEAN, stdout=subprocess.PIPE)
+        try:
+            yield process
+        except BaseException:
+            process.kill()
+            raise
+        finally:
+            process.communicate()
+    return start
 
 
 def shape(text):
@@ -176,7 +243,7 @@ def test_wheel_of_spoor(wheels):
     assert entry_points == "" and "spoor/py.typed" in modes
     assert modes["spoor/bin/spoor"] == modes["spoor/lib/libspoor.so"] == 0o100755
     assert modes["spoor/__init__.py"] == 0o100644
-    assert not [name for name in modes if "gpu_tracker" in name or "gpu-tracker" in name]
+    assert not [name for name in modes if re.search("(gpu|resource)[-_]tracker", name)]
 
 
 def test_wheel_of_gpu_tracker(wheels):
@@ -185,6 +252,14 @@ def test_wheel_of_gpu_tracker(wheels):
     assert metadata.get_all("Requires-Dist") == [f"spoor=={metadata['Version']}"]
     assert entry_points == "[console_scripts]\ngpu-tracker = gpu_tracker.__main__:become_program\n"
     assert "gpu_tracker/py.typed" in modes
+    assert not [name for name in modes if name.startswith("spoor/")]
+
+
+def test_wheel_of_resource_tracker(wheels):
+    modes, metadata, entry_points = read_wheel(wheels, "spoor_resource_tracker-*-py3-none-any.whl")
+    assert metadata["Name"] == "spoor-resource-tracker" and entry_points == ""
+    assert metadata.get_all("Requires-Dist") == [f"spoor=={metadata['Version']}"]
+    assert "resource_tracker/py.typed" in modes
     assert not [name for name in modes if name.startswith("spoor/")]
 
 
@@ -205,13 +280,15 @@ def test_spoor_alone_leaves_the_gpu_tracker_of_others(wheels, tmp_path):
     assert sorted(folder.rglob("*")) == before
 
 
-def test_uninstalling_both_leaves_nothing(wheels, tmp_path):
+def test_uninstalling_all_leaves_nothing(wheels, tmp_path):
     folder = make_environment(tmp_path / "venv")
     before = sorted(folder.rglob("*"))
     install(folder, wheels, "spoor-gpu-tracker")
+    install(folder, wheels, "spoor-resource-tracker")
     names = {path.name for path in site_packages(folder).iterdir()}
-    assert {"spoor", "gpu_tracker"} < names and (folder / "bin/gpu-tracker").exists()
-    pip(folder, "uninstall", "--yes", "spoor-gpu-tracker", "spoor")
+    assert {"spoor", "gpu_tracker", "resource_tracker"} < names
+    assert (folder / "bin/gpu-tracker").exists()
+    pip(folder, "uninstall", "--yes", "spoor-gpu-tracker", "spoor-resource-tracker", "spoor")
     assert sorted(folder.rglob("*")) == before
 
 
@@ -275,6 +352,56 @@ def test_example_of_the_documents(run, tmp_path):
     """))
     assert run("python", "program.py").endswith("True\n")
     assert json.loads((tmp_path / "report.json").read_text())["schema"] == "spoor/1"
+
+
+def test_standalone_example_of_resource_tracker(run, tmp_path):
+    (tmp_path / "program.py").write_text(textwrap.dedent(STANDALONE + """
+    print(len(tracker.process_metrics), len(tracker.system_metrics), tracker.n_samples)
+    print(len(tracker.get_combined_metrics().columns), sorted(tracker.stats()))
+    """))
+    rows, stats = run("python", "program.py").splitlines()
+    assert rows in ("1 1 1", "2 2 2")  # the interval may have ended in between
+    assert stats.startswith("32 ") and "'process_cpu_usage'" in stats and "'run_totals'" in stats
+
+
+def test_other_examples_of_resource_tracker(start):
+    with start("""
+        from resource_tracker import SystemTracker
+        import os
+        try:
+            tracker = SystemTracker()
+        except KeyboardInterrupt:
+            pass
+        from resource_tracker import get_cloud_info, get_server_info
+        print(*get_server_info())
+        from resource_tracker.tracker_procfs import get_process_stats, get_system_stats
+        from resource_tracker.tracker_psutil import get_process_stats, get_system_stats
+        print(get_process_stats(os.getpid())["pid"] == os.getpid(), len(get_system_stats()))
+    """) as process:
+        assert process.stdout.readline().startswith('"timestamp","processes","utime",')
+        assert len(process.stdout.readline().split(",")) == 21
+        process.send_signal(signal.SIGINT)
+        lines = process.stdout.read().splitlines()
+    assert lines[-2:] == ["os vcpus memory_mib", "True 17"]
+
+
+def test_reference_of_resource_tracker_0_1(start):
+    with start(REFERENCE_0_1) as process:
+        lines = [process.stdout.readline().rstrip() for _ in range(11)]
+        os.kill(int(lines.pop(7)), signal.SIGKILL)
+        lines += process.stdout.read().splitlines()
+    assert process.returncode == 0
+    process = "timestamp pid children utime stime cpu_usage pss read_bytes write_bytes gpu_usage " \
+        "gpu_vram gpu_utilized"
+    assert lines[:7] == [
+        "True False", "set() True True", "['stime', 'utime']", "['read_bytes', 'write_bytes']",
+        "True True", process,
+        "timestamp processes utime stime cpu_usage memory_free memory_used memory_buffers "
+        "memory_cached memory_active_anon memory_inactive_anon disk_read_bytes disk_write_bytes "
+        "disk_space_total_gb disk_space_used_gb disk_space_free_gb net_recv_bytes net_sent_bytes "
+        "gpu_usage gpu_vram gpu_utilized"]
+    assert lines[7] == ",".join(f'"{name}"' for name in process.split())
+    assert len(lines) >= 9 and all(len(line.split(",")) == 12 for line in lines[8:])
 
 
 def test_source_is_valid_for_python_3_9():

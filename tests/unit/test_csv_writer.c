@@ -35,6 +35,8 @@ static void each_dialect_has_its_quotes_numbers_and_line_ends(void **state)
     check_row(&csv_python, "a\tb,c", "\"a\tb,c\",3.0,1e-07,7,-7,1.500\r\n");
     check_row(&csv_python, " a", " a,3.0,1e-07,7,-7,1.500\r\n");
     check_row(&csv_pandas, "", ",3.0,1e-07,7,-7,1.500\n");
+    check_row(&csv_quoted, "", "\"\",3.0,1e-07,7,-7,1.500\n");
+    check_row(&csv_quoted_crlf, "a", "\"a\",3.0,1e-07,7,-7,1.500\r\n");
 }
 
 static void what_is_not_known_is_an_empty_cell(void **state)

@@ -58,9 +58,33 @@ static void a_number_has_no_more_than_it_needs(void **state)
     assert_string_equal(decimal_number(HUGE_VAL).text, "");
 }
 
+static void a_fixed_number_has_all_its_decimals(void **state)
+{
+    (void)state;
+    assert_string_equal(decimal_fixed(0, 4).text, "0.0000");
+    assert_string_equal(decimal_fixed(1.5, 3).text, "1.500");
+    assert_string_equal(decimal_fixed(-2.5, 0).text, "-2"); /* to the even one */
+    assert_string_equal(decimal_fixed(0.125, 2).text, "0.12");
+    assert_string_equal(decimal_fixed(2.675, 2).text, "2.67"); /* it is a little less */
+    assert_string_equal(decimal_fixed(123456789012345.678, 9).text,
+                        "123456789012345.671875000");
+    assert_string_equal(decimal_fixed(1e15, 2).text, "");
+    assert_string_equal(decimal_fixed(nan(""), 2).text, "");
+}
+
 static bool is_same(double a, double b)
 {
     return !(a < b) && !(a > b);
+}
+
+static void numbers_are_rounded_as_python_does(void **state)
+{
+    (void)state;
+    assert_true(is_same(decimal_round(2.675, 2), 2.67));
+    assert_true(is_same(decimal_round(0.00005, 4), 0.0001));
+    assert_true(is_same(decimal_round(1773480413.5894, 3), 1773480413.589));
+    assert_true(is_same(decimal_round(1e300, 3), 1e300));
+    assert_true(isnan(decimal_round(nan(""), 3)));
 }
 
 static double parsed(const char *text)
@@ -121,6 +145,8 @@ static void the_locale_changes_nothing(void **state)
             break;
     }
     assert_string_equal(decimal_float(1.5).text, "1.5");
+    assert_string_equal(decimal_fixed(1.5, 2).text, "1.50");
+    assert_true(is_same(decimal_round(1.56, 1), 1.6));
     assert_true(is_same(parsed("1.5"), 1.5));
     setlocale(LC_NUMERIC, "C");
 }
@@ -130,6 +156,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_float_is_written_as_python_does),
         cmocka_unit_test(a_number_has_no_more_than_it_needs),
+        cmocka_unit_test(a_fixed_number_has_all_its_decimals),
+        cmocka_unit_test(numbers_are_rounded_as_python_does),
         cmocka_unit_test(a_number_is_read_to_the_last_bit),
         cmocka_unit_test(what_is_no_number_is_refused),
         cmocka_unit_test(the_locale_changes_nothing),

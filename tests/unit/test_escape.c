@@ -167,6 +167,8 @@ static void cells_for_python_keep_their_text(void **state)
 
     (void)state;
     check_all(escape_csv_minimal, pairs, ARRAY_SIZE(pairs));
+    check(escape_csv_always, "", "\"\"");
+    check(escape_csv_always, "a\"b", "\"a\"\"b\"");
 }
 
 static void messages_hold_no_terminal_commands(void **state)

@@ -89,12 +89,39 @@ static void keeps_only_one_file(void **state)
     close(fds[0]);
 }
 
+static void keeps_its_output(void **state)
+{
+    int wakes[2], rows[2];
+    char byte;
+    pid_t pid;
+
+    (void)state;
+    assert_return_code(pipe2(wakes, O_CLOEXEC), errno);
+    assert_return_code(pipe2(rows, O_CLOEXEC), errno);
+    pid = hidden_child_fork("spoor-test");
+    if (pid == 0) {
+        int r = hidden_child_keep_only(wakes[0], rows[1]);
+
+        (void)!write(1, r == -ENOSYS || (r == 0 && fcntl(rows[1], F_GETFD) < 0) ? "y" : "n", 1);
+        _exit(read(0, &byte, 1) == 0 ? 0 : 1);
+    }
+    close(wakes[0]);
+    close(rows[1]);
+    assert_int_equal(read(rows[0], &byte, 1), 1);
+    assert_int_equal(byte, 'y');
+    close(wakes[1]);
+    assert_int_equal(read(rows[0], &byte, 1), 0); /* descriptor 1 was the last copy */
+    hidden_child_reap(pid);
+    close(rows[0]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(has_a_name_a_session_and_no_signals),
         cmocka_unit_test(is_not_returned_by_wait),
         cmocka_unit_test(keeps_only_one_file),
+        cmocka_unit_test(keeps_its_output),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "example_report.h"
+#include "example_system.h"
 #include "record/load.h"
 
 static int set_up(void **state)
@@ -95,6 +95,12 @@ static void a_report_is_the_same_after_loading(void **state)
     }
     example_forget(example);
     assert_same(example);
+}
+
+static void a_machine_is_the_same_after_loading(void **state)
+{
+    example_system(*state);
+    assert_same(*state);
 }
 
 static void odd_numbers_are_the_same_after_loading(void **state)
@@ -382,6 +388,7 @@ static void wrong_types_everywhere_are_no_harm(void **state)
     unsigned figures = 3;
     json_t *root;
 
+    example_system(example); /* one section more */
     example->input.phase_count = 1;
     example->gpu = (struct gpu_view){ .state = GPU_READY, .units = units, .count = 2 };
     example_write(example, SPOOR_JSON, NULL, &text);
@@ -465,6 +472,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         with_example(a_report_is_the_same_after_loading),
+        with_example(a_machine_is_the_same_after_loading),
         with_example(odd_numbers_are_the_same_after_loading),
         with_example(hostile_text_is_the_same_after_loading),
         with_example(a_curve_is_all_that_is_lost),

@@ -217,6 +217,24 @@ static void descriptors_have_names(void **state)
         assert_int_equal(output_file_descriptor(names[i].path), names[i].fd);
 }
 
+static void only_descriptors_of_the_user_are_written_to(void **state)
+{
+    struct spoor_error err;
+    int fds[2];
+
+    (void)state;
+    assert_int_equal(pipe2(fds, 0), 0); /* as a shell passes them on */
+    assert_int_equal(output_file_check_descriptor(fds[1], &err), 0);
+    assert_int_equal(output_file_check_descriptor(fds[0], &err), -EBADF);
+    assert_non_null(strstr(err.message, "is not open for writing"));
+    assert_int_equal(fcntl(fds[1], F_SETFD, FD_CLOEXEC), 0);
+    assert_int_equal(output_file_check_descriptor(fds[1], &err), -EBADF);
+    close(fds[1]);
+    assert_int_equal(output_file_check_descriptor(fds[1], &err), -EBADF);
+    assert_non_null(strstr(err.message, "is not open (try "));
+    close(fds[0]);
+}
+
 /* Each child adds one line of its own after it has seen where the file ends. */
 static void a_lock_keeps_others_out(void **state)
 {
@@ -276,6 +294,7 @@ int main(void)
         WITH_FOLDER(a_name_may_be_as_long_as_names_can_be),
         WITH_FOLDER(what_cannot_be_written_is_refused_and_not_touched),
         cmocka_unit_test(descriptors_have_names),
+        cmocka_unit_test(only_descriptors_of_the_user_are_written_to),
         WITH_FOLDER(a_lock_keeps_others_out),
         WITH_FOLDER(a_lock_of_flock_is_another),
     };

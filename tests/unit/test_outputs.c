@@ -246,6 +246,24 @@ static void samples_and_report_need_a_file_each(void **state)
     end(&f);
 }
 
+static void the_reader_of_a_stream_matters_if_nothing_else_is_written(void **state)
+{
+    struct fixture f;
+    char stdout_path[] = "-", report[] = "r.json";
+
+    (void)state;
+    begin(&f, "a.csv");
+    assert_int_equal(outputs_reader_fd(&f.settings), -1);
+    f.settings.stream_path = f.path;
+    assert_int_equal(outputs_reader_fd(&f.settings), -1);
+    f.settings.stream_path = stdout_path;
+    assert_int_equal(outputs_reader_fd(&f.settings), 1);
+    f.settings.output_path = report;
+    assert_int_equal(outputs_reader_fd(&f.settings), -1);
+    f.settings.stream_path = NULL;
+    end(&f);
+}
+
 static void a_descriptor_must_be_open_for_writing(void **state)
 {
     struct fixture f;
@@ -313,6 +331,7 @@ int main(void)
         cmocka_unit_test(a_pipe_waits_for_its_reader),
         cmocka_unit_test(a_descriptor_has_names),
         cmocka_unit_test(samples_and_report_need_a_file_each),
+        cmocka_unit_test(the_reader_of_a_stream_matters_if_nothing_else_is_written),
         cmocka_unit_test(a_descriptor_must_be_open_for_writing),
         cmocka_unit_test(colour_needs_a_terminal_that_wants_it),
     };

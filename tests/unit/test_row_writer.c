@@ -259,12 +259,59 @@ static void rows_outlive_who_wrote_them(void **state)
     fake_root_done(&fake);
 }
 
+static void a_descriptor_gets_the_header_and_the_rows(void **state)
+{
+    struct buffer header = { 0 };
+    struct writer_process writer;
+    char path[32], text[8];
+    int fds[2];
+
+    (void)state;
+    assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+    (void)snprintf(path, sizeof(path), "/dev/fd/%d", fds[1]);
+    assert_int_equal(row_writer_open(&writer, path, OUTPUT_APPEND), 0);
+    close(fds[1]);
+    row_writer_begin(&writer);
+    buffer_add_text(&header, "header\n");
+    row_writer_add_header(&writer, &header);
+    add_rows(&writer, 0, 3);
+    assert_int_equal(writer_process_close(&writer, NULL).lost_rows, 0);
+    assert_int_equal(read(fds[0], text, 7), 7);
+    assert_memory_equal(text, "header\n", 7);
+    assert_int_equal(count_lines(fds[0]), 3); /* and nobody has it open */
+    close(fds[0]);
+    buffer_done(&header);
+}
+
+static void a_reader_that_leaves_ends_the_rows(void **state)
+{
+    struct writer_process writer;
+    struct writer_end end;
+    char path[32];
+    int fds[2];
+
+    (void)state;
+    assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+    (void)snprintf(path, sizeof(path), "/dev/fd/%d", fds[1]);
+    assert_int_equal(row_writer_open(&writer, path, OUTPUT_TRUNCATE), 0);
+    close(fds[1]);
+    add_rows(&writer, 0, 1);
+    assert_true(writer_process_wait(&writer, WAIT_NS));
+    close(fds[0]);
+    add_rows(&writer, 1, 4);
+    end = writer_process_close(&writer, NULL);
+    assert_int_equal(end.lost_rows, 4);
+    assert_int_equal(end.error, -EPIPE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_rows_are_in_the_file),
         cmocka_unit_test(a_file_that_cannot_be_opened_is_refused),
         cmocka_unit_test(a_full_disk_costs_the_rows),
+        cmocka_unit_test(a_descriptor_gets_the_header_and_the_rows),
+        cmocka_unit_test(a_reader_that_leaves_ends_the_rows),
         cmocka_unit_test(of_a_pipe_that_is_not_read_the_rows_in_it_are_not_lost),
         cmocka_unit_test(a_file_has_one_header),
         cmocka_unit_test(nothing_is_changed_before_it_begins),

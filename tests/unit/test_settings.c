@@ -99,6 +99,30 @@ static void the_last_of_two_wins_but_tags_add_up(void **state)
     settings_done(&f.settings);
 }
 
+static void a_stream_goes_to_stdout_where_no_file_is_needed(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    load(&f, "attach", ARGUMENTS("--stream", "42", "--dialect", "resource-tracker"));
+    assert_int_equal(f.result, 0);
+    assert_int_equal(f.settings.pid, 42);
+    assert_string_equal(f.settings.stream.path, "-");
+    assert_string_equal(f.settings.stream.dialect, "resource-tracker");
+    assert_false(f.settings.has_no_job);
+    settings_done(&f.settings);
+    load(&f, "system", ARGUMENTS("--stream=a.csv"));
+    assert_string_equal(f.settings.stream.path, "a.csv");
+    assert_null(f.settings.stream.dialect);
+    assert_true(f.settings.has_no_job);
+    settings_done(&f.settings);
+    load(&f, "run", ARGUMENTS("--stream", "a.txt", "--stream-format", "jsonl", "true"));
+    assert_string_equal(f.settings.stream.path, "a.txt");
+    assert_string_equal(f.settings.stream.format, "jsonl");
+    assert_int_equal(f.arguments.first_operand, 5);
+    settings_done(&f.settings);
+}
+
 static void each_refusal_has_its_sentence(void **state)
 {
     static const struct {
@@ -286,6 +310,7 @@ int main(void)
         cmocka_unit_test(every_spelling_of_an_option_means_the_same),
         cmocka_unit_test(options_end_at_the_first_other_word),
         cmocka_unit_test(the_last_of_two_wins_but_tags_add_up),
+        cmocka_unit_test(a_stream_goes_to_stdout_where_no_file_is_needed),
         cmocka_unit_test(each_refusal_has_its_sentence),
         cmocka_unit_test(hostile_words_are_refused_without_harm),
         cmocka_unit_test(more_tags_than_there_is_room_for_are_refused),

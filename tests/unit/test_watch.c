@@ -118,7 +118,7 @@ static void without_a_process_only_time_and_signals_end_the_watch(void **state)
     watch_close(&watch);
 }
 
-static void input_wakes_and_ignored_signals_do_not(void **state)
+static void input_and_a_reader_that_leaves_wake_and_ignored_signals_do_not(void **state)
 {
     enum watch_end end = WATCH_PROCESS_ENDED;
     struct watch watch;
@@ -136,7 +136,13 @@ static void input_wakes_and_ignored_signals_do_not(void **state)
     assert_int_equal(write(fds[1], "x", 1), 1);
     assert_int_equal(watch_wait(&watch, 0, &end, NULL), 0);
     assert_int_equal(end, WATCH_INPUT);
+    watch.input_fd = -1;
+    watch.output_fd = fds[1];
+    assert_int_equal(watch_wait(&watch, NS_PER_MS, &end, NULL), 0);
+    assert_int_equal(end, WATCH_TIME_IS_UP);
     close(fds[0]);
+    assert_int_equal(watch_wait(&watch, 0, &end, NULL), 0);
+    assert_int_equal(end, WATCH_READER_LEFT);
     close(fds[1]);
     close(gate_fd);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
@@ -164,7 +170,7 @@ int main(void)
         cmocka_unit_test(without_a_pidfd_the_process_is_polled),
         cmocka_unit_test(time_and_signals_end_the_watch_not_the_process),
         cmocka_unit_test(without_a_process_only_time_and_signals_end_the_watch),
-        cmocka_unit_test(input_wakes_and_ignored_signals_do_not),
+        cmocka_unit_test(input_and_a_reader_that_leaves_wake_and_ignored_signals_do_not),
         cmocka_unit_test(a_process_that_is_gone_is_refused),
     };
 

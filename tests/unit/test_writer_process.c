@@ -130,6 +130,35 @@ static void a_record_that_stalls_is_not_waited_for(void **state)
     (void)munmap(seen, sizeof(*seen));
 }
 
+static void a_target_that_is_abandoned_does_nothing_more(void **state)
+{
+    struct seen *seen =
+        mmap(NULL, sizeof(*seen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct writer_process process;
+    struct writer_end end;
+    pid_t pid;
+
+    (void)state;
+    assert_ptr_not_equal(seen, MAP_FAILED);
+    assert_int_equal(
+        writer_process_start(&process, &(struct writer_target){ .carry_out = carry_out,
+                                                                .end = end_seen,
+                                                                .data = seen,
+                                                                .is_abandoned = true }),
+        0);
+    pid = process.pid;
+    put(&process, ADD, 1);
+    put(&process, STALL, 1);
+    put(&process, ADD, 2);
+    end = writer_process_close(&process, NULL);
+    assert_int_equal(end.error, -ETIMEDOUT);
+    assert_int_equal(end.lost_rows, 2);
+    assert_int_equal(waitpid(pid, NULL, __WALL), -1); /* it was killed and reaped */
+    assert_int_equal(seen->sum, 1);
+    assert_false(seen->has_ended);
+    (void)munmap(seen, sizeof(*seen));
+}
+
 static void it_ends_when_its_user_is_killed(void **state)
 {
     struct timespec moment = { 0, 1000000 };
@@ -173,6 +202,7 @@ int main(void)
         cmocka_unit_test(records_are_carried_out_in_their_order),
         cmocka_unit_test(the_first_failure_is_told),
         cmocka_unit_test(a_record_that_stalls_is_not_waited_for),
+        cmocka_unit_test(a_target_that_is_abandoned_does_nothing_more),
         cmocka_unit_test(it_ends_when_its_user_is_killed),
         cmocka_unit_test(a_closed_one_does_nothing),
     };

@@ -17,7 +17,6 @@ static void put_scdoc(FILE *out, const char *text)
 
 static void put_value(FILE *out, const char *value)
 {
-    fputc(' ', out);
     if (strchr(value, '|')) {
         put_scdoc(out, value);
         return;
@@ -33,8 +32,13 @@ static void put_option(FILE *out, const struct option *option)
         fprintf(out, "*-%c*, ", option->letter);
     fputc('*', out);
     fprintf(out, "--%s*", option->name);
-    if (option->value)
+    if (option->value) {
+        bool is_optional = option->flags & OPTION_OPTIONAL;
+
+        fputs(is_optional ? "[=" : " ", out);
         put_value(out, option->value);
+        fputs(is_optional ? "]" : "", out);
+    }
     fprintf(out, "\n\t%c", toupper((unsigned char)option->help[0]));
     put_scdoc(out, option->help + 1);
     fputs(".\n\n", out);

@@ -20,7 +20,7 @@
 #include "output/measure.h"
 #include "run/watch.h"
 
-#define DIALECT "resource-tracker"
+#define NEWEST_DIALECT "resource-tracker"
 
 /* One of the two tables. */
 struct table {
@@ -50,31 +50,31 @@ static uint64_t next_multiple_ns(uint64_t interval_ns)
     return now.monotonic_ns + left_ns;
 }
 
-static size_t row_bytes(bool has_job)
+static size_t row_bytes(const char *name, bool has_job)
 {
     const struct dialect *dialect;
     const struct dialect_table *table;
     const char *prefix;
     size_t count = 0;
 
-    if (!dialect_find(DIALECT, has_job, &dialect, &table))
-        return SIZE_MAX; /* cannot be */
+    if (!dialect_find(name, has_job, &dialect, &table))
+        return SIZE_MAX; /* then the session cannot be opened */
     while (dialect_column(table, count, &prefix))
         count++;
     return count * sizeof(double);
 }
 
 static int open_table(struct table *table, const struct spoor_options *options,
-                      const char *path, struct spoor_error *err)
+                      const char *path, const char *dialect, struct spoor_error *err)
 {
     struct spoor_options with_rows = *options;
-    struct spoor_stream rows = { path, DIALECT, "f64" };
+    struct spoor_stream rows = { path, dialect, "f64" };
     int r;
 
     with_rows.streams = &rows;
     with_rows.stream_count = path ? 1 : 0;
     table->path = path;
-    table->row_bytes = row_bytes(options->pid != 0);
+    table->row_bytes = row_bytes(dialect, options->pid != 0);
     r = spoor_session_open(&with_rows, &table->session, err);
     if (r == 0)
         r = spoor_session_start(table->session, err);
@@ -84,19 +84,20 @@ static int open_table(struct table *table, const struct spoor_options *options,
 static int open_tables(struct tracking *tracking, const struct tracker_settings *settings,
                        struct spoor_error *err)
 {
+    const char *dialect = settings->dialect ? settings->dialect : NEWEST_DIALECT;
     struct spoor_options options = SPOOR_OPTIONS_INIT;
     int r = 0;
 
     options.interval_ns = settings->interval_ns;
     options.second_sample_ns = next_multiple_ns(settings->interval_ns);
     if (settings->system_rows_path)
-        r = open_table(&tracking->system, &options, settings->system_rows_path, err);
+        r = open_table(&tracking->system, &options, settings->system_rows_path, dialect, err);
     if (r < 0 || settings->pid == 0)
         return r;
     tracking->has_process = true;
     options.pid = settings->pid;
     options.flags = settings->excludes_children ? SPOOR_MAIN_ONLY : 0;
-    return open_table(&tracking->process, &options, settings->process_rows_path, err);
+    return open_table(&tracking->process, &options, settings->process_rows_path, dialect, err);
 }
 
 static int open_tracking(struct tracking *tracking, const struct tracker_settings *settings,

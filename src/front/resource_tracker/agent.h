@@ -4,12 +4,12 @@
  * as in front/common/agent.h.
  *
  *     resource-tracker agent [--pid PID [--no-children]] [--interval SECS]
- *                            [--process-rows FILE.f64] [--system-rows FILE.f64]
+ *                            [--process-rows FILE.f64] [--system-rows FILE.f64] [--dialect NAME]
  *
  * Both files hold rows of 8-byte floating-point numbers, little-endian, NaN for None: the columns
- * of the tables `process` and `system` of the dialect resource-tracker. The rows of both are taken
- * at the same moments, which are multiples of the interval since 1970. The first and the last row
- * may cover less than an interval. The operations:
+ * of the tables `process` and `system` of the dialect, by default resource-tracker. The rows of
+ * both are taken at the same moments, which are multiples of the interval since 1970. The first
+ * and the last row may cover less than an interval. The operations:
  *
  *     rows             {"process": N, "system": N, "status": "running"}: the number of whole rows
  *                      that can be read now, null without a file. The status is "exited" once the

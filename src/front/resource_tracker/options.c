@@ -103,6 +103,7 @@ static const struct option rows[] = {
 { 'h',  "help",            NULL,        "show this help and exit", TRACK | NO_VARIABLE | OPTION_NO_FILE, .apply = option_help },
 { 'V',  "version",         NULL,        "show the version and exit", TRACK | NO_VARIABLE | OPTION_NO_FILE, .apply = option_version },
 { '\0', "no-children",     NULL,        "track the process without its descendants", AGENT | OPTION_NO_FILE, FLAG(excludes_children) },
+{ '\0', "dialect",         "NAME",      "the columns: resource-tracker (default), resource-tracker-0.3 or resource-tracker-0.1", AGENT | OPTION_NO_FILE, TEXT(dialect) },
 { '\0', "process-rows",    "FILE",      "write a row of the process table per interval to FILE", AGENT | OPTION_NO_FILE, TEXT(process_rows_path) },
 { '\0', "system-rows",     "FILE",      "write a row of the system table per interval to FILE", AGENT | OPTION_NO_FILE, TEXT(system_rows_path) },
 };

@@ -34,6 +34,7 @@ struct tracker_settings {
     struct text_list tags;
     /* of the agent */
     bool excludes_children;
+    char *dialect; /* NULL: the newest */
     char *process_rows_path, *system_rows_path;
 };
 

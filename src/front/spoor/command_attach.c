@@ -63,6 +63,7 @@ static int follow(const struct settings *settings, const struct outputs *outputs
         return complain("%s", err.message);
     }
     attachment.watch.input_fd = live_end_fd(live);
+    attachment.watch.output_fd = outputs_reader_fd(settings);
     if (watch_wait(&attachment.watch, settings->duration_ns, &end, &err) < 0)
         complain("%s", err.message);
     if (attachment_stop(&attachment, end, &err) < 0)

@@ -35,8 +35,8 @@ static struct live *begin_live(const struct settings *settings, struct spoor_opt
     struct buffer title = { 0 };
     struct live *live;
 
-    if (settings->has_format || !isatty(STDOUT_FILENO) ||
-        strcmp(settings->output_path, "-") != 0)
+    if (!settings->stream_path && (settings->has_format || !isatty(STDOUT_FILENO) ||
+                                   strcmp(settings->output_path, "-") != 0))
         return NULL;
     (void)gethostname(name, sizeof(name) - 1); /* else it has none */
     escape_terminal(settings->name ? settings->name : name, &title);
@@ -50,7 +50,7 @@ static int measure(const struct settings *settings, const struct outputs *output
     CLEANUP(live_cleanup) struct live *live = NULL; /* after the session */
     CLEANUP(attachment_close) struct attachment attachment = { .session = NULL };
     struct spoor_options options = session_options(settings);
-    uint64_t duration_ns = settings->duration_ns;
+    uint64_t duration_ns = settings->duration_ns; /* 0: no end */
     enum watch_end end = WATCH_INTERRUPTED;
     struct report report = { .outputs = outputs };
     struct spoor_error err = { 0 };
@@ -58,18 +58,23 @@ static int measure(const struct settings *settings, const struct outputs *output
     if (gpus_check(settings, &err) < 0)
         return complain("%s", err.message);
     live = begin_live(settings, &options);
-    if (duration_ns == 0 && !live)
+    if (duration_ns == 0 && !live && !settings->stream_path)
         duration_ns = settings->interval_ns;
     if (attachment_open(&options, &attachment, &err) < 0) {
         live_stop(live);
         return complain("%s", err.message);
     }
     attachment.watch.input_fd = live_end_fd(live);
+    attachment.watch.output_fd = outputs_reader_fd(settings);
     if (watch_wait(&attachment.watch, duration_ns, &end, &err) < 0)
         complain("%s", err.message);
     if (attachment_stop(&attachment, end, &err) < 0)
         complain("%s", err.message);
     live_stop(live);
+    if (settings->stream_path) {
+        outputs_write(outputs, attachment.session);
+        return 0;
+    }
     report.session = attachment.session;
     return program_write_report(&spoor_program, write_report, &report);
 }
@@ -84,7 +89,8 @@ int command_system(const struct command *command, int argc, char **argv)
 
     if (code >= 0)
         return code;
-    if (outputs_plan_stdout(&settings, &outputs, &err) < 0)
+    if (settings.stream_path ? outputs_plan(&settings, &outputs, &err) < 0
+                             : outputs_plan_stdout(&settings, &outputs, &err) < 0)
         return complain("%s", err.message);
     return measure(&settings, &outputs);
 }

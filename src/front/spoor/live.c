@@ -22,6 +22,7 @@
 #include "front/spoor/outputs.h"
 #include "front/spoor/program.h"
 #include "output/format.h"
+#include "output/stream.h"
 #include "run/reraise.h"
 #include "run/stop.h"
 #include "text/escape.h"
@@ -393,6 +394,15 @@ int live_start(struct live *live, struct spoor_error *err)
     return r < 0 ? error_sys(err, r, "cannot show a live view") : 0;
 }
 
+/* Do the rows of a stream go to a terminal too, or to a program that may show them there? */
+static bool is_covered_by_rows(const struct settings *settings)
+{
+    int fd = settings->stream_path ? stream_descriptor(settings->stream_path) : -1;
+    struct stat stat;
+
+    return fd >= 0 && !(fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode));
+}
+
 struct live *live_begin(const struct settings *settings, enum live_scope scope,
                         const char *title, struct spoor_options *options)
 {
@@ -406,7 +416,7 @@ struct live *live_begin(const struct settings *settings, enum live_scope scope,
     struct spoor_error err = { 0 };
     struct live *live = NULL;
 
-    if (!settings->is_live || !live_is_possible())
+    if (!settings->is_live || !live_is_possible() || is_covered_by_rows(settings))
         return NULL;
     if (live_open(&own, &live, &err) < 0 || live_start(live, &err) < 0) {
         complain("%s", err.message);

@@ -137,7 +137,7 @@ static int check_stream(const struct settings *settings, const struct spoor_stre
 
     if (settings->output_path && strcmp(settings->output_path, how->path) == 0)
         return error_set(err, EINVAL, "--output and %s name the same file", option);
-    r = stream_find(how->path, how->dialect, how->format, true, &stream, err);
+    r = stream_find(how->path, how->dialect, how->format, !settings->has_no_job, &stream, err);
     if (r == 0)
         r = stream_check(&stream, how->path, mode, err);
     return r < 0 ? error_prefix(err, r, "%s '%s'", option, how->path) : 0;
@@ -227,6 +227,14 @@ void outputs_done(struct outputs *outputs)
         close(outputs->device_fd);
     outputs->device_fd = -1;
     outputs->count = 0;
+}
+
+int outputs_reader_fd(const struct settings *settings)
+{
+    if (!settings->stream_path || settings->output_path || settings->samples_path ||
+        settings->summary_fd >= 0)
+        return -1;
+    return stream_descriptor(settings->stream_path);
 }
 
 int outputs_write_one(const struct outputs *outputs, size_t index, spoor_session *session,

@@ -35,6 +35,10 @@ int outputs_plan_stdout(struct settings *settings, struct outputs *ret,
                         struct spoor_error *err);
 void outputs_done(struct outputs *outputs);
 
+/* The descriptor of the stream, if nothing else is asked for but the summary: if its reader leaves,
+ * there is nothing more to do. -1: there is none. */
+int outputs_reader_fd(const struct settings *settings);
+
 /* Writes the report of one of the items. */
 int outputs_write_one(const struct outputs *outputs, size_t index, spoor_session *session,
                       struct spoor_error *err);

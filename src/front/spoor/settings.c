@@ -183,17 +183,17 @@ static const struct option rows[] = {
 { 'f',  "format",     "text|json",         "output format (default: text)", SCOPE_INFO, .apply = apply_format },
 { '\0', "samples",    "FILE",              "write one row per sample to FILE (.csv or .jsonl)", TRACK, TEXT(samples_path), .check = check_samples, .complete = COMPLETE_FILES },
 { '\0', "stream",     "FILE",              "write one row per sample to FILE (- for stdout; .csv or .jsonl) in the columns of --dialect; rows that its reader does not take in time are dropped", RUN, TEXT(stream_path), .complete = COMPLETE_FILES },
-{ '\0', "stream",     "FILE",              "write one row per sample to stdout, or to FILE (.csv or .jsonl), in the columns of --dialect; rows that the reader does not take in time are dropped", ATTACH | OPTION_OPTIONAL, .apply = apply_stream, .offset = offsetof(struct settings, stream_path), .complete = COMPLETE_FILES },
-{ '\0', "dialect",    "NAME",              "columns of --stream: spoor (the default), resource-tracker, resource-tracker-0.3, resource-tracker-0.1 or resource-tracker-rs; NAME:TABLE selects process, system or combined", BOTH, TEXT(dialect), .check = check_dialect, .complete = "-W \"spoor resource-tracker resource-tracker-0.3 resource-tracker-0.1 resource-tracker-rs\"" },
-{ '\0', "stream-format", "csv|jsonl",      "format of --stream (default: from the suffix of FILE, csv for stdout)", BOTH, TEXT(stream_format), .check = check_stream_format },
+{ '\0', "stream",     "FILE",              "write one row per sample to stdout, or to FILE (.csv or .jsonl), in the columns of --dialect; rows that the reader does not take in time are dropped", ATTACH | SYSTEM | OPTION_OPTIONAL, .apply = apply_stream, .offset = offsetof(struct settings, stream_path), .complete = COMPLETE_FILES },
+{ '\0', "dialect",    "NAME",              "columns of --stream: spoor (the default), resource-tracker, resource-tracker-0.3, resource-tracker-0.1 or resource-tracker-rs; NAME:TABLE selects process, system or combined", BOTH | SYSTEM, TEXT(dialect), .check = check_dialect, .complete = "-W \"spoor resource-tracker resource-tracker-0.3 resource-tracker-0.1 resource-tracker-rs\"" },
+{ '\0', "stream-format", "csv|jsonl",      "format of --stream (default: from the suffix of FILE, csv for stdout)", BOTH | SYSTEM, TEXT(stream_format), .check = check_stream_format },
 { 'i',  "interval",   "TIME",              "time between samples, such as 0.5, 500ms or 2m; 1ms to 1h (default: 1s)", TRACK, .apply = apply_interval },
-{ 'i',  "interval",   "TIME",              "time to measure for, such as 0.5, 500ms or 2m; with --duration, time between samples; 1ms to 1h (default: 1s)", SYSTEM, .apply = apply_interval },
+{ 'i',  "interval",   "TIME",              "time to measure for, such as 0.5, 500ms or 2m; with --duration or --stream, time between samples; 1ms to 1h (default: 1s)", SYSTEM, .apply = apply_interval },
 { 'p',  "pid",        "PID",               "the process to track", SCOPE_AGENT | OPTION_NO_FILE, .apply = apply_pid },
 { 'p',  "pid",        "PID",               "the process to track; may also be given as an argument", ATTACH | OPTION_NO_FILE, .apply = apply_pid, .complete = COMPLETE_PIDS },
-{ '\0', "duration",   "TIME",              "measure for TIME (default: one interval)", SYSTEM, .apply = apply_duration },
+{ '\0', "duration",   "TIME",              "measure for TIME (default: one interval; with --stream, until you press Ctrl-C)", SYSTEM, .apply = apply_duration },
 { '\0', "duration",   "TIME",              "stop tracking after TIME; the process keeps running", ATTACH, .apply = apply_duration },
 { '\0', "wait",       "main|all",          "stop when the command exits (main, the default), or when all its descendants have (all)", RUN, CHOICE(wait_for) },
-{ 'q',  "quiet",      NULL,                "do not print the summary", BOTH, FLAG(is_quiet) },
+{ 'q',  "quiet",      NULL,                "do not print the summary", BOTH | SYSTEM, FLAG(is_quiet) },
 { '\0', "live",       NULL,                "show the current figures on the terminal while the command runs; needs stderr on a terminal, and stdout redirected, so that the output of the command does not mix with the view", RUN, FLAG(is_live) },
 { '\0', "live",       NULL,                "show the current figures while tracking, if stderr is a terminal (default: yes)", ATTACH, FLAG(is_live) },
 { '\0', "live",       NULL,                "on a terminal, show the current figures until q is pressed, and then the report (default: yes, unless -o or -f is given)", SYSTEM, FLAG(is_live) },
@@ -224,6 +224,7 @@ const struct option_table settings_table = { rows, ARRAY_SIZE(rows) };
 static int finish_stream(const struct arguments *arguments, struct settings *settings,
                          struct spoor_error *err)
 {
+    settings->has_no_job = arguments->command->scope == SCOPE_SYSTEM;
     settings->stream = (struct spoor_stream){
         .path = settings->stream_path,
         .dialect = settings->dialect,

@@ -36,6 +36,7 @@ struct settings {
     char *stream_format;
     char *dialect;
     struct spoor_stream stream; /* of these three; its texts are theirs */
+    bool has_no_job;            /* the host is measured: spoor system */
     char *config_path;
     char *name;
     char *phase_file;

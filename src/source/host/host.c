@@ -8,7 +8,6 @@
 #include "source/host/loadavg.h"
 #include "source/host/pressure.h"
 #include "source/host/vmstat.h"
-#include "source/proc/children.h"
 
 static const uint64_t SPACE_PERIOD_NS = 10 * NS_PER_SECOND;
 static const uint64_t OOM_KILLS_PERIOD_NS = 60 * NS_PER_SECOND;
@@ -36,6 +35,7 @@ void host_init(struct host *host)
     long ticks = sysconf(_SC_CLK_TCK);
 
     host->counts_processes = false;
+    host->process_count = (struct process_count){ 0 };
     host->ticks_per_second = ticks > 0 ? (uint64_t)ticks : 0;
     host->stat.fd = host->meminfo.fd = host->diskstats.fd = host->net_dev.fd = -1;
     host->vmstat.fd = host->loadavg.fd = -1;
@@ -106,21 +106,6 @@ static void read_oom_kills(struct host *host, const struct root *root)
     (void)vmstat_parse_oom_kills(text, &host->oom_kills_count); /* stays unknown */
 }
 
-static void count_process(pid_t pid, void *data)
-{
-    uint64_t *count = data;
-
-    (void)pid;
-    ++*count;
-}
-
-static uint64_t count_processes(const struct root *root)
-{
-    uint64_t count = 0;
-
-    return proc_each_pid(root, count_process, &count) < 0 ? UNKNOWN : count;
-}
-
 void host_read(struct host *host, const struct root *root, uint64_t now_ns,
                struct host_reading *ret)
 {
@@ -152,7 +137,7 @@ void host_read(struct host *host, const struct root *root, uint64_t now_ns,
         host->space_due_ns = now_ns + SPACE_PERIOD_NS;
     }
     if (host->counts_processes)
-        ret->process_count = count_processes(root);
+        ret->process_count = process_count_read(&host->process_count, root, now_ns);
     ret->oom_kills_count = host->oom_kills_count;
     ret->space = host->space;
 }

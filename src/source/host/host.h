@@ -18,6 +18,7 @@
 #include "source/host/diskstats.h"
 #include "source/host/meminfo.h"
 #include "source/host/net_dev.h"
+#include "source/host/process_count.h"
 #include "source/host/space.h"
 
 enum { PRESSURE_CPU, PRESSURE_MEMORY, PRESSURE_IO, PRESSURE_COUNT };
@@ -43,7 +44,8 @@ enum { HOST_TEXT_SIZE = 256 * 1024 };
 /* About 350 KiB: not for the stack. All of it is private. */
 struct host {
     struct clock_span cpu_span; /* when the CPU times were last read; not private */
-    bool counts_processes; /* costs some 0.3 us per process; false until set; not private */
+    bool counts_processes;      /* false until set; not private */
+    struct process_count process_count;
     uint64_t ticks_per_second;
     struct kept stat, loadavg, meminfo, diskstats, net_dev, vmstat;
     struct kept pressure[PRESSURE_COUNT];

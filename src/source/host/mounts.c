@@ -304,7 +304,7 @@ static int read_all(const char *text, struct mounts *sum, struct mount_list *lis
     struct mountinfo mount, overlay;
     bool has_any = false, has_overlay = false;
     char point[PATH_MAX];
-    struct mounts space;
+    struct mounts space = { 0 };
     int r = 0;
 
     for (; *text && r == 0; text = parse_next_line(text)) {

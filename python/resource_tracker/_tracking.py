@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An agent of resource-tracker that writes rows to temporary files."""
+from __future__ import annotations
+
+import os
+import weakref
+
+from spoor._agent import Agent
+
+from ._dialect import NEWEST
+from ._rows import RowFile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Sequence
+
+
+def _make_folder() -> str:
+    """A new folder for temporary files; tempfile would take 10 ms to import."""
+    failure: OSError | None = None
+    for place in (os.environ.get("TMPDIR") or "/tmp", "/tmp", "/var/tmp", "/dev/shm"):
+        folder = os.path.join(place, f"resource_tracker-{os.urandom(8).hex()}")
+        try:
+            os.mkdir(folder, 0o700)
+            return folder
+        except OSError as error:
+            failure = failure or error
+    assert failure is not None
+    raise failure
+
+
+def _remove_folder(folder: str, owner: int) -> None:
+    if owner != os.getpid():
+        return  # a forked child leaves it to its parent
+    try:
+        for name in os.listdir(folder):
+            os.unlink(os.path.join(folder, name))
+        os.rmdir(folder)
+    except OSError:
+        pass
+
+
+class Tracking:
+    """The tracking of a process ("process"), of the machine ("system"), or of both, from its
+    start to close(). The first measurement has been made when the constructor returns."""
+
+    def __init__(self, tables: Sequence[str], dialect: str, interval: float, pid: int,
+                 children: bool) -> None:
+        folder = _make_folder()
+        self._remove = weakref.finalize(self, _remove_folder, folder, os.getpid())
+        self.rows: dict[str, RowFile] = {}
+        self.agent: Agent | None = None
+        words = [f"--interval={interval:.9f}".rstrip("0").rstrip(".")]
+        if dialect != NEWEST:
+            words.append(f"--dialect={dialect}")
+        if "process" in tables:
+            words += [f"--pid={pid}", *([] if children else ["--no-children"])]
+        try:
+            for table in tables:
+                path = os.path.join(folder, f"{table}.f64")
+                self.rows[table] = RowFile(path, table, dialect)
+                words.append(f"--{table}-rows={path}")
+            if tables:
+                self.agent = Agent(*words, name="resource-tracker")
+        except BaseException:
+            self.close()
+            raise
+
+    def stop(self) -> dict[str, Any] | None:
+        """Ends the tracking with a last row, and returns the totals of the process."""
+        if self.agent is None:
+            return None
+        try:
+            totals: dict[str, Any] | None = self.agent.stop()["figures"]
+        except KeyboardInterrupt:
+            raise  # it may be asked again
+        except BaseException:
+            self.end()
+            raise
+        self.end()
+        return totals
+
+    def end(self) -> None:
+        """Ends the agent, if it has not ended. The rows can still be read."""
+        if self.agent is not None:
+            self.agent.close()
+            self.agent = None
+
+    def close(self) -> None:
+        """Ends the agent and deletes the rows."""
+        self.end()
+        for rows in self.rows.values():
+            rows.close()
+        self.rows.clear()
+        self._remove()
+
+    def __del__(self) -> None:
+        for rows in getattr(self, "rows", {}).values():
+            rows.close()
+        if getattr(self, "agent", None) is not None:
+            self.end()

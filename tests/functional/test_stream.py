@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--stream: rows as they are taken, in our columns or in a predecessor's, to a file or a pipe whose
+reader may stall or leave."""
+import csv
+import fcntl
+import io
+import json
+import os
+import signal
+import struct
+import subprocess
+import sys
+
+import pytest
+
+from conftest import DEADLINE_SECONDS, eventually, load, read_line, value, wait_for_samples
+
+PROCESS = ("timestamp pid children utime stime cpu_usage memory_mib disk_read_bytes disk_write_bytes "
+           "gpu_usage gpu_vram_mib gpu_utilized").split()
+OLD_PROCESS = ("timestamp pid children utime stime cpu_usage {} read_bytes write_bytes gpu_usage "
+               "gpu_vram gpu_utilized")
+SYSTEM = ("timestamp processes utime stime cpu_usage memory_free_mib memory_used_mib "
+          "memory_buffers_mib memory_cached_mib memory_active_mib memory_inactive_mib disk_read_bytes "
+          "disk_write_bytes disk_space_total_gb disk_space_used_gb disk_space_free_gb net_recv_bytes "
+          "net_sent_bytes gpu_usage gpu_vram_mib gpu_utilized").split()
+COMBINED = (["timestamp"] + [f"system_{name}" for name in SYSTEM[1:]] +
+            [f"process_{name}" for name in PROCESS[1:]])
+
+
+def rows_of(text):
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def warnings_of(report):
+    return {warning["code"]: warning["message"] for warning in report["warnings"]}
+
+
+@pytest.mark.parametrize("dialect, names, line_end", [
+    ("resource-tracker", PROCESS, "\n"),
+    ("resource-tracker:system", SYSTEM, "\n"),
+    ("resource-tracker:combined", COMBINED, "\n"),
+    ("resource-tracker-0.3", OLD_PROCESS.format("memory").split(), "\n"),
+    ("resource-tracker-0.1", OLD_PROCESS.format("pss").split(), "\r\n"),
+], ids=lambda each: each if isinstance(each, str) and "re" in each else "")
+def test_python_can_read_the_rows_of_its_package(spoor, dialect, names, line_end):
+    path = spoor.new_path("rows.csv")
+    done = spoor("run", "-q", "-i", "0.05", "--stream", path, "--dialect", dialect, "--",
+                 "sleep", "0.2")
+    assert (done.returncode, done.stderr) == (0, "")
+    text = path.read_bytes().decode()
+    assert text.split(line_end)[0] == ",".join(f'"{name}"' for name in names)
+    rows = list(csv.reader(io.StringIO(text, newline=""), quoting=csv.QUOTE_NONNUMERIC))
+    assert rows[0] == names and len(rows) >= 2
+    times = [row[0] for row in rows[1:]]
+    assert times == sorted(times) and all(isinstance(time, float) for time in times)
+    for row in rows[1:]:
+        assert all(isinstance(cell, float) or cell == "" for cell in row)
+
+
+def test_rows_of_the_rust_program_are_not_quoted(spoor):
+    path = spoor.new_path("rows.csv")
+    spoor("run", "-q", "-i", "0.05", "--stream", path, "--dialect", "resource-tracker-rs", "--",
+          "sleep", "0.2")
+    header, *rows = path.read_text().splitlines()
+    assert header.split(",") == COMBINED
+    row = dict(zip(COMBINED, rows[0].split(",")))
+    assert row["timestamp"].isdecimal() and row["process_memory_mib"].isdecimal()
+    assert len(row["system_utime"].partition(".")[2]) == 3
+    assert len(row["process_utime"].partition(".")[2]) == 4
+    assert len(row["system_cpu_usage"].partition(".")[2]) == 4
+
+
+@pytest.mark.parametrize("options", [[], ["--cgroup", "off"]], ids=["auto", "no-cgroup"])
+def test_rows_add_up_to_what_the_children_used(spoor, workload, options):
+    """Children that come and go between samples are in some row, and in one only."""
+    path, report = spoor.new_path("rows.csv"), spoor.new_path("r.json")
+    burn = workload("burn")
+    done = spoor("run", "-q", "-i", "0.1", "-o", report, "--stream", path, "--dialect",
+                 "resource-tracker", *options, "--", "sh", "-c",
+                 f"for i in 1 2 3 4 5 6; do {burn} 0.15; done")
+    assert done.returncode == 0, done.stderr
+    rows = rows_of(path.read_text())
+    total = sum(float(row["utime"]) + float(row["stime"]) for row in rows)
+    assert total == pytest.approx(value(load(report), "cpu.total_seconds"), abs=0.002)
+    assert total >= 6 * 0.15
+    ticks = spoor.new_path("ticks.csv")
+    spoor("run", "-q", "-i", "0.1", "-o", report, "--stream", ticks, "--dialect",
+          "resource-tracker-0.1", *options, "--", burn, "0.3")
+    rows = rows_of(ticks.read_bytes().decode())
+    total = sum(int(row["utime"]) + int(row["stime"]) for row in rows)
+    assert total == pytest.approx(100 * value(load(report), "cpu.total_seconds"), abs=2)
+
+
+def test_a_job_shorter_than_an_interval_has_a_row(spoor, workload):
+    path = spoor.new_path("rows.csv")
+    spoor("run", "-q", "--stream", path, "--dialect", "resource-tracker", "--",
+          workload("burn"), "0.1")
+    rows = rows_of(path.read_text())
+    assert len(rows) == 1
+    assert float(rows[0]["utime"]) + float(rows[0]["stime"]) >= 0.1
+    assert float(rows[0]["memory_mib"]) > 0
+
+
+def test_rows_come_while_the_job_runs(spoor, held):
+    process = spoor.start("attach", "-q", "-i", "0.01", "--stream", "--dialect", "resource-tracker",
+                          str(held.pid))
+    assert read_line(process.stdout).startswith('"timestamp","pid"')
+    row = dict(zip(PROCESS, read_line(process.stdout).split(",")))
+    assert int(row["pid"]) == held.pid and row["children"] == '""'
+    assert float(row["memory_mib"]) > 50
+    process.send_signal(signal.SIGINT)
+    rest = process.stdout.read().decode()
+    assert process.wait(DEADLINE_SECONDS) == 0
+    assert all(line.count(",") == len(PROCESS) - 1 for line in rest.splitlines())
+
+
+def test_the_rows_are_on_stdout_and_the_summary_on_stderr(spoor):
+    done = spoor("run", "-i", "0.05", "--stream", "-", "--", "sleep", "0.1")
+    assert rows_of(done.stdout)[0]["elapsed_seconds"] == "0"
+    assert "CPU time" in done.stderr and "Elapsed" not in done.stdout
+
+
+def test_rows_as_json(spoor):
+    done = spoor("run", "-q", "-i", "0.05", "--stream=-", "--stream-format=jsonl", "--dialect",
+                 "resource-tracker:combined", "--", "sleep", "0.1")
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert all(list(row) == COMBINED for row in rows) and rows
+    assert isinstance(rows[0]["process_pid"], int) and rows[0]["process_children"] is None
+
+
+def test_rows_as_doubles(spoor):
+    path, text = spoor.new_path("rows.f64"), spoor.new_path("rows.csv")
+    spoor("run", "-q", "-i", "0.05", "--stream", path, "--dialect", "resource-tracker", "--samples",
+          text, "--", "sleep", "0.1")
+    data = path.read_bytes()
+    assert len(data) > 0 and len(data) % (8 * len(PROCESS)) == 0
+    first = struct.unpack_from(f"<{len(PROCESS)}d", data)
+    assert first[0] == pytest.approx(float(rows_of(text.read_text())[1]["timestamp"]), abs=10)
+    assert first[2] != first[2], "no children: NaN"
+
+
+def test_a_second_run_is_appended_without_a_header(spoor):
+    path = spoor.new_path("rows.csv")
+    arguments = ["run", "-q", "--append", "--stream", path, "--dialect", "resource-tracker"]
+    for _ in range(2):
+        assert spoor(*arguments, "--", "true").returncode == 0
+    assert len(rows_of(path.read_text())) == 2
+    done = spoor(*arguments[:-1], "resource-tracker-0.3", "--", "true")
+    assert done.returncode == 125 and "has other columns" in done.stderr
+
+
+def test_a_named_pipe_may_be_read_later(spoor):
+    path = spoor.new_path("pipe")
+    os.mkfifo(path)
+    process = spoor.start("run", "-q", "-i", "0.02", "--stream", path, "--", "cat")
+    with open(path, encoding="utf-8") as reader:
+        assert reader.readline().startswith("timestamp,elapsed_seconds,")
+        assert reader.readline().count(",") > 50
+        process.stdin.close()
+        rest = reader.read()
+    assert process.wait(DEADLINE_SECONDS) == 0
+    assert rest.endswith("\n")
+
+
+@pytest.mark.threads
+def test_a_reader_that_stalls_delays_nothing_and_the_lost_rows_are_counted(spoor):
+    """Samples are taken, signals forwarded and the job's end noticed while nobody reads."""
+    reader, writer = os.pipe()
+    room = fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)
+    report, copy = spoor.new_path("r.json"), spoor.new_path("copy.csv")
+    process = spoor.start("run", "-o", report, "-i", "0.002", "--stream", "-", "--samples", copy,
+                          "--", "sh", "-c", "trap 'echo caught >&2' USR1; echo ready >&2; read line; "
+                          "while ! read line; do :; done; exit 3", stdout=writer)
+    os.close(writer)
+    assert read_line(process.stderr) == "ready"
+    eventually(lambda: copy.exists() and copy.stat().st_size > 2 * room, "more than a pipe holds")
+    process.send_signal(signal.SIGUSR1)
+    assert read_line(process.stderr) == "caught"
+    process.stdin.write(b"end\nend\n")
+    process.stdin.close()
+    assert process.wait(DEADLINE_SECONDS) == 3
+    with open(reader, encoding="utf-8", newline="") as file:
+        text = file.read()  # at its end: nobody has the pipe open any more
+    assert text.endswith("\n")
+    result = load(report)
+    lost = result["run"]["samples"] - len(rows_of(text))
+    assert lost > 0
+    assert warnings_of(result)["samples-lost"] == \
+        f"could not write {lost} rows to standard output: it does not respond"
+    assert f"could not write {lost} rows" in process.stderr.read().decode()
+
+
+def test_a_reader_that_leaves_ends_the_stream_and_not_the_job(spoor):
+    report = spoor.new_path("r.json")
+    process = spoor.start("run", "-o", report, "-i", "0.01", "--stream", "-", "--dialect",
+                          "resource-tracker", "--", "cat")
+    read_line(process.stdout)
+    process.stdout.close()
+    wait_for_samples(process.pid)
+    process.stdin.close()
+    assert process.wait(DEADLINE_SECONDS) == 0
+    result = load(report)
+    assert result["run"]["exit_code"] == 0 and "samples-lost" not in warnings_of(result)
+
+
+def test_attach_ends_when_the_reader_of_its_only_output_leaves(spoor, held):
+    process = spoor.start("attach", "-i", "0.01", "--stream", str(held.pid))
+    read_line(process.stdout)
+    process.stdout.close()
+    assert process.wait(DEADLINE_SECONDS) == 0
+    assert "Memory" in process.stderr.read().decode()
+    assert held.poll() is None
+
+
+def test_attach_goes_on_if_there_is_a_report_to_write(spoor, held):
+    report = spoor.new_path("r.json")
+    process = spoor.start("attach", "-q", "-i", "0.01", "-o", report, "--stream", str(held.pid))
+    read_line(process.stdout)
+    process.stdout.close()
+    wait_for_samples(process.pid)
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    assert process.wait(DEADLINE_SECONDS) == 0
+    assert load(report)["run"]["samples"] > 1
+
+
+def test_rows_of_the_machine_alone(spoor):
+    """Until their reader leaves."""
+    process = spoor.start("system", "-q", "-i", "0.02", "--stream", "--dialect", "resource-tracker")
+    assert read_line(process.stdout) == ",".join(f'"{name}"' for name in SYSTEM)
+    row = dict(zip(SYSTEM, read_line(process.stdout).split(",")))
+    assert int(row["processes"]) >= 2 and float(row["memory_used_mib"]) > 1
+    assert float(row["disk_space_total_gb"].strip('"') or 1) > 0
+    process.stdout.close()
+    assert process.wait(DEADLINE_SECONDS) == 0
+    assert process.stderr.read() == b""
+
+
+@pytest.mark.parametrize("dialect", ["spoor", "resource-tracker-0.3", "resource-tracker-0.1",
+                                     "resource-tracker-rs", "resource-tracker:process"])
+def test_rows_of_the_machine_for_a_time(spoor, dialect):
+    done = spoor("system", "-i", "0.02", "--duration", "0.1", "--stream", "--dialect", dialect)
+    assert done.returncode == 0 and "CPU" in done.stderr
+    rows = rows_of(done.stdout)
+    assert len(rows) >= 1 and float(rows[0]["timestamp"]) > 1e9
+    is_process = dialect.endswith("process")
+    assert ("processes" in rows[0] or "system_processes" in rows[0] or dialect == "spoor") != is_process
+    assert not is_process or rows[0]["pid"] == ""
+
+
+@pytest.mark.parametrize("arguments, message", [
+    (["--dialect", "resource-tracker"], "--dialect requires --stream"),
+    (["--stream-format", "csv"], "--stream-format requires --stream"),
+    (["--stream", "-", "--dialect", "psrecord"], "--dialect: unknown dialect 'psrecord': expected spoor, "
+     "resource-tracker, resource-tracker-0.3, resource-tracker-0.1 or resource-tracker-rs"),
+    (["--stream", "-", "--stream-format", "xml"], "--stream-format: unknown format 'xml'"),
+    (["--stream", "rows.txt"], "--stream 'rows.txt': the name must end in .csv or .jsonl"),
+    (["--stream", "rows.f64"], "--stream 'rows.f64': the name must end in .csv or .jsonl"),
+    (["--stream", "-", "-o", "-"], "--output and --stream name the same file"),
+    (["--stream", "x.csv", "--samples", "x.csv"], "--samples and --stream name the same file"),
+    (["--stream", "/dev/fd/77"], "--stream '/dev/fd/77': file descriptor 77 is not open"),
+    (["--stream", "x.f64", "--dialect", "resource-tracker", "--append"],
+     "--stream 'x.f64': cannot be appended to"),
+    (["--stream", "/nonexistent/x.csv"], "directory '/nonexistent' does not exist"),
+], ids=lambda each: each[-1] if isinstance(each, list) else "")
+def test_what_cannot_be_streamed_is_refused_before_the_job_starts(spoor, tmp_path, arguments,
+                                                                  message):
+    done = spoor("run", *arguments, "--", "touch", "started", cwd=tmp_path)
+    assert done.returncode == 125 and message in done.stderr
+    assert not (tmp_path / "started").exists()
+
+
+def test_a_closed_stdout_is_refused(spoor):
+    done = subprocess.run(["sh", "-c", '"$0" attach --stream $$ >&-', spoor.binary],
+                          stderr=subprocess.PIPE, text=True, check=False, timeout=DEADLINE_SECONDS)
+    assert done.returncode == 125
+    assert "--stream '-': file descriptor 1 is not open" in done.stderr
+
+
+def test_stdout_that_is_a_file_keeps_what_is_in_it(spoor, tmp_path):
+    path = tmp_path / "out"
+    path.write_text("before\n")
+    with open(path, "ab") as file:
+        spoor("run", "-q", "--stream", "-", "--dialect", "resource-tracker", "--", "echo", "job",
+              stdout=file)
+    lines = path.read_text().splitlines()
+    assert lines[0] == "before" and sorted(line[:5] for line in lines[1:])[0] == '"time'
+    assert "job" in lines and len(lines) == 4
+
+
+def test_python_threads_and_their_children_are_in_the_rows(spoor, workload):
+    """What the predecessor did not see: a child of a thread other than the first."""
+    path = spoor.new_path("rows.csv")
+    script = ("import subprocess, threading\n"
+              "thread = threading.Thread(target=subprocess.run, args=([%r, '0.2'],))\n"
+              "thread.start()\nthread.join()\n" % workload("burn"))
+    done = spoor("run", "-q", "-i", "0.05", "--stream", path, "--dialect", "resource-tracker", "--",
+                 sys.executable, "-c", script)
+    assert done.returncode == 0
+    rows = rows_of(path.read_text())
+    assert "1" in {row["children"] for row in rows}
+    assert sum(float(row["utime"]) + float(row["stime"]) for row in rows) >= 0.2

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""spoor system: the machine without a job."""
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import time
+
+import pytest
+
+import schema
+from conftest import eventually, value, wait_for_samples
+from gpus import SLOW, USED_BYTES, card
+
+# A report without a job names no process and no command.
+SHAPE = {**schema.RESULT, "run": {**schema.RESULT["run"], "pid": {schema.NOTHING}}}
+FIGURES = {
+    "cpu": "busy_cores user_cores system_cores iowait_cores steal_cores",
+    "memory": "total_bytes used_bytes available_bytes free_bytes cached_bytes buffers_bytes "
+              "dirty_bytes swap_total_bytes swap_used_bytes",
+    "disk": "read_bytes_per_second written_bytes_per_second space_total_bytes space_used_bytes "
+            "space_free_bytes",
+    "network": "received_bytes_per_second sent_bytes_per_second",
+    "pressure": "cpu_ratio memory_ratio io_ratio",
+    "processes": "count",
+}
+JOB = ["cpu.total_seconds", "memory.combined.total_rss_bytes", "io.read_bytes",
+       "processes.started", "gpu.memory.combined_bytes", "pressure.cpu_seconds"]
+
+
+def load(path):
+    result = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+    schema.check_shape(result, SHAPE, "")
+    shape = {section: schema.measures(names) for section, names in FIGURES.items()}
+    schema.check_shape(result["system"], shape, "system")
+    return result
+
+
+def measure(spoor, *options, **popen):
+    path = spoor.new_path("system.json")
+    done = spoor("system", "-o", path, *options, **popen)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    return load(path)
+
+
+def wait_for_start(pid):
+    """Until it has blocked the signals that end it: they end it with a report from then on."""
+    def blocked():
+        text = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+        return int(re.search(r"^SigBlk:\s*(\w+)", text, re.M)[1], 16)
+    eventually(lambda: blocked() >> (signal.SIGHUP - 1) & 1, "blocked signals")
+
+
+def find(result, path):
+    for key in path.split("."):
+        result = result[key]
+    return result
+
+
+def test_the_machine_is_measured_without_a_job(spoor):
+    result = measure(spoor, "-i", "20ms")
+    system = result["system"]
+    assert result["run"]["command"] == [] and result["run"]["exit_code"] is None
+    for path in JOB:
+        assert find(result, path)["value"] is None
+        assert find(result, path)["reason"] == "no job is tracked"
+    memory = system["memory"]
+    assert 0 < value(memory, "used_bytes") < value(memory, "total_bytes")
+    assert value(memory, "total_bytes") == result["host"]["memory_bytes"]
+    assert value(memory, "buffers_bytes") <= value(memory, "cached_bytes")
+    assert value(system, "cpu.busy_cores") >= 0
+    assert value(system, "processes.count") >= 1
+    assert result["tracker"]["late_samples"] >= 0
+    assert [warning for warning in result["warnings"] if warning["code"] != "late-samples"] == []
+
+
+def test_devices_are_those_of_the_kernel(spoor):
+    system = measure(spoor, "-i", "20ms")["system"]
+    interfaces = [line.split(":")[0].strip()
+                  for line in pathlib.Path("/proc/net/dev").read_text().splitlines()[2:]]
+    assert {each["name"] for each in system["interfaces"]} == set(interfaces) - {"lo"}
+    blocks = {path.name.replace("!", "/") for path in pathlib.Path("/sys/block").glob("*")}
+    disks = [each["name"] for each in system["disks"]]
+    assert set(disks) <= blocks and len(disks) == len(set(disks))
+    assert not [name for name in disks if re.match(r"(loop|ram|zram|dm-|md|sr)\d", name)]
+    for disk in system["disks"]:
+        assert disk["capacity_bytes"] > 0 and disk["type"] in ("nvme", "ssd", "hdd", None)
+    for mount in system["mounts"]:
+        space = os.statvfs(mount["point"])
+        if not mount["source"].startswith("zfs:"):
+            assert mount["total_bytes"] == space.f_blocks * space.f_frsize
+        assert mount["used_bytes"] <= mount["total_bytes"]
+
+
+def test_writing_to_a_disk_is_seen(spoor, tmp_path):
+    """On the disk of the folder, if it is on one. A rate is over no more than the life of the program."""
+    path, size = spoor.new_path("system.json"), 1 << 22
+    started = time.monotonic()
+    process = spoor.start("system", "-i", "5ms", "--duration", "10m", "-o", path)
+    wait_for_samples(process.pid)
+    with open(tmp_path / "data", "wb") as file:
+        file.write(os.urandom(size))
+        file.flush()
+        os.fsync(file.fileno())
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 0
+    seconds = time.monotonic() - started
+    system = load(path)["system"]
+    names = {mount["disk"] for mount in system["mounts"]
+             if os.stat(mount["point"]).st_dev == os.stat(tmp_path).st_dev}
+    disks = [disk for disk in system["disks"] if disk["name"] in names]
+    for disk in disks:
+        assert disk["written_bytes_per_second"] * seconds >= size
+    if disks:
+        assert value(system, "disk.written_bytes_per_second") * seconds >= size
+
+
+def test_text_is_one_screen_on_stdout(spoor):
+    done = spoor("system", "-i", "20ms", "--name", "idle")
+    lines = done.stdout.splitlines()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert lines[0] == f"idle: {socket.gethostname()}"
+    assert re.match(r"measured for \d", lines[1])
+    labels = [line.split("  ")[0] for line in lines if line and not line.startswith(" ")]
+    for label in ("CPU", "Memory", "Disk I/O", "Disk space", "Network", "Pressure", "Processes",
+                  "Host", "tracker"):
+        assert label in labels
+    for label in ("Elapsed", "CPU time", "Page faults", "All I/O"):
+        assert label not in labels
+    assert "exit code" not in done.stdout and "no job" not in done.stdout
+    assert all(len(line) <= 80 for line in lines)
+
+
+def test_a_report_is_shown_again(spoor):
+    path, again = spoor.new_path("a.json"), spoor.new_path("b.json")
+    assert spoor("system", "-i", "20ms", "-o", path).returncode == 0
+    assert spoor("report", path, "-o", again).returncode == 0
+    assert again.read_bytes() == path.read_bytes()
+    assert spoor("report", path).stdout.splitlines()[0] == socket.gethostname()
+    rows = spoor("report", path, "-f", "csv").stdout.splitlines()
+    assert len(rows) == 2
+
+
+def test_an_interval_is_one_measurement(spoor):
+    """Whatever the interval; --duration sets how long, with samples in between."""
+    short = measure(spoor, "-i", "50ms")
+    assert short["run"]["elapsed_seconds"] >= 0.05
+    assert short["run"]["samples"] >= 2
+    longer = measure(spoor, "-i", "1ms", "--duration", "60ms")
+    assert longer["run"]["elapsed_seconds"] >= 0.06
+    assert longer["run"]["interval_seconds"] == 0.001
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.threads
+def test_a_signal_ends_it_with_a_report(spoor, number):
+    path = spoor.new_path("system.json")
+    process = spoor.start("system", "--duration", "10m", "-o", path)
+    wait_for_start(process.pid)
+    process.send_signal(number)
+    assert process.wait(60) == 0
+    assert load(path)["run"]["samples"] >= 2
+
+
+def test_a_long_interval_has_two_samples(spoor):
+    path = spoor.new_path("system.json")
+    process = spoor.start("system", "-i", "1h", "-o", path)
+    wait_for_start(process.pid)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 0
+    assert load(path)["run"]["samples"] == 2
+
+
+def test_gpus_of_the_machine_are_shown_whatever_the_environment_says(spoor, machine):
+    machine.play(card(0), card(1), f"device 1 used {USED_BYTES}")
+    path = spoor.new_path("system.json")
+    process = spoor.start("system", "-i", "10ms", "--duration", "10m", "-o", path,
+                          env={**machine.environment, "CUDA_VISIBLE_DEVICES": "1"})
+    machine.wait_for(SLOW, 2)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 0
+    result = load(path)
+    assert result["gpu"]["selected"] == ["GPU-0000-aaaa", "GPU-1000-aaaa"]
+    assert [device["memory"]["peak_bytes"]["value"] for device in result["gpu"]["devices"]][1] == \
+        USED_BYTES
+    assert result["gpu"]["devices"][0]["memory"]["job_peak_bytes"]["value"] in (None, 0)
+    assert find(result, "gpu.memory.combined_bytes")["reason"] == "no job is tracked"
+    assert find(result, "gpu.memory.system_bytes")["value"] > USED_BYTES
+    text = spoor("report", path).stdout
+    assert re.search(r"^GPU 1 .*3\.00 GB of 150 GB used.*NVIDIA H200", text, re.M)
+    none = measure(spoor, "-i", "20ms", "--gpus", "none", env=machine.environment)
+    assert none["gpu"]["selected"] == []
+    done = spoor("system", "-i", "20ms", "--gpus", "7", env=machine.environment)
+    assert done.returncode == 125 and "7" in done.stderr
+
+
+@pytest.mark.parametrize("arguments, message", [
+    (["1234"], "unexpected argument"),
+    (["--pid", "1"], "has no option --pid"),
+    (["-i", "0"], "out of range"),
+    (["-o", "x.xml"], "not supported"),
+    (["-f", "xml"], "xml"),
+    (["--append", "--no-clobber"], "cannot be combined"),
+])
+def test_bad_arguments_are_refused(spoor, tmp_path, arguments, message):
+    done = spoor("system", *arguments, cwd=tmp_path)
+    assert done.returncode == 125 and message in done.stderr
+    assert done.stdout == "" and os.listdir(tmp_path) == []
+
+
+def test_variables_of_runs_do_not_apply(spoor, tmp_path):
+    path = tmp_path / "run.json"
+    done = spoor("system", "-i", "20ms", env={**os.environ, "SPOOR_OUTPUT": str(path)})
+    assert done.returncode == 0 and done.stdout and not path.exists()

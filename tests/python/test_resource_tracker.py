@@ -1,0 +1,380 @@
+# SPDX-License-Identifier: Apache-2.0
+"""resource_tracker.ResourceTracker: states, rows while it runs, and failures."""
+import gc
+import glob
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+import warnings
+
+import pytest
+
+from conftest import eventually, is_alive
+from resource_tracker import ResourceTracker
+from resource_tracker._dialect import NEWEST, OLDEST, README
+from resource_tracker.tiny_data_frame import StatSpec
+
+NEVER = 3600  # an interval of which only the partial rows are seen
+PATIENCE = 60
+
+
+@pytest.fixture
+def temporary(tmp_path, monkeypatch):
+    """Where the trackers of this test keep their files."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    return lambda: list(tmp_path.glob("resource_tracker-*"))
+
+
+def burn(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+
+def agent_of(tracker):
+    return tracker._tracking.agent.ready["pid"]
+
+
+# ---- states ----
+
+
+def test_states_and_their_errors():
+    tracker = ResourceTracker(interval=NEVER, autostart=False)
+    assert not tracker.running and tracker.n_samples == 0 and tracker.start_time is None
+    tracker.stop()  # nothing to stop
+    assert len(tracker.process_metrics) == len(tracker.system_metrics) == 0
+    tracker.start()
+    assert tracker.running and tracker.stop_time is None
+    with pytest.raises(RuntimeError) as error:
+        tracker.start()
+    assert str(error.value) == "Resource tracker already running, cannot start again."
+    tracker.stop()
+    assert not tracker.running and tracker.start_time <= tracker.stop_time
+    tracker.stop(1)
+    with pytest.raises(RuntimeError) as error:
+        tracker.start()
+    assert str(error.value) == ("Resource tracker already stopped. Create a new instance instead "
+                                "of trying to restart it.")
+
+
+def test_it_starts_at_once_and_afresh_with_start():
+    tracker = ResourceTracker(interval=0.02)
+    assert tracker.running and tracker.autostart
+    tracker.wait_for_samples(2, timeout=PATIENCE)
+    first = tracker.start_time
+    tracker.start()
+    assert tracker.start_time > first and tracker.running
+    tracker.stop()
+    assert tracker.process_metrics["timestamp"][0] >= round(tracker.start_time, 3)
+    with ResourceTracker(interval=NEVER, autostart=True) as explicit:
+        with pytest.raises(RuntimeError, match="already running"):
+            explicit.start()
+
+
+def test_with_block():
+    with ResourceTracker(interval=NEVER) as tracker:
+        assert tracker.running
+    assert not tracker.running and tracker.n_samples == 1
+    with pytest.raises(KeyError):
+        with ResourceTracker(interval=NEVER) as tracker:
+            raise KeyError("x")
+    assert not tracker.running and tracker.n_samples == 1
+
+
+def test_attributes():
+    tracker = ResourceTracker(autostart=False, method="spawn", interval=0.5, children=False,
+                              discover_cloud=False, upload_interval=5, streaming_metadata={"a": 1})
+    assert (tracker.pid, tracker.interval, tracker.method) == (os.getpid(), 0.5, "spawn")
+    assert not tracker.autostart and not tracker.children and not tracker.discover_cloud
+    assert tracker.trackers == ["process_tracker", "system_tracker"]
+    assert tracker.mpc.get_start_method() == "spawn"
+    assert ResourceTracker(autostart=False).method == "fork"
+    assert tracker.process_tracker_filepath is tracker.system_tracker_filepath is None
+    with pytest.raises(ValueError, match="cannot find context for 'x'"):
+        ResourceTracker(method="x")
+    with pytest.raises(ValueError, match="unknown dialect 'x'"):
+        ResourceTracker(dialect="x")
+    for interval in (0, -1, float("nan")):
+        with pytest.raises(ValueError, match="must be positive"):
+            ResourceTracker(interval=interval)
+
+
+def test_uploads_are_not_available_yet(monkeypatch):
+    with pytest.warns(RuntimeWarning, match="uploads are not available yet"):
+        ResourceTracker(interval=NEVER, sentinel_token="t").stop()
+    monkeypatch.setenv("SENTINEL_API_TOKEN", "t")
+    with pytest.warns(RuntimeWarning, match="uploads are not available yet"):
+        tracker = ResourceTracker(interval=NEVER)
+    tracker.stop()
+    assert tracker.sentinel_result is None
+
+
+def test_no_such_process(temporary):
+    with pytest.raises(ProcessLookupError):
+        ResourceTracker(pid=4194303)
+    tracker = ResourceTracker(pid=4194303, autostart=False)
+    with pytest.raises(RuntimeError):
+        tracker.start()
+    assert not tracker.running and temporary() == []
+
+
+# ---- rows ----
+
+
+def test_rows_while_it_runs():
+    with ResourceTracker(interval=0.02) as tracker:
+        tracker.wait_for_samples(3, timeout=PATIENCE)
+        process, system = tracker.process_metrics, tracker.system_metrics
+        assert len(process) >= 3 and len(system) >= 3 and tracker.stats()
+        tracker.wait_for_samples(len(process) + 2, timeout=PATIENCE)
+        assert tracker.process_metrics["timestamp"][:len(process)] == process["timestamp"]
+    count = tracker.n_samples
+    frame = tracker.get_combined_metrics()
+    assert len(frame) == count and len(frame.columns) == 32
+    times = frame["timestamp"]
+    assert times == sorted(times) and tracker.start_time <= times[0] + 0.001
+    assert times[-1] <= tracker.stop_time + 0.001
+    assert set(frame["process_pid"]) == {os.getpid()}
+    assert min(frame["process_memory_mib"]) > 1 and min(frame["system_memory_used_mib"]) > 1
+    assert max(frame["system_processes"]) > 1
+    for process_time, system_time in zip(tracker.process_metrics["timestamp"],
+                                         tracker.system_metrics["timestamp"]):
+        assert abs(process_time - system_time) < 10  # the same row of both
+
+
+def test_the_first_and_the_last_partial_interval_are_kept():
+    """W14: of a short run there was nothing."""
+    with ResourceTracker(interval=NEVER) as tracker:
+        burn(0.2)
+    assert tracker.n_samples == len(tracker.process_metrics) == len(tracker.system_metrics) == 1
+    used = tracker.process_metrics[0]["utime"] + tracker.process_metrics[0]["stime"]
+    assert 0.15 < used < 0.5
+    duration = tracker.stats()["timestamp"]["duration"]
+    assert abs(duration - (tracker.stop_time - tracker.start_time)) < 1
+
+
+def test_totals_of_the_run():
+    with ResourceTracker(interval=0.05) as tracker:
+        burn(0.3)
+        while_it_runs = tracker.stats()["run_totals"]["cpu.total_seconds"]["value"]
+    totals = tracker.stats()["run_totals"]
+    assert 0 < while_it_runs <= totals["cpu.total_seconds"]["value"]
+    assert 0.25 < totals["cpu.total_seconds"]["value"] < 1
+    rows = sum(tracker.process_metrics["utime"]) + sum(tracker.process_metrics["stime"])
+    assert rows == pytest.approx(totals["cpu.total_seconds"]["value"], rel=0.1, abs=0.03)
+    peak = totals["memory.combined.total_rss_bytes"]
+    assert peak["value"] > 1 << 20 and {"source", "exact", "low", "high"} <= set(peak)
+    assert "run_totals" not in tracker.stats([StatSpec("process_pid", max)])
+
+
+def test_waiting_ends():
+    with ResourceTracker(interval=NEVER) as tracker:
+        with pytest.raises(RuntimeError) as error:
+            tracker.wait_for_samples(2, timeout=0.05)
+    assert str(error.value) == "Timed out waiting for resource tracker to collect 2 samples"
+
+
+def test_the_timeout_counts_from_the_call():
+    """W17: it counted from the start."""
+    with ResourceTracker(interval=0.02) as tracker:
+        tracker.start_time -= 1000
+        tracker.wait_for_samples(tracker.n_samples + 1, timeout=PATIENCE)
+
+
+def test_either_tracker_alone():
+    """W15"""
+    with ResourceTracker(interval=0.02, track_system=False) as tracker:
+        tracker.wait_for_samples(2, timeout=PATIENCE)
+    assert len(tracker.system_metrics) == 0 and tracker.stats()["process_memory_mib"]["max"] > 1
+    assert len(tracker.get_combined_metrics().columns) == 12
+    with ResourceTracker(interval=0.02, track_processes=False) as tracker:
+        tracker.wait_for_samples(2, timeout=PATIENCE)
+    assert len(tracker.process_metrics) == 0 and "run_totals" not in tracker.stats()
+    assert len(tracker.get_combined_metrics().columns) == 21
+    with ResourceTracker(track_processes=False, track_system=False) as tracker:
+        assert tracker.n_samples == 0
+    assert tracker.snapshot()["process_metrics"] == []
+
+
+@pytest.mark.parametrize("dialect, memory, unit", [
+    (NEWEST, "memory_mib", 1 << 20), (README, "memory", 1024), (OLDEST, "pss", 1024)])
+def test_generations(dialect, memory, unit):
+    with ResourceTracker(interval=0.05, dialect=dialect) as tracker:
+        burn(0.2)
+        held = tracker._tracking.agent.ask("process-stats", str(os.getpid()), "true")
+        tracker.wait_for_samples(2, timeout=PATIENCE)
+    frame = tracker.process_metrics
+    assert memory in frame.columns
+    assert frame[memory][-1] * unit == pytest.approx(held["stats"]["memory_mib"] * (1 << 20), rel=0.5)
+    ticks = 1 if dialect == NEWEST else os.sysconf("SC_CLK_TCK")
+    assert 0.1 < (sum(frame["utime"]) + sum(frame["stime"])) / ticks < 1
+    name = {NEWEST: "memory_active_mib", README: "memory_active", OLDEST: "memory_active_anon"}
+    assert name[dialect] in tracker.system_metrics.columns
+    assert tracker.stats()[f"process_{memory}"]["max"] == pytest.approx(max(frame[memory]), abs=0.01)
+
+
+def test_snapshot_of_a_run(tmp_path):
+    with ResourceTracker(interval=0.02) as tracker:
+        tracker.wait_for_samples(2, timeout=PATIENCE)
+        assert ResourceTracker.loads(tracker.dumps()).n_samples >= 2  # while it runs, too
+    tracker.dump(tmp_path / "run.gz")
+    again = ResourceTracker.load(tmp_path / "run.gz")
+    assert again.stats() == tracker.stats() and again.pid == os.getpid()
+    assert again.server_info == tracker.server_info
+
+
+# ---- processes ----
+
+
+def test_pid_is_that_of_the_caller():
+    """W16: after a fork it was the parent's."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.write(writer, str(ResourceTracker(autostart=False).pid == os.getpid()).encode())
+        os._exit(0)
+    os.waitpid(pid, 0)
+    assert os.read(reader, 10) == b"True"
+    os.close(reader)
+    os.close(writer)
+
+
+def test_a_forked_child_leaves_the_tracker_alone(script):
+    out = script("""
+        import os, sys
+        from resource_tracker import ResourceTracker
+
+        with ResourceTracker(interval=0.02) as tracker:
+            tracker.wait_for_samples(1, timeout=60)
+            pid = os.fork()
+            if pid == 0:
+                assert tracker.n_samples >= 1 and len(tracker.process_metrics) >= 1
+                try:
+                    tracker.stop()
+                except RuntimeError as error:
+                    print(error, flush=True)
+                sys.exit()  # through the end of the block, and of the program
+            assert os.waitpid(pid, 0)[1] == 0
+            count = tracker.n_samples
+            tracker.wait_for_samples(count + 2, timeout=60)
+            assert os.path.exists(tracker.process_tracker_filepath)
+        print(tracker.n_samples > count)
+    """)
+    assert out.splitlines() == ["the tracker belongs to the process that started it", "True"]
+
+
+def test_a_process_that_ends():
+    program = "import time\ninput()\nend = time.process_time() + 0.2\n" \
+        "while time.process_time() < end: pass"
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE) as child:
+        with ResourceTracker(pid=child.pid, interval=0.02) as tracker:
+            tracker.wait_for_samples(1, timeout=PATIENCE)
+            child.communicate(b"\n")
+            eventually(lambda: tracker._tracking.agent.ask("rows")["status"] == "exited",
+                       "the end of the process")
+            count = len(tracker.process_metrics)
+            eventually(lambda: len(tracker.system_metrics) > count + 2, "rows of the system")
+        assert len(tracker.process_metrics) == count
+        assert tracker.stats()["run_totals"]["cpu.total_seconds"]["value"] > 0.15
+
+
+# ---- files and failures ----
+
+
+def test_files_are_removed(temporary):
+    tracker = ResourceTracker(interval=NEVER)
+    assert len(temporary()) == 1 and os.path.exists(tracker.system_tracker_filepath)
+    assert temporary()[0].stat().st_mode & 0o777 == 0o700
+    tracker.start()
+    assert len(temporary()) == 1
+    tracker.stop()
+    assert tracker.n_samples == 1 and len(temporary()) == 1
+    tracker.cleanup()
+    assert tracker.n_samples == 0 and temporary() == []
+    tracker.cleanup()
+    tracker = ResourceTracker(interval=NEVER)
+    agent = agent_of(tracker)
+    del tracker
+    gc.collect()
+    assert temporary() == []
+    eventually(lambda: not is_alive(agent), "the end of the agent")
+
+
+def test_files_are_removed_at_exit(script, temporary):
+    assert script("""
+        from resource_tracker import ResourceTracker
+        tracker = ResourceTracker()
+        print(tracker._tracking.agent.ready["pid"])
+    """).strip().isdigit()
+    assert temporary() == []
+
+
+def test_a_temporary_folder_that_cannot_be_used(monkeypatch):
+    monkeypatch.setenv("TMPDIR", "/nowhere/at/all")
+    with ResourceTracker(interval=NEVER) as tracker:
+        pass
+    assert tracker.n_samples == 1
+    tracker.cleanup()
+    assert glob.glob("/nowhere*") == []
+
+
+def test_a_killed_agent_is_a_warning():
+    tracker = ResourceTracker(interval=0.02)
+    tracker.wait_for_samples(2, timeout=PATIENCE)
+    agent = agent_of(tracker)
+    os.kill(agent, signal.SIGKILL)
+    eventually(lambda: not is_alive(agent), "the end of the agent")
+    with pytest.warns(RuntimeWarning, match="tracking has stopped") as caught:
+        stats = tracker.stats()
+        tracker.stop()
+    assert len(caught) == 1 and caught[0].filename == __file__
+    assert stats["process_memory_mib"]["max"] > 1 and "run_totals" not in stats
+    assert not tracker.running and tracker.n_samples >= 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert tracker.stats() == stats and tracker.dumps()
+
+
+def test_stopping_is_silent(script):
+    """W2: every stop made the trackers fail."""
+    process = script.start("""
+        from resource_tracker import ResourceTracker
+        for _ in range(3):
+            with ResourceTracker(interval=0.02) as tracker:
+                tracker.wait_for_samples(1, timeout=60)
+    """, stderr=subprocess.STDOUT)
+    out, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0 and out == ""
+
+
+def test_many_trackers_at_once():
+    trackers = [ResourceTracker(interval=0.05) for _ in range(4)]
+    for tracker in trackers:
+        tracker.wait_for_samples(1, timeout=PATIENCE)
+    for tracker in trackers:
+        tracker.stop()
+    fds = len(os.listdir("/proc/self/fd"))
+    for tracker in trackers:
+        tracker.cleanup()
+    assert len(os.listdir("/proc/self/fd")) < fds
+
+
+def test_no_descriptor_is_left():
+    ResourceTracker(interval=NEVER).cleanup()
+    gc.collect()
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(3):
+        with ResourceTracker(interval=NEVER) as tracker:
+            pass
+        del tracker
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_the_package_is_typed():
+    import resource_tracker
+
+    assert (pathlib.Path(resource_tracker.__file__).parent / "py.typed").exists()

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ProcessTracker, PidTracker and SystemTracker writing CSV, with and without the end of a process."""
+import csv
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from conftest import DEADLINE_SECONDS, eventually, is_alive
+from resource_tracker import ProcessTracker
+from resource_tracker._dialect import NEWEST, OLDEST, README, columns_of
+
+# Uses CPU after a line on its input, and ends.
+BUSY = """
+import time
+print(flush=True)
+input()
+end = time.process_time() + 0.2
+while time.process_time() < end:
+    pass
+"""
+
+
+@pytest.fixture
+def busy():
+    """A process that works and ends when it is told to."""
+    with subprocess.Popen([sys.executable, "-c", BUSY], text=True, stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as child:
+        child.stdout.readline()
+        yield child
+        if child.poll() is None:
+            child.kill()
+
+
+def header(table, dialect):
+    return ",".join(f'"{column.name}"' for column in columns_of(table, dialect)) + "\n"
+
+
+def read(path):
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def work_when_tracked(busy, path):
+    """Has the process work once there is a header, which is written when tracking has started."""
+    def work():
+        eventually(lambda: path.exists() and path.read_text(), "the header")
+        busy.stdin.write("\n")
+        busy.stdin.flush()
+
+    threading.Thread(target=work).start()
+
+
+def test_a_process_until_its_end(busy, tmp_path):
+    """The last partial interval is kept: the interval is longer than the process lives."""
+    path = tmp_path / "rows.csv"
+    work_when_tracked(busy, path)
+    tracker = ProcessTracker(busy.pid, interval=3600, output_file=str(path))
+    assert tracker.status == "exited" and tracker.cycle == 1
+    text = path.read_text()
+    assert text.startswith(header("process", NEWEST)) and "\r" not in text
+    row, = read(path)
+    assert int(row["pid"]) == busy.pid
+    assert 0.15 < float(row["utime"]) + float(row["stime"]) < 0.5
+    assert re.fullmatch(r"\d+\.\d{1,3}", row["timestamp"])
+
+
+def test_rows_per_interval(busy, tmp_path, script):
+    path = tmp_path / "rows.csv"
+    process = script.start("""
+        import sys
+        from resource_tracker import ProcessTracker
+        tracker = ProcessTracker(int(sys.argv[1]), interval=0.02, csv_file_path=sys.argv[2])
+        print(tracker.status, tracker.cycle)
+    """, busy.pid, path)
+    eventually(lambda: path.exists() and path.read_text().count("\n") > 3, "three rows")
+    busy.communicate("\n")
+    out, _ = process.communicate(timeout=DEADLINE_SECONDS)
+    rows = read(path)
+    assert out.split() == ["exited", str(len(rows))] and len(rows) >= 3
+    assert sum(float(row["utime"]) + float(row["stime"]) for row in rows) > 0.15
+    assert all(row["children"] == "" for row in rows)  # none, as in version 0.5
+
+
+@pytest.mark.parametrize("dialect", [NEWEST, README, OLDEST])
+def test_the_machine_until_it_is_interrupted(script, dialect):
+    process = script.start("""
+        import sys
+        from resource_tracker import SystemTracker
+        try:
+            SystemTracker(interval=0.02, dialect=sys.argv[1])
+        except KeyboardInterrupt:
+            print("interrupted")
+    """, dialect)
+    assert process.stdout.readline() == header("system", dialect)
+    lines = [process.stdout.readline() for _ in range(3)]
+    assert all(len(line.split(",")) == 21 for line in lines)
+    process.send_signal(signal.SIGINT)
+    rest, _ = process.communicate(timeout=DEADLINE_SECONDS)
+    assert process.returncode == 0 and rest.splitlines()[-1] == "interrupted"
+
+
+def test_the_last_row_before_an_interrupt(script):
+    process = script.start("""
+        from resource_tracker import SystemTracker
+        try:
+            SystemTracker(interval=3600)
+        except KeyboardInterrupt:
+            pass
+    """)
+    assert process.stdout.readline() == header("system", NEWEST)
+    process.send_signal(signal.SIGINT)
+    rest, _ = process.communicate(timeout=DEADLINE_SECONDS)
+    assert process.returncode == 0 and len(rest.splitlines()) == 1
+
+
+def test_a_later_start_without_header(tmp_path, script):
+    process = script.start("""
+        import sys, time
+        from resource_tracker import ProcessTracker
+        start = time.time() + 0.2
+        tracker = ProcessTracker(start_time=start, interval=0.02, autostart=False)
+        print(start, flush=True)
+        tracker.start_tracking(print_header=False)
+    """)
+    start = float(process.stdout.readline())
+    assert float(process.stdout.readline().split(",")[0]) >= start - 0.001
+    process.kill()
+    process.communicate()
+
+
+def test_a_process_that_has_ended_before(busy, tmp_path):
+    busy.communicate("\n")
+    path = tmp_path / "rows.csv"
+    tracker = ProcessTracker(busy.pid, output_file=str(path))
+    assert tracker.status == "exited" and not path.exists()
+
+
+def test_pid_tracker(busy, tmp_path):
+    from resource_tracker.tracker import PidTracker
+
+    path = tmp_path / "rows.csv"
+    work_when_tracked(busy, path)
+    with pytest.warns(DeprecationWarning):
+        PidTracker(busy.pid, 0.05, output_file=str(path))
+    assert path.read_text().startswith(header("process", OLDEST))
+    rows = read(path)
+    assert any(int(row["pss"]) > 1000 for row in rows)
+    assert all(row["utime"].isdigit() for row in rows)
+
+
+def test_a_killed_agent_ends_the_rows_with_a_warning(script):
+    process = script.start("""
+        import warnings
+        from resource_tracker import SystemTracker, _tracking
+        start = _tracking.Agent.__init__
+        def print_agent(self, *arguments, **keywords):
+            start(self, *arguments, **keywords)
+            print(self.ready["pid"], flush=True)
+        _tracking.Agent.__init__ = print_agent
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            SystemTracker(interval=0.02)
+        print(*[warning.message for warning in caught])
+    """)
+    agent = int(process.stdout.readline())
+    assert process.stdout.readline() == header("system", NEWEST)
+    os.kill(agent, signal.SIGKILL)
+    eventually(lambda: not is_alive(agent), "the end of the agent")
+    out, _ = process.communicate(timeout=DEADLINE_SECONDS)
+    assert process.returncode == 0
+    assert out.splitlines()[-1] == "tracking has stopped: the tracker ended unexpectedly"

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which stream a path, a dialect and a format mean. What it writes is in test_csv.c and
+ * test_dialect.c. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "output/dialect.h"
+
+static struct stream find(const char *dialect)
+{
+    struct stream stream;
+
+    assert_int_equal(stream_find("-", dialect, NULL, true, &stream, NULL), 0);
+    return stream;
+}
+
+static size_t count_columns(const struct dialect_table *table)
+{
+    const char *prefix;
+    size_t count = 0;
+
+    while (dialect_column(table, count, &prefix))
+        count++;
+    return count;
+}
+
+static void a_dialect_has_tables(void **state)
+{
+    static const struct {
+        const char *name;
+        bool has_job;
+        const char *table;
+        size_t columns;
+    } cases[] = {
+        { "resource-tracker", true, "process", 12 },
+        { "resource-tracker", false, "system", 21 },
+        { "resource-tracker:system", true, "system", 21 },
+        { "resource-tracker:combined", true, "combined", 32 },
+        { "resource-tracker-0.3", true, "process", 12 },
+        { "resource-tracker-0.3", false, "system", 21 },
+        { "resource-tracker-0.1:process", false, "process", 12 },
+        { "resource-tracker-0.1", false, "system", 21 },
+        { "resource-tracker-rs", true, "combined", 32 },
+        { "resource-tracker-rs", false, "combined", 32 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        const struct dialect *dialect;
+        const struct dialect_table *table;
+
+        assert_true(dialect_find(cases[i].name, cases[i].has_job, &dialect, &table));
+        assert_string_equal(table->name, cases[i].table);
+        assert_int_equal(count_columns(table), cases[i].columns);
+    }
+}
+
+static void other_names_are_refused(void **state)
+{
+    static const char *const names[] = {
+        "",
+        "resource",
+        "resource-tracker:",
+        "resource-tracker:host",
+        "resource-tracker-0.2",
+        ":",
+        ":process",
+        "spoor:process",
+        "resource-tracker-rs:process",
+    };
+    struct stream stream;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        struct spoor_error err = { 0 };
+
+        assert_int_equal(stream_find("-", names[i], NULL, true, &stream, &err), -EINVAL);
+        assert_non_null(strstr(err.message, "unknown dialect"));
+    }
+}
+
+static void the_format_is_that_of_the_suffix_or_as_given(void **state)
+{
+    struct spoor_error err = { 0 };
+    struct stream stream;
+
+    (void)state;
+    assert_int_equal(stream_find("x.txt", "resource-tracker", "csv", true, &stream, &err), 0);
+    assert_true(stream_has_header(&stream));
+    assert_int_equal(stream_find("x.csv", "resource-tracker", "jsonl", true, &stream, &err), 0);
+    assert_false(stream_has_header(&stream));
+    assert_int_equal(stream_find("/dev/null", NULL, NULL, true, &stream, &err), 0);
+    assert_true(stream_names_gpus(&stream));
+    assert_int_equal(stream_find("x.f64", "resource-tracker", NULL, true, &stream, &err), 0);
+    assert_int_equal(stream_find("x.f64", NULL, NULL, true, &stream, &err), -EINVAL);
+    assert_int_equal(stream_find("-", NULL, "xml", true, &stream, &err), -EINVAL);
+    assert_string_equal(err.message, "unknown format 'xml': expected csv or jsonl");
+}
+
+static void only_rows_with_the_number_of_processes_count_them(void **state)
+{
+    struct stream stream = find("resource-tracker");
+
+    (void)state;
+    assert_false(stream_counts_processes(&stream));
+    stream = find("resource-tracker:system");
+    assert_true(stream_counts_processes(&stream));
+    stream = find("resource-tracker-rs");
+    assert_true(stream_counts_processes(&stream));
+    stream = find("spoor");
+    assert_false(stream_counts_processes(&stream));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_dialect_has_tables),
+        cmocka_unit_test(other_names_are_refused),
+        cmocka_unit_test(the_format_is_that_of_the_suffix_or_as_given),
+        cmocka_unit_test(only_rows_with_the_number_of_processes_count_them),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
