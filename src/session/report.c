@@ -49,6 +49,7 @@ static int fill_record(spoor_session *session, struct record *ret)
         .user = session->run.user,
         .cwd = session->run.cwd,
         .pid = session->pid,
+        .is_tracked = session->sampler.job.is_tracked,
         .has_ended = session->has_wait_status,
         .wait_status = session->wait_status,
         .is_still_running = is_job_running(session),

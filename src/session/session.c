@@ -354,7 +354,8 @@ static void read_devices(spoor_session *session)
     uint64_t now_ns = clock_now().monotonic_ns;
     struct devices devices = { 0 };
 
-    if (session->pid != 0 || devices_read(&session->root, &session->space, &devices) < 0)
+    if (session->sampler.job.is_tracked ||
+        devices_read(&session->root, &session->space, &devices) < 0)
         return;
     pthread_mutex_lock(&session->mutex);
     devices_done(&session->first_devices);
