@@ -76,7 +76,7 @@ struct leaf {
         uint64_t memory_before_bytes, threads_before; /* when it was adopted */
         uint64_t memory_seen_bytes;                   /* the most since then */
     } peaks;
-    struct leaf_reading last; /* of an adopted cgroup */
+    struct leaf_reading last;  /* of an adopted cgroup */
     struct cgroup tracker_own; /* where the tracker was moved; empty: it was not */
     unsigned enabled;          /* controllers that we enabled above it, as cgroup_enable() */
     struct leaf_left_behind {

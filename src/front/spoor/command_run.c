@@ -58,7 +58,7 @@ static struct live *open_live(const struct settings *settings, char **command,
         .has_color = outputs_has_color(settings->color, STDERR_FILENO),
     };
     struct buffer title = { 0 };
-    struct live *live = NULL;
+    struct live *live;
     struct spoor_error err;
 
     if (!settings->is_live || !live_is_possible())
@@ -70,11 +70,12 @@ static struct live *open_live(const struct settings *settings, char **command,
     }
     escape_command((const char *const *)command, &title);
     own.title = title.text ? title.text : "";
-    if (live_open(&own, &live, &err) < 0)
-        complain("%s", err.message);
+    live = live_open(&own, &err);
     buffer_done(&title);
-    if (!live)
+    if (!live) {
+        complain("%s", err.message);
         return NULL;
+    }
     options->session.sample_seen = live_sample_seen;
     options->started = start_live;
     options->stopping = hide_live;
