@@ -15,9 +15,10 @@ from .helpers import render_csv_row
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Iterable
 
-_LOOK_SECONDS = 0.1  # how often it looks for new rows, at least
+_ROW_SECONDS = 0.005  # that a row takes to be written; rows are at multiples of the interval
+_LOOK_SECONDS = 0.1   # how often it looks for a row that is late, at least
 
 
 class _ProcessEnd:
@@ -85,22 +86,29 @@ class _Loop:
         self.cycle += 1
         return make_row(self._table, self.dialect, self.stats, before or self.stats)
 
+    def _write_line(self, values: Iterable[Any], file: Any) -> None:
+        line = render_csv_row(0 if value == 0 else value for value in values)
+        file.write(line.replace("\n", "\r\n") if self.dialect == OLDEST else line)
+
     def _write(self, tracking: Tracking, file: Any) -> None:
         """Writes the rows that are new."""
         for row in tracking.rows[self._table].read_new():
-            file.write(render_csv_row(value or (value if value is None else 0) for value in row))
+            self._write_line(row, file)
             self.cycle += 1
         file.flush()
 
     def _write_rows(self, tracking: Tracking, file: Any) -> None:
         """Writes rows as they come, until there is nothing left to track."""
-        asked = time.monotonic()
+        asked, pause = time.monotonic(), 0.0
         while self.status == "running":
-            if self._sleep(min(self.interval / 10, _LOOK_SECONDS)):
+            if self._sleep(pause):
                 self.status = "exited"
             elif len(tracking.rows[self._table]) > 0:
                 self._write(tracking, file)
-            elif time.monotonic() - asked > self.interval + 1 and tracking.agent is not None:
+                pause = self.interval - time.time() % self.interval + _ROW_SECONDS
+            else:
+                pause = min(self.interval / 10, _LOOK_SECONDS)
+            if time.monotonic() - asked > self.interval + 1 and tracking.agent is not None:
                 asked = time.monotonic()
                 tracking.agent.ask("rows")  # fails if it was killed
 
@@ -123,11 +131,12 @@ class _Loop:
         tracking = self._track()
         file = None
         try:
-            file = sys.stdout if output_file is None else open(output_file, "w", encoding="utf-8")
+            file = sys.stdout if output_file is None else open(
+                output_file, "w", encoding="utf-8", newline="")
             try:
                 if print_header:
                     names = [column.name for column in columns_of(self._table, self.dialect)]
-                    file.write(render_csv_row(names))
+                    self._write_line(names, file)
                     file.flush()
                 self._write_rows(tracking, file)
             except EndedError:

@@ -6,6 +6,7 @@ import os
 import weakref
 
 from spoor._agent import Agent
+from spoor._error import Error, make_error
 
 from ._dialect import NEWEST
 from ._rows import RowFile
@@ -62,6 +63,9 @@ class Tracking:
                 words.append(f"--{table}-rows={path}")
             if tables:
                 self.agent = Agent(*words, name="resource-tracker")
+        except Error as error:  # in the terms of Python: "--interval" is interval
+            self.close()
+            raise make_error(error.code, str(error).removeprefix("--")) from None
         except BaseException:
             self.close()
             raise

@@ -73,6 +73,8 @@ struct dialect {
     const char *name; /* "resource-tracker" */
     const struct csv_dialect *csv;
     const char *none; /* an unknown value in CSV: a text, or NULL for an empty cell */
+    /* A row of JSON that is not the columns, and lists devices; NULL: none. */
+    void (*json_row)(const struct stream_row *row, struct buffer *out);
     struct dialect_table tables[3];
 };
 
@@ -113,6 +115,9 @@ void dialect_jsonl_row(const struct stream *stream, const struct stream_row *row
 /* A little-endian double per cell, NaN for none. */
 void dialect_f64_row(const struct stream *stream, const struct stream_row *row,
                      struct buffer *out);
+
+/* For the dialect resource-tracker-rs. */
+void dialect_rust_json_row(const struct stream_row *row, struct buffer *out);
 
 /* ---- the tables --------------------------------------------------------------- */
 

@@ -39,6 +39,7 @@ _Static_assert(ARRAY_SIZE(host) + ARRAY_SIZE(job) == 32, "as the predecessor");
 const struct dialect dialect_resource_tracker_rs = {
     .name = "resource-tracker-rs",
     .csv = &csv_safe,
+    .json_row = dialect_rust_json_row,
     .tables = {
         { "combined", { { host, 1, "" },
                         { host + 1, ARRAY_SIZE(host) - 1, "system_" },

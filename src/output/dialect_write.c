@@ -69,6 +69,10 @@ void dialect_jsonl_row(const struct stream *stream, const struct stream_row *row
     const struct column *column;
     const char *prefix;
 
+    if (stream->dialect->json_row) {
+        stream->dialect->json_row(row, out);
+        return;
+    }
     json_begin_line(&json, NULL, '{');
     for (size_t i = 0; (column = dialect_column(stream->table, i, &prefix)) != NULL; i++) {
         struct cell cell = dialect_cell(column, row);

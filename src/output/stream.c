@@ -115,6 +115,12 @@ bool stream_write_row(const struct stream *stream, const struct stream_row *row,
     return true;
 }
 
+bool stream_lists_devices(const struct stream *stream)
+{
+    return stream->dialect && stream->dialect->json_row &&
+           stream->encoding->dialect_row == dialect_jsonl_row;
+}
+
 bool stream_counts_processes(const struct stream *stream)
 {
     return stream->table &&

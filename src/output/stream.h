@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "base/output_file.h"
+#include "sample/device_sample.h"
 #include "sample/gpu_columns.h"
 #include "sample/sample.h"
 #include "text/buffer.h"
@@ -22,6 +23,9 @@ struct stream_row {
     const struct gpu_columns *of_gpus; /* NULL: they are not known yet */
     pid_t pid;                         /* the main process of the job; 0: there is no job */
     bool is_main_only;                 /* its descendants are not tracked */
+    const char *name;                  /* label of the run, or NULL */
+    /* Of both samples, if stream_lists_devices(). */
+    const struct device_sample *devices, *previous_devices;
 };
 
 struct encoding;
@@ -68,6 +72,9 @@ bool stream_write_row(const struct stream *stream, const struct stream_row *row,
 
 /* Whether rows have the number of processes of the machine, which costs more than the rest of it. */
 bool stream_counts_processes(const struct stream *stream);
+
+/* Whether rows list the devices of the machine. */
+bool stream_lists_devices(const struct stream *stream);
 
 /* ---- our columns ------------------------------------------------------------ */
 

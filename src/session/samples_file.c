@@ -69,7 +69,9 @@ int samples_file_open(struct samples_file *file, const struct spoor_stream *stre
         .pid = options->pid,
         .is_main_only = options->flags & SPOOR_MAIN_ONLY,
     };
-    if (!file->path)
+    if (options->name)
+        file->name = strdup(options->name);
+    if (!file->path || (options->name && !file->name))
         return error_set(err, ENOMEM, "out of memory");
     r = stream_find(file->path, stream->dialect, stream->format, options->pid > 0,
                     &file->stream, err);
@@ -95,6 +97,9 @@ void samples_file_close(struct samples_file *file)
 {
     samples_file_end(file);
     free(take_ptr(file->path));
+    free(take_ptr(file->name));
+    device_sample_done(&file->devices);
+    device_sample_done(&file->previous_devices);
     buffer_done(&file->row);
     buffer_done(&file->held);
 }
@@ -150,8 +155,18 @@ static void learn_gpus(struct samples_file *file, const struct sample *sample,
     }
 }
 
+static void read_devices(struct samples_file *file, struct samples_machine machine)
+{
+    if (!stream_lists_devices(&file->stream))
+        return;
+    device_sample_done(&file->previous_devices);
+    file->previous_devices = file->devices;
+    file->devices = (struct device_sample){ 0 };
+    device_sample_read(&file->devices, machine.root, machine.space);
+}
+
 void samples_file_add(struct samples_file *file, const struct sample *sample,
-                      const struct gpu_view *gpu, bool is_last)
+                      const struct gpu_view *gpu, struct samples_machine machine, bool is_last)
 {
     struct stream_row row = {
         .sample = sample,
@@ -159,12 +174,16 @@ void samples_file_add(struct samples_file *file, const struct sample *sample,
         .gpu = gpu,
         .pid = file->pid,
         .is_main_only = file->is_main_only,
+        .name = file->name,
+        .devices = &file->devices,
+        .previous_devices = &file->previous_devices,
     };
 
     if (file->writer.pid == 0 ||
         (row.previous && !is_last &&
          less(sample->elapsed_ns, file->previous.elapsed_ns) < file->short_ns))
         return;
+    read_devices(file, machine);
     learn_gpus(file, sample, gpu, is_last);
     row.of_gpus = file->has_gpus ? &file->gpus : NULL;
     if (file->needs_header && (file->has_gpus || !stream_names_gpus(&file->stream)))

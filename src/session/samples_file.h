@@ -28,6 +28,8 @@ struct samples_file {
     uint64_t short_ns;     /* a sample so soon after a row is part of the next row */
     pid_t pid;             /* of the job; 0: there is none */
     bool is_main_only;
+    char *name; /* label of the run; owned; NULL: it has none */
+    struct device_sample devices, previous_devices; /* if rows list them */
     struct buffer row;
     struct sample previous;
     bool has_previous;
@@ -52,8 +54,14 @@ void samples_file_end(struct samples_file *file);
 /* Also ends it. */
 void samples_file_close(struct samples_file *file);
 
+/* Where devices are read, if rows list them; `space` as in devices_read(). */
+struct samples_machine {
+    const struct root *root;
+    struct space *space;
+};
+
 /* `is_last`: no row comes after it, and none waits any longer. */
 void samples_file_add(struct samples_file *file, const struct sample *sample,
-                      const struct gpu_view *gpu, bool is_last);
+                      const struct gpu_view *gpu, struct samples_machine machine, bool is_last);
 
 #endif

@@ -274,7 +274,8 @@ static void show_sample(const spoor_session *session)
 static void deliver_sample(spoor_session *session, bool is_last)
 {
     for (size_t i = 0; i < session->stream_count; i++)
-        samples_file_add(&session->streams[i], &session->latest, &session->gpu, is_last);
+        samples_file_add(&session->streams[i], &session->latest, &session->gpu,
+                         (struct samples_machine){ &session->root, &session->space }, is_last);
     if (session->sample_seen && !session->is_abandoned) /* the caller's data may be gone */
         show_sample(session);
 }

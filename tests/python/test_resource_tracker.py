@@ -112,6 +112,14 @@ def test_uploads_are_not_available_yet(monkeypatch):
     assert tracker.sentinel_result is None
 
 
+def test_what_the_agent_refuses(temporary):
+    with pytest.raises(ValueError, match="^interval: '5000' is out of range"):
+        ResourceTracker(interval=5000)
+    with pytest.raises(ValueError, match="^pid: invalid process ID '-5'"):
+        ResourceTracker(pid=-5)
+    assert temporary() == []
+
+
 def test_no_such_process(temporary):
     with pytest.raises(ProcessLookupError):
         ResourceTracker(pid=4194303)

@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from conftest import DEADLINE_SECONDS, eventually, is_alive
+from conftest import BINARY, DEADLINE_SECONDS, eventually, is_alive
 from resource_tracker import ProcessTracker
 from resource_tracker._dialect import NEWEST, OLDEST, README, columns_of
 
@@ -37,6 +37,7 @@ def busy():
 
 
 def header(table, dialect):
+    """As text; the lines of version 0.1 end in \\r\\n."""
     return ",".join(f'"{column.name}"' for column in columns_of(table, dialect)) + "\n"
 
 
@@ -53,6 +54,19 @@ def work_when_tracked(busy, path):
         busy.stdin.flush()
 
     threading.Thread(target=work).start()
+
+
+@pytest.mark.parametrize("dialect", [NEWEST, README, OLDEST])
+def test_columns_are_those_of_the_program(tmp_path, dialect):
+    command = {"process": ["run", "-q"], "system": ["system", "-q", "-i", "0.01", "--duration", "0.02"]}
+    for table, words in command.items():
+        path = tmp_path / f"{table}.csv"
+        job = ["--", "true"] if table == "process" else []
+        subprocess.run([BINARY, *words, f"--stream={path}", f"--dialect={dialect}", *job], check=True,
+                       stdout=subprocess.DEVNULL)
+        text = path.read_bytes().decode()
+        assert text.splitlines()[0] + "\n" == header(table, dialect)
+        assert text.count("\r\n") == (text.count("\n") if dialect == OLDEST else 0)
 
 
 def test_a_process_until_its_end(busy, tmp_path):
@@ -89,8 +103,9 @@ def test_rows_per_interval(busy, tmp_path, script):
 @pytest.mark.parametrize("dialect", [NEWEST, README, OLDEST])
 def test_the_machine_until_it_is_interrupted(script, dialect):
     process = script.start("""
-        import sys
+        import signal, sys
         from resource_tracker import SystemTracker
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored
         try:
             SystemTracker(interval=0.02, dialect=sys.argv[1])
         except KeyboardInterrupt:
@@ -106,7 +121,9 @@ def test_the_machine_until_it_is_interrupted(script, dialect):
 
 def test_the_last_row_before_an_interrupt(script):
     process = script.start("""
+        import signal
         from resource_tracker import SystemTracker
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             SystemTracker(interval=3600)
         except KeyboardInterrupt:
@@ -148,6 +165,7 @@ def test_pid_tracker(busy, tmp_path):
     with pytest.warns(DeprecationWarning):
         PidTracker(busy.pid, 0.05, output_file=str(path))
     assert path.read_text().startswith(header("process", OLDEST))
+    assert path.read_bytes().count(b"\r\n") == path.read_bytes().count(b"\n")
     rows = read(path)
     assert any(int(row["pss"]) > 1000 for row in rows)
     assert all(row["utime"].isdigit() for row in rows)

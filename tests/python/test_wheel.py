@@ -366,8 +366,9 @@ def test_standalone_example_of_resource_tracker(run, tmp_path):
 
 def test_other_examples_of_resource_tracker(start):
     with start("""
+        import os, signal
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored
         from resource_tracker import SystemTracker
-        import os
         try:
             tracker = SystemTracker()
         except KeyboardInterrupt:

@@ -142,6 +142,7 @@ static void step_through(spoor_session *session, const char *machine, const char
     static const struct gpu_view no_gpu = { .state = GPU_NONE };
     char path[4096], after[4096], dialect[64];
     struct stream stream = find_stream(format, dialect, sizeof(dialect));
+    struct device_sample devices = { 0 }, previous_devices = { 0 };
     struct sample previous;
 
     session->sampler.host.counts_processes = stream_counts_processes(&stream);
@@ -154,6 +155,8 @@ static void step_through(spoor_session *session, const char *machine, const char
         if (root_open(path, &session->root) < 0)
             exit(fail(path));
         session_take_sample(session, instant_of(step), is_last);
+        if (stream_lists_devices(&stream))
+            device_sample_read(&devices, &session->root, NULL);
         (void)stream_write_row(&stream,
                                &(struct stream_row){
                                    .sample = &session->latest,
@@ -161,10 +164,16 @@ static void step_through(spoor_session *session, const char *machine, const char
                                    .gpu = stream.dialect ? &no_gpu : &session->gpu,
                                    .of_gpus = &no_gpus,
                                    .pid = session->pid,
+                                   .devices = &devices,
+                                   .previous_devices = &previous_devices,
                                },
                                rows); /* some have none at the first */
         previous = session->latest;
+        device_sample_done(&previous_devices);
+        previous_devices = devices;
+        devices = (struct device_sample){ 0 };
     }
+    device_sample_done(&previous_devices);
     session_judge(session);
 }
 
