@@ -324,6 +324,6 @@ def test_run_without_a_terminal_ignores_live(spoor):
 
 
 def test_command_that_does_not_exist_draws_nothing(spoor, terminal, tmp_path):
-    window = terminal(["sh", "-c", f"exec {spoor.binary} run --live -- no-such-command >{tmp_path / 'out'}"])
+    window = terminal(["sh", "-c", f"exec {spoor.binary} run --live -- /no/such/command >{tmp_path / 'out'}"])
     code, text = window.end()
     assert code == 127 and "\033" not in text
