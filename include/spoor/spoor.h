@@ -110,6 +110,14 @@ enum {
 #define SPOOR_INTERVAL_MIN_NS 1000000ull       /* 1 ms */
 #define SPOOR_INTERVAL_MAX_NS 3600000000000ull /* 1 h */
 
+/* A GPU at the moment of a sample. NaN: unknown. */
+struct spoor_gpu_sample {
+    unsigned index; /* as in struct spoor_gpu */
+    int part;
+    double utilization, job_utilization; /* 0 to 1, over about the last second */
+    double memory_bytes, job_memory_bytes;
+};
+
 /* One sample, passed to the callback below. Valid only during the call. */
 struct spoor_sample {
     double elapsed_seconds; /* since the first sample */
@@ -118,6 +126,8 @@ struct spoor_sample {
                                GPU levels are the highest since the sample before */
     size_t count;
     const double *moments; /* the same metrics, with every level as it was at this moment */
+    const struct spoor_gpu_sample *gpus; /* those assigned to the job, at most 256 */
+    size_t gpu_count;                    /* 0 also until the drivers have responded */
 };
 
 /* Called after every sample, including the first and the last; calls never overlap. It runs in

@@ -253,44 +253,6 @@ spoor_session *spoor_session_close(spoor_session *session)
 
 /* ---- sample ------------------------------------------------------------- */
 
-static void show_sample(const spoor_session *session)
-{
-    double values[METRIC_COUNT], moments[METRIC_COUNT];
-    struct spoor_sample sample = {
-        .elapsed_seconds = (double)session->latest.elapsed_ns / 1e9,
-        .unix_seconds = (double)session->latest.realtime_ns / 1e9,
-        .values = values,
-        .count = METRIC_COUNT,
-        .moments = moments,
-    };
-
-    for (int i = 0; i < METRIC_COUNT; i++) {
-        values[i] = metric_value((enum metric)i, session->latest.value[i]);
-        moments[i] = metric_value((enum metric)i, session->latest.moment[i]);
-    }
-    session->sample_seen(&sample, session->sample_data);
-}
-
-static void deliver_sample(spoor_session *session, bool is_last)
-{
-    for (size_t i = 0; i < session->stream_count; i++)
-        samples_file_add(&session->streams[i], &session->latest, &session->gpu,
-                         (struct samples_machine){ &session->root, &session->space }, is_last);
-    if (session->sample_seen && !session->is_abandoned) /* the caller's data may be gone */
-        show_sample(session);
-}
-
-void session_begin_delivery(spoor_session *session)
-{
-    if (session->holds_samples || session->delivers_samples)
-        return;
-    session->delivers_samples = true;
-    for (size_t i = 0; i < session->stream_count; i++)
-        samples_file_begin(&session->streams[i]);
-    if (session->has_sample)
-        deliver_sample(session, false);
-}
-
 /* With the mutex held. */
 static void publish(spoor_session *session, const struct sample *sample, struct instant now,
                     bool is_last)
@@ -346,7 +308,7 @@ void session_take_sample(spoor_session *session, struct instant now, bool is_las
     publish(session, &sample, now, is_last);
     pthread_mutex_unlock(&session->mutex);
     if (session->delivers_samples)
-        deliver_sample(session, is_last);
+        session_deliver_sample(session, is_last);
 }
 
 /* Without a job: reads the devices again, at the first or last sample. For the sampler's user. */

@@ -117,6 +117,9 @@ void session_take_sample(spoor_session *session, struct instant now, bool is_las
  * sampler's user. */
 void session_begin_delivery(spoor_session *session);
 
+/* Delivers the latest sample. Likewise. */
+void session_deliver_sample(spoor_session *session, bool is_last);
+
 /* Has the session's thread take a sample, and waits for it. With the mutex held, which is
  * released meanwhile. -ETIMEDOUT: it hangs. */
 int session_ask_sample(spoor_session *session);

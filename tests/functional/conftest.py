@@ -136,17 +136,31 @@ def spoor(tmp_path):
     program.end()
 
 
-@pytest.fixture
-def gpu_tracker(spoor, tmp_path):
-    """The same program by its other name. It runs in a folder of its own."""
-    folder = tmp_path / "gpu-tracker"
+def by_name(name, spoor, tmp_path):
+    """The same program by another name. It has a folder for files."""
+    folder = tmp_path / name
     folder.mkdir()
-    link = tmp_path / "bin" / "gpu-tracker"
-    link.parent.mkdir()
+    link = tmp_path / "bin" / name
+    link.parent.mkdir(exist_ok=True)
     link.symlink_to(spoor.binary)
     program = Spoor(link, folder)
     yield program
     program.end()
+
+
+@pytest.fixture
+def gpu_tracker(spoor, tmp_path):
+    yield from by_name("gpu-tracker", spoor, tmp_path)
+
+
+@pytest.fixture
+def resource_tracker(spoor, tmp_path, monkeypatch):
+    """Runs in its folder: it reads a config file there."""
+    for key in [key for key in os.environ if key.startswith(("TRACKER_", "SENTINEL_"))]:
+        monkeypatch.delenv(key)
+    for program in by_name("resource-tracker", spoor, tmp_path):
+        monkeypatch.chdir(program.folder)
+        yield program
 
 
 @pytest.fixture(scope="session")

@@ -6,9 +6,11 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/compiler.h"
 #include "base/error.h"
+#include "base/unknown.h"
 #include "front/resource_tracker/machine_stats.h"
 
 #define BYTES_PER_MIB 1048576.0
@@ -30,17 +32,41 @@ static const struct member process_members[] = {
     { "gpu_vram_mib", "job_gpu_memory_bytes", BYTES_PER_MIB },
 };
 
-/* A process under observation. The sampling thread writes the latest sample, under the mutex. */
+static const struct member machine_members[] = {
+    { "gpu_usage", "host_gpu_utilization_gpus", 1 },
+    { "gpu_vram_mib", "host_gpu_memory_bytes", BYTES_PER_MIB },
+};
+
+enum { GPUS_MAX = 256 };
+
+/* A process under observation, or the machine. The sampling thread writes the latest sample, under
+ * the mutex. */
 struct observed {
-    pid_t pid;
+    pid_t pid; /* 0: the machine */
     bool has_children;
     spoor_session *session;
     pthread_mutex_t mutex;
     double unix_seconds;
     double *moments; /* by metric */
+    bool has_gpus;   /* they are known */
+    unsigned busy_gpus[GPUS_MAX];
+    size_t busy_gpu_count;
 };
 
 /* ---- observation ---------------------------------------------------------- */
+
+/* Of a GPU that is divided, each part counts. */
+static void note_busy_gpus(struct observed *observed, const struct spoor_sample *sample)
+{
+    observed->busy_gpu_count = 0;
+    observed->has_gpus = sample->gpu_count > 0;
+    for (size_t i = 0; i < sample->gpu_count && i < GPUS_MAX; i++) {
+        const struct spoor_gpu_sample *gpu = &sample->gpus[i];
+
+        if ((observed->pid == 0 ? gpu->utilization : gpu->job_utilization) > 0)
+            observed->busy_gpus[observed->busy_gpu_count++] = gpu->index;
+    }
+}
 
 static void keep_sample(const struct spoor_sample *sample, void *data)
 {
@@ -49,7 +75,14 @@ static void keep_sample(const struct spoor_sample *sample, void *data)
     pthread_mutex_lock(&observed->mutex);
     observed->unix_seconds = sample->unix_seconds;
     memcpy(observed->moments, sample->moments, sample->count * sizeof(*sample->moments));
+    note_busy_gpus(observed, sample);
     pthread_mutex_unlock(&observed->mutex);
+}
+
+static void skip_gpu(const struct spoor_gpu *gpu, void *data)
+{
+    (void)gpu;
+    (void)data;
 }
 
 static void observed_free(struct observed *observed)
@@ -60,6 +93,22 @@ static void observed_free(struct observed *observed)
     (void)pthread_mutex_destroy(&observed->mutex);
     free(observed->moments);
     free(observed);
+}
+
+/* Waits a moment for the drivers, which respond only after the first sample. */
+static void wait_for_gpus(struct observed *observed)
+{
+    const struct timespec pause = { .tv_nsec = 5 * 1000 * 1000 };
+
+    if (!spoor_may_have_gpus(NULL))
+        return;
+    for (int i = 0; i < 100; i++) {
+        if (spoor_session_gpus(observed->session, skip_gpu, NULL, NULL) != -EAGAIN)
+            break;
+        (void)nanosleep(&pause, NULL);
+        (void)spoor_session_sample(observed->session, NULL); /* it runs */
+    }
+    (void)spoor_session_sample(observed->session, NULL); /* likewise */
 }
 
 static int observe(pid_t pid, bool has_children, struct observed **ret, struct spoor_error *err)
@@ -83,11 +132,13 @@ static int observe(pid_t pid, bool has_children, struct observed **ret, struct s
                           : error_set(err, ENOMEM, "out of memory");
     if (r == 0)
         r = spoor_session_start(observed->session, err);
-    if (r < 0)
+    if (r < 0) {
         observed_free(observed);
-    else
-        *ret = observed;
-    return r;
+        return r;
+    }
+    wait_for_gpus(observed);
+    *ret = observed;
+    return 0;
 }
 
 static double get_value(struct observed *observed, const char *metric)
@@ -107,7 +158,7 @@ static double get_value(struct observed *observed, const char *metric)
 static bool is_alive(struct observed *observed)
 {
     return spoor_session_sample(observed->session, NULL) == 0 &&
-           get_value(observed, "job_processes") > 0;
+           (observed->pid == 0 || get_value(observed, "job_processes") > 0);
 }
 
 /* ---- the list ------------------------------------------------------------- */
@@ -148,42 +199,78 @@ void stats_done(struct stats *stats)
     *stats = (struct stats){ 0 };
 }
 
-/* ---- answers -------------------------------------------------------------- */
-
-static void add_process(struct observed *observed, struct json_writer *json)
-{
-    json_begin(json, "stats", '{');
-    json_add_number(json, "timestamp", observed->unix_seconds);
-    json_add_u64(json, "pid", (uint64_t)observed->pid);
-    if (observed->has_children)
-        json_add_number(json, "children", get_value(observed, "job_processes") - 1);
-    else
-        json_add_null(json, "children");
-    for (size_t i = 0; i < ARRAY_SIZE(process_members); i++)
-        json_add_number(json, process_members[i].key,
-                        get_value(observed, process_members[i].metric) /
-                            process_members[i].unit);
-    json_end(json);
-}
-
-int stats_add_process(struct stats *stats, pid_t pid, bool has_children,
-                      struct json_writer *json, struct spoor_error *err)
+/* Observes it from now on, or as before; *ret has a new sample and is the first of the list. */
+static int get_observed(struct stats *stats, pid_t pid, bool has_children,
+                        struct observed **ret, struct spoor_error *err)
 {
     struct observed *observed = take_matching(stats, pid, has_children);
+    int r = 0;
 
     if (observed && !is_alive(observed)) {
         observed_free(observed);
         observed = NULL;
     }
-    if (!observed) {
-        int r = observe(pid, has_children, &observed, err);
-
-        if (r < 0)
-            return r;
-    }
+    if (!observed)
+        r = observe(pid, has_children, &observed, err);
+    if (r < 0)
+        return r;
     put_first(stats, observed);
-    add_process(observed, json);
+    *ret = observed;
     return 0;
+}
+
+/* ---- answers -------------------------------------------------------------- */
+
+static void add_members(struct observed *observed, const struct member *members, size_t count,
+                        struct json_writer *json)
+{
+    for (size_t i = 0; i < count; i++)
+        json_add_number(json, members[i].key,
+                        get_value(observed, members[i].metric) / members[i].unit);
+}
+
+static void add_busy_gpus(struct observed *observed, struct json_writer *json)
+{
+    pthread_mutex_lock(&observed->mutex);
+    json_add_u64(json, "gpu_utilized",
+                 observed->has_gpus ? (uint64_t)observed->busy_gpu_count : UNKNOWN);
+    json_begin(json, "gpu_utilized_indexes", '[');
+    for (size_t i = 0; i < observed->busy_gpu_count; i++)
+        json_add_u64(json, NULL, observed->busy_gpus[i]);
+    json_end(json);
+    pthread_mutex_unlock(&observed->mutex);
+}
+
+int stats_add_process(struct stats *stats, pid_t pid, bool has_children,
+                      struct json_writer *json, struct spoor_error *err)
+{
+    struct observed *observed;
+    int r = get_observed(stats, pid, has_children, &observed, err);
+
+    if (r < 0)
+        return r;
+    json_begin(json, "stats", '{');
+    json_add_number(json, "timestamp", observed->unix_seconds);
+    json_add_u64(json, "pid", (uint64_t)pid);
+    if (has_children)
+        json_add_number(json, "children", get_value(observed, "job_processes") - 1);
+    else
+        json_add_null(json, "children");
+    add_members(observed, process_members, ARRAY_SIZE(process_members), json);
+    add_busy_gpus(observed, json);
+    json_end(json);
+    return 0;
+}
+
+/* A session only for GPUs: the rest is read without one. */
+static void add_machine_gpus(struct stats *stats, struct json_writer *json)
+{
+    struct observed *observed;
+
+    if (!spoor_may_have_gpus(NULL) || get_observed(stats, 0, true, &observed, NULL) < 0)
+        return;
+    add_members(observed, machine_members, ARRAY_SIZE(machine_members), json);
+    add_busy_gpus(observed, json);
 }
 
 int stats_add_system(struct stats *stats, struct json_writer *json, struct spoor_error *err)
@@ -194,6 +281,8 @@ int stats_add_system(struct stats *stats, struct json_writer *json, struct spoor
         return r;
     json_begin(json, "stats", '{');
     r = machine_add_stats(stats->machine, json, err);
+    if (r == 0)
+        add_machine_gpus(stats, json);
     json_end(json);
     return r;
 }

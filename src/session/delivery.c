@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* delivery.c - hands samples to the streams and the caller. */
+#include "sample/gpu_columns.h"
+#include "session/session.h"
+
+static size_t read_gpus(const struct gpu_view *view, struct spoor_gpu_sample *ret)
+{
+    struct gpu_columns gpus = gpu_columns_of(view);
+
+    for (size_t i = 0; i < gpus.count; i++) {
+        double values[GPU_MEASURE_COUNT];
+
+        gpu_columns_read(view, gpus.places[i], values);
+        ret[i] = (struct spoor_gpu_sample){
+            .index = gpus.places[i].index,
+            .part = gpus.places[i].part,
+            .utilization = values[GPU_UTILIZATION],
+            .job_utilization = values[GPU_JOB_UTILIZATION],
+            .memory_bytes = values[GPU_MEMORY],
+            .job_memory_bytes = values[GPU_JOB_MEMORY],
+        };
+    }
+    return gpus.count;
+}
+
+static void show_sample(const spoor_session *session)
+{
+    double values[METRIC_COUNT], moments[METRIC_COUNT];
+    struct spoor_gpu_sample gpus[GPU_COLUMNS_MAX];
+    struct spoor_sample sample = {
+        .elapsed_seconds = (double)session->latest.elapsed_ns / 1e9,
+        .unix_seconds = (double)session->latest.realtime_ns / 1e9,
+        .values = values,
+        .count = METRIC_COUNT,
+        .moments = moments,
+        .gpus = gpus,
+        .gpu_count = read_gpus(&session->gpu, gpus),
+    };
+
+    for (int i = 0; i < METRIC_COUNT; i++) {
+        values[i] = metric_value((enum metric)i, session->latest.value[i]);
+        moments[i] = metric_value((enum metric)i, session->latest.moment[i]);
+    }
+    session->sample_seen(&sample, session->sample_data);
+}
+
+void session_deliver_sample(spoor_session *session, bool is_last)
+{
+    for (size_t i = 0; i < session->stream_count; i++)
+        samples_file_add(&session->streams[i], &session->latest, &session->gpu,
+                         (struct samples_machine){ &session->root, &session->space }, is_last);
+    if (session->sample_seen && !session->is_abandoned) /* the caller's data may be gone */
+        show_sample(session);
+}
+
+void session_begin_delivery(spoor_session *session)
+{
+    if (session->holds_samples || session->delivers_samples)
+        return;
+    session->delivers_samples = true;
+    for (size_t i = 0; i < session->stream_count; i++)
+        samples_file_begin(&session->streams[i]);
+    if (session->has_sample)
+        session_deliver_sample(session, false);
+}

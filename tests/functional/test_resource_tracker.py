@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: Apache-2.0
+"""resource-tracker: the predecessor's command line, its samples, and not its faults."""
+import csv
+import json
+import os
+import pathlib
+import signal
+
+import pytest
+
+from conftest import cpu_time, eventually, read_line, state_of
+
+COLUMNS = ["timestamp"] + ["system_" + name for name in """processes utime stime cpu_usage
+    memory_free_mib memory_used_mib memory_buffers_mib memory_cached_mib memory_active_mib
+    memory_inactive_mib disk_read_bytes disk_write_bytes disk_space_total_gb disk_space_used_gb
+    disk_space_free_gb net_recv_bytes net_sent_bytes gpu_usage gpu_vram_mib gpu_utilized""".split()
+    ] + ["process_" + name for name in """pid children utime stime cpu_usage memory_mib
+    disk_read_bytes disk_write_bytes gpu_usage gpu_vram_mib gpu_utilized""".split()]
+
+
+def samples(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def table(text):
+    rows = list(csv.DictReader(text.splitlines()))
+    assert all(list(row) == COLUMNS for row in rows)
+    return rows
+
+
+def used_seconds(rows):
+    return sum(float(row["process_utime"]) + float(row["process_stime"]) for row in rows)
+
+
+def assert_sorted(value):
+    if isinstance(value, dict):
+        assert list(value) == sorted(value)
+    for each in value.values() if isinstance(value, dict) else value:
+        if isinstance(each, (dict, list)):
+            assert_sorted(each)
+
+
+# ---- samples ------------------------------------------------------------------
+
+@pytest.mark.threads
+def test_json_samples_go_to_stderr(resource_tracker):
+    done = resource_tracker("-i", "0.1", "-n", "a\"b", "--", "sh", "-c", "echo out; sleep 0.35")
+    assert (done.returncode, done.stdout) == (0, "out\n")
+    rows = samples(done.stderr)
+    assert len(rows) >= 2
+    for number, row in enumerate(rows):
+        assert_sorted(row)
+        assert ("actual_interval_ms" in row) == (number > 0)
+        assert row["job_name"] == "a\"b"
+        assert row["tracked_pid"] == rows[0]["tracked_pid"] > 1
+        assert len(row["cpu"]["per_core_pct"]) == len(os.sched_getaffinity(0)) or \
+            len(row["cpu"]["per_core_pct"]) == os.cpu_count()
+        assert row["memory"]["total_mib"] > row["memory"]["used_mib"] > 0
+        assert row["cpu"]["process_count"] > 1
+        assert "lo" not in [device["interface"] for device in row["network"]]
+    assert rows[0]["cpu"]["process_child_count"] <= 1
+
+
+def test_csv_has_the_columns_of_the_predecessor(resource_tracker):
+    done = resource_tracker("-i", "0.1", "-f", "csv", "--", "sleep", "0.35")
+    rows = table(done.stderr)
+    assert len(rows) >= 2
+    assert all(row["timestamp"].isdigit() for row in rows)
+    assert all(row["process_gpu_usage"] == "" for row in rows)
+    assert done.stderr.count("timestamp") == 1
+
+
+def test_samples_are_written_to_a_file_and_replace_it(resource_tracker):
+    path = resource_tracker.new_path("samples")  # whatever its name
+    path.write_text("old")
+    for option in ("-o", "--output"):
+        done = resource_tracker("-i", "0.1", "-f", "csv", option, path, "true")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert len(table(path.read_text())) == 1  # the last partial interval
+
+
+def test_quiet_writes_no_samples(resource_tracker):
+    done = resource_tracker("--quiet", "-i", "0.01", "--", "sleep", "0.1")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_output_that_cannot_be_written_is_refused(resource_tracker):
+    done = resource_tracker("-o", "missing/samples", "--", "touch", "started")
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: cannot write to 'missing/samples': ")
+    assert not pathlib.Path("started").exists()
+
+
+# ---- what is tracked ----------------------------------------------------------
+
+def test_children_are_counted_in_full(resource_tracker, workload):
+    """R1: the predecessor found 3.7 to 6.1 of 9 seconds."""
+    done = resource_tracker("-i", "0.2", "-f", "csv", "--", workload("burn"), "1.2", "6")
+    assert used_seconds(table(done.stderr)) == cpu_time(float(done.stdout))
+
+
+def test_daemons_and_unwaited_children_are_counted(resource_tracker, workload):
+    """R5."""
+    command = f"{workload('daemon')} burn | cat; {workload('ignore_children')} 20"
+    done = resource_tracker("-i", "0.1", "-f", "csv", "--", "sh", "-c", command)
+    assert used_seconds(table(done.stderr)) >= 0.29 + 0.19
+
+
+@pytest.mark.threads
+def test_a_running_process_is_tracked_until_it_ends(resource_tracker, held):
+    process = resource_tracker.start("-i", "0.05", "-f", "csv", "-p", str(held.pid))
+    assert read_line(process.stderr).startswith("timestamp,")
+    assert read_line(process.stderr).split(",")[21] == str(held.pid)
+    held.stdin.close()
+    rest = process.stderr.read().decode()
+    assert process.wait() == 0
+    memory = [int(line.split(",")[26]) for line in rest.splitlines()]
+    assert memory and all(each == pytest.approx(50, abs=3) for each in memory)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_machine_is_tracked_until_a_signal(resource_tracker, number):
+    process = resource_tracker.start("-i", "0.05", "-f", "csv")
+    for _ in range(3):
+        line = read_line(process.stderr)
+    assert line.endswith(",0" + 11 * ",")
+    process.send_signal(number)
+    assert process.stderr.read().endswith(b"\n")
+    assert process.wait() == 0
+
+
+def test_a_process_that_does_not_exist_is_refused(resource_tracker):
+    done = resource_tracker("-p", "4194304")
+    assert (done.returncode, done.stderr) == (1, "error: no such process: 4194304\n")
+
+
+# ---- the command --------------------------------------------------------------
+
+def test_the_command_starts_at_once_and_its_end_is_noticed(resource_tracker):
+    """R2: with an interval of an hour neither waits for it."""
+    done = resource_tracker("-i", "3600", "-f", "csv", "--", "echo", "x")
+    assert (done.returncode, done.stdout) == (0, "x\n")
+    assert len(table(done.stderr)) == 1
+
+
+@pytest.mark.parametrize("code", [0, 1, 3, 255])
+def test_the_exit_code_is_the_command_s(resource_tracker, code):
+    assert resource_tracker("--quiet", "sh", "-c", f"exit {code}").returncode == code
+
+
+def test_commands_that_cannot_run(resource_tracker):
+    done = resource_tracker("--", "no-such-command")
+    assert (done.returncode, done.stderr) == (127, "error: 'no-such-command': command not found\n")
+    pathlib.Path("file").touch()
+    assert resource_tracker("--", "./file").returncode == 126
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV])
+def test_a_signal_that_kills_the_command(resource_tracker, workload, number):
+    """R3."""
+    done = resource_tracker("--quiet", "--", workload("die"), str(int(number)))
+    assert done.returncode == -number
+
+
+def test_signals_are_forwarded(resource_tracker, workload):
+    """R3: the predecessor left the command running."""
+    process = resource_tracker.start("--quiet", "-i", "3600", "--", workload("signals"))
+    pid = int(read_line(process.stdout).split()[1])
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
+        process.send_signal(number)
+        assert read_line(process.stdout) == str(int(number))
+    process.stdin.close()
+    assert process.wait() == 0
+    assert state_of(pid) is None
+
+
+def test_options_behind_the_command_are_its_own(resource_tracker):
+    done = resource_tracker("--quiet", "echo", "-i", "--pid", "x")
+    assert done.stdout == "-i --pid x\n"
+    assert resource_tracker("--quiet", "--", "echo", "agent").stdout == "agent\n"
+
+
+# ---- settings -----------------------------------------------------------------
+
+def test_version_and_help(resource_tracker):
+    assert resource_tracker("-V").stdout.startswith("resource-tracker 0.1.14+spoor.")
+    done = resource_tracker("--help")
+    assert done.returncode == 0
+    for option in """pid interval config format output quiet job-name project-name stage-name
+            task-name team env language orchestrator executor external-run-id container-image
+            tag""".split():
+        assert f"--{option}" in done.stdout
+    assert "agent" not in done.stdout
+
+
+@pytest.mark.parametrize("options, message", [
+    (["-i", "0"], "-i: '0' is out of range: expected 0.001 to 3600 seconds"),
+    (["--interval", "x"], "--interval: invalid value 'x': expected a number of seconds"),
+    (["-i", "nan"], "-i: invalid value 'nan': expected a number of seconds"),
+    (["-f", "xml"], "-f: invalid value 'xml': expected json|csv"),
+    (["-p", "0"], "-p: invalid process ID '0'"),
+    (["--tag", "x"], "--tag: invalid tag 'x': expected KEY=VALUE"),
+    (["--intervall", "1"], "unknown option --intervall; did you mean --interval?"),
+])
+def test_bad_options_are_refused(resource_tracker, options, message):
+    done = resource_tracker(*options, "--", "touch", "started")
+    assert (done.returncode, done.stderr) == (1, f"error: {message}\n")
+    assert not pathlib.Path("started").exists()
+
+
+def test_variables_set_options(resource_tracker, monkeypatch):
+    monkeypatch.setenv("TRACKER_OUTPUT", "from-variable")
+    monkeypatch.setenv("TRACKER_JOB_NAME", "variable")
+    monkeypatch.setenv("TRACKER_TEAM", "blue")
+    monkeypatch.setenv("TRACKER_INTERVAL", "nonsense")  # there is no such variable
+    resource_tracker("--", "true")
+    assert [row["job_name"] for row in samples(pathlib.Path("from-variable").read_text())] == \
+        ["variable"]
+    done = resource_tracker("-o", "other", "-n", "option", "--", "true")
+    assert done.stderr == ""
+    assert [row["job_name"] for row in samples(pathlib.Path("other").read_text())] == ["option"]
+    monkeypatch.setenv("TRACKER_QUIET", "true")
+    monkeypatch.delenv("TRACKER_OUTPUT")
+    assert resource_tracker("--", "true").stderr == ""
+    monkeypatch.setenv("TRACKER_QUIET", "maybe")
+    assert resource_tracker("--", "true").stderr.startswith("error: TRACKER_QUIET: invalid value")
+
+
+def test_the_config_file_is_overridden_by_variables_and_options(resource_tracker, monkeypatch,
+                                                                held):
+    pathlib.Path("resource-tracker.toml").write_text(
+        f"[job]\nname = 'file'\npid = {held.pid}\n[tracker]\ninterval_secs = 3600\n"
+        "[sentinel]\nkeys = ['of', 'others']\n")
+    row, = samples(resource_tracker("true").stderr)
+    assert row["job_name"] == "file"
+    assert row["tracked_pid"] != held.pid  # the command
+    monkeypatch.setenv("TRACKER_JOB_NAME", "variable")
+    row, = samples(resource_tracker("true").stderr)
+    assert row["job_name"] == "variable"
+    row, = samples(resource_tracker("-n", "option", "true").stderr)
+    assert row["job_name"] == "option"
+    assert len(samples(resource_tracker("-i", "0.05", "sleep", "0.3").stderr)) > 1
+    process = resource_tracker.start("-i", "0.05")
+    assert json.loads(read_line(process.stderr))["tracked_pid"] == held.pid
+
+
+def test_a_config_file_that_was_named_must_be_right(resource_tracker):
+    done = resource_tracker("-c", "missing.toml", "true")
+    assert (done.returncode, done.stderr) == \
+        (1, "error: config file 'missing.toml': No such file or directory\n")
+    pathlib.Path("bad.toml").write_text("[job]\nname = 5\n")
+    done = resource_tracker("--config", "bad.toml", "true")
+    assert (done.returncode, done.stderr) == (1, "error: bad.toml:2: job.name: expected a string\n")
+    pathlib.Path("bad.toml").write_text("[tracker]\n\ninterval_secs = 0\n")
+    done = resource_tracker("--config", "bad.toml", "true")
+    assert done.stderr == ("error: bad.toml:3: tracker.interval_secs: '0' is out of range: "
+                           "expected 0.001 to 3600 seconds\n")
+
+
+def test_a_default_config_file_that_is_not_ours_is_ignored(resource_tracker):
+    pathlib.Path("resource-tracker.toml").write_text("job = {}\n")
+    done = resource_tracker("--quiet", "true")
+    assert (done.returncode, done.stderr) == \
+        (0, "warn: resource-tracker.toml:1: inline tables are not supported; ignored\n")
+
+
+def test_a_token_gives_one_clear_line(resource_tracker, monkeypatch):
+    monkeypatch.setenv("SENTINEL_API_TOKEN", "secret")
+    done = resource_tracker("--quiet", "--team", "a", "--tag", "k=v", "true")
+    assert done.returncode == 0
+    assert done.stderr == ("warn: SENTINEL_API_TOKEN is set, but uploads are not available yet: "
+                           "samples are only written locally\n")
+    monkeypatch.setenv("SENTINEL_API_TOKEN", "")
+    assert resource_tracker("--quiet", "true").stderr == ""
+
+
+def test_a_reader_that_stalls_holds_nothing_up(resource_tracker):
+    """The pipe of stderr is never read while the command runs."""
+    process = resource_tracker.start("-i", "0.001", "--", "sh", "-c", "echo started; sleep 0.5")
+    assert read_line(process.stdout) == "started"
+    eventually(lambda: process.poll() is not None, "the end of the command")
+    assert process.returncode == 0

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The agent of the Python package resource_tracker: rows of two tables, totals, figures."""
+import array
+import math
+import os
+import subprocess
+import sys
+
+import pytest
+
+from conftest import cpu_time, eventually, read_line
+from gpus import card
+from test_agent import Agent, ready
+
+PROCESS = """timestamp pid children utime stime cpu_usage memory_mib disk_read_bytes
+    disk_write_bytes gpu_usage gpu_vram_mib gpu_utilized""".split()
+SYSTEM = """timestamp processes utime stime cpu_usage memory_free_mib memory_used_mib
+    memory_buffers_mib memory_cached_mib memory_active_mib memory_inactive_mib disk_read_bytes
+    disk_write_bytes disk_space_total_gb disk_space_used_gb disk_space_free_gb net_recv_bytes
+    net_sent_bytes gpu_usage gpu_vram_mib gpu_utilized""".split()
+
+
+class Tables:
+    """The files of both tables."""
+
+    def __init__(self, program):
+        self.process = program.new_path("process.f64")
+        self.system = program.new_path("system.f64")
+        self.options = ["--process-rows", self.process, "--system-rows", self.system]
+
+    @staticmethod
+    def read(path, names):
+        cells = array.array("d", path.read_bytes())
+        assert len(cells) % len(names) == 0
+        return [dict(zip(names, cells[at:at + len(names)]))
+                for at in range(0, len(cells), len(names))]
+
+    def process_rows(self):
+        return self.read(self.process, PROCESS)
+
+    def system_rows(self):
+        return self.read(self.system, SYSTEM)
+
+
+def counts(answer):
+    return answer["process"], answer["system"]
+
+
+@pytest.mark.threads
+def test_rows_are_taken_at_multiples_of_the_interval(resource_tracker, held):
+    tables = Tables(resource_tracker)
+    agent = ready(resource_tracker, "--pid", str(held.pid), "--interval", "0.2", *tables.options)
+
+    def is_on_time(rows):
+        return any(abs(row["timestamp"] / 0.2 - round(row["timestamp"] / 0.2)) < 0.1
+                   for row in rows)
+
+    # On a busy machine samples are late now and then.
+    eventually(lambda: is_on_time(tables.process_rows()) and is_on_time(tables.system_rows()),
+               "a row of each table at a multiple of the interval")
+    eventually(lambda: min(counts(agent.ask("rows"))) >= 3, "three rows")
+    answer = agent.ask("stop")
+    process, system = tables.process_rows(), tables.system_rows()
+    assert counts(answer) == (len(process), len(system))
+    assert answer["status"] == "running"
+    assert agent.end() == b""
+    assert {row["pid"] for row in process} == {held.pid}
+    assert all(math.isnan(row["children"]) for row in process)
+    assert process[-1]["memory_mib"] == pytest.approx(50, abs=3)
+    assert system[-1]["processes"] > 1
+    assert system[-1]["memory_used_mib"] > 50
+    assert all(row["gpu_utilized"] == 0 for row in process + system)
+
+
+def test_a_short_run_has_its_first_and_last_row(resource_tracker, held):
+    tables = Tables(resource_tracker)
+    agent = ready(resource_tracker, "--pid", str(held.pid), "--interval", "3600", *tables.options)
+    assert counts(agent.ask("rows")) == (0, 0)
+    assert counts(agent.ask("stop")) == (1, 1)
+    assert counts(agent.ask("stop")) == (1, 1)  # for a program that missed the answer
+    assert len(tables.process_rows()) == len(tables.system_rows()) == 1
+
+
+def test_the_end_of_the_process_gives_a_last_row(resource_tracker, held):
+    tables = Tables(resource_tracker)
+    agent = ready(resource_tracker, "--pid", str(held.pid), "--interval", "0.1", *tables.options)
+    held.stdin.close()
+    eventually(lambda: agent.ask("rows")["status"] == "exited", "the end of the process")
+    process, system = counts(agent.ask("rows"))
+    assert process >= 1
+    eventually(lambda: counts(agent.ask("rows"))[1] > system, "another row of the machine")
+    answer = agent.ask("stop")
+    assert (answer["process"], answer["status"]) == (process, "exited")
+    assert answer["figures"]["memory.main.total_rss_bytes"]["value"] >= 50 << 20
+
+
+def test_files_are_whole_without_a_stop(resource_tracker, held):
+    tables = Tables(resource_tracker)
+    agent = ready(resource_tracker, "--pid", str(held.pid), "--interval", "3600", *tables.options)
+    assert agent.end() == b""
+    assert len(tables.process_rows()) == len(tables.system_rows()) == 1
+
+
+def test_either_table_may_be_left_out(resource_tracker, held):
+    tables = Tables(resource_tracker)
+    agent = ready(resource_tracker, "--interval", "3600", "--system-rows", tables.system)
+    answer = agent.ask("stop")
+    assert (*counts(answer), answer["status"], answer["figures"]) == (None, 1, None, None)
+    agent = ready(resource_tracker, "--interval", "3600", "--pid", str(held.pid),
+                  "--process-rows", tables.process)
+    answer = agent.ask("stop")
+    assert (*counts(answer), answer["status"]) == (1, None, "running")
+    agent = ready(resource_tracker)  # for totals alone
+    assert counts(agent.ask("rows")) == (None, None)
+
+
+CHILDREN = """
+import subprocess, sys
+print("ready", flush=True)
+sys.stdin.readline()
+children = [subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE) for _ in range(3)]
+print(sum(float(child.communicate()[0]) for child in children), flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.fixture
+def parent(workload):
+    """Runs three children that use 0.3 s of CPU time each when it reads a line."""
+    process = subprocess.Popen([sys.executable, "-c", CHILDREN, workload("burn"), "0.3"],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    read_line(process.stdout)
+    yield process
+    process.stdin.close()
+    process.stdout.close()
+    process.wait()
+
+
+def run_children(parent):
+    parent.stdin.write(b"\n")
+    parent.stdin.flush()
+    return float(read_line(parent.stdout))
+
+
+def test_rows_add_up_to_the_exact_total(resource_tracker, parent):
+    tables = Tables(resource_tracker)
+    agent = ready(resource_tracker, "--pid", str(parent.pid), "--interval", "0.1",
+                  *tables.options)
+    used = run_children(parent)
+    total = agent.ask("stop")["figures"]["cpu.total_seconds"]
+    rows = tables.process_rows()
+    # The parent starts and reads them, which takes some milliseconds of its own.
+    assert used - 0.02 <= total["value"] <= used * 1.03 + 0.1
+    assert sum(row["utime"] + row["stime"] for row in rows) == pytest.approx(total["value"], abs=1e-3)
+
+
+def test_without_children_only_the_process_counts(resource_tracker, parent):
+    tables = Tables(resource_tracker)
+    agent = ready(resource_tracker, "--pid", str(parent.pid), "--interval", "0.1", "--no-children",
+                  *tables.options)
+    run_children(parent)
+    agent.ask("stop")
+    rows = tables.process_rows()
+    assert sum(row["utime"] + row["stime"] for row in rows) < 0.3
+    assert all(math.isnan(row["children"]) for row in rows)
+
+
+@pytest.mark.threads
+def test_totals_of_a_process_never_step_back(resource_tracker, parent):
+    agent = ready(resource_tracker)
+    before = agent.ask("process-stats", str(parent.pid), "true")["stats"]
+    assert list(before) == ["timestamp", "pid", "children", "utime", "stime", "memory_mib",
+                            "disk_read_bytes", "disk_write_bytes", "gpu_usage", "gpu_vram_mib",
+                            "gpu_utilized", "gpu_utilized_indexes"]
+    assert (before["pid"], before["children"]) == (parent.pid, 0)
+    assert before["memory_mib"] > 1
+    used = run_children(parent)
+    after = agent.ask("process-stats", str(parent.pid), "true")["stats"]
+    more = after["utime"] + after["stime"] - before["utime"] - before["stime"]
+    assert used - 0.05 <= more <= used * 1.03 + 0.1
+    assert after["timestamp"] > before["timestamp"]
+    alone = agent.ask("process-stats", str(parent.pid), "false")["stats"]
+    assert alone["children"] is None
+    assert alone["utime"] + alone["stime"] < 0.3
+
+
+def test_totals_of_a_process_that_has_ended(resource_tracker, held):
+    agent = ready(resource_tracker)
+    assert agent.ask("process-stats", str(held.pid), "true")["stats"]["memory_mib"] == \
+        pytest.approx(50, abs=3)
+    held.stdin.close()
+    held.wait()
+    assert agent.ask("process-stats", str(held.pid), "true")["code"] == "ESRCH"
+
+
+def test_totals_of_the_machine(resource_tracker):
+    agent = ready(resource_tracker)
+    first = agent.ask("system-stats")["stats"]
+    second = agent.ask("system-stats")["stats"]
+    assert first.keys() == second.keys() >= {"timestamp", "disk_stats", "disk_spaces",
+                                             *SYSTEM[1:4], *SYSTEM[5:11], *SYSTEM[16:18]}
+    assert second["utime"] >= first["utime"] > 0
+    for space in first["disk_spaces"].values():
+        assert space["total"] == space["used"] + space["free"]
+    for disk in first["disk_stats"].values():
+        assert set(disk) == {"read_bytes", "write_bytes"}
+
+
+def test_the_agent_is_not_part_of_the_numbers(resource_tracker):
+    """It is started by what it tracks."""
+    agent = Agent(resource_tracker, "--interval", "0.1", "--pid", str(os.getpid()),
+                  *Tables(resource_tracker).options)
+    agent.answer()
+    assert agent.ask("process-stats", str(agent.process.pid), "true")["event"] == "done"
+    eventually(lambda: counts(agent.ask("rows"))[0] >= 2, "two rows")
+    assert agent.ask("stop")["figures"]["processes.max_concurrent"]["value"] == 1
+
+
+def test_bad_requests_are_refused(resource_tracker):
+    agent = ready(resource_tracker)
+    for arguments, message in ((("0", "true"), "invalid process ID '0'"),
+                               (("x", "true"), "invalid process ID 'x'"),
+                               (("1", "yes"), "invalid value 'yes': expected true or false"),
+                               (("1",), "operation 'process-stats': wrong number of arguments")):
+        answer = agent.ask("process-stats", *arguments)
+        assert (answer["code"], answer["message"]) == ("EINVAL", message)
+    assert agent.ask("snapshot")["message"] == "unknown operation 'snapshot'"
+    for options, code in ((["--pid", "4194304"], "ESRCH"), (["--interval", "0"], "EINVAL"),
+                          (["--system-rows", "missing/rows.f64"], "ENOENT")):
+        refused = Agent(resource_tracker, *options)
+        assert refused.answer()["code"] == code
+        assert refused.process.wait() == 125
+
+
+def test_gpus_of_a_process_and_of_the_machine(resource_tracker, machine, held):
+    machine.play(card(0), card(1))
+    agent = Agent.__new__(Agent)
+    agent.last_id = 0
+    agent.process = resource_tracker.start("agent", env=machine.environment)
+    agent.answer()
+    machine.play(f"process 1 compute {held.pid} {1 << 30}")
+
+    def stats():
+        return agent.ask("process-stats", str(held.pid), "true")["stats"]
+
+    eventually(lambda: stats()["gpu_vram_mib"] == 1024, "the memory of the process")
+    machine.play(f"busy 1 {held.pid} 200 30")
+    eventually(lambda: stats()["gpu_utilized_indexes"] == [1], "the GPU that it uses")
+    assert stats()["gpu_utilized"] == 1
+    assert agent.ask("system-stats")["stats"]["gpu_vram_mib"] > 1024
