@@ -60,8 +60,8 @@ int writer_process_start(struct writer_process *process, const struct writer_tar
 void writer_process_put(struct writer_process *process, unsigned kind, uint64_t rows,
                         const void *bytes, size_t size);
 
-/* Waits until everything handed over is written or given up; false if it is not within that
- * time. */
+/* Waits until everything handed over is written or given up; false if a record takes longer than
+ * that, the child was killed, or the machine is too busy to let it run within 10 s. */
 bool writer_process_wait(const struct writer_process *process, uint64_t most_ns);
 
 /* The first failure so far: 0 or -errno with its message. */
