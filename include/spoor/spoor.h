@@ -102,6 +102,9 @@ enum {
     /* Track `pid` alone, not its descendants. Its I/O still includes that of children it has
      * waited for: the kernel adds it. Cannot be combined with SPOOR_CALLER_SPAWNED. */
     SPOOR_MAIN_ONLY = 1u << 4,
+    /* Track every process in the existing cgroup `cgroup_folder` and below it; `pid` is 0. The
+     * cgroup is only read. There is no main process. */
+    SPOOR_TRACK_CGROUP = 1u << 5,
 };
 
 #define SPOOR_INTERVAL_MIN_NS 1000000ull       /* 1 ms */
@@ -161,7 +164,8 @@ struct spoor_options {
     const char *samples_path;   /* a stream of our columns, .csv or .jsonl; or NULL */
     const char *root;           /* directory to use instead of "/", or NULL */
     enum spoor_cgroup cgroup;   /* used with SPOOR_CALLER_SPAWNED only */
-    const char *cgroup_folder;  /* a cgroup delegated to the user, or NULL */
+    const char *cgroup_folder;  /* a cgroup delegated to the user, or NULL; with
+                                   SPOOR_TRACK_CGROUP: the cgroup to track */
     const char *gpus; /* the GPUs assigned to the job: "all", "none", or a comma-separated
                          list of numbers ("0-3"; "0:1" is a MIG device), UUIDs and PCI
                          addresses; NULL: as the job's environment says, or all without
@@ -185,8 +189,8 @@ SPOOR_API int spoor_check_gpus(const char *gpus, struct spoor_error *err);
 typedef struct spoor_session spoor_session;
 
 /* Opens a session for an existing process, or for the host alone. Nothing is measured yet. On
- * success the caller owns *ret and must close it. ESRCH: no such process; EINVAL: an
- * option is out of range, or `pid` is a thread. */
+ * success the caller owns *ret and must close it. ESRCH: no such process, or no process in the
+ * cgroup; ENOENT: no such cgroup; EINVAL: an option is out of range, or `pid` is a thread. */
 SPOOR_API int spoor_session_open(const struct spoor_options *options, spoor_session **ret,
                                  struct spoor_error *err);
 

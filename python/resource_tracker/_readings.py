@@ -89,7 +89,9 @@ def get_system_stats() -> dict[str, Any]:
     free}} in bytes; net_recv_bytes, net_sent_bytes: without the loopback device; gpu_usage,
     gpu_vram_mib, gpu_utilized.
     """
-    return _with_gpus(_ask("system-stats")["stats"])
+    stats = _ask("system-stats")["stats"]
+    stats.pop("gpu_utilized_indexes", None)
+    return _with_gpus(stats)
 
 
 def _scaled(value: float | None, factor: float) -> int | None:

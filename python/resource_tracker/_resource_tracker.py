@@ -123,6 +123,7 @@ class ResourceTracker:
         if self.running and not self._is_implicit:
             raise RuntimeError("Resource tracker already running, cannot start again.")
         self._discard()
+        self.start_time = None
         self._start()
 
     def _start(self) -> None:

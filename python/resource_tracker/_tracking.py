@@ -76,9 +76,7 @@ class Tracking:
             return None
         try:
             totals: dict[str, Any] | None = self.agent.stop()["figures"]
-        except KeyboardInterrupt:
-            raise  # it may be asked again
-        except BaseException:
+        except Error:  # any other exception comes from a signal handler: it may be asked again
             self.end()
             raise
         self.end()

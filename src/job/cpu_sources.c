@@ -51,7 +51,7 @@ static enum cpu_source choose_source(const struct cpu_counts *counts, bool has_u
     return is_in_cgroup ? CPU_FROM_CGROUP : CPU_FROM_TREE;
 }
 
-struct cpu_choice cpu_sources_choose(const struct cpu_counts *counts)
+static struct cpu_choice choose(const struct cpu_counts *counts)
 {
     bool has_cgroup = is_known(counts->cgroup_ns);
     bool left_cgroup = has_cgroup && misses_processes(counts);
@@ -70,4 +70,12 @@ struct cpu_choice cpu_sources_choose(const struct cpu_counts *counts)
         .all_waited = all_waited,
         .left_cgroup = left_cgroup,
     };
+}
+
+struct cpu_choice cpu_sources_choose(const struct cpu_counts *counts)
+{
+    /* Processes that moved into it have used time elsewhere, and others have ended before. */
+    if (counts->is_cgroup && is_known(counts->cgroup_ns))
+        return (struct cpu_choice){ .source = CPU_FROM_CGROUP, .is_exact = true };
+    return choose(counts);
 }

@@ -25,6 +25,7 @@ struct cpu_counts {
     uint64_t cgroup_ns;
     uint64_t perf_ns;
     uint64_t stolen_ns; /* by interrupts and the hypervisor, from all CPUs */
+    bool is_cgroup;     /* the job is a cgroup: what it counts is the truth */
     bool left_cgroup;   /* a process was seen outside the job cgroup */
     bool saw_unwaited;  /* a parent was seen that does not wait for its children */
     bool was_spawned;   /* the job was started by us: all its orphans come to us */

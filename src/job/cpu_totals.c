@@ -86,6 +86,7 @@ void job_read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
         .perf_ns =
             needs_perf(job, reading) ? without_agents(read_perf_ns(job), agents_ns) : UNKNOWN,
         .stolen_ns = job->stolen_ns,
+        .is_cgroup = job->leaf.is_adopted,
         .left_cgroup = job->escape.has_left[cpu_tree(&job->leaf)],
         .saw_unwaited = job->saw_unwaited,
         .was_spawned = job->tracker_pid != 0,
@@ -94,6 +95,7 @@ void job_read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
 
     reading->cpu_counts = counts;
     reading->cpu = cpu_sources_choose(&counts);
+    reading->cpu.is_exact &= !reading->leaf.is_gone;
     reading->cpu_error_ns = TICK_NS; /* a process that runs is counted up to its last tick */
     /* If all CPU time came to us, every process was waited for, and so did all I/O. */
     reading->io_is_exact = reading->cpu.all_waited;
@@ -106,7 +108,7 @@ void job_read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
     case CPU_FROM_CGROUP:
         take_leaf_cpu(&reading->leaf, counts.cgroup_ns, counter);
         /* Of a process that runs, its own clock knows more than the cgroup. */
-        if (job->members.count > 0)
+        if (job->members.count > 0 && !job->leaf.is_adopted)
             raise_to(&counter[USAGE_CPU_NS], counts.tree_ns);
         reading->cpu_source = "cgroup.cpu.stat";
         break;

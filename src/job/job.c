@@ -83,7 +83,9 @@ static void open_events(struct job *job, const struct job_options *options, uint
     job_search(job, &look, UNKNOWN);
     for (size_t i = 0; i < job->members.count; i++)
         job->attached_cpu_ns += job->members.list[i].usage.counter[USAGE_CPU_NS];
-    if (!(options->disabled & RUNG_PERF) && !job->is_main_only) /* it counts descendants too */
+    /* It counts descendants too; and an adopted cgroup counts better. */
+    if (!(options->disabled & RUNG_PERF) && !job->is_main_only &&
+        !is_known(leaf_read_cpu_ns(&job->leaf)))
         (void)thread_events_open(&events[0]);
     if (!(options->disabled & RUNG_GATE))
         (void)thread_events_open(&events[1]);
@@ -133,6 +135,19 @@ static uint64_t forked_rss_bytes(void)
     return (uint64_t)usage.ru_maxrss * 1024;
 }
 
+/* Everything in a cgroup. Process events would come for the whole machine, and the list of the cgroup
+ * is at hand. */
+static int adopt_cgroup(struct job *job, const struct job_options *options, uint64_t now_ns)
+{
+    struct look look = job_look(job, now_ns, true);
+
+    leaf_adopt(&job->leaf, job->root, options->adopted, options->cgroups);
+    job->started_count = 0;
+    job_search(job, &look, UNKNOWN);
+    open_events(job, options, now_ns);
+    return 0;
+}
+
 int job_init(struct job *job, const struct root *root, const struct job_options *options,
              uint64_t now_ns)
 {
@@ -144,6 +159,7 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
         .root = root,
         .main_pid = options->pid,
         .tracker_pid = options->caller_spawned ? getpid() : 0,
+        .is_tracked = options->pid != 0 || options->adopted,
         .is_main_only = options->is_main_only,
         .uses_clocks = !(options->disabled & RUNG_CLOCK),
         .lists_children = !(options->disabled & RUNG_CHILDREN) && children_are_listed(root),
@@ -162,6 +178,8 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
                 !(options->disabled & RUNG_SCAN));
     usage_clear(&job->departed);
     usage_clear(&job->reported);
+    if (options->adopted)
+        return adopt_cgroup(job, options, now_ns);
     if (options->pid == 0)
         return 0;
     look = job_look(job, now_ns, true);
@@ -239,6 +257,16 @@ static bool main_has_run(struct job *job)
            ns != main->clock_ns;
 }
 
+/* While the job rests, nobody is born; but processes may be moved into an adopted cgroup, and out. */
+static void refresh_resting(struct job *job, const struct look *look)
+{
+    job_take_births(job, look->now_ns);
+    if (!job->leaf.is_adopted)
+        return;
+    job_search(job, look, UNKNOWN);
+    job_settle_left(job);
+}
+
 void job_refresh(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool is_thorough)
 {
     struct look look = job_look(job, now_ns, is_thorough);
@@ -251,7 +279,7 @@ void job_refresh(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool is_
     if (whom == LOOK_AT_NOBODY && main_has_run(job))
         whom = LOOK_AT_MOVERS;
     if (whom == LOOK_AT_NOBODY) {
-        job_take_births(job, now_ns);
+        refresh_resting(job, &look);
         return;
     }
     job->sum_holds = false;
@@ -260,7 +288,7 @@ void job_refresh(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool is_
     job->look_span.until_ns = job_now_ns(job, now_ns);
     rest_looked(&job->rest, whom, cpu_ns, now_ns, seen);
     job_take_births(job, now_ns);
-    job_search(job, &look, birth_mark);
+    job_search(job, &look, job->leaf.is_adopted ? UNKNOWN : birth_mark);
     job_drop_agents(job);
     for (size_t i = 0; i < job->members.count; i++)
         job_remember(job, &job->members.list[i]);

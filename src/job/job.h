@@ -37,13 +37,14 @@
 #include "spoor/spoor.h"
 
 struct job_options {
-    pid_t pid;           /* 0: there is no job */
-    bool caller_spawned; /* see SPOOR_CALLER_SPAWNED */
-    bool is_main_only;   /* see SPOOR_MAIN_ONLY */
+    pid_t pid;                    /* 0: there is no job, or it is a cgroup */
+    const struct cgroup *adopted; /* a cgroup that is the job; NULL: it is a process */
+    bool caller_spawned;          /* see SPOOR_CALLER_SPAWNED */
+    bool is_main_only;            /* see SPOOR_MAIN_ONLY */
     enum spoor_detail detail;
     enum spoor_cgroup cgroup;
-    const struct cgroups
-        *cgroups;              /* the job's before it gets its own; NULL: none can be seen */
+    const struct cgroups *
+        cgroups; /* the job's before it gets its own, or those of `adopted`; NULL: none can be seen */
     const char *cgroup_folder; /* NULL: one of those */
     unsigned disabled;         /* rungs */
     bool needs_run_gate;
@@ -93,9 +94,10 @@ struct job_reading {
 
 struct job {
     const struct root *root; /* borrowed */
-    pid_t main_pid;
-    pid_t tracker_pid; /* our own, where we spawned the job; else 0 */
-    bool is_main_only; /* see job_options */
+    pid_t main_pid;          /* 0: there is none */
+    bool is_tracked;         /* there is a job */
+    pid_t tracker_pid;       /* our own, where we spawned the job; else 0 */
+    bool is_main_only;       /* see job_options */
     bool uses_clocks;
     bool lists_children; /* the kernel has children files */
     bool has_program;    /* the main process has called exec, or was attached to */
@@ -148,7 +150,7 @@ struct job {
     unsigned untracked;     /* bits of untracked_bit(): programs of the job whose work is not */
 };
 
-/* Without a process there is nothing to refresh, read or glance at: the caller does not.
+/* Without a job there is nothing to refresh, read or glance at: the caller does not.
  * -ESRCH: no such process; -ENOTSUP: a cgroup was required and cannot be had (its reason is
  * in job->leaf.reason). The caller ends the job with job_done(), after a failure too. */
 int job_init(struct job *job, const struct root *root, const struct job_options *options,

@@ -256,7 +256,7 @@ static void remove_folders(struct leaf *leaf)
 
 void leaf_remove(struct leaf *leaf)
 {
-    if (leaf->root && leaf->keeper.pid == 0)
+    if (leaf->root && leaf->keeper.pid == 0 && !leaf->is_adopted)
         remove_folders(leaf);
 }
 
@@ -293,15 +293,49 @@ static int open_own(struct leaf *leaf, const struct name *name, pid_t tracker, p
     return leaf_has_memory(leaf) ? r : open_scope(leaf, cgroups, name, child, environment, r);
 }
 
+static void init(struct leaf *leaf, const struct root *root)
+{
+    *leaf = (struct leaf){ .root = root };
+    for (int i = 0; i < LEAF_FILE_COUNT; i++)
+        leaf->files[i] = (struct kept)KEPT_CLOSED;
+}
+
+void leaf_adopt(struct leaf *leaf, const struct root *root, const struct cgroup *own,
+                const struct cgroups *cgroups)
+{
+    static const enum cgroup_controller controller_of[LEAF_TREE_COUNT] = {
+        [LEAF_UNIFIED] = CGROUP_UNIFIED,
+        [LEAF_MEMORY] = CGROUP_MEMORY,
+        [LEAF_PIDS] = CGROUP_PIDS,
+        [LEAF_CPUACCT] = CGROUP_CPUACCT,
+    };
+    struct leaf_reading first;
+
+    init(leaf, root);
+    leaf->is_adopted = true;
+    leaf->adopted = *own;
+    leaf->last.cpu_ns = UNKNOWN;
+    for (int i = 0; i < LEAF_TREE_COUNT; i++) {
+        const struct cgroup *cgroup = &cgroups->of[controller_of[i]];
+
+        if (cgroup_is_visible(cgroup) && cgroup->is_v2 == (i == LEAF_UNIFIED))
+            leaf->folders[i] = (struct leaf_folder){ .own = *cgroup, .is_made = true };
+    }
+    if (!leaf_has_memory(leaf))
+        leaf->reason = "the cgroup has no memory controller";
+    watch_events(leaf);
+    leaf_read(leaf, &first);
+    leaf->peaks.memory_before_bytes = first.memory_peak_bytes;
+    leaf->peaks.threads_before = first.threads_peak;
+}
+
 void leaf_open(struct leaf *leaf, const struct root *root, pid_t tracker, pid_t child,
                const struct cgroups *cgroups, const char *folder, environment_get *environment)
 {
     struct name name = make_name(tracker);
     int r;
 
-    *leaf = (struct leaf){ .root = root };
-    for (int i = 0; i < LEAF_FILE_COUNT; i++)
-        leaf->files[i] = (struct kept)KEPT_CLOSED;
+    init(leaf, root);
     if (!folder && environment("SLURM_JOB_ID")) {
         leaf->reason = "the cgroups of a Slurm step are managed by Slurm";
     } else {

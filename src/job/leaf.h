@@ -10,6 +10,9 @@
  * The job cgroup is created below the tracker's own, so that all limits still apply. It is
  * removed at the end; remaining processes go back to the parent cgroup. If it cannot count
  * memory, systemd may provide a cgroup (leaf_scope.h), which systemd removes once it is empty.
+ *
+ * An existing cgroup can be adopted: then everything in it is the job. It is only read. Its peaks are
+ * since it was created; they count if they rise while we look.
  */
 #ifndef JOB_LEAF_H
 #define JOB_LEAF_H
@@ -42,6 +45,7 @@ enum leaf_file {
     LEAF_FILE_CPU_USER,
     LEAF_FILE_CPU_SYSTEM,
     LEAF_FILE_MEMORY_PEAK,
+    LEAF_FILE_MEMORY_CURRENT,
     LEAF_FILE_MEMORY_STAT,
     LEAF_FILE_THREADS_PEAK,
     LEAF_FILE_IO,
@@ -53,17 +57,26 @@ enum leaf_file {
 /* Totals since it was created. UNKNOWN: not available. */
 struct leaf_reading {
     uint64_t cpu_ns, user_ns, system_ns;
-    uint64_t memory_peak_bytes; /* including page cache and kernel memory */
+    uint64_t memory_peak_bytes;  /* including page cache and kernel memory */
+    bool memory_peak_is_sampled; /* of an adopted cgroup: the kernel's peak is from before */
     struct cgroup_memory memory;
     uint64_t threads_peak;
     uint64_t read_bytes, written_bytes;
     uint64_t pressure_ns[PRESSURE_COUNT];
     uint64_t oom_kills_count;
+    bool is_gone; /* an adopted cgroup was removed: this is what was last read */
 };
 
 struct leaf {
     const struct root *root; /* borrowed; NULL: there is no job cgroup */
     struct leaf_folder folders[LEAF_TREE_COUNT];
+    bool is_adopted;       /* it is not ours */
+    struct cgroup adopted; /* whose processes are the job */
+    struct leaf_peaks {
+        uint64_t memory_before_bytes, threads_before; /* when it was adopted */
+        uint64_t memory_seen_bytes;                   /* the most since then */
+    } peaks;
+    struct leaf_reading last;  /* of an adopted cgroup */
     struct cgroup tracker_own; /* where the tracker was moved; empty: it was not */
     unsigned enabled;          /* controllers that we enabled above it, as cgroup_enable() */
     struct leaf_left_behind {
@@ -89,6 +102,10 @@ struct leaf {
 void leaf_open(struct leaf *leaf, const struct root *root, pid_t tracker, pid_t child,
                const struct cgroups *cgroups, const char *folder, environment_get *environment);
 
+/* Adopts an existing cgroup, see cgroup_directory_find(). */
+void leaf_adopt(struct leaf *leaf, const struct root *root, const struct cgroup *own,
+                const struct cgroups *cgroups);
+
 /* Removes the cgroup after the last reading; left_behind says if that failed. */
 void leaf_remove(struct leaf *leaf);
 
@@ -111,7 +128,7 @@ void leaf_read_pressure(struct leaf *leaf, struct leaf_reading *reading);
 /* Reads the CPU time only. May be UNKNOWN. */
 uint64_t leaf_read_cpu_ns(struct leaf *leaf);
 
-/* Raises each part to its current value. */
+/* Raises each part to its current value. Also notes the memory of an adopted cgroup. */
 void leaf_raise_memory(struct leaf *leaf, struct cgroup_memory *peak);
 
 /* The processes in it, one pid per line. Returns as kept_read(); -ENOENT: it is not on version 2. */

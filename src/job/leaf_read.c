@@ -84,6 +84,34 @@ static int read_memory_stat(struct leaf *leaf, struct cgroup_memory *ret)
     return n < 0 ? (int)n : cgroup_parse_memory_stat(text, ret);
 }
 
+static void note_memory(struct leaf *leaf)
+{
+    enum leaf_tree tree = memory_tree(leaf);
+    const char *file = tree == LEAF_MEMORY ? "memory.usage_in_bytes" : "memory.current";
+    uint64_t bytes;
+
+    if (!leaf->is_adopted)
+        return;
+    bytes = read_number(leaf, tree, LEAF_FILE_MEMORY_CURRENT, file);
+    raise_to(&leaf->peaks.memory_seen_bytes, bytes);
+}
+
+/* Of a cgroup that was there before us, the kernel's peak counts if it has risen since. Otherwise
+ * the most that was seen does. */
+static void take_adopted_peaks(struct leaf *leaf, struct leaf_reading *reading)
+{
+    const struct leaf_peaks *peaks = &leaf->peaks;
+
+    note_memory(leaf);
+    if (is_known(reading->threads_peak) && reading->threads_peak <= peaks->threads_before)
+        reading->threads_peak = UNKNOWN;
+    reading->memory_peak_is_sampled = !is_known(reading->memory_peak_bytes) ||
+                                      reading->memory_peak_bytes <= peaks->memory_before_bytes;
+    if (reading->memory_peak_is_sampled)
+        reading->memory_peak_bytes =
+            peaks->memory_seen_bytes > 0 ? peaks->memory_seen_bytes : UNKNOWN;
+}
+
 static void read_memory(struct leaf *leaf, struct leaf_reading *reading)
 {
     enum leaf_tree tree = memory_tree(leaf);
@@ -98,6 +126,7 @@ void leaf_raise_memory(struct leaf *leaf, struct cgroup_memory *peak)
 {
     struct cgroup_memory memory;
 
+    note_memory(leaf);
     if (read_memory_stat(leaf, &memory) < 0)
         return;
     raise_to(&peak->anon_bytes, memory.anon_bytes);
@@ -141,10 +170,22 @@ uint64_t leaf_read_cpu_ns(struct leaf *leaf)
     return read_number(leaf, LEAF_CPUACCT, LEAF_FILE_CPU, "cpuacct.usage");
 }
 
+/* A cgroup that is not ours may be removed as soon as it is empty. What was last read of it stands. */
+static void keep_last(struct leaf *leaf, struct leaf_reading *reading)
+{
+    if (!is_known(reading->cpu_ns) && is_known(leaf->last.cpu_ns)) {
+        *reading = leaf->last;
+        reading->is_gone = true;
+    } else {
+        leaf->last = *reading;
+    }
+}
+
 void leaf_read(struct leaf *leaf, struct leaf_reading *ret)
 {
     struct cgroup_events events = { UNKNOWN, UNKNOWN };
 
+    *ret = (struct leaf_reading){ 0 };
     read_cpu(leaf, ret);
     read_memory(leaf, ret);
     read_io(leaf, ret);
@@ -154,6 +195,10 @@ void leaf_read(struct leaf *leaf, struct leaf_reading *ret)
     if (leaf->root)
         cgroup_watch_read(&leaf->events, leaf->root, &events);
     ret->oom_kills_count = events.oom_kills_count;
+    if (!leaf->is_adopted)
+        return;
+    take_adopted_peaks(leaf, ret);
+    keep_last(leaf, ret);
 }
 
 ssize_t leaf_read_procs(struct leaf *leaf, char *text, size_t size)

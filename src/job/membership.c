@@ -15,15 +15,20 @@
  * - In a cgroup of the job's own all of that is the kernel's business: its list of
  *   processes is the job, unless some are missing from it: they moved to another cgroup, and
  *   so will their children.
+ * - If an existing cgroup was adopted, the job is what is in it or below, and nothing else. A
+ *   process that is moved out of it leaves the job.
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/unknown.h"
 #include "job/agents.h"
 #include "job/job.h"
 #include "job/newborn.h"
+#include "source/cgroup/cgroup_directory.h"
 #include "source/proc/children.h"
+#include "source/proc/pid_stat.h"
 
 /* A process may get a child without running itself: an orphan that a nested subreaper
  * adopts. So now and then all are asked, moved or not. */
@@ -193,6 +198,40 @@ static bool search_leaf(struct search *search)
     return n >= 0 && children_parse(buffer->text, add_listed, search) >= 0;
 }
 
+/* A process that lives and is not listed was moved out: what it used before was the job's. */
+static void drop_unlisted(struct job *job)
+{
+    for (size_t i = 0; i < job->members.count; i++) {
+        struct member *member = &job->members.list[i];
+        struct pid_stat stat;
+
+        if (member->has_left || member->is_zombie || member->listed_by == job->search_count ||
+            pid_stat_read(&member->stat_file, job->root, member->pid, &stat) < 0 ||
+            stat.is_ending || pid_stat_is_zombie(&stat))
+            continue;
+        usage_add(&job->departed, &member->usage);
+        member->has_left = member->is_counted = true;
+        job->sum_holds = false;
+    }
+}
+
+static void add_adopted(pid_t pid, void *data)
+{
+    const struct search *search = data;
+
+    if (pid != getpid() || !search->job->root->is_live) /* we are not part of any job */
+        add_listed(pid, data);
+}
+
+static void search_adopted(struct search *search)
+{
+    struct job *job = search->job;
+
+    if (cgroup_each_process(job->root, &job->leaf.adopted, &job->children, add_adopted,
+                            search) >= 0)
+        drop_unlisted(job);
+}
+
 void job_search(struct job *job, const struct look *look, uint64_t birth_mark)
 {
     struct search search = { job, look };
@@ -202,6 +241,10 @@ void job_search(struct job *job, const struct look *look, uint64_t birth_mark)
         (is_known(birth_mark) && birth_mark == job->birth_mark && !is_full))
         return;
     job->birth_mark = birth_mark; /* before the search, which may say that one more is needed */
+    if (job->leaf.is_adopted) {
+        search_adopted(&search);
+        return;
+    }
     if (leaf_has(&job->leaf, LEAF_UNIFIED) && search_leaf(&search) && all_are_listed(job))
         return;
     if (job->lists_children)

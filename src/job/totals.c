@@ -14,6 +14,14 @@ static void read_io(const struct job *job, struct job_reading *reading)
     uint64_t *written = &reading->usage.counter[USAGE_WRITTEN_BYTES];
     uint64_t bound = sum_u64(reading->leaf.written_bytes, reading->leaf.memory.dirty_bytes);
 
+    /* The counts of an adopted cgroup and of its processes began at different times. */
+    if (job->leaf.is_adopted) {
+        if (is_known(reading->leaf.written_bytes) && job->storage_is_local) {
+            *written = reading->leaf.written_bytes;
+            reading->usage.counter[USAGE_READ_BYTES] = reading->leaf.read_bytes;
+        }
+        return;
+    }
     if (is_known(bound) && is_known(*written) && job->storage_is_local)
         *written = smaller(*written, bound);
     raise_to(written, reading->leaf.written_bytes);

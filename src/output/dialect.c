@@ -225,11 +225,11 @@ static double part(const struct column *column, const struct stream_row *row)
     return in_units(column, column->kind == COLUMN_PART ? steps : whole - steps);
 }
 
-/* The main process counts for as long as it has threads. */
+/* The main process, if there is one, counts for as long as it has threads. */
 static double children(const struct stream_row *row)
 {
     uint64_t count = row->sample->moment[METRIC_JOB_PROCESSES];
-    uint64_t main_threads = row->sample->moment[METRIC_MAIN_THREADS];
+    uint64_t main_threads = row->pid > 0 ? row->sample->moment[METRIC_MAIN_THREADS] : 0;
 
     if (row->is_main_only || !is_known(count) || !is_known(main_threads))
         return nan("");

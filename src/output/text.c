@@ -23,6 +23,12 @@
 #include "text/escape.h"
 #include "text/number.h"
 
+/* A cgroup, which has a name and no main process. */
+static bool is_of_cgroup(const struct record *record)
+{
+    return record->name && !is_known(record->pid) && !(record->command && record->command[0]);
+}
+
 /* The command, or what stands in for it. */
 static void headline_write(const struct record *record, struct page *page)
 {
@@ -32,11 +38,11 @@ static void headline_write(const struct record *record, struct page *page)
 
     if (record->name) {
         page_escape(page, record->name, &full);
-        buffer_add_text(&full, ": ");
+        buffer_add_text(&full, is_of_cgroup(record) ? "" : ": ");
     }
     if (record->command && record->command[0])
         escape_command(record->command, &full);
-    else
+    else if (!is_of_cgroup(record))
         buffer_format(&full, "process %s", number_count(as_number(record->pid)).text);
     if (full.text && page->has_unicode)
         page_cut(full.text, page->columns, &cut);
@@ -58,8 +64,9 @@ static void ending_write(const struct record *record, struct page *page)
     struct buffer text = { 0 };
 
     if (!has_ended) {
-        buffer_add_text(&text,
-                        record->is_still_running ? "still running" : "exit code unknown");
+        buffer_add_text(&text, record->is_still_running ? "still running"
+                               : is_of_cgroup(record)   ? "ended"
+                                                        : "exit code unknown");
     } else if (record->signal) {
         buffer_add_text(&text, "killed by ");
         page_escape(page, record->signal, &text);

@@ -221,7 +221,7 @@ int record_fill(const struct record_input *input, struct record *ret)
     fill_phases(ret, input);
     fill_points(ret, input->series, &input->summary->tally[METRIC_JOB_CPU]);
     fill_warnings(ret, input);
-    if (input->pid == 0)
+    if (!input->is_tracked)
         fill_system(ret, input);
     return end_fill(ret);
 }

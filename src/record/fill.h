@@ -44,7 +44,8 @@ struct record_input {
     const char *const *command; /* ended by NULL; NULL: unknown */
     const char *user;           /* NULL or empty: unknown */
     const char *cwd;            /* likewise */
-    pid_t pid;                  /* 0: there is no job */
+    pid_t pid;                  /* 0: there is no main process */
+    bool is_tracked;            /* there is a job */
     bool has_ended;             /* the wait status below is known */
     int wait_status;            /* as wait(2) reports it */
     bool is_still_running;      /* the main process was, at the last sample */

@@ -14,8 +14,10 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "run/process.h"
+#include "source/cgroup/cgroup_directory.h"
 
 #define POLLING_MS 20 /* where there is no pidfd */
+#define CGROUP_MS 100 /* for a cgroup of version 1, whose list of processes is read */
 #define REAPED_MS 200 /* most parents reap at once */
 
 /* Of the kernel's linux/pidfd.h, which is younger than many systems' headers. */
@@ -57,33 +59,66 @@ static int open_process(struct watch *watch)
     return errno == ESRCH ? -ESRCH : watch_identify(watch);
 }
 
-int watch_open(pid_t pid, struct watch *ret, struct spoor_error *err)
+static int init(struct watch *watch, pid_t pid, struct spoor_error *err)
 {
-    struct watch watch = WATCH_CLOSED;
-    sigset_t blocked;
     int r;
 
-    watch.pid = pid;
-    r = root_open(NULL, &watch.root);
-    if (r < 0)
-        return error_sys(err, r, "cannot open '/'");
-    r = open_process(&watch);
-    if (r < 0) {
-        watch_close(&watch);
-        return r == -ESRCH ? error_set(err, ESRCH, "no such process: %d", (int)pid)
-                           : error_sys(err, r, "process %d", (int)pid);
-    }
+    *watch = (struct watch)WATCH_CLOSED;
+    watch->pid = pid;
+    r = root_open(NULL, &watch->root);
+    return r < 0 ? error_sys(err, r, "cannot open '/'") : 0;
+}
+
+static int open_signals(struct watch *watch, struct spoor_error *err)
+{
+    sigset_t blocked;
+
     ending_signals(&blocked);
-    watch.signal_fd = signalfd(-1, &blocked, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (watch.signal_fd < 0) {
-        r = error_sys(err, errno, "signalfd");
-        watch_close(&watch);
-        return r;
-    }
+    watch->signal_fd = signalfd(-1, &blocked, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (watch->signal_fd < 0)
+        return error_sys(err, errno, "signalfd");
     sigaddset(&blocked, SIGPIPE);
     sigprocmask(SIG_BLOCK, &blocked, NULL);
-    *ret = watch;
     return 0;
+}
+
+int watch_open(pid_t pid, struct watch *ret, struct spoor_error *err)
+{
+    struct watch watch;
+    int r = init(&watch, pid, err);
+
+    if (r < 0)
+        return r;
+    r = open_process(&watch);
+    if (r == -ESRCH)
+        r = error_set(err, ESRCH, "no such process: %d", (int)pid);
+    else if (r < 0)
+        r = error_sys(err, r, "process %d", (int)pid);
+    if (r == 0)
+        r = open_signals(&watch, err);
+    if (r < 0)
+        watch_close(&watch);
+    else
+        *ret = watch;
+    return r;
+}
+
+int watch_open_cgroup(const char *directory, struct watch *ret, struct spoor_error *err)
+{
+    struct watch watch;
+    struct cgroups others;
+    int r = init(&watch, 0, err);
+
+    if (r < 0)
+        return r;
+    r = cgroup_directory_find(&watch.root, directory, &watch.cgroup, &others, err);
+    if (r == 0)
+        r = open_signals(&watch, err);
+    if (r < 0)
+        watch_close(&watch);
+    else
+        *ret = watch;
+    return r;
 }
 
 void watch_close(struct watch *watch)
@@ -95,6 +130,7 @@ void watch_close(struct watch *watch)
             close(*fds[i]);
         *fds[i] = -1;
     }
+    kept_close(&watch->events);
     root_close(&watch->root);
 }
 
@@ -104,16 +140,29 @@ void watch_ignore_signals(struct watch *watch)
     watch->signal_fd = -1;
 }
 
-/* Is there a process whose end no descriptor tells? */
-static bool polls_process(const struct watch *watch)
+/* Once the events of a version 2 cgroup have been read, the next change can be polled for. */
+static bool cgroup_has_ended(struct watch *watch)
 {
-    return watch->pid != 0 && watch->pid_fd < 0;
+    char text[256];
+
+    if (watch->cgroup.is_v2)
+        (void)kept_read(&watch->events, &watch->root, text, sizeof(text), "%s/cgroup.events",
+                        watch->cgroup.path); /* the top of the tree has none */
+    return !cgroup_is_populated(&watch->root, &watch->cgroup);
 }
 
-static bool has_ended(const struct watch *watch)
+/* Is there something whose end no descriptor tells? */
+static bool polls_end(const struct watch *watch)
+{
+    return watch->pid != 0 ? watch->pid_fd < 0 : cgroup_is_visible(&watch->cgroup);
+}
+
+static bool has_ended(struct watch *watch)
 {
     struct pid_stat process;
 
+    if (watch->pid == 0)
+        return cgroup_has_ended(watch);
     return process_has_ended(&watch->root, watch->pid) ||
            pid_stat_read_once(&watch->root, watch->pid, &process) < 0 ||
            process.start_ticks != watch->start_ticks;
@@ -124,9 +173,10 @@ static bool time_left(const struct watch *watch, uint64_t deadline_ns, struct ti
 {
     uint64_t now_ns = clock_now().monotonic_ns;
     uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
+    uint64_t polling_ns = (watch->pid == 0 ? CGROUP_MS : POLLING_MS) * NS_PER_MS;
 
-    if (polls_process(watch) && left_ns > POLLING_MS * NS_PER_MS)
-        left_ns = POLLING_MS * NS_PER_MS;
+    if (polls_end(watch) && watch->events.fd < 0 && left_ns > polling_ns)
+        left_ns = polling_ns;
     *ret = clock_timespec(left_ns);
     return deadline_ns > now_ns;
 }
@@ -142,6 +192,7 @@ int watch_wait(struct watch *watch, uint64_t duration_ns, enum watch_end *ret,
             { .fd = watch->pid_fd, .events = POLLIN }, /* -1 is passed over */
             { .fd = watch->input_fd, .events = POLLIN },
             { .fd = watch->output_fd, .events = 0 }, /* POLLERR */
+            { .fd = watch->events.fd, .events = POLLPRI },
         };
         struct signalfd_siginfo info;
         struct timespec left;
@@ -155,7 +206,7 @@ int watch_wait(struct watch *watch, uint64_t duration_ns, enum watch_end *ret,
                 continue;
             return error_sys(err, errno, "cannot wait");
         }
-        if (fds[1].revents || (polls_process(watch) && has_ended(watch))) {
+        if (fds[1].revents || (polls_end(watch) && has_ended(watch))) {
             *ret = WATCH_PROCESS_ENDED;
             return 0;
         }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * watch.h - waits for the end of a process that is not our child, or for a signal.
+ * watch.h - waits for the end of a process that is not our child, of all processes of a cgroup, or for
+ * a signal.
  *
  * Open it before anything else uses the pid: from then on, another process that
  * reuses the pid is not mistaken for the watched one.
@@ -12,6 +13,7 @@
 #include <sys/types.h>
 
 #include "base/root.h"
+#include "source/cgroup/cgroup.h"
 #include "spoor/spoor.h"
 
 struct watch {
@@ -21,12 +23,15 @@ struct watch {
     int input_fd;         /* another descriptor to wait for, owned by the caller; or -1 */
     int output_fd;        /* a pipe whose reader may leave, likewise */
     uint64_t start_ticks; /* used if pid_fd is -1 */
+    struct cgroup cgroup; /* used if pid is 0 */
+    struct kept events;   /* cgroup.events of version 2, which can be polled for changes */
     struct root root;
 };
 
-#define WATCH_CLOSED                                                                        \
-    {                                                                                       \
-        .pid_fd = -1, .signal_fd = -1, .input_fd = -1, .output_fd = -1, .root = ROOT_CLOSED \
+#define WATCH_CLOSED                                                                           \
+    {                                                                                          \
+        .pid_fd = -1, .signal_fd = -1, .input_fd = -1, .output_fd = -1, .events = KEPT_CLOSED, \
+        .root = ROOT_CLOSED                                                                    \
     }
 
 enum watch_end {
@@ -39,6 +44,10 @@ enum watch_end {
 
 /* `pid` 0: no process is watched. -ESRCH: no such process. Also blocks SIGPIPE permanently. */
 int watch_open(pid_t pid, struct watch *ret, struct spoor_error *err);
+
+/* Waits until no process is left in a cgroup and below it. -ENOENT, -EINVAL, -ESRCH: as
+ * spoor_session_open() explains them. */
+int watch_open_cgroup(const char *directory, struct watch *ret, struct spoor_error *err);
 void watch_close(struct watch *watch);
 
 /* The signals no longer end the wait: they stay blocked and are ignored. */

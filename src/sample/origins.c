@@ -155,14 +155,21 @@ static void update_left(struct origin *origins, const struct job *job,
                 origins[METRIC_JOB_IO_PRESSURE].is_exact = false;
 }
 
-static void update_cgroup(struct origin *origins, const struct leaf *leaf)
+static void update_cgroup(struct origin *origins, const struct leaf *leaf,
+                          const struct job_reading *reading)
 {
+    static const char *const peaks[2][2] = {
+        { "cgroup.memory.peak", "cgroup.memory.max_usage_in_bytes" },
+        { "cgroup.memory.current", "cgroup.memory.usage_in_bytes" },
+    };
+
     for (size_t i = 0; i < ARRAY_SIZE(of_cgroup); i++) {
         if (leaf->reason)
             origins[of_cgroup[i]].reason = leaf->reason;
     }
-    if (leaf_has(leaf, LEAF_MEMORY))
-        origins[METRIC_JOB_MEMORY_PEAK].source = "cgroup.memory.max_usage_in_bytes";
+    origins[METRIC_JOB_MEMORY_PEAK].source =
+        peaks[reading->leaf.memory_peak_is_sampled][leaf_has(leaf, LEAF_MEMORY)];
+    origins[METRIC_JOB_MEMORY_PEAK].is_exact = !reading->leaf.memory_peak_is_sampled;
     if (leaf_has(leaf, LEAF_UNIFIED)) {
         origins[METRIC_JOB_CPU_PRESSURE].source = "cgroup.cpu.pressure";
         origins[METRIC_JOB_MEMORY_PRESSURE].source = "cgroup.memory.pressure";
@@ -174,7 +181,7 @@ static void update_births(struct origin *origins, const struct job *job)
 {
     const struct births *births = &job->births;
 
-    if (leaf_has(&job->leaf, LEAF_UNIFIED))
+    if (leaf_has(&job->leaf, LEAF_UNIFIED) || job->leaf.is_adopted)
         origins[METRIC_JOB_PROCESSES].source = origins[METRIC_JOB_STARTED].source =
             "cgroup.procs";
     else if (!job->lists_children)
@@ -280,7 +287,7 @@ void origins_update(struct origin origins[METRIC_COUNT], const struct job *job,
     update_io(origins, job, reading);
     update_main_peak(&origins[METRIC_MAIN_RSS_PEAK], job, reading);
     update_sharing(origins, job);
-    update_cgroup(origins, &job->leaf);
+    update_cgroup(origins, &job->leaf, reading);
     update_left(origins, job, reading);
     update_births(origins, job);
     update_threads(origins, job, reading);

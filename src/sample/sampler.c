@@ -13,6 +13,9 @@
 
 static struct untracked_scope untracked_scope(const struct job_options *options)
 {
+    if (options->adopted)
+        return (struct untracked_scope){ METRIC_MAIN_CPU, METRIC_JOB_CPU,
+                                         "a cgroup has no main process" };
     if (options->pid == 0)
         return (struct untracked_scope){ METRIC_MAIN_CPU, METRIC_HOST_CPU,
                                          "no job is tracked" };
@@ -30,7 +33,10 @@ int sampler_init(struct sampler *sampler, const struct root *root,
 
     sampler->untracked = untracked_scope(options);
     /* Without a job, what limits us would limit one that we started. */
+    if (options->adopted)
+        sampler->cgroups = *options->cgroups;
     sampler->has_cgroups =
+        options->adopted ||
         cgroups_read(root, options->pid != 0 ? options->pid : getpid(), &sampler->cgroups) == 0;
     job.cgroups = sampler->has_cgroups ? &sampler->cgroups : NULL;
     sampler->root = root;
@@ -38,7 +44,7 @@ int sampler_init(struct sampler *sampler, const struct root *root,
     /* The cgroups the job starts in; it may get one of its own below them now. */
     cgroup_watch_init(&sampler->cgroup_watch, root, job.cgroups);
     host_init(&sampler->host);
-    sampler->host.counts_processes = options->pid == 0;
+    sampler->host.counts_processes = options->pid == 0 && !options->adopted;
     origins_init(sampler->origins);
     job.storage_is_local = host_storage_is_local(&sampler->host, root);
     r = job_init(&sampler->job, root, &job, now.monotonic_ns);
@@ -333,7 +339,7 @@ void sampler_tick(struct sampler *sampler, struct instant now, bool is_last, str
     birth_mark = host_read_birth_mark(&sampler->host, sampler->root);
     read_host(sampler, now.monotonic_ns, is_first, ret);
     memcpy(ret->moment, ret->value, sizeof(ret->moment));
-    if (sampler->job.main_pid != 0) {
+    if (sampler->job.is_tracked) {
         read_job(sampler, now, birth_mark, is_last, ret);
         hide_unseen(sampler, is_first, ret->value);
     }

@@ -26,11 +26,13 @@ static uint64_t own_peak_bytes(const spoor_session *session)
     return status.rss_peak_bytes;
 }
 
-/* A zombie is not, though it may have been a member at the last sample. */
-static bool is_main_running(const spoor_session *session)
+/* A zombie is not, though it may have been a member at the last sample. Of a cgroup, a process is. */
+static bool is_job_running(const spoor_session *session)
 {
     struct pid_stat main;
 
+    if (session->sampler.job.leaf.is_adopted)
+        return session->sampler.job.sum.process_count > 0;
     return session->pid != 0 && session->sampler.has_started &&
            !session->sampler.job.main_has_ended &&
            pid_stat_read_once(&session->root, session->pid, &main) == 0 &&
@@ -47,9 +49,10 @@ static int fill_record(spoor_session *session, struct record *ret)
         .user = session->run.user,
         .cwd = session->run.cwd,
         .pid = session->pid,
+        .is_tracked = session->sampler.job.is_tracked,
         .has_ended = session->has_wait_status,
         .wait_status = session->wait_status,
-        .is_still_running = is_main_running(session),
+        .is_still_running = is_job_running(session),
         .interval_ns = session->interval_ns,
         .host = &session->host,
         .limits = &session->limits,

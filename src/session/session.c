@@ -13,6 +13,7 @@
 #include "base/environment.h"
 #include "base/error.h"
 #include "session/thread.h"
+#include "source/cgroup/cgroup_directory.h"
 #include "source/proc/cpu_clock.h"
 #include "source/proc/pid_status.h"
 
@@ -27,39 +28,6 @@ const char *spoor_version(void)
 }
 
 /* ---- open --------------------------------------------------------------- */
-
-/* Accepts the options of a caller built against an older, shorter struct. */
-static int copy_options(const struct spoor_options *from, struct spoor_options *ret,
-                        struct spoor_error *err)
-{
-    struct spoor_options options = SPOOR_OPTIONS_INIT;
-
-    if (from->size < sizeof(from->size) || from->size > sizeof(options))
-        return error_set(err, EINVAL,
-                         "invalid options size %zu: initialize them with SPOOR_OPTIONS_INIT",
-                         from->size);
-    memcpy(&options, from, from->size);
-    if (options.pid < 0)
-        return error_set(err, EINVAL, "invalid process ID %d: must not be negative",
-                         (int)options.pid);
-    if (options.pid == 0 && options.flags & (SPOOR_CALLER_SPAWNED | SPOOR_MAIN_ONLY))
-        return error_set(err, EINVAL, "missing process ID");
-    if (options.interval_ns < SPOOR_INTERVAL_MIN_NS ||
-        options.interval_ns > SPOOR_INTERVAL_MAX_NS)
-        return error_set(err, EINVAL, "invalid interval %llu ns: must be 1 ms to 1 h",
-                         (unsigned long long)options.interval_ns);
-    if (options.flags & SPOOR_MAIN_ONLY && options.flags & SPOOR_CALLER_SPAWNED)
-        return error_set(err, EINVAL,
-                         "SPOOR_MAIN_ONLY and SPOOR_CALLER_SPAWNED cannot be combined");
-    if ((unsigned)options.cgroup > SPOOR_CGROUP_REQUIRE)
-        return error_set(err, EINVAL, "invalid cgroup mode %d", (int)options.cgroup);
-    if ((unsigned)options.detail > SPOOR_DETAIL_NEVER)
-        return error_set(err, EINVAL, "invalid detail mode %d", (int)options.detail);
-    if (options.gpus && gpu_choice_check(options.gpus, err) < 0)
-        return error_prefix(err, EINVAL, "gpus");
-    *ret = options;
-    return 0;
-}
 
 /* A thread has a /proc folder of its own that looks like a process's. */
 static int check_process(const struct root *root, pid_t pid, bool is_child,
@@ -95,25 +63,6 @@ uint64_t session_own_cpu_ns(const spoor_session *session)
     return now_ns;
 }
 
-int session_job_options(const struct spoor_options *options, struct job_options *ret,
-                        struct spoor_error *err)
-{
-    const char *unknown;
-
-    *ret = (struct job_options){
-        .pid = options->pid,
-        .caller_spawned = options->flags & SPOOR_CALLER_SPAWNED,
-        .is_main_only = options->flags & SPOOR_MAIN_ONLY,
-        .detail = options->detail,
-        .cgroup = options->cgroup,
-        .cgroup_folder = options->cgroup_folder,
-        .environment = environment_own,
-    };
-    if (rungs_parse(getenv("SPOOR_DISABLE"), &ret->disabled, &unknown) < 0)
-        return error_set(err, EINVAL, "SPOOR_DISABLE: unknown source '%s'", unknown);
-    return 0;
-}
-
 /* What rows need beyond the metrics. */
 static void serve_streams(spoor_session *session)
 {
@@ -126,8 +75,16 @@ static int open_sampler(spoor_session *session, const struct spoor_options *opti
                         struct spoor_error *err)
 {
     struct job_options job;
+    struct cgroups cgroups;
+    struct cgroup adopted;
     int r = session_job_options(options, &job, err);
 
+    if (r == 0 && options->flags & SPOOR_TRACK_CGROUP) {
+        r = cgroup_directory_find(&session->root, options->cgroup_folder, &adopted, &cgroups,
+                                  err);
+        job.adopted = &adopted;
+        job.cgroups = &cgroups;
+    }
     if (r < 0)
         return r;
     session->disabled = job.disabled;
@@ -159,6 +116,14 @@ static int copy_texts(spoor_session *session, const struct spoor_options *option
     int r = copy_text(options->root, &session->root_path);
 
     return r < 0 ? r : copy_text(gpus, &session->gpus);
+}
+
+/* Whose CPU affinity limits the job; without a job, what limits us would limit one that we start. */
+static pid_t process_for_limits(const spoor_session *session)
+{
+    const struct members *members = &session->sampler.job.members;
+
+    return members->count > 0 ? members->list[0].pid : getpid();
 }
 
 static int open_streams(spoor_session *session, const struct spoor_options *options,
@@ -205,7 +170,7 @@ static int open_parts(spoor_session *session, const struct spoor_options *option
     if (r < 0)
         return r;
     host_facts_read(&session->root, &session->host);
-    limits_read(&session->root, options->pid != 0 ? options->pid : getpid(),
+    limits_read(&session->root, process_for_limits(session),
                 session->sampler.has_cgroups ? &session->sampler.cgroups : NULL,
                 environment_own, &session->limits);
     summary_init(&session->summary, options->interval_ns);
@@ -222,7 +187,7 @@ int spoor_session_open(const struct spoor_options *options, spoor_session **ret,
 {
     CLEANUP(close_session) spoor_session *session = NULL;
     struct spoor_options copy;
-    int r = copy_options(options, &copy, err);
+    int r = session_copy_options(options, &copy, err);
 
     if (r < 0)
         return r;
@@ -352,7 +317,8 @@ static void read_devices(spoor_session *session)
     uint64_t now_ns = clock_now().monotonic_ns;
     struct devices devices = { 0 };
 
-    if (session->pid != 0 || devices_read(&session->root, &session->space, &devices) < 0)
+    if (session->sampler.job.is_tracked ||
+        devices_read(&session->root, &session->space, &devices) < 0)
         return;
     pthread_mutex_lock(&session->mutex);
     devices_done(&session->first_devices);

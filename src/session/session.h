@@ -97,6 +97,10 @@ struct spoor_session {
     _Atomic uint64_t late_samples;
 };
 
+/* Copies and checks options. Accepts those of a caller built against an older, shorter struct. */
+int session_copy_options(const struct spoor_options *from, struct spoor_options *ret,
+                         struct spoor_error *err);
+
 /* The options of a session's job. EINVAL: SPOOR_DISABLE names an unknown source. */
 int session_job_options(const struct spoor_options *options, struct job_options *ret,
                         struct spoor_error *err);

@@ -185,7 +185,7 @@ static void sample_until_stopped(spoor_session *session)
     session_start_gpus(session); /* here, not on the way to the job's start */
     session_end_sampling(session);
     /* Only this thread uses the gate. */
-    if (session->pid != 0)
+    if (session->sampler.job.is_tracked)
         pace_init(&rhythm.pace, session->sampler.started.monotonic_ns, session->interval_ns,
                   gate_attach(gate) == 0);
     else

@@ -59,7 +59,7 @@ DEVICE = {
 RESULT = {
     "schema": {TEXT},
     "run": {
-        "id": {TEXT}, "name": {TEXT, NOTHING}, "tags": {}, "command": [{TEXT}], "pid": {COUNT},
+        "id": {TEXT}, "name": {TEXT, NOTHING}, "tags": {}, "command": [{TEXT}], "pid": {COUNT, NOTHING},
         "host": {TEXT}, "user": {TEXT, NOTHING}, "cwd": {TEXT, NOTHING},
         "started_at": {TEXT}, "ended_at": {TEXT}, "elapsed_seconds": {NUMBER},
         "exit_code": {COUNT, NOTHING}, "signal": {TEXT, NOTHING}, "interval_seconds": {NUMBER},

@@ -259,6 +259,25 @@ def test_stalled_terminal_stalls_no_sample(spoor, held, terminal):
 
 
 @pytest.mark.threads
+def test_system_shows_the_host_until_q_is_pressed(spoor, terminal):
+    window = terminal([spoor.binary, "system", "-i", "0.02"])
+    window.wait_for(FRAME)
+    frame = window.wait_for(FRAME)
+    assert os.uname().nodename in frame and "Memory" in frame and "Processes" not in frame
+    window.type("q")
+    code, text = window.end()
+    assert code == 0 and "measured for" in after_the_view(text)
+    assert termios.tcgetattr(window.slave) == window.modes
+
+
+@pytest.mark.parametrize("options", [["-f", "json"], ["-o", "/dev/null"], ["--live=no"]])
+def test_system_measures_once_if_no_view_is_wanted(spoor, terminal, options):
+    window = terminal([spoor.binary, "system", "-i", "0.02", "--color", "never", *options])
+    code, text = window.end()
+    assert code == 0 and "\033" not in text
+
+
+@pytest.mark.threads
 def test_run_shows_the_view_while_the_command_runs(spoor, terminal, tmp_path):
     fifo, out = tmp_path / "fifo", tmp_path / "out"
     os.mkfifo(fifo)

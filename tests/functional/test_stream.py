@@ -63,11 +63,14 @@ def test_rows_of_the_rust_program_are_not_quoted(spoor):
           "sleep", "0.2")
     header, *rows = path.read_text().splitlines()
     assert header.split(",") == COMBINED
-    row = dict(zip(COMBINED, rows[0].split(",")))
-    assert row["timestamp"].isdecimal() and row["process_memory_mib"].isdecimal()
-    assert len(row["system_utime"].partition(".")[2]) == 3
-    assert len(row["process_utime"].partition(".")[2]) == 4
-    assert len(row["system_cpu_usage"].partition(".")[2]) == 4
+    assert rows
+    for row in rows:
+        row = dict(zip(COMBINED, row.split(",")))
+        assert row["timestamp"].isdecimal() and row["process_memory_mib"].isdecimal()
+        assert len(row["system_utime"].partition(".")[2]) == 3
+        assert len(row["process_utime"].partition(".")[2]) == 4
+        # Unknown if the row is too short to tell.
+        assert len(row["system_cpu_usage"].partition(".")[2]) in (0, 4)
 
 
 @pytest.mark.parametrize("options", [[], ["--cgroup", "off"]], ids=["auto", "no-cgroup"])
@@ -183,7 +186,7 @@ def test_a_reader_that_stalls_delays_nothing_and_the_lost_rows_are_counted(spoor
         text = file.read()  # at its end: nobody has the pipe open any more
     assert text.endswith("\n")
     result = load(report)
-    lost = result["run"]["samples"] - len(rows_of(text))
+    lost = len(rows_of(copy.read_text())) - len(rows_of(text))
     assert lost > 0
     assert warnings_of(result)["samples-lost"] == \
         f"could not write {lost} rows to standard output: it does not respond"

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parts of resource_tracker that measure nothing."""
 import io
+import os
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -72,12 +74,10 @@ def test_whole_disks(name):
 
 def on_this_machine(name):
     """A name such as xvda1 may be a whole disk: then the kernel knows better."""
-    import os
     return os.path.exists(f"/sys/block/{name}")
 
 
 def test_devices_of_this_machine():
-    import os
     for name in os.listdir("/sys/class/block"):
         assert helpers.is_partition(name) == os.path.exists(f"/sys/class/block/{name}/partition")
 
@@ -103,6 +103,17 @@ def test_render_csv_row():
     csv.writer(file, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n").writerow(row)
     assert helpers.render_csv_row(row) == file.getvalue()
     assert helpers.render_csv_row(["a", 1, None]) == '"a",1,""\n'
+
+
+def test_dummy_workloads():
+    from resource_tracker.dummy_workloads import cpu_multi, cpu_single
+
+    before = time.process_time()
+    began = time.monotonic()
+    assert cpu_single(0.1) is None
+    assert time.process_time() > before and time.monotonic() - began >= 0.1
+    assert cpu_multi(duration=0.1, ncores=2) is None
+    assert time.monotonic() - began >= 0.2
 
 
 def test_columns_of_each_generation():

@@ -119,6 +119,7 @@ static void fill_input(struct example *example)
         .user = "ada",
         .cwd = "/home/ada",
         .pid = 4242,
+        .is_tracked = true,
         .has_ended = true,
         .interval_ns = NS_PER_SECOND,
         .host = &example->host,

@@ -110,6 +110,7 @@ void example_system(struct example *example)
         summary_add(&example->summary, &example->samples[k]);
     example->series.count = 0;
     example->input.pid = 0;
+    example->input.is_tracked = false;
     example->input.command = NULL;
     example->input.has_ended = false;
     example->input.latest = sample;

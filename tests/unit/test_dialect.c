@@ -295,6 +295,10 @@ static void children_are_the_processes_without_the_main_one(void **state)
     assert_cell(f, "resource-tracker", "children", 3);
     f->row.is_main_only = true;
     assert_cell(f, "resource-tracker-0.1", "children", nan(""));
+    f->row.is_main_only = false;
+    f->row.pid = 0; /* a cgroup has no main process */
+    f->now.moment[METRIC_MAIN_THREADS] = UNKNOWN;
+    assert_cell(f, "resource-tracker", "children", 3);
 }
 
 static void memory_of_the_machine(void **state)

@@ -109,6 +109,7 @@ static void a_run_with_a_job_has_no_such_section(void **state)
     struct record record;
 
     example->input.pid = 42;
+    example->input.is_tracked = true;
     example_fill(example, &record);
     assert_null(record.system);
     assert_true(isnan(record_system_find(&record, "system.cpu.busy_cores").value));

@@ -10,8 +10,10 @@ int attachment_open(const struct spoor_options *options, struct attachment *ret,
     int r;
 
     file_limit_raise(); /* perf needs a descriptor for each thread */
-    r = watch_open(options->pid, &attachment.watch, err);
-
+    if (options->flags & SPOOR_TRACK_CGROUP)
+        r = watch_open_cgroup(options->cgroup_folder, &attachment.watch, err);
+    else
+        r = watch_open(options->pid, &attachment.watch, err);
     if (r < 0)
         return r;
     r = spoor_session_open(options, &attachment.session, err);

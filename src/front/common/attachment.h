@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attachment.h - tracking a process that is already running, or the host alone: the path of
+ * attachment.h - tracking a process or cgroup that is already running, or the host alone: the path of
  * `spoor attach`, `spoor system` and of agents.
  */
 #ifndef FRONT_COMMON_ATTACHMENT_H
@@ -14,7 +14,8 @@ struct attachment {
     spoor_session *session;
 };
 
-/* Starts tracking options->pid (0: the host): the first sample is taken when it returns. */
+/* Starts tracking options->pid (0: the host), or the cgroup of the options: the first sample is taken
+ * when it returns. */
 int attachment_open(const struct spoor_options *options, struct attachment *ret,
                     struct spoor_error *err);
 

@@ -10,19 +10,14 @@
 #include "run/process.h"
 #include "text/escape.h"
 
-static void close_live(struct live **live)
-{
-    *live = live_close(*live);
-}
-
-/* "process 4242 (python3)", or the name of the run. */
+/* "process 4242 (python3)", or the name of the run or cgroup. */
 static void write_title(const struct settings *settings, struct buffer *out)
 {
     struct pid_stat process = { 0 };
     struct root root = ROOT_CLOSED;
 
-    if (settings->name) {
-        escape_terminal(settings->name, out);
+    if (settings->name || settings->cgroup) {
+        escape_terminal(settings->name ? settings->name : settings->cgroup, out);
         return;
     }
     buffer_format(out, "process %d", (int)settings->pid);
@@ -48,13 +43,18 @@ static struct live *begin_live(const struct settings *settings, struct spoor_opt
 
 static int follow(const struct settings *settings, const struct outputs *outputs)
 {
-    CLEANUP(close_live) struct live *live = NULL; /* after the session */
+    CLEANUP(live_cleanup) struct live *live = NULL; /* after the session */
     CLEANUP(attachment_close) struct attachment attachment = { .session = NULL };
     struct spoor_options options = session_options(settings);
     enum watch_end end = WATCH_INTERRUPTED;
     struct spoor_error err = { 0 };
 
     options.pid = settings->pid;
+    if (settings->cgroup) {
+        options.flags |= SPOOR_TRACK_CGROUP;
+        options.cgroup_folder = settings->cgroup;
+        options.name = settings->name ? settings->name : settings->cgroup;
+    }
     if (gpus_check(settings, &err) < 0)
         return complain("%s", err.message);
     live = begin_live(settings, &options);
@@ -83,7 +83,7 @@ int command_attach(const struct command *command, int argc, char **argv)
 
     if (code >= 0)
         return code;
-    if (settings.pid == 0)
+    if (settings.pid == 0 && !settings.cgroup)
         return complain("missing PID: spoor attach [OPTIONS] PID");
     if (outputs_plan(&settings, &outputs, &err) < 0)
         return complain("%s", err.message);

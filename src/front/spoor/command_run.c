@@ -32,11 +32,6 @@ static int check_gpus(void *data, struct spoor_error *err)
 
 /* ---- the live view ---- */
 
-static void close_live(struct live **live)
-{
-    *live = live_close(*live);
-}
-
 /* The thread that draws is started after the fork. */
 static void start_live(void *data, spoor_session *session, pid_t pid)
 {
@@ -63,7 +58,7 @@ static struct live *open_live(const struct settings *settings, char **command,
         .has_color = outputs_has_color(settings->color, STDERR_FILENO),
     };
     struct buffer title = { 0 };
-    struct live *live = NULL;
+    struct live *live;
     struct spoor_error err;
 
     if (!settings->is_live || !live_is_possible())
@@ -75,11 +70,12 @@ static struct live *open_live(const struct settings *settings, char **command,
     }
     escape_command((const char *const *)command, &title);
     own.title = title.text ? title.text : "";
-    if (live_open(&own, &live, &err) < 0)
-        complain("%s", err.message);
+    live = live_open(&own, &err);
     buffer_done(&title);
-    if (!live)
+    if (!live) {
+        complain("%s", err.message);
         return NULL;
+    }
     options->session.sample_seen = live_sample_seen;
     options->started = start_live;
     options->stopping = hide_live;
@@ -100,7 +96,7 @@ static int run_job(struct settings *settings, const struct outputs *outputs, cha
         .prepare = check_gpus,
         .prepare_data = settings,
     };
-    CLEANUP(close_live) struct live *live = open_live(settings, command, &options);
+    CLEANUP(live_cleanup) struct live *live = open_live(settings, command, &options);
     struct spoor_error err = { 0 };
     struct tracked tracked;
 

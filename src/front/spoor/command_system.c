@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* command_system.c - spoor system: what the machine is doing, without a job. */
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "base/compiler.h"
 #include "front/common/attachment.h"
 #include "front/spoor/gpus_check.h"
+#include "front/spoor/live.h"
 #include "front/spoor/outputs.h"
 #include "front/spoor/program.h"
 #include "front/spoor/session_options.h"
+#include "text/escape.h"
 
 struct report {
     const struct outputs *outputs;
@@ -22,24 +28,49 @@ static int write_report(void *data)
                : 0;
 }
 
+/* The view is for people: a report in a file, or in a format for programs, is made at once. */
+static struct live *begin_live(const struct settings *settings, struct spoor_options *options)
+{
+    char name[HOST_NAME_MAX + 1] = "";
+    struct buffer title = { 0 };
+    struct live *live;
+
+    if (!settings->stream_path && (settings->has_format || !isatty(STDOUT_FILENO) ||
+                                   strcmp(settings->output_path, "-") != 0))
+        return NULL;
+    (void)gethostname(name, sizeof(name) - 1); /* else it has none */
+    escape_terminal(settings->name ? settings->name : name, &title);
+    live = live_begin(settings, LIVE_HOST, title.text ? title.text : "", options);
+    buffer_done(&title);
+    return live;
+}
+
 static int measure(const struct settings *settings, const struct outputs *outputs)
 {
+    CLEANUP(live_cleanup) struct live *live = NULL; /* after the session */
     CLEANUP(attachment_close) struct attachment attachment = { .session = NULL };
     struct spoor_options options = session_options(settings);
-    bool is_endless = settings->stream_path && settings->duration_ns == 0;
-    uint64_t duration_ns =
-        settings->duration_ns || is_endless ? settings->duration_ns : settings->interval_ns;
+    uint64_t duration_ns = settings->duration_ns; /* 0: no end */
     enum watch_end end = WATCH_INTERRUPTED;
     struct report report = { .outputs = outputs };
     struct spoor_error err = { 0 };
 
-    if (gpus_check(settings, &err) < 0 || attachment_open(&options, &attachment, &err) < 0)
+    if (gpus_check(settings, &err) < 0)
         return complain("%s", err.message);
+    live = begin_live(settings, &options);
+    if (duration_ns == 0 && !live && !settings->stream_path)
+        duration_ns = settings->interval_ns;
+    if (attachment_open(&options, &attachment, &err) < 0) {
+        live_stop(live);
+        return complain("%s", err.message);
+    }
+    attachment.watch.input_fd = live_end_fd(live);
     attachment.watch.output_fd = outputs_reader_fd(settings);
     if (watch_wait(&attachment.watch, duration_ns, &end, &err) < 0)
         complain("%s", err.message);
     if (attachment_stop(&attachment, end, &err) < 0)
         complain("%s", err.message);
+    live_stop(live);
     if (settings->stream_path) {
         outputs_write(outputs, attachment.session);
         return 0;

@@ -361,13 +361,15 @@ static int open_parts(struct live *live, const struct live_options *options)
     return live->has_keys ? open_signals(live) : 0;
 }
 
-int live_open(const struct live_options *options, struct live **ret, struct spoor_error *err)
+struct live *live_open(const struct live_options *options, struct spoor_error *err)
 {
     struct live *live = calloc(1, sizeof(*live));
     int r;
 
-    if (!live)
-        return error_set(err, ENOMEM, "out of memory");
+    if (!live) {
+        (void)error_set(err, ENOMEM, "out of memory");
+        return NULL;
+    }
     live->has_color = options->has_color;
     live->has_keys = options->has_keys;
     live->terminal_fd = -1;
@@ -379,11 +381,10 @@ int live_open(const struct live_options *options, struct live **ret, struct spoo
                    (double)options->interval_ns / (double)NS_PER_SECOND);
     r = open_parts(live, options);
     if (r < 0) {
-        (void)live_close(live);
-        return error_sys(err, r, "cannot show a live view");
+        (void)error_sys(err, r, "cannot show a live view");
+        live = live_close(live);
     }
-    *ret = live;
-    return 0;
+    return live;
 }
 
 int live_start(struct live *live, struct spoor_error *err)
@@ -394,12 +395,13 @@ int live_start(struct live *live, struct spoor_error *err)
     return r < 0 ? error_sys(err, r, "cannot show a live view") : 0;
 }
 
-/* Do the rows of a stream go to a terminal too? */
+/* Do the rows of a stream go to a terminal too, or to a program that may show them there? */
 static bool is_covered_by_rows(const struct settings *settings)
 {
     int fd = settings->stream_path ? stream_descriptor(settings->stream_path) : -1;
+    struct stat stat;
 
-    return fd >= 0 && isatty(fd);
+    return fd >= 0 && !(fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode));
 }
 
 struct live *live_begin(const struct settings *settings, enum live_scope scope,
@@ -413,12 +415,12 @@ struct live *live_begin(const struct settings *settings, enum live_scope scope,
         .has_keys = true,
     };
     struct spoor_error err = { 0 };
-    struct live *live = NULL;
+    struct live *live;
 
-    if (!settings->is_live || settings->is_quiet || !live_is_possible() ||
-        is_covered_by_rows(settings))
+    if (!settings->is_live || !live_is_possible() || is_covered_by_rows(settings))
         return NULL;
-    if (live_open(&own, &live, &err) < 0 || live_start(live, &err) < 0) {
+    live = live_open(&own, &err);
+    if (!live || live_start(live, &err) < 0) {
         complain("%s", err.message);
         return live_close(live);
     }

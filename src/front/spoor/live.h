@@ -38,8 +38,9 @@ bool live_shares_stdout(void);
 
 /* The caller passes live_sample_seen() and the view to a session. Nothing is drawn before
  * live_start(). live_stop() removes the view from the screen and restores the terminal. The view
- * must not be closed before the session. Both accept NULL; live_close() returns NULL. */
-int live_open(const struct live_options *options, struct live **ret, struct spoor_error *err);
+ * must not be closed before the session. live_open() returns NULL if it fails; live_stop() and
+ * live_close() accept NULL, and live_close() returns it. */
+struct live *live_open(const struct live_options *options, struct spoor_error *err);
 int live_start(struct live *live, struct spoor_error *err);
 void live_stop(struct live *live);
 struct live *live_close(struct live *live);
@@ -53,6 +54,12 @@ struct live *live_begin(const struct settings *settings, enum live_scope scope,
 
 /* Readable when the user has pressed q; -1 if `live` is NULL. */
 int live_end_fd(const struct live *live);
+
+/* For CLEANUP. */
+static inline void live_cleanup(struct live **live)
+{
+    *live = live_close(*live);
+}
 
 /* Removes the view until it is shown again. */
 void live_hide(struct live *live, bool is_hidden);

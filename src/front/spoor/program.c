@@ -29,13 +29,16 @@ static const struct command commands[] = {
         .name = "attach",
         .options = &settings_table,
         .scope = SCOPE_ATTACH,
-        .operands = "PID",
+        .operands = "PID | --cgroup DIRECTORY",
         .max_operands = 1,
         .complete = COMPLETE_PIDS,
-        .summary = "track a process that is already running",
-        .about = "Track a running process and all its descendants until it exits, --duration "
-                 "has passed, or you press Ctrl-C, which stops the tracking but not the "
-                 "process. Exit code: 0, or 125 if there was nothing to track.",
+        .summary = "track a process or a cgroup that is already running",
+        .about =
+            "Track a running process and all its descendants until it exits, --duration has "
+            "passed, or you press Ctrl-C, which stops the tracking but not the process. With "
+            "--cgroup, track every process in a cgroup until it is empty. On a terminal, show "
+            "the current figures; q or Ctrl-C ends with the report. Exit code: 0, or 125 if "
+            "there was nothing to track.",
         .notes = PRECEDENCE,
         .example = "spoor attach --duration 1m 4242",
         .main = command_attach,
@@ -63,8 +66,9 @@ static const struct command commands[] = {
         .about =
             "Measure this machine for one interval, or for --duration, and show its CPU, "
             "memory, disks, network, GPUs and pressure on standard output. Rates are means "
-            "over that time; levels are those at its end. Ctrl-C ends the measurement "
-            "early. Exit code: 0, or 125 if the report could not be written.",
+            "over that time; levels are those at its end. On a terminal, show the current "
+            "figures until q or Ctrl-C is pressed, and then the report. Exit code: 0, or 125 "
+            "if the report could not be written.",
         .example = "spoor system -i 5 -f json",
         .ignores_variables = true, /* they say where the reports of runs go */
         .main = command_system,

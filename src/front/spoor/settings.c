@@ -196,6 +196,7 @@ static const struct option rows[] = {
 { 'q',  "quiet",      NULL,                "do not print the summary", BOTH | SYSTEM, FLAG(is_quiet) },
 { '\0', "live",       NULL,                "show the current figures on the terminal while the command runs; needs stderr on a terminal, and stdout redirected, so that the output of the command does not mix with the view", RUN, FLAG(is_live) },
 { '\0', "live",       NULL,                "show the current figures while tracking, if stderr is a terminal (default: yes)", ATTACH, FLAG(is_live) },
+{ '\0', "live",       NULL,                "on a terminal, show the current figures until q is pressed, and then the report (default: yes, unless -o or -f is given)", SYSTEM, FLAG(is_live) },
 { '\0', "name",       "NAME",              "a label for this run", TRACK | SYSTEM, TEXT(name) },
 { '\0', "tag",        "KEY=VALUE",         "add a tag to the report; may be repeated", TRACK | SYSTEM | OPTION_REPEATABLE, OPTION_LIST(struct settings, tags), .check = check_tag },
 { '\0', "append",     NULL,                "append to existing files instead of replacing them", TRACK | REPORT | SYSTEM, FLAG(is_append) },
@@ -203,6 +204,7 @@ static const struct option rows[] = {
 { '\0', "summary-fd", "N",                 "also write the report to file descriptor N", BOTH, .apply = apply_summary_fd },
 { '\0', "detail",     "auto|always|never", "when to measure private and shared memory, which slows the job down: for at most 0.3 % of the time (auto, the default), at every sample, or never", TRACK | SCOPE_DOCTOR, CHOICE(detail) },
 { '\0', "cgroup",     "auto|off|require|DIRECTORY", "run the command in its own cgroup, for exact values: if possible (auto, the default), never (off), or refuse to run without (require); DIRECTORY: create it below this cgroup, which must be delegated to you", RUN | SCOPE_DOCTOR, TEXT(cgroup), .check = check_cgroup, .complete = "-W \"auto off require\"" },
+{ '\0', "cgroup",     "DIRECTORY",         "track every process in this cgroup and below it, such as that of a container, instead of one process; the cgroup is only read", ATTACH | LINE_ONLY, TEXT(cgroup), .complete = COMPLETE_FILES },
 { '\0', "gpus",       "LIST",              "the GPUs of the job: all, none, or a list of numbers, UUIDs and PCI addresses, such as 0,2-3, or 0:1 for a MIG device; 'spoor info' lists them (default: as CUDA_VISIBLE_DEVICES and similar variables say, otherwise all)", TRACK, TEXT(gpus), .check = spoor_check_gpus },
 { '\0', "gpus",       "LIST",              "the GPUs to show: all, none, or a list of numbers, UUIDs and PCI addresses, such as 0,2-3 (default: as CUDA_VISIBLE_DEVICES and similar variables say, otherwise all)", SCOPE_INFO, TEXT(gpus), .check = spoor_check_gpus },
 { '\0', "gpus",       "LIST",              "the GPUs to show: all (the default), none, or a list of numbers, UUIDs and PCI addresses, such as 0,2-3; 'spoor info' lists them", SYSTEM, TEXT(gpus), .check = spoor_check_gpus },
@@ -243,15 +245,18 @@ static int finish(struct arguments *arguments, struct spoor_error *err)
     struct settings *settings = arguments->target;
 
     settings->gpus_source = arguments_source(arguments, "gpus");
-    if (arguments->command->scope == SCOPE_ATTACH &&
+    if (arguments->command->scope & (SCOPE_ATTACH | SCOPE_SYSTEM) &&
         arguments_source(arguments, "live") == SET_BY_NOTHING)
         settings->is_live = true;
+    settings->is_live &= !settings->is_quiet;
     if (arguments->command->scope == SCOPE_ATTACH && arguments->operand_count > 0) {
         if (arguments_source(arguments, "pid") == SET_BY_OPTION)
             return error_set(err, EINVAL, "only one PID may be given");
         if (apply_pid(settings, NULL, arguments->operands[0], err) < 0)
             return -EINVAL;
     }
+    if (arguments->command->scope == SCOPE_ATTACH && settings->cgroup && settings->pid != 0)
+        return error_set(err, EINVAL, "a PID and --cgroup cannot be combined");
     if (settings->tags.count > SETTINGS_TAGS_MAX)
         return error_set(err, EINVAL, "--tag: at most %d tags are allowed", SETTINGS_TAGS_MAX);
     if (settings->is_append && settings->is_no_clobber)

@@ -13,6 +13,7 @@
 #include "source/cgroup/cgroup.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -169,6 +170,73 @@ int cgroups_parse(const char *cgroup_text, const char *mountinfo_text, struct cg
         is_any_visible = is_any_visible || cgroup_is_visible(&found[i]);
     if (!is_any_visible)
         return -ENOENT;
+    memcpy(ret->of, found, sizeof(found));
+    return 0;
+}
+
+/* What remains of a directory below a mount point; NULL: it is elsewhere. */
+static const char *below_point(const char *directory, const char *point)
+{
+    size_t length = strlen(point);
+
+    if (strncmp(directory, point, length) != 0 ||
+        (directory[length] != '/' && directory[length] != '\0'))
+        return NULL;
+    return directory + length;
+}
+
+/* If the directory is below this mount of a cgroup hierarchy: its path within the hierarchy. */
+static int path_in_hierarchy(const struct mountinfo *mount, const char *directory,
+                             struct cgroup *ret, char path[CGROUP_PATH_SIZE])
+{
+    char mount_root[CGROUP_PATH_SIZE], point[CGROUP_PATH_SIZE];
+    struct cgroup found = { .is_v2 = text_part_is(mount->type, "cgroup2") };
+    const char *below;
+    int length;
+
+    if ((!found.is_v2 && !text_part_is(mount->type, "cgroup")) ||
+        text_part_decode(mount->root, mount_root, sizeof(mount_root)) < 0 ||
+        text_part_decode(mount->point, point, sizeof(point)) < 0)
+        return -ENOENT;
+    below = below_point(directory, point);
+    length = below ? snprintf(path, CGROUP_PATH_SIZE, "%s%s",
+                              strcmp(mount_root, "/") == 0 ? "" : mount_root, below)
+                   : -1;
+    if (length < 0 || length >= CGROUP_PATH_SIZE || strlen(directory) > CGROUP_PATH_SIZE)
+        return -ENOENT;
+    found.mount_length = strlen(point) - 1;
+    memcpy(found.path, directory + 1, strlen(directory));
+    *ret = found;
+    return 0;
+}
+
+int cgroups_parse_directory(const char *directory, const char *mountinfo_text,
+                            struct cgroup *ret_own, struct cgroups *ret)
+{
+    struct cgroup found[CGROUP_CONTROLLER_COUNT] = { 0 };
+    char path[CGROUP_PATH_SIZE] = "", candidate[CGROUP_PATH_SIZE];
+    struct cgroup own = { 0 };
+    struct mountinfo mount;
+
+    for (const char *line = mountinfo_text; *line; line = parse_next_line(line)) {
+        struct cgroup next;
+
+        /* The longest mount point is the one that is seen; of equal ones, the last. */
+        if (mountinfo_parse_line(line, &mount) == 0 &&
+            path_in_hierarchy(&mount, directory, &next, candidate) == 0 &&
+            (!cgroup_is_visible(&own) || next.mount_length >= own.mount_length)) {
+            own = next;
+            memcpy(path, candidate, sizeof(path));
+        }
+    }
+    if (!cgroup_is_visible(&own))
+        return -EINVAL;
+    if (path[0] == '\0')
+        path[0] = '/';
+    for (int i = 0; i < CGROUP_CONTROLLER_COUNT; i++)
+        find_mount(mountinfo_text, (enum cgroup_controller)i,
+                   (struct text_part){ path, strlen(path) }, &found[i]);
+    *ret_own = own;
     memcpy(ret->of, found, sizeof(found));
     return 0;
 }

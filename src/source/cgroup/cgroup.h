@@ -53,6 +53,12 @@ int cgroups_parse(const char *cgroup_text, const char *mountinfo_text, struct cg
 
 int cgroups_read(const struct root *root, pid_t pid, struct cgroups *ret);
 
+/* The cgroup of a directory such as /sys/fs/cgroup/memory/a, and the cgroups of the same path in the
+ * other hierarchies, whether they exist or not. `directory` has no symbolic link in it. -EINVAL: it
+ * is not in a mounted cgroup hierarchy. */
+int cgroups_parse_directory(const char *directory, const char *mountinfo_text,
+                            struct cgroup *ret_own, struct cgroups *ret);
+
 /* Where a process is in the hierarchy of a controller: a part of the text of /proc/PID/cgroup.
  * -ENOENT: there is no such version 1 hierarchy; the controller may be on version 2. */
 int cgroup_find_path(const char *cgroup_text, enum cgroup_controller controller,

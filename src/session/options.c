@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* options.c - the options of a session, checked. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/environment.h"
+#include "base/error.h"
+#include "session/session.h"
+
+/* What is to be tracked. */
+static int check_job(const struct spoor_options *options, struct spoor_error *err)
+{
+    if (options->pid < 0)
+        return error_set(err, EINVAL, "invalid process ID %d: must not be negative",
+                         (int)options->pid);
+    if (options->pid == 0 && options->flags & (SPOOR_CALLER_SPAWNED | SPOOR_MAIN_ONLY))
+        return error_set(err, EINVAL, "missing process ID");
+    if (options->flags & SPOOR_TRACK_CGROUP && (options->pid != 0 || !options->cgroup_folder))
+        return error_set(err, EINVAL, "to track a cgroup, name it and no process");
+    if (options->flags & SPOOR_MAIN_ONLY && options->flags & SPOOR_CALLER_SPAWNED)
+        return error_set(err, EINVAL,
+                         "SPOOR_MAIN_ONLY and SPOOR_CALLER_SPAWNED cannot be combined");
+    return 0;
+}
+
+int session_copy_options(const struct spoor_options *from, struct spoor_options *ret,
+                         struct spoor_error *err)
+{
+    struct spoor_options options = SPOOR_OPTIONS_INIT;
+
+    if (from->size < sizeof(from->size) || from->size > sizeof(options))
+        return error_set(err, EINVAL,
+                         "invalid options size %zu: initialize them with SPOOR_OPTIONS_INIT",
+                         from->size);
+    memcpy(&options, from, from->size);
+    if (check_job(&options, err) < 0)
+        return -EINVAL;
+    if (options.interval_ns < SPOOR_INTERVAL_MIN_NS ||
+        options.interval_ns > SPOOR_INTERVAL_MAX_NS)
+        return error_set(err, EINVAL, "invalid interval %llu ns: must be 1 ms to 1 h",
+                         (unsigned long long)options.interval_ns);
+    if ((unsigned)options.cgroup > SPOOR_CGROUP_REQUIRE)
+        return error_set(err, EINVAL, "invalid cgroup mode %d", (int)options.cgroup);
+    if ((unsigned)options.detail > SPOOR_DETAIL_NEVER)
+        return error_set(err, EINVAL, "invalid detail mode %d", (int)options.detail);
+    if (options.gpus && gpu_choice_check(options.gpus, err) < 0)
+        return error_prefix(err, EINVAL, "gpus");
+    *ret = options;
+    return 0;
+}
+
+int session_job_options(const struct spoor_options *options, struct job_options *ret,
+                        struct spoor_error *err)
+{
+    const char *unknown;
+
+    *ret = (struct job_options){
+        .pid = options->pid,
+        .caller_spawned = options->flags & SPOOR_CALLER_SPAWNED,
+        .is_main_only = options->flags & SPOOR_MAIN_ONLY,
+        .detail = options->detail,
+        .cgroup = options->cgroup,
+        .cgroup_folder = options->cgroup_folder,
+        .environment = environment_own,
+    };
+    if (rungs_parse(getenv("SPOOR_DISABLE"), &ret->disabled, &unknown) < 0)
+        return error_set(err, EINVAL, "SPOOR_DISABLE: unknown source '%s'", unknown);
+    return 0;
+}

@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tracking everything in a cgroup that is there already."""
+import csv
+import os
+import pathlib
+import re
+import signal
+import subprocess
+
+import pytest
+
+from conftest import cpu_time, eventually, load, read_line, value
+
+
+def hierarchies():
+    """The mounted cgroup hierarchies that count something: {"memory": path, "unified": path}."""
+    found = {}
+    for line in pathlib.Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
+        before, _, after = line.partition(" - ")
+        point, (kind, _, options) = before.split()[4], after.split(" ", 2)
+        if kind == "cgroup2":
+            found["unified"] = pathlib.Path(point)
+        for name in options.split(",") if kind == "cgroup" else ():
+            if name in ("memory", "cpuacct", "pids"):
+                found[name] = pathlib.Path(point)
+    return found
+
+
+HIERARCHIES = hierarchies()
+
+
+class Group:
+    """A cgroup in every hierarchy, or in those that are named."""
+
+    def __init__(self, name, trees=None):
+        self.name = name
+        self.trees = trees or ([tree for tree in HIERARCHIES if tree != "unified"] or ["unified"])
+        for tree in self.trees:
+            self.path(tree).mkdir()
+
+    def path(self, tree=None):
+        return HIERARCHIES[tree or self.trees[0]] / self.name
+
+    def add(self, pid=0, below=""):
+        for tree in self.trees:
+            folder = self.path(tree) / below
+            folder.mkdir(exist_ok=True)
+            (folder / "cgroup.procs").write_text(f"{pid}\n", encoding="ascii")
+
+    def remove(self, pid):
+        for tree in self.trees:
+            (HIERARCHIES[tree] / "cgroup.procs").write_text(f"{pid}\n", encoding="ascii")
+
+    def close(self):
+        def is_removed():
+            for tree in self.trees:
+                for folder, _, _ in os.walk(self.path(tree), topdown=False):
+                    try:
+                        os.rmdir(folder)
+                    except FileNotFoundError:
+                        pass
+                    except OSError:  # a process in it is about to end
+                        return False
+            return True
+        eventually(is_removed, "the cgroup is empty")
+
+
+@pytest.fixture
+def group():
+    if os.geteuid() != 0:
+        pytest.skip("makes a cgroup, which needs root")
+    opened = []
+
+    def make(*trees):
+        opened.append(Group(f"spoor-test-{os.getpid()}-{len(opened)}", trees))
+        return opened[-1]
+    started = []
+
+    def start(group, *command, below=""):
+        started.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        preexec_fn=lambda: group.add(0, below)))
+        return started[-1]
+    make.start = start
+    yield make
+    for process in started:
+        process.kill()
+        process.wait()
+        process.stdin.close()
+        process.stdout.close()
+    for each in opened:
+        each.close()
+
+
+def rows_of(path):
+    """The whole rows of a samples file."""
+    return list(csv.DictReader(path.read_text().split("\n")[:-1])) if path.exists() else []
+
+
+def wait_for_processes(samples, count):
+    eventually(lambda: any(float(row["job_processes"]) == count for row in rows_of(samples)[-2:]),
+               f"{count} processes in the latest samples")
+
+
+@pytest.mark.threads
+def test_everything_in_a_cgroup_is_tracked(spoor, group, workload):
+    """Two processes that have nothing to do with each other, one in a cgroup below."""
+    path, samples = spoor.new_path("result.json"), spoor.new_path("s.csv")
+    job = group()
+    held = group.start(job, workload("hold"), "50")
+    worker = group.start(job, "sh", "-c", f"echo ready; read line; {workload('burn')} 0.5", below="sub")
+    assert read_line(held.stdout) and read_line(worker.stdout) == "ready"
+    tracker = spoor.start("attach", "-q", "-i", "0.02", "-o", path, "--samples", samples,
+                          "--cgroup", job.path())
+    wait_for_processes(samples, 2)
+    worker.stdin.write(b"\n")
+    worker.stdin.flush()
+    seconds = float(read_line(worker.stdout))
+    worker.stdin.close()
+    worker.wait()
+    held.stdin.close()
+    held.wait()
+    assert tracker.wait() == 0
+    result = load(path)
+    assert result["run"]["name"] == str(job.path())
+    assert result["run"]["pid"] is None and not result["run"]["command"]
+    assert result["run"]["exit_code"] is None and "still_running" not in result["run"]
+    assert value(result, "cpu.total_seconds") == cpu_time(seconds)
+    assert result["cpu"]["total_seconds"]["exact"] is True
+    assert value(result, "memory.combined.total_rss_bytes") == pytest.approx(52 << 20, rel=0.06)
+    if "memory" in HIERARCHIES:
+        assert value(result, "memory.job_peak_bytes") >= 50 << 20
+    assert value(result, "processes.max_concurrent") in (2, 3)
+    for scope in ("main", "descendants"):
+        figure = result["memory"][scope]["total_rss_bytes"]
+        assert figure["value"] is None and figure["reason"] == "a cgroup has no main process"
+
+
+def test_nobody_is_moved_and_nothing_is_removed(spoor, group, workload):
+    job = group()
+    held = group.start(job, workload("hold"), "1")
+    assert read_line(held.stdout)
+    before = pathlib.Path(f"/proc/{held.pid}/cgroup").read_text(encoding="ascii")
+    assert spoor("attach", "-q", "--duration", "50ms", "--cgroup", job.path()).returncode == 0
+    assert pathlib.Path(f"/proc/{held.pid}/cgroup").read_text(encoding="ascii") == before
+    for tree in job.trees:
+        assert [entry.name for entry in job.path(tree).iterdir() if entry.is_dir()] == []
+
+
+@pytest.mark.parametrize("tree", HIERARCHIES)
+def test_end_of_the_last_process_ends_the_tracking(spoor, group, workload, tree):
+    """In each hierarchy alone: what it counts is known, and the rest from the processes."""
+    path, samples = spoor.new_path("result.json"), spoor.new_path("s.csv")
+    job = group(tree)
+    held = group.start(job, workload("hold"), "20", below="sub")
+    assert read_line(held.stdout)
+    tracker = spoor.start("attach", "-q", "-i", "0.02", "-o", path, "--samples", samples,
+                          "--cgroup", job.path())
+    wait_for_processes(samples, 1)
+    held.stdin.close()
+    held.wait()
+    assert tracker.wait() == 0
+    result = load(path)
+    assert value(result, "memory.combined.total_rss_bytes") == pytest.approx(21 << 20, rel=0.1)
+    assert value(result, "cpu.total_seconds") is not None
+    assert "still_running" not in result["run"]
+
+
+def test_cgroup_that_is_removed_ends_the_tracking(spoor, group, workload):
+    path, samples = spoor.new_path("result.json"), spoor.new_path("s.csv")
+    job = group()
+    held = group.start(job, workload("hold"), "1")
+    assert read_line(held.stdout)
+    tracker = spoor.start("attach", "-q", "-i", "0.02", "-o", path, "--samples", samples,
+                          "--cgroup", job.path())
+    wait_for_processes(samples, 1)
+    held.kill()
+    held.wait()
+    job.close()  # at once, as container runtimes do
+    assert tracker.wait() == 0
+    assert value(load(path), "cpu.total_seconds") is not None
+
+
+@pytest.mark.threads
+def test_signal_ends_the_tracking_and_not_the_processes(spoor, group, workload):
+    path, samples = spoor.new_path("result.json"), spoor.new_path("s.csv")
+    job = group()
+    held = group.start(job, workload("hold"), "1")
+    assert read_line(held.stdout)
+    tracker = spoor.start("attach", "-q", "-i", "0.02", "-o", path, "--samples", samples,
+                          "--cgroup", job.path())
+    wait_for_processes(samples, 1)
+    tracker.send_signal(signal.SIGINT)
+    assert tracker.wait() == 0 and held.poll() is None
+    assert load(path)["run"]["still_running"] is True
+
+
+def test_processes_come_and_go(spoor, group, workload, held):
+    samples = spoor.new_path("s.csv")
+    job = group()
+    first = group.start(job, workload("hold"), "1")
+    assert read_line(first.stdout)
+    tracker = spoor.start("attach", "-q", "-i", "0.02", "--samples", samples, "--cgroup", job.path())
+    wait_for_processes(samples, 1)
+    job.add(held.pid)
+    wait_for_processes(samples, 2)
+    assert float(rows_of(samples)[-1]["job_rss_bytes"]) > 50 << 20
+    job.remove(held.pid)
+    wait_for_processes(samples, 1)
+    first.stdin.close()
+    first.wait()
+    assert tracker.wait() == 0 and held.poll() is None
+
+
+def test_report_names_the_cgroup(spoor, group, workload):
+    job = group()
+    held = group.start(job, workload("hold"), "1")
+    assert read_line(held.stdout)
+    done = spoor("attach", "--duration", "50ms", "--cgroup", job.path())
+    assert done.returncode == 0
+    assert done.stderr.lstrip().startswith(f"{job.path()}\nstill running, started ")
+    done = spoor("attach", "--duration", "50ms", "--name", "my job", "--cgroup", job.path())
+    assert done.stderr.lstrip().startswith("my job\n")
+
+
+def test_empty_cgroup_is_refused(spoor, group):
+    job = group()
+    done = spoor("attach", "--cgroup", job.path())
+    assert done.returncode == 125
+    assert done.stderr == f"spoor: there is no process in cgroup '{job.path()}'\n"
+
+
+@pytest.mark.parametrize("arguments, message", [
+    (["--cgroup", "/sys/fs/cgroup/no-such"], "no such cgroup: '/sys/fs/cgroup/no-such'"),
+    (["--cgroup", "/tmp"], "'/tmp' is not a cgroup: name a directory below /sys/fs/cgroup"),
+    (["--cgroup", "/tmp", "1"], "a PID and --cgroup cannot be combined"),
+    (["--cgroup", "/tmp", "-p", "1"], "a PID and --cgroup cannot be combined"),
+    (["--cgroup", ""], "--cgroup: "),
+    ([], "missing PID: spoor attach [OPTIONS] PID"),
+])
+def test_what_cannot_be_tracked_is_refused(spoor, arguments, message):
+    done = spoor("attach", *arguments)
+    assert done.returncode == 125 and done.stderr.startswith(f"spoor: {message}")
+    assert done.stderr.count("\n") == 1
+
+
+def test_variable_of_run_is_not_for_attach(spoor, held):
+    done = spoor("attach", "-q", "--duration", "50ms", str(held.pid),
+                 env={**os.environ, "SPOOR_CGROUP": "off"})
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_ordinary_user_may_track_any_cgroup(spoor):
+    """That of the tests, whatever it is: it has processes, ours among them."""
+    text = pathlib.Path("/proc/self/cgroup").read_text(encoding="ascii")
+    tree = "memory" if "memory" in HIERARCHIES else "unified"
+    found = re.search(r"^\d+:([^:]*\b)?memory\b[^:]*:(.*)$" if tree == "memory" else r"^0::(.*)$", text, re.M)
+    path = spoor.new_path("result.json")
+    done = spoor("attach", "-q", "--duration", "50ms", "-o", path, "--cgroup",
+                 HIERARCHIES[tree] / found[found.lastindex].lstrip("/"))
+    assert done.returncode == 0, done.stderr
+    assert value(load(path), "processes.max_concurrent") >= 1

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GPU columns of resource_tracker, on a machine with two GPUs: a stand-in for NVIDIA's library
+(tests/gpu/standin) plays them."""
+import os
+import subprocess
+
+from conftest import BINARY, DEADLINE_SECONDS
+
+CARD = """\
+device {0} uuid GPU-{0}000-aaaa
+device {0} name NVIDIA H200
+device {0} pci 0:{1}:0
+device {0} total 150000000000
+device {0} used {2}
+device {0} minor {0}
+"""
+PROGRAM = """
+    import os, time
+    from resource_tracker import ResourceTracker
+    from resource_tracker.tracker_procfs import get_process_stats, get_system_stats
+
+    def eventually(condition):
+        deadline = time.monotonic() + 50
+        while not condition():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+    print(os.getpid(), flush=True)
+    input()
+    with ResourceTracker(interval=0.05) as tracker:
+        def process(name):
+            return [value for value in tracker.process_metrics[name] if value]
+
+        def system(name):
+            return [value for value in tracker.system_metrics[name] if value]
+
+        eventually(lambda: process("gpu_usage") and system("gpu_usage"))
+        eventually(lambda: process("gpu_vram_mib") and system("gpu_vram_mib"))
+        print(process("gpu_usage")[-1], process("gpu_vram_mib")[-1], process("gpu_utilized")[-1])
+        print(system("gpu_usage")[-1], system("gpu_vram_mib")[-1], system("gpu_utilized")[-1])
+    def process_stats(name):
+        return get_process_stats(os.getpid())[name]
+
+    eventually(lambda: process_stats("gpu_usage") and get_system_stats()["gpu_usage"])
+    print(process_stats("gpu_vram_mib"), process_stats("gpu_utilized_indexes"))
+    print(get_system_stats()["gpu_vram_mib"], get_system_stats()["gpu_utilized"])
+"""
+
+
+def test_an_idle_gpu_before_a_busy_one(script, tmp_path):
+    """W6: what came after the idle one was lost."""
+    library = BINARY.parent / "tests/gpu/standin/full"
+    played = tmp_path / "script"
+    played.write_text("")
+    process = script.start(PROGRAM, stdin=subprocess.PIPE, env={
+        **os.environ, "LD_LIBRARY_PATH": str(library), "SPOOR_NVML_SCRIPT": str(played)})
+    pid = int(process.stdout.readline())
+    played.write_text(CARD.format(0, 59, 1 << 30) + CARD.format(1, 60, 3 << 30) + f"""\
+stream 0 gpu 200 0
+stream 1 gpu 200 90
+process 1 compute {pid} {2 << 30}
+busy 1 {pid} 200 90
+""")
+    out, _ = process.communicate("\n", timeout=DEADLINE_SECONDS)
+    assert process.returncode == 0
+    assert out.splitlines() == ["0.9 2048.0 1", "0.9 4096.0 1", "2048 {1}", "4096 1"]

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_adopted_cgroup.c - a job that is an existing cgroup of version 2, on a fixture machine. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/unknown.h"
+#include "fake_job.h"
+#include "sample/sampler.h"
+#include "source/cgroup/cgroup_directory.h"
+
+#define JOB "sys/fs/cgroup/job"
+#define MIB (UINT64_C(1) << 20)
+
+struct adopted {
+    struct fake_root fake;
+    struct sampler sampler;
+    struct sample sample;
+    uint64_t now_ns;
+};
+
+static void put_number(struct adopted *a, const char *path, uint64_t number)
+{
+    char text[32];
+
+    (void)snprintf(text, sizeof(text), "%llu\n", (unsigned long long)number);
+    fake_root_write(&a->fake, path, text);
+}
+
+static void put_cpu(struct adopted *a, unsigned milliseconds)
+{
+    char text[100];
+
+    (void)snprintf(text, sizeof(text), "usage_usec %u000\nuser_usec %u000\nsystem_usec 0\n",
+                   milliseconds, milliseconds);
+    fake_root_write(&a->fake, JOB "/cpu.stat", text);
+}
+
+/* Two processes of no common parent; one of them in a cgroup below. The cgroup has had others. */
+static void begin(struct adopted *a)
+{
+    struct job_options options = { .detail = SPOOR_DETAIL_NEVER };
+    struct cgroups cgroups;
+    struct cgroup own;
+
+    a->now_ns = NS_PER_SECOND;
+    fake_root_init(&a->fake);
+    fake_root_write(&a->fake, "proc/self/mountinfo",
+                    "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+    fake_root_write(&a->fake, "proc/1/task/1/children", "");
+    fake_root_write(&a->fake, JOB "/cgroup.procs", "40\n");
+    fake_root_write(&a->fake, JOB "/sub/cgroup.procs", "50\n");
+    fake_root_write(&a->fake, JOB "/cgroup.events", "populated 1\n");
+    fake_root_write(&a->fake, JOB "/memory.stat", "anon 8192\nfile 0\nshmem 0\n");
+    fake_root_write(&a->fake, JOB "/memory.max", "max\n");
+    put_number(a, JOB "/memory.current", 30 * MIB);
+    put_number(a, JOB "/memory.peak", 500 * MIB);
+    put_number(a, JOB "/pids.peak", 70);
+    put_cpu(a, 90000);
+    fake_process_put(&a->fake,
+                     &(struct fake_process){
+                         .pid = 40, .parent = 1, .user_ticks = 99900, .resident_pages = 100 });
+    fake_process_put(&a->fake,
+                     &(struct fake_process){ .pid = 50, .parent = 2, .resident_pages = 20 });
+    assert_int_equal(cgroup_directory_find(&a->fake.root, "/" JOB, &own, &cgroups, NULL), 0);
+    options.adopted = &own;
+    options.cgroups = &cgroups;
+    assert_int_equal(
+        sampler_init(&a->sampler, &a->fake.root, &options, (struct instant){ a->now_ns, 0 }),
+        0);
+}
+
+static void look(struct adopted *a)
+{
+    a->now_ns += NS_PER_SECOND;
+    sampler_tick(&a->sampler, (struct instant){ a->now_ns, 0 }, false, &a->sample);
+}
+
+static void end(struct adopted *a)
+{
+    sampler_done(&a->sampler);
+    fake_root_done(&a->fake);
+}
+
+static uint64_t value(const struct adopted *a, enum metric metric)
+{
+    return a->sample.value[metric];
+}
+
+static void everything_in_it_is_the_job(void **state)
+{
+    struct adopted a;
+
+    (void)state;
+    begin(&a);
+    look(&a);
+    assert_int_equal(value(&a, METRIC_JOB_PROCESSES), 2);
+    assert_int_equal(value(&a, METRIC_JOB_STARTED), 2);
+    assert_int_equal(value(&a, METRIC_JOB_RSS), 120 * 4096);
+    fake_process_put(&a.fake,
+                     &(struct fake_process){ .pid = 60, .parent = 3, .resident_pages = 5 });
+    fake_root_write(&a.fake, JOB "/sub/cgroup.procs", "50\n60\n");
+    look(&a);
+    assert_int_equal(value(&a, METRIC_JOB_PROCESSES), 3);
+    assert_int_equal(value(&a, METRIC_JOB_STARTED), 3);
+    assert_string_equal(a.sampler.origins[METRIC_JOB_PROCESSES].source, "cgroup.procs");
+    end(&a);
+}
+
+static void a_child_in_another_cgroup_is_not_of_the_job(void **state)
+{
+    struct adopted a;
+
+    (void)state;
+    begin(&a);
+    fake_process_put(&a.fake,
+                     &(struct fake_process){
+                         .pid = 40, .parent = 1, .resident_pages = 100, .children = "41 " });
+    fake_process_put(&a.fake,
+                     &(struct fake_process){ .pid = 41, .parent = 40, .resident_pages = 9000 });
+    look(&a);
+    assert_int_equal(value(&a, METRIC_JOB_PROCESSES), 2);
+    end(&a);
+}
+
+static void a_process_that_is_moved_out_leaves_the_job(void **state)
+{
+    struct adopted a;
+
+    (void)state;
+    begin(&a);
+    look(&a);
+    fake_process_put(&a.fake,
+                     &(struct fake_process){
+                         .pid = 50, .parent = 2, .resident_pages = 20, .written_chars = 700 });
+    look(&a);
+    fake_root_write(&a.fake, JOB "/sub/cgroup.procs", "");
+    look(&a);
+    look(&a);
+    assert_int_equal(value(&a, METRIC_JOB_PROCESSES), 1);
+    assert_int_equal(value(&a, METRIC_JOB_WRITTEN_CHARS), 700); /* until then */
+    end(&a);
+}
+
+static void there_is_no_main_process(void **state)
+{
+    struct adopted a;
+
+    (void)state;
+    begin(&a);
+    look(&a);
+    for (int i = METRIC_MAIN_CPU; i < METRIC_JOB_CPU; i++) {
+        assert_false(is_known(value(&a, (enum metric)i)));
+        assert_string_equal(a.sampler.origins[i].reason, "a cgroup has no main process");
+    }
+    end(&a);
+}
+
+/* One of its processes was moved in and has used time elsewhere; others have ended. */
+static void the_cgroup_counts_the_cpu_time(void **state)
+{
+    struct adopted a;
+
+    (void)state;
+    begin(&a);
+    look(&a);
+    assert_int_equal(value(&a, METRIC_JOB_CPU), 90 * NS_PER_SECOND);
+    assert_int_equal(value(&a, METRIC_JOB_USER), 90 * NS_PER_SECOND);
+    assert_true(a.sampler.origins[METRIC_JOB_CPU].is_exact);
+    put_cpu(&a, 90250);
+    look(&a);
+    assert_int_equal(value(&a, METRIC_JOB_CPU), 90250 * NS_PER_MS);
+    assert_false(a.sampler.reading.cpu.has_unwaited);
+    assert_false(a.sampler.reading.cpu.left_cgroup);
+    end(&a);
+}
+
+static void a_peak_from_before_does_not_count(void **state)
+{
+    struct adopted a;
+
+    (void)state;
+    begin(&a);
+    look(&a);
+    assert_int_equal(value(&a, METRIC_JOB_MEMORY_PEAK), 30 * MIB);
+    assert_int_equal(value(&a, METRIC_JOB_THREADS_PEAK), 2);
+    assert_false(a.sampler.origins[METRIC_JOB_MEMORY_PEAK].is_exact);
+    assert_string_equal(a.sampler.origins[METRIC_JOB_MEMORY_PEAK].source,
+                        "cgroup.memory.current");
+    put_number(&a, JOB "/memory.current", 40 * MIB);
+    look(&a);
+    put_number(&a, JOB "/memory.current", 20 * MIB);
+    put_number(&a, JOB "/pids.peak", 71);
+    look(&a);
+    assert_int_equal(value(&a, METRIC_JOB_MEMORY_PEAK), 40 * MIB);
+    assert_int_equal(value(&a, METRIC_JOB_THREADS_PEAK), 71);
+    put_number(&a, JOB "/memory.peak", 501 * MIB);
+    look(&a);
+    assert_int_equal(value(&a, METRIC_JOB_MEMORY_PEAK), 501 * MIB);
+    assert_true(a.sampler.origins[METRIC_JOB_MEMORY_PEAK].is_exact);
+    assert_string_equal(a.sampler.origins[METRIC_JOB_MEMORY_PEAK].source, "cgroup.memory.peak");
+    end(&a);
+}
+
+static void what_was_read_before_it_was_removed_stands(void **state)
+{
+    struct adopted a;
+    char from[128], to[128];
+
+    (void)state;
+    begin(&a);
+    look(&a);
+    put_cpu(&a, 91000);
+    look(&a);
+    (void)snprintf(from, sizeof(from), "%s/" JOB, a.fake.path);
+    (void)snprintf(to, sizeof(to), "%s/removed", a.fake.path);
+    assert_int_equal(rename(from, to), 0);
+    fake_process_end(&a.fake, 40);
+    fake_process_end(&a.fake, 50);
+    look(&a);
+    assert_int_equal(value(&a, METRIC_JOB_CPU), 91 * NS_PER_SECOND);
+    assert_false(a.sampler.origins[METRIC_JOB_CPU].is_exact);
+    assert_int_equal(value(&a, METRIC_JOB_MEMORY_PEAK), 30 * MIB);
+    assert_int_equal(a.sampler.reading.process_count_now, 0);
+    end(&a);
+}
+
+static void it_is_only_read(void **state)
+{
+    struct adopted a;
+    struct stat stat_before, stat_after;
+    char path[128];
+
+    (void)state;
+    begin(&a);
+    (void)snprintf(path, sizeof(path), "%s/" JOB, a.fake.path);
+    assert_int_equal(stat(path, &stat_before), 0);
+    look(&a);
+    leaf_remove(&a.sampler.job.leaf);
+    sampler_done(&a.sampler);
+    assert_int_equal(stat(path, &stat_after), 0);
+    assert_int_equal(stat_before.st_mtim.tv_nsec, stat_after.st_mtim.tv_nsec);
+    fake_root_done(&a.fake);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(everything_in_it_is_the_job),
+        cmocka_unit_test(a_child_in_another_cgroup_is_not_of_the_job),
+        cmocka_unit_test(a_process_that_is_moved_out_leaves_the_job),
+        cmocka_unit_test(there_is_no_main_process),
+        cmocka_unit_test(the_cgroup_counts_the_cpu_time),
+        cmocka_unit_test(a_peak_from_before_does_not_count),
+        cmocka_unit_test(what_was_read_before_it_was_removed_stands),
+        cmocka_unit_test(it_is_only_read),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
