@@ -171,7 +171,7 @@ static struct observed *take(struct stats *stats, size_t index)
     struct observed *observed = stats->observed[index];
 
     memmove(stats->observed + index, stats->observed + index + 1,
-            (STATS_MAX - 1 - index) * sizeof(observed));
+            (STATS_MAX - 1 - index) * sizeof(stats->observed[0]));
     stats->observed[STATS_MAX - 1] = NULL;
     return observed;
 }
@@ -189,7 +189,7 @@ static void put_first(struct stats *stats, struct observed *observed)
 {
     if (stats->observed[STATS_MAX - 1])
         observed_free(take(stats, STATS_MAX - 1));
-    memmove(stats->observed + 1, stats->observed, (STATS_MAX - 1) * sizeof(observed));
+    memmove(stats->observed + 1, stats->observed, (STATS_MAX - 1) * sizeof(stats->observed[0]));
     stats->observed[0] = observed;
 }
 
