@@ -170,8 +170,8 @@ static struct observed *take(struct stats *stats, size_t index)
 {
     struct observed *observed = stats->observed[index];
 
-    memmove(stats->observed + index, stats->observed + index + 1,
-            (STATS_MAX - 1 - index) * sizeof(stats->observed[0]));
+    for (size_t i = index; i + 1 < STATS_MAX; i++)
+        stats->observed[i] = stats->observed[i + 1];
     stats->observed[STATS_MAX - 1] = NULL;
     return observed;
 }
@@ -187,9 +187,9 @@ static struct observed *take_matching(struct stats *stats, pid_t pid, bool has_c
 
 static void put_first(struct stats *stats, struct observed *observed)
 {
-    if (stats->observed[STATS_MAX - 1])
-        observed_free(take(stats, STATS_MAX - 1));
-    memmove(stats->observed + 1, stats->observed, (STATS_MAX - 1) * sizeof(stats->observed[0]));
+    observed_free(take(stats, STATS_MAX - 1)); /* the last, if the list is full */
+    for (size_t i = STATS_MAX - 1; i > 0; i--)
+        stats->observed[i] = stats->observed[i - 1];
     stats->observed[0] = observed;
 }
 
