@@ -111,14 +111,17 @@ static void wait_for_gpus(struct observed *observed)
     (void)spoor_session_sample(observed->session, NULL); /* likewise */
 }
 
-static int observe(pid_t pid, bool has_children, struct observed **ret, struct spoor_error *err)
+/* NULL with a message: it cannot be observed. */
+static struct observed *observe(pid_t pid, bool has_children, struct spoor_error *err)
 {
     struct observed *observed = calloc(1, sizeof(*observed));
     struct spoor_options options = SPOOR_OPTIONS_INIT;
     int r;
 
-    if (!observed)
-        return error_set(err, ENOMEM, "out of memory");
+    if (!observed) {
+        (void)error_set(err, ENOMEM, "out of memory");
+        return NULL;
+    }
     *observed = (struct observed){ .pid = pid, .has_children = has_children };
     (void)pthread_mutex_init(&observed->mutex, NULL); /* cannot fail with defaults */
     observed->moments = calloc(spoor_metric_count(), sizeof(*observed->moments));
@@ -134,11 +137,10 @@ static int observe(pid_t pid, bool has_children, struct observed **ret, struct s
         r = spoor_session_start(observed->session, err);
     if (r < 0) {
         observed_free(observed);
-        return r;
+        return NULL;
     }
     wait_for_gpus(observed);
-    *ret = observed;
-    return 0;
+    return observed;
 }
 
 static double get_value(struct observed *observed, const char *metric)
@@ -168,8 +170,8 @@ static struct observed *take(struct stats *stats, size_t index)
 {
     struct observed *observed = stats->observed[index];
 
-    memmove(stats->observed + index, stats->observed + index + 1,
-            (STATS_MAX - 1 - index) * sizeof(observed));
+    for (size_t i = index; i + 1 < STATS_MAX; i++)
+        stats->observed[i] = stats->observed[i + 1];
     stats->observed[STATS_MAX - 1] = NULL;
     return observed;
 }
@@ -185,9 +187,9 @@ static struct observed *take_matching(struct stats *stats, pid_t pid, bool has_c
 
 static void put_first(struct stats *stats, struct observed *observed)
 {
-    if (stats->observed[STATS_MAX - 1])
-        observed_free(take(stats, STATS_MAX - 1));
-    memmove(stats->observed + 1, stats->observed, (STATS_MAX - 1) * sizeof(observed));
+    observed_free(take(stats, STATS_MAX - 1)); /* the last, if the list is full */
+    for (size_t i = STATS_MAX - 1; i > 0; i--)
+        stats->observed[i] = stats->observed[i - 1];
     stats->observed[0] = observed;
 }
 
@@ -199,24 +201,22 @@ void stats_done(struct stats *stats)
     *stats = (struct stats){ 0 };
 }
 
-/* Observes it from now on, or as before; *ret has a new sample and is the first of the list. */
-static int get_observed(struct stats *stats, pid_t pid, bool has_children,
-                        struct observed **ret, struct spoor_error *err)
+/* Observes it from now on, or as before. It has a new sample and is the first of the list. NULL as
+ * observe(). */
+static struct observed *get_observed(struct stats *stats, pid_t pid, bool has_children,
+                                     struct spoor_error *err)
 {
     struct observed *observed = take_matching(stats, pid, has_children);
-    int r = 0;
 
     if (observed && !is_alive(observed)) {
         observed_free(observed);
         observed = NULL;
     }
     if (!observed)
-        r = observe(pid, has_children, &observed, err);
-    if (r < 0)
-        return r;
-    put_first(stats, observed);
-    *ret = observed;
-    return 0;
+        observed = observe(pid, has_children, err);
+    if (observed)
+        put_first(stats, observed);
+    return observed;
 }
 
 /* ---- answers -------------------------------------------------------------- */
@@ -244,11 +244,10 @@ static void add_busy_gpus(struct observed *observed, struct json_writer *json)
 int stats_add_process(struct stats *stats, pid_t pid, bool has_children,
                       struct json_writer *json, struct spoor_error *err)
 {
-    struct observed *observed;
-    int r = get_observed(stats, pid, has_children, &observed, err);
+    struct observed *observed = get_observed(stats, pid, has_children, err);
 
-    if (r < 0)
-        return r;
+    if (!observed)
+        return -err->code;
     json_begin(json, "stats", '{');
     json_add_number(json, "timestamp", observed->unix_seconds);
     json_add_u64(json, "pid", (uint64_t)pid);
@@ -265,9 +264,11 @@ int stats_add_process(struct stats *stats, pid_t pid, bool has_children,
 /* A session only for GPUs: the rest is read without one. */
 static void add_machine_gpus(struct stats *stats, struct json_writer *json)
 {
-    struct observed *observed;
+    struct spoor_error err;
+    struct observed *observed =
+        spoor_may_have_gpus(NULL) ? get_observed(stats, 0, true, &err) : NULL;
 
-    if (!spoor_may_have_gpus(NULL) || get_observed(stats, 0, true, &observed, NULL) < 0)
+    if (!observed)
         return;
     add_members(observed, machine_members, ARRAY_SIZE(machine_members), json);
     add_busy_gpus(observed, json);
