@@ -16,8 +16,6 @@
 #include "text/csv_writer.h"
 
 #define GPUS_MOST_NS NS_PER_SECOND
-/* A row of less time than this, and a tenth of the interval, says nothing. */
-#define SHORT_MOST_NS (50 * NS_PER_MS)
 /* How long the header of a shared file is waited for. */
 #define HEADER_MOST_NS (100 * NS_PER_MS)
 
@@ -77,7 +75,7 @@ int samples_file_open(struct samples_file *file, const struct spoor_stream *stre
                     options->pid > 0 || options->flags & SPOOR_TRACK_CGROUP, &file->stream,
                     err);
     if (r == 0 && file->stream.dialect)
-        file->short_ns = smaller(options->interval_ns / 10, SHORT_MOST_NS);
+        file->short_ns = options->interval_ns / 2;
     if (r == 0)
         r = open_checked(file, options->flags, err);
     return r < 0 ? error_prefix(err, r, "samples file '%s'", file->path) : 0;

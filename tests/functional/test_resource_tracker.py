@@ -74,7 +74,7 @@ def test_samples_are_written_to_a_file_and_replace_it(resource_tracker):
     path = resource_tracker.new_path("samples")  # whatever its name
     path.write_text("old")
     for option in ("-o", "--output"):
-        done = resource_tracker("-i", "0.1", "-f", "csv", option, path, "true")
+        done = resource_tracker("-i", "60", "-f", "csv", option, path, "true")
         assert (done.returncode, done.stderr) == (0, "")
         assert len(table(path.read_text())) == 1  # the last partial interval
 

@@ -96,7 +96,7 @@ def test_rows_add_up_to_what_the_children_used(spoor, workload, options):
 
 def test_a_job_shorter_than_an_interval_has_a_row(spoor, workload):
     path = spoor.new_path("rows.csv")
-    spoor("run", "-q", "--stream", path, "--dialect", "resource-tracker", "--",
+    spoor("run", "-q", "-i", "60", "--stream", path, "--dialect", "resource-tracker", "--",
           workload("burn"), "0.1")
     rows = rows_of(path.read_text())
     assert len(rows) == 1
@@ -144,7 +144,8 @@ def test_rows_as_doubles(spoor):
 
 def test_a_second_run_is_appended_without_a_header(spoor):
     path = spoor.new_path("rows.csv")
-    arguments = ["run", "-q", "--append", "--stream", path, "--dialect", "resource-tracker"]
+    arguments = ["run", "-q", "-i", "60", "--append", "--stream", path, "--dialect",
+                 "resource-tracker"]
     for _ in range(2):
         assert spoor(*arguments, "--", "true").returncode == 0
     assert len(rows_of(path.read_text())) == 2
@@ -293,8 +294,8 @@ def test_stdout_that_is_a_file_keeps_what_is_in_it(spoor, tmp_path):
     path = tmp_path / "out"
     path.write_text("before\n")
     with open(path, "ab") as file:
-        spoor("run", "-q", "--stream", "-", "--dialect", "resource-tracker", "--", "echo", "job",
-              stdout=file)
+        spoor("run", "-q", "-i", "60", "--stream", "-", "--dialect", "resource-tracker", "--",
+              "echo", "job", stdout=file)
     lines = path.read_text().splitlines()
     assert lines[0] == "before" and sorted(line[:5] for line in lines[1:])[0] == '"time'
     assert "job" in lines and len(lines) == 4
