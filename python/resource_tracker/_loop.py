@@ -129,6 +129,7 @@ class _Loop:
             self.status = "exited"
             return
         tracking = self._track()
+        tracking.remove_files()
         file = None
         try:
             file = sys.stdout if output_file is None else open(

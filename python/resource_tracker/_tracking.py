@@ -88,13 +88,18 @@ class Tracking:
             self.agent.close()
             self.agent = None
 
+    def remove_files(self) -> None:
+        """Removes the files from their folder. They can be read until close(), and nothing is left
+        behind if this process is killed."""
+        self._remove()
+
     def close(self) -> None:
         """Ends the agent and deletes the rows."""
         self.end()
         for rows in self.rows.values():
             rows.close()
         self.rows.clear()
-        self._remove()
+        self.remove_files()
 
     def __del__(self) -> None:
         for rows in getattr(self, "rows", {}).values():

@@ -17,6 +17,7 @@
 #include "base/hidden_child.h"
 
 enum { QUEUE_BYTES = 1 << 20 }; /* a power of two */
+enum { TRIM_BYTES = 1 << 16 };  /* so much memory is left to an empty queue, about */
 
 /* How long a burst of records waits for room. */
 #define ROOM_MOST_NS (100 * NS_PER_MS)
@@ -34,6 +35,7 @@ struct record_head {
 };
 
 struct writer_queue {
+    char bytes[2 * QUEUE_BYTES];    /* at the start of a page */
     _Atomic uint64_t put;           /* bytes, by us */
     _Atomic uint64_t taken;         /* bytes, by the child: written, or given up */
     _Atomic uint64_t working_since; /* monotonic time in ns; 0: the child is idle */
@@ -42,7 +44,6 @@ struct writer_queue {
     _Atomic uint64_t cpu_ns;
     _Atomic int error;          /* the first failure; 0: none */
     struct spoor_error failure; /* its message, final once `error` is set */
-    char bytes[2 * QUEUE_BYTES];
 };
 
 static char *place_of(struct writer_queue *queue, uint64_t position)
@@ -177,6 +178,19 @@ static bool wait_for_room(const struct writer_process *process, size_t length, u
     return true;
 }
 
+/* Gives back the memory of records that were taken: in the end it would be the whole queue, in both
+ * processes. The child does not touch an empty queue. */
+static void trim(struct writer_process *process)
+{
+    struct writer_queue *queue = process->queue;
+    uint64_t put = atomic_load(&queue->put);
+
+    if (put - process->trimmed_at < TRIM_BYTES || put != atomic_load(&queue->taken))
+        return;
+    (void)madvise(queue->bytes, sizeof(queue->bytes), MADV_REMOVE); /* or it stays */
+    process->trimmed_at = put;
+}
+
 void writer_process_put(struct writer_process *process, unsigned kind, uint64_t rows,
                         const void *bytes, size_t size)
 {
@@ -186,6 +200,7 @@ void writer_process_put(struct writer_process *process, unsigned kind, uint64_t 
     if (process->pid == 0)
         return;
     process->given_rows += rows;
+    trim(process);
     if (!wait_for_room(process, sizeof(head) + size, ROOM_MOST_NS)) {
         process->dropped_rows += rows;
         return;

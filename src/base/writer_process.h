@@ -41,6 +41,7 @@ struct writer_process {
     int fd;                     /* wakes the child up; at end of file when that has ended */
     bool is_abandoned;          /* as its target's */
     struct writer_queue *queue; /* shared with the child */
+    uint64_t trimmed_at;        /* bytes put when unused memory was last given back */
     uint64_t given_rows;
     uint64_t dropped_rows;
 };

@@ -73,9 +73,11 @@ int stream_find(const char *path, const char *dialect, const char *format, bool 
 
     if (!is_ours && !dialect_find(dialect, has_job, &stream.dialect, &stream.table))
         return error_set(err, EINVAL, "unknown dialect '%s': expected " DIALECT_NAMES, dialect);
+    if (stream.encoding && is_ours && !stream.encoding->row)
+        stream.encoding = NULL;
     if (!stream.encoding && format)
         return error_set(err, EINVAL, "unknown format '%s': expected csv or jsonl", format);
-    if (!stream.encoding || (is_ours && !stream.encoding->row))
+    if (!stream.encoding)
         return error_set(err, EINVAL, "the name must end in .csv or .jsonl");
     *ret = stream;
     return 0;

@@ -73,8 +73,9 @@ int samples_file_open(struct samples_file *file, const struct spoor_stream *stre
         file->name = strdup(options->name);
     if (!file->path || (options->name && !file->name))
         return error_set(err, ENOMEM, "out of memory");
-    r = stream_find(file->path, stream->dialect, stream->format, options->pid > 0,
-                    &file->stream, err);
+    r = stream_find(file->path, stream->dialect, stream->format,
+                    options->pid > 0 || options->flags & SPOOR_TRACK_CGROUP, &file->stream,
+                    err);
     if (r == 0 && file->stream.dialect)
         file->short_ns = smaller(options->interval_ns / 10, SHORT_MOST_NS);
     if (r == 0)

@@ -168,6 +168,22 @@ def test_view_follows_the_size_of_the_terminal(spoor, held, terminal):
     assert window.end()[0] == 0
 
 
+def test_terminal_without_a_size_is_taken_to_be_usual(spoor, held, terminal):
+    window = terminal(attach(spoor, held), columns=0, lines=0)
+    assert 60 < max(widths(window.wait_for(FRAME))) < 80
+    window.type("q")
+    assert window.end()[0] == 0
+
+
+def test_without_an_input_at_the_terminal_a_signal_ends_it(spoor, held, terminal):
+    window = terminal(["sh", "-c", 'exec "$@" </dev/null', "sh", *attach(spoor, held)])
+    frame = window.wait_for(FRAME)
+    assert "Ctrl-C: end with a report" in frame and "q or" not in frame
+    window.type("\x03")
+    code, text = window.end()
+    assert code == 0 and "still running" in after_the_view(text)
+
+
 @pytest.mark.parametrize("options, environment", [
     ([], {"TERM": "dumb"}), ([], {"TERM": ""}), (["-q"], {}), (["--live=no"], {}),
     ([], {"SPOOR_LIVE": "no"})])
@@ -324,6 +340,6 @@ def test_run_without_a_terminal_ignores_live(spoor):
 
 
 def test_command_that_does_not_exist_draws_nothing(spoor, terminal, tmp_path):
-    window = terminal(["sh", "-c", f"exec {spoor.binary} run --live -- no-such-command >{tmp_path / 'out'}"])
+    window = terminal(["sh", "-c", f"exec {spoor.binary} run --live -- /no/such/command >{tmp_path / 'out'}"])
     code, text = window.end()
     assert code == 127 and "\033" not in text

@@ -165,6 +165,14 @@ def test_a_named_pipe_may_be_read_later(spoor):
     assert rest.endswith("\n")
 
 
+def test_a_named_pipe_may_never_be_read(spoor):
+    path, report = spoor.new_path("pipe"), spoor.new_path("r.json")
+    os.mkfifo(path)
+    done = spoor("run", "-q", "-o", report, "--stream", path, "--", "sh", "-c", "exit 4")
+    assert done.returncode == 4
+    assert warnings_of(load(report))["samples-lost"].endswith(f"to {path}: it does not respond")
+
+
 @pytest.mark.threads
 def test_a_reader_that_stalls_delays_nothing_and_the_lost_rows_are_counted(spoor):
     """Samples are taken, signals forwarded and the job's end noticed while nobody reads."""
@@ -257,6 +265,7 @@ def test_rows_of_the_machine_for_a_time(spoor, dialect):
     (["--stream", "-", "--dialect", "psrecord"], "--dialect: unknown dialect 'psrecord': expected spoor, "
      "resource-tracker, resource-tracker-0.3, resource-tracker-0.1 or resource-tracker-rs"),
     (["--stream", "-", "--stream-format", "xml"], "--stream-format: unknown format 'xml'"),
+    (["--stream", "-", "--stream-format", "f64"], "--stream-format: unknown format 'f64'"),
     (["--stream", "rows.txt"], "--stream 'rows.txt': the name must end in .csv or .jsonl"),
     (["--stream", "rows.f64"], "--stream 'rows.f64': the name must end in .csv or .jsonl"),
     (["--stream", "-", "-o", "-"], "--output and --stream name the same file"),

@@ -135,7 +135,9 @@ def test_the_last_row_before_an_interrupt(script):
     assert process.returncode == 0 and len(rest.splitlines()) == 1
 
 
-def test_a_later_start_without_header(tmp_path, script):
+def test_a_later_start_without_header(tmp_path, script, monkeypatch):
+    """And nothing is left behind if the program is killed."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     process = script.start("""
         import sys, time
         from resource_tracker import ProcessTracker
@@ -148,6 +150,7 @@ def test_a_later_start_without_header(tmp_path, script):
     assert float(process.stdout.readline().split(",")[0]) >= start - 0.001
     process.kill()
     process.communicate()
+    assert list(tmp_path.glob("resource_tracker-*")) == []
 
 
 def test_a_process_that_has_ended_before(busy, tmp_path):

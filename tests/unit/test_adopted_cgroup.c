@@ -52,7 +52,7 @@ static void begin(struct adopted *a)
     struct cgroups cgroups;
     struct cgroup own;
 
-    a->now_ns = NS_PER_SECOND;
+    *a = (struct adopted){ .now_ns = NS_PER_SECOND };
     fake_root_init(&a->fake);
     fake_root_write(&a->fake, "proc/self/mountinfo",
                     "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");

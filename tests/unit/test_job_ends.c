@@ -61,6 +61,29 @@ static void page_faults_of_a_waited_for_child_are_counted_once(void **state)
     fake_job_end(&f);
 }
 
+/* A child of vfork() that has not called exec takes a page fault now and then. */
+static void a_child_without_memory_of_its_own_is_no_descendant(void **state)
+{
+    struct fake_process parent = { .pid = 10, .resident_pages = 9, .child_minor_faults = 1 };
+    struct fake_job f;
+
+    (void)state;
+    fake_job_begin(&f, &parent, true);
+    f.job.tracker_pid = 1; /* as if we had started it */
+    parent.child_minor_faults = 7;
+    fake_process_put(&f.fake, &parent);
+    fake_job_look(&f);
+    assert_false(f.job.has_waited);
+    assert_int_equal(f.reading.memory.descendants.total_bytes, 0);
+    parent.user_ticks = 1;
+    parent.child_minor_faults = 12;
+    fake_process_put(&f.fake, &parent);
+    fake_job_look(&f);
+    assert_true(f.job.has_waited);
+    assert_false(is_known(f.reading.memory.descendants.total_bytes));
+    fake_job_end(&f);
+}
+
 /* The kernel gives its counts to the parent, then takes it away: we look in between. */
 static void one_that_is_being_reaped_is_counted_once(void **state)
 {
@@ -263,6 +286,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_waited_for_child_is_counted_once),
         cmocka_unit_test(page_faults_of_a_waited_for_child_are_counted_once),
+        cmocka_unit_test(a_child_without_memory_of_its_own_is_no_descendant),
         cmocka_unit_test(one_that_is_being_reaped_is_counted_once),
         cmocka_unit_test(a_zombie_that_goes_with_its_parent_is_counted_once),
         cmocka_unit_test(a_child_nobody_waits_for_is_not_lost),

@@ -185,6 +185,38 @@ static void it_ends_when_its_user_is_killed(void **state)
     (void)munmap(seen, sizeof(*seen));
 }
 
+static size_t resident_bytes(const struct writer_process *process)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    unsigned char pages[4096] = { 0 };
+    size_t count = 0;
+
+    assert_int_equal(mincore(process->queue, 2u << 20, pages), 0);
+    for (size_t i = 0; i < (2u << 20) / page; i++)
+        count += pages[i] & 1;
+    return count * page;
+}
+
+static void records_that_were_taken_cost_no_memory(void **state)
+{
+    static const char filler[4000];
+    struct seen *seen;
+    struct writer_process process = start(&seen);
+    size_t most = 0;
+
+    (void)state;
+    for (int i = 0; i < 600; i++) { /* more than the queue holds */
+        writer_process_put(&process, ADD, 1, filler, sizeof(filler));
+        assert_true(writer_process_wait(&process, WAIT_NS));
+        most = resident_bytes(&process) > most ? resident_bytes(&process) : most;
+    }
+    put(&process, ADD, 5);
+    assert_int_equal(writer_process_close(&process, NULL).lost_rows, 0);
+    assert_int_equal(seen->sum, 5);
+    assert_true(most <= 256 << 10);
+    (void)munmap(seen, sizeof(*seen));
+}
+
 static void a_closed_one_does_nothing(void **state)
 {
     struct writer_process process = { 0 };
@@ -204,6 +236,7 @@ int main(void)
         cmocka_unit_test(a_record_that_stalls_is_not_waited_for),
         cmocka_unit_test(a_target_that_is_abandoned_does_nothing_more),
         cmocka_unit_test(it_ends_when_its_user_is_killed),
+        cmocka_unit_test(records_that_were_taken_cost_no_memory),
         cmocka_unit_test(a_closed_one_does_nothing),
     };
 

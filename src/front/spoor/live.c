@@ -29,7 +29,6 @@
 
 /* Frames are at least this far apart. */
 #define FRAME_NS (100 * NS_PER_MS)
-#define HINT "q or Ctrl-C: end with a report"
 
 /* Signals that the view of a program that has the terminal for itself must see. The last ones end
  * the program, once the terminal is as it was. */
@@ -144,14 +143,30 @@ static void add_frame(const char *text, size_t lines, struct buffer *out)
     buffer_add_text(out, "\033[J\0338\033[?25h");
 }
 
+/* How to end it, if that is ours to say. */
+static const char *hint_of(const struct live *live)
+{
+    if (!live->has_keys)
+        return NULL;
+    return live->has_modes ? "q or Ctrl-C: end with a report" : "Ctrl-C: end with a report";
+}
+
+/* Terminals of some programs do not say how large they are. */
+static void read_size(const struct live *live, struct live_style *style)
+{
+    struct winsize size = { 0 };
+
+    (void)ioctl(live->terminal_fd, TIOCGWINSZ, &size); /* else as above */
+    style->columns = size.ws_col > 0 ? size.ws_col : 80;
+    style->lines = size.ws_row > 0 ? size.ws_row - 1u : 23; /* the cursor has the first */
+}
+
 /* With the screen held. */
 static void draw(struct live *live, const struct live_view *view)
 {
-    struct winsize size = { .ws_col = 80, .ws_row = 24 };
     struct live_style style = {
         .has_color = live->has_color,
         .has_unicode = live->has_unicode,
-        .hint = live->has_keys ? HINT : NULL,
     };
     struct buffer text = { 0 };
     struct buffer frame = { 0 };
@@ -160,9 +175,8 @@ static void draw(struct live *live, const struct live_view *view)
     if (live->is_hidden || !is_in_foreground(live))
         return;
     take_modes(live);
-    (void)ioctl(live->terminal_fd, TIOCGWINSZ, &size); /* else as a terminal usually is */
-    style.columns = size.ws_col;
-    style.lines = size.ws_row > 0 ? size.ws_row - 1u : 0;
+    style.hint = hint_of(live);
+    read_size(live, &style);
     lines = live_view_write(view, live->title, &style, &text);
     if (lines > 0)
         add_frame(text.text ? text.text : "", lines, &frame);
