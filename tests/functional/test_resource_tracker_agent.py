@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from conftest import cpu_time, eventually, read_line
+from conftest import eventually, read_line
 from gpus import card
 from test_agent import Agent, ready
 
