@@ -40,10 +40,10 @@ struct tracking {
 /* ---- the sessions --------------------------------------------------------- */
 
 /* The next multiple of the interval since 1970. One that comes before both sessions have certainly
- * begun, or would make the first row much shorter than others, is left out. */
+ * begun, or too soon for a row of its own, is left out. */
 static uint64_t next_multiple_ns(uint64_t interval_ns)
 {
-    uint64_t least_ns = interval_ns / 10 + 100 * NS_PER_MS;
+    uint64_t least_ns = interval_ns / 2 + 100 * NS_PER_MS;
     struct instant now = clock_now();
     uint64_t left_ns = interval_ns - now.realtime_ns % interval_ns;
 
