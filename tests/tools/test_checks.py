@@ -31,6 +31,8 @@ def tree(tmp_path):
     plant("src/base/text.c", '#include "base/text.h"\n')
     plant("src/sample/metric.c", '[METRIC_A] = { { "a_bytes", "help" } },\n')
     plant("docs/METRICS.md", "| `a_bytes` | gauge |\n")
+    plant("docs/DIALECTS.md", "## Columns\n\n| `a_bytes` | x | y | `b_bytes` |\n\n## Differences\n")
+    plant("tests/replay/expected/m.resource-tracker", '"a_bytes","process_b_bytes"\n1,2\n')
     plant("src/front/spoor/main.c", '#include "spoor/spoor.h"\n#include "run/spawn.h"\n')
     plant("src/source/proc/stat.c", '#include "base/text.h"\n#include "source/proc/stat.h"\n'
           "/* sprintf() in a comment is no call */\nint f(void)\n{\n    return 0;\n}\n")
@@ -99,6 +101,7 @@ FAULTS = {
     "an element of a list": ("escaping", "src/output/bad.c",
                              '    buffer_format(out, "%s", record->command[i]);\n'),
     "undocumented function": ("docs", "include/spoor/spoor.h", "SPOOR_API int spoor_x(void);\n"),
+    "column not in the page": ("docs", "tests/replay/expected/n.resource-tracker-rs", "c_bytes\n1\n"),
     "metric not in the page": ("docs", "docs/METRICS.md", "| `b_bytes` | gauge |\n"),
 }
 
