@@ -97,6 +97,15 @@ class TinyDataFrame:
         df["cores"] = [1, 2, 3]     sets a column
     """
 
+    # A column is a list, or a function that makes one when the column is first asked for.
+    _columns: dict[str, list[Any] | Callable[[], list[Any]]]
+    _length: int
+
+    def __new__(cls, *arguments: Any, **keywords: Any) -> TinyDataFrame:
+        frame = super().__new__(cls)  # all that unpickling an empty frame of the predecessor calls
+        frame._columns, frame._length = {}, 0
+        return frame
+
     def __init__(self, data: Mapping[str, Sequence[Any]] | list[dict[str, Any]] | None = None,
                  csv_file_path: str | None = None, retries: int = 0,
                  retry_delay: float = 0.1) -> None:
@@ -105,8 +114,6 @@ class TinyDataFrame:
         assert data is None or csv_file_path is None, \
             "only one of data and csv_file_path may be given"
         assert data is None or isinstance(data, (dict, list)), "data must be a dict or a list"
-        # A column is a list, or a function that makes one when the column is first asked for.
-        self._columns: dict[str, list[Any] | Callable[[], list[Any]]] = {}
         if csv_file_path is not None:
             self._columns.update(_read_csv_patiently(str(csv_file_path), retries, retry_delay))
         elif isinstance(data, dict):
@@ -128,6 +135,13 @@ class TinyDataFrame:
         frame._columns.update(columns)
         frame._length = length
         return frame
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The same attributes as in a pickle of the predecessor, which can be read too."""
+        return {"columns": self.columns, "_data": self._data}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        self.__dict__.update(TinyDataFrame(dict(zip(state["columns"], state["_data"]))).__dict__)
 
     def _check_length(self, name: str, column: list[Any]) -> None:
         if len(column) != self._length:

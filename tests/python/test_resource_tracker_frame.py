@@ -2,6 +2,7 @@
 """resource_tracker.tiny_data_frame: TinyDataFrame and StatSpec."""
 import http.server
 import logging
+import pickle
 import threading
 
 import pytest
@@ -169,6 +170,20 @@ def test_a_statistic_that_fails_is_left_out(frame, caplog):
     assert stats == {"n": {"max": 3}} and "sum of column 'name' failed" in caplog.text
     with pytest.raises(KeyError, match="Column 'z' not found"):
         frame.stats([StatSpec("z", max)])
+
+
+def test_pickles_of_the_predecessor():
+    """Its frames have the attributes columns and _data; an empty one has none of its own."""
+    name = b"cresource_tracker.tiny_data_frame\nTinyDataFrame\n"
+    frame = pickle.loads(b"\x80\x02" + name + b")\x81}(X\x07\0\0\0columns](X\x01\0\0\0aX\x01"
+                         b"\0\0\0beX\x05\0\0\0_data](](K\x01K\x02e](K\x03Neeub.")
+    assert frame.to_dict() == [{"a": 1, "b": 3}, {"a": 2, "b": None}]
+    for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+        empty = pickle.loads(pickle.dumps(TinyDataFrame({}), protocol))
+        assert empty.columns == [] and len(empty) == 0
+    empty = pickle.loads(b"\x80\x02" + name + b")\x81.")
+    empty["a"] = [1]
+    assert empty.columns == ["a"] and len(empty) == 1
 
 
 def test_columns_are_made_when_they_are_asked_for():

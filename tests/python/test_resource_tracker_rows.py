@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What resource_tracker makes of the rows that an agent has written."""
+import copy
 import gzip
 import json
 import logging
 import os
+import pickle
 import threading
 import time
 from array import array
@@ -186,6 +188,16 @@ def test_combined_with_prefixes_and_offset(tracker):
     assert tracker.get_combined_metrics(offset=3).columns == []
     assert len(tracker.get_combined_metrics(offset=0)) == 3
     assert tracker.get_combined_metrics(offset=-1)["timestamp"] == [START + 2.5]
+
+
+def test_frames_can_be_pickled_and_copied(tracker):
+    again = ResourceTracker.loads(tracker.dumps())
+    for frame in (tracker.process_metrics, tracker.system_metrics, tracker.get_combined_metrics(),
+                  tracker.get_combined_metrics(bytes=True, offset=1), tracker.process_metrics[:],
+                  tracker.process_metrics.head(2), again.process_metrics):
+        for copied in (pickle.loads(pickle.dumps(frame)), copy.deepcopy(frame), copy.copy(frame)):
+            assert copied.to_dict() == frame.to_dict() and copied.columns == frame.columns
+            assert len(copied) == len(frame) > 0 and copied[1:].to_dict() == frame[1:].to_dict()
 
 
 def test_what_cannot_be_combined_is_logged(tracker, caplog):
