@@ -99,7 +99,7 @@ def _scaled(value: float | None, factor: float) -> int | None:
 
 
 def _ticks(seconds: float | None) -> int | None:
-    return None if seconds is None else int(seconds * os.sysconf("SC_CLK_TCK"))
+    return _scaled(seconds, os.sysconf("SC_CLK_TCK"))
 
 
 def old_process_stats(memory: str, pid: int, children: bool) -> dict[str, Any]:

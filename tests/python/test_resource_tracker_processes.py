@@ -294,6 +294,21 @@ def test_readings_of_version_0_1():
     assert system["utime"] > 100 and system["memory_used"] > 1000
 
 
+def test_clock_ticks_are_exact(monkeypatch):
+    """0.29 s are 29 ticks, though 0.29 * 100 is a little less."""
+    from resource_tracker import _readings
+
+    per_second = os.sysconf("SC_CLK_TCK")
+    process, system = get_process_stats(os.getpid()), get_system_stats()
+    monkeypatch.setattr(_readings, "get_process_stats", lambda *arguments: process)
+    monkeypatch.setattr(_readings, "get_system_stats", lambda: system)
+    for ticks in range(10 * per_second):
+        process["utime"] = system["stime"] = ticks / per_second
+        assert _readings.old_process_stats("pss", 1, True)["utime"] == ticks
+        assert _readings._ticks(system["stime"]) == ticks
+    assert _readings.old_system_stats()["stime"] == ticks and _readings._ticks(None) is None
+
+
 # ---- rows one at a time ----
 
 
