@@ -114,17 +114,6 @@ def old_process_stats(memory: str, pid: int, children: bool) -> dict[str, Any]:
             "gpu_utilized_indexes": stats["gpu_utilized_indexes"]}
 
 
-def _readme_system_stats() -> dict[str, Any]:
-    stats = get_system_stats()
-    old = {"timestamp": stats["timestamp"], "processes": stats["processes"],
-           "utime": _ticks(stats["utime"]), "stime": _ticks(stats["stime"])}
-    for part in ("free", "used", "buffers", "cached", "active", "inactive"):
-        old[f"memory_{part}"] = _scaled(stats[f"memory_{part}_mib"], 1024)
-    for name in ("disk_stats", "disk_spaces", "net_recv_bytes", "net_sent_bytes", "gpu_usage"):
-        old[name] = stats[name]
-    return {**old, "gpu_vram": stats["gpu_vram_mib"], "gpu_utilized": stats["gpu_utilized"]}
-
-
 def _meminfo() -> dict[str, int]:
     """/proc/meminfo, in kB."""
     found = {}
@@ -135,19 +124,30 @@ def _meminfo() -> dict[str, int]:
     return found
 
 
+def _old_system_stats(active: str, inactive: str) -> dict[str, Any]:
+    """get_system_stats() in clock ticks and kB. Here memory that is used is all but the free
+    memory, buffers and page cache. The arguments are names in /proc/meminfo."""
+    stats, memory = get_system_stats(), _meminfo()
+    parts = {name: memory.get(name, 0) for name in ("MemFree", "Buffers", "Cached")}
+    old = {"timestamp": stats["timestamp"], "processes": stats["processes"],
+           "utime": _ticks(stats["utime"]), "stime": _ticks(stats["stime"]),
+           "memory_free": parts["MemFree"],
+           "memory_used": max(0, memory["MemTotal"] - sum(parts.values())),
+           "memory_buffers": parts["Buffers"], "memory_cached": parts["Cached"]}
+    for name in (active, inactive):
+        old["memory_" + name.lower().replace("(", "_").rstrip(")")] = memory.get(name)
+    for name in ("disk_stats", "disk_spaces", "net_recv_bytes", "net_sent_bytes", "gpu_usage"):
+        old[name] = stats[name]
+    return {**old, "gpu_vram": stats["gpu_vram_mib"], "gpu_utilized": stats["gpu_utilized"]}
+
+
+def _readme_system_stats() -> dict[str, Any]:
+    return _old_system_stats("Active", "Inactive")
+
+
 def old_system_stats() -> dict[str, Any]:
-    """get_system_stats() in clock ticks, kB and sectors of 512 bytes. Here memory that is used
-    is all but the free memory, buffers and page cache."""
-    old = _readme_system_stats()
-    memory = _meminfo()
-    for part in ("active", "inactive"):
-        del old[f"memory_{part}"]
-        old[f"memory_{part}_anon"] = memory.get(f"{part.title()}(anon)")
-    old["memory_free"] = memory["MemFree"]
-    old["memory_buffers"] = memory.get("Buffers", 0)
-    old["memory_cached"] = memory.get("Cached", 0)
-    old["memory_used"] = memory["MemTotal"] - old["memory_free"] - old["memory_buffers"] - \
-        old["memory_cached"]
+    """What the machine has used until now in clock ticks, kB and sectors of 512 bytes."""
+    old = _old_system_stats("Active(anon)", "Inactive(anon)")
     old["disk_stats"] = {disk: {"read_sectors": total["read_bytes"] // 512,
                                 "write_sectors": total["write_bytes"] // 512}
                          for disk, total in old["disk_stats"].items()}

@@ -9,7 +9,7 @@ import pytest
 
 from conftest import eventually
 from resource_tracker import ResourceTracker
-from resource_tracker._dialect import NEWEST, OLDEST
+from resource_tracker._dialect import NEWEST, OLDEST, README
 from resource_tracker.tracker_procfs import get_process_stats, get_system_stats
 
 BURN = """
@@ -327,6 +327,22 @@ def test_diff_stats():
     assert len(row) == 12 and len(SystemTracker(autostart=False).diff_stats()) == 21
     with pytest.raises(ValueError, match="must be positive"):
         ProcessTracker(interval=0)
+
+
+@pytest.mark.parametrize("dialect, suffix", [(README, ""), (OLDEST, "_anon")])
+def test_memory_of_older_generations(monkeypatch, dialect, suffix):
+    """As in their CSV rows: reclaimable and available memory do not matter."""
+    from resource_tracker import SystemTracker, _readings
+
+    monkeypatch.setattr(_readings, "_meminfo", lambda: {
+        "MemTotal": 100000, "MemFree": 20000, "MemAvailable": 70000, "Buffers": 3000,
+        "Cached": 40000, "SReclaimable": 5000, "Active": 30000, "Inactive": 25000,
+        "Active(anon)": 30000, "Inactive(anon)": 25000})
+    row = SystemTracker(autostart=False, dialect=dialect).diff_stats()
+    assert {name: value for name, value in row.items() if name.startswith("memory_")} == {
+        "memory_free": 20000, "memory_used": 37000, "memory_buffers": 3000,
+        "memory_cached": 40000, f"memory_active{suffix}": 30000,
+        f"memory_inactive{suffix}": 25000}
 
 
 def test_pid_tracker_is_the_oldest():
