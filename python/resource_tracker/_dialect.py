@@ -33,7 +33,7 @@ DIALECTS = (NEWEST, README, OLDEST)
 # name, kind, decimals; "-" for values that are not rounded
 _PROCESS = {
     NEWEST: """
-        timestamp now 3, pid now 0, children now 0, utime delta 6, stime delta 6,
+        timestamp now 3, pid now 0, children some 0, utime delta 6, stime delta 6,
         cpu_usage cores 4, memory_mib now 4, disk_read_bytes delta 0, disk_write_bytes delta 0,
         gpu_usage now 4, gpu_vram_mib now 4, gpu_utilized now 0""",
     README: """
@@ -135,6 +135,7 @@ def _space(name: str, now: Reading, before: Reading, dialect: str) -> float:
 
 _KINDS: dict[str, Callable[[str, Reading, Reading, str], Any]] = {
     "now": lambda name, now, before, dialect: now[name],
+    "some": lambda name, now, before, dialect: now[name] or None,
     "delta": _delta, "cores": _cores, "disk": _disk, "space": _space}
 
 

@@ -185,6 +185,16 @@ def test_unknown_values_and_no_time():
     assert row["cpu_usage"] is None  # both readings are of the same moment
 
 
+def test_no_children():
+    """None in version 0.5, 0 before."""
+    lonely = {**PROCESS, "children": 0}
+    assert make_row("process", NEWEST, lonely, PROCESS)["children"] is None
+    for dialect, memory in ((README, "memory"), (OLDEST, "pss")):
+        old = {**lonely, memory: 1, "read_bytes": 0, "write_bytes": 0, "gpu_vram": 0}
+        assert make_row("process", dialect, old, old)["children"] == 0
+        assert make_row("process", dialect, {**old, "children": None}, old)["children"] is None
+
+
 def system_reading(timestamp, disks, spaces):
     reading = dict.fromkeys(names("system", NEWEST), 0)
     return {**reading, "timestamp": timestamp, "disk_stats": disks, "disk_spaces": spaces}
