@@ -246,15 +246,15 @@ class TinyDataFrame:
     def stats(self, specs: Sequence[StatSpec]) -> defaultdict[str, dict[str, Any]]:
         """Computes {column: {name of the function: result}}.
 
-        Values that are not known (None) are left out. If a function fails, the failure is
-        logged and its result is missing.
+        Values that are not known (None) are left out. If a column does not exist or a function
+        fails, the failure is logged and the result is missing.
         """
         results: defaultdict[str, dict[str, Any]] = defaultdict(dict)
         for column, agg, agg_name, digits in specs:
-            if column not in self._columns:
-                raise KeyError(f"Column '{column}' not found")
             name = agg_name or str(getattr(agg, "__name__", "function"))
             try:
+                if column not in self._columns:
+                    raise ValueError("no such column")
                 result = self._aggregate(column, agg)
                 if digits is not None and result is not None:
                     result = round(result, digits)

@@ -228,8 +228,8 @@ def test_stats_of_given_columns(tracker):
                                    "duration")]) == {"timestamp": {"duration": 2.5}}
     assert tracker.stats([StatSpec("process_pid", set, "pids")])["process_pid"]["pids"] == {77}
     assert tracker.stats([]) == {}
-    with pytest.raises(KeyError, match="Column 'memory' not found"):
-        tracker.stats([StatSpec("memory", max)])
+    assert tracker.stats([StatSpec("memory", max), StatSpec("process_pid", max)]) == \
+        {"process_pid": {"max": 77}}
 
 
 def test_no_rows(stored):
