@@ -77,6 +77,7 @@ class ResourceTracker:
         self._frames: dict[str, TinyDataFrame] = {}     # likewise, of a snapshot
         self._totals: dict[str, Any] | None = None
         self._server_info: dict[str, Any] | None = None
+        self._cloud_info: dict[str, Any] | None = None  # of a snapshot
         if self.autostart:
             self._start()
             self._is_implicit = autostart is None
@@ -293,8 +294,8 @@ class ResourceTracker:
 
     @property
     def cloud_info(self) -> dict[str, Any] | None:
-        """None: not available yet."""
-        return None
+        """That of the snapshot; otherwise None, since clouds are not discovered yet."""
+        return self._cloud_info
 
     def recommend_resources(self, historical_stats: Sequence[Any] = ()) -> NoReturn:
         raise NotImplementedError("recommendations are not available yet")
@@ -340,6 +341,7 @@ class ResourceTracker:
         tracker.start_time, tracker.stop_time = metadata["start_time"], metadata["stop_time"]
         tracker._server_info = snapshot.get("server_info")
         tracker.discover_server = tracker._server_info is not None  # not of this machine
+        tracker._cloud_info = snapshot.get("cloud_info")
         tracker._totals = snapshot.get("run_totals")
         for name in tracker.trackers:
             table = name.partition("_")[0]

@@ -308,6 +308,14 @@ def test_snapshots_come_back(tracker, tmp_path):
         assert again.n_samples == 0
 
 
+def test_a_snapshot_keeps_its_cloud(tracker):
+    """That of the predecessor knows it."""
+    cloud = {"vendor": "aws", "instance_type": "t3.micro", "region": "eu-west-1"}
+    again = ResourceTracker.from_snapshot({**tracker.snapshot(), "cloud_info": cloud})
+    assert again.cloud_info == cloud
+    assert ResourceTracker.loads(again.dumps()).snapshot()["cloud_info"] == cloud
+
+
 def test_snapshot_without_the_server(stored):
     """W4: it failed."""
     tracker = stored([process_row(1)], [system_row(1)])
