@@ -2,6 +2,7 @@
 """TinyDataFrame: a table of named columns, each a list."""
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 
 TYPE_CHECKING = False
@@ -107,13 +108,15 @@ class TinyDataFrame:
         return frame
 
     def __init__(self, data: Mapping[str, Sequence[Any]] | list[dict[str, Any]] | None = None,
-                 csv_file_path: str | None = None, retries: int = 0,
+                 csv_file_path: str | os.PathLike[str] | None = None, retries: int = 0,
                  retry_delay: float = 0.1) -> None:
         assert data is not None or csv_file_path is not None, \
             "either data or csv_file_path must be given"
         assert data is None or csv_file_path is None, \
             "only one of data and csv_file_path may be given"
         assert data is None or isinstance(data, (dict, list)), "data must be a dict or a list"
+        assert csv_file_path is None or isinstance(csv_file_path, (str, os.PathLike)), \
+            "csv_file_path must be a path or a URL"
         if csv_file_path is not None:
             self._columns.update(_read_csv_patiently(str(csv_file_path), retries, retry_delay))
         elif isinstance(data, dict):
@@ -275,7 +278,7 @@ class TinyDataFrame:
 
     def __str__(self) -> str:
         if self._length == 0:
-            return "Empty dataframe"
+            return f"{self._shape()}:\nEmpty dataframe"
         names = self.columns
         shown = [["" if value is None else str(value) for value in column]
                  for column in self.head(_ROWS_SHOWN)._data]

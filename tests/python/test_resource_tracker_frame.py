@@ -30,7 +30,8 @@ def test_from_a_list_of_dicts():
 
 
 @pytest.mark.parametrize("arguments", [
-    {}, {"data": {}, "csv_file_path": "x"}, {"data": "text"}, {"data": {"a": 1}}, {"data": [1]}])
+    {}, {"data": {}, "csv_file_path": "x"}, {"data": "text"}, {"data": {"a": 1}}, {"data": [1]},
+    {"csv_file_path": 5}])
 def test_wrong_arguments(arguments):
     with pytest.raises(AssertionError):
         TinyDataFrame(**arguments)
@@ -151,7 +152,9 @@ def test_str(frame):
         "a    | 1 | 0.5",
         "b    | 2 |    ",
         "c    | 3 | 2.5"]
-    assert str(TinyDataFrame({"a": []})) == str(TinyDataFrame({})) == "Empty dataframe"
+    assert str(TinyDataFrame({})) == "TinyDataFrame with 0 rows and 0 columns:\nEmpty dataframe"
+    assert str(TinyDataFrame({"a": []})) == \
+        "TinyDataFrame with 0 rows and 1 columns:\nEmpty dataframe"
     long = str(TinyDataFrame({"a": list(range(11))})).splitlines()
     assert len(long) == 3 + 10 + 1 and long[-1] == "..." and long[-2] == "9"
 
