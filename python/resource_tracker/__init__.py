@@ -13,6 +13,8 @@ spoor does the tracking, in a separate process.
 """
 from __future__ import annotations
 
+import sys
+
 from .tracker import ProcessTracker, ResourceTracker, SystemTracker
 
 TYPE_CHECKING = False
@@ -22,6 +24,12 @@ if TYPE_CHECKING:
 
 __all__ = ["ProcessTracker", "ResourceTracker", "SystemTracker", "get_cloud_info",
            "get_server_info"]
+
+
+if "logging" in sys.modules:  # importing it takes 14 ms; otherwise the first message does this
+    from ._log import logger
+
+    logger()
 
 
 def __getattr__(name: str) -> object:

@@ -52,6 +52,17 @@ def test_import_is_quick():
                 "multiprocessing", "ctypes", "inspect"} & set(loaded)
 
 
+@pytest.mark.parametrize("program", [
+    "import logging, resource_tracker",
+    "from resource_tracker.tiny_data_frame import *; TinyDataFrame({}).stats([StatSpec('a', max)])"])
+def test_the_logger_is_silent(program):
+    """It has a NullHandler as soon as anything could be printed without one."""
+    program += "; import logging; print(logging.getLogger('resource_tracker').handlers)"
+    done = subprocess.run([sys.executable, "-c", program], check=True, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert done.stdout.count("NullHandler") == 1 and done.stderr == ""
+
+
 @pytest.mark.parametrize("mib, rounded", [
     (0, 128), (128, 128), (129, 256), (512, 512), (513, 1024), (2048, 2048), (2049, 3072),
     (50 * 1024 + 1, 51 * 1024)])
