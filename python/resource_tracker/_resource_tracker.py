@@ -44,6 +44,10 @@ class ResourceTracker:
     have no effect.
     """
 
+    # The predecessor's processes; here the tracker is not a child of the program.
+    process_tracker_process: None = None
+    system_tracker_process: None = None
+
     def __init__(self, pid: int | None = None, children: bool = True, interval: float = 1,
                  method: str | None = None, autostart: bool | None = None,
                  track_processes: bool = True, track_system: bool = True,
@@ -102,6 +106,13 @@ class ResourceTracker:
         import multiprocessing
 
         return multiprocessing.get_context(self.method)
+
+    @property
+    def error_queue(self) -> Any:
+        """An empty queue: failures of the tracker are RuntimeWarnings."""
+        from queue import SimpleQueue
+
+        return SimpleQueue()
 
     def _path(self, table: str) -> str | None:
         rows = self._rows.get(table)

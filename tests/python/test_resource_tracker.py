@@ -93,6 +93,8 @@ def test_attributes():
     assert tracker.mpc.get_start_method() == "spawn"
     assert ResourceTracker(autostart=False).method == "fork"
     assert tracker.process_tracker_filepath is tracker.system_tracker_filepath is None
+    assert tracker.process_tracker_process is tracker.system_tracker_process is None
+    assert tracker.error_queue.empty()
     with pytest.raises(ValueError, match="cannot find context for 'x'"):
         ResourceTracker(method="x")
     with pytest.raises(ValueError, match="unknown dialect 'x'"):
