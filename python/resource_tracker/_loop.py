@@ -21,6 +21,13 @@ _ROW_SECONDS = 0.005  # that a row takes to be written; rows are at multiples of
 _LOOK_SECONDS = 0.1   # how often it looks for a row that is late, at least
 
 
+def _discard_output(file: Any) -> None:
+    """What the file still buffers would fail when it is closed, too."""
+    null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+    os.dup2(null, file.fileno(), os.get_inheritable(file.fileno()))
+    os.close(null)
+
+
 class _ProcessEnd:
     """Waits for the end of a process."""
 
@@ -86,16 +93,23 @@ class _Loop:
         self.cycle += 1
         return make_row(self._table, self.dialect, self.stats, before or self.stats)
 
-    def _write_line(self, values: Iterable[Any], file: Any) -> None:
-        line = render_csv_row(0 if value == 0 else value for value in values)
-        file.write(line.replace("\n", "\r\n") if self.dialect == OLDEST else line)
+    def _write_lines(self, rows: Iterable[Iterable[Any]], file: Any) -> None:
+        """A reader that has gone ends the tracking."""
+        end = "\r\n" if self.dialect == OLDEST else "\n"
+        try:
+            for values in rows:
+                line = render_csv_row(0 if value == 0 else value for value in values)
+                file.write(line.replace("\n", end))
+            file.flush()
+        except BrokenPipeError:
+            self.status = "exited"
+            _discard_output(file)
 
     def _write(self, tracking: Tracking, file: Any) -> None:
         """Writes the rows that are new."""
-        for row in tracking.rows[self._table].read_new():
-            self._write_line(row, file)
-            self.cycle += 1
-        file.flush()
+        rows = tracking.rows[self._table].read_new()
+        self._write_lines(rows, file)
+        self.cycle += len(rows)
 
     def _write_rows(self, tracking: Tracking, file: Any) -> None:
         """Writes rows as they come, until there is nothing left to track."""
@@ -123,8 +137,9 @@ class _Loop:
 
     def start_tracking(self, output_file: str | None = None, print_header: bool = True) -> None:
         """Writes a row per interval to a file, or to the standard output, until the process that
-        is tracked ends. The last row, which may be of less than an interval, is written before
-        KeyboardInterrupt leaves too. Nothing is written if the process has ended before."""
+        is tracked ends, or until nothing reads the pipe that it writes to. The last row, which may
+        be of less than an interval, is written before KeyboardInterrupt leaves too. Nothing is
+        written if the process has ended before."""
         if self._sleep(max(0.0, self.start_time - time.time())):
             self.status = "exited"
             return
@@ -137,8 +152,7 @@ class _Loop:
             try:
                 if print_header:
                     names = [column.name for column in columns_of(self._table, self.dialect)]
-                    self._write_line(names, file)
-                    file.flush()
+                    self._write_lines([names], file)
                 self._write_rows(tracking, file)
             except EndedError:
                 pass  # stop() says so

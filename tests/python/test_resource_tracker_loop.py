@@ -119,6 +119,22 @@ def test_the_machine_until_it_is_interrupted(script, dialect):
     assert process.returncode == 0 and rest.splitlines()[-1] == "interrupted"
 
 
+@pytest.mark.parametrize("output", ["None", "'/dev/stdout'"])
+def test_a_reader_that_has_gone(script, output):
+    """As in SystemTracker() | head -2."""
+    process = script.start(f"""
+        import sys
+        from resource_tracker import SystemTracker
+        tracker = SystemTracker(interval=0.02, output_file={output})
+        print(tracker.status, file=sys.stderr)
+    """, stderr=subprocess.PIPE)
+    assert process.stdout.readline() == header("system", NEWEST)
+    process.stdout.close()
+    err = process.stderr.read()
+    assert process.wait(DEADLINE_SECONDS) == 0 and err == "exited\n"
+    process.stderr.close()
+
+
 def test_the_last_row_before_an_interrupt(script):
     process = script.start("""
         import signal
