@@ -12,7 +12,7 @@ import sys
 from _thread import allocate_lock
 from array import array
 
-from ._dialect import columns_of
+from ._dialect import columns_of, ticks_per_second
 from .tiny_data_frame import TinyDataFrame
 
 TYPE_CHECKING = False
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any, Callable, Sequence
 
 _CELL_BYTES = 8
+_NAN = float("nan")
 
 
 def mean(values: Sequence[float]) -> float | None:
@@ -74,11 +75,14 @@ class _RowColumn:
 
 
 class RowFile:
-    """A row file, which is created. Any thread may use it, and so may a forked child."""
+    """A row file, which is created. Any thread may use it, and so may a forked child. start_time
+    is when the first row begins."""
 
-    def __init__(self, path: str, table: str, dialect: str) -> None:
+    def __init__(self, path: str, table: str, dialect: str, start_time: float = _NAN) -> None:
         self.path = path
         self._columns = columns_of(table, dialect)
+        self._ticks = ticks_per_second(dialect)
+        self._last_time = start_time  # of the last row that was read
         self._fd = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._cells = array("d")
         self._skipped = 0  # rows that read_new() has returned
@@ -95,22 +99,40 @@ class RowFile:
             return len(self._cells) // len(self._columns)
         return os.fstat(self._fd).st_size // (_CELL_BYTES * len(self._columns)) - self._skipped
 
+    def _complete(self, cells: array[float]) -> None:
+        """Computes cpu_usage of rows that are too short for an accurate one, such as the last."""
+        width = len(self._columns)
+        names = [column.name for column in self._columns]
+        usage, utime, stime = map(names.index, ("cpu_usage", "utime", "stime"))
+        total = sum(cells[usage::width])
+        if total != total:  # a NaN
+            for row in range(0, len(cells), width):
+                before = cells[row - width] if row else self._last_time
+                seconds = cells[row] - before
+                if cells[row + usage] != cells[row + usage] and seconds > 0:
+                    used = (cells[row + utime] + cells[row + stime]) / self._ticks
+                    cells[row + usage] = round(used / seconds, 4)
+        if cells:
+            self._last_time = cells[-width]
+
     def _read(self) -> int:
         """Reads the rows that are new, and returns the number of all."""
+        width = len(self._columns)
         with self._lock:
-            count = len(self) * len(self._columns) - len(self._cells)
+            count = len(self) * width - len(self._cells)
             if count > 0:
                 new = array("d", (0.0,)) * count
-                start = self._skipped * len(self._columns) + len(self._cells)
+                start = self._skipped * width + len(self._cells)
                 length = os.preadv(self._fd, [new], start * _CELL_BYTES)
-                del new[length // _CELL_BYTES:]
+                del new[length // (_CELL_BYTES * width) * width:]
                 if sys.byteorder == "big":
                     new.byteswap()
+                self._complete(new)
                 if self._cells:
                     self._cells.extend(new)
                 else:
                     self._cells = new
-            return len(self._cells) // len(self._columns)
+            return len(self._cells) // width
 
     def cells(self, index: int, rows: int) -> array[float]:
         """A column of the first rows."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 import weakref
 
 from spoor._agent import Agent
@@ -47,7 +48,7 @@ class Tracking:
 
     def __init__(self, tables: Sequence[str], dialect: str, interval: float, pid: int,
                  children: bool) -> None:
-        folder = _make_folder()
+        folder, start_time = _make_folder(), time.time()
         self._remove = weakref.finalize(self, _remove_folder, folder, os.getpid())
         self.rows: dict[str, RowFile] = {}
         self.agent: Agent | None = None
@@ -59,7 +60,7 @@ class Tracking:
         try:
             for table in tables:
                 path = os.path.join(folder, f"{table}.f64")
-                self.rows[table] = RowFile(path, table, dialect)
+                self.rows[table] = RowFile(path, table, dialect, start_time)
                 words.append(f"--{table}-rows={path}")
             if tables:
                 self.agent = Agent(*words, name="resource-tracker")

@@ -84,6 +84,15 @@ def test_with_block():
     assert not tracker.running and tracker.n_samples == 1
 
 
+@pytest.mark.parametrize("dialect", [NEWEST, README, OLDEST])
+def test_a_row_is_never_too_short_for_a_cpu_usage(dialect):
+    for _ in range(3):
+        with ResourceTracker(interval=NEVER, dialect=dialect) as tracker:
+            pass
+        usage = tracker.process_metrics["cpu_usage"] + tracker.system_metrics["cpu_usage"]
+        assert len(usage) == 2 and all(cores >= 0 for cores in usage)
+
+
 def test_attributes():
     tracker = ResourceTracker(autostart=False, method="spawn", interval=0.5, children=False,
                               discover_cloud=False, upload_interval=5, streaming_metadata={"a": 1})

@@ -123,6 +123,24 @@ def test_rows_that_are_not_kept(stored):
     assert len(rows) == 1 and [row[0] for row in rows.read_new()] == [START + 3]
 
 
+@pytest.mark.parametrize("dialect, ticks", [(NEWEST, 1), (README, os.sysconf("SC_CLK_TCK"))])
+def test_short_rows_have_a_cpu_usage(tmp_path, dialect, ticks):
+    rows = RowFile(str(tmp_path / "rows.f64"), "process", dialect, START)
+
+    def add(*added):
+        usual = {"utime": ticks * 0.75, "stime": ticks * 0.25, "cpu_usage": NAN}
+        append(rows, [process_row(second, **{**usual, **cells}) for second, cells in added])
+
+    add((4, {}), (6, {}), (7, {"cpu_usage": 0.9}))
+    assert rows.frame()["cpu_usage"] == [0.25, 0.5, 0.9]
+    add((9.5, {}), (9.5, {}), (10, {"utime": NAN}))
+    assert rows.frame()["cpu_usage"] == [0.25, 0.5, 0.9, 0.4, None, None]  # no time; not known
+    assert [row[5] for row in rows.read_new()] == [0.25, 0.5, 0.9, 0.4, None, None]
+    add((12, {}))
+    assert [row[5] for row in rows.read_new()] == [0.5]
+    rows.close()
+
+
 def test_a_day_of_rows(stored):
     """W19. The times are those of the CPU, and far above what it takes."""
     rows = 86400
