@@ -202,6 +202,8 @@ def test_version_and_help(resource_tracker):
     (["-p", "0"], "-p: invalid process ID '0'"),
     (["--tag", "x"], "--tag: invalid tag 'x': expected KEY=VALUE"),
     (["--intervall", "1"], "unknown option --intervall; did you mean --interval?"),
+    (["--zzzzzz"], "unknown option --zzzzzz; see 'resource-tracker --help'"),
+    (["-Z"], "unknown option -Z; see 'resource-tracker --help'"),
 ])
 def test_bad_options_are_refused(resource_tracker, options, message):
     done = resource_tracker(*options, "--", "touch", "started")
