@@ -281,6 +281,29 @@ static void memory_is_proportional_or_resident_or_what_was_seen_last(void **stat
     assert_cell(f, "resource-tracker", "memory_mib", 11);
 }
 
+static void memory_left_in_a_cgroup_is_not_that_of_a_job_that_is_gone(void **state)
+{
+    struct fixture *f = *state;
+
+    f->before.moment[METRIC_JOB_PSS] = 9 * MIB;
+    f->before.moment[METRIC_JOB_RSS] = 12 * MIB;
+    f->before.moment[METRIC_JOB_PROCESSES] = 1;
+    f->now.moment[METRIC_JOB_PSS] = f->now.value[METRIC_JOB_PSS] = 0;
+    f->now.moment[METRIC_JOB_RSS] = f->now.value[METRIC_JOB_RSS] = 1 * MIB;
+    f->now.moment[METRIC_JOB_PROCESSES] = 1; /* it is ending */
+    assert_cell(f, "resource-tracker", "memory_mib", 9);
+    f->now.moment[METRIC_JOB_PROCESSES] = 0;
+    assert_cell(f, "resource-tracker", "memory_mib", 9);
+    f->now.value[METRIC_JOB_RSS] = 15 * MIB; /* seen since, but only resident */
+    assert_cell(f, "resource-tracker", "memory_mib", 9);
+    /* Proportional memory was never known. */
+    f->before.moment[METRIC_JOB_PSS] = UNKNOWN;
+    f->now.moment[METRIC_JOB_PSS] = f->now.value[METRIC_JOB_PSS] = UNKNOWN;
+    assert_cell(f, "resource-tracker", "memory_mib", 15);
+    f->now.value[METRIC_JOB_RSS] = 1 * MIB;
+    assert_cell(f, "resource-tracker", "memory_mib", 12);
+}
+
 static void children_are_the_processes_without_the_main_one(void **state)
 {
     struct fixture *f = *state;
@@ -419,6 +442,7 @@ int main(void)
         with_samples(samples_that_follow_each_other_at_once_have_no_rate),
         with_samples(user_and_system_time_are_the_whole),
         with_samples(memory_is_proportional_or_resident_or_what_was_seen_last),
+        with_samples(memory_left_in_a_cgroup_is_not_that_of_a_job_that_is_gone),
         with_samples(children_are_the_processes_without_the_main_one),
         with_samples(memory_of_the_machine),
         with_samples(space_on_disks),
