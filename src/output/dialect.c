@@ -187,7 +187,8 @@ static double growth(const struct column *column, const struct stream_row *row)
                                         balance(column, row->sample)));
 }
 
-/* Of samples that follow each other faster than the counter can tell, it would be noise. */
+/* The predecessors always have a number. Of samples that follow each other faster than the counter
+ * can tell, it would be noise: then it is the growth in the time that the counter can tell. */
 static double rate(const struct column *column, const struct stream_row *row)
 {
     const struct sample_clock *now = &row->sample->clocks[column->clock];
@@ -197,9 +198,9 @@ static double rate(const struct column *column, const struct stream_row *row)
     uint64_t delta =
         counter_delta(balance(column, row->previous), balance(column, row->sample));
 
-    if (!is_known(delta) || span_ns == 0 || 2 * span_ns < now->resolution_ns)
+    if (!is_known(delta))
         return nan("");
-    return (double)delta / (double)span_ns;
+    return (double)delta / (double)larger(larger(span_ns, now->resolution_ns / 2), 1);
 }
 
 /* The share of the first of two counters in what both have grown by or, if neither has, in what

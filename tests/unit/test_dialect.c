@@ -223,7 +223,7 @@ static void cpu_times_of_the_machine(void **state)
     assert_cell(f, "resource-tracker-rs", "cpu_usage", 0.73);
 }
 
-static void samples_that_follow_each_other_at_once_have_no_rate(void **state)
+static void samples_that_follow_each_other_at_once_have_a_rate(void **state)
 {
     struct fixture *f = *state;
 
@@ -231,8 +231,18 @@ static void samples_that_follow_each_other_at_once_have_no_rate(void **state)
     set_cpu(&f->now, NS_PER_MS, NS_PER_MS, 0);
     f->now.elapsed_ns = 2 * NS_PER_MS;
     f->now.clocks[CLOCK_JOB_CPU].resolution_ns = 10 * NS_PER_MS;
-    assert_cell(f, "resource-tracker", "cpu_usage", nan(""));
+    assert_cell(f, "resource-tracker", "cpu_usage",
+                0.2); /* in half a tick, or it would be noise */
     assert_cell(f, "resource-tracker", "utime", 0.001);
+    f->now.elapsed_ns = 0;
+    assert_cell(f, "resource-tracker", "cpu_usage", 0.2);
+    set_cpu(&f->now, 0, 0, 0);
+    assert_cell(f, "resource-tracker", "cpu_usage", 0);
+    f->now.clocks[CLOCK_JOB_CPU].resolution_ns = 0;
+    assert_cell(f, "resource-tracker", "cpu_usage", 0);
+    set_cpu(&f->now, NS_PER_MS, NS_PER_MS, 0);
+    f->now.elapsed_ns = 2 * NS_PER_MS;
+    f->now.clocks[CLOCK_JOB_CPU].resolution_ns = 10 * NS_PER_MS;
     f->now.clocks[CLOCK_JOB_CPU].late_ns = 8 * NS_PER_MS;
     assert_cell(f, "resource-tracker", "cpu_usage", 0.1);
 }
@@ -439,7 +449,7 @@ int main(void)
         with_samples(doubles_are_the_numbers_of_the_cells),
         with_samples(a_counter_that_steps_back_has_not_grown),
         with_samples(cpu_times_of_the_machine),
-        with_samples(samples_that_follow_each_other_at_once_have_no_rate),
+        with_samples(samples_that_follow_each_other_at_once_have_a_rate),
         with_samples(user_and_system_time_are_the_whole),
         with_samples(memory_is_proportional_or_resident_or_what_was_seen_last),
         with_samples(memory_left_in_a_cgroup_is_not_that_of_a_job_that_is_gone),
