@@ -23,6 +23,8 @@ enum { TRIM_BYTES = 1 << 16 };  /* so much memory is left to an empty queue, abo
 #define ROOM_MOST_NS (100 * NS_PER_MS)
 /* A record that takes longer has stalled. */
 #define STALLED_AFTER_NS NS_PER_SECOND
+/* A child that waits for a reader notices the end within this time. */
+#define NOTICE_MOST_NS (100 * NS_PER_MS)
 /* How long the end is waited for if the machine is too busy to let the child run. */
 #define END_MOST_NS (10 * NS_PER_SECOND)
 
@@ -68,6 +70,11 @@ static struct spoor_error *begin_work(struct writer_queue *queue)
     return atomic_load(&queue->error) == 0 ? &queue->failure : NULL;
 }
 
+void writer_process_note_progress(const struct writer_process *process)
+{
+    atomic_store(&process->queue->working_since, read_ns(CLOCK_MONOTONIC));
+}
+
 static void end_work(struct writer_queue *queue, int r)
 {
     if (r < 0 && atomic_load(&queue->error) == 0)
@@ -101,7 +108,7 @@ static _Noreturn void serve(struct writer_queue *queue, int socket_fd,
     /* Others wait to see the rest closed. */
     (void)hidden_child_keep_only(socket_fd, target->output_fd);
     do {
-        n = read(0, wakes, sizeof(wakes));
+        n = read(WRITER_END_FD, wakes, sizeof(wakes));
         while (atomic_load(&queue->taken) != atomic_load(&queue->put))
             take_record(queue, target);
         atomic_store(&queue->cpu_ns, read_ns(CLOCK_PROCESS_CPUTIME_ID));
@@ -246,16 +253,32 @@ int writer_process_error(const struct writer_process *process, struct spoor_erro
     return r;
 }
 
+/* Changes whenever the child gets on. */
+static uint64_t progress_of(const struct writer_process *process)
+{
+    return atomic_load(&process->queue->taken) + atomic_load(&process->queue->working_since);
+}
+
 static bool wait_for_end(const struct writer_process *process)
 {
-    uint64_t deadline_ns = clock_now().monotonic_ns + END_MOST_NS;
+    uint64_t now_ns = clock_now().monotonic_ns;
+    uint64_t patient_until_ns = now_ns + (process->is_abandoned ? NOTICE_MOST_NS : 0);
+    uint64_t deadline_ns = now_ns + END_MOST_NS;
     struct pollfd news = { .fd = process->fd, .events = POLLIN };
     struct timespec moment = clock_timespec(20 * NS_PER_MS);
+    uint64_t progress = progress_of(process);
     char byte;
 
     (void)shutdown(process->fd, SHUT_WR);
     while (recv(process->fd, &byte, 1, MSG_DONTWAIT) != 0) {
-        if (is_stalled(process, STALLED_AFTER_NS) || clock_now().monotonic_ns >= deadline_ns)
+        uint64_t before = progress;
+
+        progress = progress_of(process);
+        now_ns = clock_now().monotonic_ns;
+        if (progress != before)
+            deadline_ns = now_ns + END_MOST_NS;
+        if ((now_ns >= patient_until_ns && is_stalled(process, STALLED_AFTER_NS)) ||
+            now_ns >= deadline_ns)
             return false;
         (void)ppoll(&news, 1, &moment, NULL); /* woken up for nothing, it looks again */
     }

@@ -33,6 +33,9 @@ struct writer_target {
     bool is_abandoned; /* at the end, if it stalls: what was not written then never is */
 };
 
+/* For the child: at the end (POLLRDHUP), when nothing more will be handed over. */
+enum { WRITER_END_FD = 0 };
+
 struct writer_queue;
 
 /* All zero: closed. */
@@ -55,6 +58,9 @@ struct writer_end {
 
 /* Starts the child. 0 or -errno. */
 int writer_process_start(struct writer_process *process, const struct writer_target *target);
+
+/* For the child, when a record takes long: it has not stalled. */
+void writer_process_note_progress(const struct writer_process *process);
 
 /* Hands over a record that has so many rows. Waits only a moment for room. Accepts a closed one. */
 void writer_process_put(struct writer_process *process, unsigned kind, uint64_t rows,

@@ -106,15 +106,21 @@ static uint64_t balance(const struct column *column, const struct sample *sample
     return is_known(plus) && is_known(minus) ? less(plus, minus) : UNKNOWN;
 }
 
-/* The first that is known and not 0; 0 if the others are 0 or not known. */
-static uint64_t first_at(const struct sample *sample, const size_t *offsets, size_t count)
+/* The first that is known and not 0; 0 if the others are 0 or not known. The second half of the
+ * values are the highest of the first half since the sample before: of a job that is gone, what was
+ * higher than it is now was seen when the job was there. */
+static uint64_t first_at(const struct sample *sample, const size_t offsets[4])
 {
+    bool is_gone = sample_job_is_gone(sample);
+    size_t half = offsets[2] != 0 ? 2 : 1;
     uint64_t found = UNKNOWN;
 
-    for (size_t i = 0; i < count && offsets[i] != 0; i++) {
+    for (size_t i = is_gone ? half : 0; i < 2 * half; i++) {
         uint64_t value = raw_at(sample, offsets[i]);
 
-        if (is_known(value) && value > 0)
+        if (is_gone && value == raw_at(sample, offsets[i - half]))
+            value = is_known(value) ? 0 : UNKNOWN;
+        if (is_known(value) && (value > 0 || is_gone))
             return value;
         raise_to(&found, value);
     }
@@ -123,14 +129,14 @@ static uint64_t first_at(const struct sample *sample, const size_t *offsets, siz
 
 static uint64_t first_of(const struct column *column, const struct stream_row *row)
 {
-    uint64_t now = first_at(row->sample, column->plus, ARRAY_SIZE(column->plus));
-    uint64_t before = first_at(row->previous, column->plus, ARRAY_SIZE(column->plus));
+    uint64_t now = first_at(row->sample, column->plus);
+    uint64_t before = first_at(row->previous, column->plus);
 
     if (is_known(now) && now > 0)
         return now;
     if (is_known(before) && before > 0)
         return before;
-    before = first_at(row->sample, &column->fallback, 1);
+    before = column->fallback != 0 ? raw_at(row->sample, column->fallback) : UNKNOWN;
     return is_known(before) ? before : now;
 }
 
@@ -181,7 +187,8 @@ static double growth(const struct column *column, const struct stream_row *row)
                                         balance(column, row->sample)));
 }
 
-/* Of samples that follow each other faster than the counter can tell, it would be noise. */
+/* The predecessors always have a number. Of samples that follow each other faster than the counter
+ * can tell, it would be noise: then it is the growth in the time that the counter can tell. */
 static double rate(const struct column *column, const struct stream_row *row)
 {
     const struct sample_clock *now = &row->sample->clocks[column->clock];
@@ -191,9 +198,9 @@ static double rate(const struct column *column, const struct stream_row *row)
     uint64_t delta =
         counter_delta(balance(column, row->previous), balance(column, row->sample));
 
-    if (!is_known(delta) || span_ns == 0 || 2 * span_ns < now->resolution_ns)
+    if (!is_known(delta))
         return nan("");
-    return (double)delta / (double)span_ns;
+    return (double)delta / (double)larger(larger(span_ns, now->resolution_ns / 2), 1);
 }
 
 /* The share of the first of two counters in what both have grown by or, if neither has, in what

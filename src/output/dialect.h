@@ -22,9 +22,9 @@
 
 /* How a column is made from the raw values that it names. */
 enum column_kind {
-    COLUMN_LEVEL,  /* the sum of `plus` less the sum of `minus`, now */
-    COLUMN_FIRST,  /* the first of `plus` that is known and not 0, now or at the row before;
-                      otherwise `fallback` */
+    COLUMN_LEVEL, /* the sum of `plus` less the sum of `minus`, now */
+    COLUMN_FIRST, /* the first of `plus` that is known and not 0, now or, if the job is gone, when
+                      it was last seen; otherwise `fallback` */
     COLUMN_GROWTH, /* what that sum has grown by since the row before */
     COLUMN_RATE,   /* its growth per nanosecond, of the time between two readings of `clock` */
     COLUMN_PART, /* the growth of plus[0], split as plus[1] and plus[2] grew: the first part */

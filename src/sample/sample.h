@@ -42,6 +42,12 @@ static inline void sample_clear(struct sample *sample)
     sample->host = HOST_READING_UNKNOWN;
 }
 
+/* Whether the job has ended or is ending: what its cgroup still has is not the job's memory. */
+static inline bool sample_job_is_gone(const struct sample *sample)
+{
+    return sample->moment[METRIC_JOB_PROCESSES] == 0 || sample->moment[METRIC_JOB_PSS] == 0;
+}
+
 /* When a metric was read, as elapsed_ns. */
 static inline uint64_t sample_read_ns(const struct sample *sample, enum metric metric)
 {

@@ -3,6 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,17 +16,22 @@
 /* How long a failure to open the file is waited for. */
 #define OPEN_MOST_NS (250 * NS_PER_MS)
 
+/* At the end, a reader that takes nothing is looked at so often before it is given up: 100 ms. */
+enum { LOOK_MS = 20, LOOKS = 5 };
+
 enum { RECORD_OPEN, RECORD_BEGIN, RECORD_HEADER, RECORD_ROWS };
 
 /* ---- the child: only system calls, because the program may have had other threads --------- */
 
 struct target {
+    const struct writer_process *writer;
     const char *path;
     enum output_mode mode;
     int fd;             /* or -errno */
     bool is_descriptor; /* `fd` was open already */
-    bool is_stream;  /* it is a descriptor, a device or a pipe: written to, and nothing else */
-    bool is_created; /* by us, and nothing was to be written yet */
+    bool is_stream;   /* it is a descriptor, a device or a pipe: written to, and nothing else */
+    bool is_created;  /* by us, and nothing was to be written yet */
+    bool is_given_up; /* the reader of the stream */
 };
 
 /* Whole rows only: what a full disk took of a row is cut off again. */
@@ -34,6 +42,61 @@ static int write_whole(int fd, const struct buffer *text)
 
     if (r < 0 && end >= 0)
         (void)!ftruncate(fd, end); /* a pipe cannot be cut: nothing more to do */
+    return r;
+}
+
+/* Bytes that the reader has not taken yet, as far as can be told. */
+static int count_unread(int fd)
+{
+    int count = 0;
+
+    if (ioctl(fd, TIOCOUTQ, &count) < 0 && ioctl(fd, FIONREAD, &count) < 0) /* that of a pipe */
+        return 0;
+    return count;
+}
+
+/* Waits for room for PIPE_BUF bytes. At the end, a reader that takes nothing is given up: -ETIMEDOUT.
+ * One that does may take a while to make room: a pipe has it once a whole page was read. */
+static int wait_for_reader(const struct writer_process *writer, int fd)
+{
+    struct pollfd fds[] = { { .fd = fd, .events = POLLOUT },
+                            { .fd = WRITER_END_FD, .events = POLLRDHUP } };
+    int unread = count_unread(fd);
+    bool is_end = false;
+
+    for (int looks = 0; looks < LOOKS; looks++) {
+        int before = unread;
+        bool was_end = is_end;
+
+        if (poll(fds, is_end ? 1 : 2, is_end ? LOOK_MS : -1) < 0 && errno != EINTR)
+            return -errno;
+        if (fds[0].revents != 0) /* room, or a failure that the write will have too */
+            return 0;
+        is_end = is_end || fds[1].revents != 0;
+        unread = count_unread(fd);
+        if (was_end && unread == before)
+            continue;
+        looks = -1;
+        writer_process_note_progress(writer);
+    }
+    return -ETIMEDOUT;
+}
+
+static int write_stream(struct target *target, const char *bytes, size_t size)
+{
+    int r = target->is_given_up ? -ETIMEDOUT : 0;
+
+    while (r == 0 && size > 0) {
+        size_t length = size < PIPE_BUF ? size : PIPE_BUF;
+        struct buffer piece = { .text = (char *)(uintptr_t)bytes, .length = length };
+
+        r = wait_for_reader(target->writer, target->fd);
+        target->is_given_up = r == -ETIMEDOUT;
+        if (r == 0)
+            r = buffer_write(&piece, target->fd);
+        bytes += length;
+        size -= length;
+    }
     return r;
 }
 
@@ -77,7 +140,7 @@ static int carry_out(void *data, unsigned kind, const void *bytes, size_t size,
     if (target->fd < 0)
         return target->fd;
     if (target->is_stream)
-        return kind == RECORD_BEGIN ? 0 : buffer_write(&text, target->fd);
+        return kind == RECORD_BEGIN ? 0 : write_stream(target, bytes, size);
     if (target->mode == OUTPUT_APPEND) /* others may append too */
         output_file_lock(target->fd);
     if (kind == RECORD_BEGIN)
@@ -108,6 +171,7 @@ int row_writer_open(struct writer_process *writer, const char *path, enum output
     int descriptor = stream_descriptor(path);
     bool is_descriptor = descriptor >= 0;
     struct target target = {
+        .writer = writer,
         .path = path,
         .mode = mode,
         .fd = is_descriptor ? STDOUT_FILENO : -EBADF, /* what the child calls it */

@@ -11,6 +11,7 @@
 #include "base/arithmetic.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "base/error.h"
 #include "output/save.h"
 #include "text/csv_writer.h"
@@ -164,6 +165,21 @@ static void read_devices(struct samples_file *file, struct samples_machine machi
     device_sample_read(&file->devices, machine.root, machine.space);
 }
 
+/* What was last seen of a job that is gone stays, for the rows to come. */
+static void remember(struct samples_file *file, const struct sample *sample)
+{
+    static const enum metric kept[] = { METRIC_JOB_PSS, METRIC_JOB_RSS, METRIC_JOB_PROCESSES };
+    bool keeps = file->has_previous && sample_job_is_gone(sample);
+    uint64_t seen[ARRAY_SIZE(kept)];
+
+    for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
+        seen[i] = file->previous.moment[kept[i]];
+    file->previous = *sample;
+    file->has_previous = true;
+    for (size_t i = 0; keeps && i < ARRAY_SIZE(kept); i++)
+        file->previous.moment[kept[i]] = seen[i];
+}
+
 void samples_file_add(struct samples_file *file, const struct sample *sample,
                       const struct gpu_view *gpu, struct samples_machine machine, bool is_last)
 {
@@ -195,6 +211,5 @@ void samples_file_add(struct samples_file *file, const struct sample *sample,
         if (stream_write_row(&file->stream, &row, &file->row))
             row_writer_add(&file->writer, &file->row, 1);
     }
-    file->previous = *sample;
-    file->has_previous = true;
+    remember(file, sample);
 }

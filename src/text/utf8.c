@@ -44,6 +44,11 @@ static bool is_in(const struct range *ranges, size_t count, uint32_t character)
     return false;
 }
 
+static bool is_character(uint32_t character)
+{
+    return character <= 0x10ffff && !(character >= 0xd800 && character <= 0xdfff);
+}
+
 static int decode_rest(const char *text, int length, uint32_t least, uint32_t character,
                        uint32_t *ret)
 {
@@ -54,8 +59,7 @@ static int decode_rest(const char *text, int length, uint32_t least, uint32_t ch
             return -EILSEQ;
         character = character << 6 | (byte & 0x3f);
     }
-    if (character < least || character > 0x10ffff ||
-        (character >= 0xd800 && character <= 0xdfff))
+    if (character < least || !is_character(character))
         return -EILSEQ;
     *ret = character;
     return length;
@@ -73,6 +77,20 @@ int utf8_decode(const char *text, uint32_t *ret)
                                (uint32_t)(byte & ~forms[i].mask & 0xff), ret);
     }
     return -EILSEQ;
+}
+
+int utf8_put(uint32_t character, char ret[4])
+{
+    size_t form = ARRAY_SIZE(forms) - 1;
+
+    if (!is_character(character))
+        return -EILSEQ;
+    while (character < forms[form].least)
+        form--;
+    for (int i = forms[form].length - 1; i > 0; i--, character >>= 6)
+        ret[i] = (char)(0x80 | (character & 0x3f));
+    ret[0] = (char)(forms[form].lead | character);
+    return forms[form].length;
 }
 
 bool utf8_is_unsafe(uint32_t character)

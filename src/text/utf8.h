@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * utf8.h - text read as UTF-8, strictly: no overlong form, no surrogate, nothing
+ * utf8.h - text as UTF-8, strictly: no overlong form, no surrogate, nothing
  * beyond U+10FFFF.
  */
 #ifndef TEXT_UTF8_H
@@ -13,6 +13,9 @@
 /* Reads the character at the start of a NUL-ended text. Returns how many bytes it
  * has, 0 at the end of the text, or -EILSEQ: the first byte starts no character. */
 int utf8_decode(const char *text, uint32_t *ret);
+
+/* Writes a character. Returns how many bytes it has, or -EILSEQ: there is no such character. */
+int utf8_put(uint32_t character, char ret[4]);
 
 /* May this character change what a terminal or editor does or shows of the others:
  * controls (C0, DEL, C1), bidirectional marks, invisible characters, line separators? */

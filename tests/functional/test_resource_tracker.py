@@ -202,6 +202,8 @@ def test_version_and_help(resource_tracker):
     (["-p", "0"], "-p: invalid process ID '0'"),
     (["--tag", "x"], "--tag: invalid tag 'x': expected KEY=VALUE"),
     (["--intervall", "1"], "unknown option --intervall; did you mean --interval?"),
+    (["--zzzzzz"], "unknown option --zzzzzz; see 'resource-tracker --help'"),
+    (["-Z"], "unknown option -Z; see 'resource-tracker --help'"),
 ])
 def test_bad_options_are_refused(resource_tracker, options, message):
     done = resource_tracker(*options, "--", "touch", "started")
@@ -258,11 +260,21 @@ def test_a_config_file_that_was_named_must_be_right(resource_tracker):
                            "expected 0.001 to 3600 seconds\n")
 
 
+def test_whatever_toml_has_for_others_does_not_stop_the_job(resource_tracker):
+    pathlib.Path("all.toml").write_text(
+        'title = "\\u00e9"\nabout = """\nseveral\nlines"""\nraw = \'\'\'a\nb\'\'\'\n'
+        'owner = { name = "x", born = 1979-05-27 07:32:00Z }\nlist = [{ a = [1, inf] }]\n'
+        '"dotted.key" = 1\njob = { name = "inline" }\n')
+    done = resource_tracker("-c", "all.toml", "-o", "rows", "true")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert {row["job_name"] for row in samples(pathlib.Path("rows").read_text())} == {"inline"}
+
+
 def test_a_default_config_file_that_is_not_ours_is_ignored(resource_tracker):
-    pathlib.Path("resource-tracker.toml").write_text("job = {}\n")
+    pathlib.Path("resource-tracker.toml").write_text("job = {\n")
     done = resource_tracker("--quiet", "true")
     assert (done.returncode, done.stderr) == \
-        (0, "warn: resource-tracker.toml:1: inline tables are not supported; ignored\n")
+        (0, "warn: resource-tracker.toml:1: expected a key; ignored\n")
 
 
 def test_a_token_gives_one_clear_line(resource_tracker, monkeypatch):

@@ -223,7 +223,7 @@ static void cpu_times_of_the_machine(void **state)
     assert_cell(f, "resource-tracker-rs", "cpu_usage", 0.73);
 }
 
-static void samples_that_follow_each_other_at_once_have_no_rate(void **state)
+static void samples_that_follow_each_other_at_once_have_a_rate(void **state)
 {
     struct fixture *f = *state;
 
@@ -231,8 +231,18 @@ static void samples_that_follow_each_other_at_once_have_no_rate(void **state)
     set_cpu(&f->now, NS_PER_MS, NS_PER_MS, 0);
     f->now.elapsed_ns = 2 * NS_PER_MS;
     f->now.clocks[CLOCK_JOB_CPU].resolution_ns = 10 * NS_PER_MS;
-    assert_cell(f, "resource-tracker", "cpu_usage", nan(""));
+    assert_cell(f, "resource-tracker", "cpu_usage",
+                0.2); /* in half a tick, or it would be noise */
     assert_cell(f, "resource-tracker", "utime", 0.001);
+    f->now.elapsed_ns = 0;
+    assert_cell(f, "resource-tracker", "cpu_usage", 0.2);
+    set_cpu(&f->now, 0, 0, 0);
+    assert_cell(f, "resource-tracker", "cpu_usage", 0);
+    f->now.clocks[CLOCK_JOB_CPU].resolution_ns = 0;
+    assert_cell(f, "resource-tracker", "cpu_usage", 0);
+    set_cpu(&f->now, NS_PER_MS, NS_PER_MS, 0);
+    f->now.elapsed_ns = 2 * NS_PER_MS;
+    f->now.clocks[CLOCK_JOB_CPU].resolution_ns = 10 * NS_PER_MS;
     f->now.clocks[CLOCK_JOB_CPU].late_ns = 8 * NS_PER_MS;
     assert_cell(f, "resource-tracker", "cpu_usage", 0.1);
 }
@@ -279,6 +289,29 @@ static void memory_is_proportional_or_resident_or_what_was_seen_last(void **stat
     assert_cell(f, "resource-tracker", "memory_mib", 0);
     f->now.value[METRIC_JOB_RSS_PEAK] = 11 * MIB;
     assert_cell(f, "resource-tracker", "memory_mib", 11);
+}
+
+static void memory_left_in_a_cgroup_is_not_that_of_a_job_that_is_gone(void **state)
+{
+    struct fixture *f = *state;
+
+    f->before.moment[METRIC_JOB_PSS] = 9 * MIB;
+    f->before.moment[METRIC_JOB_RSS] = 12 * MIB;
+    f->before.moment[METRIC_JOB_PROCESSES] = 1;
+    f->now.moment[METRIC_JOB_PSS] = f->now.value[METRIC_JOB_PSS] = 0;
+    f->now.moment[METRIC_JOB_RSS] = f->now.value[METRIC_JOB_RSS] = 1 * MIB;
+    f->now.moment[METRIC_JOB_PROCESSES] = 1; /* it is ending */
+    assert_cell(f, "resource-tracker", "memory_mib", 9);
+    f->now.moment[METRIC_JOB_PROCESSES] = 0;
+    assert_cell(f, "resource-tracker", "memory_mib", 9);
+    f->now.value[METRIC_JOB_RSS] = 15 * MIB; /* seen since, but only resident */
+    assert_cell(f, "resource-tracker", "memory_mib", 9);
+    /* Proportional memory was never known. */
+    f->before.moment[METRIC_JOB_PSS] = UNKNOWN;
+    f->now.moment[METRIC_JOB_PSS] = f->now.value[METRIC_JOB_PSS] = UNKNOWN;
+    assert_cell(f, "resource-tracker", "memory_mib", 15);
+    f->now.value[METRIC_JOB_RSS] = 1 * MIB;
+    assert_cell(f, "resource-tracker", "memory_mib", 12);
 }
 
 static void children_are_the_processes_without_the_main_one(void **state)
@@ -416,9 +449,10 @@ int main(void)
         with_samples(doubles_are_the_numbers_of_the_cells),
         with_samples(a_counter_that_steps_back_has_not_grown),
         with_samples(cpu_times_of_the_machine),
-        with_samples(samples_that_follow_each_other_at_once_have_no_rate),
+        with_samples(samples_that_follow_each_other_at_once_have_a_rate),
         with_samples(user_and_system_time_are_the_whole),
         with_samples(memory_is_proportional_or_resident_or_what_was_seen_last),
+        with_samples(memory_left_in_a_cgroup_is_not_that_of_a_job_that_is_gone),
         with_samples(children_are_the_processes_without_the_main_one),
         with_samples(memory_of_the_machine),
         with_samples(space_on_disks),

@@ -5,6 +5,7 @@
 #include <stdint.h>
 /* cmocka.h needs the four above */
 #include <cmocka.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -301,6 +302,27 @@ static void columns_count_wide_characters_twice(void **state)
     assert_int_equal(utf8_fitting(text, 100), 7);
 }
 
+static void characters_are_written_as_they_are_read(void **state)
+{
+    static const uint32_t characters[] = { 1,      0x7f,   0x80,   0x7ff,   0x800,
+                                           0xd7ff, 0xe000, 0xffff, 0x10000, 0x10ffff };
+    char text[5];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(characters); i++) {
+        uint32_t character = 0;
+        int length = utf8_put(characters[i], text);
+
+        assert_in_range(length, 1, 4);
+        text[length] = '\0';
+        assert_int_equal(utf8_decode(text, &character), length);
+        assert_int_equal(character, characters[i]);
+    }
+    assert_int_equal(utf8_put(0xd800, text), -EILSEQ);
+    assert_int_equal(utf8_put(0xdfff, text), -EILSEQ);
+    assert_int_equal(utf8_put(0x110000, text), -EILSEQ);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -318,6 +340,7 @@ int main(void)
         cmocka_unit_test(a_command_is_its_arguments_with_blanks_between),
         cmocka_unit_test(ascii_terminals_get_ascii),
         cmocka_unit_test(huge_hostile_text_is_safe),
+        cmocka_unit_test(characters_are_written_as_they_are_read),
         cmocka_unit_test(columns_count_wide_characters_twice),
     };
 

@@ -304,6 +304,83 @@ static void a_reader_that_leaves_ends_the_rows(void **state)
     assert_int_equal(end.error, -EPIPE);
 }
 
+/* Opens a writer to a pipe of one page, and hands over more than that. Returns the reader's end. */
+static int fill_pipe(struct writer_process *writer)
+{
+    char path[32];
+    int fds[2];
+
+    assert_int_equal(pipe(fds), 0);
+    assert_true(fcntl(fds[0], F_SETPIPE_SZ, 4096) > 0);
+    (void)snprintf(path, sizeof(path), "/dev/fd/%d", fds[1]);
+    assert_int_equal(row_writer_open(writer, path, OUTPUT_TRUNCATE), 0);
+    close(fds[1]);
+    row_writer_begin(writer);
+    add_rows(writer, 0, 6);
+    return fds[0];
+}
+
+/* A busy machine may take long once, or twice. */
+static void a_reader_that_takes_nothing_is_soon_given_up(void **state)
+{
+    uint64_t least_ns = UINT64_MAX;
+
+    (void)state;
+    for (int i = 0; i < 10 && least_ns > 700 * NS_PER_MS; i++) {
+        struct writer_process writer;
+        int fd = fill_pipe(&writer);
+        uint64_t start_ns = clock_now().monotonic_ns;
+        struct writer_end end = writer_process_close(&writer, NULL);
+        uint64_t took_ns = clock_now().monotonic_ns - start_ns;
+
+        assert_int_equal(end.error, -ETIMEDOUT);
+        assert_in_range(end.lost_rows, 2, 5);
+        close(fd);
+        if (took_ns < least_ns)
+            least_ns = took_ns;
+    }
+    assert_true(least_ns <= 700 * NS_PER_MS);
+}
+
+/* Room for the next row is made after more than a second only. */
+static void a_reader_that_is_slow_gets_all_rows(void **state)
+{
+    struct timespec moment = clock_timespec(5 * NS_PER_MS);
+    char text[6 * ROW_BYTES];
+    struct writer_process writer;
+    struct writer_end end;
+    size_t length = 0;
+    int fd = fill_pipe(&writer);
+    int results[2];
+    pid_t pid;
+    ssize_t n;
+
+    (void)state;
+    assert_int_equal(pipe(results), 0);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        while (length < sizeof(text) &&
+               (n = read(fd, text + length, length < ROW_BYTES ? 4 : ROW_BYTES)) > 0) {
+            length += (size_t)n;
+            if (length < ROW_BYTES)
+                (void)nanosleep(&moment, NULL);
+        }
+        _exit(write(results[1], text, length) == (ssize_t)length ? 0 : 1);
+    }
+    close(fd);
+    close(results[1]);
+    end = writer_process_close(&writer, NULL);
+    assert_int_equal(end.error, 0);
+    assert_int_equal(end.lost_rows, 0);
+    while (length < sizeof(text) &&
+           (n = read(results[0], text + length, sizeof(text) - length)) > 0)
+        length += (size_t)n;
+    check_rows(text, length, 6);
+    close(results[0]);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -317,6 +394,8 @@ int main(void)
         cmocka_unit_test(nothing_is_changed_before_it_begins),
         cmocka_unit_test(it_is_no_child_that_is_waited_for),
         cmocka_unit_test(rows_outlive_who_wrote_them),
+        cmocka_unit_test(a_reader_that_takes_nothing_is_soon_given_up),
+        cmocka_unit_test(a_reader_that_is_slow_gets_all_rows),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -102,8 +102,8 @@ static int unknown_name(const struct arguments *arguments, const char *name,
         return error_set(err, EINVAL, "unknown option --%s; did you mean --%s?", name, near);
     if (arguments->program->has_full_usage)
         return error_set(err, EINVAL, "unknown option --%s", name);
-    return error_set(err, EINVAL, "unknown option --%s; see '%s %s --help'", name,
-                     arguments->program->name, command->name);
+    return error_set(err, EINVAL, "unknown option --%s; see '%s%s%s --help'", name,
+                     arguments->program->name, *command->name ? " " : "", command->name);
 }
 
 static int unknown_letter(const struct arguments *arguments, char letter,
@@ -118,8 +118,9 @@ static int unknown_letter(const struct arguments *arguments, char letter,
                          near->letter, near->name);
     if (arguments->program->has_full_usage)
         return error_set(err, EINVAL, "unknown option -%c", letter);
-    return error_set(err, EINVAL, "unknown option -%c; see '%s %s --help'", letter,
-                     arguments->program->name, arguments->command->name);
+    return error_set(err, EINVAL, "unknown option -%c; see '%s%s%s --help'", letter,
+                     arguments->program->name, *arguments->command->name ? " " : "",
+                     arguments->command->name);
 }
 
 /* The only option of the command that begins so. NULL: there is none, or more than one,

@@ -2,16 +2,17 @@
 /*
  * toml.h - reads a config file in a subset of TOML: calls a function for each value.
  *
- * Supported: comments, tables, dotted and quoted keys, strings on one line, numbers, true and
- * false, arrays. Not supported, and refused as such: strings of several lines, inline tables, \u
- * in strings. A date is accepted wherever a value is, but not checked.
+ * Supported: comments, tables and inline tables, dotted and quoted keys, strings (without NUL),
+ * numbers, true and false, arrays. A date is accepted wherever a value is, but not checked. The
+ * reader does not notice that a table or a key occurs twice.
  *
  * A key is reported with its table, as "job.name", whether it was written as job.name = "x" or as
  *
  *     [job]
  *     name = "x"
  *
- * An array is reported as one value. A key that occurs twice is reported twice.
+ * or in an inline table, which is itself reported after its keys. An array is reported as one
+ * value, whatever is in it. A part of a key that has a dot in it is reported in double quotes.
  */
 #ifndef FRONT_COMMON_TOML_H
 #define FRONT_COMMON_TOML_H
@@ -24,7 +25,7 @@ enum toml_type {
     TOML_STRING,
     TOML_NUMBER,
     TOML_BOOLEAN, /* "true" or "false" */
-    TOML_OTHER,   /* an array, or a date */
+    TOML_OTHER,   /* an array, an inline table, a date, inf or nan */
 };
 
 /* Valid only during the call. */
