@@ -53,7 +53,8 @@ void buffer_add(struct buffer *buffer, const char *text, size_t length)
 {
     if (reserve(buffer, length) < 0)
         return;
-    memcpy(buffer->text + buffer->length, text, length);
+    if (length > 0) /* the text of an empty buffer is NULL */
+        memcpy(buffer->text + buffer->length, text, length);
     buffer->length += length;
     buffer->text[buffer->length] = '\0';
 }

@@ -16,6 +16,17 @@
 #include "fake_root.h"
 #include "text/buffer.h"
 
+static void an_empty_buffer_may_be_added(void **state)
+{
+    struct buffer empty = { 0 }, out = { 0 };
+
+    (void)state;
+    buffer_add(&out, empty.text, empty.length);
+    assert_int_equal(buffer_error(&out), 0);
+    assert_string_equal(out.text, "");
+    buffer_done(&out);
+}
+
 static void text_is_ended_with_a_nul_byte(void **state)
 {
     struct buffer buffer = { 0 };
@@ -198,6 +209,7 @@ static void what_cannot_be_read_is_an_error(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_empty_buffer_may_be_added),
         cmocka_unit_test(text_is_ended_with_a_nul_byte),
         cmocka_unit_test(it_grows_as_it_needs),
         cmocka_unit_test(clearing_keeps_the_memory),
