@@ -87,16 +87,6 @@ static int read_memory(struct member *member, const struct root *root)
     return 0;
 }
 
-/* A few page faults are of children that had no memory of their own: those of vfork() that did not
- * call exec, such as the one that starts an agent, take one now and then in their parent's. A child
- * of fork() takes 12 or more. */
-static uint64_t own_memory_faults(uint64_t faults)
-{
-    enum { FEW = 8 };
-
-    return faults < FEW ? 0 : faults;
-}
-
 /* The stat file: state, parent, threads, page faults, and the CPU time of waited-for
  * children, which the CPU clock leaves out. */
 static int read_stat(struct member *member, const struct look *look)
@@ -122,7 +112,9 @@ static int read_stat(struct member *member, const struct look *look)
     member->threads = stat.threads - (!has_first_thread && stat.threads > 1);
     member->faults = stat.minor_faults + stat.major_faults;
     member->has_exec = stat.has_exec;
-    member->child_faults = own_memory_faults(stat.child_minor_faults + stat.child_major_faults);
+    member->child_faults = stat.child_minor_faults + stat.child_major_faults;
+    if (member->child_faults < FORK_FAULTS_MIN)
+        member->child_faults = 0; /* of children without memory of their own */
     member->is_zombie = !has_first_thread && stat.threads <= 1;
     if (!has_first_thread && !member->is_zombie && member->memory_tid == 0) {
         follow_threads(member, root);

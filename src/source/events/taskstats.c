@@ -20,6 +20,7 @@
 #include "base/parse.h"
 #include "base/unknown.h"
 #include "source/events/netlink.h"
+#include "source/proc/pid_stat.h"
 
 /* Some thousand records: they are read now and then, not at every exit. */
 enum { BUFFER_BYTES = 8 << 20, DATAGRAM_MAX = 4096, DRAIN_MAX = 1 << 16 };
@@ -32,7 +33,6 @@ enum {
     TGID_OFFSET = 368,
     LAST_OF_PROCESS = 0x20, /* in ac_flag */
     HAS_NOT_EXEC = 0x01,    /* likewise */
-    FEW_FAULTS = 8, /* a child of vfork that gives up has none; one of fork has 12 and more */
 };
 
 static int request(int fd, uint16_t family, uint8_t command, uint16_t attribute,
@@ -176,7 +176,7 @@ static int read_stats(const struct bytes *stats, struct exit_record *record)
     }
     /* A thread of the kernel has none, nor has a process that could not start. */
     record->peak_rss_bytes = peak_kib == 0 ? UNKNOWN : product_u64(peak_kib, 1024);
-    record->may_be_borrowed = flags & HAS_NOT_EXEC && minor_faults < FEW_FAULTS;
+    record->may_be_borrowed = flags & HAS_NOT_EXEC && minor_faults < FORK_FAULTS_MIN;
     if (version >= TGID_VERSION && copy_at(stats, TGID_OFFSET, &tgid, sizeof(tgid))) {
         record->tgid = (pid_t)tgid;
         record->is_group_exit = flags & LAST_OF_PROCESS;

@@ -29,6 +29,10 @@ struct pid_stat {
     uint64_t rss_pages;          /* 24 */
 };
 
+/* A child of fork() takes 12 page faults or more before it ends. One that took fewer had no memory of
+ * its own: a child of vfork() that did not call exec, such as the one that starts an agent. */
+enum { FORK_FAULTS_MIN = 8 };
+
 static inline bool pid_stat_is_zombie(const struct pid_stat *stat)
 {
     return stat->state == 'Z' || stat->state == 'X';
