@@ -171,13 +171,23 @@ static bool is_stalled(const struct writer_process *process, uint64_t limit_ns)
     return since_ns != 0 && less(clock_now().monotonic_ns, since_ns) >= limit_ns;
 }
 
-static bool wait_for_room(const struct writer_process *process, size_t length, uint64_t most_ns)
+/* Whether the child has ended, or been killed: its end of the socket is closed. */
+static bool has_gone(const struct writer_process *process)
+{
+    char byte;
+
+    return recv(process->fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) == 0;
+}
+
+/* Gives up after `most_ns`, or if a record has taken `stalled_ns`. */
+static bool wait_for_room(const struct writer_process *process, size_t length,
+                          uint64_t stalled_ns, uint64_t most_ns)
 {
     uint64_t deadline_ns = clock_now().monotonic_ns + most_ns;
     struct timespec moment = clock_timespec(NS_PER_MS / 5);
 
     while (!has_room(process, length)) {
-        if (length > QUEUE_BYTES || is_stalled(process, most_ns) ||
+        if (length > QUEUE_BYTES || is_stalled(process, stalled_ns) || has_gone(process) ||
             clock_now().monotonic_ns >= deadline_ns)
             return false;
         (void)nanosleep(&moment, NULL);
@@ -208,7 +218,7 @@ void writer_process_put(struct writer_process *process, unsigned kind, uint64_t 
         return;
     process->given_rows += rows;
     trim(process);
-    if (!wait_for_room(process, sizeof(head) + size, ROOM_MOST_NS)) {
+    if (!wait_for_room(process, sizeof(head) + size, ROOM_MOST_NS, ROOM_MOST_NS)) {
         process->dropped_rows += rows;
         return;
     }
@@ -221,27 +231,11 @@ void writer_process_put(struct writer_process *process, unsigned kind, uint64_t 
     (void)send(process->fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* Whether the child has ended, or been killed: its end of the socket is closed. */
-static bool has_gone(const struct writer_process *process)
-{
-    char byte;
-
-    return recv(process->fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) == 0;
-}
-
 /* A child that has not begun is not stalled: the machine is too busy to let it run. */
 bool writer_process_wait(const struct writer_process *process, uint64_t most_ns)
 {
-    uint64_t deadline_ns = clock_now().monotonic_ns + larger(most_ns, END_MOST_NS);
-    struct timespec moment = clock_timespec(NS_PER_MS / 5);
-
-    while (process->pid != 0 && !has_room(process, QUEUE_BYTES)) {
-        if (is_stalled(process, most_ns) || has_gone(process) ||
-            clock_now().monotonic_ns >= deadline_ns)
-            return false;
-        (void)nanosleep(&moment, NULL);
-    }
-    return true;
+    return process->pid == 0 ||
+           wait_for_room(process, QUEUE_BYTES, most_ns, larger(most_ns, END_MOST_NS));
 }
 
 int writer_process_error(const struct writer_process *process, struct spoor_error *err)
