@@ -233,6 +233,10 @@ SPOOR_API void spoor_session_set_wait_status(spoor_session *session, int wait_st
 SPOOR_API void spoor_session_warn(spoor_session *session, const char *code,
                                   const char *message);
 
+/* The message of the warning with this code, or NULL if there is none: "samples-lost" once the
+ * session has stopped and rows could not be written. Valid until the session is closed. */
+SPOOR_API const char *spoor_session_warning(spoor_session *session, const char *code);
+
 /* Takes the last sample, ends open phases and the sampling thread. Does not touch the
  * job: what is left of it keeps running. May be called more than once. ETIMEDOUT: the
  * thread hangs, in a file of /proc or in the callback, for 10 s or the time that is given.

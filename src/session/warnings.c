@@ -33,6 +33,19 @@ void spoor_session_warn(spoor_session *session, const char *code, const char *me
     pthread_mutex_unlock(&session->mutex);
 }
 
+const char *spoor_session_warning(spoor_session *session, const char *code)
+{
+    const char *message = NULL;
+
+    pthread_mutex_lock(&session->mutex);
+    for (size_t i = 0; i < session->warning_count && !message; i++) {
+        if (strcmp(session->warnings[i].code, code) == 0)
+            message = session->warnings[i].message;
+    }
+    pthread_mutex_unlock(&session->mutex);
+    return message;
+}
+
 static uint64_t growth(const spoor_session *session, enum metric metric)
 {
     const struct tally *tally = &session->summary.tally[metric];

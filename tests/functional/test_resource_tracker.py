@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """resource-tracker: the predecessor's command line, its samples, and not its faults."""
 import csv
+import fcntl
 import json
 import os
 import pathlib
+import re
+import select
 import signal
 
 import pytest
 
-from conftest import cpu_time, eventually, read_line, state_of
+from conftest import DEADLINE_SECONDS, cpu_time, eventually, read_line, state_of, \
+    wait_for_samples
 
 COLUMNS = ["timestamp"] + ["system_" + name for name in """processes utime stime cpu_usage
     memory_free_mib memory_used_mib memory_buffers_mib memory_cached_mib memory_active_mib
@@ -293,3 +297,23 @@ def test_a_reader_that_stalls_holds_nothing_up(resource_tracker):
     assert read_line(process.stdout) == "started"
     eventually(lambda: process.poll() is not None, "the end of the command")
     assert process.returncode == 0
+
+
+@pytest.mark.parametrize("options", [[], ["--pid"]], ids=["command", "process"])
+def test_samples_that_are_lost_are_counted_in_a_warning(resource_tracker, held, options):
+    """The pipe of stdout is never read, and holds a few samples."""
+    reader, writer = os.pipe()
+    fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)
+    job = [*options, str(held.pid)] if options else ["--", "cat"]
+    process = resource_tracker.start("-i", "0.005", "-f", "csv", "-o", "/dev/stdout", *job,
+                                     stdout=writer)
+    os.close(writer)
+    eventually(lambda: select.select([reader], [], [], 0)[0], "the header")
+    wait_for_samples(process.pid)
+    if options:
+        process.send_signal(signal.SIGINT)
+    process.stdin.close()
+    assert process.wait(DEADLINE_SECONDS) == 0
+    os.close(reader)
+    assert re.fullmatch(r"warn: could not write [0-9]+ rows? to /dev/stdout: it does not respond\n",
+                        process.stderr.read().decode())

@@ -8,8 +8,10 @@
 #include "front/resource_tracker/track.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -63,6 +65,16 @@ static void say(const char *message)
     complain("%s", message);
 }
 
+/* Not to a stderr that is full: its reader would hold us up, and may be why samples are lost. */
+static void warn_about_lost_samples(spoor_session *session)
+{
+    const char *message = spoor_session_warning(session, "samples-lost");
+    struct pollfd output = { .fd = STDERR_FILENO, .events = POLLOUT };
+
+    if (message && poll(&output, 1, 0) == 1)
+        program_warn(&resource_tracker_program, "%s", message);
+}
+
 static int run_command(const struct spoor_options *session, char **command)
 {
     struct track_options options = { .command = command, .session = *session, .say = say };
@@ -77,6 +89,8 @@ static int run_command(const struct spoor_options *session, char **command)
     case TRACK_RAN:
         break;
     }
+    if (tracked.session)
+        warn_about_lost_samples(tracked.session);
     spoor_session_close(tracked.session);
     if (WIFSIGNALED(tracked.end.wait_status))
         reraise(WTERMSIG(tracked.end.wait_status));
@@ -96,6 +110,7 @@ static int follow(const struct spoor_options *options)
         complain("%s", err.message);
     if (attachment_stop(&attachment, end, &err) < 0)
         complain("%s", err.message);
+    warn_about_lost_samples(attachment.session);
     return 0;
 }
 
