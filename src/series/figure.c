@@ -348,8 +348,6 @@ static const char *missing_reason(const struct row *row, const struct summary *s
 {
     bool is_rate = row->derivation == MEAN_RATE || row->derivation == MAX_RATE;
 
-    if (summary->tally[row->metric].has_reset)
-        return "a device was removed during the run";
     if (is_rate && is_known(summary->tally[row->metric].first))
         return "a rate needs at least two samples";
     if (row->derivation == AT_PEAK && is_known(summary->tally[row->metric].max))
@@ -429,7 +427,7 @@ static struct spoor_figure make_figure(const struct row *row, const struct summa
 
     if (row->derivation == NOT_YET)
         return not_measured(row->reason);
-    figure.value = summary->tally[row->metric].has_reset ? nan("") : derive(row, summary);
+    figure.value = derive(row, summary);
     figure.source = origins[row->metric].source;
     figure.is_exact = origins[row->metric].is_exact && row->derivation != MAX_RATE &&
                       is_resolved(row, summary);
