@@ -23,9 +23,14 @@ struct stream_row {
     const struct gpu_columns *of_gpus; /* NULL: they are not known yet */
     pid_t pid;                         /* the main process of the job; 0: there is no job */
     bool is_main_only;                 /* its descendants are not tracked */
+    bool is_machine_only;              /* no job is tracked */
     const char *name;                  /* label of the run, or NULL */
     /* Of both samples, if stream_lists_devices(). */
     const struct device_sample *devices, *previous_devices;
+    /* A row that is too short for rates has those since this sample, the one before `previous`;
+     * NULL: since `previous`. */
+    const struct sample *rates_from;
+    const struct device_sample *rates_from_devices;
 };
 
 struct encoding;

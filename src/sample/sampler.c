@@ -325,6 +325,7 @@ static void read_job(struct sampler *sampler, struct instant now, uint64_t birth
     fill_job(&sampler->reading, ret->value);
     fill_job_clocks(sampler, now.monotonic_ns, ret->clocks);
     ret->at_peak = sampler->reading.at_peak;
+    ret->job_cgroup_cpu_ns = sampler->reading.leaf.cpu_ns;
     cgroup_watch_read(&sampler->cgroup_watch, sampler->root, &events);
     fill_cgroup(&sampler->reading, &events, host, ret->value);
     fill_moment(&sampler->reading, ret);

@@ -8,6 +8,7 @@ import pathlib
 import re
 import select
 import signal
+import sys
 
 import pytest
 
@@ -120,6 +121,31 @@ def test_a_running_process_is_tracked_until_it_ends(resource_tracker, held):
     assert process.wait() == 0
     memory = [int(line.split(",")[26]) for line in rest.splitlines()]
     assert memory and all(each == pytest.approx(50, abs=3) for each in memory)
+
+
+def test_cgroup_figures_are_those_of_the_job_and_of_its_own_cgroup(resource_tracker, held):
+    process = resource_tracker.start("-i", "0.05", "-p", str(held.pid))
+    row = json.loads(read_line(process.stderr))
+    assert not [key for key in row["cpu"] if key.startswith("cgroup")]
+    done = resource_tracker("-i", "0.1", sys.executable, "-c",
+                            "import time\nwhile time.process_time() < 0.3: pass")
+    cpus = [row["cpu"] for row in samples(done.stderr)]
+    used = sum(cpu["process_utime_secs"] + cpu["process_stime_secs"] for cpu in cpus)
+    assert used >= 0.25
+    for cpu in cpus:
+        assert ("cgroup_usage_secs" in cpu) == ("cgroup_usage_secs" in cpus[0])
+        assert ("cgroup_utilization_pct" in cpu) == ("cgroup_usage_secs" in cpu)
+    if "cgroup_usage_secs" in cpus[0]:
+        assert sum(cpu["cgroup_usage_secs"] for cpu in cpus) == pytest.approx(used, rel=0.3)
+
+
+def test_no_rate_of_a_short_last_sample_is_impossible(resource_tracker):
+    for _ in range(5):
+        rows = samples(resource_tracker("-i", "0.5", "true").stderr)
+        for row in rows:
+            assert max(row["cpu"]["per_core_pct"]) <= 100
+            assert row["cpu"]["utilization_pct"] <= os.cpu_count()
+            assert row["cpu"]["process_cores_used"] <= os.cpu_count()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
