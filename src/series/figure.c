@@ -192,7 +192,8 @@ static void bound_peak(struct spoor_figure *figure, const struct row *row,
 }
 
 /* The kernel charges a process for a whole folio, which may be of megabytes, whenever it writes to a
- * clean one. No job wrote more than all disks did, and what is still to be written. */
+ * clean one. No job wrote more than all disks did, and what is still to be written, unless a disk
+ * that was plugged in or removed has written more than was seen. */
 static void bound_written(struct spoor_figure *figure, const struct row *row,
                           const struct summary *summary, const struct origin *origins)
 {
@@ -201,7 +202,8 @@ static void bound_written(struct spoor_figure *figure, const struct row *row,
                              summary->tally[METRIC_HOST_DIRTY].last);
 
     if (row->metric != METRIC_JOB_WRITTEN || row->derivation != TOTAL ||
-        !summary->storage_is_local || disks->is_lost || !is_known(bound) ||
+        !summary->storage_is_local || disks->is_lost ||
+        !origins[METRIC_HOST_DISK_WRITTEN].is_exact || !is_known(bound) ||
         figure->value <= (double)bound)
         return;
     figure->value = (double)bound;
