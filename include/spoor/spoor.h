@@ -237,6 +237,10 @@ SPOOR_API void spoor_session_warn(spoor_session *session, const char *code,
  * session has stopped and rows could not be written. Valid until the session is closed. */
 SPOOR_API const char *spoor_session_warning(spoor_session *session, const char *code);
 
+/* How many rows of all streams could not be written; 0 until the session has stopped. Rows that a
+ * reader did not take because it closed its end of a pipe do not count. */
+SPOOR_API uint64_t spoor_session_lost_rows(spoor_session *session);
+
 /* Takes the last sample, ends open phases and the sampling thread. Does not touch the
  * job: what is left of it keeps running. May be called more than once. ETIMEDOUT: the
  * thread hangs, in a file of /proc or in the callback, for 10 s or the time that is given.

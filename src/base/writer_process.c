@@ -290,6 +290,14 @@ static bool abandon(const struct writer_process *process)
     return ppoll(&news, 1, &most, NULL) == 1;
 }
 
+/* If no record failed. A child that ends by itself has carried out all records. */
+static int why_lost(const struct writer_process *process, uint64_t done_rows, bool has_stalled)
+{
+    if (!has_stalled && done_rows + process->dropped_rows < process->given_rows)
+        return -ECHILD;
+    return has_stalled || process->dropped_rows > 0 ? -ETIMEDOUT : 0;
+}
+
 struct writer_end writer_process_close(struct writer_process *process, struct spoor_error *err)
 {
     struct writer_end end = { 0 };
@@ -302,10 +310,8 @@ struct writer_end writer_process_close(struct writer_process *process, struct sp
 
         end.lost_rows = atomic_load(&queue->lost_rows) + process->given_rows - done_rows;
         end.error = writer_process_error(process, err);
-        if (end.error == 0 && (has_stalled || process->dropped_rows > 0))
-            end.error = -ETIMEDOUT;
-        else if (end.error == 0 && end.lost_rows > 0)
-            end.error = -EPIPE;
+        if (end.error == 0)
+            end.error = why_lost(process, done_rows, has_stalled);
         end.cpu_ns = atomic_load(&queue->cpu_ns);
         if (!is_left)
             hidden_child_reap(process->pid);
@@ -315,4 +321,16 @@ struct writer_end writer_process_close(struct writer_process *process, struct sp
         (void)munmap(queue, sizeof(*queue));
     *process = (struct writer_process){ 0 };
     return end;
+}
+
+const char *writer_end_reason(const struct writer_end *end)
+{
+    switch (end->error) {
+    case -ETIMEDOUT:
+        return "it does not respond";
+    case -ECHILD:
+        return "its writer process was killed";
+    default:
+        return strerror(-end->error);
+    }
 }

@@ -52,7 +52,8 @@ struct writer_process {
 /* What became of the rows. */
 struct writer_end {
     uint64_t lost_rows; /* not in the file */
-    int error;          /* why not: 0 or -errno; -ETIMEDOUT: the file does not respond */
+    int error;          /* why not: 0 or -errno; -ETIMEDOUT: the file does not respond;
+                           -ECHILD: the child was killed */
     uint64_t cpu_ns;    /* CPU time of the child */
 };
 
@@ -77,5 +78,8 @@ int writer_process_error(const struct writer_process *process, struct spoor_erro
  * the child is left behind or, if the target is abandoned, killed.
  * `err`, which may be NULL, gets the first failure, if any. Accepts a closed one. */
 struct writer_end writer_process_close(struct writer_process *process, struct spoor_error *err);
+
+/* For a message: why rows were lost. */
+const char *writer_end_reason(const struct writer_end *end);
 
 #endif

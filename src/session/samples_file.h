@@ -24,6 +24,7 @@ struct samples_file {
     struct writer_process writer;
     struct writer_end end; /* once it has ended */
     char *path;            /* owned */
+    bool is_pipe;          /* a descriptor, a device or a named pipe */
     bool is_shared;        /* others may append to the table too */
     uint64_t short_ns;     /* a sample so soon after a row is part of the next row */
     pid_t pid;             /* of the job; 0: there is none */
@@ -50,6 +51,10 @@ void samples_file_begin(struct samples_file *file);
 /* After the last row: `end` says what became of them. A file that was created for nothing is
  * removed. */
 void samples_file_end(struct samples_file *file);
+
+/* Once it has ended: how many rows could not be written. Those that a reader did not want, and closed
+ * its end of a pipe, do not count. */
+uint64_t samples_file_lost_rows(const struct samples_file *file);
 
 /* Also ends it. */
 void samples_file_close(struct samples_file *file);

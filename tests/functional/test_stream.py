@@ -6,6 +6,7 @@ import fcntl
 import io
 import json
 import os
+import re
 import signal
 import struct
 import subprocess
@@ -14,6 +15,7 @@ import sys
 import pytest
 
 from conftest import DEADLINE_SECONDS, eventually, load, read_line, value, wait_for_samples
+from test_stalled import children, comm_of
 
 PROCESS = ("timestamp pid children utime stime cpu_usage memory_mib disk_read_bytes disk_write_bytes "
            "gpu_usage gpu_vram_mib gpu_utilized").split()
@@ -212,6 +214,19 @@ def test_a_reader_that_leaves_ends_the_stream_and_not_the_job(spoor):
     assert process.wait(DEADLINE_SECONDS) == 0
     result = load(report)
     assert result["run"]["exit_code"] == 0 and "samples-lost" not in warnings_of(result)
+
+
+def test_rows_are_lost_if_their_writer_is_killed(spoor):
+    report = spoor.new_path("r.json")
+    process = spoor.start("run", "-o", report, "-i", "0.01", "--stream", "-", "--", "cat")
+    read_line(process.stdout)
+    writer, = (pid for pid in children(process.pid) if comm_of(pid) == "spoor-agent")
+    os.kill(int(writer), signal.SIGKILL)
+    wait_for_samples(process.pid)
+    process.stdin.close()
+    assert process.wait(DEADLINE_SECONDS) == 0
+    assert re.fullmatch(r"could not write [0-9]+ rows to standard output: "
+                        "its writer process was killed", warnings_of(load(report))["samples-lost"])
 
 
 def test_attach_ends_when_the_reader_of_its_only_output_leaves(spoor, held):

@@ -130,6 +130,33 @@ static void a_record_that_stalls_is_not_waited_for(void **state)
     (void)munmap(seen, sizeof(*seen));
 }
 
+/* Its queue gets full, and no row waits for room any more. */
+static void a_child_that_was_killed_is_not_waited_for(void **state)
+{
+    static const char filler[4000];
+    enum { ROWS = 600 }; /* more than the queue holds */
+    struct seen *seen;
+    struct writer_process process = start(&seen);
+    struct writer_end end;
+    uint64_t start_ns;
+
+    (void)state;
+    put(&process, ADD, 1);
+    assert_true(writer_process_wait(&process, WAIT_NS));
+    assert_int_equal(kill(process.pid, SIGKILL), 0);
+    start_ns = clock_now().monotonic_ns;
+    for (int i = 0; i < ROWS; i++)
+        writer_process_put(&process, ADD, 1, filler, sizeof(filler));
+    assert_true(process.dropped_rows > ROWS / 2);
+    /* A wait for each would take more than 30 s. */
+    assert_true(clock_now().monotonic_ns - start_ns < process.dropped_rows * 50 * NS_PER_MS);
+    end = writer_process_close(&process, NULL);
+    assert_int_equal(end.error, -ECHILD);
+    assert_int_equal(end.lost_rows, ROWS);
+    assert_string_equal(writer_end_reason(&end), "its writer process was killed");
+    (void)munmap(seen, sizeof(*seen));
+}
+
 static void a_target_that_is_abandoned_does_nothing_more(void **state)
 {
     struct seen *seen =
@@ -234,6 +261,7 @@ int main(void)
         cmocka_unit_test(records_are_carried_out_in_their_order),
         cmocka_unit_test(the_first_failure_is_told),
         cmocka_unit_test(a_record_that_stalls_is_not_waited_for),
+        cmocka_unit_test(a_child_that_was_killed_is_not_waited_for),
         cmocka_unit_test(a_target_that_is_abandoned_does_nothing_more),
         cmocka_unit_test(it_ends_when_its_user_is_killed),
         cmocka_unit_test(records_that_were_taken_cost_no_memory),
