@@ -52,7 +52,7 @@ uint64_t spoor_session_lost_rows(spoor_session *session)
 
     pthread_mutex_lock(&session->mutex);
     for (size_t i = 0; session->has_stopped && i < session->stream_count; i++)
-        count += samples_file_lost_rows(&session->streams[i]);
+        count += session->streams[i].end.lost_rows;
     pthread_mutex_unlock(&session->mutex);
     return count;
 }
@@ -178,7 +178,7 @@ static void judge_tracking(spoor_session *session)
 
 static void judge_stream(spoor_session *session, const struct samples_file *file)
 {
-    uint64_t lost_rows = samples_file_lost_rows(file);
+    uint64_t lost_rows = file->end.lost_rows;
 
     if (lost_rows == 0)
         return;
