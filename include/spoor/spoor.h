@@ -137,8 +137,9 @@ struct spoor_sample {
 typedef void spoor_sample_seen(const struct spoor_sample *sample, void *data);
 
 /* A stream: one row per sample, written as soon as the sample is taken. If the file does not respond
- * or the reader of a pipe stalls, rows are dropped and the report says how many; nothing waits. If
- * the reader closes the pipe, the stream ends, and nothing else. */
+ * or the reader of a pipe stalls, rows are dropped and the report says how many; no sample waits.
+ * At the end, a file gets all rows, and the reader of a pipe or a terminal has 200 ms to take what is
+ * left. If the reader closes the pipe, the stream ends, and nothing else. */
 struct spoor_stream {
     const char *path;    /* a file; a named pipe; "-", /dev/stderr or /dev/fd/N: a descriptor */
     const char *dialect; /* the columns: NULL or "spoor"; "resource-tracker",

@@ -93,11 +93,6 @@ void samples_file_end(struct samples_file *file)
         file->end = writer_process_close(&file->writer, NULL);
 }
 
-uint64_t samples_file_lost_rows(const struct samples_file *file)
-{
-    return file->is_pipe && file->end.error == -EPIPE ? 0 : file->end.lost_rows;
-}
-
 void samples_file_close(struct samples_file *file)
 {
     samples_file_end(file);

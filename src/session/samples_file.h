@@ -53,10 +53,6 @@ void samples_file_begin(struct samples_file *file);
  * removed. */
 void samples_file_end(struct samples_file *file);
 
-/* Once it has ended: how many rows could not be written. Those that a reader did not want, and closed
- * its end of a pipe, do not count. */
-uint64_t samples_file_lost_rows(const struct samples_file *file);
-
 /* Also ends it. */
 void samples_file_close(struct samples_file *file);
 

@@ -52,7 +52,7 @@ uint64_t spoor_session_lost_rows(spoor_session *session, size_t stream, const ch
 
     pthread_mutex_lock(&session->mutex);
     if (session->has_stopped && stream < session->stream_count)
-        count = samples_file_lost_rows(&session->streams[stream]);
+        count = session->streams[stream].end.lost_rows;
     if (count > 0)
         *reason = writer_end_reason(&session->streams[stream].end);
     pthread_mutex_unlock(&session->mutex);
@@ -180,7 +180,7 @@ static void judge_tracking(spoor_session *session)
 
 static void judge_stream(spoor_session *session, const struct samples_file *file)
 {
-    uint64_t lost_rows = samples_file_lost_rows(file);
+    uint64_t lost_rows = file->end.lost_rows;
 
     if (lost_rows == 0)
         return;

@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "base/writer_process.h"
 
-enum { ADD, FAIL, STALL };
+enum { ADD, FAIL, STALL, SLOW };
 #define WAIT_NS (60 * NS_PER_SECOND)
 
 /* Shared with the child. */
@@ -30,6 +30,7 @@ static int carry_out(void *data, unsigned kind, const void *bytes, size_t size,
                      struct spoor_error *err)
 {
     struct seen *seen = data;
+    struct timespec moment = clock_timespec(20 * NS_PER_MS);
     unsigned char number = 0;
 
     if (size > 0)
@@ -38,6 +39,8 @@ static int carry_out(void *data, unsigned kind, const void *bytes, size_t size,
         return error_set(err, ENOSPC, "no room for %d", number);
     if (kind == STALL)
         (void)pause();
+    if (kind == SLOW)
+        (void)nanosleep(&moment, NULL);
     seen->sum = seen->sum * 10 + number;
     return 0;
 }
@@ -171,7 +174,7 @@ static void a_target_that_is_abandoned_does_nothing_more(void **state)
         writer_process_start(&process, &(struct writer_target){ .carry_out = carry_out,
                                                                 .end = end_seen,
                                                                 .data = seen,
-                                                                .is_abandoned = true }),
+                                                                .has_reader = true }),
         0);
     pid = process.pid;
     put(&process, ADD, 1);
@@ -184,6 +187,29 @@ static void a_target_that_is_abandoned_does_nothing_more(void **state)
     assert_int_equal(seen->sum, 1);
     assert_false(seen->has_ended);
     (void)munmap(seen, sizeof(*seen));
+}
+
+/* There would be room within 20 ms. */
+static void records_for_a_reader_do_not_wait_for_room(void **state)
+{
+    static const char filler[4000];
+    struct seen seen = { 0 };
+    struct writer_process process;
+    pid_t pid;
+
+    (void)state;
+    assert_int_equal(
+        writer_process_start(&process, &(struct writer_target){ .carry_out = carry_out,
+                                                                .end = end_seen,
+                                                                .data = &seen,
+                                                                .has_reader = true }),
+        0);
+    pid = process.pid;
+    for (int i = 0; i < 300; i++) /* more than the queue holds */
+        writer_process_put(&process, SLOW, 1, filler, sizeof(filler));
+    assert_true(process.dropped_rows > 0);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(writer_process_close(&process, NULL).error, -ECHILD);
 }
 
 static void it_ends_when_its_user_is_killed(void **state)
@@ -263,6 +289,7 @@ int main(void)
         cmocka_unit_test(a_record_that_stalls_is_not_waited_for),
         cmocka_unit_test(a_child_that_was_killed_is_not_waited_for),
         cmocka_unit_test(a_target_that_is_abandoned_does_nothing_more),
+        cmocka_unit_test(records_for_a_reader_do_not_wait_for_room),
         cmocka_unit_test(it_ends_when_its_user_is_killed),
         cmocka_unit_test(records_that_were_taken_cost_no_memory),
         cmocka_unit_test(a_closed_one_does_nothing),
