@@ -26,7 +26,7 @@
 
 /* One of the two tables. */
 struct table {
-    int fd; /* of its rows, whose file may have been deleted; -1: there is none */
+    int fd; /* of the file of its rows, -1: there is none */
     size_t row_bytes;
     size_t stream; /* its number in the session */
 };
@@ -75,19 +75,31 @@ struct table_request {
     const char *name;
     const char *path; /* NULL: without rows */
     char dialect[64];
+    char descriptor[32];
 };
 
-static void add_stream(struct table_request *request, const char *dialect,
-                       struct spoor_options *options, struct spoor_stream *streams)
+/* The program deletes the file as soon as it may: no process opens it later than here. */
+static int add_stream(struct table_request *request, const char *dialect,
+                      struct spoor_options *options, struct spoor_stream *streams,
+                      struct spoor_error *err)
 {
+    /* Not O_CLOEXEC: a session takes a descriptor that is for its own process for a mistake. */
+    const int flags = O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW;
+    struct table *table = request->table;
+
     if (!request->path)
-        return;
+        return 0;
+    table->fd = open(request->path, flags, 0666);
+    if (table->fd < 0)
+        return error_sys(err, errno, "rows file '%s'", request->path);
+    (void)snprintf(request->descriptor, sizeof(request->descriptor), "/dev/fd/%d", table->fd);
     (void)snprintf(request->dialect, sizeof(request->dialect), "%s:%s", dialect,
                    request->name); /* one that is cut off is unknown */
-    request->table->stream = options->stream_count;
-    request->table->row_bytes = row_bytes(request->dialect);
+    table->stream = options->stream_count;
+    table->row_bytes = row_bytes(request->dialect);
     streams[options->stream_count++] =
-        (struct spoor_stream){ request->path, request->dialect, "f64" };
+        (struct spoor_stream){ request->descriptor, request->dialect, "f64" };
+    return 0;
 }
 
 /* Both tables come from one session, so that their rows are of the same moments. */
@@ -101,7 +113,7 @@ static int open_session(struct tracking *tracking, const struct tracker_settings
     };
     struct spoor_stream streams[ARRAY_SIZE(requests)];
     struct spoor_options options = SPOOR_OPTIONS_INIT;
-    int r;
+    int r = 0;
 
     options.pid = settings->pid;
     options.flags = settings->excludes_children ? SPOOR_MAIN_ONLY : 0;
@@ -110,16 +122,12 @@ static int open_session(struct tracking *tracking, const struct tracker_settings
     options.streams = streams;
     if (settings->system_rows_path)
         options.gpus = "all";
-    for (size_t i = 0; i < ARRAY_SIZE(requests); i++)
-        add_stream(&requests[i], dialect, &options, streams);
-    if (settings->pid == 0 && options.stream_count == 0)
-        return 0;
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(requests); i++)
+        r = add_stream(&requests[i], dialect, &options, streams, err);
+    if (r < 0 || (settings->pid == 0 && options.stream_count == 0))
+        return r;
     tracking->has_process = settings->pid != 0;
     r = spoor_session_open(&options, &tracking->session, err);
-    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(requests); i++) {
-        if (requests[i].path)
-            requests[i].table->fd = open(requests[i].path, O_RDONLY | O_CLOEXEC);
-    }
     return r < 0 ? r : spoor_session_start(tracking->session, err);
 }
 
