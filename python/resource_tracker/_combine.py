@@ -2,6 +2,8 @@
 """The table of the machine and that of the process as one, and what is computed from both."""
 from __future__ import annotations
 
+from functools import partial
+
 from ._dialect import bytes_per_unit
 from ._rows import maximum, mean, span
 from .column_maps import HUMAN_NAMES_MAPPING, SERVER_ALLOCATION_CHECKS
@@ -68,8 +70,7 @@ def combine_frames(parts: Sequence[tuple[TinyDataFrame, str]], interval: float, 
             if factor is None and count == len(frame):
                 functions[title] = frame._columns[name]
             else:
-                functions[title] = lambda frame=frame, name=name, rows=rows, factor=factor: (
-                    _column(frame, name, rows, factor))  # type: ignore
+                functions[title] = partial(_column, frame, name, rows, factor)
     return TinyDataFrame._from_functions(functions, count)
 
 

@@ -19,7 +19,8 @@ class CsvFile:
 
     def write(self, frame: TinyDataFrame) -> str:
         """Replaces the contents by a frame, and returns the path."""
-        lines = [render_csv_row(values) for values in zip(*frame._data)]
+        lines = [render_csv_row(value or 0 if isinstance(value, float) else value
+                                for value in values) for values in zip(*frame._data)]
         if frame.columns:
             lines.insert(0, render_csv_row(frame.columns))
         os.truncate(self._fd, 0)
