@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from ._dialect import bytes_per_unit
-from ._rows import maximum, mean, span
+from ._rows import RowColumn, maximum, mean, span
 from .column_maps import HUMAN_NAMES_MAPPING, SERVER_ALLOCATION_CHECKS
 from .tiny_data_frame import StatSpec, TinyDataFrame
 
@@ -43,10 +43,16 @@ def _match_times(first: Sequence[float], second: Sequence[float],
     return found
 
 
+def _times(frame: TinyDataFrame) -> Sequence[float]:
+    column = frame._columns["timestamp"]
+    times: Sequence[float] = column.cells() if isinstance(column, RowColumn) else frame["timestamp"]
+    return times
+
+
 def _match_rows(frames: Sequence[TinyDataFrame], interval: float) -> Sequence[Sequence[int]]:
     """For each frame, which of its rows have a counterpart in the other, if there is one."""
     if len(frames) == 2 and all("timestamp" in frame.columns for frame in frames):
-        return _match_times(frames[0]["timestamp"], frames[1]["timestamp"], interval / 2)
+        return _match_times(_times(frames[0]), _times(frames[1]), interval / 2)
     return [range(min(map(len, frames), default=0))] * len(frames)
 
 
