@@ -16,10 +16,10 @@
 /* How long a failure to open the file is waited for. */
 #define OPEN_MOST_NS (250 * NS_PER_MS)
 
-/* From the end on, a reader is waited for so long in all. */
+/* How long a reader is waited for at the end, in total. */
 #define DRAIN_MOST_NS (200 * NS_PER_MS)
 
-/* How often a named pipe is looked at until it has a reader. */
+/* How often a named pipe without a reader is tried again. */
 enum { OPEN_EVERY_MS = 50 };
 
 enum { RECORD_OPEN, RECORD_BEGIN, RECORD_HEADER, RECORD_ROWS };
@@ -34,28 +34,25 @@ struct target {
     bool is_descriptor;  /* `fd` was open already */
     bool has_reader;     /* it is a pipe, a terminal, another device or a socket */
     bool is_created;     /* by us, and nothing was to be written yet */
-    uint64_t give_up_ns; /* when the reader is; on the monotonic clock; 0: not yet */
+    uint64_t give_up_ns; /* when to give the reader up: monotonic time; 0: it is not the end */
 };
 
 /* ---- a reader ----------------------------------------------------------------------------- */
 
-/* Opens a named pipe or a device, or gets its own way to a descriptor's: one that never blocks,
- * which the one that is shared with the job may do. */
+/* Opens a named pipe, which may have no reader yet, or a device. A descriptor is shared with the job
+ * and may block: what it leads to is opened again, if possible, so that no write blocks. */
 static int open_for_reader(struct target *target)
 {
     const char *path = target->is_descriptor ? "/proc/self/fd/1" : target->path;
     int fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-    int r = fd < 0 ? -errno : 0;
     struct stat status;
 
-    if (r == 0)
-        target->fd = fd;
-    else if (!target->is_descriptor)
-        target->fd = r;
-    if (target->is_descriptor ||
-        (r == -ENXIO && stat(path, &status) == 0 && S_ISFIFO(status.st_mode)))
+    if (fd < 0 && target->is_descriptor)
         return 0;
-    return r;
+    target->fd = fd < 0 ? -errno : fd;
+    if (target->fd == -ENXIO && stat(path, &status) == 0 && S_ISFIFO(status.st_mode))
+        return 0;
+    return target->fd < 0 ? target->fd : 0;
 }
 
 static int timeout_ms(const struct target *target)
@@ -91,21 +88,22 @@ static int wait_for_reader(struct target *target)
     }
 }
 
+/* In pieces that a pipe takes as a whole or not at all. */
 static int write_to_reader(struct target *target, const struct buffer *text)
 {
     size_t done = 0;
     int r = 0;
 
     while (r == 0 && done < text->length) {
-        ssize_t n = 0;
+        ssize_t n = -1;
 
         r = wait_for_reader(target);
         if (r == 0)
-            n = write(target->fd, text->text + done,
-                      smaller(text->length - done, PIPE_BUF)); /* whole, if to a pipe */
-        if (n < 0 && errno != EAGAIN && errno != EINTR)
-            r = -errno;
-        done += n > 0 ? (size_t)n : 0;
+            n = write(target->fd, text->text + done, smaller(text->length - done, PIPE_BUF));
+        if (n > 0)
+            done += (size_t)n;
+        else if (r == 0 && (n == 0 || (errno != EAGAIN && errno != EINTR)))
+            r = n < 0 ? -errno : -EIO;
     }
     if (r == -ETIMEDOUT)
         target->fd = r;
