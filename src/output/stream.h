@@ -78,6 +78,9 @@ bool stream_write_row(const struct stream *stream, const struct stream_row *row,
 /* Whether rows have the number of processes of the machine, which costs more than the rest of it. */
 bool stream_counts_processes(const struct stream *stream);
 
+/* Whether rows of a dialect say how busy the GPUs of the machine are. */
+bool stream_reads_host_gpus(const struct stream *stream);
+
 /* Whether rows list the devices of the machine. */
 bool stream_lists_devices(const struct stream *stream);
 

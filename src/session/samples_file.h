@@ -26,6 +26,7 @@ struct samples_file {
     char *path;            /* owned */
     bool is_pipe;          /* a descriptor, a device or a named pipe */
     bool is_shared;        /* others may append to the table too */
+    _Atomic bool must_end; /* with the next sample, though the session goes on */
     uint64_t short_ns;     /* a sample so soon after a row is part of the next row */
     pid_t pid;             /* of the job; 0: there is none */
     bool is_main_only;
