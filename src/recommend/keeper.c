@@ -17,17 +17,36 @@
 
 enum {
     TIMEOUT_MS = 2000,
+    TIMEOUT_MAX_SECONDS = 60,
     /* The service is not asked for GPUs of a vendor, whose names it may spell differently, so
      * some of its answers have the wrong ones. */
     COUNT_WITH_GPUS = 100,
 };
 
-int keeper_open(const char *url, struct keeper *ret, struct spoor_error *err)
+static int read_timeout(environment_get *get, uint64_t *ret_ms, struct spoor_error *err)
 {
+    const char *text = get(KEEPER_TIMEOUT_VARIABLE);
+    double seconds = TIMEOUT_MS / 1000.0;
+
+    if (text && *text &&
+        (decimal_parse(text, &seconds) < 0 ||
+         !(seconds >= 0.001 && seconds <= TIMEOUT_MAX_SECONDS)))
+        return error_set(err, EINVAL, "%s: expected 0.001 to %d seconds",
+                         KEEPER_TIMEOUT_VARIABLE, TIMEOUT_MAX_SECONDS);
+    *ret_ms = (uint64_t)(seconds * 1000);
+    return 0;
+}
+
+int keeper_open(environment_get *get, struct keeper *ret, struct spoor_error *err)
+{
+    const char *url = get(KEEPER_URL_VARIABLE);
     struct keeper keeper = { .url = url && *url ? url : KEEPER_URL };
     struct spoor_error failure = { 0 };
-    int r = http_open(&keeper.http, &failure);
+    int r = read_timeout(get, &keeper.timeout_ms, err);
 
+    if (r < 0)
+        return r;
+    r = http_open(&keeper.http, &failure);
     if (r < 0)
         return error_set(err, r, "%.200s" INSTEAD, failure.message);
     *ret = keeper;
@@ -70,7 +89,7 @@ static int get(struct keeper *keeper, const struct buffer *url, struct http_resp
                                            "Accept: application/json", NULL };
     struct http_request request = { .url = url->text,
                                     .headers = headers,
-                                    .timeout_ms = TIMEOUT_MS };
+                                    .timeout_ms = keeper->timeout_ms };
     struct spoor_error failure = { 0 };
     int r;
 

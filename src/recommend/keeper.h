@@ -9,21 +9,26 @@
 #ifndef RECOMMEND_KEEPER_H
 #define RECOMMEND_KEEPER_H
 
+#include "base/environment.h"
 #include "recommend/catalog.h"
 
 #define KEEPER_URL "https://keeper.sparecores.net"
-#define KEEPER_URL_VARIABLE "SPOOR_KEEPER_URL" /* replaces it */
+
+/* Replace the URL, and the time in seconds to wait for an answer, which is 2. */
+#define KEEPER_URL_VARIABLE "SPOOR_KEEPER_URL"
+#define KEEPER_TIMEOUT_VARIABLE "SPOOR_KEEPER_TIMEOUT"
 
 struct http;
 
 struct keeper {
     struct http *http;
-    const char *url; /* borrowed */
+    const char *url; /* borrowed from the environment */
+    uint64_t timeout_ms;
 };
 
-/* `url`: NULL or empty is KEEPER_URL. -ENOSYS: libcurl is not installed. The caller ends *ret
+/* -ENOSYS: libcurl is not installed. -EINVAL: a variable has no valid value. The caller ends *ret
  * with keeper_close(). */
-int keeper_open(const char *url, struct keeper *ret, struct spoor_error *err);
+int keeper_open(environment_get *get, struct keeper *ret, struct spoor_error *err);
 void keeper_close(struct keeper *keeper);
 
 /* Servers for a job, `count` or more if there are as many. Not all of them need to pass the

@@ -25,6 +25,7 @@
 
 static struct {
     char url[512];
+    uint64_t timeout_ms;
     int result; /* of http_send() */
     int status;
     const char *message, *body;
@@ -55,7 +56,7 @@ int __wrap_http_send(struct http *http, const struct http_request *request,
     assert_ptr_equal(http, &network);
     assert_null(request->method);
     assert_string_equal(request->headers[0], "X-Application-ID: resource-tracker");
-    assert_int_equal(request->timeout_ms, 2000);
+    network.timeout_ms = request->timeout_ms;
     snprintf(network.url, sizeof(network.url), "%s", request->url);
     if (network.result < 0)
         return error_set(err, network.result, "%s: %s", request->url, network.message);
@@ -72,12 +73,23 @@ static struct needs need(double cpus, double memory_bytes, double gpus, double v
                            .vram_bytes.value = vram_bytes };
 }
 
+static const char *url_variable, *timeout_variable;
+
+static const char *get_variable(const char *name)
+{
+    return strcmp(name, "SPOOR_KEEPER_URL") == 0       ? url_variable
+           : strcmp(name, "SPOOR_KEEPER_TIMEOUT") == 0 ? timeout_variable
+                                                       : NULL;
+}
+
 static int find_servers(const char *url, const struct server_filter *filter, size_t count,
                         struct catalog *ret, struct spoor_error *err)
 {
     struct keeper keeper = { 0 };
-    int r = keeper_open(url, &keeper, err);
+    int r;
 
+    url_variable = url;
+    r = keeper_open(get_variable, &keeper, err);
     if (r < 0)
         return r;
     r = keeper_find_servers(&keeper, filter, count, ret, err);
@@ -94,6 +106,7 @@ static void check_query(const struct server_filter *filter, size_t count, const 
     network.body = "[]";
     assert_int_equal(find_servers(NULL, filter, count, &catalog, NULL), 0);
     assert_string_equal(network.url, expected);
+    assert_int_equal(network.timeout_ms, 2000);
     assert_int_equal(catalog.servers.count, 0);
     catalog_done(&catalog);
 }
@@ -153,6 +166,29 @@ static void the_url_can_be_another(void **state)
                                      "min_price_ondemand&order_dir=asc&limit=7");
     assert_int_equal(catalog.servers.count, 1);
     catalog_done(&catalog);
+}
+
+static void the_time_limit_can_be_another(void **state)
+{
+    static const char *const wrong[] = { "0", "-1", "61", "nan", "1s", " " };
+    struct needs needs = need(NO, NO, NO, NO);
+    const struct server_filter filter = { .needs = &needs };
+    struct catalog catalog = { 0 };
+
+    (void)state;
+    network.body = "[]";
+    timeout_variable = "0.25";
+    assert_int_equal(find_servers("", &filter, 7, &catalog, NULL), 0);
+    assert_int_equal(network.timeout_ms, 250);
+    catalog_done(&catalog);
+    for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+        struct spoor_error err = { 0 };
+
+        timeout_variable = wrong[i];
+        assert_int_equal(find_servers("", &filter, 7, &catalog, &err), -EINVAL);
+        assert_string_equal(err.message, "SPOOR_KEEPER_TIMEOUT: expected 0.001 to 60 seconds");
+    }
+    timeout_variable = NULL;
 }
 
 static void a_failure_is_one_line_that_says_what_to_do(void **state)
@@ -238,7 +274,8 @@ static int find_price(const char *body, double *ret, struct spoor_error *err)
     int r;
 
     network.body = body;
-    assert_int_equal(keeper_open("http://x/", &keeper, NULL), 0);
+    url_variable = "http://x/";
+    assert_int_equal(keeper_open(get_variable, &keeper, NULL), 0);
     r = keeper_find_price(&keeper, "aws", "m5/../a b", "eu-west-1", ret, err);
     keeper_close(&keeper);
     assert_string_equal(network.url, "http://x/server/aws/m5%2F..%2Fa%20b/prices");
@@ -335,6 +372,7 @@ int main(void)
         cmocka_unit_test(gpus_are_asked_for_with_their_memory_in_gib),
         cmocka_unit_test(vendors_and_architecture_are_asked_for),
         cmocka_unit_test(the_url_can_be_another),
+        cmocka_unit_test(the_time_limit_can_be_another),
         cmocka_unit_test(a_failure_is_one_line_that_says_what_to_do),
         cmocka_unit_test(an_answer_that_is_not_json_is_refused),
         cmocka_unit_test(a_long_url_does_not_hide_the_reason),
