@@ -2,9 +2,9 @@
 /*
  * needs.h - what to request for the next run, judged by what earlier runs used (pure).
  *
- * Each quantity is what the most demanding run needs: what it used, with a margin, rounded up to
- * a step that schedulers and servers offer. A run that hit its own limit cannot say what it
- * needs: it gets more than the limit, marked as a guess.
+ * Each quantity is that of the run that used most of it, with a margin, rounded up to a step that
+ * schedulers and servers offer. A run that hit its own limit cannot say what it needs: it gets more
+ * than the limit, marked as a guess, unless another run used more.
  */
 #ifndef RECOMMEND_NEEDS_H
 #define RECOMMEND_NEEDS_H
@@ -15,10 +15,11 @@
 #include "record/record.h"
 
 struct need {
-    double value;      /* what to request; NaN: unknown */
-    bool is_guess;     /* the run could not use what it needs, or not all of it was tracked */
-    size_t known_runs; /* those of which the quantity is known */
+    double value;              /* what to request; NaN: unknown */
+    bool is_guess;             /* the run hit a limit, or is not known to be complete */
+    size_t known_runs;         /* those of which the quantity is known */
     double used_min, used_max; /* by these runs, before any margin; NaN: unknown */
+    double basis;              /* what runs are compared by: the largest decides */
     char why[320];             /* a sentence without a full stop; why it is unknown, if it is */
 };
 
@@ -33,12 +34,15 @@ struct needs {
     struct need seconds;
 };
 
-/* What one run or many need: init, then add each. */
+/* What one run or many need: init, then add each. A record without a job is ignored. */
 void needs_init(struct needs *needs);
 void needs_add(struct needs *needs, const struct record *record);
 
 /* The next step up: 128, 256, 512, 1024 and 2048 MiB, then whole GiB. */
 double needs_round_memory(double bytes);
+
+/* Did the out-of-memory killer end a process of the run? */
+bool needs_is_out_of_memory(const struct record *record);
 
 /* The fields of struct needs by their JSON keys, for what writes them all. */
 struct needs_field {

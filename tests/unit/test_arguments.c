@@ -80,7 +80,7 @@ static int parse(struct fixture *f, const struct program *program, const char *c
     f->arguments.program = program;
     f->arguments.command = command_find(commands, argv[0]);
     f->arguments.target = &f->target;
-    return arguments_parse(&f->arguments, argc, (char *const *)(uintptr_t)argv, &f->err);
+    return arguments_parse(&f->arguments, argc, (char **)(uintptr_t)argv, &f->err);
 }
 
 static void done(struct fixture *f)

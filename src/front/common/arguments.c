@@ -298,15 +298,24 @@ static int choose_subcommand(struct arguments *arguments, struct spoor_error *er
     return 0;
 }
 
-int arguments_parse(struct arguments *arguments, int argc, char *const *argv,
-                    struct spoor_error *err)
+/* Operands go where words that were read have been. */
+static void move_operand(struct arguments *arguments, char **argv, char *word)
+{
+    arguments->first_operand = 1;
+    argv[arguments->first_operand + arguments->operand_count++] = word;
+}
+
+int arguments_parse(struct arguments *arguments, int argc, char **argv, struct spoor_error *err)
 {
     struct cursor cursor = { arguments, argc, argv, 1 };
     int r = parse_options(&cursor, err);
 
     arguments->first_operand = cursor.next;
     while (r == 0 && arguments->command->max_operands != OPERANDS_REST && cursor.next < argc) {
-        r = add_operand(arguments, argv[cursor.next++], err);
+        if (arguments->command->max_operands == OPERANDS_MANY)
+            move_operand(arguments, argv, argv[cursor.next++]);
+        else
+            r = add_operand(arguments, argv[cursor.next++], err);
         if (r == 0)
             r = parse_options(&cursor, err);
     }

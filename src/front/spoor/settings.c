@@ -9,6 +9,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/parse.h"
+#include "export/request.h"
 #include "front/spoor/duration.h"
 #include "front/spoor/program.h"
 #include "output/stream.h"
@@ -69,6 +70,16 @@ static int check_tag(const char *value, struct spoor_error *err)
 
     if (!equals || equals == value)
         return error_set(err, EINVAL, "invalid tag '%s': expected KEY=VALUE", value);
+    return 0;
+}
+
+static int check_request(const char *value, struct spoor_error *err)
+{
+    if (!request_find(value))
+        return error_set(err, EINVAL,
+                         "invalid value '%s': expected sbatch, kubernetes, metaflow, nextflow, "
+                         "snakemake or docker",
+                         value);
     return 0;
 }
 
@@ -167,7 +178,8 @@ static int apply_pid(void *target, const struct option *option, const char *valu
 #define TRACK (SCOPE_RUN | SCOPE_ATTACH | SCOPE_AGENT)
 #define REPORT SCOPE_REPORT
 #define SYSTEM SCOPE_SYSTEM
-#define EVERY (TRACK | SCOPE_DOCTOR | SCOPE_INFO | SCOPE_PHASE | REPORT | SYSTEM)
+#define EVERY \
+    (TRACK | SCOPE_DOCTOR | SCOPE_INFO | SCOPE_PHASE | REPORT | SYSTEM | SCOPE_RECOMMEND)
 #define LINE_ONLY (OPTION_NO_VARIABLE | OPTION_NO_FILE)
 #define TEXT(member) OPTION_TEXT(struct settings, member)
 #define FLAG(member) OPTION_FLAG(struct settings, member)
@@ -180,7 +192,8 @@ static const struct option rows[] = {
 { 'o',  "output",     "FILE",              "write the report to FILE instead of stdout", REPORT | SYSTEM, TEXT(output_path), .complete = COMPLETE_FILES },
 { 'f',  "format",     "text|json|csv",     "format of the report (default: from the suffix of FILE, otherwise text); without -o, the report replaces the summary on stderr", TRACK, .apply = apply_format },
 { 'f',  "format",     "text|json|csv",     "output format (default: from the suffix of the -o file, otherwise text)", REPORT | SYSTEM, .apply = apply_format },
-{ 'f',  "format",     "text|json",         "output format (default: text)", SCOPE_INFO, .apply = apply_format },
+{ 'f',  "format",     "text|json",         "output format (default: text)", SCOPE_INFO | SCOPE_RECOMMEND, .apply = apply_format },
+{ '\0', "for",        "sbatch|kubernetes|metaflow|nextflow|snakemake|docker", "write a request in the syntax of this tool, to paste", SCOPE_RECOMMEND, TEXT(request), .check = check_request },
 { '\0', "samples",    "FILE",              "write one row per sample to FILE (.csv or .jsonl)", TRACK, TEXT(samples_path), .check = check_samples, .complete = COMPLETE_FILES },
 { '\0', "stream",     "FILE",              "write one row per sample to FILE (- for stdout; .csv or .jsonl) in the columns of --dialect; rows that its reader does not take in time are dropped", RUN, TEXT(stream_path), .complete = COMPLETE_FILES },
 { '\0', "stream",     "FILE",              "write one row per sample to stdout, or to FILE (.csv or .jsonl), in the columns of --dialect; rows that the reader does not take in time are dropped", ATTACH | SYSTEM | OPTION_OPTIONAL, .apply = apply_stream, .offset = offsetof(struct settings, stream_path), .complete = COMPLETE_FILES },
@@ -208,7 +221,7 @@ static const struct option rows[] = {
 { '\0', "gpus",       "LIST",              "the GPUs of the job: all, none, or a list of numbers, UUIDs and PCI addresses, such as 0,2-3, or 0:1 for a MIG device; 'spoor info' lists them (default: as CUDA_VISIBLE_DEVICES and similar variables say, otherwise all)", TRACK, TEXT(gpus), .check = spoor_check_gpus },
 { '\0', "gpus",       "LIST",              "the GPUs to show: all, none, or a list of numbers, UUIDs and PCI addresses, such as 0,2-3 (default: as CUDA_VISIBLE_DEVICES and similar variables say, otherwise all)", SCOPE_INFO, TEXT(gpus), .check = spoor_check_gpus },
 { '\0', "gpus",       "LIST",              "the GPUs to show: all (the default), none, or a list of numbers, UUIDs and PCI addresses, such as 0,2-3; 'spoor info' lists them", SYSTEM, TEXT(gpus), .check = spoor_check_gpus },
-{ '\0', "color",      "auto|always|never", "use color: on a terminal, unless NO_COLOR is set (auto, the default), always, or never", BOTH | SCOPE_DOCTOR | REPORT | SYSTEM, CHOICE(color) },
+{ '\0', "color",      "auto|always|never", "use color: on a terminal, unless NO_COLOR is set (auto, the default), always, or never", BOTH | SCOPE_DOCTOR | REPORT | SYSTEM | SCOPE_RECOMMEND, CHOICE(color) },
 { '\0', "config",     "FILE",              "read settings from a JSON file whose keys are long option names", BOTH | SCOPE_DOCTOR | OPTION_NO_FILE | OPTION_CONFIG_FILE, TEXT(config_path), .complete = COMPLETE_FILES },
 { '\0', "file",       "FILE",              "also append to FILE (.csv or .sqlite; default: $SPOOR_PHASE_FILE)", SCOPE_PHASE | LINE_ONLY, TEXT(phase_file), .complete = COMPLETE_FILES },
 { 'h',  "help",       NULL,                "show this help and exit", EVERY | LINE_ONLY, .apply = option_help },
@@ -261,6 +274,8 @@ static int finish(struct arguments *arguments, struct spoor_error *err)
         return error_set(err, EINVAL, "--tag: at most %d tags are allowed", SETTINGS_TAGS_MAX);
     if (settings->is_append && settings->is_no_clobber)
         return error_set(err, EINVAL, "--append and --no-clobber cannot be combined");
+    if (settings->request && settings->has_format)
+        return error_set(err, EINVAL, "--for and --format cannot be combined");
     return finish_stream(arguments, settings, err);
 }
 
