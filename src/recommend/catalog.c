@@ -288,20 +288,20 @@ static int parse_json(const char *text, size_t length, struct catalog *catalog,
     return 0;
 }
 
-bool catalog_add_row(const struct catalog *catalog, size_t row, struct buffer *out)
+void catalog_add_row(const struct catalog *catalog, size_t row, struct buffer *out)
 {
+    /* 0.1 is written as 0.1 with 15 digits, and as 0.10000000000000001 with more. */
+    const size_t flags = JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(15);
     char *text;
 
     if (!catalog->document)
-        return false;
-    text = json_dumps(json_array_get(catalog->document, row), JSON_COMPACT | JSON_ENSURE_ASCII);
-    if (!text) {
+        return;
+    text = json_dumps(json_array_get(catalog->document, row), flags);
+    if (text)
+        buffer_add_text(out, text);
+    else
         out->error = -ENOMEM;
-        return true;
-    }
-    buffer_add_text(out, text);
     free(text);
-    return true;
 }
 
 /* ---- a whole catalogue ---------------------------------------------------- */

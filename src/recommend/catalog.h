@@ -34,8 +34,8 @@ int catalog_parse(const char *text, size_t length, struct catalog *ret,
 int catalog_parse_json(const char *text, size_t length, struct catalog *ret,
                        struct spoor_error *err);
 
-/* Adds a row as the JSON object it was read from, with all its keys, in ASCII. Adds nothing and
- * returns false if the catalogue was CSV. */
-bool catalog_add_row(const struct catalog *catalog, size_t row, struct buffer *out);
+/* Adds a row as the JSON object it was read from, with all its keys, in ASCII; nothing if the
+ * catalogue was CSV. */
+void catalog_add_row(const struct catalog *catalog, size_t row, struct buffer *out);
 
 #endif

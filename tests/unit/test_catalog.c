@@ -61,7 +61,8 @@ static void a_csv_file_has_the_columns_of_its_header(void **state)
     assert_string_equal(server->name, "p4d");
     assert_int_equal(server->row, 1);
     assert_true(is_number(server->gpus, 8) && is_number(server->vram_bytes, 8 * 40960 * MIB));
-    assert_false(catalog_add_row(&catalog, 0, &row));
+    catalog_add_row(&catalog, 0, &row);
+    assert_int_equal(row.length, 0);
     catalog_done(&catalog);
 }
 
@@ -87,11 +88,11 @@ static void json_is_a_list_of_objects(void **state)
     server = &catalog.servers.items[1];
     assert_string_equal(server->vendor, "");
     assert_true(isnan(server->vcpus) && isnan(server->price) && isnan(server->memory_bytes));
-    assert_true(catalog_add_row(&catalog, 1, &row));
+    catalog_add_row(&catalog, 1, &row);
     assert_string_equal(row.text,
                         "{\"name\":\"x\",\"vcpus\":null,\"min_price_ondemand\":null}");
     buffer_clear(&row);
-    assert_true(catalog_add_row(&catalog, 0, &row));
+    catalog_add_row(&catalog, 0, &row);
     assert_non_null(strstr(row.text, "\"description\":\"\\u202E\\u00E9\""));
     buffer_done(&row);
     catalog_done(&catalog);
