@@ -49,7 +49,7 @@ static const struct column {
     { "vCPUs", KIND_COUNT, offsetof(struct server, vcpus) },
     { "memory", KIND_GIB, offsetof(struct server, memory_bytes) },
     { "GPUs", KIND_COUNT, offsetof(struct server, gpus) },
-    { "GPU memory", KIND_GIB, offsetof(struct server, vram_bytes) },
+    { "VRAM", KIND_GIB, offsetof(struct server, vram_bytes) },
     { "per hour", KIND_PRICE, offsetof(struct server, price) },
     { "per run", KIND_COST, offsetof(struct server, price) },
 };

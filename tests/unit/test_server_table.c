@@ -56,18 +56,12 @@ static void a_table_has_the_columns_that_are_known(void **state)
                        "  hcloud  cx22    x86_64      2   4 GiB   $0.0060  $0.0002\n");
     table.count = 5;
     check_text(&table, "\nServers that fit, the cheapest first (a\\nfile)\n"
-                       "  vendor    server                            region     arch    vCPUs "
-                       "   memory  GPUs  "
-                       "GPU memory  per hour  per run\n"
-                       "  hcloud    cx22                                         x86_64      2 "
-                       "    4 GiB        "
-                       "             $0.0060  $0.0002\n"
-                       "  aws       g4dn.xlarge                       us-east-1  x86_64      4 "
-                       "   16 GiB     1  "
-                       "    16 GiB   $0.5260  $0.0175\n"
-                       "  \\x1b[31m  a-name-that-is-longer-than-al...                      "
-                       "0.25   0.6 GiB        "
-                       "                 n/a      n/a\n");
+                       /* clang-format off */
+"  vendor    server                            region     arch    vCPUs   memory  GPUs    VRAM  per hour  per run\n"
+"  hcloud    cx22                                         x86_64      2    4 GiB                 $0.0060  $0.0002\n"
+"  aws       g4dn.xlarge                       us-east-1  x86_64      4   16 GiB     1  16 GiB   $0.5260  $0.0175\n"
+"  \\x1b[31m  a-name-that-is-longer-than-al...                      0.25  0.6 GiB                     n/a      n/a\n");
+    /* clang-format on */
     catalog_done(&catalog);
 }
 

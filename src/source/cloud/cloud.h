@@ -20,7 +20,8 @@
 
 /* Empty: unknown. Letters, digits and punctuation only, no blanks. */
 struct cloud_facts {
-    char vendor[32]; /* "aws", "gcp", "azure", "hcloud", "upcloud", "ovh", "alicloud", "vultr" */
+    char
+        vendor[32]; /* "aws", "gcp", "azure", "hcloud", "upcloud", "ovh", "alicloud", "vultr" */
     char region[64];
     char zone[64];
     char instance_type[128];
@@ -28,9 +29,9 @@ struct cloud_facts {
 };
 
 /* Finds out, and takes at most one second (CLOUD_TIMEOUT_VARIABLE). Always sets *ret.
- * 0: the metadata service has answered, now or since boot. -ENODEV: the firmware names no cloud that
- * we know, and nothing was asked. Other errors: there was no usable answer, as `err` explains; *ret
- * holds what the firmware says, such as the vendor. */
+ * 0: the metadata service has answered, now or since boot. -ENODEV: not a machine of a cloud that we
+ * know. Other errors: there was no usable answer, as `err` explains; *ret holds what is known without,
+ * such as the vendor. */
 int cloud_find(const struct root *root, struct cloud_facts *ret, struct spoor_error *err);
 
 #endif
