@@ -41,8 +41,13 @@ struct settings {
     char *config_path;
     char *name;
     char *phase_file;
-    char *cgroup; /* auto, off, require or a folder */
-    char *request; /* a format of request.h */
+    char *cgroup;       /* auto, off, require or a folder */
+    char *request;      /* a format of request.h */
+    bool wants_servers; /* recommend servers too */
+    char *catalog_path; /* that lists them; NULL: the keeper does */
+    char *architecture;
+    struct text_list vendors;
+    size_t server_count;
     char *gpus;
     enum setting_source gpus_source;
     struct text_list tags; /* "KEY=VALUE" */
