@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/compiler.h"
 #include "base/unknown.h"
@@ -132,9 +133,10 @@ static const struct row {
 static void add_spread(const struct row *row, const struct need *need, size_t runs,
                        struct buffer *out)
 {
-    if (need->known_runs > 1 && need->used_max > 0)
-        buffer_format(out, "; %s to %s in %zu runs", row->used_text(need->used_min).text,
-                      row->used_text(need->used_max).text, need->known_runs);
+    struct number min = row->used_text(need->used_min), max = row->used_text(need->used_max);
+
+    if (need->known_runs > 1 && strcmp(min.text, max.text) != 0)
+        buffer_format(out, "; %s to %s in %zu runs", min.text, max.text, need->known_runs);
     if (need->known_runs < runs && need->known_runs > 0)
         buffer_format(out, "; unknown in %zu of %zu runs", runs - need->known_runs, runs);
 }

@@ -23,7 +23,8 @@ struct cursor {
     struct arguments *arguments;
     int argc;
     char *const *argv;
-    int next; /* index of the word to read next */
+    int next;               /* index of the word to read next */
+    bool has_ended_options; /* by "--" */
 };
 
 int arguments_apply(struct arguments *arguments, const struct option *option, const char *value,
@@ -232,13 +233,14 @@ static int parse_options(struct cursor *cursor, struct spoor_error *err)
 {
     int r = 0;
 
-    while (r == 0 && cursor->next < cursor->argc) {
+    while (r == 0 && !cursor->has_ended_options && cursor->next < cursor->argc) {
         const char *word = cursor->argv[cursor->next];
 
         if (word[0] != '-' || word[1] == '\0')
             break;
         cursor->next++;
-        if (strcmp(word, "--") == 0)
+        cursor->has_ended_options = strcmp(word, "--") == 0;
+        if (cursor->has_ended_options)
             break;
         r = word[1] == '-' ? parse_long(cursor, word + 2, err)
                            : parse_letters(cursor, word + 1, err);
@@ -307,7 +309,7 @@ static void move_operand(struct arguments *arguments, char **argv, char *word)
 
 int arguments_parse(struct arguments *arguments, int argc, char **argv, struct spoor_error *err)
 {
-    struct cursor cursor = { arguments, argc, argv, 1 };
+    struct cursor cursor = { arguments, argc, argv, 1, false };
     int r = parse_options(&cursor, err);
 
     arguments->first_operand = cursor.next;
