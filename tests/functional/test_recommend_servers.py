@@ -8,9 +8,12 @@ import socket
 
 import pytest
 
+import test_recommend
 from fake_keeper import SERVERS, Keeper, gpus, price, server
 from fake_services import DMI, METADATA, Service, with_dmi
-from test_recommend import GIB, fixture_store  # pylint: disable=unused-import
+from test_recommend import GIB
+
+fixture_store = test_recommend.fixture_store
 
 SMALL = {"memory.combined.total_rss_bytes": 1 << 20, "memory.anon_peak_bytes": 1 << 20,
          "cpu.mean_cores": 0.1, "cpu.max_cores": 1}
