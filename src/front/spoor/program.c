@@ -98,7 +98,8 @@ static const struct command commands[] = {
         .about =
             "Read reports stored as JSON (- for stdin) and recommend CPUs, memory, GPUs and "
             "time for the next run, with the reason for each. With several reports, the run "
-            "that used most decides. Exit code: 0, or 125 if a report could not be read.",
+            "that used most decides. Exit code: 0, or 125 if a report could not be read or no "
+            "servers could be looked up.",
         .example = "spoor recommend --for sbatch report.json",
         .ignores_variables = true, /* they say where the reports of runs go */
         .main = command_recommend,

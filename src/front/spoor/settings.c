@@ -319,8 +319,6 @@ static int finish(struct arguments *arguments, struct spoor_error *err)
         return error_set(err, EINVAL, "--append and --no-clobber cannot be combined");
     if (settings->request && settings->has_format)
         return error_set(err, EINVAL, "--for and --format cannot be combined");
-    if (finish_servers(arguments, settings, err) < 0)
-        return -EINVAL;
     return finish_stream(arguments, settings, err);
 }
 
@@ -331,6 +329,8 @@ int settings_load(struct arguments *arguments, int argc, char **argv, struct spo
     if (r < 0 || arguments->action != ACTION_WORK)
         return r;
     r = arguments_complete(arguments, err);
+    if (r == 0)
+        r = finish_servers(arguments, arguments->target, err);
     return r < 0 ? r : finish(arguments, err);
 }
 
