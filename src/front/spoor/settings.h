@@ -41,7 +41,7 @@ struct settings {
     char *config_path;
     char *name;
     char *phase_file;
-    char *cgroup; /* auto, off, require or a folder */
+    char *cgroup;  /* auto, off, require or a folder */
     char *request; /* a format of request.h */
     char *gpus;
     enum setting_source gpus_source;
