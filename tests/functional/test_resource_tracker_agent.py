@@ -3,6 +3,8 @@
 import array
 import math
 import os
+import resource
+import signal
 import subprocess
 import sys
 
@@ -11,6 +13,7 @@ import pytest
 from conftest import eventually, read_line
 from gpus import card
 from test_agent import Agent, ready
+from test_stalled import children
 
 PROCESS = """timestamp pid children utime stime cpu_usage memory_mib disk_read_bytes
     disk_write_bytes gpu_usage gpu_vram_mib gpu_utilized""".split()
@@ -64,6 +67,8 @@ def test_rows_are_taken_at_multiples_of_the_interval(resource_tracker, held):
     assert counts(answer) == (len(process), len(system))
     assert answer["status"] == "running"
     assert agent.end() == b""
+    # Both tables are of the same moments, also if a sample was skipped.
+    assert [row["timestamp"] for row in process] == [row["timestamp"] for row in system]
     assert {row["pid"] for row in process} == {held.pid}
     assert all(math.isnan(row["children"]) for row in process)
     assert process[-1]["memory_mib"] == pytest.approx(50, abs=3)
@@ -91,6 +96,8 @@ def test_the_end_of_the_process_gives_a_last_row(resource_tracker, held):
     eventually(lambda: counts(agent.ask("rows"))[1] > system, "another row of the machine")
     answer = agent.ask("stop")
     assert (answer["process"], answer["status"]) == (process, "exited")
+    moments = [row["timestamp"] for row in tables.system_rows()]
+    assert [row["timestamp"] for row in tables.process_rows()] == moments[:process]
     assert answer["figures"]["memory.main.total_rss_bytes"]["value"] >= 50 << 20
 
 
@@ -112,6 +119,28 @@ def test_either_table_may_be_left_out(resource_tracker, held):
     assert (*counts(answer), answer["status"]) == (1, None, "running")
     agent = ready(resource_tracker)  # for totals alone
     assert counts(agent.ask("rows")) == (None, None)
+
+
+def test_rows_that_are_lost_are_counted_for_each_table(resource_tracker, held):
+    tables = Tables(resource_tracker)
+    agent = ready(resource_tracker, "--pid", str(held.pid), "--interval", "3600", *tables.options)
+    system, process = map(int, children(agent.process.pid))  # that write the rows
+    resource.prlimit(process, resource.RLIMIT_FSIZE, (0, 0))
+    os.kill(system, signal.SIGKILL)
+    for _ in range(2):
+        answer = agent.ask("stop")
+        assert counts(answer) == (0, 0)
+        assert answer["lost"] == {"process": 1, "system": 1}
+        assert answer["warnings"] == [
+            "could not write 1 row of the process table: File too large",
+            "could not write 1 row of the system table: its writer process was killed"]
+
+
+def test_no_rows_are_lost(resource_tracker):
+    agent = ready(resource_tracker, "--interval", "3600", "--system-rows",
+                  Tables(resource_tracker).system)
+    answer = agent.ask("stop")
+    assert (answer["lost"], answer["warnings"]) == ({"process": None, "system": 0}, [])
 
 
 CHILDREN = """
