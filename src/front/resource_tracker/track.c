@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,18 +18,28 @@
 #include "front/resource_tracker/config.h"
 #include "front/resource_tracker/options.h"
 #include "front/resource_tracker/program.h"
+#include "front/resource_tracker/upload.h"
 #include "output/stream.h"
 #include "run/reraise.h"
 #include "run/track.h"
 
+#define DIALECT "resource-tracker-rs"
+
 #define complain(...) program_complain(&resource_tracker_program, __VA_ARGS__)
+
+struct run {
+    const struct tracker_settings *settings;
+    struct spoor_options options;
+    struct spoor_stream streams[2];
+    struct upload_process upload;
+};
 
 /* The samples of the run. */
 static struct spoor_stream make_stream(const struct tracker_settings *settings)
 {
     return (struct spoor_stream){
         .path = settings->output_path ? settings->output_path : "/dev/stderr",
-        .dialect = "resource-tracker-rs",
+        .dialect = DIALECT,
         .format = settings->format == TRACKER_CSV ? "csv" : "jsonl",
     };
 }
@@ -75,63 +84,95 @@ static void warn_about_lost_samples(spoor_session *session)
         program_warn(&resource_tracker_program, "%s", message);
 }
 
-static int run_command(const struct spoor_options *session, char **command)
+static void begin_upload(void *data, spoor_session *session, pid_t pid)
 {
-    struct track_options options = { .command = command, .session = *session, .say = say };
+    const struct run *run = data;
+
+    (void)session;
+    (void)pid;
+    upload_process_begin(&run->upload);
+}
+
+static int run_command(struct run *run, char **command)
+{
+    struct track_options options = { .command = command,
+                                     .session = run->options,
+                                     .say = say,
+                                     .started = begin_upload,
+                                     .started_data = run };
     struct spoor_error err = { 0 };
     struct tracked tracked;
+    int code;
 
     switch (track(&options, &tracked, &err)) {
     case TRACK_REFUSED:
+        upload_process_cancel(&run->upload);
         return complain("%s", err.message);
     case TRACK_NO_EXEC:
+        upload_process_cancel(&run->upload);
         return program_refuse_exec(&resource_tracker_program, command[0], err.code);
     case TRACK_RAN:
         break;
     }
     if (tracked.session)
         warn_about_lost_samples(tracked.session);
+    else
+        upload_process_cancel(&run->upload); /* there are no samples */
     spoor_session_close(tracked.session);
+    code = supervise_exit_code(tracked.end.wait_status);
+    tracker_upload_end(&run->upload, code, run->settings->is_quiet);
     if (WIFSIGNALED(tracked.end.wait_status))
         reraise(WTERMSIG(tracked.end.wait_status));
-    return supervise_exit_code(tracked.end.wait_status);
+    return code;
+}
+
+/* The exit code of a process that is not our child is known since Linux 6.15. */
+static int exit_code_of(const struct attachment *attachment, enum watch_end end)
+{
+    int wait_status;
+
+    if (end != WATCH_PROCESS_ENDED || watch_wait_status(&attachment->watch, &wait_status) < 0)
+        return 0;
+    return supervise_exit_code(wait_status);
 }
 
 /* Until the process ends, or a signal comes. */
-static int follow(const struct spoor_options *options)
+static int follow(struct run *run)
 {
     CLEANUP(attachment_close) struct attachment attachment = { .session = NULL };
     enum watch_end end = WATCH_INTERRUPTED;
     struct spoor_error err = { 0 };
 
-    if (attachment_open(options, &attachment, &err) < 0)
+    if (attachment_open(&run->options, &attachment, &err) < 0) {
+        upload_process_cancel(&run->upload);
         return complain("%s", err.message);
+    }
+    upload_process_begin(&run->upload);
     if (watch_wait(&attachment.watch, 0, &end, &err) < 0)
         complain("%s", err.message);
     if (attachment_stop(&attachment, end, &err) < 0)
         complain("%s", err.message);
     warn_about_lost_samples(attachment.session);
+    tracker_upload_end(&run->upload, exit_code_of(&attachment, end), run->settings->is_quiet);
     return 0;
 }
 
-static void warn_about_uploads(void)
+/* The samples once more, for the uploads of the run. */
+static void add_upload(struct run *run)
 {
-    const char *token = getenv("SENTINEL_API_TOKEN");
-
-    if (token && *token != '\0')
-        program_warn(
-            &resource_tracker_program,
-            "SENTINEL_API_TOKEN is set, but uploads are not available yet: samples are "
-            "only written locally");
+    if (run->upload.pid == 0)
+        return;
+    run->streams[run->options.stream_count++] =
+        (struct spoor_stream){ run->upload.rows_path, DIALECT, "csv" };
 }
 
 int resource_tracker_main(const struct command *command, int argc, char **argv)
 {
     CLEANUP(tracker_settings_done) struct tracker_settings settings;
     struct arguments arguments = ARGUMENTS_INIT(&resource_tracker_program, command, &settings);
-    struct spoor_stream stream;
-    struct spoor_options options;
+    struct run run = { .settings = &settings };
     struct spoor_error err = { 0 };
+    char **job;
     int code;
 
     tracker_settings_init(&settings);
@@ -140,13 +181,15 @@ int resource_tracker_main(const struct command *command, int argc, char **argv)
         return code;
     if (tracker_config_read(&arguments, settings.config_path, &err) < 0)
         return complain("%s", err.message);
-    stream = make_stream(&settings);
-    if (!settings.is_quiet && check_output(&stream, &err) < 0)
+    run.streams[0] = make_stream(&settings);
+    if (!settings.is_quiet && check_output(&run.streams[0], &err) < 0)
         return complain("%s", err.message);
-    options = make_options(&settings, &stream);
-    warn_about_uploads();
-    if (arguments.first_operand < argc)
-        return run_command(&options, argv + arguments.first_operand);
-    options.pid = settings.pid;
-    return follow(&options);
+    run.options = make_options(&settings, run.streams);
+    job = arguments.first_operand < argc ? argv + arguments.first_operand : NULL;
+    tracker_upload_start(&settings, (const char *const *)job, &run.upload);
+    add_upload(&run);
+    if (job)
+        return run_command(&run, job);
+    run.options.pid = settings.pid;
+    return follow(&run);
 }

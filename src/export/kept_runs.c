@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "export/kept_runs.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "export/spool.h"
+
+struct round {
+    struct uploader *uploader;
+    struct kept_report *report;
+    bool is_given_up; /* the network is away: the rest is only counted */
+};
+
+/* Whether the run is for the service that we upload to. */
+static bool is_for(const struct spool *spool, const char *url)
+{
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+    json_t *run;
+    const char *its_url;
+    bool is_same;
+
+    if (spool_read(spool, SPOOL_RUN, &text) < 0)
+        return false;
+    run = json_loadb(text.text, text.length, 0, NULL);
+    its_url = json_string_value(json_object_get(run, "api_url"));
+    is_same = its_url && strcmp(its_url, url) == 0;
+    json_decref(run);
+    return is_same;
+}
+
+static void count_kept(struct round *round, const struct spool *spool)
+{
+    uint64_t rows = 0, bytes = 0;
+
+    (void)spool_count(spool, &rows, &bytes);
+    round->report->kept_runs++;
+    round->report->kept_rows += rows;
+}
+
+/* A run that is refused says nothing about the next; a network that is away does. */
+static void send_run(struct round *round, struct spool *spool)
+{
+    struct kept_report *report = round->report;
+    struct spoor_error err = { 0 };
+    uint64_t rows = 0, bytes = 0;
+    int r = spool_count(spool, &rows, &bytes);
+
+    if (r == 0 && rows == 0 && *spool->run.id == '\0') {
+        spool_remove(spool); /* a run that never began */
+        return;
+    }
+    r = round->is_given_up ? -ECANCELED : uploader_finish(round->uploader, spool, NULL, &err);
+    if (r == 0) {
+        report->sent_runs++;
+        report->sent_rows += rows;
+        spool_remove(spool);
+        return;
+    }
+    count_kept(round, spool);
+    round->is_given_up = r != -EPERM;
+    if (report->err.code == 0)
+        report->err = err;
+}
+
+static void visit(const char *path, void *data)
+{
+    CLEANUP(spool_close) struct spool spool = SPOOL_CLOSED;
+    struct round *round = data;
+    int r = spool_open(path, &spool);
+
+    if (r == -EBUSY || (r == 0 && !spool_run_is_over(&spool)))
+        round->report->busy_runs++;
+    else if (r == 0 && is_for(&spool, round->uploader->settings->url))
+        send_run(round, &spool);
+}
+
+int kept_runs_send(struct uploader *uploader, struct kept_report *ret)
+{
+    struct round round = { .uploader = uploader, .report = ret };
+    char base[PATH_MAX];
+    int r;
+
+    *ret = (struct kept_report){ 0 };
+    r = spool_find_base(base, NULL);
+    return r < 0 ? r : spool_for_each(base, visit, &round);
+}
