@@ -2,7 +2,6 @@
 #include "export/kept_runs.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -13,23 +12,6 @@ struct round {
     struct kept_report *report;
     bool is_given_up; /* the network is away: the rest is only counted */
 };
-
-/* Whether the run is for the service that we upload to. */
-static bool is_for(const struct spool *spool, const char *url)
-{
-    CLEANUP(buffer_done) struct buffer text = { 0 };
-    json_t *run;
-    const char *its_url;
-    bool is_same;
-
-    if (spool_read(spool, SPOOL_RUN, &text) < 0)
-        return false;
-    run = json_loadb(text.text, text.length, 0, NULL);
-    its_url = json_string_value(json_object_get(run, "api_url"));
-    is_same = its_url && strcmp(its_url, url) == 0;
-    json_decref(run);
-    return is_same;
-}
 
 static void count_kept(struct round *round, const struct spool *spool)
 {
@@ -73,7 +55,7 @@ static void visit(const char *path, void *data)
 
     if (r == -EBUSY || (r == 0 && !spool_run_is_over(&spool)))
         round->report->busy_runs++;
-    else if (r == 0 && is_for(&spool, round->uploader->settings->url))
+    else if (r == 0 && strcmp(spool.api_url, round->uploader->settings->url) == 0)
         send_run(round, &spool);
 }
 

@@ -180,20 +180,39 @@ static uint64_t load_count(const json_t *object, const char *key)
     return count > 0 ? (uint64_t)count : 0;
 }
 
+/* *ret is to be freed with json_decref(). */
+static int load_object(const struct spool *spool, const char *name, json_t **ret)
+{
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+    int r = spool_read(spool, name, &text);
+
+    if (r < 0)
+        return r;
+    *ret = json_loadb(text.text, text.length, 0, NULL);
+    return *ret ? 0 : -EBADMSG;
+}
+
+static int load_run(struct spool *spool)
+{
+    json_t *object;
+    int r = load_object(spool, SPOOL_RUN, &object);
+
+    if (r < 0)
+        return r == -ENOENT ? -ENODATA : r;
+    load_text(object, "api_url", spool->api_url, sizeof(spool->api_url));
+    spool->has_short_keys = json_is_true(json_object_get(object, "has_short_keys"));
+    json_decref(object);
+    return 0;
+}
+
 /* Without a state, nothing has been sent. */
 static int load_state(struct spool *spool)
 {
-    CLEANUP(buffer_done) struct buffer text = { 0 };
-    int r = spool_read(spool, STATE, &text);
     json_t *object;
+    int r = load_object(spool, STATE, &object);
 
-    if (r == -ENOENT)
-        return 0;
     if (r < 0)
-        return r;
-    object = json_loadb(text.text, text.length, 0, NULL);
-    if (!object)
-        return -EBADMSG;
+        return r == -ENOENT ? 0 : r;
     load_text(object, "run_id", spool->run.id, sizeof(spool->run.id));
     load_text(object, "upload_uri_prefix", spool->run.uri_prefix,
               sizeof(spool->run.uri_prefix));
@@ -242,6 +261,9 @@ static int populate(struct spool *spool, const struct buffer *description, int *
         return run_fd;
     if (flock(run_fd, LOCK_SH) < 0)
         return -errno;
+    r = load_run(spool);
+    if (r < 0)
+        return r;
     *ret_run_fd = take_fd(&run_fd);
     return 0;
 }
@@ -278,7 +300,6 @@ int spool_create(const struct buffer *description, struct spool *ret, int *ret_r
 int spool_open(const char *path, struct spool *ret)
 {
     CLEANUP(spool_close) struct spool spool = SPOOL_CLOSED;
-    char run[PATH_MAX];
     int r;
 
     if (strlen(path) >= sizeof(spool.path))
@@ -286,9 +307,7 @@ int spool_open(const char *path, struct spool *ret)
     memcpy(spool.path, path, strlen(path) + 1);
     r = lock_directory(&spool, LOCK_EX | LOCK_NB);
     if (r == 0)
-        r = name_file(&spool, SPOOL_RUN, run);
-    if (r == 0 && access(run, R_OK) < 0)
-        r = -ENODATA;
+        r = load_run(&spool);
     if (r == 0)
         r = load_state(&spool);
     if (r < 0)

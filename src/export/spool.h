@@ -32,6 +32,9 @@
 struct spool {
     char path[PATH_MAX];
     int lock_fd; /* of the directory; -1: closed */
+    /* run.json */
+    char api_url[1024];
+    bool has_short_keys; /* objects are named as by the Python package */
     /* state.json */
     struct sentinel_run run;     /* its id is empty until it is registered */
     char region[S3_REGION_SIZE]; /* empty: unknown */

@@ -3,7 +3,7 @@
  * upload_process.c - what both sides say to each other, over a socket: we write a byte when the run
  * begins, and close our direction when it is over. The child writes a byte after each request that
  * succeeded, and at its end a newline, the number of rows that were dropped, a blank, what failed (or
- * nothing), a zero, and the answer of the service.
+ * nothing), a zero, and a summary in JSON.
  */
 #include "export/upload_process.h"
 
@@ -138,12 +138,14 @@ static void follow_run(struct child *child)
 static void say_result(const struct child *child, int r, const struct buffer *answer)
 {
     CLEANUP(buffer_done) struct buffer text = { 0 };
+    struct json_writer json = { .out = &text, .style = &json_compact };
     const char *message = r < 0 ? child->err.message : "";
 
     buffer_format(&text, "%c%" PRIu64 " %s", RESULT, child->spool.dropped_rows, message);
     buffer_add(&text, "", 1);
-    if (r == 0)
-        buffer_add(&text, answer->text, answer->length);
+    json_begin(&json, NULL, '{');
+    uploader_add_summary(&child->spool, answer, &json);
+    json_end(&json);
     (void)buffer_write(&text, SOCKET_FD);
 }
 
@@ -335,12 +337,12 @@ static void read_result(const struct buffer *said, struct upload_result *ret)
 
     if (!zero || parse_u64(&cursor, &ret->dropped_rows) < 0 || *cursor++ != ' ') {
         (void)error_set(&ret->err, ETIMEDOUT, "the upload did not end in time");
-    } else if (zero > cursor) {
-        (void)error_set(&ret->err, EIO, "%s", cursor);
-    } else {
-        ret->is_complete = true;
-        buffer_add(&ret->answer, zero + 1, (size_t)(end - zero - 1));
+        return;
     }
+    ret->is_complete = zero == cursor;
+    if (!ret->is_complete)
+        (void)error_set(&ret->err, EIO, "%s", cursor);
+    buffer_add(&ret->summary, zero + 1, (size_t)(end - zero - 1));
 }
 
 void upload_process_end(struct upload_process *process, int exit_code, bool has_failed,

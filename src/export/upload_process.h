@@ -46,11 +46,11 @@ struct upload_result {
     uint64_t kept_rows;
     uint64_t dropped_rows;
     struct spoor_error err; /* if it is not complete */
-    struct buffer answer;   /* of the service: JSON; owned */
+    struct buffer summary;  /* JSON, see uploader_add_summary(); empty: unknown; owned */
 };
 
 /* The run is over, and the rows are written. Waits as long as the settings say, and less if nothing
- * moves. What was not sent then stays in the spool. The caller ends ret->answer with buffer_done(). */
+ * moves. What was not sent then stays in the spool. The caller ends ret->summary with buffer_done(). */
 void upload_process_end(struct upload_process *process, int exit_code, bool has_failed,
                         struct upload_result *ret);
 

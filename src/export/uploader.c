@@ -124,8 +124,7 @@ int uploader_register(struct uploader *uploader, struct spool *spool, struct spo
 
 /* ---- batches ---------------------------------------------------------------- */
 
-int uploader_add_uri(const struct spool *spool, bool has_short_keys, uint64_t number,
-                     struct buffer *out)
+int uploader_add_uri(const struct spool *spool, uint64_t number, struct buffer *out)
 {
     const char *prefix = spool->run.uri_prefix, *id = spool->run.id;
     size_t length = strlen(prefix);
@@ -133,18 +132,11 @@ int uploader_add_uri(const struct spool *spool, bool has_short_keys, uint64_t nu
     while (length > 0 && prefix[length - 1] == '/')
         length--;
     buffer_add(out, prefix, length);
-    if (has_short_keys)
+    if (spool->has_short_keys)
         buffer_format(out, "/%04" PRIu64 ".csv.gz", number);
     else
         buffer_format(out, "/%s/%06" PRIu64 ".csv.gz", id, number);
     return buffer_error(out);
-}
-
-static bool has_short_keys(const struct spool *spool)
-{
-    CLEANUP(free_json) json_t *run = load(spool, SPOOL_RUN);
-
-    return json_is_true(json_object_get(run, "has_short_keys"));
 }
 
 static int renew(struct uploader *uploader, struct spool *spool, struct spoor_error *err)
@@ -176,7 +168,7 @@ static int put(struct uploader *uploader, struct spool *spool, const struct buff
 
     if (r < 0)
         return r;
-    if (uploader_add_uri(spool, has_short_keys(spool), spool->batches, &uri) < 0)
+    if (uploader_add_uri(spool, spool->batches, &uri) < 0)
         return error_set(err, ENOMEM, "out of memory");
     r = s3_put(uploader->http, uri.text, body, &uploader->credentials, uploader->timeout_ms,
                err);
@@ -233,14 +225,11 @@ int uploader_send(struct uploader *uploader, struct spool *spool, struct spoor_e
 
 static void add_uris(const struct spool *spool, struct json_writer *json)
 {
-    bool is_short = has_short_keys(spool);
-
-    json_add_text(json, "data_source", "s3");
     json_begin(json, "data_uris", '[');
     for (uint64_t i = 0; i < spool->batches; i++) {
         CLEANUP(buffer_done) struct buffer uri = { 0 };
 
-        if (uploader_add_uri(spool, is_short, i, &uri) == 0)
+        if (uploader_add_uri(spool, i, &uri) == 0)
             json_add_text(json, NULL, uri.text);
     }
     json_end(json);
@@ -278,6 +267,7 @@ static int finish(struct uploader *uploader, struct spool *spool, const struct b
         json_add_text(&json, "data_source", "inline");
         json_add_text(&json, "data_csv", csv->text ? csv->text : "");
     } else {
+        json_add_text(&json, "data_source", "s3");
         add_uris(spool, &json);
     }
     json_end(&json);
@@ -311,4 +301,19 @@ int uploader_finish(struct uploader *uploader, struct spool *spool, struct buffe
         return error_sys(err, r, "cannot read '%s'", spool->path);
     r = uploader_send(uploader, spool, err);
     return r < 0 ? r : finish(uploader, spool, NULL, answer, err);
+}
+
+void uploader_add_summary(const struct spool *spool, const struct buffer *answer,
+                          struct json_writer *json)
+{
+    CLEANUP(free_json)
+    json_t *result =
+        answer->length > 0 ? json_loadb(answer->text, answer->length, 0, NULL) : NULL;
+
+    json_add_text(json, "run_id", *spool->run.id ? spool->run.id : NULL);
+    add_uris(spool, json);
+    if (result)
+        add_value(json, "result", result);
+    else
+        json_add_null(json, "result");
 }

@@ -45,8 +45,12 @@ int uploader_send(struct uploader *uploader, struct spool *spool, struct spoor_e
 int uploader_finish(struct uploader *uploader, struct spool *spool, struct buffer *answer,
                     struct spoor_error *err);
 
+/* Adds the members run_id, data_uris and result: the answer if the service has finished the run, else
+ * null. */
+void uploader_add_summary(const struct spool *spool, const struct buffer *answer,
+                          struct json_writer *json);
+
 /* Adds the name of a batch: "s3://BUCKET/PREFIX/000007.csv.gz". */
-int uploader_add_uri(const struct spool *spool, bool has_short_keys, uint64_t number,
-                     struct buffer *out);
+int uploader_add_uri(const struct spool *spool, uint64_t number, struct buffer *out);
 
 #endif

@@ -13,6 +13,7 @@
 #include "base/file_limit.h"
 #include "front/common/agent.h"
 #include "front/common/arguments.h"
+#include "front/resource_tracker/agent_upload.h"
 #include "front/resource_tracker/options.h"
 #include "front/resource_tracker/program.h"
 #include "front/resource_tracker/stats.h"
@@ -21,6 +22,7 @@
 #include "run/watch.h"
 
 #define NEWEST_DIALECT "resource-tracker"
+#define UPLOAD_DIALECT "resource-tracker:combined"
 
 /* One of the two tables. */
 struct table {
@@ -35,6 +37,7 @@ struct tracking {
     bool has_process; /* one is tracked */
     bool has_exited;  /* it did */
     struct stats stats;
+    struct upload_process upload; /* pid 0: nothing is uploaded, or it has ended */
 };
 
 /* ---- the sessions --------------------------------------------------------- */
@@ -66,15 +69,22 @@ static size_t row_bytes(const char *name, bool has_job)
     return count * sizeof(double);
 }
 
+/* `upload_path`: rows for the upload; NULL: none. */
 static int open_table(struct table *table, const struct spoor_options *options,
-                      const char *path, const char *dialect, struct spoor_error *err)
+                      const char *path, const char *dialect, const char *upload_path,
+                      struct spoor_error *err)
 {
     struct spoor_options with_rows = *options;
-    struct spoor_stream rows = { path, dialect, "f64" };
+    struct spoor_stream streams[2];
+    size_t count = 0;
     int r;
 
-    with_rows.streams = &rows;
-    with_rows.stream_count = path ? 1 : 0;
+    if (path)
+        streams[count++] = (struct spoor_stream){ path, dialect, "f64" };
+    if (upload_path)
+        streams[count++] = (struct spoor_stream){ upload_path, UPLOAD_DIALECT, "csv" };
+    with_rows.streams = streams;
+    with_rows.stream_count = count;
     table->path = path;
     table->row_bytes = row_bytes(dialect, options->pid != 0);
     r = spoor_session_open(&with_rows, &table->session, err);
@@ -87,19 +97,23 @@ static int open_tables(struct tracking *tracking, const struct tracker_settings 
                        struct spoor_error *err)
 {
     const char *dialect = settings->dialect ? settings->dialect : NEWEST_DIALECT;
+    const char *upload_path = tracking->upload.pid != 0 ? tracking->upload.rows_path : NULL;
+    bool has_process = settings->pid != 0;
     struct spoor_options options = SPOOR_OPTIONS_INIT;
     int r = 0;
 
     options.interval_ns = settings->interval_ns;
     options.second_sample_ns = next_multiple_ns(settings->interval_ns);
-    if (settings->system_rows_path)
-        r = open_table(&tracking->system, &options, settings->system_rows_path, dialect, err);
-    if (r < 0 || settings->pid == 0)
+    if (settings->system_rows_path || (upload_path && !has_process))
+        r = open_table(&tracking->system, &options, settings->system_rows_path, dialect,
+                       has_process ? NULL : upload_path, err);
+    if (r < 0 || !has_process)
         return r;
     tracking->has_process = true;
     options.pid = settings->pid;
     options.flags = settings->excludes_children ? SPOOR_MAIN_ONLY : 0;
-    return open_table(&tracking->process, &options, settings->process_rows_path, dialect, err);
+    return open_table(&tracking->process, &options, settings->process_rows_path, dialect,
+                      upload_path, err);
 }
 
 static int open_tracking(struct tracking *tracking, const struct tracker_settings *settings,
@@ -107,8 +121,16 @@ static int open_tracking(struct tracking *tracking, const struct tracker_setting
 {
     int r = watch_open(settings->pid, &tracking->watch, err);
 
-    file_limit_raise(); /* perf needs a descriptor for each thread */
-    return r < 0 ? r : open_tables(tracking, settings, err);
+    file_limit_raise();                  /* perf needs a descriptor for each thread */
+    if (r == 0 && settings->upload_path) /* before there are threads */
+        r = agent_upload_start(settings->upload_path, &tracking->upload, err);
+    if (r == 0)
+        r = open_tables(tracking, settings, err);
+    if (r == 0)
+        upload_process_begin(&tracking->upload);
+    else
+        upload_process_cancel(&tracking->upload);
+    return r;
 }
 
 /* May be called twice. A last row that is missing is seen by the number of rows. */
@@ -225,12 +247,26 @@ static int show_system_stats(void *data, const struct agent_request *request,
     return stats_add_system(&tracking->stats, json, err);
 }
 
+static int finish_upload(void *data, const struct agent_request *request,
+                         struct json_writer *json, struct spoor_error *err)
+{
+    struct tracking *tracking = data;
+
+    if (tracking->upload.pid == 0)
+        return error_set(err, EINVAL, "nothing is uploaded");
+    stop_table(&tracking->process);
+    stop_table(&tracking->system);
+    return agent_upload_finish(&tracking->upload, request->arguments[0], request->arguments[1],
+                               json, err);
+}
+
 static const struct agent_op ops[] = {
     { "rows", 0, 0, show_rows },
     { "process-stats", 2, 2, show_process_stats },
     { "system-stats", 0, 0, show_system_stats },
     { "figures", 0, 0, show_figures },
     { "stop", 0, 0, show_result },
+    { "finish", 2, 2, finish_upload },
 };
 
 /* ---- the agent ------------------------------------------------------------ */
@@ -255,6 +291,7 @@ static void serve(struct tracking *tracking)
     agent_finish(&agent);
     stop_table(&tracking->process);
     stop_table(&tracking->system);
+    agent_upload_abandon(&tracking->upload);
 }
 
 int resource_tracker_agent(const struct command *command, int argc, char **argv)

@@ -5,6 +5,7 @@
  *
  *     resource-tracker agent [--pid PID [--no-children]] [--interval SECS]
  *                            [--process-rows FILE.f64] [--system-rows FILE.f64] [--dialect NAME]
+ *                            [--upload FILE.json]
  *
  * Both files hold rows of 8-byte floating-point numbers, little-endian, NaN for None: the columns
  * of the tables `process` and `system` of the dialect, by default resource-tracker. The rows of
@@ -20,6 +21,8 @@
  *                      the JSON report of spoor(1); null if no process is tracked
  *     stop             takes the last rows, closes the files and answers as rows and figures
  *                      together; may be repeated
+ *     finish CODE STATUS
+ *                      with --upload, see agent_upload.h: stops, and ends the upload
  *
  * When the tracked process ends, the last row of the process is taken. The rows of the system go on
  * until a stop or the end of the input.

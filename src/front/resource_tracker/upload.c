@@ -52,7 +52,7 @@ void tracker_upload_end(struct upload_process *process, int exit_code, bool is_q
         warn("%" PRIu64 " samples were dropped: too many waited to be uploaded; see "
              "TRACKER_UPLOAD_DISK_LIMIT",
              result.dropped_rows);
-    buffer_done(&result.answer);
+    buffer_done(&result.summary);
 }
 
 /* ---- resource-tracker upload ------------------------------------------------ */
