@@ -137,8 +137,9 @@ struct spoor_sample {
 typedef void spoor_sample_seen(const struct spoor_sample *sample, void *data);
 
 /* A stream: one row per sample, written as soon as the sample is taken. If the file does not respond
- * or the reader of a pipe stalls, rows are dropped and the report says how many; nothing waits. If
- * the reader closes the pipe, the stream ends, and nothing else. */
+ * or the reader of a pipe stalls, rows are dropped and the report says how many; no sample waits.
+ * At the end, a file gets all rows, and the reader of a pipe or a terminal has 200 ms to take what is
+ * left. If the reader closes the pipe, the stream ends, and nothing else. */
 struct spoor_stream {
     const char *path;    /* a file; a named pipe; "-", /dev/stderr or /dev/fd/N: a descriptor */
     const char *dialect; /* the columns: NULL or "spoor"; "resource-tracker",
@@ -236,6 +237,10 @@ SPOOR_API void spoor_session_warn(spoor_session *session, const char *code,
 /* The message of the warning with this code, or NULL if there is none: "samples-lost" once the
  * session has stopped and rows could not be written. Valid until the session is closed. */
 SPOOR_API const char *spoor_session_warning(spoor_session *session, const char *code);
+
+/* How many rows of all streams could not be written; 0 until the session has stopped. Rows that a
+ * reader did not take because it closed its end of a pipe do not count. */
+SPOOR_API uint64_t spoor_session_lost_rows(spoor_session *session);
 
 /* Takes the last sample, ends open phases and the sampling thread. Does not touch the
  * job: what is left of it keeps running. May be called more than once. ETIMEDOUT: the

@@ -19,12 +19,10 @@
 enum { QUEUE_BYTES = 1 << 20 }; /* a power of two */
 enum { TRIM_BYTES = 1 << 16 };  /* so much memory is left to an empty queue, about */
 
-/* How long a burst of records waits for room. */
+/* How long a burst of records waits for room, unless there is a reader, which may stall. */
 #define ROOM_MOST_NS (100 * NS_PER_MS)
 /* A record that takes longer has stalled. */
 #define STALLED_AFTER_NS NS_PER_SECOND
-/* A child that waits for a reader notices the end within this time. */
-#define NOTICE_MOST_NS (100 * NS_PER_MS)
 /* How long the end is waited for if the machine is too busy to let the child run. */
 #define END_MOST_NS (10 * NS_PER_SECOND)
 
@@ -136,7 +134,7 @@ static int start(struct writer_process *process, const struct writer_target *tar
     if (pid < 0)
         return pid;
     process->pid = pid;
-    process->is_abandoned = target->is_abandoned;
+    process->has_reader = target->has_reader;
     process->fd = take_fd(&ours);
     return 0;
 }
@@ -212,13 +210,14 @@ void writer_process_put(struct writer_process *process, unsigned kind, uint64_t 
                         const void *bytes, size_t size)
 {
     struct record_head head = { kind, (uint32_t)rows, (uint32_t)size };
+    uint64_t most_ns = process->has_reader ? 0 : ROOM_MOST_NS;
     char *place;
 
     if (process->pid == 0)
         return;
     process->given_rows += rows;
     trim(process);
-    if (!wait_for_room(process, sizeof(head) + size, ROOM_MOST_NS, ROOM_MOST_NS)) {
+    if (!wait_for_room(process, sizeof(head) + size, most_ns, most_ns)) {
         process->dropped_rows += rows;
         return;
     }
@@ -253,10 +252,11 @@ static uint64_t progress_of(const struct writer_process *process)
     return atomic_load(&process->queue->taken) + atomic_load(&process->queue->working_since);
 }
 
+/* A child that waits for a reader is not stalled: it notices the end, and gives the reader up. */
 static bool wait_for_end(const struct writer_process *process)
 {
     uint64_t now_ns = clock_now().monotonic_ns;
-    uint64_t patient_until_ns = now_ns + (process->is_abandoned ? NOTICE_MOST_NS : 0);
+    uint64_t patient_until_ns = now_ns + (process->has_reader ? STALLED_AFTER_NS : 0);
     uint64_t deadline_ns = now_ns + END_MOST_NS;
     struct pollfd news = { .fd = process->fd, .events = POLLIN };
     struct timespec moment = clock_timespec(20 * NS_PER_MS);
@@ -290,29 +290,55 @@ static bool abandon(const struct writer_process *process)
     return ppoll(&news, 1, &most, NULL) == 1;
 }
 
+/* A child that ends by itself has taken all records. Rows that fail because the reader has left are
+ * not lost, but those that it was too slow for before are. */
+static struct writer_end count_lost(const struct writer_process *process, bool has_stalled,
+                                    struct spoor_error *err)
+{
+    const struct writer_queue *queue = process->queue;
+    uint64_t untaken_rows = process->given_rows - atomic_load(&queue->done_rows);
+    struct writer_end end = { .error = writer_process_error(process, err),
+                              .lost_rows = untaken_rows,
+                              .cpu_ns = atomic_load(&queue->cpu_ns) };
+
+    if (end.error != -EPIPE)
+        end.lost_rows += atomic_load(&queue->lost_rows);
+    if (end.error != 0 && (end.error != -EPIPE || untaken_rows == 0))
+        return end;
+    if (has_stalled || process->dropped_rows == untaken_rows)
+        end.error = has_stalled || untaken_rows > 0 ? -ETIMEDOUT : 0;
+    else
+        end.error = -ECHILD;
+    return end;
+}
+
 struct writer_end writer_process_close(struct writer_process *process, struct spoor_error *err)
 {
     struct writer_end end = { 0 };
-    struct writer_queue *queue = process->queue;
 
     if (process->pid != 0) {
         bool has_stalled = !wait_for_end(process);
-        bool is_left = has_stalled && !(process->is_abandoned && abandon(process));
-        uint64_t done_rows = atomic_load(&queue->done_rows);
+        bool is_left = has_stalled && !(process->has_reader && abandon(process));
 
-        end.lost_rows = atomic_load(&queue->lost_rows) + process->given_rows - done_rows;
-        end.error = writer_process_error(process, err);
-        if (end.error == 0 && (has_stalled || process->dropped_rows > 0))
-            end.error = -ETIMEDOUT;
-        else if (end.error == 0 && end.lost_rows > 0)
-            end.error = -EPIPE;
-        end.cpu_ns = atomic_load(&queue->cpu_ns);
+        end = count_lost(process, has_stalled, err);
         if (!is_left)
             hidden_child_reap(process->pid);
         close(process->fd);
     }
-    if (queue)
-        (void)munmap(queue, sizeof(*queue));
+    if (process->queue)
+        (void)munmap(process->queue, sizeof(*process->queue));
     *process = (struct writer_process){ 0 };
     return end;
+}
+
+const char *writer_end_reason(const struct writer_end *end)
+{
+    switch (end->error) {
+    case -ETIMEDOUT:
+        return "it does not respond";
+    case -ECHILD:
+        return "its writer process was killed";
+    default:
+        return strerror(-end->error);
+    }
 }

@@ -29,8 +29,10 @@ struct writer_target {
                      struct spoor_error *err);
     int (*end)(void *data, struct spoor_error *err); /* after the last record */
     void *data;
-    int output_fd;     /* kept for the child, as its descriptor 1; 0: none */
-    bool is_abandoned; /* at the end, if it stalls: what was not written then never is */
+    int output_fd; /* kept for the child, as its descriptor 1; 0: none */
+    /* It is a pipe or the like. No record waits for room, and a child that stalls at the end is
+     * killed: what was not written then never is. */
+    bool has_reader;
 };
 
 /* For the child: at the end (POLLRDHUP), when nothing more will be handed over. */
@@ -42,7 +44,7 @@ struct writer_queue;
 struct writer_process {
     pid_t pid;                  /* 0: there is none */
     int fd;                     /* wakes the child up; at end of file when that has ended */
-    bool is_abandoned;          /* as its target's */
+    bool has_reader;            /* as its target's */
     struct writer_queue *queue; /* shared with the child */
     uint64_t trimmed_at;        /* bytes put when unused memory was last given back */
     uint64_t given_rows;
@@ -51,9 +53,11 @@ struct writer_process {
 
 /* What became of the rows. */
 struct writer_end {
-    uint64_t lost_rows; /* not in the file */
-    int error;          /* why not: 0 or -errno; -ETIMEDOUT: the file does not respond */
+    uint64_t lost_rows; /* not in the file; rows that a reader did not stay for do not count */
     uint64_t cpu_ns;    /* CPU time of the child */
+    /* The first failure: 0 or -errno. -ETIMEDOUT: the file does not respond; -ECHILD: the child was
+     * killed; -EPIPE: the reader has left. */
+    int error;
 };
 
 /* Starts the child. 0 or -errno. */
@@ -62,7 +66,8 @@ int writer_process_start(struct writer_process *process, const struct writer_tar
 /* For the child, when a record takes long: it has not stalled. */
 void writer_process_note_progress(const struct writer_process *process);
 
-/* Hands over a record that has so many rows. Waits only a moment for room. Accepts a closed one. */
+/* Hands over a record that has so many rows. Waits a moment for room, if at all. Accepts a closed
+ * one. */
 void writer_process_put(struct writer_process *process, unsigned kind, uint64_t rows,
                         const void *bytes, size_t size);
 
@@ -74,8 +79,11 @@ bool writer_process_wait(const struct writer_process *process, uint64_t most_ns)
 int writer_process_error(const struct writer_process *process, struct spoor_error *err);
 
 /* Waits until everything is written, but not for a file that has not responded for a second: then
- * the child is left behind or, if the target is abandoned, killed.
+ * the child is left behind or, if the target has a reader, killed.
  * `err`, which may be NULL, gets the first failure, if any. Accepts a closed one. */
 struct writer_end writer_process_close(struct writer_process *process, struct spoor_error *err);
+
+/* For a message: why rows were lost. */
+const char *writer_end_reason(const struct writer_end *end);
 
 #endif

@@ -184,13 +184,14 @@ static int add_header(const struct curl *curl, struct curl_slist **list, const c
 static int add_signed_headers(const struct curl *curl, struct curl_slist **list,
                               const struct http_signature *signature)
 {
-    CLEANUP(buffer_done) struct buffer token = { 0 };
+    CLEANUP(buffer_done) struct buffer header = { 0 };
+    const char *token = signature->session_token;
     int r = add_header(curl, list, "x-amz-content-sha256: UNSIGNED-PAYLOAD");
 
-    if (r < 0 || !signature->session_token)
+    if (r < 0 || !token)
         return r;
-    buffer_format(&token, "x-amz-security-token: %s", signature->session_token);
-    return buffer_error(&token) < 0 ? -ENOMEM : add_header(curl, list, token.text);
+    buffer_format(&header, "x-amz-security-token: %s", token);
+    return buffer_error(&header) < 0 ? -ENOMEM : add_header(curl, list, header.text);
 }
 
 /* The headers of a request, in libcurl's form, to be freed even after a failure. */
@@ -241,8 +242,9 @@ static int sign(struct http *http, const struct http_signature *signature)
 {
     CLEANUP(buffer_done) struct buffer scope = { 0 };
     __typeof__(curl_easy_setopt) *set = http->curl.easy_setopt;
+    const char *region = signature->region;
 
-    buffer_format(&scope, "aws:amz:%s:s3", signature->region);
+    buffer_format(&scope, "aws:amz:%s:s3", region);
     if (buffer_error(&scope) < 0)
         return -ENOMEM;
     set(http->easy, CURLOPT_AWS_SIGV4, scope.text); /* libcurl copies texts */
@@ -268,6 +270,19 @@ static int describe_failure(const struct http *http, const struct http_request *
     return error_set(err, EIO, "%s: %s", request->url, message);
 }
 
+/* They come from a server, and a line break in one would begin another header. */
+static bool is_safe(const struct http_signature *signature)
+{
+    const char *const texts[] = { signature->access_key, signature->session_token,
+                                  signature->region };
+
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+        for (const char *c = texts[i]; c && *c; c++)
+            if (*c <= ' ' || *c >= 127)
+                return false;
+    return true;
+}
+
 int http_send(struct http *http, const struct http_request *request, struct http_response *ret,
               struct spoor_error *err)
 {
@@ -277,6 +292,10 @@ int http_send(struct http *http, const struct http_request *request, struct http
     CURLcode code = CURLE_OUT_OF_MEMORY;
     long status = 0;
 
+    if (request->signature && !is_safe(request->signature))
+        return error_set(err, EINVAL,
+                         "the credentials for %s hold characters that are not allowed",
+                         request->url);
     buffer_done(&ret->body);
     ret->status = 0;
     ret->header[0] = http->message[0] = '\0';

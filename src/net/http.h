@@ -60,7 +60,7 @@ struct http *http_close(struct http *http);
 
 /* Sends a request and waits for the answer. 0: there is an answer, whatever its status is.
  * -ETIMEDOUT, -ECONNREFUSED (also: the host cannot be found or reached), -EFBIG: an answer of more
- * than HTTP_BODY_MAX, -EINVAL: the URL is none, -ENOMEM, -EIO: anything else. */
+ * than HTTP_BODY_MAX, -EINVAL: the URL or the signature cannot be used, -ENOMEM, -EIO: anything else. */
 int http_send(struct http *http, const struct http_request *request, struct http_response *ret,
               struct spoor_error *err);
 

@@ -5,10 +5,10 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/arithmetic.h"
 #include "base/clock.h"
 #include "output/save.h"
 #include "output/stream.h"
@@ -16,8 +16,11 @@
 /* How long a failure to open the file is waited for. */
 #define OPEN_MOST_NS (250 * NS_PER_MS)
 
-/* At the end, a reader that takes nothing is looked at so often before it is given up: 100 ms. */
-enum { LOOK_MS = 20, LOOKS = 5 };
+/* How long a reader is waited for at the end, in total. */
+#define DRAIN_MOST_NS (200 * NS_PER_MS)
+
+/* How often a named pipe without a reader is tried again. */
+enum { OPEN_EVERY_MS = 50 };
 
 enum { RECORD_OPEN, RECORD_BEGIN, RECORD_HEADER, RECORD_ROWS };
 
@@ -27,87 +30,113 @@ struct target {
     const struct writer_process *writer;
     const char *path;
     enum output_mode mode;
-    int fd;             /* or -errno */
-    bool is_descriptor; /* `fd` was open already */
-    bool is_stream;   /* it is a descriptor, a device or a pipe: written to, and nothing else */
-    bool is_created;  /* by us, and nothing was to be written yet */
-    bool is_given_up; /* the reader of the stream */
+    int fd;              /* or -errno; -ENXIO: a named pipe that has no reader yet */
+    bool is_descriptor;  /* `fd` was open already */
+    bool has_reader;     /* it is a pipe, a terminal, another device or a socket */
+    bool is_created;     /* by us, and nothing was to be written yet */
+    uint64_t give_up_ns; /* when to give the reader up: monotonic time; 0: it is not the end */
 };
 
-/* Whole rows only: what a full disk took of a row is cut off again. */
-static int write_whole(int fd, const struct buffer *text)
+/* ---- a reader ----------------------------------------------------------------------------- */
+
+/* Opens a named pipe, which may have no reader yet, or a device. A descriptor is shared with the job
+ * and may block: what it leads to is opened again, if possible, so that no write blocks. */
+static int open_for_reader(struct target *target)
 {
-    off_t end = lseek(fd, 0, SEEK_END);
-    int r = buffer_write(text, fd);
+    const char *path = target->is_descriptor ? "/proc/self/fd/1" : target->path;
+    int fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    struct stat status;
 
-    if (r < 0 && end >= 0)
-        (void)!ftruncate(fd, end); /* a pipe cannot be cut: nothing more to do */
-    return r;
-}
-
-/* Bytes that the reader has not taken yet, as far as can be told. */
-static int count_unread(int fd)
-{
-    int count = 0;
-
-    if (ioctl(fd, TIOCOUTQ, &count) < 0 && ioctl(fd, FIONREAD, &count) < 0) /* that of a pipe */
+    if (fd < 0 && target->is_descriptor)
         return 0;
-    return count;
+    target->fd = fd < 0 ? -errno : fd;
+    if (target->fd == -ENXIO && stat(path, &status) == 0 && S_ISFIFO(status.st_mode))
+        return 0;
+    return target->fd < 0 ? target->fd : 0;
 }
 
-/* Waits for room for PIPE_BUF bytes. At the end, a reader that takes nothing is given up: -ETIMEDOUT.
- * One that does may take a while to make room: a pipe has it once a whole page was read. */
-static int wait_for_reader(const struct writer_process *writer, int fd)
+static int timeout_ms(const struct target *target)
 {
-    struct pollfd fds[] = { { .fd = fd, .events = POLLOUT },
-                            { .fd = WRITER_END_FD, .events = POLLRDHUP } };
-    int unread = count_unread(fd);
-    bool is_end = false;
+    uint64_t left_ms = target->fd < 0 ? OPEN_EVERY_MS : INT_MAX;
 
-    for (int looks = 0; looks < LOOKS; looks++) {
-        int before = unread;
-        bool was_end = is_end;
+    if (target->give_up_ns != 0)
+        left_ms = smaller(left_ms,
+                          less(target->give_up_ns, clock_now().monotonic_ns) / NS_PER_MS + 1);
+    return (int)left_ms;
+}
 
-        if (poll(fds, is_end ? 1 : 2, is_end ? LOOK_MS : -1) < 0 && errno != EINTR)
+/* Waits for a reader that has room for PIPE_BUF bytes; -ETIMEDOUT: it is given up. */
+static int wait_for_reader(struct target *target)
+{
+    while (true) {
+        struct pollfd fds[] = { { .fd = target->fd, .events = POLLOUT }, /* none: ignored */
+                                { .fd = WRITER_END_FD, .events = POLLRDHUP } };
+        bool is_end = target->give_up_ns != 0;
+
+        if (poll(fds, is_end ? 1 : 2, timeout_ms(target)) < 0 && errno != EINTR)
             return -errno;
         if (fds[0].revents != 0) /* room, or a failure that the write will have too */
             return 0;
-        is_end = is_end || fds[1].revents != 0;
-        unread = count_unread(fd);
-        if (was_end && unread == before)
-            continue;
-        looks = -1;
-        writer_process_note_progress(writer);
+        if (is_end && clock_now().monotonic_ns >= target->give_up_ns)
+            return -ETIMEDOUT;
+        if (!is_end && fds[1].revents != 0) {
+            target->give_up_ns = clock_now().monotonic_ns + DRAIN_MOST_NS;
+            writer_process_note_progress(target->writer);
+        }
+        if (target->fd == -ENXIO && open_for_reader(target) < 0)
+            return target->fd;
     }
-    return -ETIMEDOUT;
 }
 
-static int write_stream(struct target *target, const char *bytes, size_t size)
+/* In pieces that a pipe takes as a whole or not at all. */
+static int write_to_reader(struct target *target, const struct buffer *text)
 {
-    int r = target->is_given_up ? -ETIMEDOUT : 0;
+    size_t done = 0;
+    int r = 0;
 
-    while (r == 0 && size > 0) {
-        size_t length = size < PIPE_BUF ? size : PIPE_BUF;
-        struct buffer piece = { .text = (char *)(uintptr_t)bytes, .length = length };
+    while (r == 0 && done < text->length) {
+        ssize_t n = -1;
 
-        r = wait_for_reader(target->writer, target->fd);
-        target->is_given_up = r == -ETIMEDOUT;
+        r = wait_for_reader(target);
         if (r == 0)
-            r = buffer_write(&piece, target->fd);
-        bytes += length;
-        size -= length;
+            n = write(target->fd, text->text + done, smaller(text->length - done, PIPE_BUF));
+        if (n > 0)
+            done += (size_t)n;
+        else if (r == 0 && (n == 0 || (errno != EAGAIN && errno != EINTR)))
+            r = n < 0 ? -errno : -EIO;
     }
+    if (r == -ETIMEDOUT)
+        target->fd = r;
+    return r;
+}
+
+/* ---- a file ------------------------------------------------------------------------------- */
+
+/* Whole rows only: what a full disk took of a row is cut off again, unless another process has
+ * written to the file since, which the job may do if it is our standard output. */
+static int write_whole(int fd, const struct buffer *text)
+{
+    off_t start = lseek(fd, 0, fcntl(fd, F_GETFL) & O_APPEND ? SEEK_END : SEEK_CUR);
+    struct stat status;
+    size_t done = 0;
+    ssize_t n = 0;
+    off_t end;
+    int r;
+
+    while (done < text->length && (n = write(fd, text->text + done, text->length - done)) > 0)
+        done += (size_t)n;
+    if (done == text->length)
+        return 0;
+    r = n < 0 ? -errno : -EIO;
+    end = start + (off_t)done;
+    if (lseek(fd, 0, SEEK_CUR) == end && fstat(fd, &status) == 0 && status.st_size == end &&
+        ftruncate(fd, start) == 0)
+        (void)lseek(fd, start, SEEK_SET);
     return r;
 }
 
 static int open_file(struct target *target)
 {
-    if (target->is_stream && !target->is_descriptor) {
-        target->fd = open(target->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-        return target->fd < 0 ? -errno : 0;
-    }
-    if (target->is_stream)
-        return 0;
     target->fd = save_open_to_append(target->path, O_CREAT | O_EXCL);
     target->is_created = target->fd >= 0;
     if (target->fd == -EEXIST && target->mode != OUTPUT_NO_CLOBBER)
@@ -127,29 +156,48 @@ static int begin_file(struct target *target)
     return r;
 }
 
-static int carry_out(void *data, unsigned kind, const void *bytes, size_t size,
-                     struct spoor_error *err)
+static int change_file(struct target *target, unsigned kind, const struct buffer *text)
 {
-    struct target *target = data;
-    struct buffer text = { .text = (char *)(uintptr_t)bytes, .length = size };
     int r = 0;
 
-    (void)err;
-    if (kind == RECORD_OPEN)
-        return open_file(target);
     if (target->fd < 0)
         return target->fd;
-    if (target->is_stream)
-        return kind == RECORD_BEGIN ? 0 : write_stream(target, bytes, size);
     if (target->mode == OUTPUT_APPEND) /* others may append too */
         output_file_lock(target->fd);
     if (kind == RECORD_BEGIN)
         r = begin_file(target);
     else if (kind == RECORD_ROWS || lseek(target->fd, 0, SEEK_END) <= 0)
-        r = write_whole(target->fd, &text);
+        r = write_whole(target->fd, text);
     if (target->mode == OUTPUT_APPEND)
         output_file_unlock(target->fd);
     return r;
+}
+
+/* ---- either ------------------------------------------------------------------------------- */
+
+static int open_target(struct target *target)
+{
+    if (target->has_reader)
+        return open_for_reader(target);
+    return target->is_descriptor ? 0 : open_file(target);
+}
+
+static int carry_out(void *data, unsigned kind, const void *bytes, size_t size,
+                     struct spoor_error *err)
+{
+    struct target *target = data;
+    struct buffer text = { .text = (char *)(uintptr_t)bytes, .length = size };
+
+    (void)err;
+    if (kind == RECORD_OPEN)
+        return open_target(target);
+    if (!target->has_reader && !target->is_descriptor)
+        return change_file(target, kind, &text);
+    if (kind == RECORD_BEGIN)
+        return 0;
+    if (target->fd < 0 && target->fd != -ENXIO)
+        return target->fd;
+    return target->has_reader ? write_to_reader(target, &text) : write_whole(target->fd, &text);
 }
 
 /* Another run may have written to a file that we created. */
@@ -166,6 +214,13 @@ static int remove_if_unused(void *data, struct spoor_error *err)
 
 /* ---- ours --------------------------------------------------------------------------------- */
 
+static bool is_regular(int fd)
+{
+    struct stat status;
+
+    return fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+}
+
 int row_writer_open(struct writer_process *writer, const char *path, enum output_mode mode)
 {
     int descriptor = stream_descriptor(path);
@@ -176,7 +231,7 @@ int row_writer_open(struct writer_process *writer, const char *path, enum output
         .mode = mode,
         .fd = is_descriptor ? STDOUT_FILENO : -EBADF, /* what the child calls it */
         .is_descriptor = is_descriptor,
-        .is_stream = is_descriptor || output_file_is_special(path),
+        .has_reader = is_descriptor ? !is_regular(descriptor) : output_file_is_special(path),
     };
     int output_fd = is_descriptor ? fcntl(descriptor, F_DUPFD_CLOEXEC, 3) : 0;
     struct writer_target how = {
@@ -184,7 +239,7 @@ int row_writer_open(struct writer_process *writer, const char *path, enum output
         .end = remove_if_unused,
         .data = &target,
         .output_fd = output_fd,
-        .is_abandoned = target.is_stream,
+        .has_reader = target.has_reader,
     };
     int r = output_fd < 0 ? -errno : writer_process_start(writer, &how);
 

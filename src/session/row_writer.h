@@ -11,8 +11,8 @@
 
 /* Starts the writer. It opens the file or creates it, and leaves what is in it. Fails if that
  * fails within a moment; a later failure costs the rows. "-" and other names of descriptors, devices
- * and named pipes are only written to; if their reader takes nothing for 100 ms at the end, the rest
- * is lost. */
+ * and named pipes are only written to. Files are always written to the end. The reader of a pipe or
+ * a terminal has 200 ms, from the end on, to take the rows that are left; the others are lost. */
 int row_writer_open(struct writer_process *writer, const char *path, enum output_mode mode);
 
 /* Now there will be rows: a file that is to be replaced is emptied. If this is never called, a

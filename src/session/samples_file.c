@@ -48,8 +48,7 @@ static int open_checked(struct samples_file *file, unsigned flags, struct spoor_
     if (r < 0)
         return error_sys(err, r, "cannot be written");
     file->needs_header = stream_has_header(&file->stream);
-    file->is_shared = file->needs_header && flags & SPOOR_SAMPLES_APPEND &&
-                      stream_descriptor(file->path) < 0 && !output_file_is_special(file->path);
+    file->is_shared = file->needs_header && flags & SPOOR_SAMPLES_APPEND && !file->is_pipe;
     if (!file->is_shared)
         return 0;
     r = read_header(file, err);
@@ -75,6 +74,7 @@ int samples_file_open(struct samples_file *file, const struct spoor_stream *stre
     r = stream_find(file->path, stream->dialect, stream->format,
                     options->pid > 0 || options->flags & SPOOR_TRACK_CGROUP, &file->stream,
                     err);
+    file->is_pipe = stream_descriptor(file->path) >= 0 || output_file_is_special(file->path);
     if (r == 0 && file->stream.dialect)
         file->short_ns = options->interval_ns / 2;
     if (r == 0)

@@ -24,6 +24,7 @@ struct samples_file {
     struct writer_process writer;
     struct writer_end end; /* once it has ended */
     char *path;            /* owned */
+    bool is_pipe;          /* a descriptor, a device or a named pipe */
     bool is_shared;        /* others may append to the table too */
     uint64_t short_ns;     /* a sample so soon after a row is part of the next row */
     pid_t pid;             /* of the job; 0: there is none */

@@ -46,6 +46,17 @@ const char *spoor_session_warning(spoor_session *session, const char *code)
     return message;
 }
 
+uint64_t spoor_session_lost_rows(spoor_session *session)
+{
+    uint64_t count = 0;
+
+    pthread_mutex_lock(&session->mutex);
+    for (size_t i = 0; session->has_stopped && i < session->stream_count; i++)
+        count += session->streams[i].end.lost_rows;
+    pthread_mutex_unlock(&session->mutex);
+    return count;
+}
+
 static uint64_t growth(const spoor_session *session, enum metric metric)
 {
     const struct tally *tally = &session->summary.tally[metric];
@@ -165,21 +176,18 @@ static void judge_tracking(spoor_session *session)
                             MEMBERS_MAX);
 }
 
-/* Rows that a reader did not want, and closed its end of a pipe, are not lost. */
 static void judge_stream(spoor_session *session, const struct samples_file *file)
 {
-    const struct writer_end *end = &file->end;
-    bool is_pipe = stream_descriptor(file->path) >= 0 || output_file_is_special(file->path);
+    uint64_t lost_rows = file->end.lost_rows;
 
-    if (end->lost_rows == 0 || (is_pipe && end->error == -EPIPE))
+    if (lost_rows == 0)
         return;
     session_add_warning(session, "samples-lost", "could not write %llu row%s to %s: %s",
-                        (unsigned long long)end->lost_rows, end->lost_rows == 1 ? "" : "s",
+                        (unsigned long long)lost_rows, lost_rows == 1 ? "" : "s",
                         strcmp(file->path, "-") == 0 ? "standard output"
-                        : is_pipe                    ? file->path
+                        : file->is_pipe              ? file->path
                                                      : "the samples file",
-                        end->error == -ETIMEDOUT ? "it does not respond"
-                                                 : strerror(-end->error));
+                        writer_end_reason(&file->end));
 }
 
 static void remove_cgroup(spoor_session *session)

@@ -117,6 +117,5 @@ int tracking_writer_close(struct tracking_writer *writer, struct spoor_error *er
         return error_set(err, failure.code, "%s", failure.message);
     return error_set(err, end.error, "could not write %llu row%s to the file %s: %s",
                      (unsigned long long)end.lost_rows, end.lost_rows == 1 ? "" : "s",
-                     closed.path,
-                     end.error == -ETIMEDOUT ? "it does not respond" : strerror(-end.error));
+                     closed.path, writer_end_reason(&end));
 }

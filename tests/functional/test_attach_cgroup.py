@@ -135,6 +135,35 @@ def test_everything_in_a_cgroup_is_tracked(spoor, group, workload):
         assert figure["value"] is None and figure["reason"] == "a cgroup has no main process"
 
 
+@pytest.mark.parametrize("dialect", ["resource-tracker", "resource-tracker-rs"])
+def test_rows_of_a_cgroup(spoor, group, workload, dialect):
+    """The table of processes, without a main process; rows add up to the total."""
+    path = spoor.new_path("result.json")
+    prefix = "process_" if dialect.endswith("rs") else ""
+    job = group()
+    held = group.start(job, workload("hold"), "50")
+    worker = group.start(job, "sh", "-c", f"echo ready; read line; {workload('burn')} 0.3", below="sub")
+    assert read_line(held.stdout) and read_line(worker.stdout) == "ready"
+    tracker = spoor.start("attach", "-q", "-i", "0.05", "-o", path, "--stream", "--dialect", dialect,
+                          "--cgroup", job.path())
+    lines = [read_line(tracker.stdout), read_line(tracker.stdout)]
+    worker.stdin.write(b"\n")
+    worker.stdin.flush()
+    seconds = float(read_line(worker.stdout))
+    for process in (worker, held):
+        process.stdin.close()
+        process.wait()
+    lines += tracker.stdout.read().decode().splitlines()
+    assert tracker.wait() == 0
+    rows = list(csv.DictReader(lines))
+    used = sum(float(row[prefix + "utime"]) + float(row[prefix + "stime"]) for row in rows)
+    assert used == cpu_time(seconds)
+    assert used == pytest.approx(value(load(path), "cpu.total_seconds"), abs=0.002)
+    assert {row[prefix + "pid"] for row in rows} == {""}
+    assert float(rows[0][prefix + "memory_mib"]) == pytest.approx(52, rel=0.06)
+    assert int(rows[0][prefix + "children"]) == 2
+
+
 def test_nobody_is_moved_and_nothing_is_removed(spoor, group, workload):
     job = group()
     held = group.start(job, workload("hold"), "1")

@@ -3,6 +3,8 @@
 import array
 import math
 import os
+import resource
+import signal
 import subprocess
 import sys
 
@@ -11,6 +13,7 @@ import pytest
 from conftest import eventually, read_line
 from gpus import card
 from test_agent import Agent, ready
+from test_stalled import children
 
 PROCESS = """timestamp pid children utime stime cpu_usage memory_mib disk_read_bytes
     disk_write_bytes gpu_usage gpu_vram_mib gpu_utilized""".split()
@@ -112,6 +115,28 @@ def test_either_table_may_be_left_out(resource_tracker, held):
     assert (*counts(answer), answer["status"]) == (1, None, "running")
     agent = ready(resource_tracker)  # for totals alone
     assert counts(agent.ask("rows")) == (None, None)
+
+
+def test_rows_that_are_lost_are_counted_for_each_table(resource_tracker, held):
+    tables = Tables(resource_tracker)
+    agent = ready(resource_tracker, "--pid", str(held.pid), "--interval", "3600", *tables.options)
+    system, process = map(int, children(agent.process.pid))  # that write the rows
+    resource.prlimit(process, resource.RLIMIT_FSIZE, (0, 0))
+    os.kill(system, signal.SIGKILL)
+    for _ in range(2):
+        answer = agent.ask("stop")
+        assert counts(answer) == (0, 0)
+        assert answer["lost"] == {"process": 1, "system": 1}
+        assert answer["warnings"] == [
+            "could not write 1 row to the samples file: File too large",
+            "could not write 1 row to the samples file: its writer process was killed"]
+
+
+def test_no_rows_are_lost(resource_tracker):
+    agent = ready(resource_tracker, "--interval", "3600", "--system-rows",
+                  Tables(resource_tracker).system)
+    answer = agent.ask("stop")
+    assert (answer["lost"], answer["warnings"]) == ({"process": None, "system": 0}, [])
 
 
 CHILDREN = """

@@ -6,6 +6,8 @@ import fcntl
 import io
 import json
 import os
+import re
+import resource
 import signal
 import struct
 import subprocess
@@ -14,6 +16,7 @@ import sys
 import pytest
 
 from conftest import DEADLINE_SECONDS, eventually, load, read_line, value, wait_for_samples
+from test_stalled import children, comm_of, state_of
 
 PROCESS = ("timestamp pid children utime stime cpu_usage memory_mib disk_read_bytes disk_write_bytes "
            "gpu_usage gpu_vram_mib gpu_utilized").split()
@@ -214,6 +217,24 @@ def test_a_reader_that_leaves_ends_the_stream_and_not_the_job(spoor):
     assert result["run"]["exit_code"] == 0 and "samples-lost" not in warnings_of(result)
 
 
+def writer_of(process):
+    """The process that writes the rows."""
+    pid, = (pid for pid in children(process.pid) if comm_of(pid) == "spoor-agent")
+    return int(pid)
+
+
+def test_rows_are_lost_if_their_writer_is_killed(spoor):
+    report = spoor.new_path("r.json")
+    process = spoor.start("run", "-o", report, "-i", "0.01", "--stream", "-", "--", "cat")
+    read_line(process.stdout)
+    os.kill(writer_of(process), signal.SIGKILL)
+    wait_for_samples(process.pid)
+    process.stdin.close()
+    assert process.wait(DEADLINE_SECONDS) == 0
+    assert re.fullmatch(r"could not write [0-9]+ rows to standard output: "
+                        "its writer process was killed", warnings_of(load(report))["samples-lost"])
+
+
 def test_attach_ends_when_the_reader_of_its_only_output_leaves(spoor, held):
     process = spoor.start("attach", "-i", "0.01", "--stream", str(held.pid))
     read_line(process.stdout)
@@ -298,6 +319,27 @@ def test_stdout_that_is_a_file_keeps_what_is_in_it(spoor, tmp_path):
     lines = path.read_text().splitlines()
     assert lines[0] == "before" and sorted(line[:5] for line in lines[1:])[0] == '"time'
     assert "job" in lines and len(lines) == 4
+
+
+def test_stdout_on_a_full_disk_has_whole_rows(spoor, tmp_path):
+    """It is full 10 bytes later, in the middle of a row."""
+    path, report = tmp_path / "out", spoor.new_path("r.json")
+    with open(path, "wb") as file:
+        process = spoor.start("run", "-q", "-o", report, "-i", "0.01", "--stream", "-", "--dialect",
+                              "resource-tracker", "--", "cat", stdout=file)
+    eventually(lambda: path.stat().st_size > 1000, "some rows")
+    writer = writer_of(process)
+    os.kill(writer, signal.SIGSTOP)
+    eventually(lambda: state_of(writer) == "T", "the writer has stopped")
+    resource.prlimit(writer, resource.RLIMIT_FSIZE, (path.stat().st_size + 10,) * 2)
+    os.kill(writer, signal.SIGCONT)
+    wait_for_samples(process.pid)
+    process.stdin.close()
+    assert process.wait(DEADLINE_SECONDS) == 0
+    text = path.read_text()
+    assert text.endswith("\n")
+    assert {len(row) for row in csv.reader(io.StringIO(text, newline=""))} == {len(PROCESS)}
+    assert warnings_of(load(report))["samples-lost"].endswith(" to standard output: File too large")
 
 
 def test_python_threads_and_their_children_are_in_the_rows(spoor, workload):

@@ -192,6 +192,24 @@ static void test_signature(void **state)
     http_close(http);
 }
 
+static void test_signature_with_a_line_break(void **state)
+{
+    const struct http_signature signature = { "AKID", "secret", "token\r\nHost: evil",
+                                              "eu-west-1" };
+    struct http_request request = { .url = "http://127.0.0.1:1/",
+                                    .timeout_ms = 20000,
+                                    .signature = &signature };
+    struct http_response response = { 0 };
+    struct spoor_error err = { 0 };
+    struct http *http = client();
+
+    (void)state;
+    assert_int_equal(http_send(http, &request, &response, &err), -EINVAL);
+    assert_null(strstr(err.message, "evil"));
+    http_response_done(&response);
+    http_close(http);
+}
+
 /* Metadata services redirect nobody; whoever does is another server. */
 static void test_redirects(void **state)
 {
@@ -278,9 +296,13 @@ static void test_time_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_answer),    cmocka_unit_test(test_body_with_any_bytes),
-        cmocka_unit_test(test_signature), cmocka_unit_test(test_redirects),
-        cmocka_unit_test(test_failures),  cmocka_unit_test(test_time_limit),
+        cmocka_unit_test(test_answer),
+        cmocka_unit_test(test_body_with_any_bytes),
+        cmocka_unit_test(test_signature),
+        cmocka_unit_test(test_redirects),
+        cmocka_unit_test(test_signature_with_a_line_break),
+        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_time_limit),
     };
 
     /* Requests to 127.0.0.1 must not reach a proxy of whoever runs this. */

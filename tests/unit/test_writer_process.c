@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "base/writer_process.h"
 
-enum { ADD, FAIL, STALL };
+enum { ADD, FAIL, STALL, SLOW };
 #define WAIT_NS (60 * NS_PER_SECOND)
 
 /* Shared with the child. */
@@ -30,6 +30,7 @@ static int carry_out(void *data, unsigned kind, const void *bytes, size_t size,
                      struct spoor_error *err)
 {
     struct seen *seen = data;
+    struct timespec moment = clock_timespec(20 * NS_PER_MS);
     unsigned char number = 0;
 
     if (size > 0)
@@ -38,6 +39,8 @@ static int carry_out(void *data, unsigned kind, const void *bytes, size_t size,
         return error_set(err, ENOSPC, "no room for %d", number);
     if (kind == STALL)
         (void)pause();
+    if (kind == SLOW)
+        (void)nanosleep(&moment, NULL);
     seen->sum = seen->sum * 10 + number;
     return 0;
 }
@@ -130,6 +133,33 @@ static void a_record_that_stalls_is_not_waited_for(void **state)
     (void)munmap(seen, sizeof(*seen));
 }
 
+/* Its queue gets full, and no row waits for room any more. */
+static void a_child_that_was_killed_is_not_waited_for(void **state)
+{
+    static const char filler[4000];
+    enum { ROWS = 600 }; /* more than the queue holds */
+    struct seen *seen;
+    struct writer_process process = start(&seen);
+    struct writer_end end;
+    uint64_t start_ns;
+
+    (void)state;
+    put(&process, ADD, 1);
+    assert_true(writer_process_wait(&process, WAIT_NS));
+    assert_int_equal(kill(process.pid, SIGKILL), 0);
+    start_ns = clock_now().monotonic_ns;
+    for (int i = 0; i < ROWS; i++)
+        writer_process_put(&process, ADD, 1, filler, sizeof(filler));
+    assert_true(process.dropped_rows > ROWS / 2);
+    /* A wait for each would take more than 30 s. */
+    assert_true(clock_now().monotonic_ns - start_ns < process.dropped_rows * 50 * NS_PER_MS);
+    end = writer_process_close(&process, NULL);
+    assert_int_equal(end.error, -ECHILD);
+    assert_int_equal(end.lost_rows, ROWS);
+    assert_string_equal(writer_end_reason(&end), "its writer process was killed");
+    (void)munmap(seen, sizeof(*seen));
+}
+
 static void a_target_that_is_abandoned_does_nothing_more(void **state)
 {
     struct seen *seen =
@@ -144,7 +174,7 @@ static void a_target_that_is_abandoned_does_nothing_more(void **state)
         writer_process_start(&process, &(struct writer_target){ .carry_out = carry_out,
                                                                 .end = end_seen,
                                                                 .data = seen,
-                                                                .is_abandoned = true }),
+                                                                .has_reader = true }),
         0);
     pid = process.pid;
     put(&process, ADD, 1);
@@ -157,6 +187,29 @@ static void a_target_that_is_abandoned_does_nothing_more(void **state)
     assert_int_equal(seen->sum, 1);
     assert_false(seen->has_ended);
     (void)munmap(seen, sizeof(*seen));
+}
+
+/* There would be room within 20 ms. */
+static void records_for_a_reader_do_not_wait_for_room(void **state)
+{
+    static const char filler[4000];
+    struct seen seen = { 0 };
+    struct writer_process process;
+    pid_t pid;
+
+    (void)state;
+    assert_int_equal(
+        writer_process_start(&process, &(struct writer_target){ .carry_out = carry_out,
+                                                                .end = end_seen,
+                                                                .data = &seen,
+                                                                .has_reader = true }),
+        0);
+    pid = process.pid;
+    for (int i = 0; i < 300; i++) /* more than the queue holds */
+        writer_process_put(&process, SLOW, 1, filler, sizeof(filler));
+    assert_true(process.dropped_rows > 0);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(writer_process_close(&process, NULL).error, -ECHILD);
 }
 
 static void it_ends_when_its_user_is_killed(void **state)
@@ -234,7 +287,9 @@ int main(void)
         cmocka_unit_test(records_are_carried_out_in_their_order),
         cmocka_unit_test(the_first_failure_is_told),
         cmocka_unit_test(a_record_that_stalls_is_not_waited_for),
+        cmocka_unit_test(a_child_that_was_killed_is_not_waited_for),
         cmocka_unit_test(a_target_that_is_abandoned_does_nothing_more),
+        cmocka_unit_test(records_for_a_reader_do_not_wait_for_room),
         cmocka_unit_test(it_ends_when_its_user_is_killed),
         cmocka_unit_test(records_that_were_taken_cost_no_memory),
         cmocka_unit_test(a_closed_one_does_nothing),

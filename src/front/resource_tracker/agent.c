@@ -211,6 +211,23 @@ static int show_figures(void *data, const struct agent_request *request,
     return 0;
 }
 
+static void add_lost_rows(const struct table *table, const char *key, struct json_writer *json)
+{
+    if (table->path && table->session)
+        json_add_u64(json, key, spoor_session_lost_rows(table->session));
+    else
+        json_add_null(json, key);
+}
+
+static void add_warning(const struct table *table, struct json_writer *json)
+{
+    const char *message =
+        table->session ? spoor_session_warning(table->session, "samples-lost") : NULL;
+
+    if (message)
+        json_add_text(json, NULL, message);
+}
+
 static int show_result(void *data, const struct agent_request *request,
                        struct json_writer *json, struct spoor_error *err)
 {
@@ -219,6 +236,14 @@ static int show_result(void *data, const struct agent_request *request,
     stop_table(&tracking->process);
     stop_table(&tracking->system);
     (void)show_rows(data, request, json, err); /* cannot fail */
+    json_begin(json, "lost", '{');
+    add_lost_rows(&tracking->process, "process", json);
+    add_lost_rows(&tracking->system, "system", json);
+    json_end(json);
+    json_begin(json, "warnings", '[');
+    add_warning(&tracking->process, json);
+    add_warning(&tracking->system, json);
+    json_end(json);
     return show_figures(data, request, json, err);
 }
 

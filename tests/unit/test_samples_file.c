@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "fake_root.h"
+#include "session/samples_file.h"
+
+#define MIB 1048576ull
+
+/* Columns of the process table of resource-tracker. */
+enum { COLUMN_CHILDREN = 2, COLUMN_MEMORY = 6, COLUMNS = 12 };
+
+struct fixture {
+    struct fake_root fake;
+    char path[128];
+    struct samples_file file;
+    struct sample sample;
+    struct gpu_view gpu;
+};
+
+static void open_file(struct fixture *f, const char *name, const char *dialect)
+{
+    struct spoor_options options = SPOOR_OPTIONS_INIT;
+    struct spoor_stream stream = { f->path, dialect, NULL };
+
+    fake_root_init(&f->fake);
+    (void)snprintf(f->path, sizeof(f->path), "%s/%s", f->fake.path, name);
+    options.pid = 42;
+    assert_int_equal(samples_file_open(&f->file, &stream, &options, NULL), 0);
+    samples_file_begin(&f->file);
+    sample_clear(&f->sample);
+}
+
+/* `f` stays valid until close_file(). */
+static const char *end_file(struct fixture *f, struct buffer *text)
+{
+    samples_file_end(&f->file);
+    assert_int_equal(f->file.end.lost_rows, 0);
+    assert_int_equal(buffer_read_file(text, f->path, BUFFER_MAX), 0);
+    return text->text;
+}
+
+static void close_file(struct fixture *f, struct buffer *text)
+{
+    samples_file_close(&f->file);
+    fake_root_done(&f->fake);
+    buffer_done(text);
+}
+
+static void add_sample(struct fixture *f, uint64_t elapsed_ns, bool is_last)
+{
+    f->sample.elapsed_ns = elapsed_ns;
+    f->sample.realtime_ns = elapsed_ns + NS_PER_SECOND;
+    samples_file_add(&f->file, &f->sample, &f->gpu, (struct samples_machine){ NULL, NULL },
+                     is_last);
+}
+
+/* A second later. */
+static void add_job(struct fixture *f, uint64_t processes, uint64_t pss_bytes)
+{
+    f->sample.moment[METRIC_JOB_PROCESSES] = f->sample.value[METRIC_JOB_PROCESSES] = processes;
+    f->sample.moment[METRIC_JOB_PSS] = f->sample.value[METRIC_JOB_PSS] = pss_bytes;
+    f->sample.moment[METRIC_JOB_RSS] = f->sample.value[METRIC_JOB_RSS] = pss_bytes;
+    add_sample(f, f->sample.elapsed_ns + NS_PER_SECOND, false);
+}
+
+static void check_job(const char *text, size_t row, double children, double memory_mib)
+{
+    double cells[COLUMNS];
+
+    memcpy(cells, text + row * sizeof(cells), sizeof(cells));
+    assert_float_equal(cells[COLUMN_CHILDREN], children, 0);
+    assert_float_equal(cells[COLUMN_MEMORY], memory_mib, 0);
+}
+
+static void a_job_that_is_gone_is_as_it_was_last_seen(void **state)
+{
+    struct fixture f = { .gpu.state = GPU_NONE };
+    struct buffer text = { 0 };
+    const char *rows;
+
+    (void)state;
+    open_file(&f, "rows.f64", "resource-tracker");
+    add_job(&f, 1, 5 * MIB);
+    add_job(&f, 3, 7 * MIB);
+    add_job(&f, 0, 0);
+    add_job(&f, 0, 0); /* the one before is gone, too */
+    add_job(&f, 2, 9 * MIB);
+    add_job(&f, 1, 0); /* its memory is gone, and it is about to be */
+    rows = end_file(&f, &text);
+    assert_int_equal(text.length, 5 * COLUMNS * sizeof(double));
+    check_job(rows, 0, 2, 7);
+    check_job(rows, 1, 2, 7);
+    check_job(rows, 2, 2, 7);
+    check_job(rows, 3, 1, 9);
+    check_job(rows, 4, 1, 9);
+    close_file(&f, &text);
+}
+
+static size_t count_lines(const char *text)
+{
+    size_t count = 0;
+
+    for (; *text; text++)
+        count += *text == '\n';
+    return count;
+}
+
+static void a_sample_soon_after_a_row_is_part_of_the_next(void **state)
+{
+    struct fixture f = { .gpu.state = GPU_NONE };
+    struct buffer text = { 0 };
+
+    (void)state;
+    open_file(&f, "rows.jsonl", "resource-tracker");
+    add_sample(&f, 0, false);
+    add_sample(&f, NS_PER_SECOND, false);
+    add_sample(&f, NS_PER_SECOND + 400 * NS_PER_MS, false); /* at the start of a phase */
+    add_sample(&f, 2 * NS_PER_SECOND, false);
+    add_sample(&f, 2 * NS_PER_SECOND + 400 * NS_PER_MS, true);
+    assert_int_equal(count_lines(end_file(&f, &text)), 3);
+    close_file(&f, &text);
+}
+
+/* Only the columns of spoor name the GPUs in the header. */
+static void rows_wait_for_the_header_until_the_gpus_are_known(void **state)
+{
+    struct fixture f = { .gpu.state = GPU_PENDING };
+    struct buffer text = { 0 };
+
+    (void)state;
+    open_file(&f, "rows.csv", NULL);
+    add_sample(&f, 0, false);
+    add_sample(&f, 100 * NS_PER_MS, false);
+    assert_true(writer_process_wait(&f.file.writer, 60 * NS_PER_SECOND));
+    assert_int_equal(buffer_read_file(&text, f.path, BUFFER_MAX), 0);
+    assert_int_equal(text.length, 0);
+    f.gpu.state = GPU_NONE;
+    add_sample(&f, 200 * NS_PER_MS, false);
+    assert_int_equal(count_lines(end_file(&f, &text)), 4);
+    assert_memory_equal(text.text, "timestamp,", 10);
+    close_file(&f, &text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_job_that_is_gone_is_as_it_was_last_seen),
+        cmocka_unit_test(a_sample_soon_after_a_row_is_part_of_the_next),
+        cmocka_unit_test(rows_wait_for_the_header_until_the_gpus_are_known),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
