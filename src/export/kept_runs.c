@@ -2,8 +2,10 @@
 #include "export/kept_runs.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "base/cleanup.h"
 #include "export/spool.h"
 
@@ -68,4 +70,45 @@ int kept_runs_send(struct uploader *uploader, struct kept_report *ret)
     *ret = (struct kept_report){ 0 };
     r = spool_find_base(base, NULL);
     return r < 0 ? r : spool_for_each(base, visit, &round);
+}
+
+struct trim {
+    uint64_t limit_bytes;
+    uint64_t bytes; /* of those that were visited */
+    uint64_t dropped_rows;
+    bool is_counting;
+};
+
+/* Twice: it adds them up, and then removes some. */
+static void trim(const char *path, void *data)
+{
+    CLEANUP(spool_close) struct spool spool = SPOOL_CLOSED;
+    struct trim *trim = data;
+    uint64_t rows, bytes;
+
+    if (spool_open(path, &spool) < 0 || !spool_run_is_over(&spool) ||
+        spool_count(&spool, &rows, &bytes) < 0)
+        return;
+    if (trim->is_counting) {
+        trim->bytes += bytes;
+    } else if (trim->bytes > trim->limit_bytes) {
+        trim->bytes -= smaller(bytes, trim->bytes);
+        trim->dropped_rows += rows;
+        spool_remove(&spool);
+    }
+}
+
+int kept_runs_trim(uint64_t limit_bytes, uint64_t *ret_rows)
+{
+    struct trim state = { .limit_bytes = limit_bytes, .is_counting = true };
+    char base[PATH_MAX];
+    int r = spool_find_base(base, NULL);
+
+    if (r == 0)
+        r = spool_for_each(base, trim, &state);
+    state.is_counting = false;
+    if (r == 0 && state.bytes > limit_bytes)
+        r = spool_for_each(base, trim, &state);
+    *ret_rows = state.dropped_rows;
+    return r;
 }

@@ -16,4 +16,8 @@ struct kept_report {
  * alone. 0, or -errno: they cannot be found. */
 int kept_runs_send(struct uploader *uploader, struct kept_report *ret);
 
+/* Removes the oldest of them until the rest holds no more than the limit. *ret_rows is how many rows
+ * were dropped. */
+int kept_runs_trim(uint64_t limit_bytes, uint64_t *ret_rows);
+
 #endif

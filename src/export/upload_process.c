@@ -40,8 +40,9 @@ struct child {
     struct upload_settings settings;
     struct spool spool;
     struct uploader uploader;
-    bool is_over;    /* the run, or we were left alone */
-    bool is_refused; /* the service does not want the run: `err` says why */
+    bool is_over;          /* the run, or we were left alone */
+    bool is_refused;       /* the service does not want the run: `err` says why */
+    uint64_t dropped_rows; /* of other runs */
     uint64_t back_off_ns;
     struct spoor_error err; /* the last failure */
 };
@@ -124,6 +125,7 @@ static void follow_run(struct child *child)
     uint64_t due_ns = clock_now().monotonic_ns;
     bool has_kept = true;
 
+    (void)kept_runs_trim(child->settings.disk_limit_bytes, &child->dropped_rows);
     child->back_off_ns = smaller(BACK_OFF_MIN_NS, child->settings.interval_ns);
     for (bool has_batch = false; !child->is_over; has_batch = true) {
         due_ns = work(child, due_ns, has_batch);
@@ -141,7 +143,8 @@ static void say_result(const struct child *child, int r, const struct buffer *an
     struct json_writer json = { .out = &text, .style = &json_compact };
     const char *message = r < 0 ? child->err.message : "";
 
-    buffer_format(&text, "%c%" PRIu64 " %s", RESULT, child->spool.dropped_rows, message);
+    buffer_format(&text, "%c%" PRIu64 " %s", RESULT,
+                  child->spool.dropped_rows + child->dropped_rows, message);
     buffer_add(&text, "", 1);
     json_begin(&json, NULL, '{');
     uploader_add_summary(&child->spool, answer, &json);
@@ -302,9 +305,9 @@ static int write_end(const struct upload_process *process, int exit_code, bool h
     return spool_write(&spool, SPOOL_END, &text);
 }
 
-/* What the child says until it ends. Gives up when the time is up, or if nothing happens for half of
- * it. */
-static void listen_to(const struct upload_process *process, struct buffer *ret)
+/* What the child says until it ends. Gives up (false) when the time is up, or if nothing happens for
+ * half of it. */
+static bool listen_to(const struct upload_process *process, struct buffer *ret)
 {
     uint64_t deadline_ns = clock_now().monotonic_ns + process->wait_ns;
     uint64_t idle_ns = process->wait_ns / 2;
@@ -321,14 +324,13 @@ static void listen_to(const struct upload_process *process, struct buffer *ret)
             continue;
         n = ready <= 0 ? -1 : recv(process->fd, piece, sizeof(piece), MSG_DONTWAIT);
         if (n <= 0)
-            return;
+            return n == 0;
         buffer_add(ret, piece, (size_t)n);
         patient_until_ns = smaller(deadline_ns, clock_now().monotonic_ns + idle_ns);
     }
 }
 
-/* Without a result, the child was killed, or has not come to an end in time. */
-static void read_result(const struct buffer *said, struct upload_result *ret)
+static void read_result(const struct buffer *said, bool has_ended, struct upload_result *ret)
 {
     const char *result = said->length == 0 ? NULL : memchr(said->text, RESULT, said->length);
     const char *cursor = result ? result + 1 : NULL;
@@ -336,7 +338,9 @@ static void read_result(const struct buffer *said, struct upload_result *ret)
     const char *zero = cursor ? memchr(cursor, '\0', (size_t)(end - cursor)) : NULL;
 
     if (!zero || parse_u64(&cursor, &ret->dropped_rows) < 0 || *cursor++ != ' ') {
-        (void)error_set(&ret->err, ETIMEDOUT, "the upload did not end in time");
+        (void)error_set(&ret->err, ETIMEDOUT,
+                        has_ended ? "the process that uploads was killed"
+                                  : "it takes too long");
         return;
     }
     ret->is_complete = zero == cursor;
@@ -351,15 +355,16 @@ void upload_process_end(struct upload_process *process, int exit_code, bool has_
     CLEANUP(buffer_done) struct buffer said = { 0 };
     CLEANUP(spool_close) struct spool spool = SPOOL_CLOSED;
     uint64_t bytes;
+    bool has_ended;
 
     *ret = (struct upload_result){ 0 };
     (void)write_end(process, exit_code, has_failed); /* without it, the run has failed */
     (void)shutdown(process->fd, SHUT_WR);
-    listen_to(process, &said);
+    has_ended = listen_to(process, &said);
     stop(process);
-    read_result(&said, ret);
+    read_result(&said, has_ended, ret);
     if (spool_open(process->path, &spool) == 0) { /* otherwise it is done, and removed */
-        ret->dropped_rows = spool.dropped_rows;
+        ret->dropped_rows = larger(ret->dropped_rows, spool.dropped_rows);
         (void)spool_count(&spool, &ret->kept_rows, &bytes);
     }
 }

@@ -3,6 +3,7 @@
 
 #include "front/resource_tracker/agent.h"
 #include "front/resource_tracker/options.h"
+#include "front/resource_tracker/request.h"
 #include "front/resource_tracker/track.h"
 #include "front/resource_tracker/upload.h"
 
@@ -23,7 +24,8 @@ static const struct command track_command = {
     .notes =
         "TRACKER_OUTPUT, TRACKER_QUIET, TRACKER_JOB_NAME and variables for the options that "
         "describe the run (TRACKER_TEAM) set these options. If SENTINEL_API_TOKEN is set, "
-        "samples are also uploaded to Sentinel: see resource-tracker(1). The config file may "
+        "samples are also uploaded to Sentinel, and 'resource-tracker upload' sends what could "
+        "not be: see resource-tracker(1). The config file may "
         "set "
         "job.name, job.pid and tracker.interval_secs. An option overrides a variable, and "
         "a variable overrides the config file.",
@@ -49,6 +51,12 @@ static const struct command commands[] = {
         .is_hidden = true,
         .ignores_variables = true,
         .main = resource_tracker_agent,
+    },
+    {
+        .name = "http-request",
+        .is_hidden = true,
+        .ignores_variables = true,
+        .main = tracker_request_main,
     },
     { 0 },
 };

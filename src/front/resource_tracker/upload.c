@@ -44,9 +44,9 @@ void tracker_upload_end(struct upload_process *process, int exit_code, bool is_q
         return;
     upload_process_end(process, exit_code, exit_code != 0, &result);
     if (!result.is_complete && !is_quiet)
-        warn("not all samples were uploaded: %s; %" PRIu64
-             " are kept in %s; the next run with SENTINEL_API_TOKEN, or 'resource-tracker "
-             "upload', sends them",
+        warn("upload incomplete: %s; %" PRIu64
+             " samples are kept in %s and will be sent by the next run, or by "
+             "'resource-tracker upload'",
              result.err.message, result.kept_rows, process->path);
     if (result.dropped_rows > 0)
         warn("%" PRIu64 " samples were dropped: too many waited to be uploaded; see "
@@ -60,10 +60,10 @@ void tracker_upload_end(struct upload_process *process, int exit_code, bool is_q
 static int show(const struct kept_report *report)
 {
     if (report->sent_runs > 0)
-        printf("uploaded %" PRIu64 " samples of %" PRIu64 " runs\n", report->sent_rows,
-               report->sent_runs);
+        printf("runs uploaded: %" PRIu64 " (%" PRIu64 " samples)\n", report->sent_runs,
+               report->sent_rows);
     if (report->busy_runs > 0)
-        printf("%" PRIu64 " runs are in progress\n", report->busy_runs);
+        printf("runs in progress, skipped: %" PRIu64 "\n", report->busy_runs);
     if (report->sent_runs + report->busy_runs + report->kept_runs == 0)
         printf("nothing to upload\n");
     if (report->kept_runs == 0)
