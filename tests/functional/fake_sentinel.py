@@ -6,8 +6,10 @@ import hashlib
 import hmac
 import http.server
 import json
+import pathlib
 import re
 import socket
+import sys
 import threading
 import urllib.parse
 
@@ -15,6 +17,11 @@ BUCKET = "samples"
 PREFIX = f"s3://{BUCKET}/team a/2026"  # a blank must be escaped, once
 TOKEN = "token-5f3e"
 REGION = "us-east-2"
+
+
+def spools(folder):
+    """The runs whose samples are kept in a folder, $XDG_STATE_HOME."""
+    return sorted(pathlib.Path(folder, "spoor/uploads").glob("*"))
 
 
 def sign(key, text):
@@ -33,6 +40,15 @@ def expected_signature(method, target, headers, signed, scope, secret):
     for part in (date, region, service, end):
         key = sign(key, part)
     return sign(key, to_sign).hex()
+
+
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request, client_address):
+        """Clients are killed, and connections cut."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class FakeSentinel:
@@ -81,8 +97,7 @@ class FakeSentinel:
 
         class Bound(Handler):
             service = fake
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", self.port), Bound, False)
-        self.server.daemon_threads = True
+        self.server = Server(("127.0.0.1", self.port), Bound, False)
         self.server.socket.close()
         self.server.socket = self.bound_socket(self.port)
         self.server.server_activate()
@@ -138,6 +153,14 @@ class FakeSentinel:
             lines += rows
         assert len(headers) <= 1
         return [*headers, *lines]
+
+
+    def received(self, number=0):
+        """The rows of a run, as the end of the run describes them."""
+        _, end = self.finishes[number]
+        if end["data_source"] == "inline":
+            return end["data_csv"].splitlines()
+        return self.rows(end["data_uris"])
 
 
 class Handler(http.server.BaseHTTPRequestHandler):

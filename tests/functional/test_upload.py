@@ -11,17 +11,9 @@ import threading
 import pytest
 
 from conftest import eventually, read_line
-from fake_sentinel import BUCKET, PREFIX, REGION, TOKEN, FakeSentinel
+from fake_sentinel import BUCKET, PREFIX, REGION, TOKEN, spools
 
 INTERVAL = ("-i", "0.02")
-
-
-@pytest.fixture
-def sentinel():
-    service = FakeSentinel()
-    yield service
-    service.close()
-    assert service.problems == []
 
 
 class Run:
@@ -64,23 +56,10 @@ def uploader_of(folder):
     return None
 
 
-def spools(folder):
-    return sorted(pathlib.Path(folder, "spoor/uploads").glob("*"))
-
-
 def kill_uploader(run):
     pid = eventually(run.uploader, "the uploader")
     os.kill(pid, signal.SIGKILL)
     eventually(lambda: run.uploader() is None, "its end")
-
-
-def received(service, number=0):
-    """The rows of a run, as the end of the run describes them."""
-    run_id, end = service.finishes[number]
-    if end["data_source"] == "inline":
-        return end["data_csv"].splitlines()
-    assert end["data_uris"] == service.batches(run_id)
-    return service.rows(end["data_uris"])
 
 
 def upload(program, run):
@@ -92,7 +71,7 @@ def test_every_sample_arrives_once(resource_tracker, sentinel, tmp_path):
               "--external-run-id", "7")
     eventually(lambda: len(sentinel.puts) >= 3, "three batches")
     assert run.end() == ""
-    assert received(sentinel) == run.rows()
+    assert sentinel.received() == run.rows()
     assert sentinel.puts == [f"{PREFIX}/run-0/{number:06}.csv.gz"
                              for number in range(len(sentinel.puts))]
     assert spools(tmp_path) == []
@@ -116,7 +95,7 @@ def test_a_short_run_is_part_of_the_last_message(resource_tracker, sentinel, tmp
     assert (run_id, end["exit_code"], end["run_status"], end["data_source"]) == \
         ("run-0", 3, "failed", "inline")
     assert end["finished_at"].endswith("Z")
-    assert received(sentinel) == run.rows()
+    assert sentinel.received() == run.rows()
     assert sentinel.puts == []
     assert spools(tmp_path) == []
 
@@ -146,7 +125,7 @@ def test_a_process_that_is_attached_to_is_uploaded_too(resource_tracker, sentine
     assert process.stderr.read() == b""
     assert process.wait() == 0
     assert "command" not in sentinel.runs["run-0"]
-    assert f",{held.pid}," in received(sentinel)[-1]
+    assert f",{held.pid}," in sentinel.received()[-1]
 
 
 def test_only_resource_tracker_uploads(spoor, sentinel, tmp_path):
@@ -172,7 +151,7 @@ def test_a_service_that_does_not_answer_holds_nothing_up(resource_tracker, senti
     release.set()
     done = upload(resource_tracker, run)
     assert (done.returncode, done.stdout) == (0, f"runs uploaded: 1 ({kept} samples)\n")
-    assert received(sentinel) == run.rows()
+    assert sentinel.received() == run.rows()
     assert upload(resource_tracker, run).stdout == "nothing to upload\n"
 
 
@@ -184,9 +163,9 @@ def test_the_next_run_sends_what_was_kept(resource_tracker, sentinel, tmp_path):
     second = Run(resource_tracker, sentinel, tmp_path)
     eventually(lambda: len(sentinel.finishes) == 1, "the run that was kept")
     assert second.end() == ""
-    assert received(sentinel, 0) == first.rows()
+    assert sentinel.received(0) == first.rows()
     assert sentinel.finishes[0][1]["exit_code"] == 1
-    assert received(sentinel, 1) == second.rows()
+    assert sentinel.received(1) == second.rows()
     assert spools(tmp_path) == []
 
 
@@ -214,7 +193,7 @@ def test_an_upload_leaves_a_run_alone_that_goes_on(resource_tracker, sentinel, t
     assert upload(resource_tracker, run).stdout == "runs in progress, skipped: 1\n"
     assert "samples are kept in" in run.end()
     assert upload(resource_tracker, run).returncode == 0
-    assert received(sentinel) == run.rows()
+    assert sentinel.received() == run.rows()
 
 
 def test_an_upload_needs_a_token(resource_tracker, tmp_path):
@@ -235,7 +214,7 @@ def test_a_service_that_is_busy_is_asked_again(resource_tracker, sentinel, tmp_p
     run = Run(resource_tracker, sentinel, tmp_path)
     eventually(lambda: len(sentinel.puts) >= 2, "batches")
     assert run.end() == ""
-    assert received(sentinel) == run.rows()
+    assert sentinel.received() == run.rows()
 
 
 @pytest.mark.parametrize("answer, message", [
@@ -259,7 +238,7 @@ def test_an_answer_that_makes_no_sense_is_said(resource_tracker, sentinel, tmp_p
     assert f"{len(run.rows()) - 1} samples are kept in" in said
     sentinel.script.clear()
     assert upload(resource_tracker, run).returncode == 0
-    assert received(sentinel) == run.rows()
+    assert sentinel.received() == run.rows()
 
 
 def test_a_refusal_is_final(resource_tracker, sentinel, tmp_path):
@@ -277,7 +256,7 @@ def test_redirects_are_followed(resource_tracker, sentinel, tmp_path):
     run = Run(resource_tracker, sentinel, tmp_path)
     eventually(lambda: sentinel.puts, "a batch")
     assert run.end() == ""
-    assert received(sentinel) == run.rows()
+    assert sentinel.received() == run.rows()
 
 
 def test_expired_credentials_are_renewed(resource_tracker, sentinel, tmp_path):
@@ -288,7 +267,7 @@ def test_expired_credentials_are_renewed(resource_tracker, sentinel, tmp_path):
     eventually(lambda: len(sentinel.puts) > count + 1, "more batches")
     assert run.end() == ""
     assert sentinel.asked.count("refresh") == 1
-    assert received(sentinel) == run.rows()
+    assert sentinel.received() == run.rows()
 
 
 def test_credentials_that_soon_expire_are_renewed_in_time(resource_tracker, sentinel, tmp_path):
@@ -297,7 +276,7 @@ def test_credentials_that_soon_expire_are_renewed_in_time(resource_tracker, sent
     eventually(lambda: sentinel.puts, "a batch")
     assert run.end() == ""
     assert sentinel.asked[1:3] == ["refresh", "put"]
-    assert received(sentinel) == run.rows()
+    assert sentinel.received() == run.rows()
 
 
 @pytest.mark.parametrize("head", [None, 500])
@@ -312,7 +291,7 @@ def test_the_region_is_that_of_the_bucket(resource_tracker, sentinel, tmp_path, 
     eventually(lambda: len(sentinel.puts) >= 2, "two batches")
     assert run.end() == ""
     assert sentinel.asked.count("head") == 1
-    assert received(sentinel) == run.rows()
+    assert sentinel.received() == run.rows()
     assert BUCKET in sentinel.puts[0]
 
 
@@ -335,7 +314,7 @@ def test_nothing_is_lost_while_the_network_is_away(resource_tracker, sentinel, t
     sentinel.come_back()
     eventually(lambda: len(sentinel.puts) >= before + 3, "batches afterwards")
     assert run.end() == ""
-    assert received(sentinel) == run.rows()
+    assert sentinel.received() == run.rows()
 
 
 def test_a_killed_uploader_loses_nothing(resource_tracker, sentinel, tmp_path):
@@ -350,7 +329,7 @@ def test_a_killed_uploader_loses_nothing(resource_tracker, sentinel, tmp_path):
     kept = int(re.search(r"(\d+) samples are kept in", said)[1])
     assert kept >= len(run.rows()) - len(sentinel.rows(sentinel.batches("run-0")))
     assert upload(resource_tracker, run).returncode == 0
-    assert received(sentinel) == run.rows()
+    assert sentinel.received() == run.rows()
 
 
 def test_a_batch_whose_answer_was_lost_is_not_sent_twice(resource_tracker, sentinel, tmp_path):
@@ -366,7 +345,7 @@ def test_a_batch_whose_answer_was_lost_is_not_sent_twice(resource_tracker, senti
     eventually(lambda: sentinel.puts and run.uploader() is None, "the end of the uploader")
     run.end()
     assert upload(resource_tracker, run).returncode == 0
-    assert received(sentinel) == run.rows()
+    assert sentinel.received() == run.rows()
 
 
 def test_a_killed_tracker_has_failed(resource_tracker, sentinel, tmp_path):
@@ -378,7 +357,7 @@ def test_a_killed_tracker_has_failed(resource_tracker, sentinel, tmp_path):
     assert (end["exit_code"], end["run_status"]) == (1, "failed")
     eventually(lambda: uploader_of(tmp_path) is None, "the end of the uploader")
     rows = run.rows()
-    sent = received(sentinel)
+    sent = sentinel.received()
     assert sent == rows[:len(sent)]
 
 
@@ -397,7 +376,7 @@ def test_beyond_the_limit_the_oldest_samples_are_dropped(resource_tracker, senti
     assert f"{len(rows) - state['dropped_rows']} samples are kept in" in kept
     sentinel.come_back()
     assert upload(resource_tracker, run).returncode == 0
-    assert received(sentinel) == [header, *rows[state["dropped_rows"]:]]
+    assert sentinel.received() == [header, *rows[state["dropped_rows"]:]]
 
 
 def test_the_limit_holds_for_all_runs_together(resource_tracker, sentinel, tmp_path):
