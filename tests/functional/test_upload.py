@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import stat
 import threading
@@ -381,16 +382,18 @@ def test_beyond_the_limit_the_oldest_samples_are_dropped(resource_tracker, senti
 
 def test_the_limit_holds_for_all_runs_together(resource_tracker, sentinel, tmp_path):
     sentinel.go_away()
-    runs = []
-    for _ in range(3):
-        run = Run(resource_tracker, sentinel, tmp_path, TRACKER_UPLOAD_DISK_LIMIT="0.006")
-        eventually(lambda: run.path.exists() and run.path.stat().st_size > 5_000, "samples")
-        said = run.end()
-        assert "samples are kept in" in said
-        runs.append(run)
-    # When the third began, the first two were more than the limit.
-    assert f"warn: {len(runs[0].rows()) - 1} samples were dropped: " in said
-    assert len(spools(tmp_path)) == 2
+    first = Run(resource_tracker, sentinel, tmp_path)
+    eventually(lambda: len(first.rows()) > 30, "samples")
+    first.end()
+    kept, = spools(tmp_path)
+    header, *rows = first.rows()
+    for year in (2000, 2001):  # older ones
+        shutil.copytree(kept, kept.with_name(f"{year}{kept.name[4:]}"))
+    limit = 2.5 * len("\n".join(rows)) / 1e6
+    second = Run(resource_tracker, sentinel, tmp_path, TRACKER_UPLOAD_DISK_LIMIT=f"{limit:.6f}")
+    assert f"warn: {len(rows)} samples were dropped: " in second.end()
+    names = [folder.name[:4] for folder in spools(tmp_path)]
+    assert len(names) == 3 and "2000" not in names
 
 
 # ---- what others see ----------------------------------------------------------------------------
