@@ -142,9 +142,9 @@ static void say_result(const struct child *child, int r, const struct buffer *an
     CLEANUP(buffer_done) struct buffer text = { 0 };
     struct json_writer json = { .out = &text, .style = &json_compact };
     const char *message = r < 0 ? child->err.message : "";
+    uint64_t dropped_rows = child->spool.dropped_rows + child->dropped_rows;
 
-    buffer_format(&text, "%c%" PRIu64 " %s", RESULT,
-                  child->spool.dropped_rows + child->dropped_rows, message);
+    buffer_format(&text, "%c%" PRIu64 " %s", RESULT, dropped_rows, message);
     buffer_add(&text, "", 1);
     json_begin(&json, NULL, '{');
     uploader_add_summary(&child->spool, answer, &json);
@@ -359,6 +359,7 @@ void upload_process_end(struct upload_process *process, int exit_code, bool has_
 
     *ret = (struct upload_result){ 0 };
     (void)write_end(process, exit_code, has_failed); /* without it, the run has failed */
+    upload_process_begin(process);                   /* if it has not */
     (void)shutdown(process->fd, SHUT_WR);
     has_ended = listen_to(process, &said);
     stop(process);

@@ -7,9 +7,7 @@
  */
 #include "front/resource_tracker/track.h"
 
-#include <errno.h>
 #include <poll.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -20,8 +18,6 @@
 #include "front/resource_tracker/program.h"
 #include "front/resource_tracker/upload.h"
 #include "output/stream.h"
-#include "run/reraise.h"
-#include "run/track.h"
 
 #define DIALECT "resource-tracker-rs"
 
@@ -32,6 +28,7 @@ struct run {
     struct spoor_options options;
     struct spoor_stream streams[2];
     struct upload_process upload;
+    bool has_begun; /* the upload */
 };
 
 /* The samples of the run. */
@@ -84,77 +81,48 @@ static void warn_about_lost_samples(spoor_session *session)
         program_warn(&resource_tracker_program, "%s", message);
 }
 
-static void begin_upload(void *data, spoor_session *session, pid_t pid)
+static void finish(const struct tracked *tracked, void *data)
 {
-    const struct run *run = data;
+    struct run *run = data;
 
-    (void)session;
-    (void)pid;
-    upload_process_begin(&run->upload);
+    warn_about_lost_samples(tracked->session);
+    tracker_upload_end(&run->upload, supervise_exit_code(tracked->end.wait_status),
+                       run->settings->is_quiet);
 }
 
 static int run_command(struct run *run, char **command)
 {
-    struct track_options options = { .command = command,
-                                     .session = run->options,
-                                     .say = say,
-                                     .started = begin_upload,
-                                     .started_data = run };
-    struct spoor_error err = { 0 };
-    struct tracked tracked;
-    int code;
+    struct track_options options = { .command = command, .session = run->options, .say = say };
+    int code = program_run(&resource_tracker_program, &options, finish, run);
 
-    switch (track(&options, &tracked, &err)) {
-    case TRACK_REFUSED:
-        upload_process_cancel(&run->upload);
-        return complain("%s", err.message);
-    case TRACK_NO_EXEC:
-        upload_process_cancel(&run->upload);
-        return program_refuse_exec(&resource_tracker_program, command[0], err.code);
-    case TRACK_RAN:
-        break;
-    }
-    if (tracked.session)
-        warn_about_lost_samples(tracked.session);
-    else
-        upload_process_cancel(&run->upload); /* there are no samples */
-    spoor_session_close(tracked.session);
-    code = supervise_exit_code(tracked.end.wait_status);
-    tracker_upload_end(&run->upload, code, run->settings->is_quiet);
-    if (WIFSIGNALED(tracked.end.wait_status))
-        reraise(WTERMSIG(tracked.end.wait_status));
+    upload_process_cancel(&run->upload); /* if the command was not tracked */
     return code;
-}
-
-/* The exit code of a process that is not our child is known since Linux 6.15. */
-static int exit_code_of(const struct attachment *attachment, enum watch_end end)
-{
-    int wait_status;
-
-    if (end != WATCH_PROCESS_ENDED || watch_wait_status(&attachment->watch, &wait_status) < 0)
-        return 0;
-    return supervise_exit_code(wait_status);
 }
 
 /* Until the process ends, or a signal comes. */
 static int follow(struct run *run)
 {
     CLEANUP(attachment_close) struct attachment attachment = { .session = NULL };
-    enum watch_end end = WATCH_INTERRUPTED;
-    struct spoor_error err = { 0 };
+    int code =
+        attachment_follow(&resource_tracker_program, &run->options, 0, -1, -1, &attachment);
 
-    if (attachment_open(&run->options, &attachment, &err) < 0) {
-        upload_process_cancel(&run->upload);
-        return complain("%s", err.message);
+    if (code == 0) {
+        warn_about_lost_samples(attachment.session);
+        tracker_upload_end(&run->upload, 0, run->settings->is_quiet);
     }
-    upload_process_begin(&run->upload);
-    if (watch_wait(&attachment.watch, 0, &end, &err) < 0)
-        complain("%s", err.message);
-    if (attachment_stop(&attachment, end, &err) < 0)
-        complain("%s", err.message);
-    warn_about_lost_samples(attachment.session);
-    tracker_upload_end(&run->upload, exit_code_of(&attachment, end), run->settings->is_quiet);
-    return 0;
+    upload_process_cancel(&run->upload); /* if there was nothing to track */
+    return code;
+}
+
+/* The first sample: the run is tracked. */
+static void begin_upload(const struct spoor_sample *sample, void *data)
+{
+    struct run *run = data;
+
+    (void)sample;
+    if (!run->has_begun)
+        upload_process_begin(&run->upload);
+    run->has_begun = true;
 }
 
 /* The samples once more, for the uploads of the run. */
@@ -162,6 +130,8 @@ static void add_upload(struct run *run)
 {
     if (run->upload.pid == 0)
         return;
+    run->options.sample_seen = begin_upload;
+    run->options.sample_data = run;
     run->streams[run->options.stream_count++] =
         (struct spoor_stream){ run->upload.rows_path, DIALECT, "csv" };
 }

@@ -2,7 +2,9 @@
 #include "front/resource_tracker/upload.h"
 
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "export/kept_runs.h"
@@ -38,17 +40,20 @@ void tracker_upload_start(const struct tracker_settings *settings, const char *c
 
 void tracker_upload_end(struct upload_process *process, int exit_code, bool is_quiet)
 {
+    struct pollfd output = { .fd = STDERR_FILENO, .events = POLLOUT };
     struct upload_result result;
+    bool has_room;
 
     if (process->pid == 0)
         return;
     upload_process_end(process, exit_code, exit_code != 0, &result);
-    if (!result.is_complete && !is_quiet)
+    has_room = poll(&output, 1, 0) == 1; /* otherwise the reader of stderr would hold us up */
+    if (!result.is_complete && !is_quiet && has_room)
         warn("upload incomplete: %s; %" PRIu64
              " samples are kept in %s and will be sent by the next run, or by "
              "'resource-tracker upload'",
              result.err.message, result.kept_rows, process->path);
-    if (result.dropped_rows > 0)
+    if (result.dropped_rows > 0 && has_room)
         warn("%" PRIu64 " samples were dropped: too many waited to be uploaded; see "
              "TRACKER_UPLOAD_DISK_LIMIT",
              result.dropped_rows);
