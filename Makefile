@@ -41,6 +41,11 @@ bench:
 	@$(MAKE) --no-print-directory all
 	@/usr/bin/python3 tests/bench/run.py $(BUILD)/spoor
 
+# Long runs of what the tests try for a moment: uploads while the network is away.
+torture:
+	@$(MAKE) --no-print-directory all
+	@/usr/bin/python3 tests/torture/upload.py $(BUILD)/spoor
+
 # Reports against the truth: jobs that know what they use, with every set of sources.
 truth:
 	@tools/deps build test
@@ -76,4 +81,4 @@ format:
 clean:
 	@rm -rf $(BUILD) build-asan build-tsan
 
-.PHONY: all deps demo test test-full lint bench truth truth-software vm wheel install format clean
+.PHONY: all deps demo test test-full lint bench torture truth truth-software vm wheel install format clean

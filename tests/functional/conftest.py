@@ -238,6 +238,16 @@ def machine(tmp_path, standin):
 
 
 @pytest.fixture
+def sentinel():
+    """Sentinel and S3; nothing that must never happen has."""
+    import fake_sentinel
+    service = fake_sentinel.FakeSentinel()
+    yield service
+    service.close()
+    assert service.problems == []
+
+
+@pytest.fixture
 def held(workload):
     """A process of 50 MiB that ends with its input."""
     process = subprocess.Popen([workload("hold"), "50"], stdin=subprocess.PIPE,

@@ -324,14 +324,10 @@ def test_a_default_config_file_that_is_not_ours_is_ignored(resource_tracker):
         (0, "warn: resource-tracker.toml:1: expected a key; ignored\n")
 
 
-def test_a_token_gives_one_clear_line(resource_tracker, monkeypatch):
-    monkeypatch.setenv("SENTINEL_API_TOKEN", "secret")
-    done = resource_tracker("--quiet", "--team", "a", "--tag", "k=v", "true")
-    assert done.returncode == 0
-    assert done.stderr == ("warn: SENTINEL_API_TOKEN is set, but uploads are not available yet: "
-                           "samples are only written locally\n")
+def test_an_empty_token_is_none(resource_tracker, monkeypatch):
     monkeypatch.setenv("SENTINEL_API_TOKEN", "")
-    assert resource_tracker("--quiet", "true").stderr == ""
+    monkeypatch.setenv("SENTINEL_API_URL", "http://127.0.0.1:1")
+    assert resource_tracker("--quiet", "--team", "a", "--tag", "k=v", "true").stderr == ""
 
 
 def test_a_reader_that_stalls_holds_nothing_up(resource_tracker):

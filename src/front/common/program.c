@@ -82,7 +82,7 @@ static int refuse_exec(const struct program *program, const char *file, int code
 }
 
 int program_run(const struct program *program, struct track_options *options,
-                void (*finish)(spoor_session *session, void *data), void *data)
+                void (*finish)(const struct tracked *tracked, void *data), void *data)
 {
     struct spoor_error err = { 0 };
     struct tracked tracked;
@@ -96,7 +96,7 @@ int program_run(const struct program *program, struct track_options *options,
         break;
     }
     if (tracked.session)
-        finish(tracked.session, data);
+        finish(&tracked, data);
     spoor_session_close(tracked.session);
     if (WIFSIGNALED(tracked.end.wait_status))
         reraise(WTERMSIG(tracked.end.wait_status));

@@ -15,6 +15,7 @@
 #include "base/file_limit.h"
 #include "front/common/agent.h"
 #include "front/common/arguments.h"
+#include "front/resource_tracker/agent_upload.h"
 #include "front/resource_tracker/options.h"
 #include "front/resource_tracker/program.h"
 #include "front/resource_tracker/stats.h"
@@ -23,6 +24,7 @@
 #include "run/watch.h"
 
 #define NEWEST_DIALECT "resource-tracker"
+#define UPLOAD_DIALECT "resource-tracker:combined"
 
 /* One of the two tables. */
 struct table {
@@ -38,6 +40,7 @@ struct tracking {
     bool has_process; /* one is tracked */
     bool has_exited;  /* it did */
     struct stats stats;
+    struct upload_process upload; /* pid 0: nothing is uploaded, or it has ended */
 };
 
 /* ---- the session ---------------------------------------------------------- */
@@ -107,11 +110,12 @@ static int open_session(struct tracking *tracking, const struct tracker_settings
                         struct spoor_error *err)
 {
     const char *dialect = settings->dialect ? settings->dialect : NEWEST_DIALECT;
+    const bool has_upload = tracking->upload.pid != 0;
     struct table_request requests[] = {
         { .table = &tracking->system, .name = "system", .path = settings->system_rows_path },
         { .table = &tracking->process, .name = "process", .path = settings->process_rows_path },
     };
-    struct spoor_stream streams[ARRAY_SIZE(requests)];
+    struct spoor_stream streams[ARRAY_SIZE(requests) + 1];
     struct spoor_options options = SPOOR_OPTIONS_INIT;
     int r = 0;
 
@@ -120,10 +124,13 @@ static int open_session(struct tracking *tracking, const struct tracker_settings
     options.interval_ns = settings->interval_ns;
     options.second_sample_ns = next_multiple_ns(settings->interval_ns);
     options.streams = streams;
-    if (settings->system_rows_path)
+    if (settings->system_rows_path || has_upload)
         options.gpus = "all";
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(requests); i++)
         r = add_stream(&requests[i], dialect, &options, streams, err);
+    if (has_upload)
+        streams[options.stream_count++] =
+            (struct spoor_stream){ tracking->upload.rows_path, UPLOAD_DIALECT, "csv" };
     if (r < 0 || (settings->pid == 0 && options.stream_count == 0))
         return r;
     tracking->has_process = settings->pid != 0;
@@ -136,8 +143,16 @@ static int open_tracking(struct tracking *tracking, const struct tracker_setting
 {
     int r = watch_open(settings->pid, &tracking->watch, err);
 
-    file_limit_raise(); /* perf needs a descriptor for each thread */
-    return r < 0 ? r : open_session(tracking, settings, err);
+    file_limit_raise();                  /* perf needs a descriptor for each thread */
+    if (r == 0 && settings->upload_path) /* before there are threads */
+        r = agent_upload_start(settings->upload_path, &tracking->upload, err);
+    if (r == 0)
+        r = open_session(tracking, settings, err);
+    if (r == 0)
+        upload_process_begin(&tracking->upload);
+    else
+        upload_process_cancel(&tracking->upload);
+    return r;
 }
 
 /* May be called twice. A last row that is missing is seen by the number of rows. */
@@ -291,12 +306,25 @@ static int show_system_stats(void *data, const struct agent_request *request,
     return stats_add_system(&tracking->stats, json, err);
 }
 
+static int finish_upload(void *data, const struct agent_request *request,
+                         struct json_writer *json, struct spoor_error *err)
+{
+    struct tracking *tracking = data;
+
+    if (tracking->upload.pid == 0)
+        return error_set(err, EINVAL, "nothing is uploaded");
+    stop(tracking);
+    return agent_upload_finish(&tracking->upload, request->arguments[0], request->arguments[1],
+                               json, err);
+}
+
 static const struct agent_op ops[] = {
     { "rows", 0, 0, show_rows },
     { "process-stats", 2, 2, show_process_stats },
     { "system-stats", 0, 0, show_system_stats },
     { "figures", 0, 0, show_figures },
     { "stop", 0, 0, show_result },
+    { "finish", 2, 2, finish_upload },
 };
 
 /* ---- the agent ------------------------------------------------------------ */
@@ -327,6 +355,7 @@ static void serve(struct tracking *tracking)
     }
     agent_finish(&agent);
     stop(tracking);
+    agent_upload_abandon(&tracking->upload);
 }
 
 int resource_tracker_agent(const struct command *command, int argc, char **argv)

@@ -5,6 +5,7 @@
  *
  *     resource-tracker agent [--pid PID [--no-children]] [--interval SECS]
  *                            [--process-rows FILE.f64] [--system-rows FILE.f64] [--dialect NAME]
+ *                            [--upload FILE.json]
  *
  * Both files hold rows of 8-byte floating-point numbers, little-endian, NaN for None: the columns
  * of the tables `process` and `system` of the dialect, by default resource-tracker. The rows of
@@ -21,6 +22,8 @@
  *     stop             takes the last rows, closes the files and answers as rows and figures
  *                      together, and with "lost": {"process": N, "system": N}, the number of rows
  *                      that could not be written, and "warnings": [TEXT, ...], why; may be repeated
+ *     finish CODE STATUS
+ *                      with --upload, see agent_upload.h: stops, and ends the upload
  *
  * The files may be deleted once the agent is ready.
  *

@@ -78,7 +78,6 @@ static int check_tag(const char *value, struct spoor_error *err)
 #define TEXT(member) OPTION_TEXT(struct tracker_settings, member)
 #define ANY_TEXT(member) OPTION_ANY_TEXT(struct tracker_settings, member)
 #define FLAG(member) OPTION_FLAG(struct tracker_settings, member)
-#define KEPT "; kept for uploads, which are not available yet"
 
 /* clang-format off */
 static const struct option rows[] = {
@@ -89,23 +88,24 @@ static const struct option rows[] = {
 { 'o',  "output",          "FILE",      "write samples to FILE instead of stderr", TRACK | OPTION_NO_FILE, TEXT(output_path), .complete = COMPLETE_FILES },
 { '\0', "quiet",           NULL,        "do not write samples", TRACK | OPTION_NO_FILE, FLAG(is_quiet) },
 { 'n',  "job-name",        "NAME",      "name of the job, part of every JSON sample", TRACK, ANY_TEXT(job_name), .key = "job.name" },
-{ '\0', "project-name",    "NAME",      "project that the job belongs to" KEPT, TRACK | OPTION_NO_FILE, ANY_TEXT(metadata[0]) },
-{ '\0', "stage-name",      "NAME",      "stage of the pipeline" KEPT, TRACK | OPTION_NO_FILE, ANY_TEXT(metadata[1]) },
-{ '\0', "task-name",       "NAME",      "task within the stage" KEPT, TRACK | OPTION_NO_FILE, ANY_TEXT(metadata[2]) },
-{ '\0', "team",            "NAME",      "team that owns the job" KEPT, TRACK | OPTION_NO_FILE, ANY_TEXT(metadata[3]) },
-{ '\0', "env",             "NAME",      "environment, such as dev or prod" KEPT, TRACK | OPTION_NO_FILE, ANY_TEXT(metadata[4]) },
-{ '\0', "language",        "NAME",      "programming language of the job" KEPT, TRACK | OPTION_NO_FILE, ANY_TEXT(metadata[5]) },
-{ '\0', "orchestrator",    "NAME",      "orchestrator, such as Airflow" KEPT, TRACK | OPTION_NO_FILE, ANY_TEXT(metadata[6]) },
-{ '\0', "executor",        "NAME",      "executor, such as Kubernetes" KEPT, TRACK | OPTION_NO_FILE, ANY_TEXT(metadata[7]) },
-{ '\0', "external-run-id", "ID",        "ID of the run in another system" KEPT, TRACK | OPTION_NO_FILE, ANY_TEXT(metadata[8]) },
-{ '\0', "container-image", "NAME",      "container image that the job runs in" KEPT, TRACK | OPTION_NO_FILE, ANY_TEXT(metadata[9]) },
-{ '\0', "tag",             "KEY=VALUE", "tag the run; may be repeated" KEPT, TRACK | NO_VARIABLE | OPTION_NO_FILE | OPTION_REPEATABLE, OPTION_LIST(struct tracker_settings, tags), .check = check_tag },
-{ 'h',  "help",            NULL,        "show this help and exit", TRACK | NO_VARIABLE | OPTION_NO_FILE, .apply = option_help },
-{ 'V',  "version",         NULL,        "show the version and exit", TRACK | NO_VARIABLE | OPTION_NO_FILE, .apply = option_version },
+{ '\0', "project-name",    "NAME",      "project that the job belongs to, for uploads", TRACK | OPTION_NO_FILE, ANY_TEXT(metadata[0]) },
+{ '\0', "stage-name",      "NAME",      "stage of the pipeline", TRACK | OPTION_NO_FILE, ANY_TEXT(metadata[1]) },
+{ '\0', "task-name",       "NAME",      "task within the stage", TRACK | OPTION_NO_FILE, ANY_TEXT(metadata[2]) },
+{ '\0', "team",            "NAME",      "team that owns the job", TRACK | OPTION_NO_FILE, ANY_TEXT(metadata[3]) },
+{ '\0', "env",             "NAME",      "environment, such as dev or prod", TRACK | OPTION_NO_FILE, ANY_TEXT(metadata[4]) },
+{ '\0', "language",        "NAME",      "programming language of the job", TRACK | OPTION_NO_FILE, ANY_TEXT(metadata[5]) },
+{ '\0', "orchestrator",    "NAME",      "orchestrator, such as Airflow", TRACK | OPTION_NO_FILE, ANY_TEXT(metadata[6]) },
+{ '\0', "executor",        "NAME",      "executor, such as Kubernetes", TRACK | OPTION_NO_FILE, ANY_TEXT(metadata[7]) },
+{ '\0', "external-run-id", "ID",        "ID of the run in another system", TRACK | OPTION_NO_FILE, ANY_TEXT(metadata[8]) },
+{ '\0', "container-image", "NAME",      "container image that the job runs in", TRACK | OPTION_NO_FILE, ANY_TEXT(metadata[9]) },
+{ '\0', "tag",             "KEY=VALUE", "tag the run; may be repeated", TRACK | NO_VARIABLE | OPTION_NO_FILE | OPTION_REPEATABLE, OPTION_LIST(struct tracker_settings, tags), .check = check_tag },
+{ 'h',  "help",            NULL,        "show this help and exit", TRACK | UPLOAD_SCOPE | NO_VARIABLE | OPTION_NO_FILE, .apply = option_help },
+{ 'V',  "version",         NULL,        "show the version and exit", TRACK | UPLOAD_SCOPE | NO_VARIABLE | OPTION_NO_FILE, .apply = option_version },
 { '\0', "no-children",     NULL,        "track the process without its descendants", AGENT | OPTION_NO_FILE, FLAG(excludes_children) },
 { '\0', "dialect",         "NAME",      "the columns: resource-tracker (default), resource-tracker-0.3 or resource-tracker-0.1", AGENT | OPTION_NO_FILE, TEXT(dialect) },
 { '\0', "process-rows",    "FILE",      "write a row of the process table per interval to FILE", AGENT | OPTION_NO_FILE, TEXT(process_rows_path) },
 { '\0', "system-rows",     "FILE",      "write a row of the system table per interval to FILE", AGENT | OPTION_NO_FILE, TEXT(system_rows_path) },
+{ '\0', "upload",          "FILE",      "upload samples to Sentinel as the JSON object in FILE says", AGENT | OPTION_NO_FILE, TEXT(upload_path) },
 };
 /* clang-format on */
 

@@ -11,7 +11,7 @@
 #include "front/common/option.h"
 
 /* Which commands have an option: bits of option.flags. */
-enum { TRACK_SCOPE = 1u << 0, AGENT_SCOPE = 1u << 1 };
+enum { TRACK_SCOPE = 1u << 0, AGENT_SCOPE = 1u << 1, UPLOAD_SCOPE = 1u << 2 };
 
 extern const struct option_table resource_tracker_table;
 
@@ -36,6 +36,7 @@ struct tracker_settings {
     bool excludes_children;
     char *dialect; /* NULL: the newest */
     char *process_rows_path, *system_rows_path;
+    char *upload_path; /* what to upload, and how; NULL: nothing is uploaded */
 };
 
 /* -EINVAL: it is not the ID of a process. */

@@ -3,7 +3,9 @@
 
 #include "front/resource_tracker/agent.h"
 #include "front/resource_tracker/options.h"
+#include "front/resource_tracker/request.h"
 #include "front/resource_tracker/track.h"
+#include "front/resource_tracker/upload.h"
 
 static const struct command track_command = {
     .name = "",
@@ -21,7 +23,10 @@ static const struct command track_command = {
         "resource-tracker dies of it too: $? is 128+N in a shell.",
     .notes =
         "TRACKER_OUTPUT, TRACKER_QUIET, TRACKER_JOB_NAME and variables for the options that "
-        "describe the run (TRACKER_TEAM) set these options. The config file may set "
+        "describe the run (TRACKER_TEAM) set these options. If SENTINEL_API_TOKEN is set, "
+        "samples are also uploaded to Sentinel, and 'resource-tracker upload' sends what could "
+        "not be: see resource-tracker(1). The config file may "
+        "set "
         "job.name, job.pid and tracker.interval_secs. An option overrides a variable, and "
         "a variable overrides the config file.",
     .example = "resource-tracker -i 5 -f csv -o samples.csv -- make -j8",
@@ -30,12 +35,28 @@ static const struct command track_command = {
 
 static const struct command commands[] = {
     {
+        .name = "upload",
+        .options = &resource_tracker_table,
+        .scope = UPLOAD_SCOPE,
+        .summary = "send the samples that earlier runs could not upload",
+        .about = "Send to Sentinel the samples that earlier runs could not upload, and say how "
+                 "many there were. SENTINEL_API_TOKEN must be set. Exit code: 0 if all were "
+                 "sent; 1 if some are kept.",
+        .main = tracker_upload_main,
+    },
+    {
         .name = "agent",
         .options = &resource_tracker_table,
         .scope = AGENT_SCOPE,
         .is_hidden = true,
         .ignores_variables = true,
         .main = resource_tracker_agent,
+    },
+    {
+        .name = "http-request",
+        .is_hidden = true,
+        .ignores_variables = true,
+        .main = tracker_request_main,
     },
     { 0 },
 };

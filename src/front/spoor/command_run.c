@@ -85,12 +85,12 @@ struct report {
     struct live *live;
 };
 
-static void write_report(spoor_session *session, void *data)
+static void write_report(const struct tracked *tracked, void *data)
 {
     const struct report *report = data;
 
     live_stop(report->live);
-    outputs_write(report->outputs, session);
+    outputs_write(report->outputs, tracked->session);
 }
 
 static int run_job(struct settings *settings, const struct outputs *outputs, char **command)

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "export/spool.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/output_file.h"
+#include "text/json_writer.h"
+
+#define STATE "state.json"
+
+enum { FILE_MAX_BYTES = 4 << 20 };
+
+/* ---- where they are --------------------------------------------------------- */
+
+/* As mkdir -p, for the user alone. */
+static int make_directories(char *path)
+{
+    for (char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
+        int r;
+
+        if (slash)
+            *slash = '\0';
+        r = mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
+        if (!slash)
+            return r;
+        *slash = '/';
+        if (r < 0 && r != -EROFS && r != -EACCES) /* it may exist all the same */
+            return r;
+    }
+}
+
+/* A directory that others can write to may be somebody else's trap. */
+static bool is_ours(const char *path)
+{
+    struct stat status;
+
+    return lstat(path, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
+           (status.st_mode & 022) == 0 && access(path, W_OK | X_OK) == 0;
+}
+
+static bool try_base(const char *directory, const char *below, char base[PATH_MAX])
+{
+    int n;
+
+    if (!directory || directory[0] != '/')
+        return false;
+    n = snprintf(base, PATH_MAX, "%s%s", directory, below);
+    return n > 0 && n < PATH_MAX && make_directories(base) == 0 && is_ours(base);
+}
+
+int spool_find_base(char base[PATH_MAX], struct spoor_error *err)
+{
+    const char *temporary = getenv("TMPDIR");
+    char below[64];
+
+    (void)snprintf(below, sizeof(below), "/spoor-uploads-%u", (unsigned)geteuid());
+    if (try_base(getenv("XDG_STATE_HOME"), "/spoor/uploads", base) ||
+        try_base(getenv("HOME"), "/.local/state/spoor/uploads", base) ||
+        try_base(temporary ? temporary : "/tmp", below, base))
+        return 0;
+    return error_set(err, EACCES,
+                     "no directory for samples that wait to be uploaded: set XDG_STATE_HOME to "
+                     "a directory that you can write to");
+}
+
+static int is_visible(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+/* Names start with a date. */
+int spool_for_each(const char *base, void (*each)(const char *path, void *data), void *data)
+{
+    struct dirent **entries = NULL;
+    int count = scandir(base, &entries, is_visible, alphasort);
+
+    if (count < 0)
+        return -errno;
+    for (int i = 0; i < count; i++) {
+        char path[PATH_MAX];
+        int n = snprintf(path, sizeof(path), "%s/%s", base, entries[i]->d_name);
+
+        if (n > 0 && (size_t)n < sizeof(path))
+            each(path, data);
+        free(entries[i]);
+    }
+    free(entries);
+    return 0;
+}
+
+/* ---- files ------------------------------------------------------------------ */
+
+static int name_file(const struct spool *spool, const char *name, char path[PATH_MAX])
+{
+    int n = snprintf(path, PATH_MAX, "%s/%s", spool->path, name);
+
+    return n < 0 || n >= PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+static int replace_file(const struct spool *spool, const char *name, const struct buffer *text,
+                        bool is_synced)
+{
+    struct replacement replacement;
+    char path[PATH_MAX];
+    int r = buffer_error(text);
+
+    if (r == 0)
+        r = name_file(spool, name, path);
+    if (r == 0)
+        r = replacement_open(&replacement, path);
+    if (r < 0)
+        return r;
+    (void)fchmod(replacement.fd, 0600);
+    r = buffer_write(text, replacement.fd);
+    if (r == 0 && is_synced && fdatasync(replacement.fd) < 0)
+        r = -errno;
+    if (r == 0)
+        return replacement_commit(&replacement, false);
+    replacement_cancel(&replacement);
+    return r;
+}
+
+int spool_write(const struct spool *spool, const char *name, const struct buffer *text)
+{
+    return replace_file(spool, name, text, false);
+}
+
+int spool_read(const struct spool *spool, const char *name, struct buffer *ret)
+{
+    char path[PATH_MAX];
+    int r = name_file(spool, name, path);
+
+    return r < 0 ? r : buffer_read_file(ret, path, FILE_MAX_BYTES);
+}
+
+/* ---- the state -------------------------------------------------------------- */
+
+int spool_save(const struct spool *spool)
+{
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+    struct json_writer json = { .out = &text };
+
+    json_begin(&json, NULL, '{');
+    json_add_text(&json, "run_id", spool->run.id);
+    json_add_text(&json, "upload_uri_prefix", spool->run.uri_prefix);
+    json_add_text(&json, "region", spool->region);
+    json_add_u64(&json, "offset", spool->offset);
+    json_add_u64(&json, "batches", spool->batches);
+    json_add_u64(&json, "dropped_rows", spool->dropped_rows);
+    json_end(&json);
+    /* What it says was sent is deleted: it must not be lost with the machine. */
+    return replace_file(spool, STATE, &text, true);
+}
+
+static void load_text(const json_t *object, const char *key, char *buf, size_t size)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    if (text && strlen(text) < size)
+        memcpy(buf, text, strlen(text) + 1);
+}
+
+static uint64_t load_count(const json_t *object, const char *key)
+{
+    json_int_t count = json_integer_value(json_object_get(object, key));
+
+    return count > 0 ? (uint64_t)count : 0;
+}
+
+/* *ret is to be freed with json_decref(). */
+static int load_object(const struct spool *spool, const char *name, json_t **ret)
+{
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+    int r = spool_read(spool, name, &text);
+
+    if (r < 0)
+        return r;
+    *ret = json_loadb(text.text, text.length, 0, NULL);
+    return *ret ? 0 : -EBADMSG;
+}
+
+static int load_run(struct spool *spool)
+{
+    json_t *object;
+    int r = load_object(spool, SPOOL_RUN, &object);
+
+    if (r < 0)
+        return r == -ENOENT ? -ENODATA : r;
+    load_text(object, "api_url", spool->api_url, sizeof(spool->api_url));
+    spool->has_short_keys = json_is_true(json_object_get(object, "has_short_keys"));
+    json_decref(object);
+    return 0;
+}
+
+/* Without a state, nothing has been sent. */
+static int load_state(struct spool *spool)
+{
+    json_t *object;
+    int r = load_object(spool, STATE, &object);
+
+    if (r < 0)
+        return r == -ENOENT ? 0 : r;
+    load_text(object, "run_id", spool->run.id, sizeof(spool->run.id));
+    load_text(object, "upload_uri_prefix", spool->run.uri_prefix,
+              sizeof(spool->run.uri_prefix));
+    load_text(object, "region", spool->region, sizeof(spool->region));
+    spool->offset = load_count(object, "offset");
+    spool->batches = load_count(object, "batches");
+    spool->dropped_rows = load_count(object, "dropped_rows");
+    json_decref(object);
+    return 0;
+}
+
+/* ---- lifetime --------------------------------------------------------------- */
+
+static int lock_directory(struct spool *spool, int how)
+{
+    spool->lock_fd = open(spool->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (spool->lock_fd >= 0 && flock(spool->lock_fd, how) == 0)
+        return 0;
+    return errno == EWOULDBLOCK ? -EBUSY : -errno;
+}
+
+/* The descriptor, or -errno. */
+static int open_file(const struct spool *spool, const char *name, int flags)
+{
+    char path[PATH_MAX];
+    int r = name_file(spool, name, path);
+    int fd = r < 0 ? r : open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
+
+    return r == 0 && fd < 0 ? -errno : fd;
+}
+
+static int populate(struct spool *spool, const struct buffer *description, int *ret_run_fd)
+{
+    AUTO_CLOSE int run_fd = -1;
+    int r = spool_write(spool, SPOOL_RUN, description);
+    int rows_fd;
+
+    if (r < 0)
+        return r;
+    rows_fd = open_file(spool, SPOOL_ROWS, O_CREAT | O_EXCL); /* only the user can read it */
+    if (rows_fd < 0)
+        return rows_fd;
+    close(rows_fd);
+    run_fd = open_file(spool, SPOOL_RUN, 0);
+    if (run_fd < 0)
+        return run_fd;
+    if (flock(run_fd, LOCK_SH) < 0)
+        return -errno;
+    r = load_run(spool);
+    if (r < 0)
+        return r;
+    *ret_run_fd = take_fd(&run_fd);
+    return 0;
+}
+
+/* The lock comes before run.json: nobody takes it for a spool that was left. */
+int spool_create(const struct buffer *description, struct spool *ret, int *ret_run_fd,
+                 struct spoor_error *err)
+{
+    CLEANUP(spool_close) struct spool spool = SPOOL_CLOSED;
+    struct clock_text date = clock_format((double)clock_now().realtime_ns / 1e9);
+    char base[PATH_MAX];
+    int n, r = spool_find_base(base, err);
+
+    if (r < 0)
+        return r;
+    n = snprintf(spool.path, sizeof(spool.path), "%s/%s-%d-XXXXXX", base, date.text,
+                 (int)getpid());
+    if (n < 0 || (size_t)n >= sizeof(spool.path))
+        return error_sys(err, ENAMETOOLONG, "%s", base);
+    if (!mkdtemp(spool.path))
+        return error_sys(err, errno, "cannot create a directory in '%s'", base);
+    r = lock_directory(&spool, LOCK_EX);
+    if (r == 0)
+        r = populate(&spool, description, ret_run_fd);
+    if (r < 0) {
+        spool_remove(&spool);
+        return error_sys(err, r, "cannot write to '%s'", base);
+    }
+    *ret = spool;
+    spool.lock_fd = -1;
+    return 0;
+}
+
+int spool_open(const char *path, struct spool *ret)
+{
+    CLEANUP(spool_close) struct spool spool = SPOOL_CLOSED;
+    int r;
+
+    if (strlen(path) >= sizeof(spool.path))
+        return -ENAMETOOLONG;
+    memcpy(spool.path, path, strlen(path) + 1);
+    r = lock_directory(&spool, LOCK_EX | LOCK_NB);
+    if (r == 0)
+        r = load_run(&spool);
+    if (r == 0)
+        r = load_state(&spool);
+    if (r < 0)
+        return r;
+    *ret = spool;
+    spool.lock_fd = -1;
+    return 0;
+}
+
+void spool_close(struct spool *spool)
+{
+    if (spool->lock_fd >= 0)
+        close(spool->lock_fd);
+    spool->lock_fd = -1;
+}
+
+/* run.json goes first: without it there is no run. A temporary file may be left from a crash. */
+void spool_remove(struct spool *spool)
+{
+    DIR *directory = NULL;
+    struct dirent *entry;
+    int fd = spool->lock_fd < 0 ? -1 : dup(spool->lock_fd);
+
+    if (fd >= 0) {
+        (void)unlinkat(fd, SPOOL_RUN, 0);
+        directory = fdopendir(fd);
+    }
+    while (directory && (entry = readdir(directory))) {
+        if (entry->d_type != DT_DIR)
+            (void)unlinkat(dirfd(directory), entry->d_name, 0);
+    }
+    if (directory)
+        closedir(directory);
+    (void)rmdir(spool->path);
+    spool_close(spool);
+}
+
+bool spool_run_is_over(const struct spool *spool)
+{
+    AUTO_CLOSE int fd = -1;
+    char path[PATH_MAX];
+
+    if (name_file(spool, SPOOL_END, path) == 0 && access(path, F_OK) == 0)
+        return true;
+    fd = open_file(spool, SPOOL_RUN, 0);
+    return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
+}

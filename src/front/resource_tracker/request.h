@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * request.h - resource-tracker http-request: one HTTP request for the Python package, which then needs no
+ * client and no signatures itself. Standard input has a JSON object; only the URL is required:
+ *
+ *     {"url": "https://...", "method": "PUT", "timeout": 30, "headers": ["Accept: text/plain"],
+ *      "body": "text", "body_file": "/path", "wanted_header": "x-amz-bucket-region",
+ *      "signature": {"access_key": "", "secret_key": "", "session_token": null, "region": ""}}
+ *
+ * The answer is one too; bytes of the body that are not UTF-8 are escaped in it:
+ *
+ *     {"status": 200, "header": null, "body": ""}
+ *     {"error": "https://...: Connection refused"}
+ *
+ * The signature is that of S3. Exit code: 0 if there is a status.
+ */
+#ifndef FRONT_RESOURCE_TRACKER_REQUEST_H
+#define FRONT_RESOURCE_TRACKER_REQUEST_H
+
+#include "front/common/program.h"
+
+int tracker_request_main(const struct command *command, int argc, char **argv);
+
+#endif

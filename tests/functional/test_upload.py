@@ -1,0 +1,446 @@
+# SPDX-License-Identifier: Apache-2.0
+"""resource-tracker with SENTINEL_API_TOKEN: every sample arrives once, and nothing waits for it."""
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import stat
+import threading
+
+import pytest
+
+from conftest import eventually, read_line
+from fake_sentinel import BUCKET, PREFIX, REGION, TOKEN, spools
+
+INTERVAL = ("-i", "0.02")
+
+
+class Run:
+    """A job that lasts until end(), with its samples also in a file."""
+
+    def __init__(self, program, service, folder, *options, **environment):
+        self.path = program.new_path("samples.csv")
+        self.folder = folder
+        self.environment = {**os.environ, **service.environment(
+            folder, **{"TRACKER_UPLOAD_INTERVAL": "0.2", **environment})}
+        self.process = program.start(*INTERVAL, "-f", "csv", "-o", self.path, *options, "--",
+                                     "sh", "-c", "echo started; read -r code; exit $code",
+                                     env=self.environment)
+        assert read_line(self.process.stdout) == "started"
+
+    def end(self, code=0):
+        """What it says on stderr."""
+        self.process.stdin.write(f"{code}\n".encode())
+        self.process.stdin.close()
+        said = self.process.stderr.read().decode()
+        assert self.process.wait() == code
+        return said
+
+    def rows(self):
+        """The lines on disk."""
+        return self.path.read_text().splitlines() if self.path.exists() else []
+
+    def uploader(self):
+        return uploader_of(self.folder)
+
+
+def uploader_of(folder):
+    """The process that has locked a spool, or None."""
+    for link in pathlib.Path("/proc").glob("[0-9]*/fd/1"):
+        try:
+            if os.path.dirname(os.readlink(link)) == f"{folder}/spoor/uploads":
+                return int(link.parts[2])
+        except OSError:
+            pass
+    return None
+
+
+def kill_uploader(run):
+    pid = eventually(run.uploader, "the uploader")
+    os.kill(pid, signal.SIGKILL)
+    eventually(lambda: run.uploader() is None, "its end")
+
+
+def upload(program, run):
+    return program("upload", env=run.environment)
+
+
+def test_every_sample_arrives_once(resource_tracker, sentinel, tmp_path):
+    run = Run(resource_tracker, sentinel, tmp_path, "--team", "blue", "--tag", "a=b",
+              "--external-run-id", "7")
+    eventually(lambda: len(sentinel.puts) >= 3, "three batches")
+    assert run.end() == ""
+    assert sentinel.received() == run.rows()
+    assert sentinel.puts == [f"{PREFIX}/run-0/{number:06}.csv.gz"
+                             for number in range(len(sentinel.puts))]
+    assert spools(tmp_path) == []
+    described = sentinel.runs["run-0"]
+    assert json.loads(described["command"])[:2] == ["sh", "-c"]
+    assert (described["team"], described["tags"], described["external_run_id"]) == \
+        ("blue", ["a=b"], "7")
+    assert "pid" not in described and "project_name" not in described
+    assert described["host_vcpus"] == os.cpu_count()
+    assert described["host_hostname"] == os.uname().nodename
+    assert {"host_id", "host_ip", "host_server_allocation", "host_cpu_model", "host_memory_mib",
+            "host_gpu_model", "host_gpu_count", "host_gpu_memory_mib", "host_storage_gb",
+            "cloud_vendor_id", "cloud_account_id", "cloud_region_id", "cloud_zone_id",
+            "cloud_instance_type"} <= set(described)
+
+
+def test_a_short_run_is_part_of_the_last_message(resource_tracker, sentinel, tmp_path):
+    run = Run(resource_tracker, sentinel, tmp_path, TRACKER_UPLOAD_INTERVAL="3600")
+    assert run.end(code=3) == ""
+    (run_id, end), = sentinel.finishes
+    assert (run_id, end["exit_code"], end["run_status"], end["data_source"]) == \
+        ("run-0", 3, "failed", "inline")
+    assert end["finished_at"].endswith("Z")
+    assert sentinel.received() == run.rows()
+    assert sentinel.puts == []
+    assert spools(tmp_path) == []
+
+
+def test_a_signal_that_kills_the_job_is_its_exit_code(resource_tracker, sentinel, tmp_path):
+    run = Run(resource_tracker, sentinel, tmp_path)
+    os.kill(run.process.pid, signal.SIGTERM)
+    assert run.process.wait() == -signal.SIGTERM
+    (_, end), = sentinel.finishes
+    assert (end["exit_code"], end["run_status"]) == (143, "failed")
+
+
+@pytest.mark.parametrize("command", ["/no/such/program", "/etc/passwd"])
+def test_a_command_that_cannot_run_is_not_registered(resource_tracker, sentinel, tmp_path, command):
+    done = resource_tracker("--quiet", command, env={**os.environ, **sentinel.environment(tmp_path)})
+    assert done.returncode in (126, 127)
+    assert sentinel.asked == []
+    assert spools(tmp_path) == []
+
+
+def test_a_process_that_is_attached_to_is_uploaded_too(resource_tracker, sentinel, tmp_path, held):
+    environment = {**os.environ, **sentinel.environment(tmp_path)}
+    process = resource_tracker.start(*INTERVAL, "--quiet", "--pid", str(held.pid), env=environment)
+    eventually(lambda: sentinel.runs, "the registration")
+    held.stdin.close()
+    held.wait()
+    assert process.stderr.read() == b""
+    assert process.wait() == 0
+    assert "command" not in sentinel.runs["run-0"]
+    assert f",{held.pid}," in sentinel.received()[-1]
+
+
+def test_only_resource_tracker_uploads(spoor, sentinel, tmp_path):
+    done = spoor("run", "-q", "true", env={**os.environ, **sentinel.environment(tmp_path)})
+    assert (done.returncode, done.stderr, sentinel.asked) == (0, "", [])
+    assert not (tmp_path / "spoor").exists()
+
+
+# ---- nothing waits ------------------------------------------------------------------------------
+
+def test_a_service_that_does_not_answer_holds_nothing_up(resource_tracker, sentinel, tmp_path):
+    """Neither the start of the job nor its end. What was not sent is kept, and sent later."""
+    release = threading.Event()
+    sentinel.script["register"] = [lambda handler: release.wait()]
+    run = Run(resource_tracker, sentinel, tmp_path, TRACKER_UPLOAD_WAIT="0.1")
+    eventually(lambda: sentinel.asked, "the request")
+    said = run.end()
+    folder, = spools(tmp_path)
+    kept = len(run.rows()) - 1
+    assert said == (f"warn: upload incomplete: it takes too long; {kept} samples are kept in {folder} "
+                    "and will be sent by the next run, or by 'resource-tracker upload'\n")
+    assert uploader_of(tmp_path) is None  # no process is left behind
+    release.set()
+    done = upload(resource_tracker, run)
+    assert (done.returncode, done.stdout) == (0, f"runs uploaded: 1 ({kept} samples)\n")
+    assert sentinel.received() == run.rows()
+    assert upload(resource_tracker, run).stdout == "nothing to upload\n"
+
+
+def test_the_next_run_sends_what_was_kept(resource_tracker, sentinel, tmp_path):
+    sentinel.go_away()
+    first = Run(resource_tracker, sentinel, tmp_path)
+    assert "Failed to connect" in first.end(code=1)
+    sentinel.come_back()
+    second = Run(resource_tracker, sentinel, tmp_path)
+    eventually(lambda: len(sentinel.finishes) == 1, "the run that was kept")
+    assert second.end() == ""
+    assert sentinel.received(0) == first.rows()
+    assert sentinel.finishes[0][1]["exit_code"] == 1
+    assert sentinel.received(1) == second.rows()
+    assert spools(tmp_path) == []
+
+
+def test_samples_of_another_service_are_left_alone(resource_tracker, sentinel, tmp_path):
+    run = Run(resource_tracker, sentinel, tmp_path, SENTINEL_API_URL="http://127.0.0.1:1",
+              TRACKER_UPLOAD_WAIT="0.1")
+    assert "samples are kept in" in run.end()
+    run.environment["SENTINEL_API_URL"] = sentinel.url
+    assert upload(resource_tracker, run).stdout == "nothing to upload\n"
+    assert len(spools(tmp_path)) == 1
+
+
+def test_quiet_says_nothing_of_what_is_kept(resource_tracker, sentinel, tmp_path):
+    sentinel.go_away()
+    done = resource_tracker("--quiet", "true", env={**os.environ, **sentinel.environment(tmp_path)})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(spools(tmp_path)) == 1
+
+
+def test_an_upload_leaves_a_run_alone_that_goes_on(resource_tracker, sentinel, tmp_path):
+    run = Run(resource_tracker, sentinel, tmp_path)
+    eventually(lambda: sentinel.puts, "a batch")
+    assert upload(resource_tracker, run).stdout == "runs in progress, skipped: 1\n"
+    kill_uploader(run)
+    assert upload(resource_tracker, run).stdout == "runs in progress, skipped: 1\n"
+    assert "samples are kept in" in run.end()
+    assert upload(resource_tracker, run).returncode == 0
+    assert sentinel.received() == run.rows()
+
+
+def test_an_upload_needs_a_token(resource_tracker, tmp_path):
+    done = resource_tracker("upload", env={**os.environ, "XDG_STATE_HOME": str(tmp_path)})
+    assert (done.returncode, done.stderr) == \
+        (1, "error: nothing can be uploaded: set SENTINEL_API_TOKEN\n")
+
+
+# ---- answers ------------------------------------------------------------------------------------
+
+def answers(status, body, **headers):
+    return lambda handler: handler.answer(status, body, **headers)
+
+
+@pytest.mark.parametrize("status", [500, 503, 429])
+def test_a_service_that_is_busy_is_asked_again(resource_tracker, sentinel, tmp_path, status):
+    sentinel.script = {"register": [status], "put": [status, status], "finish": []}
+    run = Run(resource_tracker, sentinel, tmp_path)
+    eventually(lambda: len(sentinel.puts) >= 2, "batches")
+    assert run.end() == ""
+    assert sentinel.received() == run.rows()
+
+
+@pytest.mark.parametrize("answer, message", [
+    (answers(401, {"detail": "who are you?"}), "HTTP status 401: {\"detail\": \"who are you?\"}"),
+    (answers(422, b"\x1b[31mno"), r"HTTP status 422: \x1b[31mno"),
+    (answers(200, b"<html>sign in</html>"), "the answer of the upload service has no valid run_id"),
+    (answers(200, {}), "the answer of the upload service has no valid run_id"),
+    (answers(200, {"run_id": "../x", "upload_uri_prefix": "s3://a/b"}), "no valid run_id"),
+    (answers(200, {"run_id": "x"}), "no valid upload_uri_prefix"),
+    (answers(200, {"run_id": "x", "upload_uri_prefix": "s3://a/b", "upload_credentials": 7}),
+     "no valid upload_credentials"),
+])
+def test_an_answer_that_makes_no_sense_is_said(resource_tracker, sentinel, tmp_path, answer, message):
+    sentinel.script["register"] = [answer] * 1000
+    run = Run(resource_tracker, sentinel, tmp_path, TRACKER_UPLOAD_INTERVAL="3600")
+    eventually(lambda: sentinel.asked, "the registration")
+    said = run.end()
+    assert message in said
+    assert said.count("\n") == 1
+    assert TOKEN not in said
+    assert f"{len(run.rows()) - 1} samples are kept in" in said
+    sentinel.script.clear()
+    assert upload(resource_tracker, run).returncode == 0
+    assert sentinel.received() == run.rows()
+
+
+def test_a_refusal_is_final(resource_tracker, sentinel, tmp_path):
+    sentinel.script["register"] = [401] * 1000
+    run = Run(resource_tracker, sentinel, tmp_path, TRACKER_UPLOAD_INTERVAL="0.1")
+    eventually(lambda: len(run.rows()) > 30, "several intervals")
+    run.end()
+    assert sentinel.asked == ["register"]
+
+
+def test_redirects_are_followed(resource_tracker, sentinel, tmp_path):
+    def moved(handler):
+        handler.answer(307, Location=f"{sentinel.url}/runs")
+    sentinel.script["register"] = [moved]
+    run = Run(resource_tracker, sentinel, tmp_path)
+    eventually(lambda: sentinel.puts, "a batch")
+    assert run.end() == ""
+    assert sentinel.received() == run.rows()
+
+
+def test_expired_credentials_are_renewed(resource_tracker, sentinel, tmp_path):
+    run = Run(resource_tracker, sentinel, tmp_path)
+    eventually(lambda: sentinel.puts, "a batch")
+    sentinel.expire()
+    count = len(sentinel.puts)
+    eventually(lambda: len(sentinel.puts) > count + 1, "more batches")
+    assert run.end() == ""
+    assert sentinel.asked.count("refresh") == 1
+    assert sentinel.received() == run.rows()
+
+
+def test_credentials_that_soon_expire_are_renewed_in_time(resource_tracker, sentinel, tmp_path):
+    sentinel.lifetime_seconds = 290
+    run = Run(resource_tracker, sentinel, tmp_path)
+    eventually(lambda: sentinel.puts, "a batch")
+    assert run.end() == ""
+    assert sentinel.asked[1:3] == ["refresh", "put"]
+    assert sentinel.received() == run.rows()
+
+
+@pytest.mark.parametrize("head", [None, 500])
+def test_the_region_is_that_of_the_bucket(resource_tracker, sentinel, tmp_path, head):
+    """It is asked for; or the answer to an upload for the wrong one says which it is."""
+    sentinel.has_region = False
+    sentinel.script["head"] = [head]
+    if head:
+        sentinel.script["put"] = [answers(400, b"<Code>AuthorizationHeaderMalformed</Code>",
+                                          x_amz_bucket_region=REGION)]
+    run = Run(resource_tracker, sentinel, tmp_path)
+    eventually(lambda: len(sentinel.puts) >= 2, "two batches")
+    assert run.end() == ""
+    assert sentinel.asked.count("head") == 1
+    assert sentinel.received() == run.rows()
+    assert BUCKET in sentinel.puts[0]
+
+
+def test_an_end_whose_answer_was_lost_is_not_an_error(resource_tracker, sentinel, tmp_path):
+    sentinel.script["finish"] = [409]
+    run = Run(resource_tracker, sentinel, tmp_path)
+    assert run.end() == ""
+    assert spools(tmp_path) == []
+
+
+# ---- losses -------------------------------------------------------------------------------------
+
+def test_nothing_is_lost_while_the_network_is_away(resource_tracker, sentinel, tmp_path):
+    run = Run(resource_tracker, sentinel, tmp_path)
+    eventually(lambda: len(sentinel.puts) >= 2, "two batches")
+    sentinel.go_away()
+    count = len(run.rows())
+    eventually(lambda: len(run.rows()) > count + 50, "samples meanwhile")
+    before = len(sentinel.puts)
+    sentinel.come_back()
+    eventually(lambda: len(sentinel.puts) >= before + 3, "batches afterwards")
+    assert run.end() == ""
+    assert sentinel.received() == run.rows()
+
+
+def test_a_killed_uploader_loses_nothing(resource_tracker, sentinel, tmp_path):
+    run = Run(resource_tracker, sentinel, tmp_path)
+    eventually(lambda: len(sentinel.puts) >= 2, "two batches")
+    kill_uploader(run)
+    count = len(run.rows())
+    eventually(lambda: len(run.rows()) > count + 10, "samples meanwhile")
+    said = run.end()
+    assert said.startswith("warn: upload incomplete: the process that uploads was killed; ")
+    # It may have been killed before it knew that a batch had arrived.
+    kept = int(re.search(r"(\d+) samples are kept in", said)[1])
+    assert kept >= len(run.rows()) - len(sentinel.rows(sentinel.batches("run-0")))
+    assert upload(resource_tracker, run).returncode == 0
+    assert sentinel.received() == run.rows()
+
+
+def test_a_batch_whose_answer_was_lost_is_not_sent_twice(resource_tracker, sentinel, tmp_path):
+    """The uploader is killed after S3 has the batch, and before it knows."""
+    def put_and_kill(handler):
+        handler.put()
+        kill_uploader(run)
+    held = threading.Event()
+    sentinel.script["put"] = [lambda handler: (held.wait(), put_and_kill(handler))]
+    run = Run(resource_tracker, sentinel, tmp_path)
+    eventually(lambda: "put" in sentinel.asked, "the first batch")
+    held.set()
+    eventually(lambda: sentinel.puts and run.uploader() is None, "the end of the uploader")
+    run.end()
+    assert upload(resource_tracker, run).returncode == 0
+    assert sentinel.received() == run.rows()
+
+
+def test_a_killed_tracker_has_failed(resource_tracker, sentinel, tmp_path):
+    run = Run(resource_tracker, sentinel, tmp_path)
+    eventually(lambda: sentinel.puts, "a batch")
+    run.process.kill()
+    eventually(lambda: sentinel.finishes, "the end of the run")
+    (_, end), = sentinel.finishes
+    assert (end["exit_code"], end["run_status"]) == (1, "failed")
+    eventually(lambda: uploader_of(tmp_path) is None, "the end of the uploader")
+    rows = run.rows()
+    sent = sentinel.received()
+    assert sent == rows[:len(sent)]
+
+
+def test_beyond_the_limit_the_oldest_samples_are_dropped(resource_tracker, sentinel, tmp_path):
+    sentinel.go_away()
+    run = Run(resource_tracker, sentinel, tmp_path, TRACKER_UPLOAD_INTERVAL="0.1",
+              TRACKER_UPLOAD_DISK_LIMIT="0.005")
+    eventually(lambda: run.path.exists() and run.path.stat().st_size > 20_000, "samples")
+    said = run.end()
+    header, *rows = run.rows()
+    kept, dropped = said.splitlines()
+    folder, = spools(tmp_path)
+    state = json.loads((folder / "state.json").read_text())
+    assert dropped == (f"warn: {state['dropped_rows']} samples were dropped: too many waited to be "
+                       "uploaded; see TRACKER_UPLOAD_DISK_LIMIT")
+    assert f"{len(rows) - state['dropped_rows']} samples are kept in" in kept
+    sentinel.come_back()
+    assert upload(resource_tracker, run).returncode == 0
+    assert sentinel.received() == [header, *rows[state["dropped_rows"]:]]
+
+
+def test_the_limit_holds_for_all_runs_together(resource_tracker, sentinel, tmp_path):
+    sentinel.go_away()
+    first = Run(resource_tracker, sentinel, tmp_path)
+    eventually(lambda: len(first.rows()) > 30, "samples")
+    first.end()
+    kept, = spools(tmp_path)
+    header, *rows = first.rows()
+    for year in (2000, 2001):  # older ones
+        shutil.copytree(kept, kept.with_name(f"{year}{kept.name[4:]}"))
+    limit = 2.5 * len("\n".join(rows)) / 1e6
+    second = Run(resource_tracker, sentinel, tmp_path, TRACKER_UPLOAD_DISK_LIMIT=f"{limit:.6f}")
+    assert f"warn: {len(rows)} samples were dropped: " in second.end()
+    names = [folder.name[:4] for folder in spools(tmp_path)]
+    assert len(names) == 3 and "2000" not in names
+
+
+# ---- what others see ----------------------------------------------------------------------------
+
+def test_libcurl_is_loaded_by_the_uploader_alone(resource_tracker, sentinel, tmp_path):
+    run = Run(resource_tracker, sentinel, tmp_path)
+    eventually(lambda: sentinel.puts, "a batch")
+    uploader = run.uploader()
+    assert "libcurl" in pathlib.Path(f"/proc/{uploader}/maps").read_text()
+    assert "libcurl" not in pathlib.Path(f"/proc/{run.process.pid}/maps").read_text()
+    standard = {os.readlink(f"/proc/{run.process.pid}/fd/{fd}") for fd in range(3)}
+    opened = {os.readlink(link) for link in pathlib.Path(f"/proc/{uploader}/fd").iterdir()}
+    assert not standard & opened
+    assert run.end() == ""
+
+
+def test_secrets_stay_secret(resource_tracker, sentinel, tmp_path):
+    os.umask(0)
+    run = Run(resource_tracker, sentinel, tmp_path)
+    eventually(lambda: sentinel.puts, "a batch")
+    folder, = spools(tmp_path)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    files = list(folder.iterdir())
+    assert {"run.json", "rows.csv", "state.json"} <= {file.name for file in files}
+    for file in files:
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        for secret in (TOKEN, "secret/", "session/"):
+            assert secret.encode() not in file.read_bytes()
+    assert TOKEN.encode() not in pathlib.Path(f"/proc/{run.uploader()}/cmdline").read_bytes()
+    assert run.end() == ""
+
+
+def test_the_job_has_the_environment_of_the_user(resource_tracker, sentinel, tmp_path):
+    environment = {**os.environ, **sentinel.environment(tmp_path)}
+    done = resource_tracker("--quiet", "env", env=environment)
+    assert f"SENTINEL_API_TOKEN={TOKEN}" in done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("variable, value, message", [
+    ("SENTINEL_API_TOKEN", "a b", "SENTINEL_API_TOKEN is not a token: it has a blank or a "
+                                  "character that is not ASCII"),
+    ("SENTINEL_API_URL", "ftp://x", "invalid SENTINEL_API_URL 'ftp://x': expected https://HOST"),
+    ("TRACKER_UPLOAD_INTERVAL", "0", "invalid TRACKER_UPLOAD_INTERVAL '0': expected 0.1 to 86400"),
+])
+def test_a_wrong_setting_does_not_stop_the_job(resource_tracker, sentinel, tmp_path, variable, value,
+                                               message):
+    environment = {**os.environ, **sentinel.environment(tmp_path), variable: value}
+    done = resource_tracker("--quiet", "true", env=environment)
+    assert (done.returncode, done.stderr) == (0, f"warn: samples are not uploaded: {message}\n")
+    assert sentinel.asked == []

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Uploads of the agent of the Python package, and the requests that it makes for it."""
+import json
+import os
+
+import pytest
+
+from conftest import eventually
+from fake_sentinel import BUCKET, PREFIX, REGION, TOKEN, spools
+from test_agent import Agent, ready
+
+COLUMNS = 32
+
+
+@pytest.fixture
+def order(resource_tracker, sentinel, tmp_path, monkeypatch):
+    """Writes what --upload reads; the environment has no token."""
+    for name, value in sentinel.environment(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("SENTINEL_API_TOKEN")
+    monkeypatch.delenv("SENTINEL_API_URL")
+
+    def write(**members):
+        path = resource_tracker.new_path("upload.json")
+        path.write_text(json.dumps({"token": TOKEN, "api_url": sentinel.url, "interval": 0.2,
+                                    "metadata": None, **members}))
+        return str(path)
+    return write
+
+
+def cells(line):
+    return line.split(",")
+
+
+def test_the_combined_table_is_uploaded(resource_tracker, sentinel, tmp_path, held, order):
+    path = order(metadata={"team": "blue", "pid": 7, "tags": {"a": "b"}})
+    agent = ready(resource_tracker, "--pid", str(held.pid), "--interval", "0.05", "--upload", path)
+    os.unlink(path)
+    eventually(lambda: len(sentinel.puts) >= 2, "two batches")
+    assert agent.ask("stop")["status"] == "running"
+    result = agent.ask("finish", "0", "finished")["upload"]
+    (_, end), = sentinel.finishes
+    assert (end["exit_code"], end["run_status"]) == (0, "finished")
+    assert result == {"is_complete": True, "message": None, "kept_rows": 0, "dropped_rows": 0,
+                      "folder": None, "run_id": "run-0", "data_uris": sentinel.puts,
+                      "result": {"run_id": "run-0", "stats": {"rows": 1}}}
+    assert sentinel.puts == [f"{PREFIX}/{number:04}.csv.gz" for number in range(len(sentinel.puts))]
+    header, *rows = sentinel.rows(sentinel.puts)
+    assert len(cells(header)) == COLUMNS and cells(header)[0] == '"timestamp"'
+    assert {cells(row)[21] for row in rows} == {str(held.pid)}
+    described = sentinel.runs["run-0"]
+    assert (described["team"], described["pid"], described["tags"]) == ("blue", 7, {"a": "b"})
+    assert described["host_vcpus"] == os.cpu_count()
+    assert agent.ask("finish", "0", "finished")["code"] == "EINVAL"
+    assert agent.end() == b""
+    assert spools(tmp_path) == []
+
+
+def test_a_machine_without_a_process_is_uploaded(resource_tracker, sentinel, order):
+    agent = ready(resource_tracker, "--interval", "0.05", "--upload", order(interval=3600))
+    assert agent.ask("finish", "3", "failed")["upload"]["is_complete"]
+    (_, end), = sentinel.finishes
+    assert (end["exit_code"], end["run_status"], end["data_source"]) == (3, "failed", "inline")
+    header, *rows = sentinel.received()
+    assert rows and all(len(cells(row)) == len(cells(header)) == COLUMNS for row in rows)
+
+
+def test_what_cannot_be_sent_is_kept(resource_tracker, sentinel, tmp_path, held, order):
+    sentinel.go_away()
+    agent = ready(resource_tracker, "--pid", str(held.pid), "--upload", order())
+    result = agent.ask("finish", "0", "finished")["upload"]
+    folder, = spools(tmp_path)
+    assert (result["is_complete"], result["kept_rows"], result["folder"], result["run_id"],
+            result["result"]) == (False, 1, str(folder), None, None)
+    assert "Failed to connect" in result["message"]
+    assert agent.end() == b""
+
+
+def test_a_run_without_an_end_has_failed(resource_tracker, sentinel, held, order):
+    agent = ready(resource_tracker, "--pid", str(held.pid), "--upload", order())
+    assert agent.end() == b""
+    (_, end), = sentinel.finishes
+    assert (end["exit_code"], end["run_status"]) == (1, "failed")
+
+
+@pytest.mark.parametrize("members, message", [
+    ({"token": None}, "there is no token to upload with"),
+    ({"token": 7}, "upload file: 'token' must be a string"),
+    ({"token": "a\nb"}, "SENTINEL_API_TOKEN is not a token: it has a blank or a character that is "
+                        "not ASCII"),
+    ({"interval": "x"}, "invalid upload interval: expected 0.1 to 86400 seconds"),
+    ({"metadata": []}, "upload file: 'metadata' must be an object"),
+])
+def test_a_wrong_order_is_refused(resource_tracker, sentinel, tmp_path, order, members, message):
+    agent = Agent(resource_tracker, "--upload", order(**members))
+    answer = agent.answer()
+    assert (answer["code"], answer["message"]) == ("EINVAL", message)
+    assert spools(tmp_path) == []
+
+
+@pytest.mark.parametrize("arguments", [("x", "finished"), ("0", "done")])
+def test_a_wrong_end_is_refused(resource_tracker, sentinel, order, arguments):
+    agent = ready(resource_tracker, "--upload", order())
+    assert agent.ask("finish", *arguments)["code"] == "EINVAL"
+    assert agent.ask("finish", "0", "finished")["upload"]["is_complete"]
+
+
+def ask(program, **request):
+    done = program("http-request", stdin=None, input=json.dumps(request))
+    assert done.stderr == ""
+    return done.returncode, json.loads(done.stdout)
+
+
+def test_a_request_is_made_and_signed(resource_tracker, sentinel, tmp_path):
+    authorization = [f"Authorization: Bearer {TOKEN}", "Content-Type: application/json"]
+    code, answer = ask(resource_tracker, method="POST", url=f"{sentinel.url}/runs", body="{}",
+                       headers=authorization)
+    assert (code, answer["status"]) == (0, 201)
+    credentials = json.loads(answer["body"])["upload_credentials"]
+    (tmp_path / "batch").write_bytes(bytes.fromhex("1f8b08000000000000ff") + b"\x03" + bytes(9))
+    code, answer = ask(resource_tracker, method="PUT", url=f"{sentinel.url}/s3/{BUCKET}/team%20a/2026/x",
+                       body_file=str(tmp_path / "batch"), headers=["Content-Type: application/gzip"],
+                       signature={**credentials, "region": REGION})
+    assert (code, answer) == (0, {"status": 200, "header": None, "body": ""})
+    assert sentinel.objects[f"{PREFIX}/x"] == (tmp_path / "batch").read_bytes()
+    code, answer = ask(resource_tracker, method="HEAD", url=f"{sentinel.url}/s3/{BUCKET}",
+                       wanted_header="x-amz-bucket-region", timeout=2)
+    assert (code, answer) == (0, {"status": 403, "header": REGION, "body": ""})
+
+
+@pytest.mark.parametrize("request_, message", [
+    ({"url": "http://127.0.0.1:1/"}, "Failed to connect"),
+    ({}, "the request is not complete"),
+    ({"url": "http://127.0.0.1:1/", "body_file": "/no/such"}, "/no/such: No such file"),
+    ({"url": "file:///etc/passwd"}, "file:///etc/passwd: "),
+])
+def test_a_request_that_fails_says_why(resource_tracker, request_, message):
+    code, answer = ask(resource_tracker, **request_)
+    assert code == 1
+    assert message in answer["error"]

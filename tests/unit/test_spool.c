@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_spool.c - samples on disk until they are uploaded. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "export/spool.h"
+
+#define HEADER "a,b\n"
+
+struct fixture {
+    char home[PATH_MAX];
+    struct spool spool;
+    int run_fd;
+};
+
+static struct fixture fixture;
+
+static int set_up(void **state)
+{
+    struct buffer description = { 0 };
+    struct spoor_error err = { 0 };
+
+    (void)state;
+    snprintf(fixture.home, sizeof(fixture.home), "/tmp/spool-test-XXXXXX");
+    assert_non_null(mkdtemp(fixture.home));
+    setenv("XDG_STATE_HOME", fixture.home, 1);
+    buffer_add_text(&description, "{\"api_url\":\"https://x\",\"has_short_keys\":true}");
+    if (spool_create(&description, &fixture.spool, &fixture.run_fd, &err) < 0)
+        fail_msg("%s", err.message);
+    buffer_done(&description);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    char path[PATH_MAX + 32];
+
+    (void)state;
+    spool_remove(&fixture.spool);
+    close(fixture.run_fd);
+    snprintf(path, sizeof(path), "%s/spoor/uploads", fixture.home);
+    assert_int_equal(rmdir(path), 0); /* nothing is left */
+    snprintf(path, sizeof(path), "%s/spoor", fixture.home);
+    assert_int_equal(rmdir(path), 0);
+    assert_int_equal(rmdir(fixture.home), 0);
+    return 0;
+}
+
+static void append(const char *text)
+{
+    char path[PATH_MAX + 16];
+    FILE *file;
+
+    snprintf(path, sizeof(path), "%s/rows.csv", fixture.spool.path);
+    file = fopen(path, "ae");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void assert_batch(const char *text, uint64_t rows, uint64_t *ret_end)
+{
+    struct spool_batch batch;
+
+    assert_int_equal(spool_read_batch(&fixture.spool, 1000, &batch), 0);
+    assert_string_equal(batch.csv.text ? batch.csv.text : "", text);
+    assert_int_equal(batch.rows, rows);
+    *ret_end = batch.end;
+    buffer_done(&batch.csv);
+}
+
+static void only_whole_rows_are_sent(void **state)
+{
+    uint64_t end;
+
+    (void)state;
+    assert_batch("", 0, &end);
+    append("a,b");
+    assert_batch("", 0, &end);
+    append("\n");
+    assert_batch(HEADER, 0, &end);
+    append("1,2\n3,");
+    assert_batch(HEADER "1,2\n", 1, &end);
+    assert_int_equal(spool_advance(&fixture.spool, end), 0);
+    assert_batch(HEADER, 0, &end);
+    append("4\n5,6\n");
+    assert_batch(HEADER "3,4\n5,6\n", 2, &end);
+}
+
+static void a_batch_has_a_largest_size(void **state)
+{
+    struct spool_batch batch;
+
+    (void)state;
+    append(HEADER "1,2\n3,4\n5,6\n");
+    assert_int_equal(spool_read_batch(&fixture.spool, 11, &batch), 0);
+    assert_string_equal(batch.csv.text, HEADER "1,2\n3,4\n");
+    assert_int_equal(batch.rows, 2);
+    buffer_done(&batch.csv);
+}
+
+static void another_process_goes_on_where_it_was(void **state)
+{
+    struct spool again;
+    uint64_t end, rows, bytes;
+    char path[PATH_MAX];
+
+    (void)state;
+    append(HEADER "1,2\n3,4\n");
+    snprintf(fixture.spool.run.id, sizeof(fixture.spool.run.id), "r");
+    assert_batch(HEADER "1,2\n3,4\n", 2, &end);
+    assert_int_equal(spool_advance(&fixture.spool, end), 0);
+    append("5,6\n");
+    memcpy(path, fixture.spool.path, sizeof(path));
+    assert_int_equal(spool_open(path, &again), -EBUSY);
+    assert_false(spool_run_is_over(&fixture.spool));
+    close(fixture.run_fd);
+    assert_true(spool_run_is_over(&fixture.spool));
+    spool_close(&fixture.spool);
+    assert_int_equal(spool_open(path, &fixture.spool), 0);
+    assert_string_equal(fixture.spool.run.id, "r");
+    assert_string_equal(fixture.spool.api_url, "https://x");
+    assert_true(fixture.spool.has_short_keys);
+    assert_int_equal(fixture.spool.batches, 1);
+    assert_int_equal(spool_count(&fixture.spool, &rows, &bytes), 0);
+    assert_int_equal(rows, 1);
+    assert_int_equal(bytes, 4);
+    assert_batch(HEADER "5,6\n", 1, &end);
+    fixture.run_fd = -1;
+}
+
+/* The space of rows that were sent is given back, where the file system can. */
+static void sent_rows_take_no_space(void **state)
+{
+    char path[PATH_MAX + 16], line[1024];
+    struct stat status;
+    uint64_t rows, bytes, end;
+
+    (void)state;
+    memset(line, 'x', sizeof(line) - 2);
+    memcpy(line + sizeof(line) - 2, "\n", 2);
+    append(HEADER);
+    for (int i = 0; i < 1000; i++)
+        append(line);
+    assert_int_equal(spool_count(&fixture.spool, &rows, &bytes), 0);
+    assert_int_equal(rows, 1000);
+    end = bytes + strlen(HEADER);
+    assert_int_equal(spool_advance(&fixture.spool, end), 0);
+    snprintf(path, sizeof(path), "%s/rows.csv", fixture.spool.path);
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_size, end);
+    assert_true(status.st_blocks * 512 < 64 << 10);
+    append("1,2\n");
+    assert_batch(HEADER "1,2\n", 1, &end);
+}
+
+static void beyond_the_limit_the_oldest_rows_go(void **state)
+{
+    uint64_t end;
+
+    (void)state;
+    append(HEADER);
+    for (int i = 0; i < 100; i++)
+        append("1,2\n");
+    assert_int_equal(spool_enforce_limit(&fixture.spool, 400), 0);
+    assert_int_equal(fixture.spool.dropped_rows, 0);
+    append("3,4\n");
+    assert_int_equal(spool_enforce_limit(&fixture.spool, 400), 0);
+    assert_int_equal(fixture.spool.dropped_rows, 26); /* 1 too many, and a quarter */
+    assert_int_equal(spool_enforce_limit(&fixture.spool, 8), 0);
+    assert_int_equal(fixture.spool.dropped_rows, 100);
+    assert_batch(HEADER "3,4\n", 1, &end);
+    assert_int_equal(fixture.spool.batches, 0);
+}
+
+static void a_damaged_spool_is_not_opened(void **state)
+{
+    struct buffer text = { 0 };
+    char path[PATH_MAX];
+
+    (void)state;
+    buffer_add_text(&text, "{");
+    assert_int_equal(spool_write(&fixture.spool, "state.json", &text), 0);
+    buffer_done(&text);
+    memcpy(path, fixture.spool.path, sizeof(path));
+    spool_close(&fixture.spool);
+    assert_int_equal(spool_open(path, &fixture.spool), -EBADMSG);
+    buffer_add_text(&text, "{}");
+    assert_int_equal(spool_write(&fixture.spool, "state.json", &text), 0);
+    buffer_done(&text);
+    assert_int_equal(spool_open(path, &fixture.spool), 0);
+    assert_int_equal(spool_open("/tmp/no/such", &fixture.spool), -ENOENT);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(only_whole_rows_are_sent),
+        TEST(a_batch_has_a_largest_size),
+        TEST(another_process_goes_on_where_it_was),
+        TEST(sent_rows_take_no_space),
+        TEST(beyond_the_limit_the_oldest_rows_go),
+        TEST(a_damaged_spool_is_not_opened),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
