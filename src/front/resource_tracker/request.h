@@ -12,7 +12,9 @@
  *     {"status": 200, "header": null, "body": ""}
  *     {"error": "https://...: Connection refused"}
  *
- * The signature is that of S3. Exit code: 0 if there is a status.
+ * The signature is that of S3. With "s3_uri": "s3://BUCKET/KEY" instead of the URL, the file is uploaded to
+ * S3 (see export/s3.h); then the region may be missing, and any status but success is an error.
+ * Exit code: 0 if there is a status.
  */
 #ifndef FRONT_RESOURCE_TRACKER_REQUEST_H
 #define FRONT_RESOURCE_TRACKER_REQUEST_H
