@@ -297,6 +297,13 @@ int spool_create(const struct buffer *description, struct spool *ret, int *ret_r
     return 0;
 }
 
+static int load(struct spool *spool)
+{
+    int r = load_run(spool);
+
+    return r < 0 ? r : load_state(spool);
+}
+
 int spool_open(const char *path, struct spool *ret)
 {
     CLEANUP(spool_close) struct spool spool = SPOOL_CLOSED;
@@ -307,14 +314,26 @@ int spool_open(const char *path, struct spool *ret)
     memcpy(spool.path, path, strlen(path) + 1);
     r = lock_directory(&spool, LOCK_EX | LOCK_NB);
     if (r == 0)
-        r = load_run(&spool);
-    if (r == 0)
-        r = load_state(&spool);
+        r = load(&spool);
     if (r < 0)
         return r;
     *ret = spool;
     spool.lock_fd = -1;
     return 0;
+}
+
+int spool_peek(const char *path, struct spool *ret)
+{
+    struct spool spool = SPOOL_CLOSED;
+    int r;
+
+    if (strlen(path) >= sizeof(spool.path))
+        return -ENAMETOOLONG;
+    memcpy(spool.path, path, strlen(path) + 1);
+    r = load(&spool);
+    if (r == 0)
+        *ret = spool;
+    return r;
 }
 
 void spool_close(struct spool *spool)

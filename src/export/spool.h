@@ -59,6 +59,9 @@ int spool_create(const struct buffer *description, struct spool *ret, int *ret_r
 /* Opens one and locks it. -EBUSY: another process uploads it; -ENODATA: there is no run in it. */
 int spool_open(const char *path, struct spool *ret);
 
+/* What is known of one, without its lock: it is only to be looked at. */
+int spool_peek(const char *path, struct spool *ret);
+
 /* Closes it; its lock goes with the last descriptor. Accepts a closed one. */
 void spool_close(struct spool *spool);
 

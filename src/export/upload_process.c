@@ -268,6 +268,17 @@ void upload_process_begin(const struct upload_process *process)
         (void)send(process->fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+void upload_process_add_state(const struct upload_process *process, struct json_writer *json)
+{
+    struct pollfd news = { .fd = process->fd }; /* always for POLLHUP */
+    const struct buffer none = { 0 };
+    struct spool spool = SPOOL_CLOSED;
+
+    (void)spool_peek(process->path, &spool); /* if it fails, nothing is known */
+    json_add_bool(json, "is_alive", poll(&news, 1, 0) == 0);
+    uploader_add_summary(&spool, &none, json);
+}
+
 /* Whatever it does: a spool can be left at any moment. */
 static void stop(struct upload_process *process)
 {

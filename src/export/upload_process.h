@@ -37,6 +37,9 @@ int upload_process_start(const struct upload_order *order, struct upload_process
 /* The run has begun: rows are written from now on. */
 void upload_process_begin(const struct upload_process *process);
 
+/* Adds the members is_alive, whether the process runs, and those of uploader_add_summary(). */
+void upload_process_add_state(const struct upload_process *process, struct json_writer *json);
+
 /* There is no run after all. */
 void upload_process_cancel(struct upload_process *process);
 

@@ -250,6 +250,14 @@ def test_a_refusal_is_final(resource_tracker, sentinel, tmp_path):
     assert sentinel.asked == ["register"]
 
 
+def test_the_service_may_have_a_name(resource_tracker, sentinel, tmp_path):
+    """libcurl looks it up in a thread."""
+    run = Run(resource_tracker, sentinel, tmp_path,
+              SENTINEL_API_URL=f"http://localhost:{sentinel.port}/", no_proxy="localhost,127.0.0.1")
+    assert run.end() == ""
+    assert sentinel.received() == run.rows()
+
+
 def test_redirects_are_followed(resource_tracker, sentinel, tmp_path):
     def moved(handler):
         handler.answer(307, Location=f"{sentinel.url}/runs")

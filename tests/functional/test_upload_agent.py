@@ -37,6 +37,10 @@ def test_the_combined_table_is_uploaded(resource_tracker, sentinel, tmp_path, he
     agent = ready(resource_tracker, "--pid", str(held.pid), "--interval", "0.05", "--upload", path)
     os.unlink(path)
     eventually(lambda: len(sentinel.puts) >= 2, "two batches")
+    eventually(lambda: len(agent.ask("upload")["upload"]["data_uris"]) >= 2, "both are noted")
+    state = agent.ask("upload")["upload"]
+    assert (state["is_alive"], state["run_id"], state["result"]) == (True, "run-0", None)
+    assert state["data_uris"] == sentinel.puts[:len(state["data_uris"])]
     assert agent.ask("stop")["status"] == "running"
     result = agent.ask("finish", "0", "finished")["upload"]
     (_, end), = sentinel.finishes
@@ -68,6 +72,7 @@ def test_a_machine_without_a_process_is_uploaded(resource_tracker, sentinel, ord
 def test_what_cannot_be_sent_is_kept(resource_tracker, sentinel, tmp_path, held, order):
     sentinel.go_away()
     agent = ready(resource_tracker, "--pid", str(held.pid), "--upload", order())
+    assert agent.ask("upload")["upload"]["run_id"] is None
     result = agent.ask("finish", "0", "finished")["upload"]
     folder, = spools(tmp_path)
     assert (result["is_complete"], result["kept_rows"], result["folder"], result["run_id"],

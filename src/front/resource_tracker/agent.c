@@ -25,6 +25,7 @@
 
 #define NEWEST_DIALECT "resource-tracker"
 #define UPLOAD_DIALECT "resource-tracker:combined"
+#define NO_UPLOAD "nothing is uploaded"
 
 /* One of the two tables. */
 struct table {
@@ -306,13 +307,27 @@ static int show_system_stats(void *data, const struct agent_request *request,
     return stats_add_system(&tracking->stats, json, err);
 }
 
+static int show_upload(void *data, const struct agent_request *request,
+                       struct json_writer *json, struct spoor_error *err)
+{
+    const struct tracking *tracking = data;
+
+    (void)request;
+    if (tracking->upload.pid == 0)
+        return error_set(err, EINVAL, NO_UPLOAD);
+    json_begin(json, "upload", '{');
+    upload_process_add_state(&tracking->upload, json);
+    json_end(json);
+    return 0;
+}
+
 static int finish_upload(void *data, const struct agent_request *request,
                          struct json_writer *json, struct spoor_error *err)
 {
     struct tracking *tracking = data;
 
     if (tracking->upload.pid == 0)
-        return error_set(err, EINVAL, "nothing is uploaded");
+        return error_set(err, EINVAL, NO_UPLOAD);
     stop(tracking);
     return agent_upload_finish(&tracking->upload, request->arguments[0], request->arguments[1],
                                json, err);
@@ -324,6 +339,7 @@ static const struct agent_op ops[] = {
     { "system-stats", 0, 0, show_system_stats },
     { "figures", 0, 0, show_figures },
     { "stop", 0, 0, show_result },
+    { "upload", 0, 0, show_upload },
     { "finish", 2, 2, finish_upload },
 };
 

@@ -22,8 +22,9 @@
  *     stop             takes the last rows, closes the files and answers as rows and figures
  *                      together, and with "lost": {"process": N, "system": N}, the number of rows
  *                      that could not be written, and "warnings": [TEXT, ...], why; may be repeated
+ *     upload           with --upload, see agent_upload.h: how far the upload is
  *     finish CODE STATUS
- *                      with --upload, see agent_upload.h: stops, and ends the upload
+ *                      likewise: stops, and ends the upload
  *
  * The files may be deleted once the agent is ready.
  *

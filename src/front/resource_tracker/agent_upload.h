@@ -6,7 +6,11 @@
  *     {"token": "...", "api_url": "https://...", "interval": 60, "metadata": {"team": "blue"}}
  *
  * It is read before the agent is ready, and may be removed then. The metadata becomes part of the
- * description of the run, as it is. The answer to `finish` has the member
+ * description of the run, as it is. The answer to `upload` has the member
+ *
+ *     "upload": {"is_alive": true, "run_id": "...", "data_uris": ["s3://..."], "result": null}
+ *
+ * where `run_id` is null until the run is registered. The answer to `finish` has the member
  *
  *     "upload": {"is_complete": true, "message": null, "kept_rows": 0, "dropped_rows": 0,
  *                "folder": "...", "run_id": "...", "data_uris": ["s3://..."], "result": {...}}
