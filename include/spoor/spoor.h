@@ -238,9 +238,17 @@ SPOOR_API void spoor_session_warn(spoor_session *session, const char *code,
  * session has stopped and rows could not be written. Valid until the session is closed. */
 SPOOR_API const char *spoor_session_warning(spoor_session *session, const char *code);
 
-/* How many rows of all streams could not be written; 0 until the session has stopped. Rows that a
- * reader did not take because it closed its end of a pipe do not count. */
-SPOOR_API uint64_t spoor_session_lost_rows(spoor_session *session);
+/* Ends a stream with a last row, for which a sample is taken now; the session and its other
+ * streams go on. Streams are numbered from 0 as in options.streams; samples_path, if given, comes
+ * before them. EINVAL: there is no such stream, or the session is not running. */
+SPOOR_API int spoor_session_end_stream(spoor_session *session, size_t stream,
+                                       struct spoor_error *err);
+
+/* How many rows of a stream could not be written; 0 until the session has stopped. Rows that a
+ * reader did not take because it closed its end of a pipe do not count. If there are some, *reason
+ * is set to why. */
+SPOOR_API uint64_t spoor_session_lost_rows(spoor_session *session, size_t stream,
+                                           const char **reason);
 
 /* Takes the last sample, ends open phases and the sampling thread. Does not touch the
  * job: what is left of it keeps running. May be called more than once. ETIMEDOUT: the

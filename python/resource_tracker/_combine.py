@@ -2,8 +2,10 @@
 """The table of the machine and that of the process as one, and what is computed from both."""
 from __future__ import annotations
 
+from functools import partial
+
 from ._dialect import bytes_per_unit
-from ._rows import maximum, mean, span
+from ._rows import RowColumn, maximum, mean, span
 from .column_maps import HUMAN_NAMES_MAPPING, SERVER_ALLOCATION_CHECKS
 from .tiny_data_frame import StatSpec, TinyDataFrame
 
@@ -12,24 +14,58 @@ if TYPE_CHECKING:
     from typing import Any, Callable, Sequence
 
 
-def _column(frame: TinyDataFrame, name: str, rows: slice, factor: int | None) -> list[Any]:
-    values: list[Any] = frame[name][rows]
+def _column(frame: TinyDataFrame, name: str, rows: Sequence[int],
+            factor: int | None) -> list[Any]:
+    values: list[Any] = frame[name]
+    if isinstance(rows, range):
+        values = values[rows.start:rows.stop]
+    else:
+        values = [values[row] for row in rows]
     if factor is None:
         return values
     return [None if value is None else value * factor for value in values]
 
 
-def combine_frames(parts: Sequence[tuple[TinyDataFrame, str]], in_bytes: bool, human_names: bool,
-                   offset: int | None, dialect: str) -> TinyDataFrame:
-    """The frames side by side, as long as the shortest; the timestamp is that of the first. A
-    part is a frame and the prefix of its columns."""
-    length = min((len(frame) for frame, _ in parts), default=0)
-    rows = slice(*slice(offset, None).indices(length))
-    count = len(range(length)[rows])
+def _match_times(first: Sequence[float], second: Sequence[float],
+                 most_seconds: float) -> tuple[Sequence[int], Sequence[int]]:
+    """The numbers of the rows that are of the same moment. Both are in order."""
+    length = min(len(first), len(second))
+    if first[:length] == second[:length]:  # no row was lost
+        return range(length), range(length)
+    found: tuple[list[int], list[int]] = ([], [])
+    i = j = 0
+    while i < len(first) and j < len(second):
+        distance = first[i] - second[j]
+        if abs(distance) < most_seconds:
+            found[0].append(i)
+            found[1].append(j)
+        i, j = i + (distance < most_seconds), j + (distance > -most_seconds)
+    return found
+
+
+def _times(frame: TinyDataFrame) -> Sequence[float]:
+    column = frame._columns["timestamp"]
+    times: Sequence[float] = column.cells() if isinstance(column, RowColumn) else frame["timestamp"]
+    return times
+
+
+def _match_rows(frames: Sequence[TinyDataFrame], interval: float) -> Sequence[Sequence[int]]:
+    """For each frame, which of its rows have a counterpart in the other, if there is one."""
+    if len(frames) == 2 and all("timestamp" in frame.columns for frame in frames):
+        return _match_times(_times(frames[0]), _times(frames[1]), interval / 2)
+    return [range(min(map(len, frames), default=0))] * len(frames)
+
+
+def combine_frames(parts: Sequence[tuple[TinyDataFrame, str]], interval: float, in_bytes: bool,
+                   human_names: bool, offset: int | None, dialect: str) -> TinyDataFrame:
+    """The rows of the same moments side by side; the timestamp is that of the first part. A part
+    is a frame and the prefix of its columns."""
+    matches = [rows[offset:] for rows in _match_rows([frame for frame, _ in parts], interval)]
     functions: dict[str, list[Any] | Callable[[], list[Any]]] = {}
+    count = len(matches[0]) if matches else 0
     if count == 0:
         return TinyDataFrame({})
-    for frame, prefix in parts:
+    for (frame, prefix), rows in zip(parts, matches):
         for name in frame.columns:
             title = HUMAN_NAMES_MAPPING.get(name, name) if human_names else name
             factor = bytes_per_unit(name, dialect) if in_bytes else None
@@ -40,8 +76,7 @@ def combine_frames(parts: Sequence[tuple[TinyDataFrame, str]], in_bytes: bool, h
             if factor is None and count == len(frame):
                 functions[title] = frame._columns[name]
             else:
-                functions[title] = lambda frame=frame, name=name, factor=factor: (  # type: ignore
-                    _column(frame, name, rows, factor))
+                functions[title] = partial(_column, frame, name, rows, factor)
     return TinyDataFrame._from_functions(functions, count)
 
 

@@ -130,10 +130,12 @@ class _Loop:
         try:
             tracking.stop()
         except Error as error:
+            tracking.warnings.append(f"tracking has stopped: {error}")
+        self._write(tracking, file)
+        for message in tracking.warnings:
             from ._log import warn
 
-            warn(f"tracking has stopped: {error}")
-        self._write(tracking, file)
+            warn(message)
 
     def start_tracking(self, output_file: str | None = None, print_header: bool = True) -> None:
         """Writes a row per interval to a file, or to the standard output, until the process that
@@ -144,7 +146,6 @@ class _Loop:
             self.status = "exited"
             return
         tracking = self._track()
-        tracking.remove_files()
         file = None
         try:
             file = sys.stdout if output_file is None else open(

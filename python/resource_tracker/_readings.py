@@ -16,7 +16,7 @@ from ._dialect import NEWEST, OLDEST, README
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable
+    from typing import Any, Callable, Iterable
 
 _agent: Agent | None = None
 _owner = 0  # the process that has started the agent
@@ -49,12 +49,19 @@ def _ask(op: str, *arguments: str) -> dict[str, Any]:
     raise AssertionError
 
 
-def _with_gpus(stats: dict[str, Any]) -> dict[str, Any]:
-    """Without GPUs none is used; otherwise None is a figure that is not known."""
+_GPU_KEYS = ("gpu_usage", "gpu_vram_mib", "gpu_utilized")
+
+
+def _may_have_gpus() -> bool:
     from spoor import _library
 
-    unknown = None if _library.may_have_gpus() else 0
-    for key in ("gpu_usage", "gpu_vram_mib", "gpu_utilized"):
+    return _library.may_have_gpus()
+
+
+def _with_gpus(stats: dict[str, Any]) -> dict[str, Any]:
+    """Without GPUs none is used; otherwise None is a figure that is not known."""
+    unknown = None if _may_have_gpus() else 0
+    for key in _GPU_KEYS:
         if stats.get(key) is None:
             stats[key] = unknown
     return stats
@@ -92,6 +99,27 @@ def get_system_stats() -> dict[str, Any]:
     stats = _ask("system-stats")["stats"]
     stats.pop("gpu_utilized_indexes", None)
     return _with_gpus(stats)
+
+
+def _sum_known(values: list[Any]) -> Any:
+    return None if None in values else sum(values)
+
+
+def get_gpu_stats(pids: Iterable[int] | None) -> dict[str, Any]:
+    """What these processes, without their children, use of the GPUs; None: all processes."""
+    if not _may_have_gpus():
+        return {**dict.fromkeys(_GPU_KEYS, 0), "gpu_utilized_indexes": set()}
+    if pids is None:
+        stats = _ask("system-stats")["stats"]
+        parts = [{**_with_gpus(stats),
+                  "gpu_utilized_indexes": set(stats.get("gpu_utilized_indexes") or ())}]
+    else:
+        parts = [get_process_stats(pid, children=False) for pid in pids]
+    total = {key: _sum_known([part[key] for part in parts]) for key in _GPU_KEYS}
+    indexes: set[int] = set().union(*(part["gpu_utilized_indexes"] for part in parts))
+    if total["gpu_utilized"] is not None:
+        total["gpu_utilized"] = len(indexes)  # processes may share a GPU
+    return {**total, "gpu_utilized_indexes": indexes}
 
 
 def _scaled(value: float | None, factor: float) -> int | None:

@@ -16,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Mapping, NoReturn, Sequence
 
+    from ._csv_file import CsvFile
     from ._rows import RowFile
 
 _METHODS = ("fork", "spawn", "forkserver")
@@ -79,6 +80,7 @@ class ResourceTracker:
         self._has_warned = False
         self._rows: dict[str, RowFile] = {}             # "process", "system"
         self._frames: dict[str, TinyDataFrame] = {}     # likewise, of a snapshot
+        self._csv_files: dict[str, CsvFile] = {}        # likewise, that were asked for
         self._totals: dict[str, Any] | None = None
         self._server_info: dict[str, Any] | None = None
         self._cloud_info: dict[str, Any] | None = None  # of a snapshot
@@ -114,18 +116,25 @@ class ResourceTracker:
 
         return SimpleQueue()
 
-    def _path(self, table: str) -> str | None:
-        rows = self._rows.get(table)
-        return None if rows is None else rows.path
+    def _csv_path(self, table: str) -> str | None:
+        if f"{table}_tracker" not in self.trackers:
+            return None
+        if table not in self._csv_files:
+            from ._csv_file import CsvFile
+
+            self._csv_files[table] = CsvFile()
+        return self._csv_files[table].write(self._frame(table))
 
     @property
     def process_tracker_filepath(self) -> str | None:
-        """The temporary file of the rows, a binary one."""
-        return self._path("process")
+        """A CSV file of process_metrics as they are now, in memory. It can be read until the
+        tracker is deleted or cleanup() is called. None if processes are not tracked."""
+        return self._csv_path("process")
 
     @property
     def system_tracker_filepath(self) -> str | None:
-        return self._path("system")
+        """Likewise, of system_metrics."""
+        return self._csv_path("system")
 
     def start(self) -> None:
         """Starts tracking. The first measurement has been made when it returns."""
@@ -157,6 +166,7 @@ class ResourceTracker:
             self._tracking.close()
             self._tracking = None
         self._frames.clear()
+        self._csv_files.clear()
 
     def stop(self, exit_code: int = 0, run_status: object = None) -> None:
         """Stops tracking, after a last row. exit_code and run_status have no effect yet."""
@@ -169,6 +179,10 @@ class ResourceTracker:
         except Error as error:
             self._report_failure(error)
         self.stop_time = time.time()
+        for message in self._tracking.warnings:
+            from ._log import warn
+
+            warn(message)
 
     def cleanup(self) -> None:
         """Stops tracking and deletes what was tracked. It never fails."""
@@ -215,7 +229,7 @@ class ResourceTracker:
 
     @property
     def n_samples(self) -> int:
-        """The number of rows so far, those that both tables have."""
+        """The number of rows so far; if there are two tables, that of the shorter one."""
         counts = [len(rows) for rows in self._rows.values()]
         counts += [len(frame) for frame in self._frames.values()]
         return min(counts, default=0)
@@ -237,7 +251,8 @@ class ResourceTracker:
     def get_combined_metrics(self, bytes: bool = False, human_names: bool = False,
                              system_prefix: str | None = None, process_prefix: str | None = None,
                              offset: int | None = None) -> TinyDataFrame:
-        """Both tables as one: timestamp, the columns of the machine, those of the process.
+        """Both tables as one: timestamp, the columns of the machine, those of the process. It has
+        n_samples rows, each of one moment; if a row of one table was lost, that moment is missing.
 
         bytes: memory and disk space in bytes, under the same names. human_names: "Process CPU
         usage" instead of process_cpu_usage. The prefixes replace "system_" and "process_", or
@@ -250,7 +265,7 @@ class ResourceTracker:
             if table in self._rows or table in self._frames:
                 parts.append((self._frame(table), prefix if given is None else given))
         try:
-            return combine_frames(parts, bytes, human_names, offset, self.dialect)
+            return combine_frames(parts, self.interval, bytes, human_names, offset, self.dialect)
         except Exception as error:
             from ._log import logger
 

@@ -42,15 +42,19 @@ def _is_known(cell: float) -> bool:
     return cell == cell
 
 
-class _RowColumn:
+class RowColumn:
     """A column of the first rows of a file: a function that returns it as a list."""
 
     def __init__(self, file: RowFile, index: int, is_int: bool, rows: int) -> None:
         self._file, self._index, self._rows, self._is_int = file, index, rows, is_int
         self._known: array[float] | None = None
+        self._sum = 0.0  # of the known ones
+
+    def cells(self) -> array[float]:
+        return self._file.cells(self._index, self._rows)
 
     def __call__(self) -> list[Any]:
-        cells = self._file.cells(self._index, self._rows)
+        cells = self.cells()
         if self._is_int:
             try:
                 return list(map(int, cells))
@@ -66,10 +70,14 @@ class _RowColumn:
         if agg not in _ITERATE:
             return agg([number for number in self() if number is not None])
         if self._known is None:
-            cells = self._file.cells(self._index, self._rows)
-            total = sum(cells)
-            self._known = cells if total == total else array("d", filter(_is_known, cells))
-        result = agg(self._known)
+            self._known = self.cells()
+            self._sum = sum(self._known)
+            if self._sum != self._sum:  # a NaN
+                self._known = array("d", filter(_is_known, self._known))
+                self._sum = sum(self._known)
+        if agg is mean and self._known:
+            return self._sum / len(self._known)
+        result = self._sum if agg is sum else agg(self._known)
         is_int = self._is_int and agg is not mean and result is not None
         return int(result) if is_int else result
 
@@ -142,7 +150,7 @@ class RowFile:
     def read_new(self) -> list[list[Any]]:
         """The rows since the last call. They are not kept: frame() would not have them."""
         rows = self._read()
-        columns = [_RowColumn(self, index, column.decimals == 0, rows)()
+        columns = [RowColumn(self, index, column.decimals == 0, rows)()
                    for index, column in enumerate(self._columns)]
         self._skipped += rows
         del self._cells[:]
@@ -151,5 +159,5 @@ class RowFile:
     def frame(self) -> TinyDataFrame:
         rows = self._read()
         return TinyDataFrame._from_functions({
-            column.name: _RowColumn(self, index, column.decimals == 0, rows)
+            column.name: RowColumn(self, index, column.decimals == 0, rows)
             for index, column in enumerate(self._columns)}, rows)

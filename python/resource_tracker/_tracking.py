@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An agent of resource-tracker that writes rows to temporary files."""
+"""An agent of resource-tracker that writes rows to temporary files.
+
+The files are deleted once the agent has opened them, so that nothing is left behind however this
+process ends.
+"""
 from __future__ import annotations
 
 import os
 import time
-import weakref
 
 from spoor._agent import Agent
 from spoor._error import Error, make_error
@@ -31,9 +34,7 @@ def _make_folder() -> str:
     raise failure
 
 
-def _remove_folder(folder: str, owner: int) -> None:
-    if owner != os.getpid():
-        return  # a forked child leaves it to its parent
+def _remove_folder(folder: str) -> None:
     try:
         for name in os.listdir(folder):
             os.unlink(os.path.join(folder, name))
@@ -49,9 +50,9 @@ class Tracking:
     def __init__(self, tables: Sequence[str], dialect: str, interval: float, pid: int,
                  children: bool) -> None:
         folder, start_time = _make_folder(), time.time()
-        self._remove = weakref.finalize(self, _remove_folder, folder, os.getpid())
         self.rows: dict[str, RowFile] = {}
         self.agent: Agent | None = None
+        self.warnings: list[str] = []  # once it has stopped: what is missing from the rows
         words = [f"--interval={interval:.9f}".rstrip("0").rstrip(".")]
         if dialect != NEWEST:
             words.append(f"--dialect={dialect}")
@@ -70,17 +71,21 @@ class Tracking:
         except BaseException:
             self.close()
             raise
+        finally:
+            _remove_folder(folder)
 
     def stop(self) -> dict[str, Any] | None:
         """Ends the tracking with a last row, and returns the totals of the process."""
         if self.agent is None:
             return None
         try:
-            totals: dict[str, Any] | None = self.agent.stop()["figures"]
+            answer = self.agent.stop()
         except Error:  # any other exception comes from a signal handler: it may be asked again
             self.end()
             raise
         self.end()
+        self.warnings = [f"rows are missing: {reason}" for reason in answer["warnings"]]
+        totals: dict[str, Any] | None = answer["figures"]
         return totals
 
     def end(self) -> None:
@@ -89,18 +94,12 @@ class Tracking:
             self.agent.close()
             self.agent = None
 
-    def remove_files(self) -> None:
-        """Removes the files from their folder. They can be read until close(), and nothing is left
-        behind if this process is killed."""
-        self._remove()
-
     def close(self) -> None:
         """Ends the agent and deletes the rows."""
         self.end()
         for rows in self.rows.values():
             rows.close()
         self.rows.clear()
-        self.remove_files()
 
     def __del__(self) -> None:
         for rows in getattr(self, "rows", {}).values():

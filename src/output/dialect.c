@@ -187,20 +187,27 @@ static double growth(const struct column *column, const struct stream_row *row)
                                         balance(column, row->sample)));
 }
 
-/* The predecessors always have a number. Of samples that follow each other faster than the counter
- * can tell, it would be noise: then it is the growth in the time that the counter can tell. */
-static double rate(const struct column *column, const struct stream_row *row)
+uint64_t dialect_rate_span_ns(const struct stream_row *row, enum metric_clock clock)
 {
-    const struct sample_clock *now = &row->sample->clocks[column->clock];
-    const struct sample_clock *before = &row->previous->clocks[column->clock];
+    const struct sample *from = row->rates_from ? row->rates_from : row->previous;
+    const struct sample_clock *now = &row->sample->clocks[clock];
     uint64_t span_ns = less(row->sample->elapsed_ns + now->late_ns,
-                            row->previous->elapsed_ns + before->late_ns);
-    uint64_t delta =
-        counter_delta(balance(column, row->previous), balance(column, row->sample));
+                            from->elapsed_ns + from->clocks[clock].late_ns);
+
+    return larger(larger(span_ns, now->resolution_ns / 2), 1);
+}
+
+static double cores(const struct column *column, const struct stream_row *row)
+{
+    const struct sample *from = row->rates_from ? row->rates_from : row->previous;
+    uint64_t delta = counter_delta(balance(column, from), balance(column, row->sample));
+    uint64_t cpus = larger(from->host.cpu.cpus, row->sample->host.cpu.cpus);
 
     if (!is_known(delta))
         return nan("");
-    return (double)delta / (double)larger(larger(span_ns, now->resolution_ns / 2), 1);
+    /* fmin() ignores a NaN */
+    return fmin((double)delta / (double)dialect_rate_span_ns(row, column->clock),
+                as_number(cpus));
 }
 
 /* The share of the first of two counters in what both have grown by or, if neither has, in what
@@ -263,15 +270,18 @@ static double busy_gpus(const struct stream_row *row, enum gpu_measure utilizati
 
 static double value_of(const struct column *column, const struct stream_row *row)
 {
+    bool is_of_machine = row->is_machine_only && column->fallback != 0;
+
     switch (column->kind) {
     case COLUMN_LEVEL:
-        return level(column, balance(column, row->sample));
+        return level(column, is_of_machine ? raw_at(row->sample, column->fallback)
+                                           : balance(column, row->sample));
     case COLUMN_FIRST:
         return level(column, first_of(column, row));
     case COLUMN_GROWTH:
         return growth(column, row);
-    case COLUMN_RATE:
-        return rate(column, row);
+    case COLUMN_CORES:
+        return cores(column, row);
     case COLUMN_PART:
     case COLUMN_REST:
         return part(column, row);
@@ -282,7 +292,7 @@ static double value_of(const struct column *column, const struct stream_row *row
     case COLUMN_GPUS:
         return busy_gpus(row, GPU_UTILIZATION);
     case COLUMN_JOB_GPUS:
-        return busy_gpus(row, GPU_JOB_UTILIZATION);
+        return busy_gpus(row, is_of_machine ? GPU_UTILIZATION : GPU_JOB_UTILIZATION);
     }
     return nan("");
 }

@@ -22,17 +22,19 @@
 
 /* How a column is made from the raw values that it names. */
 enum column_kind {
-    COLUMN_LEVEL, /* the sum of `plus` less the sum of `minus`, now */
+    COLUMN_LEVEL, /* the sum of `plus` less the sum of `minus`, now; `fallback`, if there is one,
+                      without a job */
     COLUMN_FIRST, /* the first of `plus` that is known and not 0, now or, if the job is gone, when
                       it was last seen; otherwise `fallback` */
     COLUMN_GROWTH, /* what that sum has grown by since the row before */
-    COLUMN_RATE,   /* its growth per nanosecond, of the time between two readings of `clock` */
+    COLUMN_CORES,  /* its growth per nanosecond, of the time between two readings of `clock`; at
+                      most the CPUs of the machine */
     COLUMN_PART, /* the growth of plus[0], split as plus[1] and plus[2] grew: the first part */
     COLUMN_REST, /* and the second part: together they are the whole */
     COLUMN_PID,
     COLUMN_CHILDREN, /* the processes of the job without the main one */
     COLUMN_GPUS,     /* how many GPUs are busy */
-    COLUMN_JOB_GPUS, /* and for the job */
+    COLUMN_JOB_GPUS, /* and for the job; with a `fallback` and without a job, for anyone */
 };
 
 /* How its number is written: bits of column.flags. */
@@ -54,7 +56,7 @@ struct column {
     unsigned flags;
     size_t plus[4], minus[3]; /* offsets of raw values in struct sample; 0: no more */
     size_t fallback;          /* likewise */
-    enum metric_clock clock;  /* of a COLUMN_RATE */
+    enum metric_clock clock;  /* of COLUMN_CORES */
 };
 
 /* Columns in a row, with a prefix to their names. */
@@ -101,6 +103,10 @@ bool dialect_reads(const struct dialect_table *table, size_t offset);
 #define DIALECT_NAMES                                                         \
     "spoor, resource-tracker, resource-tracker-0.3, resource-tracker-0.1 or " \
     "resource-tracker-rs"
+
+/* The time that rates of a row are over: never less than the counter can tell, where one tick
+ * would be many cores. */
+uint64_t dialect_rate_span_ns(const struct stream_row *row, enum metric_clock clock);
 
 /* A cell of a row, which has a previous sample. */
 struct cell dialect_cell(const struct column *column, const struct stream_row *row);

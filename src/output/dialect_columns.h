@@ -43,7 +43,7 @@
     { "stime", COLUMN_REST, per, decimals, flags,                          \
       .plus = { VALUE(METRIC_JOB_CPU), VALUE(METRIC_JOB_USER), VALUE(METRIC_JOB_SYSTEM) } }
 #define JOB_CPU(flags) \
-    { "cpu_usage", COLUMN_RATE, 1, 4, flags, .plus = { VALUE(METRIC_JOB_CPU) }, .clock = CLOCK_JOB_CPU }
+    { "cpu_usage", COLUMN_CORES, 1, 4, flags, .plus = { VALUE(METRIC_JOB_CPU) }, .clock = CLOCK_JOB_CPU }
 #define JOB_MEMORY(name, per, decimals, flags)                             \
     { name, COLUMN_FIRST, per, decimals, flags,                            \
       .plus = { MOMENT(METRIC_JOB_PSS), MOMENT(METRIC_JOB_RSS), VALUE(METRIC_JOB_PSS), VALUE(METRIC_JOB_RSS) }, \
@@ -57,7 +57,7 @@
 #define HOST_STIME(per, decimals, flags)                                   \
     { "stime", COLUMN_GROWTH, per, decimals, flags, .plus = { HOST(cpu.system_ns) }, .minus = { HOST(cpu.interrupt_ns) } }
 #define HOST_CPU                                                           \
-    { "cpu_usage", COLUMN_RATE, 1, 4, ZERO, .plus = { HOST(cpu.user_ns), HOST(cpu.system_ns) }, \
+    { "cpu_usage", COLUMN_CORES, 1, 4, ZERO, .plus = { HOST(cpu.user_ns), HOST(cpu.system_ns) }, \
       .minus = { HOST(cpu.interrupt_ns) }, .clock = CLOCK_HOST_CPU }
 #define LEVEL(name, per, decimals, flags, member) \
     { name, COLUMN_LEVEL, per, decimals, flags, .plus = { HOST(member) } }
@@ -79,6 +79,17 @@
     { "gpu_usage", COLUMN_LEVEL, GPUS, decimals, flags, .plus = { MOMENT(utilization) } }, \
     { vram, COLUMN_LEVEL, MIB, decimals, flags, .plus = { MOMENT(memory) } },      \
     { "gpu_utilized", kind, 1, 0, INTEGER | (flags), .plus = { 0 } }
+
+/* The same of the job and, without one, of the machine. */
+#define JOB_GPU_USAGE(name, decimals, flags)                               \
+    { name, COLUMN_LEVEL, GPUS, decimals, flags, .plus = { MOMENT(METRIC_JOB_GPU_UTILIZATION) }, \
+      .fallback = MOMENT(METRIC_HOST_GPU_UTILIZATION) }
+#define JOB_GPU_MEMORY(name, decimals, flags)                              \
+    { name, COLUMN_LEVEL, MIB, decimals, flags, .plus = { MOMENT(METRIC_JOB_GPU_MEMORY) }, \
+      .fallback = MOMENT(METRIC_HOST_GPU_MEMORY) }
+#define JOB_GPU_COUNT(name, flags)                                         \
+    { name, COLUMN_JOB_GPUS, 1, 0, INTEGER | (flags), .plus = { 0 },       \
+      .fallback = MOMENT(METRIC_HOST_GPU_UTILIZATION) }
 
 /* clang-format on */
 

@@ -9,7 +9,7 @@ static const struct column host[] = {
     PROCESSES,
     HOST_UTIME(SECONDS, 3, FIXED),
     HOST_STIME(SECONDS, 3, FIXED),
-    { "cpu_usage", COLUMN_RATE, 1, 4, FIXED, .plus = { HOST(cpu.user_ns), HOST(cpu.system_ns), HOST(cpu.steal_ns) }, .clock = CLOCK_HOST_CPU },
+    { "cpu_usage", COLUMN_CORES, 1, 4, FIXED, .plus = { HOST(cpu.user_ns), HOST(cpu.system_ns), HOST(cpu.steal_ns) }, .clock = CLOCK_HOST_CPU },
     LEVEL("memory_free_mib", MIB, 0, INTEGER, memory.free_bytes),
     { "memory_used_mib", COLUMN_LEVEL, MIB, 0, INTEGER, .plus = { HOST(memory.total_bytes) }, .minus = { HOST(memory.available_bytes) } },
     LEVEL("memory_buffers_mib", MIB, 0, INTEGER, memory.buffers_bytes),
@@ -31,7 +31,9 @@ static const struct column job[] = {
     JOB_MEMORY("memory_mib", MIB, 0, INTEGER),
     JOB_BYTES("disk_read_bytes", METRIC_JOB_READ),
     JOB_BYTES("disk_write_bytes", METRIC_JOB_WRITTEN),
-    GPU("gpu_vram_mib", 4, FIXED, METRIC_JOB_GPU_UTILIZATION, METRIC_JOB_GPU_MEMORY, COLUMN_JOB_GPUS),
+    JOB_GPU_USAGE("gpu_usage", 4, FIXED),
+    JOB_GPU_MEMORY("gpu_vram_mib", 4, FIXED),
+    JOB_GPU_COUNT("gpu_utilized", FIXED),
 };
 
 _Static_assert(ARRAY_SIZE(host) + ARRAY_SIZE(job) == 32, "as the predecessor");

@@ -16,21 +16,26 @@
 enum { OPTIONAL = 1u << 16 };
 
 /* clang-format off */
+static const struct column cgroup[] = { /* of the job, if it has one of its own */
+    { "cgroup_usage_secs",          COLUMN_GROWTH, SECONDS, 9, OPTIONAL, .plus = { AT(job_cgroup_cpu_ns) } },
+    { "cgroup_utilization_pct",     COLUMN_CORES, 1, 4, OPTIONAL, .plus = { AT(job_cgroup_cpu_ns) }, .clock = CLOCK_JOB_CPU },
+};
+
 static const struct column cpu[] = { /* behind per_core_pct */
     { "process_child_count",        COLUMN_CHILDREN, 1, 0, INTEGER | OPTIONAL, .plus = { 0 } },
-    { "process_cores_used",         COLUMN_RATE, 1, 4, OPTIONAL, .plus = { VALUE(METRIC_JOB_CPU) }, .clock = CLOCK_JOB_CPU },
+    { "process_cores_used",         COLUMN_CORES, 1, 4, OPTIONAL, .plus = { VALUE(METRIC_JOB_CPU) }, .clock = CLOCK_JOB_CPU },
     { "process_count",              COLUMN_LEVEL, 1, 0, INTEGER, .plus = { HOST(process_count) } },
     { "process_disk_read_bytes",    COLUMN_GROWTH, BYTES, 0, INTEGER | OPTIONAL, .plus = { VALUE(METRIC_JOB_READ) } },
     { "process_disk_write_bytes",   COLUMN_GROWTH, BYTES, 0, INTEGER | OPTIONAL, .plus = { VALUE(METRIC_JOB_WRITTEN) } },
-    { "process_gpu_usage",          COLUMN_LEVEL, GPUS, ALL, OPTIONAL, .plus = { MOMENT(METRIC_JOB_GPU_UTILIZATION) } },
-    { "process_gpu_utilized",       COLUMN_JOB_GPUS, 1, 0, INTEGER | OPTIONAL, .plus = { 0 } },
-    { "process_gpu_vram_mib",       COLUMN_LEVEL, MIB, ALL, OPTIONAL, .plus = { MOMENT(METRIC_JOB_GPU_MEMORY) } },
+    JOB_GPU_USAGE("process_gpu_usage", ALL, OPTIONAL),
+    JOB_GPU_COUNT("process_gpu_utilized", OPTIONAL),
+    JOB_GPU_MEMORY("process_gpu_vram_mib", ALL, OPTIONAL),
     { "process_pss_mib",            COLUMN_FIRST, MIB, 0, INTEGER | OPTIONAL, .plus = { MOMENT(METRIC_JOB_PSS), VALUE(METRIC_JOB_PSS) } },
     { "process_rss_mib",            COLUMN_FIRST, MIB, 0, INTEGER | OPTIONAL, .plus = { MOMENT(METRIC_JOB_RSS), VALUE(METRIC_JOB_RSS) } },
     { "process_stime_secs",         COLUMN_REST, SECONDS, 9, OPTIONAL, .plus = { VALUE(METRIC_JOB_CPU), VALUE(METRIC_JOB_USER), VALUE(METRIC_JOB_SYSTEM) } },
     { "process_utime_secs",         COLUMN_PART, SECONDS, 9, OPTIONAL, .plus = { VALUE(METRIC_JOB_CPU), VALUE(METRIC_JOB_USER), VALUE(METRIC_JOB_SYSTEM) } },
     { "stime_secs",                 COLUMN_GROWTH, SECONDS, 9, 0, .plus = { HOST(cpu.system_ns) }, .minus = { HOST(cpu.interrupt_ns) } },
-    { "utilization_pct",            COLUMN_RATE, 1, 4, 0, .plus = { HOST(cpu.user_ns), HOST(cpu.system_ns), HOST(cpu.steal_ns) }, .clock = CLOCK_HOST_CPU },
+    { "utilization_pct",            COLUMN_CORES, 1, 4, 0, .plus = { HOST(cpu.user_ns), HOST(cpu.system_ns), HOST(cpu.steal_ns) }, .clock = CLOCK_HOST_CPU },
     { "utime_secs",                 COLUMN_GROWTH, SECONDS, 9, 0, .plus = { HOST(cpu.user_ns) } },
 };
 
@@ -96,7 +101,8 @@ static double percent(uint64_t part, uint64_t whole)
 static void add_rate(struct json_writer *json, const char *key, uint64_t before, uint64_t after,
                      const struct stream_row *row)
 {
-    uint64_t span_ns = less(row->sample->elapsed_ns, row->previous->elapsed_ns);
+    const struct sample *from = row->rates_from ? row->rates_from : row->previous;
+    uint64_t span_ns = less(row->sample->elapsed_ns, from->elapsed_ns);
     uint64_t growth = devices_growth(before, after);
 
     add_float(json, key,
@@ -105,20 +111,23 @@ static void add_rate(struct json_writer *json, const char *key, uint64_t before,
 
 /* ---- devices ---------------------------------------------------------------- */
 
+/* What rates of devices are since. */
+static const struct device_sample *devices_before(const struct stream_row *row)
+{
+    return row->rates_from_devices ? row->rates_from_devices : row->previous_devices;
+}
+
 static void add_cpus(struct json_writer *json, const struct stream_row *row)
 {
-    uint64_t span_ns = less(row->sample->elapsed_ns, row->previous->elapsed_ns);
+    double span_ns = (double)dialect_rate_span_ns(row, CLOCK_HOST_CPU);
 
     json_begin(json, "per_core_pct", '[');
     for (size_t i = 0; i < row->devices->cpu_count; i++) {
         const struct cpu_busy *now = &row->devices->cpus[i];
-        uint64_t before = device_sample_cpu_ns(row->previous_devices, now->number);
+        uint64_t before = device_sample_cpu_ns(devices_before(row), now->number);
         uint64_t growth = devices_growth(before, now->busy_ns);
 
-        add_float(json, NULL,
-                  span_ns > 0 && is_known(growth)
-                      ? fmin((double)growth / (double)span_ns * 100, 100)
-                      : 0);
+        add_float(json, NULL, is_known(growth) ? fmin((double)growth / span_ns * 100, 100) : 0);
     }
     json_end(json);
 }
@@ -142,7 +151,7 @@ static void add_disk(struct json_writer *json, const struct disk_device *disk,
 {
     const struct devices *devices = &row->devices->devices;
     const struct disk_device *before =
-        devices_find_disk(&row->previous_devices->devices, disk->name);
+        devices_find_disk(&devices_before(row)->devices, disk->name);
 
     json_begin(json, NULL, '{');
     json_add_u64(json, "capacity_bytes", disk->capacity_bytes);
@@ -195,7 +204,7 @@ static void add_interfaces(struct json_writer *json, const struct stream_row *ro
     for (size_t i = 0; i < devices->interface_count; i++) {
         const struct network_device *now = &devices->interfaces[i];
         const struct network_device *before =
-            devices_find_interface(&row->previous_devices->devices, now->name);
+            devices_find_interface(&devices_before(row)->devices, now->name);
 
         json_begin(json, NULL, '{');
         add_text(json, "driver", now->driver);
@@ -223,6 +232,8 @@ static void add_gpu(struct json_writer *json, const struct gpu_unit *unit,
     json_begin(json, NULL, '{');
     json_add_null(json, "core_count");
     json_begin(json, "detail", '{');
+    if (*unit->device.driver_version)
+        json_add_text(json, "driver_version", unit->device.driver_version);
     add_text(json, "pci_bus_id", unit->device.pci_address);
     json_end(json);
     json_add_text(json, "device_type", unit->vendor);
@@ -273,6 +284,7 @@ void dialect_rust_json_row(const struct stream_row *row, struct buffer *out)
         json_add_u64(&json, "actual_interval_ms",
                      less(row->sample->elapsed_ns, row->previous->elapsed_ns) / NS_PER_MS);
     json_begin(&json, "cpu", '{');
+    add_columns(&json, cgroup, ARRAY_SIZE(cgroup), row);
     add_cpus(&json, row);
     add_columns(&json, cpu, ARRAY_SIZE(cpu), row);
     json_end(&json);

@@ -129,6 +129,13 @@ bool stream_counts_processes(const struct stream *stream)
            dialect_reads(stream->table, offsetof(struct sample, host.process_count));
 }
 
+bool stream_reads_host_gpus(const struct stream *stream)
+{
+    return stream->table &&
+           dialect_reads(stream->table,
+                         offsetof(struct sample, moment[METRIC_HOST_GPU_UTILIZATION]));
+}
+
 double stream_rate(enum metric metric, const struct sample *sample,
                    const struct sample *previous)
 {

@@ -23,9 +23,14 @@ struct stream_row {
     const struct gpu_columns *of_gpus; /* NULL: they are not known yet */
     pid_t pid;                         /* the main process of the job; 0: there is no job */
     bool is_main_only;                 /* its descendants are not tracked */
+    bool is_machine_only;              /* no job is tracked */
     const char *name;                  /* label of the run, or NULL */
     /* Of both samples, if stream_lists_devices(). */
     const struct device_sample *devices, *previous_devices;
+    /* A row that is too short for rates has those since this sample, the one before `previous`;
+     * NULL: since `previous`. */
+    const struct sample *rates_from;
+    const struct device_sample *rates_from_devices;
 };
 
 struct encoding;
@@ -72,6 +77,9 @@ bool stream_write_row(const struct stream *stream, const struct stream_row *row,
 
 /* Whether rows have the number of processes of the machine, which costs more than the rest of it. */
 bool stream_counts_processes(const struct stream *stream);
+
+/* Whether rows of a dialect say how busy the GPUs of the machine are. */
+bool stream_reads_host_gpus(const struct stream *stream);
 
 /* Whether rows list the devices of the machine. */
 bool stream_lists_devices(const struct stream *stream);

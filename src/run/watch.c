@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
@@ -17,7 +18,8 @@
 #include "source/cgroup/cgroup_directory.h"
 
 #define POLLING_MS 20 /* where there is no pidfd */
-#define CGROUP_MS 100 /* for a cgroup of version 1, whose list of processes is read */
+#define CGROUP_MS \
+    100 /* for a cgroup of version 1, or with us in it: its processes are listed */
 #define REAPED_MS 200 /* most parents reap at once */
 
 /* Of the kernel's linux/pidfd.h, which is younger than many systems' headers. */
@@ -103,15 +105,61 @@ int watch_open(pid_t pid, struct watch *ret, struct spoor_error *err)
     return r;
 }
 
+/* Who is in a cgroup and below it. */
+struct occupants {
+    const struct root *root;
+    bool has_us, has_others;
+};
+
+/* Agents (spoor.h), such as the process that writes our samples, are not counted: they end after
+ * what they track. */
+static void note_occupant(pid_t pid, void *data)
+{
+    struct occupants *occupants = data;
+    struct pid_stat process;
+
+    if (pid == getpid())
+        occupants->has_us = true;
+    else if (!occupants->has_others)
+        occupants->has_others = pid_stat_read_once(occupants->root, pid, &process) < 0 ||
+                                strcmp(process.comm, SPOOR_AGENT_NAME) != 0;
+}
+
+static struct occupants read_occupants(const struct watch *watch)
+{
+    struct occupants occupants = { .root = &watch->root };
+    struct children_buffer buffer = { 0 };
+
+    (void)cgroup_each_process(&watch->root, &watch->cgroup, &buffer, note_occupant,
+                              &occupants); /* fails if it is gone: then there are none */
+    children_buffer_done(&buffer);
+    return occupants;
+}
+
+static int open_cgroup(struct watch *watch, const char *directory, struct spoor_error *err)
+{
+    struct cgroups others;
+    struct occupants occupants;
+    int r = cgroup_directory_find(&watch->root, directory, &watch->cgroup, &others, err);
+
+    if (r < 0)
+        return r;
+    occupants = read_occupants(watch);
+    watch->is_inside = occupants.has_us;
+    if (occupants.has_us && !occupants.has_others)
+        return error_set(err, ESRCH, "there is no process in cgroup '%s' except spoor",
+                         directory);
+    return 0;
+}
+
 int watch_open_cgroup(const char *directory, struct watch *ret, struct spoor_error *err)
 {
     struct watch watch;
-    struct cgroups others;
     int r = init(&watch, 0, err);
 
     if (r < 0)
         return r;
-    r = cgroup_directory_find(&watch.root, directory, &watch.cgroup, &others, err);
+    r = open_cgroup(&watch, directory, err);
     if (r == 0)
         r = open_signals(&watch, err);
     if (r < 0)
@@ -140,7 +188,8 @@ void watch_ignore_signals(struct watch *watch)
     watch->signal_fd = -1;
 }
 
-/* Once the events of a version 2 cgroup have been read, the next change can be polled for. */
+/* Once the events of a version 2 cgroup have been read, the next change can be polled for. With us
+ * in it, there is none. */
 static bool cgroup_has_ended(struct watch *watch)
 {
     char text[256];
@@ -148,7 +197,8 @@ static bool cgroup_has_ended(struct watch *watch)
     if (watch->cgroup.is_v2)
         (void)kept_read(&watch->events, &watch->root, text, sizeof(text), "%s/cgroup.events",
                         watch->cgroup.path); /* the top of the tree has none */
-    return !cgroup_is_populated(&watch->root, &watch->cgroup);
+    return watch->is_inside ? !read_occupants(watch).has_others
+                            : !cgroup_is_populated(&watch->root, &watch->cgroup);
 }
 
 /* Is there something whose end no descriptor tells? */
@@ -175,7 +225,7 @@ static bool time_left(const struct watch *watch, uint64_t deadline_ns, struct ti
     uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
     uint64_t polling_ns = (watch->pid == 0 ? CGROUP_MS : POLLING_MS) * NS_PER_MS;
 
-    if (polls_end(watch) && watch->events.fd < 0 && left_ns > polling_ns)
+    if (polls_end(watch) && (watch->is_inside || watch->events.fd < 0) && left_ns > polling_ns)
         left_ns = polling_ns;
     *ret = clock_timespec(left_ns);
     return deadline_ns > now_ns;

@@ -9,6 +9,7 @@
 #ifndef RUN_WATCH_H
 #define RUN_WATCH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -24,6 +25,7 @@ struct watch {
     int output_fd;        /* a pipe whose reader may leave, likewise */
     uint64_t start_ticks; /* used if pid_fd is -1 */
     struct cgroup cgroup; /* used if pid is 0 */
+    bool is_inside;       /* we are in that cgroup */
     struct kept events;   /* cgroup.events of version 2, which can be polled for changes */
     struct root root;
 };
@@ -45,8 +47,8 @@ enum watch_end {
 /* `pid` 0: no process is watched. -ESRCH: no such process. Also blocks SIGPIPE permanently. */
 int watch_open(pid_t pid, struct watch *ret, struct spoor_error *err);
 
-/* Waits until no process is left in a cgroup and below it. -ENOENT, -EINVAL, -ESRCH: as
- * spoor_session_open() explains them. */
+/* Waits until no process is left in a cgroup and below it, except us and agents (spoor.h). -ENOENT,
+ * -EINVAL, -ESRCH: as spoor_session_open() explains them. */
 int watch_open_cgroup(const char *directory, struct watch *ret, struct spoor_error *err);
 void watch_close(struct watch *watch);
 

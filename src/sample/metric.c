@@ -106,18 +106,6 @@ bool metric_starts_at_zero(enum metric metric)
     return starts_at_zero[metric];
 }
 
-static const bool sums_devices[METRIC_COUNT] = {
-    [METRIC_HOST_DISK_READ] = true,
-    [METRIC_HOST_DISK_WRITTEN] = true,
-    [METRIC_HOST_NETWORK_RECEIVED] = true,
-    [METRIC_HOST_NETWORK_SENT] = true,
-};
-
-bool metric_sums_devices(enum metric metric)
-{
-    return sums_devices[metric];
-}
-
 static const enum metric_clock clocks[METRIC_COUNT] = {
     [METRIC_MAIN_CPU] = CLOCK_MAIN_CPU,        [METRIC_DESCENDANTS_CPU] = CLOCK_DESCENDANTS_CPU,
     [METRIC_JOB_CPU] = CLOCK_JOB_CPU,          [METRIC_HOST_CPU] = CLOCK_HOST_CPU,

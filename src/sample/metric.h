@@ -119,10 +119,6 @@ struct metric_row {
 
 const struct metric_row *metric_row(enum metric metric);
 
-/* Whether it is a sum over devices: if one is removed, the counter steps back, and what was counted
- * since is not known. */
-bool metric_sums_devices(enum metric metric);
-
 /* Counters that change while a sample is taken, and so have times of their own (sample.h). */
 enum metric_clock {
     CLOCK_SAMPLE, /* all others */

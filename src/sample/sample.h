@@ -26,7 +26,8 @@ struct sample {
     struct memory_split
         at_peak;           /* of the job, when METRIC_JOB_RSS was highest since the last one */
     bool storage_is_local; /* METRIC_HOST_DISK_WRITTEN counts all that can be written */
-    struct host_reading host; /* with what is no metric */
+    struct host_reading host;   /* with what is not a metric */
+    uint64_t job_cgroup_cpu_ns; /* CPU time of the job's own cgroup; UNKNOWN: it has none */
 };
 
 static inline void sample_clear(struct sample *sample)
@@ -40,6 +41,7 @@ static inline void sample_clear(struct sample *sample)
     sample->at_peak = (struct memory_split)MEMORY_SPLIT_UNKNOWN;
     sample->storage_is_local = false;
     sample->host = HOST_READING_UNKNOWN;
+    sample->job_cgroup_cpu_ns = UNKNOWN;
 }
 
 /* Whether the job has ended or is ending: what its cgroup still has is not the job's memory. */

@@ -283,6 +283,17 @@ static void hide_untracked(struct sampler *sampler, struct sample *sample)
     }
 }
 
+/* Of a device that came or went during the run, a part of its bytes is not known. */
+static void mark_inexact_sums(const struct host *host, struct origin origins[METRIC_COUNT])
+{
+    if (!host->disks.is_exact)
+        origins[METRIC_HOST_DISK_READ].is_exact = origins[METRIC_HOST_DISK_WRITTEN].is_exact =
+            false;
+    if (!host->interfaces.is_exact)
+        origins[METRIC_HOST_NETWORK_RECEIVED].is_exact =
+            origins[METRIC_HOST_NETWORK_SENT].is_exact = false;
+}
+
 static void read_host(struct sampler *sampler, uint64_t now_ns, bool is_first,
                       struct sample *ret)
 {
@@ -293,6 +304,7 @@ static void read_host(struct sampler *sampler, uint64_t now_ns, bool is_first,
         sampler->first_oom_kills = reading->oom_kills_count;
         sampler->first_stolen_ns = stolen_ns(reading);
     }
+    mark_inexact_sums(&sampler->host, sampler->origins);
     fill_host(reading, ret->value);
     ret->clocks[CLOCK_HOST_CPU] = clock_of(sampler->host.cpu_span, HOST_CPU_ERROR_NS, now_ns);
     ret->host = *reading;
@@ -313,6 +325,7 @@ static void read_job(struct sampler *sampler, struct instant now, uint64_t birth
     fill_job(&sampler->reading, ret->value);
     fill_job_clocks(sampler, now.monotonic_ns, ret->clocks);
     ret->at_peak = sampler->reading.at_peak;
+    ret->job_cgroup_cpu_ns = sampler->reading.leaf.cpu_ns;
     cgroup_watch_read(&sampler->cgroup_watch, sampler->root, &events);
     fill_cgroup(&sampler->reading, &events, host, ret->value);
     fill_moment(&sampler->reading, ret);

@@ -192,7 +192,8 @@ static void bound_peak(struct spoor_figure *figure, const struct row *row,
 }
 
 /* The kernel charges a process for a whole folio, which may be of megabytes, whenever it writes to a
- * clean one. No job wrote more than all disks did, and what is still to be written. */
+ * clean one. No job wrote more than all disks did, and what is still to be written, unless a disk
+ * that was plugged in or removed has written more than was seen. */
 static void bound_written(struct spoor_figure *figure, const struct row *row,
                           const struct summary *summary, const struct origin *origins)
 {
@@ -201,7 +202,8 @@ static void bound_written(struct spoor_figure *figure, const struct row *row,
                              summary->tally[METRIC_HOST_DIRTY].last);
 
     if (row->metric != METRIC_JOB_WRITTEN || row->derivation != TOTAL ||
-        !summary->storage_is_local || disks->is_lost || !is_known(bound) ||
+        !summary->storage_is_local || disks->is_lost ||
+        !origins[METRIC_HOST_DISK_WRITTEN].is_exact || !is_known(bound) ||
         figure->value <= (double)bound)
         return;
     figure->value = (double)bound;
@@ -348,8 +350,6 @@ static const char *missing_reason(const struct row *row, const struct summary *s
 {
     bool is_rate = row->derivation == MEAN_RATE || row->derivation == MAX_RATE;
 
-    if (summary->tally[row->metric].has_reset)
-        return "a device was removed during the run";
     if (is_rate && is_known(summary->tally[row->metric].first))
         return "a rate needs at least two samples";
     if (row->derivation == AT_PEAK && is_known(summary->tally[row->metric].max))
@@ -429,7 +429,7 @@ static struct spoor_figure make_figure(const struct row *row, const struct summa
 
     if (row->derivation == NOT_YET)
         return not_measured(row->reason);
-    figure.value = summary->tally[row->metric].has_reset ? nan("") : derive(row, summary);
+    figure.value = derive(row, summary);
     figure.source = origins[row->metric].source;
     figure.is_exact = origins[row->metric].is_exact && row->derivation != MAX_RATE &&
                       is_resolved(row, summary);

@@ -16,7 +16,7 @@ double counter_rate(enum metric metric, uint64_t from, uint64_t to, uint64_t spa
 {
     uint64_t delta = counter_delta(from, to);
 
-    if (!is_known(delta) || span_ns == 0 || (to < from && metric_sums_devices(metric)))
+    if (!is_known(delta) || span_ns == 0)
         return nan("");
     return metric_value(metric, delta) / ((double)span_ns / 1e9);
 }

@@ -11,8 +11,8 @@
  * back, which is a reset or a race and never growth. */
 uint64_t counter_delta(uint64_t from, uint64_t to);
 
-/* Base units of a metric per second over a span; NaN if it is unknown, no time has passed, or a
- * device was removed. For CPU seconds the result is cores. */
+/* Base units of a metric per second over a span; NaN if it is unknown or no time has passed. For CPU
+ * seconds the result is cores. */
 double counter_rate(enum metric metric, uint64_t from, uint64_t to, uint64_t span_ns);
 
 #endif

@@ -114,8 +114,6 @@ static void tally_add(struct summary *summary, enum metric metric, const struct 
     } else if (metric_row(metric)->published.kind == SPOOR_COUNTER) {
         tally_rate(tally, metric, value, now_ns, resolution_ns, summary->window_ns);
     }
-    if (metric_sums_devices(metric) && is_known(tally->last) && value < tally->last)
-        tally->has_reset = true;
     raise_to(&tally->max, value);
     if (summary->sample_count > 1)
         raise_to(&tally->later_max, value);

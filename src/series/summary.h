@@ -21,7 +21,6 @@ struct tally {
     uint64_t max;
     uint64_t later_max; /* the largest but for the first sample: what a sample says of the time
                            before it is of this run or phase from the second on */
-    bool has_reset;     /* it has stepped back, and is a sum over devices: one was removed */
     double max_rate;    /* base units per second; NaN: no window yet */
     uint64_t anchor;    /* value at the start of the open rate window */
     uint64_t anchor_ns; /* when that was read, as sample_read_ns() */

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* delivery.c - hands samples to the streams and the caller. */
+#include <errno.h>
+#include <stdatomic.h>
+
+#include "base/error.h"
 #include "sample/gpu_columns.h"
 #include "session/session.h"
 
@@ -44,11 +48,30 @@ static void show_sample(const spoor_session *session)
     session->sample_seen(&sample, session->sample_data);
 }
 
+/* If a stream ends, all streams have a row, so that their rows are of the same moments. */
+static void write_rows(spoor_session *session, bool is_last)
+{
+    bool must_end[ARRAY_SIZE(session->streams)];
+    bool must_write = is_last;
+
+    for (size_t i = 0; i < session->stream_count; i++) {
+        must_end[i] = atomic_exchange(&session->streams[i].must_end, false);
+        must_write = must_write || must_end[i];
+    }
+    for (size_t i = 0; i < session->stream_count; i++) {
+        struct samples_file *file = &session->streams[i];
+
+        samples_file_add(file, &session->latest, &session->gpu,
+                         (struct samples_machine){ &session->root, &session->space },
+                         must_write);
+        if (must_end[i])
+            samples_file_end(file);
+    }
+}
+
 void session_deliver_sample(spoor_session *session, bool is_last)
 {
-    for (size_t i = 0; i < session->stream_count; i++)
-        samples_file_add(&session->streams[i], &session->latest, &session->gpu,
-                         (struct samples_machine){ &session->root, &session->space }, is_last);
+    write_rows(session, is_last);
     if (session->sample_seen && !session->is_abandoned) /* the caller's data may be gone */
         show_sample(session);
 }
@@ -62,4 +85,12 @@ void session_begin_delivery(spoor_session *session)
         samples_file_begin(&session->streams[i]);
     if (session->has_sample)
         session_deliver_sample(session, false);
+}
+
+int spoor_session_end_stream(spoor_session *session, size_t stream, struct spoor_error *err)
+{
+    if (stream >= session->stream_count)
+        return error_set(err, EINVAL, "no stream %zu", stream);
+    session->streams[stream].must_end = true;
+    return spoor_session_sample(session, err);
 }

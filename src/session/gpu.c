@@ -8,6 +8,15 @@
 #include "session/session.h"
 #include "text/number.h"
 
+static bool streams_read_host_gpus(const spoor_session *session)
+{
+    bool reads = false;
+
+    for (size_t i = 0; i < session->stream_count; i++)
+        reads |= stream_reads_host_gpus(&session->streams[i].stream);
+    return reads;
+}
+
 void session_start_gpus(spoor_session *session)
 {
     const struct job *job = &session->sampler.job;
@@ -17,6 +26,7 @@ void session_start_gpus(spoor_session *session)
         .main_pid = session->pid,
         .tracker_pid = job->tracker_pid,
         .is_main_only = job->is_main_only,
+        .is_for_host = streams_read_host_gpus(session),
         .disabled = session->disabled,
         .start_ns = session->sampler.started.monotonic_ns,
         .members = &job->members,

@@ -233,6 +233,7 @@ static int prepare(struct gpu_thread *thread, const struct gpu_thread_options *o
         .main_pid = options->main_pid,
         .tracker_pid = options->tracker_pid,
         .is_main_only = options->is_main_only,
+        .is_for_host = options->is_for_host,
         .start_ns = options->start_ns,
     };
     return 0;

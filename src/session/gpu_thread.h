@@ -18,6 +18,7 @@ struct gpu_thread_options {
     const char *gpus;  /* as --gpus; NULL: by the environment */
     pid_t main_pid;    /* 0: there is no job */
     bool is_main_only; /* its descendants are not part of the job */
+    bool is_for_host;  /* see struct gpu_watch_options */
     pid_t tracker_pid; /* our own where we spawned the job, which has our environment; else 0 */
     unsigned disabled; /* rungs */
     uint64_t start_ns; /* of the run */

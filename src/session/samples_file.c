@@ -66,14 +66,14 @@ int samples_file_open(struct samples_file *file, const struct spoor_stream *stre
         .path = strdup(stream->path),
         .pid = options->pid,
         .is_main_only = options->flags & SPOOR_MAIN_ONLY,
+        .is_machine_only = options->pid == 0 && !(options->flags & SPOOR_TRACK_CGROUP),
     };
     if (options->name)
         file->name = strdup(options->name);
     if (!file->path || (options->name && !file->name))
         return error_set(err, ENOMEM, "out of memory");
-    r = stream_find(file->path, stream->dialect, stream->format,
-                    options->pid > 0 || options->flags & SPOOR_TRACK_CGROUP, &file->stream,
-                    err);
+    r = stream_find(file->path, stream->dialect, stream->format, !file->is_machine_only,
+                    &file->stream, err);
     file->is_pipe = stream_descriptor(file->path) >= 0 || output_file_is_special(file->path);
     if (r == 0 && file->stream.dialect)
         file->short_ns = options->interval_ns / 2;
@@ -100,6 +100,7 @@ void samples_file_close(struct samples_file *file)
     free(take_ptr(file->name));
     device_sample_done(&file->devices);
     device_sample_done(&file->previous_devices);
+    device_sample_done(&file->older_devices);
     buffer_done(&file->row);
     buffer_done(&file->held);
 }
@@ -159,7 +160,8 @@ static void read_devices(struct samples_file *file, struct samples_machine machi
 {
     if (!stream_lists_devices(&file->stream))
         return;
-    device_sample_done(&file->previous_devices);
+    device_sample_done(&file->older_devices);
+    file->older_devices = file->previous_devices;
     file->previous_devices = file->devices;
     file->devices = (struct device_sample){ 0 };
     device_sample_read(&file->devices, machine.root, machine.space);
@@ -174,6 +176,8 @@ static void remember(struct samples_file *file, const struct sample *sample)
 
     for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
         seen[i] = file->previous.moment[kept[i]];
+    file->older = file->previous;
+    file->has_older = file->has_previous;
     file->previous = *sample;
     file->has_previous = true;
     for (size_t i = 0; keeps && i < ARRAY_SIZE(kept); i++)
@@ -189,15 +193,20 @@ void samples_file_add(struct samples_file *file, const struct sample *sample,
         .gpu = gpu,
         .pid = file->pid,
         .is_main_only = file->is_main_only,
+        .is_machine_only = file->is_machine_only,
         .name = file->name,
         .devices = &file->devices,
         .previous_devices = &file->previous_devices,
     };
+    bool is_short = file->has_previous &&
+                    less(sample->elapsed_ns, file->previous.elapsed_ns) < file->short_ns;
 
-    if (file->writer.pid == 0 ||
-        (row.previous && !is_last &&
-         less(sample->elapsed_ns, file->previous.elapsed_ns) < file->short_ns))
+    if (file->writer.pid == 0 || (is_short && !is_last))
         return;
+    if (is_short && file->has_older) {
+        row.rates_from = &file->older;
+        row.rates_from_devices = &file->older_devices;
+    }
     read_devices(file, machine);
     learn_gpus(file, sample, gpu, is_last);
     row.of_gpus = file->has_gpus ? &file->gpus : NULL;

@@ -26,14 +26,16 @@ struct samples_file {
     char *path;            /* owned */
     bool is_pipe;          /* a descriptor, a device or a named pipe */
     bool is_shared;        /* others may append to the table too */
+    _Atomic bool must_end; /* with the next sample, though the session goes on */
     uint64_t short_ns;     /* a sample so soon after a row is part of the next row */
     pid_t pid;             /* of the job; 0: there is none */
     bool is_main_only;
-    char *name; /* label of the run; owned; NULL: it has none */
-    struct device_sample devices, previous_devices; /* if rows list them */
+    char *name;           /* label of the run; owned; NULL: it has none */
+    bool is_machine_only; /* there is no job */
+    struct device_sample devices, previous_devices, older_devices; /* if rows list them */
     struct buffer row;
-    struct sample previous;
-    bool has_previous;
+    struct sample previous, older; /* of the last two rows */
+    bool has_previous, has_older;
     bool needs_header;       /* and its rows wait for it */
     bool has_gpus;           /* `gpus` is known */
     struct gpu_columns gpus; /* that have columns */

@@ -46,13 +46,15 @@ const char *spoor_session_warning(spoor_session *session, const char *code)
     return message;
 }
 
-uint64_t spoor_session_lost_rows(spoor_session *session)
+uint64_t spoor_session_lost_rows(spoor_session *session, size_t stream, const char **reason)
 {
     uint64_t count = 0;
 
     pthread_mutex_lock(&session->mutex);
-    for (size_t i = 0; session->has_stopped && i < session->stream_count; i++)
-        count += session->streams[i].end.lost_rows;
+    if (session->has_stopped && stream < session->stream_count)
+        count = session->streams[stream].end.lost_rows;
+    if (count > 0)
+        *reason = writer_end_reason(&session->streams[stream].end);
     pthread_mutex_unlock(&session->mutex);
     return count;
 }

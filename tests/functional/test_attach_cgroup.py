@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from conftest import cpu_time, eventually, load, read_line, value
+from conftest import DEADLINE_SECONDS, cpu_time, eventually, load, read_line, value
 
 
 def hierarchies():
@@ -207,6 +207,32 @@ def test_cgroup_that_is_removed_ends_the_tracking(spoor, group, workload):
     job.close()  # at once, as container runtimes do
     assert tracker.wait() == 0
     assert value(load(path), "cpu.total_seconds") is not None
+
+
+@pytest.mark.parametrize("tree", HIERARCHIES)
+def test_spoor_in_the_cgroup_does_not_keep_it_populated(spoor, group, workload, tree):
+    """Neither does the process that writes its samples."""
+    path, samples = spoor.new_path("result.json"), spoor.new_path("s.csv")
+    job = group(tree)
+    held = group.start(job, workload("hold"), "1", below="sub")
+    assert read_line(held.stdout)
+    tracker = group.start(job, spoor.binary, "attach", "-q", "-i", "0.02", "-o", path,
+                          "--samples", samples, "--cgroup", job.path())
+    wait_for_processes(samples, 1)
+    assert tracker.poll() is None
+    held.stdin.close()
+    held.wait()
+    assert tracker.wait(DEADLINE_SECONDS) == 0
+    result = load(path)
+    assert value(result, "processes.max_concurrent") == 1 and "still_running" not in result["run"]
+
+
+def test_spoor_alone_in_the_cgroup_is_refused(spoor, group):
+    job = group()
+    tracker = group.start(job, "sh", "-c", 'exec "$@" 2>&1', "sh", spoor.binary, "attach",
+                          "--cgroup", job.path())
+    assert read_line(tracker.stdout) == f"spoor: there is no process in cgroup '{job.path()}' except spoor"
+    assert tracker.wait(DEADLINE_SECONDS) == 125
 
 
 @pytest.mark.threads

@@ -13,9 +13,9 @@ import time
 
 import pytest
 
-from conftest import DEADLINE_SECONDS, eventually, load
+from conftest import DEADLINE_SECONDS, IS_FULL, eventually, load
 
-FRAME = r"\033\[\?25l.*?\033\[\?25h"  # from where the cursor is hidden to where it is shown again
+FRAME = r"\0337.*?\0338"  # from where the position of the cursor is saved to where it is restored
 SHELL = ["bash", "--norc", "--noprofile", "--noediting", "-i"]
 PROMPT = "outer> "
 
@@ -23,8 +23,9 @@ PROMPT = "outer> "
 class Terminal:
     """A program at a terminal of its own, in a session of its own."""
 
-    def __init__(self, argv, columns=100, lines=30, **environment):
+    def __init__(self, argv, columns=100, lines=30, mode=0o600, **environment):
         self.master, self.slave = pty.openpty()  # the slave stays open: its modes can be read
+        os.fchmod(self.slave, mode)
         self.resize(columns, lines)
         self.modes = termios.tcgetattr(self.slave)
         self.text = ""
@@ -124,7 +125,14 @@ def test_signal_ends_with_the_report(spoor, held, terminal, keys, number):
     assert termios.tcgetattr(window.slave) == window.modes
 
 
-@pytest.mark.parametrize("number", [signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM])
+# All that end a program, except those that end this one with a report, SIGPIPE, which is ignored, and
+# SIGIO, which the sampling thread may take. A sanitizer handles those of faults.
+KILLING = [signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF,
+           signal.SIGXCPU, signal.SIGXFSZ, signal.SIGPWR, signal.SIGTRAP,
+           *(range(signal.SIGRTMIN, signal.SIGRTMAX + 1) if IS_FULL else (signal.SIGRTMIN, signal.SIGRTMAX))]
+
+
+@pytest.mark.parametrize("number", KILLING)
 def test_signal_that_kills_leaves_the_terminal_as_it_was(spoor, held, terminal, number):
     window = terminal(attach(spoor, held))
     window.wait_for(FRAME)
@@ -132,6 +140,30 @@ def test_signal_that_kills_leaves_the_terminal_as_it_was(spoor, held, terminal, 
     code, text = window.end()
     assert code == -number and after_the_view(text) == ""
     assert termios.tcgetattr(window.slave) == window.modes
+
+
+def as_another_user(spoor):
+    """A command line to run spoor as a user who may not open the terminal."""
+    if os.geteuid() != 0:
+        return [spoor.binary]
+    return ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", spoor.binary]
+
+
+def test_terminal_of_another_user_has_a_view(spoor, terminal):
+    """As after su: it may be used, but opened only as the controlling terminal."""
+    window = terminal([*as_another_user(spoor), "system", "-i", "0.02"], mode=0)
+    window.wait_for(FRAME)
+    window.type("q")
+    code, text = window.end()
+    assert code == 0 and "measured for" in after_the_view(text)
+
+
+def test_terminal_that_cannot_be_opened_has_no_view(spoor, terminal):
+    """A view that could only be written to stderr might block the tracking."""
+    window = terminal(["setsid", "--wait", *as_another_user(spoor), "system", "-i", "0.02", "--color", "never"], mode=0)
+    code, text = window.end()
+    assert code == 0 and "spoor: cannot show a live view: Permission denied" in text
+    assert "\033" not in text and "measured for" in text
 
 
 def test_end_of_the_process_ends_the_view(spoor, held, terminal):
@@ -239,7 +271,7 @@ def test_stop_and_go_on(spoor, held, terminal):
     window.wait_for(re.escape(PROMPT))
     window.type("echo $((6 * 7))\n")
     window.wait_for("42")
-    assert "\033[?25l" not in window.text[before:]
+    assert "\0337" not in window.text[before:]
     window.type("fg\n")
     window.wait_for(FRAME)
     window.type("q")
@@ -254,7 +286,7 @@ def test_nothing_is_drawn_from_the_background(spoor, held, terminal):
     window.wait_for(re.escape(PROMPT))
     window.type(" ".join(map(str, attach(spoor, held, "--duration", "100ms"))) + " & wait; echo $((6 * 7))\n")
     window.wait_for("\r\n42\r\n")
-    assert "Elapsed" in window.text and "\033[?25l" not in window.text
+    assert "Elapsed" in window.text and "\0337" not in window.text
     window.type("exit\n")
     window.end()
 
@@ -331,7 +363,7 @@ def test_run_has_no_view_where_the_command_writes(spoor, terminal):
     window = terminal([spoor.binary, "run", "--live", "--", "sh", "-c", "echo job; exit 3"])
     code, text = window.end()
     assert code == 3 and "no live view: the command writes to the same terminal" in text
-    assert "\033[?25l" not in text and "\njob\r\n" in text
+    assert "\0337" not in text and "\njob\r\n" in text
 
 
 def test_run_without_a_terminal_ignores_live(spoor):

@@ -8,11 +8,13 @@ import pathlib
 import re
 import select
 import signal
+import sys
 
 import pytest
 
 from conftest import DEADLINE_SECONDS, cpu_time, eventually, read_line, state_of, \
     wait_for_samples
+from gpus import card
 
 COLUMNS = ["timestamp"] + ["system_" + name for name in """processes utime stime cpu_usage
     memory_free_mib memory_used_mib memory_buffers_mib memory_cached_mib memory_active_mib
@@ -120,6 +122,47 @@ def test_a_running_process_is_tracked_until_it_ends(resource_tracker, held):
     assert process.wait() == 0
     memory = [int(line.split(",")[26]) for line in rest.splitlines()]
     assert memory and all(each == pytest.approx(50, abs=3) for each in memory)
+
+
+def test_cgroup_figures_are_those_of_the_job_and_of_its_own_cgroup(resource_tracker, held):
+    process = resource_tracker.start("-i", "0.05", "-p", str(held.pid))
+    row = json.loads(read_line(process.stderr))
+    assert not [key for key in row["cpu"] if key.startswith("cgroup")]
+    done = resource_tracker("-i", "0.1", sys.executable, "-c",
+                            "import time\nwhile time.process_time() < 0.3: pass")
+    cpus = [row["cpu"] for row in samples(done.stderr)]
+    used = sum(cpu["process_utime_secs"] + cpu["process_stime_secs"] for cpu in cpus)
+    assert used >= 0.25
+    for cpu in cpus:
+        assert ("cgroup_usage_secs" in cpu) == ("cgroup_usage_secs" in cpus[0])
+        assert ("cgroup_utilization_pct" in cpu) == ("cgroup_usage_secs" in cpu)
+    if "cgroup_usage_secs" in cpus[0]:
+        assert sum(cpu["cgroup_usage_secs"] for cpu in cpus) == pytest.approx(used, rel=0.3)
+
+
+def test_without_a_job_gpu_columns_are_those_of_all_processes(resource_tracker, machine):
+    machine.play("driver 550.54.15", card(0), "stream 0 gpu 20 40")
+    process = resource_tracker.start("-i", "0.05", env=machine.environment)
+    for _ in range(400):  # until the driver has responded
+        row = json.loads(read_line(process.stderr))
+        if "process_gpu_usage" in row["cpu"]:
+            break
+    gpu = row["gpu"][0]
+    assert gpu["detail"] == {"driver_version": "550.54.15", "pci_bus_id": "0000:3b:00.0"}
+    assert row["cpu"]["process_gpu_usage"] == pytest.approx(0.4, abs=0.02)
+    assert row["cpu"]["process_gpu_utilized"] == 1
+    assert row["cpu"]["process_gpu_vram_mib"] == pytest.approx(gpu["vram_used_bytes"] / 2**20)
+    process.send_signal(signal.SIGINT)
+    assert process.wait() == 0
+
+
+def test_no_rate_of_a_short_last_sample_is_impossible(resource_tracker):
+    for _ in range(5):
+        rows = samples(resource_tracker("-i", "0.5", "true").stderr)
+        for row in rows:
+            assert max(row["cpu"]["per_core_pct"]) <= 100
+            assert row["cpu"]["utilization_pct"] <= os.cpu_count()
+            assert row["cpu"]["process_cores_used"] <= os.cpu_count()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -26,12 +26,26 @@ SYSTEM = ("timestamp processes utime stime cpu_usage memory_free_mib memory_used
           "memory_buffers_mib memory_cached_mib memory_active_mib memory_inactive_mib disk_read_bytes "
           "disk_write_bytes disk_space_total_gb disk_space_used_gb disk_space_free_gb net_recv_bytes "
           "net_sent_bytes gpu_usage gpu_vram_mib gpu_utilized").split()
+OLD_SYSTEM = ("timestamp processes utime stime cpu_usage memory_free memory_used memory_buffers "
+              "memory_cached memory_active{0} memory_inactive{0} disk_read_bytes disk_write_bytes "
+              "disk_space_total_gb disk_space_used_gb disk_space_free_gb net_recv_bytes "
+              "net_sent_bytes gpu_usage gpu_vram gpu_utilized")
 COMBINED = (["timestamp"] + [f"system_{name}" for name in SYSTEM[1:]] +
             [f"process_{name}" for name in PROCESS[1:]])
 
 
 def rows_of(text):
     return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def as_python_writes_them(text, line_end):
+    """The same rows, read and written again by Python."""
+    def parse(cell):
+        return cell[1:-1] if cell[0] == '"' else int(cell) if cell.isdecimal() else float(cell)
+    out = io.StringIO()
+    writer = csv.writer(out, quoting=csv.QUOTE_NONNUMERIC, lineterminator=line_end)
+    writer.writerows(map(parse, line.split(",")) for line in text.split(line_end)[:-1])
+    return out.getvalue()
 
 
 def warnings_of(report):
@@ -44,6 +58,8 @@ def warnings_of(report):
     ("resource-tracker:combined", COMBINED, "\n"),
     ("resource-tracker-0.3", OLD_PROCESS.format("memory").split(), "\n"),
     ("resource-tracker-0.1", OLD_PROCESS.format("pss").split(), "\r\n"),
+    ("resource-tracker-0.3:system", OLD_SYSTEM.format("").split(), "\n"),
+    ("resource-tracker-0.1:system", OLD_SYSTEM.format("_anon").split(), "\r\n"),
 ], ids=lambda each: each if isinstance(each, str) and "re" in each else "")
 def test_python_can_read_the_rows_of_its_package(spoor, dialect, names, line_end):
     path = spoor.new_path("rows.csv")
@@ -52,6 +68,7 @@ def test_python_can_read_the_rows_of_its_package(spoor, dialect, names, line_end
     assert (done.returncode, done.stderr) == (0, "")
     text = path.read_bytes().decode()
     assert text.split(line_end)[0] == ",".join(f'"{name}"' for name in names)
+    assert text == as_python_writes_them(text, line_end)
     rows = list(csv.reader(io.StringIO(text, newline=""), quoting=csv.QUOTE_NONNUMERIC))
     assert rows[0] == names and len(rows) >= 2
     times = [row[0] for row in rows[1:]]

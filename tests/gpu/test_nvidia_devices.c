@@ -52,9 +52,10 @@ static void device_has_name_memory_and_address(void **state)
 
     (void)state;
     machine_init(&machine, false);
-    machine_open(&machine, H200);
+    machine_open(&machine, H200 "driver 550.54.15\n");
     assert_int_equal(gpu_nvidia.device_count(machine.vendor), 1);
     device = gpu_nvidia.device(machine.vendor, 0);
+    assert_string_equal(device->driver_version, "550.54.15");
     assert_string_equal(device->uuid, "GPU-11111111");
     assert_string_equal(device->name, "NVIDIA H200");
     assert_string_equal(device->pci_address, "0000:3b:00.0");
@@ -370,41 +371,43 @@ static void files_of_another_machine_have_no_gpu(void **state)
     machine_done(&machine);
 }
 
+static const char *const calls[] = {
+    "nvmlSystemGetDriverVersion",
+    "nvmlDeviceGetName",
+    "nvmlDeviceGetUUID",
+    "nvmlDeviceGetPciInfo",
+    "nvmlDeviceGetMinorNumber",
+    "nvmlDeviceGetMemoryInfo",
+    "nvmlDeviceGetMemoryInfo_v2",
+    "nvmlDeviceGetPowerUsage",
+    "nvmlDeviceGetTotalEnergyConsumption",
+    "nvmlDeviceGetTemperature",
+    "nvmlDeviceGetClockInfo",
+    "nvmlDeviceGetCurrentClocksEventReasons",
+    "nvmlDeviceGetSamples",
+    "nvmlDeviceGetUtilizationRates",
+    "nvmlDeviceGetEncoderUtilization",
+    "nvmlDeviceGetDecoderUtilization",
+    "nvmlDeviceGetComputeRunningProcesses_v3",
+    "nvmlDeviceGetGraphicsRunningProcesses_v3",
+    "nvmlDeviceGetMPSComputeRunningProcesses_v3",
+    "nvmlDeviceGetProcessUtilization",
+    "nvmlDeviceGetProcessesUtilizationInfo",
+    "nvmlDeviceGetAccountingMode",
+    "nvmlDeviceGetAccountingPids",
+    "nvmlDeviceGetAccountingStats",
+    "nvmlDeviceGetMigMode",
+    "nvmlDeviceGetMaxMigDeviceCount",
+    "nvmlDeviceGetMigDeviceHandleByIndex",
+    "nvmlDeviceGetGpuInstanceId",
+    "nvmlGpmQueryDeviceSupport",
+    "nvmlGpmSampleGet",
+    "nvmlGpmMigSampleGet",
+    "nvmlGpmMetricsGet",
+};
+
 static void every_call_may_fail_in_turn(void **state)
 {
-    static const char *const calls[] = {
-        "nvmlDeviceGetName",
-        "nvmlDeviceGetUUID",
-        "nvmlDeviceGetPciInfo",
-        "nvmlDeviceGetMinorNumber",
-        "nvmlDeviceGetMemoryInfo",
-        "nvmlDeviceGetMemoryInfo_v2",
-        "nvmlDeviceGetPowerUsage",
-        "nvmlDeviceGetTotalEnergyConsumption",
-        "nvmlDeviceGetTemperature",
-        "nvmlDeviceGetClockInfo",
-        "nvmlDeviceGetCurrentClocksEventReasons",
-        "nvmlDeviceGetSamples",
-        "nvmlDeviceGetUtilizationRates",
-        "nvmlDeviceGetEncoderUtilization",
-        "nvmlDeviceGetDecoderUtilization",
-        "nvmlDeviceGetComputeRunningProcesses_v3",
-        "nvmlDeviceGetGraphicsRunningProcesses_v3",
-        "nvmlDeviceGetMPSComputeRunningProcesses_v3",
-        "nvmlDeviceGetProcessUtilization",
-        "nvmlDeviceGetProcessesUtilizationInfo",
-        "nvmlDeviceGetAccountingMode",
-        "nvmlDeviceGetAccountingPids",
-        "nvmlDeviceGetAccountingStats",
-        "nvmlDeviceGetMigMode",
-        "nvmlDeviceGetMaxMigDeviceCount",
-        "nvmlDeviceGetMigDeviceHandleByIndex",
-        "nvmlDeviceGetGpuInstanceId",
-        "nvmlGpmQueryDeviceSupport",
-        "nvmlGpmSampleGet",
-        "nvmlGpmMigSampleGet",
-        "nvmlGpmMetricsGet",
-    };
     static const int statuses[] = { 1, 3, 4, 6, 7, 999 };
 
     (void)state;

@@ -44,6 +44,12 @@ PROGRAM = """
     eventually(lambda: process_stats("gpu_usage") and get_system_stats()["gpu_usage"])
     print(process_stats("gpu_vram_mib"), process_stats("gpu_utilized_indexes"))
     print(get_system_stats()["gpu_vram_mib"], get_system_stats()["gpu_utilized"])
+
+    from resource_tracker import nvidia
+    eventually(lambda: nvidia.process_nvidia_smi_pmon(None, {os.getpid()})["gpu_usage"])
+    print(*nvidia.process_nvidia_smi_pmon(nvidia.start_nvidia_smi_pmon(), {os.getpid(), 1}).values())
+    print(*nvidia.process_nvidia_smi_pmon(None).values())
+    print(*nvidia.process_nvidia_smi(nvidia.start_nvidia_smi()).values())
 """
 
 
@@ -63,4 +69,27 @@ busy 1 {pid} 200 90
 """)
     out, _ = process.communicate("\n", timeout=DEADLINE_SECONDS)
     assert process.returncode == 0
-    assert out.splitlines() == ["0.9 2048.0 1", "0.9 4096.0 1", "2048 {1}", "4096 1"]
+    assert out.splitlines() == ["0.9 2048.0 1", "0.9 4096.0 1", "2048 {1}", "4096 1",
+                                "0.9 2048 1 {1}", "0.9 4096 1 {1}", "0.9 4096 1"]
+
+
+def test_without_a_gpu(monkeypatch):
+    from resource_tracker import _readings, nvidia
+
+    monkeypatch.setattr(_readings, "_may_have_gpus", lambda: False)
+    zeros = {"gpu_usage": 0, "gpu_vram_mib": 0, "gpu_utilized": 0}
+    assert nvidia.start_nvidia_smi() is nvidia.start_nvidia_smi_pmon() is None
+    assert nvidia.process_nvidia_smi(None) == zeros
+    assert nvidia.process_nvidia_smi_pmon(None) == \
+        nvidia.process_nvidia_smi_pmon(None, {os.getpid()}) == \
+        {**zeros, "gpu_utilized_indexes": set()}
+
+
+def test_figures_that_the_driver_does_not_say(monkeypatch):
+    from resource_tracker import _readings, nvidia
+
+    monkeypatch.setattr(_readings, "_may_have_gpus", lambda: True)
+    monkeypatch.setattr(_readings, "_ask", lambda op, *arguments: {"stats": {
+        "gpu_usage": 0.5, "gpu_vram_mib": None, "gpu_utilized": 1, "gpu_utilized_indexes": [2]}})
+    assert nvidia.process_nvidia_smi_pmon(None, {1, 2}) == {
+        "gpu_usage": 1.0, "gpu_vram_mib": None, "gpu_utilized": 1, "gpu_utilized_indexes": {2}}

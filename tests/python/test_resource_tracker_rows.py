@@ -49,7 +49,8 @@ def stored(tmp_path):
                                   track_system=system is not None, dialect=dialect)
         for table, rows in (("process", process), ("system", system)):
             if rows is not None:
-                tracker._rows[table] = RowFile(str(tmp_path / f"{table}.f64"), table, dialect)
+                path = tmp_path / f"{table}-{time.monotonic_ns()}.f64"
+                tracker._rows[table] = RowFile(str(path), table, dialect)
                 append(tracker._rows[table], rows)
         tracker.start_time, tracker.stop_time = START, START + 3.5
         return tracker
@@ -180,6 +181,30 @@ def test_combined(tracker):
     assert frame.columns == ["timestamp", *system, *process] and len(frame.columns) == 32
     assert len(frame) == 3 and frame["timestamp"] == [START + 0.5, START + 1.5, START + 2.5]
     assert frame[1]["process_memory_mib"] == 120.0 and frame[1]["system_memory_used_mib"] == 500.0
+
+
+def test_combined_rows_are_of_one_moment(stored):
+    """Also if a table has lost rows."""
+    def seconds(rows, row):
+        return [row(second, gpu_vram_mib=second) for second in rows]
+
+    for process, system, both in (
+            ([1, 3, 4], [1, 2, 3, 4], [1, 3, 4]), ([1, 2, 4, 5], [1, 3, 4], [1, 4]),
+            ([2, 3], [1, 2, 3], [2, 3]), ([1, 2], [3, 4], []), ([], [1], []),
+            ([1, 2], [1, 2, 3, 4], [1, 2]),              # the process has ended
+            ([1.02, 2, 3.3], [1, 2.1, 3], [1, 2.1, 3]),  # the predecessor's were apart
+            ([1, 2.6, 3], [1, 2, 3], [1, 3])):
+        tracker = stored(seconds(process, process_row), seconds(system, system_row))
+        frame = tracker.get_combined_metrics()
+        assert (frame["timestamp"] if frame.columns else []) == [START + second for second in both]
+        assert len(frame) == len(both) <= tracker.n_samples == min(len(process), len(system))
+        for row in frame:
+            assert abs(row["process_gpu_vram_mib"] - row["system_gpu_vram_mib"]) < 0.5
+        if len(both) > 1:
+            assert tracker.get_combined_metrics(offset=1)["timestamp"] == frame["timestamp"][1:]
+            in_bytes = tracker.get_combined_metrics(bytes=True, offset=-1)
+            assert in_bytes["process_gpu_vram_mib"] == [
+                frame["process_gpu_vram_mib"][-1] * (1 << 20)]
 
 
 def test_combined_in_bytes(tracker):

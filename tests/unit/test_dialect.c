@@ -386,6 +386,10 @@ static void gpus_are_counted_if_they_are_busy(void **state)
     assert_non_null(strstr(write_row(f, "resource-tracker", NULL), ",0,0,0\n"));
     assert_non_null(
         strstr(write_row(f, "resource-tracker-rs", NULL), ",0.2400,1034.0000,1,42,"));
+    assert_non_null(strstr(write_row(f, "resource-tracker-rs", NULL), ",0.0000,0.0000,0\n"));
+    f->row.is_machine_only = true; /* then these are of all processes */
+    assert_non_null(strstr(write_row(f, "resource-tracker-rs", NULL), ",0.2400,1034.0000,1\n"));
+    assert_non_null(strstr(write_row(f, "resource-tracker:process", NULL), ",0,0,0\n"));
     f->now.moment[METRIC_HOST_GPU_UTILIZATION] = 0;
     assert_non_null(strstr(write_row(f, "resource-tracker:system", NULL), ",0.0,1034.0,1\n"));
 }

@@ -64,6 +64,7 @@ static void set_gpu(struct machine *machine)
         .device = { .uuid = "GPU-1",
                     .name = "H200",
                     .pci_address = "0000:3b:00.0",
+                    .driver_version = "550.54.15",
                     .memory_total_bytes = 1000 },
         .place = { 0, -1 },
         .vendor = "nvidia",
@@ -135,8 +136,9 @@ static void devices_are_listed_with_their_rates(void **state)
                "\"mtu\":1500,\"operstate\":\"up\",\"rx_bytes_per_sec\":1500.0,"
                "\"rx_bytes_total\":3000,\"speed_mbps\":null,\"tx_bytes_per_sec\":0.0,"
                "\"tx_bytes_total\":10}]");
-    assert_has(&text, "\"gpu\":[{\"core_count\":null,\"detail\":{\"pci_bus_id\":"
-                      "\"0000:3b:00.0\"},\"device_type\":\"nvidia\",\"frequency_mhz\":null,"
+    assert_has(&text, "\"gpu\":[{\"core_count\":null,\"detail\":{\"driver_version\":"
+                      "\"550.54.15\",\"pci_bus_id\":\"0000:3b:00.0\"},\"device_type\":"
+                      "\"nvidia\",\"frequency_mhz\":null,"
                       "\"host_id\":\"0\",\"name\":\"H200\",\"power_watts\":70.5,"
                       "\"temperature_celsius\":41,\"utilization_pct\":50.0,\"uuid\":\"GPU-1\","
                       "\"vram_total_bytes\":1000,\"vram_used_bytes\":250,"
@@ -164,11 +166,106 @@ static void a_device_that_was_plugged_in_has_no_rate_yet(void **state)
     buffer_done(&text);
 }
 
+static void assert_lacks(const struct buffer *text, const char *part)
+{
+    if (strstr(text->text, part))
+        fail_msg("%s is in %s", part, text->text);
+}
+
+static void a_job_without_a_cgroup_has_no_figures_of_one(void **state)
+{
+    struct buffer text = { 0 };
+    struct machine machine;
+
+    (void)state;
+    set_machine(&machine);
+    dialect_rust_json_row(&machine.row, &text);
+    assert_lacks(&text, "cgroup");
+    buffer_clear(&text);
+    machine.before.job_cgroup_cpu_ns = 5 * NS_PER_SECOND;
+    machine.now.job_cgroup_cpu_ns = 8 * NS_PER_SECOND;
+    dialect_rust_json_row(&machine.row, &text);
+    assert_has(&text, "\"cpu\":{\"cgroup_usage_secs\":3.0,\"cgroup_utilization_pct\":1.5,"
+                      "\"per_core_pct\":[");
+    buffer_done(&text);
+}
+
+static void a_driver_without_a_version_has_none(void **state)
+{
+    struct buffer text = { 0 };
+    struct machine machine;
+
+    (void)state;
+    set_machine(&machine);
+    machine.unit.device.driver_version[0] = '\0';
+    dialect_rust_json_row(&machine.row, &text);
+    assert_has(&text, "\"detail\":{\"pci_bus_id\":\"0000:3b:00.0\"}");
+    buffer_done(&text);
+}
+
+static void without_a_job_gpus_are_those_of_all_processes(void **state)
+{
+    struct buffer text = { 0 };
+    struct machine machine;
+
+    (void)state;
+    set_machine(&machine);
+    machine.now.moment[METRIC_HOST_GPU_UTILIZATION] = 500000;
+    machine.now.moment[METRIC_HOST_GPU_MEMORY] = 3 << 19;
+    dialect_rust_json_row(&machine.row, &text);
+    assert_lacks(&text, "process_gpu"); /* of the job, they are not known */
+    buffer_clear(&text);
+    machine.row.is_machine_only = true;
+    machine.row.pid = 0;
+    dialect_rust_json_row(&machine.row, &text);
+    assert_has(&text, "\"process_gpu_usage\":0.5,\"process_gpu_utilized\":1,"
+                      "\"process_gpu_vram_mib\":1.5,");
+    buffer_done(&text);
+}
+
+/* A row of 3 ms, with a tick of the CPU and 600 bytes in it: its rates are of 2.003 s. */
+static void a_row_that_is_too_short_has_the_rates_of_the_row_before_too(void **state)
+{
+    struct buffer text = { 0 };
+    struct sample middle;
+    struct device_sample middle_devices;
+    struct network_device interface;
+    struct machine machine;
+
+    (void)state;
+    set_machine(&machine);
+    machine.now.host.cpu.cpus = machine.before.host.cpu.cpus = 2;
+    machine.before.host.cpu = (struct cpu_stat){ .cpus = 2 };
+    middle = machine.now;
+    middle.host.cpu = (struct cpu_stat){ .user_ns = 2 * NS_PER_SECOND, .cpus = 2 };
+    middle_devices = machine.devices[1];
+    interface = machine.interfaces[1][0];
+    interface.received_bytes = 2400;
+    middle_devices.devices.interfaces = &interface;
+    machine.now.elapsed_ns = middle.elapsed_ns + 3 * NS_PER_MS;
+    machine.now.host.cpu = middle.host.cpu;
+    machine.now.host.cpu.user_ns += 10 * NS_PER_MS;
+    machine.cpus[1][0].busy_ns = 1001500000;
+    machine.row.previous = &middle;
+    machine.row.previous_devices = &middle_devices;
+    machine.row.rates_from = &machine.before;
+    machine.row.rates_from_devices = &machine.devices[0];
+    dialect_rust_json_row(&machine.row, &text);
+    assert_has(&text, "{\"actual_interval_ms\":3,\"cpu\":{\"per_core_pct\":[50.0],");
+    assert_has(&text, "\"utilization_pct\":1.0035,\"utime_secs\":0.01}");
+    assert_has(&text, "\"rx_bytes_per_sec\":1497.7533699450823,");
+    buffer_done(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(devices_are_listed_with_their_rates),
         cmocka_unit_test(a_device_that_was_plugged_in_has_no_rate_yet),
+        cmocka_unit_test(a_job_without_a_cgroup_has_no_figures_of_one),
+        cmocka_unit_test(a_driver_without_a_version_has_none),
+        cmocka_unit_test(without_a_job_gpus_are_those_of_all_processes),
+        cmocka_unit_test(a_row_that_is_too_short_has_the_rates_of_the_row_before_too),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,8 +17,9 @@
 
 static int parse(const struct root *root, const char *text, struct diskstats *ret)
 {
-    struct device_table table = { .count = 0 };
+    struct device_table table;
 
+    device_table_init(&table);
     return diskstats_parse(text, &table, root, ret);
 }
 

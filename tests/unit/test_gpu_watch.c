@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/unknown.h"
@@ -60,14 +61,19 @@ static const char *no_variable(const char *name)
     return NULL;
 }
 
-static void open_machine(struct machine *machine, const char *gpus, environment_get *get)
+static struct gpu_watch_options options_for(struct machine *machine, pid_t main_pid)
 {
-    struct gpu_watch_options options = {
+    return (struct gpu_watch_options){
         .vendors = gpu_vendors,
         .vendor_count = gpu_vendor_count,
         .choice = &machine->choice,
-        .main_pid = 41,
+        .main_pid = main_pid,
     };
+}
+
+static void open_machine(struct machine *machine, const char *gpus, environment_get *get)
+{
+    struct gpu_watch_options options = options_for(machine, 41);
 
     assert_int_equal(gpu_choice_init(&machine->choice, gpus, get), 0);
     assert_int_equal(gpu_watch_open(&machine->watch, &machine->fake.root, &options), 0);
@@ -258,6 +264,27 @@ static void each_vendor_has_its_variables(void **state)
     }
 }
 
+static void an_idle_job_is_quiet_unless_the_machine_matters(void **state)
+{
+    (void)state;
+    for (int is_for_host = 0; is_for_host < 2; is_for_host++) {
+        struct gpu_watch_options options;
+        struct machine machine;
+
+        set_up(&machine);
+        fake_drm_file(&machine.fake, 0, "device/gpu_busy_percent", "0\n");
+        options = options_for(&machine, getpid());
+        options.is_for_host = is_for_host;
+        assert_int_equal(gpu_choice_init(&machine.choice, NULL, no_variable), 0);
+        assert_int_equal(gpu_watch_open(&machine.watch, &machine.fake.root, &options), 0);
+        machine.fake.root.is_live = true; /* for the CPU time of this process */
+        gpu_watch_read(&machine.watch, MS(1000), false);
+        gpu_watch_read(&machine.watch, MS(1000000), false);
+        assert_int_equal(machine.watch.is_quiet, !is_for_host);
+        tear_down(&machine);
+    }
+}
+
 static void a_machine_without_a_gpu_has_nothing_to_watch(void **state)
 {
     struct gpu_watch_options options = { .vendors = gpu_vendors,
@@ -348,6 +375,7 @@ int main(void)
         cmocka_unit_test(one_that_ends_keeps_its_busy_time),
         cmocka_unit_test(the_number_of_one_that_ended_long_ago_is_not_the_jobs),
         cmocka_unit_test(each_vendor_has_its_variables),
+        cmocka_unit_test(an_idle_job_is_quiet_unless_the_machine_matters),
         cmocka_unit_test(a_machine_without_a_gpu_has_nothing_to_watch),
         cmocka_unit_test(a_vendor_that_fails_is_told_of),
         cmocka_unit_test(a_variable_is_found_in_the_environment_of_a_process),

@@ -77,6 +77,35 @@ static void a_reading_holds_every_figure(void **state)
     machine_free(machine);
 }
 
+static void a_device_that_comes_or_goes_is_no_spike(void **state)
+{
+    struct machine *machine = machine_new();
+    struct host_reading reading;
+
+    (void)state;
+    write_machine(&machine->fake);
+    host_read(&machine->host, &machine->fake.root, 1, &reading);
+    fake_root_write(&machine->fake, "proc/net/dev",
+                    "heading\nheading\nveth1: 9000 0 0 0 0 0 0 0 9000 0 0 0 0 0 0 0\n"
+                    "eth0: 10 0 0 0 0 0 0 0 8 0 0 0 0 0 0 0\n");
+    fake_root_write(&machine->fake, "proc/diskstats",
+                    "8 0 sda 1 1 11 1 1 1 20 1\n8 16 sdb 1 1 9000 1 1 1 9000 1\n");
+    host_read(&machine->host, &machine->fake.root, 2, &reading);
+    assert_int_equal(reading.network.received_bytes, 10);
+    assert_int_equal(reading.network.sent_bytes, 8);
+    assert_int_equal(reading.disk.read_bytes, 11 * 512);
+    assert_int_equal(reading.disk.written_bytes, 20 * 512);
+    fake_root_write(&machine->fake, "proc/net/dev",
+                    "heading\nheading\neth0: 11 0 0 0 0 0 0 0 9 0 0 0 0 0 0 0\n");
+    fake_root_write(&machine->fake, "proc/diskstats", "8 16 sdb 1 1 9001 1 1 1 9000 1\n");
+    host_read(&machine->host, &machine->fake.root, 3, &reading);
+    assert_int_equal(reading.network.received_bytes, 11);
+    assert_int_equal(reading.network.sent_bytes, 9);
+    assert_int_equal(reading.disk.read_bytes, 12 * 512);
+    assert_int_equal(reading.disk.written_bytes, 20 * 512);
+    machine_free(machine);
+}
+
 static void processes_are_counted_if_that_is_wanted(void **state)
 {
     struct machine *machine = machine_new();
@@ -189,6 +218,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_reading_holds_every_figure),
+        cmocka_unit_test(a_device_that_comes_or_goes_is_no_spike),
         cmocka_unit_test(processes_are_counted_if_that_is_wanted),
         cmocka_unit_test(a_machine_that_tells_nothing_is_unknown),
         cmocka_unit_test(a_damaged_file_costs_only_its_own_figures),

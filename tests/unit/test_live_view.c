@@ -93,6 +93,22 @@ static void a_rate_is_the_growth_since_the_last_sample(void **state)
     assert_true(fabs(view.curves[1].max - 200e6) < 1);
 }
 
+static void samples_that_are_close_together_give_no_spike(void **state)
+{
+    struct live_view view;
+
+    (void)state;
+    live_view_init(&view, LIVE_JOB, 1);
+    add(&view, 0, 5, 1, 1);
+    add(&view, 0.01, 5.02, 1, 1);
+    assert_true(isnan(view.curves[0].now));
+    add(&view, 1, 5.5, 1, 1);
+    assert_true(fabs(view.curves[0].now - 0.5) < 1e-9);
+    add(&view, 1.01, 5.6, 1, 1);
+    assert_true(fabs(view.curves[0].now - 0.5) < 1e-9); /* as before */
+    assert_true(fabs(view.curves[0].max - 0.5) < 1e-9);
+}
+
 static void a_counter_that_steps_back_gives_no_spike(void **state)
 {
     struct live_view view;
@@ -137,7 +153,7 @@ static void a_column_stands_for_several_samples(void **state)
 
 static void rows_without_a_value_are_left_out(void **state)
 {
-    const struct live_style style = { .columns = 80, .lines = 23, .hint = "q: end" };
+    struct live_style style = { .columns = 80, .lines = 23, .hint = "q: end" };
     struct live_view view;
     struct buffer out = { 0 };
 
@@ -153,6 +169,11 @@ static void rows_without_a_value_are_left_out(void **state)
     assert_non_null(strstr(out.text, "max 100 MB\nq: end; one column is 2 s"));
     assert_null(strstr(out.text, "GPU"));
     assert_null(strchr(out.text, '\033'));
+    buffer_clear(&out);
+    style.columns = 40; /* too narrow for the whole footer */
+    style.hint = "q or Ctrl-C: end with a report";
+    (void)write_lines(&view, style, &out);
+    assert_string_equal(strrchr(out.text, '\n') + 1, style.hint);
     buffer_done(&out);
 }
 
@@ -221,6 +242,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_rate_is_the_growth_since_the_last_sample),
+        cmocka_unit_test(samples_that_are_close_together_give_no_spike),
         cmocka_unit_test(a_counter_that_steps_back_gives_no_spike),
         cmocka_unit_test(a_column_stands_for_several_samples),
         cmocka_unit_test(rows_without_a_value_are_left_out),

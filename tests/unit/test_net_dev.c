@@ -17,8 +17,9 @@
 
 static int parse(const struct root *root, const char *text, struct net_dev *ret)
 {
-    struct device_table table = { .count = 0 };
+    struct device_table table;
 
+    device_table_init(&table);
     return net_dev_parse(text, &table, root, ret);
 }
 
@@ -63,12 +64,13 @@ static void in_a_container_all_but_loopback_count(void **state)
 /* The bytes of a bridge would seem to have gone through the machine at once. */
 static void others_do_not_count_when_the_card_is_removed(void **state)
 {
-    struct device_table table = { .count = 0 };
+    struct device_table table;
     struct fake_root fake;
     struct net_dev net;
 
     (void)state;
     fake_root_init(&fake);
+    device_table_init(&table);
     fake_root_write(&fake, "sys/class/net/eth0/device/vendor", "x");
     assert_int_equal(net_dev_parse(HEADING "eth0: 10 0 0 0 0 0 0 0 1 0 0 0 0 0 0 0\n"
                                            "br0: 9999 0 0 0 0 0 0 0 9999 0 0 0 0 0 0 0\n",
@@ -78,7 +80,7 @@ static void others_do_not_count_when_the_card_is_removed(void **state)
     assert_int_equal(net_dev_parse(HEADING "br0: 9999 0 0 0 0 0 0 0 9999 0 0 0 0 0 0 0\n",
                                    &table, &fake.root, &net),
                      0);
-    assert_int_equal(net.received_bytes, 0);
+    assert_int_equal(net.received_bytes, 10);
     fake_root_done(&fake);
 }
 

@@ -129,6 +129,103 @@ static void a_sample_soon_after_a_row_is_part_of_the_next(void **state)
     close_file(&f, &text);
 }
 
+/* A sample of a job that has used this much CPU time, all of it in user mode. */
+static void add_cpu(struct fixture *f, uint64_t elapsed_ms, uint64_t cpu_ms, bool is_last)
+{
+    f->sample.value[METRIC_JOB_CPU] = f->sample.value[METRIC_JOB_USER] = cpu_ms * NS_PER_MS;
+    f->sample.value[METRIC_JOB_SYSTEM] = 0;
+    f->sample.host.cpu.cpus = 4;
+    add_sample(f, elapsed_ms * NS_PER_MS, is_last);
+}
+
+/* Of a process table: timestamp, pid, children, utime, stime, cpu_usage. */
+static void assert_has(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("%s is not in %s", part, text);
+}
+
+static void a_short_last_row_has_its_growth_and_the_rate_of_two_rows(void **state)
+{
+    struct fixture f = { .gpu.state = GPU_NONE };
+    struct buffer text = { 0 };
+
+    (void)state;
+    open_file(&f, "rows.csv", "resource-tracker");
+    add_cpu(&f, 0, 0, false);
+    add_cpu(&f, 1000, 1000, false);
+    add_cpu(&f, 2000, 1500, false);
+    add_cpu(&f, 2004, 1512, true); /* 3 cores? */
+    assert_int_equal(count_lines(end_file(&f, &text)), 4);
+    assert_has(text.text, "\n2.0,42,\"\",1.0,0,1.0,");
+    assert_has(text.text, "\n3.0,42,\"\",0.5,0,0.5,");
+    assert_has(text.text, "\n3.004,42,\"\",0.012,0,0.51,"); /* 512 ms in 1004 ms */
+    close_file(&f, &text);
+}
+
+static void a_last_row_that_is_long_enough_has_its_own_rate(void **state)
+{
+    struct fixture f = { .gpu.state = GPU_NONE };
+    struct buffer text = { 0 };
+
+    (void)state;
+    open_file(&f, "rows.csv", "resource-tracker");
+    add_cpu(&f, 0, 0, false);
+    add_cpu(&f, 1000, 1000, false);
+    add_cpu(&f, 1500, 1100, true);
+    assert_has(end_file(&f, &text), "\n2.5,42,\"\",0.1,0,0.2,");
+    close_file(&f, &text);
+}
+
+static void a_short_row_alone_has_no_more_cores_than_the_machine(void **state)
+{
+    struct fixture f = { .gpu.state = GPU_NONE };
+    struct buffer text = { 0 };
+
+    (void)state;
+    open_file(&f, "rows.csv", "resource-tracker");
+    add_cpu(&f, 0, 0, false);
+    add_cpu(&f, 1, 40, true);
+    assert_has(end_file(&f, &text), "\n1.001,42,\"\",0.04,0,4.0,");
+    close_file(&f, &text);
+}
+
+static void add_devices(struct fixture *f, uint64_t elapsed_ms, unsigned received,
+                        unsigned ticks, bool is_last)
+{
+    struct samples_machine machine = { &f->fake.root, NULL };
+    char text[256];
+
+    (void)snprintf(text, sizeof(text), "\n\neth0: %u 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
+                   received); /* fits */
+    fake_root_write(&f->fake, "proc/net/dev", text);
+    (void)snprintf(text, sizeof(text), "cpu %u 0 0 0 0 0 0 0\ncpu0 %u 0 0 0 0 0 0 0\n", ticks,
+                   ticks); /* likewise */
+    fake_root_write(&f->fake, "proc/stat", text);
+    f->sample.elapsed_ns = elapsed_ms * NS_PER_MS;
+    samples_file_add(&f->file, &f->sample, &f->gpu, machine, is_last);
+}
+
+static void devices_of_a_short_last_row_have_the_rates_of_two_rows(void **state)
+{
+    struct fixture f = { .gpu.state = GPU_NONE };
+    struct buffer text = { 0 };
+    const char *last;
+
+    (void)state;
+    open_file(&f, "rows.jsonl", "resource-tracker-rs");
+    add_devices(&f, 0, 0, 0, false);
+    add_devices(&f, 1000, 5000, 100, false);
+    add_devices(&f, 2000, 6000, 150, false);
+    add_devices(&f, 2004, 7008, 152, true);
+    last = strstr(end_file(&f, &text), "\"actual_interval_ms\":4,");
+    assert_non_null(last);
+    assert_has(text.text, "\"rx_bytes_per_sec\":1000.0,\"rx_bytes_total\":6000,");
+    assert_has(last, "\"per_core_pct\":[51.79"); /* 520 ms in 1004 ms */
+    assert_has(last, "\"rx_bytes_per_sec\":2000.0,\"rx_bytes_total\":7008,");
+    close_file(&f, &text);
+}
+
 /* Only the columns of spoor name the GPUs in the header. */
 static void rows_wait_for_the_header_until_the_gpus_are_known(void **state)
 {
@@ -154,6 +251,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_job_that_is_gone_is_as_it_was_last_seen),
         cmocka_unit_test(a_sample_soon_after_a_row_is_part_of_the_next),
+        cmocka_unit_test(a_short_last_row_has_its_growth_and_the_rate_of_two_rows),
+        cmocka_unit_test(a_last_row_that_is_long_enough_has_its_own_rate),
+        cmocka_unit_test(a_short_row_alone_has_no_more_cores_than_the_machine),
+        cmocka_unit_test(devices_of_a_short_last_row_have_the_rates_of_two_rows),
         cmocka_unit_test(rows_wait_for_the_header_until_the_gpus_are_known),
     };
 

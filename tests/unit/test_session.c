@@ -272,6 +272,51 @@ static void the_second_sample_comes_when_the_caller_says(void **state)
     session = spoor_session_close(session);
 }
 
+static off_t file_size(const char *path)
+{
+    struct stat status;
+
+    assert_int_equal(stat(path, &status), 0);
+    return status.st_size;
+}
+
+static void a_stream_may_end_before_the_session(void **state)
+{
+    struct spoor_options options = SPOOR_OPTIONS_INIT;
+    struct child child = start_child();
+    struct spoor_stream streams[] = { { NULL, "resource-tracker:process", NULL },
+                                      { NULL, "resource-tracker:system", NULL } };
+    const off_t process_row = 12 * sizeof(double), system_row = 21 * sizeof(double);
+    char paths[2][128];
+    struct spoor_error err;
+    struct fake_root fake;
+    spoor_session *session;
+
+    (void)state;
+    fake_root_init(&fake);
+    for (int i = 0; i < 2; i++) {
+        (void)snprintf(paths[i], sizeof(paths[i]), "%s/%d.f64", fake.path, i);
+        streams[i].path = paths[i];
+    }
+    options.pid = child.pid;
+    options.interval_ns = SPOOR_INTERVAL_MAX_NS;
+    options.streams = streams;
+    options.stream_count = 2;
+    assert_int_equal(spoor_session_open(&options, &session, &err), 0);
+    assert_int_equal(spoor_session_start(session, &err), 0);
+    end_child(&child);
+    assert_int_equal(spoor_session_end_stream(session, 2, &err), -EINVAL);
+    assert_int_equal(spoor_session_end_stream(session, 0, &err), 0);
+    assert_int_equal(file_size(paths[0]), process_row);
+    assert_int_equal(spoor_session_end_stream(session, 0, &err), 0); /* it has */
+    assert_int_equal(spoor_session_stop(session, &err), 0);
+    assert_int_equal(file_size(paths[0]), process_row);
+    assert_int_equal(file_size(paths[1]), 3 * system_row);
+    assert_int_equal(spoor_session_lost_rows(session, 0, NULL), 0);
+    session = spoor_session_close(session);
+    fake_root_done(&fake);
+}
+
 static void a_report_replaces_a_file_whole_or_not_at_all(void **state)
 {
     spoor_session *session = open_session(getpid(), SPOOR_INTERVAL_MAX_NS);
@@ -417,6 +462,7 @@ int main(void)
         cmocka_unit_test(samples_come_by_themselves),
         cmocka_unit_test(every_sample_is_shown_to_the_caller),
         cmocka_unit_test(the_second_sample_comes_when_the_caller_says),
+        cmocka_unit_test(a_stream_may_end_before_the_session),
         cmocka_unit_test(a_report_replaces_a_file_whole_or_not_at_all),
         cmocka_unit_test(flags_that_need_a_process_are_refused_without_one),
         cmocka_unit_test(a_session_without_a_job_measures_the_host),

@@ -103,18 +103,23 @@ static void the_format_is_that_of_the_suffix_or_as_given(void **state)
     assert_string_equal(err.message, "unknown format 'xml': expected csv or jsonl");
 }
 
-static void only_rows_with_the_number_of_processes_count_them(void **state)
+static void only_rows_with_columns_of_the_machine_need_its_processes_and_gpus(void **state)
 {
-    struct stream stream = find("resource-tracker");
+    static const struct {
+        const char *dialect;
+        bool has_machine;
+    } cases[] = { { "resource-tracker", false },
+                  { "resource-tracker:system", true },
+                  { "resource-tracker-rs", true },
+                  { "spoor", false } };
 
     (void)state;
-    assert_false(stream_counts_processes(&stream));
-    stream = find("resource-tracker:system");
-    assert_true(stream_counts_processes(&stream));
-    stream = find("resource-tracker-rs");
-    assert_true(stream_counts_processes(&stream));
-    stream = find("spoor");
-    assert_false(stream_counts_processes(&stream));
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct stream stream = find(cases[i].dialect);
+
+        assert_int_equal(stream_counts_processes(&stream), cases[i].has_machine);
+        assert_int_equal(stream_reads_host_gpus(&stream), cases[i].has_machine);
+    }
 }
 
 int main(void)
@@ -123,7 +128,7 @@ int main(void)
         cmocka_unit_test(a_dialect_has_tables),
         cmocka_unit_test(other_names_are_refused),
         cmocka_unit_test(the_format_is_that_of_the_suffix_or_as_given),
-        cmocka_unit_test(only_rows_with_the_number_of_processes_count_them),
+        cmocka_unit_test(only_rows_with_columns_of_the_machine_need_its_processes_and_gpus),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,6 +38,23 @@ int attachment_stop(struct attachment *attachment, enum watch_end end, struct sp
     return r;
 }
 
+int attachment_follow(const struct program *program, const struct spoor_options *options,
+                      uint64_t duration_ns, int input_fd, int output_fd, struct attachment *ret)
+{
+    enum watch_end end = WATCH_INTERRUPTED;
+    struct spoor_error err = { 0 };
+
+    if (attachment_open(options, ret, &err) < 0)
+        return program_complain(program, "%s", err.message);
+    ret->watch.input_fd = input_fd;
+    ret->watch.output_fd = output_fd;
+    if (watch_wait(&ret->watch, duration_ns, &end, &err) < 0)
+        program_complain(program, "%s", err.message);
+    if (attachment_stop(ret, end, &err) < 0)
+        program_complain(program, "%s", err.message);
+    return 0;
+}
+
 void attachment_close(struct attachment *attachment)
 {
     if (!attachment->session)

@@ -6,6 +6,7 @@
 #ifndef FRONT_COMMON_ATTACHMENT_H
 #define FRONT_COMMON_ATTACHMENT_H
 
+#include "front/common/program.h"
 #include "run/watch.h"
 #include "spoor/spoor.h"
 
@@ -21,6 +22,12 @@ int attachment_open(const struct spoor_options *options, struct attachment *ret,
 
 /* Takes the last sample. If the process has ended, its exit status is read. */
 int attachment_stop(struct attachment *attachment, enum watch_end end, struct spoor_error *err);
+
+/* All of it: opens, waits as watch_wait(), also for the two descriptors (-1: none), and stops. Reports
+ * what fails. Returns 0, or the program's failure code if there was nothing to track. */
+int attachment_follow(const struct program *program, const struct spoor_options *options,
+                      uint64_t duration_ns, int input_fd, int output_fd,
+                      struct attachment *ret);
 
 /* Accepts a zeroed one. */
 void attachment_close(struct attachment *attachment);

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -13,6 +14,7 @@
 #include "front/common/help.h"
 #include "front/common/nearest.h"
 #include "run/interruptible.h"
+#include "run/reraise.h"
 #include "text/buffer.h"
 #include "text/escape.h"
 
@@ -67,7 +69,7 @@ void program_warn(const struct program *program, const char *fmt, ...)
     va_end(args);
 }
 
-int program_refuse_exec(const struct program *program, const char *file, int code)
+static int refuse_exec(const struct program *program, const char *file, int code)
 {
     if (code == ENOENT && !strchr(file, '/'))
         program_complain(program, "'%s': command not found", file);
@@ -77,6 +79,28 @@ int program_refuse_exec(const struct program *program, const char *file, int cod
     else
         program_complain(program, "cannot run '%s': %s", file, strerror(code));
     return code == ENOENT ? 127 : 126;
+}
+
+int program_run(const struct program *program, struct track_options *options,
+                void (*finish)(spoor_session *session, void *data), void *data)
+{
+    struct spoor_error err = { 0 };
+    struct tracked tracked;
+
+    switch (track(options, &tracked, &err)) {
+    case TRACK_REFUSED:
+        return program_complain(program, "%s", err.message);
+    case TRACK_NO_EXEC:
+        return refuse_exec(program, options->command[0], err.code);
+    case TRACK_RAN:
+        break;
+    }
+    if (tracked.session)
+        finish(tracked.session, data);
+    spoor_session_close(tracked.session);
+    if (WIFSIGNALED(tracked.end.wait_status))
+        reraise(WTERMSIG(tracked.end.wait_status));
+    return supervise_exit_code(tracked.end.wait_status);
 }
 
 int program_write_report(const struct program *program, int (*write)(void *data), void *data)

@@ -14,6 +14,7 @@
 
 #include "base/compiler.h"
 #include "front/common/option.h"
+#include "run/track.h"
 
 /* Exit code of spoor and of agents when they fail before the job is tracked. */
 #define EXIT_OWN_FAILURE 125
@@ -67,9 +68,11 @@ const struct command *command_find(const struct command *commands, const char *n
 int program_complain(const struct program *program, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void program_warn(const struct program *program, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* Says why a command could not be executed; `code` is the errno value of that. Returns the exit
- * code that a shell would: 127 if it was not found, else 126. */
-int program_refuse_exec(const struct program *program, const char *file, int code);
+/* Runs a command to its end (track.h) and ends as it did: returns its exit code, or dies of the signal
+ * that killed it. If it was tracked, calls finish(session, data) before. A command that cannot be run
+ * is reported; the exit code is that of a shell then: 127 if it was not found, else 126. */
+int program_run(const struct program *program, struct track_options *options,
+                void (*finish)(spoor_session *session, void *data), void *data);
 
 /* Calls write(data), which writes a report, so that a signal can interrupt it (interruptible.h);
  * that is then said, if stderr has room for it. Returns what write() returned, or 1. */

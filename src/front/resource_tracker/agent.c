@@ -2,6 +2,8 @@
 #include "front/resource_tracker/agent.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -24,22 +26,23 @@
 
 /* One of the two tables. */
 struct table {
-    spoor_session *session; /* NULL: it is not tracked */
-    const char *path;       /* of its rows; NULL: there is no file */
+    int fd; /* of the file of its rows, -1: there is none */
     size_t row_bytes;
+    size_t stream; /* its number in the session */
 };
 
 struct tracking {
     struct watch watch;
+    spoor_session *session; /* NULL: nothing is tracked */
     struct table process, system;
     bool has_process; /* one is tracked */
     bool has_exited;  /* it did */
     struct stats stats;
 };
 
-/* ---- the sessions --------------------------------------------------------- */
+/* ---- the session ---------------------------------------------------------- */
 
-/* The next multiple of the interval since 1970. One that comes before both sessions have certainly
+/* The next multiple of the interval since 1970. One that comes before the session has certainly
  * begun, or too soon for a row of its own, is left out. */
 static uint64_t next_multiple_ns(uint64_t interval_ns)
 {
@@ -52,54 +55,80 @@ static uint64_t next_multiple_ns(uint64_t interval_ns)
     return now.monotonic_ns + left_ns;
 }
 
-static size_t row_bytes(const char *name, bool has_job)
+static size_t row_bytes(const char *dialect_name)
 {
     const struct dialect *dialect;
     const struct dialect_table *table;
     const char *prefix;
     size_t count = 0;
 
-    if (!dialect_find(name, has_job, &dialect, &table))
+    if (!dialect_find(dialect_name, false, &dialect, &table))
         return SIZE_MAX; /* then the session cannot be opened */
     while (dialect_column(table, count, &prefix))
         count++;
     return count * sizeof(double);
 }
 
-static int open_table(struct table *table, const struct spoor_options *options,
-                      const char *path, const char *dialect, struct spoor_error *err)
-{
-    struct spoor_options with_rows = *options;
-    struct spoor_stream rows = { path, dialect, "f64" };
-    int r;
+/* A table and its stream. */
+struct table_request {
+    struct table *table;
+    const char *name;
+    const char *path; /* NULL: without rows */
+    char dialect[64];
+    char descriptor[32];
+};
 
-    with_rows.streams = &rows;
-    with_rows.stream_count = path ? 1 : 0;
-    table->path = path;
-    table->row_bytes = row_bytes(dialect, options->pid != 0);
-    r = spoor_session_open(&with_rows, &table->session, err);
-    if (r == 0)
-        r = spoor_session_start(table->session, err);
-    return r;
+/* The program deletes the file as soon as it may: no process opens it later than here. */
+static int add_stream(struct table_request *request, const char *dialect,
+                      struct spoor_options *options, struct spoor_stream *streams,
+                      struct spoor_error *err)
+{
+    /* Not O_CLOEXEC: a session takes a descriptor that is for its own process for a mistake. */
+    const int flags = O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW;
+    struct table *table = request->table;
+
+    if (!request->path)
+        return 0;
+    table->fd = open(request->path, flags, 0666);
+    if (table->fd < 0)
+        return error_sys(err, errno, "rows file '%s'", request->path);
+    (void)snprintf(request->descriptor, sizeof(request->descriptor), "/dev/fd/%d", table->fd);
+    (void)snprintf(request->dialect, sizeof(request->dialect), "%s:%s", dialect,
+                   request->name); /* one that is cut off is unknown */
+    table->stream = options->stream_count;
+    table->row_bytes = row_bytes(request->dialect);
+    streams[options->stream_count++] =
+        (struct spoor_stream){ request->descriptor, request->dialect, "f64" };
+    return 0;
 }
 
-static int open_tables(struct tracking *tracking, const struct tracker_settings *settings,
-                       struct spoor_error *err)
+/* Both tables come from one session, so that their rows are of the same moments. */
+static int open_session(struct tracking *tracking, const struct tracker_settings *settings,
+                        struct spoor_error *err)
 {
     const char *dialect = settings->dialect ? settings->dialect : NEWEST_DIALECT;
+    struct table_request requests[] = {
+        { .table = &tracking->system, .name = "system", .path = settings->system_rows_path },
+        { .table = &tracking->process, .name = "process", .path = settings->process_rows_path },
+    };
+    struct spoor_stream streams[ARRAY_SIZE(requests)];
     struct spoor_options options = SPOOR_OPTIONS_INIT;
     int r = 0;
 
-    options.interval_ns = settings->interval_ns;
-    options.second_sample_ns = next_multiple_ns(settings->interval_ns);
-    if (settings->system_rows_path)
-        r = open_table(&tracking->system, &options, settings->system_rows_path, dialect, err);
-    if (r < 0 || settings->pid == 0)
-        return r;
-    tracking->has_process = true;
     options.pid = settings->pid;
     options.flags = settings->excludes_children ? SPOOR_MAIN_ONLY : 0;
-    return open_table(&tracking->process, &options, settings->process_rows_path, dialect, err);
+    options.interval_ns = settings->interval_ns;
+    options.second_sample_ns = next_multiple_ns(settings->interval_ns);
+    options.streams = streams;
+    if (settings->system_rows_path)
+        options.gpus = "all";
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(requests); i++)
+        r = add_stream(&requests[i], dialect, &options, streams, err);
+    if (r < 0 || (settings->pid == 0 && options.stream_count == 0))
+        return r;
+    tracking->has_process = settings->pid != 0;
+    r = spoor_session_open(&options, &tracking->session, err);
+    return r < 0 ? r : spoor_session_start(tracking->session, err);
 }
 
 static int open_tracking(struct tracking *tracking, const struct tracker_settings *settings,
@@ -108,20 +137,23 @@ static int open_tracking(struct tracking *tracking, const struct tracker_setting
     int r = watch_open(settings->pid, &tracking->watch, err);
 
     file_limit_raise(); /* perf needs a descriptor for each thread */
-    return r < 0 ? r : open_tables(tracking, settings, err);
+    return r < 0 ? r : open_session(tracking, settings, err);
 }
 
 /* May be called twice. A last row that is missing is seen by the number of rows. */
-static void stop_table(struct table *table)
+static void stop(struct tracking *tracking)
 {
-    if (table->session)
-        (void)spoor_session_stop(table->session, NULL);
+    if (tracking->session)
+        (void)spoor_session_stop(tracking->session, NULL);
 }
 
 static void close_tracking(struct tracking *tracking)
 {
-    tracking->process.session = spoor_session_close(tracking->process.session);
-    tracking->system.session = spoor_session_close(tracking->system.session);
+    tracking->session = spoor_session_close(tracking->session);
+    if (tracking->process.fd >= 0)
+        close(tracking->process.fd);
+    if (tracking->system.fd >= 0)
+        close(tracking->system.fd);
     stats_done(&tracking->stats);
     watch_close(&tracking->watch);
 }
@@ -132,7 +164,7 @@ static void add_row_count(const struct table *table, const char *key, struct jso
 {
     struct stat status;
 
-    if (table->path && stat(table->path, &status) == 0)
+    if (table->fd >= 0 && fstat(table->fd, &status) == 0)
         json_add_u64(json, key, (uint64_t)status.st_size / table->row_bytes);
     else
         json_add_null(json, key);
@@ -172,14 +204,14 @@ static int show_figures(void *data, const struct agent_request *request,
     const struct tracking *tracking = data;
 
     (void)request;
-    if (!tracking->process.session) {
+    if (!tracking->has_process) {
         json_add_null(json, "figures");
         return 0;
     }
     json_begin(json, "figures", '{');
     for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
         struct spoor_figure figure;
-        int r = spoor_session_figure(tracking->process.session, paths[i], &figure, err);
+        int r = spoor_session_figure(tracking->session, paths[i], &figure, err);
 
         if (r < 0)
             return r;
@@ -189,21 +221,31 @@ static int show_figures(void *data, const struct agent_request *request,
     return 0;
 }
 
-static void add_lost_rows(const struct table *table, const char *key, struct json_writer *json)
+static void add_lost_rows(const struct tracking *tracking, const struct table *table,
+                          const char *key, struct json_writer *json)
 {
-    if (table->path && table->session)
-        json_add_u64(json, key, spoor_session_lost_rows(table->session));
+    const char *reason;
+
+    if (table->fd >= 0)
+        json_add_u64(json, key,
+                     spoor_session_lost_rows(tracking->session, table->stream, &reason));
     else
         json_add_null(json, key);
 }
 
-static void add_warning(const struct table *table, struct json_writer *json)
+static void add_warning(const struct tracking *tracking, const struct table *table,
+                        const char *name, struct json_writer *json)
 {
-    const char *message =
-        table->session ? spoor_session_warning(table->session, "samples-lost") : NULL;
+    const char *reason = NULL;
+    uint64_t count =
+        table->fd >= 0 ? spoor_session_lost_rows(tracking->session, table->stream, &reason) : 0;
+    char message[240];
 
-    if (message)
-        json_add_text(json, NULL, message);
+    if (count == 0)
+        return;
+    (void)snprintf(message, sizeof(message), "could not write %llu row%s of the %s table: %s",
+                   (unsigned long long)count, count == 1 ? "" : "s", name, reason);
+    json_add_text(json, NULL, message);
 }
 
 static int show_result(void *data, const struct agent_request *request,
@@ -211,16 +253,15 @@ static int show_result(void *data, const struct agent_request *request,
 {
     struct tracking *tracking = data;
 
-    stop_table(&tracking->process);
-    stop_table(&tracking->system);
+    stop(tracking);
     (void)show_rows(data, request, json, err); /* cannot fail */
     json_begin(json, "lost", '{');
-    add_lost_rows(&tracking->process, "process", json);
-    add_lost_rows(&tracking->system, "system", json);
+    add_lost_rows(tracking, &tracking->process, "process", json);
+    add_lost_rows(tracking, &tracking->system, "system", json);
     json_end(json);
     json_begin(json, "warnings", '[');
-    add_warning(&tracking->process, json);
-    add_warning(&tracking->system, json);
+    add_warning(tracking, &tracking->process, "process", json);
+    add_warning(tracking, &tracking->system, "system", json);
     json_end(json);
     return show_figures(data, request, json, err);
 }
@@ -260,6 +301,13 @@ static const struct agent_op ops[] = {
 
 /* ---- the agent ------------------------------------------------------------ */
 
+/* The table of the process ends, that of the machine does not. */
+static void end_process(struct tracking *tracking)
+{
+    if (tracking->process.fd >= 0)
+        (void)spoor_session_end_stream(tracking->session, tracking->process.stream, NULL);
+}
+
 static void serve(struct tracking *tracking)
 {
     struct agent agent = { .ops = ops, .op_count = ARRAY_SIZE(ops), .data = tracking };
@@ -275,17 +323,19 @@ static void serve(struct tracking *tracking)
     }
     if (end == WATCH_PROCESS_ENDED) {
         tracking->has_exited = true;
-        stop_table(&tracking->process);
+        end_process(tracking);
     }
     agent_finish(&agent);
-    stop_table(&tracking->process);
-    stop_table(&tracking->system);
+    stop(tracking);
 }
 
 int resource_tracker_agent(const struct command *command, int argc, char **argv)
 {
     CLEANUP(tracker_settings_done) struct tracker_settings settings;
-    CLEANUP(close_tracking) struct tracking tracking = { .watch = WATCH_CLOSED };
+    CLEANUP(close_tracking)
+    struct tracking tracking = { .watch = WATCH_CLOSED,
+                                 .process = { .fd = -1 },
+                                 .system = { .fd = -1 } };
     struct arguments arguments = ARGUMENTS_INIT(&resource_tracker_program, command, &settings);
     struct agent_answer ready;
     struct spoor_error err = { 0 };

@@ -19,7 +19,10 @@
  *     figures          "figures": {PATH: MEASURE, ...}: totals and peaks of the run so far, as in
  *                      the JSON report of spoor(1); null if no process is tracked
  *     stop             takes the last rows, closes the files and answers as rows and figures
- *                      together; may be repeated
+ *                      together, and with "lost": {"process": N, "system": N}, the number of rows
+ *                      that could not be written, and "warnings": [TEXT, ...], why; may be repeated
+ *
+ * The files may be deleted once the agent is ready.
  *
  * When the tracked process ends, the last row of the process is taken. The rows of the system go on
  * until a stop or the end of the input.

@@ -48,13 +48,21 @@ static int apply(const struct toml_value *value, void *data, struct spoor_error 
     return 0;
 }
 
+/* All of the file, or nothing if any of it is wrong: it is applied to other settings first. */
 static int read_file(struct arguments *arguments, const char *path, struct spoor_error *err)
 {
+    CLEANUP(tracker_settings_done) struct tracker_settings trial_settings;
     CLEANUP(buffer_done) struct buffer text = { 0 };
+    struct arguments trial = *arguments;
     int r = buffer_read_file(&text, path, CONFIG_MAX_BYTES);
 
+    tracker_settings_init(&trial_settings);
+    trial.target = &trial_settings;
     if (r < 0)
         return error_sys(err, r, "config file '%s'", path);
+    r = toml_read(path, text.text, text.length, apply, &trial, err);
+    if (r < 0)
+        return r;
     return toml_read(path, text.text, text.length, apply, arguments, err);
 }
 

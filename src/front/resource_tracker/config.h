@@ -16,8 +16,8 @@
 
 #include "front/common/arguments.h"
 
-/* Applies the file to what is not set yet. `path` NULL: resource-tracker.toml, if there is one; what
- * is wrong with that is a warning only. */
+/* Applies the file to what is not set yet, or nothing of it if any of it is wrong. `path` NULL:
+ * resource-tracker.toml, if there is one; what is wrong with that is a warning only. */
 int tracker_config_read(struct arguments *arguments, const char *path, struct spoor_error *err);
 
 #endif

@@ -143,24 +143,27 @@ static struct observed *observe(pid_t pid, bool has_children, struct spoor_error
     return observed;
 }
 
-static double get_value(struct observed *observed, const char *metric)
+/* With the mutex held. */
+static double get_value(const struct observed *observed, const char *metric)
 {
-    double value = (double)NAN;
-
-    pthread_mutex_lock(&observed->mutex);
     for (size_t i = 0; i < spoor_metric_count(); i++) {
         if (strcmp(spoor_metric_get(i)->name, metric) == 0)
-            value = observed->moments[i];
+            return observed->moments[i];
     }
-    pthread_mutex_unlock(&observed->mutex);
-    return value;
+    return (double)NAN;
 }
 
 /* A new sample of it. False: it has ended, and its number may be another's. */
 static bool is_alive(struct observed *observed)
 {
-    return spoor_session_sample(observed->session, NULL) == 0 &&
-           (observed->pid == 0 || get_value(observed, "job_processes") > 0);
+    bool has_processes;
+
+    if (spoor_session_sample(observed->session, NULL) < 0)
+        return false;
+    pthread_mutex_lock(&observed->mutex);
+    has_processes = get_value(observed, "job_processes") > 0;
+    pthread_mutex_unlock(&observed->mutex);
+    return observed->pid == 0 || has_processes;
 }
 
 /* ---- the list ------------------------------------------------------------- */
@@ -219,26 +222,24 @@ static struct observed *get_observed(struct stats *stats, pid_t pid, bool has_ch
     return observed;
 }
 
-/* ---- answers -------------------------------------------------------------- */
+/* ---- answers: each is of one sample, with the mutex held ------------------- */
 
-static void add_members(struct observed *observed, const struct member *members, size_t count,
-                        struct json_writer *json)
+static void add_members(const struct observed *observed, const struct member *members,
+                        size_t count, struct json_writer *json)
 {
     for (size_t i = 0; i < count; i++)
         json_add_number(json, members[i].key,
                         get_value(observed, members[i].metric) / members[i].unit);
 }
 
-static void add_busy_gpus(struct observed *observed, struct json_writer *json)
+static void add_busy_gpus(const struct observed *observed, struct json_writer *json)
 {
-    pthread_mutex_lock(&observed->mutex);
     json_add_u64(json, "gpu_utilized",
                  observed->has_gpus ? (uint64_t)observed->busy_gpu_count : UNKNOWN);
     json_begin(json, "gpu_utilized_indexes", '[');
     for (size_t i = 0; i < observed->busy_gpu_count; i++)
         json_add_u64(json, NULL, observed->busy_gpus[i]);
     json_end(json);
-    pthread_mutex_unlock(&observed->mutex);
 }
 
 int stats_add_process(struct stats *stats, pid_t pid, bool has_children,
@@ -248,6 +249,7 @@ int stats_add_process(struct stats *stats, pid_t pid, bool has_children,
 
     if (!observed)
         return -err->code;
+    pthread_mutex_lock(&observed->mutex);
     json_begin(json, "stats", '{');
     json_add_number(json, "timestamp", observed->unix_seconds);
     json_add_u64(json, "pid", (uint64_t)pid);
@@ -258,6 +260,7 @@ int stats_add_process(struct stats *stats, pid_t pid, bool has_children,
     add_members(observed, process_members, ARRAY_SIZE(process_members), json);
     add_busy_gpus(observed, json);
     json_end(json);
+    pthread_mutex_unlock(&observed->mutex);
     return 0;
 }
 
@@ -270,8 +273,10 @@ static void add_machine_gpus(struct stats *stats, struct json_writer *json)
 
     if (!observed)
         return;
+    pthread_mutex_lock(&observed->mutex);
     add_members(observed, machine_members, ARRAY_SIZE(machine_members), json);
     add_busy_gpus(observed, json);
+    pthread_mutex_unlock(&observed->mutex);
 }
 
 int stats_add_system(struct stats *stats, struct json_writer *json, struct spoor_error *err)

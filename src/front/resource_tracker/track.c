@@ -7,10 +7,8 @@
  */
 #include "front/resource_tracker/track.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -20,8 +18,6 @@
 #include "front/resource_tracker/options.h"
 #include "front/resource_tracker/program.h"
 #include "output/stream.h"
-#include "run/reraise.h"
-#include "run/track.h"
 
 #define complain(...) program_complain(&resource_tracker_program, __VA_ARGS__)
 
@@ -66,11 +62,12 @@ static void say(const char *message)
 }
 
 /* Not to a stderr that is full: its reader would hold us up, and may be why samples are lost. */
-static void warn_about_lost_samples(spoor_session *session)
+static void warn_about_lost_samples(spoor_session *session, void *data)
 {
     const char *message = spoor_session_warning(session, "samples-lost");
     struct pollfd output = { .fd = STDERR_FILENO, .events = POLLOUT };
 
+    (void)data;
     if (message && poll(&output, 1, 0) == 1)
         program_warn(&resource_tracker_program, "%s", message);
 }
@@ -78,40 +75,19 @@ static void warn_about_lost_samples(spoor_session *session)
 static int run_command(const struct spoor_options *session, char **command)
 {
     struct track_options options = { .command = command, .session = *session, .say = say };
-    struct spoor_error err = { 0 };
-    struct tracked tracked;
 
-    switch (track(&options, &tracked, &err)) {
-    case TRACK_REFUSED:
-        return complain("%s", err.message);
-    case TRACK_NO_EXEC:
-        return program_refuse_exec(&resource_tracker_program, command[0], err.code);
-    case TRACK_RAN:
-        break;
-    }
-    if (tracked.session)
-        warn_about_lost_samples(tracked.session);
-    spoor_session_close(tracked.session);
-    if (WIFSIGNALED(tracked.end.wait_status))
-        reraise(WTERMSIG(tracked.end.wait_status));
-    return supervise_exit_code(tracked.end.wait_status);
+    return program_run(&resource_tracker_program, &options, warn_about_lost_samples, NULL);
 }
 
 /* Until the process ends, or a signal comes. */
 static int follow(const struct spoor_options *options)
 {
     CLEANUP(attachment_close) struct attachment attachment = { .session = NULL };
-    enum watch_end end = WATCH_INTERRUPTED;
-    struct spoor_error err = { 0 };
+    int code = attachment_follow(&resource_tracker_program, options, 0, -1, -1, &attachment);
 
-    if (attachment_open(options, &attachment, &err) < 0)
-        return complain("%s", err.message);
-    if (watch_wait(&attachment.watch, 0, &end, &err) < 0)
-        complain("%s", err.message);
-    if (attachment_stop(&attachment, end, &err) < 0)
-        complain("%s", err.message);
-    warn_about_lost_samples(attachment.session);
-    return 0;
+    if (code == 0)
+        warn_about_lost_samples(attachment.session, NULL);
+    return code;
 }
 
 static void warn_about_uploads(void)

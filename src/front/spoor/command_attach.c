@@ -46,8 +46,8 @@ static int follow(const struct settings *settings, const struct outputs *outputs
     CLEANUP(live_cleanup) struct live *live = NULL; /* after the session */
     CLEANUP(attachment_close) struct attachment attachment = { .session = NULL };
     struct spoor_options options = session_options(settings);
-    enum watch_end end = WATCH_INTERRUPTED;
     struct spoor_error err = { 0 };
+    int code;
 
     options.pid = settings->pid;
     if (settings->cgroup) {
@@ -58,19 +58,12 @@ static int follow(const struct settings *settings, const struct outputs *outputs
     if (gpus_check(settings, &err) < 0)
         return complain("%s", err.message);
     live = begin_live(settings, &options);
-    if (attachment_open(&options, &attachment, &err) < 0) {
-        live_stop(live);
-        return complain("%s", err.message);
-    }
-    attachment.watch.input_fd = live_end_fd(live);
-    attachment.watch.output_fd = outputs_reader_fd(settings);
-    if (watch_wait(&attachment.watch, settings->duration_ns, &end, &err) < 0)
-        complain("%s", err.message);
-    if (attachment_stop(&attachment, end, &err) < 0)
-        complain("%s", err.message);
+    code = attachment_follow(&spoor_program, &options, settings->duration_ns, live_end_fd(live),
+                             outputs_reader_fd(settings), &attachment);
     live_stop(live);
-    outputs_write(outputs, attachment.session);
-    return 0;
+    if (code == 0)
+        outputs_write(outputs, attachment.session);
+    return code;
 }
 
 int command_attach(const struct command *command, int argc, char **argv)

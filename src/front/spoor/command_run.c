@@ -6,7 +6,7 @@
  * ours may fail the job: without a session it runs untracked, and if the report cannot be
  * written, we still end as the job did: with its exit code, or of the signal that killed it.
  */
-#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/compiler.h"
 #include "base/error.h"
@@ -15,9 +15,6 @@
 #include "front/spoor/outputs.h"
 #include "front/spoor/program.h"
 #include "front/spoor/session_options.h"
-#include "run/reraise.h"
-#include "run/supervise.h"
-#include "run/track.h"
 #include "text/escape.h"
 
 static void say(const char *message)
@@ -83,9 +80,20 @@ static struct live *open_live(const struct settings *settings, char **command,
     return live;
 }
 
-/* Returns an exit code. *ret_signal is set if a signal killed the job. */
-static int run_job(struct settings *settings, const struct outputs *outputs, char **command,
-                   int *ret_signal)
+struct report {
+    const struct outputs *outputs;
+    struct live *live;
+};
+
+static void write_report(spoor_session *session, void *data)
+{
+    const struct report *report = data;
+
+    live_stop(report->live);
+    outputs_write(report->outputs, session);
+}
+
+static int run_job(struct settings *settings, const struct outputs *outputs, char **command)
 {
     struct track_options options = {
         .command = command,
@@ -97,27 +105,12 @@ static int run_job(struct settings *settings, const struct outputs *outputs, cha
         .prepare_data = settings,
     };
     CLEANUP(live_cleanup) struct live *live = open_live(settings, command, &options);
-    struct spoor_error err = { 0 };
-    struct tracked tracked;
 
-    switch (track(&options, &tracked, &err)) {
-    case TRACK_REFUSED:
-        return complain("%s", err.message);
-    case TRACK_NO_EXEC:
-        return program_refuse_exec(&spoor_program, command[0], err.code);
-    case TRACK_RAN:
-        break;
-    }
-    live_stop(live);
-    if (tracked.session)
-        outputs_write(outputs, tracked.session);
-    spoor_session_close(tracked.session);
-    if (WIFSIGNALED(tracked.end.wait_status))
-        *ret_signal = WTERMSIG(tracked.end.wait_status);
-    return supervise_exit_code(tracked.end.wait_status);
+    return program_run(&spoor_program, &options, write_report,
+                       &(struct report){ outputs, live });
 }
 
-static int run(const struct command *command, int argc, char **argv, int *ret_signal)
+int command_run(const struct command *command, int argc, char **argv)
 {
     CLEANUP(settings_done) struct settings settings;
     struct arguments arguments;
@@ -133,15 +126,5 @@ static int run(const struct command *command, int argc, char **argv, int *ret_si
         return complain("empty command: spoor run [OPTIONS] -- COMMAND [ARGUMENT...]");
     if (outputs_plan(&settings, &outputs, &err) < 0)
         return complain("%s", err.message);
-    return run_job(&settings, &outputs, argv + arguments.first_operand, ret_signal);
-}
-
-int command_run(const struct command *command, int argc, char **argv)
-{
-    int signal = 0;
-    int code = run(command, argc, argv, &signal);
-
-    if (signal != 0)
-        reraise(signal);
-    return code;
+    return run_job(&settings, &outputs, argv + arguments.first_operand);
 }

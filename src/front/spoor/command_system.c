@@ -51,32 +51,24 @@ static int measure(const struct settings *settings, const struct outputs *output
     CLEANUP(attachment_close) struct attachment attachment = { .session = NULL };
     struct spoor_options options = session_options(settings);
     uint64_t duration_ns = settings->duration_ns; /* 0: no end */
-    enum watch_end end = WATCH_INTERRUPTED;
     struct report report = { .outputs = outputs };
     struct spoor_error err = { 0 };
+    int code;
 
     if (gpus_check(settings, &err) < 0)
         return complain("%s", err.message);
     live = begin_live(settings, &options);
     if (duration_ns == 0 && !live && !settings->stream_path)
         duration_ns = settings->interval_ns;
-    if (attachment_open(&options, &attachment, &err) < 0) {
-        live_stop(live);
-        return complain("%s", err.message);
-    }
-    attachment.watch.input_fd = live_end_fd(live);
-    attachment.watch.output_fd = outputs_reader_fd(settings);
-    if (watch_wait(&attachment.watch, duration_ns, &end, &err) < 0)
-        complain("%s", err.message);
-    if (attachment_stop(&attachment, end, &err) < 0)
-        complain("%s", err.message);
+    code = attachment_follow(&spoor_program, &options, duration_ns, live_end_fd(live),
+                             outputs_reader_fd(settings), &attachment);
     live_stop(live);
-    if (settings->stream_path) {
-        outputs_write(outputs, attachment.session);
-        return 0;
-    }
     report.session = attachment.session;
-    return program_write_report(&spoor_program, write_report, &report);
+    if (code == 0 && settings->stream_path)
+        outputs_write(outputs, attachment.session);
+    else if (code == 0)
+        code = program_write_report(&spoor_program, write_report, &report);
+    return code;
 }
 
 int command_system(const struct command *command, int argc, char **argv)

@@ -2,23 +2,21 @@
 #include "front/spoor/live.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/thread_start.h"
+#include "front/spoor/live_screen.h"
 #include "front/spoor/outputs.h"
 #include "front/spoor/program.h"
 #include "output/format.h"
@@ -30,10 +28,12 @@
 /* Frames are at least this far apart. */
 #define FRAME_NS (100 * NS_PER_MS)
 
-/* Signals that the view of a program that has the terminal for itself must see. The last ones end
- * the program, once the terminal is as it was. */
-static const int handled_signals[] = { SIGTSTP, SIGCONT, SIGWINCH, SIGQUIT,
-                                       SIGUSR1, SIGUSR2, SIGALRM };
+/* Signals that the view of a program that has the terminal for itself leaves alone: those that cannot
+ * be blocked, those that end the program with a report (watch.h), those that do not end it, and that
+ * of the sampling thread (gate.h). All others end the program, once the terminal is as it was, or are
+ * about the terminal. */
+static const int unhandled_signals[] = { SIGKILL, SIGSTOP, SIGINT,  SIGTERM, SIGHUP, SIGPIPE,
+                                         SIGCHLD, SIGURG,  SIGTTIN, SIGTTOU, SIGIO };
 
 enum live_fd {
     FD_WAKE,    /* an eventfd: there is something for the thread */
@@ -45,7 +45,6 @@ enum live_fd {
 struct live {
     char *title; /* safe for this terminal */
     bool has_color, has_unicode, has_keys;
-    int terminal_fd;   /* opened by us, so that it can be non-blocking; or stderr */
     int fds[FD_COUNT]; /* -1: not open */
     sigset_t signals;
     pthread_t thread;
@@ -56,10 +55,9 @@ struct live {
     bool has_news; /* a sample that was not drawn yet */
     bool must_stop;
 
-    pthread_mutex_t screen; /* held while the terminal is used; of what follows */
-    bool is_drawn, is_hidden;
-    bool has_modes; /* keys are read: the modes of the terminal are ours */
-    struct termios modes_before;
+    pthread_mutex_t screen_mutex; /* of what follows; held while the terminal is used */
+    struct live_screen screen;
+    bool is_hidden;
 };
 
 /* ---- the terminal ------------------------------------------------------- */
@@ -79,112 +77,36 @@ bool live_shares_stdout(void)
            fstat(STDERR_FILENO, &err) == 0 && out.st_rdev == err.st_rdev;
 }
 
-static int open_terminal(void)
-{
-    int fd = open("/proc/self/fd/2", O_RDWR | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-
-    return fd < 0 ? STDERR_FILENO : fd;
-}
-
-/* A terminal that is not the controlling one has no foreground. */
-static bool is_in_foreground(const struct live *live)
-{
-    pid_t group = tcgetpgrp(live->terminal_fd);
-
-    return group < 0 || group == getpgrp();
-}
-
-/* Drops what a stalled terminal does not take: the next frame shows more. */
-static void put(const struct live *live, const char *text, size_t length)
-{
-    struct pollfd ready = { .fd = live->terminal_fd, .events = POLLOUT };
-
-    if (poll(&ready, 1, 0) == 1 && ready.revents == POLLOUT)
-        (void)!write(live->terminal_fd, text, length);
-}
-
-/* Reads keys without showing them; signals of keys stay. */
-static void take_modes(struct live *live)
-{
-    struct termios modes;
-
-    if (!live->has_keys || live->has_modes || tcgetattr(STDIN_FILENO, &live->modes_before) < 0)
-        return;
-    modes = live->modes_before;
-    modes.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
-    modes.c_cc[VMIN] = modes.c_cc[VTIME] = 0; /* a read never waits */
-    live->has_modes = tcsetattr(STDIN_FILENO, TCSANOW, &modes) == 0;
-}
-
-/* Leaves the terminal as it was before the view. */
-static void clear_screen(struct live *live)
-{
-    static const char erase[] = "\033[J";
-
-    if (live->is_drawn)
-        put(live, erase, sizeof(erase) - 1);
-    if (live->has_modes)
-        (void)tcsetattr(STDIN_FILENO, TCSANOW, &live->modes_before);
-    live->is_drawn = live->has_modes = false;
-}
-
-static void add_frame(const char *text, size_t lines, struct buffer *out)
-{
-    /* Hides the cursor, makes room below it and saves where it is. */
-    buffer_add_text(out, "\033[?25l\033[K");
-    for (size_t i = 0; i < lines; i++)
-        buffer_add_text(out, "\033D");
-    buffer_format(out, "\033[%zuA\0337\r\n", lines);
-    for (const char *end; (end = strchr(text, '\n')); text = end + 1) {
-        buffer_add(out, text, (size_t)(end - text));
-        buffer_add_text(out, "\033[K\r\n");
-    }
-    buffer_add_text(out, text);
-    buffer_add_text(out, "\033[J\0338\033[?25h");
-}
-
 /* How to end it, if that is ours to say. */
 static const char *hint_of(const struct live *live)
 {
     if (!live->has_keys)
         return NULL;
-    return live->has_modes ? "q or Ctrl-C: end with a report" : "Ctrl-C: end with a report";
-}
-
-/* Terminals of some programs do not say how large they are. */
-static void read_size(const struct live *live, struct live_style *style)
-{
-    struct winsize size = { 0 };
-
-    (void)ioctl(live->terminal_fd, TIOCGWINSZ, &size); /* else as above */
-    style->columns = size.ws_col > 0 ? size.ws_col : 80;
-    style->lines = size.ws_row > 0 ? size.ws_row - 1u : 23; /* the cursor has the first */
+    return live->screen.has_modes ? "q or Ctrl-C: end with a report"
+                                  : "Ctrl-C: end with a report";
 }
 
 /* With the screen held. */
 static void draw(struct live *live, const struct live_view *view)
 {
+    struct live_screen *screen = &live->screen;
     struct live_style style = {
         .has_color = live->has_color,
         .has_unicode = live->has_unicode,
     };
     struct buffer text = { 0 };
-    struct buffer frame = { 0 };
     size_t lines;
 
-    if (live->is_hidden || !is_in_foreground(live))
+    if (live->is_hidden || !live_screen_is_in_foreground(screen))
         return;
-    take_modes(live);
+    if (live->has_keys)
+        live_screen_take_modes(screen);
     style.hint = hint_of(live);
-    read_size(live, &style);
+    live_screen_read_size(screen, &style.columns, &style.lines);
     lines = live_view_write(view, live->title, &style, &text);
     if (lines > 0)
-        add_frame(text.text ? text.text : "", lines, &frame);
-    if (buffer_error(&frame) == 0 && frame.length > 0)
-        put(live, frame.text, frame.length);
-    live->is_drawn = true;
+        live_screen_draw(screen, text.text ? text.text : "", lines);
     buffer_done(&text);
-    buffer_done(&frame);
 }
 
 /* ---- the thread --------------------------------------------------------- */
@@ -197,16 +119,16 @@ static void redraw(struct live *live)
     view = live->view;
     live->has_news = false;
     pthread_mutex_unlock(&live->mutex);
-    pthread_mutex_lock(&live->screen);
+    pthread_mutex_lock(&live->screen_mutex);
     draw(live, &view);
-    pthread_mutex_unlock(&live->screen);
+    pthread_mutex_unlock(&live->screen_mutex);
 }
 
 static void leave(struct live *live)
 {
-    pthread_mutex_lock(&live->screen);
-    clear_screen(live);
-    pthread_mutex_unlock(&live->screen);
+    pthread_mutex_lock(&live->screen_mutex);
+    live_screen_clear(&live->screen);
+    pthread_mutex_unlock(&live->screen_mutex);
 }
 
 static void take_signal(struct live *live)
@@ -249,9 +171,9 @@ static bool reads_keys(struct live *live)
 {
     bool has_modes;
 
-    pthread_mutex_lock(&live->screen);
-    has_modes = live->has_modes;
-    pthread_mutex_unlock(&live->screen);
+    pthread_mutex_lock(&live->screen_mutex);
+    has_modes = live->screen.has_modes;
+    pthread_mutex_unlock(&live->screen_mutex);
     return has_modes;
 }
 
@@ -326,26 +248,34 @@ int live_end_fd(const struct live *live)
 
 void live_hide(struct live *live, bool is_hidden)
 {
-    pthread_mutex_lock(&live->screen);
+    pthread_mutex_lock(&live->screen_mutex);
     live->is_hidden = is_hidden;
     if (is_hidden)
-        clear_screen(live);
-    pthread_mutex_unlock(&live->screen);
+        live_screen_clear(&live->screen);
+    pthread_mutex_unlock(&live->screen_mutex);
 }
 
-/* Blocks the signals, except those that were blocked or ignored before. */
+static bool is_handled(int number)
+{
+    struct sigaction action = { .sa_handler = SIG_DFL };
+
+    for (size_t i = 0; i < ARRAY_SIZE(unhandled_signals); i++) {
+        if (number == unhandled_signals[i])
+            return false;
+    }
+    return sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_DFL;
+}
+
+/* Blocks the signals, except those that were blocked before, or do not have their default action. */
 static int open_signals(struct live *live)
 {
     sigset_t blocked;
 
     (void)sigemptyset(&live->signals);
     (void)pthread_sigmask(SIG_BLOCK, NULL, &blocked);
-    for (size_t i = 0; i < ARRAY_SIZE(handled_signals); i++) {
-        struct sigaction action = { .sa_handler = SIG_DFL };
-
-        (void)sigaction(handled_signals[i], NULL, &action);
-        if (!sigismember(&blocked, handled_signals[i]) && action.sa_handler != SIG_IGN)
-            (void)sigaddset(&live->signals, handled_signals[i]);
+    for (int number = 1; number <= SIGRTMAX; number++) {
+        if (is_handled(number) && !sigismember(&blocked, number))
+            (void)sigaddset(&live->signals, number);
     }
     live->fds[FD_SIGNALS] = signalfd(-1, &live->signals, SFD_CLOEXEC | SFD_NONBLOCK);
     if (live->fds[FD_SIGNALS] < 0)
@@ -357,6 +287,7 @@ static int open_parts(struct live *live, const struct live_options *options)
 {
     struct buffer title = { 0 };
     const char *terminal = getenv("TERM");
+    int r;
 
     live->has_unicode = format_style_for(STDERR_FILENO, false).has_unicode &&
                         !(terminal && strcmp(terminal, "linux") == 0); /* few glyphs */
@@ -365,7 +296,9 @@ static int open_parts(struct live *live, const struct live_options *options)
     else
         escape_ascii(options->title, &title);
     live->title = title.text;
-    live->terminal_fd = open_terminal();
+    r = live_screen_open(&live->screen);
+    if (r < 0)
+        return r;
     live->fds[FD_WAKE] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     live->fds[FD_END] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (!live->title)
@@ -386,11 +319,11 @@ struct live *live_open(const struct live_options *options, struct spoor_error *e
     }
     live->has_color = options->has_color;
     live->has_keys = options->has_keys;
-    live->terminal_fd = -1;
+    live->screen.fd = -1;
     for (size_t i = 0; i < FD_COUNT; i++)
         live->fds[i] = -1;
-    (void)pthread_mutex_init(&live->mutex, NULL);  /* cannot fail with defaults */
-    (void)pthread_mutex_init(&live->screen, NULL); /* likewise */
+    (void)pthread_mutex_init(&live->mutex, NULL);        /* cannot fail with defaults */
+    (void)pthread_mutex_init(&live->screen_mutex, NULL); /* likewise */
     live_view_init(&live->view, options->scope,
                    (double)options->interval_ns / (double)NS_PER_SECOND);
     r = open_parts(live, options);
@@ -465,14 +398,13 @@ struct live *live_close(struct live *live)
     if (!live)
         return NULL;
     live_stop(live);
-    if (live->terminal_fd > STDERR_FILENO)
-        close(live->terminal_fd);
     for (size_t i = 0; i < FD_COUNT; i++) {
         if (live->fds[i] >= 0)
             close(live->fds[i]);
     }
     (void)pthread_mutex_destroy(&live->mutex);
-    (void)pthread_mutex_destroy(&live->screen);
+    (void)pthread_mutex_destroy(&live->screen_mutex);
+    live_screen_close(&live->screen);
     free(live->title);
     free(live);
     return NULL;

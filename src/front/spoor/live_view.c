@@ -84,6 +84,7 @@ void live_view_init(struct live_view *view, enum live_scope scope, double interv
     *view = (struct live_view){
         .scope = scope,
         .column_seconds = fmax(interval_seconds, COLUMN_SECONDS),
+        .rate_seconds = interval_seconds / 2,
     };
     for (size_t i = 0; i < LIVE_ROWS_MAX; i++) {
         struct live_curve *curve = &view->curves[i];
@@ -129,14 +130,19 @@ static void add_level(struct live_curve *curve, const struct spoor_sample *sampl
     raise(&curve->columns[LIVE_CURVE_COLUMNS - 1], sample->values[curve->metric]);
 }
 
-/* A counter that steps back was restarted: what it counted meanwhile is unknown. */
+/* A counter that steps back was restarted: what it counted meanwhile is unknown. What it counts
+ * between two samples that are close together is left to the next: the rate might be far off. */
 static void add_counter(struct live_curve *curve, const struct spoor_sample *sample,
-                        double seconds)
+                        double rate_seconds)
 {
     double total = sample->values[curve->metric];
     double growth = total - curve->total;
+    double seconds = sample->elapsed_seconds - curve->total_seconds;
 
+    if (!isnan(curve->total) && seconds < rate_seconds)
+        return;
     curve->total = total;
+    curve->total_seconds = sample->elapsed_seconds;
     curve->now = (double)NAN;
     if (!(growth >= 0 && seconds > 0))
         return;
@@ -149,8 +155,6 @@ static void add_counter(struct live_curve *curve, const struct spoor_sample *sam
 
 void live_view_add(struct live_view *view, const struct spoor_sample *sample)
 {
-    double seconds = sample->elapsed_seconds - view->elapsed_seconds;
-
     shift_columns(view, sample->elapsed_seconds);
     for (size_t i = 0; i < LIVE_ROWS_MAX; i++) {
         struct live_curve *curve = &view->curves[i];
@@ -160,7 +164,7 @@ void live_view_add(struct live_view *view, const struct spoor_sample *sample)
         if (spoor_metric_get(curve->metric)->kind == SPOOR_GAUGE)
             add_level(curve, sample);
         else
-            add_counter(curve, sample, seconds);
+            add_counter(curve, sample, view->rate_seconds);
     }
     view->elapsed_seconds = sample->elapsed_seconds;
 }
@@ -264,6 +268,8 @@ static void add_footer(struct page *page, const struct live_view *view, const ch
     buffer_format(&text, "%s%sone column is ", hint ? hint : "", hint ? "; " : "");
     number_write(view->column_seconds, &text);
     buffer_add_text(&text, " s");
+    if (hint && text.text && utf8_columns(text.text) > page->columns)
+        text.text[strlen(hint)] = '\0';
     if (text.text)
         text.text[utf8_fitting(text.text, page->columns)] = '\0';
     page_add(page, PAGE_DIM, text.text ? text.text : "");

@@ -23,8 +23,8 @@ struct live_curve {
     double now;    /* NaN: unknown */
     double max;
     double columns[LIVE_CURVE_COLUMNS]; /* NaN: unknown */
-    /* of a counter: its latest value; its growth in the newest column, and in what time */
-    double total, growth, growth_seconds;
+    /* of a counter: its latest value, and when; its growth in the newest column, and in what time */
+    double total, total_seconds, growth, growth_seconds;
 };
 
 struct live_view {
@@ -32,6 +32,7 @@ struct live_view {
     double elapsed_seconds;
     double column_seconds; /* that a column stands for */
     double column_start;   /* of the newest column */
+    double rate_seconds;   /* a rate is of this long at least */
     struct live_curve curves[LIVE_ROWS_MAX];
 };
 

@@ -36,9 +36,9 @@ static const struct command commands[] = {
         .about =
             "Track a running process and all its descendants until it exits, --duration has "
             "passed, or you press Ctrl-C, which stops the tracking but not the process. With "
-            "--cgroup, track every process in a cgroup until it is empty. On a terminal, show "
-            "the current figures; q or Ctrl-C ends with the report. Exit code: 0, or 125 if "
-            "there was nothing to track.",
+            "--cgroup, track every process in a cgroup until it is empty, or until only spoor "
+            "itself is left in it. On a terminal, show the current figures; q or Ctrl-C ends "
+            "with the report. Exit code: 0, or 125 if there was nothing to track.",
         .notes = PRECEDENCE,
         .example = "spoor attach --duration 1m 4242",
         .main = command_attach,

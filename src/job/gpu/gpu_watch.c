@@ -43,8 +43,10 @@ int gpu_watch_open(struct gpu_watch *watch, const struct root *root,
 {
     int r;
 
-    *watch =
-        (struct gpu_watch){ .root = root, .read_cpu_ns = UNKNOWN, .account_bytes = UNKNOWN };
+    *watch = (struct gpu_watch){ .root = root,
+                                 .is_for_host = options->is_for_host,
+                                 .read_cpu_ns = UNKNOWN,
+                                 .account_bytes = UNKNOWN };
     gpu_rest_init(&watch->rest);
     r = gpu_inventory_open(&watch->inventory, root, options->vendors, options->vendor_count,
                            options->choice);
@@ -221,7 +223,7 @@ static void note_activity(struct gpu_watch *watch, uint64_t now_ns)
     uint64_t cpu_ns = job_cpu_ns(watch);
     uint64_t span_ns = now_ns - watch->read_ns;
 
-    watch->is_quiet = watch->kin.main_pid != 0 && is_known(cpu_ns) &&
+    watch->is_quiet = watch->kin.main_pid != 0 && !watch->is_for_host && is_known(cpu_ns) &&
                       is_known(watch->read_cpu_ns) &&
                       apart(cpu_ns, watch->read_cpu_ns) < span_ns / 100 &&
                       watch->tally.totals.levels.utilization == 0;

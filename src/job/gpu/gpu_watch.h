@@ -24,6 +24,7 @@ struct gpu_watch {
     size_t process_capacity;
     struct gpu_row *rows; /* owned */
     size_t row_count, row_capacity;
+    bool is_for_host;     /* as in struct gpu_watch_options */
     bool holds_context;   /* a process of the job uses a GPU */
     uint64_t looked_ns;   /* when that was last checked */
     struct gpu_rest rest; /* of the job's live processes */
@@ -40,6 +41,7 @@ struct gpu_watch_options {
     const struct gpu_choice *choice;
     pid_t main_pid, tracker_pid;
     bool is_main_only; /* see struct gpu_kin */
+    bool is_for_host;  /* the GPUs matter even while the job is idle */
     uint64_t start_ns; /* of the run */
 };
 

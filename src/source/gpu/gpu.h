@@ -26,9 +26,10 @@ struct gpu_device {
     char name[96];
     char pci_address[32]; /* "0000:3b:00.0"; empty for a part of a device (MIG) */
     uint64_t memory_total_bytes;
-    bool is_part;        /* a MIG device: a part of the preceding device */
-    unsigned part;       /* if is_part: the driver's number of the part in that device */
-    bool keeps_accounts; /* records the true peak of each process: see accounts() below */
+    bool is_part;            /* a MIG device: a part of the preceding device */
+    unsigned part;           /* if is_part: the driver's number of the part in that device */
+    bool keeps_accounts;     /* records the true peak of each process: see accounts() below */
+    char driver_version[80]; /* "550.54.15"; empty: the driver has none but the kernel's */
 };
 
 /* One reading of a device. Counters start when the vendor is opened. */

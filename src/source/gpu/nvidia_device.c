@@ -22,6 +22,13 @@ static void read_text(int (*get)(nvml_device, char *, unsigned), nvml_device han
     text[size - 1] = '\0';
 }
 
+static void read_driver_version(const struct nvml *nvml, char *text, size_t size)
+{
+    if (!nvml->driver_version || nvml->driver_version(text, (unsigned)size) != NVML_SUCCESS)
+        text[0] = '\0';
+    text[size - 1] = '\0';
+}
+
 static void read_pci(const struct nvml *nvml, nvml_device handle, struct gpu_device *facts)
 {
     struct nvml_pci pci = { .domain = 0 };
@@ -41,6 +48,7 @@ static void identify(const struct nvml *nvml, struct nvidia_device *device)
 
     read_text(nvml->uuid, device->handle, facts->uuid, sizeof(facts->uuid));
     read_text(nvml->name, device->handle, facts->name, sizeof(facts->name));
+    read_driver_version(nvml, facts->driver_version, sizeof(facts->driver_version));
     if (!facts->is_part)
         read_pci(nvml, device->handle, facts);
     device->energy.last_millijoules = UNKNOWN;

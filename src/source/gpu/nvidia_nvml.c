@@ -29,6 +29,7 @@ static const struct symbol symbols[] = {
     { { "nvmlInit_v2", "nvmlInit" }, AT(init), true },
     { { "nvmlShutdown" }, AT(shutdown), true },
     { { "nvmlErrorString" }, AT(error_text), false },
+    { { "nvmlSystemGetDriverVersion" }, AT(driver_version), false },
     { { "nvmlDeviceGetCount_v2", "nvmlDeviceGetCount" }, AT(device_count), true },
     { { "nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex" },
       AT(device_by_index),

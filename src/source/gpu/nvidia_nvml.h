@@ -176,6 +176,7 @@ struct nvml {
     int (*init)(void);
     int (*shutdown)(void);
     const char *(*error_text)(int status);
+    int (*driver_version)(char *text, unsigned size);
     int (*device_count)(unsigned *ret);
     int (*device_by_index)(unsigned index, nvml_device *ret);
 

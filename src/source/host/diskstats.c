@@ -118,7 +118,7 @@ static int parse_name(const char **cursor, char name[DEVICE_NAME_SIZE])
     return parse_word(cursor, name, DEVICE_NAME_SIZE);
 }
 
-static int parse_counters(const char *cursor, struct diskstats *ret)
+static int parse_bytes(const char *cursor, struct device_bytes *ret)
 {
     uint64_t column[COLUMN_COUNT];
 
@@ -129,41 +129,29 @@ static int parse_counters(const char *cursor, struct diskstats *ret)
     /* At the very end of the text the last number may be half of one. */
     if (*cursor == '\0')
         return -EBADMSG;
-    ret->read_bytes = product_u64(column[COLUMN_SECTORS_READ], SECTOR_BYTES);
-    ret->written_bytes = product_u64(column[COLUMN_SECTORS_WRITTEN], SECTOR_BYTES);
+    ret->in = product_u64(column[COLUMN_SECTORS_READ], SECTOR_BYTES);
+    ret->out = product_u64(column[COLUMN_SECTORS_WRITTEN], SECTOR_BYTES);
     return 0;
 }
 
 int diskstats_parse_line(const char *line, char name[DEVICE_NAME_SIZE], struct diskstats *ret)
 {
-    int r = parse_name(&line, name);
+    struct device_bytes bytes;
 
-    return r < 0 ? r : parse_counters(line, ret);
+    if (parse_name(&line, name) < 0 || parse_bytes(line, &bytes) < 0)
+        return -EBADMSG;
+    *ret = (struct diskstats){ bytes.in, bytes.out };
+    return 0;
 }
 
 int diskstats_parse(const char *text, struct device_table *table, const struct root *root,
                     struct diskstats *ret)
 {
-    struct diskstats disk, sum = { 0 };
-    char name[DEVICE_NAME_SIZE];
-    bool has_disk = false;
-    size_t line = 0;
+    static const struct device_kind kind = { parse_name, parse_bytes, disk_classify };
+    struct device_bytes sum;
+    int r = device_table_read(table, &kind, root, text, &sum);
 
-    for (; *text; text = parse_next_line(text), line++) {
-        const char *cursor = text;
-
-        if (parse_name(&cursor, name) < 0)
-            return -EBADMSG;
-        if (device_table_get(table, root, line, name, disk_classify) != DEVICE_REAL)
-            continue;
-        if (parse_counters(cursor, &disk) < 0)
-            return -EBADMSG;
-        sum.read_bytes = sum_u64(sum.read_bytes, disk.read_bytes);
-        sum.written_bytes = sum_u64(sum.written_bytes, disk.written_bytes);
-        has_disk = true;
-    }
-    if (!has_disk)
-        return -ENOENT;
-    *ret = sum;
-    return 0;
+    if (r == 0)
+        *ret = (struct diskstats){ sum.in, sum.out };
+    return r;
 }

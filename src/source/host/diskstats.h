@@ -14,7 +14,7 @@
 
 #include "source/host/device_table.h"
 
-/* Totals since boot, summed over whole disks. */
+/* Totals since boot, summed over whole disks: see device_table.h. */
 struct diskstats {
     uint64_t read_bytes;
     uint64_t written_bytes;

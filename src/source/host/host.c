@@ -41,8 +41,8 @@ void host_init(struct host *host)
     host->vmstat.fd = host->loadavg.fd = -1;
     for (int i = 0; i < PRESSURE_COUNT; i++)
         host->pressure[i].fd = -1;
-    host->disks.count = host->interfaces.count = 0;
-    host->disks.counted = host->interfaces.counted = DEVICE_IGNORED;
+    device_table_init(&host->disks);
+    device_table_init(&host->interfaces);
     host->space_reader = (struct space){ 0 };
     host->space = HOST_READING_UNKNOWN.space;
     host->oom_kills_count = UNKNOWN;

@@ -41,7 +41,7 @@ extern const struct host_reading HOST_READING_UNKNOWN;
  * used where that is enough. */
 enum { HOST_TEXT_SIZE = 256 * 1024 };
 
-/* About 350 KiB: not for the stack. All of it is private. */
+/* About 800 KiB: not for the stack. All of it is private. */
 struct host {
     struct clock_span cpu_span; /* when the CPU times were last read; not private */
     bool counts_processes;      /* false until set; not private */

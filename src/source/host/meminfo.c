@@ -11,13 +11,13 @@
 #include "base/parse.h"
 #include "base/unknown.h"
 
+/* In the kernel's order, since each is searched behind the one before. */
 enum line {
     LINE_TOTAL,
     LINE_FREE,
     LINE_AVAILABLE,
     LINE_BUFFERS,
     LINE_CACHED,
-    LINE_SLAB_RECLAIMABLE,
     LINE_ACTIVE,
     LINE_INACTIVE,
     LINE_ACTIVE_ANON,
@@ -26,6 +26,7 @@ enum line {
     LINE_SWAP_FREE,
     LINE_DIRTY,
     LINE_WRITEBACK,
+    LINE_SLAB_RECLAIMABLE,
     LINE_COUNT,
 };
 
@@ -35,7 +36,6 @@ static const char *const keys[LINE_COUNT] = {
     [LINE_AVAILABLE] = "MemAvailable:",
     [LINE_BUFFERS] = "Buffers:",
     [LINE_CACHED] = "Cached:",
-    [LINE_SLAB_RECLAIMABLE] = "SReclaimable:",
     [LINE_ACTIVE] = "Active:",
     [LINE_INACTIVE] = "Inactive:",
     [LINE_ACTIVE_ANON] = "Active(anon):",
@@ -44,14 +44,19 @@ static const char *const keys[LINE_COUNT] = {
     [LINE_SWAP_FREE] = "SwapFree:",
     [LINE_DIRTY] = "Dirty:",
     [LINE_WRITEBACK] = "Writeback:",
+    [LINE_SLAB_RECLAIMABLE] = "SReclaimable:",
 };
 
 /* What the kernel calls kB is 1024 bytes. A number without it is cut short. */
-static uint64_t line_bytes(const char *text, const char *key)
+static uint64_t line_bytes(const char *text, const char **cursor, const char *key)
 {
-    const char *value = parse_key(text, key);
+    const char *value = parse_key(*cursor, key);
     uint64_t kib;
 
+    if (!value)
+        value = parse_key(text, key);
+    if (value)
+        *cursor = value;
     if (!value || parse_u64(&value, &kib) < 0 || strncmp(value, " kB", 3) != 0)
         return UNKNOWN;
     return product_u64(kib, 1024);
@@ -60,10 +65,11 @@ static uint64_t line_bytes(const char *text, const char *key)
 int meminfo_parse(const char *text, struct meminfo *ret)
 {
     uint64_t bytes[LINE_COUNT];
+    const char *cursor = text;
     struct meminfo info;
 
     for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
-        bytes[i] = line_bytes(text, keys[i]);
+        bytes[i] = line_bytes(text, &cursor, keys[i]);
     if (!is_known(bytes[LINE_TOTAL]))
         return -EBADMSG;
 

@@ -82,12 +82,19 @@ int text_part_decode(struct text_part part, char *buf, size_t size)
     return (int)used;
 }
 
+static bool ends_part(char c)
+{
+    return c == ' ' || c == '\n' || c == '\0';
+}
+
 /* Takes the next part of a line and moves *cursor behind the blank after it.
  * Only the last part, which the newline ends, leaves *cursor at the newline. */
 static int take_part(const char **cursor, struct text_part *ret)
 {
-    size_t length = strcspn(*cursor, " \n");
+    size_t length = 0;
 
+    while (!ends_part((*cursor)[length])) /* strcspn() makes a table at every call */
+        length++;
     if ((*cursor)[0] == '\n' || (*cursor)[length] == '\0')
         return -EBADMSG;
     *ret = (struct text_part){ .start = *cursor, .length = length };

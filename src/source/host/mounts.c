@@ -221,13 +221,12 @@ static bool is_root_overlay(const struct mountinfo *mount)
     return text_part_is(mount->type, "overlay") && text_part_is(mount->point, "/");
 }
 
-static bool find_next(struct seen *seen, const char *text, struct mountinfo *mount,
-                      char point[PATH_MAX], struct mounts *space)
+/* Whether the mount of the first line counts, and with how much space. */
+static bool is_counted(struct seen *seen, const char *text, const struct mountinfo *mount,
+                       char point[PATH_MAX], struct mounts *space)
 {
     dev_t device;
 
-    if (mountinfo_parse_line(text, mount) < 0)
-        return false;
     if (mount_is_zfs(mount)) {
         struct text_part pool = pool_of(mount);
 
@@ -308,10 +307,12 @@ static int read_all(const char *text, struct mounts *sum, struct mount_list *lis
     int r = 0;
 
     for (; *text && r == 0; text = parse_next_line(text)) {
-        if (find_next(&seen, text, &mount, point, &space)) {
+        if (mountinfo_parse_line(text, &mount) < 0)
+            continue;
+        if (is_counted(&seen, text, &mount, point, &space)) {
             r = add_mount(&mount, point, &space, sum, list);
             has_any = true;
-        } else if (mountinfo_parse_line(text, &mount) == 0 && is_root_overlay(&mount)) {
+        } else if (is_root_overlay(&mount)) {
             overlay = mount;
             has_overlay = true;
         }

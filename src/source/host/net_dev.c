@@ -52,44 +52,36 @@ static int parse_name(const char **cursor, char name[DEVICE_NAME_SIZE])
     return 0;
 }
 
-int net_dev_parse_line(const char *line, char name[DEVICE_NAME_SIZE], struct net_dev *ret)
+static int parse_bytes(const char *cursor, struct device_bytes *ret)
 {
     uint64_t column[COLUMN_COUNT];
 
-    if (parse_name(&line, name) < 0)
-        return -EBADMSG;
     for (int i = 0; i < COLUMN_COUNT; i++) {
-        if (parse_u64(&line, &column[i]) < 0)
+        if (parse_u64(&cursor, &column[i]) < 0)
             return -EBADMSG;
     }
-    *ret = (struct net_dev){ column[COLUMN_RECEIVED], column[COLUMN_SENT] };
+    *ret = (struct device_bytes){ column[COLUMN_RECEIVED], column[COLUMN_SENT] };
+    return 0;
+}
+
+int net_dev_parse_line(const char *line, char name[DEVICE_NAME_SIZE], struct net_dev *ret)
+{
+    struct device_bytes bytes;
+
+    if (parse_name(&line, name) < 0 || parse_bytes(line, &bytes) < 0)
+        return -EBADMSG;
+    *ret = (struct net_dev){ bytes.in, bytes.out };
     return 0;
 }
 
 int net_dev_parse(const char *text, struct device_table *table, const struct root *root,
                   struct net_dev *ret)
 {
-    struct net_dev sum[DEVICE_VIRTUAL + 1] = { 0 };
-    bool has[DEVICE_VIRTUAL + 1] = { false };
-    char name[DEVICE_NAME_SIZE];
-    size_t line = 0;
+    static const struct device_kind kind = { parse_name, parse_bytes, interface_classify };
+    struct device_bytes sum;
+    int r = device_table_read(table, &kind, root, parse_next_line(parse_next_line(text)), &sum);
 
-    text = parse_next_line(parse_next_line(text));
-    for (; *text; text = parse_next_line(text)) {
-        enum device_class class;
-        struct net_dev one;
-
-        if (net_dev_parse_line(text, name, &one) < 0)
-            return -EBADMSG;
-        class = device_table_get(table, root, line++, name, interface_classify);
-        sum[class].received_bytes = sum_u64(sum[class].received_bytes, one.received_bytes);
-        sum[class].sent_bytes = sum_u64(sum[class].sent_bytes, one.sent_bytes);
-        has[class] = true;
-    }
-    if (table->counted == DEVICE_IGNORED && (has[DEVICE_REAL] || has[DEVICE_VIRTUAL]))
-        table->counted = has[DEVICE_REAL] ? DEVICE_REAL : DEVICE_VIRTUAL;
-    if (table->counted == DEVICE_IGNORED)
-        return -ENOENT;
-    *ret = sum[table->counted]; /* 0 if the last one was removed */
-    return 0;
+    if (r == 0)
+        *ret = (struct net_dev){ sum.in, sum.out };
+    return r;
 }

@@ -6,8 +6,7 @@
  * A byte that a container sends passes its veth, a bridge and at last the card:
  * summed over all interfaces it would count three times. So where at least one
  * interface is hardware only hardware counts. Inside a container no interface is,
- * and then all but the loopback one count. Which it is, is decided when the table is first read:
- * sums over other interfaces have nothing to do with each other.
+ * and then all but the loopback one count. Which it is, is decided when the table is first read.
  */
 #ifndef SOURCE_HOST_NET_DEV_H
 #define SOURCE_HOST_NET_DEV_H
@@ -16,7 +15,7 @@
 
 #include "source/host/device_table.h"
 
-/* Totals since the interfaces came up. */
+/* Totals since the interfaces came up: see device_table.h. */
 struct net_dev {
     uint64_t received_bytes;
     uint64_t sent_bytes;

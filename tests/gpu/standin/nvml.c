@@ -229,6 +229,17 @@ EXPORT const char *nvmlErrorString(int status)
     return "Unknown Error";
 }
 
+EXPORT int nvmlSystemGetDriverVersion(char *buf, unsigned size)
+{
+    int status = standin_enter("nvmlSystemGetDriverVersion", NULL);
+    const char *line = status ? NULL : script_last(&standin.script, "driver");
+
+    if (!line)
+        return status ? status : NVML_NOT_SUPPORTED;
+    script_text(line, buf, size);
+    return NVML_SUCCESS;
+}
+
 static int get_text(nvml_device device, const char *key, char *buf, unsigned size)
 {
     const char *line;

@@ -8,6 +8,7 @@
  * milliseconds after the library was started. N is a device, as 0, or a part of one, as 0.2.
  *
  *     # a comment
+ *     driver TEXT                 the version of the driver
  *     device N uuid TEXT          also: name TEXT, name_hex BYTES, pci DOMAIN:BUS:DEVICE (decimal)
  *     device N total BYTES        also: used, reserved, minor, power, energy, temperature, clock,
  *                                 throttle, rates, encoder, decoder (all plain numbers)
