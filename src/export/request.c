@@ -183,7 +183,7 @@ static void write_docker(const struct needs *needs, struct buffer *out)
         add_binary(needs, "m", "g", out);
     }
     if (is_wanted(&needs->gpus) && vendor->docker)
-        buffer_add_text(out, vendor->docker);
+        escape_unsafe(vendor->docker, out);
     else if (is_wanted(&needs->gpus))
         buffer_format(out, " --gpus=%" PRIu64, whole(needs->gpus.value));
     buffer_add_text(out, " IMAGE\n");
@@ -216,8 +216,8 @@ static void add_comment(const struct request_format *format, const char *name,
 {
     if (!isnan(need->value) && !need->is_guess)
         return;
-    buffer_format(out, "%s %s%s: ", format->comment, name,
-                  isnan(need->value) ? " is unknown" : "");
+    escape_unsafe(format->comment, out);
+    buffer_format(out, " %s%s: ", name, isnan(need->value) ? " is unknown" : "");
     escape_terminal(need->why, out);
     buffer_add_text(out, "\n");
 }
@@ -230,8 +230,10 @@ void request_write(const struct request_format *format, const struct needs *need
 
     for (size_t i = 0; i < NEEDS_FIELDS; i++)
         add_comment(format, names[i], needs_get(needs, i), out);
-    if (is_wanted(&needs->gpus) && is_wanted(&needs->vram_bytes))
-        buffer_format(out, "%s GPU memory: %" PRIu64 " MiB in all\n", format->comment,
+    if (is_wanted(&needs->gpus) && is_wanted(&needs->vram_bytes)) {
+        escape_unsafe(format->comment, out);
+        buffer_format(out, " GPU memory: %" PRIu64 " MiB in all\n",
                       whole(needs->vram_bytes.value / 1048576));
+    }
     format->write(needs, out);
 }

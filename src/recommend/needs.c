@@ -161,7 +161,8 @@ static double unmapped_bytes(const struct record *record, double peak)
     return anon > (1 + notable) * peak && anon > peak + least ? anon - peak : 0;
 }
 
-/* An upper bound of the peak that is of use: one of twice the peak says little. */
+/* An upper bound of the peak that is worth a word: one of twice the peak says little. It is said and
+ * not used: it supposes that all processes had their peaks at once, and is mostly far too high. */
 static double upper_bound(const struct spoor_figure *peak)
 {
     return !peak->is_exact && peak->high > peak->value && peak->high < 2 * peak->value
@@ -226,22 +227,20 @@ static struct need find_memory(const struct record *record)
     used = peak.value + others;
     high = upper_bound(&peak) + others;
     need = need_of(used);
-    need.basis = fmax(used, high / MARGIN);
-    need.value = needs_round_memory(MARGIN * need.basis);
+    need.value = needs_round_memory(MARGIN * used);
     say(&need, "peak %s", number_bytes(peak.value).text);
     if (unmapped > 0)
         say(&need, " and %s of files in memory", number_bytes(unmapped).text);
     if (swapped > 0)
         say(&need, " and %s swapped out", number_bytes(swapped).text);
-    if (high > MARGIN * used)
-        say(&need, ", but possibly %s between samples: that, rounded up to the next step",
-            number_bytes(high).text);
-    else if (high > used)
+    if (high > used)
         say(&need, ", at most %s, times 1.2, rounded up to the next step",
             number_bytes(high).text);
     else
         say(&need, ", %s, times 1.2, rounded up to the next step",
             peak.is_exact && others <= 0 ? "exact" : "sampled");
+    if (high > need.value)
+        say(&need, "; a peak between samples may have been higher than that");
     add_memory_notes(record, used, &need);
     return need;
 }
