@@ -132,8 +132,8 @@ METADATA = {
             with_header("X-aws-ec2-metadata-token", "TOKEN==", AWS_DOCUMENT),
     },
     "gcp": {
-        ("GET", "/computeMetadata/v1/instance/machine-type"): gcp("projects/42/machineTypes/n2-standard-8"),
         ("GET", "/computeMetadata/v1/instance/zone"): gcp("projects/42/zones/europe-west1-b"),
+        ("GET", "/computeMetadata/v1/instance/machine-type"): gcp("projects/42/machineTypes/n2-standard-8"),
         ("GET", "/computeMetadata/v1/project/project-id"): gcp("example.com:genomes"),
     },
     "azure": {
@@ -175,12 +175,12 @@ DMI = {
 }
 
 
-def with_dmi(folder, strings):
+def with_dmi(folder, strings, *namespaces):
     """The start of a command that runs the rest on a machine with these DMI strings: a namespace in which
-    /sys holds nothing else. No DMI strings: none."""
+    /sys holds nothing else. `namespaces` are more of them ("--net")."""
     sys_folder = folder / "sys"
-    (sys_folder / "class/dmi/id").mkdir(parents=True)
+    (sys_folder / "class/dmi/id").mkdir(parents=True, exist_ok=True)
     for name, text in strings.items():
         (sys_folder / "class/dmi/id" / name).write_text(text + "\n", encoding="utf-8")
     script = 'mount -t tmpfs none /sys && cp -r "$0/." /sys && exec "$@"'
-    return [*UNSHARE, "--mount", "sh", "-c", script, str(sys_folder)]
+    return [*UNSHARE, "--mount", *namespaces, "sh", "-c", script, str(sys_folder)]

@@ -35,7 +35,7 @@ static int refuse(const struct conversation *talk, const char *path, struct spoo
 static int send_request(struct conversation *talk, const char *method, const char *path,
                         const char *header, struct spoor_error *err)
 {
-    const char *headers[] = { header, talk->token.text, NULL };
+    const char *headers[] = { header, talk->token.text, NULL }, *base = talk->url;
     uint64_t now_ns = clock_now().monotonic_ns;
     CLEANUP(buffer_done) struct buffer url = { 0 };
     struct http_request request = { .method = method,
@@ -44,7 +44,7 @@ static int send_request(struct conversation *talk, const char *method, const cha
                                     .wanted_header = talk->vendor->answer_header };
     int r;
 
-    buffer_format(&url, "%s%s", talk->url, path);
+    buffer_format(&url, "%s%s", base, path);
     if (buffer_error(&url) < 0 || buffer_error(&talk->token) < 0)
         return error_set(err, ENOMEM, "out of memory");
     request.url = url.text;
@@ -71,14 +71,14 @@ static bool is_token(const struct buffer *text)
 /* A service that gives no tokens may be of a version that needs none. */
 static int ask_token(struct conversation *talk, struct spoor_error *err)
 {
-    const struct cloud_vendor *vendor = talk->vendor;
-    int r = send_request(talk, "PUT", TOKEN_PATH, vendor->token_request_header, err);
+    const char *name = talk->vendor->token_header;
+    int r = send_request(talk, "PUT", TOKEN_PATH, talk->vendor->token_request_header, err);
 
     if (r < 0 || !http_is_success(talk->response.status))
         return r;
     if (!is_token(&talk->response.body))
         return refuse(talk, TOKEN_PATH, err);
-    buffer_format(&talk->token, "%s: %s", vendor->token_header, talk->response.body.text);
+    buffer_format(&talk->token, "%s: %s", name, talk->response.body.text);
     return 0;
 }
 
