@@ -95,9 +95,13 @@ void servers_choose(struct servers *servers, const struct server_filter *filter)
 {
     size_t count = 0;
 
-    for (size_t i = 0; i < servers->count; i++)
-        if (server_fits(&servers->items[i], filter))
-            servers->items[count++] = servers->items[i];
+    for (size_t i = 0; i < servers->count; i++) {
+        if (!server_fits(&servers->items[i], filter))
+            continue;
+        if (count < i)
+            servers->items[count] = servers->items[i];
+        count++;
+    }
     servers->count = count;
     if (count > 0)
         qsort(servers->items, count, sizeof(*servers->items), compare);

@@ -155,7 +155,7 @@ static void a_broken_file_is_not_used(void **state)
         "{}",
         "{" KEYS "\"vendor\":7}",
         "{" KEYS "\"vendor\":\"aws\",\"region\":7,\"zone\":null,\"instance_type\":null,"
-                 "\"account\":null}",
+        "\"account\":null}",
         "{" KEYS
         "\"vendor\":\"aws\",\"region\":\"\\u001b[31m\",\"zone\":null,\"instance_type\":null,"
         "\"account\":null}",
