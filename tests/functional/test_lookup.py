@@ -146,3 +146,19 @@ def test_an_object_is_put_by_its_name(resource_tracker, sentinel, tmp_path, monk
             1, {"error": "the request is not complete"})
     assert ask_http(resource_tracker, s3_uri="s3:/x", body_file=str(path), signature=credentials)[0] == 1
     assert sentinel.problems == []
+
+
+def test_a_run_is_registered_with_its_cloud(resource_tracker, sentinel, tmp_path):
+    prefix = with_dmi(tmp_path, DMI["aws"])
+    if subprocess.run([*prefix, "true"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
+        pytest.skip("namespaces are refused")
+    with Service(METADATA["aws"]) as service:
+        subprocess.run([*prefix, resource_tracker.binary, "--quiet", "--", "true"], check=True,
+                       timeout=DEADLINE_SECONDS,
+                       env={**os.environ, **sentinel.environment(tmp_path / "state"),
+                            "SPOOR_METADATA_URL": service.url, "XDG_CACHE_HOME": str(tmp_path)})
+    run = sentinel.runs["run-0"]
+    assert {key: value for key, value in run.items() if key.startswith("cloud_")} == {
+        "cloud_vendor_id": "aws", "cloud_account_id": "123456789012", "cloud_region_id": "us-west-2",
+        "cloud_zone_id": "us-west-2b", "cloud_instance_type": "g4dn.xlarge"}
+    assert len(sentinel.finishes) == 1
