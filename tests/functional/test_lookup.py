@@ -11,6 +11,7 @@ from conftest import DEADLINE_SECONDS
 from fake_keeper import SERVERS, Keeper, price
 from fake_sentinel import PREFIX
 from fake_services import DMI, METADATA, Service, with_dmi
+from test_agent import ready
 from test_upload_agent import ask as ask_http
 
 
@@ -52,7 +53,7 @@ def test_outside_a_cloud(resource_tracker, tmp_path):
     if subprocess.run([*prefix, "true"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
         pytest.skip("namespaces are refused")
     done = subprocess.run([*prefix, resource_tracker.binary, "agent-lookup", "cloud"], text=True,
-                          stdout=subprocess.PIPE, check=True, timeout=DEADLINE_SECONDS)
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True, timeout=DEADLINE_SECONDS)
     answer = json.loads(done.stdout)
     assert answer.pop("seconds") >= 0 and set(answer.values()) == {None}
 
@@ -65,7 +66,7 @@ def test_in_a_cloud(resource_tracker, tmp_path):
     def run(url):
         done = subprocess.run([*prefix, resource_tracker.binary, "agent-lookup", "cloud"], text=True,
                               env={**os.environ, "SPOOR_METADATA_URL": url, "XDG_CACHE_HOME": str(tmp_path)},
-                              stdout=subprocess.PIPE, check=True, timeout=DEADLINE_SECONDS)
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True, timeout=DEADLINE_SECONDS)
         return json.loads(done.stdout)
     failed = run("http://127.0.0.1:1")
     assert failed["vendor"] == "aws" and "Failed to connect" in failed["reason"]
@@ -79,6 +80,16 @@ def test_in_a_cloud(resource_tracker, tmp_path):
 def test_this_server(lookup, spoor):
     info = json.loads(spoor("info", "-f", "json", "--gpus=all").stdout)
     assert lookup("server") == {**info, "cloud": None, "cloud_reason": None}
+
+
+def test_an_agent_looks_up_too(resource_tracker, lookup, keeper):
+    agent = ready(resource_tracker)
+    request = {"cpus": 2, "memory_mib": 4000}
+    assert json.loads(agent.ask("lookup", "server")["answer"]) == lookup("server")
+    assert json.loads(agent.ask("lookup", "servers", json.dumps(request))["answer"]) == lookup(
+        "servers", **request)
+    assert agent.ask("lookup", "servers")["code"] == agent.ask("lookup", "x", "{}")["code"] == "EINVAL"
+    assert agent.end() == b""
 
 
 def test_servers_that_fit(lookup, keeper):

@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <math.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -65,11 +66,21 @@ static int add_cloud(const json_t *request, struct buffer *out, struct spoor_err
     return 0;
 }
 
-static int write_server(const json_t *request, struct buffer *out, struct spoor_error *err)
+static int add_server(const json_t *request, struct buffer *out, struct spoor_error *err)
 {
+    AUTO_CLOSE int fd = memfd_create("server", MFD_CLOEXEC);
+    int r;
+
     (void)request;
-    (void)out;
-    return spoor_machine_write(NULL, "all", NULL, SPOOR_JSON, STDOUT_FILENO, err);
+    if (fd < 0)
+        return error_sys(err, errno, "memfd_create");
+    r = spoor_machine_write(NULL, "all", NULL, SPOOR_JSON, fd, err);
+    if (r < 0)
+        return r;
+    if (lseek(fd, 0, SEEK_SET) < 0)
+        return error_sys(err, errno, "lseek");
+    r = buffer_read(out, fd, BUFFER_MAX);
+    return r < 0 ? error_sys(err, r, "read") : 0;
 }
 
 /* ---- servers to rent -------------------------------------------------------- */
@@ -179,7 +190,7 @@ static const struct lookup {
     int (*add)(const json_t *request, struct buffer *out, struct spoor_error *err);
 } lookups[] = {
     { "cloud", false, add_cloud },
-    { "server", false, write_server },
+    { "server", false, add_server },
     { "servers", true, add_servers },
     { "price", true, add_price },
 };
@@ -193,38 +204,37 @@ static const struct lookup *find(const char *name)
     return NULL;
 }
 
-static int answer(const struct lookup *lookup, struct spoor_error *err)
+int lookup_answer(const char *what, const char *request, size_t length, struct buffer *out,
+                  struct spoor_error *err)
 {
-    CLEANUP(buffer_done) struct buffer input = { 0 };
-    CLEANUP(buffer_done) struct buffer out = { 0 };
-    CLEANUP(free_json) json_t *request = NULL;
-    int r = lookup->has_request ? buffer_read(&input, STDIN_FILENO, BUFFER_MAX) : 0;
+    CLEANUP(free_json) json_t *object = NULL;
+    const struct lookup *lookup = find(what);
 
-    if (r < 0)
-        return error_sys(err, r, "standard input");
+    if (!lookup)
+        return error_set(err, EINVAL, "expected cloud, server, servers or price");
     if (lookup->has_request) {
-        request = json_loadb(input.text ? input.text : "", input.length, 0, NULL);
-        if (!json_is_object(request))
+        object = json_loadb(request, length, 0, NULL);
+        if (!json_is_object(object))
             return error_set(err, EINVAL, "expected a JSON object");
     }
-    r = lookup->add(request, &out, err);
-    if (r == 0 && out.length > 0) {
-        buffer_add(&out, "\n", 1);
-        r = buffer_write(&out, STDOUT_FILENO);
-    }
-    return r;
+    return lookup->add(object, out, err);
 }
 
 int tracker_lookup_main(const struct command *command, int argc, char **argv)
 {
-    const struct lookup *lookup = argc == 2 ? find(argv[1]) : NULL;
+    CLEANUP(buffer_done) struct buffer input = { 0 };
+    CLEANUP(buffer_done) struct buffer out = { 0 };
     struct spoor_error err = { 0 };
+    int r;
 
     (void)command;
     agent_begin();
-    if (!lookup)
-        return agent_refuse(EINVAL, "expected cloud, server, servers or price");
-    if (answer(lookup, &err) < 0)
+    r = buffer_read(&input, STDIN_FILENO, BUFFER_MAX);
+    if (r < 0)
+        return agent_refuse(r, "standard input cannot be read");
+    if (lookup_answer(argc == 2 ? argv[1] : "", input.text ? input.text : "", input.length,
+                      &out, &err) < 0)
         return agent_refuse(err.code, err.message);
-    return 0;
+    buffer_add(&out, "\n", 1);
+    return buffer_write(&out, STDOUT_FILENO) < 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lookup.h - resource-tracker agent-lookup WHAT: facts for the Python package, which need no tracking.
- * The process belongs to no job (see front/common/agent.h), and ends after its answer, one JSON object.
+ * lookup.h - facts for the Python package that need no tracking, as JSON objects. It gets them from
+ * `resource-tracker agent-lookup WHAT`, which ends after its answer, or from the op `lookup` of an agent
+ * that it has started for other reasons. Both belong to no job (see front/common/agent.h).
  *
  * WHAT is one of:
  *
@@ -22,6 +23,11 @@
 #define FRONT_RESOURCE_TRACKER_LOOKUP_H
 
 #include "front/common/program.h"
+#include "text/buffer.h"
+
+/* Adds the answer. The request is ignored if there is no need for one. */
+int lookup_answer(const char *what, const char *request, size_t length, struct buffer *out,
+                  struct spoor_error *err);
 
 int tracker_lookup_main(const struct command *command, int argc, char **argv);
 

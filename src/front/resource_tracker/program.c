@@ -54,7 +54,7 @@ static const struct command commands[] = {
         .main = resource_tracker_agent,
     },
     {
-        .name = "http-request",
+        .name = "agent-request",
         .is_hidden = true,
         .ignores_variables = true,
         .main = tracker_request_main,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * request.h - resource-tracker http-request: one HTTP request for the Python package, which then needs no
+ * request.h - resource-tracker agent-request: one HTTP request for the Python package, which then needs no
  * client and no signatures itself. Standard input has a JSON object; only the URL is required:
  *
  *     {"url": "https://...", "method": "PUT", "timeout": 30, "headers": ["Accept: text/plain"],
