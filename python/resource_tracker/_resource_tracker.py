@@ -402,7 +402,7 @@ class ResourceTracker:
         if not self.track_processes:
             raise RuntimeError("there are no metrics of a process to recommend resources by")
         if self.running:
-            self.wait_for_samples(1, timeout=5 * self.interval)
+            self.wait_for_samples(1, timeout=max(5, 5 * self.interval))
         return recommend([self.stats(), *historical_stats])
 
     def recommend_server(self, **arguments: Any) -> dict[str, Any]:

@@ -16,7 +16,7 @@ def put_object_with_sts(*, s3_uri: str, file_path: str | os.PathLike[str], acces
                "timeout": timeout, "signature": {
                    "access_key": access_key, "secret_key": secret_key,
                    "session_token": session_token, "region": region}}
-    answer = Call("resource-tracker", "http-request", request=request).result()
+    answer = Call("resource-tracker", "agent-request", request=request).result()
     if "error" in answer:
         raise RuntimeError(answer["error"])
 

@@ -48,7 +48,7 @@ def _post(token: str, path: str, body: Mapping[str, Any] | None = None) -> dict[
                "headers": [f"Authorization: Bearer {token}", "Content-Type: application/json",
                            "Accept: application/json"],
                "body": "" if body is None else json.dumps(body)}
-    answer = Call("resource-tracker", "http-request", request=request).result()
+    answer = Call("resource-tracker", "agent-request", request=request).result()
     if "error" in answer:
         raise ConnectionError(answer["error"])
     text = answer["body"] or ""

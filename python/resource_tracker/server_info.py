@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from spoor._call import Call
+from ._readings import read_server
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def get_server_info() -> dict[str, Any]:
     numa_nodes, caches, disks, hypervisor, container, and vendor and model of the machine. None is
     unknown.
     """
-    found = Call("resource-tracker", "agent-lookup", "server").result()
+    found = read_server()
     host = found["host"]
     names = [gpu["name"] or "" for gpu in host["gpus"]]
     gpu_bytes = sum(gpu["memory_bytes"] or 0 for gpu in host["gpus"])

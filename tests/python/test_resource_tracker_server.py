@@ -15,6 +15,7 @@ from fake_services import DMI, METADATA, Service, with_dmi
 from resource_tracker import ResourceTracker, get_cloud_info, get_server_info, keeper
 from resource_tracker._dialect import OLDEST, README
 from resource_tracker._recommend import recommend
+from spoor._error import EndedError
 from test_resource_tracker_gpu import CARD
 
 NEVER = 3600  # an interval of which only the partial rows are seen
@@ -69,27 +70,23 @@ def test_server_and_cloud_of_a_tracker():
 def test_a_lookup_that_is_killed_is_a_warning(monkeypatch):
     from resource_tracker import server_info
 
-    monkeypatch.setattr(server_info, "Call", lambda *_: Killed())
+    def fail():
+        raise EndedError("the tracker ended unexpectedly")
+
+    monkeypatch.setattr(server_info, "read_server", fail)
     with ResourceTracker(interval=NEVER) as tracker:
         with pytest.warns(RuntimeWarning, match="ended unexpectedly"):
             assert tracker.server_info is None
 
 
-class Killed:
-    def result(self):
-        from spoor._error import EndedError
-        raise EndedError("the program 'spoor' ended unexpectedly")
-
-
 def test_lookups_are_not_part_of_the_program(script):
     out = script("""
         import os
-        from resource_tracker import ResourceTracker, get_cloud_info, get_server_info
+        from resource_tracker import ResourceTracker, get_server_info
 
         with ResourceTracker(interval=3600) as tracker:
-            for _ in range(5):
-                get_server_info()
-            get_cloud_info()
+            get_server_info()
+            tracker.server_info, tracker.cloud_info
             try:
                 os.wait()
             except ChildProcessError:
