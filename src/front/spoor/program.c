@@ -102,9 +102,11 @@ static const struct command commands[] = {
         .name = "info",
         .options = &settings_table,
         .scope = SCOPE_INFO,
-        .summary = "show this machine and its GPUs",
-        .about = "Show this machine, what a job may use of it, and its GPUs with the numbers "
-                 "and UUIDs that --gpus accepts.",
+        .summary = "show this machine, its GPUs and its cloud",
+        .about =
+            "Show this machine, what a job may use of it, and its GPUs with the numbers "
+            "and UUIDs that --gpus accepts. If the firmware names a cloud, ask its metadata "
+            "service, for one second at most, and keep the answer until reboot.",
         .main = command_info,
     },
     {
