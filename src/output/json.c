@@ -12,6 +12,7 @@
 #include "base/compiler.h"
 #include "output/format.h"
 #include "output/measure.h"
+#include "output/recommendation.h"
 #include "record/field.h"
 #include "record/server.h"
 #include "record/system.h"
@@ -326,6 +327,17 @@ static void add_warnings(struct json_writer *json, const struct record *record)
     json_end(json);
 }
 
+static void add_recommendation(struct json_writer *json, const struct record *record)
+{
+    struct needs needs;
+
+    if (record->system)
+        return;
+    needs_init(&needs);
+    needs_add(&needs, record);
+    recommendation_add_json(json, &needs, false);
+}
+
 void json_write(const struct record *record, const struct format_style *style,
                 struct buffer *out)
 {
@@ -339,6 +351,7 @@ void json_write(const struct record *record, const struct format_style *style,
     add_figures(&json, record->figures, record);
     add_system(&json, record);
     add_phases(&json, record);
+    add_recommendation(&json, record);
     add_sections(&json, &record_tracker_fields, record);
     add_warnings(&json, record);
     json_end(&json);
