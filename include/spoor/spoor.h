@@ -354,10 +354,22 @@ SPOOR_API int spoor_machine_check(const struct spoor_options *options,
                                   void (*each)(const struct spoor_rung *rung, void *data),
                                   void *data, struct spoor_error *err);
 
+/* What a cloud calls the machine, for spoor_machine_write(). The library does not find it out, since
+ * that takes a request over the network. NULL: unknown. */
+struct spoor_cloud {
+    size_t size;        /* sizeof(struct spoor_cloud) */
+    const char *vendor; /* "aws"; NULL: the machine is not known to belong to a cloud */
+    const char *region, *zone;
+    const char *instance_type; /* "g4dn.xlarge" */
+    const char *account;
+    const char *reason; /* why some of it is unknown; NULL: there is no reason */
+};
+
 /* Writes a description of the machine and its GPUs as SPOOR_TEXT or SPOOR_JSON. `gpus` is as in
- * struct spoor_options. Waits at most 2 s for GPU drivers; the description says if they did not
- * respond. */
-SPOOR_API int spoor_machine_write(const char *root, const char *gpus, enum spoor_format format,
+ * struct spoor_options; `cloud` may be NULL. Waits at most 2 s for GPU drivers; the description
+ * says if they did not respond. */
+SPOOR_API int spoor_machine_write(const char *root, const char *gpus,
+                                  const struct spoor_cloud *cloud, enum spoor_format format,
                                   int fd, struct spoor_error *err);
 
 /* A GPU or a part of one (a MIG device). Parts follow their GPU in the list. The strings are

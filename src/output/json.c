@@ -12,7 +12,9 @@
 #include "base/compiler.h"
 #include "output/format.h"
 #include "output/measure.h"
+#include "output/recommendation.h"
 #include "record/field.h"
+#include "record/server.h"
 #include "record/system.h"
 #include "series/figure.h"
 #include "text/json_writer.h"
@@ -110,6 +112,8 @@ static void add_gpu_list(struct json_writer *json, const struct place *place)
         json_end(json);
     }
     json_end(json);
+    if (place->record->server) /* has it outside */
+        return;
     json_begin_line(json, "cloud", '{');
     json_end(json);
 }
@@ -262,14 +266,14 @@ static void add_device(struct json_writer *json, const struct record_gpu *gpu)
     json_end(json);
 }
 
-static void add_list(struct json_writer *json, const char *key,
-                     const struct record_system_list *kind, const struct record_list *list)
+static void add_rows(struct json_writer *json, const char *key,
+                     const struct field_table *fields, const void *items, size_t count,
+                     size_t item_size)
 {
     json_begin(json, key, '[');
-    for (size_t i = 0; i < list->count; i++) {
+    for (size_t i = 0; i < count; i++) {
         json_begin_line(json, NULL, '{');
-        add_fields(json, kind->fields.rows, kind->fields.count,
-                   (const char *)list->items + i * kind->item_size);
+        add_fields(json, fields->rows, fields->count, (const char *)items + i * item_size);
         json_end(json);
     }
     json_end(json);
@@ -288,10 +292,10 @@ static void add_system(struct json_writer *json, const struct record *record)
     for (size_t i = 0; i < RECORD_SYSTEM_LISTS; i++) {
         const struct record_system_list *kind = &record_system_lists[i];
         const char *key = go_to(json, &place, kind->path);
+        const struct record_list *list =
+            (const struct record_list *)(const void *)((const char *)system + kind->offset);
 
-        add_list(
-            json, key, kind,
-            (const struct record_list *)(const void *)((const char *)system + kind->offset));
+        add_rows(json, key, &kind->fields, list->items, list->count, kind->item_size);
     }
     leave_to(json, &place, 0);
 }
@@ -323,6 +327,17 @@ static void add_warnings(struct json_writer *json, const struct record *record)
     json_end(json);
 }
 
+static void add_recommendation(struct json_writer *json, const struct record *record)
+{
+    struct needs needs;
+
+    if (record->system)
+        return;
+    needs_init(&needs);
+    needs_add(&needs, record);
+    recommendation_add_json(json, &needs, false);
+}
+
 void json_write(const struct record *record, const struct format_style *style,
                 struct buffer *out)
 {
@@ -336,10 +351,30 @@ void json_write(const struct record *record, const struct format_style *style,
     add_figures(&json, record->figures, record);
     add_system(&json, record);
     add_phases(&json, record);
+    add_recommendation(&json, record);
     add_sections(&json, &record_tracker_fields, record);
     add_warnings(&json, record);
     json_end(&json);
     buffer_add(out, "\n", 1);
+}
+
+static void add_server(struct json_writer *json, const struct record_server *server)
+{
+    json_begin(json, "server", '{');
+    add_fields(json, record_server_fields.rows, record_server_fields.count, server);
+    add_rows(json, "caches", &record_cache_fields, server->caches, server->cache_count,
+             sizeof(*server->caches));
+    add_rows(json, "disks", &record_server_disk_fields, server->disks, server->disk_count,
+             sizeof(*server->disks));
+    json_end(json);
+    if (server->cloud.vendor) {
+        json_begin(json, "cloud", '{');
+        add_fields(json, record_cloud_fields.rows, record_cloud_fields.count, &server->cloud);
+        json_end(json);
+    } else {
+        json_add_null(json, "cloud");
+    }
+    json_add_text(json, "cloud_reason", server->cloud_reason);
 }
 
 void machine_write_json(const struct record *record, struct buffer *out)
@@ -351,6 +386,8 @@ void machine_write_json(const struct record *record, struct buffer *out)
     json_add_text(&json, "hostname", record->host);
     add_sections(&json, &record_machine_fields, record);
     json_add_text(&json, "gpus_reason", record->gpus_reason);
+    if (record->server)
+        add_server(&json, record->server);
     json_end(&json);
     buffer_add(out, "\n", 1);
 }

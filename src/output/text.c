@@ -16,6 +16,7 @@
 #include "output/notes.h"
 #include "output/page.h"
 #include "output/phase_table.h"
+#include "output/recommendation.h"
 #include "output/sparkline.h"
 #include "output/tags.h"
 #include "output/text_gpu.h"
@@ -434,6 +435,8 @@ void text_write(const struct record *record, const struct format_style *style,
     else
         job_write(record, &page);
     host_write(record, &page);
+    if (!record->system)
+        recommendation_row(record, &page);
     phase_table_write(record, &page);
     page_blank(&page);
     tags_note(record, &page);

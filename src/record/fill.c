@@ -8,6 +8,7 @@
 #include "base/compiler.h"
 #include "record/ending.h"
 #include "record/fill_gpu.h"
+#include "record/fill_server.h"
 #include "record/fill_system.h"
 #include "series/figure.h"
 #include "text/escape.h"
@@ -227,9 +228,11 @@ int record_fill(const struct record_input *input, struct record *ret)
 }
 
 int record_fill_machine(const struct host_facts *host, const struct limits *limits,
-                        const struct gpu_view *gpu, struct record *ret)
+                        const struct gpu_view *gpu, const struct server_facts *server,
+                        const struct spoor_cloud *cloud, struct record *ret)
 {
     record_init(ret);
     fill_machine(ret, host, limits, gpu);
+    fill_server(ret, server, cloud);
     return end_fill(ret);
 }

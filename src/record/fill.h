@@ -13,6 +13,7 @@
 #include "series/summary.h"
 #include "source/host/devices.h"
 #include "source/host/facts.h"
+#include "source/host/server.h"
 
 struct warning {
     char code[32];
@@ -77,8 +78,9 @@ struct record_input {
 /* Both fail only with -ENOMEM. On success the caller ends *ret with record_done(). */
 int record_fill(const struct record_input *input, struct record *ret);
 
-/* A record of a machine without a run. The view may have no devices. */
+/* A record of a machine without a run. The view may have no devices; `cloud` may be NULL. */
 int record_fill_machine(const struct host_facts *host, const struct limits *limits,
-                        const struct gpu_view *gpu, struct record *ret);
+                        const struct gpu_view *gpu, const struct server_facts *server,
+                        const struct spoor_cloud *cloud, struct record *ret);
 
 #endif

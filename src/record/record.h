@@ -104,6 +104,7 @@ struct record {
 
     struct spoor_figure *figures; /* figure_count() of them; NULL: of a machine alone */
     struct record_system *system; /* see system.h; NULL: a job was tracked */
+    struct record_server *server; /* see server.h; NULL: not of a machine alone */
     struct record_phase *phases;
     size_t phase_count;
     struct record_point *points; /* the curve; NULL: there is none */

@@ -55,38 +55,53 @@ static int find_gpus(const struct root *root, const char *gpus, struct gpu_inven
                                  err);
 }
 
-static int write_machine(const struct root *root, const char *gpus, enum spoor_format format,
-                         int fd, struct buffer *out, struct spoor_error *err)
+/* A record of this machine. On success the caller ends it with record_done(). */
+static int describe(const struct root *root, const struct gpu_view *view,
+                    const struct spoor_cloud *cloud, struct record *ret)
+{
+    CLEANUP(server_facts_done) struct server_facts server = { 0 };
+    struct host_facts host;
+    struct cgroups cgroups;
+    struct limits limits;
+    int r = server_facts_read(root, environment_own, &server);
+
+    if (r < 0)
+        return r;
+    host_facts_read(root, &host);
+    limits_read(root, getpid(), cgroups_read(root, getpid(), &cgroups) == 0 ? &cgroups : NULL,
+                environment_own, &limits);
+    return record_fill_machine(&host, &limits, view, &server, cloud, ret);
+}
+
+static int write_machine(const struct root *root, const char *gpus,
+                         const struct spoor_cloud *cloud, enum spoor_format format, int fd,
+                         struct buffer *out, struct spoor_error *err)
 {
     struct format_style style = format_style_for(fd, false);
     struct gpu_inventory inventory = { 0 };
     struct gpu_view view = { 0 };
     struct spoor_error why = { 0 };
-    struct host_facts host;
-    struct cgroups cgroups;
-    struct limits limits;
     struct record record;
     int r = find_gpus(root, gpus, &inventory, &why, &view, err);
 
     if (r == 0) {
-        host_facts_read(root, &host);
-        limits_read(root, getpid(),
-                    cgroups_read(root, getpid(), &cgroups) == 0 ? &cgroups : NULL,
-                    environment_own, &limits);
-        r = record_fill_machine(&host, &limits, &view, &record);
-        if (r == 0 && format == SPOOR_JSON)
-            machine_write_json(&record, out);
-        else if (r == 0)
-            machine_write_text(&record, &style, out);
-        record_done(&record);
+        r = describe(root, &view, cloud, &record);
+        if (r == 0) {
+            if (format == SPOOR_JSON)
+                machine_write_json(&record, out);
+            else
+                machine_write_text(&record, &style, out);
+            record_done(&record);
+        }
         r = r < 0 || buffer_error(out) < 0 ? error_set(err, ENOMEM, "out of memory") : 0;
     }
     gpu_inventory_close(&inventory);
     return r;
 }
 
-int spoor_machine_write(const char *root_path, const char *gpus, enum spoor_format format,
-                        int fd, struct spoor_error *err)
+int spoor_machine_write(const char *root_path, const char *gpus,
+                        const struct spoor_cloud *cloud, enum spoor_format format, int fd,
+                        struct spoor_error *err)
 {
     CLEANUP(buffer_done) struct buffer text = { 0 };
     struct root root;
@@ -96,12 +111,15 @@ int spoor_machine_write(const char *root_path, const char *gpus, enum spoor_form
         return error_set(err, EINVAL,
                          "format %d: the machine can be described as text or JSON only",
                          (int)format);
+    if (cloud && cloud->size != sizeof(*cloud))
+        return error_set(err, EINVAL, "struct spoor_cloud of %zu bytes: expected %zu",
+                         cloud->size, sizeof(*cloud));
     if (gpus && gpu_choice_check(gpus, err) < 0)
         return -EINVAL;
     r = root_open(root_path, &root);
     if (r < 0)
         return error_sys(err, r, "root directory '%s'", root_path ? root_path : "/");
-    r = write_machine(&root, gpus, format, fd, &text, err);
+    r = write_machine(&root, gpus, cloud, format, fd, &text, err);
     root_close(&root);
     if (r < 0)
         return r;

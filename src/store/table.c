@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/parse.h"
-#include "store/csv_reader.h"
+#include "text/csv_reader.h"
 #include "text/decimal.h"
 
 enum { BUSY_MS = 5000 };

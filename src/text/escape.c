@@ -257,3 +257,18 @@ void escape_command(const char *const *arguments, struct buffer *out)
         escape_shell(arguments[i], out);
     }
 }
+
+void escape_url(const char *text, struct buffer *out)
+{
+    static const char plain[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+
+    while (*text) {
+        size_t length = strspn(text, plain);
+
+        buffer_add(out, text, length);
+        text += length;
+        if (*text)
+            buffer_format(out, "%%%02X", (unsigned)(unsigned char)*text++);
+    }
+}

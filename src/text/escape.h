@@ -51,4 +51,8 @@ void escape_shell(const char *text, struct buffer *out);
 /* A command line: its arguments as above, with blanks between. NULL: nothing. */
 void escape_command(const char *const *arguments, struct buffer *out);
 
+/* A part of a URL, such as the name of a directory or a value of its query: whatever is not a
+ * letter, a digit or one of "-._~" becomes %NN. */
+void escape_url(const char *text, struct buffer *out);
+
 #endif

@@ -189,10 +189,15 @@ def sub_track(spoor, tmp_path):
     return run
 
 
+# Nothing listens there: tests that run in a cloud do not ask its metadata service.
+NO_METADATA = {"SPOOR_METADATA_URL": "http://127.0.0.1:1"}
+
+
 @pytest.fixture
 def clean_environment():
     """The environment without what configures spoor."""
-    return {key: value for key, value in os.environ.items() if not key.startswith("SPOOR_")}
+    return {**{key: value for key, value in os.environ.items() if not key.startswith("SPOOR_")},
+            **NO_METADATA}
 
 
 @pytest.fixture(autouse=True)
@@ -200,6 +205,8 @@ def without_configuration(monkeypatch):
     for key in list(os.environ):
         if key.startswith("SPOOR_") and key != "SPOOR_BINARY":
             monkeypatch.delenv(key)
+    for key, text in NO_METADATA.items():
+        monkeypatch.setenv(key, text)
 
 
 def cpu_time(seconds):

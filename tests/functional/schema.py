@@ -99,6 +99,22 @@ def check(result):
     assert (result["gpu"]["count"] or 0) <= len(result["host"]["gpus"])
     faults = memory_order.contradictions(result)
     assert not faults, "; ".join(faults)
+    if "system" not in result:
+        check_recommendation(result)
+
+
+def check_recommendation(result):
+    needs = result["recommendation"]
+    assert list(needs) == ["cpus", "memory_bytes", "gpus", "vram_bytes", "seconds"]
+    for key, need in needs.items():
+        assert set(need) == {"value", "guess", "why"} and need["why"], key
+        assert isinstance(need["guess"], bool), key
+        assert need["value"] is None or need["value"] >= 0, key
+    peak = result["memory"]["combined"]["total_rss_bytes"]["value"]
+    if peak is not None:
+        assert needs["memory_bytes"]["value"] >= max(1.2 * peak, 128 << 20)
+    elapsed = result["run"]["elapsed_seconds"]
+    assert needs["seconds"]["value"] % 60 == 0 and needs["seconds"]["value"] >= 1.2 * elapsed
 
 
 def check_shape(found, shape, place):

@@ -39,7 +39,7 @@ def test_gpu_tracker(complete, words, choices):
     (["run", "-f", "c"], ["csv"]), (["run", "--format", "=", "t"], ["text"]),
     (["info", "--format", ""], ["text", "json"]), (["attach", "--wa"], [""]),
     (["phase", "st"], ["start", "stop"]), (["run", "-o", "comp"], ["completion"]),
-    (["report", "comp"], ["completion"]),
+    (["report", "comp"], ["completion"]), (["recommend", "--for", "sn"], ["snakemake"]),
 ], ids=str)
 def test_spoor(complete, words, choices):
     assert complete("spoor", *words) == choices

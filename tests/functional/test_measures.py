@@ -282,6 +282,11 @@ def test_oom_kill_is_reported(spoor, workload):
     assert result["run"]["signal"] == "SIGKILL"
     assert value(result, "events.oom_kills") >= 1
     assert any("memory" in warning["message"] for warning in result["warnings"])
+    # Its limit is not what it needs.
+    need = result["recommendation"]["memory_bytes"]
+    assert need["value"] == 128 * MIB and need["guess"] and "its limit of 67.1 MB" in need["why"]
+    assert "--mem=128M" in spoor("recommend", "--for", "sbatch", path).stdout
+    assert "Next run" in spoor("report", path).stdout
 
 
 def test_limit_of_memory_is_reported(spoor):

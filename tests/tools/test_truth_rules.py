@@ -135,3 +135,32 @@ def test_every_case_names_a_program_and_figures_that_there_are():
         assert case.command.split()[0] in programs
         assert set(case.must) <= set(rules.FIGURES)
     assert programs - {"ledger", "workload"} == {case.command.split()[0] for case in cases.CASES}
+
+
+def recommended(true, value, peak, must=None, guess=False, **measure):
+    """The verdict on a recommendation, all in MB but for the value: in MiB."""
+    report = report_of("peak_rss_bytes", value=peak * MB, **{"exact": True, **measure})
+    report["recommendation"] = {"memory_bytes": {"value": value * rules.MIB, "guess": guess,
+                                                 "why": "because"}}
+    return rules.judge_recommendation(true * MB, report, must)
+
+
+def test_recommended_memory_is_the_peak_times_1_2_rounded_up():
+    assert recommended(400, 512, 400).fault == ""
+    for value in (256, 1024, 0.5, 400):  # the step below, that above, the wrong unit, no step
+        assert recommended(400, value, 400).fault != ""
+    assert recommended(400, 512, 400, guess=True).fault != ""
+
+
+def test_an_upper_bound_does_not_excuse_a_recommendation():
+    bounds = {"exact": False, "low": 400 * MB, "high": 600 * MB}
+    assert recommended(400, 512, 400, **bounds).fault == ""
+    assert recommended(400, 1024, 400, **bounds).fault != ""
+
+
+def test_a_recommendation_from_a_peak_that_is_off_is_marked():
+    bounds = {"exact": False, "low": 180 * MB, "high": None}
+    row = recommended(400, 256, 180, **bounds)
+    assert (row.fault, row.note) == ("", "the sampled peak is off")
+    assert recommended(400, 256, 180, must=0.03, **bounds).far != ""
+    assert recommended(400, 512, 400, must=0.03).far == ""

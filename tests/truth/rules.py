@@ -7,6 +7,8 @@
 - A sampled total or count is never above the truth: what was not seen is missing, nothing is
   counted twice.
 - Nothing is 0 where the truth is not; what is null has a reason.
+- The memory that is recommended for the next run is the true peak times 1.2, rounded up to a step.
+  Only a sampled peak that is itself off may move it, and no further than that; then the row says so.
 - Some figures of some jobs must be near on the best rung, exact or not (see cases.py). Of a sampled
   one that is so only if the tracker gets to run: whoever runs the suite tells how it was (far).
 
@@ -14,6 +16,7 @@ All but the last hold on every rung, however busy the machine is. Each rule allo
 truth itself does not know: the floor (see FIGURES), and of CPU time, see `Doubt`.
 """
 import dataclasses
+import math
 import pathlib
 import sys
 
@@ -174,6 +177,46 @@ def judge_figure(name, true, report, must=None, doubt=Doubt()):
     return row
 
 
+MARGIN = 1.2
+MIB = 1 << 20
+STEPS_MIB = (128, 256, 512, 1024, 2048)
+
+
+def round_memory(size):
+    """The next step of memory that is recommended."""
+    mib = size / MIB
+    return next((step for step in STEPS_MIB if mib <= step), math.ceil(mib / 1024) * 1024) * MIB
+
+
+def judge_recommendation(true, report, must=None):
+    """The row of the memory that is recommended to a job whose true peak is given. `must` as in
+    judge_figure()."""
+    figure = FIGURES["peak_rss_bytes"]
+    peak = find(report, figure.path)
+    need = report["recommendation"]["memory_bytes"]
+    row = Row("recommended_bytes", round_memory(MARGIN * true), need["value"], peak["exact"],
+              source=peak["source"])
+    if peak["value"] is None:
+        row.fault = "" if need["value"] is None and need["why"] else "a peak that is not known"
+        return row
+
+    def is_right(low, high, tolerance):
+        slack = max(tolerance * true, figure.floor)
+        return round_memory(MARGIN * (low - slack)) <= row.value <= \
+            round_memory(MARGIN * (high + slack))
+
+    seen = (true, true) if peak["exact"] else sorted((true, peak["value"]))
+    if need["guess"]:
+        row.fault = f"a guess: {need['why']}"
+    elif row.value is None or not is_right(*seen, EXACT_TOLERANCE):
+        row.fault = f"not the peak times {MARGIN}, rounded up: {need['why']}"
+    elif must is not None and not is_right(true, true, must):
+        row.far = f"must be of a peak within {must:.0%} here"
+    elif not is_right(true, true, EXACT_TOLERANCE):
+        row.note = "the sampled peak is off"
+    return row
+
+
 def judge_form(report):
     """What is wrong with the measures as such, whatever their values: a list of texts."""
     faults = []
@@ -193,5 +236,9 @@ def judge(truth, report, must=None, stolen=0.0, interrupted=0.0):
     in Doubt."""
     must = must or {}
     doubt = Doubt(truth.get("unseen_cpu_microseconds", 0) / 1e6, stolen, interrupted)
-    return [judge_figure(name, true, report, must.get(name), doubt)
+    rows = [judge_figure(name, true, report, must.get(name), doubt)
             for name, true in truth.items() if name in FIGURES]
+    if "peak_rss_bytes" in truth:
+        rows.append(judge_recommendation(truth["peak_rss_bytes"], report,
+                                         must.get("peak_rss_bytes")))
+    return rows

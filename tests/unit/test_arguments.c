@@ -47,6 +47,7 @@ static const struct command commands[] = {
       .operands = "COMMAND",
       .max_operands = OPERANDS_REST },
     { .name = "mark", .options = &table, .scope = SHIP, .operands = "NAME", .max_operands = 1 },
+    { .name = "read", .options = &table, .scope = SHIP, .max_operands = OPERANDS_MANY },
     { .name = "pack", .options = &table, .scope = PACK },
     { .name = "sub",
       .options = &table,
@@ -80,7 +81,7 @@ static int parse(struct fixture *f, const struct program *program, const char *c
     f->arguments.program = program;
     f->arguments.command = command_find(commands, argv[0]);
     f->arguments.target = &f->target;
-    return arguments_parse(&f->arguments, argc, (char *const *)(uintptr_t)argv, &f->err);
+    return arguments_parse(&f->arguments, argc, (char **)(uintptr_t)argv, &f->err);
 }
 
 static void done(struct fixture *f)
@@ -177,6 +178,27 @@ static void options_may_follow_operands_unless_they_are_a_command_line(void **st
     check_refused(&strict, WORDS("pack", "-e", "x", "b"), "unexpected argument 'b'");
 }
 
+static void options_may_stand_between_many_operands(void **state)
+{
+    const char *words[] = { "read", "-fa", "1",  "--st", "x",   "2",
+                            "-",    "3",   "--", "-4",   "--5", NULL };
+    static const char *const operands[] = { "1", "2", "-", "3", "-4", "--5" };
+    const char *none[] = { "read", "-fa", NULL };
+    struct fixture f;
+
+    (void)state;
+    assert_int_equal(parse(&f, &strict, words), 0);
+    assert_string_equal(f.target.format, "a");
+    assert_string_equal(f.target.start, "x");
+    assert_int_equal(f.arguments.operand_count, ARRAY_SIZE(operands));
+    for (size_t i = 0; i < ARRAY_SIZE(operands); i++)
+        assert_string_equal(words[(size_t)f.arguments.first_operand + i], operands[i]);
+    done(&f);
+    assert_int_equal(parse(&f, &strict, none), 0);
+    assert_int_equal(f.arguments.operand_count, 0);
+    done(&f);
+}
+
 static void a_subcommand_narrows_the_options(void **state)
 {
     struct fixture f;
@@ -245,6 +267,7 @@ int main(void)
         cmocka_unit_test(unknown_options_are_named),
         cmocka_unit_test(values_are_where_they_belong),
         cmocka_unit_test(options_may_follow_operands_unless_they_are_a_command_line),
+        cmocka_unit_test(options_may_stand_between_many_operands),
         cmocka_unit_test(a_subcommand_narrows_the_options),
         cmocka_unit_test(variables_fill_what_no_option_set),
     };

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/csv_reader.h"
+#include "text/csv_reader.h"
 #include "text/csv_writer.h"
 
 /* All records: cells between '|', records ended by ';', then "!" and the error if there is one. */

@@ -212,6 +212,20 @@ static void csv_cells_are_quoted_where_needed(void **state)
     check(escape_csv_quote, "'a\\b', \"c\"", "\"'a\\b', \"\"c\"\"\"");
 }
 
+static void parts_of_a_url_hold_no_delimiters(void **state)
+{
+    static const struct pair pairs[] = {
+        { "m5.large_x-1~", "m5.large_x-1~" },
+        { "", "" },
+        { "../a?b=c&d#e", "..%2Fa%3Fb%3Dc%26d%23e" },
+        { "100% x\r\n", "100%25%20x%0D%0A" },
+        { "\xc3\xa9\xff", "%C3%A9%FF" },
+    };
+
+    (void)state;
+    check_all(escape_url, pairs, ARRAY_SIZE(pairs));
+}
+
 static void arguments_can_be_pasted_into_a_shell(void **state)
 {
     static const struct pair pairs[] = {
@@ -336,6 +350,7 @@ int main(void)
         cmocka_unit_test(cells_for_python_keep_their_text),
         cmocka_unit_test(messages_hold_no_terminal_commands),
         cmocka_unit_test(csv_cells_are_quoted_where_needed),
+        cmocka_unit_test(parts_of_a_url_hold_no_delimiters),
         cmocka_unit_test(arguments_can_be_pasted_into_a_shell),
         cmocka_unit_test(a_command_is_its_arguments_with_blanks_between),
         cmocka_unit_test(ascii_terminals_get_ascii),

@@ -35,6 +35,27 @@ static void the_model_stands_under_many_names(void **state)
     }
 }
 
+static void numbers_of_arm_have_names(void **state)
+{
+    char model[64] = "untouched";
+
+    (void)state;
+    assert_int_equal(cpuinfo_parse_model("processor\t: 0\nCPU implementer\t: 0x41\n"
+                                         "CPU variant\t: 0x1\nCPU part\t: 0xd40\n",
+                                         model, sizeof(model)),
+                     0);
+    assert_string_equal(model, "Neoverse-V1");
+    assert_int_equal(cpuinfo_parse_model("CPU implementer\t: 0x41\nCPU part\t: 0xfff\n", model,
+                                         sizeof(model)),
+                     -ENOENT);
+    assert_int_equal(cpuinfo_parse_model("CPU implementer\t: 0x41\n", model, sizeof(model)),
+                     -ENOENT);
+    assert_int_equal(
+        cpuinfo_parse_model("CPU implementer\t:\nCPU part\t:\n", model, sizeof(model)),
+        -ENOENT);
+    assert_string_equal(model, "Neoverse-V1");
+}
+
 static void no_model_is_not_an_empty_one(void **state)
 {
     static const char *const none[] = { "",
@@ -136,6 +157,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_model_stands_under_many_names),
+        cmocka_unit_test(numbers_of_arm_have_names),
         cmocka_unit_test(no_model_is_not_an_empty_one),
         cmocka_unit_test(long_names_are_cut),
         cmocka_unit_test(the_name_of_the_system_is_unquoted),

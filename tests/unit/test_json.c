@@ -187,10 +187,11 @@ static void measures_say_where_they_come_from(void **state)
 
 static void sections_stand_in_the_order_of_the_schema(void **state)
 {
-    static const char *const keys[] = { "schema",  "run",    "host",      "limits",
-                                        "cpu",     "memory", "gpu",       "io",
-                                        "network", "energy", "processes", "pressure",
-                                        "events",  "phases", "tracker",   "warnings" };
+    static const char *const keys[] = {
+        "schema", "run",    "host",           "limits",  "cpu",       "memory",
+        "gpu",    "io",     "network",        "energy",  "processes", "pressure",
+        "events", "phases", "recommendation", "tracker", "warnings"
+    };
     struct buffer out = { 0 };
     const char *cursor;
 
@@ -217,6 +218,10 @@ static void sections_hold_what_is_no_measure_too(void **state)
     assert_holds(&out, "    },\n    \"devices\": []\n  },\n  \"io\": {");
     assert_holds(&out, "    \"scope\": \"host\"\n  },\n  \"energy\": {");
     assert_holds(&out, "  \"phases\": [],\n"
+                       "  \"recommendation\": {\n"
+                       "    \"cpus\": {\"value\": 2, \"guess\": false, \"why\": \"");
+    assert_holds(&out, "\"}\n"
+                       "  },\n"
                        "  \"tracker\": {\n"
                        "    \"cpu_seconds\": 0.012,\n"
                        "    \"max_rss_bytes\": 3200000,\n"

@@ -23,7 +23,7 @@ static int parse(const struct command *command, const char *const argv[],
     while (argv[argc])
         argc++;
     tracker_settings_init(settings);
-    return arguments_parse(&arguments, argc, (char *const *)(uintptr_t)argv, err);
+    return arguments_parse(&arguments, argc, (char **)(uintptr_t)argv, err);
 }
 
 #define PARSE(command, settings, err, ...) \

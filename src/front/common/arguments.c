@@ -23,7 +23,8 @@ struct cursor {
     struct arguments *arguments;
     int argc;
     char *const *argv;
-    int next; /* index of the word to read next */
+    int next;               /* index of the word to read next */
+    bool has_ended_options; /* by "--" */
 };
 
 int arguments_apply(struct arguments *arguments, const struct option *option, const char *value,
@@ -232,13 +233,14 @@ static int parse_options(struct cursor *cursor, struct spoor_error *err)
 {
     int r = 0;
 
-    while (r == 0 && cursor->next < cursor->argc) {
+    while (r == 0 && !cursor->has_ended_options && cursor->next < cursor->argc) {
         const char *word = cursor->argv[cursor->next];
 
         if (word[0] != '-' || word[1] == '\0')
             break;
         cursor->next++;
-        if (strcmp(word, "--") == 0)
+        cursor->has_ended_options = strcmp(word, "--") == 0;
+        if (cursor->has_ended_options)
             break;
         r = word[1] == '-' ? parse_long(cursor, word + 2, err)
                            : parse_letters(cursor, word + 1, err);
@@ -298,15 +300,24 @@ static int choose_subcommand(struct arguments *arguments, struct spoor_error *er
     return 0;
 }
 
-int arguments_parse(struct arguments *arguments, int argc, char *const *argv,
-                    struct spoor_error *err)
+/* Operands go where words that were read have been. */
+static void move_operand(struct arguments *arguments, char **argv, char *word)
 {
-    struct cursor cursor = { arguments, argc, argv, 1 };
+    arguments->first_operand = 1;
+    argv[arguments->first_operand + arguments->operand_count++] = word;
+}
+
+int arguments_parse(struct arguments *arguments, int argc, char **argv, struct spoor_error *err)
+{
+    struct cursor cursor = { arguments, argc, argv, 1, false };
     int r = parse_options(&cursor, err);
 
     arguments->first_operand = cursor.next;
     while (r == 0 && arguments->command->max_operands != OPERANDS_REST && cursor.next < argc) {
-        r = add_operand(arguments, argv[cursor.next++], err);
+        if (arguments->command->max_operands == OPERANDS_MANY)
+            move_operand(arguments, argv, argv[cursor.next++]);
+        else
+            r = add_operand(arguments, argv[cursor.next++], err);
         if (r == 0)
             r = parse_options(&cursor, err);
     }

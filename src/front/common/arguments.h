@@ -29,7 +29,7 @@ struct arguments {
     enum setting_source sources[OPTIONS_MAX]; /* by row of the table of options */
     const char *operands[ARGUMENTS_OPERANDS_MAX];
     int operand_count;
-    int first_operand; /* with OPERANDS_REST: its index in argv; argc: there is none */
+    int first_operand; /* with OPERANDS_REST and OPERANDS_MANY: its index in argv */
 };
 
 #define ARGUMENTS_INIT(program_, command_, target_)                       \
@@ -38,8 +38,9 @@ struct arguments {
     }
 
 /* Reads the command line; argv[0] is the command's name. If the help or version is asked
- * for, reading stops there and `action` says so. -EINVAL: the message names the option. */
-int arguments_parse(struct arguments *arguments, int argc, char *const *argv,
+ * for, reading stops there and `action` says so. With OPERANDS_MANY, moves the operands to the front
+ * of argv. -EINVAL: the message names the option. */
+int arguments_parse(struct arguments *arguments, int argc, char **argv,
                     struct spoor_error *err);
 
 /* Then the variables and the config file, for what is not set yet. Their messages name the

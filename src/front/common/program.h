@@ -19,8 +19,9 @@
 /* Exit code of spoor and of agents when they fail before the job is tracked. */
 #define EXIT_OWN_FAILURE 125
 
-/* command.max_operands: the first operand ends the options, and all that follows are operands. */
-enum { OPERANDS_REST = -1 };
+/* command.max_operands. REST: the first operand ends the options, and all that follows are operands.
+ * MANY: as many as there are, with options between them. */
+enum { OPERANDS_REST = -1, OPERANDS_MANY = -2 };
 
 struct command {
     const char *name;

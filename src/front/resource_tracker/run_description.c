@@ -12,6 +12,7 @@
 #include "base/compiler.h"
 #include "base/root.h"
 #include "base/unknown.h"
+#include "source/cloud/cloud.h"
 #include "source/host/devices.h"
 #include "source/host/facts.h"
 
@@ -162,13 +163,17 @@ static void add_gpus(struct json_writer *json)
                  in_mib(gpus.count > 0 ? gpus.memory_bytes : UNKNOWN));
 }
 
-static void add_cloud(struct json_writer *json)
+/* Asks the metadata service of the cloud, if this is a machine of one. */
+static void add_cloud(const struct root *root, struct json_writer *json)
 {
-    json_add_null(json, "cloud_vendor_id");
-    json_add_null(json, "cloud_account_id");
-    json_add_null(json, "cloud_region_id");
-    json_add_null(json, "cloud_zone_id");
-    json_add_null(json, "cloud_instance_type");
+    struct cloud_facts facts;
+
+    (void)cloud_find(root, &facts, NULL); /* what is not known is empty */
+    json_add_text(json, "cloud_vendor_id", or_null(facts.vendor));
+    json_add_text(json, "cloud_account_id", or_null(facts.account));
+    json_add_text(json, "cloud_region_id", or_null(facts.region));
+    json_add_text(json, "cloud_zone_id", or_null(facts.zone));
+    json_add_text(json, "cloud_instance_type", or_null(facts.instance_type));
 }
 
 void run_description_add_machine(struct json_writer *json)
@@ -188,5 +193,5 @@ void run_description_add_machine(struct json_writer *json)
     json_add_u64(json, "host_memory_mib", in_mib(facts.memory_bytes));
     add_gpus(json);
     add_storage(&root, json);
-    add_cloud(json);
+    add_cloud(&root, json);
 }

@@ -1,21 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* command_info.c - spoor info: what machine this is, and its GPUs. */
+/* command_info.c - spoor info: what machine this is, its cloud and its GPUs. */
+#include <errno.h>
 #include <unistd.h>
 
 #include "base/compiler.h"
 #include "front/spoor/gpus_check.h"
 #include "front/spoor/program.h"
+#include "source/cloud/cloud.h"
+
+/* The texts are those of the facts and of the error. */
+static struct spoor_cloud describe_cloud(const struct cloud_facts *facts, int r,
+                                         const struct spoor_error *err)
+{
+    return (struct spoor_cloud){
+        .size = sizeof(struct spoor_cloud),
+        .vendor = facts->vendor,
+        .region = facts->region,
+        .zone = facts->zone,
+        .instance_type = facts->instance_type,
+        .account = facts->account,
+        .reason = r < 0 && r != -ENODEV ? err->message : NULL,
+    };
+}
 
 int command_info(const struct command *command, int argc, char **argv)
 {
     CLEANUP(settings_done) struct settings settings;
     struct arguments arguments;
-    struct spoor_error err = { 0 };
+    struct root root = ROOT_CLOSED;
+    struct spoor_error err = { 0 }, cloud_err = { 0 };
+    struct cloud_facts facts = { 0 };
+    struct spoor_cloud cloud;
     int code = settings_begin(&settings, &arguments, command, argc, argv);
+    int r;
 
     if (code >= 0)
         return code;
-    if (spoor_machine_write(NULL, settings.gpus, settings.format, STDOUT_FILENO, &err) < 0) {
+    r = root_open(NULL, &root);
+    if (r == 0)
+        r = cloud_find(&root, &facts, &cloud_err);
+    root_close(&root);
+    cloud = describe_cloud(&facts, r, &cloud_err);
+    if (spoor_machine_write(NULL, settings.gpus, &cloud, settings.format, STDOUT_FILENO, &err) <
+        0) {
         gpus_name_source(&settings, &err);
         return complain("%s", err.message);
     }

@@ -88,6 +88,23 @@ static const struct command commands[] = {
         .main = command_report,
     },
     {
+        .name = "recommend",
+        .options = &settings_table,
+        .scope = SCOPE_RECOMMEND,
+        .operands = "FILE...",
+        .max_operands = OPERANDS_MANY,
+        .complete = COMPLETE_FILES,
+        .summary = "recommend what to request for the next run",
+        .about =
+            "Read reports stored as JSON (- for stdin) and recommend CPUs, memory, GPUs and "
+            "time for the next run, with the reason for each. With several reports, the run "
+            "that used most decides. Exit code: 0, or 125 if a report could not be read or no "
+            "servers could be looked up.",
+        .example = "spoor recommend --for sbatch report.json",
+        .ignores_variables = true, /* they say where the reports of runs go */
+        .main = command_recommend,
+    },
+    {
         .name = "doctor",
         .options = &settings_table,
         .scope = SCOPE_DOCTOR,
@@ -102,9 +119,11 @@ static const struct command commands[] = {
         .name = "info",
         .options = &settings_table,
         .scope = SCOPE_INFO,
-        .summary = "show this machine and its GPUs",
-        .about = "Show this machine, what a job may use of it, and its GPUs with the numbers "
-                 "and UUIDs that --gpus accepts.",
+        .summary = "show this machine, its GPUs and its cloud",
+        .about =
+            "Show this machine, what a job may use of it, and its GPUs with the numbers "
+            "and UUIDs that --gpus accepts. If the firmware names a cloud, ask its metadata "
+            "service, for one second at most, and keep the answer until reboot.",
         .main = command_info,
     },
     {

@@ -16,6 +16,7 @@ int command_agent(const struct command *command, int argc, char **argv);
 int command_doctor(const struct command *command, int argc, char **argv);
 int command_info(const struct command *command, int argc, char **argv);
 int command_phase(const struct command *command, int argc, char **argv);
+int command_recommend(const struct command *command, int argc, char **argv);
 int command_report(const struct command *command, int argc, char **argv);
 int command_system(const struct command *command, int argc, char **argv);
 int command_help(const struct command *command, int argc, char **argv);

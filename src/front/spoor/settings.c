@@ -9,9 +9,12 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/parse.h"
+#include "export/request.h"
 #include "front/spoor/duration.h"
 #include "front/spoor/program.h"
 #include "output/stream.h"
+
+enum { SERVERS_SHOWN = 5, SERVERS_SHOWN_MAX = 1000 };
 
 #define DURATION_MAX_NS (366 * 86400 * NS_PER_SECOND)
 
@@ -23,6 +26,7 @@ void settings_init(struct settings *settings)
         .interval_ns = defaults.interval_ns,
         .detail = defaults.detail,
         .summary_fd = -1,
+        .server_count = SERVERS_SHOWN,
     };
 }
 
@@ -69,6 +73,38 @@ static int check_tag(const char *value, struct spoor_error *err)
 
     if (!equals || equals == value)
         return error_set(err, EINVAL, "invalid tag '%s': expected KEY=VALUE", value);
+    return 0;
+}
+
+static int check_request(const char *value, struct spoor_error *err)
+{
+    if (!request_find(value))
+        return error_set(err, EINVAL,
+                         "invalid value '%s': expected sbatch, kubernetes, metaflow, nextflow, "
+                         "snakemake or docker",
+                         value);
+    return 0;
+}
+
+static int apply_architecture(void *target, const struct option *option, const char *value,
+                              struct spoor_error *err)
+{
+    int choice = option_find_choice(option, value, err);
+
+    return choice < 0 ? choice : option_text(target, option, value, err);
+}
+
+static int apply_server_count(void *target, const struct option *option, const char *value,
+                              struct spoor_error *err)
+{
+    struct settings *settings = target;
+    uint64_t count;
+
+    (void)option;
+    if (parse_whole_u64(value, &count) < 0 || count == 0 || count > SERVERS_SHOWN_MAX)
+        return error_set(err, EINVAL, "invalid number '%s': expected 1 to %d", value,
+                         SERVERS_SHOWN_MAX);
+    settings->server_count = (size_t)count;
     return 0;
 }
 
@@ -167,7 +203,8 @@ static int apply_pid(void *target, const struct option *option, const char *valu
 #define TRACK (SCOPE_RUN | SCOPE_ATTACH | SCOPE_AGENT)
 #define REPORT SCOPE_REPORT
 #define SYSTEM SCOPE_SYSTEM
-#define EVERY (TRACK | SCOPE_DOCTOR | SCOPE_INFO | SCOPE_PHASE | REPORT | SYSTEM)
+#define EVERY \
+    (TRACK | SCOPE_DOCTOR | SCOPE_INFO | SCOPE_PHASE | REPORT | SYSTEM | SCOPE_RECOMMEND)
 #define LINE_ONLY (OPTION_NO_VARIABLE | OPTION_NO_FILE)
 #define TEXT(member) OPTION_TEXT(struct settings, member)
 #define FLAG(member) OPTION_FLAG(struct settings, member)
@@ -180,7 +217,13 @@ static const struct option rows[] = {
 { 'o',  "output",     "FILE",              "write the report to FILE instead of stdout", REPORT | SYSTEM, TEXT(output_path), .complete = COMPLETE_FILES },
 { 'f',  "format",     "text|json|csv",     "format of the report (default: from the suffix of FILE, otherwise text); without -o, the report replaces the summary on stderr", TRACK, .apply = apply_format },
 { 'f',  "format",     "text|json|csv",     "output format (default: from the suffix of the -o file, otherwise text)", REPORT | SYSTEM, .apply = apply_format },
-{ 'f',  "format",     "text|json",         "output format (default: text)", SCOPE_INFO, .apply = apply_format },
+{ 'f',  "format",     "text|json",         "output format (default: text)", SCOPE_INFO | SCOPE_RECOMMEND, .apply = apply_format },
+{ '\0', "for",        "sbatch|kubernetes|metaflow|nextflow|snakemake|docker", "write a request in the syntax of this tool, to paste", SCOPE_RECOMMEND, TEXT(request), .check = check_request },
+{ '\0', "server",     NULL,                "also list the cheapest cloud servers that fit, and what a run on them costs; asks the Spare Cores keeper (https://keeper.sparecores.net), unless --catalog is given", SCOPE_RECOMMEND, FLAG(wants_servers) },
+{ '\0', "catalog",    "FILE",              "with --server: look for servers in FILE (CSV or JSON) instead of asking the keeper", SCOPE_RECOMMEND, TEXT(catalog_path), .complete = COMPLETE_FILES },
+{ '\0', "count",      "N",                 "with --server: list at most N servers (default: 5)", SCOPE_RECOMMEND, .apply = apply_server_count },
+{ '\0', "vendor",     "ID",                "with --server: only servers of this vendor, such as aws, gcp, azure or hcloud; may be repeated", SCOPE_RECOMMEND | OPTION_REPEATABLE, OPTION_LIST(struct settings, vendors) },
+{ '\0', "arch",       "x86_64|arm64",      "with --server: only servers of this architecture", SCOPE_RECOMMEND, .apply = apply_architecture, .offset = offsetof(struct settings, architecture) },
 { '\0', "samples",    "FILE",              "write one row per sample to FILE (.csv or .jsonl)", TRACK, TEXT(samples_path), .check = check_samples, .complete = COMPLETE_FILES },
 { '\0', "stream",     "FILE",              "write one row per sample to FILE (- for stdout; .csv or .jsonl) in the columns of --dialect; rows that its reader does not take in time are dropped", RUN, TEXT(stream_path), .complete = COMPLETE_FILES },
 { '\0', "stream",     "FILE",              "write one row per sample to stdout, or to FILE (.csv or .jsonl), in the columns of --dialect; rows that the reader does not take in time are dropped", ATTACH | SYSTEM | OPTION_OPTIONAL, .apply = apply_stream, .offset = offsetof(struct settings, stream_path), .complete = COMPLETE_FILES },
@@ -208,7 +251,7 @@ static const struct option rows[] = {
 { '\0', "gpus",       "LIST",              "the GPUs of the job: all, none, or a list of numbers, UUIDs and PCI addresses, such as 0,2-3, or 0:1 for a MIG device; 'spoor info' lists them (default: as CUDA_VISIBLE_DEVICES and similar variables say, otherwise all)", TRACK, TEXT(gpus), .check = spoor_check_gpus },
 { '\0', "gpus",       "LIST",              "the GPUs to show: all, none, or a list of numbers, UUIDs and PCI addresses, such as 0,2-3 (default: as CUDA_VISIBLE_DEVICES and similar variables say, otherwise all)", SCOPE_INFO, TEXT(gpus), .check = spoor_check_gpus },
 { '\0', "gpus",       "LIST",              "the GPUs to show: all (the default), none, or a list of numbers, UUIDs and PCI addresses, such as 0,2-3; 'spoor info' lists them", SYSTEM, TEXT(gpus), .check = spoor_check_gpus },
-{ '\0', "color",      "auto|always|never", "use color: on a terminal, unless NO_COLOR is set (auto, the default), always, or never", BOTH | SCOPE_DOCTOR | REPORT | SYSTEM, CHOICE(color) },
+{ '\0', "color",      "auto|always|never", "use color: on a terminal, unless NO_COLOR is set (auto, the default), always, or never", BOTH | SCOPE_DOCTOR | REPORT | SYSTEM | SCOPE_RECOMMEND, CHOICE(color) },
 { '\0', "config",     "FILE",              "read settings from a JSON file whose keys are long option names", BOTH | SCOPE_DOCTOR | OPTION_NO_FILE | OPTION_CONFIG_FILE, TEXT(config_path), .complete = COMPLETE_FILES },
 { '\0', "file",       "FILE",              "also append to FILE (.csv or .sqlite; default: $SPOOR_PHASE_FILE)", SCOPE_PHASE | LINE_ONLY, TEXT(phase_file), .complete = COMPLETE_FILES },
 { 'h',  "help",       NULL,                "show this help and exit", EVERY | LINE_ONLY, .apply = option_help },
@@ -239,6 +282,19 @@ static int finish_stream(const struct arguments *arguments, struct settings *set
     return 0;
 }
 
+static int finish_servers(const struct arguments *arguments, const struct settings *settings,
+                          struct spoor_error *err)
+{
+    static const char *const names[] = { "catalog", "count", "vendor", "arch" };
+
+    if (settings->wants_servers && settings->request)
+        return error_set(err, EINVAL, "--for and --server cannot be combined");
+    for (size_t i = 0; i < ARRAY_SIZE(names) && !settings->wants_servers; i++)
+        if (arguments_source(arguments, names[i]) == SET_BY_OPTION)
+            return error_set(err, EINVAL, "--%s requires --server", names[i]);
+    return 0;
+}
+
 /* What can be checked only when all are known. */
 static int finish(struct arguments *arguments, struct spoor_error *err)
 {
@@ -261,6 +317,8 @@ static int finish(struct arguments *arguments, struct spoor_error *err)
         return error_set(err, EINVAL, "--tag: at most %d tags are allowed", SETTINGS_TAGS_MAX);
     if (settings->is_append && settings->is_no_clobber)
         return error_set(err, EINVAL, "--append and --no-clobber cannot be combined");
+    if (settings->request && settings->has_format)
+        return error_set(err, EINVAL, "--for and --format cannot be combined");
     return finish_stream(arguments, settings, err);
 }
 
@@ -271,6 +329,8 @@ int settings_load(struct arguments *arguments, int argc, char **argv, struct spo
     if (r < 0 || arguments->action != ACTION_WORK)
         return r;
     r = arguments_complete(arguments, err);
+    if (r == 0)
+        r = finish_servers(arguments, arguments->target, err);
     return r < 0 ? r : finish(arguments, err);
 }
 

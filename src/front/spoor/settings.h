@@ -22,6 +22,7 @@ enum {
     SCOPE_PHASE = 1u << 5,
     SCOPE_REPORT = 1u << 6,
     SCOPE_SYSTEM = 1u << 7,
+    SCOPE_RECOMMEND = 1u << 8,
 };
 
 /* In the order of the words of their options. */
@@ -40,7 +41,13 @@ struct settings {
     char *config_path;
     char *name;
     char *phase_file;
-    char *cgroup; /* auto, off, require or a folder */
+    char *cgroup;       /* auto, off, require or a folder */
+    char *request;      /* a format of request.h */
+    bool wants_servers; /* recommend servers too */
+    char *catalog_path; /* that lists them; NULL: the keeper does */
+    char *architecture;
+    struct text_list vendors;
+    size_t server_count;
     char *gpus;
     enum setting_source gpus_source;
     struct text_list tags; /* "KEY=VALUE" */

@@ -49,6 +49,41 @@ static const char *cpuinfo_value(const char *text, const char *key)
     return NULL;
 }
 
+/* 64-bit ARM has numbers only. Those of servers and clouds, as Arm and the vendors name them. */
+static const struct {
+    const char *implementer, *part, *name;
+} arm_models[] = {
+    { "0x41", "0xd07", "Cortex-A57" },  { "0x41", "0xd08", "Cortex-A72" },
+    { "0x41", "0xd0b", "Cortex-A76" },  { "0x41", "0xd0c", "Neoverse-N1" },
+    { "0x41", "0xd40", "Neoverse-V1" }, { "0x41", "0xd49", "Neoverse-N2" },
+    { "0x41", "0xd4f", "Neoverse-V2" }, { "0x41", "0xd83", "Neoverse-V3AE" },
+    { "0x41", "0xd84", "Neoverse-V3" }, { "0x41", "0xd8e", "Neoverse-N3" },
+    { "0x43", "0x0af", "ThunderX2" },   { "0x46", "0x001", "A64FX" },
+    { "0x48", "0xd01", "Kunpeng-920" }, { "0xc0", "0xac3", "AmpereOne" },
+    { "0xc0", "0xac4", "AmpereOne" },
+};
+
+static int parse_arm_model(const char *text, char *buf, size_t size)
+{
+    const char *implementer = cpuinfo_value(text, "CPU implementer");
+    const char *part = cpuinfo_value(text, "CPU part");
+
+    for (size_t i = 0; implementer && part && i < ARRAY_SIZE(arm_models); i++) {
+        char words[2][16];
+        const char *cursors[2] = { implementer, part };
+
+        if (parse_word(&cursors[0], words[0], sizeof(words[0])) < 0 ||
+            parse_word(&cursors[1], words[1], sizeof(words[1])) < 0)
+            break;
+        if (strcmp(words[0], arm_models[i].implementer) == 0 &&
+            strcmp(words[1], arm_models[i].part) == 0) {
+            (void)snprintf(buf, size, "%s", arm_models[i].name); /* cut to fit */
+            return 0;
+        }
+    }
+    return -ENOENT;
+}
+
 int cpuinfo_parse_model(const char *text, char *buf, size_t size)
 {
     /* x86 and most others, boards with ARM, old ARM, MIPS, POWER */
@@ -64,7 +99,7 @@ int cpuinfo_parse_model(const char *text, char *buf, size_t size)
         copy_trimmed(value, end, buf, size);
         return 0;
     }
-    return -ENOENT;
+    return parse_arm_model(text, buf, size);
 }
 
 /* Copies a value as a shell would read it: quotes taken off and, but for single

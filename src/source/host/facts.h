@@ -22,7 +22,8 @@ struct host_facts {
     uint64_t memory_bytes; /* MemTotal */
 };
 
-/* "model name" of x86, "Model" or "Processor" of others, cut to fit. -ENOENT: none. */
+/* "model name" of x86, "Model" or "Processor" of others, the name that belongs to the numbers of 64-bit
+ * ARM; cut to fit. -ENOENT: none. */
 int cpuinfo_parse_model(const char *text, char *buf, size_t size);
 
 /* PRETTY_NAME of os-release, unquoted. -ENOENT: none. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/csv_reader.h"
+#include "text/csv_reader.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* csv_reader.h - records of a CSV file: quotes, doubled quotes, lines ended by LF or CR LF. */
-#ifndef STORE_CSV_READER_H
-#define STORE_CSV_READER_H
+#ifndef TEXT_CSV_READER_H
+#define TEXT_CSV_READER_H
 
 #include <stddef.h>
 #include <stdio.h>

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "output/recommendation.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/unknown.h"
+#include "text/number.h"
+
+/* ---- amounts as text ------------------------------------------------------ */
+
+static struct number counted(double count, const char *one, const char *many)
+{
+    struct number number;
+
+    (void)snprintf(number.text, sizeof(number.text), "%.20s %s", number_count(count).text,
+                   count > 0.5 && count < 1.5 ? one : many);
+    return number;
+}
+
+/* Steps are of whole MiB, and above 1 GiB of whole GiB. */
+static struct number memory_text(double bytes)
+{
+    static const double mib = 1048576, gib = 1073741824;
+
+    return bytes < gib ? counted(bytes / mib, "MiB", "MiB")
+                       : counted(bytes / gib, "GiB", "GiB");
+}
+
+static struct number time_text(double seconds)
+{
+    uint64_t minutes = (uint64_t)(seconds / 60 + 0.5);
+    struct number number;
+
+    if (minutes < 60)
+        return counted((double)minutes, "min", "min");
+    (void)snprintf(number.text, sizeof(number.text), "%" PRIu64 " h %02" PRIu64 " min",
+                   minutes / 60, minutes % 60);
+    return number;
+}
+
+static struct number cpus_text(double count)
+{
+    return counted(count, "CPU", "CPUs");
+}
+
+/* ---- the row of a report -------------------------------------------------- */
+
+/* A short run, or one that failed for reasons of its own, has nothing to request for. */
+static bool is_worth_a_row(const struct record *record)
+{
+    static const double short_seconds = 10;
+
+    return needs_is_out_of_memory(record) ||
+           (record->elapsed_seconds >= short_seconds && record->exit_code == 0);
+}
+
+/* "at least 4 GiB of memory, 1 GPU with 24 GiB, 7 min". */
+static void add_amounts(const struct needs *needs, struct buffer *out)
+{
+    if (!isnan(needs->memory_bytes.value))
+        buffer_format(page_item(out), "%s%s of memory",
+                      needs->memory_bytes.is_guess ? "at least " : "",
+                      memory_text(needs->memory_bytes.value).text);
+    if (needs->gpus.value > 0)
+        buffer_add_text(page_item(out), counted(needs->gpus.value, "GPU", "GPUs").text);
+    if (needs->gpus.value > 0 && needs->vram_bytes.value > 0)
+        buffer_format(out, " with %s", memory_text(needs->vram_bytes.value).text);
+    if (!isnan(needs->seconds.value) && !needs->seconds.is_guess)
+        buffer_add_text(page_item(out), time_text(needs->seconds.value).text);
+}
+
+void recommendation_row(const struct record *record, struct page *page)
+{
+    struct buffer details = { 0 };
+    struct needs needs;
+
+    if (!is_worth_a_row(record))
+        return;
+    needs_init(&needs);
+    needs_add(&needs, record);
+    add_amounts(&needs, &details);
+    buffer_add_text(&details, needs_is_out_of_memory(record)
+                                  ? "; a guess: it was killed for lack of memory"
+                                  : " recommended");
+    page_row(page, "Next run",
+             isnan(needs.cpus.value) ? "n/a" : cpus_text(needs.cpus.value).text, details.text);
+    buffer_done(&details);
+}
+
+/* ---- JSON ----------------------------------------------------------------- */
+
+void recommendation_add_json(struct json_writer *json, const struct needs *needs,
+                             bool has_spread)
+{
+    json_begin(json, "recommendation", '{');
+    for (size_t i = 0; i < NEEDS_FIELDS; i++) {
+        const struct need *need = needs_get(needs, i);
+
+        json_begin_line(json, needs_fields[i].key, '{');
+        json_add_number(json, "value", need->value);
+        json_add_bool(json, "guess", need->is_guess);
+        if (has_spread) {
+            json_add_number(json, "used_min", need->used_min);
+            json_add_number(json, "used_max", need->used_max);
+            json_add_u64(json, "known_runs", need->known_runs);
+        }
+        json_add_text(json, "why", need->why);
+        json_end(json);
+    }
+    json_end(json);
+}
+
+/* ---- text ----------------------------------------------------------------- */
+
+static const struct row {
+    const char *label;
+    size_t offset; /* of the need */
+    struct number (*text)(double value);
+    struct number (*used_text)(double used);
+} rows[] = {
+    { "CPUs", offsetof(struct needs, cpus), number_count, number_short },
+    { "Memory", offsetof(struct needs, memory_bytes), memory_text, number_bytes },
+    { "GPUs", offsetof(struct needs, gpus), number_count, number_short },
+    { "GPU memory", offsetof(struct needs, vram_bytes), memory_text, number_bytes },
+    { "Time", offsetof(struct needs, seconds), time_text, number_duration },
+};
+
+/* "; 120 MB to 338 MB in 3 runs". */
+static void add_spread(const struct row *row, const struct need *need, size_t runs,
+                       struct buffer *out)
+{
+    struct number min = row->used_text(need->used_min), max = row->used_text(need->used_max);
+
+    if (need->known_runs > 1 && strcmp(min.text, max.text) != 0)
+        buffer_format(out, "; %s to %s in %zu runs", min.text, max.text, need->known_runs);
+    if (need->known_runs < runs && need->known_runs > 0)
+        buffer_format(out, "; unknown in %zu of %zu runs", runs - need->known_runs, runs);
+}
+
+static void add_title(const struct needs *needs, struct page *page)
+{
+    struct buffer text = { 0 };
+
+    page_add(page, PAGE_BOLD, "Recommended for the next run");
+    if (needs->runs > 1)
+        buffer_format(&text, ", judging by %zu runs", needs->runs);
+    if (needs->runs > 1 && needs->failed_runs > 0)
+        buffer_format(&text, ", of which %zu failed", needs->failed_runs);
+    if (needs->runs == 1 && needs->failed_runs == 1)
+        buffer_add_text(&text, ", judging by one that failed");
+    page_add(page, PAGE_DIM, text.text ? text.text : "");
+    page_blank(page);
+    page_blank(page);
+    buffer_done(&text);
+}
+
+void recommendation_write_text(const struct needs *needs, const struct format_style *style,
+                               struct buffer *out)
+{
+    struct page page = { out, style->has_color, style->has_unicode, style->columns };
+
+    add_title(needs, &page);
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        const struct need *need =
+            (const struct need *)(const void *)((const char *)needs + rows[i].offset);
+        struct buffer details = { 0 };
+
+        if (need == &needs->vram_bytes && needs->gpus.value <= 0)
+            continue;
+        page_escape(&page, need->why, &details);
+        add_spread(&rows[i], need, needs->runs, &details);
+        page_row(&page, rows[i].label,
+                 isnan(need->value) ? "n/a" : rows[i].text(need->value).text, details.text);
+        buffer_done(&details);
+    }
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* recommendation.h - what to request for the next run, in reports and by itself. */
+#ifndef OUTPUT_RECOMMENDATION_H
+#define OUTPUT_RECOMMENDATION_H
+
+#include "output/format.h"
+#include "output/page.h"
+#include "recommend/needs.h"
+#include "text/json_writer.h"
+
+/* The row of a text report. Nothing if the run was too short to matter, or failed without saying
+ * what it lacks. */
+void recommendation_row(const struct record *record, struct page *page);
+
+/* The object "recommendation": of the report of one run, or with what the runs used. */
+void recommendation_add_json(struct json_writer *json, const struct needs *needs,
+                             bool has_spread);
+
+/* One row per quantity, with its reason. */
+void recommendation_write_text(const struct needs *needs, const struct format_style *style,
+                               struct buffer *out);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * needs.h - what to request for the next run, judged by what earlier runs used (pure).
+ *
+ * Each quantity is that of the run that used most of it, with a margin, rounded up to a step that
+ * schedulers and servers offer. A run that hit its own limit cannot say what it needs: it gets more
+ * than the limit, marked as a guess, unless another run used more.
+ */
+#ifndef RECOMMEND_NEEDS_H
+#define RECOMMEND_NEEDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "record/record.h"
+
+struct need {
+    double value;              /* what to request; NaN: unknown */
+    bool is_guess;             /* the run hit a limit, or is not known to be complete */
+    size_t known_runs;         /* those of which the quantity is known */
+    double used_min, used_max; /* by these runs, before any margin; NaN: unknown */
+    double basis;              /* what runs are compared by: the largest decides */
+    char why[320];             /* a sentence without a full stop; why it is unknown, if it is */
+};
+
+struct needs {
+    size_t runs;         /* those added */
+    size_t failed_runs;  /* of these: their exit code is known and not 0 */
+    char gpu_vendor[16]; /* "nvidia"; empty: unknown, or no GPU was used */
+    struct need cpus;
+    struct need memory_bytes;
+    struct need gpus;
+    struct need vram_bytes; /* of all GPUs together */
+    struct need seconds;
+};
+
+/* What one run or many need: init, then add each. A record without a job is ignored. */
+void needs_init(struct needs *needs);
+void needs_add(struct needs *needs, const struct record *record);
+
+/* The next step up: 128, 256, 512, 1024 and 2048 MiB, then whole GiB. */
+double needs_round_memory(double bytes);
+
+/* Did the out-of-memory killer end a process of the run? */
+bool needs_is_out_of_memory(const struct record *record);
+
+/* The fields of struct needs by their JSON keys, for what writes them all. */
+struct needs_field {
+    const char *key; /* "memory_bytes" */
+    size_t offset;
+};
+
+enum { NEEDS_FIELDS = 5 };
+extern const struct needs_field needs_fields[NEEDS_FIELDS];
+
+static inline const struct need *needs_get(const struct needs *needs, size_t field)
+{
+    return (const struct need *)(const void *)((const char *)needs +
+                                               needs_fields[field].offset);
+}
+
+#endif

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""spoor info in a cloud: what it asks, whom, and what it makes of the answers."""
+import json
+import os
+import stat
+import subprocess
+
+import pytest
+
+from conftest import DEADLINE_SECONDS
+from fake_services import DMI, METADATA, Service, with_dmi
+
+EXPECTED = {
+    "aws": ["us-west-2", "us-west-2b", "g4dn.xlarge", "123456789012"],
+    "gcp": ["europe-west1", "europe-west1-b", "n2-standard-8", "example.com:genomes"],
+    "azure": ["westeurope", "2", "Standard_D4s_v3", "8d10da13-8125-4ba9-a717-bf7490507b3d"],
+    "hcloud": ["eu-central", "fsn1-dc14", None, None],
+    "upcloud": ["fi-hel1", None, None, None],
+    "ovh": ["eu-west-par-a", "eu-west-par-a", "b3-8", None],
+    "alicloud": ["cn-hangzhou", "cn-hangzhou-i", "ecs.g7.large", "1609"],
+    "vultr": ["EWR", None, None, None],
+}
+DOCUMENT = ("GET", "/latest/dynamic/instance-identity/document")
+
+
+@pytest.fixture
+def info(spoor, tmp_path):
+    """Runs spoor info on a machine with DMI strings, and returns what it prints."""
+    def run(strings, url, *arguments, **environment):
+        environment = {
+            **os.environ, "SPOOR_METADATA_URL": url, "SPOOR_METADATA_TIMEOUT": "30",
+            "XDG_CACHE_HOME": str(tmp_path),
+            # Nothing listens there: a request through a proxy fails.
+            "http_proxy": "http://127.0.0.1:1", "all_proxy": "http://127.0.0.1:1", **environment}
+        prefix = with_dmi(tmp_path, strings)
+        if subprocess.run([*prefix, "true"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
+            pytest.skip("namespaces are refused")
+        done = subprocess.run([*prefix, spoor.binary, "info", *arguments], env=environment, text=True,
+                              capture_output=True, check=False, stdin=subprocess.DEVNULL,
+                              timeout=DEADLINE_SECONDS)
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+    return run
+
+
+@pytest.fixture
+def cloud(info):
+    """The same on a machine of a cloud; returns the JSON."""
+    return lambda vendor, url, **environment: json.loads(
+        info(DMI[vendor], url, "-f", "json", **environment))
+
+
+def facts(vendor, region, zone, instance_type, account):
+    return {"vendor": vendor, "region": region, "zone": zone, "instance_type": instance_type,
+            "account": account}
+
+
+@pytest.mark.parametrize("vendor", list(METADATA))
+def test_the_service_of_the_cloud_is_asked_once(cloud, tmp_path, vendor):
+    with Service(METADATA[vendor]) as service:
+        found = cloud(vendor, service.url)
+        assert found["cloud"] == facts(vendor, *EXPECTED[vendor])
+        assert found["cloud_reason"] is None
+        assert service.paths() == [f"{method} {path}" for method, path in METADATA[vendor]]
+        assert "cloud" not in found["host"]
+        again = cloud(vendor, service.url)  # from the cache
+        assert again["cloud"] == found["cloud"]
+        assert len(service.requests) == len(METADATA[vendor])
+    assert cloud(vendor, service.url)["cloud"] == found["cloud"]  # it is gone
+    cache = tmp_path / "spoor/cloud.json"
+    assert stat.S_IMODE(cache.stat().st_mode) == 0o600
+    cache.write_text("{", encoding="utf-8")  # broken: asks again, in vain
+    assert cloud(vendor, service.url)["cloud_reason"] is not None
+
+
+def test_without_a_folder_for_caches_the_service_is_asked_again(cloud):
+    with Service(METADATA["aws"]) as service:
+        for _ in range(2):
+            found = cloud("aws", service.url, XDG_CACHE_HOME="/proc/self")
+            assert found["cloud"] == facts("aws", *EXPECTED["aws"])
+        assert len(service.requests) == 4
+
+
+def test_services_that_give_no_tokens_are_asked_without(cloud):
+    with Service({DOCUMENT: METADATA["aws"][DOCUMENT](
+            {"X-aws-ec2-metadata-token": "TOKEN=="}, b"")}) as service:
+        assert cloud("aws", service.url)["cloud"] == facts("aws", *EXPECTED["aws"])
+        assert [request[2].get("X-aws-ec2-metadata-token") for request in service.requests] == [None, None]
+
+
+def test_openstack_of_others_is_not_a_cloud_we_know(cloud):
+    answers = {**METADATA["ovh"], ("GET", "/openstack/latest/network_data.json"): {"services": []}}
+    with Service(answers) as service:
+        found = cloud("ovh", service.url)
+    assert found["cloud"] is None and found["cloud_reason"] is None
+
+
+def test_what_ovh_does_not_say_is_unknown(cloud):
+    answers = {**METADATA["ovh"], ("GET", "/openstack/latest/meta_data.json"): {"availability_zone": "nova"}}
+    del answers["GET", "/latest/meta-data/instance-type"]
+    with Service(answers) as service:
+        assert cloud("ovh", service.url)["cloud"] == facts("ovh", None, None, None, None)
+
+
+def test_the_type_of_a_machine_of_hetzner_is_not_its_number(cloud):
+    text = METADATA["hcloud"]["GET", "/hetzner/v1/metadata"] + "instance-type: cx22\n"
+    with Service({("GET", "/hetzner/v1/metadata"): text}) as service:
+        assert cloud("hcloud", service.url)["cloud"]["instance_type"] == "cx22"
+
+
+WRONG = {
+    "a page": (200, {"Content-Type": "text/html"}, b"<html><body>Please log in</body></html>"),
+    "other JSON": {"hello": "world"},
+    "a list": [1, 2, 3],
+    "values of other types": {"region": 7, "instanceType": {}},
+    "nothing": b"",
+    "bytes": bytes(range(256)),
+    "too much": b'{"region": "x", "y": "' + b"x" * 2**20 + b'"}',
+    "controls": {"region": "a\x1b[31mb"},
+    "a long value": {"region": "x" * 500},
+    "a failure": (500, {}, b'{"region": "x"}'),
+    "not found": (404, {}, b'{"region": "x"}'),
+    "an empty answer": (204, {}, b""),
+    "a redirect": (302, {"Location": "/elsewhere"}, b""),
+    "the end of the connection": (None, {}, b""),
+}
+
+
+@pytest.mark.parametrize("answer", WRONG.values(), ids=list(WRONG))
+def test_wrong_answers_are_unknown_with_a_reason(cloud, tmp_path, answer):
+    """The firmware says the vendor and, with AWS, the instance type."""
+    elsewhere = {("GET", "/elsewhere"): {"region": "nowhere"}}
+    with Service({**METADATA["aws"], **elsewhere, DOCUMENT: answer}) as service:
+        found = cloud("aws", service.url)
+    assert found["cloud"] == facts("aws", None, None, "g4dn.xlarge", None)
+    assert found["cloud_reason"].startswith("the metadata service of aws")
+    assert "GET /elsewhere" not in service.paths()
+    assert not (tmp_path / "spoor/cloud.json").exists()
+
+
+def test_an_answer_of_gcp_says_that_it_is_one(cloud):
+    path = ("GET", "/computeMetadata/v1/instance/zone")
+    with Service({**METADATA["gcp"], path: "projects/42/zones/europe-west1-b"}) as service:
+        found = cloud("gcp", service.url)
+    assert found["cloud"] == facts("gcp", None, None, None, None)
+    assert "unexpected answer" in found["cloud_reason"]
+
+
+def test_tokens_hold_nothing_but_a_token(cloud):
+    token = ("PUT", "/latest/api/token")
+    with Service({**METADATA["aws"], token: "a b\r\nEvil: yes"}) as service:
+        assert "unexpected answer" in cloud("aws", service.url)["cloud_reason"]
+        assert len(service.requests) == 1
+
+
+@pytest.mark.parametrize("silent", [("PUT", "/latest/api/token"), DOCUMENT], ids=["token", "document"])
+def test_a_service_that_does_not_answer_is_given_up(cloud, silent):
+    with Service(METADATA["aws"]) as service:
+        service.answers[silent] = service.wait
+        found = cloud("aws", service.url, SPOOR_METADATA_TIMEOUT="0.3")
+    assert found["cloud"] == facts("aws", None, None, "g4dn.xlarge", None)
+    assert found["cloud_reason"] == "the metadata service of aws did not answer in time"
+
+
+def test_asking_can_be_forbidden(cloud):
+    with Service(METADATA["aws"]) as service:
+        found = cloud("aws", service.url, SPOOR_METADATA_TIMEOUT="0")
+        assert found["cloud_reason"] == "SPOOR_METADATA_TIMEOUT is 0, so the metadata service is not asked"
+        assert not service.requests
+
+
+@pytest.mark.parametrize("strings", [
+    {}, {"sys_vendor": "QEMU", "product_name": "Standard PC"},
+    {"sys_vendor": "Microsoft Corporation", "product_name": "Virtual Machine"}],
+    ids=["no firmware", "qemu", "hyper-v"])
+def test_a_machine_outside_a_cloud_asks_nothing(info, strings):
+    with Service(METADATA["azure"]) as service:
+        found = json.loads(info(strings, service.url, "-f", "json"))
+        assert found["cloud"] is None and found["cloud_reason"] is None
+        assert not service.requests
+
+
+@pytest.mark.parametrize("vendor", list(METADATA))
+def test_text_shows_the_cloud(info, vendor):
+    with Service(METADATA[vendor]) as service:
+        text = info(DMI[vendor], service.url)
+    assert f"\nCloud        {vendor}, " in text
+    words = " ".join(text.split())
+    assert all(value in words for value in EXPECTED[vendor] if value)
+    assert max(map(len, text.splitlines())) <= 80

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/unknown.h"
+#include "fake_run.h"
+#include "recommend/needs.h"
+
+#define MIB (1048576.0)
+#define GIB (1073741824.0)
+#define PEAK "memory.combined.total_rss_bytes"
+
+static int set_up(void **state)
+{
+    static struct record run;
+
+    fake_run_init(&run);
+    *state = &run;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    record_done(*state);
+    return 0;
+}
+
+static struct needs needs_of(const struct record *run)
+{
+    struct needs needs;
+
+    needs_init(&needs);
+    needs_add(&needs, run);
+    return needs;
+}
+
+static void assert_says(const struct need *need, const char *text)
+{
+    if (!strstr(need->why, text))
+        fail_msg("not found: %s, but: %s", text, need->why);
+}
+
+static bool is_value(const struct need *need, double value)
+{
+    return fabs(need->value - value) < 1e-6;
+}
+
+/* ---- the table of formulas ------------------------------------------------- */
+
+static void memory_is_rounded_up_to_a_step(void **state)
+{
+    static const struct {
+        double mib, step_mib;
+    } rows[] = {
+        { 0, 128 },     { 1, 128 },     { 128, 128 },     { 128.001, 256 },
+        { 256, 256 },   { 257, 512 },   { 512, 512 },     { 513, 1024 },
+        { 1024, 1024 }, { 1025, 2048 }, { 2048, 2048 },   { 2048.001, 3072 },
+        { 3072, 3072 }, { 3073, 4096 }, { 61440, 61440 }, { 61441, 62464 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+        assert_true(fabs(needs_round_memory(rows[i].mib * MIB) - rows[i].step_mib * MIB) < 1);
+    assert_true(isnan(needs_round_memory(nan(""))));
+}
+
+static void memory_is_the_peak_times_1_2(void **state)
+{
+    static const struct {
+        double peak_bytes, value_bytes;
+    } rows[] = {
+        { 50 * GIB, 60 * GIB }, /* the predecessor said 128 MiB */
+        { 338 * MIB, 512 * MIB }, { 1 * MIB, 128 * MIB },  { 106.6 * MIB, 128 * MIB },
+        { 107 * MIB, 256 * MIB }, { 1707 * MIB, 3 * GIB }, { 2 * GIB, 3 * GIB },
+    };
+    struct record *run = *state;
+
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        struct needs needs;
+
+        fake_run_set(run, PEAK, rows[i].peak_bytes);
+        needs = needs_of(run);
+        assert_true(is_value(&needs.memory_bytes, rows[i].value_bytes));
+        assert_false(needs.memory_bytes.is_guess);
+        assert_says(&needs.memory_bytes, ", exact, times 1.2, rounded up to the next step");
+    }
+}
+
+static void cpus_are_the_mean_rounded_half_to_even(void **state)
+{
+    static const struct {
+        double mean, value;
+    } rows[] = { { 0, 1 },   { 0.4, 1 }, { 0.5, 1 }, { 1.49, 1 }, { 1.5, 2 },
+                 { 2.5, 2 }, { 3.5, 4 }, { 7.6, 8 }, { 64, 64 } };
+    struct record *run = *state;
+
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        struct needs needs;
+
+        fake_run_set(run, "cpu.mean_cores", rows[i].mean);
+        needs = needs_of(run);
+        assert_true(is_value(&needs.cpus, rows[i].value));
+    }
+}
+
+static void gpus_are_the_most_that_were_busy(void **state)
+{
+    static const struct {
+        double mean, max, vram_bytes, gpus, vram_needed;
+    } rows[] = {
+        { 0, 0, 0, 0, 0 },
+        { 0.01, 0.3, 100 * MIB, 1, 128 * MIB },
+        { 0.6, 1.5, 20 * GIB, 2, 24 * GIB },
+        { 1.2, 2.5, 30 * GIB, 2, 36 * GIB },
+        { 3, 4, 0, 4, 0 },
+        { 0, 0, 1 * GIB, 1, 2 * GIB }, /* it holds memory, so it needs a GPU */
+    };
+    struct record *run = *state;
+
+    fake_run_add_gpu(run, "amd", 1);
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        struct needs needs;
+
+        fake_run_set(run, "gpu.job_utilization.mean_gpus", rows[i].mean);
+        fake_run_set(run, "gpu.job_utilization.max_gpus", rows[i].max);
+        fake_run_set(run, "gpu.memory.combined_bytes", rows[i].vram_bytes);
+        needs = needs_of(run);
+        assert_true(is_value(&needs.gpus, rows[i].gpus));
+        assert_true(is_value(&needs.vram_bytes, rows[i].vram_needed));
+        assert_string_equal(needs.gpu_vendor, rows[i].gpus > 0 ? "amd" : "");
+    }
+}
+
+static void time_is_rounded_up_to_minutes(void **state)
+{
+    static const struct {
+        double elapsed, value;
+    } rows[] = { { 0, 60 },    { 0.5, 60 },    { 50, 60 },       { 50.1, 120 },
+                 { 245, 300 }, { 3600, 4320 }, { 86400, 103680 } };
+    struct record *run = *state;
+
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        struct needs needs;
+
+        run->elapsed_seconds = rows[i].elapsed;
+        needs = needs_of(run);
+        assert_true(is_value(&needs.seconds, rows[i].value));
+        assert_false(needs.seconds.is_guess);
+    }
+}
+
+/* ---- unknown and impossible values ------------------------------------------ */
+
+static void what_is_unknown_stays_unknown_with_its_reason(void **state)
+{
+    struct record *run = *state;
+    struct needs needs;
+
+    run->whole_gpus = UNKNOWN;
+    run->elapsed_seconds = (double)NAN;
+    needs = needs_of(run);
+    for (size_t i = 0; i < NEEDS_FIELDS; i++) {
+        const struct need *need = needs_get(&needs, i);
+
+        assert_true(isnan(need->value) && isnan(need->used_min) && isnan(need->used_max));
+        assert_int_equal(need->known_runs, 0);
+        if (need != &needs.seconds)
+            assert_string_equal(need->why, "not in this example");
+    }
+}
+
+static void impossible_values_are_unknown(void **state)
+{
+    static const double values[] = { -1, -1e300, 1e300, 0x1p63, (double)INFINITY };
+    struct record *run = *state;
+
+    run->whole_gpus = 1;
+    for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
+        struct needs needs;
+
+        run->elapsed_seconds = values[i];
+        fake_run_set(run, PEAK, values[i]);
+        fake_run_set(run, "cpu.mean_cores", values[i]);
+        fake_run_set(run, "gpu.job_utilization.mean_gpus", values[i]);
+        needs = needs_of(run);
+        assert_true(isnan(needs.cpus.value) && isnan(needs.memory_bytes.value));
+        assert_true(isnan(needs.gpus.value) && isnan(needs.seconds.value));
+        assert_string_equal(needs.cpus.why, "the report has an impossible value");
+    }
+}
+
+static void a_long_reason_is_cut(void **state)
+{
+    static char reason[2000];
+    struct record *run = *state;
+    struct needs needs;
+
+    memset(reason, 'x', sizeof(reason) - 1);
+    fake_run_figure(run, PEAK)->reason = reason;
+    needs = needs_of(run);
+    assert_int_equal(strlen(needs.memory_bytes.why), sizeof(needs.memory_bytes.why) - 1);
+    fake_run_figure(run, PEAK)->reason = NULL;
+    needs = needs_of(run);
+    assert_string_equal(needs.memory_bytes.why, "not known");
+}
+
+static void no_job_says_nothing(void **state)
+{
+    struct record machine;
+    struct needs needs;
+
+    (void)state;
+    record_init(&machine);
+    needs = needs_of(&machine);
+    assert_int_equal(needs.runs, 0);
+    assert_string_equal(needs.cpus.why, "no run was given");
+}
+
+/* ---- many runs -------------------------------------------------------------- */
+
+static void the_run_that_used_most_decides(void **state)
+{
+    static const double peaks_mib[] = { 200, 900, 300 };
+    struct record *run = *state;
+    struct needs needs;
+
+    needs_init(&needs);
+    for (size_t i = 0; i < ARRAY_SIZE(peaks_mib); i++) {
+        fake_run_set(run, PEAK, peaks_mib[i] * MIB);
+        fake_run_set(run, "cpu.mean_cores", 4 - (double)i);
+        run->exit_code = i == 2;
+        needs_add(&needs, run);
+    }
+    assert_int_equal(needs.runs, 3);
+    assert_int_equal(needs.failed_runs, 1);
+    assert_true(is_value(&needs.memory_bytes, 2048 * MIB));
+    assert_true(is_value(&needs.cpus, 4));
+    assert_int_equal(needs.memory_bytes.known_runs, 3);
+    assert_true(fabs(needs.memory_bytes.used_min - 200 * MIB) < 1);
+    assert_true(fabs(needs.memory_bytes.used_max - 900 * MIB) < 1);
+    assert_says(&needs.memory_bytes, "peak 944 MB");
+}
+
+static void a_run_that_does_not_know_changes_nothing(void **state)
+{
+    struct record *run = *state;
+    struct needs needs;
+
+    needs_init(&needs);
+    needs_add(&needs, run);
+    fake_run_set(run, PEAK, 200 * MIB);
+    needs_add(&needs, run);
+    *fake_run_figure(run, PEAK) = record_unknown_figure("too short");
+    needs_add(&needs, run);
+    assert_true(is_value(&needs.memory_bytes, 256 * MIB));
+    assert_int_equal(needs.runs, 3);
+    assert_int_equal(needs.memory_bytes.known_runs, 1);
+}
+
+/* In either order. */
+static void a_guess_yields_to_a_run_that_used_more(void **state)
+{
+    struct record *run = *state;
+
+    for (int order = 0; order < 2; order++) {
+        struct needs needs;
+
+        needs_init(&needs);
+        for (int i = 0; i < 2; i++) {
+            bool is_killed = i == order;
+
+            fake_run_set(run, "events.oom_kills", is_killed);
+            fake_run_set(run, PEAK, is_killed ? 10 * GIB : 11 * GIB);
+            run->memory_limit_bytes = (uint64_t)(is_killed ? 10 * GIB : 64 * GIB);
+            needs_add(&needs, run);
+        }
+        assert_true(is_value(&needs.memory_bytes, 14 * GIB));
+        assert_false(needs.memory_bytes.is_guess);
+        fake_run_set(run, "events.oom_kills", 1); /* one that had still more */
+        run->memory_limit_bytes = (uint64_t)(12 * GIB);
+        needs_add(&needs, run);
+        assert_true(is_value(&needs.memory_bytes, 24 * GIB));
+        assert_true(needs.memory_bytes.is_guess);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_is_rounded_up_to_a_step),
+        cmocka_unit_test_setup_teardown(memory_is_the_peak_times_1_2, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(cpus_are_the_mean_rounded_half_to_even, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(gpus_are_the_most_that_were_busy, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(time_is_rounded_up_to_minutes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_unknown_stays_unknown_with_its_reason, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(impossible_values_are_unknown, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_long_reason_is_cut, set_up, tear_down),
+        cmocka_unit_test(no_job_says_nothing),
+        cmocka_unit_test_setup_teardown(the_run_that_used_most_decides, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_run_that_does_not_know_changes_nothing, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_guess_yields_to_a_run_that_used_more, set_up,
+                                        tear_down),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs that hit a limit, and what else only we know of a run. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/unknown.h"
+#include "fake_run.h"
+#include "recommend/needs.h"
+
+#define MIB (1048576.0)
+#define GIB (1073741824.0)
+#define PEAK "memory.combined.total_rss_bytes"
+
+static int set_up(void **state)
+{
+    static struct record run;
+
+    fake_run_init(&run);
+    *state = &run;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    record_done(*state);
+    return 0;
+}
+
+static struct needs needs_of(const struct record *run)
+{
+    struct needs needs;
+
+    needs_init(&needs);
+    needs_add(&needs, run);
+    return needs;
+}
+
+static void assert_says(const struct need *need, const char *text)
+{
+    if (!strstr(need->why, text))
+        fail_msg("not found: %s, but: %s", text, need->why);
+}
+
+static bool is_value(const struct need *need, double value)
+{
+    return fabs(need->value - value) < 1e-6;
+}
+
+/* ---- what only we know ------------------------------------------------------ */
+
+static void an_upper_bound_is_said_and_not_used(void **state)
+{
+    static const struct {
+        double value, high, needed;
+        const char *text;
+    } rows[] = {
+        { 400 * MIB, 420 * MIB, 512 * MIB, "peak 419 MB, at most 440 MB, times 1.2" },
+        { 400 * MIB, 520 * MIB, 512 * MIB,
+          "peak 419 MB, at most 545 MB, times 1.2, rounded up to the next step; a peak between "
+          "samples may have been higher than that" },
+        { 400 * MIB, 900 * MIB, 512 * MIB, "peak 419 MB, sampled, times 1.2" },
+        { 400 * MIB, (double)NAN, 512 * MIB, "peak 419 MB, sampled, times 1.2" },
+    };
+    struct record *run = *state;
+
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        struct needs needs;
+
+        fake_run_set(run, PEAK, rows[i].value);
+        fake_run_figure(run, PEAK)->is_exact = false;
+        fake_run_figure(run, PEAK)->low = rows[i].value;
+        fake_run_figure(run, PEAK)->high = rows[i].high;
+        needs = needs_of(run);
+        assert_true(is_value(&needs.memory_bytes, rows[i].needed));
+        assert_says(&needs.memory_bytes, rows[i].text);
+    }
+}
+
+static void a_run_out_of_memory_is_not_recommended_its_limit(void **state)
+{
+    static const double limits_mib[] = { 64, 100, 128, 512, 2048, 51200 };
+    struct record *run = *state;
+
+    fake_run_set(run, "events.oom_kills", 1);
+    run->exit_code = 137;
+    for (size_t i = 0; i < ARRAY_SIZE(limits_mib); i++) {
+        struct needs needs;
+
+        run->memory_limit_bytes = (uint64_t)(limits_mib[i] * MIB);
+        fake_run_set(run, PEAK, 0.99 * limits_mib[i] * MIB);
+        needs = needs_of(run);
+        assert_true(needs.memory_bytes.is_guess);
+        assert_true(needs.memory_bytes.value >= 2 * limits_mib[i] * MIB);
+        assert_says(&needs.memory_bytes, "a guess: the run was killed for lack of memory");
+    }
+}
+
+static void a_run_out_of_memory_counts_though_no_peak_is_known(void **state)
+{
+    struct record *run = *state;
+    struct needs needs;
+
+    fake_run_set(run, "events.oom_kills", 1);
+    run->memory_limit_bytes = (uint64_t)GIB;
+    needs = needs_of(run);
+    assert_true(is_value(&needs.memory_bytes, 2 * GIB));
+}
+
+/* The whole machine ran out: the limit of the job has nothing to do with it. */
+static void a_machine_out_of_memory_gives_twice_the_peak(void **state)
+{
+    struct record_warning warning = { "oom", "the job was killed" };
+    struct record *run = *state;
+    struct needs needs;
+
+    run->warnings = &warning;
+    run->warning_count = 1;
+    run->memory_limit_bytes = (uint64_t)(100 * GIB);
+    fake_run_set(run, "events.oom_kills", 0);
+    fake_run_set(run, PEAK, 3 * GIB);
+    needs = needs_of(run);
+    assert_true(is_value(&needs.memory_bytes, 6 * GIB));
+    assert_says(&needs.memory_bytes, "at a peak of 3.22 GB");
+    *fake_run_figure(run, "events.oom_kills") = record_unknown_figure("no cgroup");
+    needs = needs_of(run);
+    assert_true(is_value(&needs.memory_bytes, 200 * GIB));
+}
+
+static void a_run_near_its_limit_may_need_more(void **state)
+{
+    struct record *run = *state;
+    struct needs needs;
+
+    run->memory_limit_bytes = (uint64_t)GIB;
+    fake_run_set(run, PEAK, 0.96 * GIB);
+    needs = needs_of(run);
+    assert_true(needs.memory_bytes.is_guess);
+    assert_true(is_value(&needs.memory_bytes, 2 * GIB));
+    assert_says(&needs.memory_bytes,
+                "; the run reached its limit of 1.07 GB: it may need more");
+}
+
+static void memory_that_was_swapped_out_counts(void **state)
+{
+    struct record *run = *state;
+    struct needs needs;
+
+    fake_run_set(run, PEAK, 400 * MIB);
+    fake_run_set(run, "memory.swap_peak_bytes", 400 * MIB);
+    needs = needs_of(run);
+    assert_true(is_value(&needs.memory_bytes, 1 * GIB));
+    assert_says(&needs.memory_bytes, "peak 419 MB and 419 MB swapped out");
+}
+
+static void files_in_memory_count_and_page_cache_does_not(void **state)
+{
+    struct record *run = *state;
+    struct needs needs;
+
+    fake_run_set(run, PEAK, 100 * MIB);
+    fake_run_set(run, "memory.anon_peak_bytes", 102 * MIB); /* near enough */
+    fake_run_set(run, "memory.page_cache_peak_bytes", 900 * MIB);
+    needs = needs_of(run);
+    assert_true(is_value(&needs.memory_bytes, 128 * MIB));
+    assert_says(&needs.memory_bytes, "page cache, up to 944 MB, is not counted");
+    fake_run_set(run, "memory.anon_peak_bytes", 400 * MIB);
+    fake_run_set(run, "memory.page_cache_peak_bytes", 1 * MIB);
+    needs = needs_of(run);
+    assert_true(is_value(&needs.memory_bytes, 512 * MIB));
+    assert_says(&needs.memory_bytes, "peak 105 MB and 315 MB of files in memory");
+    assert_null(strstr(needs.memory_bytes.why, "cache"));
+}
+
+static void a_throttled_run_gets_more_cpus_than_its_quota(void **state)
+{
+    static const struct {
+        double mean, limit, threads, throttled, value;
+        bool is_guess;
+    } rows[] = {
+        { 2, 2, 8, 60, 4, true }, /* twice the quota */
+        { 2, 2, 3, 60, 3, true }, /* no more than its threads */
+        { 2, 2, (double)NAN, 60, 4, true },
+        { 0.5, 0.5, 1, 60, 1, true }, /* a quota of half a CPU */
+        { 0.3, 2, 8, 5, 1, false },   /* bursts */
+        { 1, 2, 2, 60, 1, false },    /* it has no more threads than CPUs */
+        { 2, (double)NAN, 8, 60, 2, false },
+    };
+    struct record *run = *state;
+
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        struct needs needs;
+
+        run->cpus_limit = rows[i].limit;
+        fake_run_set(run, "cpu.mean_cores", rows[i].mean);
+        fake_run_set(run, "cpu.threads.combined", rows[i].threads);
+        fake_run_set(run, "events.throttled_seconds", rows[i].throttled);
+        needs = needs_of(run);
+        assert_true(is_value(&needs.cpus, rows[i].value));
+        assert_int_equal(needs.cpus.is_guess, rows[i].is_guess);
+    }
+}
+
+static void a_run_that_used_all_cpus_may_use_more(void **state)
+{
+    struct record *run = *state;
+    struct needs needs;
+
+    run->cpus_limit = 4;
+    fake_run_set(run, "cpu.mean_cores", 3.9);
+    fake_run_set(run, "cpu.threads.combined", 9);
+    needs = needs_of(run);
+    assert_true(is_value(&needs.cpus, 4));
+    assert_says(&needs.cpus, "more may make it faster");
+    fake_run_set(run, "cpu.threads.combined", 4);
+    needs = needs_of(run);
+    assert_null(strstr(needs.cpus.why, "faster"));
+}
+
+static void gpus_of_unknown_use_are_counted_by_memory(void **state)
+{
+    struct record *run = *state;
+    struct needs needs;
+
+    fake_run_add_gpu(run, "nvidia", 1 * GIB);
+    fake_run_add_gpu(run, "nvidia", 0);
+    fake_run_add_gpu(run, "nvidia", 1 * GIB);
+    fake_run_set(run, "gpu.memory.combined_bytes", 2 * GIB);
+    needs = needs_of(run);
+    assert_true(is_value(&needs.gpus, 2));
+    assert_true(needs.gpus.is_guess);
+}
+
+static void time_of_an_incomplete_run_is_a_guess(void **state)
+{
+    struct record *run = *state;
+    struct needs needs;
+
+    run->exit_code = 1;
+    needs = needs_of(run);
+    assert_true(is_value(&needs.seconds, 120) && needs.seconds.is_guess);
+    assert_says(&needs.seconds, "the run failed: a complete one may take longer");
+    assert_int_equal(needs.failed_runs, 1);
+    run->exit_code = UNKNOWN;
+    needs = needs_of(run);
+    assert_true(needs.seconds.is_guess);
+    assert_says(&needs.seconds, "the run may have started before it was tracked");
+    assert_int_equal(needs.failed_runs, 0);
+    run->is_still_running = true;
+    needs = needs_of(run);
+    assert_says(&needs.seconds, "the run went on after that");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(an_upper_bound_is_said_and_not_used, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_run_out_of_memory_is_not_recommended_its_limit,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_run_out_of_memory_counts_though_no_peak_is_known,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_machine_out_of_memory_gives_twice_the_peak, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_run_near_its_limit_may_need_more, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(memory_that_was_swapped_out_counts, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(files_in_memory_count_and_page_cache_does_not, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_throttled_run_gets_more_cpus_than_its_quota, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_run_that_used_all_cpus_may_use_more, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(gpus_of_unknown_use_are_counted_by_memory, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(time_of_an_incomplete_run_is_a_guess, set_up,
+                                        tear_down),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <string.h>
+
+#include "base/unknown.h"
+#include "fake_run.h"
+#include "json_check.h"
+#include "output/recommendation.h"
+
+#define GIB (1073741824.0)
+#define PEAK "memory.combined.total_rss_bytes"
+
+static const struct format_style plain = { .columns = TEXT_COLUMNS };
+
+/* A run of 245 s that used 1.62 CPUs, 338 MB and two GPUs. */
+static int set_up(void **state)
+{
+    static struct record run;
+
+    fake_run_init(&run);
+    run.elapsed_seconds = 245;
+    fake_run_set(&run, "cpu.mean_cores", 1.62);
+    fake_run_set(&run, "cpu.max_cores", 3.9);
+    fake_run_set(&run, PEAK, 338e6);
+    fake_run_set(&run, "gpu.job_utilization.mean_gpus", 1.25);
+    fake_run_set(&run, "gpu.job_utilization.max_gpus", 2);
+    fake_run_set(&run, "gpu.memory.combined_bytes", 20 * GIB);
+    fake_run_add_gpu(&run, "nvidia", 10 * GIB);
+    fake_run_add_gpu(&run, "nvidia", 10 * GIB);
+    *state = &run;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    record_done(*state);
+    return 0;
+}
+
+static void assert_row(const struct record *run, const char *expected)
+{
+    struct buffer out = { 0 };
+    struct page page = { &out, false, false, TEXT_COLUMNS };
+
+    recommendation_row(run, &page);
+    assert_string_equal(out.text ? out.text : "", expected);
+    buffer_done(&out);
+}
+
+static void a_report_has_one_row(void **state)
+{
+    struct record *run = *state;
+
+    assert_row(run, "Next run          2 CPUs  512 MiB of memory, 2 GPUs with 24 GiB, 5 min\n"
+                    "                          recommended\n");
+    run->elapsed_seconds = 7200;
+    fake_run_set(run, "cpu.mean_cores", 1);
+    fake_run_set(run, "gpu.job_utilization.mean_gpus", 0);
+    fake_run_set(run, "gpu.memory.combined_bytes", 0);
+    assert_row(run, "Next run           1 CPU  512 MiB of memory, 2 h 24 min recommended\n");
+}
+
+static void a_run_that_says_little_has_no_row(void **state)
+{
+    struct record *run = *state;
+
+    run->elapsed_seconds = 9.9;
+    assert_row(run, "");
+    run->elapsed_seconds = 100;
+    run->exit_code = 1;
+    assert_row(run, "");
+    run->exit_code = UNKNOWN;
+    assert_row(run, "");
+}
+
+static void a_run_out_of_memory_has_a_row_however_short(void **state)
+{
+    struct record *run = *state;
+
+    run->elapsed_seconds = 0.1;
+    run->exit_code = 137;
+    run->memory_limit_bytes = (uint64_t)(4 * GIB);
+    run->gpu_count = 0;
+    run->whole_gpus = 0;
+    fake_run_set(run, "events.oom_kills", 1);
+    assert_row(
+        run, "Next run          2 CPUs  at least 8 GiB of memory; a guess: it was killed for\n"
+             "                          lack of memory\n");
+}
+
+static void text_explains_each_figure(void **state)
+{
+    struct record *run = *state;
+    struct buffer out = { 0 };
+    struct needs needs;
+
+    needs_init(&needs);
+    needs_add(&needs, run);
+    recommendation_write_text(&needs, &plain, &out);
+    assert_string_equal(
+        out.text,
+        "Recommended for the next run\n"
+        "\n"
+        "CPUs                   2  1.62 used on average, 3.90 at peak; the mean, rounded\n"
+        "Memory           512 MiB  peak 338 MB, exact, times 1.2, rounded up to the next\n"
+        "                          step\n"
+        "GPUs                   2  2.00 busy at peak, 1.25 on average; the peak, rounded,\n"
+        "                          at least 1\n"
+        "GPU memory        24 GiB  peak 21.5 GB on all GPUs, exact, times 1.2, rounded up\n"
+        "                          to the next step\n"
+        "Time               5 min  4 min 05 s, times 1.2, rounded up to whole minutes\n");
+    buffer_done(&out);
+}
+
+static void text_of_many_runs_has_the_spread(void **state)
+{
+    struct record *run = *state;
+    struct buffer out = { 0 };
+    struct needs needs;
+
+    needs_init(&needs);
+    needs_add(&needs, run);
+    run->exit_code = 1;
+    run->elapsed_seconds = 50;
+    run->gpu_count = 0;
+    run->whole_gpus = 0;
+    fake_run_set(run, PEAK, 120e6);
+    *fake_run_figure(run, "cpu.mean_cores") = record_unknown_figure("too short");
+    needs_add(&needs, run);
+    recommendation_write_text(&needs, &plain, &out);
+    assert_non_null(strstr(out.text, "next run, judging by 2 runs, of which 1 failed\n"));
+    assert_non_null(strstr(out.text, "the mean, rounded;\n"
+                                     "                          unknown in 1 of 2 runs\n"));
+    assert_non_null(strstr(out.text, "step; 120 MB to 338 MB in 2 runs\n"));
+    assert_non_null(strstr(out.text, " to 4 min 05 s in 2 runs\n"));
+    buffer_done(&out);
+}
+
+static void hostile_reasons_are_escaped(void **state)
+{
+    struct record *run = *state;
+    struct buffer out = { 0 };
+    struct json_writer json = { .out = &out };
+    struct needs needs;
+
+    *fake_run_figure(run, PEAK) = record_unknown_figure("\x1b[2J\n\"x\xff");
+    needs_init(&needs);
+    needs_add(&needs, run);
+    recommendation_write_text(&needs, &plain, &out);
+    assert_non_null(strstr(out.text, "Memory               n/a  \\x1b[2J\\n\"x\\xff\n"));
+    buffer_clear(&out);
+    json_begin(&json, NULL, '{');
+    recommendation_add_json(&json, &needs, true);
+    json_end(&json);
+    assert_true(json_is_valid(out.text));
+    assert_non_null(
+        strstr(out.text, "\"memory_bytes\": {\"value\": null, \"guess\": false, \"used_min\": "
+                         "null, \"used_max\": null, \"known_runs\": 0, \"why\": \"\\u001b[2J"));
+    buffer_done(&out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_report_has_one_row, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_run_that_says_little_has_no_row, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_run_out_of_memory_has_a_row_however_short, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(text_explains_each_figure, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(text_of_many_runs_has_the_spread, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(hostile_reasons_are_escaped, set_up, tear_down),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

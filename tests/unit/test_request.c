@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "export/request.h"
+#include "front/spoor/settings.h"
+
+#define MIB 1048576.0
+#define GIB 1073741824.0
+
+static struct needs make_needs(double cpus, double memory_bytes, double gpus, double vram_bytes,
+                               double seconds)
+{
+    struct needs needs;
+
+    needs_init(&needs);
+    needs.cpus.value = cpus;
+    needs.memory_bytes.value = memory_bytes;
+    needs.gpus.value = gpus;
+    needs.vram_bytes.value = vram_bytes;
+    needs.seconds.value = seconds;
+    return needs;
+}
+
+static void assert_request(const char *format, const struct needs *needs, const char *expected)
+{
+    struct buffer out = { 0 };
+
+    assert_non_null(request_find(format));
+    request_write(request_find(format), needs, &out);
+    assert_int_equal(buffer_error(&out), 0);
+    assert_string_equal(out.text ? out.text : "", expected);
+    buffer_done(&out);
+}
+
+static void small_requests_are_in_mebibytes(void **state)
+{
+    struct needs needs = make_needs(2, 512 * MIB, 0, 0, 360);
+
+    (void)state;
+    assert_request("sbatch", &needs,
+                   "#SBATCH --cpus-per-task=2\n"
+                   "#SBATCH --mem=512M\n"
+                   "#SBATCH --time=00:06:00\n");
+    assert_request("kubernetes", &needs,
+                   "resources:\n"
+                   "  requests:\n"
+                   "    cpu: \"2\"\n"
+                   "    memory: 512Mi\n"
+                   "  limits:\n"
+                   "    memory: 512Mi\n");
+    assert_request("metaflow", &needs,
+                   "@timeout(minutes=6)\n"
+                   "@resources(cpu=2, memory=537)\n"); /* 536.87 MB */
+    assert_request("nextflow", &needs,
+                   "cpus 2\n"
+                   "memory 512.MB\n"
+                   "time 6.min\n");
+    assert_request("snakemake", &needs,
+                   "threads: 2\n"
+                   "resources:\n"
+                   "    mem_mb=537,\n"
+                   "    runtime=6\n");
+    assert_request("docker", &needs, "docker run --cpus=2 --memory=512m IMAGE\n");
+}
+
+static void large_requests_are_in_gibibytes_and_have_gpus(void **state)
+{
+    struct needs needs = make_needs(64, 60 * GIB, 4, 96 * GIB, 100.0 * 3600);
+
+    (void)state;
+    (void)snprintf(needs.gpu_vendor, sizeof(needs.gpu_vendor), "nvidia");
+    assert_request("sbatch", &needs,
+                   "# GPU memory: 98304 MiB in all\n"
+                   "#SBATCH --cpus-per-task=64\n"
+                   "#SBATCH --mem=60G\n"
+                   "#SBATCH --gpus=4\n"
+                   "#SBATCH --time=100:00:00\n");
+    assert_request("kubernetes", &needs,
+                   "# GPU memory: 98304 MiB in all\n"
+                   "resources:\n"
+                   "  requests:\n"
+                   "    cpu: \"64\"\n"
+                   "    memory: 60Gi\n"
+                   "  limits:\n"
+                   "    memory: 60Gi\n"
+                   "    nvidia.com/gpu: 4\n");
+    assert_request("metaflow", &needs,
+                   "# GPU memory: 98304 MiB in all\n"
+                   "@timeout(minutes=6000)\n"
+                   "@resources(cpu=64, memory=64425, gpu=4)\n"); /* 64424.5 MB */
+    assert_request("nextflow", &needs,
+                   "// GPU memory: 98304 MiB in all\n"
+                   "cpus 64\n"
+                   "memory 60.GB\n"
+                   "time 6000.min\n"
+                   "accelerator 4\n");
+    assert_request("snakemake", &needs,
+                   "# GPU memory: 98304 MiB in all\n"
+                   "threads: 64\n"
+                   "resources:\n"
+                   "    mem_mb=64425,\n"
+                   "    runtime=6000,\n"
+                   "    gpu=4\n");
+    assert_request("docker", &needs,
+                   "# GPU memory: 98304 MiB in all\n"
+                   "docker run --cpus=64 --memory=60g --gpus=4 IMAGE\n");
+}
+
+static void gpus_are_named_as_their_vendor_does(void **state)
+{
+    static const struct {
+        const char *vendor, *kubernetes, *docker;
+    } rows[] = {
+        { "", "    nvidia.com/gpu: 1\n", "docker run --gpus=1 IMAGE\n" },
+        { "nvidia", "    nvidia.com/gpu: 1\n", "docker run --gpus=1 IMAGE\n" },
+        { "amd", "    amd.com/gpu: 1\n",
+          "docker run --device=/dev/kfd --device=/dev/dri IMAGE\n" },
+        { "intel", "    gpu.intel.com/i915: 1\n", "docker run --device=/dev/dri IMAGE\n" },
+        { "x\nrm -rf", "    nvidia.com/gpu: 1\n", "docker run --gpus=1 IMAGE\n" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        struct needs needs = make_needs(0, 0, 1, 0, 0);
+        char expected[100];
+
+        (void)snprintf(needs.gpu_vendor, sizeof(needs.gpu_vendor), "%s", rows[i].vendor);
+        (void)snprintf(expected, sizeof(expected), "resources:\n  limits:\n%s",
+                       rows[i].kubernetes);
+        assert_request("kubernetes", &needs, expected);
+        assert_request("docker", &needs, rows[i].docker);
+    }
+}
+
+static void what_is_unknown_is_a_comment(void **state)
+{
+    struct needs needs = make_needs(1, (double)NAN, 0, 0, (double)NAN);
+
+    (void)state;
+    (void)snprintf(needs.memory_bytes.why, sizeof(needs.memory_bytes.why),
+                   "no sample\nrm -rf / \x1b[2J");
+    assert_request("sbatch", &needs,
+                   "# memory is unknown: no sample\\nrm -rf / \\x1b[2J\n"
+                   "# time is unknown: no run was given\n"
+                   "#SBATCH --cpus-per-task=1\n");
+    assert_request("nextflow", &needs,
+                   "// memory is unknown: no sample\\nrm -rf / \\x1b[2J\n"
+                   "// time is unknown: no run was given\n"
+                   "cpus 1\n");
+    assert_request("metaflow", &needs,
+                   "# memory is unknown: no sample\\nrm -rf / \\x1b[2J\n"
+                   "# time is unknown: no run was given\n"
+                   "@resources(cpu=1)\n");
+}
+
+static void a_guess_says_so(void **state)
+{
+    struct needs needs = make_needs(1, 2 * GIB, 0, 0, 60);
+
+    (void)state;
+    needs.memory_bytes.is_guess = true;
+    (void)snprintf(needs.memory_bytes.why, sizeof(needs.memory_bytes.why),
+                   "a guess: it was killed");
+    assert_request("docker", &needs,
+                   "# memory: a guess: it was killed\n"
+                   "docker run --cpus=1 --memory=2g IMAGE\n");
+}
+
+/* Nothing known at all is no invalid syntax. */
+static void without_any_figure_there_are_comments_only(void **state)
+{
+    (void)state;
+    for (size_t i = 0; request_get(i); i++) {
+        struct needs needs =
+            make_needs((double)NAN, (double)NAN, (double)NAN, (double)NAN, (double)NAN);
+        struct buffer out = { 0 };
+        const char *line;
+
+        request_write(request_get(i), &needs, &out);
+        line = out.text;
+        for (int k = 0; k < NEEDS_FIELDS; k++, line = strchr(line, '\n') + 1)
+            assert_memory_equal(line, request_get(i)->comment, strlen(request_get(i)->comment));
+        assert_string_equal(
+            line, strcmp(request_get(i)->name, "docker") == 0 ? "docker run IMAGE\n" : "");
+        buffer_done(&out);
+    }
+}
+
+/* The option lists what there is. */
+static void every_format_is_a_value_of_the_option(void **state)
+{
+    const struct option *option = NULL;
+    struct buffer names = { 0 };
+
+    (void)state;
+    for (size_t i = 0; i < settings_table.count; i++) {
+        if (strcmp(settings_table.rows[i].name, "for") == 0)
+            option = &settings_table.rows[i];
+    }
+    assert_non_null(option);
+    for (size_t i = 0; request_get(i); i++)
+        buffer_format(&names, "%s%s", i > 0 ? "|" : "", request_get(i)->name);
+    assert_string_equal(option->value, names.text);
+    assert_null(request_find("slurm"));
+    assert_null(request_find(""));
+    buffer_done(&names);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(small_requests_are_in_mebibytes),
+        cmocka_unit_test(large_requests_are_in_gibibytes_and_have_gpus),
+        cmocka_unit_test(gpus_are_named_as_their_vendor_does),
+        cmocka_unit_test(what_is_unknown_is_a_comment),
+        cmocka_unit_test(a_guess_says_so),
+        cmocka_unit_test(without_any_figure_there_are_comments_only),
+        cmocka_unit_test(every_format_is_a_value_of_the_option),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
