@@ -286,6 +286,18 @@ def test_redirects_are_followed(resource_tracker, sentinel, tmp_path):
     assert sentinel.received() == run.rows()
 
 
+def test_credentials_go_to_no_other_server(resource_tracker, sentinel, tmp_path):
+    """A redirect names the region at most."""
+    def moved(handler):
+        handler.answer(307, Location=f"{sentinel.url}/elsewhere", x_amz_bucket_region=REGION)
+    sentinel.script["put"] = [moved]
+    run = Run(resource_tracker, sentinel, tmp_path)
+    eventually(lambda: sentinel.puts, "a batch")
+    assert run.end() == ""
+    assert not any("elsewhere" in uri for uri in sentinel.puts)
+    assert sentinel.received() == run.rows()
+
+
 def test_expired_credentials_are_renewed(resource_tracker, sentinel, tmp_path):
     run = Run(resource_tracker, sentinel, tmp_path)
     eventually(lambda: sentinel.puts, "a batch")
