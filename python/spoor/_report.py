@@ -209,6 +209,23 @@ class Phase(Sections):
 
 
 @dataclass(frozen=True)
+class Need:
+    """What to request for the next run."""
+    value: float | None  # None: unknown
+    guess: bool
+    why: str
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    cpus: Need
+    memory_bytes: Need
+    gpus: Need
+    vram_bytes: Need
+    seconds: Need
+
+
+@dataclass(frozen=True)
 class Cost:
     """What the tracking itself cost."""
     cpu_seconds: float | None
@@ -224,30 +241,13 @@ class ReportWarning:
 
 
 @dataclass(frozen=True)
-class Need:
-    """What to request for the next run."""
-    value: float | None  # None: unknown
-    guess: bool          # the run hit a limit, or is not known to be complete
-    why: str
-
-
-@dataclass(frozen=True)
-class Recommendation:
-    cpus: Need
-    memory_bytes: Need
-    gpus: Need
-    vram_bytes: Need
-    seconds: Need
-
-
-@dataclass(frozen=True)
 class Report(Sections):
     schema: str
     run: Run
     host: Host
     limits: Limits
     phases: list[Phase]
-    recommendation: Recommendation
+    recommendation: Recommendation | None  # None: no job was tracked
     tracker: Cost
     warnings: list[ReportWarning]
 

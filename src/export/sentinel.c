@@ -85,7 +85,7 @@ static double parse_expiry(const char *text)
     else if (length > 0 && text[length - 1] == 'Z')
         length--;
     if (length == 0 || length + 2 > sizeof(date))
-        return INFINITY;
+        return (double)INFINITY;
     (void)snprintf(date, sizeof(date), "%.*sZ", (int)length, text);
     return clock_parse(date, &seconds) < 0 ? (double)INFINITY : seconds;
 }

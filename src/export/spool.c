@@ -113,7 +113,7 @@ static int name_file(const struct spool *spool, const char *name, char path[PATH
 static int replace_file(const struct spool *spool, const char *name, const struct buffer *text,
                         bool is_synced)
 {
-    struct replacement replacement;
+    struct replacement replacement = { .fd = -1 };
     char path[PATH_MAX];
     int r = buffer_error(text);
 
@@ -348,7 +348,7 @@ void spool_remove(struct spool *spool)
 {
     DIR *directory = NULL;
     struct dirent *entry;
-    int fd = spool->lock_fd < 0 ? -1 : dup(spool->lock_fd);
+    int fd = spool->lock_fd < 0 ? -1 : fcntl(spool->lock_fd, F_DUPFD_CLOEXEC, 3);
 
     if (fd >= 0) {
         (void)unlinkat(fd, SPOOL_RUN, 0);

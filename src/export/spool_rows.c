@@ -158,7 +158,7 @@ static int count_rows(int fd, uint64_t start, uint64_t until, uint64_t *ret_rows
 int spool_count(const struct spool *spool, uint64_t *ret_rows, uint64_t *ret_bytes)
 {
     CLEANUP(close_rows) struct rows rows;
-    uint64_t start, end;
+    uint64_t start, end = 0;
     int r = open_rows(spool, &rows);
 
     if (r < 0)
@@ -173,7 +173,7 @@ int spool_count(const struct spool *spool, uint64_t *ret_rows, uint64_t *ret_byt
 int spool_enforce_limit(struct spool *spool, uint64_t limit_bytes)
 {
     CLEANUP(close_rows) struct rows rows;
-    uint64_t start, until, dropped, end;
+    uint64_t start, until, dropped = 0, end = 0;
     int r = open_rows(spool, &rows);
 
     if (r < 0)

@@ -222,9 +222,9 @@ static void describe(struct http *http, const struct http_request *request,
     /* Before a large body libcurl asks "Expect: 100-continue": no second for servers that do not
      * know it. (A header "Expect:" that disables it would be signed, though it is not sent.) */
     set(easy, CURLOPT_EXPECT_100_TIMEOUT_MS, 1L);
-    if (request->is_local) {
+    if (request->is_local)
         set(easy, CURLOPT_PROXY, "");
-    } else {
+    if (!request->is_local && !request->signature) {
         set(easy, CURLOPT_FOLLOWLOCATION, 1L);
         set(easy, CURLOPT_MAXREDIRS, (long)REDIRECTS_MAX);
     }

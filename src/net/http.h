@@ -36,8 +36,9 @@ struct http_request {
     const char *const *headers; /* "Name: value", ended by NULL; NULL: none */
     const void *body;           /* NULL: none */
     size_t body_length;
-    const struct http_signature *signature; /* NULL: not signed */
-    uint64_t timeout_ms;                    /* for the whole request; not 0 */
+    /* Redirects are not followed with one: the session token is for one server. NULL: not signed. */
+    const struct http_signature *signature;
+    uint64_t timeout_ms; /* for the whole request; not 0 */
     bool is_local; /* never through a proxy, and redirects are not followed: for services of the
                       machine itself, such as cloud metadata */
     const char *wanted_header; /* name of the header to be returned; NULL: none */

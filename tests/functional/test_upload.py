@@ -7,12 +7,14 @@ import re
 import shutil
 import signal
 import stat
+import subprocess
 import threading
 
 import pytest
 
-from conftest import eventually, read_line
+from conftest import DEADLINE_SECONDS, eventually, read_line
 from fake_sentinel import BUCKET, PREFIX, REGION, TOKEN, spools
+from fake_services import DMI, METADATA, Service, with_dmi
 
 INTERVAL = ("-i", "0.02")
 
@@ -87,6 +89,22 @@ def test_every_sample_arrives_once(resource_tracker, sentinel, tmp_path):
             "host_gpu_model", "host_gpu_count", "host_gpu_memory_mib", "host_storage_gb",
             "cloud_vendor_id", "cloud_account_id", "cloud_region_id", "cloud_zone_id",
             "cloud_instance_type"} <= set(described)
+
+
+def test_a_machine_of_a_cloud_says_which(resource_tracker, sentinel, tmp_path):
+    prefix = with_dmi(tmp_path, DMI["aws"])
+    if subprocess.run([*prefix, "true"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
+        pytest.skip("namespaces are refused")
+    with Service(METADATA["aws"]) as service:
+        done = subprocess.run(
+            [*prefix, resource_tracker.binary, "--quiet", "true"], check=False, text=True,
+            capture_output=True, timeout=DEADLINE_SECONDS,
+            env={**os.environ, **sentinel.environment(tmp_path), "SPOOR_METADATA_URL": service.url,
+                 "SPOOR_METADATA_TIMEOUT": "30", "XDG_CACHE_HOME": str(tmp_path)})
+    assert (done.returncode, done.stderr) == (0, "")
+    described = sentinel.runs["run-0"]
+    assert [described[f"cloud_{name}"] for name in ("vendor_id", "region_id", "instance_type")] == \
+        ["aws", "us-west-2", "g4dn.xlarge"]
 
 
 def test_a_short_run_is_part_of_the_last_message(resource_tracker, sentinel, tmp_path):
@@ -265,6 +283,18 @@ def test_redirects_are_followed(resource_tracker, sentinel, tmp_path):
     run = Run(resource_tracker, sentinel, tmp_path)
     eventually(lambda: sentinel.puts, "a batch")
     assert run.end() == ""
+    assert sentinel.received() == run.rows()
+
+
+def test_credentials_go_to_no_other_server(resource_tracker, sentinel, tmp_path):
+    """A redirect names the region at most."""
+    def moved(handler):
+        handler.answer(307, Location=f"{sentinel.url}/elsewhere", x_amz_bucket_region=REGION)
+    sentinel.script["put"] = [moved]
+    run = Run(resource_tracker, sentinel, tmp_path)
+    eventually(lambda: sentinel.puts, "a batch")
+    assert run.end() == ""
+    assert not any("elsewhere" in uri for uri in sentinel.puts)
     assert sentinel.received() == run.rows()
 
 

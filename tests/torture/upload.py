@@ -38,7 +38,8 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         (folder / "resource-tracker").symlink_to(pathlib.Path(arguments.spoor).resolve())
-        environment = service.environment(folder, TRACKER_UPLOAD_INTERVAL=str(INTERVAL_SECONDS))
+        environment = service.environment(folder, TRACKER_UPLOAD_INTERVAL=str(INTERVAL_SECONDS),
+                                          SPOOR_METADATA_URL=service.url)
         process = subprocess.Popen([folder / "resource-tracker", "-i", "0.02", "-f", "csv", "-o",
                                     folder / "samples.csv", "--", "cat"], stdin=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True,

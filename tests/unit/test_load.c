@@ -182,17 +182,18 @@ static const struct gpu_sources sources = { "nvml.processes", "nvml.samples", "n
                                             "nvml", false };
 
 static const struct gpu_unit units[] = {
-    { .device = { "GPU-\xff", "NVIDIA H200", "0000:3b:00.0", 150000000000, false, 0, false },
+    { .device = { "GPU-\xff", "NVIDIA H200", "0000:3b:00.0", 150000000000, false, 0, false,
+                  "" },
       .place = { 0, -1 },
       .vendor = "nvidia",
       .sources = &sources,
       .is_selected = true },
-    { .device = { "MIG-1", "", "", 17000000000, true, 1, false },
+    { .device = { "MIG-1", "", "", 17000000000, true, 1, false, "" },
       .place = { 0, 1 },
       .vendor = "nvidia",
       .sources = &sources,
       .is_selected = true },
-    { .device = { "", "Radeon \x1b", "0000:5b:00.0", UNKNOWN, false, 0, false },
+    { .device = { "", "Radeon \x1b", "0000:5b:00.0", UNKNOWN, false, 0, false, "" },
       .place = { 1, -1 },
       .vendor = "amd",
       .sources = &sources },

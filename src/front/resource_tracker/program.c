@@ -36,16 +36,6 @@ static const struct command track_command = {
 
 static const struct command commands[] = {
     {
-        .name = "upload",
-        .options = &resource_tracker_table,
-        .scope = UPLOAD_SCOPE,
-        .summary = "send the samples that earlier runs could not upload",
-        .about = "Send to Sentinel the samples that earlier runs could not upload, and say how "
-                 "many there were. SENTINEL_API_TOKEN must be set. Exit code: 0 if all were "
-                 "sent; 1 if some are kept.",
-        .main = tracker_upload_main,
-    },
-    {
         .name = "agent",
         .options = &resource_tracker_table,
         .scope = AGENT_SCOPE,
@@ -64,6 +54,16 @@ static const struct command commands[] = {
         .is_hidden = true,
         .ignores_variables = true,
         .main = tracker_lookup_main,
+    },
+    {
+        .name = "upload",
+        .options = &resource_tracker_table,
+        .scope = UPLOAD_SCOPE,
+        .summary = "send the samples that earlier runs could not upload",
+        .about = "Send to Sentinel the samples that earlier runs could not upload, and say how "
+                 "many there were. SENTINEL_API_TOKEN must be set. Exit code: 0 if all were "
+                 "sent; 1 if some are kept.",
+        .main = tracker_upload_main,
     },
     { 0 },
 };
