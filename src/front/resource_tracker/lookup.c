@@ -171,7 +171,7 @@ static int find_price(const json_t *request, double *ret, struct spoor_error *er
 static int add_price(const json_t *request, struct buffer *out, struct spoor_error *err)
 {
     struct json_writer json = { .out = out, .style = &json_compact };
-    double price;
+    double price = (double)NAN;
     int r = find_price(request, &price, err);
 
     if (r < 0)

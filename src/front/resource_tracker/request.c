@@ -110,7 +110,7 @@ static int put_object(const json_t *order, struct http_response *ret, struct spo
     CLEANUP(close_http) struct http *http = NULL;
     const json_t *signature = json_object_get(order, "signature");
     const char *path = text_of(order, "body_file");
-    struct s3_credentials credentials = { .expires_at = INFINITY };
+    struct s3_credentials credentials = { .expires_at = (double)INFINITY };
     int r;
 
     if (!copy_text(signature, "access_key", credentials.access_key,
