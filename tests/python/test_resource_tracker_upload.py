@@ -198,6 +198,27 @@ def test_an_agent_that_is_killed_is_a_warning(sentinel, token):
     assert len(caught) == 1 and not tracker.running and tracker.sentinel_result is None
 
 
+def test_an_interrupted_stop_may_be_repeated(sentinel, token, monkeypatch):
+    tracker = ResourceTracker(interval=NEVER)
+    agent = tracker._tracking.agent
+    ask = agent.ask
+
+    def interrupt(op, *arguments):
+        if op == "finish":
+            monkeypatch.setattr(agent, "ask", ask)
+            raise KeyboardInterrupt
+        return ask(op, *arguments)
+
+    monkeypatch.setattr(agent, "ask", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        tracker.stop()
+    assert not tracker.running and tracker.sentinel_result is None and sentinel.finishes == []
+    stop_time = tracker.stop_time
+    tracker.stop(exit_code=2)
+    assert tracker.stop_time == stop_time and tracker.sentinel_result["run_id"] == "run-0"
+    assert sentinel.finishes[0][1]["exit_code"] == 2
+
+
 # ---- the functions ----
 
 
