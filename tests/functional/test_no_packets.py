@@ -29,10 +29,10 @@ def count_packets(spoor, tmp_path):
         prefix = with_dmi(tmp_path, strings, "--net")
         if subprocess.run([*prefix, "true"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
             pytest.skip("namespaces are refused")
-        environment = {key: text for key, text in os.environ.items() if key not in NO_METADATA and
-                       not key.startswith(("SENTINEL_", "TRACKER_"))}
+        environment = {key: text for key, text in os.environ.items()
+                       if not key.startswith(("SENTINEL_", "TRACKER_"))}
         done = subprocess.run([*prefix, "sh", "-c", COUNT, "sh", link, *arguments], text=True, check=False,
-                              env={**environment, "XDG_CACHE_HOME": str(tmp_path)}, cwd=tmp_path,
+                              env={**environment, **NO_METADATA, "XDG_CACHE_HOME": str(tmp_path)}, cwd=tmp_path,
                               capture_output=True, stdin=subprocess.DEVNULL, timeout=DEADLINE_SECONDS)
         assert done.returncode == 0, done.stderr
         status, packets = map(int, done.stdout.split())
