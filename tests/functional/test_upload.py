@@ -276,13 +276,17 @@ def test_the_service_may_have_a_name(resource_tracker, sentinel, tmp_path):
     assert sentinel.received() == run.rows()
 
 
-def test_redirects_are_followed(resource_tracker, sentinel, tmp_path):
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_redirects_are_followed(resource_tracker, sentinel, tmp_path, status):
+    """With the description of the run, once."""
     def moved(handler):
-        handler.answer(307, Location=f"{sentinel.url}/runs")
+        handler.answer(status, Location=f"{sentinel.url}/runs")
     sentinel.script["register"] = [moved]
     run = Run(resource_tracker, sentinel, tmp_path)
     eventually(lambda: sentinel.puts, "a batch")
     assert run.end() == ""
+    assert sentinel.asked.count("register") == 2
+    assert sentinel.runs["run-0"]["host_hostname"] == os.uname().nodename
     assert sentinel.received() == run.rows()
 
 
