@@ -2,6 +2,7 @@
 """resource-tracker with SENTINEL_API_TOKEN: nothing waits for a service, and what was not sent is kept."""
 import os
 import pathlib
+import re
 import subprocess
 import threading
 
@@ -83,6 +84,31 @@ def test_the_next_run_sends_what_was_kept(resource_tracker, sentinel, tmp_path):
     assert sentinel.finishes[0][1]["exit_code"] == 1
     assert sentinel.received(1) == second.rows()
     assert spools(tmp_path) == []
+
+
+@pytest.mark.parametrize("fault", ["damaged", "refused by Sentinel", "denied by S3", "refused by S3"])
+def test_one_kept_run_does_not_hold_up_the_next(resource_tracker, sentinel, tmp_path, fault):
+    runs = []
+    for name in ("first", "second"):
+        run = Run(resource_tracker, sentinel, tmp_path / name)
+        runs.append(run)
+        eventually(lambda: len(sentinel.batches(f"run-{len(runs) - 1}")) >= 2, "batches")
+        kill_uploader(run)
+        count = len(run.rows())
+        eventually(lambda: len(run.rows()) > count, "samples that wait")
+        run.end()
+    spool, = spools(tmp_path / "second")
+    spool.rename(tmp_path / "first/spoor/uploads" / spool.name)
+    if fault == "damaged":
+        (spools(tmp_path / "first")[0] / "rows.csv").unlink()
+    sentinel.script = {"refused by Sentinel": {"refresh": [404]}, "denied by S3": {"put": [403]},
+                       "refused by S3": {"put": [404]}}.get(fault, {})
+    done = upload(resource_tracker, runs[0])
+    assert done.returncode == 1
+    assert done.stdout.startswith("runs uploaded: 1 (")
+    assert re.search(r"; still kept: \d+ samples? of 1 run\n", done.stderr)
+    assert [run_id for run_id, _ in sentinel.finishes] == ["run-1"]
+    assert sentinel.received() == runs[1].rows()
 
 
 def test_samples_of_another_service_are_left_alone(resource_tracker, sentinel, tmp_path):

@@ -70,10 +70,11 @@ static const char *plural(uint64_t count)
 
 static int show(const struct kept_report *report)
 {
-    if (report->sent_runs > 0) {
-        printf("runs uploaded: %" PRIu64 " (%" PRIu64, report->sent_runs, report->sent_rows);
-        puts(report->sent_rows == 1 ? " sample)" : " samples)");
-    }
+    if (report->sent_runs > 0 && report->sent_rows == 1)
+        printf("runs uploaded: %" PRIu64 " (1 sample)\n", report->sent_runs);
+    else if (report->sent_runs > 0)
+        printf("runs uploaded: %" PRIu64 " (%" PRIu64 " samples)\n", report->sent_runs,
+               report->sent_rows);
     if (report->busy_runs > 0)
         printf("runs in progress, skipped: %" PRIu64 "\n", report->busy_runs);
     if (report->sent_runs + report->busy_runs + report->kept_runs == 0)
