@@ -49,6 +49,14 @@ def _ask(op: str, *arguments: str) -> dict[str, Any]:
     raise AssertionError
 
 
+def read_server() -> dict[str, Any]:
+    """This machine, as `spoor info --format json` describes it, without the cloud."""
+    import json
+
+    found: dict[str, Any] = json.loads(_ask("lookup", "server")["answer"])
+    return found
+
+
 _GPU_KEYS = ("gpu_usage", "gpu_vram_mib", "gpu_utilized")
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _METHODS = ("fork", "spawn", "forkserver")
 _SNAPSHOT_VERSION = 1
 _UPLOAD_TOKEN = "SENTINEL_API_TOKEN"
+_RUN_STATUSES = ("finished", "failed")
 
 
 class ResourceTracker:
@@ -40,9 +41,12 @@ class ResourceTracker:
     "resource-tracker-0.1".
 
     The tracker is a separate process, whatever `method` says. Once tracking has started, its
-    failures do not fail the program: they are RuntimeWarnings. Uploads and the discovery of clouds
-    are not available yet: discover_cloud, sentinel_token, upload_interval and streaming_metadata
-    have no effect.
+    failures do not fail the program: they are RuntimeWarnings.
+
+    With discover_server and discover_cloud there are server_info and cloud_info. With sentinel_token, or
+    the environment variable SENTINEL_API_TOKEN, the metrics are also uploaded to Sentinel, every
+    upload_interval seconds; streaming_metadata describes the run there. Neither start() nor the program
+    waits for that. A tracker that uploads is not started afresh: it is one run.
     """
 
     # The predecessor's processes; here the tracker is not a child of the program.
@@ -73,6 +77,8 @@ class ResourceTracker:
         self.start_time: float | None = None
         self.stop_time: float | None = None
         self.sentinel_result: dict[str, Any] | None = None
+        self.upload_interval = upload_interval
+        self.streaming_metadata = streaming_metadata
         self._token = sentinel_token or os.environ.get(_UPLOAD_TOKEN)
         self._tracking: Tracking | None = None
         self._owner = 0
@@ -83,7 +89,7 @@ class ResourceTracker:
         self._csv_files: dict[str, CsvFile] = {}        # likewise, that were asked for
         self._totals: dict[str, Any] | None = None
         self._server_info: dict[str, Any] | None = None
-        self._cloud_info: dict[str, Any] | None = None  # of a snapshot
+        self._cloud_info: dict[str, Any] | None = None
         if self.autostart:
             self._start()
             self._is_implicit = autostart is None
@@ -143,6 +149,9 @@ class ResourceTracker:
                                "trying to restart it.")
         if self.running and not self._is_implicit:
             raise RuntimeError("Resource tracker already running, cannot start again.")
+        if self._tracking is not None and self._tracking.is_uploading:
+            self._is_implicit = False  # Sentinel knows of the run: it goes on
+            return
         self._discard()
         self.start_time = None
         self._start()
@@ -150,15 +159,32 @@ class ResourceTracker:
     def _start(self) -> None:
         self._is_implicit = False
         start_time = time.time()
-        self._tracking = Tracking([name.partition("_")[0] for name in self.trackers], self.dialect,
-                                  self.interval, self.pid, self.children)
+        if self.discover_cloud and self._cloud_info is None:
+            from .cloud_info import start_discovery
+
+            start_discovery()
+        self._tracking = self._track_and_upload() if self._token else self._track()
         self._rows = self._tracking.rows
         self._owner = os.getpid()
         self.start_time = start_time
-        if self._token:
+
+    def _track(self, upload: Mapping[str, Any] | None = None) -> Tracking:
+        return Tracking([name.partition("_")[0] for name in self.trackers], self.dialect,
+                        self.interval, self.pid, self.children, upload)
+
+    def _track_and_upload(self) -> Tracking:
+        """Tracks without an upload if there can be none."""
+        from .sentinel_api import describe_run
+
+        try:
+            return self._track({"token": self._token, "interval": self.upload_interval,
+                                "metadata": describe_run(self.streaming_metadata)})
+        except (Error, TypeError, ValueError) as error:
+            tracking = self._track()
             from ._log import warn
 
-            warn("uploads are not available yet: the Sentinel token has no effect")
+            warn(f"nothing is uploaded: {error}")
+            return tracking
 
     def _discard(self) -> None:
         """Ends the tracking without a result, and deletes what was tracked."""
@@ -168,21 +194,49 @@ class ResourceTracker:
         self._frames.clear()
         self._csv_files.clear()
 
-    def stop(self, exit_code: int = 0, run_status: object = None) -> None:
-        """Stops tracking, after a last row. exit_code and run_status have no effect yet."""
-        if not self.running or self._tracking is None:
+    def stop(self, exit_code: int = 0, run_status: str = "finished") -> None:
+        """Stops tracking, after a last row. If metrics are uploaded, waits a few seconds for the last
+        ones; exit_code and run_status ("finished" or "failed") are what Sentinel is told, and
+        sentinel_result is its answer."""
+        tracking = self._tracking
+        if tracking is None or not (self.running or tracking.agent is not None):
             return
         if self._owner != os.getpid():
             raise RuntimeError("the tracker belongs to the process that started it")
+        status = str(getattr(run_status, "value", run_status))
+        if status not in _RUN_STATUSES:
+            raise ValueError(f"invalid run_status {run_status!r}: expected 'finished' or 'failed'")
+        if self.running:
+            self._stop_tracking(tracking)
         try:
-            self._totals = self._tracking.stop()
+            self._report_upload(tracking.finish_upload(int(exit_code), status))
+        except Error as error:
+            self._report_failure(error)
+
+    def _stop_tracking(self, tracking: Tracking) -> None:
+        try:
+            self._totals = tracking.stop()
         except Error as error:
             self._report_failure(error)
         self.stop_time = time.time()
-        for message in self._tracking.warnings:
+        for message in tracking.warnings:
             from ._log import warn
 
             warn(message)
+
+    def _report_upload(self, upload: Mapping[str, Any] | None) -> None:
+        if upload is None:
+            return
+        self.sentinel_result = upload.get("result")
+        if not upload["is_complete"]:
+            from ._log import warn
+
+            warn(f"the upload is not complete: {upload['message']}; {upload['kept_rows']} rows are kept "
+                 f"in {upload['folder']} and will be sent by the next run that uploads")
+        if upload["dropped_rows"]:
+            from ._log import warn
+
+            warn(f"{upload['dropped_rows']} rows were not uploaded: too many had to be kept on disk")
 
     def cleanup(self) -> None:
         """Stops tracking and deletes what was tracked. It never fails."""
@@ -199,7 +253,10 @@ class ResourceTracker:
 
     def __exit__(self, kind: object, *exception: object) -> None:
         if self._owner == os.getpid():  # a forked child leaves the block too
-            self.stop(exit_code=0 if kind is None else 1)
+            if kind is None:
+                self.stop()
+            else:
+                self.stop(exit_code=1, run_status="failed")
 
     def _report_failure(self, error: Error) -> None:
         from ._log import warn
@@ -314,20 +371,53 @@ class ResourceTracker:
         if self._server_info is None:
             from .server_info import get_server_info
 
-            self._server_info = get_server_info()
+            try:
+                self._server_info = get_server_info()
+            except Error as error:
+                self._report_failure(error)
+                return None
         return {"allocation": guess_allocation(self.process_metrics, self.system_metrics),
                 **self._server_info}
 
     @property
     def cloud_info(self) -> dict[str, Any] | None:
-        """That of the snapshot; otherwise None, since clouds are not discovered yet."""
+        """The cloud that this machine belongs to, as get_cloud_info(). It is looked up in the background
+        from start() on, and waited for here."""
+        if self._cloud_info is None and self.discover_cloud:
+            from .cloud_info import get_cloud_info
+
+            self._cloud_info = get_cloud_info()
         return self._cloud_info
 
-    def recommend_resources(self, historical_stats: Sequence[Any] = ()) -> NoReturn:
-        raise NotImplementedError("recommendations are not available yet")
+    def recommend_resources(self, historical_stats: Sequence[Mapping[str, Any]] = ()) -> dict[
+            str, Any]:
+        """What to request for the next run: {"cpu": N, "memory": MiB, "gpu": N, "vram": MiB}.
 
-    def recommend_server(self, **arguments: Any) -> NoReturn:
-        raise NotImplementedError("recommendations are not available yet")
+        Memory is 1.2 times the peak, which includes peaks between two rows if they are known, rounded up
+        to 128, 256 or 512 MiB, 1 GiB, 2 GiB, or whole GiB. historical_stats are results of stats() of
+        earlier runs.
+        """
+        from ._recommend import recommend
+
+        if not self.track_processes:
+            raise RuntimeError("there are no metrics of a process to recommend resources by")
+        if self.running:
+            self.wait_for_samples(1, timeout=max(5, 5 * self.interval))
+        return recommend([self.stats(), *historical_stats])
+
+    def recommend_server(self, **arguments: Any) -> dict[str, Any]:
+        """The cheapest server for the next run, with the keys of the Spare Cores keeper, which is asked
+        for it. The arguments are historical_stats and those of
+        keeper.get_recommended_cloud_servers(), such as vendor_id="aws" or catalog="servers.csv", a
+        file that is used instead of the service. A RuntimeError says why there is none."""
+        from .keeper import get_recommended_cloud_servers
+
+        needs = self.recommend_resources(arguments.pop("historical_stats", ()))
+        wanted: dict[str, Any] = {"n": 1, **needs, **arguments}
+        found = get_recommended_cloud_servers(**wanted)
+        if not found:
+            raise RuntimeError(f"no server fits: {wanted}")
+        return found[0]
 
     def report(self, *arguments: Any, **keywords: Any) -> NoReturn:
         raise NotImplementedError("the HTML report is not available yet")
@@ -368,6 +458,7 @@ class ResourceTracker:
         tracker._server_info = snapshot.get("server_info")
         tracker.discover_server = tracker._server_info is not None  # not of this machine
         tracker._cloud_info = snapshot.get("cloud_info")
+        tracker.discover_cloud = tracker._cloud_info is not None  # likewise
         tracker._totals = snapshot.get("run_totals")
         for name in tracker.trackers:
             table = name.partition("_")[0]

@@ -17,7 +17,7 @@ from ._rows import RowFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Sequence
+    from typing import Any, Mapping, Sequence
 
 
 def _make_folder() -> str:
@@ -43,15 +43,28 @@ def _remove_folder(folder: str) -> None:
         pass
 
 
+def _write_upload(folder: str, upload: Mapping[str, Any]) -> str:
+    """A file that nobody else can read: it has the token."""
+    import json
+
+    path = os.path.join(folder, "upload.json")
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with open(fd, "w", encoding="utf-8") as file:
+        json.dump(upload, file)
+    return path
+
+
 class Tracking:
     """The tracking of a process ("process"), of the machine ("system"), or of both, from its
     start to close(). The first measurement has been made when the constructor returns."""
 
     def __init__(self, tables: Sequence[str], dialect: str, interval: float, pid: int,
-                 children: bool) -> None:
+                 children: bool, upload: Mapping[str, Any] | None = None) -> None:
+        """`upload`: what is uploaded besides, and where to (src/front/resource_tracker/agent_upload.h)."""
         folder, start_time = _make_folder(), time.time()
         self.rows: dict[str, RowFile] = {}
         self.agent: Agent | None = None
+        self.is_uploading = upload is not None and bool(tables)
         self.warnings: list[str] = []  # once it has stopped: what is missing from the rows
         words = [f"--interval={interval:.9f}".rstrip("0").rstrip(".")]
         if dialect != NEWEST:
@@ -63,6 +76,8 @@ class Tracking:
                 path = os.path.join(folder, f"{table}.f64")
                 self.rows[table] = RowFile(path, table, dialect, start_time)
                 words.append(f"--{table}-rows={path}")
+            if upload is not None:
+                words.append(f"--upload={_write_upload(folder, upload)}")
             if tables:
                 self.agent = Agent(*words, name="resource-tracker")
         except Error as error:  # in the terms of Python: "--interval" is interval
@@ -75,18 +90,34 @@ class Tracking:
             _remove_folder(folder)
 
     def stop(self) -> dict[str, Any] | None:
-        """Ends the tracking with a last row, and returns the totals of the process."""
+        """Ends the tracking with a last row, and returns the totals of the process. The agent ends too,
+        unless it uploads."""
         if self.agent is None:
             return None
         try:
-            answer = self.agent.stop()
+            answer = self.agent.ask("stop") if self.is_uploading else self.agent.stop()
         except Error:  # any other exception comes from a signal handler: it may be asked again
             self.end()
             raise
-        self.end()
+        if not self.is_uploading:
+            self.end()
         self.warnings = [f"rows are missing: {reason}" for reason in answer["warnings"]]
         totals: dict[str, Any] | None = answer["figures"]
         return totals
+
+    def finish_upload(self, exit_code: int, run_status: str) -> dict[str, Any] | None:
+        """Ends the upload and the agent, after stop(). Returns what became of the upload; None if there
+        is none."""
+        if self.agent is None or not self.is_uploading:
+            return None
+        try:
+            upload: dict[str, Any] = self.agent.ask("finish", str(exit_code), run_status)["upload"]
+            self.agent.stop()
+        except Error:
+            self.end()
+            raise
+        self.end()
+        return upload
 
     def end(self) -> None:
         """Ends the agent, if it has not ended. The rows can still be read."""

@@ -4,13 +4,31 @@ from __future__ import annotations
 
 import os
 
+from ._readings import read_server
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+_MIB = 1 << 20
+
+
+def _most_common(names: list[str]) -> str:
+    return max(names, key=names.count, default="")
+
 
 def get_server_info() -> dict[str, Any]:
-    """{"os": "Linux", "vcpus": N, "memory_mib": N}."""
-    pages, page_bytes = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
-    return {"os": os.uname().sysname, "vcpus": os.cpu_count(),
-            "memory_mib": round(pages * page_bytes / 1024 ** 2, 2)}
+    """os, vcpus, memory_mib; gpu_count, gpu_names, gpu_name (the most common one) and gpu_memory_mib
+    (of all GPUs). And what else spoor knows: cpu_model, architecture, sockets, cores, threads,
+    numa_nodes, caches, disks, hypervisor, container, and vendor and model of the machine. None is
+    unknown.
+    """
+    found = read_server()
+    host = found["host"]
+    names = [gpu["name"] or "" for gpu in host["gpus"]]
+    gpu_bytes = sum(gpu["memory_bytes"] or 0 for gpu in host["gpus"])
+    return {"os": os.uname().sysname, "vcpus": host["cpus"],
+            "memory_mib": round(host["memory_bytes"] / _MIB, 2), "gpu_count": len(names),
+            "gpu_names": names, "gpu_name": _most_common(names),
+            "gpu_memory_mib": round(gpu_bytes / _MIB, 2), "cpu_model": host["cpu_model"],
+            **found["server"]}

@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from _socket import socket
     from typing import Any, Mapping
 
+    from ._call import Call
+
 _PROTOCOL = 1
 _HERE = os.path.dirname(os.path.abspath(__file__))
-_open: WeakSet[Agent] = WeakSet()
+_open: WeakSet[Agent | Call] = WeakSet()
 
 
 def find_program() -> str:
@@ -180,7 +182,7 @@ class Agent:
 
 
 def _forget() -> None:
-    """In a forked child: the agents are the parent's, and must see when it closes their pipes."""
+    """In a forked child: the agents are the parent's, and must see when it closes their sockets."""
     for agent in list(_open):
         agent._lock = allocate_lock()
         agent.close()

@@ -11,6 +11,7 @@
 #include "spoor/spoor.h"
 
 #define PROGRAM "spoor"
+#define AGENT_COMMAND "agent" /* "agent-lookup" is one too */
 
 static bool runs_program(const struct root *root, pid_t pid)
 {
@@ -54,7 +55,7 @@ bool agents_has(const struct root *root, const struct member *member)
     if (strcmp(member->comm, PROGRAM) != 0 || member->is_zombie)
         return false;
     read_second(root, member->pid, word, sizeof(word)); /* it has not taken its name yet */
-    return strcmp(word, "agent") == 0;
+    return strncmp(word, AGENT_COMMAND, strlen(AGENT_COMMAND)) == 0;
 }
 
 void agents_note(struct agents *agents, pid_t pid)

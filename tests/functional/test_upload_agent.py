@@ -111,7 +111,7 @@ def test_a_wrong_end_is_refused(resource_tracker, sentinel, order, arguments):
 
 
 def ask(program, **request):
-    done = program("http-request", stdin=None, input=json.dumps(request))
+    done = program("agent-request", stdin=None, input=json.dumps(request))
     assert done.stderr == ""
     return done.returncode, json.loads(done.stdout)
 

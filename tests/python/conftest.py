@@ -15,6 +15,7 @@ BINARY = pathlib.Path(os.environ.get("SPOOR_BINARY", TOP / "build/spoor")).absol
 DEADLINE_SECONDS = 60
 
 sys.path.insert(0, str(PACKAGES))
+sys.path.append(str(TOP / "tests/functional"))  # for the services on loopback
 os.environ["SPOOR_BIN"] = str(BINARY)
 os.environ["PYTHONPATH"] = str(PACKAGES)
 MARK = f"TESTED_BY={os.getpid()}"
@@ -22,6 +23,13 @@ os.environ["TESTED_BY"] = str(os.getpid())
 for key in list(os.environ):
     if key.startswith("SPOOR_") and key not in ("SPOOR_BIN", "SPOOR_BINARY"):
         del os.environ[key]
+# Nothing listens there: a test that names no service of its own reaches none.
+NOWHERE = "http://127.0.0.1:1"
+NO_SERVICES = {name: NOWHERE for name in ("SPOOR_KEEPER_URL", "SPOOR_METADATA_URL", "SPOOR_S3_URL",
+                                          "SENTINEL_API_URL")}
+os.environ.update(NO_SERVICES)
+os.environ["no_proxy"] = "*"
+os.environ.pop("SENTINEL_API_TOKEN", None)
 
 
 def eventually(condition, what):
@@ -59,15 +67,17 @@ def agents():
 @pytest.fixture(autouse=True)
 def in_folder_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / name))
 
 
 @pytest.fixture
 def script(tmp_path):
     """script(text, *arguments): runs a Python program to its end and returns what it printed."""
-    def start(text, *arguments, **options):
+    def start(text, *arguments, prefix=(), **options):
         path = tmp_path / "program.py"
         path.write_text(textwrap.dedent(text))
-        return subprocess.Popen([sys.executable, path, *map(str, arguments)],
+        return subprocess.Popen([*prefix, sys.executable, path, *map(str, arguments)],
                                 stdout=subprocess.PIPE, text=True, **options)
 
     def run(text, *arguments, **options):

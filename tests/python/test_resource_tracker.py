@@ -117,16 +117,6 @@ def test_attributes():
             ResourceTracker(interval=interval)
 
 
-def test_uploads_are_not_available_yet(monkeypatch):
-    with pytest.warns(RuntimeWarning, match="uploads are not available yet"):
-        ResourceTracker(interval=NEVER, sentinel_token="t").stop()
-    monkeypatch.setenv("SENTINEL_API_TOKEN", "t")
-    with pytest.warns(RuntimeWarning, match="uploads are not available yet"):
-        tracker = ResourceTracker(interval=NEVER)
-    tracker.stop()
-    assert tracker.sentinel_result is None
-
-
 def test_what_the_agent_refuses(temporary):
     with pytest.raises(ValueError, match="^interval: '5000' is out of range"):
         ResourceTracker(interval=5000)

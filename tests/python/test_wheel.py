@@ -12,10 +12,11 @@ import zipfile
 
 import pytest
 
-from conftest import BINARY, TOP
+from conftest import BINARY, NO_SERVICES, TOP
+from fake_keeper import SERVERS, Keeper
 
-CLEAN = {key: value for key, value in os.environ.items()
-         if not key.startswith(("SPOOR", "PYTHON"))}
+CLEAN = {**{key: value for key, value in os.environ.items()
+            if not key.startswith(("SPOOR", "PYTHON"))}, **NO_SERVICES}
 
 EXAMPLE_MODULE = """
     import time
@@ -90,7 +91,7 @@ TUTORIAL_2 = """
     print(tracker.compute_time)
 """
 
-# The standalone example of resource-tracker's README, without what needs the internet.
+# The standalone example of resource-tracker's README, without the HTML report.
 STANDALONE = """
     from resource_tracker import ResourceTracker
 
@@ -105,6 +106,10 @@ STANDALONE = """
 
     # or more conveniently get combined statistics
     tracker.stats()
+
+    # get recommendations for resource allocation and cloud server type
+    tracker.recommend_resources()
+    tracker.recommend_server()
 """
 
 # Every class and function of the API reference of resource-tracker 0.1, by its signature.
@@ -358,8 +363,13 @@ def test_standalone_example_of_resource_tracker(run, tmp_path):
     (tmp_path / "program.py").write_text(textwrap.dedent(STANDALONE + """
     print(len(tracker.process_metrics), len(tracker.system_metrics), tracker.n_samples)
     print(len(tracker.get_combined_metrics().columns), sorted(tracker.stats()))
+    print(tracker.recommend_resources(), tracker.recommend_server()["server_id"])
     """))
-    rows, stats = run("python", "program.py").splitlines()
+    with Keeper() as keeper:
+        out = run("python", "program.py", SPOOR_KEEPER_URL=keeper.url, SPOOR_KEEPER_TIMEOUT="60",
+                  no_proxy="*")
+    rows, stats, needs = out.splitlines()
+    assert needs == f"{{'cpu': 1, 'memory': 128, 'gpu': 0, 'vram': 0}} {SERVERS[1]['server_id']}"
     assert rows in ("1 1 1", "2 2 2")  # the interval may have ended in between
     assert stats.startswith("32 ") and "'process_cpu_usage'" in stats and "'run_totals'" in stats
 
@@ -375,6 +385,7 @@ def test_other_examples_of_resource_tracker(start):
             pass
         from resource_tracker import get_cloud_info, get_server_info
         print(*get_server_info())
+        print(*get_cloud_info())
         from resource_tracker.tracker_procfs import get_process_stats, get_system_stats
         from resource_tracker.tracker_psutil import get_process_stats, get_system_stats
         print(get_process_stats(os.getpid())["pid"] == os.getpid(), len(get_system_stats()))
@@ -383,7 +394,8 @@ def test_other_examples_of_resource_tracker(start):
         assert len(process.stdout.readline().split(",")) == 21
         process.send_signal(signal.SIGINT)
         lines = process.stdout.read().splitlines()
-    assert lines[-2:] == ["os vcpus memory_mib", "True 17"]
+    assert lines[-3].startswith("os vcpus memory_mib gpu_count gpu_names gpu_name gpu_memory_mib ")
+    assert lines[-2:] == ["vendor instance_type region discovery_time", "True 17"]
 
 
 def test_reference_of_resource_tracker_0_1(start):

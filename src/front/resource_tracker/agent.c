@@ -16,6 +16,7 @@
 #include "front/common/agent.h"
 #include "front/common/arguments.h"
 #include "front/resource_tracker/agent_upload.h"
+#include "front/resource_tracker/lookup.h"
 #include "front/resource_tracker/options.h"
 #include "front/resource_tracker/program.h"
 #include "front/resource_tracker/stats.h"
@@ -333,10 +334,24 @@ static int finish_upload(void *data, const struct agent_request *request,
                                json, err);
 }
 
+static int show_facts(void *data, const struct agent_request *request, struct json_writer *json,
+                      struct spoor_error *err)
+{
+    CLEANUP(buffer_done) struct buffer answer = { 0 };
+    const char *text = request->argument_count > 1 ? request->arguments[1] : "";
+    int r = lookup_answer(request->arguments[0], text, strlen(text), &answer, err);
+
+    (void)data;
+    if (r == 0)
+        json_add_text(json, "answer", answer.text);
+    return r;
+}
+
 static const struct agent_op ops[] = {
     { "rows", 0, 0, show_rows },
     { "process-stats", 2, 2, show_process_stats },
     { "system-stats", 0, 0, show_system_stats },
+    { "lookup", 1, 2, show_facts },
     { "figures", 0, 0, show_figures },
     { "stop", 0, 0, show_result },
     { "upload", 0, 0, show_upload },

@@ -17,6 +17,8 @@
  *                      tracked process has ended, and null if none is tracked.
  *     process-stats PID CHILDREN, system-stats
  *                      "stats": {...}, totals so far; see stats.h. CHILDREN is true or false.
+ *     lookup WHAT [REQUEST]
+ *                      "answer": TEXT, a JSON object; see lookup.h
  *     figures          "figures": {PATH: MEASURE, ...}: totals and peaks of the run so far, as in
  *                      the JSON report of spoor(1); null if no process is tracked
  *     stop             takes the last rows, closes the files and answers as rows and figures

@@ -2,6 +2,7 @@
 #include "front/resource_tracker/program.h"
 
 #include "front/resource_tracker/agent.h"
+#include "front/resource_tracker/lookup.h"
 #include "front/resource_tracker/options.h"
 #include "front/resource_tracker/request.h"
 #include "front/resource_tracker/track.h"
@@ -43,10 +44,16 @@ static const struct command commands[] = {
         .main = resource_tracker_agent,
     },
     {
-        .name = "http-request",
+        .name = "agent-request",
         .is_hidden = true,
         .ignores_variables = true,
         .main = tracker_request_main,
+    },
+    {
+        .name = "agent-lookup",
+        .is_hidden = true,
+        .ignores_variables = true,
+        .main = tracker_lookup_main,
     },
     {
         .name = "upload",

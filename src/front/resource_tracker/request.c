@@ -3,11 +3,15 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <math.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/error.h"
+#include "export/s3.h"
+#include "front/common/agent.h"
 #include "net/http.h"
 #include "text/json_writer.h"
 
@@ -91,6 +95,43 @@ static int send_request(const json_t *order, struct http_response *ret, struct s
     return r < 0 ? r : http_send(http, &request, ret, err);
 }
 
+/* A text that is missing is empty. */
+static bool copy_text(const json_t *object, const char *key, char *buf, size_t size)
+{
+    const char *text = text_of(object, key);
+    int n = snprintf(buf, size, "%s", text ? text : "");
+
+    return n >= 0 && (size_t)n < size;
+}
+
+static int put_object(const json_t *order, struct http_response *ret, struct spoor_error *err)
+{
+    CLEANUP(buffer_done) struct buffer body = { 0 };
+    CLEANUP(close_http) struct http *http = NULL;
+    const json_t *signature = json_object_get(order, "signature");
+    const char *path = text_of(order, "body_file");
+    struct s3_credentials credentials = { .expires_at = (double)INFINITY };
+    int r;
+
+    if (!copy_text(signature, "access_key", credentials.access_key,
+                   sizeof(credentials.access_key)) ||
+        !copy_text(signature, "secret_key", credentials.secret_key,
+                   sizeof(credentials.secret_key)) ||
+        !copy_text(signature, "session_token", credentials.session_token,
+                   sizeof(credentials.session_token)) ||
+        !copy_text(signature, "region", credentials.region, sizeof(credentials.region)) ||
+        !path)
+        return error_set(err, EINVAL, "the request is not complete");
+    r = buffer_read_file(&body, path, BUFFER_MAX);
+    if (r < 0)
+        return error_sys(err, r, "%s", path);
+    r = http_open(&http, err);
+    if (r == 0)
+        r = s3_put(http, text_of(order, "s3_uri"), &body, &credentials, timeout_of(order), err);
+    ret->status = r == 0 ? 200 : 0;
+    return r;
+}
+
 int tracker_request_main(const struct command *command, int argc, char **argv)
 {
     CLEANUP(buffer_done) struct buffer input = { 0 };
@@ -99,15 +140,21 @@ int tracker_request_main(const struct command *command, int argc, char **argv)
     CLEANUP(free_json) json_t *order = NULL;
     struct json_writer json = { .out = &output, .style = &json_compact };
     struct spoor_error err = { 0 };
-    int r = buffer_read(&input, STDIN_FILENO, BUFFER_MAX);
+    int r;
 
+    agent_begin(); /* it belongs to no job */
+    r = buffer_read(&input, STDIN_FILENO, BUFFER_MAX);
     (void)command;
     (void)argc;
     (void)argv;
     if (r == 0)
         order = json_loadb(input.text, input.length, 0, NULL);
-    r = json_is_object(order) ? send_request(order, &response, &err)
-                              : error_set(&err, EINVAL, "expected a JSON object");
+    if (!json_is_object(order))
+        r = error_set(&err, EINVAL, "expected a JSON object");
+    else if (text_of(order, "s3_uri"))
+        r = put_object(order, &response, &err);
+    else
+        r = send_request(order, &response, &err);
     json_begin(&json, NULL, '{');
     if (r < 0) {
         json_add_text(&json, "error", err.message);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * request.h - resource-tracker http-request: one HTTP request for the Python package, which then needs no
+ * request.h - resource-tracker agent-request: one HTTP request for the Python package, which then needs no
  * client and no signatures itself. Standard input has a JSON object; only the URL is required:
  *
  *     {"url": "https://...", "method": "PUT", "timeout": 30, "headers": ["Accept: text/plain"],
@@ -12,7 +12,9 @@
  *     {"status": 200, "header": null, "body": ""}
  *     {"error": "https://...: Connection refused"}
  *
- * The signature is that of S3. Exit code: 0 if there is a status.
+ * The signature is that of S3. With "s3_uri": "s3://BUCKET/KEY" instead of the URL, the file is uploaded to
+ * S3 (see export/s3.h); then the region may be missing, and any status but success is an error.
+ * Exit code: 0 if there is a status.
  */
 #ifndef FRONT_RESOURCE_TRACKER_REQUEST_H
 #define FRONT_RESOURCE_TRACKER_REQUEST_H

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What to request for the next run, from the results of stats() of one run or several."""
+from __future__ import annotations
+
+from .column_maps import BYTES_PER_UNIT
+from .helpers import aggregate_stats, round_memory
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Mapping, Sequence
+
+    Stats = Mapping[str, Mapping[str, Any]]
+
+_MARGIN = 1.2
+_MIB = 1 << 20
+# Columns by the names of all versions, and the total of the run that is more exact.
+_MEMORY = (("memory_mib", "memory", "pss"), "memory.combined.total_rss_bytes")
+_VRAM = (("gpu_vram_mib", "gpu_vram"), "gpu.memory.combined_bytes")
+
+
+def _peak_bytes(runs: Sequence[Stats], source: tuple[tuple[str, ...], str]) -> float | None:
+    """The largest one of all runs, between two rows too if that is known."""
+    names, path = source
+    peaks = []
+    for run in runs:
+        exact = (run.get("run_totals", {}).get(path) or {}).get("value")
+        peaks += [] if exact is None else [exact]
+        for name in names:
+            value = run.get(f"process_{name}", {}).get("max")
+            peaks += [] if value is None else [value * BYTES_PER_UNIT[name]]
+    return max(peaks, default=None)
+
+
+def _with_margin(peak_bytes: float) -> int:
+    return round_memory(peak_bytes * _MARGIN / _MIB)
+
+
+def recommend(runs: Sequence[Stats]) -> dict[str, Any]:
+    """{"cpu": N, "memory": MiB, "gpu": N, "vram": MiB}; None is unknown."""
+    stats = aggregate_stats(runs)
+    memory, vram = _peak_bytes(runs, _MEMORY), _peak_bytes(runs, _VRAM)
+    gpu = stats.get("process_gpu_usage", {})
+    if memory is None:
+        raise RuntimeError("the memory of the process is not known")
+    is_gpu_known = gpu.get("mean") is not None
+    cpu_mean = stats.get("process_cpu_usage", {}).get("mean") or 0
+    gpus = max(1, round(gpu["max"])) if is_gpu_known and gpu["mean"] > 0 else 0
+    return {"cpu": max(1, round(cpu_mean)), "memory": _with_margin(memory),
+            "gpu": gpus if is_gpu_known else None,
+            "vram": None if vram is None else _with_margin(vram) if vram > 0 else 0}

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers to rent and their prices: from the Spare Cores keeper, a web service, or from a catalogue, a
+file in CSV or JSON with the keys of the keeper.
+
+SPOOR_KEEPER_URL replaces the address of the service, which has 2 seconds to answer.
+"""
+from __future__ import annotations
+
+import os
+
+from spoor._call import Call
+from spoor._error import Error, make_error
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Iterable
+
+_MIB = 1 << 20
+
+
+def _ask(what: str, request: dict[str, Any], catalog: str | os.PathLike[str] | None) -> dict[str, Any]:
+    if catalog is not None:
+        request["catalog"] = os.path.abspath(os.fspath(catalog))
+    try:
+        return Call("resource-tracker", "agent-lookup", what, request=request).result()
+    except Error as error:  # in the terms of Python
+        message = str(error).replace("use --catalog FILE", "use catalog=FILE")
+        raise make_error(error.code, message) from None
+
+
+def get_instance_price(vendor: str, region: str, instance: str, *,
+                       catalog: str | os.PathLike[str] | None = None) -> float | None:
+    """The price of a server in US dollars per hour, on demand, with Linux: in this region, or else in
+    the first one that is listed. None if it is not known; then the logger says why."""
+    request = {"vendor": vendor, "region": region, "server": instance}
+    try:
+        price: float | None = _ask("price", request, catalog)["price"]
+    except Error as error:
+        from ._log import logger
+
+        logger().warning("the price of %s %s is not known: %s", vendor, instance, error)
+        return None
+    return price
+
+
+def _in_mib(count: float | None) -> float | None:
+    return None if count is None else count / _MIB
+
+
+def _describe(server: dict[str, Any]) -> dict[str, Any]:
+    """What the keeper says of the server; if it is from a CSV file, the same keys as far as they are
+    known."""
+    details: dict[str, Any] | None = server["details"]
+    if details is not None:
+        return details
+    return {"vendor_id": server["vendor"], "server_id": server["name"], "name": server["name"],
+            "api_reference": server["name"], "display_name": server["name"],
+            "region_id": server["region"], "cpu_architecture": server["architecture"],
+            "vcpus": server["vcpus"], "memory_amount": _in_mib(server["memory_bytes"]),
+            "gpu_count": server["gpus"], "gpu_manufacturer": server["gpu_vendor"],
+            "gpu_memory_total": _in_mib(server["vram_bytes"]),
+            "min_price_ondemand": server["price_usd_per_hour"]}
+
+
+def get_recommended_cloud_servers(cpu: float, memory: float, gpu: float | None = None,
+                                  vram: float | None = None, n: int = 10, *,
+                                  vendor_id: str | Iterable[str] | None = None,
+                                  cpu_architecture: str | None = None,
+                                  catalog: str | os.PathLike[str] | None = None) -> list[dict[str, Any]]:
+    """The cheapest servers with so many CPUs and GPUs, and so much memory and VRAM in MiB: n at most,
+    each as a dict with the keys of the keeper, such as vendor_id, api_reference, vcpus,
+    memory_amount (MiB) and min_price_ondemand (US dollars per hour).
+
+    vendor_id is one vendor or several, such as "aws"; cpu_architecture is "x86_64" or "arm64". Without a
+    catalogue, the Spare Cores keeper is asked, and a RuntimeError says why it could not be.
+    """
+    vendors = [vendor_id] if isinstance(vendor_id, str) else list(vendor_id or ())
+    request = {"cpus": cpu, "memory_mib": memory, "gpus": gpu, "vram_mib": vram, "count": n,
+               "vendors": vendors, "architecture": cpu_architecture}
+    answer = _ask("servers", request, catalog)
+    return [_describe(server) for server in answer["servers"]["fitting"]]

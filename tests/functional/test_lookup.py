@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""resource-tracker agent-lookup: what the Python package asks the program for."""
+import csv
+import json
+import os
+import subprocess
+
+import pytest
+
+from conftest import DEADLINE_SECONDS
+from fake_keeper import SERVERS, Keeper, price
+from fake_sentinel import PREFIX
+from fake_services import DMI, METADATA, Service, with_dmi
+from test_agent import ready
+from test_upload_agent import ask as ask_http
+
+
+@pytest.fixture(autouse=True)
+def no_network(monkeypatch):
+    """Nothing is asked but what a test names, and for long enough."""
+    for name in ("SPOOR_KEEPER_URL", "SPOOR_METADATA_URL", "SPOOR_S3_URL"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    monkeypatch.setenv("SPOOR_KEEPER_TIMEOUT", "60")
+    monkeypatch.setenv("SPOOR_METADATA_TIMEOUT", "30")
+    monkeypatch.setenv("no_proxy", "*")
+
+
+@pytest.fixture
+def keeper(monkeypatch):
+    prices = {"aws/m5.large": [price("us-east-1", 0.096), price("eu-west-1", 0.107)]}
+    with Keeper(prices=prices) as keeper:
+        monkeypatch.setenv("SPOOR_KEEPER_URL", keeper.url)
+        yield keeper
+
+
+@pytest.fixture
+def lookup(resource_tracker):
+    """lookup(what, **request): the exit code is 0 if the answer is not an error."""
+    def lookup(what, **request):
+        done = resource_tracker("agent-lookup", what, stdin=None, input=json.dumps(request))
+        answer = json.loads(done.stdout)
+        assert done.stderr == "" and (done.returncode == 0) == (answer.get("event") != "error")
+        return answer
+    return lookup
+
+
+def names(answer):
+    return [each["name"] for each in answer["servers"]["fitting"]]
+
+
+def test_outside_a_cloud(resource_tracker, tmp_path):
+    prefix = with_dmi(tmp_path, {"sys_vendor": "Dell Inc."})
+    if subprocess.run([*prefix, "true"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
+        pytest.skip("namespaces are refused")
+    done = subprocess.run([*prefix, resource_tracker.binary, "agent-lookup", "cloud"], text=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True, timeout=DEADLINE_SECONDS)
+    answer = json.loads(done.stdout)
+    assert answer.pop("seconds") >= 0 and set(answer.values()) == {None}
+
+
+def test_in_a_cloud(resource_tracker, tmp_path):
+    prefix = with_dmi(tmp_path, DMI["aws"])
+    if subprocess.run([*prefix, "true"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
+        pytest.skip("namespaces are refused")
+
+    def run(url):
+        done = subprocess.run([*prefix, resource_tracker.binary, "agent-lookup", "cloud"], text=True,
+                              env={**os.environ, "SPOOR_METADATA_URL": url, "XDG_CACHE_HOME": str(tmp_path)},
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True, timeout=DEADLINE_SECONDS)
+        return json.loads(done.stdout)
+    failed = run("http://127.0.0.1:1")
+    assert failed["vendor"] == "aws" and "Failed to connect" in failed["reason"]
+    with Service(METADATA["aws"]) as service:
+        found = run(service.url)
+    assert found.pop("seconds") > 0
+    assert found == {"vendor": "aws", "region": "us-west-2", "zone": "us-west-2b",
+                     "instance_type": "g4dn.xlarge", "account": "123456789012", "reason": None}
+
+
+def test_this_server(lookup, spoor):
+    info = json.loads(spoor("info", "-f", "json", "--gpus=all").stdout)
+    assert lookup("server") == {**info, "cloud": None, "cloud_reason": None}
+
+
+def test_an_agent_looks_up_too(resource_tracker, lookup, keeper):
+    agent = ready(resource_tracker)
+    request = {"cpus": 2, "memory_mib": 4000}
+    assert json.loads(agent.ask("lookup", "server")["answer"]) == lookup("server")
+    assert json.loads(agent.ask("lookup", "servers", json.dumps(request))["answer"]) == lookup(
+        "servers", **request)
+    assert agent.ask("lookup", "servers")["code"] == agent.ask("lookup", "x", "{}")["code"] == "EINVAL"
+    assert agent.end() == b""
+
+
+def test_servers_that_fit(lookup, keeper):
+    answer = lookup("servers", cpus=2, memory_mib=4000)
+    assert names(answer) == ["cax11", "cx22", "m5.large", "g4ad.xlarge", "n2-highmem-8",
+                             "g4dn.xlarge", "p4d.24xlarge"]
+    assert answer["servers"]["fitting"][0]["details"] == SERVERS[1]
+    assert names(lookup("servers", cpus=2, memory_mib=4000, gpus=0, vram_mib=0, count=1)) == ["cax11"]
+    assert names(lookup("servers", cpus=2, memory_mib=4000, vendors=["gcp", "aws"], count=2)) == [
+        "m5.large", "g4ad.xlarge"]
+    assert names(lookup("servers", cpus=1, memory_mib=1, architecture="arm64")) == ["cax11"]
+    assert names(lookup("servers", cpus=1, memory_mib=1, gpus=1, vram_mib=12000)) == [
+        "g4dn.xlarge", "p4d.24xlarge"]
+    assert names(lookup("servers", cpus=1000, memory_mib=1)) == []
+    assert keeper.queries()[0]["memory_min"] == "4"
+
+
+def test_servers_of_a_catalogue(lookup, tmp_path):
+    path = tmp_path / "servers.csv"
+    with path.open("w") as file:
+        writer = csv.DictWriter(file, ["vendor_id", "name", "vcpus", "memory_amount", "min_price_ondemand"],
+                                extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows(SERVERS)
+    answer = lookup("servers", cpus=2, memory_mib=4000, catalog=str(path), count=2)
+    assert names(answer) == ["cax11", "cx22"] and answer["servers"]["source"] == str(path)
+    assert lookup("price", vendor="aws", server="m5.large", catalog=str(path)) == {"price": 0.096}
+    assert lookup("price", vendor="aws", server="none", catalog=str(path)) == {"price": None}
+    path = str(tmp_path / "missing.csv")
+    for answer in (lookup("servers", cpus=1, memory_mib=1, catalog=path),
+                   lookup("price", vendor="aws", server="x", catalog=path)):
+        assert answer["code"] == "ENOENT" and path in answer["message"]
+
+
+def test_prices(lookup, keeper):
+    assert lookup("price", vendor="aws", server="m5.large", region="eu-west-1") == {"price": 0.107}
+    assert lookup("price", vendor="aws", server="m5.large") == {"price": 0.096}
+    assert "status 404" in lookup("price", vendor="aws", server="x")["message"]
+
+
+def test_wrong_requests(lookup, resource_tracker):
+    for what, request in (("servers", {}), ("servers", {"cpus": "x", "memory_mib": 1}), ("price", {}),
+                          ("price", {"vendor": 1, "server": "x"}), ("x", {})):
+        assert lookup(what, **request)["code"] == "EINVAL"
+    done = resource_tracker("agent-lookup", "price", stdin=None, input="[")
+    assert "expected a JSON object" in done.stdout
+    for what, request in (("servers", {"cpus": 1, "memory_mib": 1}), ("price", {"vendor": "a", "server": "b"})):
+        assert "Failed to connect" in lookup(what, **request)["message"]
+
+
+def test_an_object_is_put_by_its_name(resource_tracker, sentinel, tmp_path, monkeypatch):
+    monkeypatch.setenv("SPOOR_S3_URL", f"{sentinel.url}/s3")
+    credentials = {**sentinel.new_credentials(), "region": None}
+    path = tmp_path / "batch"
+    path.write_bytes(b"\x1f\x8b\0")
+    uri = f"{PREFIX}/a +b.csv.gz"
+    assert ask_http(resource_tracker, s3_uri=uri, body_file=str(path), signature=credentials) == (
+        0, {"status": 200, "header": None, "body": None})
+    assert sentinel.objects == {uri: b"\x1f\x8b\0"} and sentinel.asked == ["head", "put"]
+    sentinel.expire()
+    code, answer = ask_http(resource_tracker, s3_uri=uri, body_file=str(path), signature=credentials)
+    assert code == 1 and "HTTP status 403" in answer["error"]
+    for request in ({}, {"body_file": str(path), "signature": {"access_key": "x" * 300}}):
+        assert ask_http(resource_tracker, s3_uri=uri, **request) == (
+            1, {"error": "the request is not complete"})
+    assert ask_http(resource_tracker, s3_uri="s3:/x", body_file=str(path), signature=credentials)[0] == 1
+    assert sentinel.problems == []
+
+
+def test_a_run_is_registered_with_its_cloud(resource_tracker, sentinel, tmp_path):
+    prefix = with_dmi(tmp_path, DMI["aws"])
+    if subprocess.run([*prefix, "true"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
+        pytest.skip("namespaces are refused")
+    with Service(METADATA["aws"]) as service:
+        subprocess.run([*prefix, resource_tracker.binary, "--quiet", "--", "true"], check=True,
+                       timeout=DEADLINE_SECONDS,
+                       env={**os.environ, **sentinel.environment(tmp_path / "state"),
+                            "SPOOR_METADATA_URL": service.url, "XDG_CACHE_HOME": str(tmp_path)})
+    run = sentinel.runs["run-0"]
+    assert {key: value for key, value in run.items() if key.startswith("cloud_")} == {
+        "cloud_vendor_id": "aws", "cloud_account_id": "123456789012", "cloud_region_id": "us-west-2",
+        "cloud_zone_id": "us-west-2b", "cloud_instance_type": "g4dn.xlarge"}
+    assert len(sentinel.finishes) == 1

@@ -1,0 +1,350 @@
+# SPDX-License-Identifier: Apache-2.0
+"""resource_tracker: uploads to Sentinel and S3, which are played on loopback."""
+import datetime
+import gzip
+import json
+import os
+import pathlib
+import threading
+import warnings
+
+import pytest
+
+from conftest import DEADLINE_SECONDS, eventually
+from fake_sentinel import BUCKET, PREFIX, REGION, TOKEN, FakeSentinel, spools
+from resource_tracker import ResourceTracker, s3_upload, sentinel_api, streaming
+from resource_tracker.sentinel_api import DataSource, RunStatus, SentinelAPIError
+
+NEVER = 3600
+PATIENCE = 60
+
+
+@pytest.fixture
+def sentinel(tmp_path, monkeypatch):
+    """The services; there is no token yet. Nothing that must never happen has."""
+    service = FakeSentinel()
+    for name, value in service.environment(tmp_path).items():
+        if name != "SENTINEL_API_TOKEN":
+            monkeypatch.setenv(name, value)
+    yield service
+    service.close()
+    assert service.problems == []
+
+
+@pytest.fixture
+def token(monkeypatch):
+    monkeypatch.setenv("SENTINEL_API_TOKEN", TOKEN)
+
+
+def cells(line):
+    return [float(cell) if cell not in ("", '""') else None for cell in line.split(",")]
+
+
+def metrics(tracker):
+    frame = tracker.get_combined_metrics()
+    return [f'"{name}"' for name in frame.columns], [list(row.values()) for row in frame]
+
+
+def test_what_is_uploaded_is_what_was_measured(sentinel, tmp_path):
+    metadata = {"team": "blue", "pid": 7, "tags": {"a": "b"}, "env": None, "command": "run 'a b'"}
+    with ResourceTracker(interval=0.05, sentinel_token=TOKEN, upload_interval=0.2,
+                         streaming_metadata=metadata) as tracker:
+        eventually(lambda: len(sentinel.puts) >= 2, "two batches")
+        assert tracker.sentinel_result is None
+    assert tracker.sentinel_result == {"run_id": "run-0", "stats": {"rows": 1}}
+    (run_id, end), = sentinel.finishes
+    assert (run_id, end["exit_code"], end["run_status"]) == ("run-0", 0, "finished")
+    assert end["data_uris"] == sentinel.puts == [
+        f"{PREFIX}/{number:04}.csv.gz" for number in range(len(sentinel.puts))]
+    header, *rows = sentinel.received()
+    columns, expected = metrics(tracker)
+    assert header.split(",") == columns and [cells(row) for row in rows] == expected
+    run = sentinel.runs["run-0"]
+    assert (run["team"], run["pid"], run["tags"]) == ("blue", 7, {"a": "b"})
+    assert run["command"] == '["run", "a b"]' and "env" not in run
+    assert run["host_vcpus"] == os.cpu_count() and run["cloud_vendor_id"] is None
+    assert spools(tmp_path) == []
+
+
+def test_a_short_run_is_part_of_its_end(sentinel, token):
+    with pytest.raises(KeyError):
+        with ResourceTracker(interval=NEVER) as tracker:
+            raise KeyError("x")
+    (_, end), = sentinel.finishes
+    assert (end["exit_code"], end["run_status"], end["data_source"]) == (1, "failed", "inline")
+    assert [cells(row) for row in sentinel.received()[1:]] == metrics(tracker)[1]
+    assert len(tracker.get_combined_metrics()) == 1
+
+
+@pytest.mark.parametrize("status", ["failed", RunStatus.failed])
+def test_the_end_that_the_program_says(sentinel, token, status):
+    tracker = ResourceTracker(interval=NEVER)
+    with pytest.raises(ValueError, match="invalid run_status 'done'"):
+        tracker.stop(0, "done")
+    assert tracker.running
+    tracker.stop(exit_code=7, run_status=status)
+    tracker.stop(exit_code=8)
+    (_, end), = sentinel.finishes
+    assert (end["exit_code"], end["run_status"]) == (7, "failed")
+
+
+@pytest.mark.parametrize("options", [{"track_processes": False}, {"track_system": False}])
+def test_either_tracker_alone_is_uploaded(sentinel, token, options):
+    with ResourceTracker(interval=NEVER, **options) as tracker:
+        pass
+    header, row = sentinel.received()
+    assert len(cells(row)) == len(header.split(",")) == 32 and tracker.n_samples == 1
+    assert cells(row)[0] == tracker.get_combined_metrics()["timestamp"][0]
+
+
+def test_nothing_waits_for_the_service(sentinel, token):
+    """W20: start() waited for 30 s."""
+    may_answer = threading.Event()
+
+    def answer(handler):
+        assert may_answer.wait(DEADLINE_SECONDS)
+        handler.register()
+
+    sentinel.script["register"] = [answer]
+    tracker = ResourceTracker(interval=0.02)
+    tracker.wait_for_samples(2, timeout=PATIENCE)
+    assert sentinel.runs == {}
+    may_answer.set()
+    tracker.stop()
+    assert tracker.sentinel_result["run_id"] == "run-0"
+
+
+def test_a_tracker_is_one_run(sentinel, token):
+    """Even if it has started by itself."""
+    tracker = ResourceTracker(interval=NEVER)
+    first = tracker.start_time
+    with tracker:
+        assert tracker.start_time == first
+        with pytest.raises(RuntimeError, match="already running"):
+            tracker.start()
+    assert len(sentinel.runs) == len(sentinel.finishes) == 1
+    tracker = ResourceTracker(interval=NEVER)
+    tracker.start()
+    tracker.cleanup()
+    assert len(sentinel.runs) == len(sentinel.finishes) == 2
+
+
+def test_without_a_token_nothing_is_sent(sentinel, script):
+    out = script("""
+        import sys
+        from resource_tracker import ResourceTracker
+
+        with ResourceTracker(interval=3600) as tracker:
+            pass
+        assert tracker.sentinel_result is None
+        print(*(name for name in sys.modules if name.startswith("resource_tracker.")))
+    """)
+    assert sentinel.asked == []
+    assert not {"keeper", "sentinel_api", "s3_upload", "server_info", "streaming"} & {
+        name.partition(".")[2] for name in out.split()}
+
+
+def test_what_cannot_be_sent_is_kept_for_the_next_run(sentinel, token, tmp_path):
+    sentinel.go_away()
+    with pytest.warns(RuntimeWarning) as caught:
+        with ResourceTracker(interval=NEVER) as tracker:
+            pass
+    folder, = spools(tmp_path)
+    message, = (str(warning.message) for warning in caught)
+    assert message.startswith("the upload is not complete: ") and caught[0].filename == __file__
+    assert message.endswith(f"; 1 rows are kept in {folder} and will be sent by the next run that uploads")
+    assert tracker.sentinel_result is None and tracker.n_samples == 1
+    sentinel.come_back()
+    with ResourceTracker(interval=NEVER):
+        eventually(lambda: len(sentinel.finishes) == 1, "the end of the first run")
+    eventually(lambda: spools(tmp_path) == [], "nothing that waits")
+    assert len(sentinel.finishes) == 2 and len(sentinel.runs) == 2
+
+
+@pytest.mark.parametrize("options, message", [
+    ({"sentinel_token": "a\nb"}, "nothing is uploaded: SENTINEL_API_TOKEN is not a token"),
+    ({"upload_interval": -1}, "nothing is uploaded: invalid upload interval"),
+    ({"streaming_metadata": {"team": {1}}}, "nothing is uploaded: Object of type set"),
+])
+def test_an_upload_that_is_refused_does_not_prevent_tracking(sentinel, token, options, message):
+    with pytest.warns(RuntimeWarning, match=message):
+        tracker = ResourceTracker(interval=NEVER, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tracker.stop()
+    assert tracker.n_samples == 1 and tracker.sentinel_result is None and sentinel.asked == []
+    with pytest.raises(ProcessLookupError):
+        ResourceTracker(pid=4194303)
+
+
+def test_the_token_is_a_secret(sentinel, tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with ResourceTracker(interval=NEVER, sentinel_token=TOKEN) as tracker:
+        agent = tracker._tracking.agent.ready["pid"]
+        children = pathlib.Path(f"/proc/{agent}/task/{agent}/children").read_text().split()
+        for pid in (agent, *children):
+            assert TOKEN.encode() not in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+        assert list(tmp_path.glob("resource_tracker-*")) == []
+        assert TOKEN not in tracker.dumps()
+    for folder in spools(tmp_path):
+        assert folder.stat().st_mode & 0o077 == 0
+
+
+def test_an_agent_that_is_killed_is_a_warning(sentinel, token):
+    tracker = ResourceTracker(interval=NEVER)
+    os.kill(tracker._tracking.agent.ready["pid"], 9)
+    with pytest.warns(RuntimeWarning, match="tracking has stopped") as caught:
+        tracker.stop()
+    assert len(caught) == 1 and not tracker.running and tracker.sentinel_result is None
+
+
+def test_an_interrupted_stop_may_be_repeated(sentinel, token, monkeypatch):
+    tracker = ResourceTracker(interval=NEVER)
+    agent = tracker._tracking.agent
+    ask = agent.ask
+
+    def interrupt(op, *arguments):
+        if op == "finish":
+            monkeypatch.setattr(agent, "ask", ask)
+            raise KeyboardInterrupt
+        return ask(op, *arguments)
+
+    monkeypatch.setattr(agent, "ask", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        tracker.stop()
+    assert not tracker.running and tracker.sentinel_result is None and sentinel.finishes == []
+    stop_time = tracker.stop_time
+    tracker.stop(exit_code=2)
+    assert tracker.stop_time == stop_time and tracker.sentinel_result["run_id"] == "run-0"
+    assert sentinel.finishes[0][1]["exit_code"] == 2
+
+
+# ---- the functions ----
+
+
+def test_functions_of_the_api(sentinel):
+    run = sentinel_api.register_run(
+        TOKEN, {"team": "blue", "command": ["a", "b c"], "env": None},
+        host_info={"vcpus": 2, "host_ip": None}, cloud_info={"vendor": "aws", "region": "mars"})
+    assert run["run_id"] == "run-0" and run["upload_uri_prefix"] == PREFIX + "/"
+    assert sentinel.runs["run-0"] == {
+        "team": "blue", "command": '["a", "b c"]', "host_vcpus": 2, "cloud_vendor_id": "aws",
+        "cloud_region_id": "mars"}
+    credentials = sentinel_api.refresh_credentials(TOKEN, "run-0")["upload_credentials"]
+    assert credentials["access_key"] == "AKIA1"
+    assert sentinel_api.finish_run(TOKEN, "run-0", exit_code=3, run_status=RunStatus.failed,
+                                   data_uris=["s3://a/b"])["stats"] == {"rows": 1}
+    assert sentinel.finishes[-1][1] == {"exit_code": 3, "run_status": "failed", "data_source": "s3",
+                                        "data_uris": ["s3://a/b"]}
+    sentinel_api.finish_run(TOKEN, "run-1", data_source=DataSource.inline, data_csv="a\n\u00e9\n")
+    assert sentinel.finishes[-1][1]["data_csv"] == "a\n\u00e9\n"
+    for arguments in ({}, {"data_csv": "x"}, {"data_source": "inline", "data_uris": []}):
+        with pytest.raises(ValueError, match="is required"):
+            sentinel_api.finish_run(TOKEN, "run-0", **arguments)
+
+
+def test_failures_of_the_api(sentinel):
+    with pytest.raises(SentinelAPIError) as error:
+        sentinel_api.register_run("wrong")
+    assert error.value.status_code == 401 and json.loads(error.value.body)["detail"] == "invalid token"
+    sentinel.script["register"] = [500, lambda handler: handler.answer(200, b"<html>"),
+                                   lambda handler: handler.answer(204)]
+    for _ in range(2):
+        with pytest.raises(SentinelAPIError):
+            sentinel_api.register_run(TOKEN)
+    assert sentinel_api.register_run(TOKEN) == {}
+    sentinel.go_away()
+    with pytest.raises(ConnectionError, match="Failed to connect"):
+        sentinel_api.register_run(TOKEN)
+    with pytest.raises(SentinelAPIError):
+        raise SentinelAPIError(418, "teapot")
+    sentinel.come_back()
+
+
+def test_objects(sentinel, tmp_path):
+    credentials = sentinel.new_credentials()
+    del credentials["expires_at"]
+    body = gzip.compress(b"x")
+    s3_upload.put_bytes_with_sts(s3_uri=f"{PREFIX}/a b.gz", body=body, **credentials)
+    (tmp_path / "file").write_bytes(body)
+    s3_upload.put_object_with_sts(s3_uri=f"{PREFIX}/c.gz", file_path="file", timeout=20,
+                                  **{**credentials, "region": None})
+    assert sentinel.objects == {f"{PREFIX}/a b.gz": body, f"{PREFIX}/c.gz": body}
+    assert sentinel.asked == ["put", "head", "put"] and REGION == credentials["region"]
+    sentinel.expire()
+    for arguments in ({"s3_uri": f"{PREFIX}/x"}, {"s3_uri": "http://x/y"}):
+        with pytest.raises(RuntimeError, match=f"HTTP status 403|not the address|{BUCKET}x"):
+            s3_upload.put_bytes_with_sts(body=b"", **arguments, **credentials)
+    with pytest.raises(RuntimeError, match="No such file"):
+        s3_upload.put_object_with_sts(s3_uri=f"{PREFIX}/x", file_path="missing", **credentials)
+
+
+# ---- the class that uploads a file ----
+
+
+@pytest.fixture
+def growing(tmp_path, monkeypatch):
+    """A CSV file that has one more row whenever it is looked at, and a cut one."""
+    monkeypatch.setattr(streaming, "_LEAST_INTERVAL_SECONDS", 0.02)
+    path = tmp_path / "growing.csv"
+    path.write_bytes(b"a,b\r\n?")
+    counts = []
+
+    def grow():
+        counts.append(len(counts))
+        path.write_bytes(path.read_bytes()[:-1] + b"%d,%d\r\n?" % (counts[-1], counts[-1]))
+    return path, grow
+
+
+def expected_rows(path):
+    return path.read_text().split()[:-1]
+
+
+def test_a_file_is_uploaded_while_it_grows(sentinel, growing):
+    path, grow = growing
+    manager = streaming.StreamingManager(TOKEN, path, 0.02, {"team": "blue"}, {"vcpus": 2},
+                                         {"vendor": "aws"}, grow)
+    assert not manager.is_alive and manager.run_id is None
+    sentinel.script["put"] = [None, 500]
+    sentinel.script["register"] = [500]
+    manager.start()
+    eventually(lambda: len(manager.uploaded_uris) >= 3, "three batches")
+    assert manager.is_alive and manager.run_id == "run-0"
+    assert manager.stop(3, RunStatus.failed)["run_id"] == "run-0"
+    assert not manager.is_alive
+    assert sentinel.received() == expected_rows(path)
+    assert sentinel.finishes[0][1]["run_status"] == "failed"
+    assert sentinel.runs["run-0"] == {"team": "blue", "host_vcpus": 2, "cloud_vendor_id": "aws"}
+
+
+def test_a_file_without_batches_is_part_of_the_end(sentinel, growing):
+    path, _ = growing
+    path.write_bytes(b"a,b\r\n1,2\r\n3")
+    manager = streaming.StreamingManager(TOKEN, path)
+    manager.start()
+    manager.stop()
+    (_, end), = sentinel.finishes
+    assert (end["data_source"], end["data_csv"]) == ("inline", "a,b\r\n1,2\r\n")
+    path.write_text("")  # W20: then the run was never closed
+    empty = streaming.StreamingManager(TOKEN, path)
+    empty.start()
+    empty.stop()
+    assert sentinel.finishes[1][1]["data_csv"] == ""
+
+
+def test_credentials_that_expire_are_replaced(sentinel, growing):
+    path, grow = growing
+    sentinel.lifetime_seconds = 200
+    manager = streaming.StreamingManager(TOKEN, path, 0.02, csv_update_fn=grow)
+    manager.start()
+    eventually(lambda: manager.uploaded_uris, "a batch")
+    sentinel.lifetime_seconds = 3600
+    manager.stop()
+    assert "refresh" in sentinel.asked and sentinel.received() == expected_rows(path)
+
+
+def test_times_of_expiry():
+    now = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=1)
+    for text in (now.isoformat(), now.strftime("%Y-%m-%dT%H:%M:%SZ"), now.strftime("%Y-%m-%dT%H:%M:%S")):
+        assert streaming._seconds_left({"expires_at": text}) == pytest.approx(3600, abs=120)
+    assert streaming._seconds_left({"expires_at": "soon"}) == streaming._seconds_left({}) == float("inf")
