@@ -7,6 +7,7 @@
 
 #include "base/arithmetic.h"
 #include "base/cleanup.h"
+#include "base/compiler.h"
 #include "export/spool.h"
 
 struct round {
@@ -24,7 +25,19 @@ static void count_kept(struct round *round, const struct spool *spool)
     round->report->kept_rows += rows;
 }
 
-/* A run that is refused says nothing about the next; a network that is away does. */
+/* Whether the next run would fail as well: the network or the service is away. A run that is refused
+ * or damaged says nothing about the next. */
+static bool is_for_all(int error)
+{
+    static const int errors[] = { ECONNREFUSED, ETIMEDOUT, EIO, EPROTO, ENOSYS, ECANCELED };
+
+    for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+        if (error == -errors[i])
+            return true;
+    }
+    return false;
+}
+
 static void send_run(struct round *round, struct spool *spool)
 {
     struct kept_report *report = round->report;
@@ -44,7 +57,7 @@ static void send_run(struct round *round, struct spool *spool)
         return;
     }
     count_kept(round, spool);
-    round->is_given_up = r != -EPERM;
+    round->is_given_up = is_for_all(r);
     if (report->err.code == 0)
         report->err = err;
 }

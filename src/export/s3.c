@@ -115,10 +115,15 @@ static int judge(const char *uri, const struct http_response *response, struct s
 {
     int status = response->status;
     bool is_denied = status == 401 || status == 403 || strstr(response->body.text, "Expired");
+    bool is_refused = status >= 400 && status < 500 && status != 408 && status != 429;
 
     if (http_is_success(status))
         return 0;
-    return error_set(err, is_denied ? EACCES : EIO, "%.200s: HTTP status %d", uri, status);
+    return error_set(err,
+                     is_denied    ? EACCES
+                     : is_refused ? EPERM
+                                  : EIO,
+                     "%.200s: HTTP status %d", uri, status);
 }
 
 int s3_put(struct http *http, const char *uri, const struct buffer *body,

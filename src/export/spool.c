@@ -20,8 +20,9 @@
 #include "text/json_writer.h"
 
 #define STATE "state.json"
+#define END_SPACE "end.space"
 
-enum { FILE_MAX_BYTES = 4 << 20 };
+enum { FILE_MAX_BYTES = 4 << 20, END_BYTES = 512 };
 
 /* ---- where they are --------------------------------------------------------- */
 
@@ -146,6 +147,49 @@ int spool_read(const struct spool *spool, const char *name, struct buffer *ret)
     return r < 0 ? r : buffer_read_file(ret, path, FILE_MAX_BYTES);
 }
 
+/* The descriptor, or -errno. */
+static int open_file(const struct spool *spool, const char *name, int flags)
+{
+    char path[PATH_MAX];
+    int r = name_file(spool, name, path);
+    int fd = r < 0 ? r : open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
+
+    return r == 0 && fd < 0 ? -errno : fd;
+}
+
+/* Makes a new file of zeros. */
+static int make_file(const struct spool *spool, const char *name, size_t size)
+{
+    AUTO_CLOSE int fd = open_file(spool, name, O_CREAT | O_EXCL);
+    const char zeros[END_BYTES] = { 0 };
+    ssize_t n = fd < 0 ? 0 : write(fd, zeros, size);
+
+    if (fd < 0)
+        return fd;
+    if (n < 0)
+        return -errno;
+    return (size_t)n < size ? -ENOSPC : 0;
+}
+
+int spool_write_end(const struct spool *spool, const struct buffer *text)
+{
+    char path[PATH_MAX], space_path[PATH_MAX];
+    AUTO_CLOSE int fd = open_file(spool, END_SPACE, 0);
+    int r = fd < 0 ? fd : buffer_error(text);
+
+    if (r == 0)
+        r = buffer_write(text, fd);
+    if (r == 0 && ftruncate(fd, (off_t)text->length) < 0)
+        r = -errno;
+    if (r == 0)
+        r = name_file(spool, SPOOL_END, path);
+    if (r == 0)
+        r = name_file(spool, END_SPACE, space_path);
+    if (r == 0 && rename(space_path, path) < 0)
+        r = -errno;
+    return r;
+}
+
 /* ---- the state -------------------------------------------------------------- */
 
 int spool_save(const struct spool *spool)
@@ -234,28 +278,17 @@ static int lock_directory(struct spool *spool, int how)
     return errno == EWOULDBLOCK ? -EBUSY : -errno;
 }
 
-/* The descriptor, or -errno. */
-static int open_file(const struct spool *spool, const char *name, int flags)
-{
-    char path[PATH_MAX];
-    int r = name_file(spool, name, path);
-    int fd = r < 0 ? r : open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
-
-    return r == 0 && fd < 0 ? -errno : fd;
-}
-
 static int populate(struct spool *spool, const struct buffer *description, int *ret_run_fd)
 {
     AUTO_CLOSE int run_fd = -1;
     int r = spool_write(spool, SPOOL_RUN, description);
-    int rows_fd;
 
+    if (r == 0)
+        r = make_file(spool, END_SPACE, END_BYTES);
+    if (r == 0)
+        r = make_file(spool, SPOOL_ROWS, 0); /* only the user can read it */
     if (r < 0)
         return r;
-    rows_fd = open_file(spool, SPOOL_ROWS, O_CREAT | O_EXCL); /* only the user can read it */
-    if (rows_fd < 0)
-        return rows_fd;
-    close(rows_fd);
     run_fd = open_file(spool, SPOOL_RUN, 0);
     if (run_fd < 0)
         return run_fd;

@@ -9,7 +9,8 @@
  *                  run goes on
  *     rows.csv     a header and a row per sample. What was sent becomes a hole in the file.
  *     state.json   how far the upload is; replaced as a whole after each step
- *     end.json     how the run ended
+ *     end.json     how the run ended. Until then it is end.space, which takes up as much on the disk:
+ *                  how a run ended can be said even if the disk is full.
  *
  * Whoever uploads holds a lock on the directory, so that no row is sent twice. An uploader may be
  * killed at any moment: a batch that it had sent but not noted is sent again under the same name.
@@ -74,6 +75,9 @@ bool spool_run_is_over(const struct spool *spool);
 /* Replaces a file of the spool as a whole. */
 int spool_write(const struct spool *spool, const char *name, const struct buffer *text);
 int spool_read(const struct spool *spool, const char *name, struct buffer *ret);
+
+/* Writes end.json, once. */
+int spool_write_end(const struct spool *spool, const struct buffer *text);
 
 /* Replaces state.json. */
 int spool_save(const struct spool *spool);

@@ -14,12 +14,14 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/arithmetic.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "base/error.h"
 #include "base/hidden_child.h"
 #include "base/parse.h"
@@ -30,6 +32,7 @@ enum { PROGRESS = '.', RESULT = '\n' };
 
 #define BACK_OFF_MIN_NS NS_PER_SECOND
 #define BACK_OFF_MAX_NS (30 * NS_PER_SECOND)
+#define INTERRUPTED_WAIT_NS (NS_PER_SECOND / 2)
 
 /* ---- the child -------------------------------------------------------------- */
 
@@ -313,31 +316,60 @@ static int write_end(const struct upload_process *process, int exit_code, bool h
                   clock_format((double)clock_now().realtime_ns / 1e9).text);
     json_end(&json);
     memcpy(spool.path, process->path, sizeof(spool.path));
-    return spool_write(&spool, SPOOL_END, &text);
+    return spool_write_end(&spool, &text);
 }
 
-/* What the child says until it ends. Gives up (false) when the time is up, or if nothing happens for
- * half of it. */
+/* Readable when the user asks us to end. -1: they cannot; then the time limit is all there is. */
+static int open_interrupt(void)
+{
+    static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+    sigset_t signals;
+
+    (void)sigemptyset(&signals);
+    for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+        (void)sigaddset(&signals, numbers[i]);
+    return signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* Takes one signal, if there is one. */
+static bool is_interrupted(int fd)
+{
+    struct signalfd_siginfo info;
+
+    return fd >= 0 && read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info);
+}
+
+/* What the child says until it ends. Gives up (false) when the time is up, if nothing happens for
+ * half of it, or soon after a signal: it may be the one that has ended the job. */
 static bool listen_to(const struct upload_process *process, struct buffer *ret)
 {
-    uint64_t deadline_ns = clock_now().monotonic_ns + process->wait_ns;
-    uint64_t idle_ns = process->wait_ns / 2;
-    struct pollfd news = { .fd = process->fd, .events = POLLIN };
-    uint64_t patient_until_ns = smaller(deadline_ns, clock_now().monotonic_ns + idle_ns);
+    AUTO_CLOSE int interrupt_fd = open_interrupt();
+    struct pollfd news[] = { { .fd = process->fd, .events = POLLIN },
+                             { .fd = interrupt_fd, .events = POLLIN } };
+    uint64_t now_ns = clock_now().monotonic_ns, idle_ns = process->wait_ns / 2;
+    uint64_t deadline_ns = now_ns + process->wait_ns;
+    uint64_t patient_until_ns = now_ns + idle_ns;
     char piece[4096];
     ssize_t n;
 
     for (;;) {
-        struct timespec left = clock_time_until(patient_until_ns);
-        int ready = ppoll(&news, 1, &left, NULL);
+        struct timespec left = clock_time_until(smaller(deadline_ns, patient_until_ns));
+        int ready = ppoll(news, ARRAY_SIZE(news), &left, NULL);
 
         if (ready < 0 && errno == EINTR)
             continue;
-        n = ready <= 0 ? -1 : recv(process->fd, piece, sizeof(piece), MSG_DONTWAIT);
+        if (ready <= 0)
+            return false;
+        now_ns = clock_now().monotonic_ns;
+        if (is_interrupted(interrupt_fd))
+            deadline_ns = smaller(deadline_ns, now_ns + INTERRUPTED_WAIT_NS);
+        if (!news[0].revents)
+            continue;
+        n = recv(process->fd, piece, sizeof(piece), MSG_DONTWAIT);
         if (n <= 0)
             return n == 0;
         buffer_add(ret, piece, (size_t)n);
-        patient_until_ns = smaller(deadline_ns, clock_now().monotonic_ns + idle_ns);
+        patient_until_ns = now_ns + idle_ns;
     }
 }
 
@@ -350,8 +382,7 @@ static void read_result(const struct buffer *said, bool has_ended, struct upload
 
     if (!zero || parse_u64(&cursor, &ret->dropped_rows) < 0 || *cursor++ != ' ') {
         (void)error_set(&ret->err, ETIMEDOUT,
-                        has_ended ? "the process that uploads was killed"
-                                  : "it takes too long");
+                        has_ended ? "the process that uploads was killed" : "timed out");
         return;
     }
     ret->is_complete = zero == cursor;

@@ -292,8 +292,8 @@ int uploader_finish(struct uploader *uploader, struct spool *spool, struct buffe
         struct spool_batch batch = { 0 };
 
         r = spool_read_batch(spool, BATCH_MAX_BYTES, &batch);
-        if (r == 0)
-            r = finish(uploader, spool, &batch.csv, answer, err);
+        r = r < 0 ? error_sys(err, r, "cannot read '%s'", spool->path)
+                  : finish(uploader, spool, &batch.csv, answer, err);
         buffer_done(&batch.csv);
         return r;
     }

@@ -227,6 +227,8 @@ static void describe(struct http *http, const struct http_request *request,
     if (!request->is_local && !request->signature) {
         set(easy, CURLOPT_FOLLOWLOCATION, 1L);
         set(easy, CURLOPT_MAXREDIRS, (long)REDIRECTS_MAX);
+        /* A POST stays one, with its body: libcurl would drop the body, as browsers do. */
+        set(easy, CURLOPT_POSTREDIR, (long)(CURL_REDIR_POST_301 | CURL_REDIR_POST_302));
     }
     if (request->body) {
         set(easy, CURLOPT_POSTFIELDS, request->body);

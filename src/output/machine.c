@@ -61,16 +61,26 @@ static void host_write(const struct record *record, struct page *page)
     }
 }
 
+/* "Amazon EC2 m5.large", but not "Google Google Compute Engine". */
+static void add_product(const struct record_server *server, struct page *page,
+                        struct buffer *out)
+{
+    const char *vendor = server->vendor, *model = server->model;
+
+    if (vendor && !(model && strncmp(model, vendor, strlen(vendor)) == 0))
+        page_escape(page, vendor, out);
+    if (model && out->length > 0)
+        buffer_add_text(out, " ");
+    if (model)
+        page_escape(page, model, out);
+}
+
 /* "Amazon EC2 m5.large, virtual machine (kvm), container (docker)". */
 static void machine_write(const struct record_server *server, struct page *page)
 {
     struct buffer text = { 0 };
 
-    add_item(page, "", server->vendor, &text);
-    if (server->model && server->vendor)
-        buffer_add_text(&text, " ");
-    if (server->model)
-        page_escape(page, server->model, &text);
+    add_product(server, page, &text);
     if (server->hypervisor && strcmp(server->hypervisor, "none") == 0) {
         buffer_add_text(page_item(&text), "physical machine");
     } else if (server->hypervisor) {

@@ -183,8 +183,8 @@ static struct need guess_memory(const struct record *record, double used)
     if (has_limit)
         say(&need,
             "a guess: the run was killed for lack of memory at its limit of %s, so what it "
-            "needs is unknown; twice the limit",
-            number_bytes(limit).text);
+            "needs is unknown; twice the %s",
+            number_bytes(limit).text, had > limit ? "peak" : "limit");
     else
         say(&need,
             "a guess: the run was killed for lack of memory at a peak of %s, so what it needs "

@@ -187,4 +187,6 @@ def test_text_shows_the_cloud(info, vendor):
     assert f"\nCloud        {vendor}, " in text
     words = " ".join(text.split())
     assert all(value in words for value in EXPECTED[vendor] if value)
+    maker = DMI[vendor].get("sys_vendor", "-")
+    assert f"{maker} {maker}" not in words
     assert max(map(len, text.splitlines())) <= 80

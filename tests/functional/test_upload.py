@@ -3,7 +3,6 @@
 import json
 import os
 import pathlib
-import re
 import shutil
 import signal
 import stat
@@ -12,61 +11,10 @@ import threading
 
 import pytest
 
-from conftest import DEADLINE_SECONDS, eventually, read_line
+from conftest import DEADLINE_SECONDS, eventually
 from fake_sentinel import BUCKET, PREFIX, REGION, TOKEN, spools
 from fake_services import DMI, METADATA, Service, with_dmi
-
-INTERVAL = ("-i", "0.02")
-
-
-class Run:
-    """A job that lasts until end(), with its samples also in a file."""
-
-    def __init__(self, program, service, folder, *options, **environment):
-        self.path = program.new_path("samples.csv")
-        self.folder = folder
-        self.environment = {**os.environ, **service.environment(
-            folder, **{"TRACKER_UPLOAD_INTERVAL": "0.2", **environment})}
-        self.process = program.start(*INTERVAL, "-f", "csv", "-o", self.path, *options, "--",
-                                     "sh", "-c", "echo started; read -r code; exit $code",
-                                     env=self.environment)
-        assert read_line(self.process.stdout) == "started"
-
-    def end(self, code=0):
-        """What it says on stderr."""
-        self.process.stdin.write(f"{code}\n".encode())
-        self.process.stdin.close()
-        said = self.process.stderr.read().decode()
-        assert self.process.wait() == code
-        return said
-
-    def rows(self):
-        """The lines on disk."""
-        return self.path.read_text().splitlines() if self.path.exists() else []
-
-    def uploader(self):
-        return uploader_of(self.folder)
-
-
-def uploader_of(folder):
-    """The process that has locked a spool, or None."""
-    for link in pathlib.Path("/proc").glob("[0-9]*/fd/1"):
-        try:
-            if os.path.dirname(os.readlink(link)) == f"{folder}/spoor/uploads":
-                return int(link.parts[2])
-        except OSError:
-            pass
-    return None
-
-
-def kill_uploader(run):
-    pid = eventually(run.uploader, "the uploader")
-    os.kill(pid, signal.SIGKILL)
-    eventually(lambda: run.uploader() is None, "its end")
-
-
-def upload(program, run):
-    return program("upload", env=run.environment)
+from uploads import INTERVAL, Run, kept_in, kill_uploader, upload, uploader_of
 
 
 def test_every_sample_arrives_once(resource_tracker, sentinel, tmp_path):
@@ -153,74 +101,6 @@ def test_only_resource_tracker_uploads(spoor, sentinel, tmp_path):
     assert not (tmp_path / "spoor").exists()
 
 
-# ---- nothing waits ------------------------------------------------------------------------------
-
-def test_a_service_that_does_not_answer_holds_nothing_up(resource_tracker, sentinel, tmp_path):
-    """Neither the start of the job nor its end. What was not sent is kept, and sent later."""
-    release = threading.Event()
-    sentinel.script["register"] = [lambda handler: release.wait()]
-    run = Run(resource_tracker, sentinel, tmp_path, TRACKER_UPLOAD_WAIT="0.1")
-    eventually(lambda: sentinel.asked, "the request")
-    said = run.end()
-    folder, = spools(tmp_path)
-    kept = len(run.rows()) - 1
-    assert said == (f"warn: upload incomplete: it takes too long; {kept} samples are kept in {folder} "
-                    "and will be sent by the next run, or by 'resource-tracker upload'\n")
-    assert uploader_of(tmp_path) is None  # no process is left behind
-    release.set()
-    done = upload(resource_tracker, run)
-    assert (done.returncode, done.stdout) == (0, f"runs uploaded: 1 ({kept} samples)\n")
-    assert sentinel.received() == run.rows()
-    assert upload(resource_tracker, run).stdout == "nothing to upload\n"
-
-
-def test_the_next_run_sends_what_was_kept(resource_tracker, sentinel, tmp_path):
-    sentinel.go_away()
-    first = Run(resource_tracker, sentinel, tmp_path)
-    assert "Failed to connect" in first.end(code=1)
-    sentinel.come_back()
-    second = Run(resource_tracker, sentinel, tmp_path)
-    eventually(lambda: len(sentinel.finishes) == 1, "the run that was kept")
-    assert second.end() == ""
-    assert sentinel.received(0) == first.rows()
-    assert sentinel.finishes[0][1]["exit_code"] == 1
-    assert sentinel.received(1) == second.rows()
-    assert spools(tmp_path) == []
-
-
-def test_samples_of_another_service_are_left_alone(resource_tracker, sentinel, tmp_path):
-    run = Run(resource_tracker, sentinel, tmp_path, SENTINEL_API_URL="http://127.0.0.1:1",
-              TRACKER_UPLOAD_WAIT="0.1")
-    assert "samples are kept in" in run.end()
-    run.environment["SENTINEL_API_URL"] = sentinel.url
-    assert upload(resource_tracker, run).stdout == "nothing to upload\n"
-    assert len(spools(tmp_path)) == 1
-
-
-def test_quiet_says_nothing_of_what_is_kept(resource_tracker, sentinel, tmp_path):
-    sentinel.go_away()
-    done = resource_tracker("--quiet", "true", env={**os.environ, **sentinel.environment(tmp_path)})
-    assert (done.returncode, done.stderr) == (0, "")
-    assert len(spools(tmp_path)) == 1
-
-
-def test_an_upload_leaves_a_run_alone_that_goes_on(resource_tracker, sentinel, tmp_path):
-    run = Run(resource_tracker, sentinel, tmp_path)
-    eventually(lambda: sentinel.puts, "a batch")
-    assert upload(resource_tracker, run).stdout == "runs in progress, skipped: 1\n"
-    kill_uploader(run)
-    assert upload(resource_tracker, run).stdout == "runs in progress, skipped: 1\n"
-    assert "samples are kept in" in run.end()
-    assert upload(resource_tracker, run).returncode == 0
-    assert sentinel.received() == run.rows()
-
-
-def test_an_upload_needs_a_token(resource_tracker, tmp_path):
-    done = resource_tracker("upload", env={**os.environ, "XDG_STATE_HOME": str(tmp_path)})
-    assert (done.returncode, done.stderr) == \
-        (1, "error: nothing can be uploaded: set SENTINEL_API_TOKEN\n")
-
-
 # ---- answers ------------------------------------------------------------------------------------
 
 def answers(status, body, **headers):
@@ -254,7 +134,7 @@ def test_an_answer_that_makes_no_sense_is_said(resource_tracker, sentinel, tmp_p
     assert message in said
     assert said.count("\n") == 1
     assert TOKEN not in said
-    assert f"{len(run.rows()) - 1} samples are kept in" in said
+    assert kept_in(said) == len(run.rows()) - 1
     sentinel.script.clear()
     assert upload(resource_tracker, run).returncode == 0
     assert sentinel.received() == run.rows()
@@ -276,13 +156,17 @@ def test_the_service_may_have_a_name(resource_tracker, sentinel, tmp_path):
     assert sentinel.received() == run.rows()
 
 
-def test_redirects_are_followed(resource_tracker, sentinel, tmp_path):
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_redirects_are_followed(resource_tracker, sentinel, tmp_path, status):
+    """With the description of the run, once."""
     def moved(handler):
-        handler.answer(307, Location=f"{sentinel.url}/runs")
+        handler.answer(status, Location=f"{sentinel.url}/runs")
     sentinel.script["register"] = [moved]
     run = Run(resource_tracker, sentinel, tmp_path)
     eventually(lambda: sentinel.puts, "a batch")
     assert run.end() == ""
+    assert sentinel.asked.count("register") == 2
+    assert sentinel.runs["run-0"]["host_hostname"] == os.uname().nodename
     assert sentinel.received() == run.rows()
 
 
@@ -365,7 +249,7 @@ def test_a_killed_uploader_loses_nothing(resource_tracker, sentinel, tmp_path):
     said = run.end()
     assert said.startswith("warn: upload incomplete: the process that uploads was killed; ")
     # It may have been killed before it knew that a batch had arrived.
-    kept = int(re.search(r"(\d+) samples are kept in", said)[1])
+    kept = kept_in(said)
     assert kept >= len(run.rows()) - len(sentinel.rows(sentinel.batches("run-0")))
     assert upload(resource_tracker, run).returncode == 0
     assert sentinel.received() == run.rows()
@@ -412,7 +296,7 @@ def test_beyond_the_limit_the_oldest_samples_are_dropped(resource_tracker, senti
     state = json.loads((folder / "state.json").read_text())
     assert dropped == (f"warn: {state['dropped_rows']} samples were dropped: too many waited to be "
                        "uploaded; see TRACKER_UPLOAD_DISK_LIMIT")
-    assert f"{len(rows) - state['dropped_rows']} samples are kept in" in kept
+    assert kept_in(kept) == len(rows) - state["dropped_rows"]
     sentinel.come_back()
     assert upload(resource_tracker, run).returncode == 0
     assert sentinel.received() == [header, *rows[state["dropped_rows"]:]]
@@ -454,12 +338,18 @@ def test_secrets_stay_secret(resource_tracker, sentinel, tmp_path):
     eventually(lambda: sentinel.puts, "a batch")
     folder, = spools(tmp_path)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    files = list(folder.iterdir())
-    assert {"run.json", "rows.csv", "state.json"} <= {file.name for file in files}
-    for file in files:
-        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    seen = set()
+    for path in folder.iterdir():
+        try:
+            with path.open("rb") as file:
+                mode, text = os.fstat(file.fileno()).st_mode, file.read()
+        except FileNotFoundError:  # it was about to replace another
+            continue
+        seen.add(path.name)
+        assert stat.S_IMODE(mode) == 0o600
         for secret in (TOKEN, "secret/", "session/"):
-            assert secret.encode() not in file.read_bytes()
+            assert secret.encode() not in text
+    assert {"run.json", "rows.csv", "state.json"} <= seen
     assert TOKEN.encode() not in pathlib.Path(f"/proc/{run.uploader()}/cmdline").read_bytes()
     assert run.end() == ""
 

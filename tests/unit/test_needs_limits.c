@@ -99,6 +99,11 @@ static void a_run_out_of_memory_is_not_recommended_its_limit(void **state)
         assert_true(needs.memory_bytes.is_guess);
         assert_true(needs.memory_bytes.value >= 2 * limits_mib[i] * MIB);
         assert_says(&needs.memory_bytes, "a guess: the run was killed for lack of memory");
+        assert_says(&needs.memory_bytes, "; twice the limit");
+        fake_run_set(run, PEAK, 1.1 * limits_mib[i] * MIB); /* pages charged to others count */
+        needs = needs_of(run);
+        assert_true(needs.memory_bytes.value >= 2.2 * limits_mib[i] * MIB);
+        assert_says(&needs.memory_bytes, "; twice the peak");
     }
 }
 

@@ -205,6 +205,35 @@ static void a_damaged_spool_is_not_opened(void **state)
     assert_int_equal(spool_open("/tmp/no/such", &fixture.spool), -ENOENT);
 }
 
+static ino_t inode_of(const char *name)
+{
+    char path[PATH_MAX + 16];
+    struct stat status;
+
+    snprintf(path, sizeof(path), "%s/%s", fixture.spool.path, name);
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0600);
+    return status.st_ino;
+}
+
+static void the_end_needs_no_new_space(void **state)
+{
+    struct buffer text = { 0 }, read = { 0 };
+    ino_t reserved = inode_of("end.space");
+
+    (void)state;
+    assert_false(spool_run_is_over(&fixture.spool));
+    buffer_add_text(&text, "{\"exit_code\":0}");
+    assert_int_equal(spool_write_end(&fixture.spool, &text), 0);
+    assert_int_equal(inode_of("end.json"), reserved);
+    assert_int_equal(spool_read(&fixture.spool, SPOOL_END, &read), 0);
+    assert_string_equal(read.text, text.text);
+    assert_true(spool_run_is_over(&fixture.spool));
+    assert_int_equal(spool_write_end(&fixture.spool, &text), -ENOENT);
+    buffer_done(&text);
+    buffer_done(&read);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -215,6 +244,7 @@ int main(void)
         TEST(sent_rows_take_no_space),
         TEST(beyond_the_limit_the_oldest_rows_go),
         TEST(a_damaged_spool_is_not_opened),
+        TEST(the_end_needs_no_new_space),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

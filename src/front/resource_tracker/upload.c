@@ -50,21 +50,29 @@ void tracker_upload_end(struct upload_process *process, int exit_code, bool is_q
     has_room = poll(&output, 1, 0) == 1; /* otherwise the reader of stderr would hold us up */
     if (!result.is_complete && !is_quiet && has_room)
         warn("upload incomplete: %s; %" PRIu64
-             " samples are kept in %s and will be sent by the next run, or by "
+             " %s kept in %s and will be sent by the next run, or by "
              "'resource-tracker upload'",
-             result.err.message, result.kept_rows, process->path);
+             result.err.message, result.kept_rows,
+             result.kept_rows == 1 ? "sample is" : "samples are", process->path);
     if (result.dropped_rows > 0 && has_room)
-        warn("%" PRIu64 " samples were dropped: too many waited to be uploaded; see "
+        warn("%" PRIu64 " %s dropped: too many waited to be uploaded; see "
              "TRACKER_UPLOAD_DISK_LIMIT",
-             result.dropped_rows);
+             result.dropped_rows, result.dropped_rows == 1 ? "sample was" : "samples were");
     buffer_done(&result.summary);
 }
 
 /* ---- resource-tracker upload ------------------------------------------------ */
 
+static const char *plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 static int show(const struct kept_report *report)
 {
-    if (report->sent_runs > 0)
+    if (report->sent_runs > 0 && report->sent_rows == 1)
+        printf("runs uploaded: %" PRIu64 " (1 sample)\n", report->sent_runs);
+    else if (report->sent_runs > 0)
         printf("runs uploaded: %" PRIu64 " (%" PRIu64 " samples)\n", report->sent_runs,
                report->sent_rows);
     if (report->busy_runs > 0)
@@ -74,9 +82,9 @@ static int show(const struct kept_report *report)
     if (report->kept_runs == 0)
         return 0;
     return program_complain(&resource_tracker_program,
-                            "%s; %" PRIu64 " samples of %" PRIu64
-                            " runs were not sent and stay",
-                            report->err.message, report->kept_rows, report->kept_runs);
+                            "%s; still kept: %" PRIu64 " sample%s of %" PRIu64 " run%s",
+                            report->err.message, report->kept_rows, plural(report->kept_rows),
+                            report->kept_runs, plural(report->kept_runs));
 }
 
 int tracker_upload_main(const struct command *command, int argc, char **argv)
