@@ -37,6 +37,7 @@ class Run:
     exit_code: int | None
     signal: str | None
     core_dumped: bool | None  # True or None: the report has the key only if a core was dumped
+    attached: bool | None  # likewise, if the process had started before it was tracked
     still_running: bool | None  # likewise, if the process had not ended when tracking stopped
     interval_seconds: float
     samples: int

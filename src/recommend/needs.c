@@ -343,14 +343,16 @@ static struct need find_time(const struct record *record)
         return unknown_need("the report does not say how long the run took");
     need = need_of(elapsed);
     need.value = fmax(1, ceil(MARGIN * elapsed / minute)) * minute;
-    need.is_guess = !is_known(record->exit_code) || has_failed(record);
+    need.is_guess = !is_known(record->exit_code) || has_failed(record) || record->is_attached;
     say(&need, "%s, times 1.2, rounded up to whole minutes", number_duration(elapsed).text);
     if (has_failed(record))
         say(&need, "; the run failed: a complete one may take longer");
     else if (record->is_still_running)
         say(&need, "; the run went on after that");
+    else if (record->is_attached)
+        say(&need, "; the run had started before that");
     else if (need.is_guess)
-        say(&need, "; the run may have started before it was tracked");
+        say(&need, "; how the run ended is unknown");
     return need;
 }
 

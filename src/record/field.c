@@ -25,6 +25,7 @@ static const struct field run[] = {
     { "run.exit_code", FIELD_COUNT, AT(exit_code) },
     { "run.signal", FIELD_TEXT, AT(signal) },
     { "run.core_dumped", FIELD_IF_TRUE, AT(has_dumped_core) },
+    { "run.attached", FIELD_IF_TRUE, AT(is_attached) },
     { "run.still_running", FIELD_IF_TRUE, AT(is_still_running) },
     { "run.interval_seconds", FIELD_NUMBER, AT(interval_seconds) },
     { "run.samples", FIELD_COUNT, AT(samples) },

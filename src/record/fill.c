@@ -111,6 +111,7 @@ static void fill_run(struct record *record, const struct record_input *input)
     record->exit_code = ending.exit_code;
     record->signal = record_known_text(record, ending.signal_name);
     record->has_dumped_core = ending.has_dumped_core;
+    record->is_attached = input->is_attached;
     record->is_still_running = input->is_still_running && !input->has_ended;
     record->interval_seconds = seconds_of(input->interval_ns);
     record->samples = summary->sample_count;

@@ -47,6 +47,7 @@ struct record_input {
     const char *cwd;            /* likewise */
     pid_t pid;                  /* 0: there is no main process */
     bool is_tracked;            /* there is a job */
+    bool is_attached;           /* it had started before that */
     bool has_ended;             /* the wait status below is known */
     int wait_status;            /* as wait(2) reports it */
     bool is_still_running;      /* the main process was, at the last sample */

@@ -85,6 +85,7 @@ struct record {
     uint64_t exit_code; /* 128 + N after signal N */
     const char *signal; /* "SIGKILL"; NULL: no signal ended it */
     bool has_dumped_core;
+    bool is_attached;      /* the job had started before it was tracked */
     bool is_still_running; /* the main process was, at the last sample */
     double interval_seconds;
     uint64_t samples;

@@ -50,6 +50,8 @@ static int fill_record(spoor_session *session, struct record *ret)
         .cwd = session->run.cwd,
         .pid = session->pid,
         .is_tracked = session->sampler.job.is_tracked,
+        .is_attached =
+            session->sampler.job.is_tracked && !(session->flags & SPOOR_CALLER_SPAWNED),
         .has_ended = session->has_wait_status,
         .wait_status = session->wait_status,
         .is_still_running = is_job_running(session),

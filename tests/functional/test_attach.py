@@ -43,7 +43,7 @@ def test_signal_ends_the_tracking_and_not_the_process(spoor, held, number):
     assert held.poll() is None
     result = load(path)
     assert result["run"]["exit_code"] is None and result["run"]["signal"] is None
-    assert result["run"]["still_running"] is True
+    assert result["run"]["still_running"] is True and result["run"]["attached"] is True
 
 
 def test_duration_ends_the_tracking(spoor, held):

@@ -255,8 +255,14 @@ static void time_of_an_incomplete_run_is_a_guess(void **state)
     run->exit_code = UNKNOWN;
     needs = needs_of(run);
     assert_true(needs.seconds.is_guess);
-    assert_says(&needs.seconds, "the run may have started before it was tracked");
+    assert_says(&needs.seconds, "how the run ended is unknown");
     assert_int_equal(needs.failed_runs, 0);
+    run->exit_code = 0;
+    run->is_attached = true;
+    needs = needs_of(run);
+    assert_true(needs.seconds.is_guess);
+    assert_says(&needs.seconds, "the run had started before that");
+    run->exit_code = UNKNOWN;
     run->is_still_running = true;
     needs = needs_of(run);
     assert_says(&needs.seconds, "the run went on after that");
