@@ -10,47 +10,7 @@
 
 #include "base/compiler.h"
 #include "base/unknown.h"
-#include "fake_run.h"
-#include "recommend/needs.h"
-
-#define MIB (1048576.0)
-#define GIB (1073741824.0)
-#define PEAK "memory.combined.total_rss_bytes"
-
-static int set_up(void **state)
-{
-    static struct record run;
-
-    fake_run_init(&run);
-    *state = &run;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    record_done(*state);
-    return 0;
-}
-
-static struct needs needs_of(const struct record *run)
-{
-    struct needs needs;
-
-    needs_init(&needs);
-    needs_add(&needs, run);
-    return needs;
-}
-
-static void assert_says(const struct need *need, const char *text)
-{
-    if (!strstr(need->why, text))
-        fail_msg("not found: %s, but: %s", text, need->why);
-}
-
-static bool is_value(const struct need *need, double value)
-{
-    return fabs(need->value - value) < 1e-6;
-}
+#include "needs_of_run.h"
 
 /* ---- the table of formulas ------------------------------------------------- */
 

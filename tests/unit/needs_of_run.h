@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* needs_of_run.h - what the tests of needs.c share. Include cmocka.h first. */
+#ifndef NEEDS_OF_RUN_H
+#define NEEDS_OF_RUN_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "fake_run.h"
+#include "recommend/needs.h"
+
+#define MIB (1048576.0)
+#define GIB (1073741824.0)
+#define PEAK "memory.combined.total_rss_bytes"
+
+static inline int set_up(void **state)
+{
+    static struct record run;
+
+    fake_run_init(&run);
+    *state = &run;
+    return 0;
+}
+
+static inline int tear_down(void **state)
+{
+    record_done(*state);
+    return 0;
+}
+
+static inline struct needs needs_of(const struct record *run)
+{
+    struct needs needs;
+
+    needs_init(&needs);
+    needs_add(&needs, run);
+    return needs;
+}
+
+static inline void assert_says(const struct need *need, const char *text)
+{
+    if (!strstr(need->why, text))
+        fail_msg("not found: %s, but: %s", text, need->why);
+}
+
+static inline bool is_value(const struct need *need, double value)
+{
+    return fabs(need->value - value) < 1e-6;
+}
+
+#endif
