@@ -71,8 +71,10 @@ static const struct {
     { CURLE_UNSUPPORTED_PROTOCOL, EINVAL },
 };
 
-static int load(struct curl *curl, struct spoor_error *err)
+static int load(struct http *http, struct spoor_error *err)
 {
+    struct curl *curl = &http->curl;
+
     for (size_t i = 0; i < ARRAY_SIZE(library_names) && !curl->library; i++)
         curl->library = dlopen(library_names[i], RTLD_NOW | RTLD_LOCAL);
     if (!curl->library)
@@ -88,7 +90,8 @@ static int load(struct curl *curl, struct spoor_error *err)
     }
     if (curl->global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
         return error_set(err, ENOSYS, "libcurl cannot be initialized");
-    return 0;
+    http->easy = curl->easy_init();
+    return http->easy ? 0 : error_set(err, ENOMEM, "out of memory");
 }
 
 void http_response_done(struct http_response *response)
@@ -114,12 +117,7 @@ int http_open(struct http **ret, struct spoor_error *err)
 
     if (!http)
         return error_set(err, ENOMEM, "out of memory");
-    r = load(&http->curl, err);
-    if (r == 0) {
-        http->easy = http->curl.easy_init();
-        if (!http->easy)
-            r = error_set(err, ENOMEM, "out of memory");
-    }
+    r = load(http, err);
     if (r < 0) {
         http_close(http);
         return r;
