@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "text/escape.h"
 
 #define SCHEME "s3://"
 #define REGION_HEADER "x-amz-bucket-region"
@@ -33,19 +34,6 @@ static int find_bucket(const char *uri, const char **ret, size_t *ret_length)
     *ret = uri + strlen(SCHEME);
     *ret_length = strcspn(*ret, "/");
     return is_name(*ret, *ret_length) ? 0 : -EINVAL;
-}
-
-/* As a signature needs it: every byte but letters, digits and -._~/ is escaped. */
-static void add_path(const char *path, struct buffer *out)
-{
-    for (; *path != '\0'; path++) {
-        unsigned char c = (unsigned char)*path;
-
-        if (isalnum(c) || strchr("-._~/", c))
-            buffer_add(out, path, 1);
-        else
-            buffer_format(out, "%%%02X", c);
-    }
 }
 
 /* The URL of a bucket without a slash at its end. A name with dots does not fit a certificate of
@@ -79,7 +67,7 @@ int s3_add_url(const char *uri, const char *region, const char *base, struct buf
         return r;
     if (!key || key[1] == '\0')
         return -EINVAL;
-    add_path(key, out);
+    escape_url_path(key, out);
     return buffer_error(out);
 }
 
@@ -138,9 +126,8 @@ int s3_put(struct http *http, const char *uri, const struct buffer *body,
         .session_token = *credentials->session_token ? credentials->session_token : NULL,
         .region = credentials->region,
     };
-    bool has_new_region = *credentials->region == '\0';
 
-    if (has_new_region)
+    if (*credentials->region == '\0')
         find_region(http, uri, base, credentials->region);
     for (int attempt = 0; attempt < 2; attempt++) {
         CLEANUP(buffer_done) struct buffer url = { 0 };

@@ -13,13 +13,6 @@
 #include "base/compiler.h"
 #include "base/error.h"
 
-static void free_json(json_t **value)
-{
-    json_decref(*value);
-}
-
-#define AUTO_JSON CLEANUP(free_json)
-
 /* ---- answers ---------------------------------------------------------------- */
 
 static int refuse_answer(struct spoor_error *err, const char *what)
@@ -62,7 +55,7 @@ static bool read_id(const json_t *value, char *buf, size_t size)
 int sentinel_parse_run(const struct buffer *answer, struct sentinel_run *ret,
                        struct spoor_error *err)
 {
-    AUTO_JSON json_t *document = json_loadb(answer->text, answer->length, 0, NULL);
+    json_auto_t *document = json_loadb(answer->text, answer->length, 0, NULL);
     struct sentinel_run run;
 
     if (!read_id(json_object_get(document, "run_id"), run.id, sizeof(run.id)))
@@ -93,7 +86,7 @@ static double parse_expiry(const char *text)
 int sentinel_parse_credentials(const struct buffer *answer, struct s3_credentials *ret,
                                struct spoor_error *err)
 {
-    AUTO_JSON json_t *document = json_loadb(answer->text, answer->length, 0, NULL);
+    json_auto_t *document = json_loadb(answer->text, answer->length, 0, NULL);
     const json_t *object = json_object_get(document, "upload_credentials");
     const json_t *expiry = json_object_get(object, "expires_at");
     struct s3_credentials found = { 0 };

@@ -42,11 +42,6 @@ static void note_progress(const struct uploader *uploader)
         uploader->progressed(uploader->data);
 }
 
-static void free_json(json_t **value)
-{
-    json_decref(*value);
-}
-
 /* A JSON file of the spool. NULL: there is none, or it is damaged. */
 static json_t *load(const struct spool *spool, const char *name)
 {
@@ -75,7 +70,7 @@ static void add_value(struct json_writer *json, const char *key, const json_t *v
 static int describe(const struct uploader *uploader, const struct spool *spool,
                     struct buffer *ret)
 {
-    CLEANUP(free_json) json_t *run = load(spool, SPOOL_RUN);
+    json_auto_t *run = load(spool, SPOOL_RUN);
     struct json_writer json = { .out = ret, .style = &json_compact };
     const char *key;
     json_t *value;
@@ -238,7 +233,7 @@ static void add_uris(const struct spool *spool, struct json_writer *json)
 /* A tracker that was killed has left no end. */
 static void add_end(const struct spool *spool, struct json_writer *json)
 {
-    CLEANUP(free_json) json_t *end = load(spool, SPOOL_END);
+    json_auto_t *end = load(spool, SPOOL_END);
     struct clock_text now = clock_format((double)clock_now().realtime_ns / 1e9);
     const char *status = json_string_value(json_object_get(end, "run_status"));
     const char *date = json_string_value(json_object_get(end, "finished_at"));
@@ -306,8 +301,7 @@ int uploader_finish(struct uploader *uploader, struct spool *spool, struct buffe
 void uploader_add_summary(const struct spool *spool, const struct buffer *answer,
                           struct json_writer *json)
 {
-    CLEANUP(free_json)
-    json_t *result =
+    json_auto_t *result =
         answer->length > 0 ? json_loadb(answer->text, answer->length, 0, NULL) : NULL;
 
     json_add_text(json, "run_id", *spool->run.id ? spool->run.id : NULL);

@@ -258,11 +258,10 @@ void escape_command(const char *const *arguments, struct buffer *out)
     }
 }
 
-void escape_url(const char *text, struct buffer *out)
-{
-    static const char plain[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+#define URL_PLAIN "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 
+static void escape_all_but(const char *plain, const char *text, struct buffer *out)
+{
     while (*text) {
         size_t length = strspn(text, plain);
 
@@ -271,4 +270,14 @@ void escape_url(const char *text, struct buffer *out)
         if (*text)
             buffer_format(out, "%%%02X", (unsigned)(unsigned char)*text++);
     }
+}
+
+void escape_url(const char *text, struct buffer *out)
+{
+    escape_all_but(URL_PLAIN, text, out);
+}
+
+void escape_url_path(const char *path, struct buffer *out)
+{
+    escape_all_but(URL_PLAIN "/", path, out);
 }

@@ -55,4 +55,7 @@ void escape_command(const char *const *arguments, struct buffer *out);
  * letter, a digit or one of "-._~" becomes %NN. */
 void escape_url(const char *text, struct buffer *out);
 
+/* A path of a URL: the same, with its slashes. */
+void escape_url_path(const char *path, struct buffer *out);
+
 #endif

@@ -226,6 +226,17 @@ static void parts_of_a_url_hold_no_delimiters(void **state)
     check_all(escape_url, pairs, ARRAY_SIZE(pairs));
 }
 
+static void a_path_of_a_url_keeps_its_slashes(void **state)
+{
+    static const struct pair pairs[] = {
+        { "/runs/0001.csv.gz", "/runs/0001.csv.gz" },
+        { "/a b//c?d", "/a%20b//c%3Fd" },
+    };
+
+    (void)state;
+    check_all(escape_url_path, pairs, ARRAY_SIZE(pairs));
+}
+
 static void arguments_can_be_pasted_into_a_shell(void **state)
 {
     static const struct pair pairs[] = {
@@ -351,6 +362,7 @@ int main(void)
         cmocka_unit_test(messages_hold_no_terminal_commands),
         cmocka_unit_test(csv_cells_are_quoted_where_needed),
         cmocka_unit_test(parts_of_a_url_hold_no_delimiters),
+        cmocka_unit_test(a_path_of_a_url_keeps_its_slashes),
         cmocka_unit_test(arguments_can_be_pasted_into_a_shell),
         cmocka_unit_test(a_command_is_its_arguments_with_blanks_between),
         cmocka_unit_test(ascii_terminals_get_ascii),

@@ -10,11 +10,6 @@
 #include "front/common/nearest.h"
 #include "text/buffer.h"
 
-static void cleanup_json(json_t **json)
-{
-    json_decref(*json);
-}
-
 /* A cursor that counts lines and characters. */
 struct scan {
     const char *text;
@@ -243,7 +238,7 @@ static int apply_key(struct arguments *arguments, const char *key, json_t *value
 int config_read_text(struct arguments *arguments, const char *path, const char *text,
                      size_t length, struct spoor_error *err)
 {
-    CLEANUP(cleanup_json) json_t *root = NULL;
+    json_auto_t *root = NULL;
     json_error_t broken;
     size_t index = 0;
     const char *key;

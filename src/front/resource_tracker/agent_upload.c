@@ -12,11 +12,6 @@
 #include "front/common/config.h"
 #include "front/resource_tracker/run_description.h"
 
-static void free_json(json_t **value)
-{
-    json_decref(*value);
-}
-
 static int load(const char *path, json_t **ret, struct spoor_error *err)
 {
     CLEANUP(buffer_done) struct buffer text = { 0 };
@@ -76,7 +71,7 @@ static int write_metadata(const json_t *order, struct buffer *ret, struct spoor_
 
 int agent_upload_start(const char *path, struct upload_process *ret, struct spoor_error *err)
 {
-    CLEANUP(free_json) json_t *order = NULL;
+    json_auto_t *order = NULL;
     CLEANUP(buffer_done) struct buffer metadata = { 0 };
     struct upload_settings settings;
     struct upload_order upload = { .settings = &settings,
@@ -97,9 +92,8 @@ int agent_upload_start(const char *path, struct upload_process *ret, struct spoo
 static void add_result(const struct upload_process *process, const struct upload_result *result,
                        struct json_writer *json)
 {
-    CLEANUP(free_json)
-    json_t *summary = json_loadb(result->summary.text ? result->summary.text : "",
-                                 result->summary.length, 0, NULL);
+    json_auto_t *summary = json_loadb(result->summary.text ? result->summary.text : "",
+                                      result->summary.length, 0, NULL);
     const char *key;
     json_t *value;
 

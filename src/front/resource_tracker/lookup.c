@@ -22,11 +22,6 @@
 
 enum { VENDORS_MAX = 32, COUNT_DEFAULT = 10 };
 
-static void free_json(json_t **value)
-{
-    json_decref(*value);
-}
-
 /* NULL: there is none. */
 static const char *text_of(const json_t *object, const char *key)
 {
@@ -207,7 +202,7 @@ static const struct lookup *find(const char *name)
 int lookup_answer(const char *what, const char *request, size_t length, struct buffer *out,
                   struct spoor_error *err)
 {
-    CLEANUP(free_json) json_t *object = NULL;
+    json_auto_t *object = NULL;
     const struct lookup *lookup = find(what);
 
     if (!lookup)

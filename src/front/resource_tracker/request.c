@@ -17,11 +17,6 @@
 
 enum { TIMEOUT_DEFAULT_SECONDS = 30, TIMEOUT_MAX_SECONDS = 3600, HEADERS_MAX = 32 };
 
-static void free_json(json_t **value)
-{
-    json_decref(*value);
-}
-
 static void close_http(struct http **http)
 {
     http_close(*http);
@@ -137,7 +132,7 @@ int tracker_request_main(const struct command *command, int argc, char **argv)
     CLEANUP(buffer_done) struct buffer input = { 0 };
     CLEANUP(buffer_done) struct buffer output = { 0 };
     CLEANUP(http_response_done) struct http_response response = { 0 };
-    CLEANUP(free_json) json_t *order = NULL;
+    json_auto_t *order = NULL;
     struct json_writer json = { .out = &output, .style = &json_compact };
     struct spoor_error err = { 0 };
     int r;
