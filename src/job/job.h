@@ -6,6 +6,7 @@
  *   settle.c       what becomes of the counters of those that end
  *   totals.c       the sum, each quantity from the best source that serves
  *   cpu_totals.c   the CPU time
+ *   memory_totals.c  the memory, and the most of it between two readings
  *   leaf.c         a cgroup of the job's own
  *
  * job_refresh() looks at all processes; job_read() adds up what was seen.
@@ -22,6 +23,7 @@
 #include "base/root.h"
 #include "job/agents.h"
 #include "job/births.h"
+#include "job/budget.h"
 #include "job/cgroup_escape.h"
 #include "job/cpu_sources.h"
 #include "job/leaf.h"
@@ -45,8 +47,9 @@ struct job_options {
     enum spoor_cgroup cgroup;
     const struct cgroups *
         cgroups; /* the job's before it gets its own, or those of `adopted`; NULL: none can be seen */
-    const char *cgroup_folder; /* NULL: one of those */
-    unsigned disabled;         /* rungs */
+    const char *cgroup_folder;  /* NULL: one of those */
+    unsigned disabled;          /* rungs */
+    uint64_t budget_millionths; /* see budget_init() */
     bool needs_run_gate;
     bool storage_is_local; /* the machine's disks count all that can be written */
     environment_get *environment;
@@ -117,6 +120,7 @@ struct job {
     struct agents agents;
     struct members members;
     struct rest rest;
+    struct budget budget;
     struct detail detail;
     struct children_buffer children;
 
@@ -206,6 +210,12 @@ void job_check_program(struct job *job, struct member *main, const struct look *
 void job_remember(struct job *job, const struct member *member);
 void job_settle_left(struct job *job);
 void job_read_bounds(const struct job *job, struct job_reading *reading);
+
+/* memory_totals.c */
+void job_read_memory(struct job *job, uint64_t now_ns, struct memory_estimate *ret);
+void job_raise_to_peaks(struct job *job, struct job_reading *reading);
+void job_forget_unseen(const struct job *job, struct memory_estimate *memory);
+void job_raise_threads(struct job *job, uint64_t main, uint64_t descendants); /* totals.c */
 
 /* Whether the exit records explain the largest ru_maxrss. A record has the peak of the last program
  * that a process ran, ru_maxrss that of all of them: after an exec() with much memory, records are no
