@@ -205,6 +205,7 @@ uint64_t job_glance(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool 
         job_refresh(job, now_ns, birth_mark, false);
     else
         job_search(job, &look, birth_mark);
+    job_take_births(job, now_ns, false);
     before_ns = cpu_spent_ns(job->root);
     scan(job, &look);
     detail_follow(&job->detail, &job->members, job->main_pid, &estimate);

@@ -43,8 +43,7 @@ static uint64_t births_due_ns(const struct births *births, const struct rhythm *
         return PACE_NEVER;
     if (is_busy && !rhythm->had_births && pace_is_calm(&rhythm->pace))
         return glance_ns;
-    /* While the job rests, the events of the connector are others'. */
-    due_ns = rhythm->drained_ns + births->drain_ms * (is_busy ? 1 : 10) * NS_PER_MS;
+    due_ns = rhythm->drained_ns + births->drain_gap_ns;
     return apart(due_ns, glance_ns) <= TOGETHER_NS ? glance_ns : due_ns;
 }
 
@@ -104,7 +103,7 @@ static void take_births(spoor_session *session, struct rhythm *rhythm, uint64_t 
     struct job *job = &session->sampler.job;
     uint64_t started_count = job->started_count;
 
-    job_take_births(job, now_ns);
+    job_take_births(job, now_ns, false);
     session_tell_gpus(session);
     rhythm->drained_ns = now_ns;
     rhythm->had_births = job->started_count != started_count;
