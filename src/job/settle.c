@@ -237,6 +237,6 @@ void job_child_ended(struct job *job, pid_t pid, uint64_t now_ns)
     usage_add(&job->departed, &member->usage);
     member->is_counted = true;
     member->has_left = true; /* its caller reaps it now */
-    rest_forget(&job->rest);
+    activity_forget(&job->activity);
     job->sum_holds = false;
 }
