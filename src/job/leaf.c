@@ -263,10 +263,10 @@ void leaf_remove(struct leaf *leaf)
 /* Through systemd, in place of what we could make ourselves. `r` is how that went, and is
  * returned where systemd changes nothing. */
 static int open_scope(struct leaf *leaf, const struct cgroups *cgroups, const struct name *name,
-                      pid_t child, environment_get *environment, int r)
+                      pid_t child, int r)
 {
     struct leaf_scope scope;
-    int asked = leaf_scope_open(leaf->root, cgroups, name->text, child, environment, &scope);
+    int asked = leaf_scope_open(leaf->root, cgroups, name->text, child, &scope);
 
     if (asked < 0 && asked != -EINPROGRESS)
         return r;
@@ -280,7 +280,7 @@ static int open_scope(struct leaf *leaf, const struct cgroups *cgroups, const st
 }
 
 static int open_own(struct leaf *leaf, const struct name *name, pid_t tracker, pid_t child,
-                    const struct cgroups *cgroups, environment_get *environment)
+                    const struct cgroups *cgroups)
 {
     int unified, r;
 
@@ -290,7 +290,7 @@ static int open_own(struct leaf *leaf, const struct name *name, pid_t tracker, p
     r = open_v1(leaf, cgroups, name, child);
     if (r == -ENOENT)
         r = unified;
-    return leaf_has_memory(leaf) ? r : open_scope(leaf, cgroups, name, child, environment, r);
+    return leaf_has_memory(leaf) ? r : open_scope(leaf, cgroups, name, child, r);
 }
 
 static void init(struct leaf *leaf, const struct root *root)
@@ -340,7 +340,7 @@ void leaf_open(struct leaf *leaf, const struct root *root, pid_t tracker, pid_t 
         leaf->reason = "the cgroups of a Slurm step are managed by Slurm";
     } else {
         r = folder ? open_given(leaf, folder, &name, child)
-                   : open_own(leaf, &name, tracker, child, cgroups, environment);
+                   : open_own(leaf, &name, tracker, child, cgroups);
         if (r < 0)
             leaf->reason = explain(r);
         else if (!leaf_has_memory(leaf))
