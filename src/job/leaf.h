@@ -69,6 +69,7 @@ struct leaf_reading {
 
 struct leaf {
     const struct root *root; /* borrowed; NULL: there is no job cgroup */
+    char name[48];           /* "spoor-PID-RANDOM" */
     struct leaf_folder folders[LEAF_TREE_COUNT];
     bool is_adopted;       /* it is not ours */
     struct cgroup adopted; /* whose processes are the job */

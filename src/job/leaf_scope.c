@@ -97,21 +97,6 @@ bool leaf_scope_is_fit(const struct root *root, const struct cgroups *cgroups, u
            leaves_no_limit(root, *cgroup, uid);
 }
 
-static int make_and_move(const struct root *root, const struct cgroup *scope, const char *name,
-                         pid_t pid, struct cgroup *ret)
-{
-    struct cgroup cgroup = *scope;
-    int r = cgroup_to_child(&cgroup, name);
-
-    if (r == 0)
-        r = cgroup_make(root, &cgroup);
-    if (r == 0)
-        r = cgroup_move(root, &cgroup, pid);
-    if (r == 0)
-        *ret = cgroup;
-    return r;
-}
-
 /* The kernel wants no process beside cgroups with controllers: so both that are in the scope
  * get a folder in it. What systemd said is not believed: the kernel is asked where they are. */
 static int populate_scope(const struct root *root, const char *unit, const char *name,
@@ -129,8 +114,8 @@ static int populate_scope(const struct root *root, const char *unit, const char 
         return -ENOENT;
     if ((size_t)snprintf(text, sizeof(text), "%s-self", name) >= sizeof(text))
         return -ENAMETOOLONG;
-    r = make_and_move(root, &scope->scope, text, scope->keeper.pid, &aside);
-    return r < 0 ? r : make_and_move(root, &scope->scope, name, child, &scope->own);
+    r = cgroup_make_child(root, &scope->scope, text, scope->keeper.pid, &aside);
+    return r < 0 ? r : cgroup_make_child(root, &scope->scope, name, child, &scope->own);
 }
 
 static int ask(const struct root *root, int fd, uint64_t deadline_ns, const char *name,
