@@ -5,6 +5,7 @@
 #include "base/compiler.h"
 #include "base/unknown.h"
 #include "job/leaf.h"
+#include "source/cgroup/cgroup_events.h"
 #include "source/cgroup/cgroup_file.h"
 #include "source/cgroup/cgroup_totals.h"
 #include "source/host/pressure.h"
@@ -124,6 +125,18 @@ static void read_memory(struct leaf *leaf, struct leaf_reading *reading)
     reading->memory_peak_bytes = read_number(leaf, tree, LEAF_FILE_MEMORY_PEAK, peak);
 }
 
+static void read_oom_kills(struct leaf *leaf, struct leaf_reading *reading)
+{
+    enum leaf_tree tree = memory_tree(leaf);
+    const char *file = tree == LEAF_MEMORY ? "memory.oom_control" : "memory.events";
+    char text[512];
+
+    reading->oom_kills_count = UNKNOWN;
+    if (read_record(leaf, tree, LEAF_FILE_MEMORY_EVENTS, file, text, sizeof(text)) >= 0)
+        (void)cgroup_parse_oom_kills(text,
+                                     &reading->oom_kills_count); /* else it stays unknown */
+}
+
 void leaf_raise_memory(struct leaf *leaf, struct cgroup_memory *peak)
 {
     struct cgroup_memory memory;
@@ -185,18 +198,14 @@ static void keep_last(struct leaf *leaf, struct leaf_reading *reading)
 
 void leaf_read(struct leaf *leaf, struct leaf_reading *ret)
 {
-    struct cgroup_events events = { UNKNOWN, UNKNOWN };
-
     *ret = (struct leaf_reading){ 0 };
     read_cpu(leaf, ret);
     read_memory(leaf, ret);
+    read_oom_kills(leaf, ret);
     read_io(leaf, ret);
     leaf_read_pressure(leaf, ret);
     ret->threads_peak = read_number(leaf, leaf_has(leaf, LEAF_PIDS) ? LEAF_PIDS : LEAF_UNIFIED,
                                     LEAF_FILE_THREADS_PEAK, "pids.peak");
-    if (leaf->root)
-        cgroup_watch_read(&leaf->events, leaf->root, &events);
-    ret->oom_kills_count = events.oom_kills_count;
     if (!leaf->is_adopted)
         return;
     take_adopted_peaks(leaf, ret);
