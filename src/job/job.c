@@ -26,7 +26,7 @@ struct look job_look(const struct job *job, uint64_t now_ns, bool is_thorough)
         .now_ns = now_ns,
         .uses_clocks = job->uses_clocks,
         .is_thorough = is_thorough,
-        .was_born = job->tracker_pid != 0,
+        .was_born = job->is_spawned,
         .is_main_only = job->is_main_only,
     };
 }
@@ -139,6 +139,7 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
     *job = (struct job){
         .root = root,
         .main_pid = options->pid,
+        .is_spawned = options->caller_spawned,
         .tracker_pid = options->caller_spawned ? getpid() : 0,
         .is_tracked = options->pid != 0 || options->adopted,
         .is_main_only = options->is_main_only,

@@ -98,7 +98,8 @@ struct job {
     const struct root *root; /* borrowed */
     pid_t main_pid;          /* 0: there is none */
     bool is_tracked;         /* there is a job */
-    pid_t tracker_pid;       /* our own, where we spawned the job; else 0 */
+    bool is_spawned;         /* the tracker started it, and is the subreaper of its orphans */
+    pid_t tracker_pid;       /* the subreaper; 0 unless is_spawned */
     bool is_main_only;       /* see job_options */
     bool uses_clocks;
     bool lists_children; /* the kernel has children files */

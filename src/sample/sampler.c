@@ -155,11 +155,6 @@ static void fill_job_clocks(const struct sampler *sampler, uint64_t now_ns,
                                   apart(descendants->late_ns, clocks[CLOCK_MAIN_CPU].late_ns);
 }
 
-static uint64_t first_known(uint64_t a, uint64_t b)
-{
-    return is_known(a) ? a : b;
-}
-
 /* After the values: the gauges that are not the highest since the sample before. */
 static void fill_moment(const struct job_reading *reading, struct sample *sample)
 {

@@ -69,7 +69,8 @@ static void a_child_without_memory_of_its_own_is_no_descendant(void **state)
 
     (void)state;
     fake_job_begin(&f, &parent, true);
-    f.job.tracker_pid = 1; /* as if we had started it */
+    f.job.is_spawned = true; /* by PID 1 */
+    f.job.tracker_pid = 1;
     parent.child_minor_faults = 7;
     fake_process_put(&f.fake, &parent);
     fake_job_look(&f);
