@@ -33,8 +33,7 @@ static uint64_t births_due_ns(const struct births *births, const struct rhythm *
 
     if (!births->source || (births_fd(births) < 0 && rests))
         return PACE_NEVER;
-    /* While the job rests, the events of the connector are others'. */
-    due_ns = rhythm->drained_ns + births->drain_ms * (rests ? 10 : 1) * NS_PER_MS;
+    due_ns = rhythm->drained_ns + births->drain_gap_ns;
     return apart(due_ns, glance_ns) <= TOGETHER_NS ? glance_ns : due_ns;
 }
 
@@ -108,7 +107,7 @@ static void glance(spoor_session *session, struct pace *pace, struct bill *bill)
 
 static void take_births(spoor_session *session, struct rhythm *rhythm, uint64_t now_ns)
 {
-    job_take_births(&session->sampler.job, now_ns);
+    job_take_births(&session->sampler.job, now_ns, false);
     session_tell_gpus(session);
     rhythm->drained_ns = now_ns;
 }
