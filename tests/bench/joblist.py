@@ -177,7 +177,7 @@ JOBS = (
     Job("`sleep 20`", lambda place: ["sleep", str(place.much(20))], 20, 2, is_fixed_work=False),
     Job("CUDA loop, 5.5 s", torch_script("cuda_loop.py", 2000), 9, 5, (tracker_seconds(0.05),),
         missing=missing_torch),
-    Job("PyTorch, 4 loader workers", torch_script("torch_train.py", 300), 16, 10,
+    Job("PyTorch, 4 loader workers", torch_script("torch_train.py", 500), 16, 10,
         (core_percent(0.6), *HARMLESS), missing=missing_torch),
     Job("`ninja` of this project", ninja, 30, 10, (job_percent(0.3), *HARMLESS),
         missing=lambda: missing_commands("meson", "ninja", "cc"), prepare=restore_build),

@@ -68,7 +68,7 @@ class Budget:
         self.wanted = {job.name: job.seconds * variants * (rounds or job.rounds) for job in jobs}
 
     def take(self, job):
-        """How many seconds a job gets."""
+        """The most seconds that a job may take."""
         left, waiting = self.end - time.monotonic(), sorted(self.wanted.values())
         del self.wanted[job.name]
         while waiting and waiting[0] <= left / len(waiting):
