@@ -5,6 +5,7 @@ The CPU time of a tracker is its own CPU clock, read from outside when it has ex
 been waited for: so it includes everything to the end, and nothing of the job. That of the job is
 what programs/measured.c saw from inside, tracked or not.
 """
+import argparse
 import dataclasses
 import functools
 import json
@@ -39,7 +40,8 @@ class Tracker:
         name, _, words = text.partition("=")
         spoor, *others = shlex.split(words) or [""]
         if not name or not os.access(spoor, os.X_OK):
-            raise ValueError(f"invalid tracker '{text}': expected NAME=SPOOR, an executable file")
+            raise argparse.ArgumentTypeError(f"invalid tracker '{text}': expected NAME=SPOOR, where "
+                                             "SPOOR is an executable file")
         is_variable = re.compile("[A-Z_][A-Z0-9_]*=").match
         return cls(name, str(pathlib.Path(spoor).resolve()),
                    tuple(word for word in others if not is_variable(word)),

@@ -56,7 +56,12 @@ def arguments():
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE",
                         help="the figures (default: bench-jobs.json beside the last SPOOR)")
     parser.add_argument("trackers", nargs="+", type=comparing.Tracker.parse, metavar="NAME=SPOOR")
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.jobs = [job for job in JOBS if re.search(options.only, job.name)]
+    if not options.jobs:
+        parser.error(f"--only '{options.only}' matches none of: "
+                     f"{', '.join(job.name for job in JOBS)}")
+    return options
 
 
 class Budget:
@@ -226,8 +231,7 @@ def main():
           f"Linux {result['kernel']}\n\n{HEADER}", flush=True)
     with tempfile.TemporaryDirectory(prefix="spoor-bench-") as folder:
         place = Place(options.programs, pathlib.Path(folder), 0.1 if options.quick else 1.0)
-        jobs = [job for job in JOBS if re.search(options.only, job.name)]
-        for done in run_jobs(jobs, place, options):
+        for done in run_jobs(options.jobs, place, options):
             result["jobs"].append(done)
             path.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     print(summary([tracker.name for tracker in options.trackers], result["jobs"]))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The comparison of tracked and untracked jobs: its figures, verdicts and division of time."""
+import argparse
 import pathlib
 import sys
 import types
@@ -38,7 +39,7 @@ def test_a_tracker_has_options_and_variables():
 
 @pytest.mark.parametrize("text", ["", "/bin/true", "now=", "=/bin/true", "now=/nonexistent"])
 def test_a_tracker_without_a_name_or_program_is_refused(text):
-    with pytest.raises(ValueError):
+    with pytest.raises(argparse.ArgumentTypeError):
         comparing.Tracker.parse(text)
 
 
