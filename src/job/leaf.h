@@ -24,7 +24,6 @@
 #include "base/environment.h"
 #include "base/root.h"
 #include "source/cgroup/cgroup.h"
-#include "source/cgroup/cgroup_events.h"
 #include "source/cgroup/cgroup_totals.h"
 #include "source/cgroup/scope_keeper.h"
 #include "source/host/host.h"
@@ -47,6 +46,7 @@ enum leaf_file {
     LEAF_FILE_MEMORY_PEAK,
     LEAF_FILE_MEMORY_CURRENT,
     LEAF_FILE_MEMORY_STAT,
+    LEAF_FILE_MEMORY_EVENTS,
     LEAF_FILE_THREADS_PEAK,
     LEAF_FILE_IO,
     LEAF_FILE_PROCS,
@@ -69,6 +69,7 @@ struct leaf_reading {
 
 struct leaf {
     const struct root *root; /* borrowed; NULL: there is no job cgroup */
+    char name[48];           /* "spoor-PID-RANDOM" */
     struct leaf_folder folders[LEAF_TREE_COUNT];
     bool is_adopted;       /* it is not ours */
     struct cgroup adopted; /* whose processes are the job */
@@ -86,7 +87,6 @@ struct leaf {
     struct scope_keeper keeper; /* of a cgroup made by systemd, if any */
     struct kept files[LEAF_FILE_COUNT];
     bool is_missing[LEAF_FILE_COUNT]; /* known not to exist */
-    struct cgroup_watch events;
     const char *reason; /* why all or part of it is missing; static; NULL: nothing is */
 };
 
@@ -127,6 +127,9 @@ void leaf_read_pressure(struct leaf *leaf, struct leaf_reading *reading);
 
 /* Reads the CPU time only. May be UNKNOWN. */
 uint64_t leaf_read_cpu_ns(struct leaf *leaf);
+
+/* Reads only how much memory it has now, page cache included. May be UNKNOWN. */
+uint64_t leaf_read_memory_bytes(struct leaf *leaf);
 
 /* Raises each part to its current value. Also notes the memory of an adopted cgroup. */
 void leaf_raise_memory(struct leaf *leaf, struct cgroup_memory *peak);

@@ -5,6 +5,7 @@
 #include "base/compiler.h"
 #include "base/unknown.h"
 #include "job/leaf.h"
+#include "source/cgroup/cgroup_events.h"
 #include "source/cgroup/cgroup_file.h"
 #include "source/cgroup/cgroup_totals.h"
 #include "source/host/pressure.h"
@@ -84,16 +85,18 @@ static int read_memory_stat(struct leaf *leaf, struct cgroup_memory *ret)
     return n < 0 ? (int)n : cgroup_parse_memory_stat(text, ret);
 }
 
-static void note_memory(struct leaf *leaf)
+uint64_t leaf_read_memory_bytes(struct leaf *leaf)
 {
     enum leaf_tree tree = memory_tree(leaf);
     const char *file = tree == LEAF_MEMORY ? "memory.usage_in_bytes" : "memory.current";
-    uint64_t bytes;
 
-    if (!leaf->is_adopted)
-        return;
-    bytes = read_number(leaf, tree, LEAF_FILE_MEMORY_CURRENT, file);
-    raise_to(&leaf->peaks.memory_seen_bytes, bytes);
+    return read_number(leaf, tree, LEAF_FILE_MEMORY_CURRENT, file);
+}
+
+static void note_memory(struct leaf *leaf)
+{
+    if (leaf->is_adopted)
+        raise_to(&leaf->peaks.memory_seen_bytes, leaf_read_memory_bytes(leaf));
 }
 
 /* Of a cgroup that was there before us, the kernel's peak counts if it has risen since. Otherwise
@@ -120,6 +123,18 @@ static void read_memory(struct leaf *leaf, struct leaf_reading *reading)
     reading->memory = (struct cgroup_memory){ UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN };
     (void)read_memory_stat(leaf, &reading->memory); /* else it stays unknown */
     reading->memory_peak_bytes = read_number(leaf, tree, LEAF_FILE_MEMORY_PEAK, peak);
+}
+
+static void read_oom_kills(struct leaf *leaf, struct leaf_reading *reading)
+{
+    enum leaf_tree tree = memory_tree(leaf);
+    const char *file = tree == LEAF_MEMORY ? "memory.oom_control" : "memory.events";
+    char text[512];
+
+    reading->oom_kills_count = UNKNOWN;
+    if (read_record(leaf, tree, LEAF_FILE_MEMORY_EVENTS, file, text, sizeof(text)) >= 0)
+        (void)cgroup_parse_oom_kills(text,
+                                     &reading->oom_kills_count); /* else it stays unknown */
 }
 
 void leaf_raise_memory(struct leaf *leaf, struct cgroup_memory *peak)
@@ -183,18 +198,14 @@ static void keep_last(struct leaf *leaf, struct leaf_reading *reading)
 
 void leaf_read(struct leaf *leaf, struct leaf_reading *ret)
 {
-    struct cgroup_events events = { UNKNOWN, UNKNOWN };
-
     *ret = (struct leaf_reading){ 0 };
     read_cpu(leaf, ret);
     read_memory(leaf, ret);
+    read_oom_kills(leaf, ret);
     read_io(leaf, ret);
     leaf_read_pressure(leaf, ret);
     ret->threads_peak = read_number(leaf, leaf_has(leaf, LEAF_PIDS) ? LEAF_PIDS : LEAF_UNIFIED,
                                     LEAF_FILE_THREADS_PEAK, "pids.peak");
-    if (leaf->root)
-        cgroup_watch_read(&leaf->events, leaf->root, &events);
-    ret->oom_kills_count = events.oom_kills_count;
     if (!leaf->is_adopted)
         return;
     take_adopted_peaks(leaf, ret);

@@ -235,7 +235,7 @@ static void given_remove(struct given *given)
 
 static bool holds(const struct given *given, const struct cgroup *cgroup, pid_t pid)
 {
-    return cgroup_holds_only(&given->root, cgroup, pid, pid);
+    return cgroup_holds_only(&given->root, cgroup, pid);
 }
 
 /* Where there are controllers, those that were enabled for the job are disabled first: the kernel
