@@ -175,13 +175,15 @@ struct spoor_options {
     void *sample_data;                  /* passed to sample_seen */
     const struct spoor_stream *streams; /* further streams, SPOOR_STREAMS_MAX at most in all */
     size_t stream_count;
-    uint64_t second_sample_ns; /* when to take the second sample, on CLOCK_MONOTONIC; 0: an
+    uint64_t second_sample_ns;  /* when to take the second sample, on CLOCK_MONOTONIC; 0: an
                                   interval after the first */
+    uint64_t budget_millionths; /* of the job's CPU time: what the tracker may spend, see
+                                   --budget; UINT64_MAX: without limit; 0: the default */
 };
 #define SPOOR_OPTIONS_INIT                                                                \
     {                                                                                     \
         sizeof(struct spoor_options), 0, 0, 1000000000ull, SPOOR_DETAIL_AUTO, NULL, NULL, \
-            NULL, NULL, NULL, SPOOR_CGROUP_AUTO, NULL, NULL, NULL, NULL, NULL, 0, 0       \
+            NULL, NULL, NULL, SPOOR_CGROUP_AUTO, NULL, NULL, NULL, NULL, NULL, 0, 0, 0    \
     }
 
 /* Checks the syntax of a list for options.gpus. Does not query any driver. */

@@ -52,7 +52,7 @@ void job_read_bounds(const struct job *job, struct job_reading *reading)
 
     reading->main_rss_bound_bytes = reading->descendants_rss_bound_bytes = UNKNOWN;
     reading->rss_bound_bytes = UNKNOWN;
-    if (!job->main_has_ended || job->tracker_pid == 0)
+    if (!job->main_has_ended || !job->is_spawned)
         return;
     reading->main_rss_bound_bytes = main_bound(job);
     if (!all_waited || !job->births.is_exact)

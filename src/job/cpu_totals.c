@@ -16,12 +16,12 @@ static uint64_t read_perf_ns(const struct job *job)
 
     if (event_set_read(&job->task_clock, &ns) < 0)
         return UNKNOWN;
-    return job->tracker_pid != 0 ? ns : job->attached_cpu_ns + ns;
+    return job->is_spawned ? ns : job->attached_cpu_ns + ns;
 }
 
 static const char *tree_source(const struct job *job)
 {
-    if (job->tracker_pid != 0)
+    if (job->is_spawned)
         return "wait4";
     return job->has_clock ? "procfs.cpuclock" : "procfs.stat";
 }
@@ -56,7 +56,7 @@ static bool needs_perf(const struct job *job, const struct job_reading *reading)
 {
     if (is_known(reading->leaf.cpu_ns) && !job->escape.has_left[cpu_tree(&job->leaf)])
         return job->members.count == 0;
-    return job->tracker_pid != 0 || job->was_thorough;
+    return job->is_spawned || job->was_thorough;
 }
 
 /* What the sum over processes may lack: the times of waited-for children, and of processes without
@@ -89,7 +89,7 @@ void job_read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
         .is_cgroup = job->leaf.is_adopted,
         .left_cgroup = job->escape.has_left[cpu_tree(&job->leaf)],
         .saw_unwaited = job->saw_unwaited,
-        .was_spawned = job->tracker_pid != 0,
+        .was_spawned = job->is_spawned,
     };
     uint64_t after_perf_ns = job_now_ns(job, now_ns);
 
@@ -143,7 +143,7 @@ uint64_t job_whole_cpu_ns(struct job *job)
     bool misses_some = job->escape.has_left[cpu_tree(&job->leaf)];
     uint64_t leaf_ns = misses_some ? UNKNOWN : leaf_read_cpu_ns(&job->leaf);
 
-    if (is_known(leaf_ns) || job->tracker_pid == 0)
+    if (is_known(leaf_ns) || !job->is_spawned)
         return leaf_ns;
     return read_perf_ns(job);
 }

@@ -6,6 +6,8 @@
  *   settle.c       what becomes of the counters of those that end
  *   totals.c       the sum, each quantity from the best source that serves
  *   cpu_totals.c   the CPU time
+ *   memory_totals.c  the memory, and the most of it between two readings
+ *   glance.c       a look between two samples
  *   leaf.c         a cgroup of the job's own
  *
  * job_refresh() looks at all processes; job_read() adds up what was seen.
@@ -20,19 +22,19 @@
 #include "base/clock.h"
 #include "base/environment.h"
 #include "base/root.h"
+#include "job/activity.h"
 #include "job/agents.h"
 #include "job/births.h"
+#include "job/budget.h"
 #include "job/cgroup_escape.h"
 #include "job/cpu_sources.h"
 #include "job/leaf.h"
 #include "job/members.h"
 #include "job/memory/detail.h"
 #include "job/memory/shared_memory.h"
-#include "job/rest.h"
 #include "job/rungs.h"
 #include "job/usage.h"
 #include "source/perf/event_set.h"
-#include "source/perf/gate.h"
 #include "source/proc/children.h"
 #include "spoor/spoor.h"
 
@@ -45,10 +47,10 @@ struct job_options {
     enum spoor_cgroup cgroup;
     const struct cgroups *
         cgroups; /* the job's before it gets its own, or those of `adopted`; NULL: none can be seen */
-    const char *cgroup_folder; /* NULL: one of those */
-    unsigned disabled;         /* rungs */
-    bool needs_run_gate;
-    bool storage_is_local; /* the machine's disks count all that can be written */
+    const char *cgroup_folder;  /* NULL: one of those */
+    unsigned disabled;          /* rungs */
+    uint64_t budget_millionths; /* see budget_init() */
+    bool storage_is_local;      /* the machine's disks count all that can be written */
     environment_get *environment;
 };
 
@@ -96,7 +98,8 @@ struct job {
     const struct root *root; /* borrowed */
     pid_t main_pid;          /* 0: there is none */
     bool is_tracked;         /* there is a job */
-    pid_t tracker_pid;       /* our own, where we spawned the job; else 0 */
+    bool is_spawned;         /* the tracker started it, and is the subreaper of its orphans */
+    pid_t tracker_pid;       /* the subreaper; 0 unless is_spawned */
     bool is_main_only;       /* see job_options */
     bool uses_clocks;
     bool lists_children; /* the kernel has children files */
@@ -109,14 +112,13 @@ struct job {
         stolen_ns; /* set by the caller: CPU time of the machine that went to interrupts and
                            the hypervisor since the job began; UNKNOWN is fine */
     uint64_t attached_cpu_ns; /* what the tree had used when that began to count */
-    struct gate fault_gate;
-    struct gate run_gate; /* where one was asked for */
     struct births births;
     struct leaf leaf;
     struct cgroup_escape escape;
     struct agents agents;
     struct members members;
-    struct rest rest;
+    struct activity activity;
+    struct budget budget;
     struct detail detail;
     struct children_buffer children;
 
@@ -125,9 +127,10 @@ struct job {
     struct job_reading sum; /* of all that was seen, at the last reading */
     bool sum_holds;         /* nobody was looked at since */
     struct job_peaks peaks;
-    struct heads thread_peaks; /* of all looks; of threads only */
-    uint64_t main_cpu_ns;      /* also after its end */
-    uint64_t main_ended_ns;    /* when we were told of its end; 0: not yet */
+    uint64_t glanced_memory_bytes; /* of the job cgroup, when resident sizes were last read */
+    struct heads thread_peaks;     /* of all looks; of threads only */
+    uint64_t main_cpu_ns;          /* also after its end */
+    uint64_t main_ended_ns;        /* when we were told of its end; 0: not yet */
     uint64_t main_rss_peak_bytes;
     uint64_t largest_peak_bytes; /* of any process of the job, main apart */
     uint64_t spawn_rss_bytes; /* what we ourselves had when we forked: a floor of ru_maxrss */
@@ -157,16 +160,15 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
              uint64_t now_ns);
 void job_done(struct job *job);
 
-/* Looks at every process that may have changed (rest.h), finds new ones and settles those that
+/* Looks at every process that may have changed (activity.h), finds new ones and settles those that
  * ended. `birth_mark` is
  * a number that changes whenever a process is made on the machine: while it stands still
  * nobody can have a new child. UNKNOWN: always search. `is_thorough` reads the slow files too. */
 void job_refresh(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool is_thorough);
 
-/* The cheapest look, for peaks between samples: resident sizes alone. Returns what such a look
- * costs in CPU time, new processes and reads of detail apart. `is_at_rest`: the job has just come
- * to rest, which is the moment to read the detail of what it holds. */
-uint64_t job_glance(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool is_at_rest);
+/* A look between samples, for peaks: whether the job runs and, if it may have grown, its resident
+ * sizes. job->activity tells what it does. */
+void job_glance(struct job *job, uint64_t now_ns, uint64_t birth_mark);
 
 /* Takes the events of processes that were born or ended. */
 void job_take_births(struct job *job, uint64_t now_ns);
@@ -206,6 +208,16 @@ void job_check_program(struct job *job, struct member *main, const struct look *
 void job_remember(struct job *job, const struct member *member);
 void job_settle_left(struct job *job);
 void job_read_bounds(const struct job *job, struct job_reading *reading);
+
+/* The CPU time of the job so far; UNKNOWN: not known. */
+void job_note_cpu(struct job *job, uint64_t now_ns, uint64_t cpu_ns);
+
+/* memory_totals.c */
+void job_glance_memory(struct job *job, uint64_t now_ns, bool has_come_to_rest);
+void job_read_memory(struct job *job, uint64_t now_ns, struct memory_estimate *ret);
+void job_raise_to_peaks(struct job *job, struct job_reading *reading);
+void job_forget_unseen(const struct job *job, struct memory_estimate *memory);
+void job_raise_threads(struct job *job, uint64_t main, uint64_t descendants); /* totals.c */
 
 /* Whether the exit records explain the largest ru_maxrss. A record has the peak of the last program
  * that a process ran, ru_maxrss that of all of them: after an exec() with much memory, records are no

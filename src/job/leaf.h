@@ -128,6 +128,9 @@ void leaf_read_pressure(struct leaf *leaf, struct leaf_reading *reading);
 /* Reads the CPU time only. May be UNKNOWN. */
 uint64_t leaf_read_cpu_ns(struct leaf *leaf);
 
+/* Reads only how much memory it has now, page cache included. May be UNKNOWN. */
+uint64_t leaf_read_memory_bytes(struct leaf *leaf);
+
 /* Raises each part to its current value. Also notes the memory of an adopted cgroup. */
 void leaf_raise_memory(struct leaf *leaf, struct cgroup_memory *peak);
 

@@ -85,16 +85,18 @@ static int read_memory_stat(struct leaf *leaf, struct cgroup_memory *ret)
     return n < 0 ? (int)n : cgroup_parse_memory_stat(text, ret);
 }
 
-static void note_memory(struct leaf *leaf)
+uint64_t leaf_read_memory_bytes(struct leaf *leaf)
 {
     enum leaf_tree tree = memory_tree(leaf);
     const char *file = tree == LEAF_MEMORY ? "memory.usage_in_bytes" : "memory.current";
-    uint64_t bytes;
 
-    if (!leaf->is_adopted)
-        return;
-    bytes = read_number(leaf, tree, LEAF_FILE_MEMORY_CURRENT, file);
-    raise_to(&leaf->peaks.memory_seen_bytes, bytes);
+    return read_number(leaf, tree, LEAF_FILE_MEMORY_CURRENT, file);
+}
+
+static void note_memory(struct leaf *leaf)
+{
+    if (leaf->is_adopted)
+        raise_to(&leaf->peaks.memory_seen_bytes, leaf_read_memory_bytes(leaf));
 }
 
 /* Of a cgroup that was there before us, the kernel's peak counts if it has risen since. Otherwise

@@ -43,7 +43,7 @@ struct search {
  * us (job_child_ended): found once more by a search, it would count twice. */
 static bool is_settled_elsewhere(const struct job *job, const struct member *member)
 {
-    return member->is_zombie && job->tracker_pid != 0 && member->parent_pid == job->tracker_pid;
+    return member->is_zombie && job->is_spawned && member->parent_pid == job->tracker_pid;
 }
 
 static void add_opened(struct job *job, struct member *member)
@@ -108,7 +108,7 @@ static void add_if_parent_belongs(pid_t pid, void *data)
         return;
     if (!is_settled_elsewhere(job, &member) &&
         (members_find(&job->members, member.parent_pid) ||
-         (job->tracker_pid != 0 && member.parent_pid == job->tracker_pid)))
+         (job->is_spawned && member.parent_pid == job->tracker_pid)))
         add_opened(job, &member);
     else
         member_close(&member);
@@ -128,7 +128,7 @@ static void search_children(struct search *search, bool is_full)
 {
     struct job *job = search->job;
 
-    if (job->tracker_pid != 0) {
+    if (job->is_spawned) {
         struct kept file = KEPT_CLOSED;
 
         /* Any thread of ours may be the one that adopted an orphan. */

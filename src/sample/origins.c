@@ -227,7 +227,7 @@ static void update_cpu(struct origin *origins, const struct job *job,
     if (is_of_cgroup)
         origins[METRIC_JOB_USER].source = reading->cpu_source;
     else
-        origins[METRIC_JOB_USER].source = job->tracker_pid != 0 ? "wait4" : "procfs.stat";
+        origins[METRIC_JOB_USER].source = job->is_spawned ? "wait4" : "procfs.stat";
     origins[METRIC_JOB_USER].is_exact =
         is_of_cgroup ? reading->cpu.is_exact
                      : reading->cpu.is_exact && reading->io_is_exact && job->main_has_ended;
@@ -242,7 +242,7 @@ static void update_events(struct origin *origins, const struct job *job,
     struct origin *faults = &origins[METRIC_JOB_MAJOR_FAULTS];
     struct origin *switches = &origins[METRIC_JOB_VOLUNTARY_SWITCHES];
 
-    faults->source = job->tracker_pid != 0 ? "wait4" : "procfs.stat";
+    faults->source = job->is_spawned ? "wait4" : "procfs.stat";
     faults->is_exact = reading->io_is_exact && job->main_has_ended;
     switches->is_exact = faults->is_exact && job->members.count == 0;
     origins[METRIC_JOB_MINOR_FAULTS] = *faults;
@@ -275,7 +275,7 @@ static void update_main_peak(struct origin *origin, const struct job *job,
         return;
     if (job->main_peak_is_exact)
         *origin = (struct origin){ "wait4.ru_maxrss", NULL, true };
-    else if (has_record && job->tracker_pid != 0)
+    else if (has_record && job->is_spawned)
         *origin = (struct origin){ "taskstats.hiwater_rss", NULL, true };
 }
 

@@ -155,11 +155,6 @@ static void fill_job_clocks(const struct sampler *sampler, uint64_t now_ns,
                                   apart(descendants->late_ns, clocks[CLOCK_MAIN_CPU].late_ns);
 }
 
-static uint64_t first_known(uint64_t a, uint64_t b)
-{
-    return is_known(a) ? a : b;
-}
-
 /* After the values: the gauges that are not the highest since the sample before. */
 static void fill_moment(const struct job_reading *reading, struct sample *sample)
 {
@@ -317,7 +312,7 @@ static void read_job(struct sampler *sampler, struct instant now, uint64_t birth
     struct cgroup_events events;
 
     if (host->memory.swap_used_bytes != sampler->swap_used_bytes)
-        rest_forget(&sampler->job.rest); /* memory is being taken from whoever rests */
+        activity_forget(&sampler->job.activity); /* memory is being taken from whoever rests */
     sampler->swap_used_bytes = host->memory.swap_used_bytes;
     sampler->job.stolen_ns = minus(stolen_ns(host), sampler->first_stolen_ns);
     job_refresh(&sampler->job, now.monotonic_ns, birth_mark, is_last);
@@ -402,8 +397,8 @@ void sampler_add_gpus(struct sampler *sampler, const struct gpu_view *view, bool
     hide_untracked(sampler, ret);
 }
 
-uint64_t sampler_glance(struct sampler *sampler, struct instant now, bool is_at_rest)
+void sampler_glance(struct sampler *sampler, struct instant now)
 {
-    return job_glance(&sampler->job, now.monotonic_ns,
-                      host_read_birth_mark(&sampler->host, sampler->root), is_at_rest);
+    job_glance(&sampler->job, now.monotonic_ns,
+               host_read_birth_mark(&sampler->host, sampler->root));
 }

@@ -62,6 +62,8 @@ int session_job_options(const struct spoor_options *options, struct job_options 
         .detail = options->detail,
         .cgroup = options->cgroup,
         .cgroup_folder = options->cgroup_folder,
+        .budget_millionths =
+            options->budget_millionths != 0 ? options->budget_millionths : BUDGET_MILLIONTHS,
         .environment = environment_own,
     };
     if (rungs_parse(getenv("SPOOR_DISABLE"), &ret->disabled, &unknown) < 0)

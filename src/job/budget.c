@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "job/budget.h"
+
+#include "base/arithmetic.h"
+#include "base/clock.h"
+#include "base/unknown.h"
+
+#define MILLION UINT64_C(1000000)
+
+/* A walk over the page tables of 4 GiB takes as long. */
+#define SAVED_MOST_NS ((int64_t)(30 * NS_PER_MS))
+#define SAVED_FIRST_NS ((int64_t)(10 * NS_PER_MS))
+
+enum {
+    TIME_SHARE = 6
+}; /* the share of a core is so much smaller than that of the job's time */
+
+void budget_init(struct budget *budget, uint64_t job_millionths, uint64_t now_ns)
+{
+    *budget = (struct budget){
+        .job_millionths = job_millionths,
+        .time_millionths = job_millionths / TIME_SHARE,
+        .rate_millionths = job_millionths / TIME_SHARE,
+        .tokens_ns = SAVED_FIRST_NS,
+        .earned_until_ns = now_ns,
+    };
+}
+
+static bool has_no_limit(const struct budget *budget)
+{
+    return budget->job_millionths == UINT64_MAX;
+}
+
+void budget_earn(struct budget *budget, uint64_t now_ns, uint64_t cpu_ns)
+{
+    uint64_t span_ns = less(now_ns, budget->earned_until_ns);
+    uint64_t used_ns = is_known(cpu_ns) ? less(cpu_ns, budget->cpu_ns) : 0;
+    uint64_t earned_ns;
+
+    if (span_ns == 0 || has_no_limit(budget))
+        return;
+    earned_ns = span_ns * budget->time_millionths / MILLION +
+                used_ns * budget->job_millionths / MILLION;
+    budget->tokens_ns += (int64_t)earned_ns;
+    if (budget->tokens_ns > SAVED_MOST_NS)
+        budget->tokens_ns = SAVED_MOST_NS;
+    budget->rate_millionths =
+        larger(smoothed(budget->rate_millionths, earned_ns * MILLION / span_ns),
+               budget->time_millionths);
+    budget->earned_until_ns = now_ns;
+    if (is_known(cpu_ns))
+        budget->cpu_ns = larger(budget->cpu_ns, cpu_ns);
+}
+
+void budget_charge(struct budget *budget, enum spending what, uint64_t cost_ns)
+{
+    budget->spent_ns[what] += cost_ns;
+    if (!has_no_limit(budget))
+        budget->tokens_ns -= (int64_t)cost_ns;
+}
+
+static int64_t needed_ns(uint64_t cost_ns)
+{
+    return cost_ns < (uint64_t)SAVED_MOST_NS ? (int64_t)cost_ns : SAVED_MOST_NS;
+}
+
+bool budget_allows(struct budget *budget, enum spending what, uint64_t cost_ns)
+{
+    bool is_enough = has_no_limit(budget) || budget->tokens_ns >= needed_ns(cost_ns);
+
+    budget->postponed[what] += !is_enough;
+    return is_enough;
+}
+
+uint64_t budget_wait_ns(const struct budget *budget, uint64_t cost_ns)
+{
+    int64_t missing_ns = needed_ns(cost_ns) - budget->tokens_ns;
+
+    if (has_no_limit(budget) || missing_ns <= 0)
+        return 0;
+    if (budget->rate_millionths == 0)
+        return UINT64_MAX / 2;
+    return (uint64_t)missing_ns * MILLION / budget->rate_millionths;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* memory_totals.c - the memory of the job: what it has, and the most it had since the last reading. */
+#include "base/arithmetic.h"
+#include "base/clock.h"
+#include "base/unknown.h"
+#include "job/job.h"
+#include "job/memory/cpu_spent.h"
+
+static void forget(struct memory_split *split)
+{
+    *split = (struct memory_split)MEMORY_SPLIT_UNKNOWN;
+}
+
+/* Processes that came and went unseen had memory all the same: it is unknown, not 0. Where there
+ * were none, there is nothing to be read. */
+void job_forget_unseen(const struct job *job, struct memory_estimate *memory)
+{
+    bool has_descendants = job->started_count > 1 || job->has_waited;
+
+    if (!job->saw_main)
+        forget(&memory->main);
+    if (has_descendants && !job->saw_descendant)
+        forget(&memory->descendants);
+    else if (!has_descendants && memory->descendants.total_bytes == 0)
+        memory->descendants = (struct memory_split){ 0 };
+    if (!job->saw_main && !job->saw_descendant)
+        forget(&memory->combined);
+}
+
+/* How much of a lone process may be mapped twice: what is shared, although there is no other process
+ * to share it with, or what was mapped since sharing was last read. */
+static uint64_t lone_doubt(const struct job *job, const struct memory_estimate *memory)
+{
+    enum { MUCH = 16 << 20 };
+    uint64_t mapped_before = job->detail.bases.main.mapped;
+    uint64_t doubt;
+
+    if (job->members.count != 1 || job->members.list[0].pid != job->main_pid ||
+        !is_known(memory->main.shared_bytes))
+        return 0;
+    doubt = less(job->members.list[0].shared_bytes, mapped_before);
+    raise_to(&doubt, memory->main.shared_bytes);
+    return doubt > MUCH ? doubt : 0;
+}
+
+/* How far resident sizes may be above the pages there are: pages that were found to be mapped twice,
+ * or merged. */
+static void note_discount(struct job *job, const struct memory_estimate *memory)
+{
+    const struct movement_bases *bases = &job->detail.bases;
+    struct group_bytes *discount = &job->discount;
+
+    raise_to(&discount->main, larger(bases->main.discount, lone_doubt(job, memory)));
+    raise_to(&discount->descendants, bases->descendants.discount);
+    raise_to(&discount->combined, larger(discount->main, discount->descendants));
+}
+
+static void raise_split(struct memory_split *peak, const struct memory_split *seen)
+{
+    raise_to(&peak->total_bytes, seen->total_bytes);
+    raise_to(&peak->private_bytes, seen->private_bytes);
+    raise_to(&peak->shared_bytes, seen->shared_bytes);
+}
+
+static void raise_estimate(struct memory_estimate *peak, const struct memory_estimate *seen)
+{
+    raise_split(&peak->main, &seen->main);
+    raise_split(&peak->descendants, &seen->descendants);
+    raise_split(&peak->combined, &seen->combined);
+    raise_to(&peak->pss_bytes, seen->pss_bytes);
+}
+
+/* Keeps the split of the highest total. What is shared counts as far as it was read: sizes that
+ * have moved since do not tell. */
+static void note_at_peak(struct job *job, const struct memory_split *seen)
+{
+    struct memory_split split = *seen;
+
+    if (is_known(split.private_bytes)) {
+        split.shared_bytes =
+            smaller(split.shared_bytes, job->detail.estimate.combined.shared_bytes);
+        split.total_bytes = split.private_bytes + split.shared_bytes;
+    }
+    memory_split_keep_higher(&job->peaks.at_peak, &split);
+}
+
+static void lower(uint64_t *value, uint64_t excess)
+{
+    *value = *value > excess ? *value - excess : 0;
+}
+
+static void lower_at_peak(struct job *job, const struct detail_excess *excess)
+{
+    struct memory_split split = job->peaks.at_peak;
+
+    if (!is_known(split.private_bytes) ||
+        (excess->combined_total == 0 && excess->combined_private == 0))
+        return;
+    lower(&split.total_bytes, excess->combined_total);
+    lower(&split.private_bytes, excess->combined_private);
+    split.private_bytes = smaller(split.private_bytes, split.total_bytes);
+    split.shared_bytes = split.total_bytes - split.private_bytes;
+    forget(&job->peaks.at_peak);
+    note_at_peak(job, &split);
+}
+
+/* What the job's memory is, and by how much the glances since it was last read were too high. */
+void job_read_memory(struct job *job, uint64_t now_ns, struct memory_estimate *ret)
+{
+    const struct detail_excess *excess = &job->detail.excess;
+    struct memory_estimate *peaks = &job->peaks.memory;
+
+    detail_update(&job->detail, &job->members, job->main_pid, now_ns, ret);
+    lower(&peaks->main.total_bytes, excess->main_total);
+    lower(&peaks->descendants.total_bytes, excess->descendants_total);
+    lower(&peaks->combined.total_bytes, excess->combined_total);
+    lower(&peaks->combined.private_bytes, excess->combined_private);
+    lower(&peaks->pss_bytes, excess->pss);
+    lower_at_peak(job, excess);
+    note_at_peak(job, &ret->combined);
+    raise_estimate(peaks, ret);
+    memory_estimate_order(peaks);
+    note_discount(job, ret);
+}
+
+/* A part that this reading does not know (no rights) stays unknown. */
+static void raise_known(struct memory_estimate *memory, const struct memory_estimate *peaks)
+{
+    bool has_parts = is_known(memory->combined.private_bytes);
+    struct memory_estimate seen = *peaks;
+
+    if (!has_parts) {
+        seen.main.private_bytes = seen.main.shared_bytes = UNKNOWN;
+        seen.descendants.private_bytes = seen.descendants.shared_bytes = UNKNOWN;
+        seen.combined.private_bytes = seen.combined.shared_bytes = UNKNOWN;
+        seen.pss_bytes = UNKNOWN;
+    }
+    raise_estimate(memory, &seen);
+}
+
+void job_raise_to_peaks(struct job *job, struct job_reading *reading)
+{
+    const struct job_peaks *peaks = &job->peaks;
+
+    note_at_peak(job, &reading->memory.combined);
+    reading->at_peak = peaks->at_peak;
+    raise_known(&reading->memory, &peaks->memory);
+    if (is_known(reading->leaf.memory.anon_bytes)) {
+        raise_to(&reading->leaf.memory.anon_bytes, peaks->leaf.anon_bytes);
+        raise_to(&reading->leaf.memory.shmem_bytes, peaks->leaf.shmem_bytes);
+        raise_to(&reading->leaf.memory.page_cache_bytes, peaks->leaf.page_cache_bytes);
+        /* What no file backs is mapped by somebody of the job, or it would be free. */
+        raise_to(&reading->memory.combined.total_bytes, reading->leaf.memory.anon_bytes);
+    }
+    memory_estimate_order(&reading->memory);
+    raise_to(&reading->process_count, peaks->process_count);
+    /* A look takes a while: it may see one that ends, and then another that has just begun. */
+    if (job->births.is_exact)
+        reading->process_count = smaller(reading->process_count, reading->process_bound);
+    job->peaks = (struct job_peaks){ .at_peak = MEMORY_SPLIT_UNKNOWN };
+}
+
+void job_glance_memory(struct job *job, uint64_t now_ns, bool has_come_to_rest)
+{
+    struct job_peaks *peaks = &job->peaks;
+    struct memory_estimate estimate;
+
+    detail_follow(&job->detail, &job->members, job->main_pid, &estimate);
+    job->detail.job_rests = has_come_to_rest;
+    if (has_come_to_rest || detail_is_wanted_for_peak(&job->detail, &job->members,
+                                                      job->main_pid, now_ns, &estimate))
+        job_read_memory(job, now_ns, &estimate);
+    job->detail.job_rests = false;
+    note_discount(job, &estimate);
+    note_at_peak(job, &estimate.combined);
+    /* What is shared is known when it is read, not from sizes that have moved. */
+    estimate.main.shared_bytes = estimate.descendants.shared_bytes = 0;
+    estimate.combined.shared_bytes = 0;
+    raise_estimate(&peaks->memory, &estimate);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/unknown.h"
+#include "job/budget.h"
+
+static struct budget begin(uint64_t millionths)
+{
+    struct budget budget;
+
+    budget_init(&budget, millionths, 0);
+    return budget;
+}
+
+/* Spends all there is. */
+static void empty(struct budget *budget)
+{
+    budget_charge(budget, SPENT_SAMPLES, (uint64_t)budget->tokens_ns);
+}
+
+static void tokens_come_with_the_jobs_cpu_time(void **state)
+{
+    struct budget budget = begin(BUDGET_MILLIONTHS);
+
+    (void)state;
+    empty(&budget);
+    budget_earn(&budget, NS_PER_SECOND, 2 * NS_PER_SECOND);
+    /* 0.3 % of 2 s and 0.05 % of 1 s */
+    assert_true(budget_allows(&budget, SPENT_GLANCES, 6500 * NS_PER_US));
+    assert_false(budget_allows(&budget, SPENT_GLANCES, 6501 * NS_PER_US));
+    assert_int_equal(budget.postponed[SPENT_GLANCES], 1);
+    assert_int_equal(budget.postponed[SPENT_SHARING], 0);
+}
+
+static void a_job_that_does_not_run_earns_little(void **state)
+{
+    struct budget budget = begin(BUDGET_MILLIONTHS);
+
+    (void)state;
+    empty(&budget);
+    budget_earn(&budget, 10 * NS_PER_SECOND, UNKNOWN);
+    assert_true(budget_allows(&budget, SPENT_GLANCES, 5 * NS_PER_MS));
+    assert_false(budget_allows(&budget, SPENT_GLANCES, 5 * NS_PER_MS + 1));
+}
+
+static void savings_have_a_limit(void **state)
+{
+    struct budget budget = begin(BUDGET_MILLIONTHS);
+
+    (void)state;
+    budget_earn(&budget, 1000 * NS_PER_SECOND, 1000 * NS_PER_SECOND);
+    budget_charge(&budget, SPENT_SHARING, 30 * NS_PER_MS);
+    assert_false(budget_allows(&budget, SPENT_GLANCES, 1));
+    assert_int_equal(budget.spent_ns[SPENT_SHARING], 30 * NS_PER_MS);
+}
+
+static void what_is_dear_is_paid_back(void **state)
+{
+    struct budget budget = begin(BUDGET_MILLIONTHS);
+
+    (void)state;
+    assert_false(budget_allows(&budget, SPENT_SHARING, NS_PER_SECOND)); /* not full yet */
+    budget_earn(&budget, 100 * NS_PER_SECOND, 100 * NS_PER_SECOND);
+    assert_true(budget_allows(&budget, SPENT_SHARING, NS_PER_SECOND));
+    budget_charge(&budget, SPENT_SHARING, NS_PER_SECOND);
+    budget_earn(&budget, 200 * NS_PER_SECOND, 200 * NS_PER_SECOND); /* 350 ms of 970 */
+    assert_false(budget_allows(&budget, SPENT_GLANCES, 1));
+    budget_earn(&budget, 400 * NS_PER_SECOND, 400 * NS_PER_SECOND);
+    assert_true(budget_allows(&budget, SPENT_GLANCES, NS_PER_MS));
+}
+
+static void a_wait_is_as_long_as_tokens_take_to_come(void **state)
+{
+    struct budget budget = begin(BUDGET_MILLIONTHS);
+
+    (void)state;
+    assert_int_equal(budget_wait_ns(&budget, NS_PER_MS), 0);
+    empty(&budget);
+    assert_int_equal(budget_wait_ns(&budget, NS_PER_MS), 2 * NS_PER_SECOND); /* at 0.05 % */
+    for (uint64_t i = 1; i < 100; i++) {
+        budget_earn(&budget, i * NS_PER_SECOND, i * NS_PER_SECOND);
+        empty(&budget);
+    }
+    assert_in_range(budget_wait_ns(&budget, NS_PER_MS), 280 * NS_PER_MS, 290 * NS_PER_MS);
+}
+
+static void without_a_limit_everything_is_allowed(void **state)
+{
+    struct budget budget = begin(UINT64_MAX);
+
+    (void)state;
+    budget_charge(&budget, SPENT_GPUS, 1000 * NS_PER_SECOND);
+    assert_true(budget_allows(&budget, SPENT_GPUS, 1000 * NS_PER_SECOND));
+    assert_int_equal(budget_wait_ns(&budget, NS_PER_SECOND), 0);
+    assert_int_equal(budget.spent_ns[SPENT_GPUS], 1000 * NS_PER_SECOND);
+}
+
+static void a_budget_of_0_is_spent_from_the_beginning(void **state)
+{
+    struct budget budget = begin(0);
+
+    (void)state;
+    empty(&budget);
+    budget_earn(&budget, 100 * NS_PER_SECOND, 100 * NS_PER_SECOND);
+    assert_false(budget_allows(&budget, SPENT_GLANCES, 1));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tokens_come_with_the_jobs_cpu_time),
+        cmocka_unit_test(a_job_that_does_not_run_earns_little),
+        cmocka_unit_test(savings_have_a_limit),
+        cmocka_unit_test(what_is_dear_is_paid_back),
+        cmocka_unit_test(a_wait_is_as_long_as_tokens_take_to_come),
+        cmocka_unit_test(without_a_limit_everything_is_allowed),
+        cmocka_unit_test(a_budget_of_0_is_spent_from_the_beginning),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
