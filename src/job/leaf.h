@@ -40,7 +40,8 @@ struct leaf_folder {
 
 /* The files that are kept open. */
 enum leaf_file {
-    LEAF_FILE_CPU,
+    LEAF_FILE_CPU_STAT,
+    LEAF_FILE_CPU, /* this and the next two: of version 1 */
     LEAF_FILE_CPU_USER,
     LEAF_FILE_CPU_SYSTEM,
     LEAF_FILE_MEMORY_PEAK,

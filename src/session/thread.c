@@ -170,6 +170,7 @@ static bool must_stop(spoor_session *session)
 static void sample_until_stopped(spoor_session *session)
 {
     struct rhythm rhythm = { .drained_ns = 0 };
+    struct bill bill;
 
     (void)session_begin_sampling(session, FOREVER_NS);
     session_start_gpus(session); /* here, not on the way to the job's start */
@@ -179,8 +180,10 @@ static void sample_until_stopped(spoor_session *session)
     if (session->second_sample_ns != 0)
         rhythm.pace.deadline_ns = session->second_sample_ns;
     for (;;) {
-        struct bill bill = open_bill(session);
-        bool has_births = wait_for_work(session, &rhythm);
+        bool has_births;
+
+        bill = open_bill(session);
+        has_births = wait_for_work(session, &rhythm);
 
         if (must_stop(session))
             break;
@@ -190,9 +193,14 @@ static void sample_until_stopped(spoor_session *session)
     }
     if (session->gpu_thread) /* it looks while we do */
         gpu_thread_ask_last(session->gpu_thread);
+    bill = open_bill(session);
     (void)session_begin_sampling(session, FOREVER_NS);
     session_take_last_sample(session);
+    (void)charge(session, &bill, SPENT_SAMPLES);
     session_end_sampling(session);
+    pthread_mutex_lock(&session->mutex);
+    session->budget = session->sampler.job.budget;
+    pthread_mutex_unlock(&session->mutex);
 }
 
 static void *run(void *data)
