@@ -61,7 +61,7 @@ static bool may_have_changed(struct job *job)
 static void find_processes(struct job *job, const struct look *look, uint64_t birth_mark)
 {
     if (job->births.source)
-        job_take_births(job, look->now_ns);
+        job_take_births(job, look->now_ns, false);
     else
         job_search(job, look, birth_mark);
 }

@@ -88,14 +88,12 @@ static int prepare_spawned(struct job *job, const struct job_options *options)
 /* Only the connector tells of a job that has children already. */
 static int prepare_attached(struct job *job, const struct job_options *options, uint64_t now_ns)
 {
-    struct look look = job_look(job, now_ns, false);
+    struct look look = job_look(job, now_ns, true);
 
-    if (!job->root->is_live)
-        return 0;
-    job_search(job, &look, UNKNOWN);
-    if (job->is_main_only)
+    if (!job->root->is_live || job->is_main_only)
         return 0;
     births_open(&job->births, job->root, options->pid, options->disabled | RUNG_RING);
+    job_search(job, &look, UNKNOWN); /* what was born before the first event */
     for (size_t i = 0; i < job->members.count; i++)
         births_adopt(&job->births, job->members.list[i].pid);
     return 0;
@@ -247,7 +245,7 @@ static bool main_has_run(struct job *job)
 /* While the job rests, nobody is born; but processes may be moved into an adopted cgroup, and out. */
 static void refresh_resting(struct job *job, const struct look *look)
 {
-    job_take_births(job, look->now_ns);
+    job_take_births(job, look->now_ns, true);
     if (!job->leaf.is_adopted)
         return;
     job_search(job, look, UNKNOWN);
@@ -277,7 +275,7 @@ void job_refresh(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool is_
     seen = look_at_members(job, &look);
     job->look_span.until_ns = job_now_ns(job, now_ns);
     activity_looked(&job->activity, whom, cpu_ns, now_ns, seen);
-    job_take_births(job, now_ns);
+    job_take_births(job, now_ns, true);
     job_search(job, &look, job->leaf.is_adopted ? UNKNOWN : birth_mark);
     job_drop_agents(job);
     for (size_t i = 0; i < job->members.count; i++)

@@ -137,6 +137,7 @@ struct job {
     uint64_t started_count;
     uint64_t birth_mark; /* at the last search for members */
     unsigned search_count;
+    uint64_t searched_ns; /* when that was */
     struct group_bytes discount; /* pages counted twice in a resident size, at most */
     uint64_t main_bound_bytes; /* ru_maxrss of main: its own, or a child's; 0: not known yet */
     uint64_t largest_bound_bytes; /* the largest ru_maxrss of all that we reaped */
@@ -170,8 +171,9 @@ void job_refresh(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool is_
  * sizes. job->activity tells what it does. */
 void job_glance(struct job *job, uint64_t now_ns, uint64_t birth_mark);
 
-/* Takes the events of processes that were born or ended. */
-void job_take_births(struct job *job, uint64_t now_ns);
+/* Takes the events of processes that were born or ended. Those that live are looked at; between two
+ * samples only if they have lived for a while. */
+void job_take_births(struct job *job, uint64_t now_ns, bool is_sample);
 
 /* A child of ours has ended and is about to be reaped: takes its last figures. */
 void job_child_ended(struct job *job, pid_t pid, uint64_t now_ns);

@@ -33,8 +33,7 @@ static uint64_t births_due_ns(const struct births *births, const struct rhythm *
 
     if (!births->source || (births_fd(births) < 0 && rests))
         return PACE_NEVER;
-    /* While the job rests, the events of the connector are others'. */
-    due_ns = rhythm->drained_ns + births->drain_ms * (rests ? 10 : 1) * NS_PER_MS;
+    due_ns = rhythm->drained_ns + births->drain_gap_ns;
     return apart(due_ns, glance_ns) <= TOGETHER_NS ? glance_ns : due_ns;
 }
 
@@ -108,7 +107,7 @@ static void glance(spoor_session *session, struct pace *pace, struct bill *bill)
 
 static void take_births(spoor_session *session, struct rhythm *rhythm, uint64_t now_ns)
 {
-    job_take_births(&session->sampler.job, now_ns);
+    job_take_births(&session->sampler.job, now_ns, false);
     session_tell_gpus(session);
     rhythm->drained_ns = now_ns;
 }
@@ -171,6 +170,7 @@ static bool must_stop(spoor_session *session)
 static void sample_until_stopped(spoor_session *session)
 {
     struct rhythm rhythm = { .drained_ns = 0 };
+    struct bill bill;
 
     (void)session_begin_sampling(session, FOREVER_NS);
     session_start_gpus(session); /* here, not on the way to the job's start */
@@ -180,8 +180,10 @@ static void sample_until_stopped(spoor_session *session)
     if (session->second_sample_ns != 0)
         rhythm.pace.deadline_ns = session->second_sample_ns;
     for (;;) {
-        struct bill bill = open_bill(session);
-        bool has_births = wait_for_work(session, &rhythm);
+        bool has_births;
+
+        bill = open_bill(session);
+        has_births = wait_for_work(session, &rhythm);
 
         if (must_stop(session))
             break;
@@ -191,9 +193,14 @@ static void sample_until_stopped(spoor_session *session)
     }
     if (session->gpu_thread) /* it looks while we do */
         gpu_thread_ask_last(session->gpu_thread);
+    bill = open_bill(session);
     (void)session_begin_sampling(session, FOREVER_NS);
     session_take_last_sample(session);
+    (void)charge(session, &bill, SPENT_SAMPLES);
     session_end_sampling(session);
+    pthread_mutex_lock(&session->mutex);
+    session->budget = session->sampler.job.budget;
+    pthread_mutex_unlock(&session->mutex);
 }
 
 static void *run(void *data)
