@@ -79,3 +79,35 @@ struct cpu_choice cpu_sources_choose(const struct cpu_counts *counts)
         return (struct cpu_choice){ .source = CPU_FROM_CGROUP, .is_exact = true };
     return choose(counts);
 }
+
+static uint64_t growth(uint64_t last_ns, uint64_t ns)
+{
+    return is_known(last_ns) && is_known(ns) ? less(ns, last_ns) : UNKNOWN;
+}
+
+uint64_t cpu_ledger_add(struct cpu_ledger *ledger, const struct cpu_counts *counts,
+                        enum cpu_source source)
+{
+    const uint64_t now_ns[CPU_SOURCE_COUNT] = {
+        [CPU_FROM_TREE] = counts->tree_ns,
+        [CPU_FROM_CGROUP] = counts->cgroup_ns,
+        [CPU_FROM_PERF] = counts->perf_ns,
+    };
+    const uint64_t *last_ns = ledger->last_ns;
+    enum cpu_source before = ledger->source;
+    uint64_t grown_ns = first_known(growth(last_ns[source], now_ns[source]),
+                                    growth(last_ns[before], now_ns[before]));
+
+    if (!ledger->has_begun)
+        ledger->total_ns = now_ns[source];
+    else if (is_known(grown_ns))
+        ledger->total_ns += grown_ns;
+    ledger->has_begun = is_known(ledger->total_ns);
+    ledger->source = source;
+    for (int i = 0; i < CPU_SOURCE_COUNT; i++) { /* a counter may step back a little */
+        if (!is_known(now_ns[i]))
+            ledger->last_ns[i] = UNKNOWN;
+        raise_to(&ledger->last_ns[i], now_ns[i]);
+    }
+    return is_known(now_ns[source]) ? less(now_ns[source], ledger->total_ns) : 0;
+}

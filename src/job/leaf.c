@@ -217,17 +217,6 @@ static int open_given(struct leaf *leaf, const char *path, const struct name *na
     return r;
 }
 
-static void watch_events(struct leaf *leaf)
-{
-    struct cgroups cgroups = { 0 };
-
-    if (leaf_has(leaf, LEAF_MEMORY))
-        cgroups.of[CGROUP_MEMORY] = leaf->folders[LEAF_MEMORY].own;
-    else if (leaf_has(leaf, LEAF_UNIFIED))
-        cgroups.of[CGROUP_MEMORY] = leaf->folders[LEAF_UNIFIED].own;
-    cgroup_watch_init(&leaf->events, leaf->root, &cgroups);
-}
-
 /* Returns 0, or why it stays. */
 static int remove_folder(struct leaf *leaf, const struct leaf_folder *folder)
 {
@@ -295,7 +284,7 @@ static int open_own(struct leaf *leaf, const struct name *name, pid_t tracker, p
 
 static void init(struct leaf *leaf, const struct root *root)
 {
-    *leaf = (struct leaf){ .root = root };
+    *leaf = (struct leaf){ .root = root, .last = LEAF_READING_UNKNOWN };
     for (int i = 0; i < LEAF_FILE_COUNT; i++)
         leaf->files[i] = (struct kept)KEPT_CLOSED;
 }
@@ -314,7 +303,6 @@ void leaf_adopt(struct leaf *leaf, const struct root *root, const struct cgroup 
     init(leaf, root);
     leaf->is_adopted = true;
     leaf->adopted = *own;
-    leaf->last.cpu_ns = UNKNOWN;
     for (int i = 0; i < LEAF_TREE_COUNT; i++) {
         const struct cgroup *cgroup = &cgroups->of[controller_of[i]];
 
@@ -323,7 +311,6 @@ void leaf_adopt(struct leaf *leaf, const struct root *root, const struct cgroup 
     }
     if (!leaf_has_memory(leaf))
         leaf->reason = "the cgroup has no memory controller";
-    watch_events(leaf);
     leaf_read(leaf, &first);
     leaf->peaks.memory_before_bytes = first.memory_peak_bytes;
     leaf->peaks.threads_before = first.threads_peak;
@@ -346,7 +333,6 @@ void leaf_open(struct leaf *leaf, const struct root *root, pid_t tracker, pid_t 
         else if (!leaf_has_memory(leaf))
             leaf->reason = "no cgroup controllers are delegated to us";
     }
-    watch_events(leaf);
 }
 
 void leaf_close(struct leaf *leaf)
@@ -355,7 +341,6 @@ void leaf_close(struct leaf *leaf)
         return;
     for (int i = 0; i < LEAF_FILE_COUNT; i++)
         kept_close(&leaf->files[i]);
-    cgroup_watch_done(&leaf->events);
     if (leaf->keeper.pid != 0)
         scope_keeper_stop(&leaf->keeper); /* and systemd removes the rest */
     else

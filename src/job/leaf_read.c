@@ -117,7 +117,6 @@ static void read_memory(struct leaf *leaf, struct leaf_reading *reading)
     enum leaf_tree tree = memory_tree(leaf);
     const char *peak = tree == LEAF_MEMORY ? "memory.max_usage_in_bytes" : "memory.peak";
 
-    reading->memory = (struct cgroup_memory){ UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN };
     (void)read_memory_stat(leaf, &reading->memory); /* else it stays unknown */
     reading->memory_peak_bytes = read_number(leaf, tree, LEAF_FILE_MEMORY_PEAK, peak);
 }
@@ -139,7 +138,6 @@ static void read_io(struct leaf *leaf, struct leaf_reading *reading)
     struct cgroup_io io;
     char text[8192];
 
-    reading->read_bytes = reading->written_bytes = UNKNOWN;
     if (read_record(leaf, LEAF_UNIFIED, LEAF_FILE_IO, "io.stat", text, sizeof(text)) < 0 ||
         cgroup_parse_io_stat(text, &io) < 0)
         return;
@@ -154,10 +152,9 @@ void leaf_read_pressure(struct leaf *leaf, struct leaf_reading *reading)
     char text[512];
 
     for (int i = 0; i < PRESSURE_COUNT; i++) {
-        reading->pressure_ns[i] = UNKNOWN;
         if (read_record(leaf, LEAF_UNIFIED, (enum leaf_file)(LEAF_FILE_PRESSURE + i), files[i],
                         text, sizeof(text)) >= 0)
-            (void)pressure_parse(text, &reading->pressure_ns[i]); /* else it stays unknown */
+            (void)pressure_parse(text, &reading->pressure_ns[i]); /* else it stays as it was */
     }
 }
 
@@ -170,10 +167,17 @@ uint64_t leaf_read_cpu_ns(struct leaf *leaf)
     return read_number(leaf, LEAF_CPUACCT, LEAF_FILE_CPU, "cpuacct.usage");
 }
 
-/* A cgroup that is not ours may be removed as soon as it is empty. What was last read of it stands. */
+static bool is_lost(uint64_t value, uint64_t before)
+{
+    return !is_known(value) && is_known(before);
+}
+
+/* A cgroup that is not ours, or that systemd made for us, may be removed as soon as it is empty. What
+ * was last read of it stands. */
 static void keep_last(struct leaf *leaf, struct leaf_reading *reading)
 {
-    if (!is_known(reading->cpu_ns) && is_known(leaf->last.cpu_ns)) {
+    if (is_lost(reading->cpu_ns, leaf->last.cpu_ns) ||
+        is_lost(reading->memory_peak_bytes, leaf->last.memory_peak_bytes)) {
         *reading = leaf->last;
         reading->is_gone = true;
     } else {
@@ -183,21 +187,17 @@ static void keep_last(struct leaf *leaf, struct leaf_reading *reading)
 
 void leaf_read(struct leaf *leaf, struct leaf_reading *ret)
 {
-    struct cgroup_events events = { UNKNOWN, UNKNOWN };
-
-    *ret = (struct leaf_reading){ 0 };
+    *ret = (struct leaf_reading)LEAF_READING_UNKNOWN;
+    if (!leaf->root)
+        return;
     read_cpu(leaf, ret);
     read_memory(leaf, ret);
     read_io(leaf, ret);
     leaf_read_pressure(leaf, ret);
     ret->threads_peak = read_number(leaf, leaf_has(leaf, LEAF_PIDS) ? LEAF_PIDS : LEAF_UNIFIED,
                                     LEAF_FILE_THREADS_PEAK, "pids.peak");
-    if (leaf->root)
-        cgroup_watch_read(&leaf->events, leaf->root, &events);
-    ret->oom_kills_count = events.oom_kills_count;
-    if (!leaf->is_adopted)
-        return;
-    take_adopted_peaks(leaf, ret);
+    if (leaf->is_adopted)
+        take_adopted_peaks(leaf, ret);
     keep_last(leaf, ret);
 }
 
