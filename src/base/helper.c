@@ -12,12 +12,13 @@ struct helper {
     const struct helper_work *work;
     void *data;
     pthread_t thread;
-    bool has_thread; /* it is to be joined */
+    bool has_thread; /* it was started */
 
     pthread_mutex_t mutex; /* never held during a call */
     pthread_cond_t changed;
     bool is_calling;
-    bool is_left; /* it frees everything when its call returns */
+    bool is_closed;
+    bool is_left; /* closed during a call: the thread frees everything when the call returns */
 };
 
 static void free_all(struct helper *helper)
@@ -28,17 +29,26 @@ static void free_all(struct helper *helper)
     free(helper);
 }
 
-static void *make_call(void *data)
+/* Between calls the thread waits for the next. */
+static void *make_calls(void *data)
 {
     struct helper *helper = data;
     bool is_left;
 
     (void)pthread_setname_np(pthread_self(), helper->work->name); /* a name more or less */
-    helper->work->call(helper->data);
     pthread_mutex_lock(&helper->mutex);
-    helper->is_calling = false;
+    while (helper->is_calling || !helper->is_closed) {
+        if (!helper->is_calling) {
+            (void)pthread_cond_wait(&helper->changed, &helper->mutex);
+            continue;
+        }
+        pthread_mutex_unlock(&helper->mutex);
+        helper->work->call(helper->data);
+        pthread_mutex_lock(&helper->mutex);
+        helper->is_calling = false;
+        (void)pthread_cond_signal(&helper->changed);
+    }
     is_left = helper->is_left;
-    (void)pthread_cond_signal(&helper->changed);
     pthread_mutex_unlock(&helper->mutex);
     if (is_left)
         free_all(helper);
@@ -59,23 +69,19 @@ int helper_open(const struct helper_work *work, void *data, struct helper **ret)
     return 0;
 }
 
-static void join(struct helper *helper)
-{
-    if (helper->has_thread)
-        (void)pthread_join(helper->thread, NULL);
-    helper->has_thread = false;
-}
-
 int helper_start(struct helper *helper)
 {
-    int r;
+    int r = 0;
 
-    join(helper);
+    pthread_mutex_lock(&helper->mutex);
     helper->is_calling = true;
-    r = thread_start_quiet(&helper->thread, make_call, helper);
+    if (helper->has_thread)
+        (void)pthread_cond_signal(&helper->changed);
+    else
+        r = thread_start_quiet(&helper->thread, make_calls, helper);
     helper->has_thread = r == 0;
-    if (r < 0)
-        helper->is_calling = false;
+    helper->is_calling = r == 0;
+    pthread_mutex_unlock(&helper->mutex);
     return r;
 }
 
@@ -102,13 +108,16 @@ struct helper *helper_close(struct helper *helper)
         return NULL;
     thread = helper->thread;
     pthread_mutex_lock(&helper->mutex);
+    helper->is_closed = true;
     is_left = helper->is_left = helper->is_calling;
+    (void)pthread_cond_signal(&helper->changed);
     pthread_mutex_unlock(&helper->mutex);
     if (is_left) {
         (void)pthread_detach(thread); /* it frees all when its call returns */
         return NULL;
     }
-    join(helper);
+    if (helper->has_thread)
+        (void)pthread_join(thread, NULL);
     free_all(helper);
     return NULL;
 }

@@ -16,10 +16,12 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/unknown.h"
@@ -29,14 +31,16 @@
 #include "spoor/spoor.h"
 
 #define RECORDS_EVERY_NS (100 * NS_PER_MS)
+#define GAP_LEAST_NS (5 * NS_PER_MS)
+#define GAP_MOST_NS (100 * NS_PER_MS)
+#define FASTEST_EVENT_NS (50 * NS_PER_US) /* a small machine that does nothing but fork */
 #define OWN_PREFIX "spoor-" /* of the names of trackers' own threads and helpers: of no job */
-#define THREADS_MASK ((1u << 29) - 1) /* what a pid_entry holds */
+#define THREADS_MASK ((1u << 30) - 1) /* what a pid_entry holds */
 
 struct births_source {
     unsigned rung;
     const char *source;
     const char *name; /* in a reason */
-    unsigned drain_ms;
     bool is_machine_wide;
     int (*open)(struct births *births);
     void (*drain)(struct births *births);
@@ -55,9 +59,11 @@ static int open_ring(struct births *births)
     return fork_ring_open(births->root, births->main_pid, &births->ring);
 }
 
+/* A ring of 32 pages is full after some 25 ms of threads made as fast as one CPU can. */
 static void drain_ring(struct births *births)
 {
     fork_ring_drain(&births->ring, note, births);
+    births->drain_gap_ns = 20 * NS_PER_MS;
 }
 
 static uint64_t lost_by_ring(const struct births *births)
@@ -70,9 +76,23 @@ static int open_connector(struct births *births)
     return proc_connector_open(births->root, &births->connector);
 }
 
+/* The gap is short enough for a sudden storm; and, while there is one, for the next events to fill a
+ * quarter of the buffer. */
+static void set_connector_gap(struct births *births, size_t event_count, uint64_t now_ns)
+{
+    uint64_t room = births->connector.capacity, gap_ns = room * FASTEST_EVENT_NS;
+
+    if (event_count > 0)
+        gap_ns = smaller(gap_ns, (now_ns - births->drained_ns) / event_count * room / 4);
+    births->drain_gap_ns = larger(smaller(gap_ns, GAP_MOST_NS), GAP_LEAST_NS);
+}
+
 static void drain_connector(struct births *births)
 {
-    proc_connector_drain(&births->connector, note, births);
+    uint64_t now_ns = clock_now().monotonic_ns;
+
+    set_connector_gap(births, proc_connector_drain(&births->connector, note, births), now_ns);
+    births->drained_ns = now_ns;
 }
 
 static uint64_t lost_by_connector(const struct births *births)
@@ -80,13 +100,12 @@ static uint64_t lost_by_connector(const struct births *births)
     return births->connector.lost_count;
 }
 
-/* Best first. A ring of 32 pages is full after some 25 ms of threads made as fast as one CPU
- * can. The connector's buffer holds 20 ms of all that a small machine can fork. */
+/* Best first. */
 static const struct births_source sources[] = {
-    { RUNG_RING, "perf.fork-ring", "perf's fork ring", 20, false, open_ring, drain_ring,
+    { RUNG_RING, "perf.fork-ring", "perf's fork ring", false, open_ring, drain_ring,
       lost_by_ring },
-    { RUNG_CONNECTOR, "proc-connector", "proc connector", 5, true, open_connector,
-      drain_connector, lost_by_connector },
+    { RUNG_CONNECTOR, "proc-connector", "proc connector", true, open_connector, drain_connector,
+      lost_by_connector },
 };
 
 /* ---- open and close ----------------------------------------------------- */
@@ -114,6 +133,13 @@ static void mark_inexact(struct births *births, const char *why)
         return; /* the first reason is enough */
     births->is_exact = false;
     add_reason(births, "%s", why);
+}
+
+/* New processes may be missed from now on, or were. */
+static void mark_incomplete(struct births *births, const char *why)
+{
+    births->is_complete = false;
+    mark_inexact(births, why);
 }
 
 static bool open_source(struct births *births, const struct births_source *source,
@@ -195,8 +221,9 @@ void births_open(struct births *births, const struct root *root, pid_t main_pid,
     }
     births->source = births->events->source;
     births->is_machine_wide = births->events->is_machine_wide;
-    births->drain_ms = births->events->drain_ms;
-    births->is_exact = true;
+    births->drained_ns = clock_now().monotonic_ns;
+    births->drain_gap_ns = GAP_LEAST_NS;
+    births->is_exact = births->is_complete = true;
     births->reason[0] = '\0';
     births->has_peaks =
         !(disabled & RUNG_TASKSTATS) && taskstats_open(root, &births->taskstats) == 0;
@@ -222,6 +249,7 @@ void births_adopt(struct births *births, pid_t pid)
     if (!births->events)
         return;
     mark_inexact(births, "the job was already running");
+    births->adopted_ns = clock_now().monotonic_ns;
     entry = pid_set_add(&births->pids, pid);
     if (!entry)
         return;
@@ -266,6 +294,9 @@ void births_close(struct births *births)
     pid_set_done(&births->pids);
     head_count_done(&births->heads);
     lives_close(&births->lives);
+    free(births->newborns);
+    births->newborns = NULL;
+    births->newborn_count = births->newborn_capacity = 0;
     births->events = NULL;
 }
 
@@ -275,6 +306,21 @@ int births_fd(const struct births *births)
 }
 
 /* ---- events ------------------------------------------------------------- */
+
+static bool add_newborn(struct births *births, pid_t pid)
+{
+    if (births->newborn_count == births->newborn_capacity) {
+        size_t capacity = births->newborn_capacity ? 2 * births->newborn_capacity : 64;
+        pid_t *newborns = realloc(births->newborns, capacity * sizeof(*newborns));
+
+        if (!newborns)
+            return false;
+        births->newborns = newborns;
+        births->newborn_capacity = capacity;
+    }
+    births->newborns[births->newborn_count++] = pid;
+    return true;
+}
 
 static void note_fork(struct births *births, const struct process_event *event)
 {
@@ -288,19 +334,20 @@ static void note_fork(struct births *births, const struct process_event *event)
     }
     if (births->is_machine_wide && !pid_set_find(&births->pids, event->parent_pid))
         return;
+    entry = pid_set_find(&births->pids, event->pid);
+    if (entry && event->time_ns < births->adopted_ns)
+        return;
     births->started_count++;
     entry = pid_set_add(&births->pids, event->pid);
-    if (!entry) {
-        mark_inexact(births, "too many processes to follow");
+    if (!entry || !add_newborn(births, event->pid)) {
+        mark_incomplete(births, "too many processes to follow");
         return;
     }
     /* If it lives already, its end was lost and its number used again. */
     if (entry->threads > 0)
         set_threads(births, entry, 0);
     lives_start(&births->lives, entry, event->time_ns);
-    entry->is_new = true;
     entry->is_disowned = false;
-    births->must_filter = true;
     start(births, entry, event->parent_pid, 1);
 }
 
@@ -347,7 +394,7 @@ static void note_exit(struct births *births, const struct process_event *event)
 
     if (!entry || entry->threads == 0) {
         if (!births->is_machine_wide)
-            mark_inexact(births, "an exit event without a fork event");
+            mark_incomplete(births, "an exit event without a fork event");
         return;
     }
     set_threads(births, entry, entry->threads - 1);
@@ -359,7 +406,7 @@ static void note_exit(struct births *births, const struct process_event *event)
         return;
     }
     if (!births->is_machine_wide && lives_on(births, event))
-        mark_inexact(births, "the job ran a set-uid program, whose children are not seen");
+        mark_incomplete(births, "the job ran a set-uid program, whose children are not seen");
     if (births->taskstats.fd >= 0)
         births->must_filter = true;
     else
@@ -445,46 +492,45 @@ static void check_losses(struct births *births)
     if (lost_count == births->lost_count)
         return;
     births->lost_count = lost_count;
-    mark_inexact(births,
-                 "events were lost: processes started faster than events could be read");
+    mark_incomplete(births,
+                    "events were lost: processes started faster than events could be read");
     pid_set_filter(&births->pids, still_exists, births);
 }
 
-struct announcement {
-    births_born *born;
-    void *data;
-    bool is_open; /* somebody is to be announced again */
-    struct lives *lives;
-};
-
-static bool announce(struct pid_entry *entry, void *data)
+static bool is_needed(struct pid_entry *entry, void *data)
 {
-    struct announcement *announcement = data;
-
-    if (!lives_visit(announcement->lives, entry))
-        return false;
-    if (entry->is_new)
-        entry->is_new =
-            announcement->born && announcement->born(entry->pid, announcement->data);
-    announcement->is_open |= entry->is_new;
-    return true;
+    return lives_visit(data, entry);
 }
 
-void births_drain(struct births *births, births_born *born, void *data)
+void births_drain(struct births *births)
 {
-    struct announcement announcement = { born, data, false, &births->lives };
-
     if (!births->events)
         return;
     births->events->drain(births);
     if (births->taskstats.fd >= 0)
         drain_records(births);
     check_losses(births);
-    if (births->must_filter) {
-        pid_set_filter(&births->pids, announce, &announcement);
-        births->must_filter = announcement.is_open;
-        lives_settle(&births->lives);
+    if (!births->must_filter)
+        return;
+    pid_set_filter(&births->pids, is_needed, &births->lives);
+    births->must_filter = false;
+    lives_settle(&births->lives);
+}
+
+void births_announce(struct births *births, uint64_t until_ns, births_born *born, void *data)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < births->newborn_count; i++) {
+        pid_t pid = births->newborns[i];
+        const struct pid_entry *entry = pid_set_find(&births->pids, pid);
+
+        if (!entry || entry->threads == 0)
+            continue;
+        if (entry->started_ns > until_ns || born(pid, data))
+            births->newborns[kept++] = pid;
     }
-    if (!announcement.is_open)
+    births->newborn_count = kept;
+    if (kept == 0)
         head_count_settle(&births->heads);
 }

@@ -32,7 +32,9 @@ struct births {
     bool is_exact;
     uint64_t started_count;
     struct head_count heads; /* the connector may count one more at once per CPU, see there */
-    unsigned drain_ms;       /* how often to drain, see births_fd() */
+    uint64_t drain_gap_ns;   /* how often to drain, see births_fd() */
+    /* Every new process is reported: no search is needed to find them. */
+    bool is_complete;
 
     /* Largest peak of resident memory of exited processes; UNKNOWN: none was reported. */
     bool has_peaks; /* exit records are available, and none was lost */
@@ -50,8 +52,12 @@ struct births {
     struct pid_set pids;
     struct lives lives;       /* of descendants, with exit records */
     uint64_t lost_count;      /* lost events, as of the last drain */
+    uint64_t drained_ns;      /* monotonic */
+    uint64_t adopted_ns;      /* likewise, when a running job was adopted */
     uint64_t records_read_ns; /* when exit records were last read; monotonic */
-    bool must_filter;         /* `pids` has new or exited ones */
+    bool must_filter;         /* `pids` has exited ones */
+    pid_t *newborns;          /* not announced yet, parents first; owned */
+    size_t newborn_count, newborn_capacity;
 };
 
 /* Opens the best available source that is not in `disabled` (rungs.h), if any. Call this while
@@ -70,17 +76,20 @@ void births_disown(struct births *births, pid_t pid);
 /* Accepts a zeroed one. */
 void births_close(struct births *births);
 
-/* When to drain, apart from each sample. -1: every `drain_ms` while the job is busy, which
+/* When to drain, apart from each sample. -1: every `drain_gap_ns` while the job is busy, which
  * costs next to nothing if nothing happened. Otherwise a descriptor: drain when it is readable,
- * but no sooner than `drain_ms` after the last time. */
+ * but no sooner than `drain_gap_ns` after the last time. The gap follows the rate of events. */
 int births_fd(const struct births *births);
 
-/* Called for a new process. Returns true to be called again at the next drain. */
+/* Reads all pending events. */
+void births_drain(struct births *births);
+
+/* Called for a new process. Returns true to be called again next time. */
 typedef bool births_born(pid_t pid, void *data);
 
-/* Reads all pending events. Calls `born` (may be NULL) for each new process that is still
- * alive, except the main one. */
-void births_drain(struct births *births, births_born *born, void *data);
+/* Calls `born` for each new process that was still alive at the last drain and had started by
+ * `until_ns`, except the main one: parents first, and each once. */
+void births_announce(struct births *births, uint64_t until_ns, births_born *born, void *data);
 
 /* Whether a process other than the main one lives. Right after a drain at the end of the main
  * process, that is whether one outlived it: a fork is reported before it returns. Its own exit

@@ -35,6 +35,14 @@ void cgroup_escape_init(struct cgroup_escape *escape, const struct leaf *leaf, p
     }
 }
 
+/* A process that is exiting is shown at the top of a version 1 hierarchy. */
+static bool is_ending(const struct root *root, struct member *member)
+{
+    struct pid_stat stat;
+
+    return pid_stat_read(&member->stat_file, root, member->pid, &stat) < 0 || stat.is_ending;
+}
+
 static bool is_at_or_below(struct text_part path, const char *home)
 {
     size_t length = strlen(home);
@@ -57,19 +65,20 @@ void cgroup_escape_check(struct cgroup_escape *escape, const struct root *root,
 {
     char text[TEXT_SIZE];
     struct text_part path;
-    struct pid_stat stat;
 
     if (!is_watching(escape))
         return;
     member->placed_rss_bytes = member->rss_bytes;
-    /* A process that is exiting is shown at the top of a version 1 hierarchy. */
-    if (!read_text(root, member->pid, text) ||
-        pid_stat_read(&member->stat_file, root, member->pid, &stat) < 0 || stat.is_ending)
+    if (!read_text(root, member->pid, text))
         return;
     for (int i = 0; i < LEAF_TREE_COUNT; i++) {
-        if (escape->home[i][0] != '\0' && cgroup_find_path(text, controllers[i], &path) == 0 &&
-            !is_at_or_below(path, escape->home[i]))
-            escape->has_left[i] = true;
+        if (escape->home[i][0] == '\0' || escape->has_left[i] ||
+            cgroup_find_path(text, controllers[i], &path) < 0 ||
+            is_at_or_below(path, escape->home[i]))
+            continue;
+        if (is_ending(root, member))
+            return;
+        escape->has_left[i] = true;
     }
 }
 

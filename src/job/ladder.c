@@ -153,13 +153,6 @@ static const char *probe_task_clock(struct trial *trial)
     return why(trial, r);
 }
 
-static const char *probe_gate(struct trial *trial)
-{
-    if (trial->root->proc_fault)
-        return why(trial, -ESRCH);
-    return trial->job.fault_gate.events.count > 0 ? NULL : "permission denied";
-}
-
 static const char *probe_births(struct trial *trial, const char *source, unsigned others)
 {
     struct births births = { 0 };
@@ -419,8 +412,7 @@ static const struct {
 { "CPU time of a process", "procfs.cpuclock", probe_cpu_clock, NULL, RUNG_CLOCK, true },
 { "CPU time of a process", "procfs.stat", probe_files, NULL, 0, false },
 { "peak memory of a job, with page cache", "cgroup.memory.peak", probe_leaf_memory, &delegate, CGROUP, true },
-{ "peak memory of a job", "procfs.statm, read on page faults", probe_gate, &allow_perf, RUNG_GATE, true },
-{ "peak memory of a job", "procfs.statm, every 10 ms", probe_files, NULL, 0, false },
+{ "peak memory of a job", "procfs.statm, between samples", probe_files, NULL, 0, false },
 { "peak memory of a process", "wait4.ru_maxrss, procfs.status.VmHWM", probe_always, NULL, 0, false },
 { "peak memory of processes never waited for", "taskstats", probe_exit_records, &be_root, RUNG_TASKSTATS, true },
 { "private and shared memory", "procfs.smaps_rollup, smaps, pagemap", probe_rollup, &show_proc, 0, true },

@@ -41,7 +41,8 @@ struct leaf_folder {
 
 /* The files that are kept open. */
 enum leaf_file {
-    LEAF_FILE_CPU,
+    LEAF_FILE_CPU_STAT,
+    LEAF_FILE_CPU, /* this and the next two: of version 1 */
     LEAF_FILE_CPU_USER,
     LEAF_FILE_CPU_SYSTEM,
     LEAF_FILE_MEMORY_PEAK,
@@ -76,6 +77,7 @@ struct leaf_reading {
 
 struct leaf {
     const struct root *root; /* borrowed; NULL: there is no job cgroup */
+    char name[48];           /* "spoor-PID-RANDOM" */
     struct leaf_folder folders[LEAF_TREE_COUNT];
     bool is_adopted;       /* it is not ours */
     struct cgroup adopted; /* whose processes are the job */
@@ -133,6 +135,9 @@ void leaf_read_pressure(struct leaf *leaf, struct leaf_reading *reading);
 
 /* Reads the CPU time only. May be UNKNOWN. */
 uint64_t leaf_read_cpu_ns(struct leaf *leaf);
+
+/* Reads only how much memory it has now, page cache included. May be UNKNOWN. */
+uint64_t leaf_read_memory_bytes(struct leaf *leaf);
 
 /* Raises each part to its current value. Also notes the memory of an adopted cgroup. */
 void leaf_raise_memory(struct leaf *leaf, struct cgroup_memory *peak);

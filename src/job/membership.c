@@ -34,6 +34,13 @@
  * adopts. So now and then all are asked, moved or not. */
 enum { FULL_SEARCH_EVERY = 16 };
 
+/* While events report every new process, a search finds nobody, unless they fail unnoticed. */
+#define CHECK_EVENTS_EVERY_NS (10 * NS_PER_SECOND)
+
+/* A process that lives no longer than this costs an event and nothing else: what it used goes to the
+ * parent that waits for it, or comes to us. */
+#define SHORT_LIFE_NS (20 * NS_PER_MS)
+
 struct search {
     struct job *job;
     const struct look *look;
@@ -240,6 +247,10 @@ void job_search(struct job *job, const struct look *look, uint64_t birth_mark)
     if (job->root->proc_fault || job->is_main_only ||
         (is_known(birth_mark) && birth_mark == job->birth_mark && !is_full))
         return;
+    if (job->births.is_complete && !look->is_thorough &&
+        look->now_ns - job->searched_ns < CHECK_EVENTS_EVERY_NS)
+        return;
+    job->searched_ns = look->now_ns;
     job->birth_mark = birth_mark; /* before the search, which may say that one more is needed */
     if (job->leaf.is_adopted) {
         search_adopted(&search);
@@ -258,7 +269,7 @@ static bool take_newborn(pid_t pid, void *data)
     return !add_found_or_wait(pid, data); /* then it is told again */
 }
 
-void job_take_births(struct job *job, uint64_t now_ns)
+void job_take_births(struct job *job, uint64_t now_ns, bool is_sample)
 {
     struct look look = job_look(job, now_ns, false);
     struct search search = { job, &look };
@@ -266,7 +277,9 @@ void job_take_births(struct job *job, uint64_t now_ns)
 
     if (!births->source)
         return;
-    births_drain(&job->births, take_newborn, &search);
+    births_drain(&job->births);
+    births_announce(&job->births, is_sample ? UINT64_MAX : now_ns - SHORT_LIFE_NS, take_newborn,
+                    &search);
     if (!births->has_peaks)
         return;
     raise_to(&job->main_rss_peak_bytes, births->main_peak_bytes);

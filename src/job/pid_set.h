@@ -16,8 +16,7 @@
 
 struct pid_entry {
     pid_t pid;             /* 0: this slot is free */
-    uint32_t threads : 29; /* that live; 0: it has ended */
-    uint32_t is_new : 1;
+    uint32_t threads : 30; /* that live; 0: it has ended */
     uint32_t is_disowned : 1; /* it is of no job; only its end is waited for */
     uint32_t is_borrower : 1; /* it may have had no memory of its own; see lives.h */
     uint64_t started_ns, ended_ns;

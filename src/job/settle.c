@@ -229,7 +229,7 @@ void job_child_ended(struct job *job, pid_t pid, uint64_t now_ns)
     if (pid == job->main_pid) {
         job->main_ended_ns = now_ns;
         job_check_program(job, member, &look);
-        job_take_births(job, now_ns);              /* what it started last */
+        job_take_births(job, now_ns, false);       /* what it started last */
         member = members_find(&job->members, pid); /* the table may have moved */
     }
     take_rusage(job, member, less(member->faults, faults));
@@ -237,6 +237,6 @@ void job_child_ended(struct job *job, pid_t pid, uint64_t now_ns)
     usage_add(&job->departed, &member->usage);
     member->is_counted = true;
     member->has_left = true; /* its caller reaps it now */
-    rest_forget(&job->rest);
+    activity_forget(&job->activity);
     job->sum_holds = false;
 }

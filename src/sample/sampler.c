@@ -185,7 +185,7 @@ static void read_job(struct sampler *sampler, struct instant now, uint64_t birth
     const struct host_reading *host = &sampler->host_reading;
 
     if (host->memory.swap_used_bytes != sampler->swap_used_bytes)
-        rest_forget(&sampler->job.rest); /* memory is being taken from processes at rest */
+        activity_forget(&sampler->job.activity); /* processes at rest are being swapped out */
     sampler->swap_used_bytes = host->memory.swap_used_bytes;
     sampler->job.stolen_ns = sub_known(stolen_ns(host), sampler->first_stolen_ns);
     job_refresh(&sampler->job, now.monotonic_ns, birth_mark, is_last);
@@ -265,8 +265,8 @@ void sampler_add_gpus(struct sampler *sampler, const struct gpu_view *view, bool
     hide_untracked(sampler, ret);
 }
 
-uint64_t sampler_glance(struct sampler *sampler, struct instant now, bool is_at_rest)
+void sampler_glance(struct sampler *sampler, struct instant now)
 {
-    return job_glance(&sampler->job, now.monotonic_ns,
-                      host_read_birth_mark(&sampler->host, sampler->root), is_at_rest);
+    job_glance(&sampler->job, now.monotonic_ns,
+               host_read_birth_mark(&sampler->host, sampler->root));
 }

@@ -55,7 +55,7 @@ void sampler_tick(struct sampler *sampler, struct instant now, bool is_last,
 void sampler_add_gpus(struct sampler *sampler, const struct gpu_view *view, bool is_last,
                       struct sample *ret);
 
-/* A look between samples, for peaks. Returns its cost, as job_glance(). */
-uint64_t sampler_glance(struct sampler *sampler, struct instant now, bool is_at_rest);
+/* A look between samples, for peaks: job_glance(). */
+void sampler_glance(struct sampler *sampler, struct instant now);
 
 #endif

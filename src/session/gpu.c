@@ -19,6 +19,7 @@ static bool streams_read_host_gpus(const spoor_session *session)
 
 void session_start_gpus(spoor_session *session)
 {
+    static const struct gate none = GATE_NONE;
     const struct job *job = &session->sampler.job;
     struct gpu_thread_options options = {
         .root = session->root_path,
@@ -30,7 +31,7 @@ void session_start_gpus(spoor_session *session)
         .disabled = session->disabled,
         .start_ns = session->sampler.started.monotonic_ns,
         .members = &job->members,
-        .gate = &job->run_gate,
+        .gate = &none,
     };
     const struct gpu_vendor *enabled[GPU_VENDORS_MAX];
     int r = session->may_have_gpus ? gpu_thread_start(&options, &session->gpu_thread) : -ENODEV;

@@ -89,7 +89,6 @@ static int open_sampler(spoor_session *session, const struct spoor_options *opti
         return r;
     session->disabled = job.disabled;
     session->may_have_gpus = gpu_thread_is_needed(&session->root, job.disabled);
-    job.needs_run_gate = session->may_have_gpus;
     r = sampler_init(&session->sampler, &session->root, &job, clock_now());
     if (r == -ENOTSUP)
         return error_set(err, ENOTSUP, "cannot create a cgroup for the job%s%s: %s",
@@ -262,6 +261,7 @@ static void publish(spoor_session *session, const struct sample *sample, struct 
     session_add_gpus(session, now, is_last);
     memcpy(session->origins, session->sampler.origins, sizeof(session->origins));
     session->detail_reads = session->sampler.job.detail.reads;
+    session->budget = session->sampler.job.budget;
     summary_add(&session->summary, &session->latest);
     series_append(&session->series, &session->latest);
     for (size_t i = 0; i < session->phase_count; i++) {

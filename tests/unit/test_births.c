@@ -212,7 +212,7 @@ static void without_a_source_nothing_is_known(void **state)
     assert_false(is_known(births.started_count));
     assert_string_equal(births.reason, "perf's fork ring: disabled; proc connector: disabled");
     assert_int_equal(births_fd(&births), -1);
-    births_drain(&births, NULL, NULL);
+    births_drain(&births);
     births_close(&births);
     births_close(&births);
     root_close(&root);

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "base/unknown.h"
 #include "gated_job.h"
@@ -62,17 +63,17 @@ static bool finish(struct watched *w)
     int status;
 
     while (waitpid(w->job.pid, &status, WNOHANG) == 0) {
-        (void)poll(&events, 1, (int)w->births.drain_ms);
-        births_drain(&w->births, NULL, NULL);
+        (void)poll(&events, 1, (int)(w->births.drain_gap_ns / NS_PER_MS));
+        births_drain(&w->births);
     }
     assert_int_equal(status, 0);
-    births_drain(&w->births, NULL, NULL);
+    births_drain(&w->births);
     /* The connector tells of the end only after we could wait for it, and until then of whoever
      * else comes and goes on the machine. */
     while (events.fd >= 0 && w->births.heads.now.processes > 0 &&
            w->births.connector.lost_count == 0) {
         (void)poll(&events, 1, -1);
-        births_drain(&w->births, NULL, NULL);
+        births_drain(&w->births);
     }
     if (w->births.connector.lost_count == 0) {
         assert_string_equal(w->births.reason, "");
@@ -303,7 +304,7 @@ static void an_adopted_process_outlives_its_threads(void **state)
     births_adopt(&births, job.pid);
     assert_int_equal(kill(job.pid, SIGCONT), 0);
     gated_job_end(&job);
-    births_drain(&births, NULL, NULL);
+    births_drain(&births);
     if (births.source && births.connector.lost_count == 0)
         assert_int_equal(births.started_count, 3);
     assert_false(births.is_exact);
@@ -362,8 +363,9 @@ static void the_living_are_announced_once(void **state)
             continue;
         assert_int_equal(waitpid(w.job.pid, &status, WUNTRACED), w.job.pid);
         assert_true(WIFSTOPPED(status));
-        births_drain(&w.births, remember, &newborn);
-        births_drain(&w.births, remember, &newborn);
+        births_drain(&w.births);
+        for (int i = 0; i < 2; i++)
+            births_announce(&w.births, UINT64_MAX, remember, &newborn);
         assert_int_equal(newborn.count - newborn.gone_count, 1);
         /* Of the first the connector may not have told the end, though it was waited for. */
         assert_in_range(newborn.gone_count, 0, births_fd(&w.births) < 0 ? 0 : 1);

@@ -26,7 +26,6 @@ enum cgroup_controller {
     CGROUP_CPUACCT,
     CGROUP_CPUSET,
     CGROUP_PIDS,
-    CGROUP_IO,      /* "blkio" of version 1 */
     CGROUP_UNIFIED, /* the tree of version 2, whatever its controllers */
     CGROUP_CONTROLLER_COUNT,
 };
