@@ -140,7 +140,7 @@ void job_read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
     note_source(job, &perf_span, reading);
     read_split(job, reading);
     reading->missed_cpu_ns = cpu_ledger_add(&job->cpu, &counts, reading->cpu.source);
-    counter[USAGE_CPU_NS] = job->cpu.total_ns;
+    counter[USAGE_CPU_NS] = job->cpu.has_begun ? job->cpu.total_ns : UNKNOWN;
 }
 
 /* The sum of the processes' clocks; UNKNOWN if there are many. */

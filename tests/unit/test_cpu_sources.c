@@ -186,6 +186,18 @@ static void a_counter_that_was_not_read_does_not_catch_up(void **state)
     assert_int_equal(ledger.total_ns, 2300 * MS);
 }
 
+/* The sum gets at the end of a process what perf got while it ran. */
+static void time_is_not_counted_twice(void **state)
+{
+    struct cpu_ledger ledger = { 0 };
+
+    (void)state;
+    assert_int_equal(add(&ledger, 10, 10, CPU_FROM_TREE), 0);
+    assert_int_equal(add(&ledger, 10, 800, CPU_FROM_PERF), 0);
+    assert_int_equal(add(&ledger, 1000, 990, CPU_FROM_TREE), 0);
+    assert_int_equal(ledger.total_ns, 1000 * MS);
+}
+
 static void reported_time_does_not_step_back(void **state)
 {
     struct cpu_ledger ledger = { 0 };
@@ -212,6 +224,7 @@ int main(void)
         cmocka_unit_test(one_source_is_better_than_none),
         cmocka_unit_test(a_change_of_source_is_no_work),
         cmocka_unit_test(a_counter_that_was_not_read_does_not_catch_up),
+        cmocka_unit_test(time_is_not_counted_twice),
         cmocka_unit_test(reported_time_does_not_step_back),
     };
 
