@@ -7,13 +7,6 @@
 
 enum { TEXT_SIZE = 16 * 1024, GROWTH_BYTES = 4 << 20 };
 
-static const enum cgroup_controller controllers[LEAF_TREE_COUNT] = {
-    [LEAF_UNIFIED] = CGROUP_UNIFIED,
-    [LEAF_MEMORY] = CGROUP_MEMORY,
-    [LEAF_PIDS] = CGROUP_PIDS,
-    [LEAF_CPUACCT] = CGROUP_CPUACCT,
-};
-
 static bool read_text(const struct root *root, pid_t pid, char text[TEXT_SIZE])
 {
     return root_read(root, text, TEXT_SIZE, "proc/%d/cgroup", (int)pid) > 0;
@@ -29,7 +22,7 @@ void cgroup_escape_init(struct cgroup_escape *escape, const struct leaf *leaf, p
         return;
     for (int i = 0; i < LEAF_TREE_COUNT; i++) {
         if (leaf_has(leaf, (enum leaf_tree)i) &&
-            cgroup_find_path(text, controllers[i], &path) == 0 &&
+            cgroup_find_path(text, (enum cgroup_controller)i, &path) == 0 &&
             path.length < sizeof(escape->home[i]))
             memcpy(escape->home[i], path.start, path.length);
     }
@@ -73,7 +66,7 @@ void cgroup_escape_check(struct cgroup_escape *escape, const struct root *root,
         return;
     for (int i = 0; i < LEAF_TREE_COUNT; i++) {
         if (escape->home[i][0] == '\0' || escape->has_left[i] ||
-            cgroup_find_path(text, controllers[i], &path) < 0 ||
+            cgroup_find_path(text, (enum cgroup_controller)i, &path) < 0 ||
             is_at_or_below(path, escape->home[i]))
             continue;
         if (is_ending(root, member))

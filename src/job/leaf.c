@@ -223,19 +223,13 @@ static void init(struct leaf *leaf, const struct root *root)
 void leaf_adopt(struct leaf *leaf, const struct root *root, const struct cgroup *own,
                 const struct cgroups *cgroups)
 {
-    static const enum cgroup_controller controller_of[LEAF_TREE_COUNT] = {
-        [LEAF_UNIFIED] = CGROUP_UNIFIED,
-        [LEAF_MEMORY] = CGROUP_MEMORY,
-        [LEAF_PIDS] = CGROUP_PIDS,
-        [LEAF_CPUACCT] = CGROUP_CPUACCT,
-    };
     struct leaf_reading first;
 
     init(leaf, root);
     leaf->is_adopted = true;
     leaf->adopted = *own;
     for (int i = 0; i < LEAF_TREE_COUNT; i++) {
-        const struct cgroup *cgroup = &cgroups->of[controller_of[i]];
+        const struct cgroup *cgroup = &cgroups->of[i];
 
         if (cgroup_is_visible(cgroup) && cgroup->is_v2 == (i == LEAF_UNIFIED))
             leaf->folders[i] = (struct leaf_folder){ .own = *cgroup, .is_made = true };

@@ -31,7 +31,13 @@
 #include "spoor/spoor.h"
 
 /* The hierarchies it may have a folder in. */
-enum leaf_tree { LEAF_UNIFIED, LEAF_MEMORY, LEAF_PIDS, LEAF_CPUACCT, LEAF_TREE_COUNT };
+enum leaf_tree {
+    LEAF_UNIFIED = CGROUP_UNIFIED,
+    LEAF_MEMORY = CGROUP_MEMORY,
+    LEAF_PIDS = CGROUP_PIDS,
+    LEAF_CPUACCT = CGROUP_CPUACCT,
+    LEAF_TREE_COUNT,
+};
 
 struct leaf_folder {
     struct cgroup parent;

@@ -22,7 +22,7 @@ from rows import Row, spread_of
 
 MARKS = 2
 LOSSES = {"cpu_lost_percent": "job_cpu", "wall_lost_percent": "job_wall"}
-NOISE_LIMIT_PERCENT = 2.0  # on a machine so noisy that more would be lost in it
+NOISE_LIMIT_PERCENT = 2.0  # more would hide what a tracker costs
 LEAST_ROUNDS = 3  # for a verdict: with fewer nothing is known of the noise
 WORTH_SAYING_SECONDS = 0.005
 
@@ -131,6 +131,15 @@ def run_once(job, place, tracker=None):
     return run
 
 
+class LossRow(Row):
+    """What a job loses, in percent. Runs that are too far apart show nothing, not that all is well."""
+
+    @property
+    def verdict(self):
+        is_too_noisy = 2 * self.spread > NOISE_LIMIT_PERCENT
+        return "unclear" if super().verdict == "ok" and is_too_noisy else super().verdict
+
+
 class Comparison:
     """The runs of a job under one tracker against those without, made in turns."""
 
@@ -176,13 +185,13 @@ class Comparison:
     def judge(self, goal):
         """A row for rows.py, whose verdict is this goal's."""
         value, spread = self.figures[goal.figure]
-        limit, more = goal.limit, {}
-        if goal.figure in LOSSES:
-            name = LOSSES[goal.figure]
-            more = {"best": self.best_lost(name), "noise": self.noise_percent(name)}
-        if limit is None:
-            limit = min(more["noise"], NOISE_LIMIT_PERCENT)
-        return Row(goal.text, goal.unit, value, limit=limit, spread=spread, more=more)
+        if goal.figure not in LOSSES:
+            return Row(goal.text, goal.unit, value, limit=goal.limit, spread=spread)
+        name = LOSSES[goal.figure]
+        noise = self.noise_percent(name)
+        limit = min(noise, NOISE_LIMIT_PERCENT) if goal.limit is None else goal.limit
+        return LossRow(goal.text, goal.unit, value, limit=limit, spread=spread,
+                       more={"best": self.best_lost(name), "noise": noise})
 
     def goals(self):
         """A row for each goal; none if the runs cannot tell whether it is met."""

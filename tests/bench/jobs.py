@@ -14,8 +14,8 @@ variables, so that parts can be told apart:
     job's CPU, wall time   untracked: best and median. Tracked: what is added to the best, and in the
                 median of the rounds, ± its standard error
     ends        wall time that the start and the end of the tracker add (median)
-    verdict     ok; unclear: above the goal by less than chance explains; OVER. None with less than
-                three rounds, or with --quick
+    verdict     ok; unclear: above the goal by less than chance explains, or the runs differ too much
+                to tell; OVER. None with fewer than three rounds, or with --quick
 
 Exits with 0 also if a goal is missed. All figures are in the JSON file, which is rewritten after
 each job. Needs only Python and, unless --programs has them, a C compiler.

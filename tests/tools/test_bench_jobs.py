@@ -64,6 +64,10 @@ def test_noise_does_not_hide_a_large_loss():
     assert verdicts(compare(plain, [cpu * 1.1 for cpu in plain]))[0] == "OVER"
 
 
+def test_runs_that_differ_widely_do_not_show_that_nothing_is_lost():
+    assert verdicts(compare([1.0] * 6, [0.7, 1.1, 0.8, 1.2, 0.9, 1.0]))[0] == "unclear"
+
+
 def test_too_few_rounds_have_no_verdict():
     assert verdicts(compare([1.0, 1.0], [2.0, 2.0])) == []
 
