@@ -128,12 +128,33 @@ static int adopt_cgroup(struct job *job, const struct job_options *options, uint
     return 0;
 }
 
+/* The job's first process, and what must be in place around it. */
+static int begin(struct job *job, const struct job_options *options, uint64_t now_ns)
+{
+    struct look look = job_look(job, now_ns, true);
+    struct member main;
+    int r = member_open(&look, options->pid, &main);
+
+    if (r < 0)
+        return r;
+    job->spawn_rss_bytes = !options->caller_spawned ? 0
+                           : job->root->proc_fault  ? forked_rss_bytes()
+                                                    : main.rss_peak_bytes;
+    if (!members_add(&job->members, &main)) {
+        member_close(&main);
+        return -ENOMEM;
+    }
+    r = options->caller_spawned ? prepare_spawned(job, options)
+                                : prepare_attached(job, options, now_ns);
+    if (r == 0)
+        open_task_clock(job, options);
+    return r;
+}
+
 int job_init(struct job *job, const struct root *root, const struct job_options *options,
              uint64_t now_ns)
 {
-    struct member main;
-    struct look look;
-    int r;
+    int r = 0;
 
     *job = (struct job){
         .root = root,
@@ -147,6 +168,7 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
         .has_program = !options->caller_spawned,
         .storage_is_local = options->storage_is_local,
         .leaf = LEAF_NONE,
+        .events = { UNKNOWN, UNKNOWN },
         .peaks.at_peak = MEMORY_SPLIT_UNKNOWN,
         .birth_mark = UNKNOWN,
         .started_count = 1,
@@ -156,27 +178,14 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
     budget_init(&job->budget, options->budget_millionths, now_ns);
     detail_init(&job->detail, root, options->detail, !(options->disabled & RUNG_SMAPS),
                 !(options->disabled & RUNG_SCAN));
+    cgroup_watch_init(&job->cgroup_watch, root, options->cgroups);
     usage_clear(&job->departed);
     usage_clear(&job->reported);
     if (options->adopted)
-        return adopt_cgroup(job, options, now_ns);
-    if (options->pid == 0)
-        return 0;
-    look = job_look(job, now_ns, true);
-    r = member_open(&look, options->pid, &main);
-    if (r < 0)
-        return r;
-    job->spawn_rss_bytes = !options->caller_spawned ? 0
-                           : root->proc_fault       ? forked_rss_bytes()
-                                                    : main.rss_peak_bytes;
-    if (!members_add(&job->members, &main)) {
-        member_close(&main);
-        return -ENOMEM;
-    }
-    r = options->caller_spawned ? prepare_spawned(job, options)
-                                : prepare_attached(job, options, now_ns);
-    if (r == 0)
-        open_task_clock(job, options);
+        r = adopt_cgroup(job, options, now_ns);
+    else if (options->pid != 0)
+        r = begin(job, options, now_ns);
+    job_choose_sources(job);
     return r;
 }
 
@@ -187,6 +196,7 @@ void job_done(struct job *job)
     children_buffer_done(&job->children);
     births_close(&job->births);
     leaf_close(&job->leaf);
+    cgroup_watch_done(&job->cgroup_watch);
     event_set_close(&job->task_clock);
 }
 

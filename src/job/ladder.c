@@ -138,7 +138,7 @@ static const char *probe_leaf_threads(struct trial *trial)
 
 static const char *probe_leaf_pressure(struct trial *trial)
 {
-    struct leaf_reading reading;
+    struct leaf_reading reading = LEAF_READING_UNKNOWN;
 
     leaf_read_pressure(&trial->job.leaf, &reading);
     return probe_leaf(trial, is_known(reading.pressure_ns[PRESSURE_CPU]));

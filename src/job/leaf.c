@@ -215,7 +215,7 @@ static int open_own(struct leaf *leaf, pid_t tracker, pid_t child,
 
 static void init(struct leaf *leaf, const struct root *root)
 {
-    *leaf = (struct leaf){ .root = root };
+    *leaf = (struct leaf){ .root = root, .last = LEAF_READING_UNKNOWN };
     for (int i = 0; i < LEAF_FILE_COUNT; i++)
         leaf->files[i] = (struct kept)KEPT_CLOSED;
 }
@@ -228,7 +228,6 @@ void leaf_adopt(struct leaf *leaf, const struct root *root, const struct cgroup 
     init(leaf, root);
     leaf->is_adopted = true;
     leaf->adopted = *own;
-    leaf->last.cpu_ns = UNKNOWN;
     for (int i = 0; i < LEAF_TREE_COUNT; i++) {
         const struct cgroup *cgroup = &cgroups->of[i];
 

@@ -23,6 +23,7 @@
 
 #include "base/environment.h"
 #include "base/root.h"
+#include "base/unknown.h"
 #include "source/cgroup/cgroup.h"
 #include "source/cgroup/cgroup_totals.h"
 #include "source/cgroup/scope_keeper.h"
@@ -53,7 +54,6 @@ enum leaf_file {
     LEAF_FILE_MEMORY_PEAK,
     LEAF_FILE_MEMORY_CURRENT,
     LEAF_FILE_MEMORY_STAT,
-    LEAF_FILE_MEMORY_EVENTS,
     LEAF_FILE_THREADS_PEAK,
     LEAF_FILE_IO,
     LEAF_FILE_PROCS,
@@ -70,9 +70,16 @@ struct leaf_reading {
     uint64_t threads_peak;
     uint64_t read_bytes, written_bytes;
     uint64_t pressure_ns[PRESSURE_COUNT];
-    uint64_t oom_kills_count;
-    bool is_gone; /* an adopted cgroup was removed: this is what was last read */
+    bool is_gone; /* the cgroup was removed: this is what was last read */
 };
+
+#define LEAF_READING_UNKNOWN                                                            \
+    {                                                                                   \
+        .cpu_ns = UNKNOWN, .user_ns = UNKNOWN, .system_ns = UNKNOWN,                    \
+        .memory_peak_bytes = UNKNOWN, .memory = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN }, \
+        .threads_peak = UNKNOWN, .read_bytes = UNKNOWN, .written_bytes = UNKNOWN,       \
+        .pressure_ns = { UNKNOWN, UNKNOWN, UNKNOWN },                                   \
+    }
 
 struct leaf {
     const struct root *root; /* borrowed; NULL: there is no job cgroup */
@@ -84,7 +91,7 @@ struct leaf {
         uint64_t memory_before_bytes, threads_before; /* when it was adopted */
         uint64_t memory_seen_bytes;                   /* the most since then */
     } peaks;
-    struct leaf_reading last;  /* of an adopted cgroup */
+    struct leaf_reading last;
     struct cgroup tracker_own; /* where the tracker was moved; empty: it was not */
     unsigned enabled;          /* controllers that we enabled above it, as cgroup_enable() */
     struct leaf_left_behind {

@@ -5,7 +5,6 @@
 #include "base/compiler.h"
 #include "base/unknown.h"
 #include "job/leaf.h"
-#include "source/cgroup/cgroup_events.h"
 #include "source/cgroup/cgroup_file.h"
 #include "source/cgroup/cgroup_totals.h"
 #include "source/host/pressure.h"
@@ -30,7 +29,6 @@ static const struct {
     [LEAF_FILE_MEMORY_PEAK] = { LEAF_MEMORY, "memory.max_usage_in_bytes", "memory.peak" },
     [LEAF_FILE_MEMORY_CURRENT] = { LEAF_MEMORY, "memory.usage_in_bytes", "memory.current" },
     [LEAF_FILE_MEMORY_STAT] = { LEAF_MEMORY, "memory.stat", "memory.stat" },
-    [LEAF_FILE_MEMORY_EVENTS] = { LEAF_MEMORY, "memory.oom_control", "memory.events" },
     [LEAF_FILE_THREADS_PEAK] = { LEAF_PIDS, "pids.peak", "pids.peak" },
     [LEAF_FILE_IO] = { .v2 = "io.stat" },
     [LEAF_FILE_PRESSURE + PRESSURE_CPU] = { .v2 = "cpu.pressure" },
@@ -130,14 +128,7 @@ static void take_adopted_peaks(struct leaf *leaf, struct leaf_reading *reading)
 
 static void read_memory(struct leaf *leaf, struct leaf_reading *reading)
 {
-    char text[512];
-
-    reading->memory = (struct cgroup_memory){ UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN };
-    reading->oom_kills_count = UNKNOWN;
-    /* What fails stays unknown. */
-    (void)read_memory_stat(leaf, &reading->memory);
-    if (read_record(leaf, LEAF_FILE_MEMORY_EVENTS, text, sizeof(text)) >= 0)
-        (void)cgroup_parse_oom_kills(text, &reading->oom_kills_count);
+    (void)read_memory_stat(leaf, &reading->memory); /* else it stays unknown */
     reading->memory_peak_bytes = read_number(leaf, LEAF_FILE_MEMORY_PEAK);
 }
 
@@ -158,7 +149,6 @@ static void read_io(struct leaf *leaf, struct leaf_reading *reading)
     struct cgroup_io io;
     char text[8192];
 
-    reading->read_bytes = reading->written_bytes = UNKNOWN;
     if (read_record(leaf, LEAF_FILE_IO, text, sizeof(text)) < 0 ||
         cgroup_parse_io_stat(text, &io) < 0)
         return;
@@ -171,17 +161,23 @@ void leaf_read_pressure(struct leaf *leaf, struct leaf_reading *reading)
     char text[512];
 
     for (int i = 0; i < PRESSURE_COUNT; i++) {
-        reading->pressure_ns[i] = UNKNOWN;
         if (read_record(leaf, (enum leaf_file)(LEAF_FILE_PRESSURE + i), text, sizeof(text)) >=
             0)
-            (void)pressure_parse(text, &reading->pressure_ns[i]); /* else it stays unknown */
+            (void)pressure_parse(text, &reading->pressure_ns[i]); /* else it stays as it was */
     }
 }
 
-/* A cgroup that is not ours may be removed as soon as it is empty. What was last read of it stands. */
+static bool is_lost(uint64_t value, uint64_t before)
+{
+    return !is_known(value) && is_known(before);
+}
+
+/* A cgroup that is not ours, or that systemd made for us, may be removed as soon as it is empty. What
+ * was last read of it stands. */
 static void keep_last(struct leaf *leaf, struct leaf_reading *reading)
 {
-    if (!is_known(reading->cpu_ns) && is_known(leaf->last.cpu_ns)) {
+    if (is_lost(reading->cpu_ns, leaf->last.cpu_ns) ||
+        is_lost(reading->memory_peak_bytes, leaf->last.memory_peak_bytes)) {
         *reading = leaf->last;
         reading->is_gone = true;
     } else {
@@ -191,15 +187,16 @@ static void keep_last(struct leaf *leaf, struct leaf_reading *reading)
 
 void leaf_read(struct leaf *leaf, struct leaf_reading *ret)
 {
-    *ret = (struct leaf_reading){ 0 };
+    *ret = (struct leaf_reading)LEAF_READING_UNKNOWN;
+    if (!leaf->root)
+        return;
     read_cpu(leaf, ret);
     read_memory(leaf, ret);
     read_io(leaf, ret);
     leaf_read_pressure(leaf, ret);
     ret->threads_peak = read_number(leaf, LEAF_FILE_THREADS_PEAK);
-    if (!leaf->is_adopted)
-        return;
-    take_adopted_peaks(leaf, ret);
+    if (leaf->is_adopted)
+        take_adopted_peaks(leaf, ret);
     keep_last(leaf, ret);
 }
 
