@@ -110,7 +110,7 @@ static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading
     forget_denied_io(job, reading);
     reading->left_memory_cgroup =
         job->escape.has_left[leaf_has(&job->leaf, LEAF_MEMORY) ? LEAF_MEMORY : LEAF_UNIFIED];
-    job_read_memory(job, now_ns, &reading->memory);
+    job_read_memory(job, false, &reading->memory);
     reading->main_rss_peak_bytes = job->main_rss_peak_bytes;
     reading->descendants_rss_peak_bytes = job->largest_peak_bytes;
     reading->discount = job->discount;
