@@ -100,12 +100,12 @@ static uint64_t lost_by_connector(const struct births *births)
     return births->connector.lost_count;
 }
 
-/* Best first. */
+/* Best first: the ring costs the job at each fork and context switch. */
 static const struct births_source sources[] = {
-    { RUNG_RING, "perf.fork-ring", "perf's fork ring", false, open_ring, drain_ring,
-      lost_by_ring },
     { RUNG_CONNECTOR, "proc-connector", "proc connector", true, open_connector, drain_connector,
       lost_by_connector },
+    { RUNG_RING, "perf.fork-ring", "perf's fork ring", false, open_ring, drain_ring,
+      lost_by_ring },
 };
 
 /* ---- open and close ----------------------------------------------------- */

@@ -137,7 +137,7 @@ struct job {
     uint64_t started_count;
     uint64_t birth_mark; /* at the last search for members */
     unsigned search_count;
-    uint64_t searched_ns; /* when that was */
+    uint64_t searched_ns;        /* when that was */
     struct group_bytes discount; /* pages counted twice in a resident size, at most */
     uint64_t main_bound_bytes; /* ru_maxrss of main: its own, or a child's; 0: not known yet */
     uint64_t largest_bound_bytes; /* the largest ru_maxrss of all that we reaped */

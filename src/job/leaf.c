@@ -3,14 +3,11 @@
 #include "job/leaf.h"
 
 #include <errno.h>
-#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/unknown.h"
 #include "job/leaf_scope.h"
@@ -31,6 +28,8 @@ static const char *explain(int r)
         return "the cgroup contains other processes";
     case ENOENT:
         return "no cgroup is visible here";
+    case ENOTDIR:
+        return "not a cgroup directory";
     case EINPROGRESS:
         return "systemd did not provide a cgroup in time";
     default:
@@ -121,31 +120,7 @@ static int open_v1(struct leaf *leaf, const struct cgroups *cgroups, pid_t child
     return r;
 }
 
-static int find_given(const struct root *root, const char *path, struct cgroup *ret)
-{
-    AUTO_CLOSE int fd = -1;
-    struct cgroup cgroup = { 0 };
-    struct statfs filesystem;
-    int length;
-
-    while (*path == '/')
-        path++;
-    length = snprintf(cgroup.path, sizeof(cgroup.path), "%s", path);
-    if (length <= 0 || (size_t)length >= sizeof(cgroup.path))
-        return -EINVAL;
-    while (length > 1 && cgroup.path[length - 1] == '/')
-        cgroup.path[--length] = '\0';
-    fd = root_open_dir(root, "%s", cgroup.path);
-    if (fd < 0)
-        return fd;
-    if (fstatfs(fd, &filesystem) < 0)
-        return -errno;
-    cgroup.is_v2 = filesystem.f_type == CGROUP2_SUPER_MAGIC;
-    *ret = cgroup;
-    return 0;
-}
-
-/* A folder that the user handed to us. Of version 1 it is taken for what its files say. */
+/* A folder that the user handed to us. It is of what version and controllers its files say. */
 static int open_given(struct leaf *leaf, const char *path, pid_t child)
 {
     static const struct {
@@ -154,16 +129,19 @@ static int open_given(struct leaf *leaf, const char *path, pid_t child)
     } v1[] = { { "memory.usage_in_bytes", LEAF_MEMORY },
                { "pids.current", LEAF_PIDS },
                { "cpuacct.usage", LEAF_CPUACCT } };
-    struct cgroup cgroup;
-    int r = find_given(leaf->root, path, &cgroup);
+    struct cgroup cgroup = { 0 };
+    int r = -ENOTDIR;
+    int length = snprintf(cgroup.path, sizeof(cgroup.path), "%s", path + strspn(path, "/"));
 
-    if (r < 0)
-        return r;
+    if (length <= 0 || (size_t)length >= sizeof(cgroup.path))
+        return -EINVAL;
+    while (cgroup.path[length - 1] == '/')
+        cgroup.path[--length] = '\0';
+    cgroup.is_v2 = root_exists(leaf->root, "%s/cgroup.controllers", cgroup.path);
     if (cgroup.is_v2) {
         leaf->enabled = cgroup_enable(leaf->root, &cgroup, controllers);
         return make_folder(leaf, LEAF_UNIFIED, &cgroup, child);
     }
-    r = -EINVAL;
     for (size_t i = 0; i < ARRAY_SIZE(v1); i++) {
         if (root_exists(leaf->root, "%s/%s", cgroup.path, v1[i].file))
             r = make_folder(leaf, v1[i].tree, &cgroup, child);
@@ -245,12 +223,6 @@ static void init(struct leaf *leaf, const struct root *root)
 void leaf_adopt(struct leaf *leaf, const struct root *root, const struct cgroup *own,
                 const struct cgroups *cgroups)
 {
-    static const enum cgroup_controller controller_of[LEAF_TREE_COUNT] = {
-        [LEAF_UNIFIED] = CGROUP_UNIFIED,
-        [LEAF_MEMORY] = CGROUP_MEMORY,
-        [LEAF_PIDS] = CGROUP_PIDS,
-        [LEAF_CPUACCT] = CGROUP_CPUACCT,
-    };
     struct leaf_reading first;
 
     init(leaf, root);
@@ -258,7 +230,7 @@ void leaf_adopt(struct leaf *leaf, const struct root *root, const struct cgroup 
     leaf->adopted = *own;
     leaf->last.cpu_ns = UNKNOWN;
     for (int i = 0; i < LEAF_TREE_COUNT; i++) {
-        const struct cgroup *cgroup = &cgroups->of[controller_of[i]];
+        const struct cgroup *cgroup = &cgroups->of[i];
 
         if (cgroup_is_visible(cgroup) && cgroup->is_v2 == (i == LEAF_UNIFIED))
             leaf->folders[i] = (struct leaf_folder){ .own = *cgroup, .is_made = true };

@@ -30,7 +30,13 @@
 #include "spoor/spoor.h"
 
 /* The hierarchies it may have a folder in. */
-enum leaf_tree { LEAF_UNIFIED, LEAF_MEMORY, LEAF_PIDS, LEAF_CPUACCT, LEAF_TREE_COUNT };
+enum leaf_tree {
+    LEAF_UNIFIED = CGROUP_UNIFIED,
+    LEAF_MEMORY = CGROUP_MEMORY,
+    LEAF_PIDS = CGROUP_PIDS,
+    LEAF_CPUACCT = CGROUP_CPUACCT,
+    LEAF_TREE_COUNT,
+};
 
 struct leaf_folder {
     struct cgroup parent;
@@ -40,7 +46,8 @@ struct leaf_folder {
 
 /* The files that are kept open. */
 enum leaf_file {
-    LEAF_FILE_CPU,
+    LEAF_FILE_CPU_STAT,
+    LEAF_FILE_CPU, /* this and the next two: of version 1 */
     LEAF_FILE_CPU_USER,
     LEAF_FILE_CPU_SYSTEM,
     LEAF_FILE_MEMORY_PEAK,

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "base/parse.h"
 #include "source/cgroup/cgroup_folder.h"
 #include "source/cgroup/systemd_scope.h"
 
@@ -73,18 +74,11 @@ static bool leaves_no_limit(const struct root *root, struct cgroup cgroup, uid_t
 static bool machine_counts_memory(const struct root *root, struct cgroup cgroup)
 {
     char text[256];
-    char *saved = text;
-    const char *word;
 
     while (cgroup_to_parent(&cgroup))
         continue;
-    if (root_read(root, text, sizeof(text), "%s/cgroup.controllers", cgroup.path) < 0)
-        return false;
-    while ((word = strsep(&saved, " \n"))) {
-        if (strcmp(word, "memory") == 0)
-            return true;
-    }
-    return false;
+    return root_read(root, text, sizeof(text), "%s/cgroup.controllers", cgroup.path) >= 0 &&
+           parse_has_word(text, "memory");
 }
 
 bool leaf_scope_is_fit(const struct root *root, const struct cgroups *cgroups, uid_t uid)

@@ -85,11 +85,11 @@ static struct bill open_bill(const spoor_session *session)
 static uint64_t charge(spoor_session *session, struct bill *bill, enum spending what)
 {
     struct budget *budget = &session->sampler.job.budget;
-    uint64_t cost_ns = less(cpu_spent_ns(&session->root) - bill->cpu_ns,
-                            all_spent_ns(budget) - bill->spent_ns);
+    struct bill next = open_bill(session);
+    uint64_t cost_ns = less(next.cpu_ns - bill->cpu_ns, next.spent_ns - bill->spent_ns);
 
     budget_charge(budget, what, cost_ns);
-    *bill = open_bill(session);
+    *bill = (struct bill){ next.cpu_ns, next.spent_ns + cost_ns };
     return cost_ns;
 }
 
@@ -136,27 +136,25 @@ static void take_due_sample(spoor_session *session, struct pace *pace)
     session->late_samples += pace_sampled(pace, clock_now().monotonic_ns);
 }
 
-/* `bill` was opened before this thread fell asleep: to wake up has its cost, too. */
+/* What falls asleep and wakes up has its cost, too: it is charged with what comes first. */
 static void wake_up(spoor_session *session, struct rhythm *rhythm, bool has_births,
-                    struct bill bill)
+                    struct bill *bill)
 {
     struct pace *pace = &rhythm->pace;
     uint64_t now_ns = clock_now().monotonic_ns;
 
     if (has_births) {
         take_births(session, rhythm, now_ns);
-        (void)charge(session, &bill, SPENT_EVENTS);
+        (void)charge(session, bill, SPENT_EVENTS);
     }
     session_begin_delivery(session);
     take_asked_sample(session);
     if (now_ns >= pace->deadline_ns) {
         take_due_sample(session, pace);
-        (void)charge(session, &bill, SPENT_SAMPLES);
+        (void)charge(session, bill, SPENT_SAMPLES);
     }
     if (now_ns >= pace->glance_ns)
-        glance(session, pace, &bill);
-    else
-        (void)charge(session, &bill, SPENT_SAMPLES);
+        glance(session, pace, bill);
 }
 
 static bool must_stop(spoor_session *session)
@@ -170,6 +168,7 @@ static bool must_stop(spoor_session *session)
 static void sample_until_stopped(spoor_session *session)
 {
     struct rhythm rhythm = { .drained_ns = 0 };
+    struct bill bill = open_bill(session);
 
     (void)session_begin_sampling(session, FOREVER_NS);
     session_start_gpus(session); /* here, not on the way to the job's start */
@@ -179,20 +178,23 @@ static void sample_until_stopped(spoor_session *session)
     if (session->second_sample_ns != 0)
         rhythm.pace.deadline_ns = session->second_sample_ns;
     for (;;) {
-        struct bill bill = open_bill(session);
         bool has_births = wait_for_work(session, &rhythm);
 
         if (must_stop(session))
             break;
         (void)session_begin_sampling(session, FOREVER_NS);
-        wake_up(session, &rhythm, has_births, bill);
+        wake_up(session, &rhythm, has_births, &bill);
         session_end_sampling(session);
     }
     if (session->gpu_thread) /* it looks while we do */
         gpu_thread_ask_last(session->gpu_thread);
     (void)session_begin_sampling(session, FOREVER_NS);
     session_take_last_sample(session);
+    (void)charge(session, &bill, SPENT_SAMPLES);
     session_end_sampling(session);
+    pthread_mutex_lock(&session->mutex);
+    session->budget = session->sampler.job.budget;
+    pthread_mutex_unlock(&session->mutex);
 }
 
 static void *run(void *data)

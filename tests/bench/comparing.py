@@ -5,9 +5,11 @@ The CPU time of a tracker is its own CPU clock, read from outside when it has ex
 been waited for: so it includes everything to the end, and nothing of the job. That of the job is
 what programs/measured.c saw from inside, tracked or not.
 """
+import argparse
 import dataclasses
 import functools
 import json
+import math
 import os
 import pathlib
 import re
@@ -19,6 +21,9 @@ import machine
 from rows import Row, spread_of
 
 MARKS = 2
+LOSSES = {"cpu_lost_percent": "job_cpu", "wall_lost_percent": "job_wall"}
+NOISE_LIMIT_PERCENT = 2.0  # more would hide what a tracker costs
+LEAST_ROUNDS = 3  # for a verdict: with fewer nothing is known of the noise
 WORTH_SAYING_SECONDS = 0.005
 
 
@@ -35,7 +40,8 @@ class Tracker:
         name, _, words = text.partition("=")
         spoor, *others = shlex.split(words) or [""]
         if not name or not os.access(spoor, os.X_OK):
-            raise ValueError(f"invalid tracker '{text}': expected NAME=SPOOR, an executable file")
+            raise argparse.ArgumentTypeError(f"invalid tracker '{text}': expected NAME=SPOOR, where "
+                                             "SPOOR is an executable file")
         is_variable = re.compile("[A-Z_][A-Z0-9_]*=").match
         return cls(name, str(pathlib.Path(spoor).resolve()),
                    tuple(word for word in others if not is_variable(word)),
@@ -125,11 +131,21 @@ def run_once(job, place, tracker=None):
     return run
 
 
+class LossRow(Row):
+    """What a job loses, in percent. Runs that are too far apart show nothing, not that all is well."""
+
+    @property
+    def verdict(self):
+        is_too_noisy = 2 * self.spread > NOISE_LIMIT_PERCENT
+        return "unclear" if super().verdict == "ok" and is_too_noisy else super().verdict
+
+
 class Comparison:
     """The runs of a job under one tracker against those without, made in turns."""
 
     def __init__(self, job, scale, tracker, plain, tracked):
         self.job, self.tracker, self.plain, self.tracked = job, tracker, plain, tracked
+        self.scale = scale
         self.times = job.per[1] * scale if job.per else 1
 
     def values(self, name):
@@ -145,8 +161,7 @@ class Comparison:
                  **{name: self.figure(self.values(name))
                     for name in ("core_percent", "job_percent", "settled_percent")}}
         if self.job.is_fixed_work:
-            found["cpu_lost_percent"] = self.figure(self.lost("job_cpu"))
-            found["wall_lost_percent"] = self.figure(self.lost("job_wall"))
+            found |= {figure: self.figure(self.lost(name)) for figure, name in LOSSES.items()}
             # Of the best runs: what disturbs a run makes it longer, never shorter.
             best = min(self.values("job_cpu")) - min(run.job_cpu for run in self.plain)
             spread = spread_of([b.job_cpu - a.job_cpu for a, b in zip(self.plain, self.tracked)])
@@ -161,15 +176,31 @@ class Comparison:
     def best_lost(self, name):
         return (min(self.values(name)) / min(getattr(run, name) for run in self.plain) - 1) * 100
 
+    def noise_percent(self, name):
+        """How far untracked runs are apart: their standard deviation, without regard to outliers."""
+        values = [getattr(run, name) for run in self.plain]
+        deviation = spread_of(values) * math.sqrt(len(values)) / 1.253
+        return deviation / statistics.median(values) * 100
+
     def judge(self, goal):
         """A row for rows.py, whose verdict is this goal's."""
         value, spread = self.figures[goal.figure]
-        limit = 2 * spread if goal.limit is None else goal.limit
-        return Row(goal.text, goal.unit, value, limit=limit, spread=spread)
+        if goal.figure not in LOSSES:
+            return Row(goal.text, goal.unit, value, limit=goal.limit, spread=spread)
+        name = LOSSES[goal.figure]
+        noise = self.noise_percent(name)
+        limit = min(noise, NOISE_LIMIT_PERCENT) if goal.limit is None else goal.limit
+        return LossRow(goal.text, goal.unit, value, limit=limit, spread=spread,
+                       more={"best": self.best_lost(name), "noise": noise})
+
+    def goals(self):
+        """A row for each goal; none if the runs cannot tell whether it is met."""
+        can_tell = self.scale == 1 and len(self.tracked) >= LEAST_ROUNDS
+        return [self.judge(goal) for goal in self.job.goals] if can_tell else []
 
     def as_json(self):
         return {"tracker": dataclasses.asdict(self.tracker), "figures": self.figures,
-                "goals": [self.judge(goal).as_json() for goal in self.job.goals],
+                "goals": [row.as_json() for row in self.goals()],
                 "runs": [dataclasses.asdict(run) for run in self.tracked]}
 
     def notes(self):
@@ -178,6 +209,6 @@ class Comparison:
         lines = [f"says: {json.dumps({key: value})[1:-1]}" for key, value in said.items()
                  if isinstance(value, (dict, list))]
         other = statistics.median(self.values("other_cpu"))
-        if other > WORTH_SAYING_SECONDS:
+        if other > WORTH_SAYING_SECONDS and not self.job.has_marks:  # those leave orphans
             lines.append(f"{other:.3f} s of CPU of orphans of the job or helpers of the tracker")
         return lines

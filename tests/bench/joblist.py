@@ -16,8 +16,8 @@ TEXT = b"".join(b"%d: a line that differs from the others in its number only\n" 
 
 
 class Goal(typing.NamedTuple):
-    """The most that `figure` (a name of comparing.Comparison) may be. A limit of None: no more than
-    chance explains."""
+    """The most that `figure` (a name of comparing.Comparison) may be. A limit of None: as
+    much as untracked runs differ."""
     figure: str
     limit: typing.Optional[float]
     unit: str
@@ -54,7 +54,8 @@ HARMLESS = (Goal("cpu_lost_percent", None, "%", "job's CPU grows by no more than
 
 
 class Place:
-    """Where jobs run. `scale` is 1, or less for a quick look."""
+    """Where jobs run. `programs` is a folder of compiled programs, or None; `scale` is 1, or less
+    for a quick look."""
 
     def __init__(self, programs, folder, scale):
         self.programs, self.folder, self.scale = programs, folder, scale
@@ -63,13 +64,11 @@ class Place:
         return max(1, round(full * self.scale))
 
     def program(self, name, *arguments):
-        """A program of ours: built already, or built now."""
-        path = self.programs / name
-        if not path.exists():
-            path = self.folder / name
-            if not path.exists():
-                subprocess.run(["cc", "-O2", "-D_GNU_SOURCE", "-o", str(path),
-                                str(HERE / "programs" / f"{name}.c")], check=True)
+        """A program of ours: compiled before, or now."""
+        path = (self.programs or self.folder) / name
+        if not self.programs and not path.exists():
+            subprocess.run(["cc", "-O2", "-D_GNU_SOURCE", "-o", str(path),
+                            str(HERE / "programs" / f"{name}.c")], check=True)
         return [str(path), *map(str, arguments)]
 
     @functools.cached_property
@@ -160,14 +159,14 @@ JOBS = (
     Job("`true`", lambda place: ["true"], 0.01, 40, (tracker_seconds(0.010),),
         is_fixed_work=False),
     Job("300,000 context switches on one CPU",
-        lambda place: place.program("pingpong", place.much(300_000)), 1.0, 14,
+        lambda place: place.program("pingpong", place.much(300_000)), 0.5, 14,
         (lost_us("switch", 0.08), *HARMLESS), per=("switch", 300_000)),
     Job("1,500 shells of 6 ms", shells, 10, 5, (job_percent(0.3),), per=("shell", 1500)),
     Job("10,000 forks of a shell", forks, 2, 10, HARMLESS, per=("fork", 10_000)),
     Job("malloc-heavy, 1 GB, at 0.1 s",
-        lambda place: place.program("churn", "/dev/zero", 1000, place.much(20_000)), 5, 10,
+        lambda place: place.program("churn", "/dev/zero", 1000, place.much(20_000)), 6, 10,
         HARMLESS, interval="0.1"),
-    Job("`tar c | zstd -1` of 1.5 GB", tar, 6, 10, (*lost(1.0), *HARMLESS),
+    Job("`tar c | zstd -1` of 1.5 GB", tar, 2, 10, (*lost(1.0), *HARMLESS),
         missing=lambda: missing_commands("tar")),
     Job("16 busy processes, 10 s", lambda place: place.program("spin", 16, place.much(10)), 10, 3,
         (tracker_seconds(0.05),), is_fixed_work=False),
@@ -178,7 +177,7 @@ JOBS = (
     Job("`sleep 20`", lambda place: ["sleep", str(place.much(20))], 20, 2, is_fixed_work=False),
     Job("CUDA loop, 5.5 s", torch_script("cuda_loop.py", 2000), 9, 5, (tracker_seconds(0.05),),
         missing=missing_torch),
-    Job("PyTorch, 4 loader workers", torch_script("torch_train.py", 300), 16, 10,
+    Job("PyTorch, 4 loader workers", torch_script("torch_train.py", 500), 16, 10,
         (core_percent(0.6), *HARMLESS), missing=missing_torch),
     Job("`ninja` of this project", ninja, 30, 10, (job_percent(0.3), *HARMLESS),
         missing=lambda: missing_commands("meson", "ninja", "cc"), prepare=restore_build),

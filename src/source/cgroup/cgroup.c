@@ -165,7 +165,7 @@ int cgroups_parse(const char *cgroup_text, const char *mountinfo_text, struct cg
 
     if (cgroup_find_path(cgroup_text, CGROUP_UNIFIED, &path) == 0)
         find_mount(mountinfo_text, CGROUP_UNIFIED, path, &found[CGROUP_UNIFIED]);
-    for (int i = 0; i < CGROUP_UNIFIED; i++) {
+    for (int i = CGROUP_UNIFIED + 1; i < CGROUP_CONTROLLER_COUNT; i++) {
         if (cgroup_find_path(cgroup_text, (enum cgroup_controller)i, &path) == 0)
             find_mount(mountinfo_text, (enum cgroup_controller)i, path, &found[i]);
         else

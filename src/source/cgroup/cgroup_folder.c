@@ -94,20 +94,6 @@ static int set_controller(const struct root *root, const struct cgroup *cgroup, 
     return write_file(root, cgroup, "cgroup.subtree_control", text);
 }
 
-static bool has_word(const char *text, const char *word)
-{
-    size_t length = strlen(word);
-
-    for (; *text; text += strspn(text, " \n")) {
-        size_t n = strcspn(text, " \n");
-
-        if (n == length && strncmp(text, word, n) == 0)
-            return true;
-        text += n;
-    }
-    return false;
-}
-
 unsigned cgroup_enable(const struct root *root, const struct cgroup *cgroup,
                        const char *const *controllers)
 {
@@ -116,7 +102,7 @@ unsigned cgroup_enable(const struct root *root, const struct cgroup *cgroup,
 
     (void)root_read(root, text, sizeof(text), "%s/cgroup.subtree_control", cgroup->path);
     for (unsigned i = 0; controllers[i]; i++) {
-        if (!has_word(text, controllers[i]) &&
+        if (!parse_has_word(text, controllers[i]) &&
             set_controller(root, cgroup, '+', controllers[i]) == 0)
             enabled |= 1u << i;
     }
