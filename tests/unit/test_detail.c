@@ -75,7 +75,7 @@ static void time_spent_beyond_the_budget_is_owed(void **state)
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 10 });
     memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 1 });
     memory_update(&f);
-    f.detail.walk_cost.page_ns = 16;
+    f.detail.page_ns = 16;
     f.budget.tokens_ns = -(int64_t)NS_PER_MS / 2;
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 100 });
     memory_update(&f);
@@ -247,7 +247,7 @@ static void begin_pair(struct memory_fixture *f)
     memory_put(f, &(struct fake_memory){ .pid = CHILD, .own = 1 });
     memory_update(f);
     assert_int_equal(f->detail.reads, 1);
-    f->detail.walk_cost.page_ns = 16;
+    f->detail.page_ns = 16;
     f->budget.tokens_ns = 10 * (int64_t)NS_PER_MS;
 }
 
@@ -304,7 +304,7 @@ static void a_peak_is_read_whatever_it_costs(void **state)
         struct memory_fixture f;
 
         begin_pair(&f);
-        f.detail.walk_cost.page_ns = page_ns;
+        f.detail.page_ns = page_ns;
         memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 200 });
         f.now_ns += 100000 * (uint64_t)NS_PER_SECOND;
         memory_update(&f);
@@ -320,7 +320,7 @@ static void a_job_at_rest_is_read_on_credit(void **state)
 
     (void)state;
     begin_pair(&f);
-    f.detail.walk_cost.page_ns = 1e6; /* far more than there is */
+    f.detail.page_ns = 1e6; /* far more than there is */
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 200 });
     memory_update(&f);
     assert_int_equal(f.detail.reads, 1);

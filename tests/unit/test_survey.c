@@ -87,11 +87,53 @@ static void a_crowd_of_small_processes_is_not_walked(void **state)
     memory_end(&f);
 }
 
+/* Twenty walks over so much that took so long; what the next is expected to take, in microseconds. */
+static uint64_t learned_us(size_t processes, uint64_t megabytes, uint64_t us, double *page_ns)
+{
+    const struct survey survey = { .walk_count = processes, .walk_bytes = megabytes * MB };
+
+    for (int i = 0; i < 20; i++)
+        *page_ns = survey_learn(&survey, *page_ns, us * NS_PER_US);
+    return survey_cost_ns(&survey, *page_ns) / NS_PER_US;
+}
+
+static void a_walk_is_expected_to_take_what_the_last_took(void **state)
+{
+    double page_ns = SURVEY_PAGE_NS;
+
+    (void)state;
+    assert_in_range(learned_us(2, 1000, 6000, &page_ns), 5900, 6100);
+    assert_in_range(learned_us(2, 1000, 30000, &page_ns), 29000, 31000);
+    assert_in_range(learned_us(2, 1000, 1000, &page_ns), 950, 1060);
+    /* Huge pages, and then small ones again. */
+    assert_in_range(learned_us(1, 10000, 20, &page_ns), 20, 300);
+    assert_in_range(learned_us(1, 10000, 40000, &page_ns), 38000, 42000);
+}
+
+/* Four processes of 3 MB took half a millisecond: at 180 MB that is not 11 ms. */
+static void a_slow_walk_over_little_tells_little_of_much(void **state)
+{
+    const struct survey small = { .walk_count = 4, .walk_bytes = 12 * MB };
+    const struct survey loading = { .walk_count = 1, .walk_bytes = MB / 16 };
+    const struct survey large = { .walk_count = 4, .walk_bytes = 180 * MB };
+    const struct survey nothing = { 0 };
+    double page_ns = survey_learn(&small, SURVEY_PAGE_NS, 540 * NS_PER_US);
+
+    (void)state;
+    assert_in_range(survey_cost_ns(&large, page_ns) / NS_PER_US, 820, 1500);
+    page_ns = survey_learn(&loading, SURVEY_PAGE_NS, 1000 * NS_PER_US);
+    assert_in_range(survey_cost_ns(&large, page_ns) / NS_PER_US, 820, 1500);
+    page_ns = survey_learn(&nothing, SURVEY_PAGE_NS, NS_PER_MS);
+    assert_int_equal(survey_cost_ns(&large, page_ns), survey_cost_ns(&large, SURVEY_PAGE_NS));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pages_copied_before_their_process_is_read_count),
         cmocka_unit_test(a_crowd_of_small_processes_is_not_walked),
+        cmocka_unit_test(a_walk_is_expected_to_take_what_the_last_took),
+        cmocka_unit_test(a_slow_walk_over_little_tells_little_of_much),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

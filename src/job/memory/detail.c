@@ -22,8 +22,8 @@ void detail_init(struct detail *detail, const struct root *root, struct budget *
         .budget = budget,
         .mode = mode,
         .uses_smaps = uses_smaps && mode == SPOOR_DETAIL_ALWAYS,
+        .page_ns = SURVEY_PAGE_NS,
     };
-    walk_cost_init(&detail->walk_cost);
 }
 
 void detail_done(struct detail *detail)
@@ -131,7 +131,7 @@ static void read_detail(struct detail *detail, struct members *members, pid_t ma
     remember(detail, &survey);
     take_bases(detail, members, main_pid, survey.count);
     spent_ns = cpu_spent_ns(root) - started_ns;
-    walk_cost_learn(&detail->walk_cost, survey.walk_count, survey.walk_bytes, spent_ns);
+    detail->page_ns = survey_learn(&survey, detail->page_ns, spent_ns);
     (detail->activity == JOB_RESTS ? budget_borrow : budget_charge)(detail->budget,
                                                                     SPENT_SHARING, spent_ns);
 }
@@ -185,14 +185,6 @@ static bool may_be_highest(const struct detail *detail, const struct movement *m
            exceeds(&estimate->main, &highest->main, 0, margin);
 }
 
-static uint64_t expected_cost_ns(const struct detail *detail, const struct members *members,
-                                 pid_t main_pid)
-{
-    struct survey survey = survey_plan(members, main_pid);
-
-    return walk_cost_ns(&detail->walk_cost, survey.walk_count, survey.walk_bytes);
-}
-
 /* What must be left in the budget, in reads: a maximum goes first, and while the job grows, all that is
  * seen is a maximum that is soon exceeded. A job at rest waits for nothing: what is spent on it now may
  * be saved later. */
@@ -200,7 +192,8 @@ static bool is_affordable(struct detail *detail, const struct members *members, 
                           bool is_glance, bool is_peak)
 {
     enum { FOR_A_PEAK = 1, FOR_ANYTHING = 2, WHILE_GROWING = 4 };
-    uint64_t cost_ns = expected_cost_ns(detail, members, main_pid);
+    struct survey plan = survey_plan(members, main_pid);
+    uint64_t cost_ns = survey_cost_ns(&plan, detail->page_ns);
     unsigned count = is_peak && !is_glance ? FOR_A_PEAK : FOR_ANYTHING;
 
     if (detail->activity == JOB_RESTS && is_peak)
@@ -258,23 +251,6 @@ static void follow(struct detail *detail, const struct members *members, pid_t m
         forget_sharing(ret);
 }
 
-/* A member that has called exec since has memory of its own now. */
-static void note_borrowers(struct detail *detail, struct members *members)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < members->count; i++) {
-        struct member *member = &members->list[i];
-
-        if (!member->borrows_memory)
-            continue;
-        member->detail_own_bytes = 0;
-        count++;
-    }
-    detail->members_changed |= count != detail->borrowers_count;
-    detail->borrowers_count = count;
-}
-
 /* What came during the read may be missing in it: that is no excess. */
 static struct detail_excess excess_of(const struct memory_estimate *followed,
                                       const struct memory_estimate *estimate,
@@ -301,7 +277,6 @@ void detail_update(struct detail *detail, struct members *members, pid_t main_pi
 {
     detail->excess = (struct detail_excess){ 0 };
     detail->was_read = false;
-    note_borrowers(detail, members);
     follow(detail, members, main_pid, ret);
     if (!should_read(detail, members, main_pid, is_glance, ret) ||
         reserve_views(detail, members->count) < 0) {

@@ -23,7 +23,6 @@
 #include "job/memory/memory_areas.h"
 #include "job/memory/movement.h"
 #include "job/memory/shared_memory.h"
-#include "job/memory/walk_cost.h"
 #include "spoor/spoor.h"
 
 /* How far the values had run ahead when a read showed them, in bytes: maxima that were
@@ -43,8 +42,8 @@ struct detail {
     struct memory_view *views; /* reused; owned */
     size_t view_capacity;
     struct memory_areas areas; /* reused */
-    struct walk_cost walk_cost;
-    uint64_t reads; /* how often memory was read */
+    double page_ns;            /* what walking a page costs, as measured */
+    uint64_t reads;            /* how often memory was read */
     bool has_estimate;
     bool is_denied; /* some process could not be read: private and shared are unknown */
     bool has_too_many_areas; /* so many that they are not examined */
@@ -52,7 +51,6 @@ struct detail {
     bool was_racy;           /* sizes changed during the last read: it shows the least */
     bool members_changed;    /* since the last read; set by the job */
     bool was_read;           /* at the last update */
-    size_t borrowers_count;  /* members without their own memory, at the last update */
     uint64_t unread_bytes;   /* by which sizes changed during the last read */
     enum activity_state activity;    /* set by the job */
     uint64_t left_private_bytes;     /* of members that left since the last read */

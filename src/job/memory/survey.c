@@ -13,6 +13,12 @@
 enum { FEW = 16 };
 #define SMALL_BYTES ((uint64_t)4 << 20)
 
+/* What a walk takes: for each process, and for each 4 KiB, whatever the size of a page is. Huge ones cost
+ * next to nothing. */
+#define PROCESS_NS 20000u
+#define COST_PAGE_BYTES 4096u
+#define PAGE_LEAST_NS 0.1
+
 static bool must_walk(const struct survey *survey, const struct members *members,
                       const struct member *member, pid_t main_pid)
 {
@@ -36,6 +42,28 @@ struct survey survey_plan(const struct members *members, pid_t main_pid)
         survey.walk_bytes += member->rss_bytes;
     }
     return survey;
+}
+
+uint64_t survey_cost_ns(const struct survey *survey, double page_ns)
+{
+    return survey->walk_count * PROCESS_NS +
+           (uint64_t)((double)(survey->walk_bytes / COST_PAGE_BYTES) * page_ns);
+}
+
+/* A walk tells of pages as far as they were its work: that of a job which has just begun must not make
+ * the same job seem too dear when it has grown. And half of that, so that one walk which was slow does
+ * not prevent the next. */
+double survey_learn(const struct survey *survey, double page_ns, uint64_t spent_ns)
+{
+    double pages_ns = (double)(survey->walk_bytes / COST_PAGE_BYTES) * page_ns;
+    double expected_ns = pages_ns + (double)(survey->walk_count * PROCESS_NS);
+    double learned_ns;
+
+    if (survey->walk_count == 0)
+        return page_ns;
+    learned_ns =
+        page_ns * (1 + pages_ns / expected_ns / 2 * ((double)spent_ns / expected_ns - 1));
+    return learned_ns > PAGE_LEAST_NS ? learned_ns : PAGE_LEAST_NS;
 }
 
 static uint64_t own_bytes(const struct member *member)
@@ -127,12 +155,8 @@ void survey_take(struct survey *survey, const struct root *root, struct members 
         struct member *member = &members->list[i];
         struct memory_view *view = &views[survey->count];
 
-        if (member->rss_bytes == 0)
+        if (member->rss_bytes == 0 || member->borrows_memory)
             continue;
-        if (member->borrows_memory) {
-            member->detail_own_bytes = 0; /* what it has after exec is all new */
-            continue;
-        }
         *view = (struct memory_view){ .pid = member_memory_pid(member),
                                       .is_main = member->pid == main_pid };
         read_view(survey, root, member, must_walk(survey, members, member, main_pid), view);

@@ -33,6 +33,14 @@ struct survey {
 /* Which processes a survey would walk. Nothing is read. */
 struct survey survey_plan(const struct members *members, pid_t main_pid);
 
+/* What is assumed of a page until a walk was measured. */
+#define SURVEY_PAGE_NS 16.0
+
+/* The CPU time that the planned walks are expected to take, and what one that took `spent_ns` makes of
+ * the cost of a page. */
+uint64_t survey_cost_ns(const struct survey *survey, double page_ns);
+double survey_learn(const struct survey *survey, double page_ns, uint64_t spent_ns);
+
 /* Reads each member that has its own memory into `views`, which has room for all of them, and
  * records in each member what was read. Small processes may be taken from their sizes. */
 void survey_take(struct survey *survey, const struct root *root, struct members *members,
