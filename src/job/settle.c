@@ -227,17 +227,20 @@ static void end_agent(struct job *job, pid_t pid)
 void job_child_ended(struct job *job, pid_t pid, uint64_t now_ns)
 {
     struct look look = job_look(job, now_ns, true);
+    bool was_open = members_find(&job->members, pid);
     struct member *member;
     uint64_t faults;
 
-    job_add_member(job, &look, pid); /* it may have lived between two looks */
+    if (!was_open) /* it may have lived between two looks */
+        job_add_member(job, &look, pid);
     member = members_find(&job->members, pid);
     if (!member)
         end_agent(job, pid);
     if (!member || member->is_counted)
         return;
     faults = member->size_faults;
-    member_look(member, &look);
+    if (was_open)
+        member_look(member, &look);
     if (pid == job->main_pid) {
         job->main_ended_ns = now_ns;
         job_check_program(job, member, &look);
