@@ -107,7 +107,7 @@ static void no_more_at_once_than_events_tell_of(void **state)
     fake_process_put(&f.fake, &(struct fake_process){ .pid = 12, .parent = 10 });
     fake_job_look(&f);
     f.job.births.source = "perf.fork-ring";
-    f.job.births.heads.peak.processes = 2;
+    f.job.births.peak.processes = 2;
     f.job.births.is_exact = true;
     job_read(&f.job, SECOND, &f.reading);
     assert_int_equal(f.reading.process_count, 2);
