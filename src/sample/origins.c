@@ -13,6 +13,7 @@
     "permission denied: a process of another user, or of a set-uid or unreadable program"
 
 const char origins_gpus_pending[] = GPUS_PENDING;
+const char origins_gpus_not_opened[] = "the job ended before the GPU driver was opened";
 
 /* clang-format off */
 static const struct origin defaults[METRIC_COUNT] = {

@@ -21,7 +21,6 @@
 /* Why the thread woke up, besides the time. */
 struct wake {
     bool is_gate;   /* the job has faulted */
-    bool is_run;    /* it has run after a rest, and GPUs are looked at */
     bool is_births; /* there are events of births, and it is time to take them */
 };
 
@@ -52,16 +51,14 @@ static struct wake wait_for_work(spoor_session *session, const struct rhythm *rh
 {
     const struct births *births = &session->sampler.job.births;
     const struct gate *gate = &session->sampler.job.fault_gate;
-    const struct gate *run_gate = &session->sampler.job.run_gate;
     int births_source = births_fd(births); /* -1: it is asked when it is due */
     uint64_t now_ns = clock_now().monotonic_ns;
-    uint64_t wake_ns = pace_wake_ns(&rhythm->pace);
+    uint64_t wake_ns = smaller(pace_wake_ns(&rhythm->pace), session_gpus_due_ns(session));
     uint64_t due_ns = births_due_ns(births, rhythm);
     bool is_due = due_ns <= now_ns;
     struct pollfd fds[] = {
         { .fd = session->wake_fd, .events = POLLIN },
         { .fd = gate->signal_fd, .events = POLLIN }, /* -1 is passed over */
-        { .fd = run_gate->signal_fd, .events = POLLIN },
         { .fd = is_due ? births_source : -1, .events = POLLIN },
     };
     struct timespec timeout;
@@ -73,9 +70,8 @@ static struct wake wait_for_work(spoor_session *session, const struct rhythm *rh
     (void)ppoll(fds, ARRAY_SIZE(fds), &timeout, NULL);
     return (struct wake){
         .is_gate = fds[1].revents && gate_take(gate),
-        .is_run = fds[2].revents && gate_take(run_gate),
         .is_births =
-            births_source < 0 ? clock_now().monotonic_ns >= due_ns : fds[3].revents != 0,
+            births_source < 0 ? clock_now().monotonic_ns >= due_ns : fds[2].revents != 0,
     };
 }
 
@@ -96,7 +92,6 @@ static void glance(spoor_session *session, struct pace *pace)
     /* Once more: for what came before the gate was armed, or for the detail of a job at rest. */
     if (must_arm || pace->is_at_rest)
         (void)sampler_glance(&session->sampler, clock_now(), pace->is_at_rest);
-    session_tell_gpus(session); /* of those that it found */
 }
 
 static void take_births(spoor_session *session, struct rhythm *rhythm, uint64_t now_ns)
@@ -105,7 +100,6 @@ static void take_births(spoor_session *session, struct rhythm *rhythm, uint64_t 
     uint64_t started_count = job->started_count;
 
     job_take_births(job, now_ns);
-    session_tell_gpus(session);
     rhythm->drained_ns = now_ns;
     rhythm->had_births = job->started_count != started_count;
 }
@@ -148,8 +142,6 @@ static void wake_up(spoor_session *session, struct rhythm *rhythm, struct wake w
     struct pace *pace = &rhythm->pace;
     uint64_t now_ns = clock_now().monotonic_ns;
 
-    if (wake.is_run && session->gpu_thread)
-        gpu_thread_tell_run(session->gpu_thread, now_ns);
     if (wake.is_births)
         take_births(session, rhythm, now_ns);
     if (wake.is_gate) {
@@ -162,6 +154,7 @@ static void wake_up(spoor_session *session, struct rhythm *rhythm, struct wake w
         take_due_sample(session, pace);
     if (now_ns >= pace->glance_ns)
         glance(session, pace);
+    session_look_at_gpus(session, now_ns);
 }
 
 static bool must_stop(spoor_session *session)
@@ -175,12 +168,10 @@ static bool must_stop(spoor_session *session)
 static void sample_until_stopped(spoor_session *session)
 {
     struct gate *gate = &session->sampler.job.fault_gate;
-    struct gate *run_gate = &session->sampler.job.run_gate;
     struct rhythm rhythm = { .drained_ns = 0 };
     struct wake wake;
     uint64_t before_ns;
 
-    (void)gate_attach(run_gate); /* else the GPU thread looks whether it has run */
     (void)session_begin_sampling(session, FOREVER_NS);
     session_start_gpus(session); /* here, not on the way to the job's start */
     session_end_sampling(session);
@@ -204,11 +195,9 @@ static void sample_until_stopped(spoor_session *session)
         wake_up(session, &rhythm, wake);
         session_end_sampling(session);
     }
-    if (session->gpu_thread) /* it looks while we do */
-        gpu_thread_ask_last(session->gpu_thread);
     gate_disarm(gate);
-    gate_disarm(run_gate); /* the GPU thread, which is to end, arms it no more */
     (void)session_begin_sampling(session, FOREVER_NS);
+    session_begin_last_look_at_gpus(session); /* beside the last sample */
     session_take_last_sample(session);
     session_end_sampling(session);
 }
