@@ -10,6 +10,7 @@
 #define NOT_READABLE(file) "cannot read " file
 
 const char origins_gpus_pending[] = GPUS_PENDING;
+const char origins_gpus_not_opened[] = "the job ended before the GPU driver was opened";
 
 /* clang-format off */
 static const struct origin defaults[METRIC_COUNT] = {
