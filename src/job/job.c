@@ -72,7 +72,7 @@ static void open_task_clock(struct job *job, const struct job_options *options)
 /* What must be in place before the job's program runs. */
 static int prepare_spawned(struct job *job, const struct job_options *options)
 {
-    births_open(&job->births, job->root, options->pid, options->disabled);
+    births_open(&job->births, job->root, &job->members, options->pid, options->disabled);
     if (options->cgroup == SPOOR_CGROUP_OFF)
         job->leaf.reason = "disabled by --cgroup off";
     else if (options->disabled & RUNG_CGROUP)
@@ -92,7 +92,8 @@ static int prepare_attached(struct job *job, const struct job_options *options, 
 
     if (!job->root->is_live || job->is_main_only)
         return 0;
-    births_open(&job->births, job->root, options->pid, options->disabled | RUNG_RING);
+    births_open(&job->births, job->root, &job->members, options->pid,
+                options->disabled | RUNG_RING);
     job_search(job, &look, UNKNOWN); /* what was born before the first event */
     for (size_t i = 0; i < job->members.count; i++)
         births_adopt(&job->births, job->members.list[i].pid);

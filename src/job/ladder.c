@@ -155,13 +155,15 @@ static const char *probe_task_clock(struct trial *trial)
 
 static const char *probe_births(struct trial *trial, const char *source, unsigned others)
 {
+    struct members members = { 0 };
     struct births births = { 0 };
     bool serves;
 
-    births_open(&births, trial->root, trial->pid, others);
+    births_open(&births, trial->root, &members, trial->pid, others);
     serves = births.source && strcmp(births.source, source) == 0;
     memcpy(trial->text, births.reason, sizeof(births.reason));
     births_close(&births);
+    members_done(&members);
     return serves ? NULL : trial->text;
 }
 

@@ -13,7 +13,7 @@
  *   looked at again a little later (newborn.h).
  * - An agent is a tracker that a program of the job has started: it is of no job (agents.h).
  * - In a cgroup of the job's own all of that is the kernel's business: its list of
- *   processes is the job, unless some are missing from it: they moved to another cgroup, and
+ *   processes, in any order, is the job, unless some are missing from it: they moved to another cgroup, and
  *   so will their children.
  * - If an existing cgroup was adopted, the job is what is in it or below, and nothing else. A
  *   process that is moved out of it leaves the job.
@@ -194,6 +194,7 @@ static bool search_leaf(struct search *search)
 {
     struct job *job = search->job;
     struct children_buffer *buffer = &job->children;
+    size_t before = job->members.count;
     ssize_t n = -EFBIG;
 
     while (n == -EFBIG) {
@@ -202,7 +203,10 @@ static bool search_leaf(struct search *search)
         if (n == -EFBIG && children_buffer_grow(buffer) < 0)
             return false;
     }
-    return n >= 0 && children_parse(buffer->text, add_listed, search) >= 0;
+    if (n < 0 || children_parse(buffer->text, add_listed, search) < 0)
+        return false;
+    members_order(&job->members, before);
+    return true;
 }
 
 /* A process that lives and is not listed was moved out: what it used before was the job's. */
@@ -233,10 +237,12 @@ static void add_adopted(pid_t pid, void *data)
 static void search_adopted(struct search *search)
 {
     struct job *job = search->job;
+    size_t before = job->members.count;
 
     if (cgroup_each_process(job->root, &job->leaf.adopted, &job->children, add_adopted,
                             search) >= 0)
         drop_unlisted(job);
+    members_order(&job->members, before);
 }
 
 void job_search(struct job *job, const struct look *look, uint64_t birth_mark)

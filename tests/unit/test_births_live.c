@@ -29,6 +29,7 @@ static const struct {
 
 struct watched {
     struct root root;
+    struct members members;
     struct births births;
     struct gated_job job;
 };
@@ -38,7 +39,8 @@ static bool start(struct watched *w, size_t kind, int (*work)(void))
 {
     assert_int_equal(root_open(NULL, &w->root), 0);
     gated_job_start(&w->job, work);
-    births_open(&w->births, &w->root, w->job.pid, kinds[kind].disabled);
+    w->members = (struct members){ 0 };
+    births_open(&w->births, &w->root, &w->members, w->job.pid, kinds[kind].disabled);
     if (w->births.source) {
         gated_job_begin(&w->job);
         assert_string_equal(w->births.source, kinds[kind].source);
@@ -51,6 +53,7 @@ static bool start(struct watched *w, size_t kind, int (*work)(void))
     assert_int_equal(waitpid(w->job.pid, NULL, 0), w->job.pid);
     gated_job_begin(&w->job);
     births_close(&w->births);
+    members_done(&w->members);
     root_close(&w->root);
     return false;
 }
@@ -83,6 +86,7 @@ static bool finish(struct watched *w)
     assert_false(w->births.is_exact);
     print_message("%s\n", w->births.reason);
     births_close(&w->births);
+    members_done(&w->members);
     root_close(&w->root);
     return false;
 }
@@ -90,6 +94,7 @@ static bool finish(struct watched *w)
 static void done(struct watched *w)
 {
     births_close(&w->births);
+    members_done(&w->members);
     root_close(&w->root);
 }
 
@@ -112,7 +117,7 @@ static void count_job(int (*work)(void), uint64_t started, uint64_t at_once)
         assert_int_equal(w.births.started_count, started);
         assert_int_equal(w.births.heads.now.processes, 0);
         assert_in_range(w.births.heads.peak.processes, at_once, at_once + late_ends(&w.births));
-        assert_int_equal(w.births.pids.count, 0);
+        assert_int_equal(w.members.process_count, 0);
         done(&w);
         served++;
     }
@@ -289,6 +294,7 @@ static int thread_then_children(void)
 
 static void an_adopted_process_outlives_its_threads(void **state)
 {
+    struct members members = { 0 };
     struct births births;
     struct gated_job job;
     struct root root;
@@ -300,7 +306,7 @@ static void an_adopted_process_outlives_its_threads(void **state)
     gated_job_begin(&job);
     assert_int_equal(waitpid(job.pid, &status, WUNTRACED), job.pid);
     assert_true(WIFSTOPPED(status));
-    births_open(&births, &root, job.pid, RUNG_RING);
+    births_open(&births, &root, &members, job.pid, RUNG_RING);
     births_adopt(&births, job.pid);
     assert_int_equal(kill(job.pid, SIGCONT), 0);
     gated_job_end(&job);
@@ -309,6 +315,7 @@ static void an_adopted_process_outlives_its_threads(void **state)
         assert_int_equal(births.started_count, 3);
     assert_false(births.is_exact);
     births_close(&births);
+    members_done(&members);
     root_close(&root);
 }
 
