@@ -26,12 +26,6 @@ static const char *tree_source(const struct job *job)
     return job->has_clock ? "procfs.cpuclock" : "procfs.stat";
 }
 
-/* A count without what agents used of it. */
-static uint64_t without_agents(uint64_t ns, uint64_t agents_ns)
-{
-    return is_known(ns) ? less(ns, agents_ns) : UNKNOWN;
-}
-
 /* User and system time, as the cgroup has them. How that of agents splits is not known. */
 static void take_leaf_split(const struct leaf_reading *leaf, uint64_t cpu_ns, uint64_t *counter)
 {
@@ -39,12 +33,6 @@ static void take_leaf_split(const struct leaf_reading *leaf, uint64_t cpu_ns, ui
 
     counter[USAGE_USER_NS] = (uint64_t)((double)leaf->user_ns * share);
     counter[USAGE_SYSTEM_NS] = (uint64_t)((double)leaf->system_ns * share);
-}
-
-/* The hierarchy that counts the CPU time of the job cgroup. */
-static enum leaf_tree cpu_tree(const struct leaf *leaf)
-{
-    return leaf_has(leaf, LEAF_UNIFIED) ? LEAF_UNIFIED : LEAF_CPUACCT;
 }
 
 /* What the sum over processes may lack: the times of waited-for children, and of processes without
@@ -103,11 +91,11 @@ void job_read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
     bool needs_perf = job->is_spawned || job->was_thorough; /* it adds up over all threads */
     struct cpu_counts counts = {
         .tree_ns = counter[USAGE_CPU_NS],
-        .cgroup_ns = has_cgroup ? without_agents(reading->leaf.cpu_ns, agents_ns) : UNKNOWN,
-        .perf_ns = needs_perf ? without_agents(read_perf_ns(job), agents_ns) : UNKNOWN,
+        .cgroup_ns = has_cgroup ? sub_known(reading->leaf.cpu_ns, agents_ns) : UNKNOWN,
+        .perf_ns = needs_perf ? sub_known(read_perf_ns(job), agents_ns) : UNKNOWN,
         .stolen_ns = job->stolen_ns,
         .is_cgroup = job->leaf.is_adopted,
-        .left_cgroup = job->escape.has_left[cpu_tree(&job->leaf)],
+        .left_cgroup = job->escape.has_left[leaf_tree(&job->leaf, LEAF_CPUACCT)],
         .saw_unwaited = job->saw_unwaited,
         .was_spawned = job->is_spawned,
     };
@@ -144,7 +132,7 @@ static uint64_t read_clocks_ns(const struct job *job)
 /* perf does not count a thread that a job began while we attached to it. */
 uint64_t job_whole_cpu_ns(struct job *job)
 {
-    bool misses_some = job->escape.has_left[cpu_tree(&job->leaf)];
+    bool misses_some = job->escape.has_left[leaf_tree(&job->leaf, LEAF_CPUACCT)];
     uint64_t leaf_ns = misses_some ? UNKNOWN : leaf_read_cpu_ns(&job->leaf);
 
     if (is_known(leaf_ns) || !job->is_spawned)

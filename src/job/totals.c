@@ -153,8 +153,6 @@ static void read_thread_peaks(struct job *job, const struct heads *by_events,
                               struct job_reading *reading)
 {
     const struct births *births = &job->births;
-    const struct leaf *leaf = &job->leaf;
-    enum leaf_tree tree = leaf_has(leaf, LEAF_PIDS) ? LEAF_PIDS : LEAF_UNIFIED;
     struct origin *origins = job->origins, *peak = &origins[METRIC_JOB_THREADS_PEAK];
 
     if (births->source && !births->is_machine_wide) {
@@ -167,7 +165,8 @@ static void read_thread_peaks(struct job *job, const struct heads *by_events,
     reading->thread_peaks = job->thread_peaks;
     raise_to(&reading->thread_peaks.threads, reading->leaf.threads_peak);
     if (is_known(reading->leaf.threads_peak))
-        peak->is_exact = !reading->leaf.is_gone && !job->escape.has_left[tree];
+        peak->is_exact =
+            !reading->leaf.is_gone && !job->escape.has_left[leaf_tree(&job->leaf, LEAF_PIDS)];
     else
         *peak = origins[METRIC_JOB_THREADS];
 }
@@ -207,7 +206,7 @@ static void read_memory_peak(struct job *job, struct job_reading *reading)
     struct origin *origin = &job->origins[METRIC_JOB_MEMORY_PEAK];
     bool is_v1 = leaf_has(&job->leaf, LEAF_MEMORY);
 
-    reading->left_memory_cgroup = job->escape.has_left[is_v1 ? LEAF_MEMORY : LEAF_UNIFIED];
+    reading->left_memory_cgroup = job->escape.has_left[leaf_tree(&job->leaf, LEAF_MEMORY)];
     origin->source = names[leaf->memory_peak_is_sampled][is_v1];
     origin->is_exact =
         !leaf->memory_peak_is_sampled && !leaf->is_gone && !reading->left_memory_cgroup;

@@ -39,21 +39,16 @@ static const struct {
 { METRIC_HOST_MEMORY_PRESSURE,    AT(pressure_ns[PRESSURE_MEMORY]),    { "host.procfs.pressure",   "this kernel has no pressure stall information", true } },
 { METRIC_HOST_IO_PRESSURE,        AT(pressure_ns[PRESSURE_IO]),        { "host.procfs.pressure",   "this kernel has no pressure stall information", true } },
 };
-
-static const enum metric of_gpus[] = {
-    METRIC_MAIN_GPU_MEMORY, METRIC_DESCENDANTS_GPU_MEMORY, METRIC_JOB_GPU_MEMORY, METRIC_JOB_GPU_BUSY,
-    METRIC_JOB_GPU_UTILIZATION, METRIC_HOST_GPU_MEMORY, METRIC_HOST_GPU_BUSY, METRIC_HOST_GPU_UTILIZATION,
-    METRIC_HOST_GPU_ENERGY,
-};
 /* clang-format on */
 
 void origins_init(struct origin origins[METRIC_COUNT])
 {
+    const struct gpu_view pending = { .state = GPU_PENDING, .reason = origins_gpus_pending };
+
     memset(origins, 0, METRIC_COUNT * sizeof(*origins));
     for (size_t i = 0; i < ARRAY_SIZE(of_host); i++)
         origins[of_host[i].metric] = of_host[i].origin;
-    for (size_t i = 0; i < ARRAY_SIZE(of_gpus); i++)
-        origins[of_gpus[i]].reason = origins_gpus_pending;
+    origins_update_gpus(origins, &pending);
 }
 
 void origins_host_values(const struct host_reading *host, uint64_t value[METRIC_COUNT])

@@ -89,8 +89,7 @@ static void fill_job_clocks(const struct sampler *sampler, uint64_t now_ns,
 
 static uint64_t stolen_ns(const struct host_reading *host)
 {
-    return sum_u64(is_known(host->cpu.steal_ns) ? host->cpu.steal_ns : 0,
-                   host->cpu.interrupt_ns);
+    return sum_u64(first_known(host->cpu.steal_ns, 0), host->cpu.interrupt_ns);
 }
 
 static void hide_untracked(struct sampler *sampler, struct sample *sample)
