@@ -141,7 +141,7 @@ static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading
     read_main_cpu(job, reading);
     read_events(job, reading);
     forget_denied_io(job, reading);
-    job_read_memory(job, now_ns, &reading->memory);
+    job_read_memory(job, false, &reading->memory);
     reading->main_rss_peak_bytes = job->main_rss_peak_bytes;
     reading->descendants_rss_peak_bytes = job->largest_peak_bytes;
     reading->rss_peak_bytes = larger(job->main_rss_peak_bytes, job->largest_peak_bytes);
