@@ -50,7 +50,7 @@ static bool may_have_changed(struct job *job)
     uint64_t bytes = leaf_read_memory_bytes(&job->leaf);
 
     if (activity_state(&job->activity) != JOB_GROWS && is_known(bytes) &&
-        !job->escape.has_left[leaf_has(&job->leaf, LEAF_MEMORY) ? LEAF_MEMORY : LEAF_UNIFIED] &&
+        !job->escape.has_left[leaf_tree(&job->leaf, LEAF_MEMORY)] &&
         apart(bytes, before_bytes) <= larger(SAME_BYTES, before_bytes / SAME_SHARE))
         return false;
     job->glanced_memory_bytes = bytes;
