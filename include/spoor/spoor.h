@@ -105,6 +105,9 @@ enum {
     /* Track every process in the existing cgroup `cgroup_folder` and below it; `pid` is 0. The
      * cgroup is only read. There is no main process. */
     SPOOR_TRACK_CGROUP = 1u << 5,
+    /* Open GPU drivers at once. With SPOOR_CALLER_SPAWNED they are otherwise opened when the job has
+     * lived for 100 ms: for a shorter one, GPU figures are unknown, and nothing is spent on them. */
+    SPOOR_OPEN_GPUS = 1u << 6,
 };
 
 #define SPOOR_INTERVAL_MIN_NS 1000000ull       /* 1 ms */

@@ -12,6 +12,7 @@
 #define AT(field) offsetof(struct host_reading, field)
 
 const char origins_gpus_pending[] = "GPUs are read only while a session is running";
+const char origins_gpus_not_opened[] = "the job ended before the GPU driver was opened";
 
 /* clang-format off */
 static const struct {

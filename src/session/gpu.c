@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpu.c - what a session does with its GPU thread. */
+/* gpu.c - the GPUs of a session: when they are looked at, and what samples and reports say. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,27 +17,32 @@ static bool streams_read_host_gpus(const spoor_session *session)
     return reads;
 }
 
+/* A job that we started is given so long before the drivers are opened: most commands end
+ * before, and to open NVIDIA's takes 30 ms of CPU time. */
+#define OPEN_AFTER_NS (100 * NS_PER_MS)
+
 void session_start_gpus(spoor_session *session)
 {
-    static const struct gate none = GATE_NONE;
     const struct job *job = &session->sampler.job;
-    struct gpu_thread_options options = {
+    uint64_t start_ns = session->sampler.started.monotonic_ns;
+    struct gpu_call_options options = {
         .root = session->root_path,
         .gpus = session->gpus,
         .main_pid = session->pid,
         .tracker_pid = job->tracker_pid,
         .is_main_only = job->is_main_only,
-        .is_for_host = streams_read_host_gpus(session),
         .disabled = session->disabled,
-        .start_ns = session->sampler.started.monotonic_ns,
-        .members = &job->members,
-        .gate = &none,
+        .start_ns = start_ns,
     };
+    bool is_for_host = !job->is_tracked || streams_read_host_gpus(session);
+    bool waits = job->tracker_pid != 0 && !is_for_host && !(session->flags & SPOOR_OPEN_GPUS);
     const struct gpu_vendor *enabled[GPU_VENDORS_MAX];
-    int r = session->may_have_gpus ? gpu_thread_start(&options, &session->gpu_thread) : -ENODEV;
+    int r = session->may_have_gpus ? gpu_looks_open(&session->gpu_looks, &options) : -ENODEV;
 
-    if (r == 0)
+    if (r == 0) {
+        gpu_pace_init(&session->gpu_pace, start_ns + (waits ? OPEN_AFTER_NS : 0), is_for_host);
         return;
+    }
     pthread_mutex_lock(&session->mutex);
     session->gpu.state = GPU_NONE;
     session->gpu.reason = gpu_vendors_enabled(session->disabled, enabled) == 0
@@ -48,18 +53,76 @@ void session_start_gpus(spoor_session *session)
     pthread_mutex_unlock(&session->mutex);
 }
 
-void session_tell_gpus(spoor_session *session)
+static bool has_gpus(const spoor_session *session)
 {
-    if (session->gpu_thread && session->gpu.state != GPU_NONE)
-        gpu_thread_tell(session->gpu_thread, &session->sampler.job.members);
+    return session->gpu_looks.is_open && session->gpu_looks.state != GPU_NONE;
+}
+
+uint64_t session_gpus_due_ns(const spoor_session *session)
+{
+    return has_gpus(session) ? session->gpu_pace.due_ns : UINT64_MAX;
+}
+
+/* The opening of the drivers is not held against later looks: it cannot be made up for. */
+static void collect(spoor_session *session, uint64_t now_ns)
+{
+    struct budget *budget = &session->sampler.job.budget;
+    struct gpu_looks *looks = &session->gpu_looks;
+    bool is_opening = looks->state == GPU_PENDING;
+    uint64_t before_ns = looks->cost_ns;
+
+    if (!gpu_looks_collect(looks))
+        return;
+    if (is_opening)
+        budget->spent_ns[SPENT_GPUS] += looks->cost_ns;
+    else
+        budget_charge(budget, SPENT_GPUS, looks->cost_ns - before_ns);
+    gpu_pace_end(&session->gpu_pace, now_ns, looks->cost_ns - before_ns, &looks->found);
+}
+
+void session_look_at_gpus(spoor_session *session, uint64_t now_ns)
+{
+    struct job *job = &session->sampler.job;
+    struct gpu_pace *pace = &session->gpu_pace;
+    struct gpu_job_state state = { .cpu_ns = UNKNOWN, .started_count = job->started_count };
+    enum gpu_look look;
+
+    if (!has_gpus(session))
+        return;
+    collect(session, now_ns);
+    if (!gpu_looks_are_idle(&session->gpu_looks)) {
+        if (now_ns >= pace->due_ns)
+            gpu_pace_wait(pace, now_ns);
+        return;
+    }
+    if (job->is_tracked && now_ns >= pace->due_ns)
+        state.cpu_ns = job_quick_cpu_ns(job);
+    look = gpu_pace_begin(pace, now_ns, &state, job->is_tracked ? &job->budget : NULL);
+    if (look != GPU_LOOK_NONE)
+        (void)gpu_looks_start(&session->gpu_looks, look, &job->members); /* or the next time */
+}
+
+void session_begin_last_look_at_gpus(spoor_session *session)
+{
+    if (has_gpus(session))
+        gpu_looks_begin_last(&session->gpu_looks, &session->sampler.job.members);
 }
 
 void session_wait_for_gpus(spoor_session *session)
 {
-    if (!session->gpu_thread || session->gpu.state == GPU_NONE)
+    struct gpu_looks *looks = &session->gpu_looks;
+    uint64_t before_ns = looks->cost_ns;
+
+    if (!has_gpus(session))
         return;
-    gpu_thread_ask_last(session->gpu_thread);
-    gpu_thread_wait_last(session->gpu_thread);
+    gpu_looks_finish(looks, &session->sampler.job.members);
+    budget_charge(&session->sampler.job.budget, SPENT_GPUS, looks->cost_ns - before_ns);
+}
+
+void session_note_gpu_process_end(spoor_session *session, pid_t pid)
+{
+    if (has_gpus(session))
+        gpu_looks_add_ended(&session->gpu_looks, pid);
 }
 
 static const struct {
@@ -131,9 +194,9 @@ void session_doubt_gpus(spoor_session *session)
 
 void session_add_gpus(spoor_session *session, struct instant now, bool is_last)
 {
-    if (session->gpu_thread && session->gpu.state != GPU_NONE) {
-        session_tell_gpus(session);
-        gpu_thread_take(session->gpu_thread, now.monotonic_ns, &session->gpu);
+    if (session->gpu_looks.is_open) {
+        collect(session, now.monotonic_ns);
+        gpu_looks_view(&session->gpu_looks, now.monotonic_ns, &session->gpu);
     }
     if (session->gpu.reason || session->gpu.state == GPU_READY) /* else nobody has looked */
         sampler_add_gpus(&session->sampler, &session->gpu, is_last, &session->latest);
@@ -208,47 +271,45 @@ static bool warn_of_lost(spoor_session *session)
 
 void session_judge_gpus(spoor_session *session)
 {
-    struct gpu_troubles troubles = { .account_bytes = UNKNOWN };
+    const struct gpu_troubles *troubles = &session->gpu_looks.troubles;
     struct spoor_error unmatched;
 
-    if (session->gpu_thread)
-        gpu_thread_troubles(session->gpu_thread, &troubles);
-    for (size_t i = 0; i < troubles.refusal_count; i++)
+    for (size_t i = 0; i < troubles->refusal_count; i++)
         session_add_warning(session, "gpu-driver",
-                            troubles.refusals[i].is_partial
+                            troubles->refusals[i].is_partial
                                 ? "some %s GPUs cannot be measured: %s"
                                 : "%s GPUs cannot be measured: %s",
-                            troubles.refusals[i].vendor, troubles.refusals[i].error.message);
+                            troubles->refusals[i].vendor, troubles->refusals[i].error.message);
     if (session->gpus && session->gpu.state == GPU_NONE && strcmp(session->gpus, "all") != 0 &&
         strcmp(session->gpus, "none") != 0)
         session_add_warning(session, "gpu-unknown", "--gpus %s: %s", session->gpus,
                             session->gpu.reason);
-    if (session_refuse_choice(&troubles.unmatched, session->gpu.units, session->gpu.count,
+    if (session_refuse_choice(&troubles->unmatched, session->gpu.units, session->gpu.count,
                               &unmatched) < 0)
         session_add_warning(session, "gpu-unknown", "%s", unmatched.message);
-    if (troubles.silent_for_ns > 0)
+    if (troubles->silent_for_ns > 0)
         session_add_warning(
             session, "gpu-blocked",
             "the GPU driver did not respond for %.1f s, starting %.1f s into the run: GPU use "
             "in that time is unknown",
-            (double)troubles.silent_for_ns / 1e9,
-            (double)(troubles.silent_since_ns - session->sampler.started.monotonic_ns) / 1e9);
+            (double)troubles->silent_for_ns / 1e9,
+            (double)(troubles->silent_since_ns - session->sampler.started.monotonic_ns) / 1e9);
     if (!warn_of_lost(session))
         judge_untold(session);
-    if (troubles.is_busy_mixed)
+    if (troubles->is_busy_mixed)
         session_add_warning(session, "gpu-shared",
                             "other processes compute on the job's GPU: the driver attributes "
                             "each fifth of a second to one process only, so the job's "
                             "utilization may include some of theirs and miss some of its own");
     if (!session->gpus || strcmp(session->gpus, "none") != 0)
         judge_strays(session);
-    if (is_known(troubles.account_bytes))
-        raise_to_account(session, troubles.account_bytes);
+    if (session->gpu_looks.is_open && is_known(troubles->account_bytes))
+        raise_to_account(session, troubles->account_bytes);
 }
 
 void session_end_gpus(spoor_session *session)
 {
-    session->gpu_thread = gpu_thread_close(session->gpu_thread);
+    gpu_looks_close(&session->gpu_looks);
     free(session->gpu.devices);
     session->gpu = (struct gpu_view){ 0 };
 }

@@ -3,135 +3,180 @@
 
 #include "base/arithmetic.h"
 #include "base/clock.h"
+#include "base/unknown.h"
 
-#define POLL_BUSY_NS (5 * NS_PER_MS)
-#define POLL_IDLE_NS (100 * NS_PER_MS)
-#define POLL_REST_NS (25 * NS_PER_MS)
-#define POLL_AWAKE_NS (27 * NS_PER_MS)
-#define POLL_AWAKE_COST_NS (150 * NS_PER_US) /* after a sleep of 40 ms; of 25 ms, some 110 us */
-#define POLL_MOST_NS NS_PER_SECOND
-#define READ_LEAST_NS NS_PER_SECOND
-#define SAVED_MOST_NS (3 * NS_PER_MS)
-#define READ_CHEAP_NS NS_PER_MS
-#define READ_MOST_NS (5 * NS_PER_SECOND)
-#define READ_QUIET_NS (10 * NS_PER_SECOND) /* drivers keep samples for 14 s */
+#define USED_LEAST_NS (27 * NS_PER_MS)
+#define USED_MOST_NS (250 * NS_PER_MS)
+#define UNUSED_LEAST_NS (100 * NS_PER_MS)
+#define UNUSED_MOST_NS NS_PER_SECOND
+#define REST_MOST_NS NS_PER_SECOND
+#define SLOW_LEAST_NS NS_PER_SECOND
+#define SLOW_MOST_NS (5 * NS_PER_SECOND)
+#define SLOW_QUIET_NS (10 * NS_PER_SECOND)
+#define WAIT_LEAST_NS (5 * NS_PER_MS)
+#define WAIT_MOST_NS NS_PER_SECOND
+/* So long a look waits for the budget, if it is not due earlier by its own gap. */
+#define POSTPONED_MOST_NS NS_PER_SECOND
 
-/* Shares of a core, in millionths. */
-#define SHARE_ALL 4500
-#define SHARE_READ 1000
-#define SHARE_REPAY 2000
-#define SHARE_POLL_LEAST 2500
-#define SHARE_IDLE 1000
+/* Threads of a driver in the job wake up now and then. To allocate memory takes longer. */
+#define HARDLY_NS (100 * NS_PER_US)
 
-void gpu_pace_init(struct gpu_pace *pace, uint64_t now_ns, uint64_t start_cost_ns)
+enum {
+    HARDLY_SHARE = 1000, /* of the time, besides */
+    QUIET_SHARE = 100,
+    RESTING_CHECKS = 4,
+    SLOW_SHARE = 1000, /* a slow look's cost to the gap */
+    EARLY_SHARE = 8,   /* a look may be so much of its gap early, to save a wake-up */
+};
+
+void gpu_pace_init(struct gpu_pace *pace, uint64_t first_ns, bool is_for_host)
 {
-    *pace = (struct gpu_pace){ .poll_due_ns = now_ns,
-                               .read_due_ns = now_ns + READ_LEAST_NS,
-                               .saved_until_ns = now_ns,
-                               .read_gap_ns = READ_LEAST_NS,
-                               /* the last look takes about half of what the start did */
-                               .debt_ns = start_cost_ns + start_cost_ns / 2 };
+    *pace = (struct gpu_pace){
+        .due_ns = first_ns,
+        .is_for_host = is_for_host,
+        .found = { .memory_bytes = UNKNOWN },
+        .job = { .cpu_ns = UNKNOWN },
+        .slow_cpu_ns = UNKNOWN,
+    };
 }
 
-uint64_t gpu_pace_wake_ns(const struct gpu_pace *pace)
+static uint64_t least_gap_ns(const struct gpu_pace *pace)
 {
-    return pace->is_gated ? pace->read_due_ns : smaller(pace->poll_due_ns, pace->read_due_ns);
+    return pace->found.holds_context ? USED_LEAST_NS : UNUSED_LEAST_NS;
 }
 
-bool gpu_pace_poll_is_due(const struct gpu_pace *pace, uint64_t now_ns)
+static uint64_t most_gap_ns(const struct gpu_pace *pace)
 {
-    return !pace->is_gated && now_ns >= pace->poll_due_ns;
+    return pace->found.holds_context ? USED_MOST_NS : UNUSED_MOST_NS;
 }
 
-void gpu_pace_gate(struct gpu_pace *pace, bool is_gated)
+/* Something has changed, and more may. */
+static void hasten(struct gpu_pace *pace, uint64_t now_ns)
 {
-    pace->is_gated = is_gated;
+    pace->gap_ns = least_gap_ns(pace);
+    pace->due_ns = smaller(pace->due_ns, now_ns + pace->gap_ns);
 }
 
-bool gpu_pace_read_is_due(const struct gpu_pace *pace, uint64_t now_ns)
+static bool has_run(uint64_t before_ns, uint64_t cpu_ns, uint64_t least_ns)
 {
-    return now_ns >= pace->read_due_ns;
+    return !is_known(before_ns) || !is_known(cpu_ns) || apart(before_ns, cpu_ns) >= least_ns;
 }
 
-/* How long to wait so that the cost is that share of the time. */
-static uint64_t gap_for(uint64_t cost_ns, uint64_t share)
+/* Notes what the job has done, and returns whether it is at rest. */
+static bool is_at_rest(struct gpu_pace *pace, uint64_t now_ns, const struct gpu_job_state *job)
 {
-    return cost_ns * 1000000 / share;
+    uint64_t hardly_ns = HARDLY_NS + less(now_ns, pace->checked_ns) / HARDLY_SHARE;
+
+    if (has_run(pace->job.cpu_ns, job->cpu_ns, hardly_ns)) {
+        if (pace->resting_checks >= RESTING_CHECKS)
+            pace->gap_ns = least_gap_ns(pace);
+        pace->resting_checks = 0;
+    } else {
+        pace->resting_checks++;
+    }
+    pace->job.cpu_ns = job->cpu_ns;
+    pace->checked_ns = now_ns;
+    return pace->resting_checks >= RESTING_CHECKS && !pace->is_for_host;
 }
 
-static uint64_t within(uint64_t gap_ns, uint64_t least_ns, uint64_t most_ns)
+static bool allows(const struct gpu_pace *pace, enum gpu_look look, struct budget *budget)
 {
-    return larger(least_ns, smaller(gap_ns, most_ns));
+    return !budget || budget_allows(budget, SPENT_GPUS, pace->cost_ns[look]);
 }
 
-/* What quick looks may take of the time, in millionths. */
-static uint64_t poll_share(const struct gpu_pace *pace)
+static bool slow_is_due(struct gpu_pace *pace, uint64_t now_ns, struct budget *budget)
 {
-    uint64_t read_share = pace->read_cost_ns * 1000000 / pace->read_gap_ns;
-    uint64_t repay_share = pace->debt_ns > 0 ? SHARE_REPAY : 0;
+    uint64_t since_ns = less(now_ns, pace->slow_ns);
 
-    return larger(less(SHARE_ALL, read_share + repay_share), SHARE_POLL_LEAST);
+    return since_ns >= pace->slow_gap_ns &&
+           (since_ns >= SLOW_QUIET_NS || allows(pace, GPU_LOOK_SLOW, budget));
 }
 
-/* Quick looks save up what they do not use. */
-static void spend(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns)
+/* Has the job hardly run since the last slow look? */
+static void note_quiet(struct gpu_pace *pace, uint64_t now_ns)
 {
-    uint64_t span_ns = less(now_ns, pace->saved_until_ns);
-    uint64_t earned_ns = span_ns * poll_share(pace) / 1000000;
+    uint64_t hardly_ns = less(now_ns, pace->slow_ns) / QUIET_SHARE;
 
-    pace->saved_ns = smaller(pace->saved_ns + earned_ns, SAVED_MOST_NS);
-    pace->saved_ns = less(pace->saved_ns, cost_ns);
-    pace->debt_ns = less(pace->debt_ns, span_ns * SHARE_REPAY / 1000000);
-    pace->saved_until_ns = now_ns;
+    pace->is_quiet = !has_run(pace->slow_cpu_ns, pace->job.cpu_ns, hardly_ns);
+    pace->slow_cpu_ns = pace->job.cpu_ns;
 }
 
-static uint64_t poll_gap_ns(const struct gpu_pace *pace, bool holds_context)
+static enum gpu_look begin(struct gpu_pace *pace, enum gpu_look look, uint64_t now_ns)
 {
-    uint64_t cost_ns = pace->poll_cost_ns;
-    uint64_t most_ns = cost_ns <= POLL_AWAKE_COST_NS ? POLL_AWAKE_NS : POLL_MOST_NS;
-
-    if (!holds_context)
-        return within(gap_for(cost_ns, SHARE_IDLE), POLL_IDLE_NS, POLL_MOST_NS);
-    if (pace->saved_ns >= cost_ns)
-        return POLL_BUSY_NS;
-    return within(gap_for(cost_ns, poll_share(pace)), POLL_BUSY_NS, most_ns);
+    pace->looking = look;
+    pace->looked_ns = now_ns;
+    if (look == GPU_LOOK_SLOW) {
+        note_quiet(pace, now_ns);
+        pace->slow_ns = now_ns;
+    }
+    return look;
 }
 
-static void plan_poll(struct gpu_pace *pace, uint64_t now_ns, bool holds_context)
+enum gpu_look gpu_pace_begin(struct gpu_pace *pace, uint64_t now_ns,
+                             const struct gpu_job_state *job, struct budget *budget)
 {
-    pace->poll_due_ns = now_ns + poll_gap_ns(pace, holds_context);
+    bool is_opening = pace->looked_ns == 0;
+    bool rests;
+
+    if (job->started_count != pace->job.started_count && !is_opening)
+        hasten(pace, now_ns);
+    pace->job.started_count = job->started_count;
+    if (now_ns + pace->gap_ns / EARLY_SHARE < pace->due_ns)
+        return GPU_LOOK_NONE;
+    rests = is_at_rest(pace, now_ns, job);
+    if (is_opening) {
+        pace->due_ns = now_ns + WAIT_LEAST_NS;
+        return begin(pace, GPU_LOOK_SLOW, now_ns);
+    }
+    pace->gap_ns = smaller(2 * pace->gap_ns, rests ? REST_MOST_NS : most_gap_ns(pace));
+    pace->due_ns = now_ns + pace->gap_ns;
+    if (slow_is_due(pace, now_ns, budget))
+        return begin(pace, GPU_LOOK_SLOW, now_ns);
+    if (rests)
+        return GPU_LOOK_NONE;
+    if (less(now_ns, pace->looked_ns) >= POSTPONED_MOST_NS ||
+        allows(pace, GPU_LOOK_QUICK, budget))
+        return begin(pace, GPU_LOOK_QUICK, now_ns);
+    pace->due_ns = smaller(
+        now_ns + larger(budget_wait_ns(budget, pace->cost_ns[GPU_LOOK_QUICK]), pace->gap_ns),
+        pace->looked_ns + POSTPONED_MOST_NS);
+    return GPU_LOOK_NONE;
 }
 
-void gpu_pace_polled(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
-                     bool holds_context)
+/* The longer it goes on, the less often that is checked. */
+void gpu_pace_wait(struct gpu_pace *pace, uint64_t now_ns)
 {
-    pace->poll_cost_ns = smoothed(pace->poll_cost_ns, cost_ns);
-    spend(pace, now_ns, cost_ns);
-    plan_poll(pace, now_ns, holds_context);
+    uint64_t taken_ns = less(now_ns, pace->looked_ns);
+
+    pace->due_ns = now_ns + larger(WAIT_LEAST_NS, smaller(taken_ns, WAIT_MOST_NS));
 }
 
-void gpu_pace_rested(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
-                     bool holds_context)
+static uint64_t slow_gap_ns(const struct gpu_pace *pace)
 {
-    spend(pace, now_ns, cost_ns);
-    pace->poll_due_ns = now_ns + (holds_context ? POLL_REST_NS : POLL_IDLE_NS);
+    if (!pace->is_for_host && pace->is_quiet && pace->found.utilization == 0)
+        return SLOW_QUIET_NS;
+    if (!pace->is_for_host && !pace->found.holds_context)
+        return SLOW_MOST_NS;
+    return larger(SLOW_LEAST_NS,
+                  smaller(pace->cost_ns[GPU_LOOK_SLOW] * SLOW_SHARE, SLOW_MOST_NS));
 }
 
-/* While the start is paid back, as seldom as is fit. */
-static uint64_t read_gap_ns(const struct gpu_pace *pace, bool is_quiet)
+void gpu_pace_end(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
+                  const struct gpu_findings *found)
 {
-    if (is_quiet)
-        return READ_QUIET_NS;
-    if (pace->debt_ns > 0 && pace->read_cost_ns > READ_CHEAP_NS)
-        return READ_MOST_NS;
-    return within(gap_for(pace->read_cost_ns, SHARE_READ), READ_LEAST_NS, READ_MOST_NS);
-}
+    bool is_opening = pace->gap_ns == 0;
+    bool has_changed = found->memory_bytes != pace->found.memory_bytes ||
+                       found->holds_context != pace->found.holds_context;
 
-void gpu_pace_has_read(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
-                       const struct gpu_activity *activity)
-{
-    pace->read_cost_ns = smoothed(pace->read_cost_ns, cost_ns);
-    pace->read_gap_ns = read_gap_ns(pace, activity->is_quiet);
-    pace->read_due_ns = now_ns + pace->read_gap_ns;
-    plan_poll(pace, now_ns, activity->holds_context);
+    pace->found = *found;
+    if (!is_opening) /* which costs more than any later look */
+        pace->cost_ns[pace->looking] = smoothed(pace->cost_ns[pace->looking], cost_ns);
+    pace->slow_gap_ns = slow_gap_ns(pace);
+    pace->looking = GPU_LOOK_NONE;
+    if (has_changed)
+        hasten(pace, now_ns);
+    if (is_opening) {
+        pace->gap_ns = least_gap_ns(pace);
+        pace->due_ns = now_ns;
+    }
 }

@@ -2,14 +2,16 @@
 /*
  * gpu_pace.h - when to look at the GPUs. Pure: times in, times out.
  *
- * Quick looks come every 5 ms while a process of the job uses a GPU, every 100 ms otherwise, and
- * slow ones about every second, or ten while it is quiet. The gaps grow with what looks cost, so
- * that both kinds together take half a percent of a core, and a tenth while the job uses no GPU;
- * what quick looks did not use they may take at once later. What the start has cost, and the end
- * will, is paid back out of the same half percent over the first seconds, as far as looks every
- * 27 ms leave room: memory that is held for 30 ms is to be seen. A job that rests is left alone
- * until it runs, where that can be waited for; else, whether it has run costs little to see, and
- * is looked at every 25 ms, or 100.
+ * A quick look reads the memory of processes, a slow one everything.
+ *
+ * - Quick looks come every 27 ms while the job's GPU memory changes, and less and less often, up
+ *   to every 250 ms, while it does not. While no process of the job uses a GPU, these are 100 ms
+ *   and 1 s. A process that starts brings the short gap back. A job at rest allocates nothing:
+ *   there are no quick looks until it runs again.
+ * - Slow looks come every second, or less often if they are expensive; every 5 s while the job
+ *   uses no GPU, and every 10 s while its GPUs and the job itself are idle. Drivers keep
+ *   utilization samples for 14 s.
+ * - Both wait until the budget can pay for them, but not forever.
  */
 #ifndef SESSION_GPU_PACE_H
 #define SESSION_GPU_PACE_H
@@ -17,40 +19,55 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "job/budget.h"
+
+enum gpu_look { GPU_LOOK_NONE, GPU_LOOK_QUICK, GPU_LOOK_SLOW };
+enum { GPU_LOOK_KINDS = GPU_LOOK_SLOW + 1 };
+
+/* What the job has done so far. */
+struct gpu_job_state {
+    uint64_t cpu_ns; /* UNKNOWN: it may be running */
+    uint64_t started_count;
+};
+
+/* What a look has found. */
+struct gpu_findings {
+    uint64_t memory_bytes; /* of the job, or of all processes if there is none */
+    uint64_t utilization;  /* of the job's GPUs; 0: idle */
+    bool holds_context;    /* a process of the job uses a GPU */
+};
+
 struct gpu_pace {
-    uint64_t poll_due_ns, read_due_ns;
-    bool is_gated;                       /* no quick looks for now */
-    uint64_t poll_cost_ns, read_cost_ns; /* CPU time, smoothed; 0: not known yet */
-    uint64_t read_gap_ns;
-    uint64_t debt_ns;        /* CPU time of start and end that is not paid back yet */
-    uint64_t saved_ns;       /* CPU time that quick looks did not use */
-    uint64_t saved_until_ns; /* up to when both were counted */
+    uint64_t due_ns; /* when to look next, or to see if a look has ended */
+
+    /* Private. */
+    bool is_for_host; /* the GPUs matter even if the job is at rest, or there is none */
+    enum gpu_look looking;
+    uint64_t looked_ns;            /* when the last look began; 0: the drivers are not open */
+    uint64_t gap_ns;               /* between quick looks */
+    uint64_t slow_ns, slow_gap_ns; /* the last slow look, and the gap behind it */
+    uint64_t cost_ns[GPU_LOOK_KINDS]; /* CPU time, smoothed; 0: not known yet */
+    struct gpu_findings found;
+    struct gpu_job_state job; /* at the last check */
+    uint64_t checked_ns;      /* when that was */
+    unsigned resting_checks;  /* in a row, in which the job had hardly run */
+    uint64_t slow_cpu_ns;     /* CPU time of the job at the last slow look */
+    bool is_quiet;            /* it had hardly run since the one before */
 };
 
-/* What the job does. */
-struct gpu_activity {
-    bool holds_context; /* a process of the job uses a GPU */
-    bool is_quiet;      /* it has hardly run since the last slow look, and no GPU was busy */
-};
+/* The drivers are to be opened at `first_ns`. */
+void gpu_pace_init(struct gpu_pace *pace, uint64_t first_ns, bool is_for_host);
 
-/* After the first slow look. `start_cost_ns`: CPU time of all up to here. */
-void gpu_pace_init(struct gpu_pace *pace, uint64_t now_ns, uint64_t start_cost_ns);
+/* Which look to begin now, if any. The first one is slow, and opens the drivers. `budget` NULL:
+ * there is no limit. */
+enum gpu_look gpu_pace_begin(struct gpu_pace *pace, uint64_t now_ns,
+                             const struct gpu_job_state *job, struct budget *budget);
 
-/* When to wake up next, and which look is due then, if any. */
-uint64_t gpu_pace_wake_ns(const struct gpu_pace *pace);
-bool gpu_pace_read_is_due(const struct gpu_pace *pace, uint64_t now_ns);
-bool gpu_pace_poll_is_due(const struct gpu_pace *pace, uint64_t now_ns);
+/* The look still goes on when the next would be due. */
+void gpu_pace_wait(struct gpu_pace *pace, uint64_t now_ns);
 
-/* Quick looks are not made, or again: the next one when it would have been due. */
-void gpu_pace_gate(struct gpu_pace *pace, bool is_gated);
-
-/* After a look: what it cost, the wake-up included. A slow look is a quick one too. */
-void gpu_pace_polled(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
-                     bool holds_context);
-/* Where a quick look was left out: the job rests. */
-void gpu_pace_rested(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
-                     bool holds_context);
-void gpu_pace_has_read(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
-                       const struct gpu_activity *activity);
+/* The look has ended. `cost_ns`: its CPU time. */
+void gpu_pace_end(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
+                  const struct gpu_findings *found);
 
 #endif

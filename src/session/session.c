@@ -88,7 +88,7 @@ static int open_sampler(spoor_session *session, const struct spoor_options *opti
     if (r < 0)
         return r;
     session->disabled = job.disabled;
-    session->may_have_gpus = gpu_thread_is_needed(&session->root, job.disabled);
+    session->may_have_gpus = gpu_call_is_needed(&session->root, job.disabled);
     r = sampler_init(&session->sampler, &session->root, &job, clock_now());
     if (r == -ENOTSUP)
         return error_set(err, ENOTSUP, "cannot create a cgroup for the job%s%s: %s",
@@ -390,8 +390,7 @@ int spoor_session_child_ended(spoor_session *session, pid_t pid)
         return thread_hangs(session) ? 0 : -EAGAIN;
     if (!session->has_stopped) {
         job_child_ended(&session->sampler.job, pid, clock_now().monotonic_ns);
-        if (session->gpu_thread)
-            gpu_thread_tell_ended(session->gpu_thread, pid);
+        session_note_gpu_process_end(session, pid);
     }
     session_end_sampling(session);
     return 0;

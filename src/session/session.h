@@ -24,7 +24,8 @@
 #include "sample/sampler.h"
 #include "series/series.h"
 #include "series/summary.h"
-#include "session/gpu_thread.h"
+#include "session/gpu_looks.h"
+#include "session/gpu_pace.h"
 #include "session/run_facts.h"
 #include "session/samples_file.h"
 #include "source/host/devices.h"
@@ -55,8 +56,9 @@ struct spoor_session {
     /* of the sampler's user */
     bool has_sampler;
     struct sampler sampler;
-    struct space space;            /* for the mounts among the devices */
-    struct gpu_thread *gpu_thread; /* NULL: there is none */
+    struct space space; /* for the mounts among the devices */
+    struct gpu_looks gpu_looks;
+    struct gpu_pace gpu_pace; /* of open looks */
     struct samples_file streams[SPOOR_STREAMS_MAX];
     size_t stream_count;
     bool delivers_samples; /* to the file and the callback */
@@ -131,10 +133,17 @@ void session_take_last_sample(spoor_session *session);
 /* Frees a session whose thread has ended, or never was. */
 void session_free(spoor_session *session);
 
-/* The GPU thread of a session: see gpu.c. For the sampler's user. */
+/* The GPUs of a session: see gpu.c. For the sampler's user. */
 void session_start_gpus(spoor_session *session);
-void session_tell_gpus(spoor_session *session);
-void session_wait_for_gpus(spoor_session *session); /* for their last look */
+/* When session_look_at_gpus() is to be called next; UINT64_MAX: never. May be read by the session's
+ * thread at any time. */
+uint64_t session_gpus_due_ns(const spoor_session *session);
+/* Collects the result of a look that has ended, and starts another if one is due. Never waits. */
+void session_look_at_gpus(spoor_session *session, uint64_t now_ns);
+void session_note_gpu_process_end(spoor_session *session, pid_t pid);
+/* At the end: starts the last look, then waits for it. */
+void session_begin_last_look_at_gpus(spoor_session *session);
+void session_wait_for_gpus(spoor_session *session);
 
 /* Likewise, with the mutex held. */
 void session_add_gpus(spoor_session *session, struct instant now, bool is_last);

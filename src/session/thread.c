@@ -43,7 +43,7 @@ static bool wait_for_work(spoor_session *session, const struct rhythm *rhythm)
     const struct births *births = &session->sampler.job.births;
     int births_source = births_fd(births); /* -1: it is asked when it is due */
     uint64_t now_ns = clock_now().monotonic_ns;
-    uint64_t wake_ns = pace_wake_ns(&rhythm->pace);
+    uint64_t wake_ns = smaller(pace_wake_ns(&rhythm->pace), session_gpus_due_ns(session));
     uint64_t due_ns = births_due_ns(births, rhythm);
     bool is_due = due_ns <= now_ns;
     struct pollfd fds[] = {
@@ -60,12 +60,13 @@ static bool wait_for_work(spoor_session *session, const struct rhythm *rhythm)
     return births_source < 0 ? clock_now().monotonic_ns >= due_ns : fds[1].revents != 0;
 }
 
+/* What was charged of this thread's time. */
 static uint64_t all_spent_ns(const struct budget *budget)
 {
     uint64_t sum_ns = 0;
 
     for (int i = 0; i < SPENDING_COUNT; i++)
-        sum_ns += budget->spent_ns[i];
+        sum_ns += i == SPENT_GPUS ? 0 : budget->spent_ns[i];
     return sum_ns;
 }
 
@@ -99,7 +100,6 @@ static void glance(spoor_session *session, struct pace *pace, struct bill *bill)
     uint64_t cost_ns;
 
     sampler_glance(&session->sampler, clock_now());
-    session_tell_gpus(session); /* of those that it found */
     cost_ns = charge(session, bill, SPENT_GLANCES);
     pace_glanced(pace, clock_now().monotonic_ns, cost_ns, activity_state(&job->activity),
                  &job->budget);
@@ -108,7 +108,6 @@ static void glance(spoor_session *session, struct pace *pace, struct bill *bill)
 static void take_births(spoor_session *session, struct rhythm *rhythm, uint64_t now_ns)
 {
     job_take_births(&session->sampler.job, now_ns, false);
-    session_tell_gpus(session);
     rhythm->drained_ns = now_ns;
 }
 
@@ -155,6 +154,7 @@ static void wake_up(spoor_session *session, struct rhythm *rhythm, bool has_birt
     }
     if (now_ns >= pace->glance_ns)
         glance(session, pace, bill);
+    session_look_at_gpus(session, now_ns);
 }
 
 static bool must_stop(spoor_session *session)
@@ -186,9 +186,8 @@ static void sample_until_stopped(spoor_session *session)
         wake_up(session, &rhythm, has_births, &bill);
         session_end_sampling(session);
     }
-    if (session->gpu_thread) /* it looks while we do */
-        gpu_thread_ask_last(session->gpu_thread);
     (void)session_begin_sampling(session, FOREVER_NS);
+    session_begin_last_look_at_gpus(session); /* beside the last sample */
     session_take_last_sample(session);
     (void)charge(session, &bill, SPENT_SAMPLES);
     session_end_sampling(session);

@@ -3,6 +3,7 @@
 (tests/gpu/standin)."""
 import csv
 import os
+import pathlib
 
 from conftest import eventually, load, read_line
 
@@ -30,6 +31,22 @@ WAIT = ("bash", "-c", "echo $$; until read -t 0.02; [ $? -lt 128 ]; do : {1..300
 
 def card(number):
     return CARD.format(number, 59 + number, USED_BYTES - MOVED_BYTES)
+
+
+def until_called(name=SLOW):
+    """A command that ends when the stand-in was called so: by default, when the GPUs were looked
+    at. Those of a job that ends before the driver is opened are not known."""
+    return ("sh", "-c", f'calls() {{ grep -sc {name} "$SPOOR_NVML_CALLS"; }}; before=$(calls); '
+            'until [ "$(calls)" != "$before" ]; do sleep 0.01; done')
+
+
+def thread_switches(pid, name):
+    """How often a thread of that name has gone to sleep; None: there is none."""
+    for status in pathlib.Path(f"/proc/{pid}/task").glob("*/status"):
+        fields = dict(line.split(":\t", 1) for line in status.read_text().splitlines())
+        if fields["Name"] == name:
+            return int(fields["voluntary_ctxt_switches"])
+    return None
 
 
 class Machine:
@@ -78,7 +95,12 @@ class Run:
         self.pid = int(read_line(self.process.stdout))
         self.result = None
 
-    def end(self):
+    def end(self, opens=True):
+        """`opens`: only when the drivers are being opened, for which a job must have lived for a
+        while."""
+        if opens:
+            eventually(lambda: thread_switches(self.process.pid, "spoor-gpu") is not None,
+                       "drivers are opened")
         self.process.stdin.close()
         assert self.process.wait() == 0
         self.result = load(self.path)

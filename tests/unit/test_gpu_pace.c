@@ -7,186 +7,230 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "base/unknown.h"
 #include "session/gpu_pace.h"
 
 #define MS(n) ((n)*NS_PER_MS)
 #define US(n) ((n)*NS_PER_US)
+#define S(n) ((n)*NS_PER_SECOND)
 
-static const struct gpu_activity computes = { .holds_context = true };
-static const struct gpu_activity rests = { .holds_context = true, .is_quiet = true };
-static const struct gpu_activity uses_none = { .holds_context = false };
-
-static void looks_are_quick_while_the_job_uses_a_gpu(void **state)
-{
+/* A job whose looks cost 100 us and 5 ms. */
+struct run {
     struct gpu_pace pace;
-
-    (void)state;
-    gpu_pace_init(&pace, MS(100), 0);
-    assert_int_equal(gpu_pace_wake_ns(&pace), MS(100));
-    gpu_pace_polled(&pace, MS(100), US(15), true);
-    assert_int_equal(gpu_pace_wake_ns(&pace), MS(105));
-    gpu_pace_polled(&pace, MS(105), US(15), false);
-    assert_int_equal(gpu_pace_wake_ns(&pace), MS(205));
-    gpu_pace_rested(&pace, MS(205), US(50), true);
-    assert_int_equal(gpu_pace_wake_ns(&pace), MS(230));
-    gpu_pace_rested(&pace, MS(230), US(50), false);
-    assert_int_equal(gpu_pace_wake_ns(&pace), MS(330));
-}
-
-static void a_slow_look_comes_about_every_second(void **state)
-{
-    struct gpu_pace pace;
-
-    (void)state;
-    gpu_pace_init(&pace, 0, 0);
-    assert_false(gpu_pace_read_is_due(&pace, MS(999)));
-    assert_true(gpu_pace_read_is_due(&pace, MS(1000)));
-    gpu_pace_has_read(&pace, MS(1000), US(300), &computes);
-    assert_false(gpu_pace_read_is_due(&pace, MS(1999)));
-    assert_true(gpu_pace_read_is_due(&pace, MS(2000)));
-    gpu_pace_has_read(&pace, MS(2000), US(300), &rests);
-    assert_false(gpu_pace_read_is_due(&pace, MS(11999)));
-    assert_true(gpu_pace_read_is_due(&pace, MS(12000)));
-}
-
-struct costs {
-    uint64_t start_ns, poll_ns, read_ns;
+    struct budget budget;
+    struct budget *limit; /* &budget, or NULL */
+    struct gpu_job_state job;
+    struct gpu_findings found;
+    uint64_t busy_percent; /* of a core, that the job uses */
+    uint64_t now_ns;
+    unsigned quick, slow; /* looks so far */
+    uint64_t spent_ns;
 };
 
-/* Steps through a run; returns the share of it that looks took, start and end included, in
- * millionths. */
-static uint64_t cost_share(uint64_t seconds, struct costs costs,
-                           const struct gpu_activity *activity)
+static void begin(struct run *run, bool is_for_host)
 {
-    uint64_t cost_ns = costs.start_ns + costs.start_ns / 2, now_ns = 0;
-    struct gpu_pace pace;
-
-    gpu_pace_init(&pace, 0, costs.start_ns);
-    while (now_ns < seconds * NS_PER_SECOND) {
-        now_ns = gpu_pace_wake_ns(&pace);
-        if (gpu_pace_read_is_due(&pace, now_ns)) {
-            gpu_pace_has_read(&pace, now_ns, costs.read_ns, activity);
-            cost_ns += costs.read_ns;
-        } else {
-            gpu_pace_polled(&pace, now_ns, costs.poll_ns, activity->holds_context);
-            cost_ns += costs.poll_ns;
-        }
-    }
-    return cost_ns * 1000000 / now_ns;
+    *run = (struct run){ .found = { .holds_context = true, .utilization = 500000 },
+                         .busy_percent = 100,
+                         .now_ns = S(1) };
+    budget_init(&run->budget, BUDGET_MILLIONTHS, run->now_ns);
+    gpu_pace_init(&run->pace, run->now_ns, is_for_host);
 }
 
-static void looks_take_half_a_percent_at_most(void **state)
+static void look(struct run *run)
 {
-    (void)state;
-    assert_true(cost_share(60, (struct costs){ 0, US(15), US(300) }, &computes) < 3500);
-    assert_in_range(cost_share(60, (struct costs){ 0, US(40), US(3500) }, &computes), 1000,
-                    5000);
-    assert_in_range(cost_share(60, (struct costs){ 0, US(500), US(3500) }, &computes), 1000,
-                    5000);
-    assert_in_range(cost_share(60, (struct costs){ 0, US(2000), US(300) }, &computes), 1000,
-                    5000);
-    assert_true(cost_share(60, (struct costs){ 0, US(40), US(300) }, &uses_none) < 2600);
+    enum gpu_look look = gpu_pace_begin(&run->pace, run->now_ns, &run->job, run->limit);
+    uint64_t cost_ns = look == GPU_LOOK_NONE ? 0 : look == GPU_LOOK_QUICK ? US(100) : MS(5);
+
+    run->quick += look == GPU_LOOK_QUICK;
+    run->slow += look == GPU_LOOK_SLOW;
+    if (look == GPU_LOOK_NONE)
+        return;
+    run->spent_ns += cost_ns;
+    budget_charge(&run->budget, SPENT_GPUS, cost_ns);
+    gpu_pace_end(&run->pace, run->now_ns, cost_ns, &run->found);
 }
 
-/* As on an H200, in a job that computes all the time. Looks every 27 ms come first. */
-static void the_start_is_paid_back(void **state)
+static void go_on_until(struct run *run, uint64_t end_ns)
 {
-    struct costs costs = { MS(25), US(90), US(4000) };
+    while (run->pace.due_ns < end_ns) {
+        uint64_t gap_ns =
+            run->pace.due_ns > run->now_ns ? run->pace.due_ns - run->now_ns : US(10);
 
-    (void)state;
-    assert_in_range(cost_share(20, costs, &computes), 4000, 6500);
-    assert_in_range(cost_share(120, costs, &computes), 4000, 5300);
-    costs.start_ns = 0;
-    assert_in_range(cost_share(20, costs, &computes), 4000, 5000);
-}
-
-/* 30 ms of memory must not fall between two looks at usual costs, even while the start is paid
- * back. */
-static void a_look_as_dear_as_on_an_h200_still_comes_in_time(void **state)
-{
-    struct gpu_pace pace;
-    uint64_t now_ns = MS(100);
-
-    (void)state;
-    gpu_pace_init(&pace, 0, MS(40));
-    for (int i = 0; i < 20; i++)
-        gpu_pace_has_read(&pace, MS(100), US(3500), &computes);
-    for (int i = 0; i < 100; i++) { /* what is saved is used up then */
-        gpu_pace_polled(&pace, now_ns, US(110), true);
-        assert_in_range(gpu_pace_wake_ns(&pace), now_ns + MS(5), now_ns + MS(27));
-        now_ns = gpu_pace_wake_ns(&pace);
+        run->now_ns += gap_ns;
+        run->job.cpu_ns += gap_ns * run->busy_percent / 100;
+        budget_earn(&run->budget, run->now_ns, run->job.cpu_ns);
+        look(run);
     }
 }
 
-static void a_job_that_is_waited_for_is_looked_at_slowly_alone(void **state)
+static uint64_t next_gap(struct run *run)
 {
-    struct gpu_pace pace;
+    uint64_t before_ns = run->now_ns;
 
-    (void)state;
-    gpu_pace_init(&pace, 0, 0);
-    gpu_pace_has_read(&pace, MS(1000), US(300), &rests);
-    gpu_pace_gate(&pace, true);
-    assert_int_equal(gpu_pace_wake_ns(&pace), MS(11000));
-    assert_false(gpu_pace_poll_is_due(&pace, MS(3000)));
-    gpu_pace_gate(&pace, false); /* it runs */
-    assert_true(gpu_pace_poll_is_due(&pace, MS(3000)));
+    go_on_until(run, run->pace.due_ns + 1);
+    return run->now_ns - before_ns;
 }
 
-/* One that rests and runs in turn has no more looks than one that runs. */
-static void a_gate_that_opens_is_no_way_around_the_pace(void **state)
+static void the_first_look_opens_the_drivers(void **state)
 {
-    struct gpu_pace pace;
+    struct run run;
 
     (void)state;
-    gpu_pace_init(&pace, 0, 0);
-    gpu_pace_polled(&pace, MS(100), MS(2), true); /* all that was saved is spent */
-    gpu_pace_gate(&pace, true);
-    gpu_pace_gate(&pace, false);
-    assert_false(gpu_pace_poll_is_due(&pace, MS(120)));
-    assert_true(gpu_pace_poll_is_due(&pace, MS(600)));
+    begin(&run, false);
+    run.pace.due_ns = S(2);
+    look(&run);
+    assert_int_equal(run.slow, 0);
+    run.now_ns = S(2);
+    look(&run);
+    assert_int_equal(run.slow, 1);
+    assert_int_equal(run.pace.due_ns, S(2)); /* and a quick one follows at once */
 }
 
-/* A burst of work after a rest: memory that comes and goes then is seen every 5 ms. */
-static void what_was_saved_is_spent_at_once(void **state)
+static void looks_grow_rare_while_memory_stands_still(void **state)
 {
-    struct gpu_pace pace;
-    uint64_t now_ns = MS(700);
-    unsigned quick = 0;
+    static const uint64_t gaps[] = { MS(54), MS(108), MS(216), MS(250), MS(250) };
+    struct run run;
 
     (void)state;
-    gpu_pace_init(&pace, 0, 0);
-    for (int i = 0; i < 30; i++) {
-        gpu_pace_polled(&pace, now_ns, US(150), true);
-        quick += gpu_pace_wake_ns(&pace) == now_ns + MS(5);
-        now_ns = gpu_pace_wake_ns(&pace);
+    begin(&run, false);
+    go_on_until(&run, S(1) + 1);
+    (void)next_gap(&run);
+    for (size_t i = 0; i < sizeof(gaps) / sizeof(gaps[0]); i++)
+        assert_int_equal(next_gap(&run), gaps[i]);
+    run.found.memory_bytes = 5;
+    (void)next_gap(&run);
+    assert_int_equal(next_gap(&run), MS(27));
+}
+
+static void a_job_without_a_gpu_is_looked_at_rarely(void **state)
+{
+    struct run run;
+
+    (void)state;
+    begin(&run, false);
+    run.found = (struct gpu_findings){ .utilization = 900000 }; /* of others */
+    go_on_until(&run, S(11));
+    assert_in_range(run.quick, 10, 15);
+    assert_in_range(run.slow, 2, 3);
+    run.found.holds_context = true;
+    go_on_until(&run, S(13));
+    assert_in_range(run.quick, 16, 30);
+}
+
+static void a_new_process_brings_looks_back(void **state)
+{
+    struct run run;
+
+    (void)state;
+    begin(&run, false);
+    go_on_until(&run, S(3));
+    assert_int_equal(run.pace.due_ns, S(3) + run.pace.due_ns % S(1));
+    run.job.started_count++;
+    look(&run); /* woken up by something else */
+    assert_in_range(run.pace.due_ns, run.now_ns, run.now_ns + MS(27));
+}
+
+static void a_job_at_rest_is_left_alone_until_it_runs(void **state)
+{
+    struct run run;
+    unsigned quick, slow;
+
+    (void)state;
+    begin(&run, false);
+    run.busy_percent = 0;
+    go_on_until(&run, S(3));
+    quick = run.quick;
+    slow = run.slow;
+    go_on_until(&run, S(23));
+    assert_int_equal(run.quick, quick);
+    assert_in_range(run.slow, slow + 2, slow + 5); /* its GPU is busy */
+    run.job.cpu_ns += MS(5);
+    go_on_until(&run, S(25));
+    assert_in_range(run.quick, quick + 2, quick + 5);
+}
+
+static void a_quiet_gpu_is_read_every_10_seconds(void **state)
+{
+    struct run run;
+
+    (void)state;
+    begin(&run, false);
+    run.busy_percent = 0;
+    run.found.utilization = 0;
+    go_on_until(&run, S(42));
+    assert_in_range(run.slow, 4, 6);
+}
+
+static void the_machines_gpus_are_read_whether_the_job_rests_or_not(void **state)
+{
+    struct run run;
+
+    (void)state;
+    begin(&run, true);
+    run.busy_percent = 0;
+    run.found = (struct gpu_findings){ 0 };
+    go_on_until(&run, S(21));
+    assert_in_range(run.slow, 5, 6); /* by what they cost */
+    assert_in_range(run.quick, 15, 30);
+}
+
+/* The job uses one core, so that 0.35 % of a core come in. */
+static void the_budget_is_kept(void **state)
+{
+    struct run run;
+
+    (void)state;
+    begin(&run, false);
+    run.limit = &run.budget;
+    for (uint64_t end_ns = S(2); end_ns < S(61); end_ns += S(1)) {
+        run.found.memory_bytes++; /* it changes all the time */
+        run.job.started_count += 10;
+        go_on_until(&run, end_ns);
     }
-    assert_in_range(quick, 15, 29); /* then it is used up */
+    assert_in_range(run.spent_ns, MS(60), MS(10) + 60 * NS_PER_SECOND * 35 / 10000);
 }
 
-static void even_the_dearest_look_comes_once_a_second(void **state)
+static void without_a_budget_there_is_a_look_a_second_nevertheless(void **state)
 {
-    struct gpu_pace pace;
+    struct run run;
 
     (void)state;
-    gpu_pace_init(&pace, 0, 0);
-    gpu_pace_polled(&pace, 0, MS(100), true);
-    assert_int_equal(gpu_pace_wake_ns(&pace), MS(1000));
-    gpu_pace_has_read(&pace, 0, MS(500), &computes);
-    assert_true(gpu_pace_read_is_due(&pace, MS(5000)));
+    begin(&run, false);
+    run.limit = &run.budget;
+    budget_init(&run.budget, 0, run.now_ns);
+    budget_charge(&run.budget, SPENT_GPUS, S(1));
+    go_on_until(&run, S(31));
+    assert_in_range(run.quick, 20, 31);
+    assert_in_range(run.slow, 3, 4);
+}
+
+static void a_look_that_goes_on_is_checked_less_and_less(void **state)
+{
+    struct gpu_pace pace;
+    struct gpu_job_state job = { 0 };
+    unsigned checks = 0;
+
+    (void)state;
+    gpu_pace_init(&pace, S(1), false);
+    assert_int_equal(gpu_pace_begin(&pace, S(1), &job, NULL), GPU_LOOK_SLOW);
+    for (; pace.due_ns < S(61); checks++)
+        gpu_pace_wait(&pace, pace.due_ns);
+    assert_in_range(checks, 60, 70);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(looks_are_quick_while_the_job_uses_a_gpu),
-        cmocka_unit_test(a_slow_look_comes_about_every_second),
-        cmocka_unit_test(looks_take_half_a_percent_at_most),
-        cmocka_unit_test(the_start_is_paid_back),
-        cmocka_unit_test(a_look_as_dear_as_on_an_h200_still_comes_in_time),
-        cmocka_unit_test(a_job_that_is_waited_for_is_looked_at_slowly_alone),
-        cmocka_unit_test(a_gate_that_opens_is_no_way_around_the_pace),
-        cmocka_unit_test(what_was_saved_is_spent_at_once),
-        cmocka_unit_test(even_the_dearest_look_comes_once_a_second),
+        cmocka_unit_test(the_first_look_opens_the_drivers),
+        cmocka_unit_test(looks_grow_rare_while_memory_stands_still),
+        cmocka_unit_test(a_job_without_a_gpu_is_looked_at_rarely),
+        cmocka_unit_test(a_new_process_brings_looks_back),
+        cmocka_unit_test(a_job_at_rest_is_left_alone_until_it_runs),
+        cmocka_unit_test(a_quiet_gpu_is_read_every_10_seconds),
+        cmocka_unit_test(the_machines_gpus_are_read_whether_the_job_rests_or_not),
+        cmocka_unit_test(the_budget_is_kept),
+        cmocka_unit_test(without_a_budget_there_is_a_look_a_second_nevertheless),
+        cmocka_unit_test(a_look_that_goes_on_is_checked_less_and_less),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

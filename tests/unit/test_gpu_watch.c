@@ -141,8 +141,8 @@ static void figures_of_all_drivers_add_up(void **state)
     fake_drm_fd(&machine.fake, 42, 3, "/dev/dri/renderD129", XE("1", "0", "1000", "32 MiB"));
     fake_drm_fd(&machine.fake, 41, 7, "/dev/dri/renderD130", I915("2", "0", "8 MiB"));
     fake_drm_fd(&machine.fake, 99, 3, "/dev/dri/renderD128", AMDGPU("9", "0", "512 MiB"));
-    assert_int_equal(gpu_kin_tell(&machine.watch.kin, (const pid_t[]){ 41, 42 }, 2, MS(500)),
-                     0);
+    assert_int_equal(
+        gpu_owners_update(&machine.watch.owners, (const pid_t[]){ 41, 42 }, 2, MS(500)), 0);
     gpu_watch_poll(&machine.watch, MS(500));
     assert_true(machine.watch.holds_context);
     assert_int_equal(totals->levels.main_memory_bytes, 72 * MIB); /* a shared client once */
@@ -215,12 +215,12 @@ static void the_number_of_one_that_ended_long_ago_is_not_the_jobs(void **state)
     (void)state;
     set_up(&machine);
     open_machine(&machine, NULL, no_variable);
-    assert_int_equal(gpu_kin_tell(&machine.watch.kin, living, 2, MS(500)), 0);
-    assert_int_equal(gpu_kin_tell(&machine.watch.kin, living, 1, MS(1000)), 0);
+    assert_int_equal(gpu_owners_update(&machine.watch.owners, living, 2, MS(500)), 0);
+    assert_int_equal(gpu_owners_update(&machine.watch.owners, living, 1, MS(1000)), 0);
     gpu_watch_read(&machine.watch, MS(2000), true);
     add_process(&machine, 42, 1); /* another's now */
     fake_drm_fd(&machine.fake, 42, 3, "/dev/dri/renderD130", I915("2", "0", "8 MiB"));
-    gpu_watch_read(&machine.watch, MS(2000) + GPU_KIN_KEPT_NS, false);
+    gpu_watch_read(&machine.watch, MS(2000) + GPU_OWNERS_KEPT_NS, false);
     assert_int_equal(machine.watch.tally.totals.levels.job_memory_bytes, 0);
     tear_down(&machine);
 }
@@ -260,27 +260,6 @@ static void each_vendor_has_its_variables(void **state)
         for (size_t unit = 0; unit < 3; unit++)
             assert_int_equal(machine.watch.inventory.units[unit].is_selected,
                              cases[i].selected[unit]);
-        tear_down(&machine);
-    }
-}
-
-static void an_idle_job_is_quiet_unless_the_machine_matters(void **state)
-{
-    (void)state;
-    for (int is_for_host = 0; is_for_host < 2; is_for_host++) {
-        struct gpu_watch_options options;
-        struct machine machine;
-
-        set_up(&machine);
-        fake_drm_file(&machine.fake, 0, "device/gpu_busy_percent", "0\n");
-        options = options_for(&machine, getpid());
-        options.is_for_host = is_for_host;
-        assert_int_equal(gpu_choice_init(&machine.choice, NULL, no_variable), 0);
-        assert_int_equal(gpu_watch_open(&machine.watch, &machine.fake.root, &options), 0);
-        machine.fake.root.is_live = true; /* for the CPU time of this process */
-        gpu_watch_read(&machine.watch, MS(1000), false);
-        gpu_watch_read(&machine.watch, MS(1000000), false);
-        assert_int_equal(machine.watch.is_quiet, !is_for_host);
         tear_down(&machine);
     }
 }
@@ -339,30 +318,17 @@ static void a_variable_is_found_in_the_environment_of_a_process(void **state)
     assert_null(gpu_choice_find("", 0, "PATH"));
 }
 
-static const char *process_memory(const struct gpu_sources *sources)
-{
-    return sources->process_memory;
-}
-
-static const char *device(const struct gpu_sources *sources)
-{
-    return sources->device;
-}
-
 static void sources_are_those_of_the_vendors_in_use(void **state)
 {
+    struct gpu_origin_names names;
     struct machine machine;
-    char names[64];
 
     (void)state;
     set_up(&machine);
     open_machine(&machine, "1", no_variable);
-    gpu_watch_source(&machine.watch, process_memory, true, names, sizeof(names));
-    assert_string_equal(names, "drm.fdinfo"); /* both have it: once */
-    gpu_watch_source(&machine.watch, device, false, names, sizeof(names));
-    assert_string_equal(names, "amdgpu.sysfs");
-    gpu_watch_source(&machine.watch, device, true, names, sizeof(names));
-    assert_string_equal(names, "amdgpu.sysfs+intel.sysfs");
+    gpu_watch_name_sources(&machine.watch, &names);
+    assert_string_equal(names.process_memory, "drm.fdinfo");
+    assert_string_equal(names.device, "amdgpu.sysfs+intel.sysfs"); /* of all GPUs */
     tear_down(&machine);
 }
 
@@ -375,7 +341,6 @@ int main(void)
         cmocka_unit_test(one_that_ends_keeps_its_busy_time),
         cmocka_unit_test(the_number_of_one_that_ended_long_ago_is_not_the_jobs),
         cmocka_unit_test(each_vendor_has_its_variables),
-        cmocka_unit_test(an_idle_job_is_quiet_unless_the_machine_matters),
         cmocka_unit_test(a_machine_without_a_gpu_has_nothing_to_watch),
         cmocka_unit_test(a_vendor_that_fails_is_told_of),
         cmocka_unit_test(a_variable_is_found_in_the_environment_of_a_process),

@@ -210,7 +210,7 @@ void tracking_configure(struct tracking *tracking, struct spoor_options *options
     options->interval_ns =
         (uint64_t)(tracking->settings->sleep_seconds * (double)NS_PER_SECOND);
     options->gpus = tracking->gpus.selection ? tracking->gpus.selection : "all";
-    options->flags |= SPOOR_HOLD_SAMPLES;
+    options->flags |= SPOOR_HOLD_SAMPLES | SPOOR_OPEN_GPUS; /* every report counts the GPUs */
     options->sample_seen = see_sample;
     options->sample_data = tracking;
 }

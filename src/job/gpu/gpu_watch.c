@@ -9,10 +9,9 @@
 #include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/unknown.h"
-#include "source/proc/cpu_clock.h"
 
 #define OTHERS_EVERY_NS (5 * NS_PER_SECOND)
-enum { ROWS_MAX = 1 << 16, CLOCKS_MAX = 64 };
+enum { ROWS_MAX = 1 << 16 };
 
 static int place_devices(struct gpu_watch *watch)
 {
@@ -44,10 +43,10 @@ int gpu_watch_open(struct gpu_watch *watch, const struct root *root,
     int r;
 
     *watch = (struct gpu_watch){ .root = root,
-                                 .is_for_host = options->is_for_host,
-                                 .read_cpu_ns = UNKNOWN,
+                                 .owners = { .main_pid = options->main_pid,
+                                             .tracker_pid = options->tracker_pid,
+                                             .is_main_only = options->is_main_only },
                                  .account_bytes = UNKNOWN };
-    gpu_rest_init(&watch->rest);
     r = gpu_inventory_open(&watch->inventory, root, options->vendors, options->vendor_count,
                            options->choice);
     if (r < 0)
@@ -55,8 +54,7 @@ int gpu_watch_open(struct gpu_watch *watch, const struct root *root,
     begin_counting(&watch->inventory);
     r = place_devices(watch);
     if (r == 0)
-        r = gpu_kin_init(&watch->kin, options->main_pid, options->tracker_pid);
-    watch->kin.is_main_only = options->is_main_only;
+        r = gpu_owners_update(&watch->owners, NULL, 0, options->start_ns);
     if (r == 0)
         r = gpu_tally_init(&watch->tally, watch->inventory.units, watch->inventory.count,
                            options->start_ns);
@@ -76,7 +74,7 @@ void gpu_watch_close(struct gpu_watch *watch)
     watch->processes = NULL;
     watch->rows = NULL;
     gpu_tally_done(&watch->tally);
-    gpu_kin_done(&watch->kin);
+    gpu_owners_done(&watch->owners);
     gpu_inventory_close(&watch->inventory);
 }
 
@@ -107,7 +105,7 @@ static int reserve(struct gpu_watch *watch, size_t count)
 /* A vendor's list of processes. Where it has grown meanwhile it is asked again. */
 static ssize_t ask_processes(struct gpu_watch *watch, const struct gpu_opened *opened)
 {
-    struct gpu_pids pids = gpu_kin_pids(&watch->kin);
+    struct gpu_pids pids = gpu_owners_pids(&watch->owners);
     ssize_t n = 64;
 
     for (int tries = 0; tries < 4; tries++) {
@@ -147,13 +145,13 @@ static void list_processes(struct gpu_watch *watch, uint64_t now_ns)
             continue;
         for (ssize_t at = 0; at < n; at++) {
             const struct gpu_process *process = &watch->processes[at];
-            bool is_job = gpu_kin_has(&watch->kin, watch->root, process->pid, now_ns);
+            bool is_job = gpu_owners_has(&watch->owners, watch->root, process->pid, now_ns);
 
             watch->rows[watch->row_count++] = (struct gpu_row){
                 .process = *process,
                 .unit = watch->places[i][process->device],
                 .is_job = is_job,
-                .is_main = process->pid == watch->kin.main_pid,
+                .is_main = process->pid == watch->owners.main_pid,
             };
             watch->holds_context |= is_job && !process->has_ended;
         }
@@ -161,36 +159,8 @@ static void list_processes(struct gpu_watch *watch, uint64_t now_ns)
     see_devices(watch);
 }
 
-/* Of those that live. UNKNOWN: there are too many, or one cannot be read. */
-static uint64_t job_cpu_ns(const struct gpu_watch *watch)
-{
-    uint64_t sum_ns = 0;
-    size_t clock_count = 0;
-
-    for (size_t i = 0; i < watch->kin.count; i++) {
-        const struct gpu_relative *relative = &watch->kin.list[i];
-        uint64_t cpu_ns;
-
-        if (relative->ended_ns != 0 && !relative->is_found)
-            continue;
-        if (clock_count++ == CLOCKS_MAX)
-            return UNKNOWN;
-        if (cpu_clock_read(watch->root, relative->pid, &cpu_ns) == 0)
-            sum_ns += cpu_ns;
-        else if (!relative->is_found) /* one that was has ended */
-            return UNKNOWN;
-    }
-    return sum_ns;
-}
-
-bool gpu_watch_rests(struct gpu_watch *watch, uint64_t now_ns)
-{
-    return gpu_rest_note(&watch->rest, job_cpu_ns(watch), now_ns);
-}
-
 void gpu_watch_poll(struct gpu_watch *watch, uint64_t now_ns)
 {
-    watch->looked_ns = now_ns;
     list_processes(watch, now_ns);
     gpu_tally_memory(&watch->tally, watch->rows, watch->row_count, now_ns);
 }
@@ -216,28 +186,13 @@ static void read_devices(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh
     }
 }
 
-/* Less than a hundredth of the time counts as hardly. Without a job nothing says when the GPUs will
- * be busy. */
-static void note_activity(struct gpu_watch *watch, uint64_t now_ns)
-{
-    uint64_t cpu_ns = job_cpu_ns(watch);
-    uint64_t span_ns = now_ns - watch->read_ns;
-
-    watch->is_quiet = watch->kin.main_pid != 0 && !watch->is_for_host && is_known(cpu_ns) &&
-                      is_known(watch->read_cpu_ns) &&
-                      apart(cpu_ns, watch->read_cpu_ns) < span_ns / 100 &&
-                      watch->tally.totals.levels.utilization == 0;
-    watch->read_cpu_ns = cpu_ns;
-    watch->read_ns = now_ns;
-}
-
 /* What the driver keeps of those that go can be asked for now and no more. */
 static void let_old_go(struct gpu_watch *watch, uint64_t now_ns)
 {
-    if (!gpu_kin_has_old(&watch->kin, now_ns))
+    if (!gpu_owners_has_old(&watch->owners, now_ns))
         return;
     gpu_watch_accounts(watch);
-    gpu_kin_drop_old(&watch->kin, now_ns);
+    gpu_owners_drop_old(&watch->owners, now_ns);
 }
 
 void gpu_watch_read(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh)
@@ -245,10 +200,10 @@ void gpu_watch_read(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh)
     const struct gpu_inventory *inventory = &watch->inventory;
 
     let_old_go(watch, now_ns);
-    gpu_kin_forget_strangers(&watch->kin);
+    gpu_owners_forget_foreign(&watch->owners);
     for (size_t i = 0; i < inventory->opened_count; i++) {
         const struct gpu_opened *opened = &inventory->opened[i];
-        struct gpu_pids pids = gpu_kin_pids(&watch->kin);
+        struct gpu_pids pids = gpu_owners_pids(&watch->owners);
 
         if (is_fresh && opened->vendor->refresh)
             opened->vendor->refresh(opened->state);
@@ -259,7 +214,6 @@ void gpu_watch_read(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh)
     read_devices(watch, now_ns, is_fresh);
     (void)gpu_tally_busy(&watch->tally, watch->rows, watch->row_count, now_ns);
     gpu_tally_memory(&watch->tally, watch->rows, watch->row_count, now_ns);
-    note_activity(watch, now_ns);
 }
 
 static void take_accounts(struct gpu_watch *watch, size_t opened,
@@ -278,10 +232,10 @@ static void take_accounts(struct gpu_watch *watch, size_t opened,
 void gpu_watch_accounts(struct gpu_watch *watch)
 {
     enum { ACCOUNTS_MAX = 4096 };
-    struct gpu_pids pids = gpu_kin_pids(&watch->kin);
+    struct gpu_pids pids = gpu_owners_pids(&watch->owners);
     struct gpu_account *accounts;
 
-    if (watch->kin.tracker_pid == 0)
+    if (watch->owners.tracker_pid == 0)
         return;
     accounts = calloc(ACCOUNTS_MAX, sizeof(*accounts));
     for (size_t i = 0; accounts && i < watch->inventory.opened_count; i++) {
@@ -297,22 +251,46 @@ void gpu_watch_accounts(struct gpu_watch *watch)
     free(accounts);
 }
 
-void gpu_watch_source(const struct gpu_watch *watch, gpu_source_get *which, bool of_all,
-                      char *buf, size_t size)
+struct gpu_totals gpu_watch_totals(const struct gpu_watch *watch)
+{
+    const char *reason = watch->inventory.none_reason;
+    struct gpu_totals totals = watch->tally.totals;
+
+    if (*reason)
+        totals.memory_reason = totals.busy_reason = totals.job_busy_reason =
+            totals.energy_reason = reason;
+    return totals;
+}
+
+/* `offset` is that of a name in struct gpu_sources. */
+static void add_names(const struct gpu_watch *watch, size_t offset, bool of_all, char *buf,
+                      size_t size)
 {
     const struct gpu_inventory *inventory = &watch->inventory;
 
     buf[0] = '\0';
     for (size_t i = 0; i < inventory->opened_count; i++) {
-        const char *source = which(&inventory->opened[i].vendor->sources);
-        bool is_selected = of_all;
+        const char *name;
+        bool is_used = of_all;
 
         for (size_t unit = 0; unit < inventory->count; unit++)
-            is_selected |=
-                inventory->units[unit].opened == i && inventory->units[unit].is_selected;
-        if (!is_selected || strstr(buf, source))
-            continue;
-        (void)snprintf(buf + strlen(buf), size - strlen(buf), "%s%s", buf[0] ? "+" : "",
-                       source); /* cut is fine */
+            is_used |= inventory->units[unit].opened == i && inventory->units[unit].is_selected;
+        memcpy(&name, (const char *)&inventory->opened[i].vendor->sources + offset,
+               sizeof(name));
+        if (is_used && !strstr(buf, name))
+            (void)snprintf(buf + strlen(buf), size - strlen(buf), "%s%s", buf[0] ? "+" : "",
+                           name); /* cut is fine */
     }
+}
+
+void gpu_watch_name_sources(const struct gpu_watch *watch, struct gpu_origin_names *ret)
+{
+    add_names(watch, offsetof(struct gpu_sources, process_memory), false, ret->process_memory,
+              sizeof(ret->process_memory));
+    add_names(watch, offsetof(struct gpu_sources, process_busy), false, ret->process_busy,
+              sizeof(ret->process_busy));
+    add_names(watch, offsetof(struct gpu_sources, device_busy), false, ret->device_busy,
+              sizeof(ret->device_busy));
+    add_names(watch, offsetof(struct gpu_sources, device), true, ret->device,
+              sizeof(ret->device));
 }

@@ -9,14 +9,14 @@
 #define JOB_GPU_GPU_WATCH_H
 
 #include "job/gpu/gpu_inventory.h"
-#include "job/gpu/gpu_kin.h"
-#include "job/gpu/gpu_rest.h"
+#include "job/gpu/gpu_owners.h"
 #include "job/gpu/gpu_tally.h"
+#include "job/gpu/gpu_view.h"
 
 struct gpu_watch {
     const struct root *root; /* borrowed */
     struct gpu_inventory inventory;
-    struct gpu_kin kin; /* which processes belong to the job */
+    struct gpu_owners owners; /* which processes belong to the job */
     struct gpu_tally tally;
     size_t *places
         [GPU_VENDORS_MAX]; /* index of each of a vendor's devices in the inventory; owned */
@@ -24,13 +24,7 @@ struct gpu_watch {
     size_t process_capacity;
     struct gpu_row *rows; /* owned */
     size_t row_count, row_capacity;
-    bool is_for_host;     /* as in struct gpu_watch_options */
-    bool holds_context;   /* a process of the job uses a GPU */
-    uint64_t looked_ns;   /* when that was last checked */
-    struct gpu_rest rest; /* of the job's live processes */
-    bool is_quiet;    /* at the last slow reading the job had hardly run and no GPU was busy */
-    uint64_t read_ns; /* when that was */
-    uint64_t read_cpu_ns;   /* CPU time of the job then */
+    bool holds_context;     /* a process of the job uses a GPU */
     uint64_t others_ns;     /* when the other GPUs were last read */
     uint64_t account_bytes; /* largest accounting record of one process; or UNKNOWN */
 };
@@ -40,8 +34,7 @@ struct gpu_watch_options {
     size_t vendor_count;
     const struct gpu_choice *choice;
     pid_t main_pid, tracker_pid;
-    bool is_main_only; /* see struct gpu_kin */
-    bool is_for_host;  /* the GPUs matter even while the job is idle */
+    bool is_main_only; /* see struct gpu_owners */
     uint64_t start_ns; /* of the run */
 };
 
@@ -49,10 +42,6 @@ struct gpu_watch_options {
 int gpu_watch_open(struct gpu_watch *watch, const struct root *root,
                    const struct gpu_watch_options *options);
 void gpu_watch_close(struct gpu_watch *watch);
-
-/* Whether a quick reading can be skipped: the processes of the job have hardly run, and a process
- * that does not run allocates nothing. Does not query drivers. */
-bool gpu_watch_rests(struct gpu_watch *watch, uint64_t now_ns);
 
 /* The quick reading. */
 void gpu_watch_poll(struct gpu_watch *watch, uint64_t now_ns);
@@ -65,10 +54,12 @@ void gpu_watch_read(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh);
  * whose records include the time before the run. */
 void gpu_watch_accounts(struct gpu_watch *watch);
 
-/* The sources of the vendors whose GPUs are assigned to the job, or of all vendors, joined by "+".
- * `which` returns one of a vendor's sources. */
-typedef const char *gpu_source_get(const struct gpu_sources *sources);
-void gpu_watch_source(const struct gpu_watch *watch, gpu_source_get *which, bool of_all,
-                      char *buf, size_t size);
+/* The totals of the last reading. If no GPU is assigned to the job, that alone is the reason why
+ * figures of its GPUs are missing: text that lasts as long as the watch. */
+struct gpu_totals gpu_watch_totals(const struct gpu_watch *watch);
+
+/* The sources of the vendors whose GPUs are assigned to the job, or for `device` of all vendors,
+ * joined by "+". */
+void gpu_watch_name_sources(const struct gpu_watch *watch, struct gpu_origin_names *ret);
 
 #endif

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "job/gpu/gpu_owners.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arithmetic.h"
+#include "source/proc/pid_stat.h"
+
+enum { ANCESTORS_MAX = 64, FOREIGN_MAX = 4096 };
+
+void gpu_owners_done(struct gpu_owners *owners)
+{
+    free(owners->pids);
+    free(owners->ended_ns);
+    free(owners->foreign);
+    *owners = (struct gpu_owners){ 0 };
+}
+
+/* Where the pid is in a sorted list, or would be. */
+static size_t place_of(const pid_t *list, size_t count, pid_t pid)
+{
+    size_t low = 0, high = count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (list[middle] < pid)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool has(const pid_t *list, size_t count, pid_t pid)
+{
+    size_t place = place_of(list, count, pid);
+
+    return place < count && list[place] == pid;
+}
+
+static bool is_owner(const struct gpu_owners *owners, pid_t pid)
+{
+    return (pid == owners->main_pid && pid != 0) || has(owners->pids, owners->count, pid);
+}
+
+static int reserve(struct gpu_owners *owners)
+{
+    size_t capacity = owners->capacity ? 2 * owners->capacity : 64;
+    uint64_t *ended_ns;
+    pid_t *pids;
+
+    if (owners->count < owners->capacity)
+        return 0;
+    pids = realloc(owners->pids, capacity * sizeof(*pids));
+    if (pids)
+        owners->pids = pids;
+    ended_ns = realloc(owners->ended_ns, capacity * sizeof(*ended_ns));
+    if (ended_ns)
+        owners->ended_ns = ended_ns;
+    if (!pids || !ended_ns)
+        return -ENOMEM;
+    owners->capacity = capacity;
+    return 0;
+}
+
+/* Adds a process, or changes what is known of its end. */
+static int set(struct gpu_owners *owners, pid_t pid, uint64_t ended_ns)
+{
+    size_t place = place_of(owners->pids, owners->count, pid);
+    size_t behind = owners->count - place;
+
+    if (behind == 0 || owners->pids[place] != pid) {
+        if (reserve(owners) < 0)
+            return -ENOMEM;
+        memmove(owners->pids + place + 1, owners->pids + place, behind * sizeof(pid));
+        memmove(owners->ended_ns + place + 1, owners->ended_ns + place,
+                behind * sizeof(ended_ns));
+        owners->count++;
+    }
+    owners->pids[place] = pid;
+    owners->ended_ns[place] = ended_ns;
+    return 0;
+}
+
+int gpu_owners_add_ended(struct gpu_owners *owners, pid_t pid, uint64_t now_ns)
+{
+    return set(owners, pid, now_ns);
+}
+
+static bool ended_long_ago(const struct gpu_owners *owners, size_t i, uint64_t now_ns)
+{
+    return owners->pids[i] != owners->main_pid && owners->ended_ns[i] != 0 &&
+           less(now_ns, owners->ended_ns[i]) > GPU_OWNERS_KEPT_NS;
+}
+
+bool gpu_owners_has_old(const struct gpu_owners *owners, uint64_t now_ns)
+{
+    for (size_t i = 0; i < owners->count; i++) {
+        if (ended_long_ago(owners, i, now_ns))
+            return true;
+    }
+    return false;
+}
+
+static void keep(struct gpu_owners *owners, size_t *kept, size_t i)
+{
+    owners->pids[*kept] = owners->pids[i];
+    owners->ended_ns[(*kept)++] = owners->ended_ns[i];
+}
+
+void gpu_owners_drop_old(struct gpu_owners *owners, uint64_t now_ns)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < owners->count; i++) {
+        if (!ended_long_ago(owners, i, now_ns))
+            keep(owners, &kept, i);
+    }
+    owners->count = kept;
+}
+
+/* Of too many that have exited, those with the lowest pids are dropped. */
+static void drop_surplus(struct gpu_owners *owners)
+{
+    size_t kept = 0, ended = 0;
+
+    for (size_t i = 0; i < owners->count; i++)
+        ended += owners->ended_ns[i] != 0;
+    for (size_t i = 0; i < owners->count; i++) {
+        if (ended > GPU_OWNERS_ENDED_MAX && owners->ended_ns[i] != 0 &&
+            owners->pids[i] != owners->main_pid)
+            ended--;
+        else
+            keep(owners, &kept, i);
+    }
+    owners->count = kept;
+}
+
+int gpu_owners_update(struct gpu_owners *owners, const pid_t *living, size_t count,
+                      uint64_t now_ns)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < owners->count; i++) {
+        if (owners->ended_ns[i] == 0)
+            owners->ended_ns[i] = now_ns;
+    }
+    if (owners->main_pid != 0)
+        r = set(owners, owners->main_pid, now_ns);
+    for (size_t i = 0; i < count; i++) {
+        if (set(owners, living[i], 0) < 0)
+            r = -ENOMEM;
+    }
+    drop_surplus(owners);
+    return r;
+}
+
+static void add_foreign(struct gpu_owners *owners, pid_t pid)
+{
+    size_t place = place_of(owners->foreign, owners->foreign_count, pid);
+
+    if (owners->foreign_count == owners->foreign_capacity) {
+        size_t capacity = owners->foreign_capacity ? 2 * owners->foreign_capacity : 64;
+        pid_t *list = NULL;
+
+        if (capacity <= FOREIGN_MAX)
+            list = realloc(owners->foreign, capacity * sizeof(*list));
+        if (!list)
+            return; /* it is looked up again next time */
+        owners->foreign = list;
+        owners->foreign_capacity = capacity;
+    }
+    memmove(owners->foreign + place + 1, owners->foreign + place,
+            (owners->foreign_count - place) * sizeof(pid));
+    owners->foreign[place] = pid;
+    owners->foreign_count++;
+}
+
+static bool descends_from_job(const struct gpu_owners *owners, const struct root *root,
+                              pid_t pid)
+{
+    for (int i = 0; i < ANCESTORS_MAX && pid > 1; i++) {
+        struct pid_stat stat;
+
+        if (pid_stat_read_once(root, pid, &stat) < 0)
+            return false;
+        pid = stat.parent_pid;
+        if (is_owner(owners, pid) || (pid == owners->tracker_pid && pid != 0))
+            return true;
+    }
+    return false;
+}
+
+bool gpu_owners_has(struct gpu_owners *owners, const struct root *root, pid_t pid,
+                    uint64_t now_ns)
+{
+    if (is_owner(owners, pid))
+        return true;
+    if (owners->is_main_only || has(owners->foreign, owners->foreign_count, pid))
+        return false;
+    if (descends_from_job(owners, root, pid))
+        return set(owners, pid, now_ns) == 0; /* it may have exited since */
+    add_foreign(owners, pid);
+    return false;
+}
+
+void gpu_owners_forget_foreign(struct gpu_owners *owners)
+{
+    owners->foreign_count = 0;
+}
+
+struct gpu_pids gpu_owners_pids(const struct gpu_owners *owners)
+{
+    return (struct gpu_pids){ owners->pids, owners->count };
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gpu_owners.h - which processes on a GPU belong to the job.
+ *
+ * Each look begins with a snapshot of the job's processes. If a driver lists a process that is not
+ * in it, its ancestors are looked up: if one of them belongs to the job, so does the process.
+ * Exited processes are kept for a while, because their work appears in the driver's samples later;
+ * if there are very many, some are dropped at once.
+ */
+#ifndef JOB_GPU_GPU_OWNERS_H
+#define JOB_GPU_GPU_OWNERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/root.h"
+#include "source/gpu/gpu.h"
+
+#define GPU_OWNERS_KEPT_NS 20000000000ull /* 20 s */
+enum { GPU_OWNERS_ENDED_MAX = 4096 };
+
+struct gpu_owners {
+    pid_t main_pid;    /* 0: there is no job, or it is a cgroup */
+    pid_t tracker_pid; /* its children belong to the job; 0: none */
+    bool is_main_only; /* descendants do not belong */
+
+    /* Private. */
+    pid_t *pids;        /* sorted; owned */
+    uint64_t *ended_ns; /* of each: when it was last seen; 0: it is alive; owned */
+    size_t count, capacity;
+    pid_t *foreign; /* processes known not to belong; sorted; owned */
+    size_t foreign_count, foreign_capacity;
+};
+
+/* Frees what a zeroed one has acquired since. */
+void gpu_owners_done(struct gpu_owners *owners);
+
+/* The job's live processes, in any order. Earlier ones that are not among them have exited.
+ * -ENOMEM: some are missing. */
+int gpu_owners_update(struct gpu_owners *owners, const pid_t *living, size_t count,
+                      uint64_t now_ns);
+
+/* Adds a process of the job that has exited or is about to. */
+int gpu_owners_add_ended(struct gpu_owners *owners, pid_t pid, uint64_t now_ns);
+
+/* Whether a process exited so long ago that its pid may have been reused. */
+bool gpu_owners_has_old(const struct gpu_owners *owners, uint64_t now_ns);
+void gpu_owners_drop_old(struct gpu_owners *owners, uint64_t now_ns);
+
+/* Whether it belongs to the job. Looks up its ancestors if that is not known yet. */
+bool gpu_owners_has(struct gpu_owners *owners, const struct root *root, pid_t pid,
+                    uint64_t now_ns);
+
+/* Forgets foreign processes, whose pids may have been reused. */
+void gpu_owners_forget_foreign(struct gpu_owners *owners);
+
+/* All processes of the job. Valid until the next change. */
+struct gpu_pids gpu_owners_pids(const struct gpu_owners *owners);
+
+#endif

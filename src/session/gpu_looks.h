@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gpu_looks.h - looks at the GPUs, one at a time, in a thread that can be left behind.
+ *
+ * Drivers can block for long, so they are called by a helper only. The sampling thread starts a
+ * look, goes on, and collects the result later. A driver that does not respond keeps only the
+ * helper's thread.
+ */
+#ifndef SESSION_GPU_LOOKS_H
+#define SESSION_GPU_LOOKS_H
+
+#include <stdbool.h>
+
+#include "job/gpu/gpu_view.h"
+#include "job/members.h"
+#include "session/gpu_call.h"
+#include "session/gpu_pace.h"
+
+/* What a report is to warn of. */
+struct gpu_troubles {
+    uint64_t silent_since_ns;     /* 0: drivers have always responded */
+    uint64_t silent_for_ns;       /* the longest that one took */
+    struct spoor_error unmatched; /* code 0: all GPUs of --gpus were found */
+    struct gpu_refusal refusals[GPU_VENDORS_MAX];
+    size_t refusal_count;
+    uint64_t account_bytes; /* the most the driver accounted for one process; UNKNOWN */
+    bool is_busy_mixed;     /* see struct gpu_totals */
+};
+
+/* Zeroed is closed. */
+struct gpu_looks {
+    bool is_open;
+    enum gpu_state state;
+    struct gpu_troubles troubles;
+    uint64_t cost_ns; /* CPU time of all looks */
+    struct gpu_findings found;
+
+    /* Private. */
+    struct gpu_call call;
+    bool is_last;          /* the last look has begun */
+    struct pid_list ended; /* processes, since the last look began */
+    uint64_t changes;      /* of the members, when they were last copied */
+    /* of all looks that were collected: */
+    const char *reason;
+    struct gpu_origin_names sources;
+    struct gpu_unit *units; /* owned */
+    size_t unit_count;
+    struct gpu_totals totals;        /* levels are the largest since they were viewed */
+    struct gpu_device_view *devices; /* likewise; owned */
+    struct gpu_totals latest;
+    bool has_news; /* a look was collected since the last view */
+};
+
+/* Does not open drivers: the first look does. */
+int gpu_looks_open(struct gpu_looks *looks, const struct gpu_call_options *options);
+void gpu_looks_close(struct gpu_looks *looks);
+
+/* A process of the job is about to exit. */
+void gpu_looks_add_ended(struct gpu_looks *looks, pid_t pid);
+
+/* Starts a look with the processes that the job has now. No other may be under way. */
+int gpu_looks_start(struct gpu_looks *looks, enum gpu_look look, const struct members *members);
+
+/* Whether no look is under way. */
+bool gpu_looks_are_idle(const struct gpu_looks *looks);
+
+/* Collects the result of a look that has ended since the last call. False: none has. */
+bool gpu_looks_collect(struct gpu_looks *looks);
+
+/* Begins the last look, if no other is under way; then waits for it, for a second at most, and not
+ * at all if a driver has stopped responding. */
+void gpu_looks_begin_last(struct gpu_looks *looks, const struct members *members);
+void gpu_looks_finish(struct gpu_looks *looks, const struct members *members);
+
+/* What is known now. The view is the caller's, zeroed at first: its `devices` are allocated here,
+ * for the caller to free; what else it points to lives until the looks are closed. */
+void gpu_looks_view(struct gpu_looks *looks, uint64_t now_ns, struct gpu_view *view);
+
+#endif

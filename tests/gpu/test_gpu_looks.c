@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "base/unknown.h"
+#include "fake_drm.h"
+#include "nvidia_fixture.h"
+#include "session/gpu_looks.h"
+
+#define SECONDS(n) ((n)*NS_PER_SECOND)
+#define CARD "device 0 uuid GPU-1\ndevice 0 pci 0:3:0\ndevice 0 total 100\n"
+#define PCI "0000:00:02.0"
+#define AN_HOUR_OF_WORK                                     \
+    "drm-driver:\ti915\ndrm-client-id:\t7\ndrm-pdev:\t" PCI \
+    "\ndrm-resident-system0:\t8 MiB\ndrm-engine-render:\t3600000000000 ns\n"
+
+/* Looks at a machine with a stand-in for NVIDIA's library; this process is the job. */
+struct bench {
+    struct machine machine;
+    struct member member;
+    struct members members;
+    struct gpu_looks looks;
+    struct gpu_view view;
+};
+
+static void set_up(struct bench *bench, const char *script)
+{
+    const struct gpu_call_options options = { .gpus = "all",
+                                              .main_pid = getpid(),
+                                              .start_ns = clock_now().monotonic_ns };
+
+    *bench = (struct bench){ .member = { .pid = getpid() } };
+    bench->members = (struct members){ .list = &bench->member, .count = 1, .changes = 1 };
+    machine_init(&bench->machine, false);
+    machine_play(&bench->machine, script);
+    assert_int_equal(gpu_looks_open(&bench->looks, &options), 0);
+}
+
+static void tear_down(struct bench *bench)
+{
+    machine_done(&bench->machine); /* lets a driver go on that blocks */
+    gpu_looks_close(&bench->looks);
+    free(bench->view.devices);
+}
+
+static void collect(struct gpu_looks *looks)
+{
+    while (!gpu_looks_collect(looks))
+        (void)usleep(100);
+}
+
+static void start(struct bench *bench)
+{
+    assert_int_equal(gpu_looks_start(&bench->looks, GPU_LOOK_SLOW, &bench->members), 0);
+}
+
+static void see_memory(struct bench *bench, unsigned bytes)
+{
+    char script[200];
+
+    (void)snprintf(script, sizeof(script), CARD "device 0 used %u\nprocess 0 compute %d %u\n",
+                   bytes, (int)getpid(), bytes);
+    machine_play(&bench->machine, script);
+    start(bench);
+    collect(&bench->looks);
+}
+
+static uint64_t view_memory(struct bench *bench, uint64_t after_ns)
+{
+    gpu_looks_view(&bench->looks, clock_now().monotonic_ns + after_ns, &bench->view);
+    return bench->view.totals.levels.job_memory_bytes;
+}
+
+/* A look whose driver does not respond, and that is in it. */
+static void block(struct bench *bench, const char *call)
+{
+    size_t before = machine_calls(&bench->machine, call);
+    char script[200];
+
+    (void)snprintf(script, sizeof(script), CARD "block %s 60000\n", call);
+    machine_play(&bench->machine, script);
+    start(bench);
+    while (machine_calls(&bench->machine, call) == before ||
+           gpu_call_is_starved(&bench->looks.call))
+        (void)usleep(100);
+}
+
+static void a_peak_is_not_what_is_there_now(void **state)
+{
+    struct bench bench;
+
+    (void)state;
+    set_up(&bench, CARD);
+    see_memory(&bench, 5);
+    see_memory(&bench, 2);
+    assert_int_equal(view_memory(&bench, 0), 5);
+    assert_int_equal(bench.view.now.job_memory_bytes, 2);
+    assert_true(bench.looks.found.holds_context);
+    assert_int_equal(bench.looks.found.memory_bytes, 2);
+    assert_int_equal(view_memory(&bench, 0), 2);
+    tear_down(&bench);
+}
+
+static void what_was_seen_before_a_driver_stopped_is_told_once(void **state)
+{
+    struct bench bench;
+
+    (void)state;
+    set_up(&bench, CARD);
+    see_memory(&bench, 1);
+    assert_int_equal(view_memory(&bench, 0), 1);
+    see_memory(&bench, 5);
+    see_memory(&bench, 2);
+    block(&bench, "nvmlDeviceGetPowerUsage");
+    assert_int_equal(view_memory(&bench, SECONDS(10)), 5);
+    assert_int_equal(bench.view.state, GPU_SILENT);
+    assert_false(is_known(bench.view.totals.job_busy_ns));
+    assert_false(is_known(view_memory(&bench, SECONDS(20))));
+    assert_false(gpu_looks_collect(&bench.looks));
+    assert_in_range(bench.looks.troubles.silent_for_ns, SECONDS(9), SECONDS(21));
+    assert_int_equal(unlink(getenv("SPOOR_NVML_SCRIPT")), 0); /* it responds */
+    collect(&bench.looks);
+    see_memory(&bench, 1);
+    assert_int_equal(view_memory(&bench, 0), 1); /* what there was meanwhile is not known */
+    assert_int_equal(bench.view.state, GPU_READY);
+    tear_down(&bench);
+}
+
+static void a_slow_driver_has_not_stopped(void **state)
+{
+    struct bench bench;
+
+    (void)state;
+    set_up(&bench, CARD);
+    see_memory(&bench, 3);
+    assert_int_equal(view_memory(&bench, 0), 3);
+    block(&bench, "nvmlDeviceGetPowerUsage");
+    assert_int_equal(view_memory(&bench, SECONDS(1)), 3);
+    assert_int_equal(bench.view.state, GPU_READY);
+    tear_down(&bench);
+}
+
+static void a_driver_that_never_responded_has_not_stopped(void **state)
+{
+    struct bench bench;
+
+    (void)state;
+    set_up(&bench, CARD);
+    (void)view_memory(&bench, 0);
+    assert_string_equal(bench.view.reason, "the job ended before the GPU driver was opened");
+    block(&bench, "nvmlInit");
+    (void)view_memory(&bench, SECONDS(10));
+    assert_int_equal(bench.view.state, GPU_PENDING);
+    assert_string_equal(bench.view.reason, "the GPU driver does not respond");
+    gpu_looks_finish(&bench.looks, &bench.members); /* does not wait for it */
+    assert_false(gpu_looks_are_idle(&bench.looks));
+    tear_down(&bench);
+}
+
+/* The busy time of a job whose child has worked for an hour when the GPUs are first looked at. */
+static uint64_t busy_time_of_old_child(pid_t tracker_pid)
+{
+    struct member list[] = { { .pid = 41 }, { .pid = 42, .parent_pid = 41 } };
+    const struct members members = { .list = list, .count = ARRAY_SIZE(list), .changes = 1 };
+    struct gpu_call_options options = { .main_pid = 41,
+                                        .tracker_pid = tracker_pid,
+                                        .start_ns = clock_now().monotonic_ns };
+    struct gpu_view view = { 0 };
+    struct gpu_looks looks;
+    struct fake_root fake;
+
+    fake_root_init(&fake);
+    options.root = fake.path;
+    fake_drm_card(&fake, 0, PCI, "0x8086\n");
+    fake_drm_fd(&fake, 42, 3, "/dev/dri/renderD128", AN_HOUR_OF_WORK);
+    assert_int_equal(gpu_looks_open(&looks, &options), 0);
+    assert_int_equal(gpu_looks_start(&looks, GPU_LOOK_SLOW, &members), 0);
+    collect(&looks);
+    /* Busy time is a share of a window, which has a least length. */
+    while (clock_now().monotonic_ns - options.start_ns < 100 * NS_PER_MS)
+        (void)usleep(1000);
+    gpu_looks_begin_last(&looks, &members);
+    gpu_looks_finish(&looks, &members);
+    gpu_looks_view(&looks, clock_now().monotonic_ns, &view);
+    assert_int_equal(view.totals.levels.descendants_memory_bytes, 8 << 20);
+    gpu_looks_close(&looks);
+    free(view.devices);
+    fake_root_done(&fake);
+    return view.totals.job_busy_ns;
+}
+
+static void work_from_before_we_attached_is_not_counted(void **state)
+{
+    (void)state;
+    assert_int_equal(busy_time_of_old_child(0), 0);
+}
+
+static void work_of_children_of_a_job_that_we_started_is(void **state)
+{
+    (void)state;
+    assert_in_range(busy_time_of_old_child(getpid()), 1, UNKNOWN - 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_peak_is_not_what_is_there_now),
+        cmocka_unit_test(what_was_seen_before_a_driver_stopped_is_told_once),
+        cmocka_unit_test(a_slow_driver_has_not_stopped),
+        cmocka_unit_test(a_driver_that_never_responded_has_not_stopped),
+        cmocka_unit_test(work_from_before_we_attached_is_not_counted),
+        cmocka_unit_test(work_of_children_of_a_job_that_we_started_is),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "fake_root.h"
+#include "job/gpu/gpu_owners.h"
+
+#define SECOND NS_PER_SECOND
+
+static void add_process(struct fake_root *fake, int pid, int parent)
+{
+    char path[64], text[160];
+
+    (void)snprintf(path, sizeof(path), "proc/%d/stat", pid);
+    (void)snprintf(text, sizeof(text),
+                   "%d (x) S %d 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 100 0 0 0 0 0 0 0 0\n", pid,
+                   parent);
+    fake_root_write(fake, path, text);
+}
+
+static void processes_of_the_snapshot_belong(void **state)
+{
+    const pid_t living[] = { 300, 100, 200 };
+    struct fake_root fake;
+    struct gpu_pids pids;
+    struct gpu_owners owners;
+
+    (void)state;
+    fake_root_init(&fake);
+    owners = (struct gpu_owners){ .main_pid = 100, .tracker_pid = 0 };
+    assert_int_equal(gpu_owners_update(&owners, living, 3, SECOND), 0);
+    pids = gpu_owners_pids(&owners);
+    assert_int_equal(pids.count, 3);
+    assert_true(pids.list[0] == 100 && pids.list[1] == 200 && pids.list[2] == 300);
+    assert_true(gpu_owners_has(&owners, &fake.root, 200, SECOND));
+    assert_false(
+        gpu_owners_has(&owners, &fake.root, 201, SECOND)); /* there is no such process */
+    gpu_owners_done(&owners);
+    fake_root_done(&fake);
+}
+
+static void descendants_may_be_left_out(void **state)
+{
+    struct fake_root fake;
+    struct gpu_owners owners;
+
+    (void)state;
+    fake_root_init(&fake);
+    add_process(&fake, 100, 50);
+    add_process(&fake, 110, 100);
+    owners = (struct gpu_owners){ .main_pid = 100, .tracker_pid = 0 };
+    owners.is_main_only = true;
+    assert_true(gpu_owners_has(&owners, &fake.root, 100, SECOND));
+    assert_false(gpu_owners_has(&owners, &fake.root, 110, SECOND));
+    gpu_owners_done(&owners);
+    fake_root_done(&fake);
+}
+
+static void without_a_job_no_process_belongs(void **state)
+{
+    struct fake_root fake;
+    struct gpu_owners owners;
+
+    (void)state;
+    fake_root_init(&fake);
+    add_process(&fake, 2, 0); /* the kernel's threads and init have the parent 0 */
+    add_process(&fake, 100, 2);
+    owners = (struct gpu_owners){ .main_pid = 0, .tracker_pid = 0 };
+    assert_int_equal(gpu_owners_pids(&owners).count, 0);
+    assert_false(gpu_owners_has(&owners, &fake.root, 100, SECOND));
+    gpu_owners_done(&owners);
+    fake_root_done(&fake);
+}
+
+static void a_descendant_belongs_before_it_is_in_a_snapshot(void **state)
+{
+    struct fake_root fake;
+    struct gpu_owners owners;
+
+    (void)state;
+    fake_root_init(&fake);
+    add_process(&fake, 100, 50);
+    add_process(&fake, 110, 100);
+    add_process(&fake, 120, 110);
+    add_process(&fake, 130, 50); /* an orphan that the tracker adopted */
+    add_process(&fake, 50, 1);
+    add_process(&fake, 60, 1);
+    owners = (struct gpu_owners){ .main_pid = 100, .tracker_pid = 50 };
+    assert_true(gpu_owners_has(&owners, &fake.root, 120, SECOND));
+    assert_true(gpu_owners_has(&owners, &fake.root, 130, SECOND));
+    assert_false(gpu_owners_has(&owners, &fake.root, 60, SECOND));
+    assert_int_equal(gpu_owners_pids(&owners).count, 2); /* the found ones */
+    gpu_owners_done(&owners);
+    fake_root_done(&fake);
+}
+
+static void foreign_processes_are_looked_up_again(void **state)
+{
+    struct fake_root fake;
+    struct gpu_owners owners;
+
+    (void)state;
+    fake_root_init(&fake);
+    add_process(&fake, 60, 1);
+    owners = (struct gpu_owners){ .main_pid = 100, .tracker_pid = 0 };
+    assert_false(gpu_owners_has(&owners, &fake.root, 60, SECOND));
+    add_process(&fake, 60, 100); /* another one, of the same number */
+    assert_false(gpu_owners_has(&owners, &fake.root, 60, SECOND));
+    gpu_owners_forget_foreign(&owners);
+    assert_true(gpu_owners_has(&owners, &fake.root, 60, SECOND));
+    gpu_owners_done(&owners);
+    fake_root_done(&fake);
+}
+
+static void one_that_ended_is_kept_for_a_while(void **state)
+{
+    const pid_t living[] = { 100, 200 };
+    struct fake_root fake;
+    struct gpu_owners owners;
+
+    (void)state;
+    fake_root_init(&fake);
+    owners = (struct gpu_owners){ .main_pid = 100, .tracker_pid = 0 };
+    assert_int_equal(gpu_owners_update(&owners, living, 2, SECOND), 0);
+    assert_int_equal(gpu_owners_add_ended(&owners, 300, SECOND), 0); /* it is about to end */
+    assert_int_equal(gpu_owners_update(&owners, living, 1, 2 * SECOND), 0);
+    assert_true(gpu_owners_has(&owners, &fake.root, 200, 3 * SECOND));
+    assert_true(gpu_owners_has(&owners, &fake.root, 300, 3 * SECOND));
+    assert_false(gpu_owners_has_old(&owners, GPU_OWNERS_KEPT_NS + SECOND));
+    assert_true(gpu_owners_has_old(&owners, GPU_OWNERS_KEPT_NS + 3 * SECOND));
+    gpu_owners_drop_old(&owners, GPU_OWNERS_KEPT_NS + 3 * SECOND);
+    assert_false(gpu_owners_has_old(&owners, 50 * SECOND));
+    assert_int_equal(gpu_owners_pids(&owners).count, 1);
+    assert_false(gpu_owners_has(&owners, &fake.root, 200, 50 * SECOND));
+    assert_false(gpu_owners_has(&owners, &fake.root, 300, 50 * SECOND));
+    gpu_owners_done(&owners);
+    fake_root_done(&fake);
+}
+
+static void main_is_kept_for_ever_and_many_that_ended_are_not(void **state)
+{
+    struct fake_root fake;
+    struct gpu_owners owners;
+
+    (void)state;
+    fake_root_init(&fake);
+    owners = (struct gpu_owners){ .main_pid = 100, .tracker_pid = 0 };
+    for (pid_t pid = 1000; pid < 1000 + 2 * GPU_OWNERS_ENDED_MAX; pid++)
+        assert_int_equal(gpu_owners_add_ended(&owners, pid, SECOND), 0);
+    assert_int_equal(gpu_owners_update(&owners, NULL, 0, SECOND), 0);
+    assert_in_range(gpu_owners_pids(&owners).count, 2, GPU_OWNERS_ENDED_MAX + 1);
+    gpu_owners_drop_old(&owners, 100 * SECOND);
+    assert_true(gpu_owners_has(&owners, &fake.root, 100, 100 * SECOND));
+    assert_int_equal(gpu_owners_pids(&owners).count, 1);
+    gpu_owners_done(&owners);
+    fake_root_done(&fake);
+}
+
+/* Parents that go round in a circle, as no kernel has them. */
+static void a_circle_ends(void **state)
+{
+    struct fake_root fake;
+    struct gpu_owners owners;
+
+    (void)state;
+    fake_root_init(&fake);
+    add_process(&fake, 70, 71);
+    add_process(&fake, 71, 70);
+    owners = (struct gpu_owners){ .main_pid = 100, .tracker_pid = 0 };
+    assert_false(gpu_owners_has(&owners, &fake.root, 70, SECOND));
+    gpu_owners_done(&owners);
+    fake_root_done(&fake);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(processes_of_the_snapshot_belong),
+        cmocka_unit_test(descendants_may_be_left_out),
+        cmocka_unit_test(without_a_job_no_process_belongs),
+        cmocka_unit_test(a_descendant_belongs_before_it_is_in_a_snapshot),
+        cmocka_unit_test(foreign_processes_are_looked_up_again),
+        cmocka_unit_test(one_that_ended_is_kept_for_a_while),
+        cmocka_unit_test(main_is_kept_for_ever_and_many_that_ended_are_not),
+        cmocka_unit_test(a_circle_ends),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
