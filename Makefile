@@ -41,6 +41,12 @@ bench:
 	@$(MAKE) --no-print-directory all
 	@/usr/bin/python3 tests/bench/run.py $(BUILD)/spoor
 
+# The same of real jobs, and what these lose. TRACKERS='before=old/spoor after=build/spoor' compares.
+TRACKERS ?= now=$(BUILD)/spoor
+bench-jobs:
+	@$(MAKE) --no-print-directory all
+	@/usr/bin/python3 tests/bench/jobs.py $(TRACKERS)
+
 # Long runs of what the tests try for a moment: uploads while the network is away.
 torture:
 	@$(MAKE) --no-print-directory all
@@ -81,4 +87,4 @@ format:
 clean:
 	@rm -rf $(BUILD) build-asan build-tsan
 
-.PHONY: all deps demo test test-full lint bench torture truth truth-software vm wheel install format clean
+.PHONY: all deps demo test test-full lint bench bench-jobs torture truth truth-software vm wheel install format clean

@@ -227,12 +227,33 @@ class Recommendation:
 
 
 @dataclass(frozen=True)
+class Spent:
+    """CPU time of the tracker while the job ran, by purpose."""
+    samples_seconds: float
+    events_seconds: float
+    glances_seconds: float
+    sharing_seconds: float
+    gpus_seconds: float
+
+
+@dataclass(frozen=True)
+class Postponed:
+    """How often the budget was used up."""
+    glances: int
+    sharing: int
+    gpus: int
+
+
+@dataclass(frozen=True)
 class Cost:
     """What the tracking itself cost."""
     cpu_seconds: float | None
     max_rss_bytes: int | None
     late_samples: int
     detail_reads: int
+    budget_percent: float | None
+    spent: Spent
+    postponed: Postponed
 
 
 @dataclass(frozen=True)

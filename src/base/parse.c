@@ -117,6 +117,20 @@ int parse_word(const char **cursor, char *buf, size_t size)
     return (int)length;
 }
 
+bool parse_has_word(const char *text, const char *word)
+{
+    size_t length = strlen(word);
+
+    for (; *text; text += strspn(text, " \n")) {
+        size_t n = strcspn(text, " \n");
+
+        if (n == length && strncmp(text, word, n) == 0)
+            return true;
+        text += n;
+    }
+    return false;
+}
+
 int parse_cpu_list_count(const char *text, unsigned *ret_count)
 {
     uint64_t count = 0;

@@ -37,6 +37,9 @@ const char *parse_next_line(const char *text);
  * behind it. Returns its length; -EBADMSG: no word, or it does not fit. */
 int parse_word(const char **cursor, char *buf, size_t size);
 
+/* Whether `word` is one of the words of a text. */
+bool parse_has_word(const char *text, const char *word);
+
 /* Counts the CPUs of a list as "0-3,8,10-11". -EBADMSG where it is none. */
 int parse_cpu_list_count(const char *text, unsigned *ret_count);
 

@@ -26,6 +26,19 @@ static inline double as_number(uint64_t value)
     return is_known(value) ? (double)value : (double)NAN;
 }
 
+static inline uint64_t first_known(uint64_t first, uint64_t second)
+{
+    return is_known(first) ? first : second;
+}
+
+/* a - b, or 0; UNKNOWN if either is. */
+static inline uint64_t sub_known(uint64_t a, uint64_t b)
+{
+    if (!is_known(a) || !is_known(b))
+        return UNKNOWN;
+    return a > b ? a - b : 0;
+}
+
 /* Raises a value to one that was seen. What is not known raises nothing. */
 static inline void raise_to(uint64_t *value, uint64_t seen)
 {

@@ -17,12 +17,17 @@
 #include "base/root.h"
 #include "job/head_count.h"
 #include "job/lives.h"
-#include "job/pid_set.h"
+#include "job/members.h"
 #include "source/events/fork_ring.h"
 #include "source/events/proc_connector.h"
 #include "source/events/taskstats.h"
 
 struct births_source; /* one of the two */
+
+struct pid_queue {
+    pid_t *pids; /* owned */
+    size_t count, capacity;
+};
 
 struct births {
     /* For the caller to read; as of the last drain. Processes, not threads, including the main
@@ -32,7 +37,9 @@ struct births {
     bool is_exact;
     uint64_t started_count;
     struct head_count heads; /* the connector may count one more at once per CPU, see there */
-    unsigned drain_ms;       /* how often to drain, see births_fd() */
+    uint64_t drain_gap_ns;   /* how often to drain, see births_fd() */
+    /* Every new process is reported: no search is needed to find them. */
+    bool is_complete;
 
     /* Largest peak of resident memory of exited processes; UNKNOWN: none was reported. */
     bool has_peaks; /* exit records are available, and none was lost */
@@ -47,17 +54,20 @@ struct births {
     struct fork_ring ring;
     struct proc_connector connector;
     struct taskstats_socket taskstats;
-    struct pid_set pids;
-    struct lives lives;       /* of descendants, with exit records */
-    uint64_t lost_count;      /* lost events, as of the last drain */
-    uint64_t records_read_ns; /* when exit records were last read; monotonic */
-    bool must_filter;         /* `pids` has new or exited ones */
+    struct members *members;   /* borrowed */
+    struct lives lives;        /* of descendants, with exit records */
+    uint64_t lost_count;       /* lost events, as of the last drain */
+    uint64_t drained_ns;       /* monotonic */
+    size_t event_count;        /* read since the last drain */
+    uint64_t records_read_ns;  /* when exit records were last read; monotonic */
+    struct pid_queue newborns; /* not announced yet, parents first */
+    struct pid_queue ended;    /* whose exit records may still come */
 };
 
 /* Opens the best available source that is not in `disabled` (rungs.h), if any. Call this while
  * the main process has neither children nor threads. */
-void births_open(struct births *births, const struct root *root, pid_t main_pid,
-                 unsigned disabled);
+void births_open(struct births *births, const struct root *root, struct members *members,
+                 pid_t main_pid, unsigned disabled);
 
 /* Adds a process of a job that was already running. The counts are then not exact. */
 void births_adopt(struct births *births, pid_t pid);
@@ -70,29 +80,41 @@ void births_disown(struct births *births, pid_t pid);
 /* Accepts a zeroed one. */
 void births_close(struct births *births);
 
-/* When to drain, apart from each sample. -1: every `drain_ms` while the job is busy, which
+/* When to drain, apart from each sample. -1: every `drain_gap_ns` while the job is busy, which
  * costs next to nothing if nothing happened. Otherwise a descriptor: drain when it is readable,
- * but no sooner than `drain_ms` after the last time. */
+ * but no sooner than `drain_gap_ns` after the last time. The gap follows the rate of events. */
 int births_fd(const struct births *births);
 
-/* Called for a new process. Returns true to be called again at the next drain. */
+/* Reads all pending events. */
+void births_drain(struct births *births);
+
+/* Called for a new process. Returns true to be called again next time. */
 typedef bool births_born(pid_t pid, void *data);
 
-/* Reads all pending events. Calls `born` (may be NULL) for each new process that is still
- * alive, except the main one. */
-void births_drain(struct births *births, births_born *born, void *data);
+/* Calls `born` for each new process that was still alive at the last drain and had started by
+ * `until_ns`, except the main one: parents first, and each once. */
+void births_announce(struct births *births, uint64_t until_ns, births_born *born, void *data);
 
 /* Whether a process other than the main one lives. Right after a drain at the end of the main
  * process, that is whether one outlived it: a fork is reported before it returns. Its own exit
  * may or may not have been read. */
 static inline bool births_outlive_main(const struct births *births)
 {
-    const struct pid_entry *main = pid_set_find(&births->pids, births->main_pid);
+    const struct process *main = members_process(births->members, births->main_pid);
 
     return births->heads.now.processes > (main && main->threads > 0);
 }
 
-/* Handles one event; called by births_drain(). */
+/* ---- among the files of births ---- */
+
+bool births_add_main(struct births *births);
+void births_read_events(struct births *births);
 void births_note(struct births *births, const struct process_event *event);
+void births_note_record(const struct exit_record *record, void *births);
+/* A process has ended. It is released, or kept until its exit records are read. */
+void births_end(struct births *births, struct process *process);
+void births_mark_inexact(struct births *births, const char *why);
+/* New processes may be missed from now on, or were. */
+void births_mark_incomplete(struct births *births, const char *why);
 
 #endif

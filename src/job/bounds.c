@@ -44,15 +44,31 @@ static uint64_t lives_bound(const struct job *job)
                : UNKNOWN;
 }
 
-void job_read_bounds(const struct job *job, struct job_reading *reading)
+/* Once the main process has ended, its peak is known from wait4, unless it may be a child's, or from
+ * its exit record. */
+static void note_main_peak(struct job *job, const struct job_reading *reading)
+{
+    struct origin *origin = &job->origins[METRIC_MAIN_RSS_PEAK];
+
+    if (reading->discount.main > job->main_rss_peak_bytes / 100)
+        return;
+    if (job->main_peak_is_exact)
+        *origin = (struct origin){ "wait4.ru_maxrss", NULL, true };
+    else if (job_records_hold(job) && is_known(job->births.main_peak_bytes) && job->is_spawned)
+        *origin = (struct origin){ "taskstats.hiwater_rss", NULL, true };
+}
+
+void job_read_bounds(struct job *job, struct job_reading *reading)
 {
     uint64_t others = is_known(reading->process_bound) ? reading->process_bound - 1 : 0;
-    bool all_waited = reading->io_is_exact || job->births.has_peaks;
+    bool all_waited = reading->all_waited || job->births.has_peaks;
     uint64_t largest = job->largest_bound_bytes, together = lives_bound(job);
 
     reading->main_rss_bound_bytes = reading->descendants_rss_bound_bytes = UNKNOWN;
     reading->rss_bound_bytes = UNKNOWN;
-    if (!job->main_has_ended || job->tracker_pid == 0)
+    if (job->main_has_ended)
+        note_main_peak(job, reading);
+    if (!job->main_has_ended || !job->is_spawned)
         return;
     reading->main_rss_bound_bytes = main_bound(job);
     if (!all_waited || !job->births.is_exact)

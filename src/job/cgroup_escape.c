@@ -7,13 +7,6 @@
 
 enum { TEXT_SIZE = 16 * 1024, GROWTH_BYTES = 4 << 20 };
 
-static const enum cgroup_controller controllers[LEAF_TREE_COUNT] = {
-    [LEAF_UNIFIED] = CGROUP_UNIFIED,
-    [LEAF_MEMORY] = CGROUP_MEMORY,
-    [LEAF_PIDS] = CGROUP_PIDS,
-    [LEAF_CPUACCT] = CGROUP_CPUACCT,
-};
-
 static bool read_text(const struct root *root, pid_t pid, char text[TEXT_SIZE])
 {
     return root_read(root, text, TEXT_SIZE, "proc/%d/cgroup", (int)pid) > 0;
@@ -29,10 +22,18 @@ void cgroup_escape_init(struct cgroup_escape *escape, const struct leaf *leaf, p
         return;
     for (int i = 0; i < LEAF_TREE_COUNT; i++) {
         if (leaf_has(leaf, (enum leaf_tree)i) &&
-            cgroup_find_path(text, controllers[i], &path) == 0 &&
+            cgroup_find_path(text, (enum cgroup_controller)i, &path) == 0 &&
             path.length < sizeof(escape->home[i]))
             memcpy(escape->home[i], path.start, path.length);
     }
+}
+
+/* A process that is exiting is shown at the top of a version 1 hierarchy. */
+static bool is_ending(const struct root *root, struct member *member)
+{
+    struct pid_stat stat;
+
+    return pid_stat_read(&member->stat_file, root, member->pid, &stat) < 0 || stat.is_ending;
 }
 
 static bool is_at_or_below(struct text_part path, const char *home)
@@ -57,19 +58,20 @@ void cgroup_escape_check(struct cgroup_escape *escape, const struct root *root,
 {
     char text[TEXT_SIZE];
     struct text_part path;
-    struct pid_stat stat;
 
     if (!is_watching(escape))
         return;
     member->placed_rss_bytes = member->rss_bytes;
-    /* A process that is exiting is shown at the top of a version 1 hierarchy. */
-    if (!read_text(root, member->pid, text) ||
-        pid_stat_read(&member->stat_file, root, member->pid, &stat) < 0 || stat.is_ending)
+    if (!read_text(root, member->pid, text))
         return;
     for (int i = 0; i < LEAF_TREE_COUNT; i++) {
-        if (escape->home[i][0] != '\0' && cgroup_find_path(text, controllers[i], &path) == 0 &&
-            !is_at_or_below(path, escape->home[i]))
-            escape->has_left[i] = true;
+        if (escape->home[i][0] == '\0' || escape->has_left[i] ||
+            cgroup_find_path(text, (enum cgroup_controller)i, &path) < 0 ||
+            is_at_or_below(path, escape->home[i]))
+            continue;
+        if (is_ending(root, member))
+            return;
+        escape->has_left[i] = true;
     }
 }
 

@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum cpu_source { CPU_FROM_TREE, CPU_FROM_CGROUP, CPU_FROM_PERF };
+enum cpu_source { CPU_FROM_TREE, CPU_FROM_CGROUP, CPU_FROM_PERF, CPU_SOURCE_COUNT };
 
 /* Times are UNKNOWN if there is no such source. */
 struct cpu_counts {
@@ -40,5 +40,21 @@ struct cpu_choice {
 };
 
 struct cpu_choice cpu_sources_choose(const struct cpu_counts *counts);
+
+/* CPU time that is reported while a job runs. It grows as the chosen counter grows; if another
+ * counter is chosen, it does not jump: such a jump would look like work done in an instant. If the
+ * cgroup is lost, what it had counted stays. Zeroed: it has not begun. */
+struct cpu_ledger {
+    uint64_t total_ns;
+    uint64_t base_ns; /* what the lesser counter had not counted when the cgroup was lost */
+    uint64_t last_ns[CPU_SOURCE_COUNT]; /* at the previous reading */
+    enum cpu_source source;
+    bool has_begun;
+};
+
+/* Returns how far the total is below the chosen counter: time that was used, but it is not known
+ * when. */
+uint64_t cpu_ledger_add(struct cpu_ledger *ledger, const struct cpu_counts *counts,
+                        enum cpu_source source);
 
 #endif

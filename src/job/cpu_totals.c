@@ -16,12 +16,12 @@ static uint64_t read_perf_ns(const struct job *job)
 
     if (event_set_read(&job->task_clock, &ns) < 0)
         return UNKNOWN;
-    return job->tracker_pid != 0 ? ns : job->attached_cpu_ns + ns;
+    return job->is_spawned ? ns : job->attached_cpu_ns + ns;
 }
 
 static const char *tree_source(const struct job *job)
 {
-    if (job->tracker_pid != 0)
+    if (job->is_spawned)
         return "wait4";
     return job->has_clock ? "procfs.cpuclock" : "procfs.stat";
 }
@@ -32,14 +32,11 @@ static uint64_t without_agents(uint64_t ns, uint64_t agents_ns)
     return is_known(ns) ? less(ns, agents_ns) : UNKNOWN;
 }
 
-/* `cpu_ns` is the cgroup's total without agents. How theirs splits is not known. */
-static void take_leaf_cpu(const struct leaf_reading *leaf, uint64_t cpu_ns, uint64_t *counter)
+/* User and system time, as the cgroup has them. How that of agents splits is not known. */
+static void take_leaf_split(const struct leaf_reading *leaf, uint64_t cpu_ns, uint64_t *counter)
 {
     double share = leaf->cpu_ns > 0 ? (double)cpu_ns / (double)leaf->cpu_ns : 1;
 
-    counter[USAGE_CPU_NS] = cpu_ns;
-    if (!is_known(leaf->user_ns) || !is_known(leaf->system_ns))
-        return;
     counter[USAGE_USER_NS] = (uint64_t)((double)leaf->user_ns * share);
     counter[USAGE_SYSTEM_NS] = (uint64_t)((double)leaf->system_ns * share);
 }
@@ -56,7 +53,7 @@ static bool needs_perf(const struct job *job, const struct job_reading *reading)
 {
     if (is_known(reading->leaf.cpu_ns) && !job->escape.has_left[cpu_tree(&job->leaf)])
         return job->members.count == 0;
-    return job->tracker_pid != 0 || job->was_thorough;
+    return job->is_spawned || job->was_thorough;
 }
 
 /* What the sum over processes may lack: the times of waited-for children, and of processes without
@@ -75,49 +72,75 @@ static uint64_t tick_error_ns(const struct job *job)
     return count * tick_ns;
 }
 
+/* Where the job's CPU time comes from, and when that was read. */
+static void note_source(struct job *job, const struct clock_span *perf_span,
+                        struct job_reading *reading)
+{
+    struct origin *origin = &job->origins[METRIC_JOB_CPU];
+
+    reading->cpu_error_ns = TICK_NS; /* a process that runs is counted up to its last tick */
+    switch (reading->cpu.source) {
+    case CPU_FROM_TREE:
+        origin->source = tree_source(job);
+        reading->cpu_span = job->look_span;
+        reading->cpu_error_ns = tick_error_ns(job);
+        break;
+    case CPU_FROM_CGROUP:
+        origin->source = "cgroup.cpu.stat";
+        break;
+    case CPU_FROM_PERF:
+        origin->source = "perf.task-clock";
+        reading->cpu_span = *perf_span;
+        break;
+    case CPU_SOURCE_COUNT:
+        break;
+    }
+    origin->is_exact = reading->cpu.is_exact;
+    job->origins[METRIC_DESCENDANTS_CPU] = *origin;
+}
+
+static void read_split(struct job *job, struct job_reading *reading)
+{
+    struct origin *user = &job->origins[METRIC_JOB_USER];
+
+    if (reading->cpu.source == CPU_FROM_CGROUP && is_known(reading->leaf.user_ns)) {
+        take_leaf_split(&reading->leaf, reading->cpu_counts.cgroup_ns, reading->usage.counter);
+        *user = job->origins[METRIC_JOB_CPU];
+    } else {
+        user->source = job->is_spawned ? "wait4" : "procfs.stat";
+        user->is_exact = reading->cpu.is_exact && reading->all_waited && job->main_has_ended;
+    }
+    job->origins[METRIC_JOB_SYSTEM] = *user;
+}
+
 void job_read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
 {
     uint64_t *counter = reading->usage.counter;
     uint64_t agents_ns = agents_cpu_ns(&job->agents, job->root);
-    uint64_t before_perf_ns = job_now_ns(job, now_ns);
+    struct clock_span perf_span = { .from_ns = job_now_ns(job, now_ns) };
+    bool has_cgroup = job->leaf.is_adopted || !reading->leaf.is_gone;
     struct cpu_counts counts = {
         .tree_ns = counter[USAGE_CPU_NS],
-        .cgroup_ns = without_agents(reading->leaf.cpu_ns, agents_ns),
+        .cgroup_ns = has_cgroup ? without_agents(reading->leaf.cpu_ns, agents_ns) : UNKNOWN,
         .perf_ns =
             needs_perf(job, reading) ? without_agents(read_perf_ns(job), agents_ns) : UNKNOWN,
         .stolen_ns = job->stolen_ns,
         .is_cgroup = job->leaf.is_adopted,
         .left_cgroup = job->escape.has_left[cpu_tree(&job->leaf)],
         .saw_unwaited = job->saw_unwaited,
-        .was_spawned = job->tracker_pid != 0,
+        .was_spawned = job->is_spawned,
     };
-    uint64_t after_perf_ns = job_now_ns(job, now_ns);
 
+    perf_span.until_ns = job_now_ns(job, now_ns);
     reading->cpu_counts = counts;
     reading->cpu = cpu_sources_choose(&counts);
     reading->cpu.is_exact &= !reading->leaf.is_gone;
-    reading->cpu_error_ns = TICK_NS; /* a process that runs is counted up to its last tick */
-    /* If all CPU time came to us, every process was waited for, and so did all I/O. */
-    reading->io_is_exact = reading->cpu.all_waited;
-    switch (reading->cpu.source) {
-    case CPU_FROM_TREE:
-        reading->cpu_source = tree_source(job);
-        reading->cpu_span = job->look_span;
-        reading->cpu_error_ns = tick_error_ns(job);
-        break;
-    case CPU_FROM_CGROUP:
-        take_leaf_cpu(&reading->leaf, counts.cgroup_ns, counter);
-        /* Of a process that runs, its own clock knows more than the cgroup. */
-        if (job->members.count > 0 && !job->leaf.is_adopted)
-            raise_to(&counter[USAGE_CPU_NS], counts.tree_ns);
-        reading->cpu_source = "cgroup.cpu.stat";
-        break;
-    case CPU_FROM_PERF:
-        counter[USAGE_CPU_NS] = counts.perf_ns;
-        reading->cpu_span = (struct clock_span){ before_perf_ns, after_perf_ns };
-        reading->cpu_source = "perf.task-clock";
-        break;
-    }
+    /* If all CPU time came to us, every process was waited for. */
+    reading->all_waited = reading->cpu.all_waited;
+    note_source(job, &perf_span, reading);
+    read_split(job, reading);
+    reading->missed_cpu_ns = cpu_ledger_add(&job->cpu, &counts, reading->cpu.source);
+    counter[USAGE_CPU_NS] = job->cpu.has_begun ? job->cpu.total_ns : UNKNOWN;
 }
 
 /* The sum of the processes' clocks; UNKNOWN if there are many. */
@@ -143,7 +166,7 @@ uint64_t job_whole_cpu_ns(struct job *job)
     bool misses_some = job->escape.has_left[cpu_tree(&job->leaf)];
     uint64_t leaf_ns = misses_some ? UNKNOWN : leaf_read_cpu_ns(&job->leaf);
 
-    if (is_known(leaf_ns) || job->tracker_pid == 0)
+    if (is_known(leaf_ns) || !job->is_spawned)
         return leaf_ns;
     return read_perf_ns(job);
 }

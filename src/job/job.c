@@ -26,7 +26,7 @@ struct look job_look(const struct job *job, uint64_t now_ns, bool is_thorough)
         .now_ns = now_ns,
         .uses_clocks = job->uses_clocks,
         .is_thorough = is_thorough,
-        .was_born = job->tracker_pid != 0,
+        .was_born = job->is_spawned,
         .is_main_only = job->is_main_only,
     };
 }
@@ -51,52 +51,28 @@ static void close_clock(void *clock)
     event_set_close(clock);
 }
 
-static int add_fault_gate(void *gate, pid_t tid)
+/* perf's count of the CPU time, where no cgroup keeps it: an inherited event costs the job 0.2 us at
+ * every context switch. It is opened on each thread that the job has now: one if we spawned it. If it
+ * cannot be had for all threads it is closed again, and we do without. The threads that a job starts
+ * while we attach to it may be missed: so perf is not exact there. */
+static void open_task_clock(struct job *job, const struct job_options *options)
 {
-    return gate_add(gate, GATE_FAULTS, tid);
-}
+    const struct thread_events events = { list_threads, job, add_clock, close_clock,
+                                          &job->task_clock };
 
-static int add_run_gate(void *gate, pid_t tid)
-{
-    return gate_add(gate, GATE_RUNS, tid);
-}
-
-static void close_gate(void *gate)
-{
-    gate_close(gate);
-}
-
-/* perf's events, on each thread that the job has now: one if we spawned it. An event that cannot be
- * had for all threads is closed again, and we do without. The threads that a job starts while we
- * attach to it may be missed: so perf is not exact there. */
-static void open_events(struct job *job, const struct job_options *options, uint64_t now_ns)
-{
-    const struct thread_events events[] = {
-        { list_threads, job, add_clock, close_clock, &job->task_clock },
-        { list_threads, job, add_fault_gate, close_gate, &job->fault_gate },
-        { list_threads, job, add_run_gate, close_gate, &job->run_gate },
-    };
-    struct look look = job_look(job, now_ns, false);
-
-    if (!job->root->is_live)
+    if (!job->root->is_live || options->disabled & RUNG_PERF ||
+        job->is_main_only || /* it counts descendants too */
+        is_known(leaf_read_cpu_ns(&job->leaf)))
         return;
-    job_search(job, &look, UNKNOWN);
     for (size_t i = 0; i < job->members.count; i++)
         job->attached_cpu_ns += job->members.list[i].usage.counter[USAGE_CPU_NS];
-    /* It counts descendants too; and an adopted cgroup counts better. */
-    if (!(options->disabled & RUNG_PERF) && !job->is_main_only &&
-        !is_known(leaf_read_cpu_ns(&job->leaf)))
-        (void)thread_events_open(&events[0]);
-    if (!(options->disabled & RUNG_GATE))
-        (void)thread_events_open(&events[1]);
-    if (!(options->disabled & RUNG_GATE) && options->needs_run_gate)
-        (void)thread_events_open(&events[2]);
+    (void)thread_events_open(&events);
 }
 
 /* What must be in place before the job's program runs. */
 static int prepare_spawned(struct job *job, const struct job_options *options)
 {
-    births_open(&job->births, job->root, options->pid, options->disabled);
+    births_open(&job->births, job->root, &job->members, options->pid, options->disabled);
     if (options->cgroup == SPOOR_CGROUP_OFF)
         job->leaf.reason = "disabled by --cgroup off";
     else if (options->disabled & RUNG_CGROUP)
@@ -110,11 +86,15 @@ static int prepare_spawned(struct job *job, const struct job_options *options)
 }
 
 /* Only the connector tells of a job that has children already. */
-static int prepare_attached(struct job *job, const struct job_options *options)
+static int prepare_attached(struct job *job, const struct job_options *options, uint64_t now_ns)
 {
+    struct look look = job_look(job, now_ns, true);
+
     if (!job->root->is_live || job->is_main_only)
         return 0;
-    births_open(&job->births, job->root, options->pid, options->disabled | RUNG_RING);
+    births_open(&job->births, job->root, &job->members, options->pid,
+                options->disabled | RUNG_RING);
+    job_search(job, &look, UNKNOWN); /* what was born before the first event */
     for (size_t i = 0; i < job->members.count; i++)
         births_adopt(&job->births, job->members.list[i].pid);
     return 0;
@@ -144,20 +124,42 @@ static int adopt_cgroup(struct job *job, const struct job_options *options, uint
     leaf_adopt(&job->leaf, job->root, options->adopted, options->cgroups);
     job->started_count = 0;
     job_search(job, &look, UNKNOWN);
-    open_events(job, options, now_ns);
+    open_task_clock(job, options);
     return 0;
+}
+
+/* The job's first process, and what must be in place around it. */
+static int begin(struct job *job, const struct job_options *options, uint64_t now_ns)
+{
+    struct look look = job_look(job, now_ns, true);
+    struct member main;
+    int r = member_open(&look, options->pid, &main);
+
+    if (r < 0)
+        return r;
+    job->spawn_rss_bytes = !options->caller_spawned ? 0
+                           : job->root->proc_fault  ? forked_rss_bytes()
+                                                    : main.rss_peak_bytes;
+    if (!members_add(&job->members, &main)) {
+        member_close(&main);
+        return -ENOMEM;
+    }
+    r = options->caller_spawned ? prepare_spawned(job, options)
+                                : prepare_attached(job, options, now_ns);
+    if (r == 0)
+        open_task_clock(job, options);
+    return r;
 }
 
 int job_init(struct job *job, const struct root *root, const struct job_options *options,
              uint64_t now_ns)
 {
-    struct member main;
-    struct look look;
-    int r;
+    int r = 0;
 
     *job = (struct job){
         .root = root,
         .main_pid = options->pid,
+        .is_spawned = options->caller_spawned,
         .tracker_pid = options->caller_spawned ? getpid() : 0,
         .is_tracked = options->pid != 0 || options->adopted,
         .is_main_only = options->is_main_only,
@@ -165,9 +167,8 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
         .lists_children = !(options->disabled & RUNG_CHILDREN) && children_are_listed(root),
         .has_program = !options->caller_spawned,
         .storage_is_local = options->storage_is_local,
-        .fault_gate = GATE_NONE,
-        .run_gate = GATE_NONE,
         .leaf = LEAF_NONE,
+        .events = { UNKNOWN, UNKNOWN },
         .peaks.at_peak = MEMORY_SPLIT_UNKNOWN,
         .birth_mark = UNKNOWN,
         .started_count = 1,
@@ -177,26 +178,15 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
     budget_init(&job->budget, options->budget_millionths, now_ns);
     detail_init(&job->detail, root, options->detail, !(options->disabled & RUNG_SMAPS),
                 !(options->disabled & RUNG_SCAN));
+    cgroup_watch_init(&job->cgroup_watch, root, options->cgroups);
     usage_clear(&job->departed);
     usage_clear(&job->reported);
     if (options->adopted)
-        return adopt_cgroup(job, options, now_ns);
-    if (options->pid == 0)
-        return 0;
-    look = job_look(job, now_ns, true);
-    r = member_open(&look, options->pid, &main);
-    if (r < 0)
-        return r;
-    job->spawn_rss_bytes = !options->caller_spawned ? 0
-                           : root->proc_fault       ? forked_rss_bytes()
-                                                    : main.rss_peak_bytes;
-    if (!members_add(&job->members, &main)) {
-        member_close(&main);
-        return -ENOMEM;
-    }
-    open_events(job, options, now_ns);
-    return options->caller_spawned ? prepare_spawned(job, options)
-                                   : prepare_attached(job, options);
+        r = adopt_cgroup(job, options, now_ns);
+    else if (options->pid != 0)
+        r = begin(job, options, now_ns);
+    job_choose_sources(job);
+    return r;
 }
 
 void job_done(struct job *job)
@@ -206,8 +196,7 @@ void job_done(struct job *job)
     children_buffer_done(&job->children);
     births_close(&job->births);
     leaf_close(&job->leaf);
-    gate_close(&job->fault_gate);
-    gate_close(&job->run_gate);
+    cgroup_watch_done(&job->cgroup_watch);
     event_set_close(&job->task_clock);
 }
 
@@ -225,9 +214,9 @@ void job_check_program(struct job *job, struct member *main, const struct look *
     member_look(main, &thorough);
 }
 
-static struct rest_seen look_at_members(struct job *job, const struct look *look)
+static struct activity_seen look_at_members(struct job *job, const struct look *look)
 {
-    struct rest_seen seen = { .is_whole = job->has_program };
+    struct activity_seen seen = { .is_whole = job->has_program };
 
     for (size_t i = 0; i < job->members.count; i++) {
         struct member *member = &job->members.list[i];
@@ -247,6 +236,12 @@ static struct rest_seen look_at_members(struct job *job, const struct look *look
     return seen;
 }
 
+void job_note_cpu(struct job *job, uint64_t now_ns, uint64_t cpu_ns)
+{
+    budget_earn(&job->budget, now_ns, cpu_ns);
+    activity_note_cpu(&job->activity, now_ns, cpu_ns);
+}
+
 /* perf leaves a process before its memory is freed, so it does not see all that it does at its end:
  * milliseconds, which would seem to be those of the next sample. */
 static bool main_has_run(struct job *job)
@@ -261,7 +256,7 @@ static bool main_has_run(struct job *job)
 /* While the job rests, nobody is born; but processes may be moved into an adopted cgroup, and out. */
 static void refresh_resting(struct job *job, const struct look *look)
 {
-    job_take_births(job, look->now_ns);
+    job_take_births(job, look->now_ns, true);
     if (!job->leaf.is_adopted)
         return;
     job_search(job, look, UNKNOWN);
@@ -272,10 +267,13 @@ void job_refresh(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool is_
 {
     struct look look = job_look(job, now_ns, is_thorough);
     uint64_t cpu_ns = job_whole_cpu_ns(job); /* before: who runs meanwhile is looked at again */
-    enum rest_look whom = is_thorough ? LOOK_AT_ALL : rest_look_at(&job->rest, cpu_ns, now_ns);
-    struct rest_seen seen;
+    enum activity_look whom =
+        is_thorough ? LOOK_AT_ALL : activity_look_at(&job->activity, cpu_ns, now_ns);
+    struct activity_seen seen;
 
     job->was_thorough = is_thorough;
+    if (is_known(cpu_ns)) /* else glances tell */
+        job_note_cpu(job, now_ns, cpu_ns);
     job->look_span.from_ns = job->look_span.until_ns = job_now_ns(job, now_ns);
     if (whom == LOOK_AT_NOBODY && main_has_run(job))
         whom = LOOK_AT_MOVERS;
@@ -287,8 +285,8 @@ void job_refresh(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool is_
     look.passes_over = whom == LOOK_AT_MOVERS;
     seen = look_at_members(job, &look);
     job->look_span.until_ns = job_now_ns(job, now_ns);
-    rest_looked(&job->rest, whom, cpu_ns, now_ns, seen);
-    job_take_births(job, now_ns);
+    activity_looked(&job->activity, whom, cpu_ns, now_ns, seen);
+    job_take_births(job, now_ns, true);
     job_search(job, &look, job->leaf.is_adopted ? UNKNOWN : birth_mark);
     job_drop_agents(job);
     for (size_t i = 0; i < job->members.count; i++)

@@ -5,8 +5,10 @@
  *   membership.c   who belongs
  *   settle.c       what becomes of the counters of those that end
  *   totals.c       the sum, each quantity from the best source that serves
+ *   measures.c     what is handed up: each value with its source
  *   cpu_totals.c   the CPU time
  *   memory_totals.c  the memory, and the most of it between two readings
+ *   glance.c       a look between two samples
  *   leaf.c         a cgroup of the job's own
  *
  * job_refresh() looks at all processes; job_read() adds up what was seen.
@@ -20,7 +22,9 @@
 
 #include "base/clock.h"
 #include "base/environment.h"
+#include "base/measure.h"
 #include "base/root.h"
+#include "job/activity.h"
 #include "job/agents.h"
 #include "job/births.h"
 #include "job/budget.h"
@@ -30,11 +34,10 @@
 #include "job/members.h"
 #include "job/memory/detail.h"
 #include "job/memory/shared_memory.h"
-#include "job/rest.h"
 #include "job/rungs.h"
 #include "job/usage.h"
+#include "source/cgroup/cgroup_events.h"
 #include "source/perf/event_set.h"
-#include "source/perf/gate.h"
 #include "source/proc/children.h"
 #include "spoor/spoor.h"
 
@@ -50,8 +53,7 @@ struct job_options {
     const char *cgroup_folder;  /* NULL: one of those */
     unsigned disabled;          /* rungs */
     uint64_t budget_millionths; /* see budget_init() */
-    bool needs_run_gate;
-    bool storage_is_local; /* the machine's disks count all that can be written */
+    bool storage_is_local;      /* the machine's disks count all that can be written */
     environment_get *environment;
 };
 
@@ -63,33 +65,38 @@ struct job_peaks {
     uint64_t process_count;
 };
 
+/* What is added up. job_measure() says where each value comes from. */
 struct job_reading {
-    struct usage usage;
     struct clock_span cpu_span, main_cpu_span; /* when the CPU times were read */
     uint64_t cpu_error_ns;                     /* what the CPU time may be off besides */
-    const char *cpu_source;
+    uint64_t missed_cpu_ns; /* what the job used besides, nobody knows when: see cpu_ledger */
+    struct usage usage;
     struct cpu_counts cpu_counts;
     struct cpu_choice cpu;
-    bool io_is_exact;
+    bool is_first;
+    bool all_waited;   /* every process was waited for, so that all it did is counted */
     bool io_is_denied; /* a process cannot be read: what the job read and wrote is unknown */
     bool left_memory_cgroup; /* a process was seen outside of it */
     struct leaf_reading leaf;
+    struct cgroup_events
+        events; /* of the cgroup that counts the job's memory or throttles it */
 
-    uint64_t main_cpu_ns;
+    uint64_t main_cpu_ns, descendants_cpu_ns;
     struct memory_estimate memory; /* each the highest since the last reading */
     struct memory_estimate memory_now;
     uint64_t process_count_now;
     struct memory_split at_peak; /* of the job, at the moment of its highest total since then */
+    uint64_t anon_bytes;         /* in the job cgroup, with shared memory */
     uint64_t swap_bytes;
+    uint64_t rss_peak_bytes; /* the larger of the next two */
     uint64_t main_rss_peak_bytes;
     uint64_t descendants_rss_peak_bytes; /* the largest of one process */
     struct group_bytes discount;         /* how far marks may be above the pages there were */
     uint64_t main_rss_bound_bytes;       /* upper bounds; UNKNOWN: none is known */
     uint64_t descendants_rss_bound_bytes;
     uint64_t rss_bound_bytes;
-    uint64_t main_threads, descendants_threads;
+    uint64_t main_threads, descendants_threads, threads;
     struct heads thread_peaks; /* so far; of threads only */
-    bool has_thread_events;    /* which those are from */
     uint64_t process_count, started_count;
     uint64_t process_peak;  /* the most at once, by events; UNKNOWN: none serve */
     uint64_t process_bound; /* what that cannot have been above */
@@ -99,7 +106,8 @@ struct job {
     const struct root *root; /* borrowed */
     pid_t main_pid;          /* 0: there is none */
     bool is_tracked;         /* there is a job */
-    pid_t tracker_pid;       /* our own, where we spawned the job; else 0 */
+    bool is_spawned;         /* the tracker started it, and is the subreaper of its orphans */
+    pid_t tracker_pid;       /* the subreaper; 0 unless is_spawned */
     bool is_main_only;       /* see job_options */
     bool uses_clocks;
     bool lists_children; /* the kernel has children files */
@@ -112,32 +120,37 @@ struct job {
         stolen_ns; /* set by the caller: CPU time of the machine that went to interrupts and
                            the hypervisor since the job began; UNKNOWN is fine */
     uint64_t attached_cpu_ns; /* what the tree had used when that began to count */
-    struct gate fault_gate;
-    struct gate run_gate; /* where one was asked for */
     struct births births;
     struct leaf leaf;
+    struct cgroup_watch cgroup_watch; /* of the job cgroup, or the one it began in */
+    struct cgroup_events events;      /* as last read there */
     struct cgroup_escape escape;
     struct agents agents;
     struct members members;
-    struct rest rest;
+    struct activity activity;
     struct budget budget;
     struct detail detail;
     struct children_buffer children;
 
-    struct usage departed;  /* of ended processes that no living one inherited */
-    struct usage reported;  /* what was last reported: totals never step back */
-    struct job_reading sum; /* of all that was seen, at the last reading */
-    bool sum_holds;         /* nobody was looked at since */
+    struct usage departed; /* of ended processes that no living one inherited */
+    struct usage reported; /* what was last reported: totals never step back */
+    struct cpu_ledger cpu;
+    struct origin origins[METRIC_JOB_END]; /* see measures.c */
+    struct job_reading sum;                /* of all that was seen, at the last reading */
+    bool sum_holds;                        /* nobody was looked at since */
+    bool was_read;
     struct job_peaks peaks;
-    struct heads thread_peaks; /* of all looks; of threads only */
-    uint64_t main_cpu_ns;      /* also after its end */
-    uint64_t main_ended_ns;    /* when we were told of its end; 0: not yet */
+    uint64_t glanced_memory_bytes; /* of the job cgroup, when resident sizes were last read */
+    struct heads thread_peaks;     /* of all looks; of threads only */
+    uint64_t main_cpu_ns;          /* also after its end */
+    uint64_t main_ended_ns;        /* when we were told of its end; 0: not yet */
     uint64_t main_rss_peak_bytes;
     uint64_t largest_peak_bytes; /* of any process of the job, main apart */
     uint64_t spawn_rss_bytes; /* what we ourselves had when we forked: a floor of ru_maxrss */
     uint64_t started_count;
     uint64_t birth_mark; /* at the last search for members */
     unsigned search_count;
+    uint64_t searched_ns;        /* when that was */
     struct group_bytes discount; /* pages counted twice in a resident size, at most */
     uint64_t main_bound_bytes; /* ru_maxrss of main: its own, or a child's; 0: not known yet */
     uint64_t largest_bound_bytes; /* the largest ru_maxrss of all that we reaped */
@@ -161,24 +174,28 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
              uint64_t now_ns);
 void job_done(struct job *job);
 
-/* Looks at every process that may have changed (rest.h), finds new ones and settles those that
+/* Looks at every process that may have changed (activity.h), finds new ones and settles those that
  * ended. `birth_mark` is
  * a number that changes whenever a process is made on the machine: while it stands still
  * nobody can have a new child. UNKNOWN: always search. `is_thorough` reads the slow files too. */
 void job_refresh(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool is_thorough);
 
-/* The cheapest look, for peaks between samples: resident sizes alone. Returns what such a look
- * costs in CPU time, new processes and reads of detail apart. `is_at_rest`: the job has just come
- * to rest, which is the moment to read the detail of what it holds. */
-uint64_t job_glance(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool is_at_rest);
+/* A look between samples, for peaks: whether the job runs and, if it may have grown, its resident
+ * sizes. job->activity tells what it does. */
+void job_glance(struct job *job, uint64_t now_ns, uint64_t birth_mark);
 
-/* Takes the events of processes that were born or ended. */
-void job_take_births(struct job *job, uint64_t now_ns);
+/* Takes the events of processes that were born or ended. Those that live are looked at; between two
+ * samples only if they have lived for a while. */
+void job_take_births(struct job *job, uint64_t now_ns, bool is_sample);
 
 /* A child of ours has ended and is about to be reaped: takes its last figures. */
 void job_child_ended(struct job *job, pid_t pid, uint64_t now_ns);
 
 void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret);
+
+/* What a reading says of a metric, and where that comes from. False: the job does not measure it. */
+bool job_measure(const struct job *job, const struct job_reading *reading, enum metric metric,
+                 struct measure *ret);
 
 /* CPU time of the job so far in one number that nobody of it escapes; UNKNOWN where there is none. */
 uint64_t job_whole_cpu_ns(struct job *job);
@@ -209,9 +226,16 @@ void job_check_program(struct job *job, struct member *main, const struct look *
 /* Notes what outlives the process: peaks, main's CPU time. */
 void job_remember(struct job *job, const struct member *member);
 void job_settle_left(struct job *job);
-void job_read_bounds(const struct job *job, struct job_reading *reading);
+void job_read_bounds(struct job *job, struct job_reading *reading);
+/* measures.c: at the end of job_init(); and when files of a process may not be read. */
+void job_choose_sources(struct job *job);
+void job_note_denied(struct job *job, const struct job_reading *reading);
+
+/* The CPU time of the job so far; UNKNOWN: not known. */
+void job_note_cpu(struct job *job, uint64_t now_ns, uint64_t cpu_ns);
 
 /* memory_totals.c */
+void job_glance_memory(struct job *job, uint64_t now_ns, bool has_come_to_rest);
 void job_read_memory(struct job *job, uint64_t now_ns, struct memory_estimate *ret);
 void job_raise_to_peaks(struct job *job, struct job_reading *reading);
 void job_forget_unseen(const struct job *job, struct memory_estimate *memory);

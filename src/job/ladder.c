@@ -138,7 +138,7 @@ static const char *probe_leaf_threads(struct trial *trial)
 
 static const char *probe_leaf_pressure(struct trial *trial)
 {
-    struct leaf_reading reading;
+    struct leaf_reading reading = LEAF_READING_UNKNOWN;
 
     leaf_read_pressure(&trial->job.leaf, &reading);
     return probe_leaf(trial, is_known(reading.pressure_ns[PRESSURE_CPU]));
@@ -153,22 +153,17 @@ static const char *probe_task_clock(struct trial *trial)
     return why(trial, r);
 }
 
-static const char *probe_gate(struct trial *trial)
-{
-    if (trial->root->proc_fault)
-        return why(trial, -ESRCH);
-    return trial->job.fault_gate.events.count > 0 ? NULL : "permission denied";
-}
-
 static const char *probe_births(struct trial *trial, const char *source, unsigned others)
 {
+    struct members members = { 0 };
     struct births births = { 0 };
     bool serves;
 
-    births_open(&births, trial->root, trial->pid, others);
+    births_open(&births, trial->root, &members, trial->pid, others);
     serves = births.source && strcmp(births.source, source) == 0;
     memcpy(trial->text, births.reason, sizeof(births.reason));
     births_close(&births);
+    members_done(&members);
     return serves ? NULL : trial->text;
 }
 
@@ -182,10 +177,16 @@ static const char *probe_connector(struct trial *trial)
     return probe_births(trial, "proc-connector", RUNG_RING | RUNG_TASKSTATS);
 }
 
+/* The connector is preferred: it costs the job nothing. Its events of different CPUs come out of order. */
+static const char *probe_thread_events(struct trial *trial)
+{
+    return trial->job.births.is_machine_wide ? "proc-connector is used" : probe_ring(trial);
+}
+
 static const char *probe_exit_records(struct trial *trial)
 {
     if (!trial->job.births.source)
-        return "needs perf.fork-ring or proc-connector, below";
+        return "needs proc-connector or perf.fork-ring, below";
     return trial->job.births.has_peaks ? NULL : "permission denied";
 }
 
@@ -419,18 +420,17 @@ static const struct {
 { "CPU time of a process", "procfs.cpuclock", probe_cpu_clock, NULL, RUNG_CLOCK, true },
 { "CPU time of a process", "procfs.stat", probe_files, NULL, 0, false },
 { "peak memory of a job, with page cache", "cgroup.memory.peak", probe_leaf_memory, &delegate, CGROUP, true },
-{ "peak memory of a job", "procfs.statm, read on page faults", probe_gate, &allow_perf, RUNG_GATE, true },
-{ "peak memory of a job", "procfs.statm, every 10 ms", probe_files, NULL, 0, false },
+{ "peak memory of a job", "procfs.statm, between samples", probe_files, NULL, 0, false },
 { "peak memory of a process", "wait4.ru_maxrss, procfs.status.VmHWM", probe_always, NULL, 0, false },
 { "peak memory of processes never waited for", "taskstats", probe_exit_records, &be_root, RUNG_TASKSTATS, true },
 { "private and shared memory", "procfs.smaps_rollup, smaps, pagemap", probe_rollup, &show_proc, 0, true },
 { "processes of a job", "cgroup.procs", probe_leaf_unified, &delegate, CGROUP, true },
 { "processes of a job", "procfs.children", probe_children, &list_children, RUNG_CHILDREN, true },
 { "processes of a job", "scan of /proc", probe_files, NULL, 0, false },
-{ "number of processes started", "perf.fork-ring", probe_ring, &allow_perf, RUNG_RING, true },
 { "number of processes started", "proc-connector", probe_connector, &be_root, RUNG_CONNECTOR, true },
+{ "number of processes started", "perf.fork-ring", probe_ring, &allow_perf, RUNG_RING, true },
 { "number of processes started", "processes seen by samples", probe_files, NULL, 0, false },
-{ "peak number of threads", "perf.fork-ring", probe_ring, &allow_perf, RUNG_RING, true },
+{ "peak number of threads", "perf.fork-ring", probe_thread_events, &allow_perf, RUNG_RING, true },
 { "peak number of threads", "cgroup.pids.peak", probe_leaf_threads, &delegate, CGROUP, true },
 { "peak number of threads", "procfs.stat", probe_files, NULL, 0, false },
 { "disk I/O", "procfs.io", probe_io, &show_proc, 0, true },

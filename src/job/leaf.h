@@ -23,15 +23,21 @@
 
 #include "base/environment.h"
 #include "base/root.h"
+#include "base/unknown.h"
 #include "source/cgroup/cgroup.h"
-#include "source/cgroup/cgroup_events.h"
 #include "source/cgroup/cgroup_totals.h"
 #include "source/cgroup/scope_keeper.h"
 #include "source/host/host.h"
 #include "spoor/spoor.h"
 
 /* The hierarchies it may have a folder in. */
-enum leaf_tree { LEAF_UNIFIED, LEAF_MEMORY, LEAF_PIDS, LEAF_CPUACCT, LEAF_TREE_COUNT };
+enum leaf_tree {
+    LEAF_UNIFIED = CGROUP_UNIFIED,
+    LEAF_MEMORY = CGROUP_MEMORY,
+    LEAF_PIDS = CGROUP_PIDS,
+    LEAF_CPUACCT = CGROUP_CPUACCT,
+    LEAF_TREE_COUNT,
+};
 
 struct leaf_folder {
     struct cgroup parent;
@@ -41,7 +47,8 @@ struct leaf_folder {
 
 /* The files that are kept open. */
 enum leaf_file {
-    LEAF_FILE_CPU,
+    LEAF_FILE_CPU_STAT,
+    LEAF_FILE_CPU, /* this and the next two: of version 1 */
     LEAF_FILE_CPU_USER,
     LEAF_FILE_CPU_SYSTEM,
     LEAF_FILE_MEMORY_PEAK,
@@ -63,12 +70,20 @@ struct leaf_reading {
     uint64_t threads_peak;
     uint64_t read_bytes, written_bytes;
     uint64_t pressure_ns[PRESSURE_COUNT];
-    uint64_t oom_kills_count;
-    bool is_gone; /* an adopted cgroup was removed: this is what was last read */
+    bool is_gone; /* the cgroup was removed: this is what was last read */
 };
+
+#define LEAF_READING_UNKNOWN                                                            \
+    {                                                                                   \
+        .cpu_ns = UNKNOWN, .user_ns = UNKNOWN, .system_ns = UNKNOWN,                    \
+        .memory_peak_bytes = UNKNOWN, .memory = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN }, \
+        .threads_peak = UNKNOWN, .read_bytes = UNKNOWN, .written_bytes = UNKNOWN,       \
+        .pressure_ns = { UNKNOWN, UNKNOWN, UNKNOWN },                                   \
+    }
 
 struct leaf {
     const struct root *root; /* borrowed; NULL: there is no job cgroup */
+    char name[48];           /* "spoor-PID-RANDOM" */
     struct leaf_folder folders[LEAF_TREE_COUNT];
     bool is_adopted;       /* it is not ours */
     struct cgroup adopted; /* whose processes are the job */
@@ -76,7 +91,7 @@ struct leaf {
         uint64_t memory_before_bytes, threads_before; /* when it was adopted */
         uint64_t memory_seen_bytes;                   /* the most since then */
     } peaks;
-    struct leaf_reading last;  /* of an adopted cgroup */
+    struct leaf_reading last;
     struct cgroup tracker_own; /* where the tracker was moved; empty: it was not */
     unsigned enabled;          /* controllers that we enabled above it, as cgroup_enable() */
     struct leaf_left_behind {
@@ -86,7 +101,6 @@ struct leaf {
     struct scope_keeper keeper; /* of a cgroup made by systemd, if any */
     struct kept files[LEAF_FILE_COUNT];
     bool is_missing[LEAF_FILE_COUNT]; /* known not to exist */
-    struct cgroup_watch events;
     const char *reason; /* why all or part of it is missing; static; NULL: nothing is */
 };
 
@@ -127,6 +141,9 @@ void leaf_read_pressure(struct leaf *leaf, struct leaf_reading *reading);
 
 /* Reads the CPU time only. May be UNKNOWN. */
 uint64_t leaf_read_cpu_ns(struct leaf *leaf);
+
+/* Reads only how much memory it has now, page cache included. May be UNKNOWN. */
+uint64_t leaf_read_memory_bytes(struct leaf *leaf);
 
 /* Raises each part to its current value. Also notes the memory of an adopted cgroup. */
 void leaf_raise_memory(struct leaf *leaf, struct cgroup_memory *peak);

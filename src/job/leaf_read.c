@@ -17,29 +17,47 @@ bool leaf_has_memory(const struct leaf *leaf)
            root_exists(leaf->root, "%s/memory.current", leaf->folders[LEAF_UNIFIED].own.path);
 }
 
-/* Reads a file of a folder of the leaf; -ENOENT where there is no such folder. All but the list
- * of processes are one record. */
-static ssize_t read_record(struct leaf *leaf, enum leaf_tree tree, enum leaf_file kept,
-                           const char *file, char *text, size_t size)
+/* The name of a file with version 1, and in which tree, and with version 2. NULL: there is none. */
+static const struct {
+    enum leaf_tree v1_tree;
+    const char *v1, *v2;
+} files[LEAF_FILE_COUNT] = {
+    [LEAF_FILE_CPU_STAT] = { .v2 = "cpu.stat" },
+    [LEAF_FILE_CPU] = { LEAF_CPUACCT, "cpuacct.usage", NULL },
+    [LEAF_FILE_CPU_USER] = { LEAF_CPUACCT, "cpuacct.usage_user", NULL },
+    [LEAF_FILE_CPU_SYSTEM] = { LEAF_CPUACCT, "cpuacct.usage_sys", NULL },
+    [LEAF_FILE_MEMORY_PEAK] = { LEAF_MEMORY, "memory.max_usage_in_bytes", "memory.peak" },
+    [LEAF_FILE_MEMORY_CURRENT] = { LEAF_MEMORY, "memory.usage_in_bytes", "memory.current" },
+    [LEAF_FILE_MEMORY_STAT] = { LEAF_MEMORY, "memory.stat", "memory.stat" },
+    [LEAF_FILE_THREADS_PEAK] = { LEAF_PIDS, "pids.peak", "pids.peak" },
+    [LEAF_FILE_IO] = { .v2 = "io.stat" },
+    [LEAF_FILE_PRESSURE + PRESSURE_CPU] = { .v2 = "cpu.pressure" },
+    [LEAF_FILE_PRESSURE + PRESSURE_MEMORY] = { .v2 = "memory.pressure" },
+    [LEAF_FILE_PRESSURE + PRESSURE_IO] = { .v2 = "io.pressure" },
+};
+
+/* Reads a file from the tree that has it, version 1 first; -ENOENT if none has. */
+static ssize_t read_record(struct leaf *leaf, enum leaf_file file, char *text, size_t size)
 {
+    bool is_v1 = files[file].v1 && leaf_has(leaf, files[file].v1_tree);
+    enum leaf_tree tree = is_v1 ? files[file].v1_tree : LEAF_UNIFIED;
+    const char *name = is_v1 ? files[file].v1 : files[file].v2;
     ssize_t n;
 
-    if (!leaf_has(leaf, tree) || leaf->is_missing[kept])
+    if (!name || !leaf_has(leaf, tree) || leaf->is_missing[file])
         return -ENOENT;
-    n = kept_read_record(&leaf->files[kept], leaf->root, text, size, "%s/%s",
-                         leaf->folders[tree].own.path, file);
-    leaf->is_missing[kept] = n == -ENOENT;
+    n = kept_read_record(&leaf->files[file], leaf->root, text, size, "%s/%s",
+                         leaf->folders[tree].own.path, name);
+    leaf->is_missing[file] = n == -ENOENT;
     return n;
 }
 
-static uint64_t read_number(struct leaf *leaf, enum leaf_tree tree, enum leaf_file kept,
-                            const char *file)
+static uint64_t read_number(struct leaf *leaf, enum leaf_file file)
 {
     char text[64];
     uint64_t value;
 
-    if (read_record(leaf, tree, kept, file, text, sizeof(text)) < 0 ||
-        cgroup_parse_u64(text, &value) < 0)
+    if (read_record(leaf, file, text, sizeof(text)) < 0 || cgroup_parse_u64(text, &value) < 0)
         return UNKNOWN;
     return value;
 }
@@ -48,8 +66,7 @@ static bool read_cpu_stat(struct leaf *leaf, struct cgroup_cpu *ret)
 {
     char text[1024];
 
-    return read_record(leaf, LEAF_UNIFIED, LEAF_FILE_CPU, "cpu.stat", text, sizeof(text)) >=
-               0 &&
+    return read_record(leaf, LEAF_FILE_CPU_STAT, text, sizeof(text)) >= 0 &&
            cgroup_parse_cpu_stat(text, ret) == 0;
 }
 
@@ -57,43 +74,40 @@ static void read_cpu(struct leaf *leaf, struct leaf_reading *reading)
 {
     struct cgroup_cpu cpu;
 
-    if (read_cpu_stat(leaf, &cpu)) {
-        reading->cpu_ns = cpu.total_ns;
-        reading->user_ns = cpu.user_ns;
-        reading->system_ns = cpu.system_ns;
-        return;
+    if (!read_cpu_stat(leaf, &cpu)) {
+        cpu.total_ns = read_number(leaf, LEAF_FILE_CPU);
+        cpu.user_ns = read_number(leaf, LEAF_FILE_CPU_USER);
+        cpu.system_ns = read_number(leaf, LEAF_FILE_CPU_SYSTEM);
     }
-    reading->cpu_ns = read_number(leaf, LEAF_CPUACCT, LEAF_FILE_CPU, "cpuacct.usage");
-    reading->user_ns =
-        read_number(leaf, LEAF_CPUACCT, LEAF_FILE_CPU_USER, "cpuacct.usage_user");
-    reading->system_ns =
-        read_number(leaf, LEAF_CPUACCT, LEAF_FILE_CPU_SYSTEM, "cpuacct.usage_sys");
+    reading->cpu_ns = cpu.total_ns;
+    reading->user_ns = cpu.user_ns;
+    reading->system_ns = cpu.system_ns;
 }
 
-static enum leaf_tree memory_tree(const struct leaf *leaf)
+uint64_t leaf_read_cpu_ns(struct leaf *leaf)
 {
-    return leaf_has(leaf, LEAF_MEMORY) ? LEAF_MEMORY : LEAF_UNIFIED;
+    struct cgroup_cpu cpu;
+
+    return read_cpu_stat(leaf, &cpu) ? cpu.total_ns : read_number(leaf, LEAF_FILE_CPU);
 }
 
 static int read_memory_stat(struct leaf *leaf, struct cgroup_memory *ret)
 {
     char text[8192];
-    ssize_t n = read_record(leaf, memory_tree(leaf), LEAF_FILE_MEMORY_STAT, "memory.stat", text,
-                            sizeof(text));
+    ssize_t n = read_record(leaf, LEAF_FILE_MEMORY_STAT, text, sizeof(text));
 
     return n < 0 ? (int)n : cgroup_parse_memory_stat(text, ret);
 }
 
+uint64_t leaf_read_memory_bytes(struct leaf *leaf)
+{
+    return read_number(leaf, LEAF_FILE_MEMORY_CURRENT);
+}
+
 static void note_memory(struct leaf *leaf)
 {
-    enum leaf_tree tree = memory_tree(leaf);
-    const char *file = tree == LEAF_MEMORY ? "memory.usage_in_bytes" : "memory.current";
-    uint64_t bytes;
-
-    if (!leaf->is_adopted)
-        return;
-    bytes = read_number(leaf, tree, LEAF_FILE_MEMORY_CURRENT, file);
-    raise_to(&leaf->peaks.memory_seen_bytes, bytes);
+    if (leaf->is_adopted)
+        raise_to(&leaf->peaks.memory_seen_bytes, leaf_read_memory_bytes(leaf));
 }
 
 /* Of a cgroup that was there before us, the kernel's peak counts if it has risen since. Otherwise
@@ -114,12 +128,8 @@ static void take_adopted_peaks(struct leaf *leaf, struct leaf_reading *reading)
 
 static void read_memory(struct leaf *leaf, struct leaf_reading *reading)
 {
-    enum leaf_tree tree = memory_tree(leaf);
-    const char *peak = tree == LEAF_MEMORY ? "memory.max_usage_in_bytes" : "memory.peak";
-
-    reading->memory = (struct cgroup_memory){ UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN };
     (void)read_memory_stat(leaf, &reading->memory); /* else it stays unknown */
-    reading->memory_peak_bytes = read_number(leaf, tree, LEAF_FILE_MEMORY_PEAK, peak);
+    reading->memory_peak_bytes = read_number(leaf, LEAF_FILE_MEMORY_PEAK);
 }
 
 void leaf_raise_memory(struct leaf *leaf, struct cgroup_memory *peak)
@@ -139,8 +149,7 @@ static void read_io(struct leaf *leaf, struct leaf_reading *reading)
     struct cgroup_io io;
     char text[8192];
 
-    reading->read_bytes = reading->written_bytes = UNKNOWN;
-    if (read_record(leaf, LEAF_UNIFIED, LEAF_FILE_IO, "io.stat", text, sizeof(text)) < 0 ||
+    if (read_record(leaf, LEAF_FILE_IO, text, sizeof(text)) < 0 ||
         cgroup_parse_io_stat(text, &io) < 0)
         return;
     reading->read_bytes = io.read_bytes;
@@ -149,31 +158,26 @@ static void read_io(struct leaf *leaf, struct leaf_reading *reading)
 
 void leaf_read_pressure(struct leaf *leaf, struct leaf_reading *reading)
 {
-    static const char *const files[PRESSURE_COUNT] = { "cpu.pressure", "memory.pressure",
-                                                       "io.pressure" };
     char text[512];
 
     for (int i = 0; i < PRESSURE_COUNT; i++) {
-        reading->pressure_ns[i] = UNKNOWN;
-        if (read_record(leaf, LEAF_UNIFIED, (enum leaf_file)(LEAF_FILE_PRESSURE + i), files[i],
-                        text, sizeof(text)) >= 0)
-            (void)pressure_parse(text, &reading->pressure_ns[i]); /* else it stays unknown */
+        if (read_record(leaf, (enum leaf_file)(LEAF_FILE_PRESSURE + i), text, sizeof(text)) >=
+            0)
+            (void)pressure_parse(text, &reading->pressure_ns[i]); /* else it stays as it was */
     }
 }
 
-uint64_t leaf_read_cpu_ns(struct leaf *leaf)
+static bool is_lost(uint64_t value, uint64_t before)
 {
-    struct cgroup_cpu cpu;
-
-    if (read_cpu_stat(leaf, &cpu))
-        return cpu.total_ns;
-    return read_number(leaf, LEAF_CPUACCT, LEAF_FILE_CPU, "cpuacct.usage");
+    return !is_known(value) && is_known(before);
 }
 
-/* A cgroup that is not ours may be removed as soon as it is empty. What was last read of it stands. */
+/* A cgroup that is not ours, or that systemd made for us, may be removed as soon as it is empty. What
+ * was last read of it stands. */
 static void keep_last(struct leaf *leaf, struct leaf_reading *reading)
 {
-    if (!is_known(reading->cpu_ns) && is_known(leaf->last.cpu_ns)) {
+    if (is_lost(reading->cpu_ns, leaf->last.cpu_ns) ||
+        is_lost(reading->memory_peak_bytes, leaf->last.memory_peak_bytes)) {
         *reading = leaf->last;
         reading->is_gone = true;
     } else {
@@ -183,21 +187,16 @@ static void keep_last(struct leaf *leaf, struct leaf_reading *reading)
 
 void leaf_read(struct leaf *leaf, struct leaf_reading *ret)
 {
-    struct cgroup_events events = { UNKNOWN, UNKNOWN };
-
-    *ret = (struct leaf_reading){ 0 };
+    *ret = (struct leaf_reading)LEAF_READING_UNKNOWN;
+    if (!leaf->root)
+        return;
     read_cpu(leaf, ret);
     read_memory(leaf, ret);
     read_io(leaf, ret);
     leaf_read_pressure(leaf, ret);
-    ret->threads_peak = read_number(leaf, leaf_has(leaf, LEAF_PIDS) ? LEAF_PIDS : LEAF_UNIFIED,
-                                    LEAF_FILE_THREADS_PEAK, "pids.peak");
-    if (leaf->root)
-        cgroup_watch_read(&leaf->events, leaf->root, &events);
-    ret->oom_kills_count = events.oom_kills_count;
-    if (!leaf->is_adopted)
-        return;
-    take_adopted_peaks(leaf, ret);
+    ret->threads_peak = read_number(leaf, LEAF_FILE_THREADS_PEAK);
+    if (leaf->is_adopted)
+        take_adopted_peaks(leaf, ret);
     keep_last(leaf, ret);
 }
 

@@ -6,10 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "base/parse.h"
 #include "source/cgroup/cgroup_folder.h"
-#include "source/cgroup/systemd_address.h"
 #include "source/cgroup/systemd_scope.h"
 
 #define TIME_NS (250 * NS_PER_MS)
@@ -73,18 +74,11 @@ static bool leaves_no_limit(const struct root *root, struct cgroup cgroup, uid_t
 static bool machine_counts_memory(const struct root *root, struct cgroup cgroup)
 {
     char text[256];
-    char *saved = text;
-    const char *word;
 
     while (cgroup_to_parent(&cgroup))
         continue;
-    if (root_read(root, text, sizeof(text), "%s/cgroup.controllers", cgroup.path) < 0)
-        return false;
-    while ((word = strsep(&saved, " \n"))) {
-        if (strcmp(word, "memory") == 0)
-            return true;
-    }
-    return false;
+    return root_read(root, text, sizeof(text), "%s/cgroup.controllers", cgroup.path) >= 0 &&
+           parse_has_word(text, "memory");
 }
 
 bool leaf_scope_is_fit(const struct root *root, const struct cgroups *cgroups, uid_t uid)
@@ -97,25 +91,10 @@ bool leaf_scope_is_fit(const struct root *root, const struct cgroups *cgroups, u
            leaves_no_limit(root, *cgroup, uid);
 }
 
-static int make_and_move(const struct root *root, const struct cgroup *scope, const char *name,
-                         pid_t pid, struct cgroup *ret)
-{
-    struct cgroup cgroup = *scope;
-    int r = cgroup_to_child(&cgroup, name);
-
-    if (r == 0)
-        r = cgroup_make(root, &cgroup);
-    if (r == 0)
-        r = cgroup_move(root, &cgroup, pid);
-    if (r == 0)
-        *ret = cgroup;
-    return r;
-}
-
 /* The kernel wants no process beside cgroups with controllers: so both that are in the scope
  * get a folder in it. What systemd said is not believed: the kernel is asked where they are. */
-static int furnish(const struct root *root, const char *unit, const char *name, pid_t child,
-                   struct leaf_scope *scope)
+static int populate_scope(const struct root *root, const char *unit, const char *name,
+                          pid_t child, struct leaf_scope *scope)
 {
     struct cgroup aside;
     struct cgroups cgroups;
@@ -129,75 +108,53 @@ static int furnish(const struct root *root, const char *unit, const char *name, 
         return -ENOENT;
     if ((size_t)snprintf(text, sizeof(text), "%s-self", name) >= sizeof(text))
         return -ENAMETOOLONG;
-    r = make_and_move(root, &scope->scope, text, scope->keeper.pid, &aside);
-    return r < 0 ? r : make_and_move(root, &scope->scope, name, child, &scope->own);
+    r = cgroup_make_child(root, &scope->scope, text, scope->keeper.pid, &aside);
+    return r < 0 ? r : cgroup_make_child(root, &scope->scope, name, child, &scope->own);
 }
 
-static bool is_where_it_was(const struct root *root, pid_t child, const struct cgroups *before)
-{
-    struct cgroups now;
-
-    return cgroups_read(root, child, &now) == 0 &&
-           strcmp(now.of[CGROUP_UNIFIED].path, before->of[CGROUP_UNIFIED].path) == 0;
-}
-
-static int ask(const struct root *root, struct systemd_connection *connection, const char *name,
+static int ask(const struct root *root, int fd, uint64_t deadline_ns, const char *name,
                pid_t child, struct leaf_scope *scope)
 {
-    const pid_t pids[] = { child, scope->keeper.pid };
-    char unit[UNIT_SIZE];
-    const struct systemd_scope request = {
-        .name = unit,
-        .description = "A job measured by spoor",
-        .pids = pids,
-        .pids_count = ARRAY_SIZE(pids),
-    };
-    struct cgroups before;
-    int r = cgroups_read(root, child, &before);
+    char unit[UNIT_SIZE], before[4096], now[4096];
+    int r = (int)root_read(root, before, sizeof(before), "proc/%d/cgroup", (int)child);
 
     if (r < 0)
         return r;
     if ((size_t)snprintf(unit, sizeof(unit), "%s.scope", name) >= sizeof(unit))
         return -ENAMETOOLONG;
-    r = systemd_start_scope(connection, &request);
+    r = systemd_start_scope(fd, deadline_ns, unit, child, scope->keeper.pid);
     if (r == 0)
-        return furnish(root, unit, name, child, scope) < 0 ? -EINPROGRESS : 0;
-    return is_where_it_was(root, child, &before) ? r : -EINPROGRESS;
-}
-
-static int try_address(const struct root *root, const struct systemd_address *address,
-                       uint64_t deadline_ns, const char *name, pid_t child,
-                       struct leaf_scope *ret)
-{
-    struct leaf_scope scope = { 0 };
-    struct systemd_connection connection;
-    int r = systemd_connect(address, deadline_ns, &connection);
-
-    if (r < 0)
-        return r;
-    r = scope_keeper_start(&scope.keeper);
-    if (r == 0)
-        r = ask(root, &connection, name, child, &scope);
-    systemd_disconnect(&connection);
-    if (r < 0)
-        scope_keeper_stop(&scope.keeper);
-    else
-        *ret = scope;
+        return populate_scope(root, unit, name, child, scope) < 0 ? -EINPROGRESS : 0;
+    /* A manager that fails may have moved it all the same. */
+    if (root_read(root, now, sizeof(now), "proc/%d/cgroup", (int)child) < 0 ||
+        strcmp(now, before) != 0)
+        return -EINPROGRESS;
     return r;
 }
 
 int leaf_scope_open(const struct root *root, const struct cgroups *cgroups, const char *name,
-                    pid_t child, environment_get *environment, struct leaf_scope *ret)
+                    pid_t child, struct leaf_scope *ret)
 {
-    struct systemd_address addresses[SYSTEMD_ADDRESSES_MAX];
     uint64_t deadline_ns = clock_now().monotonic_ns + TIME_NS;
-    size_t count;
-    int r = -ENOTSUP;
+    struct leaf_scope scope = { 0 };
+    AUTO_CLOSE int fd = -1;
+    char path[64] = "/run/systemd/private";
+    uid_t uid = geteuid();
+    int r;
 
-    if (!root->is_live || !leaf_scope_is_fit(root, cgroups, geteuid()))
+    if (!root->is_live || !leaf_scope_is_fit(root, cgroups, uid))
         return -ENOTSUP;
-    count = systemd_addresses(geteuid(), environment, addresses);
-    for (size_t i = 0; i < count && r < 0 && r != -EINPROGRESS; i++)
-        r = try_address(root, &addresses[i], deadline_ns, name, child, ret);
+    if (uid != 0) /* fits: a uid has ten digits at most */
+        (void)snprintf(path, sizeof(path), "/run/user/%u/systemd/private", (unsigned)uid);
+    fd = systemd_connect(path, deadline_ns);
+    if (fd < 0)
+        return fd;
+    r = scope_keeper_start(&scope.keeper);
+    if (r == 0)
+        r = ask(root, fd, deadline_ns, name, child, &scope);
+    if (r < 0)
+        scope_keeper_stop(&scope.keeper);
+    else
+        *ret = scope;
     return r;
 }

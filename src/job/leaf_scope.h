@@ -13,7 +13,6 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "base/environment.h"
 #include "base/root.h"
 #include "source/cgroup/cgroup.h"
 #include "source/cgroup/scope_keeper.h"
@@ -28,11 +27,11 @@ struct leaf_scope {
 bool leaf_scope_is_fit(const struct root *root, const struct cgroups *cgroups, uid_t uid);
 
 /* Has `child` moved, which has not started anything yet. `cgroups` are the tracker's, `name` is
- * that of the cgroup; both managers' sockets together take 250 ms at most.
+ * that of the new cgroup. Takes 250 ms at most.
  *
  * -EINPROGRESS: systemd was asked, and the child has been moved or may be at any time, but
  * there is no cgroup for us to read. Other failures: the child is where it was. */
 int leaf_scope_open(const struct root *root, const struct cgroups *cgroups, const char *name,
-                    pid_t child, environment_get *environment, struct leaf_scope *ret);
+                    pid_t child, struct leaf_scope *ret);
 
 #endif

@@ -109,11 +109,6 @@ static uint64_t get_number(environment_get *get, const char *name)
     return text && parse_whole_u64(text, &value) == 0 && value > 0 ? value : UNKNOWN;
 }
 
-static uint64_t first_known(uint64_t first, uint64_t second)
-{
-    return is_known(first) ? first : second;
-}
-
 /* Memory is granted for the node: for all the CPUs the batch job has there, and
  * not only for those of one task. */
 static void apply_slurm(environment_get *get, struct limits *limits)

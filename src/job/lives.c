@@ -17,53 +17,53 @@ void lives_close(struct lives *lives)
     *lives = (struct lives){ 0 };
 }
 
-/* A process has ended, and all its exit records were read. */
-static void end(struct lives *lives, const struct pid_entry *entry)
+void lives_end(struct lives *lives, struct process *process)
 {
-    if (!lives->timeline || entry->is_disowned || entry->started_ns == 0)
+    if (!lives->timeline || process->is_foreign || process->started_ns == 0)
         return;
-    lives->is_partial |= entry->peak_bytes == 0 && !entry->is_borrower;
-    peak_timeline_end(lives->timeline, &(struct peak_life){ entry->started_ns, entry->ended_ns,
-                                                            entry->peak_bytes });
+    lives->is_partial |= process->peak_bytes == 0 && !process->is_borrower;
+    peak_timeline_end(
+        lives->timeline,
+        &(struct peak_life){ process->started_ns, process->ended_ns, process->peak_bytes });
+    process->started_ns = 0;
 }
 
-void lives_start(struct lives *lives, struct pid_entry *entry, uint64_t now_ns)
+void lives_start(struct lives *lives, struct process *process, uint64_t now_ns)
 {
-    end(lives, entry); /* its number may be used again before that was told */
-    entry->started_ns = now_ns;
-    entry->ended_ns = entry->peak_bytes = 0;
-    entry->is_borrower = false;
+    lives_end(lives, process); /* its number may be used again before that was told */
+    process->started_ns = now_ns;
+    process->ended_ns = process->peak_bytes = 0;
+    process->is_borrower = false;
     if (lives->timeline)
         peak_timeline_start(lives->timeline, now_ns);
 }
 
 /* What it borrowed is counted with its parent. */
-void lives_note_record(struct pid_entry *entry, const struct exit_record *record)
+void lives_note_record(struct process *process, const struct exit_record *record)
 {
     if (record->may_be_borrowed)
-        entry->is_borrower = true;
+        process->is_borrower = true;
     else if (is_known(record->peak_rss_bytes))
-        entry->peak_bytes = larger(entry->peak_bytes, record->peak_rss_bytes);
+        process->peak_bytes = larger(process->peak_bytes, record->peak_rss_bytes);
 }
 
-bool lives_visit(struct lives *lives, const struct pid_entry *entry)
+bool lives_are_many(const struct lives *lives)
 {
-    if (entry->threads == 0) {
-        end(lives, entry);
-        return false;
+    return lives->timeline && lives->timeline->count >= PEAK_MOMENTS_MAX / 2;
+}
+
+void lives_settle(struct lives *lives, const struct members *members)
+{
+    uint64_t oldest_ns = UINT64_MAX;
+
+    for (size_t i = 0; i < members->slot_count; i++) {
+        const struct process *process = members_slot(members, i);
+
+        if (process && (process->threads > 0 || process->is_recording) &&
+            process->started_ns > 0)
+            oldest_ns = smaller(oldest_ns, process->started_ns);
     }
-    if (entry->started_ns > 0 &&
-        (lives->oldest_ns == 0 || entry->started_ns < lives->oldest_ns))
-        lives->oldest_ns = entry->started_ns;
-    return true;
-}
-
-void lives_settle(struct lives *lives)
-{
-    if (lives->timeline)
-        peak_timeline_settle(lives->timeline,
-                             lives->oldest_ns > 0 ? lives->oldest_ns : UINT64_MAX);
-    lives->oldest_ns = 0;
+    peak_timeline_settle(lives->timeline, oldest_ns);
 }
 
 uint64_t lives_bound_bytes(const struct lives *lives)

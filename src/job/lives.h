@@ -9,27 +9,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "job/members.h"
 #include "job/memory/peak_timeline.h"
-#include "job/pid_set.h"
 #include "source/events/taskstats.h"
 
 /* Zeroed is closed: nothing is kept. */
 struct lives {
     struct peak_timeline *timeline; /* owned */
     bool is_partial;                /* of some process the peak is not known */
-    uint64_t oldest_ns; /* start of the oldest that was visited and lives; 0: none */
 };
 
 void lives_open(struct lives *lives); /* stays closed without memory */
 void lives_close(struct lives *lives);
 
-void lives_start(struct lives *lives, struct pid_entry *entry, uint64_t now_ns);
-void lives_note_record(struct pid_entry *entry, const struct exit_record *record);
+void lives_start(struct lives *lives, struct process *process, uint64_t now_ns);
+void lives_note_record(struct process *process, const struct exit_record *record);
 
-/* Every process is visited, after all exit records were read, and then they are settled. False: it
- * has ended, and is not needed any more. */
-bool lives_visit(struct lives *lives, const struct pid_entry *entry);
-void lives_settle(struct lives *lives);
+/* It has ended, and all its exit records were read. */
+void lives_end(struct lives *lives, struct process *process);
+
+/* Settles the moments before the start of the oldest process that lives: to be called from time to
+ * time, if there are many. */
+bool lives_are_many(const struct lives *lives);
+void lives_settle(struct lives *lives, const struct members *members);
 
 /* Of all that have ended; UNKNOWN: not of all of them. */
 uint64_t lives_bound_bytes(const struct lives *lives);

@@ -271,9 +271,34 @@ void member_glance(struct member *member, const struct root *root)
         member->rss_bytes = 0; /* settled at the next look */
 }
 
+/* One read of each file that matters now: the slow ones wait for the next sample, and a process that
+ * ends before leaves them to its parent. */
+static int read_first(struct member *member, const struct look *look)
+{
+    int r;
+
+    if (look->root->proc_fault) {
+        look_by_clock(member, look);
+        member->usage = (struct usage){ 0 }; /* it has just been forked */
+        return member->has_left ? -ESRCH : 0;
+    }
+    (void)read_clock(member, look); /* the next file tells if it is gone */
+    r = read_stat(member, look);
+    if (r < 0 || member->is_being_reaped)
+        return -ESRCH;
+    member->stat_clock_ns = member->clock_ns;
+    member->memory_owner = member->parent_pid;
+    member->borrows_memory = member->has_borrowed =
+        !member->has_exec && same_memory(look->root, member->parent_pid, member->pid);
+    if (is_gone(read_memory(member, look->root)))
+        return -ESRCH;
+    if (look->is_thorough || !look->was_born)
+        read_slow(member, look);
+    return 0;
+}
+
 int member_open(const struct look *look, pid_t pid, struct member *ret)
 {
-    struct look thorough = *look;
     struct member member = {
         .pid = pid,
         .start_ticks = UNKNOWN,
@@ -284,26 +309,14 @@ int member_open(const struct look *look, pid_t pid, struct member *ret)
         .clock_ns = UNKNOWN,
         .stat_clock_ns = UNKNOWN,
         .slow_clock_ns = UNKNOWN,
-        .slow_read_ns = look->now_ns,
         .children_clock_ns = UNKNOWN,
     };
 
-    thorough.is_thorough |= !look->was_born;
     usage_clear(&member.usage);
-    if (read_stat(&member, look) == 0) {
-        member.memory_owner = member.parent_pid;
-        member.borrows_memory = member.has_borrowed =
-            !member.has_exec && same_memory(look->root, member.parent_pid, pid);
-    }
-    member_look(&member, &thorough);
-    if (member.has_left || (!is_known(member.start_ticks) && !look->root->proc_fault)) {
+    if (read_first(&member, look) < 0) {
         member_close(&member);
         return -ESRCH;
     }
-    if (look->root->proc_fault)
-        member.usage = (struct usage){ 0 }; /* it has just been forked */
-    else if (!is_known(member.slow_clock_ns))
-        read_io(&member, look->root); /* an ordinary user may not when it has ended */
     member.detail_own_bytes = member.rss_bytes;
     member.detail_faults = member.faults;
     *ret = member;

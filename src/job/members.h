@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * members.h - the table of the job's processes, found by pid.
+ * members.h - the processes of the job, found by pid.
  *
- * Parents stand before their children, as they were found. That order matters: a
- * tick that reads a child after its parent can miss what moved from one to the
- * other (and finds it next time), but never counts it twice.
+ * A process is added when it is forked, or found by a search. It costs a few words until it is
+ * opened (member.h), if it lives long enough for that, and is removed when neither its files nor an
+ * exit record are waited for.
+ *
+ * In the list of open ones parents come before their children. That order matters: a look that reads
+ * a child after its parent can miss what moved from one to the other (and finds it next time), but
+ * never counts it twice.
  */
 #ifndef JOB_MEMBERS_H
 #define JOB_MEMBERS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -17,24 +22,59 @@
 
 enum { MEMBERS_MAX = 1 << 18 };
 
+struct process {
+    pid_t pid; /* 0: this slot is free */
+    uint32_t
+        member; /* 1 + its place in the list of open ones; 0: it is not open. If the pid is used
+                      * again, the earlier process stays in the list until it is found to have left */
+
+    /* By its events; see process_events.h. */
+    uint32_t threads : 29;     /* that live; 0: it has ended, or there are no events */
+    uint32_t is_foreign : 1;   /* it does not belong to the job; only its end is waited for */
+    uint32_t is_recording : 1; /* it has ended, and exit records of it may still come */
+    uint32_t is_borrower : 1;  /* it may have had no memory of its own; see lives.h */
+    uint64_t started_ns, ended_ns;
+    uint64_t peak_bytes; /* of its exit records; 0: none came */
+};
+
 /* Zeroed is empty. */
 struct members {
-    struct member *list; /* owned */
-    size_t count;
-    size_t capacity;
-    uint32_t *slots;   /* open addressing: 0 free, else index + 1; owned */
-    size_t slot_count; /* a power of two, at least twice the capacity */
-    uint64_t changes;  /* how often some came or went */
+    struct member *list; /* of open processes; owned */
+    size_t count, capacity;
+    uint64_t changes; /* how often some were opened or closed */
+
+    /* Private. */
+    struct process *slots; /* owned */
+    size_t slot_count;     /* a power of two */
+    size_t process_count;
 };
 
 void members_done(struct members *members);
 
-/* The member with that pid, or NULL. Valid until one is added or removed. */
-struct member *members_find(struct members *members, pid_t pid);
+/* The process with that pid, or NULL. Valid until one is added or released. */
+struct process *members_process(const struct members *members, pid_t pid);
 
-/* Takes over *member. Returns it in the table, or NULL (no memory, or too many), and
- * then the caller keeps it. */
+/* Likewise, added if there is none. NULL: no memory, or too many. */
+struct process *members_add_process(struct members *members, pid_t pid);
+
+/* Removes a process that has ended, unless its files or its exit records are still waited for. */
+void members_release(struct members *members, struct process *process);
+
+/* Whether there is one in a slot, to visit all of them. */
+static inline struct process *members_slot(const struct members *members, size_t i)
+{
+    return members->slots[i].pid != 0 ? &members->slots[i] : NULL;
+}
+
+/* The open process with that pid, or NULL. Valid until one is added or removed. */
+struct member *members_find(const struct members *members, pid_t pid);
+
+/* Takes over *member. Returns it in the list, or NULL (no memory, or too many), and then the caller
+ * keeps it. */
 struct member *members_add(struct members *members, const struct member *member);
+
+/* Puts those that were added behind the first `count` into the order in which they were forked. */
+void members_order(struct members *members, size_t count);
 
 /* Closes and removes those that have left; the others keep their order. */
 void members_remove_left(struct members *members);

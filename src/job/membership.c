@@ -13,7 +13,7 @@
  *   looked at again a little later (newborn.h).
  * - An agent is a tracker that a program of the job has started: it is of no job (agents.h).
  * - In a cgroup of the job's own all of that is the kernel's business: its list of
- *   processes is the job, unless some are missing from it: they moved to another cgroup, and
+ *   processes, in any order, is the job, unless some are missing from it: they moved to another cgroup, and
  *   so will their children.
  * - If an existing cgroup was adopted, the job is what is in it or below, and nothing else. A
  *   process that is moved out of it leaves the job.
@@ -34,6 +34,13 @@
  * adopts. So now and then all are asked, moved or not. */
 enum { FULL_SEARCH_EVERY = 16 };
 
+/* While events report every new process, a search finds nobody, unless they fail unnoticed. */
+#define CHECK_EVENTS_EVERY_NS (10 * NS_PER_SECOND)
+
+/* A process that lives no longer than this costs an event and nothing else: what it used goes to the
+ * parent that waits for it, or comes to us. */
+#define SHORT_LIFE_NS (20 * NS_PER_MS)
+
 struct search {
     struct job *job;
     const struct look *look;
@@ -43,7 +50,7 @@ struct search {
  * us (job_child_ended): found once more by a search, it would count twice. */
 static bool is_settled_elsewhere(const struct job *job, const struct member *member)
 {
-    return member->is_zombie && job->tracker_pid != 0 && member->parent_pid == job->tracker_pid;
+    return member->is_zombie && job->is_spawned && member->parent_pid == job->tracker_pid;
 }
 
 static void add_opened(struct job *job, struct member *member)
@@ -108,7 +115,7 @@ static void add_if_parent_belongs(pid_t pid, void *data)
         return;
     if (!is_settled_elsewhere(job, &member) &&
         (members_find(&job->members, member.parent_pid) ||
-         (job->tracker_pid != 0 && member.parent_pid == job->tracker_pid)))
+         (job->is_spawned && member.parent_pid == job->tracker_pid)))
         add_opened(job, &member);
     else
         member_close(&member);
@@ -128,7 +135,7 @@ static void search_children(struct search *search, bool is_full)
 {
     struct job *job = search->job;
 
-    if (job->tracker_pid != 0) {
+    if (job->is_spawned) {
         struct kept file = KEPT_CLOSED;
 
         /* Any thread of ours may be the one that adopted an orphan. */
@@ -187,6 +194,7 @@ static bool search_leaf(struct search *search)
 {
     struct job *job = search->job;
     struct children_buffer *buffer = &job->children;
+    size_t before = job->members.count;
     ssize_t n = -EFBIG;
 
     while (n == -EFBIG) {
@@ -195,7 +203,10 @@ static bool search_leaf(struct search *search)
         if (n == -EFBIG && children_buffer_grow(buffer) < 0)
             return false;
     }
-    return n >= 0 && children_parse(buffer->text, add_listed, search) >= 0;
+    if (n < 0 || children_parse(buffer->text, add_listed, search) < 0)
+        return false;
+    members_order(&job->members, before);
+    return true;
 }
 
 /* A process that lives and is not listed was moved out: what it used before was the job's. */
@@ -226,10 +237,12 @@ static void add_adopted(pid_t pid, void *data)
 static void search_adopted(struct search *search)
 {
     struct job *job = search->job;
+    size_t before = job->members.count;
 
     if (cgroup_each_process(job->root, &job->leaf.adopted, &job->children, add_adopted,
                             search) >= 0)
         drop_unlisted(job);
+    members_order(&job->members, before);
 }
 
 void job_search(struct job *job, const struct look *look, uint64_t birth_mark)
@@ -240,6 +253,10 @@ void job_search(struct job *job, const struct look *look, uint64_t birth_mark)
     if (job->root->proc_fault || job->is_main_only ||
         (is_known(birth_mark) && birth_mark == job->birth_mark && !is_full))
         return;
+    if (job->births.is_complete && !look->is_thorough &&
+        look->now_ns - job->searched_ns < CHECK_EVENTS_EVERY_NS)
+        return;
+    job->searched_ns = look->now_ns;
     job->birth_mark = birth_mark; /* before the search, which may say that one more is needed */
     if (job->leaf.is_adopted) {
         search_adopted(&search);
@@ -258,7 +275,7 @@ static bool take_newborn(pid_t pid, void *data)
     return !add_found_or_wait(pid, data); /* then it is told again */
 }
 
-void job_take_births(struct job *job, uint64_t now_ns)
+void job_take_births(struct job *job, uint64_t now_ns, bool is_sample)
 {
     struct look look = job_look(job, now_ns, false);
     struct search search = { job, &look };
@@ -266,7 +283,9 @@ void job_take_births(struct job *job, uint64_t now_ns)
 
     if (!births->source)
         return;
-    births_drain(&job->births, take_newborn, &search);
+    births_drain(&job->births);
+    births_announce(&job->births, is_sample ? UINT64_MAX : now_ns - SHORT_LIFE_NS, take_newborn,
+                    &search);
     if (!births->has_peaks)
         return;
     raise_to(&job->main_rss_peak_bytes, births->main_peak_bytes);

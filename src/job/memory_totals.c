@@ -160,58 +160,15 @@ void job_raise_to_peaks(struct job *job, struct job_reading *reading)
     job->peaks = (struct job_peaks){ .at_peak = MEMORY_SPLIT_UNKNOWN };
 }
 
-/* The resident sizes of all, and what they add up to. */
-static void scan(struct job *job, const struct look *look)
+void job_glance_memory(struct job *job, uint64_t now_ns, bool has_come_to_rest)
 {
-    struct job_peaks *peaks = &job->peaks;
-    uint64_t process_count = 0, main_threads = 0, threads = 0;
-
-    for (size_t i = 0; i < job->members.count; i++) {
-        struct member *member = &job->members.list[i];
-
-        if (member->has_left || (member->is_zombie && look->uses_clocks))
-            continue;
-        if (look->uses_clocks)
-            member_glance(member, job->root);
-        else /* ticks are in a file that is lost when it ends */
-            member_look(member, look);
-        if (member->pid == job->main_pid)
-            job_check_program(job, member, look);
-        if (cgroup_escape_is_due(&job->escape, member))
-            cgroup_escape_check(&job->escape, job->root, member);
-        job_remember(job, member);
-        if (member->rss_bytes == 0)
-            continue;
-        process_count++;
-        *(member->pid == job->main_pid ? &main_threads : &threads) += member->threads;
-    }
-    job_raise_threads(job, main_threads, threads);
-    /* All who have left, zombies too: one whose parent was settled before it would seem to have
-     * left its figures to nobody. */
-    job_settle_left(job);
-    raise_to(&peaks->process_count, process_count);
-    leaf_raise_memory(&job->leaf, &peaks->leaf);
-}
-
-uint64_t job_glance(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool is_at_rest)
-{
-    struct look look = job_look(job, now_ns, false);
     struct job_peaks *peaks = &job->peaks;
     struct memory_estimate estimate;
-    uint64_t before_ns, cost_ns;
 
-    job->sum_holds = false;
-    if (is_at_rest) /* page faults, which tell of copies on write, are in the slower files */
-        job_refresh(job, now_ns, birth_mark, false);
-    else
-        job_search(job, &look, birth_mark);
-    before_ns = cpu_spent_ns(job->root);
-    scan(job, &look);
     detail_follow(&job->detail, &job->members, job->main_pid, &estimate);
-    cost_ns = cpu_spent_ns(job->root) - before_ns;
-    job->detail.job_rests = is_at_rest;
-    if (is_at_rest || detail_is_wanted_for_peak(&job->detail, &job->members, job->main_pid,
-                                                now_ns, &estimate))
+    job->detail.job_rests = has_come_to_rest;
+    if (has_come_to_rest || detail_is_wanted_for_peak(&job->detail, &job->members,
+                                                      job->main_pid, now_ns, &estimate))
         job_read_memory(job, now_ns, &estimate);
     job->detail.job_rests = false;
     note_discount(job, &estimate);
@@ -220,5 +177,4 @@ uint64_t job_glance(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool 
     estimate.main.shared_bytes = estimate.descendants.shared_bytes = 0;
     estimate.combined.shared_bytes = 0;
     raise_estimate(&peaks->memory, &estimate);
-    return cost_ns;
 }

@@ -13,7 +13,6 @@ static const struct {
 } names[] = {
     { "cgroup", RUNG_CGROUP },
     { "perf", RUNG_PERF },
-    { "gate", RUNG_GATE },
     { "ring", RUNG_RING },
     { "connector", RUNG_CONNECTOR },
     { "taskstats", RUNG_TASKSTATS },

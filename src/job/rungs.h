@@ -10,7 +10,6 @@
 enum rung {
     RUNG_CGROUP = 1u << 0,    /* the job cgroup */
     RUNG_PERF = 1u << 1,      /* perf's task-clock */
-    RUNG_GATE = 1u << 2,      /* page faults and CPU time as activity signals */
     RUNG_RING = 1u << 3,      /* perf's record of forks and exits */
     RUNG_CONNECTOR = 1u << 4, /* the proc connector */
     RUNG_TASKSTATS = 1u << 5, /* exit records */

@@ -45,7 +45,7 @@ static bool was_inherited(struct job *job, const struct member *member)
     if (!parent || parent->has_left)
         /* If we spawned the job, a parent that is not here ended before, and left its final
          * figures, with this one's if it had waited, to us. */
-        return job->tracker_pid != 0;
+        return job->is_spawned;
     if (!discards_children(job, parent))
         return true;
     job->saw_unwaited = true;
@@ -66,7 +66,7 @@ void job_remember(struct job *job, const struct member *member)
     } else if (member->rss_peak_bytes > job->largest_peak_bytes) {
         job->largest_peak_bytes = member->rss_peak_bytes;
     }
-    job->has_waited |= member->child_faults > 0 && job->tracker_pid != 0;
+    job->has_waited |= member->child_faults > 0 && job->is_spawned;
     job->untracked |= untracked_bit(member->comm);
 }
 
@@ -88,7 +88,7 @@ void job_settle_left(struct job *job)
 
 void job_disown(struct job *job, const struct member *agent)
 {
-    if (job->tracker_pid != 0 && agent->has_exec) /* we are told when it ends */
+    if (job->is_spawned && agent->has_exec) /* we are told when it ends */
         agents_note(&job->agents, agent->pid);
     if (agent->has_exec)
         births_disown(&job->births, agent->pid);
@@ -229,7 +229,7 @@ void job_child_ended(struct job *job, pid_t pid, uint64_t now_ns)
     if (pid == job->main_pid) {
         job->main_ended_ns = now_ns;
         job_check_program(job, member, &look);
-        job_take_births(job, now_ns);              /* what it started last */
+        job_take_births(job, now_ns, false);       /* what it started last */
         member = members_find(&job->members, pid); /* the table may have moved */
     }
     take_rusage(job, member, less(member->faults, faults));
@@ -237,6 +237,6 @@ void job_child_ended(struct job *job, pid_t pid, uint64_t now_ns)
     usage_add(&job->departed, &member->usage);
     member->is_counted = true;
     member->has_left = true; /* its caller reaps it now */
-    rest_forget(&job->rest);
+    activity_forget(&job->activity);
     job->sum_holds = false;
 }

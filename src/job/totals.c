@@ -1,30 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* totals.c - what the job uses: each quantity from the best source that serves. */
+#include <string.h>
+
 #include "base/arithmetic.h"
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "base/parse.h"
 #include "base/unknown.h"
 #include "job/job.h"
 
-/* The cgroup counts what reached the disks, and what is still to be written. The processes count
- * what they dirtied, and more: whole folios. They alone count what goes to other machines. */
-static void read_io(const struct job *job, struct job_reading *reading)
+/* What the cgroup counted takes the place of what its processes did, unless both are the same. */
+static void correct_io(struct job *job, enum metric metric, uint64_t *bytes, uint64_t corrected)
 {
-    uint64_t *written = &reading->usage.counter[USAGE_WRITTEN_BYTES];
-    uint64_t bound = sum_u64(reading->leaf.written_bytes, reading->leaf.memory.dirty_bytes);
+    job->origins[metric].source = corrected == *bytes ? "procfs.io" : "cgroup.io.stat";
+    *bytes = corrected;
+}
 
-    /* The counts of an adopted cgroup and of its processes began at different times. */
-    if (job->leaf.is_adopted) {
-        if (is_known(reading->leaf.written_bytes) && job->storage_is_local) {
-            *written = reading->leaf.written_bytes;
-            reading->usage.counter[USAGE_READ_BYTES] = reading->leaf.read_bytes;
-        }
-        return;
+/* The cgroup counts what reached the disks, and what is still to be written. The processes count
+ * what they dirtied, and more: whole folios. They alone count what goes to other machines. So theirs
+ * counts as far as it is within the bounds that the cgroup sets. The counts of an adopted cgroup and
+ * of its processes began at different times: there, it is one or the other. */
+static void read_io(struct job *job, struct job_reading *reading)
+{
+    const struct leaf_reading *leaf = &reading->leaf;
+    uint64_t *counter = reading->usage.counter;
+    uint64_t read = counter[USAGE_READ_BYTES], written = counter[USAGE_WRITTEN_BYTES];
+    uint64_t bound = sum_u64(leaf->written_bytes, leaf->memory.dirty_bytes);
+
+    if (job->leaf.is_adopted && job->storage_is_local) {
+        read = first_known(leaf->read_bytes, read);
+        written = first_known(leaf->written_bytes, written);
+    } else if (!job->leaf.is_adopted) {
+        if (job->storage_is_local && is_known(written))
+            written = smaller(written, bound);
+        raise_to(&written, leaf->written_bytes);
+        raise_to(&read, leaf->read_bytes);
     }
-    if (is_known(bound) && is_known(*written) && job->storage_is_local)
-        *written = smaller(*written, bound);
-    raise_to(written, reading->leaf.written_bytes);
-    raise_to(&reading->usage.counter[USAGE_READ_BYTES], reading->leaf.read_bytes);
+    correct_io(job, METRIC_JOB_READ, &counter[USAGE_READ_BYTES], read);
+    correct_io(job, METRIC_JOB_WRITTEN, &counter[USAGE_WRITTEN_BYTES], written);
+}
+
+/* What processes did that were never waited for may be missing. */
+static void note_io(struct job *job, const struct job_reading *reading)
+{
+    struct origin *origins = job->origins;
+    bool has_written = reading->usage.counter[USAGE_WRITTEN_BYTES] > 0;
+
+    origins[METRIC_JOB_READ].is_exact =
+        reading->all_waited && strcmp(origins[METRIC_JOB_READ].source, "procfs.io") == 0;
+    /* Pages are counted when they are dirtied, and more of them than are written: only 0 is sure. */
+    origins[METRIC_JOB_WRITTEN].is_exact = reading->all_waited && !has_written;
+    origins[METRIC_JOB_READ_CHARS].is_exact = origins[METRIC_JOB_WRITTEN_CHARS].is_exact =
+        reading->all_waited && !job->lost_chars;
 }
 
 /* A sum without one of its parts says nothing. */
@@ -67,19 +94,29 @@ static void add_living(struct job *job, struct job_reading *reading)
         reading->swap_bytes += member->swap_bytes;
         *(is_main ? &reading->main_threads : &reading->descendants_threads) += member->threads;
     }
+    reading->threads = reading->main_threads + reading->descendants_threads;
     job_raise_threads(job, reading->main_threads, reading->descendants_threads);
 }
 
-/* Context switches are known of processes that have ended. Before the job's program runs there are
- * none; while its first process lives, those of a few orphans would say nothing of the job. */
-static void read_switches(const struct job *job, struct usage *usage)
+/* Page faults and context switches: all of them, if every process was waited for and has ended. Page
+ * faults of a process that goes on are read from its stat file. Context switches are known of ended
+ * processes: before the job's program runs there are none; while its first process lives, those of a
+ * few orphans would say nothing of the job. */
+static void read_events(struct job *job, struct job_reading *reading)
 {
-    uint64_t known = job->has_program ? UNKNOWN : 0;
+    uint64_t *counter = reading->usage.counter;
+    bool has_none = !job->has_program || (reading->is_first && job->is_spawned);
+    bool has_ended = reading->all_waited && job->main_has_ended;
+    struct origin *origins = job->origins;
 
-    if (job->main_has_ended)
-        return;
-    usage->counter[USAGE_VOLUNTARY_SWITCHES] = known;
-    usage->counter[USAGE_INVOLUNTARY_SWITCHES] = known;
+    origins[METRIC_JOB_MAJOR_FAULTS].is_exact = origins[METRIC_JOB_MINOR_FAULTS].is_exact =
+        has_ended;
+    origins[METRIC_JOB_VOLUNTARY_SWITCHES].is_exact =
+        origins[METRIC_JOB_INVOLUNTARY_SWITCHES].is_exact =
+            has_ended && job->members.count == 0;
+    if (!job->main_has_ended)
+        counter[USAGE_VOLUNTARY_SWITCHES] = counter[USAGE_INVOLUNTARY_SWITCHES] =
+            has_none ? 0 : UNKNOWN;
 }
 
 /* Main's time is as of its last look; once it has ended, or if it has not run, as of now. */
@@ -91,50 +128,120 @@ static void read_main_cpu(struct job *job, struct job_reading *reading)
     reading->main_cpu_span = job->look_span;
     if (main && main->clock_span.from_ns >= job->look_span.from_ns)
         reading->main_cpu_span = main->clock_span;
+    reading->descendants_cpu_ns =
+        sub_known(reading->usage.counter[USAGE_CPU_NS], reading->main_cpu_ns);
+    job->origins[METRIC_MAIN_CPU].source = job->has_clock ? "procfs.cpuclock" : "procfs.stat";
 }
 
 /* Everything that is added up over processes, or counted for all of them. */
 static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading)
 {
-    *reading = (struct job_reading){ .usage = job->departed };
+    *reading = (struct job_reading){ .usage = job->departed, .is_first = !job->was_read };
     reading->cpu_span.from_ns = job_now_ns(job, now_ns);
     leaf_read(&job->leaf, &reading->leaf);
     reading->cpu_span.until_ns = job_now_ns(job, now_ns);
     add_living(job, reading);
     job_read_cpu(job, now_ns, reading);
-    read_main_cpu(job, reading);
     read_io(job, reading);
     usage_raise(&reading->usage, &job->reported);
     job->reported = reading->usage;
-    read_switches(job, &reading->usage);
+    read_main_cpu(job, reading);
+    read_events(job, reading);
     forget_denied_io(job, reading);
-    reading->left_memory_cgroup =
-        job->escape.has_left[leaf_has(&job->leaf, LEAF_MEMORY) ? LEAF_MEMORY : LEAF_UNIFIED];
+    note_io(job, reading);
     job_read_memory(job, now_ns, &reading->memory);
     reading->main_rss_peak_bytes = job->main_rss_peak_bytes;
     reading->descendants_rss_peak_bytes = job->largest_peak_bytes;
+    reading->rss_peak_bytes = larger(job->main_rss_peak_bytes, job->largest_peak_bytes);
     reading->discount = job->discount;
 }
 
-static void read_births(const struct job *job, struct job_reading *reading)
+/* Process events have the threads of all scopes, a cgroup those of the job alone. */
+static void read_thread_peaks(struct job *job, const struct heads *by_events,
+                              struct job_reading *reading)
 {
+    const struct births *births = &job->births;
+    const struct leaf *leaf = &job->leaf;
+    enum leaf_tree tree = leaf_has(leaf, LEAF_PIDS) ? LEAF_PIDS : LEAF_UNIFIED;
+    struct origin *origins = job->origins, *peak = &origins[METRIC_JOB_THREADS_PEAK];
+
+    if (births->source && !births->is_machine_wide) {
+        reading->thread_peaks = *by_events;
+        peak->source = births->source;
+        peak->is_exact = births->is_exact;
+        origins[METRIC_MAIN_THREADS_PEAK] = origins[METRIC_DESCENDANTS_THREADS_PEAK] = *peak;
+        return;
+    }
+    reading->thread_peaks = job->thread_peaks;
+    raise_to(&reading->thread_peaks.threads, reading->leaf.threads_peak);
+    if (is_known(reading->leaf.threads_peak))
+        peak->is_exact = !reading->leaf.is_gone && !job->escape.has_left[tree];
+    else
+        *peak = origins[METRIC_JOB_THREADS];
+}
+
+static void read_births(struct job *job, struct job_reading *reading)
+{
+    const struct births *births = &job->births;
     /* What is not settled yet is reported only if nothing comes after it. */
     const struct heads *peak =
-        job->was_thorough ? &job->births.heads.peak : &job->births.heads.settled_peak;
+        job->was_thorough ? &births->heads.peak : &births->heads.settled_peak;
+    struct origin by_events = { births->source, NULL, births->is_exact };
 
-    reading->has_thread_events = job->births.source && !job->births.is_machine_wide;
-    reading->thread_peaks = reading->has_thread_events ? *peak : job->thread_peaks;
-    if (!reading->has_thread_events)
-        raise_to(&reading->thread_peaks.threads, reading->leaf.threads_peak);
-    reading->started_count = job->started_count;
+    read_thread_peaks(job, peak, reading);
+    reading->started_count = job->root->proc_fault ? UNKNOWN : job->started_count;
     reading->process_peak = reading->process_bound = UNKNOWN;
-    if (!job->births.source)
+    if (!births->source)
         return;
-    raise_to(&reading->started_count, job->births.started_count);
-    reading->process_bound = job->births.heads.peak.processes;
+    job->origins[METRIC_JOB_STARTED] = job->origins[METRIC_JOB_PROCESSES_PEAK] = by_events;
+    raise_to(&reading->started_count, births->started_count);
+    reading->process_bound = births->heads.peak.processes;
     /* The connector's events of different CPUs come out of order: it may be one too high. */
-    if (!job->births.is_machine_wide)
+    if (!births->is_machine_wide)
         reading->process_peak = peak->processes;
+}
+
+/* The peak of the cgroup's memory, as long as everything is in it. What has left it has used memory all
+ * the same. */
+static void read_memory_peak(struct job *job, struct job_reading *reading)
+{
+    static const char *const names[2][2] = {
+        { "cgroup.memory.peak", "cgroup.memory.max_usage_in_bytes" },
+        { "cgroup.memory.current", "cgroup.memory.usage_in_bytes" },
+    };
+    const enum metric larger_ones[] = { METRIC_JOB_RSS, METRIC_JOB_RSS_PEAK };
+    const uint64_t sizes[] = { reading->memory.combined.total_bytes, reading->rss_peak_bytes };
+    struct leaf_reading *leaf = &reading->leaf;
+    struct origin *origin = &job->origins[METRIC_JOB_MEMORY_PEAK];
+    bool is_v1 = leaf_has(&job->leaf, LEAF_MEMORY);
+
+    reading->left_memory_cgroup = job->escape.has_left[is_v1 ? LEAF_MEMORY : LEAF_UNIFIED];
+    origin->source = names[leaf->memory_peak_is_sampled][is_v1];
+    origin->is_exact =
+        !leaf->memory_peak_is_sampled && !leaf->is_gone && !reading->left_memory_cgroup;
+    for (size_t i = 0; i < ARRAY_SIZE(sizes) && reading->left_memory_cgroup; i++) {
+        if (is_known(sizes[i]) && sizes[i] > leaf->memory_peak_bytes)
+            origin->source = job->origins[larger_ones[i]].source;
+        raise_to(&leaf->memory_peak_bytes, sizes[i]);
+    }
+}
+
+/* What the cgroup says of the job. What was last known stands when the cgroup is gone. */
+static void read_cgroup(struct job *job, struct job_reading *reading)
+{
+    struct cgroup_events events;
+
+    cgroup_watch_read(&job->cgroup_watch, job->root, &events);
+    raise_to(&job->events.oom_kills_count, events.oom_kills_count);
+    raise_to(&job->events.throttled_ns, events.throttled_ns);
+    reading->events = job->events;
+    reading->anon_bytes =
+        sum_u64(reading->leaf.memory.anon_bytes, reading->leaf.memory.shmem_bytes);
+    read_memory_peak(job, reading);
+    job->origins[METRIC_JOB_OOM_KILLS].is_exact = !reading->left_memory_cgroup;
+    for (int i = 0; i < PRESSURE_COUNT; i++)
+        job->origins[METRIC_JOB_CPU_PRESSURE + i].is_exact =
+            !reading->leaf.is_gone && !job->escape.has_left[LEAF_UNIFIED];
 }
 
 void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
@@ -143,11 +250,11 @@ void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
     struct job_reading reading;
 
     if (!was_added_up) {
-        /* Who waits for a disk or for memory does not run, and yet presses. */
+        /* A process that waits for a disk or for memory does not run, but causes pressure. */
         leaf_read_pressure(&job->leaf, &job->sum.leaf);
     } else {
         add_up(job, now_ns, &job->sum);
-        job->sum_holds = true;
+        job->sum_holds = job->was_read = true;
     }
     reading = job->sum;
     if (!was_added_up) /* it is as it was, and that is known now */
@@ -163,5 +270,7 @@ void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
     job_forget_unseen(job, &reading.memory_now);
     if (!job->saw_main && !job->saw_descendant)
         reading.at_peak = (struct memory_split)MEMORY_SPLIT_UNKNOWN;
+    job_note_denied(job, &reading);
+    read_cgroup(job, &reading);
     *ret = reading;
 }

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/reserve.h"
+
 enum { SECONDS_PER_HOUR = 3600 };
 
 void servers_done(struct servers *servers)
@@ -19,15 +21,8 @@ int servers_add(struct servers *servers, const struct server *server)
 {
     if (servers->count == SERVERS_MAX)
         return -E2BIG;
-    if (servers->count == servers->capacity) {
-        size_t capacity = servers->capacity ? servers->capacity * 2 : 64;
-        struct server *items = realloc(servers->items, capacity * sizeof(*items));
-
-        if (!items)
-            return -ENOMEM;
-        servers->items = items;
-        servers->capacity = capacity;
-    }
+    if (reserve(&servers->items, &servers->capacity, servers->count + 1, sizeof(*server)) < 0)
+        return -ENOMEM;
     servers->items[servers->count++] = *server;
     return 0;
 }

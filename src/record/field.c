@@ -49,6 +49,15 @@ static const struct field tracker[] = {
     { "tracker.max_rss_bytes", FIELD_COUNT, AT(tracker_max_rss_bytes) },
     { "tracker.late_samples", FIELD_COUNT, AT(late_samples) },
     { "tracker.detail_reads", FIELD_COUNT, AT(detail_reads) },
+    { "tracker.budget_percent", FIELD_NUMBER, AT(budget_percent) },
+    { "tracker.spent.samples_seconds", FIELD_NUMBER, AT(spent_seconds[SPENT_SAMPLES]) },
+    { "tracker.spent.events_seconds", FIELD_NUMBER, AT(spent_seconds[SPENT_EVENTS]) },
+    { "tracker.spent.glances_seconds", FIELD_NUMBER, AT(spent_seconds[SPENT_GLANCES]) },
+    { "tracker.spent.sharing_seconds", FIELD_NUMBER, AT(spent_seconds[SPENT_SHARING]) },
+    { "tracker.spent.gpus_seconds", FIELD_NUMBER, AT(spent_seconds[SPENT_GPUS]) },
+    { "tracker.postponed.glances", FIELD_COUNT, AT(postponed[SPENT_GLANCES]) },
+    { "tracker.postponed.sharing", FIELD_COUNT, AT(postponed[SPENT_SHARING]) },
+    { "tracker.postponed.gpus", FIELD_COUNT, AT(postponed[SPENT_GPUS]) },
 };
 
 static const struct field warning[] = {

@@ -120,6 +120,12 @@ static void fill_run(struct record *record, const struct record_input *input)
     record->tracker_max_rss_bytes = input->tracker_max_rss_bytes;
     record->late_samples = input->late_samples;
     record->detail_reads = input->detail_reads;
+    if (input->budget.job_millionths != UINT64_MAX)
+        record->budget_percent = (double)input->budget.job_millionths / 1e4;
+    for (int i = 0; i < SPENDING_COUNT; i++) {
+        record->spent_seconds[i] = seconds_of(input->budget.spent_ns[i]);
+        record->postponed[i] = input->budget.postponed[i];
+    }
 }
 
 static void fill_machine(struct record *record, const struct host_facts *host,

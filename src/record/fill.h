@@ -71,6 +71,7 @@ struct record_input {
     uint64_t tracker_max_rss_bytes; /* likewise */
     uint64_t late_samples;
     uint64_t detail_reads;
+    struct budget budget; /* and what was spent of it */
 
     const struct warning *warnings;
     size_t warning_count;

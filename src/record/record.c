@@ -28,7 +28,12 @@ void record_init(struct record *record)
         .tracker_max_rss_bytes = UNKNOWN,
         .late_samples = UNKNOWN,
         .detail_reads = UNKNOWN,
+        .budget_percent = (double)NAN,
     };
+    for (int i = 0; i < SPENDING_COUNT; i++) {
+        record->spent_seconds[i] = (double)NAN;
+        record->postponed[i] = UNKNOWN;
+    }
 }
 
 /* What stands before each allocation: all are in one list. */

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "job/budget.h"
 #include "spoor/spoor.h"
 
 #define RECORD_SCHEMA "spoor/1"
@@ -114,6 +115,9 @@ struct record {
     /* what the tracker itself cost */
     double tracker_cpu_seconds;
     uint64_t tracker_max_rss_bytes, late_samples, detail_reads;
+    double budget_percent; /* of the job's CPU time; NAN: without limit */
+    double spent_seconds[SPENDING_COUNT];
+    uint64_t postponed[SPENDING_COUNT]; /* how often the budget was used up */
 
     struct record_warning *warnings;
     size_t warning_count;

@@ -26,7 +26,9 @@ struct sample {
     struct memory_split
         at_peak;           /* of the job, when METRIC_JOB_RSS was highest since the last one */
     bool storage_is_local; /* METRIC_HOST_DISK_WRITTEN counts all that can be written */
-    struct host_reading host;   /* with what is not a metric */
+    struct host_reading host; /* with what is not a metric */
+    uint64_t
+        missed_cpu_ns; /* CPU time of the job besides its metric: used, but not known when */
     uint64_t job_cgroup_cpu_ns; /* CPU time of the job's own cgroup; UNKNOWN: it has none */
 };
 
@@ -41,6 +43,7 @@ static inline void sample_clear(struct sample *sample)
     sample->at_peak = (struct memory_split)MEMORY_SPLIT_UNKNOWN;
     sample->storage_is_local = false;
     sample->host = HOST_READING_UNKNOWN;
+    sample->missed_cpu_ns = 0;
     sample->job_cgroup_cpu_ns = UNKNOWN;
 }
 
@@ -48,6 +51,12 @@ static inline void sample_clear(struct sample *sample)
 static inline bool sample_job_is_gone(const struct sample *sample)
 {
     return sample->moment[METRIC_JOB_PROCESSES] == 0 || sample->moment[METRIC_JOB_PSS] == 0;
+}
+
+static inline uint64_t sample_missed(const struct sample *sample, enum metric metric)
+{
+    return metric == METRIC_JOB_CPU || metric == METRIC_DESCENDANTS_CPU ? sample->missed_cpu_ns
+                                                                        : 0;
 }
 
 /* When a metric was read, as elapsed_ns. */

@@ -41,8 +41,6 @@ int sampler_init(struct sampler *sampler, const struct root *root,
     job.cgroups = sampler->has_cgroups ? &sampler->cgroups : NULL;
     sampler->root = root;
     sampler->has_started = false;
-    /* The cgroups the job starts in; it may get one of its own below them now. */
-    cgroup_watch_init(&sampler->cgroup_watch, root, job.cgroups);
     host_init(&sampler->host);
     sampler->host.counts_processes = options->pid == 0 && !options->adopted;
     origins_init(sampler->origins);
@@ -57,72 +55,6 @@ void sampler_done(struct sampler *sampler)
 {
     job_done(&sampler->job);
     host_done(&sampler->host);
-    cgroup_watch_done(&sampler->cgroup_watch);
-}
-
-static uint64_t minus(uint64_t a, uint64_t b)
-{
-    if (!is_known(a) || !is_known(b))
-        return UNKNOWN;
-    return less(a, b);
-}
-
-static void fill_split(uint64_t *value, enum metric total, const struct memory_split *split)
-{
-    /* total, private and shared of a scope follow each other in enum metric */
-    value[total] = split->total_bytes;
-    value[total + 1] = split->private_bytes;
-    value[total + 2] = split->shared_bytes;
-}
-
-_Static_assert(METRIC_MAIN_SHARED == METRIC_MAIN_RSS + 2 &&
-                   METRIC_DESCENDANTS_SHARED == METRIC_DESCENDANTS_RSS + 2 &&
-                   METRIC_JOB_SHARED == METRIC_JOB_RSS + 2,
-               "total, private, shared");
-
-static void fill_job(const struct job_reading *reading, uint64_t *value)
-{
-    const uint64_t *counter = reading->usage.counter;
-
-    value[METRIC_JOB_CPU] = counter[USAGE_CPU_NS];
-    value[METRIC_JOB_USER] = counter[USAGE_USER_NS];
-    value[METRIC_JOB_SYSTEM] = counter[USAGE_SYSTEM_NS];
-    value[METRIC_JOB_MAJOR_FAULTS] = counter[USAGE_MAJOR_FAULTS];
-    value[METRIC_JOB_MINOR_FAULTS] = counter[USAGE_MINOR_FAULTS];
-    value[METRIC_JOB_VOLUNTARY_SWITCHES] = counter[USAGE_VOLUNTARY_SWITCHES];
-    value[METRIC_JOB_INVOLUNTARY_SWITCHES] = counter[USAGE_INVOLUNTARY_SWITCHES];
-    value[METRIC_MAIN_CPU] = reading->main_cpu_ns;
-    value[METRIC_DESCENDANTS_CPU] = minus(counter[USAGE_CPU_NS], reading->main_cpu_ns);
-    value[METRIC_JOB_READ] = counter[USAGE_READ_BYTES];
-    value[METRIC_JOB_WRITTEN] = counter[USAGE_WRITTEN_BYTES];
-    value[METRIC_JOB_READ_CHARS] = counter[USAGE_READ_CHARS];
-    value[METRIC_JOB_WRITTEN_CHARS] = counter[USAGE_WRITTEN_CHARS];
-
-    fill_split(value, METRIC_MAIN_RSS, &reading->memory.main);
-    fill_split(value, METRIC_DESCENDANTS_RSS, &reading->memory.descendants);
-    fill_split(value, METRIC_JOB_RSS, &reading->memory.combined);
-    value[METRIC_JOB_PSS] = reading->memory.pss_bytes;
-    value[METRIC_JOB_SWAP] = reading->swap_bytes;
-    value[METRIC_MAIN_RSS_PEAK] = reading->main_rss_peak_bytes;
-    value[METRIC_DESCENDANTS_RSS_PEAK] = reading->descendants_rss_peak_bytes;
-    value[METRIC_MAIN_RSS_DISCOUNT] = reading->discount.main;
-    value[METRIC_DESCENDANTS_RSS_DISCOUNT] = reading->discount.descendants;
-    value[METRIC_JOB_RSS_DISCOUNT] = reading->discount.combined;
-    value[METRIC_MAIN_RSS_BOUND] = reading->main_rss_bound_bytes;
-    value[METRIC_DESCENDANTS_RSS_BOUND] = reading->descendants_rss_bound_bytes;
-    value[METRIC_JOB_RSS_PEAK] =
-        larger(reading->main_rss_peak_bytes, reading->descendants_rss_peak_bytes);
-    value[METRIC_JOB_RSS_BOUND] = reading->rss_bound_bytes;
-
-    value[METRIC_MAIN_THREADS_PEAK] = reading->thread_peaks.main_threads;
-    value[METRIC_DESCENDANTS_THREADS_PEAK] = reading->thread_peaks.descendants_threads;
-    value[METRIC_JOB_THREADS_PEAK] = reading->thread_peaks.threads;
-    value[METRIC_MAIN_THREADS] = reading->main_threads;
-    value[METRIC_DESCENDANTS_THREADS] = reading->descendants_threads;
-    value[METRIC_JOB_THREADS] = reading->main_threads + reading->descendants_threads;
-    value[METRIC_JOB_PROCESSES] = reading->process_count;
-    value[METRIC_JOB_PROCESSES_PEAK] = reading->process_peak;
-    value[METRIC_JOB_STARTED] = reading->started_count;
 }
 
 static uint64_t middle_ns(struct clock_span span)
@@ -155,43 +87,6 @@ static void fill_job_clocks(const struct sampler *sampler, uint64_t now_ns,
                                   apart(descendants->late_ns, clocks[CLOCK_MAIN_CPU].late_ns);
 }
 
-static uint64_t first_known(uint64_t a, uint64_t b)
-{
-    return is_known(a) ? a : b;
-}
-
-/* After the values: the gauges that are not the highest since the sample before. */
-static void fill_moment(const struct job_reading *reading, struct sample *sample)
-{
-    memcpy(sample->moment, sample->value, sizeof(sample->moment));
-    fill_split(sample->moment, METRIC_MAIN_RSS, &reading->memory_now.main);
-    fill_split(sample->moment, METRIC_DESCENDANTS_RSS, &reading->memory_now.descendants);
-    fill_split(sample->moment, METRIC_JOB_RSS, &reading->memory_now.combined);
-    sample->moment[METRIC_JOB_PSS] = reading->memory_now.pss_bytes;
-    sample->moment[METRIC_JOB_PROCESSES] = reading->process_count_now;
-}
-
-/* What the job's own cgroup says; where it has none, what is known of more than the job. */
-static void fill_cgroup(const struct job_reading *reading, const struct cgroup_events *events,
-                        const struct host_reading *host, uint64_t *value)
-{
-    const struct leaf_reading *leaf = &reading->leaf;
-
-    value[METRIC_JOB_MEMORY_PEAK] = leaf->memory_peak_bytes;
-    /* What left the cgroup is not in its peak, but has used memory all the same. */
-    if (reading->left_memory_cgroup) {
-        raise_to(&value[METRIC_JOB_MEMORY_PEAK], value[METRIC_JOB_RSS]);
-        raise_to(&value[METRIC_JOB_MEMORY_PEAK], value[METRIC_JOB_RSS_PEAK]);
-    }
-    value[METRIC_JOB_ANON] = sum_u64(leaf->memory.anon_bytes, leaf->memory.shmem_bytes);
-    value[METRIC_JOB_PAGE_CACHE] = leaf->memory.page_cache_bytes;
-    value[METRIC_JOB_OOM_KILLS] = first_known(leaf->oom_kills_count, events->oom_kills_count);
-    value[METRIC_JOB_THROTTLED] = events->throttled_ns;
-    for (int i = 0; i < PRESSURE_COUNT; i++)
-        value[METRIC_JOB_CPU_PRESSURE + i] =
-            first_known(leaf->pressure_ns[i], host->pressure_ns[i]);
-}
-
 static void fill_host(const struct host_reading *host, uint64_t *value)
 {
     value[METRIC_HOST_CPU] = sum_u64(host->cpu.user_ns, host->cpu.system_ns);
@@ -200,7 +95,7 @@ static void fill_host(const struct host_reading *host, uint64_t *value)
     value[METRIC_HOST_CPU_IOWAIT] = host->cpu.iowait_ns;
     value[METRIC_HOST_CPU_STEAL] = host->cpu.steal_ns;
     value[METRIC_HOST_MEMORY_USED] =
-        minus(host->memory.total_bytes, host->memory.available_bytes);
+        sub_known(host->memory.total_bytes, host->memory.available_bytes);
     value[METRIC_HOST_MEMORY_AVAILABLE] = host->memory.available_bytes;
     value[METRIC_HOST_MEMORY_CACHED] = host->memory.cached_bytes;
     value[METRIC_HOST_SWAP_USED] = host->memory.swap_used_bytes;
@@ -214,57 +109,6 @@ static void fill_host(const struct host_reading *host, uint64_t *value)
     value[METRIC_HOST_CPU_PRESSURE] = host->pressure_ns[PRESSURE_CPU];
     value[METRIC_HOST_MEMORY_PRESSURE] = host->pressure_ns[PRESSURE_MEMORY];
     value[METRIC_HOST_IO_PRESSURE] = host->pressure_ns[PRESSURE_IO];
-}
-
-/* Known only from the files of processes in /proc. */
-static const enum metric of_files[] = {
-    METRIC_MAIN_RSS,
-    METRIC_MAIN_PRIVATE,
-    METRIC_MAIN_SHARED,
-    METRIC_MAIN_RSS_PEAK,
-    METRIC_MAIN_THREADS,
-    METRIC_DESCENDANTS_RSS,
-    METRIC_DESCENDANTS_PRIVATE,
-    METRIC_DESCENDANTS_SHARED,
-    METRIC_DESCENDANTS_RSS_PEAK,
-    METRIC_DESCENDANTS_THREADS,
-    METRIC_JOB_RSS,
-    METRIC_JOB_PRIVATE,
-    METRIC_JOB_SHARED,
-    METRIC_JOB_PSS,
-    METRIC_JOB_SWAP,
-    METRIC_JOB_THREADS,
-    METRIC_JOB_PROCESSES,
-    METRIC_JOB_READ_CHARS,
-    METRIC_JOB_WRITTEN_CHARS,
-};
-
-/* Known before the job's program runs, and when its first process has ended. */
-static const enum metric of_end[] = {
-    METRIC_JOB_USER,         METRIC_JOB_SYSTEM, METRIC_JOB_MAJOR_FAULTS,
-    METRIC_JOB_MINOR_FAULTS, METRIC_JOB_READ,   METRIC_JOB_WRITTEN,
-};
-
-/* Without /proc, what is read there is unknown. */
-static void hide_unseen(struct sampler *sampler, bool is_first, uint64_t *value)
-{
-    const char *reason = sampler->root->proc_fault;
-
-    if (!reason)
-        return;
-    for (size_t i = 0; i < ARRAY_SIZE(of_files); i++) {
-        value[of_files[i]] = UNKNOWN;
-        sampler->origins[of_files[i]].reason = reason;
-    }
-    for (size_t i = 0; i < ARRAY_SIZE(of_end) && !is_first && !sampler->job.main_has_ended; i++)
-        value[of_end[i]] = UNKNOWN;
-    if (is_first)
-        value[METRIC_JOB_VOLUNTARY_SWITCHES] = value[METRIC_JOB_INVOLUNTARY_SWITCHES] = 0;
-    if (!sampler->job.births.source) {
-        value[METRIC_JOB_STARTED] = UNKNOWN;
-        sampler->origins[METRIC_JOB_STARTED].reason = reason;
-    }
-    sampler->origins[METRIC_JOB_RSS_PEAK].source = "wait4.ru_maxrss";
 }
 
 static uint64_t stolen_ns(const struct host_reading *host)
@@ -310,26 +154,47 @@ static void read_host(struct sampler *sampler, uint64_t now_ns, bool is_first,
     ret->host = *reading;
 }
 
+/* A job whose cgroup does not count pressure has that of its machine. */
+static void share_pressure(struct sampler *sampler, struct sample *ret)
+{
+    for (int i = 0; i < PRESSURE_COUNT; i++) {
+        ret->value[METRIC_JOB_CPU_PRESSURE + i] = ret->value[METRIC_HOST_CPU_PRESSURE + i];
+        ret->moment[METRIC_JOB_CPU_PRESSURE + i] = ret->value[METRIC_HOST_CPU_PRESSURE + i];
+        sampler->origins[METRIC_JOB_CPU_PRESSURE + i] =
+            sampler->origins[METRIC_HOST_CPU_PRESSURE + i];
+    }
+}
+
+static void take_measures(struct sampler *sampler, struct sample *ret)
+{
+    share_pressure(sampler, ret);
+    for (int i = 0; i < METRIC_JOB_END; i++) {
+        struct measure measure;
+
+        if (!job_measure(&sampler->job, &sampler->reading, (enum metric)i, &measure))
+            continue;
+        ret->value[i] = measure.value;
+        ret->moment[i] = measure.now;
+        sampler->origins[i] = measure.origin;
+    }
+}
+
 static void read_job(struct sampler *sampler, struct instant now, uint64_t birth_mark,
                      bool is_last, struct sample *ret)
 {
     const struct host_reading *host = &sampler->host_reading;
-    struct cgroup_events events;
 
     if (host->memory.swap_used_bytes != sampler->swap_used_bytes)
-        rest_forget(&sampler->job.rest); /* memory is being taken from whoever rests */
+        activity_forget(&sampler->job.activity); /* processes at rest are being swapped out */
     sampler->swap_used_bytes = host->memory.swap_used_bytes;
-    sampler->job.stolen_ns = minus(stolen_ns(host), sampler->first_stolen_ns);
+    sampler->job.stolen_ns = sub_known(stolen_ns(host), sampler->first_stolen_ns);
     job_refresh(&sampler->job, now.monotonic_ns, birth_mark, is_last);
     job_read(&sampler->job, now.monotonic_ns, &sampler->reading);
-    fill_job(&sampler->reading, ret->value);
+    take_measures(sampler, ret);
     fill_job_clocks(sampler, now.monotonic_ns, ret->clocks);
     ret->at_peak = sampler->reading.at_peak;
+    ret->missed_cpu_ns = sampler->reading.missed_cpu_ns;
     ret->job_cgroup_cpu_ns = sampler->reading.leaf.cpu_ns;
-    cgroup_watch_read(&sampler->cgroup_watch, sampler->root, &events);
-    fill_cgroup(&sampler->reading, &events, host, ret->value);
-    fill_moment(&sampler->reading, ret);
-    origins_update(sampler->origins, &sampler->job, &sampler->reading);
 }
 
 void sampler_tick(struct sampler *sampler, struct instant now, bool is_last, struct sample *ret)
@@ -352,10 +217,8 @@ void sampler_tick(struct sampler *sampler, struct instant now, bool is_last, str
     birth_mark = host_read_birth_mark(&sampler->host, sampler->root);
     read_host(sampler, now.monotonic_ns, is_first, ret);
     memcpy(ret->moment, ret->value, sizeof(ret->moment));
-    if (sampler->job.is_tracked) {
+    if (sampler->job.is_tracked)
         read_job(sampler, now, birth_mark, is_last, ret);
-        hide_unseen(sampler, is_first, ret->value);
-    }
     hide_untracked(sampler, ret);
 }
 
@@ -402,8 +265,8 @@ void sampler_add_gpus(struct sampler *sampler, const struct gpu_view *view, bool
     hide_untracked(sampler, ret);
 }
 
-uint64_t sampler_glance(struct sampler *sampler, struct instant now, bool is_at_rest)
+void sampler_glance(struct sampler *sampler, struct instant now)
 {
-    return job_glance(&sampler->job, now.monotonic_ns,
-                      host_read_birth_mark(&sampler->host, sampler->root), is_at_rest);
+    job_glance(&sampler->job, now.monotonic_ns,
+               host_read_birth_mark(&sampler->host, sampler->root));
 }

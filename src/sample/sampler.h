@@ -16,7 +16,6 @@
 #include "job/gpu/gpu_view.h"
 #include "job/job.h"
 #include "sample/sample.h"
-#include "source/cgroup/cgroup_events.h"
 #include "source/host/host.h"
 
 /* Metrics that this run does not measure, from `first` to before `end`, and why. */
@@ -31,7 +30,6 @@ struct sampler {
     struct host host;
     struct cgroups cgroups; /* that the job was in when it began */
     bool has_cgroups;       /* they can be seen */
-    struct cgroup_watch cgroup_watch;
     struct origin origins[METRIC_COUNT];
     struct untracked_scope untracked;
     struct job_reading reading; /* the latest, for warnings about it */
@@ -57,7 +55,7 @@ void sampler_tick(struct sampler *sampler, struct instant now, bool is_last,
 void sampler_add_gpus(struct sampler *sampler, const struct gpu_view *view, bool is_last,
                       struct sample *ret);
 
-/* A look between samples, for peaks. Returns its cost, as job_glance(). */
-uint64_t sampler_glance(struct sampler *sampler, struct instant now, bool is_at_rest);
+/* A look between samples, for peaks: job_glance(). */
+void sampler_glance(struct sampler *sampler, struct instant now);
 
 #endif

@@ -97,6 +97,7 @@ static void tally_add(struct summary *summary, enum metric metric, const struct 
 {
     struct tally *tally = &summary->tally[metric];
     uint64_t value = sample->value[metric];
+    uint64_t missed = sample_missed(sample, metric); /* it counts for totals, not for rates */
     uint64_t now_ns = sample_read_ns(sample, metric);
     uint64_t resolution_ns = sample->clocks[metric_clock(metric)].resolution_ns;
 
@@ -110,6 +111,7 @@ static void tally_add(struct summary *summary, enum metric metric, const struct 
             tally_begin(tally, 0, summary->started_ns);
         else
             tally_begin(tally, value, now_ns);
+        tally->first += missed;
         tally->anchor_resolution_ns = resolution_ns;
     } else if (metric_row(metric)->published.kind == SPOOR_COUNTER) {
         tally_rate(tally, metric, value, now_ns, resolution_ns, summary->window_ns);
@@ -117,7 +119,7 @@ static void tally_add(struct summary *summary, enum metric metric, const struct 
     raise_to(&tally->max, value);
     if (summary->sample_count > 1)
         raise_to(&tally->later_max, value);
-    tally->last = value;
+    tally->last = value + missed;
     tally->last_ns = now_ns;
 }
 

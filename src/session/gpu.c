@@ -84,7 +84,8 @@ void session_look_at_gpus(spoor_session *session, uint64_t now_ns)
 {
     struct job *job = &session->sampler.job;
     struct gpu_pace *pace = &session->gpu_pace;
-    struct gpu_job_state state = { .cpu_ns = UNKNOWN, .started_count = job->started_count };
+    const struct gpu_job_state state = { activity_state(&job->activity) == JOB_RESTS,
+                                         job->started_count };
     enum gpu_look look;
 
     if (!has_gpus(session))
@@ -95,8 +96,6 @@ void session_look_at_gpus(spoor_session *session, uint64_t now_ns)
             gpu_pace_wait(pace, now_ns);
         return;
     }
-    if (job->is_tracked && now_ns >= pace->due_ns)
-        state.cpu_ns = job_quick_cpu_ns(job);
     look = gpu_pace_begin(pace, now_ns, &state, job->is_tracked ? &job->budget : NULL);
     if (look != GPU_LOOK_NONE)
         (void)gpu_looks_start(&session->gpu_looks, look, &job->members); /* or the next time */

@@ -72,6 +72,7 @@ static int fill_record(spoor_session *session, struct record *ret)
         .tracker_max_rss_bytes = own_peak_bytes(session),
         .late_samples = session->late_samples,
         .detail_reads = session->detail_reads,
+        .budget = session->budget,
         .warnings = session->warnings,
         .warning_count = session->warning_count,
     };

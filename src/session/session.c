@@ -261,6 +261,7 @@ static void publish(spoor_session *session, const struct sample *sample, struct 
     session_add_gpus(session, now, is_last);
     memcpy(session->origins, session->sampler.origins, sizeof(session->origins));
     session->detail_reads = session->sampler.job.detail.reads;
+    session->budget = session->sampler.job.budget;
     summary_add(&session->summary, &session->latest);
     series_append(&session->series, &session->latest);
     for (size_t i = 0; i < session->phase_count; i++) {

@@ -81,6 +81,7 @@ struct spoor_session {
     struct sample latest;
     struct origin origins[METRIC_COUNT];
     uint64_t detail_reads;
+    struct budget budget;
     struct gpu_view gpu; /* as of the latest sample */
 
     struct summary summary;

@@ -18,39 +18,29 @@
  * that is idle, to wake up costs 50 us of CPU time, more than either. */
 #define TOGETHER_NS (5 * NS_PER_MS)
 
-/* Why the thread woke up, besides the time. */
-struct wake {
-    bool is_gate;   /* the job has faulted */
-    bool is_births; /* there are events of births, and it is time to take them */
-};
-
 /* What the thread knows between two wake-ups. */
 struct rhythm {
     struct pace pace;
     uint64_t drained_ns; /* when the events of births were last taken */
-    bool had_births;     /* there were some */
 };
 
 /* Until when the events of births are let wait; PACE_NEVER: for the next sample. */
 static uint64_t births_due_ns(const struct births *births, const struct rhythm *rhythm)
 {
     uint64_t glance_ns = rhythm->pace.glance_ns;
-    bool is_busy = glance_ns != PACE_NEVER;
+    bool rests = rhythm->pace.state == JOB_RESTS;
     uint64_t due_ns;
 
-    if (!births->source || (births_fd(births) < 0 && !is_busy))
+    if (!births->source || (births_fd(births) < 0 && rests))
         return PACE_NEVER;
-    if (is_busy && !rhythm->had_births && pace_is_calm(&rhythm->pace))
-        return glance_ns;
-    /* While the job rests, the events of the connector are others'. */
-    due_ns = rhythm->drained_ns + births->drain_ms * (is_busy ? 1 : 10) * NS_PER_MS;
+    due_ns = rhythm->drained_ns + births->drain_gap_ns;
     return apart(due_ns, glance_ns) <= TOGETHER_NS ? glance_ns : due_ns;
 }
 
-static struct wake wait_for_work(spoor_session *session, const struct rhythm *rhythm)
+/* Returns whether there are events of births, and it is time to take them. */
+static bool wait_for_work(spoor_session *session, const struct rhythm *rhythm)
 {
     const struct births *births = &session->sampler.job.births;
-    const struct gate *gate = &session->sampler.job.fault_gate;
     int births_source = births_fd(births); /* -1: it is asked when it is due */
     uint64_t now_ns = clock_now().monotonic_ns;
     uint64_t wake_ns = smaller(pace_wake_ns(&rhythm->pace), session_gpus_due_ns(session));
@@ -58,50 +48,67 @@ static struct wake wait_for_work(spoor_session *session, const struct rhythm *rh
     bool is_due = due_ns <= now_ns;
     struct pollfd fds[] = {
         { .fd = session->wake_fd, .events = POLLIN },
-        { .fd = gate->signal_fd, .events = POLLIN }, /* -1 is passed over */
-        { .fd = is_due ? births_source : -1, .events = POLLIN },
+        { .fd = is_due ? births_source : -1, .events = POLLIN }, /* -1 is passed over */
     };
     struct timespec timeout;
 
     if (!is_due || births_source < 0)
-        wake_ns = due_ns < wake_ns ? due_ns : wake_ns;
+        wake_ns = smaller(due_ns, wake_ns);
     timeout = clock_time_until(wake_ns);
     /* All signals are blocked here: no EINTR. */
     (void)ppoll(fds, ARRAY_SIZE(fds), &timeout, NULL);
-    return (struct wake){
-        .is_gate = fds[1].revents && gate_take(gate),
-        .is_births =
-            births_source < 0 ? clock_now().monotonic_ns >= due_ns : fds[2].revents != 0,
-    };
+    return births_source < 0 ? clock_now().monotonic_ns >= due_ns : fds[1].revents != 0;
 }
 
-static void glance(spoor_session *session, struct pace *pace)
+/* Charged for work of this thread. Looks at GPUs are made in another. */
+static uint64_t own_spent_ns(const spoor_session *session)
+{
+    const struct budget *budget = &session->sampler.job.budget;
+    uint64_t sum_ns = 0;
+
+    for (int i = 0; i < SPENDING_COUNT; i++)
+        sum_ns += budget->spent_ns[i];
+    return sum_ns - session->gpu_looks.cost_ns;
+}
+
+/* What something costs, charged when it is over. */
+struct bill {
+    uint64_t cpu_ns;   /* of this thread at the beginning */
+    uint64_t spent_ns; /* charged before */
+};
+
+static struct bill open_bill(const spoor_session *session)
+{
+    return (struct bill){ cpu_spent_ns(&session->root), own_spent_ns(session) };
+}
+
+/* Charges all that was not charged meanwhile, returns it, and opens a new bill. */
+static uint64_t charge(spoor_session *session, struct bill *bill, enum spending what)
+{
+    struct budget *budget = &session->sampler.job.budget;
+    struct bill next = open_bill(session);
+    uint64_t cost_ns = less(next.cpu_ns - bill->cpu_ns, next.spent_ns - bill->spent_ns);
+
+    budget_charge(budget, what, cost_ns);
+    *bill = (struct bill){ next.cpu_ns, next.spent_ns + cost_ns };
+    return cost_ns;
+}
+
+static void glance(spoor_session *session, struct pace *pace, struct bill *bill)
 {
     struct job *job = &session->sampler.job;
-    uint64_t cost_ns = sampler_glance(&session->sampler, clock_now(), false);
-    bool must_arm;
-    uint64_t before_ns;
+    uint64_t cost_ns;
 
-    pace->is_single = job->members.count == 1;
-    must_arm = pace_glanced(pace, clock_now().monotonic_ns, cost_ns, job_quick_cpu_ns(job));
-    if (must_arm) {
-        before_ns = cpu_spent_ns(&session->root);
-        gate_arm(&job->fault_gate);
-        pace->arm_cost_ns = cpu_spent_ns(&session->root) - before_ns;
-    }
-    /* Once more: for what came before the gate was armed, or for the detail of a job at rest. */
-    if (must_arm || pace->is_at_rest)
-        (void)sampler_glance(&session->sampler, clock_now(), pace->is_at_rest);
+    sampler_glance(&session->sampler, clock_now());
+    cost_ns = charge(session, bill, SPENT_GLANCES);
+    pace_glanced(pace, clock_now().monotonic_ns, cost_ns, activity_state(&job->activity),
+                 &job->budget);
 }
 
 static void take_births(spoor_session *session, struct rhythm *rhythm, uint64_t now_ns)
 {
-    struct job *job = &session->sampler.job;
-    uint64_t started_count = job->started_count;
-
-    job_take_births(job, now_ns);
+    job_take_births(&session->sampler.job, now_ns, false);
     rhythm->drained_ns = now_ns;
-    rhythm->had_births = job->started_count != started_count;
 }
 
 /* Takes a sample if callers wait for one. */
@@ -124,37 +131,31 @@ static void take_asked_sample(spoor_session *session)
 
 static void take_due_sample(spoor_session *session, struct pace *pace)
 {
-    uint64_t before_ns = session->has_sample ? session->latest.value[METRIC_JOB_CPU] : UNKNOWN;
-    uint64_t cpu_ns;
-
     session_take_sample(session, clock_now(), false);
-    cpu_ns = session->latest.value[METRIC_JOB_CPU];
-    /* A job that has not run between two samples need not be asked once more: of a job that we
-     * attached to, that costs a call for each thread. */
-    cpu_ns = is_known(cpu_ns) && cpu_ns == before_ns ? pace->cpu_ns
-                                                     : job_quick_cpu_ns(&session->sampler.job);
-    session->late_samples += pace_sampled(pace, clock_now().monotonic_ns, cpu_ns);
+    session->late_samples += pace_sampled(pace, clock_now().monotonic_ns);
 }
 
-static void wake_up(spoor_session *session, struct rhythm *rhythm, struct wake wake)
+/* What falls asleep and wakes up has its cost, too: it is charged with what comes first. */
+static void wake_up(spoor_session *session, struct rhythm *rhythm, bool has_births,
+                    struct bill *bill)
 {
-    struct job *job = &session->sampler.job;
     struct pace *pace = &rhythm->pace;
     uint64_t now_ns = clock_now().monotonic_ns;
 
-    if (wake.is_births)
+    if (has_births) {
         take_births(session, rhythm, now_ns);
-    if (wake.is_gate) {
-        gate_disarm(&job->fault_gate);
-        pace_gate_opened(pace, now_ns);
+        (void)charge(session, bill, SPENT_EVENTS);
     }
     session_begin_delivery(session);
     take_asked_sample(session);
-    if (now_ns >= pace->deadline_ns)
+    if (now_ns >= pace->deadline_ns) {
         take_due_sample(session, pace);
+        (void)charge(session, bill, SPENT_SAMPLES);
+    }
     if (now_ns >= pace->glance_ns)
-        glance(session, pace);
+        glance(session, pace, bill);
     session_look_at_gpus(session, now_ns);
+    (void)charge(session, bill, SPENT_GPUS);
 }
 
 static bool must_stop(spoor_session *session)
@@ -167,39 +168,33 @@ static bool must_stop(spoor_session *session)
 
 static void sample_until_stopped(spoor_session *session)
 {
-    struct gate *gate = &session->sampler.job.fault_gate;
     struct rhythm rhythm = { .drained_ns = 0 };
-    struct wake wake;
-    uint64_t before_ns;
+    struct bill bill = open_bill(session);
 
     (void)session_begin_sampling(session, FOREVER_NS);
     session_start_gpus(session); /* here, not on the way to the job's start */
     session_end_sampling(session);
-    /* Only this thread uses the gate. */
-    if (session->sampler.job.is_tracked)
-        pace_init(&rhythm.pace, session->sampler.started.monotonic_ns, session->interval_ns,
-                  gate_attach(gate) == 0);
-    else
-        pace_init_without_job(&rhythm.pace, session->sampler.started.monotonic_ns,
-                              session->interval_ns);
+    pace_init(&rhythm.pace, session->sampler.started.monotonic_ns, session->interval_ns,
+              session->sampler.job.is_tracked);
     if (session->second_sample_ns != 0)
         rhythm.pace.deadline_ns = session->second_sample_ns;
-    gate_arm(gate);
     for (;;) {
-        before_ns = cpu_spent_ns(&session->root);
-        wake = wait_for_work(session, &rhythm);
-        pace_woke(&rhythm.pace, cpu_spent_ns(&session->root) - before_ns);
+        bool has_births = wait_for_work(session, &rhythm);
+
         if (must_stop(session))
             break;
         (void)session_begin_sampling(session, FOREVER_NS);
-        wake_up(session, &rhythm, wake);
+        wake_up(session, &rhythm, has_births, &bill);
         session_end_sampling(session);
     }
-    gate_disarm(gate);
     (void)session_begin_sampling(session, FOREVER_NS);
     session_begin_last_look_at_gpus(session); /* beside the last sample */
     session_take_last_sample(session);
+    (void)charge(session, &bill, SPENT_SAMPLES);
     session_end_sampling(session);
+    pthread_mutex_lock(&session->mutex);
+    session->budget = session->sampler.job.budget;
+    pthread_mutex_unlock(&session->mutex);
 }
 
 static void *run(void *data)

@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/reserve.h"
 #include "store/sub_tracking_file.h"
 #include "store/table.h"
 
@@ -31,30 +32,10 @@ const char *block_log_name(const struct block_log *log, const struct block_event
     return log->names + event->name;
 }
 
-/* Makes room for `more` items of `size` bytes behind `count`. */
-static int reserve(void **items, size_t *capacity, size_t count, size_t more, size_t size)
-{
-    size_t wanted = *capacity ? *capacity : 64;
-    void *larger;
-
-    if (count + more <= *capacity)
-        return 0;
-    while (wanted < count + more)
-        wanted *= 2;
-    larger = reallocarray(*items, wanted, size);
-    if (!larger)
-        return -ENOMEM;
-    *items = larger;
-    *capacity = wanted;
-    return 0;
-}
-
 /* Rows of one block often follow each other: its name is kept once then. */
 static int add_name(struct block_log *log, const char *name, size_t *ret)
 {
     size_t length = strlen(name) + 1;
-    void *names = log->names;
-    int r;
 
     for (size_t i = log->count; i-- > 0 && i + 2 >= log->count;) {
         if (strcmp(block_log_name(log, &log->events[i]), name) == 0) {
@@ -62,10 +43,8 @@ static int add_name(struct block_log *log, const char *name, size_t *ret)
             return 0;
         }
     }
-    r = reserve(&names, &log->names_capacity, log->names_length, length, 1);
-    log->names = names;
-    if (r < 0)
-        return r;
+    if (reserve(&log->names, &log->names_capacity, log->names_length + length, 1) < 0)
+        return -ENOMEM;
     memcpy(log->names + log->names_length, name, length);
     *ret = log->names_length;
     log->names_length += length;
@@ -76,10 +55,8 @@ int block_log_add(struct block_log *log, int64_t process_id, const char *name, b
                   double timestamp)
 {
     struct block_event event = { process_id, 0, log->count, timestamp, is_stop };
-    void *events = log->events;
-    int r = reserve(&events, &log->capacity, log->count, 1, sizeof(event));
+    int r = reserve(&log->events, &log->capacity, log->count + 1, sizeof(event));
 
-    log->events = events;
     if (r == 0)
         r = add_name(log, name, &event.name);
     if (r < 0)

@@ -89,12 +89,15 @@ def resident_bytes(pid):
     return tuple(int(fields[key].split()[0]) * 1024 for key in ("VmRSS", "VmHWM"))
 
 
-def busy_cores(seconds=1.0):
-    """How many cores are in use now, by whomever, time stolen by a hypervisor included."""
-    def ticks():
-        fields = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
-        return sum(map(int, fields)) - int(fields[3]) - int(fields[4])
+def busy_seconds():
+    """CPU time of all processes since boot, including time stolen by a hypervisor."""
+    fields = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
+    ticks = sum(map(int, fields)) - int(fields[3]) - int(fields[4])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
-    before, started_at = ticks(), time.monotonic()
+
+def busy_cores(seconds=1.0):
+    """How many cores are in use now, by any process."""
+    before, started_at = busy_seconds(), time.monotonic()
     time.sleep(seconds)
-    return (ticks() - before) / os.sysconf("SC_CLK_TCK") / (time.monotonic() - started_at)
+    return (busy_seconds() - before) / (time.monotonic() - started_at)

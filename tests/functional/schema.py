@@ -77,7 +77,11 @@ RESULT = {
     "gpu": {"count": {COUNT, NOTHING}, "selected": [{TEXT}], **GPU, "devices": [DEVICE]},
     "phases": [{"name": {TEXT}, "started_at": {TEXT}, "elapsed_seconds": {NUMBER}, **SECTIONS}],
     "tracker": {"cpu_seconds": {NUMBER, NOTHING}, "max_rss_bytes": {COUNT, NOTHING},
-                "late_samples": {COUNT}, "detail_reads": {COUNT}},
+                "late_samples": {COUNT}, "detail_reads": {COUNT},
+                "budget_percent": {NUMBER, NOTHING},
+                "spent": {f"{what}_seconds": {NUMBER} for what in
+                          ("samples", "events", "glances", "sharing", "gpus")},
+                "postponed": {"glances": {COUNT}, "sharing": {COUNT}, "gpus": {COUNT}}},
     "warnings": [{"code": {TEXT}, "message": {TEXT}}],
 }
 

@@ -43,7 +43,6 @@ class Run:
         self.sockets = held_sockets(process.pid)
         maps = pathlib.Path(f"/proc/{process.pid}/maps").read_text()
         self.rings = maps.count("anon_inode:[perf_event]")
-        self.events = held(process.pid).count("anon_inode:[perf_event]")
         process.communicate(b"\n")
         self.report = load(path)
 
@@ -82,11 +81,6 @@ def cpu_of_job(run):
     return figure["source"]
 
 
-def memory_of_job(run):
-    return "procfs.statm, read on page faults" if run.events > run.rings else \
-        "procfs.statm, every 10 ms"
-
-
 def members_of_job(run):
     source = run.source("processes.started")
     return {"procfs.stat": "scan of /proc"}.get(source, source)
@@ -110,7 +104,8 @@ USED = {
     "CPU time of a job": cpu_of_job,
     "CPU time of a process": lambda run: run.source("cpu.main.mean_cores"),
     "peak memory of a job, with page cache": given("memory.job_peak_bytes", "cgroup.memory.peak"),
-    "peak memory of a job": memory_of_job,
+    "peak memory of a job": given("memory.combined.total_rss_bytes",
+                                  "procfs.statm, between samples"),
     "peak memory of a process": given("memory.main.total_rss_bytes",
                                       "wait4.ru_maxrss, procfs.status.VmHWM"),
     "peak memory of processes never waited for":
@@ -132,16 +127,14 @@ ELSEWHERE = {"NVIDIA GPUs", "exact peak memory of processes on NVIDIA GPUs", "AM
              "Intel GPUs", "I/O and memory of other users' processes"}
 
 # What hides a source: each of them, and all above each last resort.
-DISABLED = ["", "cgroup", "perf", "gate,perf", "ring", "ring,connector", "taskstats", "clock", "children",
+DISABLED = ["", "cgroup", "perf", "ring", "ring,connector", "taskstats", "clock", "children",
             "cgroup,perf", "cgroup,ring,connector", "cgroup,ring,connector,children",
-            "cgroup,perf,gate,ring,connector,taskstats,clock,children"]
+            "cgroup,perf,ring,connector,taskstats,clock,children"]
 
 
 def undecided(disabled):
     """Quantities of which a run shows a source only if others are disabled."""
-    words = disabled.split(",")
-    return ({"peak memory of a job"} if "perf" not in words else set()) | \
-        (set() if {"ring", "connector"} <= set(words) else {"processes of a job"})
+    return set() if {"ring", "connector"} <= set(disabled.split(",")) else {"processes of a job"}
 
 
 @pytest.mark.parametrize("disabled", DISABLED)
@@ -155,7 +148,7 @@ def test_doctor_says_used_if_and_only_if_a_run_uses_it(spoor, disabled):
 
 
 @pytest.mark.parametrize("better", ["cgroup", "cgroup,perf", "ring", "ring,connector", "clock",
-                                    "gate", "cgroup,children"])
+                                    "cgroup,children"])
 def test_a_source_that_would_work_is_used_once_the_better_ones_are_disabled(spoor, better):
     """So "yes" is as true as "used"."""
     before, after = doctor(spoor), doctor(spoor, SPOOR_DISABLE=better)

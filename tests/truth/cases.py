@@ -6,7 +6,7 @@ closely, with the cases that it matters to.
 """
 import dataclasses
 
-EVENTS = "cgroup,perf,gate,ring,connector,taskstats"
+EVENTS = "cgroup,perf,ring,connector,taskstats"
 EVERYTHING = EVENTS + ",clock,children,smaps,scan"
 
 
@@ -27,7 +27,6 @@ RUNGS = [
     Rung("no perf", "cgroup,perf", "root", quick=("200 short", "spike by read", "threads")),
     Rung("no events", EVENTS, "root", quick=("daemon", "copies on write", "orphan writes")),
     Rung("bare", EVERYTHING, "root", quick=("200 short", "spike 500 MB 100 ms", "reaped writers")),
-    Rung("no gate", "cgroup,gate", "root", kind="memory", quick=("spike 500 MB 100 ms", "brief")),
     Rung("connector", "cgroup,ring", "root", kind="tree", quick=("200 short", "daemon")),
     Rung("children", "cgroup,ring,connector,taskstats", "root", kind="tree",
          quick=("child of a thread", "300 of 1 MB")),

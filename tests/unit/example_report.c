@@ -133,6 +133,11 @@ static void fill_input(struct example *example)
         .tracker_max_rss_bytes = 3200000,
         .late_samples = 0,
         .detail_reads = 3,
+        .budget = { .job_millionths = BUDGET_MILLIONTHS,
+                    .spent_ns = { [SPENT_SAMPLES] = 7 * MS,
+                                  [SPENT_GLANCES] = 3 * MS,
+                                  [SPENT_SHARING] = 2 * MS },
+                    .postponed = { [SPENT_GLANCES] = 5 } },
         .warnings = example->warnings,
     };
 }

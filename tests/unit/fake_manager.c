@@ -5,6 +5,8 @@
 #include <stdarg.h>
 /* cmocka.h needs these two, stddef.h and stdint.h */
 #include <cmocka.h>
+#include <endian.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,11 +14,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "source/cgroup/dbus_message.h"
-
-#define MANAGER "org.freedesktop.systemd1.Manager"
-
 /* ---- bytes ---- */
+
+enum { ORDER = BYTE_ORDER == LITTLE_ENDIAN ? 'l' : 'B' };
 
 struct bytes {
     uint8_t data[16 * 1024];
@@ -37,11 +37,8 @@ static void add(struct bytes *bytes, const void *data, size_t size)
 
 static void add_u32(struct bytes *bytes, uint32_t value)
 {
-    uint8_t four[4] = { (uint8_t)value, (uint8_t)(value >> 8), (uint8_t)(value >> 16),
-                        (uint8_t)(value >> 24) };
-
     pad(bytes, 4);
-    add(bytes, four, sizeof(four));
+    add(bytes, &value, sizeof(value));
 }
 
 static void add_string(struct bytes *bytes, const char *text)
@@ -77,7 +74,7 @@ static void set_u32(struct bytes *bytes, size_t at, size_t value)
 /* Begins a message; the lengths are set at its end. */
 static void begin(struct bytes *bytes, uint8_t type)
 {
-    uint8_t head[16] = { 'l', type, 1, 1, 0, 0, 0, 0, 42 };
+    uint8_t head[16] = { ORDER, type, 1, 1, 0, 0, 0, 0, 42 };
 
     bytes->length = 0;
     add(bytes, head, sizeof(head));
@@ -101,47 +98,50 @@ static void add_reply_serial(struct bytes *bytes, uint32_t serial)
     add_u32(bytes, serial);
 }
 
-static void send_return(int fd, uint32_t serial, char type, const char *text)
+#define JOB "/org/freedesktop/systemd1/job/77"
+
+static void send_return(int fd, uint32_t serial)
 {
     static struct bytes const none;
-    const char signature[2] = { type, '\0' };
     struct bytes bytes, body = none;
 
     begin(&bytes, 2);
     add_reply_serial(&bytes, serial);
-    add_field(&bytes, 8, 'g', signature);
-    add_string(&body, text);
+    add_field(&bytes, 8, 'g', "o");
+    add_string(&body, JOB);
     send_message(fd, &bytes, &body);
 }
 
-static void send_error(int fd, uint32_t serial, const char *name)
+static void send_error(int fd, uint32_t serial)
 {
     static struct bytes const none;
     struct bytes bytes, body = none;
 
     begin(&bytes, 3);
-    add_field(&bytes, 4, 's', name);
+    add_field(&bytes, 4, 's', "org.freedesktop.DBus.Error.AccessDenied");
     add_reply_serial(&bytes, serial);
     add_field(&bytes, 8, 'g', "s");
     add_string(&body, "it will not be");
     send_message(fd, &bytes, &body);
 }
 
-static void send_job_removed(int fd, const char *interface, const char *unit,
-                             const char *result)
+/* JobNew has no result: NULL. */
+static void send_job_signal(int fd, const char *member, const char *unit, const char *result)
 {
     static struct bytes const none;
     struct bytes bytes, body = none;
 
     begin(&bytes, 4);
     add_field(&bytes, 1, 'o', "/org/freedesktop/systemd1");
-    add_field(&bytes, 2, 's', interface);
-    add_field(&bytes, 3, 's', "JobRemoved");
-    add_field(&bytes, 8, 'g', "uoss");
+    add_field(&bytes, 2, 's', "org.freedesktop.systemd1.Manager");
+    add_field(&bytes, 3, 's', member);
+    add_field(&bytes, 7, 's', "org.freedesktop.systemd1");
+    add_field(&bytes, 8, 'g', result ? "uoss" : "uos");
     add_u32(&body, 77);
-    add_string(&body, "/org/freedesktop/systemd1/job/77");
+    add_string(&body, JOB);
     add_string(&body, unit);
-    add_string(&body, result);
+    if (result)
+        add_string(&body, result);
     send_message(fd, &bytes, &body);
 }
 
@@ -212,52 +212,22 @@ static bool log_in(struct fake_manager *fake, int fd)
             say(fd, "OK ");
         return true;
     case FAKE_IS_MUTE:
-        return true;
+        listen_on(fd);
+        return false;
     default:
         say(fd, "OK 0123456789abcdef0123456789abcdef\r\n");
         return receive_line(fd, line, sizeof(line)) && strcmp(line, "BEGIN") == 0;
     }
 }
 
-/* Other jobs' ends, and what looks like ours. */
+/* Other jobs' ends, and signals about our scope that do not say how it ended. */
 static void talk(int fd, const char *unit)
 {
     send_long_signal(fd);
-    send_job_removed(fd, MANAGER, "other.service", "failed");
-    send_job_removed(fd, "com.example.Manager", unit, "failed");
-    send_error(fd, 999, "org.freedesktop.DBus.Error.AccessDenied");
+    send_job_signal(fd, "JobRemoved", "other.service", "failed");
+    send_job_signal(fd, "JobNew", unit, NULL);
+    send_job_signal(fd, "JobRemovedNot", unit, "failed");
     send_long_signal(fd);
-}
-
-static void answer_start(struct fake_manager *fake, int fd, const struct dbus_message *call)
-{
-    static const char job[] = "/org/freedesktop/systemd1/job/77";
-    static const struct {
-        enum fake_manner manner;
-        const char *name;
-    } errors[] = {
-        { FAKE_DENIES, "org.freedesktop.DBus.Error.AccessDenied" },
-        { FAKE_HAS_NO_SYSTEMD, "org.freedesktop.DBus.Error.ServiceUnknown" },
-        { FAKE_HAS_ERROR, "org.freedesktop.systemd1.UnitExists" },
-    };
-    /* The first value of the body. */
-    const char *unit = (const char *)call->body + 4;
-
-    for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
-        if (errors[i].manner == fake->manner) {
-            send_error(fd, call->serial, errors[i].name);
-            return;
-        }
-    }
-    if (fake->manner == FAKE_TALKS)
-        talk(fd, unit);
-    if (fake->manner != FAKE_SIGNALS_FIRST)
-        send_return(fd, call->serial, 'o', job);
-    if (fake->manner == FAKE_TALKS)
-        talk(fd, unit);
-    send_job_removed(fd, MANAGER, unit, fake->manner == FAKE_FAILS ? "failed" : "done");
-    if (fake->manner == FAKE_SIGNALS_FIRST)
-        send_return(fd, call->serial, 'o', job);
 }
 
 static void flood(int fd)
@@ -265,55 +235,57 @@ static void flood(int fd)
     char byte;
 
     while (recv(fd, &byte, 1, MSG_DONTWAIT) != 0)
-        send_job_removed(fd, MANAGER, "other.service", "done");
+        send_job_signal(fd, "JobRemoved", "other.service", "done");
 }
 
-/* False: the conversation is over. */
-static bool answer(struct fake_manager *fake, int fd, const struct dbus_message *call)
+/* Of the call: its serial and the first value of its body, the unit. */
+static void answer(struct fake_manager *fake, int fd, uint32_t serial, const char *unit)
 {
-    if (strcmp(call->member, "Hello") == 0) {
-        if (fake->manner == FAKE_DENIES_HELLO)
-            send_error(fd, call->serial, "org.freedesktop.DBus.Error.LimitsExceeded");
-        else
-            send_return(fd, call->serial, 's', ":1.5");
-    }
-    if (strcmp(call->member, "StartTransientUnit") != 0)
-        return true;
     switch ((int)fake->manner) {
     case FAKE_HANGS_UP_LATE:
-        return false;
     case FAKE_IS_MUTE_LATE:
-        return true;
+        return;
     case FAKE_SENDS_RUBBISH:
         say(fd, "l\2\1\1 these are bytes but they are no message at all\r\n");
-        return true;
+        return;
     case FAKE_FLOODS:
         flood(fd);
-        return false;
+        return;
+    case FAKE_DENIES:
+        send_error(fd, serial);
+        return;
+    case FAKE_TALKS:
+        talk(fd, unit);
+        break;
     default:
-        answer_start(fake, fd, call);
-        return true;
+        break;
     }
+    if (fake->manner != FAKE_SIGNALS_FIRST)
+        send_return(fd, serial);
+    if (fake->manner == FAKE_TALKS)
+        talk(fd, unit);
+    send_job_signal(fd, "JobRemoved", unit, fake->manner == FAKE_FAILS ? "failed" : "done");
+    if (fake->manner == FAKE_SIGNALS_FIRST)
+        send_return(fd, serial);
 }
 
-/* Takes a call and answers it. */
-static bool serve(struct fake_manager *fake, int fd)
+/* Takes the call and answers it. */
+static void serve(struct fake_manager *fake, int fd)
 {
-    uint8_t data[FAKE_CALL_SIZE];
-    struct dbus_message call;
-    size_t length;
+    uint32_t head[4]; /* and the order, type, flags and version in the first */
+    size_t body_at;
 
-    if (!receive(fd, data, DBUS_HEAD_SIZE) || dbus_read_length(data, &length) < 0 ||
-        length > sizeof(data) || !receive(fd, data + DBUS_HEAD_SIZE, length - DBUS_HEAD_SIZE) ||
-        dbus_message_parse(data, length, &call) < 0 || fake->calls_count == FAKE_CALLS_MAX)
-        return false;
-    (void)snprintf(fake->members[fake->calls_count++], sizeof(fake->members[0]), "%s",
-                   call.member);
-    if (strcmp(call.member, "StartTransientUnit") == 0) {
-        memcpy(fake->call, data, length);
-        fake->call_length = length;
-    }
-    return answer(fake, fd, &call);
+    if (!receive(fd, head, sizeof(head)))
+        return;
+    body_at = (sizeof(head) + head[3] + 7) / 8 * 8;
+    if (body_at + head[1] > sizeof(fake->call) ||
+        !receive(fd, fake->call + sizeof(head), body_at + head[1] - sizeof(head)))
+        return;
+    memcpy(fake->call, head, sizeof(head));
+    fake->call_length = body_at + head[1];
+    answer(fake, fd, head[2], (const char *)fake->call + body_at + 4);
+    if (fake->manner != FAKE_HANGS_UP_LATE)
+        listen_on(fd);
 }
 
 static void *run(void *data)
@@ -323,27 +295,22 @@ static void *run(void *data)
 
     if (fd < 0)
         return NULL;
-    if (log_in(fake, fd)) {
-        while (fake->manner != FAKE_IS_MUTE && serve(fake, fd))
-            continue;
-        if (fake->manner == FAKE_IS_MUTE)
-            listen_on(fd);
-    }
+    if (log_in(fake, fd))
+        serve(fake, fd);
     close(fd);
     return NULL;
 }
 
-void fake_manager_start(struct fake_manager *fake, enum fake_manner manner, bool is_direct)
+void fake_manager_start(struct fake_manager *fake, enum fake_manner manner)
 {
     struct sockaddr_un name = { .sun_family = AF_UNIX };
 
     memset(fake, 0, sizeof(*fake));
     fake->manner = manner;
-    fake->address.is_direct = is_direct;
     (void)snprintf(fake->folder, sizeof(fake->folder), "/tmp/spoor-test-XXXXXX");
     assert_non_null(mkdtemp(fake->folder));
-    (void)snprintf(fake->address.path, sizeof(fake->address.path), "%s/socket", fake->folder);
-    memcpy(name.sun_path, fake->address.path, sizeof(fake->address.path));
+    (void)snprintf(fake->path, sizeof(fake->path), "%s/socket", fake->folder);
+    (void)snprintf(name.sun_path, sizeof(name.sun_path), "%s", fake->path);
     fake->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_true(fake->listen_fd >= 0);
     assert_int_equal(bind(fake->listen_fd, (const struct sockaddr *)&name, sizeof(name)), 0);
@@ -356,6 +323,6 @@ void fake_manager_stop(struct fake_manager *fake)
     shutdown(fake->listen_fd, SHUT_RDWR); /* where nobody has connected */
     assert_int_equal(pthread_join(fake->thread, NULL), 0);
     close(fake->listen_fd);
-    assert_int_equal(unlink(fake->address.path), 0);
+    assert_int_equal(unlink(fake->path), 0);
     assert_int_equal(rmdir(fake->folder), 0);
 }

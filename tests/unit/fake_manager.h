@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fake_manager.h - a stand-in for a systemd manager, on a bus or on a socket of its own, in a
- * thread of the test. It moves nothing: it only speaks. Its messages are put together byte by
- * byte and owe nothing to the code under test.
+ * fake_manager.h - a stand-in for a systemd manager on its own socket, in a thread of the test. It
+ * moves nothing: it only speaks. Its messages are put together byte by byte and owe nothing to the
+ * code under test.
  */
 #ifndef TESTS_FAKE_MANAGER_H
 #define TESTS_FAKE_MANAGER_H
 
 #include <pthread.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include "source/cgroup/systemd_address.h"
 
 enum fake_manner {
     FAKE_WORKS,
@@ -23,35 +20,28 @@ enum fake_manner {
     FAKE_BABBLES_ON,    /* an endless line */
     FAKE_HANGS_UP,      /* closes at once */
     FAKE_IS_MUTE,       /* accepts, and never says anything */
-    FAKE_DENIES_HELLO,
-    FAKE_DENIES,         /* "access denied" */
-    FAKE_HAS_NO_SYSTEMD, /* a bus that the manager is not on */
-    FAKE_HAS_ERROR,      /* another error */
-    FAKE_FAILS,          /* the job's result is "failed" */
-    FAKE_HANGS_UP_LATE,  /* closes when it is asked for the scope */
-    FAKE_IS_MUTE_LATE,   /* does not answer that */
-    FAKE_SENDS_RUBBISH,  /* answers with bytes that are no message */
-    FAKE_FLOODS,         /* answers with signals without end */
+    FAKE_DENIES,        /* answers with an error */
+    FAKE_FAILS,         /* the job's result is "failed" */
+    FAKE_HANGS_UP_LATE, /* closes when it is asked for the scope */
+    FAKE_IS_MUTE_LATE,  /* does not answer that */
+    FAKE_SENDS_RUBBISH, /* answers with bytes that are no message */
+    FAKE_FLOODS,        /* answers with signals without end */
 };
-
-enum { FAKE_CALLS_MAX = 8, FAKE_CALL_SIZE = 2048 };
 
 struct fake_manager {
     char folder[64];
-    struct systemd_address address;
+    char path[96]; /* of the socket */
     enum fake_manner manner;
     int listen_fd;
     pthread_t thread;
-    /* What it saw; to be looked at when it has been stopped. */
+    /* What it saw; to be read when it has been stopped. */
     char login[64];
-    char members[FAKE_CALLS_MAX][32]; /* of the calls, in order */
-    size_t calls_count;
-    uint8_t call[FAKE_CALL_SIZE]; /* StartTransientUnit, whole */
-    size_t call_length;
+    uint8_t call[2048];
+    size_t call_length; /* 0: there was none */
 };
 
 /* Listens on a socket in a temporary folder and serves the first that connects. */
-void fake_manager_start(struct fake_manager *fake, enum fake_manner manner, bool is_direct);
+void fake_manager_start(struct fake_manager *fake, enum fake_manner manner);
 
 /* Waits until the other side has closed, and removes all. */
 void fake_manager_stop(struct fake_manager *fake);

@@ -17,6 +17,8 @@
 /* Beyond all pids there can be: nobody lives there. */
 enum { MAIN = 5000000, OTHER = 6000000 };
 
+static struct members members;
+
 static void begin(struct births *births, bool is_machine_wide)
 {
     static const struct root none = ROOT_CLOSED;
@@ -32,7 +34,14 @@ static void begin(struct births *births, bool is_machine_wide)
         .taskstats = TASKSTATS_CLOSED,
     };
     head_count_settle(&births->heads);
-    pid_set_add(&births->pids, MAIN)->threads = 1;
+    births->members = &members;
+    members_add_process(&members, MAIN)->threads = 1;
+}
+
+static void end(struct births *births)
+{
+    births_close(births);
+    members_done(&members);
 }
 
 static void forked(struct births *births, pid_t parent_pid, pid_t pid)
@@ -66,7 +75,7 @@ static void the_most_at_once_is_kept(void **state)
     assert_int_equal(births.heads.now.processes, 3);
     assert_int_equal(births.heads.peak.processes, 4);
     assert_true(births.is_exact);
-    births_close(&births);
+    end(&births);
 }
 
 static void threads_are_not_processes(void **state)
@@ -82,7 +91,7 @@ static void threads_are_not_processes(void **state)
     assert_int_equal(births.heads.now.processes, 1);
     assert_int_equal(births.heads.now.main_threads, 2);
     assert_int_equal(births.heads.peak.main_threads, 3);
-    births_close(&births);
+    end(&births);
 }
 
 static void a_process_ends_with_its_last_thread(void **state)
@@ -99,7 +108,7 @@ static void a_process_ends_with_its_last_thread(void **state)
     thread(&births, PROCESS_EXITED, MAIN);
     assert_int_equal(births.heads.now.processes, 1);
     assert_true(births.is_exact);
-    births_close(&births);
+    end(&births);
 }
 
 /* Whether its exit was read before is a matter of luck. */
@@ -116,11 +125,11 @@ static void who_outlives_the_main_process_does_not_depend_on_its_exit_event(void
     assert_true(births_outlive_main(&births));
     exited(&births, MAIN + 1);
     assert_false(births_outlive_main(&births));
-    births_close(&births);
+    end(&births);
     begin(&births, false);
     exited(&births, MAIN);
     assert_false(births_outlive_main(&births));
-    births_close(&births);
+    end(&births);
 }
 
 static void of_the_machine_only_descendants_count(void **state)
@@ -139,7 +148,7 @@ static void of_the_machine_only_descendants_count(void **state)
     assert_int_equal(births.started_count, 3);
     assert_int_equal(births.heads.now.processes, 2);
     assert_true(births.is_exact);
-    births_close(&births);
+    end(&births);
 }
 
 /* The ring speaks of the job alone, also when a beginning was lost. */
@@ -153,7 +162,7 @@ static void an_end_without_a_beginning_is_a_loss(void **state)
     assert_false(births.is_exact);
     assert_string_not_equal(births.reason, "");
     assert_int_equal(births.heads.now.processes, 1);
-    births_close(&births);
+    end(&births);
 }
 
 static void a_number_used_again_is_another_process(void **state)
@@ -170,7 +179,89 @@ static void a_number_used_again_is_another_process(void **state)
     forked(&births, MAIN, MAIN + 1); /* its end was lost */
     assert_int_equal(births.started_count, 6);
     assert_int_equal(births.heads.now.processes, 2);
-    births_close(&births);
+    end(&births);
+}
+
+static void add_open(pid_t pid, uint64_t start_ticks)
+{
+    struct member member = {
+        .pid = pid,
+        .start_ticks = start_ticks,
+        .stat_file = KEPT_CLOSED,
+        .statm_file = KEPT_CLOSED,
+        .io_file = KEPT_CLOSED,
+        .children_file = KEPT_CLOSED,
+    };
+
+    assert_non_null(members_add(&members, &member));
+}
+
+/* A search may find a process before its event is read. */
+static void a_process_that_was_found_is_not_another_one(void **state)
+{
+    struct process_event event = { .kind = PROCESS_FORKED,
+                                   .pid = MAIN + 1,
+                                   .parent_pid = MAIN,
+                                   .time_ns = clock_now().monotonic_ns };
+    struct births births;
+
+    (void)state;
+    begin(&births, true);
+    add_open(MAIN + 1, UINT32_MAX); /* later than any event */
+    births_note(&births, &event);
+    assert_non_null(members_find(&members, MAIN + 1));
+    assert_int_equal(births.started_count, 2);
+    births_note(&births, &event); /* it was adopted meanwhile */
+    assert_int_equal(births.started_count, 2);
+    exited(&births, MAIN + 1);
+    event.pid = MAIN + 2;
+    add_open(MAIN + 2, 0); /* long before the event */
+    births_note(&births, &event);
+    assert_null(members_find(&members, MAIN + 2));
+    assert_int_equal(births.started_count, 3);
+    end(&births);
+}
+
+struct announced {
+    pid_t pids[8];
+    size_t count;
+    bool waits; /* to be announced again */
+};
+
+static bool announce(pid_t pid, void *data)
+{
+    struct announced *announced = data;
+
+    announced->pids[announced->count++] = pid;
+    return announced->waits;
+}
+
+static void those_that_live_for_a_while_are_announced_parents_first(void **state)
+{
+    struct announced announced = { .waits = true };
+    struct births births;
+
+    (void)state;
+    begin(&births, false);
+    for (int i = 0; i < 3; i++)
+        births_note(&births, &(struct process_event){ .kind = PROCESS_FORKED,
+                                                      .pid = MAIN + 9 - i,
+                                                      .parent_pid = MAIN + 10 - i,
+                                                      .time_ns = 100 * (uint64_t)(i + 1) });
+    births_announce(&births, 200, announce, &announced);
+    assert_int_equal(announced.count, 2);
+    assert_int_equal(announced.pids[0], MAIN + 9);
+    assert_int_equal(announced.pids[1], MAIN + 8);
+    assert_int_equal(births.heads.settled_peak.processes, 1);
+    exited(&births, MAIN + 8);
+    announced = (struct announced){ 0 };
+    for (int i = 0; i < 2; i++) /* the second time there are none */
+        births_announce(&births, UINT64_MAX, announce, &announced);
+    assert_int_equal(announced.count, 2);
+    assert_int_equal(announced.pids[0], MAIN + 9);
+    assert_int_equal(announced.pids[1], MAIN + 7);
+    assert_int_equal(births.heads.settled_peak.processes, 4);
+    end(&births);
 }
 
 /* As after a set-uid exec: perf says that it ended. */
@@ -194,7 +285,7 @@ static void an_end_that_is_none_makes_it_inexact(void **state)
     assert_non_null(strstr(births.reason, "set-uid"));
     gated_job_begin(&job);
     gated_job_end(&job);
-    births_close(&births);
+    end(&births);
     root_close(&root);
 }
 
@@ -205,16 +296,16 @@ static void without_a_source_nothing_is_known(void **state)
 
     (void)state;
     assert_int_equal(root_open(NULL, &root), 0);
-    births_open(&births, &root, getpid(), RUNG_RING | RUNG_CONNECTOR);
+    births_open(&births, &root, &members, getpid(), RUNG_RING | RUNG_CONNECTOR);
     assert_null(births.source);
     assert_false(births.is_exact);
     assert_false(births.has_peaks);
     assert_false(is_known(births.started_count));
-    assert_string_equal(births.reason, "perf's fork ring: disabled; proc connector: disabled");
+    assert_string_equal(births.reason, "proc connector: disabled; perf's fork ring: disabled");
     assert_int_equal(births_fd(&births), -1);
-    births_drain(&births, NULL, NULL);
-    births_close(&births);
-    births_close(&births);
+    births_drain(&births);
+    end(&births);
+    end(&births);
     root_close(&root);
 }
 
@@ -242,7 +333,7 @@ static void an_agent_is_disowned_with_its_go_between(void **state)
     assert_true(births.is_exact); /* its end is none without a beginning */
     forked(&births, MAIN, MAIN + 2);
     assert_int_equal(births.heads.now.processes, 2); /* the number is another process's */
-    births_close(&births);
+    end(&births);
 }
 
 int main(void)
@@ -255,6 +346,8 @@ int main(void)
         cmocka_unit_test(of_the_machine_only_descendants_count),
         cmocka_unit_test(an_end_without_a_beginning_is_a_loss),
         cmocka_unit_test(a_number_used_again_is_another_process),
+        cmocka_unit_test(a_process_that_was_found_is_not_another_one),
+        cmocka_unit_test(those_that_live_for_a_while_are_announced_parents_first),
         cmocka_unit_test(an_end_that_is_none_makes_it_inexact),
         cmocka_unit_test(without_a_source_nothing_is_known),
         cmocka_unit_test(an_agent_is_disowned_with_its_go_between),

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "base/unknown.h"
 #include "gated_job.h"
@@ -28,6 +29,7 @@ static const struct {
 
 struct watched {
     struct root root;
+    struct members members;
     struct births births;
     struct gated_job job;
 };
@@ -37,7 +39,8 @@ static bool start(struct watched *w, size_t kind, int (*work)(void))
 {
     assert_int_equal(root_open(NULL, &w->root), 0);
     gated_job_start(&w->job, work);
-    births_open(&w->births, &w->root, w->job.pid, kinds[kind].disabled);
+    w->members = (struct members){ 0 };
+    births_open(&w->births, &w->root, &w->members, w->job.pid, kinds[kind].disabled);
     if (w->births.source) {
         gated_job_begin(&w->job);
         assert_string_equal(w->births.source, kinds[kind].source);
@@ -50,6 +53,7 @@ static bool start(struct watched *w, size_t kind, int (*work)(void))
     assert_int_equal(waitpid(w->job.pid, NULL, 0), w->job.pid);
     gated_job_begin(&w->job);
     births_close(&w->births);
+    members_done(&w->members);
     root_close(&w->root);
     return false;
 }
@@ -62,17 +66,17 @@ static bool finish(struct watched *w)
     int status;
 
     while (waitpid(w->job.pid, &status, WNOHANG) == 0) {
-        (void)poll(&events, 1, (int)w->births.drain_ms);
-        births_drain(&w->births, NULL, NULL);
+        (void)poll(&events, 1, (int)(w->births.drain_gap_ns / NS_PER_MS));
+        births_drain(&w->births);
     }
     assert_int_equal(status, 0);
-    births_drain(&w->births, NULL, NULL);
+    births_drain(&w->births);
     /* The connector tells of the end only after we could wait for it, and until then of whoever
      * else comes and goes on the machine. */
     while (events.fd >= 0 && w->births.heads.now.processes > 0 &&
            w->births.connector.lost_count == 0) {
         (void)poll(&events, 1, -1);
-        births_drain(&w->births, NULL, NULL);
+        births_drain(&w->births);
     }
     if (w->births.connector.lost_count == 0) {
         assert_string_equal(w->births.reason, "");
@@ -82,6 +86,7 @@ static bool finish(struct watched *w)
     assert_false(w->births.is_exact);
     print_message("%s\n", w->births.reason);
     births_close(&w->births);
+    members_done(&w->members);
     root_close(&w->root);
     return false;
 }
@@ -89,6 +94,7 @@ static bool finish(struct watched *w)
 static void done(struct watched *w)
 {
     births_close(&w->births);
+    members_done(&w->members);
     root_close(&w->root);
 }
 
@@ -111,7 +117,7 @@ static void count_job(int (*work)(void), uint64_t started, uint64_t at_once)
         assert_int_equal(w.births.started_count, started);
         assert_int_equal(w.births.heads.now.processes, 0);
         assert_in_range(w.births.heads.peak.processes, at_once, at_once + late_ends(&w.births));
-        assert_int_equal(w.births.pids.count, 0);
+        assert_int_equal(w.members.process_count, 0);
         done(&w);
         served++;
     }
@@ -288,6 +294,7 @@ static int thread_then_children(void)
 
 static void an_adopted_process_outlives_its_threads(void **state)
 {
+    struct members members = { 0 };
     struct births births;
     struct gated_job job;
     struct root root;
@@ -299,15 +306,16 @@ static void an_adopted_process_outlives_its_threads(void **state)
     gated_job_begin(&job);
     assert_int_equal(waitpid(job.pid, &status, WUNTRACED), job.pid);
     assert_true(WIFSTOPPED(status));
-    births_open(&births, &root, job.pid, RUNG_RING);
+    births_open(&births, &root, &members, job.pid, RUNG_RING);
     births_adopt(&births, job.pid);
     assert_int_equal(kill(job.pid, SIGCONT), 0);
     gated_job_end(&job);
-    births_drain(&births, NULL, NULL);
+    births_drain(&births);
     if (births.source && births.connector.lost_count == 0)
         assert_int_equal(births.started_count, 3);
     assert_false(births.is_exact);
     births_close(&births);
+    members_done(&members);
     root_close(&root);
 }
 
@@ -362,8 +370,9 @@ static void the_living_are_announced_once(void **state)
             continue;
         assert_int_equal(waitpid(w.job.pid, &status, WUNTRACED), w.job.pid);
         assert_true(WIFSTOPPED(status));
-        births_drain(&w.births, remember, &newborn);
-        births_drain(&w.births, remember, &newborn);
+        births_drain(&w.births);
+        for (int i = 0; i < 2; i++)
+            births_announce(&w.births, UINT64_MAX, remember, &newborn);
         assert_int_equal(newborn.count - newborn.gone_count, 1);
         /* Of the first the connector may not have told the end, though it was waited for. */
         assert_in_range(newborn.gone_count, 0, births_fd(&w.births) < 0 ? 0 : 1);

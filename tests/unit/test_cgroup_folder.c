@@ -96,7 +96,7 @@ static void end(pid_t pid)
 
 static bool holds(const struct place *place, const struct cgroup *cgroup, pid_t pid)
 {
-    return cgroup_holds_only(&place->root, cgroup, pid, pid);
+    return cgroup_holds_only(&place->root, cgroup, pid);
 }
 
 static void empty_cgroups_below_are_removed_too(void **state)

@@ -260,6 +260,24 @@ static void what_came_during_a_read_makes_for_another(void **state)
     memory_end(&f);
 }
 
+/* A megabyte of 100 is not worth another read, and need not be read: a lone process has it. */
+static void what_came_after_the_walk_is_not_lost(void **state)
+{
+    struct memory_fixture f;
+
+    (void)state;
+    memory_begin(&f, SPOOR_DETAIL_AUTO);
+    memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 100 });
+    memory_put_statm(&f, MAIN, 101, 0);
+    memory_update(&f);
+    memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 101 });
+    memory_update(&f);
+    assert_int_equal(f.detail.reads, 1);
+    assert_int_equal(f.estimate.combined.private_bytes, 101 * MB);
+    assert_int_equal(f.estimate.combined.total_bytes, 101 * MB);
+    memory_end(&f);
+}
+
 static void without_detail_only_totals_are_known(void **state)
 {
     struct memory_fixture f;
@@ -479,6 +497,7 @@ int main(void)
         cmocka_unit_test(memory_of_a_new_program_is_all_new),
         cmocka_unit_test(a_read_tells_how_far_the_values_had_run_ahead),
         cmocka_unit_test(what_came_during_a_read_makes_for_another),
+        cmocka_unit_test(what_came_after_the_walk_is_not_lost),
         cmocka_unit_test(without_detail_only_totals_are_known),
         cmocka_unit_test(a_new_maximum_is_worth_a_read),
         cmocka_unit_test(doubling_is_not_waited_out),

@@ -257,7 +257,7 @@ static void a_zombie_whose_figures_were_taken_is_not_found_again(void **state)
         .caller_spawned = true,
         .detail = SPOOR_DETAIL_NEVER,
         .cgroup = SPOOR_CGROUP_OFF,
-        .disabled = RUNG_PERF | RUNG_GATE | RUNG_RING | RUNG_CONNECTOR | RUNG_TASKSTATS,
+        .disabled = RUNG_PERF | RUNG_RING | RUNG_CONNECTOR | RUNG_TASKSTATS,
         .environment = no_environment,
     };
     struct job_reading reading;
@@ -301,7 +301,7 @@ static void context_switches_are_known_once_main_has_ended(void **state)
         .caller_spawned = true,
         .detail = SPOOR_DETAIL_NEVER,
         .cgroup = SPOOR_CGROUP_OFF,
-        .disabled = RUNG_PERF | RUNG_GATE | RUNG_RING | RUNG_CONNECTOR | RUNG_TASKSTATS,
+        .disabled = RUNG_PERF | RUNG_RING | RUNG_CONNECTOR | RUNG_TASKSTATS,
         .environment = no_environment,
     };
     struct gated_job gated;
@@ -361,7 +361,7 @@ static void the_parts_of_a_peak_add_up(void **state)
     assert_int_equal(at_peak->private_bytes, 3600 * 1024);
     assert_int_equal(at_peak->shared_bytes, 400 * 1024);
     put_memory(&f, 1500, 400);
-    (void)job_glance(&f.job, f.now_ns, UNKNOWN, false);
+    job_glance(&f.job, f.now_ns, UNKNOWN);
     put_memory(&f, 900, 400);
     fake_job_look(&f);
     assert_int_equal(at_peak->total_bytes, 6000 * 1024);
@@ -381,7 +381,7 @@ static void a_peak_is_not_what_is_held_now(void **state)
     (void)state;
     fake_job_begin(&f, &(struct fake_process){ .pid = 10 }, true);
     put_memory(&f, 1500, 0);
-    (void)job_glance(&f.job, f.now_ns, UNKNOWN, false);
+    job_glance(&f.job, f.now_ns, UNKNOWN);
     put_memory(&f, 900, 0);
     fake_job_look(&f);
     assert_int_equal(f.reading.memory.main.total_bytes, 6000 * 1024);

@@ -69,7 +69,8 @@ static void a_child_without_memory_of_its_own_is_no_descendant(void **state)
 
     (void)state;
     fake_job_begin(&f, &parent, true);
-    f.job.tracker_pid = 1; /* as if we had started it */
+    f.job.is_spawned = true; /* by PID 1 */
+    f.job.tracker_pid = 1;
     parent.child_minor_faults = 7;
     fake_process_put(&f.fake, &parent);
     fake_job_look(&f);
@@ -137,7 +138,7 @@ static void a_zombie_that_goes_with_its_parent_is_counted_once(void **state)
     parent.children = "";
     parent.written_chars = 1000;
     fake_process_put(&f.fake, &parent);
-    (void)job_glance(&f.job, f.now_ns + SECOND, UNKNOWN, false);
+    job_glance(&f.job, f.now_ns + SECOND, UNKNOWN);
     f.now_ns += 100 * SECOND; /* all is read */
     fake_job_look(&f);
     assert_int_equal(f.reading.usage.counter[USAGE_WRITTEN_CHARS], 1000);

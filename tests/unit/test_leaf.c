@@ -235,7 +235,7 @@ static void given_remove(struct given *given)
 
 static bool holds(const struct given *given, const struct cgroup *cgroup, pid_t pid)
 {
-    return cgroup_holds_only(&given->root, cgroup, pid, pid);
+    return cgroup_holds_only(&given->root, cgroup, pid);
 }
 
 /* Where there are controllers, those that were enabled for the job are disabled first: the kernel
@@ -310,7 +310,7 @@ static void a_folder_that_is_no_cgroup_is_refused(void **state)
     (void)state;
     assert_int_equal(root_open("/", &root), 0);
     leaf_open(&leaf, &root, getpid(), getpid(), NULL, "/tmp/", empty_environment);
-    assert_non_null(leaf.reason);
+    assert_string_equal(leaf.reason, "not a cgroup directory");
     assert_false(leaf_has_memory(&leaf));
     leaf_read(&leaf, &reading);
     assert_false(is_known(reading.cpu_ns));

@@ -160,12 +160,6 @@ static void a_container_is_not_left(void **state)
     assert_false(is_fit(*state, line, 1000));
 }
 
-static const char *no_environment(const char *name)
-{
-    (void)name;
-    return NULL;
-}
-
 static void nobody_is_asked_about_a_machine_of_files(void **state)
 {
     struct fake_root *fake = *state;
@@ -175,9 +169,7 @@ static void nobody_is_asked_about_a_machine_of_files(void **state)
     assert_int_equal(
         cgroups_parse("0::/user.slice/user-1000.slice/session-3.scope\n", mountinfo, &cgroups),
         0);
-    assert_int_equal(
-        leaf_scope_open(&fake->root, &cgroups, "x", getpid(), no_environment, &scope),
-        -ENOTSUP);
+    assert_int_equal(leaf_scope_open(&fake->root, &cgroups, "x", getpid(), &scope), -ENOTSUP);
 }
 
 int main(void)

@@ -12,13 +12,13 @@
 static void live(struct lives *lives, uint64_t from_ns, uint64_t to_ns,
                  const struct exit_record *record)
 {
-    struct pid_entry entry = { .pid = 42 };
+    struct process process = { .pid = 42 };
 
-    lives_start(lives, &entry, from_ns);
-    entry.ended_ns = to_ns;
+    lives_start(lives, &process, from_ns);
+    process.ended_ns = to_ns;
     if (record)
-        lives_note_record(&entry, record);
-    assert_false(lives_visit(lives, &entry));
+        lives_note_record(&process, record);
+    lives_end(lives, &process);
 }
 
 static void the_bound_is_of_those_that_lived_together(void **state)
@@ -32,7 +32,7 @@ static void the_bound_is_of_those_that_lived_together(void **state)
     live(&lives, 15, 30, &(struct exit_record){ .peak_rss_bytes = 50 });
     live(&lives, 25, 40, &(struct exit_record){ .peak_rss_bytes = 70 });
     assert_int_equal(lives_bound_bytes(&lives), 150);
-    lives_settle(&lives);
+    lives_settle(&lives, &(struct members){ 0 });
     assert_int_equal(lives.timeline->count, 0);
     /* What is borrowed is another's. */
     live(&lives, 110, 120,

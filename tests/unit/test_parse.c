@@ -99,6 +99,17 @@ static void a_whole_number_has_nothing_behind_it(void **state)
     assert_int_equal(parse_whole_u64("42 43\n", &value), -EBADMSG);
 }
 
+static void a_word_is_found_whole(void **state)
+{
+    (void)state;
+    assert_true(parse_has_word("cpu io memory\n", "memory"));
+    assert_true(parse_has_word("cpu io memory\n", "cpu"));
+    assert_true(parse_has_word("io", "io"));
+    assert_false(parse_has_word("memoryless cpuset\n", "memory"));
+    assert_false(parse_has_word("memoryless cpuset\n", "set"));
+    assert_false(parse_has_word("", "memory"));
+}
+
 static void unknown_stays_unknown_in_sums(void **state)
 {
     (void)state;
@@ -118,6 +129,7 @@ int main(void)
         cmocka_unit_test(a_key_stands_at_the_start_of_a_line),
         cmocka_unit_test(cpu_lists_are_counted),
         cmocka_unit_test(a_whole_number_has_nothing_behind_it),
+        cmocka_unit_test(a_word_is_found_whole),
         cmocka_unit_test(unknown_stays_unknown_in_sums),
     };
 

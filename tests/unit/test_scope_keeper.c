@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/root.h"
+#include "job/agents.h"
 #include "source/cgroup/scope_keeper.h"
 
 static int start(void **state)
@@ -60,6 +61,21 @@ static void no_wait_for_children_finds_it(void **state)
     assert_int_equal(waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT), -1);
     assert_int_equal(errno, ECHILD);
     assert_int_equal(waitpid(keeper->pid, NULL, WNOHANG), -1);
+}
+
+/* Its parent is the tracker, as that of an orphan of the job is. */
+static void no_job_counts_it(void **state)
+{
+    struct scope_keeper *keeper = get(state);
+    struct member member = { .pid = keeper->pid };
+    struct root root;
+
+    assert_int_equal(root_open(NULL, &root), 0);
+    assert_true(root_read(&root, member.comm, sizeof(member.comm), "proc/%d/comm",
+                          (int)keeper->pid) > 0);
+    member.comm[strcspn(member.comm, "\n")] = '\0';
+    assert_true(agents_has(&root, &member));
+    root_close(&root);
 }
 
 static void it_has_no_file_of_ours_open(void **state)
@@ -151,6 +167,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(no_wait_for_children_finds_it, start, stop),
+        cmocka_unit_test_setup_teardown(no_job_counts_it, start, stop),
         cmocka_unit_test(it_has_no_file_of_ours_open),
         cmocka_unit_test_setup_teardown(signals_do_not_end_it, start, stop),
         cmocka_unit_test_setup_teardown(it_ends_even_when_it_has_been_stopped, start, stop),

@@ -291,6 +291,26 @@ static void a_resumed_phase_has_the_highest_level_of_all_its_parts(void **state)
     assert_false(is_known(phase.tally[METRIC_JOB_CPU].first)); /* what was unknown stays so */
 }
 
+/* Another source of CPU time has more of it, and does not say when it was used. */
+static void missed_cpu_time_counts_for_totals_only(void **state)
+{
+    struct summary summary;
+    struct sample sample;
+    const struct tally *tally = &summary.tally[METRIC_JOB_CPU];
+
+    (void)state;
+    summary_init(&summary, NS_PER_SECOND);
+    add(&summary, 0, METRIC_JOB_CPU, 0);
+    add(&summary, 1000, METRIC_JOB_CPU, 2 * NS_PER_SECOND);
+    sample_clear(&sample);
+    sample.elapsed_ns = 1500 * NS_PER_MS;
+    sample.value[METRIC_JOB_CPU] = 3 * NS_PER_SECOND;
+    sample.missed_cpu_ns = 30 * NS_PER_SECOND;
+    summary_add(&summary, &sample);
+    assert_near(tally->max_rate, 2);
+    assert_int_equal(tally->last - tally->first, 33 * NS_PER_SECOND);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -309,6 +329,7 @@ int main(void)
         cmocka_unit_test(samples_at_the_same_time_are_harmless),
         cmocka_unit_test(a_reset_counter_has_no_negative_rate),
         cmocka_unit_test(the_parts_of_memory_are_those_of_the_peak),
+        cmocka_unit_test(missed_cpu_time_counts_for_totals_only),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,6 +15,7 @@ static inline struct spoor_options session_options(const struct settings *settin
 
     options.interval_ns = settings->interval_ns;
     options.detail = settings->detail;
+    options.budget_millionths = settings->budget_millionths;
     if (settings->cgroup && strchr(settings->cgroup, '/')) {
         options.cgroup = SPOOR_CGROUP_REQUIRE;
         options.cgroup_folder = settings->cgroup;

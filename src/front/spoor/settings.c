@@ -169,6 +169,28 @@ static int apply_duration(void *target, const struct option *option, const char 
                       err);
 }
 
+/* A percentage of the job's CPU time, or "none". */
+static int apply_budget(void *target, const struct option *option, const char *value,
+                        struct spoor_error *err)
+{
+    struct settings *settings = target;
+    char *end;
+    double percent;
+
+    (void)option;
+    if (strcmp(value, "none") == 0) {
+        settings->budget_millionths = UINT64_MAX;
+        return 0;
+    }
+    percent = strtod(value, &end);
+    if (end == value || strcmp(end, *end == '%' ? "%" : "") != 0 || !(percent > 0) ||
+        percent > 100)
+        return error_set(err, EINVAL, "invalid budget '%s': use a percentage above 0, or none",
+                         value);
+    settings->budget_millionths = percent < 1e-4 ? 1 : (uint64_t)(percent * 1e4);
+    return 0;
+}
+
 static int apply_summary_fd(void *target, const struct option *option, const char *value,
                             struct spoor_error *err)
 {
@@ -245,7 +267,8 @@ static const struct option rows[] = {
 { '\0', "append",     NULL,                "append to existing files instead of replacing them", TRACK | REPORT | SYSTEM, FLAG(is_append) },
 { '\0', "no-clobber", NULL,                "refuse to start if an output file exists", TRACK | REPORT | SYSTEM, FLAG(is_no_clobber) },
 { '\0', "summary-fd", "N",                 "also write the report to file descriptor N", BOTH, .apply = apply_summary_fd },
-{ '\0', "detail",     "auto|always|never", "when to measure private and shared memory, which slows the job down: for at most 0.3 % of the time (auto, the default), at every sample, or never", TRACK | SCOPE_DOCTOR, CHOICE(detail) },
+{ '\0', "detail",     "auto|always|never", "when to measure private and shared memory, which slows the job down: when memory has changed and as --budget allows (auto, the default), at every sample, or never", TRACK | SCOPE_DOCTOR, CHOICE(detail) },
+{ '\0', "budget",     "PERCENT|none",      "CPU time that the tracker may use, in percent of the job's (default: 0.3): looks between samples, memory sharing and GPUs are read as often as it allows; none: without limit", TRACK, .apply = apply_budget },
 { '\0', "cgroup",     "auto|off|require|DIRECTORY", "run the command in its own cgroup, for exact values: if possible (auto, the default), never (off), or refuse to run without (require); DIRECTORY: create it below this cgroup, which must be delegated to you", RUN | SCOPE_DOCTOR, TEXT(cgroup), .check = check_cgroup, .complete = "-W \"auto off require\"" },
 { '\0', "cgroup",     "DIRECTORY",         "track every process in this cgroup and below it, such as that of a container, instead of one process; the cgroup is only read", ATTACH | LINE_ONLY, TEXT(cgroup), .complete = COMPLETE_FILES },
 { '\0', "gpus",       "LIST",              "the GPUs of the job: all, none, or a list of numbers, UUIDs and PCI addresses, such as 0,2-3, or 0:1 for a MIG device; 'spoor info' lists them (default: as CUDA_VISIBLE_DEVICES and similar variables say, otherwise all)", TRACK, TEXT(gpus), .check = spoor_check_gpus },

@@ -54,6 +54,7 @@ struct settings {
     bool has_format;       /* a format was given */
     enum spoor_format format;
     enum spoor_detail detail;
+    uint64_t budget_millionths; /* of the job's CPU time; 0: the default */
     enum color color;
     enum wait_for wait_for;
     bool is_quiet;

@@ -87,20 +87,12 @@ static struct group_bytes largest_resident(const struct memory_view *views, size
     return largest;
 }
 
-/* What values follow from: sizes as they were at the end of the read. */
-static void take_bases(struct detail *detail, struct members *members, pid_t main_pid,
+static void take_bases(struct detail *detail, const struct members *members, pid_t main_pid,
                        size_t view_count)
 {
     struct group_bytes largest = largest_resident(detail->views, view_count);
-    struct movements movements;
+    struct movements movements = movements_measure(detail->root, members, main_pid);
 
-    for (size_t i = 0; i < members->count; i++) {
-        struct member *member = &members->list[i];
-
-        if (member->detail_private_bytes > 0)
-            member->detail_own_bytes = less(member->rss_bytes, member->shared_bytes);
-    }
-    movements = movements_measure(detail->root, members, main_pid);
     detail->bases = movements_base(&movements, &detail->estimate, &largest);
 }
 

@@ -8,13 +8,29 @@
 #include "job/memory/memory_view.h"
 #include "source/proc/pid_statm.h"
 
+static uint64_t own_bytes(const struct member *member)
+{
+    return less(member->rss_bytes, member->shared_bytes);
+}
+
+/* Growth counts from what the walk saw: pages that came after it are missing in its result. The walk
+ * is held between the sizes before and after it, since the kernel updates those in batches. */
+static void set_base(struct member *member, uint64_t before_bytes)
+{
+    uint64_t after_bytes = own_bytes(member);
+    uint64_t least = smaller(before_bytes, after_bytes);
+
+    member->detail_own_bytes =
+        smaller(larger(member->detail_own_bytes, least), larger(before_bytes, after_bytes));
+}
+
 void survey_look_again(struct survey *survey, const struct root *root, struct members *members)
 {
     uint64_t read_bytes = 0, copied_bytes = 0;
 
     for (size_t i = 0; i < members->count; i++) {
         struct member *member = &members->list[i];
-        uint64_t before_bytes = member->rss_bytes;
+        uint64_t before_bytes = member->rss_bytes, own_before_bytes = own_bytes(member);
         struct pid_statm statm;
 
         if (before_bytes == 0)
@@ -26,6 +42,8 @@ void survey_look_again(struct survey *survey, const struct root *root, struct me
         }
         member->rss_bytes = product_u64(statm.resident_pages, root->page_bytes);
         member->shared_bytes = product_u64(statm.shared_pages, root->page_bytes);
+        if (!member->borrows_memory)
+            set_base(member, own_before_bytes);
         survey->gained_bytes += less(member->rss_bytes, before_bytes);
         if (survey->has_copies && member->detail_private_bytes > 0)
             copied_bytes += less(member_read_faults(member, root), member->detail_faults) *
@@ -68,6 +86,7 @@ static void read_view(struct memory_view *view, const struct root *root, struct 
         memory_view_from_statm(member, view);
     }
     member->detail_private_bytes = view->private_total;
+    member->detail_own_bytes = less(view->resident, view->mapped);
     survey->rss_bytes += member->rss_bytes;
     survey->count++;
 }

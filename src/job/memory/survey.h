@@ -34,8 +34,8 @@ struct survey survey_take(struct memory_view *views, const struct root *root,
                           struct members *members, pid_t main_pid);
 
 /* Reads the sizes again: a process that has exited since then shared its pages with others that
- * were read without it, and the statm of a zombie is all zeros. Later estimates start from the
- * new sizes of the others, because growth during the survey may be included in it. */
+ * were read without it, and the statm of a zombie is all zeros. Later estimates start from what
+ * was read of each of the others. */
 void survey_look_again(struct survey *survey, const struct root *root, struct members *members);
 
 /* Subtracts what the estimate may have counted twice. */

@@ -24,7 +24,7 @@
 /* As version 1 writes them. */
 static const char *const names[CGROUP_CONTROLLER_COUNT] = {
     [CGROUP_MEMORY] = "memory", [CGROUP_CPU] = "cpu",   [CGROUP_CPUACCT] = "cpuacct",
-    [CGROUP_CPUSET] = "cpuset", [CGROUP_PIDS] = "pids", [CGROUP_IO] = "blkio",
+    [CGROUP_CPUSET] = "cpuset", [CGROUP_PIDS] = "pids",
 };
 
 struct membership {
@@ -107,17 +107,22 @@ static int path_below(struct text_part path, const char *mount_root, struct text
     return 0;
 }
 
+/* A mount on "/" itself would hide the machine; there is none. */
+static bool decode(const struct mountinfo *mount, char mount_root[CGROUP_PATH_SIZE],
+                   char point[CGROUP_PATH_SIZE])
+{
+    return text_part_decode(mount->root, mount_root, CGROUP_PATH_SIZE) >= 0 &&
+           text_part_decode(mount->point, point, CGROUP_PATH_SIZE) >= 0 &&
+           mount_root[0] == '/' && point[0] == '/' && point[1] != '\0';
+}
+
 static int place(const struct mountinfo *mount, struct text_part path, struct cgroup *ret)
 {
     char mount_root[CGROUP_PATH_SIZE], point[CGROUP_PATH_SIZE];
     struct text_part below;
     size_t length;
 
-    if (text_part_decode(mount->root, mount_root, sizeof(mount_root)) < 0 ||
-        text_part_decode(mount->point, point, sizeof(point)) < 0)
-        return -ENOENT;
-    /* A mount on "/" itself would hide the machine; there is none. */
-    if (mount_root[0] != '/' || point[0] != '/' || point[1] == '\0')
+    if (!decode(mount, mount_root, point))
         return -ENOENT;
     length = strlen(point + 1);
     if (path_below(path, mount_root, &below) < 0 || length + below.length >= CGROUP_PATH_SIZE)
@@ -160,7 +165,7 @@ int cgroups_parse(const char *cgroup_text, const char *mountinfo_text, struct cg
 
     if (cgroup_find_path(cgroup_text, CGROUP_UNIFIED, &path) == 0)
         find_mount(mountinfo_text, CGROUP_UNIFIED, path, &found[CGROUP_UNIFIED]);
-    for (int i = 0; i < CGROUP_UNIFIED; i++) {
+    for (int i = CGROUP_UNIFIED + 1; i < CGROUP_CONTROLLER_COUNT; i++) {
         if (cgroup_find_path(cgroup_text, (enum cgroup_controller)i, &path) == 0)
             find_mount(mountinfo_text, (enum cgroup_controller)i, path, &found[i]);
         else
@@ -174,38 +179,24 @@ int cgroups_parse(const char *cgroup_text, const char *mountinfo_text, struct cg
     return 0;
 }
 
-/* What remains of a directory below a mount point; NULL: it is elsewhere. */
-static const char *below_point(const char *directory, const char *point)
-{
-    size_t length = strlen(point);
-
-    if (strncmp(directory, point, length) != 0 ||
-        (directory[length] != '/' && directory[length] != '\0'))
-        return NULL;
-    return directory + length;
-}
-
 /* If the directory is below this mount of a cgroup hierarchy: its path within the hierarchy. */
 static int path_in_hierarchy(const struct mountinfo *mount, const char *directory,
                              struct cgroup *ret, char path[CGROUP_PATH_SIZE])
 {
     char mount_root[CGROUP_PATH_SIZE], point[CGROUP_PATH_SIZE];
+    struct text_part whole = { directory, strlen(directory) }, below;
     struct cgroup found = { .is_v2 = text_part_is(mount->type, "cgroup2") };
-    const char *below;
     int length;
 
     if ((!found.is_v2 && !text_part_is(mount->type, "cgroup")) ||
-        text_part_decode(mount->root, mount_root, sizeof(mount_root)) < 0 ||
-        text_part_decode(mount->point, point, sizeof(point)) < 0)
+        !decode(mount, mount_root, point) || path_below(whole, point, &below) < 0)
         return -ENOENT;
-    below = below_point(directory, point);
-    length = below ? snprintf(path, CGROUP_PATH_SIZE, "%s%s",
-                              strcmp(mount_root, "/") == 0 ? "" : mount_root, below)
-                   : -1;
-    if (length < 0 || length >= CGROUP_PATH_SIZE || strlen(directory) > CGROUP_PATH_SIZE)
+    length = snprintf(path, CGROUP_PATH_SIZE, "%s%.*s", mount_root[1] ? mount_root : "",
+                      (int)below.length, below.start);
+    if (length < 0 || length >= CGROUP_PATH_SIZE || whole.length > CGROUP_PATH_SIZE)
         return -ENOENT;
     found.mount_length = strlen(point) - 1;
-    memcpy(found.path, directory + 1, strlen(directory));
+    memcpy(found.path, directory + 1, whole.length);
     *ret = found;
     return 0;
 }

@@ -21,13 +21,12 @@
 #include "source/host/mountinfo.h"
 
 enum cgroup_controller {
-    CGROUP_MEMORY,
-    CGROUP_CPU,
-    CGROUP_CPUACCT,
-    CGROUP_CPUSET,
-    CGROUP_PIDS,
-    CGROUP_IO,      /* "blkio" of version 1 */
     CGROUP_UNIFIED, /* the tree of version 2, whatever its controllers */
+    CGROUP_MEMORY,
+    CGROUP_PIDS,
+    CGROUP_CPUACCT,
+    CGROUP_CPU,
+    CGROUP_CPUSET,
     CGROUP_CONTROLLER_COUNT,
 };
 

@@ -122,7 +122,7 @@ static void drop_unpopulated(const struct root *root, const struct cgroup *own,
             !cgroup_is_populated(root, cgroup))
             *cgroup = (struct cgroup){ 0 };
     }
-    for (int i = 0; i < CGROUP_UNIFIED; i++) {
+    for (int i = CGROUP_UNIFIED + 1; i < CGROUP_CONTROLLER_COUNT; i++) {
         if (!cgroup_is_visible(&cgroups->of[i]))
             cgroups->of[i] = cgroups->of[CGROUP_UNIFIED];
     }

@@ -67,6 +67,24 @@ int cgroup_move(const struct root *root, const struct cgroup *cgroup, pid_t pid)
     return write_file(root, cgroup, "cgroup.procs", text);
 }
 
+int cgroup_make_child(const struct root *root, const struct cgroup *parent, const char *name,
+                      pid_t pid, struct cgroup *ret)
+{
+    struct cgroup child = *parent;
+    int r = cgroup_to_child(&child, name);
+
+    if (r == 0)
+        r = cgroup_make(root, &child);
+    if (r < 0)
+        return r;
+    r = cgroup_move(root, &child, pid);
+    if (r < 0)
+        (void)cgroup_remove(root, &child); /* empty: it was made just now */
+    else
+        *ret = child;
+    return r;
+}
+
 static int set_controller(const struct root *root, const struct cgroup *cgroup, char sign,
                           const char *controller)
 {
@@ -74,20 +92,6 @@ static int set_controller(const struct root *root, const struct cgroup *cgroup, 
 
     (void)snprintf(text, sizeof(text), "%c%s", sign, controller); /* names of ours: they fit */
     return write_file(root, cgroup, "cgroup.subtree_control", text);
-}
-
-static bool has_word(const char *text, const char *word)
-{
-    size_t length = strlen(word);
-
-    for (; *text; text += strspn(text, " \n")) {
-        size_t n = strcspn(text, " \n");
-
-        if (n == length && strncmp(text, word, n) == 0)
-            return true;
-        text += n;
-    }
-    return false;
 }
 
 unsigned cgroup_enable(const struct root *root, const struct cgroup *cgroup,
@@ -98,7 +102,7 @@ unsigned cgroup_enable(const struct root *root, const struct cgroup *cgroup,
 
     (void)root_read(root, text, sizeof(text), "%s/cgroup.subtree_control", cgroup->path);
     for (unsigned i = 0; controllers[i]; i++) {
-        if (!has_word(text, controllers[i]) &&
+        if (!parse_has_word(text, controllers[i]) &&
             set_controller(root, cgroup, '+', controllers[i]) == 0)
             enabled |= 1u << i;
     }
@@ -155,20 +159,13 @@ int cgroup_move_all(const struct root *root, const struct cgroup *from, const st
     return -EBUSY;
 }
 
-bool cgroup_holds_only(const struct root *root, const struct cgroup *cgroup, pid_t a, pid_t b)
+bool cgroup_holds_only(const struct root *root, const struct cgroup *cgroup, pid_t pid)
 {
-    char text[256];
-    const char *cursor = text;
-    uint64_t pid;
+    char text[64], expected[16];
 
-    if (check(root, cgroup) < 0 || read_procs(root, cgroup, text, sizeof(text)) <= 0)
-        return false;
-    for (; *cursor; cursor++) {
-        if (parse_u64(&cursor, &pid) < 0 || *cursor != '\n' ||
-            ((pid_t)pid != a && (pid_t)pid != b))
-            return false;
-    }
-    return true;
+    (void)snprintf(expected, sizeof(expected), "%d\n", (int)pid); /* fits any pid */
+    return check(root, cgroup) == 0 && read_procs(root, cgroup, text, sizeof(text)) > 0 &&
+           strcmp(text, expected) == 0;
 }
 
 /* "spoor-PID-...", and there is no such process here. */

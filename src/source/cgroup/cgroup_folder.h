@@ -23,6 +23,10 @@ int cgroup_remove(const struct root *root, const struct cgroup *cgroup);
 /* Moves a process with all its threads. */
 int cgroup_move(const struct root *root, const struct cgroup *cgroup, pid_t pid);
 
+/* Creates a cgroup below `parent` and moves a process into it. Leaves nothing behind on failure. */
+int cgroup_make_child(const struct root *root, const struct cgroup *parent, const char *name,
+                      pid_t pid, struct cgroup *ret);
+
 /* Moves all that is in `from` to `to`, including processes started meanwhile. Gives up when none
  * can be moved. -EBUSY: the kernel allows no process in `to`, because controllers are enabled for
  * the cgroups below it (version 2). */
@@ -47,8 +51,8 @@ bool cgroup_is_alone(const struct root *root, const struct cgroup *parent, const
 int cgroup_remove_tree(const struct root *root, const struct cgroup *cgroup,
                        const struct cgroup *to);
 
-/* Has the cgroup no process but these two? */
-bool cgroup_holds_only(const struct root *root, const struct cgroup *cgroup, pid_t a, pid_t b);
+/* Whether a process is the only one in a cgroup. */
+bool cgroup_holds_only(const struct root *root, const struct cgroup *cgroup, pid_t pid);
 
 /* Removes empty cgroups below `parent` whose tracker, named in the folder's name as
  * "spoor-PID-...", has exited: a tracker that was killed leaves them behind. */

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/hidden_child.h"
+#include "spoor/spoor.h"
 
 static _Noreturn void keep(int end_fd)
 {
@@ -36,7 +37,7 @@ int scope_keeper_start(struct scope_keeper *ret)
         return -errno;
     read_fd = fds[0];
     write_fd = fds[1];
-    pid = hidden_child_fork("spoor-keeper");
+    pid = hidden_child_fork(SPOOR_AGENT_NAME); /* it belongs to no job */
     if (pid == 0)
         keep(read_fd);
     if (pid < 0)

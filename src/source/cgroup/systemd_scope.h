@@ -1,53 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * systemd_scope.h - asks a systemd manager for a scope: a cgroup with processes in it that
- * were started by somebody else, here by us.
+ * systemd_scope.h - asks a systemd manager for a scope: a cgroup for processes that systemd did
+ * not start.
  *
- * An ordinary user may not move a process out of the cgroup of a login session; the user's
- * manager may, and gives the new cgroup to the user together with its controllers. It goes
- * away by itself with the last process in it.
- *
- * All waiting has an end: a deadline of the monotonic clock.
+ * An ordinary user may not move a process out of the cgroup of a login session. The user's manager
+ * may, and delegates the new cgroup to the user. It goes away with the last process in it.
  */
 #ifndef SOURCE_CGROUP_SYSTEMD_SCOPE_H
 #define SOURCE_CGROUP_SYSTEMD_SCOPE_H
 
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "source/cgroup/systemd_address.h"
+/* A deadline is a time of the monotonic clock. */
 
-struct systemd_connection {
-    int fd;
-    bool is_direct;
-    uint32_t serial; /* of the last call */
-    uint64_t deadline_ns;
-};
+/* Connects to a manager's own socket and logs in. Returns a descriptor for the caller to close.
+ * -ECONNREFUSED, -ENOENT: nothing listens; -EACCES: we are refused; -EXDEV: the manager is of
+ * another PID namespace or user, so that our PIDs mean other processes there; -ETIMEDOUT;
+ * -EBADMSG: it is not D-Bus. */
+int systemd_connect(const char *path, uint64_t deadline_ns);
 
-/* Connects and says who we are; the manager itself has not been asked anything then. On
- * success the caller ends it with systemd_disconnect(). -ECONNREFUSED, -ENOENT: nobody listens;
- * -EACCES: we are refused; -EXDEV: whoever listens is of another pid namespace or user, so that
- * our pids would be other processes there; -ETIMEDOUT; -EBADMSG: it speaks something else. */
-int systemd_connect(const struct systemd_address *address, uint64_t deadline_ns,
-                    struct systemd_connection *ret);
-void systemd_disconnect(struct systemd_connection *connection);
-
-struct systemd_scope {
-    const char *name; /* "x.scope"; nobody else's */
-    const char *description;
-    const pid_t *pids; /* which processes are moved into it */
-    size_t pids_count;
-};
-
-/* Has a scope made and waits until it is. It is handed to us to make cgroups in, with the
- * controllers for memory, processes and I/O; not that for CPUs, which would change what share
- * of them the job gets.
+/* Moves `job` and `keeper` into a new scope `unit` ("x.scope") and waits until they are there. The
+ * controllers for memory, processes and I/O are delegated to us; not that for CPUs, which would
+ * change the job's share of them.
  *
- * -EACCES, -ENOENT, -EREMOTEIO: the manager refuses, is not there, has another reason: nothing
- * has been moved. -ECANCELED: it tried and failed. -EINPROGRESS: it was asked, and what became
- * of that we do not know: the processes may be moved at any time. */
-int systemd_start_scope(struct systemd_connection *connection,
-                        const struct systemd_scope *scope);
+ * -EREMOTEIO: the manager refuses or fails; -EMSGSIZE: the name is too long. -EINPROGRESS: the
+ * outcome is unknown, and the processes may be moved at any time. */
+int systemd_start_scope(int fd, uint64_t deadline_ns, const char *unit, pid_t job,
+                        pid_t keeper);
 
 #endif

@@ -15,14 +15,15 @@
 #include <linux/connector.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "source/events/netlink.h"
 
-/* What stays unread for some milliseconds while a machine forks as fast as it can. */
-enum { BUFFER_BYTES = 4 << 20, DATAGRAM_MAX = 1024 };
+/* An event takes up 832 bytes of the buffer. */
+enum { BUFFER_BYTES = 4 << 20, DATAGRAM_MAX = 1024, EVENT_BYTES = 1024 };
 
 /* Inode of the machine's own pid namespace: a constant of the kernel's. */
 #define INITIAL_PID_NAMESPACE "pid:[4026531836]"
@@ -103,6 +104,15 @@ static int subscribe(int fd)
     return request(fd, &filtered, sizeof(filtered));
 }
 
+static size_t count_room(int fd)
+{
+    int bytes = 0;
+    socklen_t size = sizeof(bytes);
+
+    (void)getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &size); /* if it fails: no room */
+    return (size_t)bytes / EVENT_BYTES;
+}
+
 int proc_connector_open(const struct root *root, struct proc_connector *ret)
 {
     AUTO_CLOSE int fd = -1;
@@ -119,6 +129,7 @@ int proc_connector_open(const struct root *root, struct proc_connector *ret)
     r = subscribe(fd);
     if (r < 0)
         return r;
+    ret->capacity = count_room(fd);
     ret->fd = take_fd(&fd);
     return 0;
 }
@@ -170,11 +181,12 @@ int proc_connector_parse(const void *datagram, size_t size, struct process_event
     return -ENOMSG;
 }
 
-void proc_connector_drain(struct proc_connector *connector, process_event_seen *seen,
-                          void *data)
+size_t proc_connector_drain(struct proc_connector *connector, process_event_seen *seen,
+                            void *data)
 {
     unsigned char datagram[DATAGRAM_MAX];
     uint64_t started_ns = clock_now().monotonic_ns;
+    size_t count = 0;
     ssize_t n;
 
     while ((n = netlink_receive(connector->fd, datagram, sizeof(datagram))) != 0) {
@@ -186,7 +198,8 @@ void proc_connector_drain(struct proc_connector *connector, process_event_seen *
             continue;
         }
         if (n < 0)
-            return;
+            break;
+        count++;
         r = proc_connector_parse(datagram, (size_t)n, &event);
         if (r == 0)
             seen(&event, data);
@@ -194,6 +207,7 @@ void proc_connector_drain(struct proc_connector *connector, process_event_seen *
             connector->lost_count++;
         /* A machine may fork faster than we read. */
         if (r == 0 && event.time_ns > started_ns)
-            return;
+            break;
     }
+    return count;
 }

@@ -8,6 +8,7 @@
 
 #include "base/arithmetic.h"
 #include "base/clock.h"
+#include "base/reserve.h"
 #include "base/unknown.h"
 #include "source/gpu/nvidia_busy.h"
 
@@ -72,19 +73,10 @@ static void forget_idlest(struct nvidia_clients *clients)
 
 static int make_room(struct nvidia_clients *clients)
 {
-    size_t capacity = clients->capacity ? clients->capacity * 2 : 16;
-    struct nvidia_client *list;
-
     if (clients->count == NVIDIA_CLIENTS_MAX)
         forget_idlest(clients);
-    if (clients->count < clients->capacity)
-        return 0;
-    list = reallocarray(clients->list, capacity, sizeof(*list));
-    if (!list)
-        return -ENOMEM;
-    clients->list = list;
-    clients->capacity = capacity;
-    return 0;
+    return reserve(&clients->list, &clients->capacity, clients->count + 1,
+                   sizeof(*clients->list));
 }
 
 static struct nvidia_client *find_or_add(struct nvidia_clients *clients, pid_t pid)

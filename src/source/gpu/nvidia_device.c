@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/reserve.h"
 #include "base/unknown.h"
 
 /* A text of the driver's, which may hold anything, as long as it ends. */
@@ -63,18 +64,9 @@ struct found {
 
 static struct nvidia_device *add(struct found *found)
 {
-    size_t capacity = found->capacity ? found->capacity * 2 : 8;
-    struct nvidia_device *list;
-
-    if (found->count == NVIDIA_DEVICES_MAX)
+    if (found->count == NVIDIA_DEVICES_MAX ||
+        reserve(&found->list, &found->capacity, found->count + 1, sizeof(*found->list)) < 0)
         return NULL;
-    if (found->count == found->capacity) {
-        list = reallocarray(found->list, capacity, sizeof(*list));
-        if (!list)
-            return NULL;
-        found->list = list;
-        found->capacity = capacity;
-    }
     memset(&found->list[found->count], 0, sizeof(*found->list));
     return &found->list[found->count++];
 }

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "base/reserve.h"
 #include "base/unknown.h"
 
 #define ENTRIES_AT_FIRST 32u
@@ -43,30 +44,7 @@ bool gpu_pids_have(const struct gpu_pids *pids, unsigned pid)
 
 int nvidia_scratch_reserve(struct nvidia_scratch *scratch, size_t size)
 {
-    char *bytes;
-
-    if (size <= scratch->size)
-        return 0;
-    bytes = realloc(scratch->bytes, size);
-    if (!bytes)
-        return -ENOMEM;
-    scratch->bytes = bytes;
-    scratch->size = size;
-    return 0;
-}
-
-static int reserve(struct nvidia_list *list, size_t capacity)
-{
-    struct nvidia_entry *entries;
-
-    if (capacity <= list->capacity)
-        return 0;
-    entries = reallocarray(list->entries, capacity, sizeof(*entries));
-    if (!entries)
-        return -ENOMEM;
-    list->entries = entries;
-    list->capacity = capacity;
-    return 0;
+    return reserve(&scratch->bytes, &scratch->size, size, 1);
 }
 
 static void list_done(struct nvidia_list *list)
@@ -125,7 +103,7 @@ static int read_list(struct nvidia_list *list, const struct nvml_list *from, boo
 
     if (count < 0)
         return (int)count;
-    if (reserve(list, (size_t)count) < 0)
+    if (reserve(&list->entries, &list->capacity, (size_t)count, sizeof(*list->entries)) < 0)
         return -ENOMEM;
     list->count = 0;
     for (size_t i = 0; i < (size_t)count; i++) {
@@ -167,7 +145,7 @@ static int merge(struct nvidia_lists *lists)
 
     for (size_t kind = 0; kind < NVML_LIST_COUNT; kind++)
         total += lists->kinds[kind].count;
-    if (reserve(merged, total) < 0)
+    if (reserve(&merged->entries, &merged->capacity, total, sizeof(*merged->entries)) < 0)
         return -ENOMEM;
     merged->count = 0;
     if (total == 0)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * churn FILE MEGABYTES - a job that allocates and frees all the time, beside memory that it
- * keeps. FILE holds how often it has gone round, as a native 64-bit number.
+ * churn FILE MEGABYTES [ROUNDS] - a job that allocates and frees all the time, beside memory that
+ * it keeps. FILE holds how often it has gone round, as a native 64-bit number. It exits after
+ * ROUNDS, if given; then FILE may be /dev/zero.
  *
  * This is the job that a tracker hurts most: whoever walks the page tables of the kept memory
  * holds the lock that each mmap() and munmap() waits for. So a round is one of these, by way of
@@ -64,9 +65,10 @@ static int go_round(void)
 int main(int argc, char **argv)
 {
     volatile uint64_t *rounds;
+    uint64_t limit = argc == 4 ? strtoull(argv[3], NULL, 10) : UINT64_MAX;
     int fd;
 
-    if (argc != 3)
+    if (argc < 3)
         return 2;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     /* Or malloc() learns from the first large block to keep such blocks. */
@@ -75,7 +77,7 @@ int main(int argc, char **argv)
     rounds = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (rounds == MAP_FAILED || keep((size_t)strtoul(argv[2], NULL, 10) * 1000 * 1000) < 0)
         return 1;
-    while (go_round() == 0)
+    while (*rounds < limit && go_round() == 0)
         ++*rounds;
-    return 1;
+    return *rounds < limit;
 }

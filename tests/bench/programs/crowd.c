@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * crowd COUNT FD - a process with so many sleeping children, each a program of its own. Writes a
- * byte to FD when all of them sleep. They end with it, and it ends with its parent.
+ * crowd COUNT FD [SECONDS] - a process with COUNT children, each of which runs sleep(1). Writes a
+ * byte to FD when all of them sleep. Given SECONDS, writes another byte that much later, and exits.
+ * The children are killed when it exits, and it is killed when its parent exits.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -19,12 +20,13 @@ static void sleep_for_good(void)
 
 int main(int argc, char **argv)
 {
-    long count = argc == 3 ? strtol(argv[1], NULL, 10) : -1;
-    int running[2];
+    long count = argc >= 3 ? strtol(argv[1], NULL, 10) : -1;
+    int running[2], fd;
     char byte;
 
     if (count < 0 || pipe2(running, O_CLOEXEC) < 0)
         return 2;
+    fd = (int)strtol(argv[2], NULL, 10);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (long i = 0; i < count; i++) {
         pid_t pid = fork();
@@ -38,8 +40,10 @@ int main(int argc, char **argv)
     }
     /* Every child holds an end of the pipe until its exec. */
     close(running[1]);
-    if (read(running[0], &byte, 1) != 0 || write((int)strtol(argv[2], NULL, 10), "", 1) != 1)
+    if (read(running[0], &byte, 1) != 0 || write(fd, "", 1) != 1)
         return 1;
-    for (;;)
+    while (argc < 4)
         pause();
+    (void)sleep((unsigned)strtoul(argv[3], NULL, 10));
+    return write(fd, "", 1) != 1;
 }

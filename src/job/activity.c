@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "job/activity.h"
+
+#include "base/arithmetic.h"
+#include "base/clock.h"
+#include "base/unknown.h"
+
+#define READ_ALL_EVERY_NS (10 * NS_PER_SECOND)
+
+/* A cgroup counts a process that runs now up to its last timer tick: by so little the clock of that
+ * process may be ahead. So long, too, a job must not have run before it counts as at rest. */
+#define UNSEEN_NS (20 * NS_PER_MS)
+#define REST_AFTER_NS (3 * UNSEEN_NS)
+
+/* A change of less than this is none: programs that run touch a page now and then. */
+#define STILL_BYTES ((uint64_t)256 * 1024)
+
+enum {
+    REST_SHARE = 200,
+    STILL_SHARE = 64,
+    STILL_NOTES = 3, /* then growth has come to an end */
+};
+
+void activity_note_cpu(struct activity *activity, uint64_t now_ns, uint64_t cpu_ns)
+{
+    bool was_at_rest = activity->is_at_rest;
+    bool is_first = activity->noted_ns == 0;
+    bool has_run =
+        is_first || !is_known(cpu_ns) || !is_known(activity->cpu_ns) ||
+        apart(cpu_ns, activity->cpu_ns) > less(now_ns, activity->noted_ns) / REST_SHARE;
+
+    activity->cpu_ns = cpu_ns;
+    activity->noted_ns = now_ns;
+    if (has_run)
+        activity->ran_ns = now_ns;
+    activity->is_at_rest = less(now_ns, activity->ran_ns) >= REST_AFTER_NS;
+    activity->has_come_to_rest = activity->is_at_rest && !was_at_rest;
+}
+
+void activity_note_memory(struct activity *activity, uint64_t resident_bytes,
+                          size_t process_count)
+{
+    uint64_t change = apart(resident_bytes, activity->resident_bytes);
+    bool is_still = process_count == activity->process_count &&
+                    change <= larger(STILL_BYTES, activity->resident_bytes / STILL_SHARE);
+
+    activity->still_notes = is_still ? activity->still_notes + 1 : 0;
+    if (is_still) /* growth in small steps adds up */
+        return;
+    activity->resident_bytes = resident_bytes;
+    activity->process_count = process_count;
+}
+
+enum activity_state activity_state(const struct activity *activity)
+{
+    if (activity->is_at_rest)
+        return JOB_RESTS;
+    return activity->still_notes < STILL_NOTES ? JOB_GROWS : JOB_RUNS;
+}
+
+static bool stands_still(const struct activity *activity, uint64_t cpu_ns)
+{
+    return activity->has_looked && is_known(cpu_ns) && cpu_ns == activity->looked_cpu_ns;
+}
+
+enum activity_look activity_look_at(const struct activity *activity, uint64_t cpu_ns,
+                                    uint64_t now_ns)
+{
+    if (!activity->has_looked || now_ns - activity->looked_at_ns >= READ_ALL_EVERY_NS)
+        return LOOK_AT_ALL;
+    return stands_still(activity, cpu_ns) && !activity->is_doubtful ? LOOK_AT_NOBODY
+                                                                    : LOOK_AT_MOVERS;
+}
+
+void activity_looked(struct activity *activity, enum activity_look look, uint64_t cpu_ns,
+                     uint64_t now_ns, struct activity_seen seen)
+{
+    if (look == LOOK_AT_NOBODY)
+        return;
+    activity->is_doubtful |= stands_still(activity, cpu_ns) && seen.moved_ns > UNSEEN_NS;
+    activity->has_looked = true;
+    activity->looked_cpu_ns = seen.is_whole ? cpu_ns : UNKNOWN;
+    if (look == LOOK_AT_ALL)
+        activity->looked_at_ns = now_ns;
+}
+
+void activity_forget(struct activity *activity)
+{
+    activity->has_looked = false;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * measures.c - what the job hands up: each value with its source.
+ *
+ * A source is chosen when the job begins. What changes it later is next to the code that reads the
+ * value: a source that is lost (cpu_totals.c), processes that leave a cgroup (totals.c), final values
+ * that come with the end of a process (bounds.c).
+ */
+#include <stddef.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/unknown.h"
+#include "job/job.h"
+
+#define MAIN_EXITED "the process exited before it could be read"
+#define THEY_EXITED "they exited before they could be read"
+#define ALL_EXITED "no process could be read before it exited"
+#define NONE_READ "no process could be read"
+#define AT_END "known only at the end of a job started by spoor"
+#define NO_SWITCHES "known only at the end of a command started by spoor"
+#define NO_CGROUP "requires a cgroup for the job alone"
+#define NO_IO "cannot read /proc/PID/io"
+#define DENIED \
+    "permission denied: a process of another user, or of a set-uid or unreadable program"
+
+#define AT(field) offsetof(struct job_reading, field)
+#define USED(name) AT(usage.counter[USAGE_##name])
+#define MEMORY(field) AT(memory.field), AT(memory_now.field)
+
+_Static_assert(AT(usage) > 0, "0 is no place of a value");
+
+/* What a value needs. Without /proc, one that needs files is unknown; one that only needs them while
+ * the job runs is known before its program starts, and when its first process has ended. */
+enum need { NO_FILES, FILES, FILES_UNTIL_END };
+
+/* clang-format off */
+static const struct row {
+    size_t value, now; /* places in struct job_reading; no value: another module measures it; no `now`: the same */
+    enum need need;
+    struct origin origin;
+} rows[METRIC_JOB_END] = {
+[METRIC_MAIN_CPU] =                 { AT(main_cpu_ns), 0,                          NO_FILES,        { "procfs.cpuclock",      MAIN_EXITED, true } },
+[METRIC_MAIN_RSS] =                 { MEMORY(main.total_bytes),                    FILES,           { "procfs.statm",         MAIN_EXITED, false } },
+[METRIC_MAIN_PRIVATE] =             { MEMORY(main.private_bytes),                  FILES,           { "procfs.smaps_rollup",  MAIN_EXITED, false } },
+[METRIC_MAIN_SHARED] =              { MEMORY(main.shared_bytes),                   FILES,           { "procfs.smaps_rollup",  MAIN_EXITED, false } },
+[METRIC_MAIN_RSS_PEAK] =            { AT(main_rss_peak_bytes), 0,                  FILES,           { "procfs.status.VmHWM",  MAIN_EXITED, false } },
+[METRIC_MAIN_RSS_BOUND] =           { AT(main_rss_bound_bytes), 0,                 NO_FILES,        { "wait4.ru_maxrss",      AT_END,      true } },
+[METRIC_MAIN_RSS_DISCOUNT] =        { AT(discount.main), 0,                        NO_FILES,        { "procfs.smaps",         MAIN_EXITED, false } },
+[METRIC_MAIN_THREADS] =             { AT(main_threads), 0,                         FILES,           { "procfs.stat",          MAIN_EXITED, false } },
+[METRIC_MAIN_THREADS_PEAK] =        { AT(thread_peaks.main_threads), 0,            NO_FILES,        { "procfs.stat",          MAIN_EXITED, false } },
+[METRIC_DESCENDANTS_CPU] =          { AT(descendants_cpu_ns), 0,                   NO_FILES,        { "procfs.cpuclock",      NONE_READ,   false } },
+[METRIC_DESCENDANTS_RSS] =          { MEMORY(descendants.total_bytes),             FILES,           { "procfs.smaps_rollup",  THEY_EXITED, false } },
+[METRIC_DESCENDANTS_PRIVATE] =      { MEMORY(descendants.private_bytes),           FILES,           { "procfs.smaps_rollup",  THEY_EXITED, false } },
+[METRIC_DESCENDANTS_SHARED] =       { MEMORY(descendants.shared_bytes),            FILES,           { "procfs.smaps_rollup",  THEY_EXITED, false } },
+[METRIC_DESCENDANTS_RSS_PEAK] =     { AT(descendants_rss_peak_bytes), 0,           FILES,           { "procfs.status.VmHWM",  THEY_EXITED, false } },
+[METRIC_DESCENDANTS_RSS_BOUND] =    { AT(descendants_rss_bound_bytes), 0,          NO_FILES,        { "wait4.ru_maxrss",      AT_END,      true } },
+[METRIC_DESCENDANTS_RSS_DISCOUNT] = { AT(discount.descendants), 0,                 NO_FILES,        { "procfs.smaps",         THEY_EXITED, false } },
+[METRIC_DESCENDANTS_THREADS] =      { AT(descendants_threads), 0,                  FILES,           { "procfs.stat",          THEY_EXITED, false } },
+[METRIC_DESCENDANTS_THREADS_PEAK] = { AT(thread_peaks.descendants_threads), 0,     NO_FILES,        { "procfs.stat",          THEY_EXITED, false } },
+[METRIC_JOB_CPU] =                  { USED(CPU_NS), 0,                             NO_FILES,        { "procfs.cpuclock",      NONE_READ,   false } },
+[METRIC_JOB_USER] =                 { USED(USER_NS), 0,                            FILES_UNTIL_END, { "procfs.stat",          NONE_READ,   false } },
+[METRIC_JOB_SYSTEM] =               { USED(SYSTEM_NS), 0,                          FILES_UNTIL_END, { "procfs.stat",          NONE_READ,   false } },
+[METRIC_JOB_MAJOR_FAULTS] =         { USED(MAJOR_FAULTS), 0,                       FILES_UNTIL_END, { "procfs.stat",          NONE_READ,   false } },
+[METRIC_JOB_MINOR_FAULTS] =         { USED(MINOR_FAULTS), 0,                       FILES_UNTIL_END, { "procfs.stat",          NONE_READ,   false } },
+[METRIC_JOB_VOLUNTARY_SWITCHES] =   { USED(VOLUNTARY_SWITCHES), 0,                 NO_FILES,        { "wait4",                NO_SWITCHES, false } },
+[METRIC_JOB_INVOLUNTARY_SWITCHES] = { USED(INVOLUNTARY_SWITCHES), 0,               NO_FILES,        { "wait4",                NO_SWITCHES, false } },
+[METRIC_JOB_RSS] =                  { MEMORY(combined.total_bytes),                FILES,           { "procfs.smaps_rollup",  ALL_EXITED,  false } },
+[METRIC_JOB_PRIVATE] =              { MEMORY(combined.private_bytes),              FILES,           { "procfs.smaps_rollup",  ALL_EXITED,  false } },
+[METRIC_JOB_SHARED] =               { MEMORY(combined.shared_bytes),               FILES,           { "procfs.smaps_rollup",  ALL_EXITED,  false } },
+[METRIC_JOB_PSS] =                  { MEMORY(pss_bytes),                           FILES,           { "procfs.smaps_rollup",  ALL_EXITED,  false } },
+[METRIC_JOB_SWAP] =                 { AT(swap_bytes), 0,                           FILES,           { "procfs.status.VmSwap", "cannot read /proc/PID/status", false } },
+[METRIC_JOB_RSS_PEAK] =             { AT(rss_peak_bytes), 0,                       NO_FILES,        { "procfs.status.VmHWM",  ALL_EXITED,  false } },
+[METRIC_JOB_RSS_BOUND] =            { AT(rss_bound_bytes), 0,                      NO_FILES,        { "wait4.ru_maxrss",      AT_END,      true } },
+[METRIC_JOB_RSS_DISCOUNT] =         { AT(discount.combined), 0,                    NO_FILES,        { "procfs.smaps",         ALL_EXITED,  false } },
+[METRIC_JOB_MEMORY_PEAK] =          { AT(leaf.memory_peak_bytes), 0,               NO_FILES,        { "cgroup.memory.peak",   NO_CGROUP,   true } },
+[METRIC_JOB_ANON] =                 { AT(anon_bytes), 0,                           NO_FILES,        { "cgroup.memory.stat",   NO_CGROUP,   false } },
+[METRIC_JOB_PAGE_CACHE] =           { AT(leaf.memory.page_cache_bytes), 0,         NO_FILES,        { "cgroup.memory.stat",   NO_CGROUP,   false } },
+[METRIC_JOB_THREADS] =              { AT(threads), 0,                              FILES,           { "procfs.stat",          NONE_READ,   false } },
+[METRIC_JOB_THREADS_PEAK] =         { AT(thread_peaks.threads), 0,                 NO_FILES,        { "cgroup.pids.peak",     NO_CGROUP,   true } },
+[METRIC_JOB_PROCESSES] =            { AT(process_count), AT(process_count_now),    FILES,           { "procfs.children",      NONE_READ,   false } },
+[METRIC_JOB_PROCESSES_PEAK] =       { AT(process_peak), 0,                         NO_FILES,        { "perf.fork-ring",       "no source of process events is available", false } },
+[METRIC_JOB_STARTED] =              { AT(started_count), 0,                        NO_FILES,        { "procfs.children",      NONE_READ,   false } },
+[METRIC_JOB_READ] =                 { USED(READ_BYTES), 0,                         FILES_UNTIL_END, { "procfs.io",            NO_IO,       false } },
+[METRIC_JOB_WRITTEN] =              { USED(WRITTEN_BYTES), 0,                      FILES_UNTIL_END, { "procfs.io",            NO_IO,       false } },
+[METRIC_JOB_READ_CHARS] =           { USED(READ_CHARS), 0,                         FILES,           { "procfs.io",            NO_IO,       false } },
+[METRIC_JOB_WRITTEN_CHARS] =        { USED(WRITTEN_CHARS), 0,                      FILES,           { "procfs.io",            NO_IO,       false } },
+[METRIC_JOB_OOM_KILLS] =            { AT(events.oom_kills_count), 0,               NO_FILES,        { "cgroup.oom_kill",      "no readable cgroup has a memory controller", true } },
+[METRIC_JOB_THROTTLED] =            { AT(events.throttled_ns), 0,                  NO_FILES,        { "cgroup.cpu.stat",      "no readable cgroup has a CPU controller", true } },
+[METRIC_JOB_CPU_PRESSURE] =         { AT(leaf.pressure_ns[PRESSURE_CPU]), 0,       NO_FILES,        { "cgroup.cpu.pressure",  NULL,        true } },
+[METRIC_JOB_MEMORY_PRESSURE] =      { AT(leaf.pressure_ns[PRESSURE_MEMORY]), 0,    NO_FILES,        { "cgroup.memory.pressure", NULL,      true } },
+[METRIC_JOB_IO_PRESSURE] =          { AT(leaf.pressure_ns[PRESSURE_IO]), 0,        NO_FILES,        { "cgroup.io.pressure",   NULL,        true } },
+};
+
+static const enum metric of_cgroup[] = {
+    METRIC_JOB_MEMORY_PEAK, METRIC_JOB_ANON, METRIC_JOB_PAGE_CACHE, METRIC_JOB_THREADS_PEAK,
+};
+
+static const enum metric of_sharing[] = {
+    METRIC_MAIN_PRIVATE, METRIC_MAIN_SHARED, METRIC_DESCENDANTS_PRIVATE,
+    METRIC_DESCENDANTS_SHARED, METRIC_JOB_PRIVATE, METRIC_JOB_SHARED, METRIC_JOB_PSS,
+};
+
+/* Known from the reaping of processes, if they are ours to reap. */
+static const enum metric of_wait4[] = {
+    METRIC_JOB_USER, METRIC_JOB_SYSTEM, METRIC_JOB_MAJOR_FAULTS, METRIC_JOB_MINOR_FAULTS,
+};
+
+static const enum metric of_io[] = {
+    METRIC_JOB_READ, METRIC_JOB_WRITTEN, METRIC_JOB_READ_CHARS, METRIC_JOB_WRITTEN_CHARS,
+};
+/* clang-format on */
+
+static void explain(struct job *job, const enum metric *metrics, size_t count,
+                    const char *reason)
+{
+    for (size_t i = 0; reason && i < count; i++)
+        job->origins[metrics[i]].reason = reason;
+}
+
+static void choose_cgroup(struct job *job)
+{
+    struct origin *origins = job->origins;
+    struct leaf_reading first = LEAF_READING_UNKNOWN;
+
+    if (leaf_has_memory(&job->leaf))
+        job->cgroup_watch.memory =
+            job->leaf.folders[leaf_has(&job->leaf, LEAF_MEMORY) ? LEAF_MEMORY : LEAF_UNIFIED]
+                .own;
+    explain(job, of_cgroup, ARRAY_SIZE(of_cgroup), job->leaf.reason);
+    leaf_read_pressure(&job->leaf, &first);
+    for (int i = 0; i < PRESSURE_COUNT; i++) {
+        if (!is_known(first.pressure_ns[i])) /* that of the machine has to do */
+            origins[METRIC_JOB_CPU_PRESSURE + i].source = NULL;
+    }
+    if (leaf_has(&job->leaf, LEAF_UNIFIED) || job->leaf.is_adopted)
+        origins[METRIC_JOB_PROCESSES].source = "cgroup.procs";
+    else if (!job->lists_children)
+        origins[METRIC_JOB_PROCESSES].source = "procfs.stat";
+    origins[METRIC_JOB_STARTED].source = origins[METRIC_JOB_PROCESSES].source;
+}
+
+/* Without private and shared parts, the total is a sum of resident sizes. */
+static void omit_sharing(struct job *job, const char *reason)
+{
+    explain(job, of_sharing, ARRAY_SIZE(of_sharing), reason);
+    job->origins[METRIC_JOB_RSS].source = job->origins[METRIC_DESCENDANTS_RSS].source =
+        "procfs.statm";
+}
+
+static void choose_without_files(struct job *job)
+{
+    for (int i = 0; i < METRIC_JOB_END; i++) {
+        if (rows[i].need == FILES)
+            job->origins[i].reason = job->root->proc_fault;
+    }
+    job->origins[METRIC_JOB_STARTED].reason = job->root->proc_fault;
+    job->origins[METRIC_JOB_RSS_PEAK].source = "wait4.ru_maxrss";
+}
+
+void job_choose_sources(struct job *job)
+{
+    for (int i = 0; i < METRIC_JOB_END; i++)
+        job->origins[i] = rows[i].origin;
+    for (size_t i = 0; job->is_spawned && i < ARRAY_SIZE(of_wait4); i++)
+        job->origins[of_wait4[i]].source = "wait4";
+    choose_cgroup(job);
+    if (job->detail.mode == SPOOR_DETAIL_NEVER)
+        omit_sharing(job, "disabled by --detail never");
+    if (job->root->proc_fault)
+        choose_without_files(job);
+}
+
+void job_note_denied(struct job *job, const struct job_reading *reading)
+{
+    if (reading->io_is_denied)
+        explain(job, of_io, ARRAY_SIZE(of_io), DENIED);
+    if (job->detail.is_denied)
+        omit_sharing(job, DENIED);
+}
+
+static bool is_hidden(const struct job *job, const struct job_reading *reading, enum need need)
+{
+    if (!job->root->proc_fault || need == NO_FILES)
+        return false;
+    return need == FILES || (!reading->is_first && !job->main_has_ended);
+}
+
+static uint64_t value_at(const struct job_reading *reading, size_t place)
+{
+    uint64_t value;
+
+    memcpy(&value, (const char *)reading + place, sizeof(value));
+    return value;
+}
+
+bool job_measure(const struct job *job, const struct job_reading *reading, enum metric metric,
+                 struct measure *ret)
+{
+    const struct row *row = &rows[metric];
+
+    if (row->value == 0 || !job->origins[metric].source)
+        return false;
+    *ret = (struct measure){ UNKNOWN, UNKNOWN, job->origins[metric] };
+    if (is_hidden(job, reading, row->need))
+        return true;
+    ret->value = value_at(reading, row->value);
+    ret->now = row->now > 0 ? value_at(reading, row->now) : ret->value;
+    return true;
+}

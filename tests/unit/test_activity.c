@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/unknown.h"
+#include "job/activity.h"
+
+#define SECOND NS_PER_SECOND
+
+/* Asks, does what it is told, and says what that was. */
+static enum activity_look look(struct activity *activity, uint64_t cpu_ns, uint64_t now_ns,
+                               uint64_t moved_ns)
+{
+    enum activity_look whom = activity_look_at(activity, cpu_ns, now_ns);
+
+    activity_looked(activity, whom, cpu_ns, now_ns,
+                    (struct activity_seen){ .moved_ns = moved_ns, .is_whole = true });
+    return whom;
+}
+
+static void nobody_is_looked_at_while_nobody_runs(void **state)
+{
+    struct activity activity = { 0 };
+
+    (void)state;
+    assert_int_equal(look(&activity, 7, SECOND, 7), LOOK_AT_ALL);
+    assert_int_equal(look(&activity, 7, 2 * SECOND, 0), LOOK_AT_NOBODY);
+    assert_int_equal(look(&activity, 8, 3 * SECOND, 1), LOOK_AT_MOVERS);
+    assert_int_equal(look(&activity, 8, 4 * SECOND, 0), LOOK_AT_NOBODY);
+}
+
+static void where_nothing_counts_the_whole_job_clocks_tell(void **state)
+{
+    struct activity activity = { 0 };
+
+    (void)state;
+    assert_int_equal(look(&activity, UNKNOWN, SECOND, 0), LOOK_AT_ALL);
+    assert_int_equal(look(&activity, UNKNOWN, 2 * SECOND, 0), LOOK_AT_MOVERS);
+    assert_int_equal(look(&activity, UNKNOWN, 3 * SECOND, 0), LOOK_AT_MOVERS);
+}
+
+static void everybody_is_read_every_ten_seconds(void **state)
+{
+    struct activity activity = { 0 };
+
+    (void)state;
+    (void)look(&activity, 7, SECOND, 0);
+    assert_int_equal(look(&activity, 9, 10 * SECOND, 0),
+                     LOOK_AT_MOVERS); /* is no such reading */
+    assert_int_equal(look(&activity, 9, 11 * SECOND, 0), LOOK_AT_ALL);
+    assert_int_equal(look(&activity, 9, 20 * SECOND, 0), LOOK_AT_NOBODY);
+    assert_int_equal(look(&activity, 9, 21 * SECOND, 0), LOOK_AT_ALL);
+}
+
+static void what_is_left_to_read_is_looked_at_again(void **state)
+{
+    struct activity activity = { 0 };
+
+    (void)state;
+    activity_looked(&activity, LOOK_AT_ALL, 7, SECOND,
+                    (struct activity_seen){ .is_whole = false });
+    assert_int_equal(look(&activity, 7, 2 * SECOND, 0), LOOK_AT_MOVERS);
+    assert_int_equal(look(&activity, 7, 3 * SECOND, 0), LOOK_AT_NOBODY);
+}
+
+/* A process that has left the cgroup, or perf, runs on unseen. */
+static void a_number_that_misses_somebody_is_not_trusted_again(void **state)
+{
+    struct activity activity = { 0 };
+
+    (void)state;
+    (void)look(&activity, 7, SECOND, 0);
+    assert_int_equal(look(&activity, 7, 11 * SECOND, 19 * NS_PER_MS),
+                     LOOK_AT_ALL); /* just now */
+    assert_int_equal(look(&activity, 7, 12 * SECOND, 0), LOOK_AT_NOBODY);
+    assert_int_equal(look(&activity, 7, 21 * SECOND, 21 * NS_PER_MS), LOOK_AT_ALL);
+    assert_int_equal(look(&activity, 7, 22 * SECOND, 0), LOOK_AT_MOVERS);
+    assert_int_equal(look(&activity, 7, 23 * SECOND, 0), LOOK_AT_MOVERS);
+}
+
+static void a_change_without_cpu_time_can_be_told(void **state)
+{
+    struct activity activity = { 0 };
+
+    (void)state;
+    (void)look(&activity, 7, SECOND, 0);
+    activity_forget(&activity);
+    assert_int_equal(look(&activity, 7, 2 * SECOND, 0), LOOK_AT_ALL);
+    assert_int_equal(look(&activity, 7, 3 * SECOND, 0), LOOK_AT_NOBODY);
+}
+
+#define MS NS_PER_MS
+#define MB ((uint64_t)1 << 20)
+
+static void a_job_that_hardly_runs_comes_to_rest_once(void **state)
+{
+    struct activity activity = { 0 };
+
+    (void)state;
+    activity_note_cpu(&activity, 1000 * MS, 5 * MS);
+    assert_int_equal(activity_state(&activity), JOB_GROWS);    /* nothing else is known yet */
+    activity_note_cpu(&activity, 1040 * MS, 5 * MS + MS / 10); /* a 400th of the time */
+    assert_false(activity.is_at_rest);
+    activity_note_cpu(&activity, 1070 * MS, 5 * MS + MS / 10);
+    assert_true(activity.has_come_to_rest);
+    assert_int_equal(activity_state(&activity), JOB_RESTS);
+    activity_note_cpu(&activity, 1100 * MS, 5 * MS + MS / 10);
+    assert_true(activity.is_at_rest);
+    assert_false(activity.has_come_to_rest);
+    activity_note_cpu(&activity, 1200 * MS, 7 * MS);
+    assert_false(activity.is_at_rest);
+}
+
+static void a_job_whose_time_is_not_known_never_rests(void **state)
+{
+    struct activity activity = { 0 };
+
+    (void)state;
+    for (uint64_t i = 1; i < 100; i++) {
+        activity_note_cpu(&activity, i * SECOND, UNKNOWN);
+        assert_false(activity.is_at_rest);
+    }
+}
+
+static void growth_has_ended_after_three_notes_without(void **state)
+{
+    struct activity activity = { 0 };
+
+    (void)state;
+    activity_note_cpu(&activity, SECOND, 1);
+    activity_note_memory(&activity, 100 * MB, 2);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(activity_state(&activity), JOB_GROWS);
+        activity_note_memory(&activity, 101 * MB, 2); /* less than a 64th */
+    }
+    assert_int_equal(activity_state(&activity), JOB_RUNS);
+    activity_note_memory(&activity, 102 * MB, 2); /* small steps add up */
+    assert_int_equal(activity_state(&activity), JOB_GROWS);
+    for (int i = 0; i < 3; i++)
+        activity_note_memory(&activity, 102 * MB, 2);
+    assert_int_equal(activity_state(&activity), JOB_RUNS);
+    activity_note_memory(&activity, 102 * MB, 3); /* a new process */
+    assert_int_equal(activity_state(&activity), JOB_GROWS);
+    for (int i = 0; i < 3; i++)
+        activity_note_memory(&activity, 102 * MB, 3);
+    activity_note_memory(&activity, 50 * MB, 3); /* shrinking is a change as well */
+    assert_int_equal(activity_state(&activity), JOB_GROWS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_job_that_hardly_runs_comes_to_rest_once),
+        cmocka_unit_test(a_job_whose_time_is_not_known_never_rests),
+        cmocka_unit_test(growth_has_ended_after_three_notes_without),
+        cmocka_unit_test(nobody_is_looked_at_while_nobody_runs),
+        cmocka_unit_test(where_nothing_counts_the_whole_job_clocks_tell),
+        cmocka_unit_test(everybody_is_read_every_ten_seconds),
+        cmocka_unit_test(what_is_left_to_read_is_looked_at_again),
+        cmocka_unit_test(a_number_that_misses_somebody_is_not_trusted_again),
+        cmocka_unit_test(a_change_without_cpu_time_can_be_told),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_measures.c - where values come from, on a fixture machine with a job cgroup of version 2. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/unknown.h"
+#include "fake_job.h"
+#include "sample/sampler.h"
+#include "source/cgroup/cgroup_directory.h"
+
+#define JOB "sys/fs/cgroup/job"
+
+struct machine {
+    struct fake_root fake;
+    struct sampler sampler;
+    struct sample sample;
+    uint64_t now_ns;
+    unsigned ticks;
+};
+
+static void put_process(struct machine *m)
+{
+    fake_process_put(
+        &m->fake, &(struct fake_process){
+                      .pid = 40, .parent = 1, .user_ticks = m->ticks, .resident_pages = 100 });
+}
+
+static void put_pressure(struct machine *m, const char *path, unsigned long long us)
+{
+    char text[100];
+
+    (void)snprintf(text, sizeof(text), "some avg10=0.00 avg60=0.00 avg300=0.00 total=%llu\n",
+                   us);
+    fake_root_write(&m->fake, path, text);
+}
+
+/* Two hours of stalls since the machine was started. */
+static void prepare(struct machine *m)
+{
+    *m = (struct machine){ .now_ns = NS_PER_SECOND };
+    fake_root_init(&m->fake);
+    fake_root_write(&m->fake, "proc/self/mountinfo",
+                    "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+    fake_root_write(&m->fake, "proc/1/task/1/children", "");
+    fake_root_write(&m->fake, JOB "/cgroup.procs", "40\n");
+    fake_root_write(&m->fake, JOB "/cgroup.events", "populated 1\n");
+    fake_root_write(&m->fake, JOB "/memory.stat", "anon 8192\nfile 0\nshmem 0\nfile_dirty 0\n");
+    fake_root_write(&m->fake, JOB "/memory.current", "8192\n");
+    fake_root_write(&m->fake, JOB "/memory.peak", "8192\n");
+    fake_root_write(&m->fake, JOB "/memory.events", "oom_kill 0\n");
+    fake_root_write(&m->fake, "sys/fs/cgroup/memory.events", "oom_kill 7\n");
+    fake_root_write(&m->fake, JOB "/cpu.stat",
+                    "usage_usec 1000\nuser_usec 1000\nsystem_usec 0\n");
+    put_pressure(m, "proc/pressure/cpu", 7200ull * 1000000);
+    put_process(m);
+}
+
+/* Tracks it as if the cgroup had been made for the job. */
+static void begin(struct machine *m)
+{
+    struct job_options options = { .detail = SPOOR_DETAIL_NEVER };
+    struct cgroups cgroups;
+    struct cgroup own;
+
+    assert_int_equal(cgroup_directory_find(&m->fake.root, "/" JOB, &own, &cgroups, NULL), 0);
+    options.adopted = &own;
+    options.cgroups = &cgroups;
+    assert_int_equal(
+        sampler_init(&m->sampler, &m->fake.root, &options, (struct instant){ m->now_ns, 0 }),
+        0);
+    m->sampler.job.leaf.is_adopted = false;
+}
+
+static void look(struct machine *m)
+{
+    m->now_ns += NS_PER_SECOND;
+    m->ticks++; /* it does not rest */
+    put_process(m);
+    sampler_tick(&m->sampler, (struct instant){ m->now_ns, 0 }, false, &m->sample);
+}
+
+static void end(struct machine *m)
+{
+    sampler_done(&m->sampler);
+    fake_root_done(&m->fake);
+}
+
+static void remove_cgroup(struct machine *m)
+{
+    char from[128], to[128];
+
+    (void)snprintf(from, sizeof(from), "%s/" JOB, m->fake.path);
+    (void)snprintf(to, sizeof(to), "%s/removed", m->fake.path);
+    assert_int_equal(rename(from, to), 0);
+}
+
+static void pressure_does_not_become_that_of_the_machine(void **state)
+{
+    const struct origin *origin;
+    struct machine m;
+
+    (void)state;
+    prepare(&m);
+    put_pressure(&m, JOB "/cpu.pressure", 2000);
+    begin(&m);
+    origin = &m.sampler.origins[METRIC_JOB_CPU_PRESSURE];
+    look(&m);
+    assert_int_equal(m.sample.value[METRIC_JOB_CPU_PRESSURE], 2 * NS_PER_MS);
+    assert_string_equal(origin->source, "cgroup.cpu.pressure");
+    assert_true(origin->is_exact);
+    remove_cgroup(&m);
+    look(&m);
+    assert_int_equal(m.sample.value[METRIC_JOB_CPU_PRESSURE], 2 * NS_PER_MS);
+    assert_string_equal(origin->source, "cgroup.cpu.pressure");
+    assert_false(origin->is_exact);
+    end(&m);
+}
+
+static void pressure_of_the_machine_says_so(void **state)
+{
+    const struct origin *origin;
+    struct machine m;
+
+    (void)state;
+    prepare(&m);
+    begin(&m);
+    origin = &m.sampler.origins[METRIC_JOB_CPU_PRESSURE];
+    look(&m);
+    assert_int_equal(m.sample.value[METRIC_JOB_CPU_PRESSURE], 7200 * NS_PER_SECOND);
+    assert_string_equal(origin->source, "host.procfs.pressure");
+    put_pressure(&m, JOB "/cpu.pressure", 2000); /* it was chosen at the start */
+    look(&m);
+    assert_int_equal(m.sample.value[METRIC_JOB_CPU_PRESSURE], 7200 * NS_PER_SECOND);
+    assert_string_equal(origin->source, "host.procfs.pressure");
+    end(&m);
+}
+
+static void kills_in_a_removed_cgroup_do_not_become_those_around_it(void **state)
+{
+    struct machine m;
+
+    (void)state;
+    prepare(&m);
+    begin(&m);
+    look(&m);
+    assert_int_equal(m.sample.value[METRIC_JOB_OOM_KILLS], 0);
+    remove_cgroup(&m);
+    look(&m);
+    assert_int_equal(m.sample.value[METRIC_JOB_OOM_KILLS], 0);
+    end(&m);
+}
+
+static void storage_says_who_counted(void **state)
+{
+    const struct origin *read, *written;
+    struct machine m;
+
+    (void)state;
+    prepare(&m);
+    fake_root_write(&m.fake, JOB "/io.stat", "8:0 rbytes=0 wbytes=0 rios=0 wios=0\n");
+    begin(&m);
+    read = &m.sampler.origins[METRIC_JOB_READ];
+    written = &m.sampler.origins[METRIC_JOB_WRITTEN];
+    look(&m);
+    assert_string_equal(read->source, "procfs.io");
+    assert_string_equal(written->source, "procfs.io");
+    fake_root_write(&m.fake, JOB "/io.stat", "8:0 rbytes=0 wbytes=4096 rios=0 wios=1\n");
+    look(&m);
+    assert_int_equal(m.sample.value[METRIC_JOB_READ], 0);
+    assert_string_equal(read->source, "procfs.io");
+    assert_int_equal(m.sample.value[METRIC_JOB_WRITTEN], 4096);
+    assert_string_equal(written->source, "cgroup.io.stat");
+    end(&m);
+}
+
+/* The cgroup had counted the work of processes that were never waited for. */
+static void cpu_time_does_not_jump_if_the_cgroup_is_removed(void **state)
+{
+    const struct origin *origin;
+    struct machine m;
+
+    (void)state;
+    prepare(&m);
+    fake_root_write(&m.fake, JOB "/cpu.stat",
+                    "usage_usec 9000000\nuser_usec 9000000\nsystem_usec 0\n");
+    begin(&m);
+    origin = &m.sampler.origins[METRIC_JOB_CPU];
+    look(&m);
+    assert_int_equal(m.sample.value[METRIC_JOB_CPU], 9 * NS_PER_SECOND);
+    assert_true(origin->is_exact);
+    remove_cgroup(&m);
+    look(&m);
+    look(&m);
+    assert_int_equal(m.sample.value[METRIC_JOB_CPU], 9020 * NS_PER_MS);
+    assert_string_equal(origin->source, "procfs.stat");
+    assert_false(origin->is_exact);
+    end(&m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pressure_does_not_become_that_of_the_machine),
+        cmocka_unit_test(pressure_of_the_machine_says_so),
+        cmocka_unit_test(kills_in_a_removed_cgroup_do_not_become_those_around_it),
+        cmocka_unit_test(storage_says_who_counted),
+        cmocka_unit_test(cpu_time_does_not_jump_if_the_cgroup_is_removed),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

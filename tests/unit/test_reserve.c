@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+
+#include "base/reserve.h"
+
+static void elements_survive_growth(void **state)
+{
+    size_t capacity = 0, changes = 0;
+    int *list = NULL;
+
+    (void)state;
+    for (int i = 0; i < 1000; i++) {
+        size_t before = capacity;
+
+        assert_int_equal(reserve(&list, &capacity, (size_t)i + 1, sizeof(*list)), 0);
+        changes += capacity != before;
+        list[i] = i;
+    }
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(list[i], i);
+    assert_true(changes < 10);
+    assert_int_equal(reserve(&list, &capacity, 5000, sizeof(*list)), 0);
+    assert_true(capacity >= 5000);
+    free(list);
+}
+
+static void a_failure_changes_nothing(void **state)
+{
+    size_t capacity = 0;
+    int *list = NULL, *before;
+
+    (void)state;
+    assert_int_equal(reserve(&list, &capacity, 1, sizeof(*list)), 0);
+    before = list;
+    assert_int_equal(reserve(&list, &capacity, SIZE_MAX / 8, sizeof(*list)), -ENOMEM);
+    assert_ptr_equal(list, before);
+    assert_int_equal(capacity, 16);
+    free(list);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(elements_survive_growth),
+        cmocka_unit_test(a_failure_changes_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

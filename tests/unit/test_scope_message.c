@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "source/cgroup/scope_message.h"
+
+static const char unit[] = "spoor-1-cafe.scope";
+
+/* Both as a systemd 252 has understood and sent them; each line begins at a multiple of 8. */
+/* clang-format off */
+static const char call[] =
+    "l\1\0\1\350\0\0\0"                           /* order, call, flags, version; body */
+    "\1\0\0\0\216\0\0\0"                          /* serial; fields */
+    "\1\1o\0\31\0\0\0/org/freedesktop/systemd1\0\0\0\0\0\0\0"
+    "\2\1s\0\40\0\0\0org.freedesktop.systemd1.Manager\0\0\0\0\0\0\0\0"
+    "\3\1s\0\22\0\0\0StartTransientUnit\0\0\0\0\0\0"
+    "\10\1g\0\20ssa(sv)a(sa(sv))\0\0\0"
+    "\22\0\0\0spoor-1-cafe.scope\0\0"
+    "\4\0\0\0fail\0\0\0\0"
+    "\274\0\0\0"                                  /* properties */
+    "\13\0\0\0Description\0\1s\0\0\27\0\0\0A job measured by spoor\0"
+    "\23\0\0\0DelegateControllers\0\2as\0\37\0\0\0"
+    "\6\0\0\0memory\0\0" "\4\0\0\0pids\0\0\0\0" "\2\0\0\0io\0" "\0"
+    "\13\0\0\0CollectMode\0\1s\0\0\22\0\0\0inactive-or-failed\0" "\0\0\0\0\0"
+    "\4\0\0\0PIDs\0\2au\0\0\0\0\10\0\0\0\147\22\0\0\150\22\0\0"
+    "\0\0\0";                                   /* no other units; the last NUL is implied */
+
+static const char removed[] =
+    "l\4\1\1\115\0\0\0"                           /* order, signal, flags, version; body */
+    "\12\0\0\0\242\0\0\0"                         /* serial; fields */
+    "\1\1o\0\31\0\0\0/org/freedesktop/systemd1\0\0\0\0\0\0\0"
+    "\2\1s\0\40\0\0\0org.freedesktop.systemd1.Manager\0\0\0\0\0\0\0\0"
+    "\3\1s\0\12\0\0\0JobRemoved\0\0\0\0\0\0"
+    "\7\1s\0\30\0\0\0org.freedesktop.systemd1\0\0\0\0\0\0\0\0"
+    "\10\1g\0\4uoss\0\0\0\0\0\0\0"
+    "\24\0\0\0\40\0\0\0/org/freedesktop/systemd1/job/20\0\0\0\0"
+    "\22\0\0\0spoor-1-cafe.scope\0\0"
+    "\4\0\0\0done";                               /* the last NUL is implied */
+/* clang-format on */
+
+enum { AT_MEMBER = 112, AT_BODY = 184 };
+
+/* In memory of its own size: the sanitizer sees a read beyond it. */
+static uint8_t *copy(size_t size)
+{
+    uint8_t *data = malloc(size ? size : 1);
+
+    assert_non_null(data);
+    memcpy(data, removed, size);
+    return data;
+}
+
+static void the_call_is_these_bytes(void **state)
+{
+    uint8_t data[SCOPE_CALL_SIZE];
+
+    (void)state;
+    memset(data, 0xff, sizeof(data)); /* padding is zeroed, whatever was there */
+    assert_int_equal(scope_call_write(unit, 4711, 4712, data), sizeof(call));
+    assert_memory_equal(data, call, sizeof(call));
+}
+
+static void a_call_that_does_not_fit_is_refused(void **state)
+{
+    uint8_t *data = malloc(SCOPE_CALL_SIZE);
+    char name[SCOPE_CALL_SIZE + 100];
+    size_t fits = 0;
+
+    (void)state;
+    assert_non_null(data);
+    memset(name, 'x', sizeof(name));
+    for (size_t length = 0; length < sizeof(name); length++) {
+        ssize_t n;
+
+        name[length] = '\0';
+        n = scope_call_write(name, 1, 2, data);
+        name[length] = 'x';
+        if (n > 0)
+            fits = length;
+        assert_true(n > 0 ? n <= SCOPE_CALL_SIZE : n == -EMSGSIZE);
+    }
+    assert_in_range(fits, 64, SCOPE_CALL_SIZE);
+    free(data);
+}
+
+static void the_signal_settles_it(void **state)
+{
+    uint8_t *data = copy(sizeof(removed));
+    size_t length = 0;
+
+    (void)state;
+    assert_int_equal(scope_message_length(data, &length), 0);
+    assert_int_equal(length, sizeof(removed));
+    assert_int_equal(scope_message_outcome(data, length, unit), 0);
+    assert_int_equal(scope_message_outcome(data, length, "other.scope"), -EAGAIN);
+    memcpy(data + sizeof(removed) - 5, "fail", 4);
+    assert_int_equal(scope_message_outcome(data, length, unit), -EREMOTEIO);
+    data[1] = 3; /* an error */
+    assert_int_equal(scope_message_outcome(data, length, unit), -EREMOTEIO);
+    data[1] = 2; /* a return */
+    assert_int_equal(scope_message_outcome(data, length, unit), -EAGAIN);
+    free(data);
+}
+
+static void other_signals_say_nothing(void **state)
+{
+    uint8_t *data = copy(sizeof(removed));
+
+    (void)state;
+    data[AT_MEMBER + 8] = 'X';
+    assert_int_equal(scope_message_outcome(data, sizeof(removed), unit), -EAGAIN);
+    free(data);
+}
+
+static void every_cut_message_is_refused(void **state)
+{
+    (void)state;
+    for (size_t size = 0; size < sizeof(removed); size++) {
+        uint8_t *data = copy(size);
+
+        assert_int_equal(scope_message_outcome(data, size, unit), -EBADMSG);
+        free(data);
+    }
+}
+
+static void damaged_messages_are_refused(void **state)
+{
+    static const struct {
+        size_t at;
+        uint8_t value;
+    } damages[] = {
+        { 0, 'B' },                 /* the other byte order */
+        { 0, 0 },                   /* */
+        { 3, 2 },                   /* another version */
+        { 7, 0xff },                /* a body of 4 GB */
+        { 4, 1 },                   /* one that is shorter than the message */
+        { 15, 0xff },               /* fields of 4 GB */
+        { 12, 0xff },               /* more than there are */
+        { AT_BODY + 4, 200 },       /* a path that runs on */
+        { AT_BODY + 7, 0xff },      /* for 4 GB */
+        { AT_BODY + 4, 31 },        /* one that does not end where it says */
+        { AT_BODY + 44, 60 },       /* likewise the unit */
+        { sizeof(removed) - 9, 5 }, /* and the result */
+        { sizeof(removed) - 1, 'x' },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(damages); i++) {
+        uint8_t *data = copy(sizeof(removed));
+
+        data[damages[i].at] = damages[i].value;
+        if (scope_message_outcome(data, sizeof(removed), unit) != -EBADMSG)
+            fail_msg("%zu", i);
+        free(data);
+    }
+}
+
+/* Every byte set to values that lengths and types do not expect: the sanitizers say something. */
+static void no_single_byte_leads_outside(void **state)
+{
+    static const uint8_t values[] = { 0, 1, 4, 's', 'g', 'v', 0x7f, 0x80, 0xff };
+
+    (void)state;
+    for (size_t at = 0; at < sizeof(removed); at++) {
+        for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
+            uint8_t *data = copy(sizeof(removed));
+
+            data[at] = values[i];
+            assert_true(scope_message_outcome(data, sizeof(removed), unit) <= 0);
+            free(data);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_call_is_these_bytes),
+        cmocka_unit_test(a_call_that_does_not_fit_is_refused),
+        cmocka_unit_test(the_signal_settles_it),
+        cmocka_unit_test(other_signals_say_nothing),
+        cmocka_unit_test(every_cut_message_is_refused),
+        cmocka_unit_test(damaged_messages_are_refused),
+        cmocka_unit_test(no_single_byte_leads_outside),
+    };
+
+    /* The examples are of a little-endian machine. */
+    return BYTE_ORDER == LITTLE_ENDIAN ? cmocka_run_group_tests(tests, NULL, NULL) : 77;
+}
