@@ -35,13 +35,15 @@ void budget_earn(struct budget *budget, uint64_t now_ns, uint64_t cpu_ns)
 {
     uint64_t span_ns = less(now_ns, budget->earned_until_ns);
     uint64_t used_ns = is_known(cpu_ns) ? less(cpu_ns, budget->cpu_ns) : 0;
-    uint64_t earned_ns;
+    uint64_t earned_ns, repaid_ns;
 
     if (span_ns == 0 || has_no_limit(budget))
         return;
     earned_ns = span_ns * budget->time_millionths / MILLION +
                 used_ns * budget->job_millionths / MILLION;
-    budget->tokens_ns += (int64_t)earned_ns;
+    repaid_ns = smaller(budget->owed_ns, earned_ns / 2);
+    budget->owed_ns -= repaid_ns;
+    budget->tokens_ns += (int64_t)(earned_ns - repaid_ns);
     if (budget->tokens_ns > SAVED_MOST_NS)
         budget->tokens_ns = SAVED_MOST_NS;
     budget->rate_millionths =
@@ -70,6 +72,20 @@ bool budget_allows(struct budget *budget, enum spending what, uint64_t cost_ns)
 
     budget->postponed[what] += !is_enough;
     return is_enough;
+}
+
+bool budget_lends(const struct budget *budget, uint64_t cost_ns)
+{
+    bool is_small = budget->owed_ns + cost_ns <= (uint64_t)SAVED_MOST_NS;
+
+    return has_no_limit(budget) ||
+           (budget->job_millionths > 0 && (budget->owed_ns == 0 || is_small));
+}
+
+void budget_borrow(struct budget *budget, enum spending what, uint64_t cost_ns)
+{
+    budget->spent_ns[what] += cost_ns;
+    budget->owed_ns += cost_ns;
 }
 
 uint64_t budget_wait_ns(const struct budget *budget, uint64_t cost_ns)

@@ -30,6 +30,7 @@ struct budget {
     uint64_t job_millionths;  /* of the job's CPU time */
     uint64_t time_millionths; /* of a core */
     int64_t tokens_ns;        /* below 0: too much was spent */
+    uint64_t owed_ns;         /* what was done on credit and is not paid for yet */
     uint64_t rate_millionths; /* of the time, as tokens came in lately */
     uint64_t cpu_ns;          /* the job's, when tokens last came in */
     uint64_t earned_until_ns;
@@ -49,6 +50,13 @@ void budget_charge(struct budget *budget, enum spending what, uint64_t cost_ns);
 /* Whether something of that cost may be done now. What costs more than can be saved may be done when
  * the bucket is full, and is paid back afterwards. If not, it counts as postponed. */
 bool budget_allows(struct budget *budget, enum spending what, uint64_t cost_ns);
+
+/* Whether something of that cost may be done on credit. No more is owed than can be saved, but for a
+ * single loan. */
+bool budget_lends(const struct budget *budget, uint64_t cost_ns);
+
+/* Charges it: half of what comes in pays for it. */
+void budget_borrow(struct budget *budget, enum spending what, uint64_t cost_ns);
 
 /* How long it takes until that cost can be paid, at the rate at which tokens come in now; 0: now. */
 uint64_t budget_wait_ns(const struct budget *budget, uint64_t cost_ns);

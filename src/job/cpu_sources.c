@@ -16,22 +16,16 @@ static bool exceeds(uint64_t ns, uint64_t other_ns, unsigned percent)
            (!is_known(other_ns) || ns > other_ns + other_ns / 100 * percent + 10 * NS_PER_MS);
 }
 
-/* Whether perf proves that another count misses processes. Time stolen from perf's clock does
- * not count as proof, unless it would explain more than is plausible. */
-static bool perf_proves_more(const struct cpu_counts *counts, uint64_t other_ns)
+/* Whether perf proves that the sum misses processes. Time stolen from perf's clock does not count as
+ * proof, unless it would explain more than is plausible. */
+static bool perf_proves_more(const struct cpu_counts *counts)
 {
-    uint64_t stolen_ns = is_known(counts->stolen_ns) && is_known(other_ns)
-                             ? smaller(counts->stolen_ns, other_ns / 2)
+    uint64_t tree_ns = counts->tree_ns;
+    uint64_t stolen_ns = is_known(counts->stolen_ns) && is_known(tree_ns)
+                             ? smaller(counts->stolen_ns, tree_ns / 2)
                              : 0;
 
-    return exceeds(counts->perf_ns, sum_u64(other_ns, stolen_ns), PERF_PERCENT);
-}
-
-static bool misses_processes(const struct cpu_counts *counts)
-{
-    return counts->left_cgroup || perf_proves_more(counts, counts->cgroup_ns) ||
-           (is_known(counts->tree_ns) &&
-            exceeds(counts->tree_ns, counts->cgroup_ns, SAME_PERCENT));
+    return exceeds(counts->perf_ns, sum_u64(tree_ns, stolen_ns), PERF_PERCENT);
 }
 
 static bool is_larger(uint64_t ns, uint64_t other_ns)
@@ -39,30 +33,36 @@ static bool is_larger(uint64_t ns, uint64_t other_ns)
     return is_known(ns) && (!is_known(other_ns) || ns > other_ns);
 }
 
-/* The largest that is certain. */
-static enum cpu_source choose_source(const struct cpu_counts *counts, bool has_unwaited)
+static bool misses_processes(const struct cpu_counts *counts)
 {
-    bool is_in_cgroup = is_larger(counts->cgroup_ns, counts->tree_ns);
-    uint64_t certain_ns = is_in_cgroup ? counts->cgroup_ns : counts->tree_ns;
-
-    if (is_known(counts->cgroup_ns) ? perf_proves_more(counts, certain_ns)
-                                    : has_unwaited && is_larger(counts->perf_ns, certain_ns))
-        return CPU_FROM_PERF;
-    return is_in_cgroup ? CPU_FROM_CGROUP : CPU_FROM_TREE;
+    return counts->left_cgroup || (is_known(counts->tree_ns) &&
+                                   exceeds(counts->tree_ns, counts->cgroup_ns, SAME_PERCENT));
 }
 
-static struct cpu_choice choose(const struct cpu_counts *counts)
+static enum cpu_source choose_source(const struct cpu_counts *counts, bool has_unwaited)
+{
+    if (is_larger(counts->cgroup_ns, counts->tree_ns))
+        return CPU_FROM_CGROUP;
+    return has_unwaited && is_larger(counts->perf_ns, counts->tree_ns) ? CPU_FROM_PERF
+                                                                       : CPU_FROM_TREE;
+}
+
+struct cpu_choice cpu_sources_choose(const struct cpu_counts *counts)
 {
     bool has_cgroup = is_known(counts->cgroup_ns);
     bool left_cgroup = has_cgroup && misses_processes(counts);
     bool is_whole = has_cgroup && !left_cgroup;
+    uint64_t tree_ns = counts->tree_ns;
     uint64_t whole_ns = is_whole ? counts->cgroup_ns : counts->perf_ns;
-    bool has_more = is_whole ? exceeds(whole_ns, counts->tree_ns, CGROUP_PERCENT)
-                             : perf_proves_more(counts, counts->tree_ns);
-    bool has_unwaited = has_more || counts->saw_unwaited || !is_known(counts->tree_ns);
+    bool has_more =
+        is_whole ? exceeds(whole_ns, tree_ns, CGROUP_PERCENT) : perf_proves_more(counts);
+    bool has_unwaited = has_more || counts->saw_unwaited || !is_known(tree_ns);
     bool all_waited = counts->was_spawned && !has_unwaited && is_known(whole_ns) &&
-                      !exceeds(whole_ns, counts->tree_ns, SAME_PERCENT);
+                      !exceeds(whole_ns, tree_ns, SAME_PERCENT);
 
+    /* Processes that moved into it have used time elsewhere, and others have ended before. */
+    if (counts->is_cgroup && has_cgroup)
+        return (struct cpu_choice){ .source = CPU_FROM_CGROUP, .is_exact = true };
     return (struct cpu_choice){
         .source = is_whole ? CPU_FROM_CGROUP : choose_source(counts, has_unwaited),
         .is_exact = is_whole || (all_waited && !has_cgroup),
@@ -70,14 +70,6 @@ static struct cpu_choice choose(const struct cpu_counts *counts)
         .all_waited = all_waited,
         .left_cgroup = left_cgroup,
     };
-}
-
-struct cpu_choice cpu_sources_choose(const struct cpu_counts *counts)
-{
-    /* Processes that moved into it have used time elsewhere, and others have ended before. */
-    if (counts->is_cgroup && is_known(counts->cgroup_ns))
-        return (struct cpu_choice){ .source = CPU_FROM_CGROUP, .is_exact = true };
-    return choose(counts);
 }
 
 static uint64_t growth(uint64_t last_ns, uint64_t ns)

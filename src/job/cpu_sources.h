@@ -9,7 +9,7 @@
  *   its clock keeps running while the hypervisor or an interrupt has the CPU.
  *
  * Each may be too low. So if they disagree, the largest that is certain is reported, and it is
- * not exact.
+ * not exact. There is perf or the cgroup, not both: perf costs the job time.
  */
 #ifndef JOB_CPU_SOURCES_H
 #define JOB_CPU_SOURCES_H

@@ -26,12 +26,6 @@ static const char *tree_source(const struct job *job)
     return job->has_clock ? "procfs.cpuclock" : "procfs.stat";
 }
 
-/* A count without what agents used of it. */
-static uint64_t without_agents(uint64_t ns, uint64_t agents_ns)
-{
-    return is_known(ns) ? less(ns, agents_ns) : UNKNOWN;
-}
-
 /* User and system time, as the cgroup has them. How that of agents splits is not known. */
 static void take_leaf_split(const struct leaf_reading *leaf, uint64_t cpu_ns, uint64_t *counter)
 {
@@ -39,21 +33,6 @@ static void take_leaf_split(const struct leaf_reading *leaf, uint64_t cpu_ns, ui
 
     counter[USAGE_USER_NS] = (uint64_t)((double)leaf->user_ns * share);
     counter[USAGE_SYSTEM_NS] = (uint64_t)((double)leaf->system_ns * share);
-}
-
-/* The hierarchy that counts the CPU time of the job cgroup. */
-static enum leaf_tree cpu_tree(const struct leaf *leaf)
-{
-    return leaf_has(leaf, LEAF_UNIFIED) ? LEAF_UNIFIED : LEAF_CPUACCT;
-}
-
-/* perf adds up over all threads at each reading: if the cgroup has the whole job, it is read only
- * at the end, to compare; for an attached job, only by a thorough look. */
-static bool needs_perf(const struct job *job, const struct job_reading *reading)
-{
-    if (is_known(reading->leaf.cpu_ns) && !job->escape.has_left[cpu_tree(&job->leaf)])
-        return job->members.count == 0;
-    return job->is_spawned || job->was_thorough;
 }
 
 /* What the sum over processes may lack: the times of waited-for children, and of processes without
@@ -73,30 +52,20 @@ static uint64_t tick_error_ns(const struct job *job)
 }
 
 /* Where the job's CPU time comes from, and when that was read. */
-static void note_source(struct job *job, const struct clock_span *perf_span,
+static void note_source(struct job *job, struct clock_span perf_span,
                         struct job_reading *reading)
 {
+    const char *const names[] = { tree_source(job), "cgroup.cpu.stat", "perf.task-clock" };
+    const struct clock_span spans[] = { job->look_span, reading->cpu_span, perf_span };
+    enum cpu_source source = reading->cpu.source;
     struct origin *origin = &job->origins[METRIC_JOB_CPU];
 
-    reading->cpu_error_ns = TICK_NS; /* a process that runs is counted up to its last tick */
-    switch (reading->cpu.source) {
-    case CPU_FROM_TREE:
-        origin->source = tree_source(job);
-        reading->cpu_span = job->look_span;
-        reading->cpu_error_ns = tick_error_ns(job);
-        break;
-    case CPU_FROM_CGROUP:
-        origin->source = "cgroup.cpu.stat";
-        break;
-    case CPU_FROM_PERF:
-        origin->source = "perf.task-clock";
-        reading->cpu_span = *perf_span;
-        break;
-    case CPU_SOURCE_COUNT:
-        break;
-    }
+    origin->source = names[source];
     origin->is_exact = reading->cpu.is_exact;
     job->origins[METRIC_DESCENDANTS_CPU] = *origin;
+    reading->cpu_span = spans[source];
+    /* A process that runs is counted up to its last tick. */
+    reading->cpu_error_ns = source == CPU_FROM_TREE ? tick_error_ns(job) : TICK_NS;
 }
 
 static void read_split(struct job *job, struct job_reading *reading)
@@ -119,14 +88,14 @@ void job_read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
     uint64_t agents_ns = agents_cpu_ns(&job->agents, job->root);
     struct clock_span perf_span = { .from_ns = job_now_ns(job, now_ns) };
     bool has_cgroup = job->leaf.is_adopted || !reading->leaf.is_gone;
+    bool needs_perf = job->is_spawned || job->was_thorough; /* it adds up over all threads */
     struct cpu_counts counts = {
         .tree_ns = counter[USAGE_CPU_NS],
-        .cgroup_ns = has_cgroup ? without_agents(reading->leaf.cpu_ns, agents_ns) : UNKNOWN,
-        .perf_ns =
-            needs_perf(job, reading) ? without_agents(read_perf_ns(job), agents_ns) : UNKNOWN,
+        .cgroup_ns = has_cgroup ? sub_known(reading->leaf.cpu_ns, agents_ns) : UNKNOWN,
+        .perf_ns = needs_perf ? sub_known(read_perf_ns(job), agents_ns) : UNKNOWN,
         .stolen_ns = job->stolen_ns,
         .is_cgroup = job->leaf.is_adopted,
-        .left_cgroup = job->escape.has_left[cpu_tree(&job->leaf)],
+        .left_cgroup = job->escape.has_left[leaf_tree(&job->leaf, LEAF_CPUACCT)],
         .saw_unwaited = job->saw_unwaited,
         .was_spawned = job->is_spawned,
     };
@@ -137,7 +106,7 @@ void job_read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
     reading->cpu.is_exact &= !reading->leaf.is_gone;
     /* If all CPU time came to us, every process was waited for. */
     reading->all_waited = reading->cpu.all_waited;
-    note_source(job, &perf_span, reading);
+    note_source(job, perf_span, reading);
     read_split(job, reading);
     reading->missed_cpu_ns = cpu_ledger_add(&job->cpu, &counts, reading->cpu.source);
     counter[USAGE_CPU_NS] = job->cpu.has_begun ? job->cpu.total_ns : UNKNOWN;
@@ -163,7 +132,7 @@ static uint64_t read_clocks_ns(const struct job *job)
 /* perf does not count a thread that a job began while we attached to it. */
 uint64_t job_whole_cpu_ns(struct job *job)
 {
-    bool misses_some = job->escape.has_left[cpu_tree(&job->leaf)];
+    bool misses_some = job->escape.has_left[leaf_tree(&job->leaf, LEAF_CPUACCT)];
     uint64_t leaf_ns = misses_some ? UNKNOWN : leaf_read_cpu_ns(&job->leaf);
 
     if (is_known(leaf_ns) || !job->is_spawned)

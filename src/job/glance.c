@@ -50,7 +50,7 @@ static bool may_have_changed(struct job *job)
     uint64_t bytes = leaf_read_memory_bytes(&job->leaf);
 
     if (activity_state(&job->activity) != JOB_GROWS && is_known(bytes) &&
-        !job->escape.has_left[leaf_has(&job->leaf, LEAF_MEMORY) ? LEAF_MEMORY : LEAF_UNIFIED] &&
+        !job->escape.has_left[leaf_tree(&job->leaf, LEAF_MEMORY)] &&
         apart(bytes, before_bytes) <= larger(SAME_BYTES, before_bytes / SAME_SHARE))
         return false;
     job->glanced_memory_bytes = bytes;
@@ -69,6 +69,7 @@ static void find_processes(struct job *job, const struct look *look, uint64_t bi
 void job_glance(struct job *job, uint64_t now_ns, uint64_t birth_mark)
 {
     struct look look = job_look(job, now_ns, false);
+    struct memory_estimate estimate;
 
     job_note_cpu(job, now_ns, job_quick_cpu_ns(job));
     if (job->activity.is_at_rest && !job->activity.has_come_to_rest)
@@ -86,5 +87,5 @@ void job_glance(struct job *job, uint64_t now_ns, uint64_t birth_mark)
     }
     job->sum_holds = false;
     read_sizes(job, &look);
-    job_glance_memory(job, now_ns, job->activity.has_come_to_rest);
+    job_read_memory(job, true, &estimate);
 }

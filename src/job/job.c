@@ -176,8 +176,8 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
     job->leaf.reason =
         "the job was already running: only a job started by spoor gets its own cgroup";
     budget_init(&job->budget, options->budget_millionths, now_ns);
-    detail_init(&job->detail, root, options->detail, !(options->disabled & RUNG_SMAPS),
-                !(options->disabled & RUNG_SCAN));
+    detail_init(&job->detail, root, &job->budget, options->detail,
+                !(options->disabled & RUNG_SMAPS));
     cgroup_watch_init(&job->cgroup_watch, root, options->cgroups);
     usage_clear(&job->departed);
     usage_clear(&job->reported);

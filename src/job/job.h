@@ -235,8 +235,8 @@ void job_note_denied(struct job *job, const struct job_reading *reading);
 void job_note_cpu(struct job *job, uint64_t now_ns, uint64_t cpu_ns);
 
 /* memory_totals.c */
-void job_glance_memory(struct job *job, uint64_t now_ns, bool has_come_to_rest);
-void job_read_memory(struct job *job, uint64_t now_ns, struct memory_estimate *ret);
+/* `is_glance`: between samples. */
+void job_read_memory(struct job *job, bool is_glance, struct memory_estimate *ret);
 void job_raise_to_peaks(struct job *job, struct job_reading *reading);
 void job_forget_unseen(const struct job *job, struct memory_estimate *memory);
 void job_raise_threads(struct job *job, uint64_t main, uint64_t descendants); /* totals.c */

@@ -423,7 +423,7 @@ static const struct {
 { "peak memory of a job", "procfs.statm, between samples", probe_files, NULL, 0, false },
 { "peak memory of a process", "wait4.ru_maxrss, procfs.status.VmHWM", probe_always, NULL, 0, false },
 { "peak memory of processes never waited for", "taskstats", probe_exit_records, &be_root, RUNG_TASKSTATS, true },
-{ "private and shared memory", "procfs.smaps_rollup, smaps, pagemap", probe_rollup, &show_proc, 0, true },
+{ "private and shared memory", "procfs.smaps_rollup", probe_rollup, &show_proc, 0, true },
 { "processes of a job", "cgroup.procs", probe_leaf_unified, &delegate, CGROUP, true },
 { "processes of a job", "procfs.children", probe_children, &list_children, RUNG_CHILDREN, true },
 { "processes of a job", "scan of /proc", probe_files, NULL, 0, false },

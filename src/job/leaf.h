@@ -131,6 +131,12 @@ static inline bool leaf_has(const struct leaf *leaf, enum leaf_tree tree)
     return leaf->root && leaf->folders[tree].is_made;
 }
 
+/* The hierarchy that has the files of one of version 1: itself, or that of version 2. */
+static inline enum leaf_tree leaf_tree(const struct leaf *leaf, enum leaf_tree v1)
+{
+    return leaf_has(leaf, v1) ? v1 : LEAF_UNIFIED;
+}
+
 /* Whether it counts memory. */
 bool leaf_has_memory(const struct leaf *leaf);
 

@@ -124,9 +124,7 @@ static void choose_cgroup(struct job *job)
     struct leaf_reading first = LEAF_READING_UNKNOWN;
 
     if (leaf_has_memory(&job->leaf))
-        job->cgroup_watch.memory =
-            job->leaf.folders[leaf_has(&job->leaf, LEAF_MEMORY) ? LEAF_MEMORY : LEAF_UNIFIED]
-                .own;
+        job->cgroup_watch.memory = job->leaf.folders[leaf_tree(&job->leaf, LEAF_MEMORY)].own;
     explain(job, of_cgroup, ARRAY_SIZE(of_cgroup), job->leaf.reason);
     leaf_read_pressure(&job->leaf, &first);
     for (int i = 0; i < PRESSURE_COUNT; i++) {

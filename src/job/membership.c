@@ -41,9 +41,13 @@ enum { FULL_SEARCH_EVERY = 16 };
  * parent that waits for it, or comes to us. */
 #define SHORT_LIFE_NS (20 * NS_PER_MS)
 
+/* What it costs to open a process and to close it. */
+#define OPEN_COST_NS (15 * NS_PER_US)
+
 struct search {
     struct job *job;
     const struct look *look;
+    unsigned opened_count; /* of those that events report between samples */
 };
 
 /* A zombie that is ours to reap has had its last figures taken, or will have when its reaper tells
@@ -247,7 +251,7 @@ static void search_adopted(struct search *search)
 
 void job_search(struct job *job, const struct look *look, uint64_t birth_mark)
 {
-    struct search search = { job, look };
+    struct search search = { job, look, 0 };
     bool is_full = job->search_count++ % FULL_SEARCH_EVERY == 0;
 
     if (job->root->proc_fault || job->is_main_only ||
@@ -270,22 +274,35 @@ void job_search(struct job *job, const struct look *look, uint64_t birth_mark)
         search_all(&search);
 }
 
+/* True: it is to be announced again. */
 static bool take_newborn(pid_t pid, void *data)
 {
-    return !add_found_or_wait(pid, data); /* then it is told again */
+    return !add_found_or_wait(pid, data);
+}
+
+/* Likewise, between samples: within the budget. */
+static bool take_affordable(pid_t pid, void *data)
+{
+    struct search *search = data;
+
+    return !budget_allows(&search->job->budget, SPENT_EVENTS,
+                          ++search->opened_count * OPEN_COST_NS) ||
+           take_newborn(pid, data);
 }
 
 void job_take_births(struct job *job, uint64_t now_ns, bool is_sample)
 {
     struct look look = job_look(job, now_ns, false);
-    struct search search = { job, &look };
+    struct search search = { job, &look, 0 };
     const struct births *births = &job->births;
 
     if (!births->source)
         return;
     births_drain(&job->births);
-    births_announce(&job->births, is_sample ? UINT64_MAX : now_ns - SHORT_LIFE_NS, take_newborn,
-                    &search);
+    if (is_sample)
+        births_announce(&job->births, UINT64_MAX, take_newborn, &search);
+    else
+        births_announce(&job->births, now_ns - SHORT_LIFE_NS, take_affordable, &search);
     if (!births->has_peaks)
         return;
     raise_to(&job->main_rss_peak_bytes, births->main_peak_bytes);

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* memory_totals.c - the memory of the job: what it has, and the most it had since the last reading. */
 #include "base/arithmetic.h"
-#include "base/clock.h"
 #include "base/unknown.h"
 #include "job/job.h"
-#include "job/memory/cpu_spent.h"
 
 static void forget(struct memory_split *split)
 {
@@ -27,31 +25,30 @@ void job_forget_unseen(const struct job *job, struct memory_estimate *memory)
         forget(&memory->combined);
 }
 
-/* How much of a lone process may be mapped twice: what is shared, although there is no other process
- * to share it with, or what was mapped since sharing was last read. */
-static uint64_t lone_doubt(const struct job *job, const struct memory_estimate *memory)
+/* A doubt that libraries shared with the rest of the machine do not explain. */
+static uint64_t beyond_libraries(uint64_t bytes)
 {
-    enum { MUCH = 16 << 20 };
-    uint64_t mapped_before = job->detail.bases.main.mapped;
-    uint64_t doubt;
+    enum { LIBRARIES_MOST = 16 << 20 };
 
-    if (job->members.count != 1 || job->members.list[0].pid != job->main_pid ||
-        !is_known(memory->main.shared_bytes))
-        return 0;
-    doubt = less(job->members.list[0].shared_bytes, mapped_before);
-    raise_to(&doubt, memory->main.shared_bytes);
-    return doubt > MUCH ? doubt : 0;
+    return bytes > LIBRARIES_MOST ? bytes : 0;
 }
 
-/* How far resident sizes may be above the pages there are: pages that were found to be mapped twice,
- * or merged. */
-static void note_discount(struct job *job, const struct memory_estimate *memory)
+/* How far resident sizes may be above the pages there are: pages that were merged, or that a process
+ * may map twice. So may a lone process what it has mapped since the last read. */
+static void note_discount(struct job *job)
 {
-    const struct movement_bases *bases = &job->detail.bases;
+    const struct detail *detail = &job->detail;
+    const struct movement_bases *bases = &detail->bases;
+    struct group_bytes doubled = detail->estimate.doubled;
     struct group_bytes *discount = &job->discount;
 
-    raise_to(&discount->main, larger(bases->main.discount, lone_doubt(job, memory)));
-    raise_to(&discount->descendants, bases->descendants.discount);
+    if (!detail->has_estimate || detail->is_denied)
+        return;
+    if (detail->moved_by.job.count == 1)
+        doubled.main += less(detail->moved_by.main.mapped, bases->main.mapped);
+    raise_to(&discount->main, larger(bases->main.discount, beyond_libraries(doubled.main)));
+    raise_to(&discount->descendants,
+             larger(bases->descendants.discount, beyond_libraries(doubled.descendants)));
     raise_to(&discount->combined, larger(discount->main, discount->descendants));
 }
 
@@ -104,13 +101,15 @@ static void lower_at_peak(struct job *job, const struct detail_excess *excess)
     note_at_peak(job, &split);
 }
 
-/* What the job's memory is, and by how much the glances since it was last read were too high. */
-void job_read_memory(struct job *job, uint64_t now_ns, struct memory_estimate *ret)
+/* What the job's memory is, and by how much the values since it was last read were too high. */
+void job_read_memory(struct job *job, bool is_glance, struct memory_estimate *ret)
 {
     const struct detail_excess *excess = &job->detail.excess;
     struct memory_estimate *peaks = &job->peaks.memory;
+    struct memory_estimate seen;
 
-    detail_update(&job->detail, &job->members, job->main_pid, now_ns, ret);
+    job->detail.activity = activity_state(&job->activity);
+    detail_update(&job->detail, &job->members, job->main_pid, is_glance, ret);
     lower(&peaks->main.total_bytes, excess->main_total);
     lower(&peaks->descendants.total_bytes, excess->descendants_total);
     lower(&peaks->combined.total_bytes, excess->combined_total);
@@ -118,9 +117,13 @@ void job_read_memory(struct job *job, uint64_t now_ns, struct memory_estimate *r
     lower(&peaks->pss_bytes, excess->pss);
     lower_at_peak(job, excess);
     note_at_peak(job, &ret->combined);
-    raise_estimate(peaks, ret);
+    seen = *ret;
+    /* What is shared is known when it is read, not from sizes that have moved. */
+    if (is_glance && !job->detail.was_read)
+        seen.main.shared_bytes = seen.descendants.shared_bytes = seen.combined.shared_bytes = 0;
+    raise_estimate(peaks, &seen);
     memory_estimate_order(peaks);
-    note_discount(job, ret);
+    note_discount(job);
 }
 
 /* A part that this reading does not know (no rights) stays unknown. */
@@ -158,23 +161,4 @@ void job_raise_to_peaks(struct job *job, struct job_reading *reading)
     if (job->births.is_exact)
         reading->process_count = smaller(reading->process_count, reading->process_bound);
     job->peaks = (struct job_peaks){ .at_peak = MEMORY_SPLIT_UNKNOWN };
-}
-
-void job_glance_memory(struct job *job, uint64_t now_ns, bool has_come_to_rest)
-{
-    struct job_peaks *peaks = &job->peaks;
-    struct memory_estimate estimate;
-
-    detail_follow(&job->detail, &job->members, job->main_pid, &estimate);
-    job->detail.job_rests = has_come_to_rest;
-    if (has_come_to_rest || detail_is_wanted_for_peak(&job->detail, &job->members,
-                                                      job->main_pid, now_ns, &estimate))
-        job_read_memory(job, now_ns, &estimate);
-    job->detail.job_rests = false;
-    note_discount(job, &estimate);
-    note_at_peak(job, &estimate.combined);
-    /* What is shared is known when it is read, not from sizes that have moved. */
-    estimate.main.shared_bytes = estimate.descendants.shared_bytes = 0;
-    estimate.combined.shared_bytes = 0;
-    raise_estimate(&peaks->memory, &estimate);
 }

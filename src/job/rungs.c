@@ -19,7 +19,6 @@ static const struct {
     { "clock", RUNG_CLOCK },
     { "children", RUNG_CHILDREN },
     { "smaps", RUNG_SMAPS },
-    { "scan", RUNG_SCAN },
     { "gpu", RUNG_GPU },
     { "nvidia", RUNG_NVIDIA },
     { "amd", RUNG_AMD },

@@ -15,8 +15,7 @@ enum rung {
     RUNG_TASKSTATS = 1u << 5, /* exit records */
     RUNG_CLOCK = 1u << 6,     /* CPU clocks of processes */
     RUNG_CHILDREN = 1u << 7,  /* children files */
-    RUNG_SMAPS = 1u << 8,     /* the second level of shared memory */
-    RUNG_SCAN = 1u << 9,      /* its third level: PAGEMAP_SCAN */
+    RUNG_SMAPS = 1u << 8,     /* the mappings of processes */
     RUNG_GPU = 1u << 10,      /* GPUs of all vendors */
     RUNG_NVIDIA = 1u << 11,
     RUNG_AMD = 1u << 12,

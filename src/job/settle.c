@@ -23,16 +23,26 @@
 #include "job/untracked.h"
 #include "source/proc/pid_status.h"
 
-static bool discards_children(struct job *job, const struct member *parent)
+/* The parent that was last asked whether it waits for its children: many have the same one. */
+struct asked_parent {
+    pid_t pid;
+    bool discards_children;
+};
+
+static bool discards_children(const struct job *job, pid_t pid, struct asked_parent *asked)
 {
     struct pid_status status;
 
-    return pid_status_read(job->root, parent->pid, &status) == 0 && status.ignores_child_signal;
+    if (asked->pid != pid)
+        *asked = (struct asked_parent){ pid, pid_status_read(job->root, pid, &status) == 0 &&
+                                                 status.ignores_child_signal };
+    return asked->discards_children;
 }
 
 /* Whether what this process used was inherited. What a parent that has left had inherited went the
  * same way as its own. */
-static bool was_inherited(struct job *job, const struct member *member)
+static bool was_inherited(struct job *job, const struct member *member,
+                          struct asked_parent *asked)
 {
     struct member *parent = members_find(&job->members, member->parent_pid);
 
@@ -46,7 +56,7 @@ static bool was_inherited(struct job *job, const struct member *member)
         /* If we spawned the job, a parent that is not here ended before, and left its final
          * figures, with this one's if it had waited, to us. */
         return job->is_spawned;
-    if (!discards_children(job, parent))
+    if (!discards_children(job, parent->pid, asked))
         return true;
     job->saw_unwaited = true;
     return false;
@@ -72,12 +82,14 @@ void job_remember(struct job *job, const struct member *member)
 
 void job_settle_left(struct job *job)
 {
+    struct asked_parent asked = { 0 };
+
     for (size_t i = 0; i < job->members.count; i++) {
         struct member *member = &job->members.list[i];
 
         if (!member->has_left)
             continue;
-        if (!member->is_counted && !was_inherited(job, member))
+        if (!member->is_counted && !was_inherited(job, member, &asked))
             usage_add(&job->departed, &member->usage);
         if (member->pid == job->main_pid)
             job->main_has_ended = true;
@@ -215,17 +227,20 @@ static void end_agent(struct job *job, pid_t pid)
 void job_child_ended(struct job *job, pid_t pid, uint64_t now_ns)
 {
     struct look look = job_look(job, now_ns, true);
+    bool was_open = members_find(&job->members, pid);
     struct member *member;
     uint64_t faults;
 
-    job_add_member(job, &look, pid); /* it may have lived between two looks */
+    if (!was_open) /* it may have lived between two looks */
+        job_add_member(job, &look, pid);
     member = members_find(&job->members, pid);
     if (!member)
         end_agent(job, pid);
     if (!member || member->is_counted)
         return;
     faults = member->size_faults;
-    member_look(member, &look);
+    if (was_open)
+        member_look(member, &look);
     if (pid == job->main_pid) {
         job->main_ended_ns = now_ns;
         job_check_program(job, member, &look);

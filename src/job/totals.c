@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* totals.c - what the job uses: each quantity from the best source that serves. */
-#include <string.h>
-
 #include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/compiler.h"
@@ -10,9 +8,13 @@
 #include "job/job.h"
 
 /* What the cgroup counted takes the place of what its processes did, unless both are the same. */
-static void correct_io(struct job *job, enum metric metric, uint64_t *bytes, uint64_t corrected)
+static void correct_io(struct job *job, enum metric metric, uint64_t *bytes, uint64_t corrected,
+                       bool is_exact)
 {
-    job->origins[metric].source = corrected == *bytes ? "procfs.io" : "cgroup.io.stat";
+    bool is_same = corrected == *bytes;
+
+    job->origins[metric].source = is_same ? "procfs.io" : "cgroup.io.stat";
+    job->origins[metric].is_exact = is_same && is_exact;
     *bytes = corrected;
 }
 
@@ -36,22 +38,13 @@ static void read_io(struct job *job, struct job_reading *reading)
         raise_to(&written, leaf->written_bytes);
         raise_to(&read, leaf->read_bytes);
     }
-    correct_io(job, METRIC_JOB_READ, &counter[USAGE_READ_BYTES], read);
-    correct_io(job, METRIC_JOB_WRITTEN, &counter[USAGE_WRITTEN_BYTES], written);
-}
-
-/* What processes did that were never waited for may be missing. */
-static void note_io(struct job *job, const struct job_reading *reading)
-{
-    struct origin *origins = job->origins;
-    bool has_written = reading->usage.counter[USAGE_WRITTEN_BYTES] > 0;
-
-    origins[METRIC_JOB_READ].is_exact =
-        reading->all_waited && strcmp(origins[METRIC_JOB_READ].source, "procfs.io") == 0;
+    correct_io(job, METRIC_JOB_READ, &counter[USAGE_READ_BYTES], read, reading->all_waited);
     /* Pages are counted when they are dirtied, and more of them than are written: only 0 is sure. */
-    origins[METRIC_JOB_WRITTEN].is_exact = reading->all_waited && !has_written;
-    origins[METRIC_JOB_READ_CHARS].is_exact = origins[METRIC_JOB_WRITTEN_CHARS].is_exact =
-        reading->all_waited && !job->lost_chars;
+    correct_io(job, METRIC_JOB_WRITTEN, &counter[USAGE_WRITTEN_BYTES], written,
+               reading->all_waited && written == 0);
+    job->origins[METRIC_JOB_READ_CHARS].is_exact =
+        job->origins[METRIC_JOB_WRITTEN_CHARS].is_exact =
+            reading->all_waited && !job->lost_chars;
 }
 
 /* A sum without one of its parts says nothing. */
@@ -148,8 +141,7 @@ static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading
     read_main_cpu(job, reading);
     read_events(job, reading);
     forget_denied_io(job, reading);
-    note_io(job, reading);
-    job_read_memory(job, now_ns, &reading->memory);
+    job_read_memory(job, false, &reading->memory);
     reading->main_rss_peak_bytes = job->main_rss_peak_bytes;
     reading->descendants_rss_peak_bytes = job->largest_peak_bytes;
     reading->rss_peak_bytes = larger(job->main_rss_peak_bytes, job->largest_peak_bytes);
@@ -161,8 +153,6 @@ static void read_thread_peaks(struct job *job, const struct heads *by_events,
                               struct job_reading *reading)
 {
     const struct births *births = &job->births;
-    const struct leaf *leaf = &job->leaf;
-    enum leaf_tree tree = leaf_has(leaf, LEAF_PIDS) ? LEAF_PIDS : LEAF_UNIFIED;
     struct origin *origins = job->origins, *peak = &origins[METRIC_JOB_THREADS_PEAK];
 
     if (births->source && !births->is_machine_wide) {
@@ -175,7 +165,8 @@ static void read_thread_peaks(struct job *job, const struct heads *by_events,
     reading->thread_peaks = job->thread_peaks;
     raise_to(&reading->thread_peaks.threads, reading->leaf.threads_peak);
     if (is_known(reading->leaf.threads_peak))
-        peak->is_exact = !reading->leaf.is_gone && !job->escape.has_left[tree];
+        peak->is_exact =
+            !reading->leaf.is_gone && !job->escape.has_left[leaf_tree(&job->leaf, LEAF_PIDS)];
     else
         *peak = origins[METRIC_JOB_THREADS];
 }
@@ -215,7 +206,7 @@ static void read_memory_peak(struct job *job, struct job_reading *reading)
     struct origin *origin = &job->origins[METRIC_JOB_MEMORY_PEAK];
     bool is_v1 = leaf_has(&job->leaf, LEAF_MEMORY);
 
-    reading->left_memory_cgroup = job->escape.has_left[is_v1 ? LEAF_MEMORY : LEAF_UNIFIED];
+    reading->left_memory_cgroup = job->escape.has_left[leaf_tree(&job->leaf, LEAF_MEMORY)];
     origin->source = names[leaf->memory_peak_is_sampled][is_v1];
     origin->is_exact =
         !leaf->memory_peak_is_sampled && !leaf->is_gone && !reading->left_memory_cgroup;

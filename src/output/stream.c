@@ -143,7 +143,7 @@ double stream_rate(enum metric metric, const struct sample *sample,
         previous ? less(sample_read_ns(sample, metric), sample_read_ns(previous, metric)) : 0;
 
     /* Of rows that follow each other faster than the counter can tell, it would be noise. */
-    if (span_ns == 0 || 2 * span_ns < sample->clocks[metric_clock(metric)].resolution_ns)
+    if (span_ns == 0 || 2 * span_ns < sample->clocks[metric_row(metric)->clock].resolution_ns)
         return nan("");
     return counter_rate(metric, previous->value[metric], sample->value[metric], span_ns);
 }

@@ -10,8 +10,8 @@
 
 /* clang-format off */
 static const struct metric_row rows[METRIC_COUNT] = {
-/*                                  name                         help                                                                   rate                 kind        unit */
-[METRIC_MAIN_CPU] =             { { "main_cpu_seconds",          "CPU time of the main process, without its children",                  "main_cpu_cores",    COUNTER }, UNIT_NANOSECONDS },
+/*                                  name                         help                                                                   rate                 kind        unit, and what few have */
+[METRIC_MAIN_CPU] =             { { "main_cpu_seconds",          "CPU time of the main process, without its children",                  "main_cpu_cores",    COUNTER }, UNIT_NANOSECONDS, .clock = CLOCK_MAIN_CPU },
 [METRIC_MAIN_RSS] =             { { "main_rss_bytes",            "resident memory of the main process",                                 NULL,                GAUGE   }, UNIT_BYTES },
 [METRIC_MAIN_PRIVATE] =         { { "main_private_bytes",        "the part of it that no other process maps",                           NULL,                GAUGE   }, UNIT_BYTES },
 [METRIC_MAIN_SHARED] =          { { "main_shared_bytes",         "the part of it that other processes map too",                         NULL,                GAUGE   }, UNIT_BYTES },
@@ -22,7 +22,7 @@ static const struct metric_row rows[METRIC_COUNT] = {
 [METRIC_MAIN_THREADS_PEAK] =    { { "main_threads_peak",         "the most threads of the main process at once, from process events",   NULL,                GAUGE   }, UNIT_COUNT },
 [METRIC_MAIN_GPU_MEMORY] =      { { "main_gpu_memory_bytes",     "GPU memory of the main process, peak since the previous sample",      NULL,                GAUGE   }, UNIT_BYTES },
 
-[METRIC_DESCENDANTS_CPU] =      { { "descendants_cpu_seconds",   "CPU time of the descendants of the main process",                     "descendants_cpu_cores", COUNTER }, UNIT_NANOSECONDS },
+[METRIC_DESCENDANTS_CPU] =      { { "descendants_cpu_seconds",   "CPU time of the descendants of the main process",                     "descendants_cpu_cores", COUNTER }, UNIT_NANOSECONDS, .clock = CLOCK_DESCENDANTS_CPU },
 [METRIC_DESCENDANTS_RSS] =      { { "descendants_rss_bytes",     "resident memory of the descendants, shared pages counted once",       NULL,                GAUGE   }, UNIT_BYTES },
 [METRIC_DESCENDANTS_PRIVATE] =  { { "descendants_private_bytes", "the part of it that only one process maps",                           NULL,                GAUGE   }, UNIT_BYTES },
 [METRIC_DESCENDANTS_SHARED] =   { { "descendants_shared_bytes",  "the part of it that several processes map",                           NULL,                GAUGE   }, UNIT_BYTES },
@@ -33,7 +33,7 @@ static const struct metric_row rows[METRIC_COUNT] = {
 [METRIC_DESCENDANTS_THREADS_PEAK] = { { "descendants_threads_peak", "the most threads of the descendants at once, from process events",  NULL,                GAUGE   }, UNIT_COUNT },
 [METRIC_DESCENDANTS_GPU_MEMORY] = { { "descendants_gpu_memory_bytes", "GPU memory of the descendants, peak since the previous sample",       NULL,                GAUGE   }, UNIT_BYTES },
 
-[METRIC_JOB_CPU] =              { { "job_cpu_seconds",           "CPU time of the job",                                                 "job_cpu_cores",     COUNTER }, UNIT_NANOSECONDS },
+[METRIC_JOB_CPU] =              { { "job_cpu_seconds",           "CPU time of the job",                                                 "job_cpu_cores",     COUNTER }, UNIT_NANOSECONDS, .clock = CLOCK_JOB_CPU },
 [METRIC_JOB_USER] =             { { "job_user_seconds",          "the part of it spent in user space",                                  NULL,                COUNTER }, UNIT_NANOSECONDS },
 [METRIC_JOB_SYSTEM] =           { { "job_system_seconds",        "the part of it spent in the kernel",                                  NULL,                COUNTER }, UNIT_NANOSECONDS },
 [METRIC_JOB_MAJOR_FAULTS] =     { { "job_major_page_faults",     "page faults of the job that had to read from storage",                NULL,                COUNTER }, UNIT_COUNT },
@@ -66,14 +66,14 @@ static const struct metric_row rows[METRIC_COUNT] = {
 [METRIC_JOB_MEMORY_PRESSURE] =  { { "job_memory_pressure_seconds", "time some process of the job waited for memory",                      NULL,                COUNTER }, UNIT_NANOSECONDS },
 [METRIC_JOB_IO_PRESSURE] =      { { "job_io_pressure_seconds",   "time some process of the job waited for I/O",                         NULL,                COUNTER }, UNIT_NANOSECONDS },
 [METRIC_JOB_GPU_MEMORY] =       { { "job_gpu_memory_bytes",      "GPU memory of the job, peak since the previous sample",               NULL,                GAUGE   }, UNIT_BYTES },
-[METRIC_JOB_GPU_BUSY] =         { { "job_gpu_seconds",           "time the job's GPUs were busy for the job, summed over GPUs",         NULL,                COUNTER }, UNIT_NANOSECONDS },
+[METRIC_JOB_GPU_BUSY] =         { { "job_gpu_seconds",           "time the job's GPUs were busy for the job, summed over GPUs",         NULL,                COUNTER }, UNIT_NANOSECONDS, .starts_at_zero = true },
 [METRIC_JOB_GPU_UTILIZATION] =  { { "job_gpu_utilization_gpus",  "GPUs busy for the job: mean over about a second, peak since the previous sample", NULL,                GAUGE   }, UNIT_MILLIONTHS },
 
-[METRIC_HOST_CPU] =             { { "host_cpu_seconds",          "busy CPU time of the machine",                                        "host_cpu_cores",    COUNTER }, UNIT_NANOSECONDS },
-[METRIC_HOST_CPU_USER] =        { { "host_cpu_user_seconds",     "the part of it spent in user space, including niced processes",       NULL,                COUNTER }, UNIT_NANOSECONDS },
-[METRIC_HOST_CPU_SYSTEM] =      { { "host_cpu_system_seconds",   "the part of it spent in the kernel, including interrupts",            NULL,                COUNTER }, UNIT_NANOSECONDS },
-[METRIC_HOST_CPU_IOWAIT] =      { { "host_cpu_iowait_seconds",   "idle CPU time with I/O outstanding",                                  NULL,                COUNTER }, UNIT_NANOSECONDS },
-[METRIC_HOST_CPU_STEAL] =       { { "host_cpu_steal_seconds",    "time the hypervisor gave to other guests",                            NULL,                COUNTER }, UNIT_NANOSECONDS },
+[METRIC_HOST_CPU] =             { { "host_cpu_seconds",          "busy CPU time of the machine",                                        "host_cpu_cores",    COUNTER }, UNIT_NANOSECONDS, .clock = CLOCK_HOST_CPU },
+[METRIC_HOST_CPU_USER] =        { { "host_cpu_user_seconds",     "the part of it spent in user space, including niced processes",       NULL,                COUNTER }, UNIT_NANOSECONDS, .clock = CLOCK_HOST_CPU },
+[METRIC_HOST_CPU_SYSTEM] =      { { "host_cpu_system_seconds",   "the part of it spent in the kernel, including interrupts",            NULL,                COUNTER }, UNIT_NANOSECONDS, .clock = CLOCK_HOST_CPU },
+[METRIC_HOST_CPU_IOWAIT] =      { { "host_cpu_iowait_seconds",   "idle CPU time with I/O outstanding",                                  NULL,                COUNTER }, UNIT_NANOSECONDS, .clock = CLOCK_HOST_CPU },
+[METRIC_HOST_CPU_STEAL] =       { { "host_cpu_steal_seconds",    "time the hypervisor gave to other guests",                            NULL,                COUNTER }, UNIT_NANOSECONDS, .clock = CLOCK_HOST_CPU },
 [METRIC_HOST_MEMORY_USED] =     { { "host_memory_used_bytes",    "memory of the machine that is not available to programs",             NULL,                GAUGE   }, UNIT_BYTES },
 [METRIC_HOST_MEMORY_AVAILABLE] = { { "host_memory_available_bytes", "memory still available to programs without swapping",                 NULL,                GAUGE   }, UNIT_BYTES },
 [METRIC_HOST_MEMORY_CACHED] =   { { "host_memory_cached_bytes",  "page cache, buffers and reclaimable kernel memory",                   NULL,                GAUGE   }, UNIT_BYTES },
@@ -89,34 +89,11 @@ static const struct metric_row rows[METRIC_COUNT] = {
 [METRIC_HOST_MEMORY_PRESSURE] = { { "host_memory_pressure_seconds", "time some process of the machine waited for memory",                  NULL,                COUNTER }, UNIT_NANOSECONDS },
 [METRIC_HOST_IO_PRESSURE] =     { { "host_io_pressure_seconds",  "time some process of the machine waited for I/O",                     NULL,                COUNTER }, UNIT_NANOSECONDS },
 [METRIC_HOST_GPU_MEMORY] =      { { "host_gpu_memory_bytes",     "memory in use on all GPUs by all processes, peak since the previous sample", NULL,                GAUGE   }, UNIT_BYTES },
-[METRIC_HOST_GPU_BUSY] =        { { "host_gpu_seconds",          "time the job's GPUs were busy for any process, summed over GPUs",     NULL,                COUNTER }, UNIT_NANOSECONDS },
+[METRIC_HOST_GPU_BUSY] =        { { "host_gpu_seconds",          "time the job's GPUs were busy for any process, summed over GPUs",     NULL,                COUNTER }, UNIT_NANOSECONDS, .starts_at_zero = true },
 [METRIC_HOST_GPU_UTILIZATION] = { { "host_gpu_utilization_gpus", "the job's GPUs busy for any process: mean over about a second, peak since the previous sample", NULL,                GAUGE   }, UNIT_MILLIONTHS },
-[METRIC_HOST_GPU_ENERGY] =      { { "host_gpu_energy_joules",    "energy used by the job's GPUs, as of the last counter reading",       NULL,                COUNTER }, UNIT_MICROJOULES },
+[METRIC_HOST_GPU_ENERGY] =      { { "host_gpu_energy_joules",    "energy used by the job's GPUs, as of the last counter reading",       NULL,                COUNTER }, UNIT_MICROJOULES, .starts_at_zero = true },
 };
 /* clang-format on */
-
-static const bool starts_at_zero[METRIC_COUNT] = {
-    [METRIC_JOB_GPU_BUSY] = true,
-    [METRIC_HOST_GPU_BUSY] = true,
-    [METRIC_HOST_GPU_ENERGY] = true,
-};
-
-bool metric_starts_at_zero(enum metric metric)
-{
-    return starts_at_zero[metric];
-}
-
-static const enum metric_clock clocks[METRIC_COUNT] = {
-    [METRIC_MAIN_CPU] = CLOCK_MAIN_CPU,        [METRIC_DESCENDANTS_CPU] = CLOCK_DESCENDANTS_CPU,
-    [METRIC_JOB_CPU] = CLOCK_JOB_CPU,          [METRIC_HOST_CPU] = CLOCK_HOST_CPU,
-    [METRIC_HOST_CPU_USER] = CLOCK_HOST_CPU,   [METRIC_HOST_CPU_SYSTEM] = CLOCK_HOST_CPU,
-    [METRIC_HOST_CPU_IOWAIT] = CLOCK_HOST_CPU, [METRIC_HOST_CPU_STEAL] = CLOCK_HOST_CPU,
-};
-
-enum metric_clock metric_clock(enum metric metric)
-{
-    return clocks[metric];
-}
 
 const struct metric_row *metric_row(enum metric metric)
 {

@@ -23,13 +23,6 @@ enum metric_unit {
     UNIT_MICROJOULES, /* written as joules */
 };
 
-struct metric_row {
-    struct spoor_metric published;
-    enum metric_unit unit;
-};
-
-const struct metric_row *metric_row(enum metric metric);
-
 /* Counters that change while a sample is taken, and so have times of their own (sample.h). */
 enum metric_clock {
     CLOCK_SAMPLE, /* all others */
@@ -40,10 +33,14 @@ enum metric_clock {
     METRIC_CLOCK_COUNT,
 };
 
-enum metric_clock metric_clock(enum metric metric);
+struct metric_row {
+    struct spoor_metric published;
+    enum metric_unit unit;
+    enum metric_clock clock;
+    bool starts_at_zero; /* a counter that is 0 when the run begins, though known only later */
+};
 
-/* Is it a counter that stands at 0 when the run begins, though it may be known only later? */
-bool metric_starts_at_zero(enum metric metric);
+const struct metric_row *metric_row(enum metric metric);
 
 /* A raw value in the base unit of its metric; NaN for UNKNOWN. */
 double metric_value(enum metric metric, uint64_t raw);

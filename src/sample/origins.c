@@ -1,55 +1,65 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sample/origins.h"
 
+#include <stddef.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "base/compiler.h"
 #include "base/unknown.h"
 
-#define GPUS_PENDING "GPUs are read only while a session is running"
 #define NOT_READABLE(file) "cannot read " file
+#define AT(field) offsetof(struct host_reading, field)
 
-const char origins_gpus_pending[] = GPUS_PENDING;
+const char origins_gpus_pending[] = "GPUs are read only while a session is running";
 const char origins_gpus_not_opened[] = "the job ended before the GPU driver was opened";
 
 /* clang-format off */
-static const struct origin defaults[METRIC_COUNT] = {
-/*                                  source                     why it may be missing                              exact */
-[METRIC_MAIN_GPU_MEMORY] =        { NULL,                      GPUS_PENDING,                                      false },
-[METRIC_DESCENDANTS_GPU_MEMORY] = { NULL,                      GPUS_PENDING,                                      false },
-[METRIC_JOB_GPU_MEMORY] =         { NULL,                      GPUS_PENDING,                                      false },
-[METRIC_JOB_GPU_BUSY] =           { NULL,                      GPUS_PENDING,                                      false },
-[METRIC_JOB_GPU_UTILIZATION] =    { NULL,                      GPUS_PENDING,                                      false },
-
-[METRIC_HOST_CPU] =               { "host.procfs.stat",        NOT_READABLE("/proc/stat"),                        true },
-[METRIC_HOST_CPU_USER] =          { "host.procfs.stat",        NOT_READABLE("/proc/stat"),                        true },
-[METRIC_HOST_CPU_SYSTEM] =        { "host.procfs.stat",        NOT_READABLE("/proc/stat"),                        true },
-[METRIC_HOST_CPU_IOWAIT] =        { "host.procfs.stat",        NOT_READABLE("/proc/stat"),                        true },
-[METRIC_HOST_CPU_STEAL] =         { "host.procfs.stat",        NOT_READABLE("/proc/stat"),                        true },
-[METRIC_HOST_MEMORY_USED] =       { "host.procfs.meminfo",     NOT_READABLE("/proc/meminfo"),                     false },
-[METRIC_HOST_MEMORY_AVAILABLE] =  { "host.procfs.meminfo",     NOT_READABLE("/proc/meminfo"),                     false },
-[METRIC_HOST_MEMORY_CACHED] =     { "host.procfs.meminfo",     NOT_READABLE("/proc/meminfo"),                     false },
-[METRIC_HOST_SWAP_USED] =         { "host.procfs.meminfo",     NOT_READABLE("/proc/meminfo"),                     false },
-[METRIC_HOST_DIRTY] =             { "host.procfs.meminfo",     NOT_READABLE("/proc/meminfo"),                     false },
-[METRIC_HOST_DISK_READ] =         { "host.procfs.diskstats",   "no disk is listed in /proc/diskstats",            true },
-[METRIC_HOST_DISK_WRITTEN] =      { "host.procfs.diskstats",   "no disk is listed in /proc/diskstats",            true },
-[METRIC_HOST_DISK_SPACE_USED] =   { "host.statvfs",            "no disk is mounted",                              false },
-[METRIC_HOST_DISK_SPACE_FREE] =   { "host.statvfs",            "no disk is mounted",                              false },
-[METRIC_HOST_NETWORK_RECEIVED] =  { "host.procfs.net.dev",     "no network interface except loopback",            true },
-[METRIC_HOST_NETWORK_SENT] =      { "host.procfs.net.dev",     "no network interface except loopback",            true },
-[METRIC_HOST_CPU_PRESSURE] =      { "host.procfs.pressure",    "this kernel has no pressure stall information",   true },
-[METRIC_HOST_MEMORY_PRESSURE] =   { "host.procfs.pressure",    "this kernel has no pressure stall information",   true },
-[METRIC_HOST_IO_PRESSURE] =       { "host.procfs.pressure",    "this kernel has no pressure stall information",   true },
-[METRIC_HOST_GPU_MEMORY] =        { NULL,                      GPUS_PENDING,                                      false },
-[METRIC_HOST_GPU_BUSY] =          { NULL,                      GPUS_PENDING,                                      false },
-[METRIC_HOST_GPU_UTILIZATION] =   { NULL,                      GPUS_PENDING,                                      false },
-[METRIC_HOST_GPU_ENERGY] =        { NULL,                      GPUS_PENDING,                                      true },
+static const struct {
+    enum metric metric;
+    size_t value; /* its place in struct host_reading */
+    struct origin origin; /* with why it may be missing */
+} of_host[] = {
+{ METRIC_HOST_CPU,                AT(cpu.user_ns),                     { "host.procfs.stat",       NOT_READABLE("/proc/stat"), true } },
+{ METRIC_HOST_CPU_USER,           AT(cpu.user_ns),                     { "host.procfs.stat",       NOT_READABLE("/proc/stat"), true } },
+{ METRIC_HOST_CPU_SYSTEM,         AT(cpu.system_ns),                   { "host.procfs.stat",       NOT_READABLE("/proc/stat"), true } },
+{ METRIC_HOST_CPU_IOWAIT,         AT(cpu.iowait_ns),                   { "host.procfs.stat",       NOT_READABLE("/proc/stat"), true } },
+{ METRIC_HOST_CPU_STEAL,          AT(cpu.steal_ns),                    { "host.procfs.stat",       NOT_READABLE("/proc/stat"), true } },
+{ METRIC_HOST_MEMORY_USED,        AT(memory.total_bytes),              { "host.procfs.meminfo",    NOT_READABLE("/proc/meminfo"), false } },
+{ METRIC_HOST_MEMORY_AVAILABLE,   AT(memory.available_bytes),          { "host.procfs.meminfo",    NOT_READABLE("/proc/meminfo"), false } },
+{ METRIC_HOST_MEMORY_CACHED,      AT(memory.cached_bytes),             { "host.procfs.meminfo",    NOT_READABLE("/proc/meminfo"), false } },
+{ METRIC_HOST_SWAP_USED,          AT(memory.swap_used_bytes),          { "host.procfs.meminfo",    NOT_READABLE("/proc/meminfo"), false } },
+{ METRIC_HOST_DIRTY,              AT(memory.dirty_bytes),              { "host.procfs.meminfo",    NOT_READABLE("/proc/meminfo"), false } },
+{ METRIC_HOST_DISK_READ,          AT(disk.read_bytes),                 { "host.procfs.diskstats",  "no disk is listed in /proc/diskstats", true } },
+{ METRIC_HOST_DISK_WRITTEN,       AT(disk.written_bytes),              { "host.procfs.diskstats",  "no disk is listed in /proc/diskstats", true } },
+{ METRIC_HOST_DISK_SPACE_USED,    AT(space.used_bytes),                { "host.statvfs",           "no disk is mounted", false } },
+{ METRIC_HOST_DISK_SPACE_FREE,    AT(space.free_bytes),                { "host.statvfs",           "no disk is mounted", false } },
+{ METRIC_HOST_NETWORK_RECEIVED,   AT(network.received_bytes),          { "host.procfs.net.dev",    "no network interface except loopback", true } },
+{ METRIC_HOST_NETWORK_SENT,       AT(network.sent_bytes),              { "host.procfs.net.dev",    "no network interface except loopback", true } },
+{ METRIC_HOST_CPU_PRESSURE,       AT(pressure_ns[PRESSURE_CPU]),       { "host.procfs.pressure",   "this kernel has no pressure stall information", true } },
+{ METRIC_HOST_MEMORY_PRESSURE,    AT(pressure_ns[PRESSURE_MEMORY]),    { "host.procfs.pressure",   "this kernel has no pressure stall information", true } },
+{ METRIC_HOST_IO_PRESSURE,        AT(pressure_ns[PRESSURE_IO]),        { "host.procfs.pressure",   "this kernel has no pressure stall information", true } },
 };
 /* clang-format on */
 
 void origins_init(struct origin origins[METRIC_COUNT])
 {
-    memcpy(origins, defaults, sizeof(defaults));
+    const struct gpu_view pending = { .state = GPU_PENDING, .reason = origins_gpus_pending };
+
+    memset(origins, 0, METRIC_COUNT * sizeof(*origins));
+    for (size_t i = 0; i < ARRAY_SIZE(of_host); i++)
+        origins[of_host[i].metric] = of_host[i].origin;
+    origins_update_gpus(origins, &pending);
+}
+
+void origins_host_values(const struct host_reading *host, uint64_t value[METRIC_COUNT])
+{
+    for (size_t i = 0; i < ARRAY_SIZE(of_host); i++)
+        memcpy(&value[of_host[i].metric], (const char *)host + of_host[i].value,
+               sizeof(*value));
+    value[METRIC_HOST_CPU] = sum_u64(host->cpu.user_ns, host->cpu.system_ns);
+    value[METRIC_HOST_MEMORY_USED] =
+        sub_known(host->memory.total_bytes, host->memory.available_bytes);
 }
 
 static void set_origin(struct origin *origin, const char *source, const char *reason)

@@ -62,7 +62,7 @@ static inline uint64_t sample_missed(const struct sample *sample, enum metric me
 /* When a metric was read, as elapsed_ns. */
 static inline uint64_t sample_read_ns(const struct sample *sample, enum metric metric)
 {
-    return sample->elapsed_ns + sample->clocks[metric_clock(metric)].late_ns;
+    return sample->elapsed_ns + sample->clocks[metric_row(metric)->clock].late_ns;
 }
 
 #endif

@@ -87,34 +87,9 @@ static void fill_job_clocks(const struct sampler *sampler, uint64_t now_ns,
                                   apart(descendants->late_ns, clocks[CLOCK_MAIN_CPU].late_ns);
 }
 
-static void fill_host(const struct host_reading *host, uint64_t *value)
-{
-    value[METRIC_HOST_CPU] = sum_u64(host->cpu.user_ns, host->cpu.system_ns);
-    value[METRIC_HOST_CPU_USER] = host->cpu.user_ns;
-    value[METRIC_HOST_CPU_SYSTEM] = host->cpu.system_ns;
-    value[METRIC_HOST_CPU_IOWAIT] = host->cpu.iowait_ns;
-    value[METRIC_HOST_CPU_STEAL] = host->cpu.steal_ns;
-    value[METRIC_HOST_MEMORY_USED] =
-        sub_known(host->memory.total_bytes, host->memory.available_bytes);
-    value[METRIC_HOST_MEMORY_AVAILABLE] = host->memory.available_bytes;
-    value[METRIC_HOST_MEMORY_CACHED] = host->memory.cached_bytes;
-    value[METRIC_HOST_SWAP_USED] = host->memory.swap_used_bytes;
-    value[METRIC_HOST_DIRTY] = host->memory.dirty_bytes;
-    value[METRIC_HOST_DISK_READ] = host->disk.read_bytes;
-    value[METRIC_HOST_DISK_WRITTEN] = host->disk.written_bytes;
-    value[METRIC_HOST_DISK_SPACE_USED] = host->space.used_bytes;
-    value[METRIC_HOST_DISK_SPACE_FREE] = host->space.free_bytes;
-    value[METRIC_HOST_NETWORK_RECEIVED] = host->network.received_bytes;
-    value[METRIC_HOST_NETWORK_SENT] = host->network.sent_bytes;
-    value[METRIC_HOST_CPU_PRESSURE] = host->pressure_ns[PRESSURE_CPU];
-    value[METRIC_HOST_MEMORY_PRESSURE] = host->pressure_ns[PRESSURE_MEMORY];
-    value[METRIC_HOST_IO_PRESSURE] = host->pressure_ns[PRESSURE_IO];
-}
-
 static uint64_t stolen_ns(const struct host_reading *host)
 {
-    return sum_u64(is_known(host->cpu.steal_ns) ? host->cpu.steal_ns : 0,
-                   host->cpu.interrupt_ns);
+    return sum_u64(first_known(host->cpu.steal_ns, 0), host->cpu.interrupt_ns);
 }
 
 static void hide_untracked(struct sampler *sampler, struct sample *sample)
@@ -149,7 +124,7 @@ static void read_host(struct sampler *sampler, uint64_t now_ns, bool is_first,
         sampler->first_stolen_ns = stolen_ns(reading);
     }
     mark_inexact_sums(&sampler->host, sampler->origins);
-    fill_host(reading, ret->value);
+    origins_host_values(reading, ret->value);
     ret->clocks[CLOCK_HOST_CPU] = clock_of(sampler->host.cpu_span, HOST_CPU_ERROR_NS, now_ns);
     ret->host = *reading;
 }

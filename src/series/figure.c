@@ -286,7 +286,7 @@ static uint64_t mean_span_ns(const struct summary *summary, enum metric metric)
     const struct tally *tally = &summary->tally[metric];
     uint64_t read_ns = tally->last_ns - tally->first_ns;
 
-    switch (metric_clock(metric)) {
+    switch (metric_row(metric)->clock) {
     case CLOCK_MAIN_CPU:
     case CLOCK_DESCENDANTS_CPU:
     case CLOCK_JOB_CPU:
@@ -305,7 +305,7 @@ static bool is_resolved(const struct row *row, const struct summary *summary)
 {
     const struct tally *tally = &summary->tally[row->metric];
 
-    return row->derivation != MEAN_RATE || metric_clock(row->metric) != CLOCK_HOST_CPU ||
+    return row->derivation != MEAN_RATE || metric_row(row->metric)->clock != CLOCK_HOST_CPU ||
            tally->last_ns - tally->first_ns >=
                SUMMARY_RESOLUTIONS * tally->anchor_resolution_ns;
 }

@@ -56,7 +56,7 @@ void summary_continue(struct summary *phase, const struct summary *run)
     for (int i = 0; i < METRIC_COUNT; i++) {
         struct tally *tally = &phase->tally[i];
 
-        if (!metric_starts_at_zero((enum metric)i) || is_known(tally->first) ||
+        if (!metric_row((enum metric)i)->starts_at_zero || is_known(tally->first) ||
             !is_known(run->tally[i].last))
             continue;
         tally->first = tally->last = tally->anchor = run->tally[i].last;
@@ -99,7 +99,7 @@ static void tally_add(struct summary *summary, enum metric metric, const struct 
     uint64_t value = sample->value[metric];
     uint64_t missed = sample_missed(sample, metric); /* it counts for totals, not for rates */
     uint64_t now_ns = sample_read_ns(sample, metric);
-    uint64_t resolution_ns = sample->clocks[metric_clock(metric)].resolution_ns;
+    uint64_t resolution_ns = sample->clocks[metric_row(metric)->clock].resolution_ns;
 
     if (!is_known(value)) {
         tally->is_lost = is_known(tally->first);
@@ -107,7 +107,7 @@ static void tally_add(struct summary *summary, enum metric metric, const struct 
     }
     tally->is_lost = false;
     if (!is_known(tally->first)) {
-        if (metric_starts_at_zero(metric) && summary->sample_count > 1)
+        if (metric_row(metric)->starts_at_zero && summary->sample_count > 1)
             tally_begin(tally, 0, summary->started_ns);
         else
             tally_begin(tally, value, now_ns);

@@ -80,7 +80,7 @@ static void collect(spoor_session *session, uint64_t now_ns)
     gpu_pace_end(&session->gpu_pace, now_ns, looks->cost_ns - before_ns, &looks->found);
 }
 
-void session_look_at_gpus(spoor_session *session, uint64_t now_ns)
+bool session_look_at_gpus(spoor_session *session, uint64_t now_ns)
 {
     struct job *job = &session->sampler.job;
     struct gpu_pace *pace = &session->gpu_pace;
@@ -89,16 +89,16 @@ void session_look_at_gpus(spoor_session *session, uint64_t now_ns)
     enum gpu_look look;
 
     if (!has_gpus(session))
-        return;
+        return false;
     collect(session, now_ns);
     if (!gpu_looks_are_idle(&session->gpu_looks)) {
         if (now_ns >= pace->due_ns)
             gpu_pace_wait(pace, now_ns);
-        return;
+        return false;
     }
     look = gpu_pace_begin(pace, now_ns, &state, job->is_tracked ? &job->budget : NULL);
-    if (look != GPU_LOOK_NONE)
-        (void)gpu_looks_start(&session->gpu_looks, look, &job->members); /* or the next time */
+    return look != GPU_LOOK_NONE &&
+           gpu_looks_start(&session->gpu_looks, look, &job->members) == 0;
 }
 
 void session_begin_last_look_at_gpus(spoor_session *session)

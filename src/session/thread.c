@@ -154,8 +154,8 @@ static void wake_up(spoor_session *session, struct rhythm *rhythm, bool has_birt
     }
     if (now_ns >= pace->glance_ns)
         glance(session, pace, bill);
-    session_look_at_gpus(session, now_ns);
-    (void)charge(session, bill, SPENT_GPUS);
+    if (session_look_at_gpus(session, now_ns))
+        (void)charge(session, bill, SPENT_GPUS);
 }
 
 static bool must_stop(spoor_session *session)

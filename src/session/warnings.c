@@ -168,7 +168,7 @@ static void judge_tracking(spoor_session *session)
             session, "detail-denied",
             "could not read private and shared memory: some processes belong to another user, "
             "or run a set-uid or unreadable program");
-    if (job->detail.sharing.is_too_large)
+    if (job->detail.has_too_many_areas)
         session_add_warning(session, "too-many-mappings",
                             "the job has too many memory mappings to examine: shared memory is "
                             "estimated from per-process totals");

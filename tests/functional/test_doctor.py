@@ -111,7 +111,7 @@ USED = {
     "peak memory of processes never waited for":
         lambda run: "taskstats" if GENERIC in run.sockets else None,
     "private and shared memory": given("memory.main.private_rss_bytes",
-                                       "procfs.smaps_rollup, smaps, pagemap"),
+                                       "procfs.smaps_rollup"),
     "processes of a job": members_of_job,
     "number of processes started": started,
     "peak number of threads": lambda run: run.source("cpu.threads.combined"),

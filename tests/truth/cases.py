@@ -7,7 +7,7 @@ closely, with the cases that it matters to.
 import dataclasses
 
 EVENTS = "cgroup,perf,ring,connector,taskstats"
-EVERYTHING = EVENTS + ",clock,children,smaps,scan"
+EVERYTHING = EVENTS + ",clock,children,smaps"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,6 +18,7 @@ class Rung:
     is_attach: bool = False
     kind: str = ""  # only cases of this kind; empty: all
     quick: tuple = None  # the cases of `make test`, where the ladder is not run in full; None: all
+    options: tuple = ()  # of spoor run
 
 
 RUNGS = [
@@ -30,8 +31,8 @@ RUNGS = [
     Rung("connector", "cgroup,ring", "root", kind="tree", quick=("200 short", "daemon")),
     Rung("children", "cgroup,ring,connector,taskstats", "root", kind="tree",
          quick=("child of a thread", "300 of 1 MB")),
-    Rung("no scan", "cgroup,scan", "root", kind="sharing", quick=("sharing", "parts of a file")),
-    Rung("no smaps", "cgroup,smaps,scan", "root", kind="sharing", quick=("sharing", "mapped twice")),
+    Rung("mappings", "cgroup", "root", kind="sharing",
+         quick=("sharing", "parts of a file", "mapped twice"), options=("--detail", "always")),
     Rung("attach", "", "root", is_attach=True,
          quick=("daemon", "200 short", "mapped and written", "merged pages")),
     Rung("attach bare", EVERYTHING, "root", is_attach=True, quick=("threads", "spike by read")),

@@ -124,7 +124,8 @@ class Runner:
         if rung.disable:
             variables["SPOOR_DISABLE"] = rung.disable
         process = self.start(rung, home, [self.binary, "run", "-q", "-o", home / "report.json",
-                                          *case.options, "--", *self.job(case)], variables)
+                                          *case.options, *rung.options, "--", *self.job(case)],
+                             variables)
         return finish(process), (home / "output").read_text(errors="replace")
 
     def attach(self, case, rung, home):

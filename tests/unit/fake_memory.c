@@ -9,6 +9,8 @@
 #include <cmocka.h>
 #include <stdio.h>
 
+#include "base/unknown.h"
+
 void memory_write(struct memory_fixture *f, int pid, const char *name, const char *text)
 {
     char path[64];
@@ -85,7 +87,9 @@ void memory_begin(struct memory_fixture *f, enum spoor_detail mode)
 {
     *f = (struct memory_fixture){ .now_ns = NS_PER_SECOND };
     fake_root_init(&f->fake);
-    detail_init(&f->detail, &f->fake.root, mode, true, true);
+    budget_init(&f->budget, BUDGET_MILLIONTHS, f->now_ns);
+    detail_init(&f->detail, &f->fake.root, &f->budget, mode, true);
+    f->detail.activity = JOB_RUNS;
 }
 
 void memory_end(struct memory_fixture *f)
@@ -135,12 +139,13 @@ void memory_put(struct memory_fixture *f, const struct fake_memory *m)
 void memory_update(struct memory_fixture *f)
 {
     f->now_ns += NS_PER_SECOND;
-    detail_update(&f->detail, &f->members, MAIN, f->now_ns, &f->estimate);
+    budget_earn(&f->budget, f->now_ns, UNKNOWN);
+    detail_update(&f->detail, &f->members, MAIN, false, &f->estimate);
 }
 
 void memory_follow(struct memory_fixture *f)
 {
-    detail_follow(&f->detail, &f->members, MAIN, &f->estimate);
+    detail_update(&f->detail, &f->members, MAIN, true, &f->estimate);
 }
 
 void memory_put_file_job(struct memory_fixture *f)

@@ -26,6 +26,7 @@ struct fake_memory {
 
 struct memory_fixture {
     struct fake_root fake;
+    struct budget budget;
     struct detail detail;
     struct members members;
     struct memory_estimate estimate; /* what was last said */
@@ -51,7 +52,7 @@ void memory_put_file_job(struct memory_fixture *f);
 
 /* A second later. */
 void memory_update(struct memory_fixture *f);
-/* At once. */
+/* At once, as a glance does. */
 void memory_follow(struct memory_fixture *f);
 
 #endif

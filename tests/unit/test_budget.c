@@ -75,6 +75,27 @@ static void what_is_dear_is_paid_back(void **state)
     assert_true(budget_allows(&budget, SPENT_GLANCES, NS_PER_MS));
 }
 
+/* 40 ms are owed. A job that does not run earns half a millisecond each second, and half of that is
+ * still there to be spent. */
+static void a_loan_is_paid_back_by_half_of_what_comes_in(void **state)
+{
+    struct budget budget = begin(BUDGET_MILLIONTHS);
+
+    (void)state;
+    empty(&budget);
+    assert_true(budget_lends(&budget, 40 * NS_PER_MS));
+    budget_borrow(&budget, SPENT_SHARING, 40 * NS_PER_MS);
+    assert_int_equal(budget.spent_ns[SPENT_SHARING], 40 * NS_PER_MS);
+    assert_false(budget_lends(&budget, 1));
+    budget_earn(&budget, budget.earned_until_ns + 4 * NS_PER_SECOND, 0);
+    assert_true(budget_allows(&budget, SPENT_GLANCES, NS_PER_MS));
+    assert_false(budget_allows(&budget, SPENT_GLANCES, NS_PER_MS + 1));
+    for (int i = 0; i < 40; i++)
+        budget_earn(&budget, budget.earned_until_ns + NS_PER_SECOND, 0);
+    assert_true(budget_lends(&budget, NS_PER_MS));
+    assert_false(budget_lends(&budget, 2 * NS_PER_MS));
+}
+
 static void a_wait_is_as_long_as_tokens_take_to_come(void **state)
 {
     struct budget budget = begin(BUDGET_MILLIONTHS);
@@ -109,6 +130,7 @@ static void a_budget_of_0_is_spent_from_the_beginning(void **state)
     empty(&budget);
     budget_earn(&budget, 100 * NS_PER_SECOND, 100 * NS_PER_SECOND);
     assert_false(budget_allows(&budget, SPENT_GLANCES, 1));
+    assert_false(budget_lends(&budget, 1));
 }
 
 int main(void)
@@ -118,6 +140,7 @@ int main(void)
         cmocka_unit_test(a_job_that_does_not_run_earns_little),
         cmocka_unit_test(savings_have_a_limit),
         cmocka_unit_test(what_is_dear_is_paid_back),
+        cmocka_unit_test(a_loan_is_paid_back_by_half_of_what_comes_in),
         cmocka_unit_test(a_wait_is_as_long_as_tokens_take_to_come),
         cmocka_unit_test(without_a_limit_everything_is_allowed),
         cmocka_unit_test(a_budget_of_0_is_spent_from_the_beginning),

@@ -22,49 +22,26 @@ static void mappings_settle_what_sums_leave_open(void **state)
     assert_int_equal(f.estimate.combined.shared_bytes, 200 * MB);
     assert_int_equal(f.estimate.descendants.total_bytes, 220 * MB);
     assert_int_equal(f.estimate.main.total_bytes, 10 * MB);
-    assert_int_equal(f.detail.sharing.reads, 1);
     memory_end(&f);
 }
 
-static void each_level_can_be_switched_off(void **state)
+/* By default, and if smaps is disabled, the sums stand. */
+static void mappings_are_read_only_if_asked_for(void **state)
 {
     struct memory_fixture f;
 
     (void)state;
-    memory_begin(&f, SPOOR_DETAIL_ALWAYS);
-    f.detail.sharing.uses_smaps = false;
-    memory_put_file_job(&f);
-    memory_update(&f);
-    assert_int_equal(f.estimate.combined.total_bytes, 130 * MB);
-    assert_int_equal(f.estimate.ambiguity_bytes, 100 * MB);
-    assert_int_equal(f.detail.sharing.reads, 0);
-    memory_end(&f);
-}
-
-static void a_correction_is_kept_while_files_stand_still(void **state)
-{
-    struct memory_fixture f;
-
-    (void)state;
-    memory_begin(&f, SPOOR_DETAIL_ALWAYS);
-    memory_put_file_job(&f);
-    memory_update(&f);
-    /* Main grows; its mappings are not looked at again. */
-    memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 60 });
-    memory_update(&f);
-    assert_int_equal(f.estimate.combined.total_bytes, 280 * MB);
-    assert_int_equal(f.detail.sharing.reads, 1);
-    /* The file's part moves by a tenth. */
-    memory_put(&f,
-               &(struct fake_memory){ .pid = CHILD, .own = 10, .file = 80, .file_pss = 27 });
-    memory_update(&f);
-    assert_int_equal(f.detail.sharing.reads, 2);
-    assert_int_equal(f.estimate.combined.total_bytes, 260 * MB);
-    /* A process comes. */
-    memory_put(&f, &(struct fake_memory){ .pid = CHILD + 2, .own = 5 });
-    memory_update(&f);
-    assert_int_equal(f.detail.sharing.reads, 3);
-    assert_int_equal(f.estimate.combined.total_bytes, 265 * MB);
+    for (int i = 0; i < 2; i++) {
+        memory_begin(&f, i == 0 ? SPOOR_DETAIL_AUTO : SPOOR_DETAIL_ALWAYS);
+        f.detail.uses_smaps = false;
+        memory_put_file_job(&f);
+        memory_update(&f);
+        assert_int_equal(f.detail.reads, 1);
+        assert_int_equal(f.estimate.combined.total_bytes, 130 * MB);
+        memory_end(&f);
+    }
+    memory_begin(&f, SPOOR_DETAIL_AUTO);
+    assert_false(f.detail.uses_smaps);
     memory_end(&f);
 }
 
@@ -88,45 +65,7 @@ static void a_file_mapped_twice_counts_once(void **state)
     memory_end(&f);
 }
 
-/* A doubt that proved to be nothing is not looked into at every change. */
-static void libraries_are_not_suspected_twice(void **state)
-{
-    struct memory_fixture f;
-
-    (void)state;
-    memory_begin(&f, SPOOR_DETAIL_ALWAYS);
-    memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 10, .file = 20, .file_pss = 1 });
-    memory_update(&f);
-    assert_int_equal(f.detail.sharing.reads, 1);
-    assert_int_equal(f.estimate.main.total_bytes, 30 * MB);
-    memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 10 });
-    memory_update(&f);
-    assert_int_equal(f.detail.sharing.reads, 1);
-    memory_end(&f);
-}
-
-static void what_there_is_no_time_for_is_done_later(void **state)
-{
-    struct memory_fixture f;
-
-    (void)state;
-    memory_begin(&f, SPOOR_DETAIL_AUTO);
-    f.detail.tokens_ns = 12 * (int64_t)NS_PER_MS; /* enough for the sums alone */
-    f.detail.sharing.areas_per_process = 3000;
-    memory_put_file_job(&f);
-    memory_update(&f);
-    assert_int_equal(f.detail.reads, 1);
-    assert_int_equal(f.detail.sharing.reads, 0);
-    assert_true(f.detail.is_unsettled);
-    assert_int_equal(f.estimate.combined.total_bytes, 130 * MB);
-    /* Nothing moves, but time comes together: 3.3 ms in a second. */
-    for (int i = 0; i < 20 && f.detail.is_unsettled; i++)
-        memory_update(&f);
-    assert_false(f.detail.is_unsettled);
-    assert_int_equal(f.estimate.combined.total_bytes, 230 * MB);
-    memory_end(&f);
-}
-
+/* Half a millisecond comes in each second. */
 static void time_spent_beyond_the_budget_is_owed(void **state)
 {
     struct memory_fixture f;
@@ -136,14 +75,16 @@ static void time_spent_beyond_the_budget_is_owed(void **state)
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 10 });
     memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 1 });
     memory_update(&f);
-    f.detail.walk_cost.page_ns = 16;
-    f.detail.tokens_ns = -4 * (int64_t)NS_PER_MS; /* a second brings 3.3 ms */
-    memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 50 });
+    f.detail.page_ns = 16;
+    f.budget.tokens_ns = -(int64_t)NS_PER_MS / 2;
+    memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 100 });
     memory_update(&f);
-    assert_int_equal(f.detail.reads, 1);
-    assert_int_equal(f.estimate.combined.total_bytes, 51 * MB);
+    assert_int_equal(f.detail.reads, 1); /* it would take 0.45 ms */
+    assert_true(f.detail.is_pending);
+    assert_int_equal(f.estimate.combined.total_bytes, 101 * MB);
     memory_update(&f);
     assert_int_equal(f.detail.reads, 2);
+    assert_false(f.detail.is_pending);
     memory_end(&f);
 }
 
@@ -159,6 +100,7 @@ static void between_reads_values_follow_the_resident_sizes(void **state)
         &f, &(struct fake_memory){ .pid = CHILD, .own = 10, .shared = 50, .shared_pss = 25 });
     memory_update(&f);
     assert_int_equal(f.estimate.combined.total_bytes, 70 * MB);
+    f.budget.tokens_ns = 0;
     members_find(&f.members, MAIN)->rss_bytes += 30 * MB;
     memory_follow(&f);
     assert_int_equal(f.estimate.combined.total_bytes, 100 * MB);
@@ -297,62 +239,60 @@ static void without_detail_only_totals_are_known(void **state)
     memory_end(&f);
 }
 
-static bool is_wanted(struct memory_fixture *f)
+/* Main with 100 MB that were read and a child, so that sizes alone do not tell everything. */
+static void begin_pair(struct memory_fixture *f)
 {
+    memory_begin(f, SPOOR_DETAIL_AUTO);
+    memory_put(f, &(struct fake_memory){ .pid = MAIN, .own = 100 });
+    memory_put(f, &(struct fake_memory){ .pid = CHILD, .own = 1 });
+    memory_update(f);
+    assert_int_equal(f->detail.reads, 1);
+    f->detail.page_ns = 16;
+    f->budget.tokens_ns = 10 * (int64_t)NS_PER_MS;
+}
+
+static bool is_read_at_glance(struct memory_fixture *f, unsigned own)
+{
+    memory_put(f, &(struct fake_memory){ .pid = MAIN, .own = own });
     memory_follow(f);
-    return detail_is_wanted_for_peak(&f->detail, &f->members, MAIN, f->now_ns, &f->estimate);
+    return f->detail.was_read;
 }
 
 static void a_new_maximum_is_worth_a_read(void **state)
 {
     struct memory_fixture f;
-    struct member *main_member;
 
     (void)state;
-    memory_begin(&f, SPOOR_DETAIL_AUTO);
-    memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 100 });
-    memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 1 });
-    assert_false(is_wanted(&f)); /* nothing was read yet */
-    memory_update(&f);
-    main_member = members_find(&f.members, MAIN);
-    f.detail.walk_cost.page_ns = 16;
-    f.detail.tokens_ns = 25 * (int64_t)NS_PER_MS;
-    assert_false(is_wanted(&f));
-    main_member->rss_bytes = 101 * MB; /* not worth it */
-    assert_false(is_wanted(&f));
-    main_member->rss_bytes = 60 * MB; /* moved, but down */
-    assert_false(is_wanted(&f));
-    main_member->rss_bytes = 120 * MB;
-    assert_false(is_wanted(&f)); /* it still grows */
-    assert_false(is_wanted(&f)); /* or does it? */
-    assert_true(is_wanted(&f));
-    f.detail.tokens_ns = (int64_t)NS_PER_MS; /* kept for the next sample */
-    assert_false(is_wanted(&f));
-    f.now_ns += NS_PER_SECOND;
-    assert_true(is_wanted(&f));
+    begin_pair(&f);
+    assert_false(is_read_at_glance(&f, 100));
+    assert_false(is_read_at_glance(&f, 101)); /* not worth it */
+    assert_false(is_read_at_glance(&f, 60));  /* moved, but down */
+    f.detail.activity = JOB_GROWS;            /* soon there will be more */
+    assert_false(is_read_at_glance(&f, 120));
+    f.detail.activity = JOB_RUNS;
+    f.budget.tokens_ns = (int64_t)NS_PER_MS; /* kept for the next sample */
+    assert_false(is_read_at_glance(&f, 120));
+    f.budget.tokens_ns = 2 * (int64_t)NS_PER_MS;
+    assert_true(is_read_at_glance(&f, 120));
     f.detail.mode = SPOOR_DETAIL_NEVER;
-    assert_false(is_wanted(&f));
+    assert_false(is_read_at_glance(&f, 200));
     memory_end(&f);
 }
 
-static void doubling_is_not_waited_out(void **state)
+static void growth_is_waited_out_unless_there_is_time(void **state)
 {
     struct memory_fixture f;
 
     (void)state;
-    memory_begin(&f, SPOOR_DETAIL_AUTO);
-    memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 100 });
-    memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 1 });
+    begin_pair(&f);
+    f.detail.activity = JOB_GROWS;
+    f.budget.tokens_ns = 2 * (int64_t)NS_PER_MS;
+    memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 200 });
     memory_update(&f);
-    f.detail.walk_cost.page_ns = 16;
-    f.detail.tokens_ns = 25 * (int64_t)NS_PER_MS;
-    members_find(&f.members, MAIN)->rss_bytes = 190 * MB;
-    assert_false(is_wanted(&f));
-    members_find(&f.members, MAIN)->rss_bytes = 210 * MB;
-    assert_true(is_wanted(&f));
-    f.detail.tokens_ns = 14 * (int64_t)NS_PER_MS; /* kept for when it has grown */
-    members_find(&f.members, MAIN)->rss_bytes = 230 * MB;
-    assert_false(is_wanted(&f));
+    assert_int_equal(f.detail.reads, 1);
+    f.budget.tokens_ns = 10 * (int64_t)NS_PER_MS;
+    memory_update(&f);
+    assert_int_equal(f.detail.reads, 2);
     memory_end(&f);
 }
 
@@ -363,38 +303,32 @@ static void a_peak_is_read_whatever_it_costs(void **state)
     for (double page_ns = 1; page_ns < 1e6; page_ns *= 1.5) {
         struct memory_fixture f;
 
-        memory_begin(&f, SPOOR_DETAIL_AUTO);
-        memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 100 });
-        memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 1 });
-        memory_update(&f);
-        f.detail.walk_cost.page_ns = page_ns;
-        members_find(&f.members, MAIN)->rss_bytes = 200 * MB;
-        for (int i = 0; i < 3; i++)
-            (void)is_wanted(&f);
+        begin_pair(&f);
+        f.detail.page_ns = page_ns;
+        memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 200 });
         f.now_ns += 100000 * (uint64_t)NS_PER_SECOND;
-        assert_true(is_wanted(&f));
+        memory_update(&f);
+        assert_int_equal(f.detail.reads, 2);
         memory_end(&f);
     }
 }
 
-/* A read of a job at rest keeps nobody waiting: it may take what comes later. */
+/* A read of a job at rest keeps nothing waiting: it may take what comes later. */
 static void a_job_at_rest_is_read_on_credit(void **state)
 {
     struct memory_fixture f;
 
     (void)state;
-    memory_begin(&f, SPOOR_DETAIL_AUTO);
-    memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 100 });
-    memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 1 });
-    memory_update(&f);
-    f.detail.walk_cost.page_ns = 1e6; /* far more than there is */
+    begin_pair(&f);
+    f.detail.page_ns = 1e6; /* far more than there is */
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 200 });
     memory_update(&f);
     assert_int_equal(f.detail.reads, 1);
-    f.detail.job_rests = true;
+    f.detail.activity = JOB_RESTS;
     memory_update(&f);
     assert_int_equal(f.detail.reads, 2);
-    f.detail.tokens_ns = -4 * (int64_t)NS_PER_MS; /* but not on more and more of it */
+    budget_borrow(&f.budget, SPENT_SHARING,
+                  30 * NS_PER_MS); /* but not on more and more of it */
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 300 });
     memory_update(&f);
     assert_int_equal(f.detail.reads, 2);
@@ -456,27 +390,19 @@ static void a_lone_process_is_read_when_its_mappings_move(void **state)
     memory_end(&f);
 }
 
-/* Going down is no maximum: it is read only where time for one more read is left. */
+/* Going down is no maximum: it is read only if time for one more read is left. */
 static void a_read_for_a_maximum_goes_first(void **state)
 {
     struct memory_fixture f;
-    int64_t one_read_ns;
 
     (void)state;
-    memory_begin(&f, SPOOR_DETAIL_AUTO);
-    memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 1000 });
-    memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 1 });
-    memory_update(&f);
-    f.detail.walk_cost.page_ns = 50;
-    one_read_ns = 2 * 20000 + 1001 * 256 * 50;
-    f.detail.refilled_ns = f.now_ns + NS_PER_SECOND; /* no refill at the next update */
-    f.detail.tokens_ns = one_read_ns + one_read_ns / 10;
-    memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 900 });
-    memory_update(&f);
+    begin_pair(&f);
+    f.budget.tokens_ns = 0; /* a second brings 0.5 ms */
+    memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 90 });
+    memory_update(&f); /* 0.4 ms */
     assert_int_equal(f.detail.reads, 1);
-    f.detail.refilled_ns = f.now_ns + NS_PER_SECOND;
-    f.detail.tokens_ns = one_read_ns + one_read_ns / 10;
-    memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 1050 });
+    f.budget.tokens_ns = 0;
+    memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 105 });
     memory_update(&f);
     assert_int_equal(f.detail.reads, 2);
     memory_end(&f);
@@ -486,11 +412,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mappings_settle_what_sums_leave_open),
-        cmocka_unit_test(each_level_can_be_switched_off),
-        cmocka_unit_test(a_correction_is_kept_while_files_stand_still),
+        cmocka_unit_test(mappings_are_read_only_if_asked_for),
         cmocka_unit_test(a_file_mapped_twice_counts_once),
-        cmocka_unit_test(libraries_are_not_suspected_twice),
-        cmocka_unit_test(what_there_is_no_time_for_is_done_later),
         cmocka_unit_test(time_spent_beyond_the_budget_is_owed),
         cmocka_unit_test(between_reads_values_follow_the_resident_sizes),
         cmocka_unit_test(growth_of_what_main_maps_is_not_added_up),
@@ -500,7 +423,7 @@ int main(void)
         cmocka_unit_test(what_came_after_the_walk_is_not_lost),
         cmocka_unit_test(without_detail_only_totals_are_known),
         cmocka_unit_test(a_new_maximum_is_worth_a_read),
-        cmocka_unit_test(doubling_is_not_waited_out),
+        cmocka_unit_test(growth_is_waited_out_unless_there_is_time),
         cmocka_unit_test(a_peak_is_read_whatever_it_costs),
         cmocka_unit_test(a_job_at_rest_is_read_on_credit),
         cmocka_unit_test(what_moves_during_a_read_is_not_counted_twice),

@@ -33,8 +33,8 @@ static void rungs_are_named_in_a_list(void **state)
     assert_int_equal(disabled, 0);
     assert_int_equal(rungs_parse("cgroup,perf", &disabled, &unknown), 0);
     assert_int_equal(disabled, RUNG_CGROUP | RUNG_PERF);
-    assert_int_equal(rungs_parse("scan", &disabled, &unknown), 0);
-    assert_int_equal(disabled, RUNG_SCAN);
+    assert_int_equal(rungs_parse("smaps", &disabled, &unknown), 0);
+    assert_int_equal(disabled, RUNG_SMAPS);
     assert_int_equal(rungs_parse("cgroup,cgro", &disabled, &unknown), -EINVAL);
     assert_string_equal(unknown, "cgro");
     assert_int_equal(rungs_parse(",", &disabled, &unknown), -EINVAL);

@@ -37,7 +37,7 @@ static void put(struct memory_areas *areas, uint64_t inode, uint64_t from, uint6
 static void begin(struct memory_areas *areas)
 {
     *areas = (struct memory_areas){ 0 };
-    memory_areas_clear(areas, MEMORY_AREAS_MAX);
+    memory_areas_clear(areas);
 }
 
 static void put_process(struct memory_areas *areas, int pid)
@@ -45,12 +45,11 @@ static void put_process(struct memory_areas *areas, int pid)
     assert_int_equal(memory_areas_add_process(areas, pid, pid == MAIN), 0);
 }
 
-static struct shared_files estimate(struct memory_areas *areas,
-                                    const struct file_resolver *resolver)
+static struct shared_files estimate(struct memory_areas *areas)
 {
     struct shared_files files;
 
-    assert_int_equal(shared_files_estimate(areas, resolver, &files), 0);
+    assert_int_equal(shared_files_estimate(areas, &files), 0);
     memory_areas_done(areas);
     return files;
 }
@@ -62,9 +61,8 @@ static void nothing_is_nothing(void **state)
 
     (void)state;
     begin(&areas);
-    files = estimate(&areas, NULL);
+    files = estimate(&areas);
     assert_int_equal(files.total.combined, 0);
-    assert_int_equal(files.ambiguity_bytes, 0);
 }
 
 /* 300 MB of a file, 150 MB by each of three, at 0, 75 and 150; an outsider maps it all, so
@@ -82,12 +80,11 @@ static void parts_of_a_file_that_do_not_overlap_add_up(void **state)
         put_process(&areas, CHILD + i);
         put(&areas, 9, 75 * (uint64_t)i, 75 * (uint64_t)i + 150, 0, 58);
     }
-    files = estimate(&areas, NULL);
+    files = estimate(&areas);
     assert_int_equal(files.total.main, MB);
     assert_int_equal(files.total.descendants, 300 * MB);
     assert_int_equal(files.total.combined, 301 * MB);
     assert_int_equal(files.rss.combined, 451 * MB);
-    assert_int_equal(files.ambiguity_bytes, 0);
 }
 
 /* 0-100 and 50-150 of one file in one process: each page of the middle is there twice. */
@@ -101,10 +98,9 @@ static void a_file_mapped_twice_counts_once(void **state)
     put_process(&areas, MAIN);
     put(&areas, 9, 0, 100, 50, 25);
     put(&areas, 9, 50, 150, 50, 25);
-    files = estimate(&areas, NULL);
+    files = estimate(&areas);
     assert_int_equal(files.total.main, 150 * MB);
     assert_int_equal(files.total.combined, 150 * MB);
-    assert_int_equal(files.ambiguity_bytes, 0);
 }
 
 /* The child inherited 100 MB and moved them to another address. */
@@ -119,7 +115,7 @@ static void memory_of_no_file_counts_once_wherever_it_is(void **state)
     put(&areas, 0, 0, 100, 0, 50);
     put_process(&areas, CHILD);
     put(&areas, 0, 5000, 5100, 0, 50);
-    files = estimate(&areas, NULL);
+    files = estimate(&areas);
     assert_int_equal(files.total.main, 100 * MB);
     assert_int_equal(files.total.descendants, 100 * MB);
     assert_int_equal(files.total.combined, 100 * MB);
@@ -139,7 +135,7 @@ static void descendants_map_what_the_job_maps_less_what_main_alone_does(void **s
         put_process(&areas, CHILD + i);
         put(&areas, 0, 0, 90, 0, 30);
     }
-    files = estimate(&areas, NULL);
+    files = estimate(&areas);
     assert_int_equal(files.total.combined, 190 * MB);
     assert_int_equal(files.total.descendants, 90 * MB);
 }
@@ -156,7 +152,7 @@ static void an_inode_of_another_device_is_another_file(void **state)
     put_process(&areas, CHILD);
     put(&areas, 9, 0, 10, 0, 1);
     areas.list[1].device = 2;
-    files = estimate(&areas, NULL);
+    files = estimate(&areas);
     assert_int_equal(files.total.combined, 20 * MB);
 }
 
@@ -179,70 +175,8 @@ static void merged_pages_count_by_their_pss(void **state)
     begin(&areas);
     put_process(&areas, MAIN);
     assert_int_equal(memory_areas_add(&areas, &area), 0);
-    files = estimate(&areas, NULL);
+    files = estimate(&areas);
     assert_int_equal(files.total.main, 4096);
-}
-
-struct asked {
-    int count;
-    int answer;
-    uint64_t span_bytes;
-};
-
-static int resolve(void *data, const struct file_areas *file, struct group_bytes *ret)
-{
-    struct asked *asked = data;
-
-    asked->count++;
-    asked->span_bytes = file->span_bytes;
-    if (asked->answer == 0)
-        *ret = (struct group_bytes){ .descendants = 222 * MB, .combined = 222 * MB };
-    return asked->answer;
-}
-
-/* Two that map all of a file of 300 MB and have touched 120 of it each: the same or not? */
-static void put_uncertain(struct memory_areas *areas)
-{
-    begin(areas);
-    for (int i = 0; i < 2; i++) {
-        put_process(areas, CHILD + i);
-        put(areas, 9, 0, 300, 0, 40);
-        areas->list[i].rss = areas->list[i].bytes.shared = 120 * MB;
-    }
-}
-
-static void what_is_uncertain_is_asked(void **state)
-{
-    struct asked asked = { 0 };
-    struct file_resolver resolver = { resolve, &asked, 100 * MB };
-    struct memory_areas areas;
-    struct shared_files files;
-
-    (void)state;
-    put_uncertain(&areas);
-    files = estimate(&areas, &resolver);
-    assert_int_equal(asked.count, 1);
-    assert_int_equal(asked.span_bytes, 300 * MB);
-    assert_int_equal(files.total.combined, 222 * MB);
-    assert_int_equal(files.ambiguity_bytes, 0);
-    assert_int_equal(files.resolved_count, 1);
-
-    /* Not about little. */
-    resolver.threshold_bytes = 120 * MB;
-    put_uncertain(&areas);
-    files = estimate(&areas, &resolver);
-    assert_int_equal(asked.count, 1);
-    assert_int_equal(files.total.combined, 120 * MB);
-    assert_int_equal(files.ambiguity_bytes, 120 * MB);
-
-    /* No answer: the lower bound stands, and says how much it may be low. */
-    resolver.threshold_bytes = 0;
-    asked.answer = -EBUSY;
-    put_uncertain(&areas);
-    files = estimate(&areas, &resolver);
-    assert_int_equal(asked.count, 2);
-    assert_int_equal(files.total.combined, 120 * MB);
-    assert_int_equal(files.ambiguity_bytes, 120 * MB);
 }
 
 static uint32_t mixed(uint32_t *seed)
@@ -293,7 +227,7 @@ static void the_heaviest_set_is_found(void **state)
             put(&areas, 9, from, from + 1 + mixed(&seed) % 20, 0, 0);
         }
         best = heaviest(&areas);
-        files = estimate(&areas, NULL);
+        files = estimate(&areas);
         assert_int_equal(files.total.descendants, best);
         assert_int_equal(files.total.combined, best);
     }
@@ -319,7 +253,7 @@ static void totals_stay_within_what_is_resident(void **state)
                     mixed(&seed) % (size - own + 1));
             }
         }
-        files = estimate(&areas, NULL);
+        files = estimate(&areas);
         assert_true(files.total.combined <= files.rss.combined);
         assert_true(files.total.main <= files.rss.main);
         assert_true(files.total.descendants <= files.rss.descendants);
@@ -330,19 +264,17 @@ static void totals_stay_within_what_is_resident(void **state)
 
 static void more_areas_than_the_limit_are_refused(void **state)
 {
-    const struct smaps_area area = { .start = 0, .end = 4096, .inode = 1, .rss = 4096 };
+    const struct smaps_area area = { .start = 0, .end = 4096, .inode = 1 };
     struct memory_areas areas = { 0 };
 
     (void)state;
-    memory_areas_clear(&areas, 3);
     put_process(&areas, MAIN);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < MEMORY_AREAS_MAX; i++)
         assert_int_equal(memory_areas_add(&areas, &area), 0);
     assert_int_equal(memory_areas_add(&areas, &area), -E2BIG);
-    assert_int_equal(areas.seen_count, 3);
-    memory_areas_clear(&areas, SIZE_MAX);
-    assert_int_equal(areas.seen_max, MEMORY_AREAS_MAX);
-    assert_int_equal(areas.count, 0);
+    memory_areas_clear(&areas);
+    put_process(&areas, MAIN);
+    assert_int_equal(memory_areas_add(&areas, &area), 0);
     memory_areas_done(&areas);
 }
 
@@ -357,7 +289,7 @@ static void many_areas_of_one_file_are_quickly_done(void **state)
     put_process(&areas, MAIN);
     for (uint64_t i = 0; i < 100000; i++)
         put(&areas, 9, (i * 7919) % 100000, (i * 7919) % 100000 + 1, 0, 0);
-    files = estimate(&areas, NULL);
+    files = estimate(&areas);
     assert_int_equal(files.total.main, 100000 * MB);
 }
 
@@ -371,7 +303,6 @@ int main(void)
         cmocka_unit_test(descendants_map_what_the_job_maps_less_what_main_alone_does),
         cmocka_unit_test(an_inode_of_another_device_is_another_file),
         cmocka_unit_test(merged_pages_count_by_their_pss),
-        cmocka_unit_test(what_is_uncertain_is_asked),
         cmocka_unit_test(the_heaviest_set_is_found),
         cmocka_unit_test(totals_stay_within_what_is_resident),
         cmocka_unit_test(more_areas_than_the_limit_are_refused),

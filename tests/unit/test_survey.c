@@ -12,7 +12,7 @@
 #include "fake_memory.h"
 #include "job/memory/memory_view.h"
 
-enum { COPIED_PAGES = 300, PAGE_BYTES = 4096 };
+enum { COPIED_PAGES = 300, PAGE_BYTES = 4096, CROWD = 20 };
 
 static void put_stat(struct memory_fixture *f, int pid, unsigned faults)
 {
@@ -51,17 +51,89 @@ static void pages_copied_before_their_process_is_read_count(void **state)
     memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 40, .shared = 60 });
     put_stat(&f, MAIN, 0);
     put_stat(&f, CHILD, 0);
-    survey = survey_take(views, &f.fake.root, &f.members, MAIN);
-    survey_look_again(&survey, &f.fake.root, &f.members);
+    survey = survey_plan(&f.members, MAIN);
+    survey_take(&survey, &f.fake.root, &f.members, MAIN, views);
+    survey_look_again(&survey, &f.fake.root, &f.members, MAIN);
     assert_int_equal(survey.count, 2);
     assert_int_equal(survey.gained_bytes, COPIED_PAGES * PAGE_BYTES);
     memory_end(&f);
+}
+
+/* Neither their page tables nor their sizes are read again: the child's files are missing. */
+static void a_crowd_of_small_processes_is_not_walked(void **state)
+{
+    struct memory_fixture f = { 0 };
+    struct memory_view views[CROWD];
+    struct survey survey;
+
+    (void)state;
+    copying = &f;
+    memory_begin(&f, SPOOR_DETAIL_AUTO);
+    memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 1 });
+    for (int i = 0; i < CROWD - 2; i++)
+        memory_add(&f, CHILD + 1 + i, MB);
+    memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 40 });
+    survey = survey_plan(&f.members, MAIN);
+    assert_int_equal(survey.walk_count, 2);
+    assert_int_equal(survey.walk_bytes, 41 * MB);
+    survey_take(&survey, &f.fake.root, &f.members, MAIN, views);
+    survey_look_again(&survey, &f.fake.root, &f.members, MAIN);
+    assert_int_equal(survey.count, CROWD);
+    assert_false(survey.has_ended);
+    assert_int_equal(views[1].private_total, MB);
+    /* A copy of its parent shares what nothing but a walk shows. */
+    members_find(&f.members, CHILD + 1)->has_exec = false;
+    assert_int_equal(survey_plan(&f.members, MAIN).walk_count, CROWD);
+    memory_end(&f);
+}
+
+/* Twenty walks over so much that took so long; what the next is expected to take, in microseconds. */
+static uint64_t learned_us(size_t processes, uint64_t megabytes, uint64_t us, double *page_ns)
+{
+    const struct survey survey = { .walk_count = processes, .walk_bytes = megabytes * MB };
+
+    for (int i = 0; i < 20; i++)
+        *page_ns = survey_learn(&survey, *page_ns, us * NS_PER_US);
+    return survey_cost_ns(&survey, *page_ns) / NS_PER_US;
+}
+
+static void a_walk_is_expected_to_take_what_the_last_took(void **state)
+{
+    double page_ns = SURVEY_PAGE_NS;
+
+    (void)state;
+    assert_in_range(learned_us(2, 1000, 6000, &page_ns), 5900, 6100);
+    assert_in_range(learned_us(2, 1000, 30000, &page_ns), 29000, 31000);
+    assert_in_range(learned_us(2, 1000, 1000, &page_ns), 950, 1060);
+    /* Huge pages, and then small ones again. */
+    assert_in_range(learned_us(1, 10000, 20, &page_ns), 20, 300);
+    assert_in_range(learned_us(1, 10000, 40000, &page_ns), 38000, 42000);
+}
+
+/* Four processes of 3 MB took half a millisecond: at 180 MB that is not 11 ms. */
+static void a_slow_walk_over_little_tells_little_of_much(void **state)
+{
+    const struct survey small = { .walk_count = 4, .walk_bytes = 12 * MB };
+    const struct survey loading = { .walk_count = 1, .walk_bytes = MB / 16 };
+    const struct survey large = { .walk_count = 4, .walk_bytes = 180 * MB };
+    const struct survey nothing = { 0 };
+    double page_ns = survey_learn(&small, SURVEY_PAGE_NS, 540 * NS_PER_US);
+
+    (void)state;
+    assert_in_range(survey_cost_ns(&large, page_ns) / NS_PER_US, 820, 1500);
+    page_ns = survey_learn(&loading, SURVEY_PAGE_NS, 1000 * NS_PER_US);
+    assert_in_range(survey_cost_ns(&large, page_ns) / NS_PER_US, 820, 1500);
+    page_ns = survey_learn(&nothing, SURVEY_PAGE_NS, NS_PER_MS);
+    assert_int_equal(survey_cost_ns(&large, page_ns), survey_cost_ns(&large, SURVEY_PAGE_NS));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pages_copied_before_their_process_is_read_count),
+        cmocka_unit_test(a_crowd_of_small_processes_is_not_walked),
+        cmocka_unit_test(a_walk_is_expected_to_take_what_the_last_took),
+        cmocka_unit_test(a_slow_walk_over_little_tells_little_of_much),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,32 +11,25 @@
 #include "base/parse.h"
 #include "base/unknown.h"
 #include "job/memory/cpu_spent.h"
+#include "job/memory/shared_files.h"
 #include "job/memory/survey.h"
 
-/* A third of a percent of the time may be spent; a burst of up to 30 ms may be saved up. A job
- * that maps and unmaps all the time waits about three times as long as a read takes. */
-enum { TIME_SHARE = 300 };
-#define TOKENS_MAX_NS ((int64_t)(30 * NS_PER_MS))
-
-/* Looks in a row at which nothing had moved, after which growth has come to a pause. */
-enum { STILL_LOOKS = 2 };
-
-void detail_init(struct detail *detail, const struct root *root, enum spoor_detail mode,
-                 bool uses_smaps, bool uses_scan)
+void detail_init(struct detail *detail, const struct root *root, struct budget *budget,
+                 enum spoor_detail mode, bool uses_smaps)
 {
     *detail = (struct detail){
         .root = root,
+        .budget = budget,
         .mode = mode,
-        .tokens_ns = TOKENS_MAX_NS,
+        .uses_smaps = uses_smaps && mode == SPOOR_DETAIL_ALWAYS,
+        .page_ns = SURVEY_PAGE_NS,
     };
-    walk_cost_init(&detail->walk_cost);
-    sharing_init(&detail->sharing, uses_smaps, uses_scan);
 }
 
 void detail_done(struct detail *detail)
 {
     free(detail->views);
-    sharing_done(&detail->sharing);
+    memory_areas_done(&detail->areas);
     *detail = (struct detail){ 0 };
 }
 
@@ -60,12 +53,6 @@ static int reserve_views(struct detail *detail, size_t count)
     detail->views = views;
     detail->view_capacity = 2 * count;
     return 0;
-}
-
-static void charge(struct detail *detail, uint64_t cost_ns)
-{
-    if (detail->mode == SPOOR_DETAIL_AUTO)
-        detail->tokens_ns -= (int64_t)cost_ns;
 }
 
 static void raise_split(struct memory_split *highest, const struct memory_split *split)
@@ -110,51 +97,43 @@ static void remember(struct detail *detail, const struct survey *survey)
     detail->reads++;
 }
 
-/* The mappings, where the sums leave a doubt and there is time. */
-static void settle(struct detail *detail, struct members *members, uint64_t walk_ns,
-                   struct survey *survey)
+/* Corrects the totals by the mappings of all processes. If those cannot be read, the sums stand. */
+static void examine_mappings(struct detail *detail, size_t view_count)
 {
-    const struct root *root = detail->root;
-    uint64_t allowance_ns = detail->tokens_ns > 0 ? (uint64_t)detail->tokens_ns : 0;
-    enum sharing_result result;
+    struct memory_areas *areas = &detail->areas;
+    struct shared_files files;
+    int r = 0;
 
-    if (detail->mode == SPOOR_DETAIL_ALWAYS)
-        allowance_ns = UINT64_MAX;
-    result = sharing_correct(&detail->sharing, root, detail->views, survey->count, walk_ns,
-                             allowance_ns, &detail->estimate);
-    detail->is_unsettled = result == SHARING_DEFERRED;
-    if (result != SHARING_READ && result != SHARING_FAILED)
-        return;
-    survey_look_again(survey, root, members);
-    if (!survey->is_racy)
-        return;
-    sharing_forget(&detail->sharing);
-    shared_memory_estimate(detail->views, survey->count, true, &detail->estimate);
+    memory_areas_clear(areas);
+    for (size_t i = 0; i < view_count && r == 0; i++)
+        r = memory_areas_read(areas, detail->root, detail->views[i].pid,
+                              detail->views[i].is_main);
+    detail->has_too_many_areas |= r == -E2BIG;
+    if (r == 0 && shared_files_estimate(areas, &files) == 0)
+        shared_files_correct(&files, detail->views, view_count, &detail->estimate);
 }
 
 static void read_detail(struct detail *detail, struct members *members, pid_t main_pid)
 {
     const struct root *root = detail->root;
-    uint64_t started_ns = cpu_spent_ns(root);
-    uint64_t walked_ns;
-    struct survey survey;
+    uint64_t started_ns = cpu_spent_ns(root), spent_ns;
+    struct survey survey = survey_plan(members, main_pid);
 
-    if (detail->members_changed || detail->was_racy)
-        sharing_forget(&detail->sharing);
-    survey = survey_take(detail->views, root, members, main_pid);
-    survey_look_again(&survey, root, members);
-    shared_memory_estimate(detail->views, survey.count, survey.is_racy, &detail->estimate);
-    walked_ns = cpu_spent_ns(root);
-    walk_cost_learn(&detail->walk_cost, survey.count, survey.rss_bytes, walked_ns - started_ns);
-    charge(detail, walked_ns - started_ns);
-    detail->is_unsettled = false;
-    if (!survey.is_racy && !survey.is_denied)
-        settle(detail, members, walked_ns - started_ns, &survey);
+    survey_take(&survey, root, members, main_pid, detail->views);
+    shared_memory_estimate(detail->views, survey.count, false, &detail->estimate);
+    if (detail->uses_smaps && !survey.is_denied)
+        examine_mappings(detail, survey.count);
+    survey_look_again(&survey, root, members, main_pid);
+    if (survey.is_racy)
+        shared_memory_estimate(detail->views, survey.count, true, &detail->estimate);
     survey_discount(&survey, detail->views, &detail->estimate);
     memory_estimate_settle(&detail->estimate);
     remember(detail, &survey);
     take_bases(detail, members, main_pid, survey.count);
-    charge(detail, cpu_spent_ns(root) - walked_ns);
+    spent_ns = cpu_spent_ns(root) - started_ns;
+    detail->page_ns = survey_learn(&survey, detail->page_ns, spent_ns);
+    (detail->activity == JOB_RESTS ? budget_borrow : budget_charge)(detail->budget,
+                                                                    SPENT_SHARING, spent_ns);
 }
 
 /* ---- when --------------------------------------------------------------- */
@@ -172,17 +151,6 @@ static bool has_moved(const struct detail *detail, const struct movement *moveme
     return movement->count > 1 &&
            (detail->was_racy || detail->unread_bytes + movement->grown > threshold ||
             movement->fallen > threshold || movement->faults > threshold);
-}
-
-/* The tokens at a moment, where `most` may be saved up. */
-static int64_t tokens_at(const struct detail *detail, uint64_t now_ns, uint64_t most_ns)
-{
-    int64_t most = most_ns > (uint64_t)TOKENS_MAX_NS ? (int64_t)most_ns : TOKENS_MAX_NS;
-    int64_t tokens_ns = detail->tokens_ns;
-
-    if (detail->refilled_ns != 0 && now_ns > detail->refilled_ns)
-        tokens_ns += (int64_t)((now_ns - detail->refilled_ns) / TIME_SHARE);
-    return tokens_ns < most ? tokens_ns : most;
 }
 
 /* What the job may have beyond what the values say: memory that came during the last read,
@@ -217,56 +185,42 @@ static bool may_be_highest(const struct detail *detail, const struct movement *m
            exceeds(&estimate->main, &highest->main, 0, margin);
 }
 
-static bool should_read(struct detail *detail, const struct members *members,
-                        const struct movement *movement, uint64_t now_ns,
-                        const struct memory_estimate *followed)
+/* What must be left in the budget, in reads: a maximum goes first, and while the job grows, all that is
+ * seen is a maximum that is soon exceeded. A job at rest waits for nothing: what is spent on it now may
+ * be saved later. */
+static bool is_affordable(struct detail *detail, const struct members *members, pid_t main_pid,
+                          bool is_glance, bool is_peak)
 {
-    uint64_t read_ns = walk_cost_ns(&detail->walk_cost, members->count, movement->rss);
-    uint64_t settle_ns = sharing_cost_ns(&detail->sharing, members->count, read_ns);
-    /* A read that shows no maximum leaves enough for one that may. */
-    bool is_first = !detail->has_estimate || may_be_highest(detail, movement, followed, 0);
-    uint64_t needed_ns = is_first ? read_ns : 2 * read_ns;
+    enum { FOR_A_PEAK = 1, FOR_ANYTHING = 2, WHILE_GROWING = 4 };
+    struct survey plan = survey_plan(members, main_pid);
+    uint64_t cost_ns = survey_cost_ns(&plan, detail->page_ns);
+    unsigned count = is_peak && !is_glance ? FOR_A_PEAK : FOR_ANYTHING;
 
-    detail->tokens_ns =
-        tokens_at(detail, now_ns, 3 * (read_ns + (detail->is_unsettled ? settle_ns : 0)));
-    detail->refilled_ns = now_ns;
-    if (detail->mode != SPOOR_DETAIL_AUTO)
-        return detail->mode == SPOOR_DETAIL_ALWAYS;
-    /* A job at rest waits for nothing: what is spent on it now may be saved later. */
-    if (detail->job_rests && is_first)
-        needed_ns = 1;
-    return (has_moved(detail, movement) && detail->tokens_ns >= (int64_t)needed_ns) ||
-           (detail->is_unsettled && detail->tokens_ns >= (int64_t)(read_ns + settle_ns));
+    if (detail->activity == JOB_RESTS && is_peak)
+        return budget_lends(detail->budget, cost_ns);
+    if (detail->activity == JOB_GROWS && detail->has_estimate)
+        count = WHILE_GROWING;
+    return budget_allows(detail->budget, SPENT_SHARING, count * cost_ns);
 }
 
-bool detail_is_wanted_for_peak(struct detail *detail, struct members *members, pid_t main_pid,
-                               uint64_t now_ns, const struct memory_estimate *followed)
+/* Between samples only a maximum is worth a read: one that beats the last by an eighth, or one of a job
+ * that has come to rest. */
+static bool should_read(struct detail *detail, const struct members *members, pid_t main_pid,
+                        bool is_glance, const struct memory_estimate *followed)
 {
-    struct movements moved_by;
-    uint64_t before_bytes = detail->wanted_at_bytes;
-    uint64_t margin, read_ns, kept_ns;
-    bool is_moving;
+    const struct movement *movement = &detail->moved_by.job;
+    bool is_fleeting = is_glance && detail->activity != JOB_RESTS;
+    uint64_t margin = is_fleeting ? detail->highest.combined.total_bytes / 8 : 0;
+    bool is_peak = !detail->has_estimate || may_be_highest(detail, movement, followed, margin);
 
-    if (detail->mode != SPOOR_DETAIL_AUTO || !detail->has_estimate)
+    if (movement->rss == 0 || detail->mode == SPOOR_DETAIL_NEVER)
         return false;
-    moved_by = movements_measure(detail->root, members, main_pid);
-    detail->wanted_at_bytes = moved_by.job.rss;
-    /* While memory grows, all that is seen is a maximum, and a read shows the least of it. Better
-     * to wait until it has grown; and none may take what that moment, or the next sample, needs. */
-    is_moving = moved_by.job.count != detail->wanted_at_count ||
-                apart(moved_by.job.rss, before_bytes) > before_bytes / 100;
-    detail->wanted_at_count = moved_by.job.count;
-    detail->still_looks = is_moving ? 0 : detail->still_looks + 1;
-    is_moving = detail->still_looks < STILL_LOOKS;
-    if (is_moving && moved_by.job.count == 1)
+    if (detail->mode == SPOOR_DETAIL_ALWAYS)
+        return !is_fleeting;
+    if (!has_moved(detail, movement) ||
+        (is_fleeting && (detail->activity == JOB_GROWS || !is_peak)))
         return false;
-    margin = detail->highest.combined.total_bytes / (is_moving ? 1 : 8);
-    read_ns = walk_cost_ns(&detail->walk_cost, members->count, moved_by.job.rss);
-    /* One for now and one for the next sample; and once it has grown, one for the next peak. */
-    kept_ns = is_moving ? (uint64_t)TOKENS_MAX_NS / 2 : read_ns;
-    return moved_by.job.rss > 0 && has_moved(detail, &moved_by.job) &&
-           may_be_highest(detail, &moved_by.job, followed, margin) &&
-           tokens_at(detail, now_ns, 3 * read_ns) >= (int64_t)(2 * read_ns + kept_ns);
+    return is_affordable(detail, members, main_pid, is_glance, is_peak);
 }
 
 /* ---- in between --------------------------------------------------------- */
@@ -282,42 +236,19 @@ static void forget_sharing(struct memory_estimate *estimate)
     estimate->hugetlb_bytes = UNKNOWN;
 }
 
-static void follow(const struct detail *detail, const struct movements *moved_by,
+/* The estimate from resident sizes alone. */
+static void follow(struct detail *detail, const struct members *members, pid_t main_pid,
                    struct memory_estimate *ret)
 {
+    detail->moved_by = movements_measure(detail->root, members, main_pid);
     if (!detail->has_estimate) {
-        movements_estimate(moved_by, ret);
+        movements_estimate(&detail->moved_by, ret);
         return;
     }
     *ret = detail->estimate;
-    movements_follow(moved_by, &detail->bases, detail->left_private_bytes, ret);
+    movements_follow(&detail->moved_by, &detail->bases, detail->left_private_bytes, ret);
     if (detail->is_denied)
         forget_sharing(ret);
-}
-
-void detail_follow(const struct detail *detail, struct members *members, pid_t main_pid,
-                   struct memory_estimate *ret)
-{
-    struct movements moved_by = movements_measure(detail->root, members, main_pid);
-
-    follow(detail, &moved_by, ret);
-}
-
-/* A member that has called exec since has memory of its own now. */
-static void note_borrowers(struct detail *detail, struct members *members)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < members->count; i++) {
-        struct member *member = &members->list[i];
-
-        if (!member->borrows_memory)
-            continue;
-        member->detail_own_bytes = 0;
-        count++;
-    }
-    detail->members_changed |= count != detail->borrowers_count;
-    detail->borrowers_count = count;
 }
 
 /* What came during the read may be missing in it: that is no excess. */
@@ -342,21 +273,21 @@ static struct detail_excess excess_of(const struct memory_estimate *followed,
 }
 
 void detail_update(struct detail *detail, struct members *members, pid_t main_pid,
-                   uint64_t now_ns, struct memory_estimate *ret)
+                   bool is_glance, struct memory_estimate *ret)
 {
-    struct movements moved_by;
-
     detail->excess = (struct detail_excess){ 0 };
-    note_borrowers(detail, members);
-    moved_by = movements_measure(detail->root, members, main_pid);
-    follow(detail, &moved_by, ret);
-    detail->is_pending = moved_by.job.rss > 0 && detail->mode != SPOOR_DETAIL_NEVER;
-    if (moved_by.job.rss == 0 || !should_read(detail, members, &moved_by.job, now_ns, ret) ||
+    detail->was_read = false;
+    follow(detail, members, main_pid, ret);
+    if (!should_read(detail, members, main_pid, is_glance, ret) ||
         reserve_views(detail, members->count) < 0) {
-        detail->is_pending &= has_moved(detail, &moved_by.job) || detail->is_unsettled;
+        detail->is_pending = detail->mode != SPOOR_DETAIL_NEVER &&
+                             detail->moved_by.job.rss > 0 &&
+                             has_moved(detail, &detail->moved_by.job);
         return;
     }
     read_detail(detail, members, main_pid);
+    detail->is_pending = false;
+    detail->was_read = true;
     detail->excess = excess_of(ret, &detail->estimate, detail->unread_bytes);
     *ret = detail->estimate;
     if (detail->is_denied)

@@ -17,12 +17,11 @@ void memory_areas_done(struct memory_areas *areas)
     *areas = (struct memory_areas){ 0 };
 }
 
-void memory_areas_clear(struct memory_areas *areas, size_t seen_max)
+void memory_areas_clear(struct memory_areas *areas)
 {
     if (areas->capacity > KEPT_COUNT)
         memory_areas_done(areas);
     areas->count = areas->process_count = areas->seen_count = 0;
-    areas->seen_max = seen_max < MEMORY_AREAS_MAX ? seen_max : MEMORY_AREAS_MAX;
 }
 
 /* Makes room for one more. Returns the array, moved or not, or NULL. */
@@ -77,9 +76,6 @@ static int add_file_area(struct memory_areas *areas, const struct smaps_area *ar
         .inode = area->inode,
         .offset = area->offset,
         .offset_end = sum_u64(area->offset, area->end - area->start),
-        .start = area->start,
-        .rss = area->rss,
-        .anonymous = area->anonymous,
         .bytes = *bytes,
         .process = (uint32_t)(areas->process_count - 1),
     };
@@ -91,7 +87,7 @@ int memory_areas_add(struct memory_areas *areas, const struct smaps_area *area)
     struct area_process *process = &areas->processes[areas->process_count - 1];
     struct area_bytes bytes = bytes_of(area);
 
-    if (areas->seen_count >= areas->seen_max)
+    if (areas->seen_count >= MEMORY_AREAS_MAX)
         return -E2BIG;
     areas->seen_count++;
     if (area->rss == 0)

@@ -31,9 +31,6 @@ struct area_bytes {
 struct memory_area {
     uint64_t device, inode;
     uint64_t offset, offset_end; /* in the file */
-    uint64_t start;              /* address */
-    uint64_t rss;
-    uint64_t anonymous; /* of rss: private copies of the file's pages */
     struct area_bytes bytes;
     uint32_t process; /* index */
 };
@@ -51,14 +48,13 @@ struct memory_areas {
     size_t count, capacity;
     struct area_process *processes; /* owned */
     size_t process_count, process_capacity;
-    size_t seen_count; /* areas that were read, the dropped ones too */
-    size_t seen_max;
+    size_t seen_count; /* areas that were read, including those without resident pages */
 };
 
 void memory_areas_done(struct memory_areas *areas);
 
-/* Empties it for a new look at no more than `seen_max` areas. */
-void memory_areas_clear(struct memory_areas *areas, size_t seen_max);
+/* Empties it for a new read. */
+void memory_areas_clear(struct memory_areas *areas);
 
 /* Adds a process without areas. -ENOMEM. */
 int memory_areas_add_process(struct memory_areas *areas, pid_t pid, bool is_main);

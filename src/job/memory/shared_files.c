@@ -24,6 +24,13 @@
 
 enum group { MAIN, DESCENDANTS, COMBINED, GROUP_COUNT };
 
+/* The areas of one file: a slice of the list, in the order of their ends. */
+struct file_areas {
+    const struct memory_areas *all;
+    const struct memory_area *list;
+    size_t count;
+};
+
 struct group_sums {
     struct area_bytes bytes;
     uint64_t heaviest; /* W */
@@ -140,24 +147,6 @@ static struct group_bytes totals(const struct group_sums sums[GROUP_COUNT])
     return total;
 }
 
-/* The areas stand in the order of their ends: from the last one down, each adds what lies
- * below everything seen so far. */
-static uint64_t span_of(const struct file_areas *file)
-{
-    uint64_t low = UINT64_MAX;
-    uint64_t span = 0;
-
-    for (size_t i = file->count; i-- > 0;) {
-        const struct memory_area *area = &file->list[i];
-
-        if (area->offset >= low)
-            continue;
-        span += smaller(area->offset_end, low) - area->offset;
-        low = area->offset;
-    }
-    return span;
-}
-
 static void add_total(struct group_bytes *sum, const struct group_bytes *total)
 {
     sum->main += total->main;
@@ -165,27 +154,16 @@ static void add_total(struct group_bytes *sum, const struct group_bytes *total)
     sum->combined += total->combined;
 }
 
-static void add_file(struct file_areas *file, const struct file_resolver *resolver,
-                     const struct scratch *scratch, struct shared_files *result)
+static void add_file(const struct file_areas *file, const struct scratch *scratch,
+                     struct group_bytes *total)
 {
     struct group_sums sums[GROUP_COUNT];
-    const struct area_bytes *job = &sums[COMBINED].bytes;
-    struct group_bytes total;
-    uint64_t most, ambiguity;
+    struct group_bytes mapped;
 
     for (enum group group = MAIN; group < GROUP_COUNT; group++)
         sums[group] = sum_group(file, group, scratch);
-    total = totals(sums);
-    file->span_bytes = span_of(file);
-    most = smaller(job->shared, less(file->span_bytes, job->own));
-    ambiguity = less(most, less(total.combined, job->own));
-    if (resolver && ambiguity > resolver->threshold_bytes &&
-        resolver->resolve(resolver->data, file, &total) == 0) {
-        ambiguity = 0;
-        result->resolved_count++;
-    }
-    result->ambiguity_bytes += ambiguity;
-    add_total(&result->total, &total);
+    mapped = totals(sums);
+    add_total(total, &mapped);
 }
 
 static size_t same_file_count(const struct memory_area *list, size_t count)
@@ -197,8 +175,7 @@ static size_t same_file_count(const struct memory_area *list, size_t count)
     return n;
 }
 
-int shared_files_estimate(struct memory_areas *areas, const struct file_resolver *resolver,
-                          struct shared_files *ret)
+int shared_files_estimate(struct memory_areas *areas, struct shared_files *ret)
 {
     AUTO_FREE uint64_t *numbers = calloc(2 * (areas->count + 1), sizeof(*numbers));
     struct scratch scratch = { .ends = numbers };
@@ -223,9 +200,39 @@ int shared_files_estimate(struct memory_areas *areas, const struct file_resolver
         struct file_areas file = { .all = areas, .list = &areas->list[first] };
 
         file.count = same_file_count(file.list, areas->count - first);
-        add_file(&file, resolver, &scratch, &result);
+        add_file(&file, &scratch, &result.total);
         first += file.count;
     }
     *ret = result;
     return 0;
+}
+
+/* Sizes are compared with sizes of the same read, so that memory which came between the two reads does
+ * not matter. */
+static void correct(struct memory_split *split, uint64_t resident, uint64_t rss,
+                    uint64_t mapped_rss, uint64_t mapped_total)
+{
+    uint64_t total = smaller(less(resident, less(mapped_rss, mapped_total)), rss);
+
+    split->total_bytes = larger(total, split->private_bytes);
+    split->shared_bytes = split->total_bytes - split->private_bytes;
+}
+
+void shared_files_correct(const struct shared_files *files, const struct memory_view *views,
+                          size_t count, struct memory_estimate *estimate)
+{
+    struct group_bytes resident = { 0 }, rss = { 0 };
+
+    for (size_t i = 0; i < count; i++) {
+        *(views[i].is_main ? &resident.main : &resident.descendants) += views[i].resident;
+        *(views[i].is_main ? &rss.main : &rss.descendants) += views[i].rss;
+    }
+    resident.combined = resident.main + resident.descendants;
+    rss.combined = rss.main + rss.descendants;
+    correct(&estimate->main, resident.main, rss.main, files->rss.main, files->total.main);
+    correct(&estimate->descendants, resident.descendants, rss.descendants,
+            files->rss.descendants, files->total.descendants);
+    correct(&estimate->combined, resident.combined, rss.combined, files->rss.combined,
+            files->total.combined);
+    estimate->doubled = (struct group_bytes){ 0 };
 }

@@ -10,8 +10,8 @@
  * For the descendants alone the main process is an outsider. What they map is
  * what the job maps less what main alone maps: its private pages.
  *
- * A process may map a page twice, and then its resident size is too large; only its
- * mappings can tell (shared_files.h).
+ * A process may map a page twice, and then its resident size is too large; only its mappings show
+ * that (shared_files.h). What a process shares with no other process of the job may be such pages.
  *
  * Whatever the sharing, a group has at least its private pages and the shared
  * pages of its largest sharer: sum of private + max of shared.
@@ -21,35 +21,30 @@
 #include "base/arithmetic.h"
 #include "base/unknown.h"
 
-/* More than this of files is not libraries alone. */
-#define LIBRARIES_MAX ((uint64_t)16 << 20)
-
-enum { PROGRAMS_MAX = 64 };
-
 struct sums {
     uint64_t rss, rss_max;
     uint64_t memory_pss; /* anonymous and shared memory: pss less its file part */
     uint64_t file_pss;
     uint64_t private_total;
     uint64_t shared_max;
-    uint64_t file, file_max;
-    uint64_t doubled_max; /* what one process may have mapped twice, at most */
+    uint64_t file_max;
+    uint64_t mapped_shared, mapped_shared_max; /* of files and shared memory */
     uint64_t hugetlb_private, hugetlb_shared_max;
 };
 
 static void sums_add(struct sums *sums, const struct memory_view *view)
 {
+    uint64_t mapped_shared = smaller(view->shared_total, view->mapped);
+
     sums->rss += view->rss;
     sums->rss_max = larger(sums->rss_max, view->rss);
     sums->memory_pss += less(view->pss, view->pss_file);
     sums->file_pss += view->pss_file;
     sums->private_total += view->private_total;
     sums->shared_max = larger(sums->shared_max, view->shared_total);
-    sums->file += view->file;
     sums->file_max = larger(sums->file_max, view->file);
-    /* Each page that is mapped twice is in `shared` twice, and of a file. */
-    sums->doubled_max =
-        larger(sums->doubled_max, smaller(view->shared_total, view->mapped) / 2);
+    sums->mapped_shared += mapped_shared;
+    sums->mapped_shared_max = larger(sums->mapped_shared_max, mapped_shared);
     sums->hugetlb_private += view->hugetlb_private;
     sums->hugetlb_shared_max = larger(sums->hugetlb_shared_max, view->hugetlb_shared);
 }
@@ -134,56 +129,10 @@ static uint64_t descendants_total(const struct sums *job, const struct sums *des
     return smaller(memory, job->memory_pss) + file_total(descendants);
 }
 
-/* No page is in PSS more than once: what a total has above it may be counted twice. */
-static uint64_t doubled(const struct memory_split *split, const struct sums *sums)
+/* What a process shares, less what all others of the job do. */
+static uint64_t doubled(const struct sums *job, uint64_t mapped_shared_max)
 {
-    return smaller(less(split->total_bytes, pss(sums)), sums->doubled_max);
-}
-
-/* Programs, each with the most that a process which runs it has of files. */
-struct programs {
-    uint64_t names[PROGRAMS_MAX];
-    uint64_t file_max[PROGRAMS_MAX];
-    size_t count;
-};
-
-/* False: there is no room for one more. */
-static bool programs_note(struct programs *programs, uint64_t name, uint64_t file)
-{
-    size_t i = 0;
-
-    while (i < programs->count && programs->names[i] != name)
-        i++;
-    if (i == PROGRAMS_MAX)
-        return false;
-    if (i == programs->count)
-        programs->file_max[programs->count++] = 0;
-    programs->names[i] = name;
-    programs->file_max[i] = larger(programs->file_max[i], file);
-    return true;
-}
-
-/* All that is mapped of files, but for what is surely the same again. Two processes that run one
- * program have one set of libraries. Of what a copy of its parent has, only what goes beyond the
- * largest program can be new. */
-static uint64_t file_in_doubt(const struct memory_view *views, size_t count)
-{
-    struct programs programs = { .count = 0 };
-    uint64_t program_max = 0, sum = 0;
-
-    for (size_t i = 0; i < count; i++) {
-        if (views[i].is_copy)
-            continue;
-        program_max = larger(program_max, views[i].file);
-        if (views[i].program == 0 || views[i].file > LIBRARIES_MAX ||
-            !programs_note(&programs, views[i].program, views[i].file))
-            sum += views[i].file;
-    }
-    for (size_t i = 0; i < programs.count; i++)
-        sum += programs.file_max[i];
-    for (size_t i = 0; i < count; i++)
-        sum += views[i].is_copy ? less(views[i].file, program_max) : 0;
-    return sum;
+    return less(2 * mapped_shared_max, job->mapped_shared);
 }
 
 void shared_memory_estimate(const struct memory_view *views, size_t count, bool is_racy,
@@ -203,7 +152,8 @@ void shared_memory_estimate(const struct memory_view *views, size_t count, bool 
     ret->descendants = split(
         is_racy ? 0 : descendants_total(&job, &descendants, main_private_dirty), &descendants);
     ret->pss_bytes = pss(&job);
-    ret->ambiguity_bytes = less(file_in_doubt(views, count), file_total(&job));
-    ret->doubled_bytes = larger(doubled(&ret->main, &main), doubled(&ret->combined, &job));
+    ret->doubled.main = doubled(&job, main.mapped_shared_max);
+    ret->doubled.descendants = doubled(&job, descendants.mapped_shared_max);
+    ret->doubled.combined = larger(ret->doubled.main, ret->doubled.descendants);
     ret->hugetlb_bytes = job.hugetlb_private + job.hugetlb_shared_max;
 }

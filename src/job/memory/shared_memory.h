@@ -8,9 +8,9 @@
  *   private  those that one process of the whole machine has mapped alone
  *   shared   total - private
  *
- * private is exact. total is exact where every process that maps a page belongs to
- * the job; files that outsiders map too (libraries) leave an uncertainty, which
- * `ambiguity_bytes` bounds. Derivation, errors and costs: docs/MEASURING.md.
+ * private is exact. total is exact if every process that maps a page belongs to the job, and too
+ * low if processes map different parts of a file that outsiders map too. Derivation, errors and
+ * costs: docs/MEASURING.md.
  */
 #ifndef JOB_MEMORY_SHARED_MEMORY_H
 #define JOB_MEMORY_SHARED_MEMORY_H
@@ -27,8 +27,6 @@
 struct memory_view {
     pid_t pid;
     bool is_main;
-    bool is_copy;      /* a fork that runs its parent's program still: it maps the same files */
-    uint64_t program;  /* a number for what it runs, by its name; 0: not known */
     uint64_t resident; /* as the kernel counts it, merged pages by their addresses */
     uint64_t rss;
     uint64_t pss;
@@ -65,9 +63,10 @@ struct group_bytes {
 struct memory_estimate {
     struct memory_split main, descendants, combined;
     uint64_t pss_bytes;
-    uint64_t ambiguity_bytes; /* combined may be too low by this much */
-    uint64_t doubled_bytes;   /* or a total too high: pages a process maps twice */
-    uint64_t hugetlb_bytes;   /* apart from all the others */
+    struct group_bytes
+        doubled;            /* what one process may map twice, at most: it shares these pages,
+                                 * and not with the job; an outsider may map them too */
+    uint64_t hugetlb_bytes; /* not included in any other figure */
 };
 
 /* `is_racy`: processes came or went while the views were taken. Then only the bound

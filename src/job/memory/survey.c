@@ -8,6 +8,64 @@
 #include "job/memory/memory_view.h"
 #include "source/proc/pid_statm.h"
 
+/* Beyond this many processes, small ones are not walked if no process of the job shares memory that it
+ * inherited: what they have of no file is their own, and their files are libraries. */
+enum { FEW = 16 };
+#define SMALL_BYTES ((uint64_t)4 << 20)
+
+/* What a walk takes: for each process, and for each 4 KiB, whatever the size of a page is. Huge ones cost
+ * next to nothing. */
+#define PROCESS_NS 20000u
+#define COST_PAGE_BYTES 4096u
+#define PAGE_LEAST_NS 0.1
+
+static bool must_walk(const struct survey *survey, const struct members *members,
+                      const struct member *member, pid_t main_pid)
+{
+    return survey->has_copies || members->count <= FEW || member->rss_bytes > SMALL_BYTES ||
+           member->pid == main_pid;
+}
+
+struct survey survey_plan(const struct members *members, pid_t main_pid)
+{
+    struct survey survey = { 0 };
+
+    for (size_t i = 0; i < members->count; i++)
+        survey.has_copies |= members->list[i].is_descendant && !members->list[i].has_exec;
+    for (size_t i = 0; i < members->count; i++) {
+        const struct member *member = &members->list[i];
+
+        if (member->rss_bytes == 0 || member->borrows_memory ||
+            !must_walk(&survey, members, member, main_pid))
+            continue;
+        survey.walk_count++;
+        survey.walk_bytes += member->rss_bytes;
+    }
+    return survey;
+}
+
+uint64_t survey_cost_ns(const struct survey *survey, double page_ns)
+{
+    return survey->walk_count * PROCESS_NS +
+           (uint64_t)((double)(survey->walk_bytes / COST_PAGE_BYTES) * page_ns);
+}
+
+/* A walk tells of pages as far as they were its work: that of a job which has just begun must not make
+ * the same job seem too dear when it has grown. And half of that, so that one walk which was slow does
+ * not prevent the next. */
+double survey_learn(const struct survey *survey, double page_ns, uint64_t spent_ns)
+{
+    double pages_ns = (double)(survey->walk_bytes / COST_PAGE_BYTES) * page_ns;
+    double expected_ns = pages_ns + (double)(survey->walk_count * PROCESS_NS);
+    double learned_ns;
+
+    if (survey->walk_count == 0)
+        return page_ns;
+    learned_ns =
+        page_ns * (1 + pages_ns / expected_ns / 2 * ((double)spent_ns / expected_ns - 1));
+    return learned_ns > PAGE_LEAST_NS ? learned_ns : PAGE_LEAST_NS;
+}
+
 static uint64_t own_bytes(const struct member *member)
 {
     return less(member->rss_bytes, member->shared_bytes);
@@ -24,7 +82,8 @@ static void set_base(struct member *member, uint64_t before_bytes)
         smaller(larger(member->detail_own_bytes, least), larger(before_bytes, after_bytes));
 }
 
-void survey_look_again(struct survey *survey, const struct root *root, struct members *members)
+void survey_look_again(struct survey *survey, const struct root *root, struct members *members,
+                       pid_t main_pid)
 {
     uint64_t read_bytes = 0, copied_bytes = 0;
 
@@ -33,7 +92,7 @@ void survey_look_again(struct survey *survey, const struct root *root, struct me
         uint64_t before_bytes = member->rss_bytes, own_before_bytes = own_bytes(member);
         struct pid_statm statm;
 
-        if (before_bytes == 0)
+        if (before_bytes == 0 || !must_walk(survey, members, member, main_pid))
             continue;
         if (pid_statm_read(&member->statm_file, root, member_memory_pid(member), &statm) < 0 ||
             statm.resident_pages == 0) {
@@ -57,37 +116,20 @@ void survey_look_again(struct survey *survey, const struct root *root, struct me
                       larger(survey->moved_bytes, survey->gained_bytes) > read_bytes / 100;
 }
 
-/* FNV-1a; never 0. */
-static uint64_t program_of(const struct member *member)
+static void read_view(struct survey *survey, const struct root *root, struct member *member,
+                      bool walks, struct memory_view *view)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    int r = walks ? memory_view_read(root, member_memory_pid(member), view) : 0;
 
-    for (const char *c = member->comm; *c; c++)
-        hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
-    return hash | 1;
-}
-
-static void read_view(struct memory_view *view, const struct root *root, struct member *member,
-                      bool is_main, struct survey *survey)
-{
-    int r;
-
-    *view = (struct memory_view){ .pid = member_memory_pid(member),
-                                  .is_main = is_main,
-                                  .is_copy = !is_main && !member->has_exec,
-                                  .program = program_of(member) };
-    r = memory_view_read(root, member_memory_pid(member), view);
     if (r == -ESRCH || r == -ENOENT) {
         survey->has_ended = true;
         return;
     }
-    if (r < 0) {
-        survey->is_denied = true;
+    if (r < 0 || !walks)
         memory_view_from_statm(member, view);
-    }
+    survey->is_denied |= r < 0;
     member->detail_private_bytes = view->private_total;
     member->detail_own_bytes = less(view->resident, view->mapped);
-    survey->rss_bytes += member->rss_bytes;
     survey->count++;
 }
 
@@ -105,25 +147,20 @@ static void note_faults(const struct survey *survey, const struct root *root,
     }
 }
 
-struct survey survey_take(struct memory_view *views, const struct root *root,
-                          struct members *members, pid_t main_pid)
+void survey_take(struct survey *survey, const struct root *root, struct members *members,
+                 pid_t main_pid, struct memory_view *views)
 {
-    struct survey survey = { 0 };
-
-    for (size_t i = 0; i < members->count; i++)
-        survey.has_copies |= members->list[i].is_descendant && !members->list[i].has_exec;
-    note_faults(&survey, root, members);
+    note_faults(survey, root, members);
     for (size_t i = 0; i < members->count; i++) {
         struct member *member = &members->list[i];
+        struct memory_view *view = &views[survey->count];
 
-        if (member->rss_bytes == 0)
+        if (member->rss_bytes == 0 || member->borrows_memory)
             continue;
-        if (member->borrows_memory)
-            member->detail_own_bytes = 0; /* what it has after exec is all new */
-        else
-            read_view(&views[survey.count], root, member, member->pid == main_pid, &survey);
+        *view = (struct memory_view){ .pid = member_memory_pid(member),
+                                      .is_main = member->pid == main_pid };
+        read_view(survey, root, member, must_walk(survey, members, member, main_pid), view);
     }
-    return survey;
 }
 
 /* Of a page that was read as one process's own, and that another mapped before it was read itself,

@@ -16,11 +16,13 @@
 #include "job/members.h"
 #include "job/memory/shared_memory.h"
 
-/* The result of reading all processes. */
 struct survey {
-    size_t count;
-    uint64_t rss_bytes;
-    bool has_copies;       /* a process shares inherited pages copy-on-write */
+    /* of survey_plan() */
+    bool has_copies;     /* a process shares inherited pages copy-on-write */
+    size_t walk_count;   /* processes whose page tables are to be walked */
+    uint64_t walk_bytes; /* their resident memory */
+
+    size_t count;          /* of views */
     uint64_t gained_bytes; /* growth meanwhile, including possible copies on write */
     uint64_t moved_bytes;  /* change of sizes meanwhile */
     bool has_ended;        /* a process exited meanwhile */
@@ -28,15 +30,27 @@ struct survey {
     bool is_denied;        /* a process of another user could not be read */
 };
 
+/* Which processes a survey would walk. Nothing is read. */
+struct survey survey_plan(const struct members *members, pid_t main_pid);
+
+/* What is assumed of a page until a walk was measured. */
+#define SURVEY_PAGE_NS 16.0
+
+/* The CPU time that the planned walks are expected to take, and what one that took `spent_ns` makes of
+ * the cost of a page. */
+uint64_t survey_cost_ns(const struct survey *survey, double page_ns);
+double survey_learn(const struct survey *survey, double page_ns, uint64_t spent_ns);
+
 /* Reads each member that has its own memory into `views`, which has room for all of them, and
- * records in each member what was read. */
-struct survey survey_take(struct memory_view *views, const struct root *root,
-                          struct members *members, pid_t main_pid);
+ * records in each member what was read. Small processes may be taken from their sizes. */
+void survey_take(struct survey *survey, const struct root *root, struct members *members,
+                 pid_t main_pid, struct memory_view *views);
 
 /* Reads the sizes again: a process that has exited since then shared its pages with others that
  * were read without it, and the statm of a zombie is all zeros. Later estimates start from what
  * was read of each of the others. */
-void survey_look_again(struct survey *survey, const struct root *root, struct members *members);
+void survey_look_again(struct survey *survey, const struct root *root, struct members *members,
+                       pid_t main_pid);
 
 /* Subtracts what the estimate may have counted twice. */
 void survey_discount(const struct survey *survey, const struct memory_view *views,
