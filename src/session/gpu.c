@@ -71,7 +71,7 @@ static void collect(spoor_session *session, uint64_t now_ns)
     bool is_opening = looks->state == GPU_PENDING;
     uint64_t before_ns = looks->cost_ns;
 
-    if (!gpu_looks_collect(looks))
+    if (!has_gpus(session) || !gpu_looks_collect(looks))
         return;
     if (is_opening)
         budget->spent_ns[SPENT_GPUS] += looks->cost_ns;
@@ -88,9 +88,9 @@ bool session_look_at_gpus(spoor_session *session, uint64_t now_ns)
                                          job->started_count };
     enum gpu_look look;
 
+    collect(session, now_ns);
     if (!has_gpus(session))
         return false;
-    collect(session, now_ns);
     if (!gpu_looks_are_idle(&session->gpu_looks)) {
         if (now_ns >= pace->due_ns)
             gpu_pace_wait(pace, now_ns);
@@ -103,6 +103,7 @@ bool session_look_at_gpus(spoor_session *session, uint64_t now_ns)
 
 void session_begin_last_look_at_gpus(spoor_session *session)
 {
+    collect(session, clock_now().monotonic_ns);
     if (has_gpus(session))
         gpu_looks_begin_last(&session->gpu_looks, &session->sampler.job.members);
 }
