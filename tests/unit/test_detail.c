@@ -167,6 +167,23 @@ static void memory_of_a_new_program_is_all_new(void **state)
     memory_end(&f);
 }
 
+/* Main has forked, and has not written since: no page is its own. */
+static void what_is_all_shared_is_not_new(void **state)
+{
+    struct memory_fixture f;
+
+    (void)state;
+    memory_begin(&f, SPOOR_DETAIL_ALWAYS);
+    memory_put(&f, &(struct fake_memory){ .pid = MAIN, .shared = 100, .shared_pss = 50 });
+    members_find(&f.members, MAIN)->has_exec = true;
+    memory_put(&f, &(struct fake_memory){ .pid = CHILD, .shared = 100, .shared_pss = 50 });
+    memory_update(&f);
+    assert_int_equal(f.estimate.combined.total_bytes, 100 * MB);
+    memory_follow(&f);
+    assert_int_equal(f.estimate.combined.total_bytes, 100 * MB);
+    memory_end(&f);
+}
+
 static void a_read_tells_how_far_the_values_had_run_ahead(void **state)
 {
     struct memory_fixture f;
@@ -412,6 +429,7 @@ int main(void)
         cmocka_unit_test(between_reads_values_follow_the_resident_sizes),
         cmocka_unit_test(growth_of_what_main_maps_is_not_added_up),
         cmocka_unit_test(memory_of_a_new_program_is_all_new),
+        cmocka_unit_test(what_is_all_shared_is_not_new),
         cmocka_unit_test(a_read_tells_how_far_the_values_had_run_ahead),
         cmocka_unit_test(what_came_during_a_read_makes_for_another),
         cmocka_unit_test(what_came_after_the_walk_is_not_lost),

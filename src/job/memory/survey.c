@@ -104,7 +104,7 @@ void survey_look_again(struct survey *survey, const struct root *root, struct me
         if (!member->borrows_memory)
             set_base(member, own_before_bytes);
         survey->gained_bytes += less(member->rss_bytes, before_bytes);
-        if (survey->has_copies && member->detail_private_bytes > 0)
+        if (survey->has_copies && member->was_surveyed)
             copied_bytes += less(member_read_faults(member, root), member->detail_faults) *
                             root->page_bytes;
         survey->moved_bytes += apart(member->rss_bytes, before_bytes);
@@ -128,6 +128,7 @@ static void read_view(struct survey *survey, const struct root *root, struct mem
     if (r < 0 || !walks)
         memory_view_from_statm(member, view);
     survey->is_denied |= r < 0;
+    member->was_surveyed = true;
     member->detail_private_bytes = view->private_total;
     member->detail_own_bytes = less(view->resident, view->mapped);
     survey->count++;
