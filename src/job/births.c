@@ -185,7 +185,6 @@ void births_close(struct births *births)
     fork_ring_close(&births->ring);
     proc_connector_close(&births->connector);
     taskstats_close(&births->taskstats);
-    head_count_done(&births->heads);
     lives_close(&births->lives);
     free(births->newborns.pids);
     free(births->ended.pids);
@@ -250,7 +249,7 @@ static void check_losses(struct births *births)
     uint64_t lost_count = births->events->lost_count(births);
 
     if (births->taskstats.lost_count > 0 ||
-        (!births->taskstats.has_records && births->heads.now.processes < births->started_count))
+        (!births->taskstats.has_records && births->now.processes < births->started_count))
         births->has_peaks = false;
     if (lost_count == births->lost_count)
         return;
@@ -307,5 +306,5 @@ void births_announce(struct births *births, uint64_t until_ns, births_born *born
     }
     newborns->count = kept;
     if (kept == 0)
-        head_count_settle(&births->heads);
+        births->settled_peak = births->peak;
 }

@@ -15,7 +15,6 @@
 #include <sys/types.h>
 
 #include "base/root.h"
-#include "job/head_count.h"
 #include "job/lives.h"
 #include "job/members.h"
 #include "source/events/fork_ring.h"
@@ -23,6 +22,14 @@
 #include "source/events/taskstats.h"
 
 struct births_source; /* one of the two */
+
+/* How many live at once. */
+struct heads {
+    uint64_t processes;
+    uint64_t main_threads;
+    uint64_t descendants_threads;
+    uint64_t threads; /* of both */
+};
 
 struct pid_queue {
     pid_t *pids; /* owned */
@@ -36,8 +43,11 @@ struct births {
     char reason[192];   /* why there is no source, or why it is not exact; or empty */
     bool is_exact;
     uint64_t started_count;
-    struct head_count heads; /* the connector may count one more at once per CPU, see there */
-    uint64_t drain_gap_ns;   /* how often to drain, see births_fd() */
+    struct heads now;
+    struct heads peak;         /* the connector may count one more per CPU, see there */
+    struct heads settled_peak; /* when every new process was last known to belong */
+    bool saw_agent;            /* what lived while it was not known is not in the peaks */
+    uint64_t drain_gap_ns;     /* how often to drain, see births_fd() */
     /* Every new process is reported: no search is needed to find them. */
     bool is_complete;
 
@@ -73,8 +83,7 @@ void births_open(struct births *births, const struct root *root, struct members 
 void births_adopt(struct births *births, pid_t pid);
 
 /* Removes a process that turns out to be an agent, and the short-lived intermediate process that
- * started it: neither belongs to the job. If it started before the last drain in which every new
- * process was recognised, the peaks stay as they are. */
+ * started it: neither belongs to the job. */
 void births_disown(struct births *births, pid_t pid);
 
 /* Accepts a zeroed one. */
@@ -102,7 +111,7 @@ static inline bool births_outlive_main(const struct births *births)
 {
     const struct process *main = members_process(births->members, births->main_pid);
 
-    return births->heads.now.processes > (main && main->threads > 0);
+    return births->now.processes > (main && main->threads > 0);
 }
 
 /* ---- among the files of births ---- */

@@ -58,15 +58,15 @@ static bool may_have_changed(struct job *job)
 }
 
 /* New processes: told by events, or else to be found. */
-static void find_processes(struct job *job, const struct look *look, uint64_t birth_mark)
+static void find_processes(struct job *job, const struct look *look)
 {
     if (job->births.source)
         job_take_births(job, look->now_ns, false);
     else
-        job_search(job, look, birth_mark);
+        job_search(job, look);
 }
 
-void job_glance(struct job *job, uint64_t now_ns, uint64_t birth_mark)
+void job_glance(struct job *job, uint64_t now_ns)
 {
     struct look look = job_look(job, now_ns, false);
     struct memory_estimate estimate;
@@ -77,9 +77,9 @@ void job_glance(struct job *job, uint64_t now_ns, uint64_t birth_mark)
     if (job->activity
             .has_come_to_rest) /* page faults, which tell of copies on write, are in the
                                            slower files */
-        job_refresh(job, now_ns, birth_mark, false);
+        job_refresh(job, now_ns, false);
     else
-        find_processes(job, &look, birth_mark);
+        find_processes(job, &look);
     if (!may_have_changed(job) && !job->activity.has_come_to_rest) {
         activity_note_memory(&job->activity, job->activity.resident_bytes,
                              job->activity.process_count);

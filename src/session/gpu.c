@@ -71,7 +71,7 @@ static void collect(spoor_session *session, uint64_t now_ns)
     bool is_opening = looks->state == GPU_PENDING;
     uint64_t before_ns = looks->cost_ns;
 
-    if (!gpu_looks_collect(looks))
+    if (!has_gpus(session) || !gpu_looks_collect(looks))
         return;
     if (is_opening)
         budget->spent_ns[SPENT_GPUS] += looks->cost_ns;
@@ -80,30 +80,30 @@ static void collect(spoor_session *session, uint64_t now_ns)
     gpu_pace_end(&session->gpu_pace, now_ns, looks->cost_ns - before_ns, &looks->found);
 }
 
-void session_look_at_gpus(spoor_session *session, uint64_t now_ns)
+bool session_look_at_gpus(spoor_session *session, uint64_t now_ns)
 {
     struct job *job = &session->sampler.job;
     struct gpu_pace *pace = &session->gpu_pace;
-    struct gpu_job_state state = { .cpu_ns = UNKNOWN, .started_count = job->started_count };
+    const struct gpu_job_state state = { activity_state(&job->activity) == JOB_RESTS,
+                                         job->started_count };
     enum gpu_look look;
 
-    if (!has_gpus(session))
-        return;
     collect(session, now_ns);
+    if (!has_gpus(session))
+        return false;
     if (!gpu_looks_are_idle(&session->gpu_looks)) {
         if (now_ns >= pace->due_ns)
             gpu_pace_wait(pace, now_ns);
-        return;
+        return false;
     }
-    if (job->is_tracked && now_ns >= pace->due_ns)
-        state.cpu_ns = job_quick_cpu_ns(job);
     look = gpu_pace_begin(pace, now_ns, &state, job->is_tracked ? &job->budget : NULL);
-    if (look != GPU_LOOK_NONE)
-        (void)gpu_looks_start(&session->gpu_looks, look, &job->members); /* or the next time */
+    return look != GPU_LOOK_NONE &&
+           gpu_looks_start(&session->gpu_looks, look, &job->members) == 0;
 }
 
 void session_begin_last_look_at_gpus(spoor_session *session)
 {
+    collect(session, clock_now().monotonic_ns);
     if (has_gpus(session))
         gpu_looks_begin_last(&session->gpu_looks, &session->sampler.job.members);
 }

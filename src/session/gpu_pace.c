@@ -5,28 +5,25 @@
 #include "base/clock.h"
 #include "base/unknown.h"
 
-#define USED_LEAST_NS (27 * NS_PER_MS)
-#define USED_MOST_NS (250 * NS_PER_MS)
-#define UNUSED_LEAST_NS (100 * NS_PER_MS)
-#define UNUSED_MOST_NS NS_PER_SECOND
-#define REST_MOST_NS NS_PER_SECOND
 #define SLOW_LEAST_NS NS_PER_SECOND
 #define SLOW_MOST_NS (5 * NS_PER_SECOND)
 #define SLOW_QUIET_NS (10 * NS_PER_SECOND)
 #define WAIT_LEAST_NS (5 * NS_PER_MS)
 #define WAIT_MOST_NS NS_PER_SECOND
-/* So long a look waits for the budget, if it is not due earlier by its own gap. */
+/* So long a quick look waits for the budget. A slow one waits until samples might be lost. */
 #define POSTPONED_MOST_NS NS_PER_SECOND
 
-/* Threads of a driver in the job wake up now and then. To allocate memory takes longer. */
-#define HARDLY_NS (100 * NS_PER_US)
-
 enum {
-    HARDLY_SHARE = 1000, /* of the time, besides */
-    QUIET_SHARE = 100,
-    RESTING_CHECKS = 4,
     SLOW_SHARE = 1000, /* a slow look's cost to the gap */
-    EARLY_SHARE = 8,   /* a look may be so much of its gap early, to save a wake-up */
+    EARLY_SHARE = 4,   /* a look may be so much of its gap early, to save a wake-up */
+};
+
+/* Between quick looks, by whether the job uses a GPU. */
+static const struct {
+    uint64_t least_ns, most_ns;
+} gaps[] = {
+    [false] = { 100 * NS_PER_MS, NS_PER_SECOND },
+    [true] = { 27 * NS_PER_MS, 250 * NS_PER_MS },
 };
 
 void gpu_pace_init(struct gpu_pace *pace, uint64_t first_ns, bool is_for_host)
@@ -35,48 +32,39 @@ void gpu_pace_init(struct gpu_pace *pace, uint64_t first_ns, bool is_for_host)
         .due_ns = first_ns,
         .is_for_host = is_for_host,
         .found = { .memory_bytes = UNKNOWN },
-        .job = { .cpu_ns = UNKNOWN },
-        .slow_cpu_ns = UNKNOWN,
     };
-}
-
-static uint64_t least_gap_ns(const struct gpu_pace *pace)
-{
-    return pace->found.holds_context ? USED_LEAST_NS : UNUSED_LEAST_NS;
-}
-
-static uint64_t most_gap_ns(const struct gpu_pace *pace)
-{
-    return pace->found.holds_context ? USED_MOST_NS : UNUSED_MOST_NS;
 }
 
 /* Something has changed, and more may. */
 static void hasten(struct gpu_pace *pace, uint64_t now_ns)
 {
-    pace->gap_ns = least_gap_ns(pace);
+    pace->gap_ns = gaps[pace->found.holds_context].least_ns;
     pace->due_ns = smaller(pace->due_ns, now_ns + pace->gap_ns);
 }
 
-static bool has_run(uint64_t before_ns, uint64_t cpu_ns, uint64_t least_ns)
+/* What the job does now. */
+static void heed(struct gpu_pace *pace, uint64_t now_ns, const struct gpu_job_state *job)
 {
-    return !is_known(before_ns) || !is_known(cpu_ns) || apart(before_ns, cpu_ns) >= least_ns;
+    struct gpu_job_state before = pace->job;
+
+    pace->job = *job;
+    pace->job.rests &= !pace->is_for_host;
+    if (pace->gap_ns == 0)
+        return;
+    if (job->started_count != before.started_count || (before.rests && !pace->job.rests))
+        hasten(pace, now_ns);
+    if (pace->job.rests && !before.rests)
+        pace->due_ns = now_ns;
 }
 
-/* Notes what the job has done, and returns whether it is at rest. */
-static bool is_at_rest(struct gpu_pace *pace, uint64_t now_ns, const struct gpu_job_state *job)
+static uint64_t slow_gap_ns(const struct gpu_pace *pace)
 {
-    uint64_t hardly_ns = HARDLY_NS + less(now_ns, pace->checked_ns) / HARDLY_SHARE;
-
-    if (has_run(pace->job.cpu_ns, job->cpu_ns, hardly_ns)) {
-        if (pace->resting_checks >= RESTING_CHECKS)
-            pace->gap_ns = least_gap_ns(pace);
-        pace->resting_checks = 0;
-    } else {
-        pace->resting_checks++;
-    }
-    pace->job.cpu_ns = job->cpu_ns;
-    pace->checked_ns = now_ns;
-    return pace->resting_checks >= RESTING_CHECKS && !pace->is_for_host;
+    if (pace->job.rests && pace->found.utilization == 0)
+        return SLOW_QUIET_NS;
+    if (!pace->found.holds_context && !pace->is_for_host)
+        return SLOW_MOST_NS;
+    return larger(SLOW_LEAST_NS,
+                  smaller(pace->cost_ns[GPU_LOOK_SLOW] * SLOW_SHARE, SLOW_MOST_NS));
 }
 
 static bool allows(const struct gpu_pace *pace, enum gpu_look look, struct budget *budget)
@@ -84,63 +72,59 @@ static bool allows(const struct gpu_pace *pace, enum gpu_look look, struct budge
     return !budget || budget_allows(budget, SPENT_GPUS, pace->cost_ns[look]);
 }
 
-static bool slow_is_due(struct gpu_pace *pace, uint64_t now_ns, struct budget *budget)
+static bool slow_is_due(const struct gpu_pace *pace, uint64_t now_ns, struct budget *budget)
 {
     uint64_t since_ns = less(now_ns, pace->slow_ns);
 
-    return since_ns >= pace->slow_gap_ns &&
+    return since_ns >= slow_gap_ns(pace) &&
            (since_ns >= SLOW_QUIET_NS || allows(pace, GPU_LOOK_SLOW, budget));
 }
 
-/* Has the job hardly run since the last slow look? */
-static void note_quiet(struct gpu_pace *pace, uint64_t now_ns)
+static bool quick_is_due(struct gpu_pace *pace, uint64_t now_ns, bool came_to_rest,
+                         struct budget *budget)
 {
-    uint64_t hardly_ns = less(now_ns, pace->slow_ns) / QUIET_SHARE;
+    uint64_t cost_ns = pace->cost_ns[GPU_LOOK_QUICK];
 
-    pace->is_quiet = !has_run(pace->slow_cpu_ns, pace->job.cpu_ns, hardly_ns);
-    pace->slow_cpu_ns = pace->job.cpu_ns;
+    if (pace->job.rests && !came_to_rest) {
+        pace->due_ns = larger(pace->slow_ns + slow_gap_ns(pace), now_ns + WAIT_MOST_NS);
+        return false;
+    }
+    if (less(now_ns, pace->looked_ns) >= POSTPONED_MOST_NS ||
+        allows(pace, GPU_LOOK_QUICK, budget))
+        return true;
+    pace->due_ns = smaller(pace->looked_ns + POSTPONED_MOST_NS,
+                           larger(pace->due_ns, now_ns + budget_wait_ns(budget, cost_ns)));
+    return false;
 }
 
-static enum gpu_look begin(struct gpu_pace *pace, enum gpu_look look, uint64_t now_ns)
+static enum gpu_look choose(struct gpu_pace *pace, uint64_t now_ns, bool came_to_rest,
+                            struct budget *budget)
 {
-    pace->looking = look;
-    pace->looked_ns = now_ns;
-    if (look == GPU_LOOK_SLOW) {
-        note_quiet(pace, now_ns);
-        pace->slow_ns = now_ns;
+    if (pace->gap_ns == 0) {
+        pace->due_ns = now_ns + WAIT_LEAST_NS;
+        return GPU_LOOK_SLOW;
     }
-    return look;
+    pace->gap_ns = smaller(2 * pace->gap_ns, gaps[pace->found.holds_context].most_ns);
+    pace->due_ns = now_ns + pace->gap_ns;
+    if (slow_is_due(pace, now_ns, budget))
+        return GPU_LOOK_SLOW;
+    return quick_is_due(pace, now_ns, came_to_rest, budget) ? GPU_LOOK_QUICK : GPU_LOOK_NONE;
 }
 
 enum gpu_look gpu_pace_begin(struct gpu_pace *pace, uint64_t now_ns,
                              const struct gpu_job_state *job, struct budget *budget)
 {
-    bool is_opening = pace->looked_ns == 0;
-    bool rests;
+    bool did_rest = pace->job.rests;
 
-    if (job->started_count != pace->job.started_count && !is_opening)
-        hasten(pace, now_ns);
-    pace->job.started_count = job->started_count;
+    heed(pace, now_ns, job);
     if (now_ns + pace->gap_ns / EARLY_SHARE < pace->due_ns)
         return GPU_LOOK_NONE;
-    rests = is_at_rest(pace, now_ns, job);
-    if (is_opening) {
-        pace->due_ns = now_ns + WAIT_LEAST_NS;
-        return begin(pace, GPU_LOOK_SLOW, now_ns);
-    }
-    pace->gap_ns = smaller(2 * pace->gap_ns, rests ? REST_MOST_NS : most_gap_ns(pace));
-    pace->due_ns = now_ns + pace->gap_ns;
-    if (slow_is_due(pace, now_ns, budget))
-        return begin(pace, GPU_LOOK_SLOW, now_ns);
-    if (rests)
-        return GPU_LOOK_NONE;
-    if (less(now_ns, pace->looked_ns) >= POSTPONED_MOST_NS ||
-        allows(pace, GPU_LOOK_QUICK, budget))
-        return begin(pace, GPU_LOOK_QUICK, now_ns);
-    pace->due_ns = smaller(
-        now_ns + larger(budget_wait_ns(budget, pace->cost_ns[GPU_LOOK_QUICK]), pace->gap_ns),
-        pace->looked_ns + POSTPONED_MOST_NS);
-    return GPU_LOOK_NONE;
+    pace->looking = choose(pace, now_ns, !did_rest, budget);
+    if (pace->looking != GPU_LOOK_NONE)
+        pace->looked_ns = now_ns;
+    if (pace->looking == GPU_LOOK_SLOW)
+        pace->slow_ns = now_ns;
+    return pace->looking;
 }
 
 /* The longer it goes on, the less often that is checked. */
@@ -151,16 +135,6 @@ void gpu_pace_wait(struct gpu_pace *pace, uint64_t now_ns)
     pace->due_ns = now_ns + larger(WAIT_LEAST_NS, smaller(taken_ns, WAIT_MOST_NS));
 }
 
-static uint64_t slow_gap_ns(const struct gpu_pace *pace)
-{
-    if (!pace->is_for_host && pace->is_quiet && pace->found.utilization == 0)
-        return SLOW_QUIET_NS;
-    if (!pace->is_for_host && !pace->found.holds_context)
-        return SLOW_MOST_NS;
-    return larger(SLOW_LEAST_NS,
-                  smaller(pace->cost_ns[GPU_LOOK_SLOW] * SLOW_SHARE, SLOW_MOST_NS));
-}
-
 void gpu_pace_end(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
                   const struct gpu_findings *found)
 {
@@ -169,14 +143,11 @@ void gpu_pace_end(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
                        found->holds_context != pace->found.holds_context;
 
     pace->found = *found;
-    if (!is_opening) /* which costs more than any later look */
-        pace->cost_ns[pace->looking] = smoothed(pace->cost_ns[pace->looking], cost_ns);
-    pace->slow_gap_ns = slow_gap_ns(pace);
-    pace->looking = GPU_LOOK_NONE;
-    if (has_changed)
+    if (has_changed || is_opening)
         hasten(pace, now_ns);
-    if (is_opening) {
-        pace->gap_ns = least_gap_ns(pace);
+    if (is_opening) /* which costs more than any later look */
         pace->due_ns = now_ns;
-    }
+    else
+        pace->cost_ns[pace->looking] = smoothed(pace->cost_ns[pace->looking], cost_ns);
+    pace->looking = GPU_LOOK_NONE;
 }

@@ -7,10 +7,10 @@
  * - Quick looks come every 27 ms while the job's GPU memory changes, and less and less often, up
  *   to every 250 ms, while it does not. While no process of the job uses a GPU, these are 100 ms
  *   and 1 s. A process that starts brings the short gap back. A job at rest allocates nothing:
- *   there are no quick looks until it runs again.
+ *   there is one quick look when it comes to rest, and none until it runs again.
  * - Slow looks come every second, or less often if they are expensive; every 5 s while the job
- *   uses no GPU, and every 10 s while its GPUs and the job itself are idle. Drivers keep
- *   utilization samples for 14 s.
+ *   uses no GPU, and every 10 s while both the job and its GPUs are idle. Drivers keep utilization
+ *   samples for 14 s.
  * - Both wait until the budget can pay for them, but not forever.
  */
 #ifndef SESSION_GPU_PACE_H
@@ -24,10 +24,9 @@
 enum gpu_look { GPU_LOOK_NONE, GPU_LOOK_QUICK, GPU_LOOK_SLOW };
 enum { GPU_LOOK_KINDS = GPU_LOOK_SLOW + 1 };
 
-/* What the job has done so far. */
 struct gpu_job_state {
-    uint64_t cpu_ns; /* UNKNOWN: it may be running */
-    uint64_t started_count;
+    bool rests;
+    uint64_t started_count; /* of processes, so far */
 };
 
 /* What a look has found. */
@@ -43,16 +42,12 @@ struct gpu_pace {
     /* Private. */
     bool is_for_host; /* the GPUs matter even if the job is at rest, or there is none */
     enum gpu_look looking;
-    uint64_t looked_ns;            /* when the last look began; 0: the drivers are not open */
-    uint64_t gap_ns;               /* between quick looks */
-    uint64_t slow_ns, slow_gap_ns; /* the last slow look, and the gap behind it */
+    uint64_t looked_ns; /* when the last look began; 0: the drivers are not open */
+    uint64_t slow_ns;   /* likewise, the last slow one */
+    uint64_t gap_ns;    /* between quick looks; 0: the drivers are not open */
     uint64_t cost_ns[GPU_LOOK_KINDS]; /* CPU time, smoothed; 0: not known yet */
     struct gpu_findings found;
-    struct gpu_job_state job; /* at the last check */
-    uint64_t checked_ns;      /* when that was */
-    unsigned resting_checks;  /* in a row, in which the job had hardly run */
-    uint64_t slow_cpu_ns;     /* CPU time of the job at the last slow look */
-    bool is_quiet;            /* it had hardly run since the one before */
+    struct gpu_job_state job;
 };
 
 /* The drivers are to be opened at `first_ns`. */

@@ -138,8 +138,9 @@ void session_start_gpus(spoor_session *session);
 /* When session_look_at_gpus() is to be called next; UINT64_MAX: never. May be read by the session's
  * thread at any time. */
 uint64_t session_gpus_due_ns(const spoor_session *session);
-/* Collects the result of a look that has ended, and starts another if one is due. Never waits. */
-void session_look_at_gpus(spoor_session *session, uint64_t now_ns);
+/* Collects the result of a look that has ended, and starts another if one is due: then returns
+ * true. Never waits. */
+bool session_look_at_gpus(spoor_session *session, uint64_t now_ns);
 void session_note_gpu_process_end(spoor_session *session, pid_t pid);
 /* At the end: starts the last look, then waits for it. */
 void session_begin_last_look_at_gpus(spoor_session *session);

@@ -60,14 +60,15 @@ static bool wait_for_work(spoor_session *session, const struct rhythm *rhythm)
     return births_source < 0 ? clock_now().monotonic_ns >= due_ns : fds[1].revents != 0;
 }
 
-/* What was charged of this thread's time. */
-static uint64_t all_spent_ns(const struct budget *budget)
+/* Charged for work of this thread. Looks at GPUs are made in another. */
+static uint64_t own_spent_ns(const spoor_session *session)
 {
+    const struct budget *budget = &session->sampler.job.budget;
     uint64_t sum_ns = 0;
 
     for (int i = 0; i < SPENDING_COUNT; i++)
-        sum_ns += i == SPENT_GPUS ? 0 : budget->spent_ns[i];
-    return sum_ns;
+        sum_ns += budget->spent_ns[i];
+    return sum_ns - session->gpu_looks.cost_ns;
 }
 
 /* What something costs, charged when it is over. */
@@ -78,8 +79,7 @@ struct bill {
 
 static struct bill open_bill(const spoor_session *session)
 {
-    return (struct bill){ cpu_spent_ns(&session->root),
-                          all_spent_ns(&session->sampler.job.budget) };
+    return (struct bill){ cpu_spent_ns(&session->root), own_spent_ns(session) };
 }
 
 /* Charges all that was not charged meanwhile, returns it, and opens a new bill. */
@@ -154,7 +154,8 @@ static void wake_up(spoor_session *session, struct rhythm *rhythm, bool has_birt
     }
     if (now_ns >= pace->glance_ns)
         glance(session, pace, bill);
-    session_look_at_gpus(session, now_ns);
+    if (session_look_at_gpus(session, now_ns))
+        (void)charge(session, bill, SPENT_GPUS);
 }
 
 static bool must_stop(spoor_session *session)

@@ -25,8 +25,9 @@ device {0} minor {0}
 NOT_SUPPORTED, NO_PERMISSION, NOT_LOADED, LOST, VERSION_MISMATCH = 3, 4, 9, 15, 18
 UNKNOWN_ERROR = 999
 # Waits for a line or the end of its input, and runs a little all the while: one that rests is
-# looked at once a second.
-WAIT = ("bash", "-c", "echo $$; until read -t 0.02; [ $? -lt 128 ]; do : {1..300}; done")
+# looked at every 10 s.
+LOOP = "until read -t 0.02; [ $? -lt 128 ]; do : {1..2000}; done"
+WAIT = ("bash", "-c", "echo $$; " + LOOP)
 
 
 def card(number):
@@ -90,8 +91,9 @@ class Run:
     def __init__(self, spoor, machine, *options, command=WAIT, **environment):
         self.path = spoor.new_path("result.json")
         self.machine = machine
-        self.process = spoor.start("run", "-q", "-o", self.path, *options, "--", *command,
-                                   env={**machine.environment, **environment})
+        # The stand-in takes longer than a driver, and these jobs hardly run.
+        self.process = spoor.start("run", "-q", "--budget", "50", "-o", self.path, *options, "--",
+                                   *command, env={**machine.environment, **environment})
         self.pid = int(read_line(self.process.stdout))
         self.result = None
 

@@ -7,8 +7,8 @@ import signal
 import pytest
 
 from conftest import eventually, load, read_line, value
-from gpus import (GIB, LIST, LOST, MOVED_BYTES, NO_PERMISSION, NOT_LOADED, NOT_SUPPORTED, QUICK,
-                  SLOW, UNKNOWN_ERROR, USED_BYTES, VERSION_MISMATCH, Run, card,
+from gpus import (GIB, LIST, LOOP, LOST, MOVED_BYTES, NO_PERMISSION, NOT_LOADED, NOT_SUPPORTED,
+                  QUICK, SLOW, UNKNOWN_ERROR, USED_BYTES, VERSION_MISMATCH, Run, card,
                   newest_memory, rows_of, thread_switches, until_called, warnings_of)
 
 
@@ -82,8 +82,8 @@ def test_a_job_that_rests_is_left_alone_until_it_runs(spoor, machine):
 def test_descendants_and_strangers(spoor, machine):
     """A child is of the job though no sample has seen it; a process of others is not."""
     machine.play(card(0), f"process 0 compute 1 {2 * GIB}")
-    job = "echo $$; sh -c 'echo $$; read line'; read line"
-    run = Run(spoor, machine, "-i", "1h", command=("sh", "-c", job))
+    job = f"echo $$; bash -c 'echo $$; {LOOP}'; read line"
+    run = Run(spoor, machine, "-i", "1h", command=("bash", "-c", job))
     child = int(read_line(run.process.stdout))
     machine.play(f"process 0 compute {run.pid} {GIB}", f"process 0 graphics {child} {GIB // 2}")
     machine.wait_for("nvmlDeviceGetGraphicsRunningProcesses_v3")
@@ -144,6 +144,7 @@ def test_samples_that_come_in_lumps_make_no_ten_gpus(spoor, machine):
     """The driver's samples of a second arrive within one interval of 10 ms."""
     machine.play(card(0), "stream 0 gpu 20 100")
     run = Run(spoor, machine, "-i", "10ms")
+    machine.play(f"process 0 compute {run.pid} {GIB}")
     machine.wait_for(SLOW, times=2)
     result = run.end()
     assert value(result, "gpu.utilization.max_gpus") <= 1

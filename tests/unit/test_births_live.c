@@ -73,7 +73,7 @@ static bool finish(struct watched *w)
     births_drain(&w->births);
     /* The connector tells of the end only after we could wait for it, and until then of whoever
      * else comes and goes on the machine. */
-    while (events.fd >= 0 && w->births.heads.now.processes > 0 &&
+    while (events.fd >= 0 && w->births.now.processes > 0 &&
            w->births.connector.lost_count == 0) {
         (void)poll(&events, 1, -1);
         births_drain(&w->births);
@@ -115,8 +115,8 @@ static void count_job(int (*work)(void), uint64_t started, uint64_t at_once)
         if (!start(&w, kind, work) || !finish(&w))
             continue;
         assert_int_equal(w.births.started_count, started);
-        assert_int_equal(w.births.heads.now.processes, 0);
-        assert_in_range(w.births.heads.peak.processes, at_once, at_once + late_ends(&w.births));
+        assert_int_equal(w.births.now.processes, 0);
+        assert_in_range(w.births.peak.processes, at_once, at_once + late_ends(&w.births));
         assert_int_equal(w.members.process_count, 0);
         done(&w);
         served++;
@@ -259,7 +259,7 @@ static void daemons_count(void **state)
         if (!start(&w, kind, start_a_daemon) || !finish(&w))
             continue;
         assert_int_equal(w.births.started_count, 4);
-        assert_in_range(w.births.heads.peak.processes, 3, 4 + late_ends(&w.births));
+        assert_in_range(w.births.peak.processes, 3, 4 + late_ends(&w.births));
         done(&w);
         served++;
     }

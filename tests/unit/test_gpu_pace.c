@@ -21,7 +21,6 @@ struct run {
     struct budget *limit; /* &budget, or NULL */
     struct gpu_job_state job;
     struct gpu_findings found;
-    uint64_t busy_percent; /* of a core, that the job uses */
     uint64_t now_ns;
     unsigned quick, slow; /* looks so far */
     uint64_t spent_ns;
@@ -30,7 +29,6 @@ struct run {
 static void begin(struct run *run, bool is_for_host)
 {
     *run = (struct run){ .found = { .holds_context = true, .utilization = 500000 },
-                         .busy_percent = 100,
                          .now_ns = S(1) };
     budget_init(&run->budget, BUDGET_MILLIONTHS, run->now_ns);
     gpu_pace_init(&run->pace, run->now_ns, is_for_host);
@@ -57,8 +55,7 @@ static void go_on_until(struct run *run, uint64_t end_ns)
             run->pace.due_ns > run->now_ns ? run->pace.due_ns - run->now_ns : US(10);
 
         run->now_ns += gap_ns;
-        run->job.cpu_ns += gap_ns * run->busy_percent / 100;
-        budget_earn(&run->budget, run->now_ns, run->job.cpu_ns);
+        budget_earn(&run->budget, run->now_ns, run->now_ns); /* one core is busy */
         look(run);
     }
 }
@@ -124,7 +121,7 @@ static void a_new_process_brings_looks_back(void **state)
     (void)state;
     begin(&run, false);
     go_on_until(&run, S(3));
-    assert_int_equal(run.pace.due_ns, S(3) + run.pace.due_ns % S(1));
+    run.now_ns += MS(1);
     run.job.started_count++;
     look(&run); /* woken up by something else */
     assert_in_range(run.pace.due_ns, run.now_ns, run.now_ns + MS(27));
@@ -137,16 +134,18 @@ static void a_job_at_rest_is_left_alone_until_it_runs(void **state)
 
     (void)state;
     begin(&run, false);
-    run.busy_percent = 0;
     go_on_until(&run, S(3));
     quick = run.quick;
+    run.job.rests = true;
+    look(&run); /* what it has come to rest with */
+    assert_int_equal(run.quick, quick + 1);
     slow = run.slow;
     go_on_until(&run, S(23));
-    assert_int_equal(run.quick, quick);
-    assert_in_range(run.slow, slow + 2, slow + 5); /* its GPU is busy */
-    run.job.cpu_ns += MS(5);
-    go_on_until(&run, S(25));
-    assert_in_range(run.quick, quick + 2, quick + 5);
+    assert_int_equal(run.quick, quick + 1);
+    assert_in_range(run.slow, slow + 3, slow + 5); /* its GPU is busy */
+    run.job.rests = false;
+    look(&run);
+    assert_int_equal(run.pace.due_ns, run.now_ns + MS(27));
 }
 
 static void a_quiet_gpu_is_read_every_10_seconds(void **state)
@@ -155,7 +154,7 @@ static void a_quiet_gpu_is_read_every_10_seconds(void **state)
 
     (void)state;
     begin(&run, false);
-    run.busy_percent = 0;
+    run.job.rests = true;
     run.found.utilization = 0;
     go_on_until(&run, S(42));
     assert_in_range(run.slow, 4, 6);
@@ -167,7 +166,7 @@ static void the_machines_gpus_are_read_whether_the_job_rests_or_not(void **state
 
     (void)state;
     begin(&run, true);
-    run.busy_percent = 0;
+    run.job.rests = true;
     run.found = (struct gpu_findings){ 0 };
     go_on_until(&run, S(21));
     assert_in_range(run.slow, 5, 6); /* by what they cost */
