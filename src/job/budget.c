@@ -95,10 +95,8 @@ bool budget_allows(struct budget *budget, enum spending what, uint64_t cost_ns)
 
 bool budget_lends(const struct budget *budget, uint64_t cost_ns)
 {
-    bool is_small = budget->owed_ns + cost_ns <= (uint64_t)SAVED_MOST_NS;
-
     return has_no_limit(budget) ||
-           (budget->job_millionths > 0 && (budget->owed_ns == 0 || is_small));
+           (budget->job_millionths > 0 && budget->owed_ns + cost_ns <= (uint64_t)SAVED_MOST_NS);
 }
 
 void budget_borrow(struct budget *budget, enum spending what, uint64_t cost_ns)

@@ -56,8 +56,7 @@ void budget_note(struct budget *budget, enum spending what, uint64_t cost_ns);
  * the bucket is full, and is paid back afterwards. If not, it counts as postponed. */
 bool budget_allows(struct budget *budget, enum spending what, uint64_t cost_ns);
 
-/* Whether something of that cost may be done on credit. No more is owed than can be saved, but for a
- * single loan. */
+/* Whether something of that cost may be done on credit: no more is owed than can be saved. */
 bool budget_lends(const struct budget *budget, uint64_t cost_ns);
 
 /* Charges it: half of what comes in pays for it. */

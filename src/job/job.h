@@ -102,6 +102,12 @@ struct job_reading {
     uint64_t process_bound; /* what that cannot have been above */
 };
 
+/* What a process may map twice. */
+struct job_doubt {
+    uint64_t mapped_bytes; /* of files and shared memory, when that was found */
+    uint64_t doubled_bytes;
+};
+
 struct job {
     const struct root *root; /* borrowed */
     pid_t main_pid;          /* 0: there is none */
@@ -151,6 +157,7 @@ struct job {
     unsigned search_count;
     uint64_t searched_ns;        /* when that was */
     struct group_bytes discount; /* pages counted twice in a resident size, at most */
+    struct job_doubt main_doubt, descendants_doubt;
     uint64_t main_bound_bytes; /* ru_maxrss of main: its own, or a child's; 0: not known yet */
     uint64_t largest_bound_bytes; /* the largest ru_maxrss of all that we reaped */
     bool outlived_main;           /* others lived when main ended */
@@ -233,6 +240,7 @@ void job_note_cpu(struct job *job, uint64_t now_ns, uint64_t cpu_ns);
 
 /* memory_totals.c */
 /* `is_glance`: between samples. */
+void job_read_discount(const struct job *job, struct group_bytes *ret);
 void job_read_memory(struct job *job, bool is_glance, struct memory_estimate *ret);
 void job_raise_to_peaks(struct job *job, struct job_reading *reading);
 void job_forget_unseen(const struct job *job, struct memory_estimate *memory);

@@ -145,7 +145,7 @@ static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading
     reading->main_rss_peak_bytes = job->main_rss_peak_bytes;
     reading->descendants_rss_peak_bytes = job->largest_peak_bytes;
     reading->rss_peak_bytes = larger(job->main_rss_peak_bytes, job->largest_peak_bytes);
-    reading->discount = job->discount;
+    job_read_discount(job, &reading->discount);
 }
 
 /* Process events have the threads of all scopes, a cgroup those of the job alone. */
