@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/reserve.h"
 #include "base/unknown.h"
@@ -27,29 +28,30 @@
 #define OWN_PREFIX "spoor-" /* of the names of trackers' own threads and helpers: of no job */
 #define THREADS_MASK ((1u << 29) - 1) /* what a process holds */
 
-static void change_heads(struct births *births, struct process *process, uint32_t threads,
-                         int processes, pid_t parent_pid)
-{
-    struct head_change change = { process->pid, parent_pid, processes,
-                                  (int)threads - (int)process->threads,
-                                  process->pid == births->main_pid };
+/* ---- how many live at once ---------------------------------------------- */
 
-    process->threads = threads & THREADS_MASK;
-    if (!process->is_foreign)
-        head_count_change(&births->heads, change);
+static void raise_heads(struct heads *peak, const struct heads *now)
+{
+    peak->processes = larger(peak->processes, now->processes);
+    peak->main_threads = larger(peak->main_threads, now->main_threads);
+    peak->descendants_threads = larger(peak->descendants_threads, now->descendants_threads);
+    peak->threads = larger(peak->threads, now->threads);
 }
 
 /* Counts the threads of a process as so many; 0: it has ended. */
 static void set_threads(struct births *births, struct process *process, uint32_t threads)
 {
-    change_heads(births, process, threads, threads == 0 ? -1 : 0, 0);
-}
+    struct heads *now = &births->now;
+    uint64_t *count =
+        process->pid == births->main_pid ? &now->main_threads : &now->descendants_threads;
 
-/* Counts a process that has no threads so far. */
-static void start(struct births *births, struct process *process, pid_t parent_pid,
-                  uint32_t threads)
-{
-    change_heads(births, process, threads, 1, parent_pid);
+    if (!process->is_foreign) {
+        now->processes = now->processes + (threads > 0) - (process->threads > 0);
+        *count = *count + threads - process->threads;
+        now->threads = now->main_threads + now->descendants_threads;
+        raise_heads(&births->peak, now);
+    }
+    process->threads = threads & THREADS_MASK;
 }
 
 bool births_add_main(struct births *births)
@@ -59,8 +61,8 @@ bool births_add_main(struct births *births)
     if (!process)
         return false;
     births->started_count = 1;
-    start(births, process, 0, 1);
-    head_count_settle(&births->heads);
+    set_threads(births, process, 1);
+    births->settled_peak = births->peak;
     return true;
 }
 
@@ -85,35 +87,37 @@ void births_adopt(struct births *births, pid_t pid)
     process = members_add_process(births->members, pid);
     if (!process)
         return;
-    /* The main one is there since the opening. */
-    if (process->threads > 0) {
-        set_threads(births, process, count_threads(births, pid));
-        return;
-    }
-    births->started_count++;
-    start(births, process, 0, count_threads(births, pid));
+    births->started_count +=
+        process->threads == 0; /* the main one is there since the opening */
+    set_threads(births, process, count_threads(births, pid));
+}
+
+/* What has lived since all new processes were known is not known without it: the peaks are those from
+ * before. */
+static void disown(struct births *births, struct process *process)
+{
+    uint32_t threads = process->threads;
+
+    set_threads(births, process, 0);
+    process->is_foreign = true;
+    process->threads = threads & THREADS_MASK; /* its end is waited for */
+    births->started_count--;
+    births->peak = births->settled_peak;
+    raise_heads(&births->peak, &births->now);
+    births->saw_agent = true;
 }
 
 void births_disown(struct births *births, pid_t pid)
 {
     struct process *process = births->events ? members_process(births->members, pid) : NULL;
-    uint32_t threads = process ? process->threads : 0;
-    pid_t parent_pid;
 
     if (!process || process->threads == 0 || process->is_foreign)
         return;
-    if (head_count_forget(&births->heads, pid, &parent_pid)) {
-        process->is_foreign = true;
-        births->started_count -= parent_pid != 0 ? 2 : 1;
-        process = members_process(births->members, parent_pid);
-        if (process)
-            process->is_foreign = true; /* until its end */
-        return;
-    }
-    set_threads(births, process, 0);
-    process->threads = threads & THREADS_MASK;
-    process->is_foreign = true;
-    births->started_count -= births->started_count > 2 ? 2 : 1;
+    disown(births, process);
+    /* The intermediate process has ended; an exit record of it has its name. */
+    if (births->taskstats.fd < 0 && process->parent_pid != 0 &&
+        process->parent_pid != births->main_pid)
+        births->started_count--;
 }
 
 /* ---- events ------------------------------------------------------------- */
@@ -189,7 +193,8 @@ static void note_fork(struct births *births, const struct process_event *event)
         set_threads(births, process, 0);
     lives_start(&births->lives, process, event->time_ns);
     process->is_foreign = process->is_recording = false;
-    start(births, process, event->parent_pid, 1);
+    process->parent_pid = event->parent_pid;
+    set_threads(births, process, 1);
 }
 
 /* Without memory it is a zombie, or on its way to be one. (stat's count of resident pages is
@@ -265,10 +270,8 @@ static void disown_ended(struct births *births, pid_t pid)
     if (!members_process(births->members, pid))
         births_read_events(births);
     process = members_process(births->members, pid);
-    if (!process || process->is_foreign || !head_count_forget(&births->heads, pid, NULL))
-        return;
-    process->is_foreign = true;
-    births->started_count--;
+    if (process && !process->is_foreign)
+        disown(births, process);
 }
 
 void births_note_record(const struct exit_record *record, void *data)

@@ -15,7 +15,6 @@
 #include <sys/types.h>
 
 #include "base/root.h"
-#include "job/head_count.h"
 #include "job/lives.h"
 #include "job/members.h"
 #include "source/events/fork_ring.h"
@@ -23,6 +22,14 @@
 #include "source/events/taskstats.h"
 
 struct births_source; /* one of the two */
+
+/* How many live at once. */
+struct heads {
+    uint64_t processes;
+    uint64_t main_threads;
+    uint64_t descendants_threads;
+    uint64_t threads; /* of both */
+};
 
 struct pid_queue {
     pid_t *pids; /* owned */
@@ -36,8 +43,12 @@ struct births {
     char reason[192];   /* why there is no source, or why it is not exact; or empty */
     bool is_exact;
     uint64_t started_count;
-    struct head_count heads; /* the connector may count one more at once per CPU, see there */
-    uint64_t drain_gap_ns;   /* how often to drain, see births_fd() */
+    struct heads now;
+    struct heads peak;         /* the connector may count one more per CPU, see there */
+    struct heads settled_peak; /* when every new process was last known to belong */
+    bool saw_agent;            /* what lived while it was not known is not in the peaks */
+    uint64_t drained_ns;       /* when it was last drained; monotonic */
+    uint64_t drain_gap_ns;     /* until the next drain; follows the rate of events */
     /* Every new process is reported: no search is needed to find them. */
     bool is_complete;
 
@@ -57,7 +68,6 @@ struct births {
     struct members *members;   /* borrowed */
     struct lives lives;        /* of descendants, with exit records */
     uint64_t lost_count;       /* lost events, as of the last drain */
-    uint64_t drained_ns;       /* monotonic */
     size_t event_count;        /* read since the last drain */
     uint64_t records_read_ns;  /* when exit records were last read; monotonic */
     struct pid_queue newborns; /* not announced yet, parents first */
@@ -73,17 +83,11 @@ void births_open(struct births *births, const struct root *root, struct members 
 void births_adopt(struct births *births, pid_t pid);
 
 /* Removes a process that turns out to be an agent, and the short-lived intermediate process that
- * started it: neither belongs to the job. If it started before the last drain in which every new
- * process was recognised, the peaks stay as they are. */
+ * started it: neither belongs to the job. */
 void births_disown(struct births *births, pid_t pid);
 
 /* Accepts a zeroed one. */
 void births_close(struct births *births);
-
-/* When to drain, apart from each sample. -1: every `drain_gap_ns` while the job is busy, which
- * costs next to nothing if nothing happened. Otherwise a descriptor: drain when it is readable,
- * but no sooner than `drain_gap_ns` after the last time. The gap follows the rate of events. */
-int births_fd(const struct births *births);
 
 /* Reads all pending events. */
 void births_drain(struct births *births);
@@ -102,7 +106,7 @@ static inline bool births_outlive_main(const struct births *births)
 {
     const struct process *main = members_process(births->members, births->main_pid);
 
-    return births->heads.now.processes > (main && main->threads > 0);
+    return births->now.processes > (main && main->threads > 0);
 }
 
 /* ---- among the files of births ---- */

@@ -39,7 +39,7 @@ static uint64_t main_bound(const struct job *job)
 static uint64_t lives_bound(const struct job *job)
 {
     /* One that has not ended has no peak yet. */
-    return job_records_hold(job) && job->births.heads.now.processes == 0
+    return job_records_hold(job) && job->births.now.processes == 0
                ? lives_bound_bytes(&job->births.lives)
                : UNKNOWN;
 }

@@ -58,29 +58,29 @@ static bool may_have_changed(struct job *job)
 }
 
 /* New processes: told by events, or else to be found. */
-static void find_processes(struct job *job, const struct look *look, uint64_t birth_mark)
+static void find_processes(struct job *job, const struct look *look)
 {
     if (job->births.source)
         job_take_births(job, look->now_ns, false);
     else
-        job_search(job, look, birth_mark);
+        job_search(job, look);
 }
 
-void job_glance(struct job *job, uint64_t now_ns, uint64_t birth_mark)
+void job_glance(struct job *job, uint64_t now_ns)
 {
     struct look look = job_look(job, now_ns, false);
     struct memory_estimate estimate;
+    bool has_come_to_rest;
 
     job_note_cpu(job, now_ns, job_quick_cpu_ns(job));
-    if (job->activity.is_at_rest && !job->activity.has_come_to_rest)
+    has_come_to_rest = job->activity.has_come_to_rest;
+    if (job->activity.is_at_rest && !has_come_to_rest)
         return;
-    if (job->activity
-            .has_come_to_rest) /* page faults, which tell of copies on write, are in the
-                                           slower files */
-        job_refresh(job, now_ns, birth_mark, false);
+    if (has_come_to_rest) /* page faults, which tell of copies on write, are in the slower files */
+        job_refresh(job, now_ns, false);
     else
-        find_processes(job, &look, birth_mark);
-    if (!may_have_changed(job) && !job->activity.has_come_to_rest) {
+        find_processes(job, &look);
+    if (!may_have_changed(job) && !has_come_to_rest) {
         activity_note_memory(&job->activity, job->activity.resident_bytes,
                              job->activity.process_count);
         return;

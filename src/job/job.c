@@ -94,7 +94,7 @@ static int prepare_attached(struct job *job, const struct job_options *options, 
         return 0;
     births_open(&job->births, job->root, &job->members, options->pid,
                 options->disabled | RUNG_RING);
-    job_search(job, &look, UNKNOWN); /* what was born before the first event */
+    job_search(job, &look); /* what was born before the first event */
     for (size_t i = 0; i < job->members.count; i++)
         births_adopt(&job->births, job->members.list[i].pid);
     return 0;
@@ -123,7 +123,7 @@ static int adopt_cgroup(struct job *job, const struct job_options *options, uint
 
     leaf_adopt(&job->leaf, job->root, options->adopted, options->cgroups);
     job->started_count = 0;
-    job_search(job, &look, UNKNOWN);
+    job_search(job, &look);
     open_task_clock(job, options);
     return 0;
 }
@@ -170,7 +170,6 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
         .leaf = LEAF_NONE,
         .events = { UNKNOWN, UNKNOWN },
         .peaks.at_peak = MEMORY_SPLIT_UNKNOWN,
-        .birth_mark = UNKNOWN,
         .started_count = 1,
     };
     job->leaf.reason =
@@ -259,11 +258,11 @@ static void refresh_resting(struct job *job, const struct look *look)
     job_take_births(job, look->now_ns, true);
     if (!job->leaf.is_adopted)
         return;
-    job_search(job, look, UNKNOWN);
+    job_search(job, look);
     job_settle_left(job);
 }
 
-void job_refresh(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool is_thorough)
+void job_refresh(struct job *job, uint64_t now_ns, bool is_thorough)
 {
     struct look look = job_look(job, now_ns, is_thorough);
     uint64_t cpu_ns = job_whole_cpu_ns(job); /* before: who runs meanwhile is looked at again */
@@ -287,7 +286,7 @@ void job_refresh(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool is_
     job->look_span.until_ns = job_now_ns(job, now_ns);
     activity_looked(&job->activity, whom, cpu_ns, now_ns, seen);
     job_take_births(job, now_ns, true);
-    job_search(job, &look, job->leaf.is_adopted ? UNKNOWN : birth_mark);
+    job_search(job, &look);
     job_drop_agents(job);
     for (size_t i = 0; i < job->members.count; i++)
         job_remember(job, &job->members.list[i]);

@@ -102,6 +102,12 @@ struct job_reading {
     uint64_t process_bound; /* what that cannot have been above */
 };
 
+/* What a process may map twice. */
+struct job_doubt {
+    uint64_t mapped_bytes; /* of files and shared memory, when that was found */
+    uint64_t doubled_bytes;
+};
+
 struct job {
     const struct root *root; /* borrowed */
     pid_t main_pid;          /* 0: there is none */
@@ -148,10 +154,10 @@ struct job {
     uint64_t largest_peak_bytes; /* of any process of the job, main apart */
     uint64_t spawn_rss_bytes; /* what we ourselves had when we forked: a floor of ru_maxrss */
     uint64_t started_count;
-    uint64_t birth_mark; /* at the last search for members */
     unsigned search_count;
     uint64_t searched_ns;        /* when that was */
     struct group_bytes discount; /* pages counted twice in a resident size, at most */
+    struct job_doubt main_doubt, descendants_doubt;
     uint64_t main_bound_bytes; /* ru_maxrss of main: its own, or a child's; 0: not known yet */
     uint64_t largest_bound_bytes; /* the largest ru_maxrss of all that we reaped */
     bool outlived_main;           /* others lived when main ended */
@@ -175,14 +181,12 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
 void job_done(struct job *job);
 
 /* Looks at every process that may have changed (activity.h), finds new ones and settles those that
- * ended. `birth_mark` is
- * a number that changes whenever a process is made on the machine: while it stands still
- * nobody can have a new child. UNKNOWN: always search. `is_thorough` reads the slow files too. */
-void job_refresh(struct job *job, uint64_t now_ns, uint64_t birth_mark, bool is_thorough);
+ * ended. `is_thorough` reads the slow files too. */
+void job_refresh(struct job *job, uint64_t now_ns, bool is_thorough);
 
 /* A look between samples, for peaks: whether the job runs and, if it may have grown, its resident
  * sizes. job->activity tells what it does. */
-void job_glance(struct job *job, uint64_t now_ns, uint64_t birth_mark);
+void job_glance(struct job *job, uint64_t now_ns);
 
 /* Takes the events of processes that were born or ended. Those that live are looked at; between two
  * samples only if they have lived for a while. */
@@ -217,7 +221,7 @@ void job_read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
 void job_drop_agents(struct job *job);
 /* An agent is not counted; one that runs, nor its go-between, which was gone at once. */
 void job_disown(struct job *job, const struct member *agent);
-void job_search(struct job *job, const struct look *look, uint64_t birth_mark);
+void job_search(struct job *job, const struct look *look);
 
 /* Until it calls exec, what we forked is a copy of ourselves: none of its memory is the
  * job's. */
@@ -236,6 +240,7 @@ void job_note_cpu(struct job *job, uint64_t now_ns, uint64_t cpu_ns);
 
 /* memory_totals.c */
 /* `is_glance`: between samples. */
+void job_read_discount(const struct job *job, struct group_bytes *ret);
 void job_read_memory(struct job *job, bool is_glance, struct memory_estimate *ret);
 void job_raise_to_peaks(struct job *job, struct job_reading *reading);
 void job_forget_unseen(const struct job *job, struct memory_estimate *memory);

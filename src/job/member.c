@@ -294,6 +294,8 @@ static int read_first(struct member *member, const struct look *look)
         return -ESRCH;
     if (look->is_thorough || !look->was_born)
         read_slow(member, look);
+    else if (geteuid() != 0)
+        read_io(member, look->root); /* once it has ended, only root may open it */
     return 0;
 }
 

@@ -33,6 +33,7 @@ struct process {
     uint32_t is_foreign : 1;   /* it does not belong to the job; only its end is waited for */
     uint32_t is_recording : 1; /* it has ended, and exit records of it may still come */
     uint32_t is_borrower : 1;  /* it may have had no memory of its own; see lives.h */
+    pid_t parent_pid;          /* that forked it; 0: not reported */
     uint64_t started_ns, ended_ns;
     uint64_t peak_bytes; /* of its exit records; 0: none came */
 };

@@ -98,8 +98,6 @@ static bool add_found_or_wait(pid_t pid, struct search *search)
         member_close(&member);
     else
         add_opened(job, &member);
-    if (is_unborn)
-        job->birth_mark = UNKNOWN; /* the next search is not left out */
     return !is_unborn;
 }
 
@@ -249,19 +247,17 @@ static void search_adopted(struct search *search)
     members_order(&job->members, before);
 }
 
-void job_search(struct job *job, const struct look *look, uint64_t birth_mark)
+void job_search(struct job *job, const struct look *look)
 {
     struct search search = { job, look, 0 };
     bool is_full = job->search_count++ % FULL_SEARCH_EVERY == 0;
 
-    if (job->root->proc_fault || job->is_main_only ||
-        (is_known(birth_mark) && birth_mark == job->birth_mark && !is_full))
+    if (job->root->proc_fault || job->is_main_only)
         return;
     if (job->births.is_complete && !look->is_thorough &&
         look->now_ns - job->searched_ns < CHECK_EVENTS_EVERY_NS)
         return;
     job->searched_ns = look->now_ns;
-    job->birth_mark = birth_mark; /* before the search, which may say that one more is needed */
     if (job->leaf.is_adopted) {
         search_adopted(&search);
         return;

@@ -33,23 +33,43 @@ static uint64_t beyond_libraries(uint64_t bytes)
     return bytes > LIBRARIES_MOST ? bytes : 0;
 }
 
-/* How far resident sizes may be above the pages there are: pages that were merged, or that a process
- * may map twice. So may a lone process what it has mapped since the last read. */
+/* What was found of most of what a process has mapped replaces what was found of less. */
+static void replace_doubt(struct job_doubt *doubt, uint64_t mapped_bytes,
+                          uint64_t doubled_bytes)
+{
+    if (mapped_bytes >= doubt->mapped_bytes - doubt->mapped_bytes / 16)
+        *doubt = (struct job_doubt){ mapped_bytes, doubled_bytes };
+}
+
+/* How far resident sizes may be above the pages there are: by pages that were merged, and by those that
+ * a process may map twice. A lone process may do so with all that it has mapped since the last read. */
 static void note_discount(struct job *job)
 {
     const struct detail *detail = &job->detail;
     const struct movement_bases *bases = &detail->bases;
-    struct group_bytes doubled = detail->estimate.doubled;
-    struct group_bytes *discount = &job->discount;
+    uint64_t mapped = detail->moved_by.main.mapped;
+    struct job_doubt *doubt = &job->main_doubt;
 
-    if (!detail->has_estimate || detail->is_denied)
+    if (detail->is_denied)
         return;
-    if (detail->moved_by.job.count == 1)
-        doubled.main += less(detail->moved_by.main.mapped, bases->main.mapped);
-    raise_to(&discount->main, larger(bases->main.discount, beyond_libraries(doubled.main)));
-    raise_to(&discount->descendants,
-             larger(bases->descendants.discount, beyond_libraries(doubled.descendants)));
-    raise_to(&discount->combined, larger(discount->main, discount->descendants));
+    if (detail->was_read) {
+        replace_doubt(doubt, bases->main.mapped_max, detail->estimate.doubled.main);
+        replace_doubt(&job->descendants_doubt, bases->descendants.mapped_max,
+                      detail->estimate.doubled.descendants);
+        raise_to(&job->discount.main, bases->main.discount);
+        raise_to(&job->discount.descendants, bases->descendants.discount);
+    } else if (detail->moved_by.job.count == 1 && mapped > doubt->mapped_bytes) {
+        doubt->doubled_bytes += mapped - doubt->mapped_bytes;
+        doubt->mapped_bytes = mapped;
+    }
+}
+
+void job_read_discount(const struct job *job, struct group_bytes *ret)
+{
+    *ret = job->discount;
+    raise_to(&ret->main, beyond_libraries(job->main_doubt.doubled_bytes));
+    raise_to(&ret->descendants, beyond_libraries(job->descendants_doubt.doubled_bytes));
+    ret->combined = larger(ret->main, ret->descendants);
 }
 
 static void raise_split(struct memory_split *peak, const struct memory_split *seen)
@@ -67,17 +87,13 @@ static void raise_estimate(struct memory_estimate *peak, const struct memory_est
     raise_to(&peak->pss_bytes, seen->pss_bytes);
 }
 
-/* Keeps the split of the highest total. What is shared counts as far as it was read: sizes that
- * have moved since do not tell. */
+/* Keeps the split of the highest total that is known to its parts. */
 static void note_at_peak(struct job *job, const struct memory_split *seen)
 {
     struct memory_split split = *seen;
 
-    if (is_known(split.private_bytes)) {
-        split.shared_bytes =
-            smaller(split.shared_bytes, job->detail.estimate.combined.shared_bytes);
+    if (is_known(split.private_bytes))
         split.total_bytes = split.private_bytes + split.shared_bytes;
-    }
     memory_split_keep_higher(&job->peaks.at_peak, &split);
 }
 
@@ -106,7 +122,6 @@ void job_read_memory(struct job *job, bool is_glance, struct memory_estimate *re
 {
     const struct detail_excess *excess = &job->detail.excess;
     struct memory_estimate *peaks = &job->peaks.memory;
-    struct memory_estimate seen;
 
     job->detail.activity = activity_state(&job->activity);
     detail_update(&job->detail, &job->members, job->main_pid, is_glance, ret);
@@ -117,11 +132,7 @@ void job_read_memory(struct job *job, bool is_glance, struct memory_estimate *re
     lower(&peaks->pss_bytes, excess->pss);
     lower_at_peak(job, excess);
     note_at_peak(job, &ret->combined);
-    seen = *ret;
-    /* What is shared is known when it is read, not from sizes that have moved. */
-    if (is_glance && !job->detail.was_read)
-        seen.main.shared_bytes = seen.descendants.shared_bytes = seen.combined.shared_bytes = 0;
-    raise_estimate(peaks, &seen);
+    raise_estimate(peaks, ret);
     memory_estimate_order(peaks);
     note_discount(job);
 }

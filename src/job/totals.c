@@ -145,7 +145,7 @@ static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading
     reading->main_rss_peak_bytes = job->main_rss_peak_bytes;
     reading->descendants_rss_peak_bytes = job->largest_peak_bytes;
     reading->rss_peak_bytes = larger(job->main_rss_peak_bytes, job->largest_peak_bytes);
-    reading->discount = job->discount;
+    job_read_discount(job, &reading->discount);
 }
 
 /* Process events have the threads of all scopes, a cgroup those of the job alone. */
@@ -155,7 +155,7 @@ static void read_thread_peaks(struct job *job, const struct heads *by_events,
     const struct births *births = &job->births;
     struct origin *origins = job->origins, *peak = &origins[METRIC_JOB_THREADS_PEAK];
 
-    if (births->source && !births->is_machine_wide) {
+    if (births->source && !births->is_machine_wide && !births->saw_agent) {
         reading->thread_peaks = *by_events;
         peak->source = births->source;
         peak->is_exact = births->is_exact;
@@ -175,8 +175,7 @@ static void read_births(struct job *job, struct job_reading *reading)
 {
     const struct births *births = &job->births;
     /* What is not settled yet is reported only if nothing comes after it. */
-    const struct heads *peak =
-        job->was_thorough ? &births->heads.peak : &births->heads.settled_peak;
+    const struct heads *peak = job->was_thorough ? &births->peak : &births->settled_peak;
     struct origin by_events = { births->source, NULL, births->is_exact };
 
     read_thread_peaks(job, peak, reading);
@@ -186,9 +185,9 @@ static void read_births(struct job *job, struct job_reading *reading)
         return;
     job->origins[METRIC_JOB_STARTED] = job->origins[METRIC_JOB_PROCESSES_PEAK] = by_events;
     raise_to(&reading->started_count, births->started_count);
-    reading->process_bound = births->heads.peak.processes;
+    reading->process_bound = births->peak.processes;
     /* The connector's events of different CPUs come out of order: it may be one too high. */
-    if (!births->is_machine_wide)
+    if (!births->is_machine_wide && !births->saw_agent)
         reading->process_peak = peak->processes;
 }
 

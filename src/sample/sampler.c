@@ -154,8 +154,8 @@ static void take_measures(struct sampler *sampler, struct sample *ret)
     }
 }
 
-static void read_job(struct sampler *sampler, struct instant now, uint64_t birth_mark,
-                     bool is_last, struct sample *ret)
+static void read_job(struct sampler *sampler, struct instant now, bool is_last,
+                     struct sample *ret)
 {
     const struct host_reading *host = &sampler->host_reading;
 
@@ -163,7 +163,7 @@ static void read_job(struct sampler *sampler, struct instant now, uint64_t birth
         activity_forget(&sampler->job.activity); /* processes at rest are being swapped out */
     sampler->swap_used_bytes = host->memory.swap_used_bytes;
     sampler->job.stolen_ns = sub_known(stolen_ns(host), sampler->first_stolen_ns);
-    job_refresh(&sampler->job, now.monotonic_ns, birth_mark, is_last);
+    job_refresh(&sampler->job, now.monotonic_ns, is_last);
     job_read(&sampler->job, now.monotonic_ns, &sampler->reading);
     take_measures(sampler, ret);
     fill_job_clocks(sampler, now.monotonic_ns, ret->clocks);
@@ -175,7 +175,6 @@ static void read_job(struct sampler *sampler, struct instant now, uint64_t birth
 void sampler_tick(struct sampler *sampler, struct instant now, bool is_last, struct sample *ret)
 {
     bool is_first = !sampler->has_started;
-    uint64_t birth_mark;
 
     if (is_first) {
         sampler->started = now;
@@ -188,12 +187,10 @@ void sampler_tick(struct sampler *sampler, struct instant now, bool is_last, str
     ret->realtime_ns = now.realtime_ns;
     ret->storage_is_local = sampler->job.storage_is_local;
 
-    /* Before the job is looked at: what is born later changes the mark again. */
-    birth_mark = host_read_birth_mark(&sampler->host, sampler->root);
     read_host(sampler, now.monotonic_ns, is_first, ret);
     memcpy(ret->moment, ret->value, sizeof(ret->moment));
     if (sampler->job.is_tracked)
-        read_job(sampler, now, birth_mark, is_last, ret);
+        read_job(sampler, now, is_last, ret);
     hide_untracked(sampler, ret);
 }
 
@@ -242,6 +239,5 @@ void sampler_add_gpus(struct sampler *sampler, const struct gpu_view *view, bool
 
 void sampler_glance(struct sampler *sampler, struct instant now)
 {
-    job_glance(&sampler->job, now.monotonic_ns,
-               host_read_birth_mark(&sampler->host, sampler->root));
+    job_glance(&sampler->job, now.monotonic_ns);
 }

@@ -74,7 +74,7 @@ static void collect(spoor_session *session, uint64_t now_ns)
     if (!has_gpus(session) || !gpu_looks_collect(looks))
         return;
     if (is_opening)
-        budget->spent_ns[SPENT_GPUS] += looks->cost_ns;
+        budget_note(budget, SPENT_GPUS, looks->cost_ns);
     else
         budget_charge(budget, SPENT_GPUS, looks->cost_ns - before_ns);
     gpu_pace_end(&session->gpu_pace, now_ns, looks->cost_ns - before_ns, &looks->found);

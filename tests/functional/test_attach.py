@@ -169,6 +169,34 @@ def test_process_with_more_threads_than_descriptors_can_be_had(spoor):
     assert value(result, "memory.main.total_rss_bytes") > 0
 
 
+UNWAITED = """
+import os, signal, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+print(flush=True)
+while True:
+    if os.fork() == 0:
+        while time.process_time() < 0.01: pass
+        os._exit(0)
+    try: os.wait()
+    except ChildProcessError: pass
+"""
+
+
+def test_time_found_at_the_end_was_not_used_at_the_end(spoor):
+    """perf has the time of children that were never waited for, and is read last. They ran one at a
+    time."""
+    path = spoor.new_path("result.json")
+    with subprocess.Popen(["/usr/bin/python3", "-c", UNWAITED], stdout=subprocess.PIPE) as process:
+        try:
+            read_line(process.stdout)
+            done = spoor("attach", "-q", "-i", "0.4", "--duration", "2.35", "-o", path, str(process.pid),
+                         env={**os.environ, "SPOOR_DISABLE": "connector,taskstats,ring"})
+        finally:
+            process.kill()
+    assert done.returncode == 0
+    assert value(load(path), "cpu.max_cores") <= 1.5
+
+
 @pytest.fixture
 def foreign():
     """A process that we may not look into: su, which runs as root and asks for a password."""

@@ -71,7 +71,7 @@ void fake_job_begin(struct fake_job *f, const struct fake_process *main_process,
 void fake_job_look(struct fake_job *f)
 {
     f->now_ns += NS_PER_SECOND;
-    job_refresh(&f->job, f->now_ns, UNKNOWN, false);
+    job_refresh(&f->job, f->now_ns, false);
     job_read(&f->job, f->now_ns, &f->reading);
 }
 

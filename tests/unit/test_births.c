@@ -27,13 +27,14 @@ static void begin(struct births *births, bool is_machine_wide)
         .is_exact = true,
         .is_machine_wide = is_machine_wide,
         .started_count = 1,
-        .heads = { .now = { 1, 1, 0, 1 }, .peak = { 1, 1, 0, 1 } },
+        .now = { 1, 1, 0, 1 },
+        .peak = { 1, 1, 0, 1 },
+        .settled_peak = { 1, 1, 0, 1 },
         .root = &none,
         .main_pid = MAIN,
         .connector = PROC_CONNECTOR_CLOSED,
         .taskstats = TASKSTATS_CLOSED,
     };
-    head_count_settle(&births->heads);
     births->members = &members;
     members_add_process(&members, MAIN)->threads = 1;
 }
@@ -72,8 +73,8 @@ static void the_most_at_once_is_kept(void **state)
     exited(&births, MAIN + 2);
     forked(&births, MAIN, MAIN + 4);
     assert_int_equal(births.started_count, 5);
-    assert_int_equal(births.heads.now.processes, 3);
-    assert_int_equal(births.heads.peak.processes, 4);
+    assert_int_equal(births.now.processes, 3);
+    assert_int_equal(births.peak.processes, 4);
     assert_true(births.is_exact);
     end(&births);
 }
@@ -88,9 +89,9 @@ static void threads_are_not_processes(void **state)
     thread(&births, PROCESS_FORKED, MAIN);
     thread(&births, PROCESS_EXITED, MAIN);
     assert_int_equal(births.started_count, 1);
-    assert_int_equal(births.heads.now.processes, 1);
-    assert_int_equal(births.heads.now.main_threads, 2);
-    assert_int_equal(births.heads.peak.main_threads, 3);
+    assert_int_equal(births.now.processes, 1);
+    assert_int_equal(births.now.main_threads, 2);
+    assert_int_equal(births.peak.main_threads, 3);
     end(&births);
 }
 
@@ -102,11 +103,11 @@ static void a_process_ends_with_its_last_thread(void **state)
     begin(&births, false);
     thread(&births, PROCESS_FORKED, MAIN);
     exited(&births, MAIN); /* the first of the two */
-    assert_int_equal(births.heads.now.processes, 1);
+    assert_int_equal(births.now.processes, 1);
     forked(&births, MAIN, MAIN + 1);
-    assert_int_equal(births.heads.peak.processes, 2);
+    assert_int_equal(births.peak.processes, 2);
     thread(&births, PROCESS_EXITED, MAIN);
-    assert_int_equal(births.heads.now.processes, 1);
+    assert_int_equal(births.now.processes, 1);
     assert_true(births.is_exact);
     end(&births);
 }
@@ -146,7 +147,7 @@ static void of_the_machine_only_descendants_count(void **state)
     forked(&births, MAIN + 1, MAIN + 2);
     forked(&births, MAIN, MAIN + 3); /* a number that was used again by a stranger */
     assert_int_equal(births.started_count, 3);
-    assert_int_equal(births.heads.now.processes, 2);
+    assert_int_equal(births.now.processes, 2);
     assert_true(births.is_exact);
     end(&births);
 }
@@ -161,7 +162,7 @@ static void an_end_without_a_beginning_is_a_loss(void **state)
     exited(&births, MAIN + 1);
     assert_false(births.is_exact);
     assert_string_not_equal(births.reason, "");
-    assert_int_equal(births.heads.now.processes, 1);
+    assert_int_equal(births.now.processes, 1);
     end(&births);
 }
 
@@ -178,7 +179,7 @@ static void a_number_used_again_is_another_process(void **state)
     forked(&births, MAIN, MAIN + 1);
     forked(&births, MAIN, MAIN + 1); /* its end was lost */
     assert_int_equal(births.started_count, 6);
-    assert_int_equal(births.heads.now.processes, 2);
+    assert_int_equal(births.now.processes, 2);
     end(&births);
 }
 
@@ -252,7 +253,7 @@ static void those_that_live_for_a_while_are_announced_parents_first(void **state
     assert_int_equal(announced.count, 2);
     assert_int_equal(announced.pids[0], MAIN + 9);
     assert_int_equal(announced.pids[1], MAIN + 8);
-    assert_int_equal(births.heads.settled_peak.processes, 1);
+    assert_int_equal(births.settled_peak.processes, 1);
     exited(&births, MAIN + 8);
     announced = (struct announced){ 0 };
     for (int i = 0; i < 2; i++) /* the second time there are none */
@@ -260,7 +261,7 @@ static void those_that_live_for_a_while_are_announced_parents_first(void **state
     assert_int_equal(announced.count, 2);
     assert_int_equal(announced.pids[0], MAIN + 9);
     assert_int_equal(announced.pids[1], MAIN + 7);
-    assert_int_equal(births.heads.settled_peak.processes, 4);
+    assert_int_equal(births.settled_peak.processes, 4);
     end(&births);
 }
 
@@ -302,7 +303,6 @@ static void without_a_source_nothing_is_known(void **state)
     assert_false(births.has_peaks);
     assert_false(is_known(births.started_count));
     assert_string_equal(births.reason, "proc connector: disabled; perf's fork ring: disabled");
-    assert_int_equal(births_fd(&births), -1);
     births_drain(&births);
     end(&births);
     end(&births);
@@ -323,16 +323,16 @@ static void an_agent_is_disowned_with_its_go_between(void **state)
     births_disown(&births, MAIN + 2); /* once is enough */
     births_disown(&births, OTHER);    /* nobody */
     assert_int_equal(births.started_count, 1);
-    assert_int_equal(births.heads.now.processes, 1);
-    assert_int_equal(births.heads.peak.processes, 1);
-    assert_int_equal(births.heads.peak.threads, 1);
+    assert_int_equal(births.now.processes, 1);
+    assert_int_equal(births.peak.processes, 1);
+    assert_int_equal(births.peak.threads, 1);
     thread(&births, PROCESS_FORKED, MAIN + 2);
     thread(&births, PROCESS_EXITED, MAIN + 2);
     exited(&births, MAIN + 2);
-    assert_int_equal(births.heads.now.processes, 1);
+    assert_int_equal(births.now.processes, 1);
     assert_true(births.is_exact); /* its end is none without a beginning */
     forked(&births, MAIN, MAIN + 2);
-    assert_int_equal(births.heads.now.processes, 2); /* the number is another process's */
+    assert_int_equal(births.now.processes, 2); /* the number is another process's */
     end(&births);
 }
 

@@ -62,7 +62,7 @@ static bool start(struct watched *w, size_t kind, int (*work)(void))
  * the machine made so many processes that events were lost. */
 static bool finish(struct watched *w)
 {
-    struct pollfd events = { .fd = births_fd(&w->births), .events = POLLIN };
+    struct pollfd events = { .fd = w->births.connector.fd, .events = POLLIN };
     int status;
 
     while (waitpid(w->job.pid, &status, WNOHANG) == 0) {
@@ -73,7 +73,7 @@ static bool finish(struct watched *w)
     births_drain(&w->births);
     /* The connector tells of the end only after we could wait for it, and until then of whoever
      * else comes and goes on the machine. */
-    while (events.fd >= 0 && w->births.heads.now.processes > 0 &&
+    while (events.fd >= 0 && w->births.now.processes > 0 &&
            w->births.connector.lost_count == 0) {
         (void)poll(&events, 1, -1);
         births_drain(&w->births);
@@ -101,7 +101,7 @@ static void done(struct watched *w)
 /* How many may seem to live that have ended: of the connector one for each CPU. */
 static uint64_t late_ends(const struct births *births)
 {
-    return births_fd(births) < 0 ? 0 : (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
+    return births->connector.fd < 0 ? 0 : (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
 /* Runs `work` under each source that serves; skips where none does. */
@@ -115,8 +115,8 @@ static void count_job(int (*work)(void), uint64_t started, uint64_t at_once)
         if (!start(&w, kind, work) || !finish(&w))
             continue;
         assert_int_equal(w.births.started_count, started);
-        assert_int_equal(w.births.heads.now.processes, 0);
-        assert_in_range(w.births.heads.peak.processes, at_once, at_once + late_ends(&w.births));
+        assert_int_equal(w.births.now.processes, 0);
+        assert_in_range(w.births.peak.processes, at_once, at_once + late_ends(&w.births));
         assert_int_equal(w.members.process_count, 0);
         done(&w);
         served++;
@@ -259,7 +259,7 @@ static void daemons_count(void **state)
         if (!start(&w, kind, start_a_daemon) || !finish(&w))
             continue;
         assert_int_equal(w.births.started_count, 4);
-        assert_in_range(w.births.heads.peak.processes, 3, 4 + late_ends(&w.births));
+        assert_in_range(w.births.peak.processes, 3, 4 + late_ends(&w.births));
         done(&w);
         served++;
     }
@@ -375,7 +375,7 @@ static void the_living_are_announced_once(void **state)
             births_announce(&w.births, UINT64_MAX, remember, &newborn);
         assert_int_equal(newborn.count - newborn.gone_count, 1);
         /* Of the first the connector may not have told the end, though it was waited for. */
-        assert_in_range(newborn.gone_count, 0, births_fd(&w.births) < 0 ? 0 : 1);
+        assert_in_range(newborn.gone_count, 0, w.births.connector.fd < 0 ? 0 : 1);
         assert_int_equal(kill(newborn.pid, SIGCONT), 0);
         assert_int_equal(kill(w.job.pid, SIGCONT), 0);
         if (!finish(&w))

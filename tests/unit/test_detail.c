@@ -65,7 +65,14 @@ static void a_file_mapped_twice_counts_once(void **state)
     memory_end(&f);
 }
 
-/* Half a millisecond comes in each second. */
+/* From now on there is no credit, and so much in the budget. */
+static void set_tokens(struct memory_fixture *f, int64_t tokens_ns)
+{
+    f->budget.owed_ns = 1000 * NS_PER_MS;
+    f->budget.tokens_ns = tokens_ns;
+}
+
+/* A quarter of a millisecond comes in each second, while as much is paid back. */
 static void time_spent_beyond_the_budget_is_owed(void **state)
 {
     struct memory_fixture f;
@@ -76,7 +83,7 @@ static void time_spent_beyond_the_budget_is_owed(void **state)
     memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 1 });
     memory_update(&f);
     f.detail.page_ns = 16;
-    f.budget.tokens_ns = -(int64_t)NS_PER_MS / 2;
+    set_tokens(&f, 0);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 100 });
     memory_update(&f);
     assert_int_equal(f.detail.reads, 1); /* it would take 0.45 ms */
@@ -100,7 +107,7 @@ static void between_reads_values_follow_the_resident_sizes(void **state)
         &f, &(struct fake_memory){ .pid = CHILD, .own = 10, .shared = 50, .shared_pss = 25 });
     memory_update(&f);
     assert_int_equal(f.estimate.combined.total_bytes, 70 * MB);
-    f.budget.tokens_ns = 0;
+    set_tokens(&f, 0);
     members_find(&f.members, MAIN)->rss_bytes += 30 * MB;
     memory_follow(&f);
     assert_int_equal(f.estimate.combined.total_bytes, 100 * MB);
@@ -248,7 +255,7 @@ static void begin_pair(struct memory_fixture *f)
     memory_update(f);
     assert_int_equal(f->detail.reads, 1);
     f->detail.page_ns = 16;
-    f->budget.tokens_ns = 10 * (int64_t)NS_PER_MS;
+    set_tokens(f, 10 * (int64_t)NS_PER_MS);
 }
 
 static bool is_read_at_glance(struct memory_fixture *f, unsigned own)
@@ -270,29 +277,38 @@ static void a_new_maximum_is_worth_a_read(void **state)
     f.detail.activity = JOB_GROWS;            /* soon there will be more */
     assert_false(is_read_at_glance(&f, 120));
     f.detail.activity = JOB_RUNS;
-    f.budget.tokens_ns = (int64_t)NS_PER_MS; /* kept for the next sample */
-    assert_false(is_read_at_glance(&f, 120));
-    f.budget.tokens_ns = 2 * (int64_t)NS_PER_MS;
+    set_tokens(&f, (int64_t)NS_PER_MS / 2);
+    assert_false(is_read_at_glance(&f, 120)); /* it would take 0.54 ms */
+    set_tokens(&f, (int64_t)NS_PER_MS);
     assert_true(is_read_at_glance(&f, 120));
     f.detail.mode = SPOOR_DETAIL_NEVER;
     assert_false(is_read_at_glance(&f, 200));
     memory_end(&f);
 }
 
-static void growth_is_waited_out_unless_there_is_time(void **state)
+/* Credit for three reads is left before a running job is read on it. */
+static void a_maximum_is_read_on_credit(void **state)
 {
     struct memory_fixture f;
 
     (void)state;
     begin_pair(&f);
-    f.detail.activity = JOB_GROWS;
-    f.budget.tokens_ns = 2 * (int64_t)NS_PER_MS;
+    set_tokens(&f, -(int64_t)NS_PER_SECOND);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 200 });
+    f.budget.owed_ns = 28 * NS_PER_MS; /* it would take 0.86 ms */
     memory_update(&f);
     assert_int_equal(f.detail.reads, 1);
-    f.budget.tokens_ns = 10 * (int64_t)NS_PER_MS;
+    f.detail.activity = JOB_RESTS;
     memory_update(&f);
     assert_int_equal(f.detail.reads, 2);
+    f.detail.activity = JOB_RUNS;
+    f.budget.owed_ns = 27 * NS_PER_MS;
+    memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 220 });
+    memory_update(&f);
+    assert_int_equal(f.detail.reads, 3);
+    memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 100 });
+    memory_update(&f); /* less than before */
+    assert_int_equal(f.detail.reads, 3);
     memory_end(&f);
 }
 
@@ -311,28 +327,6 @@ static void a_peak_is_read_whatever_it_costs(void **state)
         assert_int_equal(f.detail.reads, 2);
         memory_end(&f);
     }
-}
-
-/* A read of a job at rest keeps nothing waiting: it may take what comes later. */
-static void a_job_at_rest_is_read_on_credit(void **state)
-{
-    struct memory_fixture f;
-
-    (void)state;
-    begin_pair(&f);
-    f.detail.page_ns = 1e6; /* far more than there is */
-    memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 200 });
-    memory_update(&f);
-    assert_int_equal(f.detail.reads, 1);
-    f.detail.activity = JOB_RESTS;
-    memory_update(&f);
-    assert_int_equal(f.detail.reads, 2);
-    budget_borrow(&f.budget, SPENT_SHARING,
-                  30 * NS_PER_MS); /* but not on more and more of it */
-    memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 300 });
-    memory_update(&f);
-    assert_int_equal(f.detail.reads, 2);
-    memory_end(&f);
 }
 
 /* Two of 100 MB, all shared; one maps 1 MB more while the other is read. What was read of either
@@ -397,11 +391,11 @@ static void a_read_for_a_maximum_goes_first(void **state)
 
     (void)state;
     begin_pair(&f);
-    f.budget.tokens_ns = 0; /* a second brings 0.5 ms */
+    set_tokens(&f, (int64_t)NS_PER_MS / 4); /* a second brings 0.25 ms */
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 90 });
     memory_update(&f); /* 0.4 ms */
     assert_int_equal(f.detail.reads, 1);
-    f.budget.tokens_ns = 0;
+    set_tokens(&f, (int64_t)NS_PER_MS / 4);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 105 });
     memory_update(&f);
     assert_int_equal(f.detail.reads, 2);
@@ -423,9 +417,8 @@ int main(void)
         cmocka_unit_test(what_came_after_the_walk_is_not_lost),
         cmocka_unit_test(without_detail_only_totals_are_known),
         cmocka_unit_test(a_new_maximum_is_worth_a_read),
-        cmocka_unit_test(growth_is_waited_out_unless_there_is_time),
+        cmocka_unit_test(a_maximum_is_read_on_credit),
         cmocka_unit_test(a_peak_is_read_whatever_it_costs),
-        cmocka_unit_test(a_job_at_rest_is_read_on_credit),
         cmocka_unit_test(what_moves_during_a_read_is_not_counted_twice),
         cmocka_unit_test(what_was_private_and_is_shared_counts_once),
         cmocka_unit_test(a_lone_process_is_read_when_its_mappings_move),

@@ -65,7 +65,7 @@ static void the_main_process_can_be_tracked_alone(void **state)
                                                      .detail = SPOOR_DETAIL_NEVER },
                               SECOND),
                      0);
-    job_refresh(&job, 2 * SECOND, UNKNOWN, true);
+    job_refresh(&job, 2 * SECOND, true);
     job_read(&job, 2 * SECOND, &reading);
     assert_int_equal(reading.process_count, 1);
     assert_int_equal(reading.usage.counter[USAGE_CPU_NS], SECOND / 100);
@@ -107,7 +107,7 @@ static void no_more_at_once_than_events_tell_of(void **state)
     fake_process_put(&f.fake, &(struct fake_process){ .pid = 12, .parent = 10 });
     fake_job_look(&f);
     f.job.births.source = "perf.fork-ring";
-    f.job.births.heads.peak.processes = 2;
+    f.job.births.peak.processes = 2;
     f.job.births.is_exact = true;
     job_read(&f.job, SECOND, &f.reading);
     assert_int_equal(f.reading.process_count, 2);
@@ -274,7 +274,7 @@ static void a_zombie_whose_figures_were_taken_is_not_found_again(void **state)
     assert_int_equal(waitid(P_PID, (id_t)options.pid, &info, WEXITED | WNOWAIT), 0);
     job_child_ended(&job, options.pid, SECOND);
     for (uint64_t i = 2; i < 4; i++) {
-        job_refresh(&job, i * SECOND, UNKNOWN, true);
+        job_refresh(&job, i * SECOND, true);
         job_read(&job, i * SECOND, &reading);
         assert_int_equal(reading.started_count, 1);
         assert_int_equal(reading.process_count, 0);
@@ -289,7 +289,7 @@ static uint64_t counter_of(struct job *job, uint64_t now_ns, enum usage_counter 
 {
     struct job_reading reading;
 
-    job_refresh(job, now_ns, UNKNOWN, true);
+    job_refresh(job, now_ns, true);
     job_read(job, now_ns, &reading);
     return reading.usage.counter[counter];
 }
@@ -361,7 +361,7 @@ static void the_parts_of_a_peak_add_up(void **state)
     assert_int_equal(at_peak->private_bytes, 3600 * 1024);
     assert_int_equal(at_peak->shared_bytes, 400 * 1024);
     put_memory(&f, 1500, 400);
-    job_glance(&f.job, f.now_ns, UNKNOWN);
+    job_glance(&f.job, f.now_ns);
     put_memory(&f, 900, 400);
     fake_job_look(&f);
     assert_int_equal(at_peak->total_bytes, 6000 * 1024);
@@ -381,7 +381,7 @@ static void a_peak_is_not_what_is_held_now(void **state)
     (void)state;
     fake_job_begin(&f, &(struct fake_process){ .pid = 10 }, true);
     put_memory(&f, 1500, 0);
-    job_glance(&f.job, f.now_ns, UNKNOWN);
+    job_glance(&f.job, f.now_ns);
     put_memory(&f, 900, 0);
     fake_job_look(&f);
     assert_int_equal(f.reading.memory.main.total_bytes, 6000 * 1024);
@@ -433,7 +433,7 @@ static void begin_sleeper(struct gated_job *sleeper, struct job *job, struct roo
     do {
         clock_ns = job->members.list[0].clock_ns;
         (void)poll(NULL, 0, 10);
-        job_refresh(job, SECOND, UNKNOWN, true);
+        job_refresh(job, SECOND, true);
     } while (job->members.list[0].clock_ns != clock_ns);
 }
 
@@ -447,14 +447,14 @@ static void who_has_not_run_is_passed_over_for_ten_seconds(void **state)
     (void)state;
     begin_sleeper(&sleeper, &job, &root);
     job.members.list[0].rss_bytes = mark;
-    job_refresh(&job, 10 * SECOND, UNKNOWN, false);
+    job_refresh(&job, 10 * SECOND, false);
     assert_int_equal(job.members.list[0].rss_bytes, mark); /* was not read */
-    job_refresh(&job, 11 * SECOND, UNKNOWN, false);
+    job_refresh(&job, 11 * SECOND, false);
     assert_true(job.members.list[0].rss_bytes != mark);
     /* It ends, and is reaped: its clock is gone, and so is it. */
     gated_job_begin(&sleeper);
     gated_job_end(&sleeper);
-    job_refresh(&job, 12 * SECOND, UNKNOWN, false);
+    job_refresh(&job, 12 * SECOND, false);
     assert_int_equal(job.members.count, 0);
     job_done(&job);
     root_close(&root);

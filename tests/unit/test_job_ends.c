@@ -138,7 +138,7 @@ static void a_zombie_that_goes_with_its_parent_is_counted_once(void **state)
     parent.children = "";
     parent.written_chars = 1000;
     fake_process_put(&f.fake, &parent);
-    job_glance(&f.job, f.now_ns + SECOND, UNKNOWN);
+    job_glance(&f.job, f.now_ns + SECOND);
     f.now_ns += 100 * SECOND; /* all is read */
     fake_job_look(&f);
     assert_int_equal(f.reading.usage.counter[USAGE_WRITTEN_CHARS], 1000);

@@ -21,7 +21,6 @@
 #include "job/rungs.h"
 #include "source/cgroup/cgroup_folder.h"
 #include "source/cgroup/cgroup_totals.h"
-#include "source/host/loadavg.h"
 
 static void rungs_are_named_in_a_list(void **state)
 {
@@ -94,17 +93,6 @@ static void io_is_summed_over_devices(void **state)
     assert_int_equal(cgroup_parse_io_stat("", &io), 0);
     assert_int_equal(io.read_bytes, 0);
     assert_int_equal(cgroup_parse_io_stat("x rbytes=1\n", &io), -EBADMSG);
-}
-
-static void the_last_pid_is_the_last_number(void **state)
-{
-    uint64_t pid;
-
-    (void)state;
-    assert_int_equal(loadavg_parse_last_pid("0.00 0.01 0.05 1/89 4242\n", &pid), 0);
-    assert_int_equal(pid, 4242);
-    assert_int_equal(loadavg_parse_last_pid("", &pid), -EBADMSG);
-    assert_int_equal(loadavg_parse_last_pid("0.00 0.01", &pid), -EBADMSG);
 }
 
 static const char *empty_environment(const char *name)
@@ -326,7 +314,6 @@ int main(void)
         cmocka_unit_test(cpu_stat_is_in_microseconds),
         cmocka_unit_test(shared_memory_is_not_page_cache),
         cmocka_unit_test(io_is_summed_over_devices),
-        cmocka_unit_test(the_last_pid_is_the_last_number),
         cmocka_unit_test(a_leaf_is_made_and_removed),
         cmocka_unit_test(a_process_that_is_left_goes_to_the_cgroup_above),
         cmocka_unit_test(a_cgroup_that_cannot_be_removed_is_named),

@@ -132,8 +132,8 @@ static void read_detail(struct detail *detail, struct members *members, pid_t ma
     take_bases(detail, members, main_pid, survey.count);
     spent_ns = cpu_spent_ns(root) - started_ns;
     detail->page_ns = survey_learn(&survey, detail->page_ns, spent_ns);
-    (detail->activity == JOB_RESTS ? budget_borrow : budget_charge)(detail->budget,
-                                                                    SPENT_SHARING, spent_ns);
+    (detail->is_on_credit ? budget_borrow : budget_charge)(detail->budget, SPENT_SHARING,
+                                                           spent_ns);
 }
 
 /* ---- when --------------------------------------------------------------- */
@@ -185,22 +185,21 @@ static bool may_be_highest(const struct detail *detail, const struct movement *m
            exceeds(&estimate->main, &highest->main, 0, margin);
 }
 
-/* What must be left in the budget, in reads: a maximum goes first, and while the job grows, all that is
- * seen is a maximum that is soon exceeded. A job at rest waits for nothing: what is spent on it now may
- * be saved later. */
+/* A maximum of several processes may be read on credit; of a lone one, sizes tell most. While the job
+ * runs, what is seen may soon be exceeded: then credit is left for when it comes to rest. */
 static bool is_affordable(struct detail *detail, const struct members *members, pid_t main_pid,
-                          bool is_glance, bool is_peak)
+                          bool is_peak)
 {
-    enum { FOR_A_PEAK = 1, FOR_ANYTHING = 2, WHILE_GROWING = 4 };
+    enum { LEFT_FOR_REST = 3, LEFT_FOR_PEAK = 2 }; /* in reads */
     struct survey plan = survey_plan(members, main_pid);
     uint64_t cost_ns = survey_cost_ns(&plan, detail->page_ns);
-    unsigned count = is_peak && !is_glance ? FOR_A_PEAK : FOR_ANYTHING;
+    bool is_resting = detail->activity == JOB_RESTS;
 
-    if (detail->activity == JOB_RESTS && is_peak)
-        return budget_lends(detail->budget, cost_ns);
-    if (detail->activity == JOB_GROWS && detail->has_estimate)
-        count = WHILE_GROWING;
-    return budget_allows(detail->budget, SPENT_SHARING, count * cost_ns);
+    detail->is_on_credit =
+        is_peak && (is_resting || detail->moved_by.job.count > 1) &&
+        budget_lends(detail->budget, is_resting ? cost_ns : LEFT_FOR_REST * cost_ns);
+    return detail->is_on_credit || budget_allows(detail->budget, SPENT_SHARING,
+                                                 is_peak ? cost_ns : LEFT_FOR_PEAK * cost_ns);
 }
 
 /* Between samples only a maximum is worth a read: one that beats the last by an eighth, or one of a job
@@ -220,7 +219,7 @@ static bool should_read(struct detail *detail, const struct members *members, pi
     if (!has_moved(detail, movement) ||
         (is_fleeting && (detail->activity == JOB_GROWS || !is_peak)))
         return false;
-    return is_affordable(detail, members, main_pid, is_glance, is_peak);
+    return is_affordable(detail, members, main_pid, is_peak);
 }
 
 /* ---- in between --------------------------------------------------------- */

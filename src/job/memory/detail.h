@@ -50,6 +50,7 @@ struct detail {
     bool is_pending;         /* memory has moved, but the budget does not allow a read yet */
     bool was_racy;           /* sizes changed during the last read: it shows the least */
     bool members_changed;    /* since the last read; set by the job */
+    bool is_on_credit;       /* the read that was just decided on */
     bool was_read;           /* at the last update */
     uint64_t unread_bytes;   /* by which sizes changed during the last read */
     enum activity_state activity;    /* set by the job */

@@ -90,16 +90,16 @@ static void follow(struct memory_split *split, const struct movement *movement,
 {
     uint64_t shrunk = movement->shrunk + left_bytes;
     uint64_t grown = movement->grown;
-    /* What is mapped of files and shared memory may be what another had mapped before: only the
-     * next read tells. */
+    /* What was private to a process that has forked since is shared with its copy now. Files and
+     * shared memory that were mapped since may be anything: only the next read shows it. */
+    uint64_t shared = has_forked ? split->total_bytes : split->shared_bytes;
+    uint64_t private = has_forked ? grown : less(split->private_bytes + grown, shrunk);
     uint64_t total = less(split->total_bytes + grown, shrunk);
 
     total = larger(total, less(least_total(movement), base->discount));
     split->total_bytes = smaller(total, movement->rss);
-    /* What was private to a process that has forked since is shared with its copy now. */
-    split->private_bytes = has_forked ? grown : less(split->private_bytes + grown, shrunk);
-    split->private_bytes = smaller(split->private_bytes, split->total_bytes);
-    split->shared_bytes = split->total_bytes - split->private_bytes;
+    split->private_bytes = smaller(private, split->total_bytes);
+    split->shared_bytes = smaller(shared, split->total_bytes - split->private_bytes);
 }
 
 void movements_follow(const struct movements *movements, const struct movement_bases *bases,
@@ -115,7 +115,7 @@ void movements_follow(const struct movements *movements, const struct movement_b
     /* What a process gains or loses of its own is all its. A fork divides pages, not their sum. */
     if (is_known(estimate->pss_bytes))
         estimate->pss_bytes = less(estimate->pss_bytes + movements->job.grown, shrunk);
-    memory_estimate_settle(estimate);
+    memory_estimate_order(estimate);
 }
 
 static struct memory_split at_least(const struct movement *movement)

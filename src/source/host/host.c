@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "base/unknown.h"
-#include "source/host/loadavg.h"
 #include "source/host/pressure.h"
 #include "source/host/vmstat.h"
 
@@ -38,7 +37,7 @@ void host_init(struct host *host)
     host->process_count = (struct process_count){ 0 };
     host->ticks_per_second = ticks > 0 ? (uint64_t)ticks : 0;
     host->stat.fd = host->meminfo.fd = host->diskstats.fd = host->net_dev.fd = -1;
-    host->vmstat.fd = host->loadavg.fd = -1;
+    host->vmstat.fd = -1;
     for (int i = 0; i < PRESSURE_COUNT; i++)
         host->pressure[i].fd = -1;
     device_table_init(&host->disks);
@@ -52,7 +51,6 @@ void host_init(struct host *host)
 void host_done(struct host *host)
 {
     kept_close(&host->stat);
-    kept_close(&host->loadavg);
     kept_close(&host->meminfo);
     kept_close(&host->diskstats);
     kept_close(&host->net_dev);
@@ -140,15 +138,4 @@ void host_read(struct host *host, const struct root *root, uint64_t now_ns,
         ret->process_count = process_count_read(&host->process_count, root, now_ns);
     ret->oom_kills_count = host->oom_kills_count;
     ret->space = host->space;
-}
-
-uint64_t host_read_birth_mark(struct host *host, const struct root *root)
-{
-    char text[128];
-    uint64_t mark;
-
-    if (kept_read_record(&host->loadavg, root, text, sizeof(text), "proc/loadavg") < 0 ||
-        loadavg_parse_last_pid(text, &mark) < 0)
-        return UNKNOWN;
-    return mark;
 }

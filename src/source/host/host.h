@@ -47,7 +47,7 @@ struct host {
     bool counts_processes;      /* false until set; not private */
     struct process_count process_count;
     uint64_t ticks_per_second;
-    struct kept stat, loadavg, meminfo, diskstats, net_dev, vmstat;
+    struct kept stat, meminfo, diskstats, net_dev, vmstat;
     struct kept pressure[PRESSURE_COUNT];
     struct device_table disks, interfaces;
     uint64_t space_due_ns, oom_kills_due_ns; /* when to read these anew */
@@ -65,10 +65,6 @@ void host_done(struct host *host);
 /* Takes one reading. `now_ns` is the monotonic time. Never fails. */
 void host_read(struct host *host, const struct root *root, uint64_t now_ns,
                struct host_reading *ret);
-
-/* A number that changes whenever a process or thread is made on the machine; UNKNOWN where
- * it cannot be read. 0.8 us. */
-uint64_t host_read_birth_mark(struct host *host, const struct root *root);
 
 /* Do the disks count all that can be written here? See mounts_are_local(). */
 bool host_storage_is_local(struct host *host, const struct root *root);
