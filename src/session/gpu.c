@@ -91,6 +91,7 @@ bool session_look_at_gpus(spoor_session *session, uint64_t now_ns)
     collect(session, now_ns);
     if (!has_gpus(session))
         return false;
+    gpu_looks_note(&session->gpu_looks, &job->members);
     if (!gpu_looks_are_idle(&session->gpu_looks)) {
         if (now_ns >= pace->due_ns)
             gpu_pace_wait(pace, now_ns);
