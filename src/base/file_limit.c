@@ -16,7 +16,13 @@ void file_limit_raise(void)
 bool file_limit_allows(int fd)
 {
     enum { LEFT_FREE = 64 };
+    static _Atomic rlim_t known; /* as it was last: asked again when it seems to be reached */
     struct rlimit limit;
 
-    return getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur > (rlim_t)fd + LEFT_FREE;
+    if (known > (rlim_t)fd + LEFT_FREE)
+        return true;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return true;
+    known = limit.rlim_cur;
+    return limit.rlim_cur > (rlim_t)fd + LEFT_FREE;
 }

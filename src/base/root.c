@@ -204,22 +204,34 @@ bool root_exists(const struct root *root, const char *fmt, ...)
     return r == 0 && fstatat(root->fd, path, &stat, 0) == 0;
 }
 
+/* Opens it unless it is open. *ret_keeps: it may stay open. */
+static int open_kept(struct kept *kept, const struct root *root, bool *ret_keeps,
+                     const char *fmt, va_list args)
+{
+    *ret_keeps = root->is_live;
+    if (kept->fd >= 0)
+        return 0;
+    kept->fd = open_at(root, O_RDONLY, fmt, args);
+    if (kept->fd < 0) {
+        int r = kept->fd;
+
+        kept->fd = -1;
+        return r;
+    }
+    *ret_keeps = root->is_live && file_limit_allows(kept->fd);
+    return 0;
+}
+
 /* As read_all, on a file that stays open where that is possible. */
 PRINTF_LIKE(6, 0)
 static ssize_t kept_read_all(struct kept *kept, const struct root *root, char *buf, size_t size,
                              bool *is_cut, const char *fmt, va_list args)
 {
-    bool keeps = root->is_live;
-    ssize_t n;
+    bool keeps;
+    ssize_t n = open_kept(kept, root, &keeps, fmt, args);
 
-    if (kept->fd < 0) {
-        int fd = open_at(root, O_RDONLY, fmt, args);
-
-        if (fd < 0)
-            return fd;
-        kept->fd = fd;
-        keeps = keeps && file_limit_allows(fd);
-    }
+    if (n < 0)
+        return n;
     n = read_all(kept->fd, buf, size, is_cut);
     if (!keeps)
         kept_close(kept);
@@ -268,15 +280,18 @@ ssize_t kept_read_record(struct kept *kept, const struct root *root, char *buf, 
                          const char *fmt, ...)
 {
     va_list args;
-    bool is_cut = false;
+    bool keeps;
     ssize_t n;
 
-    if (kept->fd >= 0)
-        return read_record(kept->fd, buf, size);
     va_start(args, fmt);
-    n = kept_read_all(kept, root, buf, size, &is_cut, fmt, args);
+    n = open_kept(kept, root, &keeps, fmt, args);
     va_end(args);
-    return n >= 0 && is_cut ? -EFBIG : n;
+    if (n < 0)
+        return n;
+    n = read_record(kept->fd, buf, size);
+    if (!keeps)
+        kept_close(kept);
+    return n;
 }
 
 void kept_close(struct kept *kept)

@@ -32,9 +32,7 @@
 
 #define RECORDS_EVERY_NS (100 * NS_PER_MS)
 #define GAP_LEAST_NS (5 * NS_PER_MS)
-#define GAP_MOST_NS (100 * NS_PER_MS)
-#define GAP_OF_RING_NS (20 * NS_PER_MS)
-#define FASTEST_EVENT_NS (50 * NS_PER_US) /* a small machine that does nothing but fork */
+#define GAP_MOST_NS NS_PER_SECOND
 
 struct births_source {
     unsigned rung;
@@ -44,13 +42,17 @@ struct births_source {
     int (*open)(struct births *births);
     void (*drain)(struct births *births);
     uint64_t (*lost_count)(const struct births *births);
+    size_t (*capacity)(const struct births *births); /* of its buffer, in events */
 };
 
 /* ---- the two sources ---------------------------------------------------- */
 
 static void note(const struct process_event *event, void *data)
 {
-    births_note(data, event);
+    struct births *births = data;
+
+    births->event_count++;
+    births_note(births, event);
 }
 
 static int open_ring(struct births *births)
@@ -68,6 +70,11 @@ static uint64_t lost_by_ring(const struct births *births)
     return births->ring.lost_count + births->ring.was_full;
 }
 
+static size_t capacity_of_ring(const struct births *births)
+{
+    return fork_ring_capacity(&births->ring);
+}
+
 static int open_connector(struct births *births)
 {
     return proc_connector_open(births->root, &births->connector);
@@ -75,7 +82,7 @@ static int open_connector(struct births *births)
 
 static void drain_connector(struct births *births)
 {
-    births->event_count += proc_connector_drain(&births->connector, note, births);
+    (void)proc_connector_drain(&births->connector, note, births);
 }
 
 static uint64_t lost_by_connector(const struct births *births)
@@ -83,12 +90,17 @@ static uint64_t lost_by_connector(const struct births *births)
     return births->connector.lost_count;
 }
 
+static size_t capacity_of_connector(const struct births *births)
+{
+    return births->connector.capacity;
+}
+
 /* Best first: the ring costs the job at each fork and context switch. */
 static const struct births_source sources[] = {
     { RUNG_CONNECTOR, "proc-connector", "proc connector", true, open_connector, drain_connector,
-      lost_by_connector },
+      lost_by_connector, capacity_of_connector },
     { RUNG_RING, "perf.fork-ring", "perf's fork ring", false, open_ring, drain_ring,
-      lost_by_ring },
+      lost_by_ring, capacity_of_ring },
 };
 
 /* ---- open and close ----------------------------------------------------- */
@@ -192,11 +204,6 @@ void births_close(struct births *births)
     births->events = NULL;
 }
 
-int births_fd(const struct births *births)
-{
-    return births->events ? births->connector.fd : -1;
-}
-
 /* ---- drain -------------------------------------------------------------- */
 
 void births_read_events(struct births *births)
@@ -259,19 +266,17 @@ static void check_losses(struct births *births)
     end_lost(births);
 }
 
-/* Short enough for a sudden storm of events; and, while there is one, for the next events to fill a
- * quarter of the buffer. A ring of 32 pages is full after some 25 ms of threads made as fast as one
- * CPU can. */
+/* At the rate of late, the next events fill a quarter of the buffer. It may take a few drains before
+ * the gap is long: jobs begin with a storm. */
 static void set_gap(struct births *births, uint64_t now_ns)
 {
-    uint64_t room = births->connector.capacity, gap_ns = room * FASTEST_EVENT_NS;
+    uint64_t span_ns = less(now_ns, births->drained_ns);
+    uint64_t gap_ns = smaller(2 * births->drain_gap_ns, GAP_MOST_NS);
 
     if (births->event_count > 0)
-        gap_ns =
-            smaller(gap_ns, (now_ns - births->drained_ns) / births->event_count * room / 4);
-    births->drain_gap_ns = births->is_machine_wide
-                               ? larger(smaller(gap_ns, GAP_MOST_NS), GAP_LEAST_NS)
-                               : GAP_OF_RING_NS;
+        gap_ns = smaller(gap_ns,
+                         span_ns * births->events->capacity(births) / 4 / births->event_count);
+    births->drain_gap_ns = larger(gap_ns, GAP_LEAST_NS);
     births->event_count = 0;
     births->drained_ns = now_ns;
 }

@@ -47,7 +47,8 @@ struct births {
     struct heads peak;         /* the connector may count one more per CPU, see there */
     struct heads settled_peak; /* when every new process was last known to belong */
     bool saw_agent;            /* what lived while it was not known is not in the peaks */
-    uint64_t drain_gap_ns;     /* how often to drain, see births_fd() */
+    uint64_t drained_ns;       /* when it was last drained; monotonic */
+    uint64_t drain_gap_ns;     /* until the next drain; follows the rate of events */
     /* Every new process is reported: no search is needed to find them. */
     bool is_complete;
 
@@ -67,7 +68,6 @@ struct births {
     struct members *members;   /* borrowed */
     struct lives lives;        /* of descendants, with exit records */
     uint64_t lost_count;       /* lost events, as of the last drain */
-    uint64_t drained_ns;       /* monotonic */
     size_t event_count;        /* read since the last drain */
     uint64_t records_read_ns;  /* when exit records were last read; monotonic */
     struct pid_queue newborns; /* not announced yet, parents first */
@@ -88,11 +88,6 @@ void births_disown(struct births *births, pid_t pid);
 
 /* Accepts a zeroed one. */
 void births_close(struct births *births);
-
-/* When to drain, apart from each sample. -1: every `drain_gap_ns` while the job is busy, which
- * costs next to nothing if nothing happened. Otherwise a descriptor: drain when it is readable,
- * but no sooner than `drain_gap_ns` after the last time. The gap follows the rate of events. */
-int births_fd(const struct births *births);
 
 /* Reads all pending events. */
 void births_drain(struct births *births);

@@ -12,8 +12,9 @@
 #define SAVED_FIRST_NS ((int64_t)(10 * NS_PER_MS))
 
 enum {
-    TIME_SHARE = 6
-}; /* the share of a core is so much smaller than that of the job's time */
+    TIME_SHARE = 6, /* the share of a core is so much smaller than that of the job's time */
+    KIND_SHARE = 3, /* the part of what comes in that is for each kind of spending that asks */
+};
 
 void budget_init(struct budget *budget, uint64_t job_millionths, uint64_t now_ns)
 {
@@ -24,11 +25,20 @@ void budget_init(struct budget *budget, uint64_t job_millionths, uint64_t now_ns
         .tokens_ns = SAVED_FIRST_NS,
         .earned_until_ns = now_ns,
     };
+    for (int i = 0; i < SPENDING_COUNT; i++)
+        budget->share_ns[i] = SAVED_FIRST_NS;
 }
 
 static bool has_no_limit(const struct budget *budget)
 {
     return budget->job_millionths == UINT64_MAX;
+}
+
+static void save(int64_t *saved_ns, uint64_t earned_ns)
+{
+    *saved_ns += (int64_t)earned_ns;
+    if (*saved_ns > SAVED_MOST_NS)
+        *saved_ns = SAVED_MOST_NS;
 }
 
 void budget_earn(struct budget *budget, uint64_t now_ns, uint64_t cpu_ns)
@@ -43,9 +53,9 @@ void budget_earn(struct budget *budget, uint64_t now_ns, uint64_t cpu_ns)
                 used_ns * budget->job_millionths / MILLION;
     repaid_ns = smaller(budget->owed_ns, earned_ns / 2);
     budget->owed_ns -= repaid_ns;
-    budget->tokens_ns += (int64_t)(earned_ns - repaid_ns);
-    if (budget->tokens_ns > SAVED_MOST_NS)
-        budget->tokens_ns = SAVED_MOST_NS;
+    save(&budget->tokens_ns, earned_ns - repaid_ns);
+    for (int i = 0; i < SPENDING_COUNT; i++)
+        save(&budget->share_ns[i], earned_ns / KIND_SHARE);
     budget->rate_millionths =
         larger(smoothed(budget->rate_millionths, earned_ns * MILLION / span_ns),
                budget->time_millionths);
@@ -57,8 +67,15 @@ void budget_earn(struct budget *budget, uint64_t now_ns, uint64_t cpu_ns)
 void budget_charge(struct budget *budget, enum spending what, uint64_t cost_ns)
 {
     budget->spent_ns[what] += cost_ns;
-    if (!has_no_limit(budget))
-        budget->tokens_ns -= (int64_t)cost_ns;
+    if (has_no_limit(budget))
+        return;
+    budget->tokens_ns -= (int64_t)cost_ns;
+    budget->share_ns[what] -= (int64_t)cost_ns;
+}
+
+void budget_note(struct budget *budget, enum spending what, uint64_t cost_ns)
+{
+    budget->spent_ns[what] += cost_ns;
 }
 
 static int64_t needed_ns(uint64_t cost_ns)
@@ -68,7 +85,9 @@ static int64_t needed_ns(uint64_t cost_ns)
 
 bool budget_allows(struct budget *budget, enum spending what, uint64_t cost_ns)
 {
-    bool is_enough = has_no_limit(budget) || budget->tokens_ns >= needed_ns(cost_ns);
+    int64_t needed = needed_ns(cost_ns);
+    bool is_enough = has_no_limit(budget) ||
+                     (budget->tokens_ns >= needed && budget->share_ns[what] >= needed);
 
     budget->postponed[what] += !is_enough;
     return is_enough;
@@ -82,14 +101,18 @@ bool budget_lends(const struct budget *budget, uint64_t cost_ns)
 
 void budget_borrow(struct budget *budget, enum spending what, uint64_t cost_ns)
 {
-    budget->spent_ns[what] += cost_ns;
+    budget_note(budget, what, cost_ns);
     budget->owed_ns += cost_ns;
 }
 
-uint64_t budget_wait_ns(const struct budget *budget, uint64_t cost_ns)
+uint64_t budget_wait_ns(const struct budget *budget, enum spending what, uint64_t cost_ns)
 {
-    int64_t missing_ns = needed_ns(cost_ns) - budget->tokens_ns;
+    int64_t needed = needed_ns(cost_ns);
+    int64_t missing_ns = needed - budget->tokens_ns;
+    int64_t missing_share_ns = KIND_SHARE * (needed - budget->share_ns[what]);
 
+    if (missing_share_ns > missing_ns)
+        missing_ns = missing_share_ns;
     if (has_no_limit(budget) || missing_ns <= 0)
         return 0;
     if (budget->rate_millionths == 0)

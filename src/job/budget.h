@@ -5,7 +5,8 @@
  * Tokens are CPU time of the tracker. They come with the CPU time that the job uses and, slowly,
  * with time itself; what is not used is saved up to a limit. What cannot be left out (samples,
  * process events) is charged even if the bucket is empty, and leaves less for the rest: glances
- * between samples, memory sharing, GPUs. These ask first.
+ * between samples, memory sharing, GPUs. These ask first, and each may use a third of what comes in,
+ * so that none takes it all.
  */
 #ifndef JOB_BUDGET_H
 #define JOB_BUDGET_H
@@ -27,12 +28,13 @@ struct budget {
     uint64_t postponed[SPENDING_COUNT]; /* how often there was too little left */
 
     /* Private. */
-    uint64_t job_millionths;  /* of the job's CPU time */
-    uint64_t time_millionths; /* of a core */
-    int64_t tokens_ns;        /* below 0: too much was spent */
-    uint64_t owed_ns;         /* what was done on credit and is not paid for yet */
-    uint64_t rate_millionths; /* of the time, as tokens came in lately */
-    uint64_t cpu_ns;          /* the job's, when tokens last came in */
+    uint64_t job_millionths;          /* of the job's CPU time */
+    uint64_t time_millionths;         /* of a core */
+    int64_t tokens_ns;                /* below 0: too much was spent */
+    int64_t share_ns[SPENDING_COUNT]; /* likewise, of what each kind may use */
+    uint64_t owed_ns;                 /* what was done on credit and is not paid for yet */
+    uint64_t rate_millionths;         /* of the time, as tokens came in lately */
+    uint64_t cpu_ns;                  /* the job's, when tokens last came in */
     uint64_t earned_until_ns;
 };
 
@@ -47,6 +49,9 @@ void budget_earn(struct budget *budget, uint64_t now_ns, uint64_t cpu_ns);
 
 void budget_charge(struct budget *budget, enum spending what, uint64_t cost_ns);
 
+/* Records what is not paid from the budget, because it has to be done once: to open a driver. */
+void budget_note(struct budget *budget, enum spending what, uint64_t cost_ns);
+
 /* Whether something of that cost may be done now. What costs more than can be saved may be done when
  * the bucket is full, and is paid back afterwards. If not, it counts as postponed. */
 bool budget_allows(struct budget *budget, enum spending what, uint64_t cost_ns);
@@ -57,7 +62,7 @@ bool budget_lends(const struct budget *budget, uint64_t cost_ns);
 /* Charges it: half of what comes in pays for it. */
 void budget_borrow(struct budget *budget, enum spending what, uint64_t cost_ns);
 
-/* How long it takes until that cost can be paid, at the rate at which tokens come in now; 0: now. */
-uint64_t budget_wait_ns(const struct budget *budget, uint64_t cost_ns);
+/* How long it takes until that can be paid, at the rate at which tokens come in now; 0: now. */
+uint64_t budget_wait_ns(const struct budget *budget, enum spending what, uint64_t cost_ns);
 
 #endif

@@ -74,7 +74,7 @@ static void collect(spoor_session *session, uint64_t now_ns)
     if (!has_gpus(session) || !gpu_looks_collect(looks))
         return;
     if (is_opening)
-        budget->spent_ns[SPENT_GPUS] += looks->cost_ns;
+        budget_note(budget, SPENT_GPUS, looks->cost_ns);
     else
         budget_charge(budget, SPENT_GPUS, looks->cost_ns - before_ns);
     gpu_pace_end(&session->gpu_pace, now_ns, looks->cost_ns - before_ns, &looks->found);
@@ -91,6 +91,7 @@ bool session_look_at_gpus(spoor_session *session, uint64_t now_ns)
     collect(session, now_ns);
     if (!has_gpus(session))
         return false;
+    gpu_looks_note(&session->gpu_looks, &job->members);
     if (!gpu_looks_are_idle(&session->gpu_looks)) {
         if (now_ns >= pace->due_ns)
             gpu_pace_wait(pace, now_ns);

@@ -34,6 +34,7 @@ void gpu_looks_close(struct gpu_looks *looks)
 {
     if (looks->is_open)
         gpu_call_close(&looks->call);
+    free(looks->living.list);
     free(looks->ended.list);
     free(looks->units);
     free(looks->devices);
@@ -46,20 +47,40 @@ void gpu_looks_add_ended(struct gpu_looks *looks, pid_t pid)
         pid_list_add(&looks->ended, pid);
 }
 
+void gpu_looks_note(struct gpu_looks *looks, const struct members *members)
+{
+    if (looks->changes == members->changes)
+        return;
+    for (size_t i = 0; i < looks->living.count; i++) {
+        if (!members_find(members, looks->living.list[i]))
+            gpu_looks_add_ended(looks, looks->living.list[i]);
+    }
+    looks->living.count = 0;
+    for (size_t i = 0; i < members->count; i++)
+        pid_list_add(&looks->living, members->list[i].pid);
+    looks->changes = members->changes;
+    looks->has_living = true;
+}
+
+static void copy_pids(struct pid_list *to, const struct pid_list *from)
+{
+    for (size_t i = 0; i < from->count; i++)
+        pid_list_add(to, from->list[i]);
+}
+
 static int start(struct gpu_looks *looks, enum gpu_request request,
                  const struct members *members)
 {
     struct gpu_call_data *data = looks->call.data;
 
-    if (looks->changes != members->changes) {
+    gpu_looks_note(looks, members);
+    if (looks->has_living) {
         data->living.count = 0;
-        for (size_t i = 0; i < members->count; i++)
-            pid_list_add(&data->living, members->list[i].pid);
-        looks->changes = members->changes;
+        copy_pids(&data->living, &looks->living);
         data->has_living = true;
+        looks->has_living = false;
     }
-    for (size_t i = 0; i < looks->ended.count; i++)
-        pid_list_add(&data->ended, looks->ended.list[i]);
+    copy_pids(&data->ended, &looks->ended);
     looks->ended.count = 0;
     if (looks->reason == origins_gpus_not_opened)
         looks->reason = too_early;

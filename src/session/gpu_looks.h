@@ -37,9 +37,11 @@ struct gpu_looks {
 
     /* Private. */
     struct gpu_call call;
-    bool is_last;          /* the last look has begun */
-    struct pid_list ended; /* processes, since the last look began */
-    uint64_t changes;      /* of the members, when they were last copied */
+    bool is_last;           /* the last look has begun */
+    bool has_living;        /* they have changed since the last look began: */
+    struct pid_list living; /* processes of the job */
+    struct pid_list ended;  /* those that have exited since then */
+    uint64_t changes;       /* of the members, when they were last noted */
     /* of all looks that were collected: */
     const char *reason;
     struct gpu_origin_names sources;
@@ -54,6 +56,10 @@ struct gpu_looks {
 /* Does not open drivers: the first look does. */
 int gpu_looks_open(struct gpu_looks *looks, const struct gpu_call_options *options);
 void gpu_looks_close(struct gpu_looks *looks);
+
+/* Notes which processes belong to the job, for the next look: some may exit before it. Costs little
+ * if they are the same as before. */
+void gpu_looks_note(struct gpu_looks *looks, const struct members *members);
 
 /* A process of the job is about to exit. */
 void gpu_looks_add_ended(struct gpu_looks *looks, pid_t pid);

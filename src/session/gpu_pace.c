@@ -92,8 +92,9 @@ static bool quick_is_due(struct gpu_pace *pace, uint64_t now_ns, bool came_to_re
     if (less(now_ns, pace->looked_ns) >= POSTPONED_MOST_NS ||
         allows(pace, GPU_LOOK_QUICK, budget))
         return true;
-    pace->due_ns = smaller(pace->looked_ns + POSTPONED_MOST_NS,
-                           larger(pace->due_ns, now_ns + budget_wait_ns(budget, cost_ns)));
+    pace->due_ns =
+        smaller(pace->looked_ns + POSTPONED_MOST_NS,
+                larger(pace->due_ns, now_ns + budget_wait_ns(budget, SPENT_GPUS, cost_ns)));
     return false;
 }
 

@@ -7,7 +7,7 @@
 static const struct {
     uint64_t first_ns, most_ns;
 } gaps[] = {
-    [JOB_RESTS] = { 50 * NS_PER_MS, 250 * NS_PER_MS },
+    [JOB_RESTS] = { 100 * NS_PER_MS, 500 * NS_PER_MS },
     [JOB_RUNS] = { 10 * NS_PER_MS, 160 * NS_PER_MS },
     [JOB_GROWS] = { 5 * NS_PER_MS, 5 * NS_PER_MS },
 };
@@ -37,7 +37,7 @@ void pace_glanced(struct pace *pace, uint64_t now_ns, uint64_t cost_ns,
                        ? smaller(2 * pace->gap_ns, gaps[state].most_ns)
                        : gaps[state].first_ns;
     pace->state = state;
-    wait_ns = budget_wait_ns(budget, pace->cost_ns);
+    wait_ns = budget_wait_ns(budget, SPENT_GLANCES, pace->cost_ns);
     budget->postponed[SPENT_GLANCES] += wait_ns > pace->gap_ns;
     pace->glance_ns = now_ns + larger(pace->gap_ns, wait_ns);
 }
@@ -46,6 +46,9 @@ uint64_t pace_sampled(struct pace *pace, uint64_t now_ns)
 {
     uint64_t missed = 0;
 
+    /* It has just been looked at. */
+    if (pace->glance_ns != PACE_NEVER && pace->state == JOB_RESTS)
+        pace->glance_ns = larger(pace->glance_ns, now_ns + pace->gap_ns);
     if (now_ns < pace->deadline_ns)
         return 0; /* a sample that was asked for, not due */
     pace->deadline_ns += pace->interval_ns;

@@ -18,46 +18,25 @@
  * that is idle, to wake up costs 50 us of CPU time, more than either. */
 #define TOGETHER_NS (5 * NS_PER_MS)
 
-/* What the thread knows between two wake-ups. */
-struct rhythm {
-    struct pace pace;
-    uint64_t drained_ns; /* when the events of births were last taken */
-};
-
-/* Until when the events of births are let wait; PACE_NEVER: for the next sample. */
-static uint64_t births_due_ns(const struct births *births, const struct rhythm *rhythm)
+/* When process events are to be read; PACE_NEVER: there are none. */
+static uint64_t births_due_ns(const struct births *births, const struct pace *pace)
 {
-    uint64_t glance_ns = rhythm->pace.glance_ns;
-    bool rests = rhythm->pace.state == JOB_RESTS;
-    uint64_t due_ns;
+    uint64_t due_ns = births->drained_ns + births->drain_gap_ns;
 
-    if (!births->source || (births_fd(births) < 0 && rests))
+    if (!births->source)
         return PACE_NEVER;
-    due_ns = rhythm->drained_ns + births->drain_gap_ns;
-    return apart(due_ns, glance_ns) <= TOGETHER_NS ? glance_ns : due_ns;
+    return apart(due_ns, pace->glance_ns) <= TOGETHER_NS ? pace->glance_ns : due_ns;
 }
 
-/* Returns whether there are events of births, and it is time to take them. */
-static bool wait_for_work(spoor_session *session, const struct rhythm *rhythm)
+static void wait_for_work(spoor_session *session, const struct pace *pace)
 {
-    const struct births *births = &session->sampler.job.births;
-    int births_source = births_fd(births); /* -1: it is asked when it is due */
-    uint64_t now_ns = clock_now().monotonic_ns;
-    uint64_t wake_ns = smaller(pace_wake_ns(&rhythm->pace), session_gpus_due_ns(session));
-    uint64_t due_ns = births_due_ns(births, rhythm);
-    bool is_due = due_ns <= now_ns;
-    struct pollfd fds[] = {
-        { .fd = session->wake_fd, .events = POLLIN },
-        { .fd = is_due ? births_source : -1, .events = POLLIN }, /* -1 is passed over */
-    };
-    struct timespec timeout;
+    struct pollfd fd = { .fd = session->wake_fd, .events = POLLIN };
+    uint64_t wake_ns = smaller(pace_wake_ns(pace), session_gpus_due_ns(session));
+    struct timespec timeout =
+        clock_time_until(smaller(wake_ns, births_due_ns(&session->sampler.job.births, pace)));
 
-    if (!is_due || births_source < 0)
-        wake_ns = smaller(due_ns, wake_ns);
-    timeout = clock_time_until(wake_ns);
     /* All signals are blocked here: no EINTR. */
-    (void)ppoll(fds, ARRAY_SIZE(fds), &timeout, NULL);
-    return births_source < 0 ? clock_now().monotonic_ns >= due_ns : fds[1].revents != 0;
+    (void)ppoll(&fd, 1, &timeout, NULL);
 }
 
 /* Charged for work of this thread. Looks at GPUs are made in another. */
@@ -105,12 +84,6 @@ static void glance(spoor_session *session, struct pace *pace, struct bill *bill)
                  &job->budget);
 }
 
-static void take_births(spoor_session *session, struct rhythm *rhythm, uint64_t now_ns)
-{
-    job_take_births(&session->sampler.job, now_ns, false);
-    rhythm->drained_ns = now_ns;
-}
-
 /* Takes a sample if callers wait for one. */
 static void take_asked_sample(spoor_session *session)
 {
@@ -136,14 +109,13 @@ static void take_due_sample(spoor_session *session, struct pace *pace)
 }
 
 /* What falls asleep and wakes up has its cost, too: it is charged with what comes first. */
-static void wake_up(spoor_session *session, struct rhythm *rhythm, bool has_births,
-                    struct bill *bill)
+static void wake_up(spoor_session *session, struct pace *pace, struct bill *bill)
 {
-    struct pace *pace = &rhythm->pace;
+    struct job *job = &session->sampler.job;
     uint64_t now_ns = clock_now().monotonic_ns;
 
-    if (has_births) {
-        take_births(session, rhythm, now_ns);
+    if (now_ns >= births_due_ns(&job->births, pace)) {
+        job_take_births(job, now_ns, false);
         (void)charge(session, bill, SPENT_EVENTS);
     }
     session_begin_delivery(session);
@@ -168,23 +140,22 @@ static bool must_stop(spoor_session *session)
 
 static void sample_until_stopped(spoor_session *session)
 {
-    struct rhythm rhythm = { .drained_ns = 0 };
+    struct pace pace;
     struct bill bill = open_bill(session);
 
     (void)session_begin_sampling(session, FOREVER_NS);
     session_start_gpus(session); /* here, not on the way to the job's start */
     session_end_sampling(session);
-    pace_init(&rhythm.pace, session->sampler.started.monotonic_ns, session->interval_ns,
+    pace_init(&pace, session->sampler.started.monotonic_ns, session->interval_ns,
               session->sampler.job.is_tracked);
     if (session->second_sample_ns != 0)
-        rhythm.pace.deadline_ns = session->second_sample_ns;
+        pace.deadline_ns = session->second_sample_ns;
     for (;;) {
-        bool has_births = wait_for_work(session, &rhythm);
-
+        wait_for_work(session, &pace);
         if (must_stop(session))
             break;
         (void)session_begin_sampling(session, FOREVER_NS);
-        wake_up(session, &rhythm, has_births, &bill);
+        wake_up(session, &pace, &bill);
         session_end_sampling(session);
     }
     (void)session_begin_sampling(session, FOREVER_NS);

@@ -47,8 +47,11 @@ static void set_up(struct bench *bench, const char *script)
 
 static void tear_down(struct bench *bench)
 {
-    machine_done(&bench->machine); /* lets a driver go on that blocks */
+    (void)unlink(getenv("SPOOR_NVML_SCRIPT")); /* lets a driver go on that blocks */
+    while (!gpu_call_has_ended(&bench->looks.call))
+        (void)usleep(100);
     gpu_looks_close(&bench->looks);
+    machine_done(&bench->machine);
     free(bench->view.devices);
 }
 

@@ -62,7 +62,7 @@ static bool start(struct watched *w, size_t kind, int (*work)(void))
  * the machine made so many processes that events were lost. */
 static bool finish(struct watched *w)
 {
-    struct pollfd events = { .fd = births_fd(&w->births), .events = POLLIN };
+    struct pollfd events = { .fd = w->births.connector.fd, .events = POLLIN };
     int status;
 
     while (waitpid(w->job.pid, &status, WNOHANG) == 0) {
@@ -101,7 +101,7 @@ static void done(struct watched *w)
 /* How many may seem to live that have ended: of the connector one for each CPU. */
 static uint64_t late_ends(const struct births *births)
 {
-    return births_fd(births) < 0 ? 0 : (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
+    return births->connector.fd < 0 ? 0 : (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
 /* Runs `work` under each source that serves; skips where none does. */
@@ -375,7 +375,7 @@ static void the_living_are_announced_once(void **state)
             births_announce(&w.births, UINT64_MAX, remember, &newborn);
         assert_int_equal(newborn.count - newborn.gone_count, 1);
         /* Of the first the connector may not have told the end, though it was waited for. */
-        assert_in_range(newborn.gone_count, 0, births_fd(&w.births) < 0 ? 0 : 1);
+        assert_in_range(newborn.gone_count, 0, w.births.connector.fd < 0 ? 0 : 1);
         assert_int_equal(kill(newborn.pid, SIGCONT), 0);
         assert_int_equal(kill(w.job.pid, SIGCONT), 0);
         if (!finish(&w))

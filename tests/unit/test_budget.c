@@ -100,14 +100,16 @@ static void a_wait_is_as_long_as_tokens_take_to_come(void **state)
     struct budget budget = begin(BUDGET_MILLIONTHS);
 
     (void)state;
-    assert_int_equal(budget_wait_ns(&budget, NS_PER_MS), 0);
+    assert_int_equal(budget_wait_ns(&budget, SPENT_GLANCES, NS_PER_MS), 0);
     empty(&budget);
-    assert_int_equal(budget_wait_ns(&budget, NS_PER_MS), 2 * NS_PER_SECOND); /* at 0.05 % */
+    assert_int_equal(budget_wait_ns(&budget, SPENT_GLANCES, NS_PER_MS),
+                     2 * NS_PER_SECOND); /* at 0.05 % */
     for (uint64_t i = 1; i < 100; i++) {
         budget_earn(&budget, i * NS_PER_SECOND, i * NS_PER_SECOND);
         empty(&budget);
     }
-    assert_in_range(budget_wait_ns(&budget, NS_PER_MS), 280 * NS_PER_MS, 290 * NS_PER_MS);
+    assert_in_range(budget_wait_ns(&budget, SPENT_GLANCES, NS_PER_MS), 280 * NS_PER_MS,
+                    290 * NS_PER_MS);
 }
 
 static void without_a_limit_everything_is_allowed(void **state)
@@ -117,7 +119,7 @@ static void without_a_limit_everything_is_allowed(void **state)
     (void)state;
     budget_charge(&budget, SPENT_GPUS, 1000 * NS_PER_SECOND);
     assert_true(budget_allows(&budget, SPENT_GPUS, 1000 * NS_PER_SECOND));
-    assert_int_equal(budget_wait_ns(&budget, NS_PER_SECOND), 0);
+    assert_int_equal(budget_wait_ns(&budget, SPENT_GLANCES, NS_PER_SECOND), 0);
     assert_int_equal(budget.spent_ns[SPENT_GPUS], 1000 * NS_PER_SECOND);
 }
 
@@ -132,9 +134,30 @@ static void a_budget_of_0_is_spent_from_the_beginning(void **state)
     assert_false(budget_lends(&budget, 1));
 }
 
+static void no_kind_takes_it_all(void **state)
+{
+    struct budget budget = begin(BUDGET_MILLIONTHS);
+    uint64_t spent_ns = 0;
+
+    (void)state;
+    for (uint64_t i = 1; i <= 100; i++) {
+        budget_earn(&budget, i * NS_PER_SECOND, i * NS_PER_SECOND);
+        while (budget_allows(&budget, SPENT_SHARING, NS_PER_MS)) {
+            budget_charge(&budget, SPENT_SHARING, NS_PER_MS);
+            spent_ns += NS_PER_MS;
+        }
+        assert_true(i < 5 || budget_allows(&budget, SPENT_GPUS, NS_PER_MS));
+    }
+    /* a third of 350 ms, and what was there at first */
+    assert_in_range(spent_ns, 120 * NS_PER_MS, 127 * NS_PER_MS);
+    assert_true(budget_wait_ns(&budget, SPENT_SHARING, NS_PER_MS) > 0);
+    assert_int_equal(budget_wait_ns(&budget, SPENT_GPUS, NS_PER_MS), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_kind_takes_it_all),
         cmocka_unit_test(tokens_come_with_the_jobs_cpu_time),
         cmocka_unit_test(a_job_that_does_not_run_earns_little),
         cmocka_unit_test(savings_have_a_limit),

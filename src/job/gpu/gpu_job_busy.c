@@ -6,6 +6,7 @@
 
 #include "base/arithmetic.h"
 #include "base/clock.h"
+#include "base/reserve.h"
 #include "base/unknown.h"
 
 /* Samples of a device that was looked at so long after a process was last there speak of it. */
@@ -90,20 +91,10 @@ static const struct gpu_use *find_use(const struct gpu_tally *tally, const struc
 
 static int reserve_uses(struct gpu_tally *tally, size_t count)
 {
-    struct gpu_use *uses, *spare;
+    size_t capacity = tally->use_capacity;
+    int r = reserve(&tally->spare, &capacity, count, sizeof(*tally->spare));
 
-    if (count <= tally->use_capacity)
-        return 0;
-    uses = realloc(tally->uses, 2 * count * sizeof(*uses));
-    if (!uses)
-        return -ENOMEM;
-    tally->uses = uses;
-    spare = realloc(tally->spare, 2 * count * sizeof(*spare));
-    if (!spare)
-        return -ENOMEM;
-    tally->spare = spare;
-    tally->use_capacity = 2 * count;
-    return 0;
+    return r < 0 ? r : reserve(&tally->uses, &tally->use_capacity, count, sizeof(*tally->uses));
 }
 
 static void begin_list(struct gpu_unit_tally *unit)

@@ -6,6 +6,7 @@
 
 #include "base/arithmetic.h"
 #include "base/parse.h"
+#include "base/reserve.h"
 
 /* What is kept between two looks: 1 MB. */
 enum { KEPT_COUNT = 8192 };
@@ -24,30 +25,13 @@ void memory_areas_clear(struct memory_areas *areas)
     areas->count = areas->process_count = areas->seen_count = 0;
 }
 
-/* Makes room for one more. Returns the array, moved or not, or NULL. */
-static void *reserve(void *list, size_t count, size_t *capacity, size_t size)
-{
-    size_t wanted = *capacity ? 2 * *capacity : 64;
-    void *grown;
-
-    if (count < *capacity)
-        return list;
-    grown = realloc(list, wanted * size);
-    if (grown)
-        *capacity = wanted;
-    return grown;
-}
-
 int memory_areas_add_process(struct memory_areas *areas, pid_t pid, bool is_main)
 {
-    struct area_process *processes =
-        reserve(areas->processes, areas->process_count, &areas->process_capacity,
-                sizeof(*areas->processes));
-
-    if (!processes)
+    if (reserve(&areas->processes, &areas->process_capacity, areas->process_count + 1,
+                sizeof(*areas->processes)) < 0)
         return -ENOMEM;
-    areas->processes = processes;
-    processes[areas->process_count++] = (struct area_process){ .pid = pid, .is_main = is_main };
+    areas->processes[areas->process_count++] =
+        (struct area_process){ .pid = pid, .is_main = is_main };
     return 0;
 }
 
@@ -65,13 +49,9 @@ static struct area_bytes bytes_of(const struct smaps_area *area)
 static int add_file_area(struct memory_areas *areas, const struct smaps_area *area,
                          const struct area_bytes *bytes)
 {
-    struct memory_area *list =
-        reserve(areas->list, areas->count, &areas->capacity, sizeof(*list));
-
-    if (!list)
+    if (reserve(&areas->list, &areas->capacity, areas->count + 1, sizeof(*areas->list)) < 0)
         return -ENOMEM;
-    areas->list = list;
-    list[areas->count++] = (struct memory_area){
+    areas->list[areas->count++] = (struct memory_area){
         .device = area->device,
         .inode = area->inode,
         .offset = area->offset,

@@ -24,7 +24,7 @@
 
 /* 128 KiB are 4096 records: the beginning and end of 2048 processes or threads. Below a
  * quarter of that other sources serve better. */
-enum { PAGES_MAX = 32, PAGES_MIN = 8 };
+enum { PAGES_MAX = 32, PAGES_MIN = 8, RECORD_BYTES = 32 };
 
 /* The kernel writes no record that would leave less than itself and one on losses free. */
 enum { FULL_BYTES = 64 };
@@ -106,6 +106,11 @@ void fork_ring_close(struct fork_ring *ring)
         close(ring->cpu[i].fd);
     }
     ring->count = 0;
+}
+
+size_t fork_ring_capacity(const struct fork_ring *ring)
+{
+    return ring->count > 0 ? ring->cpu[ring->count - 1].data_bytes / RECORD_BYTES : 0;
 }
 
 /* The oldest record of each ring. */

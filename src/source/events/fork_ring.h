@@ -46,6 +46,9 @@ struct fork_ring {
 int fork_ring_open(const struct root *root, pid_t pid, struct fork_ring *ret);
 void fork_ring_close(struct fork_ring *ring);
 
+/* How many events the ring of one CPU holds. */
+size_t fork_ring_capacity(const struct fork_ring *ring);
+
 /* Calls `seen` for all records there are, those of all CPUs in order of time. To be called
  * every 20 ms while the job is busy; where nothing happened no system call is made. */
 void fork_ring_drain(struct fork_ring *ring, process_event_seen *seen, void *data);

@@ -23,7 +23,7 @@
 #include "source/events/netlink.h"
 
 /* An event takes up 832 bytes of the buffer. */
-enum { BUFFER_BYTES = 4 << 20, DATAGRAM_MAX = 1024, EVENT_BYTES = 1024 };
+enum { BUFFER_BYTES = 16 << 20, DATAGRAM_MAX = 1024, EVENT_BYTES = 1024 };
 
 /* Inode of the machine's own pid namespace: a constant of the kernel's. */
 #define INITIAL_PID_NAMESPACE "pid:[4026531836]"

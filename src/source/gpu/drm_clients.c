@@ -7,6 +7,7 @@
 
 #include "base/arithmetic.h"
 #include "base/parse.h"
+#include "base/reserve.h"
 #include "base/unknown.h"
 
 int drm_clients_init(struct drm_clients *clients, size_t device_count, bool hides_idle)
@@ -33,35 +34,15 @@ void drm_clients_done(struct drm_clients *clients)
     *clients = (struct drm_clients){ 0 };
 }
 
-/* Makes room for one more entry of a growing array of at most `max`. */
-static int grow(void **list, size_t size, size_t count, size_t *capacity, size_t max)
-{
-    size_t wanted = *capacity ? 2 * *capacity : 16;
-    void *grown;
-
-    if (count < *capacity)
-        return 0;
-    if (count >= max)
-        return -ENOSPC;
-    if (wanted > max)
-        wanted = max;
-    grown = realloc(*list, wanted * size);
-    if (!grown)
-        return -ENOMEM;
-    *list = grown;
-    *capacity = wanted;
-    return 0;
-}
-
 /* The place of a new use: behind the others, or that of the longest ended. */
 static int place_use(struct drm_clients *clients, size_t *ret)
 {
-    void *list = clients->use;
     size_t oldest = 0;
-    int r = grow(&list, sizeof(clients->use[0]), clients->use_count, &clients->use_capacity,
-                 DRM_USE_MAX);
+    int r = -ENOSPC;
 
-    clients->use = list;
+    if (clients->use_count < DRM_USE_MAX)
+        r = reserve(&clients->use, &clients->use_capacity, clients->use_count + 1,
+                    sizeof(clients->use[0]));
     if (r == 0)
         *ret = clients->use_count++;
     if (r != -ENOSPC)
@@ -103,12 +84,12 @@ static int find_use(struct drm_clients *clients, unsigned device, pid_t pid, siz
 
 static int place_client(struct drm_clients *clients, size_t *ret)
 {
-    void *list = clients->list;
     size_t oldest = 0;
-    int r = grow(&list, sizeof(clients->list[0]), clients->count, &clients->capacity,
-                 DRM_CLIENT_MAX);
+    int r = -ENOSPC;
 
-    clients->list = list;
+    if (clients->count < DRM_CLIENT_MAX)
+        r = reserve(&clients->list, &clients->capacity, clients->count + 1,
+                    sizeof(clients->list[0]));
     if (r == 0)
         *ret = clients->count++;
     if (r != -ENOSPC)

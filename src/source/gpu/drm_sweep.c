@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/parse.h"
+#include "base/reserve.h"
 #include "base/unknown.h"
 #include "source/proc/pid_stat.h"
 
@@ -49,25 +50,12 @@ void drm_sweep_done(struct drm_sweep *sweep)
 }
 
 /* Both lists of processes have room for `count`. */
-static int reserve(struct drm_sweep *sweep, size_t count)
+static int reserve_both(struct drm_sweep *sweep, size_t count)
 {
-    size_t capacity = sweep->pid_capacity ? sweep->pid_capacity : 64;
-    struct drm_sweep_pid *grown;
+    size_t capacity = sweep->pid_capacity;
+    int r = reserve(&sweep->spare, &capacity, count, sizeof(*sweep->spare));
 
-    if (count <= sweep->pid_capacity)
-        return 0;
-    while (capacity < count)
-        capacity *= 2;
-    grown = realloc(sweep->pid, capacity * sizeof(*grown));
-    if (!grown)
-        return -ENOMEM;
-    sweep->pid = grown;
-    grown = realloc(sweep->spare, capacity * sizeof(*grown));
-    if (!grown)
-        return -ENOMEM;
-    sweep->spare = grown;
-    sweep->pid_capacity = capacity;
-    return 0;
+    return r < 0 ? r : reserve(&sweep->pid, &sweep->pid_capacity, count, sizeof(*sweep->pid));
 }
 
 /* Takes over the processes asked for; what is known of one stays with it. */
@@ -76,7 +64,7 @@ static int take_pids(struct drm_sweep *sweep, const struct gpu_pids *pids)
     size_t count = pids->count < DRM_SWEEP_PID_MAX ? pids->count : DRM_SWEEP_PID_MAX;
     struct drm_sweep_pid *old;
     size_t at = 0;
-    int r = reserve(sweep, count);
+    int r = reserve_both(sweep, count);
 
     if (r < 0)
         return r;

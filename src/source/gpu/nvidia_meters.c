@@ -195,6 +195,28 @@ bool nvidia_meters_idle_since(const struct nvidia_meters *meters, uint64_t busy_
     return nvidia_meters_see_all(meters) && meters->list[METER_GPU].busy.busy_ns == busy_ns;
 }
 
+void nvidia_meters_note_usage(struct nvidia_meters *meters,
+                              const struct nvml_process_usage *list, ssize_t count)
+{
+    struct nvidia_meter *encoder = &meters->list[METER_ENCODER];
+    struct nvidia_meter *decoder = &meters->list[METER_DECODER];
+
+    meters->has_usage = true;
+    encoder->may_have_worked |= count < 0;
+    decoder->may_have_worked |= count < 0;
+    for (ssize_t i = 0; i < count; i++) {
+        encoder->may_have_worked |= list[i].encoder_percent > 0;
+        decoder->may_have_worked |= list[i].decoder_percent > 0;
+    }
+}
+
+static bool seems_idle(const struct nvidia_meters *meters, const struct nvidia_meter *meter)
+{
+    return (meters->has_usage && !meter->may_have_worked) ||
+           (meter->source == METER_SAMPLES &&
+            nvidia_meters_idle_since(meters, meter->gpu_busy_ns));
+}
+
 /* Counts an encoder as idle, as far as the cores' samples reach, where it passes as that. */
 static bool passes_as_idle(struct nvidia_meters *meters, enum nvidia_meter_kind kind,
                            const struct nvml *nvml, nvml_device device)
@@ -202,9 +224,9 @@ static bool passes_as_idle(struct nvidia_meters *meters, enum nvidia_meter_kind 
     struct nvidia_meter *meter = &meters->list[kind];
     unsigned percent = 0;
 
-    if (kind == METER_GPU || meter->source != METER_SAMPLES ||
-        !nvidia_meters_idle_since(meters, meter->gpu_busy_ns) ||
-        poll_rate(nvml, device, kind, &percent) < 0 || percent != 0)
+    if (kind == METER_GPU || meter->source == METER_POLLED || !nvidia_meters_see_all(meters) ||
+        !seems_idle(meters, meter) || poll_rate(nvml, device, kind, &percent) < 0 ||
+        percent != 0)
         return false;
     busy_meter_heed_clock(&meter->busy, time_of_day_us());
     busy_meter_add_idle(&meter->busy, meters->list[METER_GPU].busy.last_us);
@@ -222,10 +244,11 @@ static int read_if_due(struct nvidia_meters *meters, enum nvidia_meter_kind kind
 
     if (meter->source == METER_NONE || !pace_begin(&meter->pace, now_ns))
         return 0;
-    if (meter->source == METER_UNTRIED)
-        r = find_source(meters, kind, nvml, device, now_ns, room);
-    else if (!passes_as_idle(meters, kind, nvml, device))
-        r = read_from(meters, kind, meter->source, nvml, device, now_ns, room);
+    if (!passes_as_idle(meters, kind, nvml, device))
+        r = meter->source == METER_UNTRIED
+                ? find_source(meters, kind, nvml, device, now_ns, room)
+                : read_from(meters, kind, meter->source, nvml, device, now_ns, room);
+    meter->may_have_worked = false;
     meter->gpu_busy_ns = meters->list[METER_GPU].busy.busy_ns;
     if (meter->source == METER_SAMPLES && meter->busy.busy_ns == busy_ns)
         least_ns = kinds[kind].most_ns; /* an idle one is asked seldom */

@@ -5,8 +5,8 @@
  * The best source that a device has is found at the first reading and kept: the driver's
  * buffered samples, GPM, or the driver's own rate at the moments we ask. Samples take
  * milliseconds to ask for, so nothing is asked at the start; they speak of the time since then
- * all the same. And encoders do nothing in most jobs: after their first reading they pass as
- * idle where the cores were, and the rate that the driver has at hand is 0.
+ * all the same. And encoders do nothing in most jobs: they pass as idle if the rate that the driver
+ * has at hand is 0, and either the cores were idle or no sample of a process says otherwise.
  */
 #ifndef SOURCE_GPU_NVIDIA_METERS_H
 #define SOURCE_GPU_NVIDIA_METERS_H
@@ -31,6 +31,7 @@ struct nvidia_meter {
     struct pace pace;
     uint64_t polled_ns;   /* METER_POLLED: when it was asked last */
     uint64_t gpu_busy_ns; /* what METER_GPU had counted when this one was last read */
+    bool may_have_worked; /* since then, by the samples of processes */
 };
 
 /* Start from a zeroed one. */
@@ -39,6 +40,7 @@ struct nvidia_meters {
     struct nvidia_gpm gpm; /* where it is the source of METER_GPU */
     nvml_device whole;
     const unsigned *gpu_instance; /* borrowed */
+    bool has_usage;               /* samples of processes were noted */
 };
 
 /* Counting begins now. `whole` and `gpu_instance` say what a part belongs to; for a whole device
@@ -59,6 +61,10 @@ void nvidia_meters_read(struct nvidia_meters *meters, const struct nvml *nvml,
 /* Reads METER_GPU alone, due or not. Returns 0, or -errno where the counters stand still. */
 int nvidia_meters_read_gpu(struct nvidia_meters *meters, const struct nvml *nvml,
                            nvml_device device, uint64_t now_ns, struct nvidia_samples *room);
+
+/* Notes all samples of processes since the last call; `count` < 0: they could not be read. */
+void nvidia_meters_note_usage(struct nvidia_meters *meters,
+                              const struct nvml_process_usage *list, ssize_t count);
 
 /* Where METER_GPU comes from, as reports say it: static text; NULL: from nowhere, or not yet. */
 const char *nvidia_meters_source(const struct nvidia_meters *meters);

@@ -397,6 +397,7 @@ static int read_usage(struct nvidia *nvidia, struct nvidia_device *device,
     answer.period_us = busy->period_us;
     answer.now_us = clock_now().realtime_ns / NS_PER_US;
     n = answer.device_busy_ns == 0 ? 0 : ask_usage(nvidia, device, answer.period_us);
+    nvidia_meters_note_usage(&device->meters, samples->usage, n);
     if (n < 0)
         return (int)n;
     device->usage_busy_ns = busy->busy_ns;

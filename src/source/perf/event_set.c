@@ -8,29 +8,16 @@
 #include <unistd.h>
 
 #include "base/file_limit.h"
-
-static int grow(struct event_set *set)
-{
-    size_t capacity = set->capacity ? 2 * set->capacity : 4;
-    int *fds;
-
-    if (capacity > EVENT_SET_MAX)
-        return -E2BIG;
-    fds = realloc(set->fds, capacity * sizeof(*fds));
-    if (!fds)
-        return -ENOMEM;
-    set->fds = fds;
-    set->capacity = capacity;
-    return 0;
-}
+#include "base/reserve.h"
 
 int event_set_add(struct event_set *set, struct perf_event_attr *attr, pid_t tid)
 {
-    int r = set->count == set->capacity ? grow(set) : 0;
     long fd;
 
-    if (r < 0)
-        return r;
+    if (set->count == EVENT_SET_MAX)
+        return -E2BIG;
+    if (reserve(&set->fds, &set->capacity, set->count + 1, sizeof(*set->fds)) < 0)
+        return -ENOMEM;
     attr->size = sizeof(*attr);
     attr->inherit = 1;
     attr->exclude_hv = 1;

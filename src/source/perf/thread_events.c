@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/reserve.h"
 
 enum { ROUNDS = 5, THREADS_MAX = 1 << 16 };
 
@@ -24,18 +25,11 @@ static void add_tid(pid_t tid, void *data)
 {
     struct tids *tids = data;
 
-    if (tids->count == tids->capacity) {
-        size_t capacity = tids->capacity ? 2 * tids->capacity : 64;
-        pid_t *list =
-            capacity > THREADS_MAX ? NULL : realloc(tids->list, capacity * sizeof(*list));
-
-        tids->is_cut |= !list;
-        if (!list)
-            return;
-        tids->list = list;
-        tids->capacity = capacity;
-    }
-    tids->list[tids->count++] = tid;
+    if (tids->count < THREADS_MAX &&
+        reserve(&tids->list, &tids->capacity, tids->count + 1, sizeof(tid)) == 0)
+        tids->list[tids->count++] = tid;
+    else
+        tids->is_cut = true;
 }
 
 static int compare(const void *a, const void *b)

@@ -7,6 +7,7 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
+#include "base/reserve.h"
 #include "front/gpu_tracker/subtrack/calls.h"
 
 struct block {
@@ -102,16 +103,9 @@ void analysis_close(struct analysis *analysis)
 
 static int keep_timestamp(struct analysis *analysis, double timestamp)
 {
-    if (analysis->timestamp_count == analysis->timestamp_capacity) {
-        size_t capacity =
-            analysis->timestamp_capacity ? analysis->timestamp_capacity * 2 : 1024;
-        double *larger = reallocarray(analysis->timestamps, capacity, sizeof(*larger));
-
-        if (!larger)
-            return -ENOMEM;
-        analysis->timestamps = larger;
-        analysis->timestamp_capacity = capacity;
-    }
+    if (reserve(&analysis->timestamps, &analysis->timestamp_capacity,
+                analysis->timestamp_count + 1, sizeof(timestamp)) < 0)
+        return -ENOMEM;
     analysis->timestamps[analysis->timestamp_count++] = timestamp;
     return 0;
 }
