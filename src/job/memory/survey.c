@@ -78,8 +78,8 @@ static void set_base(struct member *member, uint64_t before_bytes)
     uint64_t after_bytes = own_bytes(member);
     uint64_t least = smaller(before_bytes, after_bytes);
 
-    member->detail_own_bytes =
-        smaller(larger(member->detail_own_bytes, least), larger(before_bytes, after_bytes));
+    member->surveyed_own_bytes =
+        smaller(larger(member->surveyed_own_bytes, least), larger(before_bytes, after_bytes));
 }
 
 void survey_look_again(struct survey *survey, const struct root *root, struct members *members,
@@ -105,7 +105,7 @@ void survey_look_again(struct survey *survey, const struct root *root, struct me
             set_base(member, own_before_bytes);
         survey->gained_bytes += less(member->rss_bytes, before_bytes);
         if (survey->has_copies && member->was_surveyed)
-            copied_bytes += less(member_read_faults(member, root), member->detail_faults) *
+            copied_bytes += less(member_read_faults(member, root), member->surveyed_faults) *
                             root->page_bytes;
         survey->moved_bytes += apart(member->rss_bytes, before_bytes);
         read_bytes += before_bytes;
@@ -129,8 +129,8 @@ static void read_view(struct survey *survey, const struct root *root, struct mem
         memory_view_from_statm(member, view);
     survey->is_denied |= r < 0;
     member->was_surveyed = true;
-    member->detail_private_bytes = view->private_total;
-    member->detail_own_bytes = less(view->resident, view->mapped);
+    member->surveyed_private_bytes = view->private_total;
+    member->surveyed_own_bytes = less(view->resident, view->mapped);
     survey->count++;
 }
 
@@ -144,7 +144,7 @@ static void note_faults(const struct survey *survey, const struct root *root,
 
         if (survey->has_copies && member->rss_bytes > 0)
             (void)member_read_faults(member, root);
-        member->detail_faults = member->faults;
+        member->surveyed_faults = member->faults;
     }
 }
 
