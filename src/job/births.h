@@ -72,6 +72,11 @@ struct births {
     uint64_t records_read_ns;  /* when exit records were last read; monotonic */
     struct pid_queue newborns; /* not announced yet, parents first */
     struct pid_queue ended;    /* whose exit records may still come */
+    struct {
+        struct exit_record *list; /* owned */
+        size_t count, capacity;
+        size_t old_count; /* the first of them were there at the last drain */
+    } records;            /* of processes that are not known */
 };
 
 /* Opens the best available source that is not in `disabled` (rungs.h), if any. Call this while
@@ -112,9 +117,9 @@ static inline bool births_outlive_main(const struct births *births)
 /* ---- among the files of births ---- */
 
 bool births_add_main(struct births *births);
-void births_read_events(struct births *births);
 void births_note(struct births *births, const struct process_event *event);
-void births_note_record(const struct exit_record *record, void *births);
+/* False: the process is not known, yet or at all. */
+bool births_note_record(struct births *births, const struct exit_record *record);
 /* A process has ended. It is released, or kept until its exit records are read. */
 void births_end(struct births *births, struct process *process);
 void births_mark_inexact(struct births *births, const char *why);
