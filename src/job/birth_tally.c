@@ -92,6 +92,20 @@ void births_adopt(struct births *births, pid_t pid)
     set_threads(births, process, count_threads(births, pid));
 }
 
+void births_resume(struct births *births)
+{
+    const struct members *members = births->members;
+
+    for (size_t i = 0; i < members->count; i++) {
+        const struct process *process = members_process(members, members->list[i].pid);
+
+        if (process && process->threads == 0 && process->ended_ns == 0)
+            births_adopt(births, process->pid);
+    }
+    births->needs_search = false;
+    births->is_complete = true;
+}
+
 /* What has lived since all new processes were known is not known without it: the peaks are those from
  * before. */
 static void disown(struct births *births, struct process *process)

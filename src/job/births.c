@@ -34,6 +34,8 @@
 #define RECORDS_EVERY_NS (100 * NS_PER_MS)
 #define GAP_LEAST_NS (5 * NS_PER_MS)
 #define GAP_MOST_NS NS_PER_SECOND
+#define STORM_EVENT_NS \
+    (250 * NS_PER_US) /* between two events of a storm of 2000 processes a second */
 
 struct births_source {
     unsigned rung;
@@ -287,19 +289,21 @@ static void check_losses(struct births *births)
     births->lost_count = lost_count;
     births_mark_incomplete(
         births, "events were lost: processes started faster than events could be read");
+    births->needs_search = true;
     end_lost(births);
 }
 
-/* At the rate of late, the next events fill a quarter of the buffer. It may take a few drains before
- * the gap is long: jobs begin with a storm. */
+/* At the rate of late, the next events fill a quarter of the buffer, and it has room for a sudden
+ * storm. It may take a few drains before the gap is long: jobs begin with a storm. */
 static void set_gap(struct births *births, uint64_t now_ns)
 {
+    uint64_t capacity = births->events->capacity(births);
     uint64_t span_ns = less(now_ns, births->drained_ns);
     uint64_t gap_ns = smaller(2 * births->drain_gap_ns, GAP_MOST_NS);
 
+    gap_ns = smaller(gap_ns, capacity * STORM_EVENT_NS);
     if (births->event_count > 0)
-        gap_ns = smaller(gap_ns,
-                         span_ns * births->events->capacity(births) / 4 / births->event_count);
+        gap_ns = smaller(gap_ns, span_ns * capacity / 4 / births->event_count);
     births->drain_gap_ns = larger(gap_ns, GAP_LEAST_NS);
     births->event_count = 0;
     births->drained_ns = now_ns;

@@ -51,6 +51,8 @@ struct births {
     uint64_t drain_gap_ns;     /* until the next drain; follows the rate of events */
     /* Every new process is reported: no search is needed to find them. */
     bool is_complete;
+    bool
+        needs_search; /* it will be, when those that were missed are adopted; see births_resume() */
 
     /* Largest peak of resident memory of exited processes; UNKNOWN: none was reported. */
     bool has_peaks; /* exit records are available, and none was lost */
@@ -86,6 +88,9 @@ void births_open(struct births *births, const struct root *root, struct members 
 
 /* Adds a process of a job that was already running. The counts are then not exact. */
 void births_adopt(struct births *births, pid_t pid);
+
+/* After a search for processes whose events were lost: adopts what is open. */
+void births_resume(struct births *births);
 
 /* Removes a process that turns out to be an agent, and the short-lived intermediate process that
  * started it: neither belongs to the job. */
