@@ -92,6 +92,20 @@ void births_adopt(struct births *births, pid_t pid)
     set_threads(births, process, count_threads(births, pid));
 }
 
+void births_resume(struct births *births)
+{
+    const struct members *members = births->members;
+
+    for (size_t i = 0; i < members->count; i++) {
+        const struct process *process = members_process(members, members->list[i].pid);
+
+        if (process && process->threads == 0 && process->ended_ns == 0)
+            births_adopt(births, process->pid);
+    }
+    births->needs_search = false;
+    births->is_complete = true;
+}
+
 /* What has lived since all new processes were known is not known without it: the peaks are those from
  * before. */
 static void disown(struct births *births, struct process *process)
@@ -262,33 +276,21 @@ void births_note(struct births *births, const struct process_event *event)
     }
 }
 
-/* An agent, or the process that started it, that has ended before it could be looked at. */
-static void disown_ended(struct births *births, pid_t pid)
+bool births_note_record(struct births *births, const struct exit_record *record)
 {
-    struct process *process;
-
-    if (!members_process(births->members, pid))
-        births_read_events(births);
-    process = members_process(births->members, pid);
-    if (process && !process->is_foreign)
-        disown(births, process);
-}
-
-void births_note_record(const struct exit_record *record, void *data)
-{
-    struct births *births = data;
+    struct process *process = members_process(births->members, record->tgid);
     bool is_main = record->tgid == births->main_pid;
     uint64_t *peak = is_main ? &births->main_peak_bytes : &births->largest_peak_bytes;
-    struct process *process;
 
-    if (strcmp(record->name, SPOOR_AGENT_NAME) == 0 && !is_main)
-        disown_ended(births, record->tgid);
-    if (!members_process(births->members, record->tgid))
-        births_read_events(births);
-    process = members_process(births->members, record->tgid);
-    if (!process || strncmp(record->name, OWN_PREFIX, strlen(OWN_PREFIX)) == 0)
-        return;
+    if (!process)
+        return false;
+    /* An agent, or the process that started it, that has ended before it could be looked at. */
+    if (strcmp(record->name, SPOOR_AGENT_NAME) == 0 && !is_main && !process->is_foreign)
+        disown(births, process);
+    if (strncmp(record->name, OWN_PREFIX, strlen(OWN_PREFIX)) == 0)
+        return true;
     lives_note_record(process, record);
     if (is_main || !record->may_be_borrowed)
         raise_to(peak, record->peak_rss_bytes);
+    return true;
 }

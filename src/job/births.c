@@ -6,9 +6,9 @@
  *   another calls exec, the first ends and the process lives on.
  * - The ring tells of the job alone. The connector tells of the whole machine: there a process
  *   is of the job if its parent is.
- * - An exit record comes before the event of the same end, but by another way. So numbers of
- *   ended processes are kept until the records that came meanwhile are read; and for a record
- *   of an unknown process that would matter the events are read first.
+ * - An exit record comes before the event of the same exit, but by another way. So ended processes
+ *   are kept until the records that came meanwhile are read, and records of unknown processes until
+ *   the next drain.
  */
 #include "job/births.h"
 
@@ -24,6 +24,7 @@
 #include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "base/reserve.h"
 #include "base/unknown.h"
 #include "job/rungs.h"
 #include "source/proc/pid_stat.h"
@@ -33,6 +34,8 @@
 #define RECORDS_EVERY_NS (100 * NS_PER_MS)
 #define GAP_LEAST_NS (5 * NS_PER_MS)
 #define GAP_MOST_NS NS_PER_SECOND
+#define STORM_EVENT_NS \
+    (250 * NS_PER_US) /* between two events of a storm of 2000 processes a second */
 
 struct births_source {
     unsigned rung;
@@ -200,15 +203,38 @@ void births_close(struct births *births)
     lives_close(&births->lives);
     free(births->newborns.pids);
     free(births->ended.pids);
+    free(births->records.list);
     births->newborns = births->ended = (struct pid_queue){ 0 };
+    births->records.list = NULL;
+    births->records.count = births->records.capacity = births->records.old_count = 0;
     births->events = NULL;
 }
 
 /* ---- drain -------------------------------------------------------------- */
 
-void births_read_events(struct births *births)
+static void keep_record(const struct exit_record *record, void *data)
 {
-    births->events->drain(births);
+    struct births *births = data;
+
+    if (births_note_record(births, record))
+        return;
+    if (reserve(&births->records.list, &births->records.capacity, births->records.count + 1,
+                sizeof(*record)) < 0)
+        births->taskstats.lost_count++;
+    else
+        births->records.list[births->records.count++] = *record;
+}
+
+/* An exit record may be read before the event of the fork, which came first but by another way. A
+ * process that is still not known at the next drain is not the job's. */
+static void note_kept_records(struct births *births)
+{
+    for (size_t i = 0; i < births->records.old_count; i++)
+        (void)births_note_record(births, &births->records.list[i]);
+    births->records.count -= births->records.old_count;
+    memmove(births->records.list, births->records.list + births->records.old_count,
+            births->records.count * sizeof(*births->records.list));
+    births->records.old_count = births->records.count;
 }
 
 /* Records of the whole machine pile up if none of ours ends. */
@@ -217,7 +243,7 @@ static void drain_records(struct births *births, uint64_t now_ns)
     if (births->ended.count == 0 && now_ns - births->records_read_ns < RECORDS_EVERY_NS)
         return;
     births->records_read_ns = now_ns;
-    taskstats_drain(&births->taskstats, births_note_record, births);
+    taskstats_drain(&births->taskstats, keep_record, births);
 }
 
 static void release_ended(struct births *births)
@@ -263,19 +289,21 @@ static void check_losses(struct births *births)
     births->lost_count = lost_count;
     births_mark_incomplete(
         births, "events were lost: processes started faster than events could be read");
+    births->needs_search = true;
     end_lost(births);
 }
 
-/* At the rate of late, the next events fill a quarter of the buffer. It may take a few drains before
- * the gap is long: jobs begin with a storm. */
+/* At the rate of late, the next events fill a quarter of the buffer, and it has room for a sudden
+ * storm. It may take a few drains before the gap is long: jobs begin with a storm. */
 static void set_gap(struct births *births, uint64_t now_ns)
 {
+    uint64_t capacity = births->events->capacity(births);
     uint64_t span_ns = less(now_ns, births->drained_ns);
     uint64_t gap_ns = smaller(2 * births->drain_gap_ns, GAP_MOST_NS);
 
+    gap_ns = smaller(gap_ns, capacity * STORM_EVENT_NS);
     if (births->event_count > 0)
-        gap_ns = smaller(gap_ns,
-                         span_ns * births->events->capacity(births) / 4 / births->event_count);
+        gap_ns = smaller(gap_ns, span_ns * capacity / 4 / births->event_count);
     births->drain_gap_ns = larger(gap_ns, GAP_LEAST_NS);
     births->event_count = 0;
     births->drained_ns = now_ns;
@@ -288,8 +316,10 @@ void births_drain(struct births *births)
     if (!births->events)
         return;
     now_ns = clock_now().monotonic_ns;
-    births_read_events(births);
+    births->events->drain(births);
     set_gap(births, now_ns);
+    if (births->records.count > 0)
+        note_kept_records(births);
     if (births->taskstats.fd >= 0)
         drain_records(births, now_ns);
     release_ended(births);

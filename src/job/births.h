@@ -51,6 +51,8 @@ struct births {
     uint64_t drain_gap_ns;     /* until the next drain; follows the rate of events */
     /* Every new process is reported: no search is needed to find them. */
     bool is_complete;
+    bool
+        needs_search; /* it will be, when those that were missed are adopted; see births_resume() */
 
     /* Largest peak of resident memory of exited processes; UNKNOWN: none was reported. */
     bool has_peaks; /* exit records are available, and none was lost */
@@ -72,6 +74,11 @@ struct births {
     uint64_t records_read_ns;  /* when exit records were last read; monotonic */
     struct pid_queue newborns; /* not announced yet, parents first */
     struct pid_queue ended;    /* whose exit records may still come */
+    struct {
+        struct exit_record *list; /* owned */
+        size_t count, capacity;
+        size_t old_count; /* the first of them were there at the last drain */
+    } records;            /* of processes that are not known */
 };
 
 /* Opens the best available source that is not in `disabled` (rungs.h), if any. Call this while
@@ -81,6 +88,9 @@ void births_open(struct births *births, const struct root *root, struct members 
 
 /* Adds a process of a job that was already running. The counts are then not exact. */
 void births_adopt(struct births *births, pid_t pid);
+
+/* After a search for processes whose events were lost: adopts what is open. */
+void births_resume(struct births *births);
 
 /* Removes a process that turns out to be an agent, and the short-lived intermediate process that
  * started it: neither belongs to the job. */
@@ -112,9 +122,9 @@ static inline bool births_outlive_main(const struct births *births)
 /* ---- among the files of births ---- */
 
 bool births_add_main(struct births *births);
-void births_read_events(struct births *births);
 void births_note(struct births *births, const struct process_event *event);
-void births_note_record(const struct exit_record *record, void *births);
+/* False: the process is not known, yet or at all. */
+bool births_note_record(struct births *births, const struct exit_record *record);
 /* A process has ended. It is released, or kept until its exit records are read. */
 void births_end(struct births *births, struct process *process);
 void births_mark_inexact(struct births *births, const char *why);

@@ -247,27 +247,36 @@ static void search_adopted(struct search *search)
     members_order(&job->members, before);
 }
 
+static void search_job(struct search *search, bool is_full)
+{
+    struct job *job = search->job;
+
+    if (job->leaf.is_adopted) {
+        search_adopted(search);
+        return;
+    }
+    if (leaf_has(&job->leaf, LEAF_UNIFIED) && search_leaf(search) && all_are_listed(job))
+        return;
+    if (job->lists_children)
+        search_children(search, is_full);
+    else
+        search_all(search);
+}
+
 void job_search(struct job *job, const struct look *look)
 {
     struct search search = { job, look, 0 };
-    bool is_full = job->search_count++ % FULL_SEARCH_EVERY == 0;
+    struct births *births = &job->births;
+    bool is_full = job->search_count++ % FULL_SEARCH_EVERY == 0 || births->needs_search;
 
-    if (job->root->proc_fault || job->is_main_only)
-        return;
-    if (job->births.is_complete && !look->is_thorough &&
-        look->now_ns - job->searched_ns < CHECK_EVENTS_EVERY_NS)
+    if (job->root->proc_fault || job->is_main_only ||
+        (births->is_complete && !look->is_thorough &&
+         look->now_ns - job->searched_ns < CHECK_EVENTS_EVERY_NS))
         return;
     job->searched_ns = look->now_ns;
-    if (job->leaf.is_adopted) {
-        search_adopted(&search);
-        return;
-    }
-    if (leaf_has(&job->leaf, LEAF_UNIFIED) && search_leaf(&search) && all_are_listed(job))
-        return;
-    if (job->lists_children)
-        search_children(&search, is_full);
-    else
-        search_all(&search);
+    search_job(&search, is_full);
+    if (births->needs_search)
+        births_resume(births);
 }
 
 /* True: it is to be announced again. */

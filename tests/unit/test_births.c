@@ -223,6 +223,34 @@ static void a_process_that_was_found_is_not_another_one(void **state)
     end(&births);
 }
 
+/* What a search finds after a loss is followed again. */
+static void lost_processes_are_adopted(void **state)
+{
+    struct births births;
+    struct root root;
+
+    (void)state;
+    assert_int_equal(root_open(NULL, &root), 0);
+    begin(&births, true);
+    births.root = &root;
+    births.events = (const struct births_source *)""; /* there is one */
+    births.needs_search = true;
+    add_open(MAIN + 1, 1);
+    births_resume(&births);
+    assert_true(births.is_complete);
+    assert_false(births.needs_search);
+    assert_false(births.is_exact);
+    assert_int_equal(births.started_count, 2);
+    assert_int_equal(births.now.processes, 2);
+    births_note(&births, &(struct process_event){
+                             .kind = PROCESS_EXITED, .pid = MAIN + 1, .time_ns = 1 });
+    births_resume(&births); /* it has ended, and is not counted again */
+    assert_int_equal(births.now.processes, 1);
+    assert_int_equal(births.started_count, 2);
+    end(&births);
+    root_close(&root);
+}
+
 struct announced {
     pid_t pids[8];
     size_t count;
@@ -347,6 +375,7 @@ int main(void)
         cmocka_unit_test(an_end_without_a_beginning_is_a_loss),
         cmocka_unit_test(a_number_used_again_is_another_process),
         cmocka_unit_test(a_process_that_was_found_is_not_another_one),
+        cmocka_unit_test(lost_processes_are_adopted),
         cmocka_unit_test(those_that_live_for_a_while_are_announced_parents_first),
         cmocka_unit_test(an_end_that_is_none_makes_it_inexact),
         cmocka_unit_test(without_a_source_nothing_is_known),
