@@ -80,6 +80,7 @@ struct member {
 
     /* as of the last survey of its memory (job/memory/survey.h), or of its start */
     bool was_surveyed;
+    bool is_walked; /* by the survey that was last planned */
     uint64_t surveyed_own_bytes;
     uint64_t surveyed_private_bytes;
     uint64_t surveyed_faults;

@@ -100,14 +100,14 @@ static void read_all(struct memory_sharing *sharing, struct members *members, pi
 {
     const struct root *root = sharing->root;
     uint64_t started_ns = cpu_spent_ns(root), spent_ns;
-    struct survey survey = survey_plan(members, main_pid);
+    struct survey survey = survey_plan(members, main_pid, sharing->mode == SPOOR_DETAIL_ALWAYS);
     struct shared_files files;
     bool has_files;
 
     survey_take(&survey, root, members, main_pid, sharing->views);
     has_files = sharing->uses_smaps && !survey.is_denied &&
                 read_mappings(sharing, survey.count, &files) == 0;
-    survey_look_again(&survey, root, members, main_pid);
+    survey_look_again(&survey, root, members);
     shared_memory_estimate(sharing->views, survey.count, survey.is_racy, survey.gained_bytes,
                            &sharing->estimate);
     if (has_files && !survey.is_racy)
@@ -169,11 +169,11 @@ static bool may_be_highest(const struct memory_sharing *sharing, const struct rs
 
 /* A maximum of several processes may be read on credit; of a lone one, sizes tell most. While the job
  * runs, what is seen may soon be exceeded: then credit is left for when it comes to rest. */
-static bool is_affordable(struct memory_sharing *sharing, const struct members *members,
+static bool is_affordable(struct memory_sharing *sharing, struct members *members,
                           pid_t main_pid, bool is_peak)
 {
     enum { LEFT_FOR_REST = 3, LEFT_FOR_PEAK = 2 }; /* in reads */
-    struct survey plan = survey_plan(members, main_pid);
+    struct survey plan = survey_plan(members, main_pid, false);
     uint64_t cost_ns = survey_cost_ns(&plan, sharing->page_ns);
     bool is_resting = sharing->activity == JOB_RESTS;
 
@@ -186,8 +186,8 @@ static bool is_affordable(struct memory_sharing *sharing, const struct members *
 
 /* Between samples only a maximum is worth a read: one that beats the last by an eighth, or one of a job
  * that has come to rest. */
-static bool should_read(struct memory_sharing *sharing, const struct members *members,
-                        pid_t main_pid, bool is_glance, const struct memory_estimate *followed)
+static bool should_read(struct memory_sharing *sharing, struct members *members, pid_t main_pid,
+                        bool is_glance, const struct memory_estimate *followed)
 {
     const struct rss_delta *delta = &sharing->delta.job;
     bool is_fleeting = is_glance && sharing->activity != JOB_RESTS;
