@@ -30,5 +30,5 @@ def test_a_child_that_a_glance_has_seen_is_the_jobs_after_its_end(spoor, machine
     run.process.stdin.flush()
     assert read_line(run.process.stdout) == ""
     machine.play(f"busy 0 {run.pid} 200 30")
-    machine.wait_for(SLOW, times=2)
+    machine.wait_for(QUICK, times=2)
     assert value(run.end(), "gpu.job_utilization.max_gpus") > 0
