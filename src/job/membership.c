@@ -28,6 +28,7 @@
 #include "job/newborn.h"
 #include "source/cgroup/cgroup_directory.h"
 #include "source/proc/children.h"
+#include "source/proc/cpu_clock.h"
 #include "source/proc/pid_stat.h"
 
 /* A process may get a child without running itself: an orphan that a nested subreaper
@@ -133,6 +134,18 @@ static void search_all(struct search *search)
     }
 }
 
+/* Since its children were last listed. Between samples its clock was not read. */
+static bool may_have_forked(const struct job *job, struct member *member)
+{
+    uint64_t before_ns = member->children_clock_ns;
+    uint64_t clock_ns = member->clock_ns;
+
+    if (is_known(clock_ns))
+        (void)cpu_clock_read(job->root, member->pid, &clock_ns); /* or it has ended */
+    member->children_clock_ns = clock_ns;
+    return !is_known(clock_ns) || clock_ns != before_ns;
+}
+
 static void search_children(struct search *search, bool is_full)
 {
     struct job *job = search->job;
@@ -150,11 +163,8 @@ static void search_children(struct search *search, bool is_full)
         struct member *member = &job->members.list[i];
         struct kept file = member->children_file;
 
-        if (member->has_left || member->is_zombie ||
-            (!is_full && is_known(member->clock_ns) &&
-             member->clock_ns == member->children_clock_ns))
+        if (member->has_left || member->is_zombie || !(may_have_forked(job, member) || is_full))
             continue;
-        member->children_clock_ns = member->clock_ns;
         /* The table may move while children are added: work on a copy of the file. */
         member->children_file = (struct kept)KEPT_CLOSED;
         (void)children_read(&file, job->root, member->pid, member->threads, &job->children,
