@@ -74,8 +74,8 @@ SPOOR_API bool spoor_format_for_path(const char *path, enum spoor_format *ret);
 /* When to read private and shared memory. This walks the job's page tables,
  * about 6 ms per GiB, and blocks its memory system calls meanwhile. */
 enum spoor_detail {
-    SPOOR_DETAIL_AUTO,   /* when memory has changed, for at most 1/300 of the time */
-    SPOOR_DETAIL_ALWAYS, /* at every sample, whatever the cost */
+    SPOOR_DETAIL_AUTO,   /* when memory has changed, as the budget allows */
+    SPOOR_DETAIL_ALWAYS, /* at every sample, with the mappings of all processes */
     SPOOR_DETAIL_NEVER,
 };
 

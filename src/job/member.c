@@ -19,6 +19,7 @@
 
 /* io and status are read at most this often while a process runs. */
 #define SLOW_PERIOD_NS NS_PER_SECOND
+#define HARDLY_NS (5 * NS_PER_MS)
 
 static uint64_t ticks_to_ns(uint64_t ticks)
 {
@@ -203,16 +204,28 @@ static bool has_run(const struct member *member, uint64_t since_clock_ns)
     return !is_known(member->clock_ns) || member->clock_ns != since_clock_ns;
 }
 
+/* Of one that has hardly run so far, io and status are read at the end: of thousands that start and
+ * sleep, this is most of the cost. */
+static bool has_slow_news(const struct member *member)
+{
+    bool has_hardly_run = !is_known(member->slow_clock_ns) && is_known(member->clock_ns) &&
+                          member->clock_ns < HARDLY_NS;
+
+    return has_run(member, member->slow_clock_ns) && !has_hardly_run;
+}
+
 bool member_has_run(const struct member *member)
 {
-    return has_run(member, member->stat_clock_ns) || has_run(member, member->slow_clock_ns);
+    return has_run(member, member->stat_clock_ns) || has_slow_news(member);
 }
 
 static bool is_slow_due(const struct member *member, const struct look *look, bool was_zombie)
 {
-    return look->is_thorough || (member->is_zombie && !was_zombie) ||
-           (has_run(member, member->slow_clock_ns) &&
-            look->now_ns - member->slow_read_ns >= SLOW_PERIOD_NS);
+    if (member->is_zombie && !was_zombie)
+        return true;
+    if (look->is_thorough)
+        return has_run(member, member->slow_clock_ns);
+    return has_slow_news(member) && look->now_ns - member->slow_read_ns >= SLOW_PERIOD_NS;
 }
 
 /* Without /proc: the clock alone, by which it is known to live. The rest is known when it is

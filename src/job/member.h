@@ -79,6 +79,7 @@ struct member {
     uint64_t listed_by;        /* the last search that found it in the list of the job cgroup */
 
     /* for the memory detail: what the last detail read saw; see detail.c */
+    bool was_surveyed;
     uint64_t detail_own_bytes;
     uint64_t detail_private_bytes;
     uint64_t detail_faults;

@@ -97,40 +97,12 @@ static void note_at_peak(struct job *job, const struct memory_split *seen)
     memory_split_keep_higher(&job->peaks.at_peak, &split);
 }
 
-static void lower(uint64_t *value, uint64_t excess)
-{
-    *value = *value > excess ? *value - excess : 0;
-}
-
-static void lower_at_peak(struct job *job, const struct detail_excess *excess)
-{
-    struct memory_split split = job->peaks.at_peak;
-
-    if (!is_known(split.private_bytes) ||
-        (excess->combined_total == 0 && excess->combined_private == 0))
-        return;
-    lower(&split.total_bytes, excess->combined_total);
-    lower(&split.private_bytes, excess->combined_private);
-    split.private_bytes = smaller(split.private_bytes, split.total_bytes);
-    split.shared_bytes = split.total_bytes - split.private_bytes;
-    forget(&job->peaks.at_peak);
-    note_at_peak(job, &split);
-}
-
-/* What the job's memory is, and by how much the values since it was last read were too high. */
 void job_read_memory(struct job *job, bool is_glance, struct memory_estimate *ret)
 {
-    const struct detail_excess *excess = &job->detail.excess;
     struct memory_estimate *peaks = &job->peaks.memory;
 
     job->detail.activity = activity_state(&job->activity);
     detail_update(&job->detail, &job->roster, job->main_pid, is_glance, ret);
-    lower(&peaks->main.total_bytes, excess->main_total);
-    lower(&peaks->descendants.total_bytes, excess->descendants_total);
-    lower(&peaks->combined.total_bytes, excess->combined_total);
-    lower(&peaks->combined.private_bytes, excess->combined_private);
-    lower(&peaks->pss_bytes, excess->pss);
-    lower_at_peak(job, excess);
     note_at_peak(job, &ret->combined);
     raise_estimate(peaks, ret);
     memory_estimate_order(peaks);

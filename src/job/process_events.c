@@ -12,6 +12,7 @@
 #include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "base/reserve.h"
 #include "base/unknown.h"
 #include "job/rungs.h"
 
@@ -187,15 +188,38 @@ void process_events_close(struct process_events *events)
     lives_close(&events->lives);
     free(events->newborns.pids);
     free(events->ended.pids);
+    free(events->records.list);
     events->newborns = events->ended = (struct pid_queue){ 0 };
+    events->records.list = NULL;
+    events->records.count = events->records.capacity = events->records.old_count = 0;
     events->reader = NULL;
 }
 
 /* ---- drain -------------------------------------------------------------- */
 
-void process_events_read(struct process_events *events)
+static void keep_record(const struct exit_record *record, void *data)
 {
-    events->reader->drain(events);
+    struct process_events *events = data;
+
+    if (process_events_note_record(events, record))
+        return;
+    if (reserve(&events->records.list, &events->records.capacity, events->records.count + 1,
+                sizeof(*record)) < 0)
+        events->taskstats.lost_count++;
+    else
+        events->records.list[events->records.count++] = *record;
+}
+
+/* An exit record may be read before the event of the fork, which came first but by another way. A
+ * process that is still not known at the next drain is not the job's. */
+static void note_kept_records(struct process_events *events)
+{
+    for (size_t i = 0; i < events->records.old_count; i++)
+        (void)process_events_note_record(events, &events->records.list[i]);
+    events->records.count -= events->records.old_count;
+    memmove(events->records.list, events->records.list + events->records.old_count,
+            events->records.count * sizeof(*events->records.list));
+    events->records.old_count = events->records.count;
 }
 
 /* Records of the whole machine pile up if none of ours ends. */
@@ -204,7 +228,7 @@ static void drain_records(struct process_events *events, uint64_t now_ns)
     if (events->ended.count == 0 && now_ns - events->records_read_ns < RECORDS_EVERY_NS)
         return;
     events->records_read_ns = now_ns;
-    taskstats_drain(&events->taskstats, process_events_note_record, events);
+    taskstats_drain(&events->taskstats, keep_record, events);
 }
 
 static void release_ended(struct process_events *events)
@@ -277,8 +301,10 @@ void process_events_drain(struct process_events *events)
     if (!events->reader)
         return;
     now_ns = clock_now().monotonic_ns;
-    process_events_read(events);
+    events->reader->drain(events);
     set_gap(events, now_ns);
+    if (events->records.count > 0)
+        note_kept_records(events);
     if (events->taskstats.fd >= 0)
         drain_records(events, now_ns);
     release_ended(events);

@@ -76,6 +76,11 @@ struct process_events {
     uint64_t records_read_ns;  /* when exit records were last read; monotonic */
     struct pid_queue newborns; /* not announced yet, parents first */
     struct pid_queue ended;    /* whose exit records may still come */
+    struct {
+        struct exit_record *list; /* owned */
+        size_t count, capacity;
+        size_t old_count; /* the first of them were there at the last drain */
+    } records;            /* of processes that are not known */
 };
 
 /* Opens the best available source that is not in `disabled` (rungs.h), if any. Call this while
@@ -120,9 +125,10 @@ static inline bool process_events_outlive_main(const struct process_events *even
 /* ---- for process_tally.c and process_events.c ---- */
 
 bool process_events_add_main(struct process_events *events);
-void process_events_read(struct process_events *events);
 void process_events_note(struct process_events *events, const struct process_event *event);
-void process_events_note_record(const struct exit_record *record, void *events);
+/* False: the process is not known, yet or at all. */
+bool process_events_note_record(struct process_events *events,
+                                const struct exit_record *record);
 /* A process has ended. It is released, or kept until its exit records are read. */
 void process_events_end(struct process_events *events, struct process *process);
 void process_events_mark_inexact(struct process_events *events, const char *why);

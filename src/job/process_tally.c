@@ -7,8 +7,8 @@
  * - The ring reports the job alone. The connector reports the whole machine: there a process is of the
  *   job if its parent is.
  * - An exit record comes before the event of the same end, but by another way. So ended processes are
- *   kept until the records that came meanwhile are read; and for a record of an unknown process the
- *   events are read first.
+ *   kept until the records that came meanwhile are read, and records of unknown processes until the
+ *   next drain.
  */
 #include <errno.h>
 #include <signal.h>
@@ -277,33 +277,21 @@ void process_events_note(struct process_events *events, const struct process_eve
     }
 }
 
-/* An agent, or the process that started it, that has ended before it could be looked at. */
-static void disown_ended(struct process_events *events, pid_t pid)
+bool process_events_note_record(struct process_events *events, const struct exit_record *record)
 {
-    struct process *process;
-
-    if (!roster_find(events->roster, pid))
-        process_events_read(events);
-    process = roster_find(events->roster, pid);
-    if (process && !process->is_foreign)
-        disown(events, process);
-}
-
-void process_events_note_record(const struct exit_record *record, void *data)
-{
-    struct process_events *events = data;
+    struct process *process = roster_find(events->roster, record->tgid);
     bool is_main = record->tgid == events->main_pid;
     uint64_t *peak = is_main ? &events->main_peak_bytes : &events->largest_peak_bytes;
-    struct process *process;
 
-    if (strcmp(record->name, SPOOR_AGENT_NAME) == 0 && !is_main)
-        disown_ended(events, record->tgid);
-    if (!roster_find(events->roster, record->tgid))
-        process_events_read(events);
-    process = roster_find(events->roster, record->tgid);
-    if (!process || strncmp(record->name, OWN_PREFIX, strlen(OWN_PREFIX)) == 0)
-        return;
+    if (!process)
+        return false;
+    /* An agent, or the process that started it, that has ended before it could be looked at. */
+    if (strcmp(record->name, SPOOR_AGENT_NAME) == 0 && !is_main && !process->is_foreign)
+        disown(events, process);
+    if (strncmp(record->name, OWN_PREFIX, strlen(OWN_PREFIX)) == 0)
+        return true;
     lives_note_record(process, record);
     if (is_main || !record->may_be_borrowed)
         raise_to(peak, record->peak_rss_bytes);
+    return true;
 }

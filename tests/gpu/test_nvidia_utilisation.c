@@ -282,6 +282,33 @@ static void encoders_of_a_busy_device_are_asked_for(void **state)
     machine_done(&machine);
 }
 
+/* Though the device is busy: its processes have samples, which say what of. */
+static void encoders_that_no_process_used_are_not_asked_for(void **state)
+{
+    static const pid_t pids[] = { 41, 0 };
+    const char *samples = "nvmlDeviceGetSamples";
+    struct gpu_reading reading;
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE NO_CODEC);
+    machine_play(&machine, DEVICE NO_CODEC BEGIN("gpu") "sample 0 gpu ~1200 50\n"
+                                                        "usage 0 41 ~1200 50\n");
+    machine_read_busy(&machine, pids);
+    reading = machine_read(&machine, 0);
+    assert_int_equal(machine_calls(&machine, samples), 2); /* both for the cores */
+    assert_int_equal(reading.encoder_busy_ns, 0);
+    assert_int_equal(reading.encoder_covered_ns, reading.busy_covered_ns);
+    machine_play(&machine, DEVICE NO_CODEC BEGIN("gpu") "sample 0 gpu ~1400 50\nencoding 30\n"
+                                                        "usage 0 41 ~1400 50\n"
+                                                        "sample 0 encoder ~1400 30\n");
+    machine_read_busy(&machine, pids);
+    reading = machine_read(&machine, 0);
+    assert_int_equal(reading.encoder_busy_ns, MS(60));
+    machine_done(&machine);
+}
+
 static void device_without_samples_is_polled(void **state)
 {
     const char *script = DEVICE "fail nvmlDeviceGetSamples 3\ndevice 0 rates 40\n";
@@ -385,6 +412,7 @@ int main(void)
         cmocka_unit_test(encoder_and_decoder_have_samples_of_their_own),
         cmocka_unit_test(idle_encoders_of_an_idle_device_are_not_asked_for),
         cmocka_unit_test(encoders_of_a_busy_device_are_asked_for),
+        cmocka_unit_test(encoders_that_no_process_used_are_not_asked_for),
         cmocka_unit_test(device_without_samples_is_polled),
         cmocka_unit_test(trouble_at_the_first_reading_may_pass),
         cmocka_unit_test(mig_device_is_measured_by_gpm),

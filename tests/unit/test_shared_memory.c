@@ -35,7 +35,7 @@ static void nothing_is_nothing(void **state)
     struct memory_estimate estimate;
 
     (void)state;
-    shared_memory_estimate(NULL, 0, false, &estimate);
+    shared_memory_estimate(NULL, 0, false, 0, &estimate);
     assert_int_equal(estimate.combined.total_bytes, 0);
     assert_int_equal(estimate.pss_bytes, 0);
 }
@@ -47,7 +47,7 @@ static void one_process_is_its_resident_size(void **state)
 
     (void)state;
     views[0].is_main = true;
-    shared_memory_estimate(views, 1, false, &estimate);
+    shared_memory_estimate(views, 1, false, 0, &estimate);
     assert_int_equal(estimate.main.total_bytes, 102 * MB);
     assert_int_equal(estimate.main.private_bytes, 100 * MB);
     assert_int_equal(estimate.main.shared_bytes, 2 * MB);
@@ -65,7 +65,7 @@ static void shared_pages_count_once(void **state)
     for (int i = 0; i < 4; i++)
         views[i] = view(MB, 300 * MB, 4, 0, 0);
     views[0].is_main = true;
-    shared_memory_estimate(views, 4, false, &estimate);
+    shared_memory_estimate(views, 4, false, 0, &estimate);
     assert_int_equal(estimate.combined.total_bytes, 304 * MB);
     assert_int_equal(estimate.combined.private_bytes, 4 * MB);
     assert_int_equal(estimate.combined.shared_bytes, 300 * MB);
@@ -83,7 +83,7 @@ static void a_library_counts_as_its_largest_user(void **state)
 
     (void)state;
     views[0].is_main = true;
-    shared_memory_estimate(views, 2, false, &estimate);
+    shared_memory_estimate(views, 2, false, 0, &estimate);
     assert_int_equal(estimate.combined.total_bytes, 40 * MB);
 }
 
@@ -98,9 +98,9 @@ static void a_race_leaves_the_safe_bound(void **state)
     views[0] = view(0, 100 * MB, 2, 0, 0);
     views[0].is_main = true;
     views[1] = view(0, 100 * MB, 1, 0, 0);
-    shared_memory_estimate(views, 2, false, &estimate);
+    shared_memory_estimate(views, 2, false, 0, &estimate);
     assert_int_equal(estimate.combined.total_bytes, 150 * MB);
-    shared_memory_estimate(views, 2, true, &estimate);
+    shared_memory_estimate(views, 2, true, 0, &estimate);
     assert_int_equal(estimate.combined.total_bytes, 100 * MB);
 }
 
@@ -114,7 +114,7 @@ static void merged_pages_count_by_their_pss(void **state)
     views[0].is_main = true;
     views[0].resident = 102 * MB;
     views[0].pss += MB;
-    shared_memory_estimate(views, 1, false, &estimate);
+    shared_memory_estimate(views, 1, false, 0, &estimate);
     assert_int_equal(estimate.main.total_bytes, 3 * MB);
     assert_int_equal(estimate.combined.total_bytes, 3 * MB);
     assert_int_equal(estimate.combined.private_bytes, 2 * MB);
@@ -129,16 +129,16 @@ static void a_double_mapping_is_suspected_where_it_is_possible(void **state)
 
     (void)state;
     views[0].is_main = true;
-    shared_memory_estimate(views, 2, false, &estimate);
+    shared_memory_estimate(views, 2, false, 0, &estimate);
     assert_int_equal(estimate.main.total_bytes, 50 * MB);
     assert_int_equal(estimate.doubled.main, 40 * MB);
     assert_int_equal(estimate.doubled.descendants, 0);
     assert_int_equal(estimate.doubled.combined, 40 * MB);
     views[1] = view(10 * MB, 0, 1, 30 * MB, 20 * MB);
-    shared_memory_estimate(views, 2, false, &estimate);
+    shared_memory_estimate(views, 2, false, 0, &estimate);
     assert_int_equal(estimate.doubled.main, 10 * MB);
     views[0] = view(10 * MB, 40 * MB, 1, 0, 0);
-    shared_memory_estimate(views, 1, false, &estimate);
+    shared_memory_estimate(views, 1, false, 0, &estimate);
     assert_int_equal(estimate.doubled.combined, 0);
 }
 
@@ -150,7 +150,7 @@ static void huge_pages_that_are_shared_count_once(void **state)
     (void)state;
     views[0].hugetlb_shared = views[1].hugetlb_shared = 64 * MB;
     views[1].hugetlb_private = 4 * MB;
-    shared_memory_estimate(views, 2, false, &estimate);
+    shared_memory_estimate(views, 2, false, 0, &estimate);
     assert_int_equal(estimate.hugetlb_bytes, 68 * MB);
     assert_int_equal(estimate.combined.total_bytes, 2 * MB);
 }
@@ -169,7 +169,7 @@ static void parts_always_add_up(void **state)
                             mix % 401 * 4096, mix % 401 * 1024);
             views[i].is_main = i == 0;
         }
-        shared_memory_estimate(views, 3, seed % 2, &estimate);
+        shared_memory_estimate(views, 3, seed % 2, 0, &estimate);
         assert_int_equal(estimate.combined.private_bytes + estimate.combined.shared_bytes,
                          estimate.combined.total_bytes);
         assert_true(estimate.combined.total_bytes >= views[0].rss);

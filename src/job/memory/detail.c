@@ -93,15 +93,13 @@ static void remember(struct detail *detail, const struct survey *survey)
     detail->members_changed = survey->has_ended;
     detail->was_racy = survey->is_racy;
     detail->left_private_bytes = 0;
-    detail->unread_bytes = larger(survey->moved_bytes, survey->gained_bytes);
     detail->reads++;
 }
 
-/* Corrects the totals by the mappings of all processes. If those cannot be read, the sums stand. */
-static void examine_mappings(struct detail *detail, size_t view_count)
+/* The mappings of all processes. -E2BIG: there are too many; -ESRCH, -ENOENT, -ENOMEM. */
+static int read_mappings(struct detail *detail, size_t view_count, struct shared_files *ret)
 {
     struct memory_areas *areas = &detail->areas;
-    struct shared_files files;
     int r = 0;
 
     memory_areas_clear(areas);
@@ -109,8 +107,7 @@ static void examine_mappings(struct detail *detail, size_t view_count)
         r = memory_areas_read(areas, detail->root, detail->views[i].pid,
                               detail->views[i].is_main);
     detail->has_too_many_areas |= r == -E2BIG;
-    if (r == 0 && shared_files_estimate(areas, &files) == 0)
-        shared_files_correct(&files, detail->views, view_count, &detail->estimate);
+    return r != 0 ? r : shared_files_estimate(areas, ret);
 }
 
 static void read_detail(struct detail *detail, struct roster *roster, pid_t main_pid)
@@ -118,16 +115,17 @@ static void read_detail(struct detail *detail, struct roster *roster, pid_t main
     const struct root *root = detail->root;
     uint64_t started_ns = cpu_spent_ns(root), spent_ns;
     struct survey survey = survey_plan(roster, main_pid);
+    struct shared_files files;
+    bool has_files;
 
     survey_take(&survey, root, roster, main_pid, detail->views);
-    shared_memory_estimate(detail->views, survey.count, false, &detail->estimate);
-    if (detail->uses_smaps && !survey.is_denied)
-        examine_mappings(detail, survey.count);
+    has_files = detail->uses_smaps && !survey.is_denied &&
+                read_mappings(detail, survey.count, &files) == 0;
     survey_look_again(&survey, root, roster, main_pid);
-    if (survey.is_racy)
-        shared_memory_estimate(detail->views, survey.count, true, &detail->estimate);
-    survey_discount(&survey, detail->views, &detail->estimate);
-    memory_estimate_settle(&detail->estimate);
+    shared_memory_estimate(detail->views, survey.count, survey.is_racy, survey.gained_bytes,
+                           &detail->estimate);
+    if (has_files && !survey.is_racy)
+        shared_files_correct(&files, detail->views, survey.count, &detail->estimate);
     remember(detail, &survey);
     take_bases(detail, roster, main_pid, survey.count);
     spent_ns = cpu_spent_ns(root) - started_ns;
@@ -145,23 +143,21 @@ static bool has_moved(const struct detail *detail, const struct movement *moveme
     uint64_t threshold = detail->estimate.combined.total_bytes / 50;
     uint64_t mapped = apart(movement->mapped, detail->bases.job.mapped);
 
-    if (!detail->has_estimate || detail->members_changed || mapped > threshold ||
-        detail->unread_bytes > threshold)
+    if (!detail->has_estimate || detail->members_changed || mapped > threshold)
         return true;
     return movement->count > 1 &&
-           (detail->was_racy || detail->unread_bytes + movement->grown > threshold ||
-            movement->fallen > threshold || movement->faults > threshold);
+           (detail->was_racy || movement->grown > threshold || movement->fallen > threshold ||
+            movement->faults > threshold);
 }
 
-/* What the job may have beyond what the values say: memory that came during the last read,
- * pages of files that several have gained, if they are not the same ones, and pages that
- * were copied on write. */
+/* What the job may have beyond what the values say: pages of files that several have gained, if they
+ * are not the same ones, and pages that were copied on write. */
 static uint64_t uncertain_bytes(const struct detail *detail, const struct movement *movement)
 {
     const struct movement_base *base = &detail->bases.job;
     uint64_t mapped = less(movement->mapped, base->mapped);
 
-    return detail->unread_bytes + less(mapped, less(movement->mapped_max, base->mapped_max)) +
+    return less(mapped, less(movement->mapped_max, base->mapped_max)) +
            less(movement->faults, movement->grown + mapped);
 }
 
@@ -210,7 +206,8 @@ static bool should_read(struct detail *detail, const struct roster *roster, pid_
     const struct movement *movement = &detail->moved_by.job;
     bool is_fleeting = is_glance && detail->activity != JOB_RESTS;
     uint64_t margin = is_fleeting ? detail->highest.combined.total_bytes / 8 : 0;
-    bool is_peak = !detail->has_estimate || may_be_highest(detail, movement, followed, margin);
+    bool is_peak = !detail->has_estimate || detail->was_racy ||
+                   may_be_highest(detail, movement, followed, margin);
 
     if (movement->rss == 0 || detail->mode == SPOOR_DETAIL_NEVER)
         return false;
@@ -250,31 +247,9 @@ static void follow(struct detail *detail, const struct roster *roster, pid_t mai
         forget_sharing(ret);
 }
 
-/* What came during the read may be missing in it: that is no excess. */
-static struct detail_excess excess_of(const struct memory_estimate *followed,
-                                      const struct memory_estimate *estimate,
-                                      uint64_t unread_bytes)
-{
-    const struct memory_split *job = &estimate->combined;
-    struct detail_excess excess = {
-        .main_total = less(followed->main.total_bytes, estimate->main.total_bytes),
-        .descendants_total = less(followed->descendants.total_bytes,
-                                  estimate->descendants.total_bytes + unread_bytes),
-        .combined_total = less(followed->combined.total_bytes, job->total_bytes + unread_bytes),
-    };
-
-    if (is_known(followed->pss_bytes))
-        excess.pss = less(followed->pss_bytes, estimate->pss_bytes + unread_bytes);
-    if (is_known(followed->combined.private_bytes))
-        excess.combined_private =
-            less(followed->combined.private_bytes, job->private_bytes + unread_bytes);
-    return excess;
-}
-
 void detail_update(struct detail *detail, struct roster *roster, pid_t main_pid, bool is_glance,
                    struct memory_estimate *ret)
 {
-    detail->excess = (struct detail_excess){ 0 };
     detail->was_read = false;
     follow(detail, roster, main_pid, ret);
     if (!should_read(detail, roster, main_pid, is_glance, ret) ||
@@ -287,7 +262,6 @@ void detail_update(struct detail *detail, struct roster *roster, pid_t main_pid,
     read_detail(detail, roster, main_pid);
     detail->is_pending = false;
     detail->was_read = true;
-    detail->excess = excess_of(ret, &detail->estimate, detail->unread_bytes);
     *ret = detail->estimate;
     if (detail->is_denied)
         forget_sharing(ret);

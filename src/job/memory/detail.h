@@ -25,15 +25,6 @@
 #include "job/roster.h"
 #include "spoor/spoor.h"
 
-/* How far the values had run ahead when a read showed them, in bytes: maxima that were
- * taken since the read before are likely too high by this much. All 0
- * where the last update did not read. */
-struct detail_excess {
-    uint64_t main_total, descendants_total, combined_total;
-    uint64_t combined_private;
-    uint64_t pss;
-};
-
 struct detail {
     enum spoor_detail mode;
     const struct root *root; /* borrowed */
@@ -52,14 +43,12 @@ struct detail {
     bool members_changed;    /* since the last read; set by the job */
     bool is_on_credit;       /* the read that was just decided on */
     bool was_read;           /* at the last update */
-    uint64_t unread_bytes;   /* by which sizes changed during the last read */
     enum activity_state activity;    /* set by the job */
     uint64_t left_private_bytes;     /* of members that left since the last read */
     struct memory_estimate estimate; /* of the last read */
     struct memory_estimate highest;  /* totals and private memory of all reads */
     struct movement_bases bases;     /* of the last read */
     struct movements moved_by;       /* since then, as of the last update */
-    struct detail_excess excess;     /* of the last update */
 };
 
 /* `uses_smaps`: may read the mappings. */

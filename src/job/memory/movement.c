@@ -8,7 +8,7 @@
  * memory with anybody: all of it is new. A copy of its parent is one from the start. */
 static uint64_t own_before(const struct member *member)
 {
-    return member->has_exec && member->detail_private_bytes == 0 ? 0 : member->detail_own_bytes;
+    return member->has_exec && !member->was_surveyed ? 0 : member->detail_own_bytes;
 }
 
 /* A fork that runs its parent's program still: it began with its parent's pages. The main process
@@ -27,7 +27,7 @@ static void add_member(struct movement *movement, const struct member *member,
     uint64_t fallen = less(own_before(member), own);
 
     movement->count += rss > 0;
-    movement->copy_count += rss > 0 && is_copy(member) && member->detail_private_bytes == 0;
+    movement->copy_count += rss > 0 && is_copy(member) && !member->was_surveyed;
     movement->rss += rss;
     movement->rss_max = larger(movement->rss_max, rss);
     movement->own += is_copy(member) ? less(own, member->detail_own_bytes) : own;

@@ -235,4 +235,5 @@ void shared_files_correct(const struct shared_files *files, const struct memory_
     correct(&estimate->combined, resident.combined, rss.combined, files->rss.combined,
             files->total.combined);
     estimate->doubled = (struct group_bytes){ 0 };
+    memory_estimate_settle(estimate);
 }

@@ -102,13 +102,18 @@ void memory_estimate_settle(struct memory_estimate *estimate)
         job->shared_bytes = job->total_bytes - job->private_bytes;
 }
 
-static struct memory_split split(uint64_t total, const struct sums *sums)
+/* Of a page that was read as one process's own, and that another mapped before it was read itself, the
+ * sums hold more than one; so do they of one that some were read with while another still shared it,
+ * and others after that had got a copy. What came during the read bounds both. What one process has is
+ * surely there. */
+static struct memory_split split(uint64_t total, const struct sums *sums, uint64_t gained_bytes)
 {
     struct memory_split split;
+    uint64_t least = larger(sums->private_total, sums->rss_max);
 
-    total = larger(total, sums->private_total + sums->shared_max);
-    /* PSS is above the resident size only where pages were merged. */
-    total = smaller(larger(total, sums->rss_max), larger(sums->rss, pss(sums)));
+    total = less(larger(total, sums->private_total + sums->shared_max), gained_bytes);
+    /* PSS is above the resident size only if pages were merged. */
+    total = smaller(larger(total, least), larger(sums->rss, pss(sums)));
     split.total_bytes = total;
     split.private_bytes = smaller(sums->private_total, total);
     split.shared_bytes = total - split.private_bytes;
@@ -136,7 +141,7 @@ static uint64_t doubled(const struct sums *job, uint64_t mapped_shared_max)
 }
 
 void shared_memory_estimate(const struct memory_view *views, size_t count, bool is_racy,
-                            struct memory_estimate *ret)
+                            uint64_t gained_bytes, struct memory_estimate *ret)
 {
     struct sums job = { 0 }, main = { 0 }, descendants = { 0 };
     uint64_t main_private_dirty = 0;
@@ -147,13 +152,17 @@ void shared_memory_estimate(const struct memory_view *views, size_t count, bool 
         if (views[i].is_main)
             main_private_dirty = views[i].private_dirty;
     }
-    ret->main = split(larger(main.rss, pss(&main)), &main);
-    ret->combined = split(is_racy ? 0 : job.memory_pss + file_total(&job), &job);
-    ret->descendants = split(
-        is_racy ? 0 : descendants_total(&job, &descendants, main_private_dirty), &descendants);
+    if (count == 1)
+        gained_bytes = 0;
+    ret->main = split(larger(main.rss, pss(&main)), &main, 0);
+    ret->combined = split(is_racy ? 0 : job.memory_pss + file_total(&job), &job, gained_bytes);
+    ret->descendants =
+        split(is_racy ? 0 : descendants_total(&job, &descendants, main_private_dirty),
+              &descendants, gained_bytes);
     ret->pss_bytes = pss(&job);
     ret->doubled.main = doubled(&job, main.mapped_shared_max);
     ret->doubled.descendants = doubled(&job, descendants.mapped_shared_max);
     ret->doubled.combined = larger(ret->doubled.main, ret->doubled.descendants);
     ret->hugetlb_bytes = job.hugetlb_private + job.hugetlb_shared_max;
+    memory_estimate_settle(ret);
 }

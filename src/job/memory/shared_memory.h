@@ -69,10 +69,10 @@ struct memory_estimate {
     uint64_t hugetlb_bytes; /* not included in any other figure */
 };
 
-/* `is_racy`: processes came or went while the views were taken. Then only the bound
- * that does not add up parts of different instants is used. */
+/* `is_racy`: processes came or went while the views were taken. Then only the bound that does not add
+ * up parts of different instants is used. `gained_bytes` came meanwhile, and may be counted twice. */
 void shared_memory_estimate(const struct memory_view *views, size_t count, bool is_racy,
-                            struct memory_estimate *ret);
+                            uint64_t gained_bytes, struct memory_estimate *ret);
 
 /* Makes peaks agree that were taken at different moments: private <= PSS <= total, and no part of
  * the job is larger than the job. Unknown figures stay unknown. */

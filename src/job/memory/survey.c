@@ -104,7 +104,7 @@ void survey_look_again(struct survey *survey, const struct root *root, struct ro
         if (!member->borrows_memory)
             set_base(member, own_before_bytes);
         survey->gained_bytes += less(member->rss_bytes, before_bytes);
-        if (survey->has_copies && member->detail_private_bytes > 0)
+        if (survey->has_copies && member->was_surveyed)
             copied_bytes += less(member_read_faults(member, root), member->detail_faults) *
                             root->page_bytes;
         survey->moved_bytes += apart(member->rss_bytes, before_bytes);
@@ -128,6 +128,7 @@ static void read_view(struct survey *survey, const struct root *root, struct mem
     if (r < 0 || !walks)
         memory_view_from_statm(member, view);
     survey->is_denied |= r < 0;
+    member->was_surveyed = true;
     member->detail_private_bytes = view->private_total;
     member->detail_own_bytes = less(view->resident, view->mapped);
     survey->count++;
@@ -161,32 +162,4 @@ void survey_take(struct survey *survey, const struct root *root, struct roster *
                                       .is_main = member->pid == main_pid };
         read_view(survey, root, member, must_walk(survey, roster, member, main_pid), view);
     }
-}
-
-/* Of a page that was read as one process's own, and that another mapped before it was read itself,
- * the sums hold more than one; so do they of one that some were read with while another still
- * shared it, and others after that had got a copy. What was faulted in during the read bounds both;
- * what one process has is surely there. */
-static void discount(struct memory_split *split, uint64_t least, uint64_t gained_bytes)
-{
-    least = smaller(larger(least, split->private_bytes), split->total_bytes);
-    split->total_bytes = larger(less(split->total_bytes, gained_bytes), least);
-    split->shared_bytes = split->total_bytes - split->private_bytes;
-}
-
-void survey_discount(const struct survey *survey, const struct memory_view *views,
-                     struct memory_estimate *estimate)
-{
-    uint64_t job_max = 0, descendants_max = 0;
-
-    if (survey->count == 1 || survey->gained_bytes == 0)
-        return;
-    for (size_t i = 0; i < survey->count; i++) {
-        const struct memory_view *view = &views[i];
-
-        job_max = larger(job_max, view->rss);
-        descendants_max = larger(descendants_max, view->is_main ? 0 : view->rss);
-    }
-    discount(&estimate->combined, job_max, survey->gained_bytes);
-    discount(&estimate->descendants, descendants_max, survey->gained_bytes);
 }

@@ -52,8 +52,4 @@ void survey_take(struct survey *survey, const struct root *root, struct roster *
 void survey_look_again(struct survey *survey, const struct root *root, struct roster *roster,
                        pid_t main_pid);
 
-/* Subtracts what the estimate may have counted twice. */
-void survey_discount(const struct survey *survey, const struct memory_view *views,
-                     struct memory_estimate *estimate);
-
 #endif

@@ -137,8 +137,8 @@ struct gpu_vendor {
     int (*read)(void *vendor, size_t device, uint64_t now_ns, struct gpu_reading *ret);
 
     /* Fills at most `capacity` entries and returns their total number, for all devices: those
-     * of `pids`, and others if they are seen anyway. Called often (every 5 ms while the job has
-     * a context): reads memory only, and returns busy_ns as of the last read_busy(). */
+     * of `pids`, and others if they are seen anyway. Called often (every 27 ms while the job's
+     * memory changes): reads memory only, and returns busy_ns as of the last read_busy(). */
     ssize_t (*processes)(void *vendor, const struct gpu_pids *pids, struct gpu_process *list,
                          size_t capacity);
 

@@ -9,7 +9,7 @@
  * the memory of those in it is unknown, and there may be others. Where a driver has no list of
  * graphics or MPS clients there are none.
  *
- * The lists are asked every 5 ms. One that holds none of the job is asked less often, as a
+ * The lists are asked up to 40 times a second. One that holds none of the job is asked less often, as a
  * process cannot start using a GPU within that time.
  */
 #ifndef SOURCE_GPU_NVIDIA_LIST_H

@@ -211,13 +211,22 @@ EXPORT int nvmlDeviceGetSamples(nvml_device device, int type, unsigned long long
     return samples.found == 0 ? NVML_NOT_FOUND : NVML_SUCCESS;
 }
 
+static unsigned encoder_percent(void)
+{
+    const char *line = script_last(standin_script(), "encoding");
+
+    return line ? (unsigned)script_number(&line, 0) : 0;
+}
+
 static void put_old_usage(struct samples *samples, unsigned pid, uint64_t stamp_us,
                           unsigned value)
 {
     struct nvml_process_sample *list = samples->list;
 
-    list[samples->found] =
-        (struct nvml_process_sample){ .pid = pid, .stamp_us = stamp_us, .sm_percent = value };
+    list[samples->found] = (struct nvml_process_sample){ .pid = pid,
+                                                         .stamp_us = stamp_us,
+                                                         .sm_percent = value,
+                                                         .encoder_percent = encoder_percent() };
 }
 
 /* All that the script says of processes, sample by sample. */

@@ -22,6 +22,7 @@
  *     usage N PID STAMP PERCENT   a buffered sample that names a process; those of one that is gone
  *                                 are told no more
  *     busy N PID MS PERCENT       one every MS milliseconds since the start
+ *     encoding PERCENT            that samples of processes say of the encoder
  *     account N PID PEAK MS START RUNNING PERCENT
  *     gpm N INSTANCE PERCENT      the performance monitor; INSTANCE "all" is the whole device
  *     value_type TYPE             the type the samples are said to have
