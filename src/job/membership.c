@@ -5,16 +5,17 @@
  * A job is the process we were given and everything it started. Facts that shape
  * this file:
  *
- * - A pid is reused. A process is known by (pid, start time), or by an open file.
- * - A parent can end before its child, which is then adopted by init, or by us when
- *   we are the subreaper. So membership is remembered: once in, a process stays in
- *   until it ends; and where we spawned the job, every child of ours is of the job.
+ * - Process events report every new process, parents first. Without them, or if some were lost,
+ *   processes are searched for.
+ * - A pid is reused. A process is identified by (pid, start time), or by an open file.
+ * - A parent can exit before its child, which is then adopted by init, or by us if
+ *   we are the subreaper. So membership is remembered: a process belongs
+ *   until it exits; and if we spawned the job, every child of ours belongs.
  * - A process that was just made by vfork has its parent's memory until it calls exec: it is
  *   looked at again a little later (newborn.h).
- * - An agent is a tracker that a program of the job has started: it is of no job (agents.h).
- * - In a cgroup of the job's own all of that is the kernel's business: its list of
- *   processes, in any order, is the job, unless some are missing from it: they moved to another cgroup, and
- *   so will their children.
+ * - An agent is a tracker that a program of the job has started: it does not belong (agents.h).
+ * - The list of the job cgroup, in any order, is the job, unless a process is missing from it:
+ *   then it has moved to another cgroup, and so will its children.
  * - If an existing cgroup was adopted, the job is what is in it or below, and nothing else. A
  *   process that is moved out of it leaves the job.
  */
@@ -34,7 +35,7 @@
  * adopts. So now and then all are asked, moved or not. */
 enum { FULL_SEARCH_EVERY = 16 };
 
-/* While events report every new process, a search finds nobody, unless they fail unnoticed. */
+/* While events report every new process, a search finds none, unless events fail unnoticed. */
 #define CHECK_EVENTS_EVERY_NS (10 * NS_PER_SECOND)
 
 /* A process that lives no longer than this costs an event and nothing else: what it used goes to the

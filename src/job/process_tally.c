@@ -67,7 +67,7 @@ bool process_events_add_main(struct process_events *events)
     return true;
 }
 
-/* Its threads that live: each will be told to end, and it is over with the last. */
+/* Its live threads: the exit of each will be reported, and the process ends with the last. */
 static uint32_t count_threads(const struct process_events *events, pid_t pid)
 {
     struct pid_stat stat;
@@ -88,8 +88,8 @@ void process_events_adopt(struct process_events *events, pid_t pid)
     process = roster_add(events->roster, pid);
     if (!process)
         return;
-    events->started_count +=
-        process->threads == 0; /* the main one is there since the opening */
+    if (process->threads == 0) /* the main process is counted from the start */
+        events->started_count++;
     set_threads(events, process, count_threads(events, pid));
 }
 
@@ -107,8 +107,8 @@ void process_events_resume(struct process_events *events)
     events->is_complete = true;
 }
 
-/* What has lived since all new processes were known is not known without it: the peaks are those from
- * before. */
+/* How many lived at once without it is known only up to the moment when all new processes were known:
+ * the peaks fall back to those. */
 static void disown(struct process_events *events, struct process *process)
 {
     uint32_t threads = process->threads;
