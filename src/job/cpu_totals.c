@@ -108,8 +108,8 @@ void job_read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
     reading->all_waited = reading->cpu.all_waited;
     note_source(job, perf_span, reading);
     read_split(job, reading);
-    reading->missed_cpu_ns = cpu_ledger_add(&job->cpu, &counts, reading->cpu.source);
-    counter[USAGE_CPU_NS] = job->cpu.has_begun ? job->cpu.total_ns : UNKNOWN;
+    reading->missed_cpu_ns = cpu_total_add(&job->cpu, &counts, reading->cpu.source);
+    counter[USAGE_CPU_NS] = job->cpu.has_begun ? job->cpu.reported_ns : UNKNOWN;
 }
 
 /* The sum of the processes' clocks; UNKNOWN if there are many. */

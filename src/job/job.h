@@ -69,7 +69,7 @@ struct job_peaks {
 struct job_reading {
     struct clock_span cpu_span, main_cpu_span; /* when the CPU times were read */
     uint64_t cpu_error_ns;                     /* what the CPU time may be off besides */
-    uint64_t missed_cpu_ns; /* what the job used besides, nobody knows when: see cpu_ledger */
+    uint64_t missed_cpu_ns;                    /* used besides, not known when: see cpu_total */
     struct usage usage;
     struct cpu_counts cpu_counts;
     struct cpu_choice cpu;
@@ -140,7 +140,7 @@ struct job {
 
     struct usage departed; /* of ended processes that no living one inherited */
     struct usage reported; /* what was last reported: totals never step back */
-    struct cpu_ledger cpu;
+    struct cpu_total cpu;
     struct origin origins[METRIC_JOB_END]; /* see measures.c */
     struct job_reading sum;                /* of all that was seen, at the last reading */
     bool sum_holds;                        /* nobody was looked at since */
