@@ -6,6 +6,7 @@
 #include "base/unknown.h"
 
 #define SLOW_LEAST_NS NS_PER_SECOND
+#define SLOW_FIRST_NS (2 * NS_PER_SECOND)
 #define SLOW_MOST_NS (5 * NS_PER_SECOND)
 #define SLOW_QUIET_NS (10 * NS_PER_SECOND)
 #define WAIT_LEAST_NS (5 * NS_PER_MS)
@@ -59,12 +60,14 @@ static void heed(struct gpu_pace *pace, uint64_t now_ns, const struct gpu_job_st
 
 static uint64_t slow_gap_ns(const struct gpu_pace *pace)
 {
-    if (pace->job.rests && pace->found.utilization == 0)
+    uint64_t cost_ns = pace->cost_ns[GPU_LOOK_SLOW];
+
+    if ((pace->job.rests && pace->found.utilization == 0) ||
+        (!pace->found.holds_context && !pace->is_for_host))
         return SLOW_QUIET_NS;
-    if (!pace->found.holds_context && !pace->is_for_host)
-        return SLOW_MOST_NS;
-    return larger(SLOW_LEAST_NS,
-                  smaller(pace->cost_ns[GPU_LOOK_SLOW] * SLOW_SHARE, SLOW_MOST_NS));
+    if (cost_ns == 0)
+        return SLOW_FIRST_NS;
+    return larger(SLOW_LEAST_NS, smaller(cost_ns * SLOW_SHARE, SLOW_MOST_NS));
 }
 
 static bool allows(const struct gpu_pace *pace, enum gpu_look look, struct budget *budget)
@@ -143,6 +146,8 @@ void gpu_pace_end(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
     bool has_changed = found->memory_bytes != pace->found.memory_bytes ||
                        found->holds_context != pace->found.holds_context;
 
+    if (found->holds_context && !pace->found.holds_context)
+        pace->slow_ns = now_ns; /* samples of it are yet to come */
     pace->found = *found;
     if (has_changed || is_opening)
         hasten(pace, now_ns);

@@ -8,9 +8,8 @@
  *   to every 250 ms, while it does not. While no process of the job uses a GPU, these are 100 ms
  *   and 1 s. A process that starts brings the short gap back. A job at rest allocates nothing:
  *   there is one quick look when it comes to rest, and none until it runs again.
- * - Slow looks come every second, or less often if they are expensive; every 5 s while the job
- *   uses no GPU, and every 10 s while both the job and its GPUs are idle. Drivers keep utilization
- *   samples for 14 s.
+ * - Slow looks come every second, or up to every 5 s if they are expensive; every 10 s while the job
+ *   uses no GPU, or both the job and its GPUs are idle. Drivers keep utilization samples for 14 s.
  * - Both wait until the budget can pay for them, but not forever.
  */
 #ifndef SESSION_GPU_PACE_H
@@ -33,7 +32,7 @@ struct gpu_job_state {
 struct gpu_findings {
     uint64_t memory_bytes; /* of the job, or of all processes if there is none */
     uint64_t utilization;  /* of the job's GPUs; 0: idle */
-    bool holds_context;    /* a process of the job uses a GPU */
+    bool holds_context;    /* a process of the job uses a GPU, or may do so */
 };
 
 struct gpu_pace {

@@ -24,11 +24,12 @@ def test_a_child_that_a_glance_has_seen_is_the_jobs_after_its_end(spoor, machine
     """What it did shows up in the driver's samples when nobody can ask for its parents."""
     machine.play(card(0), "stream 0 gpu 200 50")
     run = Run(spoor, machine, "-i", "1h", SPOOR_DISABLE=BLIND,
-              command=("bash", "-c", f"bash -c 'echo $$; {LOOP}'; echo; {LOOP}"))
+              command=("bash", "-c", f"bash -c 'echo $$; until read -t 0; do :; done'; "
+                                     f"read; echo; {LOOP}"))
     machine.wait_for(QUICK, times=4)
     run.process.stdin.write(b"\n")
     run.process.stdin.flush()
     assert read_line(run.process.stdout) == ""
     machine.play(f"busy 0 {run.pid} 200 30")
-    machine.wait_for(SLOW, times=2)
+    machine.wait_for(QUICK, times=2)
     assert value(run.end(), "gpu.job_utilization.max_gpus") > 0

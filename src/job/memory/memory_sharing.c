@@ -59,11 +59,11 @@ static struct group_bytes largest_resident(const struct memory_view *views, size
     return largest;
 }
 
-static void take_bases(struct memory_sharing *sharing, const struct members *members,
+static void take_bases(struct memory_sharing *sharing, const struct roster *roster,
                        pid_t main_pid, size_t view_count)
 {
     struct group_bytes largest = largest_resident(sharing->views, view_count);
-    struct rss_deltas deltas = rss_deltas_measure(sharing->root, members, main_pid);
+    struct rss_deltas deltas = rss_deltas_measure(sharing->root, roster, main_pid);
 
     sharing->bases = rss_bases_take(&deltas, &sharing->estimate, &largest);
 }
@@ -96,24 +96,24 @@ static int read_mappings(struct memory_sharing *sharing, size_t view_count,
     return r != 0 ? r : shared_files_estimate(areas, ret);
 }
 
-static void read_all(struct memory_sharing *sharing, struct members *members, pid_t main_pid)
+static void read_all(struct memory_sharing *sharing, struct roster *roster, pid_t main_pid)
 {
     const struct root *root = sharing->root;
     uint64_t started_ns = cpu_spent_ns(root), spent_ns;
-    struct survey survey = survey_plan(members, main_pid, sharing->mode == SPOOR_DETAIL_ALWAYS);
+    struct survey survey = survey_plan(roster, main_pid, sharing->mode == SPOOR_DETAIL_ALWAYS);
     struct shared_files files;
     bool has_files;
 
-    survey_take(&survey, root, members, main_pid, sharing->views);
+    survey_take(&survey, root, roster, main_pid, sharing->views);
     has_files = sharing->uses_smaps && !survey.is_denied &&
                 read_mappings(sharing, survey.count, &files) == 0;
-    survey_look_again(&survey, root, members);
+    survey_look_again(&survey, root, roster);
     shared_memory_estimate(sharing->views, survey.count, survey.is_racy, survey.gained_bytes,
                            &sharing->estimate);
     if (has_files && !survey.is_racy)
         shared_files_correct(&files, sharing->views, survey.count, &sharing->estimate);
     remember(sharing, &survey);
-    take_bases(sharing, members, main_pid, survey.count);
+    take_bases(sharing, roster, main_pid, survey.count);
     spent_ns = cpu_spent_ns(root) - started_ns;
     sharing->page_ns = survey_learn(&survey, sharing->page_ns, spent_ns);
     (sharing->is_on_credit ? budget_borrow : budget_charge)(sharing->budget, SPENT_SHARING,
@@ -169,11 +169,11 @@ static bool may_be_highest(const struct memory_sharing *sharing, const struct rs
 
 /* A maximum of several processes may be read on credit; of a lone one, sizes tell most. While the job
  * runs, what is seen may soon be exceeded: then credit is left for when it comes to rest. */
-static bool is_affordable(struct memory_sharing *sharing, struct members *members,
-                          pid_t main_pid, bool is_peak)
+static bool is_affordable(struct memory_sharing *sharing, struct roster *roster, pid_t main_pid,
+                          bool is_peak)
 {
     enum { LEFT_FOR_REST = 3, LEFT_FOR_PEAK = 2 }; /* in reads */
-    struct survey plan = survey_plan(members, main_pid, false);
+    struct survey plan = survey_plan(roster, main_pid, false);
     uint64_t cost_ns = survey_cost_ns(&plan, sharing->page_ns);
     bool is_resting = sharing->activity == JOB_RESTS;
 
@@ -186,7 +186,7 @@ static bool is_affordable(struct memory_sharing *sharing, struct members *member
 
 /* Between samples only a maximum is worth a read: one that beats the last by an eighth, or one of a job
  * that has come to rest. */
-static bool should_read(struct memory_sharing *sharing, struct members *members, pid_t main_pid,
+static bool should_read(struct memory_sharing *sharing, struct roster *roster, pid_t main_pid,
                         bool is_glance, const struct memory_estimate *followed)
 {
     const struct rss_delta *delta = &sharing->delta.job;
@@ -202,7 +202,7 @@ static bool should_read(struct memory_sharing *sharing, struct members *members,
     if (!has_moved(sharing, delta) ||
         (is_fleeting && (sharing->activity == JOB_GROWS || !is_peak)))
         return false;
-    return is_affordable(sharing, members, main_pid, is_peak);
+    return is_affordable(sharing, roster, main_pid, is_peak);
 }
 
 /* ---- in between --------------------------------------------------------- */
@@ -219,10 +219,10 @@ static void forget_sharing(struct memory_estimate *estimate)
 }
 
 /* The estimate from resident sizes alone. */
-static void follow(struct memory_sharing *sharing, const struct members *members,
-                   pid_t main_pid, struct memory_estimate *ret)
+static void follow(struct memory_sharing *sharing, const struct roster *roster, pid_t main_pid,
+                   struct memory_estimate *ret)
 {
-    sharing->delta = rss_deltas_measure(sharing->root, members, main_pid);
+    sharing->delta = rss_deltas_measure(sharing->root, roster, main_pid);
     if (!sharing->has_estimate) {
         rss_deltas_estimate(&sharing->delta, ret);
         return;
@@ -233,20 +233,20 @@ static void follow(struct memory_sharing *sharing, const struct members *members
         forget_sharing(ret);
 }
 
-void memory_sharing_update(struct memory_sharing *sharing, struct members *members,
+void memory_sharing_update(struct memory_sharing *sharing, struct roster *roster,
                            pid_t main_pid, bool is_glance, struct memory_estimate *ret)
 {
     sharing->was_read = false;
-    follow(sharing, members, main_pid, ret);
-    if (!should_read(sharing, members, main_pid, is_glance, ret) ||
-        reserve(&sharing->views, &sharing->view_capacity, members->count,
+    follow(sharing, roster, main_pid, ret);
+    if (!should_read(sharing, roster, main_pid, is_glance, ret) ||
+        reserve(&sharing->views, &sharing->view_capacity, roster->count,
                 sizeof(*sharing->views)) < 0) {
         sharing->is_pending = sharing->mode != SPOOR_DETAIL_NEVER &&
                               sharing->delta.job.rss > 0 &&
                               has_moved(sharing, &sharing->delta.job);
         return;
     }
-    read_all(sharing, members, main_pid);
+    read_all(sharing, roster, main_pid);
     sharing->is_pending = false;
     sharing->was_read = true;
     *ret = sharing->estimate;

@@ -19,10 +19,10 @@
 #include "base/root.h"
 #include "job/activity.h"
 #include "job/budget.h"
-#include "job/members.h"
 #include "job/memory/memory_areas.h"
 #include "job/memory/rss_delta.h"
 #include "job/memory/shared_memory.h"
+#include "job/roster.h"
 #include "spoor/spoor.h"
 
 struct memory_sharing {
@@ -59,7 +59,7 @@ void memory_sharing_done(struct memory_sharing *sharing);
 /* The job's memory now. `main_pid` is 0 while the job's program is not loaded or has ended. If
  * memory was never read, private, shared and PSS are UNKNOWN. `is_glance`: between samples, when
  * memory is seldom read. */
-void memory_sharing_update(struct memory_sharing *sharing, struct members *members,
+void memory_sharing_update(struct memory_sharing *sharing, struct roster *roster,
                            pid_t main_pid, bool is_glance, struct memory_estimate *ret);
 
 /* A member is about to be removed from the table. */

@@ -40,13 +40,13 @@ static void add_member(struct rss_delta *delta, const struct member *member,
     delta->faults += less(member->faults, member->surveyed_faults) * page_bytes;
 }
 
-struct rss_deltas rss_deltas_measure(const struct root *root, const struct members *members,
+struct rss_deltas rss_deltas_measure(const struct root *root, const struct roster *roster,
                                      pid_t main_pid)
 {
     struct rss_deltas deltas = { 0 };
 
-    for (size_t i = 0; i < members->count; i++) {
-        const struct member *member = &members->list[i];
+    for (size_t i = 0; i < roster->count; i++) {
+        const struct member *member = &roster->list[i];
 
         if (member->borrows_memory)
             continue;

@@ -16,8 +16,8 @@
 #include <sys/types.h>
 
 #include "base/root.h"
-#include "job/members.h"
 #include "job/memory/shared_memory.h"
+#include "job/roster.h"
 
 /* Of a group of processes, in bytes. */
 struct rss_delta {
@@ -36,7 +36,7 @@ struct rss_deltas {
     struct rss_delta job, main, descendants;
 };
 
-struct rss_deltas rss_deltas_measure(const struct root *root, const struct members *members,
+struct rss_deltas rss_deltas_measure(const struct root *root, const struct roster *roster,
                                      pid_t main_pid);
 
 /* A group when its memory was read. */

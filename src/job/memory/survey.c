@@ -24,28 +24,28 @@ static bool is_copy(const struct member *member)
     return member->is_descendant && !member->has_exec;
 }
 
-struct survey survey_plan(struct members *members, pid_t main_pid, bool walks_all)
+struct survey survey_plan(struct roster *roster, pid_t main_pid, bool walks_all)
 {
     struct survey survey = { 0 };
 
-    for (size_t i = 0; i < members->count; i++) {
-        struct member *member = &members->list[i];
+    for (size_t i = 0; i < roster->count; i++) {
+        struct member *member = &roster->list[i];
 
         survey.has_copies |= is_copy(member);
-        member->is_walked = walks_all || members->count <= FEW ||
+        member->is_walked = walks_all || roster->count <= FEW ||
                             member->rss_bytes > SMALL_BYTES || member->pid == main_pid ||
                             is_copy(member);
     }
-    for (size_t i = 0; i < members->count && survey.has_copies; i++) {
-        const struct member *member = &members->list[i];
+    for (size_t i = 0; i < roster->count && survey.has_copies; i++) {
+        const struct member *member = &roster->list[i];
         struct member *parent =
-            is_copy(member) ? members_find(members, member->parent_pid) : NULL;
+            is_copy(member) ? roster_member(roster, member->parent_pid) : NULL;
 
         if (parent)
             parent->is_walked = true;
     }
-    for (size_t i = 0; i < members->count; i++) {
-        struct member *member = &members->list[i];
+    for (size_t i = 0; i < roster->count; i++) {
+        struct member *member = &roster->list[i];
 
         member->is_walked &= member->rss_bytes > 0 && !member->borrows_memory;
         survey.walk_count += member->is_walked;
@@ -92,12 +92,12 @@ static void set_base(struct member *member, uint64_t before_bytes)
         smaller(larger(member->surveyed_own_bytes, least), larger(before_bytes, after_bytes));
 }
 
-void survey_look_again(struct survey *survey, const struct root *root, struct members *members)
+void survey_look_again(struct survey *survey, const struct root *root, struct roster *roster)
 {
     uint64_t read_bytes = 0, copied_bytes = 0;
 
-    for (size_t i = 0; i < members->count; i++) {
-        struct member *member = &members->list[i];
+    for (size_t i = 0; i < roster->count; i++) {
+        struct member *member = &roster->list[i];
         uint64_t before_bytes = member->rss_bytes, own_before_bytes = own_bytes(member);
         struct pid_statm statm;
 
@@ -145,10 +145,10 @@ static void read_view(struct survey *survey, const struct root *root, struct mem
 /* From before the first process is read: a page that is copied while others are being read is shared
  * in what was read of them and private in what is read later. */
 static void note_faults(const struct survey *survey, const struct root *root,
-                        struct members *members)
+                        struct roster *roster)
 {
-    for (size_t i = 0; i < members->count; i++) {
-        struct member *member = &members->list[i];
+    for (size_t i = 0; i < roster->count; i++) {
+        struct member *member = &roster->list[i];
 
         if (survey->has_copies && member->is_walked)
             (void)member_read_faults(member, root);
@@ -156,12 +156,12 @@ static void note_faults(const struct survey *survey, const struct root *root,
     }
 }
 
-void survey_take(struct survey *survey, const struct root *root, struct members *members,
+void survey_take(struct survey *survey, const struct root *root, struct roster *roster,
                  pid_t main_pid, struct memory_view *views)
 {
-    note_faults(survey, root, members);
-    for (size_t i = 0; i < members->count; i++) {
-        struct member *member = &members->list[i];
+    note_faults(survey, root, roster);
+    for (size_t i = 0; i < roster->count; i++) {
+        struct member *member = &roster->list[i];
         struct memory_view *view = &views[survey->count];
 
         if (member->rss_bytes == 0 || member->borrows_memory)

@@ -15,7 +15,7 @@
 #define HOLDERS_MOST_NS (5 * NS_PER_SECOND)
 #define USAGE_MOST_NS (4 * NS_PER_SECOND)
 /* Two processes could give and take the same amount. */
-#define LISTED_MOST_NS (500 * NS_PER_MS)
+#define LISTED_MOST_NS (2 * NS_PER_SECOND)
 /* The driver has some MiB in use for each process that are in no list; a process that computes
  * holds 100 MiB and more. */
 #define NOBODYS_BYTES (64ull << 20)
