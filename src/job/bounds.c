@@ -15,23 +15,23 @@ bool job_records_hold(const struct job *job)
     enum {
         LEEWAY = 1 << 20
     }; /* the kernel's counts of pages are a little behind on each CPU */
-    const struct births *births = &job->births;
+    const struct process_events *events = &job->process_events;
     uint64_t largest = larger(job->largest_bound_bytes, job->main_bound_bytes);
     uint64_t recorded = 0;
 
-    if (is_known(births->main_peak_bytes))
-        raise_to(&recorded, births->main_peak_bytes);
-    if (is_known(births->largest_peak_bytes))
-        raise_to(&recorded, births->largest_peak_bytes);
-    return births->has_peaks &&
+    if (is_known(events->main_peak_bytes))
+        raise_to(&recorded, events->main_peak_bytes);
+    if (is_known(events->largest_peak_bytes))
+        raise_to(&recorded, events->largest_peak_bytes);
+    return events->has_peaks &&
            (largest <= job->spawn_rss_bytes || largest <= recorded + recorded / 64 + LEEWAY);
 }
 
 /* The main process's own peak; or, without an exit record of it, that or a child's. */
 static uint64_t main_bound(const struct job *job)
 {
-    if (job_records_hold(job) && is_known(job->births.main_peak_bytes))
-        return smaller(job->births.main_peak_bytes, job->main_bound_bytes);
+    if (job_records_hold(job) && is_known(job->process_events.main_peak_bytes))
+        return smaller(job->process_events.main_peak_bytes, job->main_bound_bytes);
     return job->main_bound_bytes;
 }
 
@@ -39,8 +39,8 @@ static uint64_t main_bound(const struct job *job)
 static uint64_t lives_bound(const struct job *job)
 {
     /* One that has not ended has no peak yet. */
-    return job_records_hold(job) && job->births.now.processes == 0
-               ? lives_bound_bytes(&job->births.lives)
+    return job_records_hold(job) && job->process_events.now.processes == 0
+               ? lives_bound_bytes(&job->process_events.lives)
                : UNKNOWN;
 }
 
@@ -54,14 +54,15 @@ static void note_main_peak(struct job *job, const struct job_reading *reading)
         return;
     if (job->main_peak_is_exact)
         *origin = (struct origin){ "wait4.ru_maxrss", NULL, true };
-    else if (job_records_hold(job) && is_known(job->births.main_peak_bytes) && job->is_spawned)
+    else if (job_records_hold(job) && is_known(job->process_events.main_peak_bytes) &&
+             job->is_spawned)
         *origin = (struct origin){ "taskstats.hiwater_rss", NULL, true };
 }
 
 void job_read_bounds(struct job *job, struct job_reading *reading)
 {
     uint64_t others = is_known(reading->process_bound) ? reading->process_bound - 1 : 0;
-    bool all_waited = reading->all_waited || job->births.has_peaks;
+    bool all_waited = reading->all_waited || job->process_events.has_peaks;
     uint64_t largest = job->largest_bound_bytes, together = lives_bound(job);
 
     reading->main_rss_bound_bytes = reading->descendants_rss_bound_bytes = UNKNOWN;
@@ -71,7 +72,7 @@ void job_read_bounds(struct job *job, struct job_reading *reading)
     if (!job->main_has_ended || !job->is_spawned)
         return;
     reading->main_rss_bound_bytes = main_bound(job);
-    if (!all_waited || !job->births.is_exact)
+    if (!all_waited || !job->process_events.is_exact)
         return;
     /* Without its parent a descendant may have taken main's place among the processes. */
     reading->descendants_rss_bound_bytes =

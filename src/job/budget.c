@@ -12,8 +12,13 @@
 #define SAVED_FIRST_NS ((int64_t)(10 * NS_PER_MS))
 
 enum {
-    TIME_SHARE = 6, /* the share of a core is so much smaller than that of the job's time */
-    KIND_SHARE = 3, /* the part of what comes in that is for each kind of spending that asks */
+    TIME_SHARE = 6 /* the share of a core is so much smaller than that of the job's time */
+};
+
+/* The part of what comes in that each kind of spending may use: so none takes it all. */
+static const unsigned shares[SPENDING_COUNT] = {
+    [SPENT_SAMPLES] = 1, [SPENT_EVENTS] = 1, [SPENT_GLANCES] = 3,
+    [SPENT_SHARING] = 6, [SPENT_GPUS] = 3,
 };
 
 void budget_init(struct budget *budget, uint64_t job_millionths, uint64_t now_ns)
@@ -55,7 +60,7 @@ void budget_earn(struct budget *budget, uint64_t now_ns, uint64_t cpu_ns)
     budget->owed_ns -= repaid_ns;
     save(&budget->tokens_ns, earned_ns - repaid_ns);
     for (int i = 0; i < SPENDING_COUNT; i++)
-        save(&budget->share_ns[i], earned_ns / KIND_SHARE);
+        save(&budget->share_ns[i], earned_ns / shares[i]);
     budget->rate_millionths =
         larger(smoothed(budget->rate_millionths, earned_ns * MILLION / span_ns),
                budget->time_millionths);
@@ -109,7 +114,7 @@ uint64_t budget_wait_ns(const struct budget *budget, enum spending what, uint64_
 {
     int64_t needed = needed_ns(cost_ns);
     int64_t missing_ns = needed - budget->tokens_ns;
-    int64_t missing_share_ns = KIND_SHARE * (needed - budget->share_ns[what]);
+    int64_t missing_share_ns = (int64_t)shares[what] * (needed - budget->share_ns[what]);
 
     if (missing_share_ns > missing_ns)
         missing_ns = missing_share_ns;

@@ -5,8 +5,7 @@
  * Tokens are CPU time of the tracker. They come with the CPU time that the job uses and, slowly,
  * with time itself; what is not used is saved up to a limit. What cannot be left out (samples,
  * process events) is charged even if the bucket is empty, and leaves less for the rest: glances
- * between samples, memory sharing, GPUs. These ask first, and each may use a third of what comes in,
- * so that none takes it all.
+ * between samples, memory sharing, GPUs. These ask first, and each may use a part of what comes in.
  */
 #ifndef JOB_BUDGET_H
 #define JOB_BUDGET_H

@@ -77,34 +77,34 @@ static uint64_t growth(uint64_t last_ns, uint64_t ns)
     return is_known(last_ns) && is_known(ns) ? less(ns, last_ns) : 0;
 }
 
-uint64_t cpu_ledger_add(struct cpu_ledger *ledger, const struct cpu_counts *counts,
-                        enum cpu_source source)
+uint64_t cpu_total_add(struct cpu_total *total, const struct cpu_counts *counts,
+                       enum cpu_source source)
 {
     const uint64_t now_ns[CPU_SOURCE_COUNT] = {
         [CPU_FROM_TREE] = counts->tree_ns,
         [CPU_FROM_CGROUP] = counts->cgroup_ns,
         [CPU_FROM_PERF] = counts->perf_ns,
     };
-    const uint64_t *last_ns = ledger->last_ns;
-    enum cpu_source before = is_known(last_ns[source]) ? source : ledger->source;
+    const uint64_t *last_ns = total->last_ns;
+    enum cpu_source before = is_known(last_ns[source]) ? source : total->source;
     uint64_t missed_ns, grown_ns;
 
     if (!is_known(now_ns[source]))
         return 0;
-    if (!ledger->has_begun)
-        ledger->total_ns = now_ns[source];
-    else if (ledger->source == CPU_FROM_CGROUP && source != CPU_FROM_CGROUP)
-        ledger->base_ns = less(ledger->total_ns, first_known(last_ns[source], now_ns[source]));
+    if (!total->has_begun)
+        total->reported_ns = now_ns[source];
+    else if (total->source == CPU_FROM_CGROUP && !is_known(counts->cgroup_ns))
+        total->base_ns = less(total->reported_ns, first_known(last_ns[source], now_ns[source]));
     /* One counter may get at once what another got bit by bit: that is not counted twice. */
-    missed_ns = less(ledger->base_ns + now_ns[source], ledger->total_ns);
+    missed_ns = less(total->base_ns + now_ns[source], total->reported_ns);
     grown_ns = smaller(growth(last_ns[before], now_ns[before]), missed_ns);
-    ledger->total_ns += grown_ns;
-    ledger->has_begun = true;
-    ledger->source = source;
+    total->reported_ns += grown_ns;
+    total->has_begun = true;
+    total->source = source;
     for (int i = 0; i < CPU_SOURCE_COUNT; i++) { /* a counter may step back a little */
         if (!is_known(now_ns[i]))
-            ledger->last_ns[i] = UNKNOWN;
-        raise_to(&ledger->last_ns[i], now_ns[i]);
+            total->last_ns[i] = UNKNOWN;
+        raise_to(&total->last_ns[i], now_ns[i]);
     }
     return missed_ns - grown_ns;
 }

@@ -44,8 +44,8 @@ struct cpu_choice cpu_sources_choose(const struct cpu_counts *counts);
 /* CPU time that is reported while a job runs. It grows as the chosen counter grows; if another
  * counter is chosen, it does not jump: such a jump would look like work done in an instant. If the
  * cgroup is lost, what it had counted stays. Zeroed: it has not begun. */
-struct cpu_ledger {
-    uint64_t total_ns;
+struct cpu_total {
+    uint64_t reported_ns;
     uint64_t base_ns; /* what the lesser counter had not counted when the cgroup was lost */
     uint64_t last_ns[CPU_SOURCE_COUNT]; /* at the previous reading */
     enum cpu_source source;
@@ -54,7 +54,7 @@ struct cpu_ledger {
 
 /* Returns how far the total is below the chosen counter: time that was used, but it is not known
  * when. */
-uint64_t cpu_ledger_add(struct cpu_ledger *ledger, const struct cpu_counts *counts,
-                        enum cpu_source source);
+uint64_t cpu_total_add(struct cpu_total *total, const struct cpu_counts *counts,
+                       enum cpu_source source);
 
 #endif

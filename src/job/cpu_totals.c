@@ -42,8 +42,8 @@ static uint64_t tick_error_ns(const struct job *job)
     uint64_t tick_ns = NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK);
     uint64_t count = 1;
 
-    for (size_t i = 0; i < job->members.count; i++) {
-        const struct member *member = &job->members.list[i];
+    for (size_t i = 0; i < job->roster.count; i++) {
+        const struct member *member = &job->roster.list[i];
 
         count += member->child_faults > 0 ? 1 : 0;
         count += is_known(member->clock_ns) ? 0 : 1;
@@ -108,8 +108,8 @@ void job_read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
     reading->all_waited = reading->cpu.all_waited;
     note_source(job, perf_span, reading);
     read_split(job, reading);
-    reading->missed_cpu_ns = cpu_ledger_add(&job->cpu, &counts, reading->cpu.source);
-    counter[USAGE_CPU_NS] = job->cpu.has_begun ? job->cpu.total_ns : UNKNOWN;
+    reading->missed_cpu_ns = cpu_total_add(&job->cpu, &counts, reading->cpu.source);
+    counter[USAGE_CPU_NS] = job->cpu.has_begun ? job->cpu.reported_ns : UNKNOWN;
 }
 
 /* The sum of the processes' clocks; UNKNOWN if there are many. */
@@ -118,12 +118,12 @@ static uint64_t read_clocks_ns(const struct job *job)
     enum { FEW = 64 };
     uint64_t sum_ns = 0;
 
-    if (!job->uses_clocks || job->members.count > FEW)
+    if (!job->uses_clocks || job->roster.count > FEW)
         return UNKNOWN;
-    for (size_t i = 0; i < job->members.count; i++) {
+    for (size_t i = 0; i < job->roster.count; i++) {
         uint64_t ns;
 
-        if (cpu_clock_read(job->root, job->members.list[i].pid, &ns) == 0)
+        if (cpu_clock_read(job->root, job->roster.list[i].pid, &ns) == 0)
             sum_ns += ns;
     }
     return sum_ns;

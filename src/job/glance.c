@@ -13,8 +13,8 @@ static void read_sizes(struct job *job, const struct look *look)
 {
     uint64_t process_count = 0, main_threads = 0, threads = 0, resident_bytes = 0;
 
-    for (size_t i = 0; i < job->members.count; i++) {
-        struct member *member = &job->members.list[i];
+    for (size_t i = 0; i < job->roster.count; i++) {
+        struct member *member = &job->roster.list[i];
 
         if (member->has_left || (member->is_zombie && look->uses_clocks))
             continue;
@@ -60,8 +60,8 @@ static bool may_have_changed(struct job *job)
 /* New processes: told by events, or else to be found. */
 static void find_processes(struct job *job, const struct look *look)
 {
-    if (job->births.source)
-        job_take_births(job, look->now_ns, false);
+    if (job->process_events.source)
+        job_take_events(job, look->now_ns, false);
     else
         job_search(job, look);
 }

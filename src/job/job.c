@@ -37,8 +37,8 @@ static void list_threads(void *data, child_found *found, void *found_data)
 
     if (job->root->proc_fault) /* our child, which has one thread */
         found(job->main_pid, found_data);
-    for (size_t i = 0; i < job->members.count; i++)
-        (void)proc_each_thread(job->root, job->members.list[i].pid, found, found_data);
+    for (size_t i = 0; i < job->roster.count; i++)
+        (void)proc_each_thread(job->root, job->roster.list[i].pid, found, found_data);
 }
 
 static int add_clock(void *clock, pid_t tid)
@@ -64,15 +64,16 @@ static void open_task_clock(struct job *job, const struct job_options *options)
         job->is_main_only || /* it counts descendants too */
         is_known(leaf_read_cpu_ns(&job->leaf)))
         return;
-    for (size_t i = 0; i < job->members.count; i++)
-        job->attached_cpu_ns += job->members.list[i].usage.counter[USAGE_CPU_NS];
+    for (size_t i = 0; i < job->roster.count; i++)
+        job->attached_cpu_ns += job->roster.list[i].usage.counter[USAGE_CPU_NS];
     (void)thread_events_open(&events);
 }
 
 /* What must be in place before the job's program runs. */
 static int prepare_spawned(struct job *job, const struct job_options *options)
 {
-    births_open(&job->births, job->root, &job->members, options->pid, options->disabled);
+    process_events_open(&job->process_events, job->root, &job->roster, options->pid,
+                        options->disabled);
     if (options->cgroup == SPOOR_CGROUP_OFF)
         job->leaf.reason = "disabled by --cgroup off";
     else if (options->disabled & RUNG_CGROUP)
@@ -92,11 +93,11 @@ static int prepare_attached(struct job *job, const struct job_options *options, 
 
     if (!job->root->is_live || job->is_main_only)
         return 0;
-    births_open(&job->births, job->root, &job->members, options->pid,
-                options->disabled | RUNG_RING);
+    process_events_open(&job->process_events, job->root, &job->roster, options->pid,
+                        options->disabled | RUNG_RING);
     job_search(job, &look); /* what was born before the first event */
-    for (size_t i = 0; i < job->members.count; i++)
-        births_adopt(&job->births, job->members.list[i].pid);
+    for (size_t i = 0; i < job->roster.count; i++)
+        process_events_adopt(&job->process_events, job->roster.list[i].pid);
     return 0;
 }
 
@@ -140,7 +141,7 @@ static int begin(struct job *job, const struct job_options *options, uint64_t no
     job->spawn_rss_bytes = !options->caller_spawned ? 0
                            : job->root->proc_fault  ? forked_rss_bytes()
                                                     : main.rss_peak_bytes;
-    if (!members_add(&job->members, &main)) {
+    if (!roster_add_member(&job->roster, &main)) {
         member_close(&main);
         return -ENOMEM;
     }
@@ -190,10 +191,10 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
 
 void job_done(struct job *job)
 {
-    members_done(&job->members);
+    roster_done(&job->roster);
     detail_done(&job->detail);
     children_buffer_done(&job->children);
-    births_close(&job->births);
+    process_events_close(&job->process_events);
     leaf_close(&job->leaf);
     cgroup_watch_done(&job->cgroup_watch);
     event_set_close(&job->task_clock);
@@ -217,8 +218,8 @@ static struct activity_seen look_at_members(struct job *job, const struct look *
 {
     struct activity_seen seen = { .is_whole = job->has_program };
 
-    for (size_t i = 0; i < job->members.count; i++) {
-        struct member *member = &job->members.list[i];
+    for (size_t i = 0; i < job->roster.count; i++) {
+        struct member *member = &job->roster.list[i];
         uint64_t before_ns = member->clock_ns;
 
         if (member->has_left)
@@ -245,7 +246,7 @@ void job_note_cpu(struct job *job, uint64_t now_ns, uint64_t cpu_ns)
  * milliseconds, which would seem to be those of the next sample. */
 static bool main_has_run(struct job *job)
 {
-    const struct member *main = members_find(&job->members, job->main_pid);
+    const struct member *main = roster_member(&job->roster, job->main_pid);
     uint64_t ns;
 
     return main && is_known(main->clock_ns) && cpu_clock_read(job->root, main->pid, &ns) == 0 &&
@@ -255,7 +256,7 @@ static bool main_has_run(struct job *job)
 /* While the job rests, nobody is born; but processes may be moved into an adopted cgroup, and out. */
 static void refresh_resting(struct job *job, const struct look *look)
 {
-    job_take_births(job, look->now_ns, true);
+    job_take_events(job, look->now_ns, true);
     if (!job->leaf.is_adopted)
         return;
     job_search(job, look);
@@ -285,10 +286,10 @@ void job_refresh(struct job *job, uint64_t now_ns, bool is_thorough)
     seen = look_at_members(job, &look);
     job->look_span.until_ns = job_now_ns(job, now_ns);
     activity_looked(&job->activity, whom, cpu_ns, now_ns, seen);
-    job_take_births(job, now_ns, true);
+    job_take_events(job, now_ns, true);
     job_search(job, &look);
     job_drop_agents(job);
-    for (size_t i = 0; i < job->members.count; i++)
-        job_remember(job, &job->members.list[i]);
+    for (size_t i = 0; i < job->roster.count; i++)
+        job_remember(job, &job->roster.list[i]);
     job_settle_left(job);
 }

@@ -26,14 +26,14 @@
 #include "base/root.h"
 #include "job/activity.h"
 #include "job/agents.h"
-#include "job/births.h"
 #include "job/budget.h"
 #include "job/cgroup_escape.h"
 #include "job/cpu_sources.h"
 #include "job/leaf.h"
-#include "job/members.h"
 #include "job/memory/detail.h"
 #include "job/memory/shared_memory.h"
+#include "job/process_events.h"
+#include "job/roster.h"
 #include "job/rungs.h"
 #include "job/usage.h"
 #include "source/cgroup/cgroup_events.h"
@@ -69,7 +69,7 @@ struct job_peaks {
 struct job_reading {
     struct clock_span cpu_span, main_cpu_span; /* when the CPU times were read */
     uint64_t cpu_error_ns;                     /* what the CPU time may be off besides */
-    uint64_t missed_cpu_ns; /* what the job used besides, nobody knows when: see cpu_ledger */
+    uint64_t missed_cpu_ns;                    /* used besides, not known when: see cpu_total */
     struct usage usage;
     struct cpu_counts cpu_counts;
     struct cpu_choice cpu;
@@ -126,13 +126,13 @@ struct job {
         stolen_ns; /* set by the caller: CPU time of the machine that went to interrupts and
                            the hypervisor since the job began; UNKNOWN is fine */
     uint64_t attached_cpu_ns; /* what the tree had used when that began to count */
-    struct births births;
+    struct process_events process_events;
     struct leaf leaf;
     struct cgroup_watch cgroup_watch; /* of the job cgroup, or the one it began in */
     struct cgroup_events events;      /* as last read there */
     struct cgroup_escape escape;
     struct agents agents;
-    struct members members;
+    struct roster roster;
     struct activity activity;
     struct budget budget;
     struct detail detail;
@@ -140,7 +140,7 @@ struct job {
 
     struct usage departed; /* of ended processes that no living one inherited */
     struct usage reported; /* what was last reported: totals never step back */
-    struct cpu_ledger cpu;
+    struct cpu_total cpu;
     struct origin origins[METRIC_JOB_END]; /* see measures.c */
     struct job_reading sum;                /* of all that was seen, at the last reading */
     bool sum_holds;                        /* nobody was looked at since */
@@ -190,7 +190,7 @@ void job_glance(struct job *job, uint64_t now_ns);
 
 /* Takes the events of processes that were born or ended. Those that live are looked at; between two
  * samples only if they have lived for a while. */
-void job_take_births(struct job *job, uint64_t now_ns, bool is_sample);
+void job_take_events(struct job *job, uint64_t now_ns, bool is_sample);
 
 /* A child of ours has ended and is about to be reaped: takes its last figures. */
 void job_child_ended(struct job *job, pid_t pid, uint64_t now_ns);

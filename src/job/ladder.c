@@ -37,8 +37,9 @@ struct trial {
     } vendor;
 };
 
-_Static_assert(sizeof(((struct trial *)0)->text) >= sizeof(((struct births *)0)->reason),
-               "a reason of births fits");
+_Static_assert(sizeof(((struct trial *)0)->text) >=
+                   sizeof(((struct process_events *)0)->reason),
+               "a reason of process events fits");
 
 static void trial_start(struct trial *trial, const struct root *root,
                         const struct job_options *like)
@@ -153,41 +154,42 @@ static const char *probe_task_clock(struct trial *trial)
     return why(trial, r);
 }
 
-static const char *probe_births(struct trial *trial, const char *source, unsigned others)
+static const char *probe_events(struct trial *trial, const char *source, unsigned others)
 {
-    struct members members = { 0 };
-    struct births births = { 0 };
+    struct roster roster = { 0 };
+    struct process_events events = { 0 };
     bool serves;
 
-    births_open(&births, trial->root, &members, trial->pid, others);
-    serves = births.source && strcmp(births.source, source) == 0;
-    memcpy(trial->text, births.reason, sizeof(births.reason));
-    births_close(&births);
-    members_done(&members);
+    process_events_open(&events, trial->root, &roster, trial->pid, others);
+    serves = events.source && strcmp(events.source, source) == 0;
+    memcpy(trial->text, events.reason, sizeof(events.reason));
+    process_events_close(&events);
+    roster_done(&roster);
     return serves ? NULL : trial->text;
 }
 
 static const char *probe_ring(struct trial *trial)
 {
-    return probe_births(trial, "perf.fork-ring", RUNG_CONNECTOR | RUNG_TASKSTATS);
+    return probe_events(trial, "perf.fork-ring", RUNG_CONNECTOR | RUNG_TASKSTATS);
 }
 
 static const char *probe_connector(struct trial *trial)
 {
-    return probe_births(trial, "proc-connector", RUNG_RING | RUNG_TASKSTATS);
+    return probe_events(trial, "proc-connector", RUNG_RING | RUNG_TASKSTATS);
 }
 
 /* The connector is preferred: it costs the job nothing. Its events of different CPUs come out of order. */
 static const char *probe_thread_events(struct trial *trial)
 {
-    return trial->job.births.is_machine_wide ? "proc-connector is used" : probe_ring(trial);
+    return trial->job.process_events.is_machine_wide ? "proc-connector is used"
+                                                     : probe_ring(trial);
 }
 
 static const char *probe_exit_records(struct trial *trial)
 {
-    if (!trial->job.births.source)
+    if (!trial->job.process_events.source)
         return "needs proc-connector or perf.fork-ring, below";
-    return trial->job.births.has_peaks ? NULL : "permission denied";
+    return trial->job.process_events.has_peaks ? NULL : "permission denied";
 }
 
 static const char *probe_always(struct trial *trial)

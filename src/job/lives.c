@@ -52,12 +52,12 @@ bool lives_are_many(const struct lives *lives)
     return lives->timeline && lives->timeline->count >= PEAK_MOMENTS_MAX / 2;
 }
 
-void lives_settle(struct lives *lives, const struct members *members)
+void lives_settle(struct lives *lives, const struct roster *roster)
 {
     uint64_t oldest_ns = UINT64_MAX;
 
-    for (size_t i = 0; i < members->slot_count; i++) {
-        const struct process *process = members_slot(members, i);
+    for (size_t i = 0; i < roster->slot_count; i++) {
+        const struct process *process = roster_slot(roster, i);
 
         if (process && (process->threads > 0 || process->is_recording) &&
             process->started_ns > 0)

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "job/members.h"
 #include "job/memory/peak_timeline.h"
+#include "job/roster.h"
 #include "source/events/taskstats.h"
 
 /* Zeroed is closed: nothing is kept. */
@@ -31,7 +31,7 @@ void lives_end(struct lives *lives, struct process *process);
 /* Settles the moments before the start of the oldest process that lives: to be called from time to
  * time, if there are many. */
 bool lives_are_many(const struct lives *lives);
-void lives_settle(struct lives *lives, const struct members *members);
+void lives_settle(struct lives *lives, const struct roster *roster);
 
 /* Of all that have ended; UNKNOWN: not of all of them. */
 uint64_t lives_bound_bytes(const struct lives *lives);

@@ -5,16 +5,17 @@
  * A job is the process we were given and everything it started. Facts that shape
  * this file:
  *
- * - A pid is reused. A process is known by (pid, start time), or by an open file.
- * - A parent can end before its child, which is then adopted by init, or by us when
- *   we are the subreaper. So membership is remembered: once in, a process stays in
- *   until it ends; and where we spawned the job, every child of ours is of the job.
+ * - Process events report every new process, parents first. Without them, or if some were lost,
+ *   processes are searched for.
+ * - A pid is reused. A process is identified by (pid, start time), or by an open file.
+ * - A parent can exit before its child, which is then adopted by init, or by us if
+ *   we are the subreaper. So membership is remembered: a process belongs
+ *   until it exits; and if we spawned the job, every child of ours belongs.
  * - A process that was just made by vfork has its parent's memory until it calls exec: it is
  *   looked at again a little later (newborn.h).
- * - An agent is a tracker that a program of the job has started: it is of no job (agents.h).
- * - In a cgroup of the job's own all of that is the kernel's business: its list of
- *   processes, in any order, is the job, unless some are missing from it: they moved to another cgroup, and
- *   so will their children.
+ * - An agent is a tracker that a program of the job has started: it does not belong (agents.h).
+ * - The list of the job cgroup, in any order, is the job, unless a process is missing from it:
+ *   then it has moved to another cgroup, and so will its children.
  * - If an existing cgroup was adopted, the job is what is in it or below, and nothing else. A
  *   process that is moved out of it leaves the job.
  */
@@ -35,7 +36,7 @@
  * adopts. So now and then all are asked, moved or not. */
 enum { FULL_SEARCH_EVERY = 16 };
 
-/* While events report every new process, a search finds nobody, unless they fail unnoticed. */
+/* While events report every new process, a search finds none, unless events fail unnoticed. */
 #define CHECK_EVENTS_EVERY_NS (10 * NS_PER_SECOND)
 
 /* A process that lives no longer than this costs an event and nothing else: what it used goes to the
@@ -66,7 +67,7 @@ static void add_opened(struct job *job, struct member *member)
         return;
     }
     member->is_descendant = member->pid != job->main_pid;
-    if (!members_add(&job->members, member)) {
+    if (!roster_add_member(&job->roster, member)) {
         member_close(member);
         job->is_full = true;
         return;
@@ -80,7 +81,7 @@ void job_add_member(struct job *job, const struct look *look, pid_t pid)
 {
     struct member member;
 
-    if (!members_find(&job->members, pid) && member_open(look, pid, &member) == 0)
+    if (!roster_member(&job->roster, pid) && member_open(look, pid, &member) == 0)
         add_opened(job, &member);
 }
 
@@ -89,17 +90,17 @@ static bool add_found_or_wait(pid_t pid, struct search *search)
 {
     struct job *job = search->job;
     struct member member;
-    bool is_unborn;
+    bool is_pre_exec;
 
-    if (job->root->proc_fault || members_find(&job->members, pid) ||
+    if (job->root->proc_fault || roster_member(&job->roster, pid) ||
         member_open(search->look, pid, &member) < 0)
         return true;
-    is_unborn = newborn_is_unborn(job->root, &member);
-    if (is_unborn || is_settled_elsewhere(job, &member))
+    is_pre_exec = newborn_is_pre_exec(job->root, &member);
+    if (is_pre_exec || is_settled_elsewhere(job, &member))
         member_close(&member);
     else
         add_opened(job, &member);
-    return !is_unborn;
+    return !is_pre_exec;
 }
 
 static void add_found(pid_t pid, void *data)
@@ -114,10 +115,10 @@ static void add_if_parent_belongs(pid_t pid, void *data)
     struct job *job = search->job;
     struct member member;
 
-    if (members_find(&job->members, pid) || member_open(search->look, pid, &member) < 0)
+    if (roster_member(&job->roster, pid) || member_open(search->look, pid, &member) < 0)
         return;
     if (!is_settled_elsewhere(job, &member) &&
-        (members_find(&job->members, member.parent_pid) ||
+        (roster_member(&job->roster, member.parent_pid) ||
          (job->is_spawned && member.parent_pid == job->tracker_pid)))
         add_opened(job, &member);
     else
@@ -126,10 +127,10 @@ static void add_if_parent_belongs(pid_t pid, void *data)
 
 static void search_all(struct search *search)
 {
-    struct members *members = &search->job->members;
+    struct roster *roster = &search->job->roster;
 
-    for (size_t before = 0; before != members->count;) {
-        before = members->count;
+    for (size_t before = 0; before != roster->count;) {
+        before = roster->count;
         (void)proc_each_pid(search->look->root, add_if_parent_belongs, search);
     }
 }
@@ -159,8 +160,8 @@ static void search_children(struct search *search, bool is_full)
         kept_close(&file);
     }
     /* New members are added behind and are asked in their turn. */
-    for (size_t i = 0; i < job->members.count; i++) {
-        struct member *member = &job->members.list[i];
+    for (size_t i = 0; i < job->roster.count; i++) {
+        struct member *member = &job->roster.list[i];
         struct kept file = member->children_file;
 
         if (member->has_left || member->is_zombie || !(may_have_forked(job, member) || is_full))
@@ -169,7 +170,7 @@ static void search_children(struct search *search, bool is_full)
         member->children_file = (struct kept)KEPT_CLOSED;
         (void)children_read(&file, job->root, member->pid, member->threads, &job->children,
                             add_found, search); /* fails where it has just ended */
-        job->members.list[i].children_file = file;
+        job->roster.list[i].children_file = file;
     }
 }
 
@@ -179,7 +180,7 @@ static void add_listed(pid_t pid, void *data)
     struct member *member;
 
     add_found(pid, data);
-    member = members_find(&search->job->members, pid);
+    member = roster_member(&search->job->roster, pid);
     if (member)
         member->listed_by = search->job->search_count;
 }
@@ -190,8 +191,8 @@ static bool all_are_listed(struct job *job)
 {
     bool all = true;
 
-    for (size_t i = 0; i < job->members.count; i++) {
-        struct member *member = &job->members.list[i];
+    for (size_t i = 0; i < job->roster.count; i++) {
+        struct member *member = &job->roster.list[i];
 
         if (member->has_left || member->is_zombie || member->listed_by == job->search_count)
             continue;
@@ -206,7 +207,7 @@ static bool search_leaf(struct search *search)
 {
     struct job *job = search->job;
     struct children_buffer *buffer = &job->children;
-    size_t before = job->members.count;
+    size_t before = job->roster.count;
     ssize_t n = -EFBIG;
 
     while (n == -EFBIG) {
@@ -217,15 +218,15 @@ static bool search_leaf(struct search *search)
     }
     if (n < 0 || children_parse(buffer->text, add_listed, search) < 0)
         return false;
-    members_order(&job->members, before);
+    roster_order(&job->roster, before);
     return true;
 }
 
 /* A process that lives and is not listed was moved out: what it used before was the job's. */
 static void drop_unlisted(struct job *job)
 {
-    for (size_t i = 0; i < job->members.count; i++) {
-        struct member *member = &job->members.list[i];
+    for (size_t i = 0; i < job->roster.count; i++) {
+        struct member *member = &job->roster.list[i];
         struct pid_stat stat;
 
         if (member->has_left || member->is_zombie || member->listed_by == job->search_count ||
@@ -249,12 +250,12 @@ static void add_adopted(pid_t pid, void *data)
 static void search_adopted(struct search *search)
 {
     struct job *job = search->job;
-    size_t before = job->members.count;
+    size_t before = job->roster.count;
 
     if (cgroup_each_process(job->root, &job->leaf.adopted, &job->children, add_adopted,
                             search) >= 0)
         drop_unlisted(job);
-    members_order(&job->members, before);
+    roster_order(&job->roster, before);
 }
 
 static void search_job(struct search *search, bool is_full)
@@ -276,17 +277,17 @@ static void search_job(struct search *search, bool is_full)
 void job_search(struct job *job, const struct look *look)
 {
     struct search search = { job, look, 0 };
-    struct births *births = &job->births;
-    bool is_full = job->search_count++ % FULL_SEARCH_EVERY == 0 || births->needs_search;
+    struct process_events *events = &job->process_events;
+    bool is_full = job->search_count++ % FULL_SEARCH_EVERY == 0 || events->needs_search;
 
     if (job->root->proc_fault || job->is_main_only ||
-        (births->is_complete && !look->is_thorough &&
+        (events->is_complete && !look->is_thorough &&
          look->now_ns - job->searched_ns < CHECK_EVENTS_EVERY_NS))
         return;
     job->searched_ns = look->now_ns;
     search_job(&search, is_full);
-    if (births->needs_search)
-        births_resume(births);
+    if (events->needs_search)
+        process_events_resume(events);
 }
 
 /* True: it is to be announced again. */
@@ -305,21 +306,22 @@ static bool take_affordable(pid_t pid, void *data)
            take_newborn(pid, data);
 }
 
-void job_take_births(struct job *job, uint64_t now_ns, bool is_sample)
+void job_take_events(struct job *job, uint64_t now_ns, bool is_sample)
 {
     struct look look = job_look(job, now_ns, false);
     struct search search = { job, &look, 0 };
-    const struct births *births = &job->births;
+    const struct process_events *events = &job->process_events;
 
-    if (!births->source)
+    if (!events->source)
         return;
-    births_drain(&job->births);
+    process_events_drain(&job->process_events);
     if (is_sample)
-        births_announce(&job->births, UINT64_MAX, take_newborn, &search);
+        process_events_announce(&job->process_events, UINT64_MAX, take_newborn, &search);
     else
-        births_announce(&job->births, now_ns - SHORT_LIFE_NS, take_affordable, &search);
-    if (!births->has_peaks)
+        process_events_announce(&job->process_events, now_ns - SHORT_LIFE_NS, take_affordable,
+                                &search);
+    if (!events->has_peaks)
         return;
-    raise_to(&job->main_rss_peak_bytes, births->main_peak_bytes);
-    raise_to(&job->largest_peak_bytes, births->largest_peak_bytes);
+    raise_to(&job->main_rss_peak_bytes, events->main_peak_bytes);
+    raise_to(&job->largest_peak_bytes, events->largest_peak_bytes);
 }

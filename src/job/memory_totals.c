@@ -102,7 +102,7 @@ void job_read_memory(struct job *job, bool is_glance, struct memory_estimate *re
     struct memory_estimate *peaks = &job->peaks.memory;
 
     job->detail.activity = activity_state(&job->activity);
-    detail_update(&job->detail, &job->members, job->main_pid, is_glance, ret);
+    detail_update(&job->detail, &job->roster, job->main_pid, is_glance, ret);
     note_at_peak(job, &ret->combined);
     raise_estimate(peaks, ret);
     memory_estimate_order(peaks);
@@ -141,7 +141,7 @@ void job_raise_to_peaks(struct job *job, struct job_reading *reading)
     memory_estimate_order(&reading->memory);
     raise_to(&reading->process_count, peaks->process_count);
     /* A look takes a while: it may see one that ends, and then another that has just begun. */
-    if (job->births.is_exact)
+    if (job->process_events.is_exact)
         reading->process_count = smaller(reading->process_count, reading->process_bound);
     job->peaks = (struct job_peaks){ .at_peak = MEMORY_SPLIT_UNKNOWN };
 }

@@ -26,7 +26,7 @@ static bool is_young(const struct member *member)
            (member->is_busy && member->cpu_ns < YOUNG_CPU_NS);
 }
 
-bool newborn_is_unborn(const struct root *root, const struct member *member)
+bool newborn_is_pre_exec(const struct root *root, const struct member *member)
 {
     if (!root->is_live || member->is_zombie || !is_young(member))
         return false;

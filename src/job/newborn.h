@@ -16,6 +16,6 @@
 #include "base/root.h"
 #include "job/member.h"
 
-bool newborn_is_unborn(const struct root *root, const struct member *member);
+bool newborn_is_pre_exec(const struct root *root, const struct member *member);
 
 #endif

@@ -44,13 +44,13 @@ static bool discards_children(const struct job *job, pid_t pid, struct asked_par
 static bool was_inherited(struct job *job, const struct member *member,
                           struct asked_parent *asked)
 {
-    struct member *parent = members_find(&job->members, member->parent_pid);
+    struct member *parent = roster_member(&job->roster, member->parent_pid);
 
     /* Numbers of parents are used again: they may go round in circles. */
-    for (size_t i = 0; parent && parent->has_left && i < job->members.count; i++) {
+    for (size_t i = 0; parent && parent->has_left && i < job->roster.count; i++) {
         if (parent->is_counted)
             return true;
-        parent = members_find(&job->members, parent->parent_pid);
+        parent = roster_member(&job->roster, parent->parent_pid);
     }
     if (!parent || parent->has_left)
         /* If we spawned the job, a parent that is not here ended before, and left its final
@@ -84,8 +84,8 @@ void job_settle_left(struct job *job)
 {
     struct asked_parent asked = { 0 };
 
-    for (size_t i = 0; i < job->members.count; i++) {
-        struct member *member = &job->members.list[i];
+    for (size_t i = 0; i < job->roster.count; i++) {
+        struct member *member = &job->roster.list[i];
 
         if (!member->has_left)
             continue;
@@ -95,7 +95,7 @@ void job_settle_left(struct job *job)
             job->main_has_ended = true;
         detail_member_left(&job->detail, member);
     }
-    members_remove_left(&job->members);
+    roster_remove_left(&job->roster);
 }
 
 void job_disown(struct job *job, const struct member *agent)
@@ -103,13 +103,13 @@ void job_disown(struct job *job, const struct member *agent)
     if (job->is_spawned && agent->has_exec) /* we are told when it ends */
         agents_note(&job->agents, agent->pid);
     if (agent->has_exec)
-        births_disown(&job->births, agent->pid);
+        process_events_disown(&job->process_events, agent->pid);
 }
 
 void job_drop_agents(struct job *job)
 {
-    for (size_t i = 0; i < job->members.count; i++) {
-        struct member *member = &job->members.list[i];
+    for (size_t i = 0; i < job->roster.count; i++) {
+        struct member *member = &job->roster.list[i];
 
         if (member->comm[0] != SPOOR_AGENT_NAME[0] || member->pid == job->main_pid ||
             member->is_counted || !agents_has(job->root, member))
@@ -162,9 +162,9 @@ static void take_main_peak(struct job *job, struct member *main, uint64_t maxrss
 }
 
 /* Exit records have the peak of each process. */
-static bool has_records(const struct births *births)
+static bool has_records(const struct process_events *events)
 {
-    return births->has_peaks && births->taskstats.has_records;
+    return events->has_peaks && events->taskstats.has_records;
 }
 
 /* ru_maxrss of a descendant that we reap is the largest of its own peak, those of children it waited
@@ -187,9 +187,9 @@ static void take_peak(struct job *job, struct member *member, uint64_t maxrss_by
     }
     job->main_bound_bytes = maxrss_bytes;
     job->main_peak_is_exact = maxrss_bytes <= member->rss_peak_bytes;
-    if (member->child_faults == 0 || !has_records(&job->births))
+    if (member->child_faults == 0 || !has_records(&job->process_events))
         take_main_peak(job, member, maxrss_bytes, faults);
-    job->outlived_main = births_outlive_main(&job->births);
+    job->outlived_main = process_events_outlive_main(&job->process_events);
 }
 
 static void take_rusage(struct job *job, struct member *member, uint64_t faults)
@@ -227,13 +227,13 @@ static void end_agent(struct job *job, pid_t pid)
 void job_child_ended(struct job *job, pid_t pid, uint64_t now_ns)
 {
     struct look look = job_look(job, now_ns, true);
-    bool was_open = members_find(&job->members, pid);
+    bool was_open = roster_member(&job->roster, pid);
     struct member *member;
     uint64_t faults;
 
     if (!was_open) /* it may have lived between two looks */
         job_add_member(job, &look, pid);
-    member = members_find(&job->members, pid);
+    member = roster_member(&job->roster, pid);
     if (!member)
         end_agent(job, pid);
     if (!member || member->is_counted)
@@ -244,8 +244,8 @@ void job_child_ended(struct job *job, pid_t pid, uint64_t now_ns)
     if (pid == job->main_pid) {
         job->main_ended_ns = now_ns;
         job_check_program(job, member, &look);
-        job_take_births(job, now_ns, false);       /* what it started last */
-        member = members_find(&job->members, pid); /* the table may have moved */
+        job_take_events(job, now_ns, false);       /* what it started last */
+        member = roster_member(&job->roster, pid); /* the table may have moved */
     }
     take_rusage(job, member, less(member->faults, faults));
     job_remember(job, member);

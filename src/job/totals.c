@@ -52,8 +52,8 @@ static void forget_denied_io(const struct job *job, struct job_reading *reading)
 {
     uint64_t *counter = reading->usage.counter;
 
-    for (size_t i = 0; i < job->members.count; i++)
-        reading->io_is_denied |= job->members.list[i].io_is_denied;
+    for (size_t i = 0; i < job->roster.count; i++)
+        reading->io_is_denied |= job->roster.list[i].io_is_denied;
     if (reading->io_is_denied && !is_known(reading->leaf.read_bytes))
         counter[USAGE_READ_BYTES] = counter[USAGE_WRITTEN_BYTES] = UNKNOWN;
     reading->io_is_denied |= job->has_unknown_chars;
@@ -74,8 +74,8 @@ void job_raise_threads(struct job *job, uint64_t main, uint64_t descendants)
 
 static void add_living(struct job *job, struct job_reading *reading)
 {
-    for (size_t i = 0; i < job->members.count; i++) {
-        const struct member *member = &job->members.list[i];
+    for (size_t i = 0; i < job->roster.count; i++) {
+        const struct member *member = &job->roster.list[i];
         bool is_main = member->pid == job->main_pid;
 
         if (member->has_left)
@@ -105,8 +105,7 @@ static void read_events(struct job *job, struct job_reading *reading)
     origins[METRIC_JOB_MAJOR_FAULTS].is_exact = origins[METRIC_JOB_MINOR_FAULTS].is_exact =
         has_ended;
     origins[METRIC_JOB_VOLUNTARY_SWITCHES].is_exact =
-        origins[METRIC_JOB_INVOLUNTARY_SWITCHES].is_exact =
-            has_ended && job->members.count == 0;
+        origins[METRIC_JOB_INVOLUNTARY_SWITCHES].is_exact = has_ended && job->roster.count == 0;
     if (!job->main_has_ended)
         counter[USAGE_VOLUNTARY_SWITCHES] = counter[USAGE_INVOLUNTARY_SWITCHES] =
             has_none ? 0 : UNKNOWN;
@@ -115,7 +114,7 @@ static void read_events(struct job *job, struct job_reading *reading)
 /* Main's time is as of its last look; once it has ended, or if it has not run, as of now. */
 static void read_main_cpu(struct job *job, struct job_reading *reading)
 {
-    const struct member *main = members_find(&job->members, job->main_pid);
+    const struct member *main = roster_member(&job->roster, job->main_pid);
 
     reading->main_cpu_ns = job->main_cpu_ns;
     reading->main_cpu_span = job->look_span;
@@ -152,13 +151,13 @@ static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading
 static void read_thread_peaks(struct job *job, const struct heads *by_events,
                               struct job_reading *reading)
 {
-    const struct births *births = &job->births;
+    const struct process_events *events = &job->process_events;
     struct origin *origins = job->origins, *peak = &origins[METRIC_JOB_THREADS_PEAK];
 
-    if (births->source && !births->is_machine_wide && !births->saw_agent) {
+    if (events->source && !events->is_machine_wide && !events->saw_agent) {
         reading->thread_peaks = *by_events;
-        peak->source = births->source;
-        peak->is_exact = births->is_exact;
+        peak->source = events->source;
+        peak->is_exact = events->is_exact;
         origins[METRIC_MAIN_THREADS_PEAK] = origins[METRIC_DESCENDANTS_THREADS_PEAK] = *peak;
         return;
     }
@@ -171,23 +170,23 @@ static void read_thread_peaks(struct job *job, const struct heads *by_events,
         *peak = origins[METRIC_JOB_THREADS];
 }
 
-static void read_births(struct job *job, struct job_reading *reading)
+static void read_process_events(struct job *job, struct job_reading *reading)
 {
-    const struct births *births = &job->births;
+    const struct process_events *events = &job->process_events;
     /* What is not settled yet is reported only if nothing comes after it. */
-    const struct heads *peak = job->was_thorough ? &births->peak : &births->settled_peak;
-    struct origin by_events = { births->source, NULL, births->is_exact };
+    const struct heads *peak = job->was_thorough ? &events->peak : &events->settled_peak;
+    struct origin by_events = { events->source, NULL, events->is_exact };
 
     read_thread_peaks(job, peak, reading);
     reading->started_count = job->root->proc_fault ? UNKNOWN : job->started_count;
     reading->process_peak = reading->process_bound = UNKNOWN;
-    if (!births->source)
+    if (!events->source)
         return;
     job->origins[METRIC_JOB_STARTED] = job->origins[METRIC_JOB_PROCESSES_PEAK] = by_events;
-    raise_to(&reading->started_count, births->started_count);
-    reading->process_bound = births->peak.processes;
+    raise_to(&reading->started_count, events->started_count);
+    reading->process_bound = events->peak.processes;
     /* The connector's events of different CPUs come out of order: it may be one too high. */
-    if (!births->is_machine_wide && !births->saw_agent)
+    if (!events->is_machine_wide && !events->saw_agent)
         reading->process_peak = peak->processes;
 }
 
@@ -253,7 +252,7 @@ void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
     if (is_known(reading.leaf.memory.anon_bytes))
         raise_to(&reading.memory_now.combined.total_bytes, reading.leaf.memory.anon_bytes);
     reading.process_count_now = reading.process_count;
-    read_births(job, &reading);
+    read_process_events(job, &reading);
     job_raise_to_peaks(job, &reading);
     job_read_bounds(job, &reading);
     job_forget_unseen(job, &reading.memory);

@@ -91,7 +91,7 @@ bool session_look_at_gpus(spoor_session *session, uint64_t now_ns)
     collect(session, now_ns);
     if (!has_gpus(session))
         return false;
-    gpu_looks_note(&session->gpu_looks, &job->members);
+    gpu_looks_note(&session->gpu_looks, &job->roster);
     if (!gpu_looks_are_idle(&session->gpu_looks)) {
         if (now_ns >= pace->due_ns)
             gpu_pace_wait(pace, now_ns);
@@ -99,14 +99,14 @@ bool session_look_at_gpus(spoor_session *session, uint64_t now_ns)
     }
     look = gpu_pace_begin(pace, now_ns, &state, job->is_tracked ? &job->budget : NULL);
     return look != GPU_LOOK_NONE &&
-           gpu_looks_start(&session->gpu_looks, look, &job->members) == 0;
+           gpu_looks_start(&session->gpu_looks, look, &job->roster) == 0;
 }
 
 void session_begin_last_look_at_gpus(spoor_session *session)
 {
     collect(session, clock_now().monotonic_ns);
     if (has_gpus(session))
-        gpu_looks_begin_last(&session->gpu_looks, &session->sampler.job.members);
+        gpu_looks_begin_last(&session->gpu_looks, &session->sampler.job.roster);
 }
 
 void session_wait_for_gpus(spoor_session *session)
@@ -116,7 +116,7 @@ void session_wait_for_gpus(spoor_session *session)
 
     if (!has_gpus(session))
         return;
-    gpu_looks_finish(looks, &session->sampler.job.members);
+    gpu_looks_finish(looks, &session->sampler.job.roster);
     budget_charge(&session->sampler.job.budget, SPENT_GPUS, looks->cost_ns - before_ns);
 }
 

@@ -47,18 +47,18 @@ void gpu_looks_add_ended(struct gpu_looks *looks, pid_t pid)
         pid_list_add(&looks->ended, pid);
 }
 
-void gpu_looks_note(struct gpu_looks *looks, const struct members *members)
+void gpu_looks_note(struct gpu_looks *looks, const struct roster *roster)
 {
-    if (looks->changes == members->changes)
+    if (looks->changes == roster->changes)
         return;
     for (size_t i = 0; i < looks->living.count; i++) {
-        if (!members_find(members, looks->living.list[i]))
+        if (!roster_member(roster, looks->living.list[i]))
             gpu_looks_add_ended(looks, looks->living.list[i]);
     }
     looks->living.count = 0;
-    for (size_t i = 0; i < members->count; i++)
-        pid_list_add(&looks->living, members->list[i].pid);
-    looks->changes = members->changes;
+    for (size_t i = 0; i < roster->count; i++)
+        pid_list_add(&looks->living, roster->list[i].pid);
+    looks->changes = roster->changes;
     looks->has_living = true;
 }
 
@@ -68,12 +68,11 @@ static void copy_pids(struct pid_list *to, const struct pid_list *from)
         pid_list_add(to, from->list[i]);
 }
 
-static int start(struct gpu_looks *looks, enum gpu_request request,
-                 const struct members *members)
+static int start(struct gpu_looks *looks, enum gpu_request request, const struct roster *roster)
 {
     struct gpu_call_data *data = looks->call.data;
 
-    gpu_looks_note(looks, members);
+    gpu_looks_note(looks, roster);
     if (looks->has_living) {
         data->living.count = 0;
         copy_pids(&data->living, &looks->living);
@@ -87,9 +86,9 @@ static int start(struct gpu_looks *looks, enum gpu_request request,
     return gpu_call_start(&looks->call, request);
 }
 
-int gpu_looks_start(struct gpu_looks *looks, enum gpu_look look, const struct members *members)
+int gpu_looks_start(struct gpu_looks *looks, enum gpu_look look, const struct roster *roster)
 {
-    return start(looks, look == GPU_LOOK_QUICK ? GPU_REQUEST_QUICK : GPU_REQUEST_SLOW, members);
+    return start(looks, look == GPU_LOOK_QUICK ? GPU_REQUEST_QUICK : GPU_REQUEST_SLOW, roster);
 }
 
 bool gpu_looks_are_idle(const struct gpu_looks *looks)
@@ -179,17 +178,17 @@ bool gpu_looks_collect(struct gpu_looks *looks)
     return true;
 }
 
-void gpu_looks_begin_last(struct gpu_looks *looks, const struct members *members)
+void gpu_looks_begin_last(struct gpu_looks *looks, const struct roster *roster)
 {
     (void)gpu_looks_collect(looks);
     if (looks->call.called_ns == 0 && !looks->is_last && looks->state == GPU_READY)
-        looks->is_last = start(looks, GPU_REQUEST_LAST, members) == 0;
+        looks->is_last = start(looks, GPU_REQUEST_LAST, roster) == 0;
 }
 
-void gpu_looks_finish(struct gpu_looks *looks, const struct members *members)
+void gpu_looks_finish(struct gpu_looks *looks, const struct roster *roster)
 {
     while (looks->call.called_ns != 0 && gpu_call_wait(&looks->call))
-        gpu_looks_begin_last(looks, members);
+        gpu_looks_begin_last(looks, roster);
 }
 
 /* ---- what is known --------------------------------------------------------- */

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 
 #include "job/gpu/gpu_view.h"
-#include "job/members.h"
+#include "job/roster.h"
 #include "session/gpu_call.h"
 #include "session/gpu_pace.h"
 
@@ -59,13 +59,13 @@ void gpu_looks_close(struct gpu_looks *looks);
 
 /* Notes which processes belong to the job, for the next look: some may exit before it. Costs little
  * if they are the same as before. */
-void gpu_looks_note(struct gpu_looks *looks, const struct members *members);
+void gpu_looks_note(struct gpu_looks *looks, const struct roster *roster);
 
 /* A process of the job is about to exit. */
 void gpu_looks_add_ended(struct gpu_looks *looks, pid_t pid);
 
 /* Starts a look with the processes that the job has now. No other may be under way. */
-int gpu_looks_start(struct gpu_looks *looks, enum gpu_look look, const struct members *members);
+int gpu_looks_start(struct gpu_looks *looks, enum gpu_look look, const struct roster *roster);
 
 /* Whether no look is under way. */
 bool gpu_looks_are_idle(const struct gpu_looks *looks);
@@ -75,8 +75,8 @@ bool gpu_looks_collect(struct gpu_looks *looks);
 
 /* Begins the last look, if no other is under way; then waits for it, for a second at most, and not
  * at all if a driver has stopped responding. */
-void gpu_looks_begin_last(struct gpu_looks *looks, const struct members *members);
-void gpu_looks_finish(struct gpu_looks *looks, const struct members *members);
+void gpu_looks_begin_last(struct gpu_looks *looks, const struct roster *roster);
+void gpu_looks_finish(struct gpu_looks *looks, const struct roster *roster);
 
 /* What is known now. The view is the caller's, zeroed at first: its `devices` are allocated here,
  * for the caller to free; what else it points to lives until the looks are closed. */

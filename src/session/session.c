@@ -120,9 +120,9 @@ static int copy_texts(spoor_session *session, const struct spoor_options *option
 /* Whose CPU affinity limits the job; without a job, what limits us would limit one that we start. */
 static pid_t process_for_limits(const spoor_session *session)
 {
-    const struct members *members = &session->sampler.job.members;
+    const struct roster *roster = &session->sampler.job.roster;
 
-    return members->count > 0 ? members->list[0].pid : getpid();
+    return roster->count > 0 ? roster->list[0].pid : getpid();
 }
 
 static int open_streams(spoor_session *session, const struct spoor_options *options,

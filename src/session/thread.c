@@ -14,16 +14,16 @@
 #include "session/pace.h"
 #include "session/session.h"
 
-/* Events of births that are due about when a glance is are taken with it: on a virtual machine
- * that is idle, to wake up costs 50 us of CPU time, more than either. */
+/* Process events that are due about when a glance is are read with it: on an idle virtual machine
+ * a wake-up costs 50 us of CPU time, more than either. */
 #define TOGETHER_NS (5 * NS_PER_MS)
 
 /* When process events are to be read; PACE_NEVER: there are none. */
-static uint64_t births_due_ns(const struct births *births, const struct pace *pace)
+static uint64_t events_due_ns(const struct process_events *events, const struct pace *pace)
 {
-    uint64_t due_ns = births->drained_ns + births->drain_gap_ns;
+    uint64_t due_ns = events->drained_ns + events->drain_gap_ns;
 
-    if (!births->source)
+    if (!events->source)
         return PACE_NEVER;
     return apart(due_ns, pace->glance_ns) <= TOGETHER_NS ? pace->glance_ns : due_ns;
 }
@@ -32,8 +32,8 @@ static void wait_for_work(spoor_session *session, const struct pace *pace)
 {
     struct pollfd fd = { .fd = session->wake_fd, .events = POLLIN };
     uint64_t wake_ns = smaller(pace_wake_ns(pace), session_gpus_due_ns(session));
-    struct timespec timeout =
-        clock_time_until(smaller(wake_ns, births_due_ns(&session->sampler.job.births, pace)));
+    struct timespec timeout = clock_time_until(
+        smaller(wake_ns, events_due_ns(&session->sampler.job.process_events, pace)));
 
     /* All signals are blocked here: no EINTR. */
     (void)ppoll(&fd, 1, &timeout, NULL);
@@ -114,8 +114,8 @@ static void wake_up(spoor_session *session, struct pace *pace, struct bill *bill
     struct job *job = &session->sampler.job;
     uint64_t now_ns = clock_now().monotonic_ns;
 
-    if (now_ns >= births_due_ns(&job->births, pace)) {
-        job_take_births(job, now_ns, false);
+    if (now_ns >= events_due_ns(&job->process_events, pace)) {
+        job_take_events(job, now_ns, false);
         (void)charge(session, bill, SPENT_EVENTS);
     }
     session_begin_delivery(session);

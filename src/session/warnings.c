@@ -175,7 +175,7 @@ static void judge_tracking(spoor_session *session)
     if (job->is_full)
         session_add_warning(session, "too-many-processes",
                             "more than %d processes at once: the others are not tracked",
-                            MEMBERS_MAX);
+                            ROSTER_MAX);
 }
 
 static void judge_stream(spoor_session *session, const struct samples_file *file)

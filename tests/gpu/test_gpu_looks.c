@@ -27,7 +27,7 @@
 struct bench {
     struct machine machine;
     struct member member;
-    struct members members;
+    struct roster roster;
     struct gpu_looks looks;
     struct gpu_view view;
 };
@@ -39,7 +39,7 @@ static void set_up(struct bench *bench, const char *script)
                                               .start_ns = clock_now().monotonic_ns };
 
     *bench = (struct bench){ .member = { .pid = getpid() } };
-    bench->members = (struct members){ .list = &bench->member, .count = 1, .changes = 1 };
+    bench->roster = (struct roster){ .list = &bench->member, .count = 1, .changes = 1 };
     machine_init(&bench->machine, false);
     machine_play(&bench->machine, script);
     assert_int_equal(gpu_looks_open(&bench->looks, &options), 0);
@@ -63,7 +63,7 @@ static void collect(struct gpu_looks *looks)
 
 static void start(struct bench *bench)
 {
-    assert_int_equal(gpu_looks_start(&bench->looks, GPU_LOOK_SLOW, &bench->members), 0);
+    assert_int_equal(gpu_looks_start(&bench->looks, GPU_LOOK_SLOW, &bench->roster), 0);
 }
 
 static void see_memory(struct bench *bench, unsigned bytes)
@@ -164,7 +164,7 @@ static void a_driver_that_never_responded_has_not_stopped(void **state)
     (void)view_memory(&bench, SECONDS(10));
     assert_int_equal(bench.view.state, GPU_PENDING);
     assert_string_equal(bench.view.reason, "the GPU driver does not respond");
-    gpu_looks_finish(&bench.looks, &bench.members); /* does not wait for it */
+    gpu_looks_finish(&bench.looks, &bench.roster); /* does not wait for it */
     assert_false(gpu_looks_are_idle(&bench.looks));
     tear_down(&bench);
 }
@@ -173,7 +173,7 @@ static void a_driver_that_never_responded_has_not_stopped(void **state)
 static uint64_t busy_time_of_old_child(pid_t tracker_pid)
 {
     struct member list[] = { { .pid = 41 }, { .pid = 42, .parent_pid = 41 } };
-    const struct members members = { .list = list, .count = ARRAY_SIZE(list), .changes = 1 };
+    const struct roster roster = { .list = list, .count = ARRAY_SIZE(list), .changes = 1 };
     struct gpu_call_options options = { .main_pid = 41,
                                         .tracker_pid = tracker_pid,
                                         .start_ns = clock_now().monotonic_ns };
@@ -186,13 +186,13 @@ static uint64_t busy_time_of_old_child(pid_t tracker_pid)
     fake_drm_card(&fake, 0, PCI, "0x8086\n");
     fake_drm_fd(&fake, 42, 3, "/dev/dri/renderD128", AN_HOUR_OF_WORK);
     assert_int_equal(gpu_looks_open(&looks, &options), 0);
-    assert_int_equal(gpu_looks_start(&looks, GPU_LOOK_SLOW, &members), 0);
+    assert_int_equal(gpu_looks_start(&looks, GPU_LOOK_SLOW, &roster), 0);
     collect(&looks);
     /* Busy time is a share of a window, which has a least length. */
     while (clock_now().monotonic_ns - options.start_ns < 100 * NS_PER_MS)
         (void)usleep(1000);
-    gpu_looks_begin_last(&looks, &members);
-    gpu_looks_finish(&looks, &members);
+    gpu_looks_begin_last(&looks, &roster);
+    gpu_looks_finish(&looks, &roster);
     gpu_looks_view(&looks, clock_now().monotonic_ns, &view);
     assert_int_equal(view.totals.levels.descendants_memory_bytes, 8 << 20);
     gpu_looks_close(&looks);

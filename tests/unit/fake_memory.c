@@ -95,7 +95,7 @@ void memory_begin(struct memory_fixture *f, enum spoor_detail mode)
 void memory_end(struct memory_fixture *f)
 {
     detail_done(&f->detail);
-    members_done(&f->members);
+    roster_done(&f->roster);
     fake_root_done(&f->fake);
 }
 
@@ -115,13 +115,13 @@ struct member *memory_add(struct memory_fixture *f, int pid, uint64_t rss_bytes)
     };
 
     f->detail.members_changed = true;
-    return members_add(&f->members, &member);
+    return roster_add_member(&f->roster, &member);
 }
 
 /* A process as it is now, new or changed. */
 void memory_put(struct memory_fixture *f, const struct fake_memory *m)
 {
-    struct member *member = members_find(&f->members, m->pid);
+    struct member *member = roster_member(&f->roster, m->pid);
     uint64_t rss_bytes = resident(m) * MB;
 
     if (!member)
@@ -140,12 +140,12 @@ void memory_update(struct memory_fixture *f)
 {
     f->now_ns += NS_PER_SECOND;
     budget_earn(&f->budget, f->now_ns, UNKNOWN);
-    detail_update(&f->detail, &f->members, MAIN, false, &f->estimate);
+    detail_update(&f->detail, &f->roster, MAIN, false, &f->estimate);
 }
 
 void memory_follow(struct memory_fixture *f)
 {
-    detail_update(&f->detail, &f->members, MAIN, true, &f->estimate);
+    detail_update(&f->detail, &f->roster, MAIN, true, &f->estimate);
 }
 
 void memory_put_file_job(struct memory_fixture *f)

@@ -28,7 +28,7 @@ struct memory_fixture {
     struct fake_root fake;
     struct budget budget;
     struct detail detail;
-    struct members members;
+    struct roster roster;
     struct memory_estimate estimate; /* what was last said */
     uint64_t now_ns;
 };

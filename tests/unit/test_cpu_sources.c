@@ -144,7 +144,7 @@ static void one_source_is_better_than_none(void **state)
     assert_false(choose(UNKNOWN, UNKNOWN, UNKNOWN).is_exact);
 }
 
-static uint64_t add(struct cpu_ledger *ledger, uint64_t tree_ms, uint64_t perf_ms,
+static uint64_t add(struct cpu_total *total, uint64_t tree_ms, uint64_t perf_ms,
                     enum cpu_source source)
 {
     const struct cpu_counts counts = {
@@ -153,57 +153,57 @@ static uint64_t add(struct cpu_ledger *ledger, uint64_t tree_ms, uint64_t perf_m
         .perf_ns = is_known(perf_ms) ? perf_ms * MS : UNKNOWN,
     };
 
-    return cpu_ledger_add(ledger, &counts, source) / MS;
+    return cpu_total_add(total, &counts, source) / MS;
 }
 
 /* perf is read at the end of an attached job, and has what was never waited for. */
 static void a_change_of_source_is_no_work(void **state)
 {
-    struct cpu_ledger ledger = { 0 };
+    struct cpu_total total = { 0 };
 
     (void)state;
-    assert_int_equal(add(&ledger, 5000, UNKNOWN, CPU_FROM_TREE), 0);
-    assert_int_equal(add(&ledger, 7000, UNKNOWN, CPU_FROM_TREE), 0);
-    assert_int_equal(ledger.total_ns, 7000 * MS);
-    assert_int_equal(add(&ledger, 7100, 90000, CPU_FROM_PERF), 90000 - 7100);
-    assert_int_equal(ledger.total_ns, 7100 * MS);
-    assert_int_equal(add(&ledger, 7100, 90500, CPU_FROM_PERF), 90000 - 7100);
-    assert_int_equal(ledger.total_ns, 7600 * MS);
+    assert_int_equal(add(&total, 5000, UNKNOWN, CPU_FROM_TREE), 0);
+    assert_int_equal(add(&total, 7000, UNKNOWN, CPU_FROM_TREE), 0);
+    assert_int_equal(total.reported_ns, 7000 * MS);
+    assert_int_equal(add(&total, 7100, 90000, CPU_FROM_PERF), 90000 - 7100);
+    assert_int_equal(total.reported_ns, 7100 * MS);
+    assert_int_equal(add(&total, 7100, 90500, CPU_FROM_PERF), 90000 - 7100);
+    assert_int_equal(total.reported_ns, 7600 * MS);
 }
 
 static void a_counter_that_was_not_read_does_not_catch_up(void **state)
 {
-    struct cpu_ledger ledger = { 0 };
+    struct cpu_total total = { 0 };
 
     (void)state;
-    assert_int_equal(add(&ledger, 1000, 1000, CPU_FROM_TREE), 0);
-    assert_int_equal(add(&ledger, 2000, UNKNOWN, CPU_FROM_TREE), 0);
-    assert_int_equal(add(&ledger, 2300, 3000, CPU_FROM_PERF), 700);
-    assert_int_equal(ledger.total_ns, 2300 * MS);
+    assert_int_equal(add(&total, 1000, 1000, CPU_FROM_TREE), 0);
+    assert_int_equal(add(&total, 2000, UNKNOWN, CPU_FROM_TREE), 0);
+    assert_int_equal(add(&total, 2300, 3000, CPU_FROM_PERF), 700);
+    assert_int_equal(total.reported_ns, 2300 * MS);
 }
 
 /* The sum gets at the end of a process what perf got while it ran. */
 static void time_is_not_counted_twice(void **state)
 {
-    struct cpu_ledger ledger = { 0 };
+    struct cpu_total total = { 0 };
 
     (void)state;
-    assert_int_equal(add(&ledger, 10, 10, CPU_FROM_TREE), 0);
-    assert_int_equal(add(&ledger, 10, 800, CPU_FROM_PERF), 0);
-    assert_int_equal(add(&ledger, 1000, 990, CPU_FROM_TREE), 0);
-    assert_int_equal(ledger.total_ns, 1000 * MS);
+    assert_int_equal(add(&total, 10, 10, CPU_FROM_TREE), 0);
+    assert_int_equal(add(&total, 10, 800, CPU_FROM_PERF), 0);
+    assert_int_equal(add(&total, 1000, 990, CPU_FROM_TREE), 0);
+    assert_int_equal(total.reported_ns, 1000 * MS);
 }
 
 static void reported_time_does_not_step_back(void **state)
 {
-    struct cpu_ledger ledger = { 0 };
+    struct cpu_total total = { 0 };
 
     (void)state;
-    assert_int_equal(add(&ledger, 1000, UNKNOWN, CPU_FROM_TREE), 0);
-    assert_int_equal(add(&ledger, 900, UNKNOWN, CPU_FROM_TREE), 0);
-    assert_int_equal(ledger.total_ns, 1000 * MS);
-    assert_int_equal(add(&ledger, 1100, UNKNOWN, CPU_FROM_TREE), 0);
-    assert_int_equal(ledger.total_ns, 1100 * MS);
+    assert_int_equal(add(&total, 1000, UNKNOWN, CPU_FROM_TREE), 0);
+    assert_int_equal(add(&total, 900, UNKNOWN, CPU_FROM_TREE), 0);
+    assert_int_equal(total.reported_ns, 1000 * MS);
+    assert_int_equal(add(&total, 1100, UNKNOWN, CPU_FROM_TREE), 0);
+    assert_int_equal(total.reported_ns, 1100 * MS);
 }
 
 int main(void)

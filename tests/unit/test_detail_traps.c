@@ -149,7 +149,7 @@ static void faults_are_pages_of_the_machine(void **state)
     memory_begin(&f, SPOOR_DETAIL_NEVER);
     f.fake.root.page_bytes = 65536;
     memory_add(&f, MAIN, 100 * MB)->faults = 10;
-    assert_int_equal(movements_measure(&f.fake.root, &f.members, MAIN).job.faults, 10 * 65536);
+    assert_int_equal(movements_measure(&f.fake.root, &f.roster, MAIN).job.faults, 10 * 65536);
     memory_end(&f);
 }
 
@@ -163,11 +163,11 @@ static void pss_follows_private_memory(void **state)
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 200 });
     memory_update(&f);
     assert_int_equal(f.estimate.pss_bytes, 200 * MB);
-    members_find(&f.members, MAIN)->rss_bytes += 100 * MB;
+    roster_member(&f.roster, MAIN)->rss_bytes += 100 * MB;
     memory_follow(&f);
     assert_int_equal(f.estimate.combined.private_bytes, 300 * MB);
     assert_int_equal(f.estimate.pss_bytes, 300 * MB);
-    members_find(&f.members, MAIN)->rss_bytes -= 250 * MB;
+    roster_member(&f.roster, MAIN)->rss_bytes -= 250 * MB;
     memory_follow(&f);
     assert_int_equal(f.estimate.pss_bytes, 50 * MB);
     memory_end(&f);

@@ -106,15 +106,15 @@ static void no_more_at_once_than_events_tell_of(void **state)
     fake_process_put(&f.fake, &(struct fake_process){ .pid = 11, .parent = 10 });
     fake_process_put(&f.fake, &(struct fake_process){ .pid = 12, .parent = 10 });
     fake_job_look(&f);
-    f.job.births.source = "perf.fork-ring";
-    f.job.births.peak.processes = 2;
-    f.job.births.is_exact = true;
+    f.job.process_events.source = "perf.fork-ring";
+    f.job.process_events.peak.processes = 2;
+    f.job.process_events.is_exact = true;
     job_read(&f.job, SECOND, &f.reading);
     assert_int_equal(f.reading.process_count, 2);
-    f.job.births.is_exact = false; /* events were lost */
+    f.job.process_events.is_exact = false; /* events were lost */
     job_read(&f.job, SECOND, &f.reading);
     assert_int_equal(f.reading.process_count, 3);
-    f.job.births.source = NULL;
+    f.job.process_events.source = NULL;
     fake_job_end(&f);
 }
 
@@ -278,7 +278,7 @@ static void a_zombie_whose_figures_were_taken_is_not_found_again(void **state)
         job_read(&job, i * SECOND, &reading);
         assert_int_equal(reading.started_count, 1);
         assert_int_equal(reading.process_count, 0);
-        assert_int_equal(job.members.count, 0);
+        assert_int_equal(job.roster.count, 0);
     }
     job_done(&job);
     assert_int_equal(waitid(P_PID, (id_t)options.pid, &info, WEXITED), 0);
@@ -431,10 +431,10 @@ static void begin_sleeper(struct gated_job *sleeper, struct job *job, struct roo
     wait_until_asleep(root, sleeper->pid); /* it may not have run at all yet */
     assert_int_equal(job_init(job, root, &options, SECOND), 0);
     do {
-        clock_ns = job->members.list[0].clock_ns;
+        clock_ns = job->roster.list[0].clock_ns;
         (void)poll(NULL, 0, 10);
         job_refresh(job, SECOND, true);
-    } while (job->members.list[0].clock_ns != clock_ns);
+    } while (job->roster.list[0].clock_ns != clock_ns);
 }
 
 static void who_has_not_run_is_passed_over_for_ten_seconds(void **state)
@@ -446,16 +446,16 @@ static void who_has_not_run_is_passed_over_for_ten_seconds(void **state)
 
     (void)state;
     begin_sleeper(&sleeper, &job, &root);
-    job.members.list[0].rss_bytes = mark;
+    job.roster.list[0].rss_bytes = mark;
     job_refresh(&job, 10 * SECOND, false);
-    assert_int_equal(job.members.list[0].rss_bytes, mark); /* was not read */
+    assert_int_equal(job.roster.list[0].rss_bytes, mark); /* was not read */
     job_refresh(&job, 11 * SECOND, false);
-    assert_true(job.members.list[0].rss_bytes != mark);
+    assert_true(job.roster.list[0].rss_bytes != mark);
     /* It ends, and is reaped: its clock is gone, and so is it. */
     gated_job_begin(&sleeper);
     gated_job_end(&sleeper);
     job_refresh(&job, 12 * SECOND, false);
-    assert_int_equal(job.members.count, 0);
+    assert_int_equal(job.roster.count, 0);
     job_done(&job);
     root_close(&root);
 }

@@ -28,15 +28,15 @@ static uint64_t now_ticks(void)
            100; /* not within the test */
 }
 
-static bool is_unborn(const struct member *member)
+static bool is_pre_exec(const struct member *member)
 {
     struct root root;
-    bool is_unborn;
+    bool is_pre_exec;
 
     assert_int_equal(root_open(NULL, &root), 0);
-    is_unborn = newborn_is_unborn(&root, member);
+    is_pre_exec = newborn_is_pre_exec(&root, member);
     root_close(&root);
-    return is_unborn;
+    return is_pre_exec;
 }
 
 static void the_young_are_not_yet_what_they_will_be(void **state)
@@ -44,11 +44,11 @@ static void the_young_are_not_yet_what_they_will_be(void **state)
     struct member member = of_vfork();
 
     (void)state;
-    assert_false(is_unborn(&member)); /* it sleeps, since long ago */
+    assert_false(is_pre_exec(&member)); /* it sleeps, since long ago */
     member.start_ticks = now_ticks();
-    assert_true(is_unborn(&member));
+    assert_true(is_pre_exec(&member));
     member.is_zombie = true;
-    assert_false(is_unborn(&member));
+    assert_false(is_pre_exec(&member));
 }
 
 static void age_does_not_count_while_it_waits_for_a_cpu(void **state)
@@ -57,9 +57,9 @@ static void age_does_not_count_while_it_waits_for_a_cpu(void **state)
 
     (void)state;
     member.is_busy = true;
-    assert_true(is_unborn(&member));
+    assert_true(is_pre_exec(&member));
     member.cpu_ns = 50 * NS_PER_MS; /* it had its time, and has not called exec */
-    assert_false(is_unborn(&member));
+    assert_false(is_pre_exec(&member));
 }
 
 static void memory_of_its_own_makes_a_process(void **state)
@@ -69,7 +69,7 @@ static void memory_of_its_own_makes_a_process(void **state)
     (void)state;
     member.start_ticks = now_ticks();
     member.borrows_memory = false;
-    assert_false(is_unborn(&member));
+    assert_false(is_pre_exec(&member));
 }
 
 static void a_fixture_has_none(void **state)
@@ -80,7 +80,7 @@ static void a_fixture_has_none(void **state)
     (void)state;
     member.start_ticks = now_ticks();
     fake_root_init(&fake);
-    assert_false(newborn_is_unborn(&fake.root, &member));
+    assert_false(newborn_is_pre_exec(&fake.root, &member));
     fake_root_done(&fake);
 }
 

@@ -74,11 +74,11 @@ static struct group_bytes largest_resident(const struct memory_view *views, size
     return largest;
 }
 
-static void take_bases(struct detail *detail, const struct members *members, pid_t main_pid,
+static void take_bases(struct detail *detail, const struct roster *roster, pid_t main_pid,
                        size_t view_count)
 {
     struct group_bytes largest = largest_resident(detail->views, view_count);
-    struct movements movements = movements_measure(detail->root, members, main_pid);
+    struct movements movements = movements_measure(detail->root, roster, main_pid);
 
     detail->bases = movements_base(&movements, &detail->estimate, &largest);
 }
@@ -110,24 +110,24 @@ static int read_mappings(struct detail *detail, size_t view_count, struct shared
     return r != 0 ? r : shared_files_estimate(areas, ret);
 }
 
-static void read_detail(struct detail *detail, struct members *members, pid_t main_pid)
+static void read_detail(struct detail *detail, struct roster *roster, pid_t main_pid)
 {
     const struct root *root = detail->root;
     uint64_t started_ns = cpu_spent_ns(root), spent_ns;
-    struct survey survey = survey_plan(members, main_pid);
+    struct survey survey = survey_plan(roster, main_pid);
     struct shared_files files;
     bool has_files;
 
-    survey_take(&survey, root, members, main_pid, detail->views);
+    survey_take(&survey, root, roster, main_pid, detail->views);
     has_files = detail->uses_smaps && !survey.is_denied &&
                 read_mappings(detail, survey.count, &files) == 0;
-    survey_look_again(&survey, root, members, main_pid);
+    survey_look_again(&survey, root, roster, main_pid);
     shared_memory_estimate(detail->views, survey.count, survey.is_racy, survey.gained_bytes,
                            &detail->estimate);
     if (has_files && !survey.is_racy)
         shared_files_correct(&files, detail->views, survey.count, &detail->estimate);
     remember(detail, &survey);
-    take_bases(detail, members, main_pid, survey.count);
+    take_bases(detail, roster, main_pid, survey.count);
     spent_ns = cpu_spent_ns(root) - started_ns;
     detail->page_ns = survey_learn(&survey, detail->page_ns, spent_ns);
     (detail->is_on_credit ? budget_borrow : budget_charge)(detail->budget, SPENT_SHARING,
@@ -183,11 +183,11 @@ static bool may_be_highest(const struct detail *detail, const struct movement *m
 
 /* A maximum of several processes may be read on credit; of a lone one, sizes tell most. While the job
  * runs, what is seen may soon be exceeded: then credit is left for when it comes to rest. */
-static bool is_affordable(struct detail *detail, const struct members *members, pid_t main_pid,
+static bool is_affordable(struct detail *detail, const struct roster *roster, pid_t main_pid,
                           bool is_peak)
 {
     enum { LEFT_FOR_REST = 3, LEFT_FOR_PEAK = 2 }; /* in reads */
-    struct survey plan = survey_plan(members, main_pid);
+    struct survey plan = survey_plan(roster, main_pid);
     uint64_t cost_ns = survey_cost_ns(&plan, detail->page_ns);
     bool is_resting = detail->activity == JOB_RESTS;
 
@@ -200,7 +200,7 @@ static bool is_affordable(struct detail *detail, const struct members *members, 
 
 /* Between samples only a maximum is worth a read: one that beats the last by an eighth, or one of a job
  * that has come to rest. */
-static bool should_read(struct detail *detail, const struct members *members, pid_t main_pid,
+static bool should_read(struct detail *detail, const struct roster *roster, pid_t main_pid,
                         bool is_glance, const struct memory_estimate *followed)
 {
     const struct movement *movement = &detail->moved_by.job;
@@ -216,7 +216,7 @@ static bool should_read(struct detail *detail, const struct members *members, pi
     if (!has_moved(detail, movement) ||
         (is_fleeting && (detail->activity == JOB_GROWS || !is_peak)))
         return false;
-    return is_affordable(detail, members, main_pid, is_peak);
+    return is_affordable(detail, roster, main_pid, is_peak);
 }
 
 /* ---- in between --------------------------------------------------------- */
@@ -233,10 +233,10 @@ static void forget_sharing(struct memory_estimate *estimate)
 }
 
 /* The estimate from resident sizes alone. */
-static void follow(struct detail *detail, const struct members *members, pid_t main_pid,
+static void follow(struct detail *detail, const struct roster *roster, pid_t main_pid,
                    struct memory_estimate *ret)
 {
-    detail->moved_by = movements_measure(detail->root, members, main_pid);
+    detail->moved_by = movements_measure(detail->root, roster, main_pid);
     if (!detail->has_estimate) {
         movements_estimate(&detail->moved_by, ret);
         return;
@@ -247,19 +247,19 @@ static void follow(struct detail *detail, const struct members *members, pid_t m
         forget_sharing(ret);
 }
 
-void detail_update(struct detail *detail, struct members *members, pid_t main_pid,
-                   bool is_glance, struct memory_estimate *ret)
+void detail_update(struct detail *detail, struct roster *roster, pid_t main_pid, bool is_glance,
+                   struct memory_estimate *ret)
 {
     detail->was_read = false;
-    follow(detail, members, main_pid, ret);
-    if (!should_read(detail, members, main_pid, is_glance, ret) ||
-        reserve_views(detail, members->count) < 0) {
+    follow(detail, roster, main_pid, ret);
+    if (!should_read(detail, roster, main_pid, is_glance, ret) ||
+        reserve_views(detail, roster->count) < 0) {
         detail->is_pending = detail->mode != SPOOR_DETAIL_NEVER &&
                              detail->moved_by.job.rss > 0 &&
                              has_moved(detail, &detail->moved_by.job);
         return;
     }
-    read_detail(detail, members, main_pid);
+    read_detail(detail, roster, main_pid);
     detail->is_pending = false;
     detail->was_read = true;
     *ret = detail->estimate;

@@ -19,10 +19,10 @@
 #include "base/root.h"
 #include "job/activity.h"
 #include "job/budget.h"
-#include "job/members.h"
 #include "job/memory/memory_areas.h"
 #include "job/memory/movement.h"
 #include "job/memory/shared_memory.h"
+#include "job/roster.h"
 #include "spoor/spoor.h"
 
 struct detail {
@@ -59,8 +59,8 @@ void detail_done(struct detail *detail);
 /* The job's memory now. `main_pid` is 0 while the job's program is not loaded or has ended. If
  * memory was never read, private, shared and PSS are UNKNOWN. `is_glance`: between samples, when
  * memory is seldom read. */
-void detail_update(struct detail *detail, struct members *members, pid_t main_pid,
-                   bool is_glance, struct memory_estimate *ret);
+void detail_update(struct detail *detail, struct roster *roster, pid_t main_pid, bool is_glance,
+                   struct memory_estimate *ret);
 
 /* A member is about to be removed from the table. */
 void detail_member_left(struct detail *detail, const struct member *member);

@@ -40,13 +40,13 @@ static void add_member(struct movement *movement, const struct member *member,
     movement->faults += less(member->faults, member->detail_faults) * page_bytes;
 }
 
-struct movements movements_measure(const struct root *root, const struct members *members,
+struct movements movements_measure(const struct root *root, const struct roster *roster,
                                    pid_t main_pid)
 {
     struct movements movements = { 0 };
 
-    for (size_t i = 0; i < members->count; i++) {
-        const struct member *member = &members->list[i];
+    for (size_t i = 0; i < roster->count; i++) {
+        const struct member *member = &roster->list[i];
 
         if (member->borrows_memory)
             continue;

@@ -16,8 +16,8 @@
 #include <sys/types.h>
 
 #include "base/root.h"
-#include "job/members.h"
 #include "job/memory/shared_memory.h"
+#include "job/roster.h"
 
 /* Of a group of processes, in bytes. */
 struct movement {
@@ -36,7 +36,7 @@ struct movements {
     struct movement job, main, descendants;
 };
 
-struct movements movements_measure(const struct root *root, const struct members *members,
+struct movements movements_measure(const struct root *root, const struct roster *roster,
                                    pid_t main_pid);
 
 /* What a group was when its detail was read. */

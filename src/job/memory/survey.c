@@ -19,24 +19,24 @@ enum { FEW = 16 };
 #define COST_PAGE_BYTES 4096u
 #define PAGE_LEAST_NS 0.1
 
-static bool must_walk(const struct survey *survey, const struct members *members,
+static bool must_walk(const struct survey *survey, const struct roster *roster,
                       const struct member *member, pid_t main_pid)
 {
-    return survey->has_copies || members->count <= FEW || member->rss_bytes > SMALL_BYTES ||
+    return survey->has_copies || roster->count <= FEW || member->rss_bytes > SMALL_BYTES ||
            member->pid == main_pid;
 }
 
-struct survey survey_plan(const struct members *members, pid_t main_pid)
+struct survey survey_plan(const struct roster *roster, pid_t main_pid)
 {
     struct survey survey = { 0 };
 
-    for (size_t i = 0; i < members->count; i++)
-        survey.has_copies |= members->list[i].is_descendant && !members->list[i].has_exec;
-    for (size_t i = 0; i < members->count; i++) {
-        const struct member *member = &members->list[i];
+    for (size_t i = 0; i < roster->count; i++)
+        survey.has_copies |= roster->list[i].is_descendant && !roster->list[i].has_exec;
+    for (size_t i = 0; i < roster->count; i++) {
+        const struct member *member = &roster->list[i];
 
         if (member->rss_bytes == 0 || member->borrows_memory ||
-            !must_walk(&survey, members, member, main_pid))
+            !must_walk(&survey, roster, member, main_pid))
             continue;
         survey.walk_count++;
         survey.walk_bytes += member->rss_bytes;
@@ -82,17 +82,17 @@ static void set_base(struct member *member, uint64_t before_bytes)
         smaller(larger(member->detail_own_bytes, least), larger(before_bytes, after_bytes));
 }
 
-void survey_look_again(struct survey *survey, const struct root *root, struct members *members,
+void survey_look_again(struct survey *survey, const struct root *root, struct roster *roster,
                        pid_t main_pid)
 {
     uint64_t read_bytes = 0, copied_bytes = 0;
 
-    for (size_t i = 0; i < members->count; i++) {
-        struct member *member = &members->list[i];
+    for (size_t i = 0; i < roster->count; i++) {
+        struct member *member = &roster->list[i];
         uint64_t before_bytes = member->rss_bytes, own_before_bytes = own_bytes(member);
         struct pid_statm statm;
 
-        if (before_bytes == 0 || !must_walk(survey, members, member, main_pid))
+        if (before_bytes == 0 || !must_walk(survey, roster, member, main_pid))
             continue;
         if (pid_statm_read(&member->statm_file, root, member_memory_pid(member), &statm) < 0 ||
             statm.resident_pages == 0) {
@@ -137,10 +137,10 @@ static void read_view(struct survey *survey, const struct root *root, struct mem
 /* From before the first process is read: a page that is copied while others are being read is shared
  * in what was read of them and private in what is read later. */
 static void note_faults(const struct survey *survey, const struct root *root,
-                        struct members *members)
+                        struct roster *roster)
 {
-    for (size_t i = 0; i < members->count; i++) {
-        struct member *member = &members->list[i];
+    for (size_t i = 0; i < roster->count; i++) {
+        struct member *member = &roster->list[i];
 
         if (survey->has_copies && member->rss_bytes > 0)
             (void)member_read_faults(member, root);
@@ -148,18 +148,18 @@ static void note_faults(const struct survey *survey, const struct root *root,
     }
 }
 
-void survey_take(struct survey *survey, const struct root *root, struct members *members,
+void survey_take(struct survey *survey, const struct root *root, struct roster *roster,
                  pid_t main_pid, struct memory_view *views)
 {
-    note_faults(survey, root, members);
-    for (size_t i = 0; i < members->count; i++) {
-        struct member *member = &members->list[i];
+    note_faults(survey, root, roster);
+    for (size_t i = 0; i < roster->count; i++) {
+        struct member *member = &roster->list[i];
         struct memory_view *view = &views[survey->count];
 
         if (member->rss_bytes == 0 || member->borrows_memory)
             continue;
         *view = (struct memory_view){ .pid = member_memory_pid(member),
                                       .is_main = member->pid == main_pid };
-        read_view(survey, root, member, must_walk(survey, members, member, main_pid), view);
+        read_view(survey, root, member, must_walk(survey, roster, member, main_pid), view);
     }
 }

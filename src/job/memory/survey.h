@@ -13,8 +13,8 @@
 #include <sys/types.h>
 
 #include "base/root.h"
-#include "job/members.h"
 #include "job/memory/shared_memory.h"
+#include "job/roster.h"
 
 struct survey {
     /* of survey_plan() */
@@ -31,7 +31,7 @@ struct survey {
 };
 
 /* Which processes a survey would walk. Nothing is read. */
-struct survey survey_plan(const struct members *members, pid_t main_pid);
+struct survey survey_plan(const struct roster *roster, pid_t main_pid);
 
 /* What is assumed of a page until a walk was measured. */
 #define SURVEY_PAGE_NS 16.0
@@ -43,13 +43,13 @@ double survey_learn(const struct survey *survey, double page_ns, uint64_t spent_
 
 /* Reads each member that has its own memory into `views`, which has room for all of them, and
  * records in each member what was read. Small processes may be taken from their sizes. */
-void survey_take(struct survey *survey, const struct root *root, struct members *members,
+void survey_take(struct survey *survey, const struct root *root, struct roster *roster,
                  pid_t main_pid, struct memory_view *views);
 
 /* Reads the sizes again: a process that has exited since then shared its pages with others that
  * were read without it, and the statm of a zombie is all zeros. Later estimates start from what
  * was read of each of the others. */
-void survey_look_again(struct survey *survey, const struct root *root, struct members *members,
+void survey_look_again(struct survey *survey, const struct root *root, struct roster *roster,
                        pid_t main_pid);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * members.h - the processes of the job, found by pid.
+ * roster.h - the processes of the job, found by pid.
  *
  * A process is added when it is forked, or found by a search. It costs a few words until it is
  * opened (member.h), if it lives long enough for that, and is removed when neither its files nor an
@@ -10,8 +10,8 @@
  * a child after its parent can miss what moved from one to the other (and finds it next time), but
  * never counts it twice.
  */
-#ifndef JOB_MEMBERS_H
-#define JOB_MEMBERS_H
+#ifndef JOB_ROSTER_H
+#define JOB_ROSTER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@
 
 #include "job/member.h"
 
-enum { MEMBERS_MAX = 1 << 18 };
+enum { ROSTER_MAX = 1 << 18 };
 
 struct process {
     pid_t pid; /* 0: this slot is free */
@@ -39,7 +39,7 @@ struct process {
 };
 
 /* Zeroed is empty. */
-struct members {
+struct roster {
     struct member *list; /* of open processes; owned */
     size_t count, capacity;
     uint64_t changes; /* how often some were opened or closed */
@@ -50,34 +50,34 @@ struct members {
     size_t process_count;
 };
 
-void members_done(struct members *members);
+void roster_done(struct roster *roster);
 
 /* The process with that pid, or NULL. Valid until one is added or released. */
-struct process *members_process(const struct members *members, pid_t pid);
+struct process *roster_find(const struct roster *roster, pid_t pid);
 
 /* Likewise, added if there is none. NULL: no memory, or too many. */
-struct process *members_add_process(struct members *members, pid_t pid);
+struct process *roster_add(struct roster *roster, pid_t pid);
 
 /* Removes a process that has ended, unless its files or its exit records are still waited for. */
-void members_release(struct members *members, struct process *process);
+void roster_release(struct roster *roster, struct process *process);
 
 /* Whether there is one in a slot, to visit all of them. */
-static inline struct process *members_slot(const struct members *members, size_t i)
+static inline struct process *roster_slot(const struct roster *roster, size_t i)
 {
-    return members->slots[i].pid != 0 ? &members->slots[i] : NULL;
+    return roster->slots[i].pid != 0 ? &roster->slots[i] : NULL;
 }
 
 /* The open process with that pid, or NULL. Valid until one is added or removed. */
-struct member *members_find(const struct members *members, pid_t pid);
+struct member *roster_member(const struct roster *roster, pid_t pid);
 
 /* Takes over *member. Returns it in the list, or NULL (no memory, or too many), and then the caller
  * keeps it. */
-struct member *members_add(struct members *members, const struct member *member);
+struct member *roster_add_member(struct roster *roster, const struct member *member);
 
 /* Puts those that were added behind the first `count` into the order in which they were forked. */
-void members_order(struct members *members, size_t count);
+void roster_order(struct roster *roster, size_t count);
 
 /* Closes and removes those that have left; the others keep their order. */
-void members_remove_left(struct members *members);
+void roster_remove_left(struct roster *roster);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * birth_tally.c - counts processes by their events.
+ * process_tally.c - counts processes by their events.
  *
  * - A process has ended when its last thread has: the first may end before others, and if another
  *   calls exec, the first ends and the process lives on.
  * - The ring reports the job alone. The connector reports the whole machine: there a process is of the
  *   job if its parent is.
  * - An exit record comes before the event of the same end, but by another way. So ended processes are
- *   kept until the records that came meanwhile are read; and for a record of an unknown process the
- *   events are read first.
+ *   kept until the records that came meanwhile are read, and records of unknown processes until the
+ *   next drain.
  */
 #include <errno.h>
 #include <signal.h>
@@ -20,7 +20,7 @@
 #include "base/clock.h"
 #include "base/reserve.h"
 #include "base/unknown.h"
-#include "job/births.h"
+#include "job/process_events.h"
 #include "source/proc/pid_stat.h"
 #include "source/proc/pid_statm.h"
 #include "spoor/spoor.h"
@@ -39,99 +39,100 @@ static void raise_heads(struct heads *peak, const struct heads *now)
 }
 
 /* Counts the threads of a process as so many; 0: it has ended. */
-static void set_threads(struct births *births, struct process *process, uint32_t threads)
+static void set_threads(struct process_events *events, struct process *process,
+                        uint32_t threads)
 {
-    struct heads *now = &births->now;
+    struct heads *now = &events->now;
     uint64_t *count =
-        process->pid == births->main_pid ? &now->main_threads : &now->descendants_threads;
+        process->pid == events->main_pid ? &now->main_threads : &now->descendants_threads;
 
     if (!process->is_foreign) {
         now->processes = now->processes + (threads > 0) - (process->threads > 0);
         *count = *count + threads - process->threads;
         now->threads = now->main_threads + now->descendants_threads;
-        raise_heads(&births->peak, now);
+        raise_heads(&events->peak, now);
     }
     process->threads = threads & THREADS_MASK;
 }
 
-bool births_add_main(struct births *births)
+bool process_events_add_main(struct process_events *events)
 {
-    struct process *process = members_add_process(births->members, births->main_pid);
+    struct process *process = roster_add(events->roster, events->main_pid);
 
     if (!process)
         return false;
-    births->started_count = 1;
-    set_threads(births, process, 1);
-    births->settled_peak = births->peak;
+    events->started_count = 1;
+    set_threads(events, process, 1);
+    events->settled_peak = events->peak;
     return true;
 }
 
-/* Its threads that live: each will be told to end, and it is over with the last. */
-static uint32_t count_threads(const struct births *births, pid_t pid)
+/* Its live threads: the exit of each will be reported, and the process ends with the last. */
+static uint32_t count_threads(const struct process_events *events, pid_t pid)
 {
     struct pid_stat stat;
 
-    if (pid_stat_read_once(births->root, pid, &stat) < 0 || stat.threads == 0)
+    if (pid_stat_read_once(events->root, pid, &stat) < 0 || stat.threads == 0)
         return 1;
     /* The first one may have ended before the others, and stays in the count. */
     return (uint32_t)(stat.threads - (stat.is_ending && stat.threads > 1));
 }
 
-void births_adopt(struct births *births, pid_t pid)
+void process_events_adopt(struct process_events *events, pid_t pid)
 {
     struct process *process;
 
-    if (!births->events)
+    if (!events->reader)
         return;
-    births_mark_inexact(births, "the job was already running");
-    process = members_add_process(births->members, pid);
+    process_events_mark_inexact(events, "the job was already running");
+    process = roster_add(events->roster, pid);
     if (!process)
         return;
-    births->started_count +=
-        process->threads == 0; /* the main one is there since the opening */
-    set_threads(births, process, count_threads(births, pid));
+    if (process->threads == 0) /* the main process is counted from the start */
+        events->started_count++;
+    set_threads(events, process, count_threads(events, pid));
 }
 
-void births_resume(struct births *births)
+void process_events_resume(struct process_events *events)
 {
-    const struct members *members = births->members;
+    const struct roster *roster = events->roster;
 
-    for (size_t i = 0; i < members->count; i++) {
-        const struct process *process = members_process(members, members->list[i].pid);
+    for (size_t i = 0; i < roster->count; i++) {
+        const struct process *process = roster_find(roster, roster->list[i].pid);
 
         if (process && process->threads == 0 && process->ended_ns == 0)
-            births_adopt(births, process->pid);
+            process_events_adopt(events, process->pid);
     }
-    births->needs_search = false;
-    births->is_complete = true;
+    events->needs_search = false;
+    events->is_complete = true;
 }
 
-/* What has lived since all new processes were known is not known without it: the peaks are those from
- * before. */
-static void disown(struct births *births, struct process *process)
+/* How many lived at once without it is known only up to the moment when all new processes were known:
+ * the peaks fall back to those. */
+static void disown(struct process_events *events, struct process *process)
 {
     uint32_t threads = process->threads;
 
-    set_threads(births, process, 0);
+    set_threads(events, process, 0);
     process->is_foreign = true;
     process->threads = threads & THREADS_MASK; /* its end is waited for */
-    births->started_count--;
-    births->peak = births->settled_peak;
-    raise_heads(&births->peak, &births->now);
-    births->saw_agent = true;
+    events->started_count--;
+    events->peak = events->settled_peak;
+    raise_heads(&events->peak, &events->now);
+    events->saw_agent = true;
 }
 
-void births_disown(struct births *births, pid_t pid)
+void process_events_disown(struct process_events *events, pid_t pid)
 {
-    struct process *process = births->events ? members_process(births->members, pid) : NULL;
+    struct process *process = events->reader ? roster_find(events->roster, pid) : NULL;
 
     if (!process || process->threads == 0 || process->is_foreign)
         return;
-    disown(births, process);
+    disown(events, process);
     /* The intermediate process has ended; an exit record of it has its name. */
-    if (births->taskstats.fd < 0 && process->parent_pid != 0 &&
-        process->parent_pid != births->main_pid)
-        births->started_count--;
+    if (events->taskstats.fd < 0 && process->parent_pid != 0 &&
+        process->parent_pid != events->main_pid)
+        events->started_count--;
 }
 
 /* ---- events ------------------------------------------------------------- */
@@ -145,9 +146,9 @@ static bool queue(struct pid_queue *queue, pid_t pid)
 }
 
 /* A process that a search has found is known, though its fork was not reported. */
-static bool belongs(const struct births *births, pid_t pid)
+static bool belongs(const struct process_events *events, pid_t pid)
 {
-    const struct process *process = members_process(births->members, pid);
+    const struct process *process = roster_find(events->roster, pid);
 
     return process && (process->threads > 0 || process->is_recording ||
                        (process->member != 0 && process->ended_ns == 0));
@@ -171,53 +172,53 @@ static uint64_t event_ticks(const struct process_event *event)
 
 /* Whether the open process with that pid is the one that was forked, and not an earlier one: a search
  * may find a process before its event is read. */
-static bool is_open_already(const struct births *births, const struct process *process,
+static bool is_open_already(const struct process_events *events, const struct process *process,
                             const struct process_event *fork)
 {
     return process->member != 0 &&
-           births->members->list[process->member - 1].start_ticks + 1 >= event_ticks(fork);
+           events->roster->list[process->member - 1].start_ticks + 1 >= event_ticks(fork);
 }
 
-static void note_fork(struct births *births, const struct process_event *event)
+static void note_fork(struct process_events *events, const struct process_event *event)
 {
     struct process *process;
 
     if (event->is_thread) {
-        process = members_process(births->members, event->pid);
+        process = roster_find(events->roster, event->pid);
         if (process && process->threads > 0)
-            set_threads(births, process, process->threads + 1);
+            set_threads(events, process, process->threads + 1);
         return;
     }
-    if (births->is_machine_wide && !belongs(births, event->parent_pid))
+    if (events->is_machine_wide && !belongs(events, event->parent_pid))
         return;
-    process = members_add_process(births->members, event->pid);
-    if (process && is_open_already(births, process, event)) {
+    process = roster_add(events->roster, event->pid);
+    if (process && is_open_already(events, process, event)) {
         if (process->threads > 0)
             return; /* it was adopted */
     } else if (process) {
         process->member = 0;
     }
-    births->started_count++;
-    if (!process || !queue(&births->newborns, event->pid)) {
-        births_mark_incomplete(births, "too many processes to follow");
+    events->started_count++;
+    if (!process || !queue(&events->newborns, event->pid)) {
+        process_events_mark_incomplete(events, "too many processes to follow");
         return;
     }
     /* If it lives already, its end was lost and its number used again. */
     if (process->threads > 0)
-        set_threads(births, process, 0);
-    lives_start(&births->lives, process, event->time_ns);
+        set_threads(events, process, 0);
+    lives_start(&events->lives, process, event->time_ns);
     process->is_foreign = process->is_recording = false;
     process->parent_pid = event->parent_pid;
-    set_threads(births, process, 1);
+    set_threads(events, process, 1);
 }
 
 /* Without memory it is a zombie, or on its way to be one. (stat's count of resident pages is
  * no help: of a small process it may read 0.) */
-static bool has_memory(const struct births *births, pid_t pid)
+static bool has_memory(const struct process_events *events, pid_t pid)
 {
     struct kept file = KEPT_CLOSED;
     struct pid_statm statm;
-    int r = pid_statm_read(&file, births->root, pid, &statm);
+    int r = pid_statm_read(&file, events->root, pid, &statm);
 
     kept_close(&file);
     return r == 0 && statm.size_pages > 0;
@@ -225,68 +226,68 @@ static bool has_memory(const struct births *births, pid_t pid)
 
 /* Perf lets go of a process that starts a set-uid program as if it had ended. Is it there, is
  * it alive, and not another one that was given the number since? */
-static bool lives_on(const struct births *births, const struct process_event *event)
+static bool lives_on(const struct process_events *events, const struct process_event *event)
 {
     struct pid_stat stat;
 
-    return (kill(event->pid, 0) == 0 || errno != ESRCH) && has_memory(births, event->pid) &&
-           pid_stat_read_once(births->root, event->pid, &stat) == 0 &&
+    return (kill(event->pid, 0) == 0 || errno != ESRCH) && has_memory(events, event->pid) &&
+           pid_stat_read_once(events->root, event->pid, &stat) == 0 &&
            stat.start_ticks <= event_ticks(event);
 }
 
-void births_end(struct births *births, struct process *process)
+void process_events_end(struct process_events *events, struct process *process)
 {
     if (process->threads > 0) {
-        set_threads(births, process, 0);
+        set_threads(events, process, 0);
         process->ended_ns = clock_now().monotonic_ns;
     }
-    process->is_recording = births->taskstats.fd >= 0 && !process->is_foreign &&
-                            queue(&births->ended, process->pid);
-    members_release(births->members, process);
+    process->is_recording = events->taskstats.fd >= 0 && !process->is_foreign &&
+                            queue(&events->ended, process->pid);
+    roster_release(events->roster, process);
 }
 
-static void note_exit(struct births *births, const struct process_event *event)
+static void note_exit(struct process_events *events, const struct process_event *event)
 {
-    struct process *process = members_process(births->members, event->pid);
+    struct process *process = roster_find(events->roster, event->pid);
 
     if (!process || process->threads == 0) {
-        if (!births->is_machine_wide)
-            births_mark_incomplete(births, "an exit event without a fork event");
+        if (!events->is_machine_wide)
+            process_events_mark_incomplete(events, "an exit event without a fork event");
         return;
     }
     process->ended_ns = event->time_ns;
-    set_threads(births, process, process->threads - 1);
+    set_threads(events, process, process->threads - 1);
     if (process->threads > 0)
         return;
-    if (!births->is_machine_wide && !process->is_foreign && lives_on(births, event))
-        births_mark_incomplete(births,
-                               "the job ran a set-uid program, whose children are not seen");
-    births_end(births, process);
+    if (!events->is_machine_wide && !process->is_foreign && lives_on(events, event))
+        process_events_mark_incomplete(
+            events, "the job ran a set-uid program, whose children are not seen");
+    process_events_end(events, process);
 }
 
-void births_note(struct births *births, const struct process_event *event)
+void process_events_note(struct process_events *events, const struct process_event *event)
 {
     switch (event->kind) {
     case PROCESS_FORKED:
-        note_fork(births, event);
+        note_fork(events, event);
         break;
     case PROCESS_EXITED:
-        note_exit(births, event);
+        note_exit(events, event);
         break;
     }
 }
 
-bool births_note_record(struct births *births, const struct exit_record *record)
+bool process_events_note_record(struct process_events *events, const struct exit_record *record)
 {
-    struct process *process = members_process(births->members, record->tgid);
-    bool is_main = record->tgid == births->main_pid;
-    uint64_t *peak = is_main ? &births->main_peak_bytes : &births->largest_peak_bytes;
+    struct process *process = roster_find(events->roster, record->tgid);
+    bool is_main = record->tgid == events->main_pid;
+    uint64_t *peak = is_main ? &events->main_peak_bytes : &events->largest_peak_bytes;
 
     if (!process)
         return false;
     /* An agent, or the process that started it, that has ended before it could be looked at. */
     if (strcmp(record->name, SPOOR_AGENT_NAME) == 0 && !is_main && !process->is_foreign)
-        disown(births, process);
+        disown(events, process);
     if (strncmp(record->name, OWN_PREFIX, strlen(OWN_PREFIX)) == 0)
         return true;
     lives_note_record(process, record);

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * births.h - process events: how many processes a job started, how many processes and threads
- * it had at once, and the peak memory of those that exited. Unlike sampling, events do not miss
- * short-lived processes.
+ * process_events.h - forks and exits: how many processes a job started, how many processes and
+ * threads it had at once, and the peak memory of those that exited. Unlike sampling, events do not
+ * miss short-lived processes.
  *
- * The better of two sources is used: perf's ring buffer of forks and exits, or the proc
- * connector. For root, exit records (taskstats) add the memory peaks.
+ *   process_events.c  the sources, and when they are read
+ *   process_tally.c   what each event says
+ *
+ * The better of two sources is used: the proc connector, or perf's ring buffer of forks and exits. For
+ * root, exit records (taskstats) add the memory peaks.
  */
-#ifndef JOB_BIRTHS_H
-#define JOB_BIRTHS_H
+#ifndef JOB_PROCESS_EVENTS_H
+#define JOB_PROCESS_EVENTS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,12 +19,12 @@
 
 #include "base/root.h"
 #include "job/lives.h"
-#include "job/members.h"
+#include "job/roster.h"
 #include "source/events/fork_ring.h"
 #include "source/events/proc_connector.h"
 #include "source/events/taskstats.h"
 
-struct births_source; /* one of the two */
+struct event_source; /* one of the two */
 
 /* How many live at once. */
 struct heads {
@@ -36,7 +39,7 @@ struct pid_queue {
     size_t count, capacity;
 };
 
-struct births {
+struct process_events {
     /* For the caller to read; as of the last drain. Processes, not threads, including the main
      * process. UNKNOWN if there is no source. */
     const char *source; /* "perf.fork-ring", "proc-connector" or NULL */
@@ -51,8 +54,7 @@ struct births {
     uint64_t drain_gap_ns;     /* until the next drain; follows the rate of events */
     /* Every new process is reported: no search is needed to find them. */
     bool is_complete;
-    bool
-        needs_search; /* it will be, when those that were missed are adopted; see births_resume() */
+    bool needs_search; /* it will be again after process_events_resume() */
 
     /* Largest peak of resident memory of exited processes; UNKNOWN: none was reported. */
     bool has_peaks; /* exit records are available, and none was lost */
@@ -62,12 +64,12 @@ struct births {
     /* Private. */
     const struct root *root; /* borrowed */
     pid_t main_pid;
-    const struct births_source *events;
+    const struct event_source *reader;
     bool is_machine_wide; /* its events are not limited to the job */
     struct fork_ring ring;
     struct proc_connector connector;
     struct taskstats_socket taskstats;
-    struct members *members;   /* borrowed */
+    struct roster *roster;     /* borrowed */
     struct lives lives;        /* of descendants, with exit records */
     uint64_t lost_count;       /* lost events, as of the last drain */
     size_t event_count;        /* read since the last drain */
@@ -83,52 +85,54 @@ struct births {
 
 /* Opens the best available source that is not in `disabled` (rungs.h), if any. Call this while
  * the main process has neither children nor threads. */
-void births_open(struct births *births, const struct root *root, struct members *members,
-                 pid_t main_pid, unsigned disabled);
+void process_events_open(struct process_events *events, const struct root *root,
+                         struct roster *roster, pid_t main_pid, unsigned disabled);
 
 /* Adds a process of a job that was already running. The counts are then not exact. */
-void births_adopt(struct births *births, pid_t pid);
+void process_events_adopt(struct process_events *events, pid_t pid);
 
 /* After a search for processes whose events were lost: adopts what is open. */
-void births_resume(struct births *births);
+void process_events_resume(struct process_events *events);
 
 /* Removes a process that turns out to be an agent, and the short-lived intermediate process that
  * started it: neither belongs to the job. */
-void births_disown(struct births *births, pid_t pid);
+void process_events_disown(struct process_events *events, pid_t pid);
 
 /* Accepts a zeroed one. */
-void births_close(struct births *births);
+void process_events_close(struct process_events *events);
 
 /* Reads all pending events. */
-void births_drain(struct births *births);
+void process_events_drain(struct process_events *events);
 
 /* Called for a new process. Returns true to be called again next time. */
-typedef bool births_born(pid_t pid, void *data);
+typedef bool process_events_born(pid_t pid, void *data);
 
 /* Calls `born` for each new process that was still alive at the last drain and had started by
  * `until_ns`, except the main one: parents first, and each once. */
-void births_announce(struct births *births, uint64_t until_ns, births_born *born, void *data);
+void process_events_announce(struct process_events *events, uint64_t until_ns,
+                             process_events_born *born, void *data);
 
 /* Whether a process other than the main one lives. Right after a drain at the end of the main
  * process, that is whether one outlived it: a fork is reported before it returns. Its own exit
  * may or may not have been read. */
-static inline bool births_outlive_main(const struct births *births)
+static inline bool process_events_outlive_main(const struct process_events *events)
 {
-    const struct process *main = members_process(births->members, births->main_pid);
+    const struct process *main = roster_find(events->roster, events->main_pid);
 
-    return births->now.processes > (main && main->threads > 0);
+    return events->now.processes > (main && main->threads > 0);
 }
 
-/* ---- among the files of births ---- */
+/* ---- for process_tally.c and process_events.c ---- */
 
-bool births_add_main(struct births *births);
-void births_note(struct births *births, const struct process_event *event);
+bool process_events_add_main(struct process_events *events);
+void process_events_note(struct process_events *events, const struct process_event *event);
 /* False: the process is not known, yet or at all. */
-bool births_note_record(struct births *births, const struct exit_record *record);
+bool process_events_note_record(struct process_events *events,
+                                const struct exit_record *record);
 /* A process has ended. It is released, or kept until its exit records are read. */
-void births_end(struct births *births, struct process *process);
-void births_mark_inexact(struct births *births, const char *why);
+void process_events_end(struct process_events *events, struct process *process);
+void process_events_mark_inexact(struct process_events *events, const char *why);
 /* New processes may be missed from now on, or were. */
-void births_mark_incomplete(struct births *births, const char *why);
+void process_events_mark_incomplete(struct process_events *events, const char *why);
 
 #endif

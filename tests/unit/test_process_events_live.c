@@ -16,7 +16,7 @@
 #include "base/compiler.h"
 #include "base/unknown.h"
 #include "gated_job.h"
-#include "job/births.h"
+#include "job/process_events.h"
 #include "job/rungs.h"
 
 static const struct {
@@ -29,8 +29,8 @@ static const struct {
 
 struct watched {
     struct root root;
-    struct members members;
-    struct births births;
+    struct roster roster;
+    struct process_events process_events;
     struct gated_job job;
 };
 
@@ -39,21 +39,22 @@ static bool start(struct watched *w, size_t kind, int (*work)(void))
 {
     assert_int_equal(root_open(NULL, &w->root), 0);
     gated_job_start(&w->job, work);
-    w->members = (struct members){ 0 };
-    births_open(&w->births, &w->root, &w->members, w->job.pid, kinds[kind].disabled);
-    if (w->births.source) {
+    w->roster = (struct roster){ 0 };
+    process_events_open(&w->process_events, &w->root, &w->roster, w->job.pid,
+                        kinds[kind].disabled);
+    if (w->process_events.source) {
         gated_job_begin(&w->job);
-        assert_string_equal(w->births.source, kinds[kind].source);
-        assert_string_equal(w->births.reason, "");
-        assert_true(w->births.is_exact);
+        assert_string_equal(w->process_events.source, kinds[kind].source);
+        assert_string_equal(w->process_events.reason, "");
+        assert_true(w->process_events.is_exact);
         return true;
     }
-    print_message("%s\n", w->births.reason);
+    print_message("%s\n", w->process_events.reason);
     assert_int_equal(kill(w->job.pid, SIGKILL), 0);
     assert_int_equal(waitpid(w->job.pid, NULL, 0), w->job.pid);
     gated_job_begin(&w->job);
-    births_close(&w->births);
-    members_done(&w->members);
+    process_events_close(&w->process_events);
+    roster_done(&w->roster);
     root_close(&w->root);
     return false;
 }
@@ -62,46 +63,46 @@ static bool start(struct watched *w, size_t kind, int (*work)(void))
  * the machine made so many processes that events were lost. */
 static bool finish(struct watched *w)
 {
-    struct pollfd events = { .fd = w->births.connector.fd, .events = POLLIN };
+    struct pollfd events = { .fd = w->process_events.connector.fd, .events = POLLIN };
     int status;
 
     while (waitpid(w->job.pid, &status, WNOHANG) == 0) {
-        (void)poll(&events, 1, (int)(w->births.drain_gap_ns / NS_PER_MS));
-        births_drain(&w->births);
+        (void)poll(&events, 1, (int)(w->process_events.drain_gap_ns / NS_PER_MS));
+        process_events_drain(&w->process_events);
     }
     assert_int_equal(status, 0);
-    births_drain(&w->births);
+    process_events_drain(&w->process_events);
     /* The connector tells of the end only after we could wait for it, and until then of whoever
      * else comes and goes on the machine. */
-    while (events.fd >= 0 && w->births.now.processes > 0 &&
-           w->births.connector.lost_count == 0) {
+    while (events.fd >= 0 && w->process_events.now.processes > 0 &&
+           w->process_events.connector.lost_count == 0) {
         (void)poll(&events, 1, -1);
-        births_drain(&w->births);
+        process_events_drain(&w->process_events);
     }
-    if (w->births.connector.lost_count == 0) {
-        assert_string_equal(w->births.reason, "");
-        assert_true(w->births.is_exact);
+    if (w->process_events.connector.lost_count == 0) {
+        assert_string_equal(w->process_events.reason, "");
+        assert_true(w->process_events.is_exact);
         return true;
     }
-    assert_false(w->births.is_exact);
-    print_message("%s\n", w->births.reason);
-    births_close(&w->births);
-    members_done(&w->members);
+    assert_false(w->process_events.is_exact);
+    print_message("%s\n", w->process_events.reason);
+    process_events_close(&w->process_events);
+    roster_done(&w->roster);
     root_close(&w->root);
     return false;
 }
 
 static void done(struct watched *w)
 {
-    births_close(&w->births);
-    members_done(&w->members);
+    process_events_close(&w->process_events);
+    roster_done(&w->roster);
     root_close(&w->root);
 }
 
 /* How many may seem to live that have ended: of the connector one for each CPU. */
-static uint64_t late_ends(const struct births *births)
+static uint64_t late_ends(const struct process_events *events)
 {
-    return births->connector.fd < 0 ? 0 : (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
+    return events->connector.fd < 0 ? 0 : (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
 /* Runs `work` under each source that serves; skips where none does. */
@@ -114,10 +115,11 @@ static void count_job(int (*work)(void), uint64_t started, uint64_t at_once)
 
         if (!start(&w, kind, work) || !finish(&w))
             continue;
-        assert_int_equal(w.births.started_count, started);
-        assert_int_equal(w.births.now.processes, 0);
-        assert_in_range(w.births.peak.processes, at_once, at_once + late_ends(&w.births));
-        assert_int_equal(w.members.process_count, 0);
+        assert_int_equal(w.process_events.started_count, started);
+        assert_int_equal(w.process_events.now.processes, 0);
+        assert_in_range(w.process_events.peak.processes, at_once,
+                        at_once + late_ends(&w.process_events));
+        assert_int_equal(w.roster.process_count, 0);
         done(&w);
         served++;
     }
@@ -258,8 +260,8 @@ static void daemons_count(void **state)
 
         if (!start(&w, kind, start_a_daemon) || !finish(&w))
             continue;
-        assert_int_equal(w.births.started_count, 4);
-        assert_in_range(w.births.peak.processes, 3, 4 + late_ends(&w.births));
+        assert_int_equal(w.process_events.started_count, 4);
+        assert_in_range(w.process_events.peak.processes, 3, 4 + late_ends(&w.process_events));
         done(&w);
         served++;
     }
@@ -294,8 +296,8 @@ static int thread_then_children(void)
 
 static void an_adopted_process_outlives_its_threads(void **state)
 {
-    struct members members = { 0 };
-    struct births births;
+    struct roster roster = { 0 };
+    struct process_events events;
     struct gated_job job;
     struct root root;
     int status;
@@ -306,16 +308,16 @@ static void an_adopted_process_outlives_its_threads(void **state)
     gated_job_begin(&job);
     assert_int_equal(waitpid(job.pid, &status, WUNTRACED), job.pid);
     assert_true(WIFSTOPPED(status));
-    births_open(&births, &root, &members, job.pid, RUNG_RING);
-    births_adopt(&births, job.pid);
+    process_events_open(&events, &root, &roster, job.pid, RUNG_RING);
+    process_events_adopt(&events, job.pid);
     assert_int_equal(kill(job.pid, SIGCONT), 0);
     gated_job_end(&job);
-    births_drain(&births);
-    if (births.source && births.connector.lost_count == 0)
-        assert_int_equal(births.started_count, 3);
-    assert_false(births.is_exact);
-    births_close(&births);
-    members_done(&members);
+    process_events_drain(&events);
+    if (events.source && events.connector.lost_count == 0)
+        assert_int_equal(events.started_count, 3);
+    assert_false(events.is_exact);
+    process_events_close(&events);
+    roster_done(&roster);
     root_close(&root);
 }
 
@@ -370,17 +372,17 @@ static void the_living_are_announced_once(void **state)
             continue;
         assert_int_equal(waitpid(w.job.pid, &status, WUNTRACED), w.job.pid);
         assert_true(WIFSTOPPED(status));
-        births_drain(&w.births);
+        process_events_drain(&w.process_events);
         for (int i = 0; i < 2; i++)
-            births_announce(&w.births, UINT64_MAX, remember, &newborn);
+            process_events_announce(&w.process_events, UINT64_MAX, remember, &newborn);
         assert_int_equal(newborn.count - newborn.gone_count, 1);
         /* Of the first the connector may not have told the end, though it was waited for. */
-        assert_in_range(newborn.gone_count, 0, w.births.connector.fd < 0 ? 0 : 1);
+        assert_in_range(newborn.gone_count, 0, w.process_events.connector.fd < 0 ? 0 : 1);
         assert_int_equal(kill(newborn.pid, SIGCONT), 0);
         assert_int_equal(kill(w.job.pid, SIGCONT), 0);
         if (!finish(&w))
             continue;
-        assert_int_equal(w.births.started_count, 3);
+        assert_int_equal(w.process_events.started_count, 3);
         done(&w);
         served++;
     }
@@ -423,19 +425,20 @@ static void peaks_of_the_ended_are_kept(void **state)
 
         if (!start(&w, kind, touch_in_main_and_child))
             continue;
-        has_peaks = w.births.has_peaks;
+        has_peaks = w.process_events.has_peaks;
         if (!finish(&w))
             continue;
         if (has_peaks) {
-            assert_true(w.births.has_peaks);
+            assert_true(w.process_events.has_peaks);
             /* Both have the test's own memory beside. */
-            assert_in_range(w.births.main_peak_bytes, MAIN_BYTES, UNKNOWN - 1);
-            assert_in_range(w.births.largest_peak_bytes - w.births.main_peak_bytes,
+            assert_in_range(w.process_events.main_peak_bytes, MAIN_BYTES, UNKNOWN - 1);
+            assert_in_range(w.process_events.largest_peak_bytes -
+                                w.process_events.main_peak_bytes,
                             (CHILD_BYTES - MAIN_BYTES) / 2, CHILD_BYTES);
             served++;
         } else {
-            assert_false(is_known(w.births.main_peak_bytes));
-            assert_false(is_known(w.births.largest_peak_bytes));
+            assert_false(is_known(w.process_events.main_peak_bytes));
+            assert_false(is_known(w.process_events.largest_peak_bytes));
         }
         done(&w);
     }

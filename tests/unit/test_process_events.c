@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/unknown.h"
+#include "gated_job.h"
+#include "job/process_events.h"
+#include "job/rungs.h"
+
+/* Beyond all pids there can be: nobody lives there. */
+enum { MAIN = 5000000, OTHER = 6000000 };
+
+static struct roster roster;
+
+static void begin(struct process_events *events, bool is_machine_wide)
+{
+    static const struct root none = ROOT_CLOSED;
+
+    *events = (struct process_events){
+        .is_exact = true,
+        .is_machine_wide = is_machine_wide,
+        .started_count = 1,
+        .now = { 1, 1, 0, 1 },
+        .peak = { 1, 1, 0, 1 },
+        .settled_peak = { 1, 1, 0, 1 },
+        .root = &none,
+        .main_pid = MAIN,
+        .connector = PROC_CONNECTOR_CLOSED,
+        .taskstats = TASKSTATS_CLOSED,
+    };
+    events->roster = &roster;
+    roster_add(&roster, MAIN)->threads = 1;
+}
+
+static void end(struct process_events *events)
+{
+    process_events_close(events);
+    roster_done(&roster);
+}
+
+static void forked(struct process_events *events, pid_t parent_pid, pid_t pid)
+{
+    process_events_note(events, &(struct process_event){ .kind = PROCESS_FORKED,
+                                                         .pid = pid,
+                                                         .parent_pid = parent_pid });
+}
+
+static void exited(struct process_events *events, pid_t pid)
+{
+    process_events_note(events, &(struct process_event){ .kind = PROCESS_EXITED, .pid = pid });
+}
+
+static void thread(struct process_events *events, enum process_event_kind kind, pid_t pid)
+{
+    process_events_note(events,
+                        &(struct process_event){ .kind = kind, .pid = pid, .is_thread = true });
+}
+
+static void the_most_at_once_is_kept(void **state)
+{
+    struct process_events events;
+
+    (void)state;
+    begin(&events, false);
+    for (int i = 1; i <= 3; i++)
+        forked(&events, MAIN, MAIN + i);
+    exited(&events, MAIN + 1);
+    exited(&events, MAIN + 2);
+    forked(&events, MAIN, MAIN + 4);
+    assert_int_equal(events.started_count, 5);
+    assert_int_equal(events.now.processes, 3);
+    assert_int_equal(events.peak.processes, 4);
+    assert_true(events.is_exact);
+    end(&events);
+}
+
+static void threads_are_not_processes(void **state)
+{
+    struct process_events events;
+
+    (void)state;
+    begin(&events, false);
+    thread(&events, PROCESS_FORKED, MAIN);
+    thread(&events, PROCESS_FORKED, MAIN);
+    thread(&events, PROCESS_EXITED, MAIN);
+    assert_int_equal(events.started_count, 1);
+    assert_int_equal(events.now.processes, 1);
+    assert_int_equal(events.now.main_threads, 2);
+    assert_int_equal(events.peak.main_threads, 3);
+    end(&events);
+}
+
+static void a_process_ends_with_its_last_thread(void **state)
+{
+    struct process_events events;
+
+    (void)state;
+    begin(&events, false);
+    thread(&events, PROCESS_FORKED, MAIN);
+    exited(&events, MAIN); /* the first of the two */
+    assert_int_equal(events.now.processes, 1);
+    forked(&events, MAIN, MAIN + 1);
+    assert_int_equal(events.peak.processes, 2);
+    thread(&events, PROCESS_EXITED, MAIN);
+    assert_int_equal(events.now.processes, 1);
+    assert_true(events.is_exact);
+    end(&events);
+}
+
+/* Whether its exit was read before is a matter of luck. */
+static void who_outlives_the_main_process_does_not_depend_on_its_exit_event(void **state)
+{
+    struct process_events events;
+
+    (void)state;
+    begin(&events, false);
+    assert_false(process_events_outlive_main(&events));
+    forked(&events, MAIN, MAIN + 1);
+    assert_true(process_events_outlive_main(&events));
+    exited(&events, MAIN);
+    assert_true(process_events_outlive_main(&events));
+    exited(&events, MAIN + 1);
+    assert_false(process_events_outlive_main(&events));
+    end(&events);
+    begin(&events, false);
+    exited(&events, MAIN);
+    assert_false(process_events_outlive_main(&events));
+    end(&events);
+}
+
+static void of_the_machine_only_descendants_count(void **state)
+{
+    struct process_events events;
+
+    (void)state;
+    begin(&events, true);
+    forked(&events, OTHER, OTHER + 1);
+    thread(&events, PROCESS_FORKED, OTHER);
+    exited(&events, OTHER);
+    forked(&events, MAIN, MAIN + 1);
+    exited(&events, MAIN);
+    forked(&events, MAIN + 1, MAIN + 2);
+    forked(&events, MAIN, MAIN + 3); /* a number that was used again by a stranger */
+    assert_int_equal(events.started_count, 3);
+    assert_int_equal(events.now.processes, 2);
+    assert_true(events.is_exact);
+    end(&events);
+}
+
+/* The ring speaks of the job alone, also when a beginning was lost. */
+static void an_end_without_a_beginning_is_a_loss(void **state)
+{
+    struct process_events events;
+
+    (void)state;
+    begin(&events, false);
+    exited(&events, MAIN + 1);
+    assert_false(events.is_exact);
+    assert_string_not_equal(events.reason, "");
+    assert_int_equal(events.now.processes, 1);
+    end(&events);
+}
+
+static void a_number_used_again_is_another_process(void **state)
+{
+    struct process_events events;
+
+    (void)state;
+    begin(&events, false);
+    for (int i = 0; i < 3; i++) {
+        forked(&events, MAIN, MAIN + 1);
+        exited(&events, MAIN + 1);
+    }
+    forked(&events, MAIN, MAIN + 1);
+    forked(&events, MAIN, MAIN + 1); /* its end was lost */
+    assert_int_equal(events.started_count, 6);
+    assert_int_equal(events.now.processes, 2);
+    end(&events);
+}
+
+static void add_open(pid_t pid, uint64_t start_ticks)
+{
+    struct member member = {
+        .pid = pid,
+        .start_ticks = start_ticks,
+        .stat_file = KEPT_CLOSED,
+        .statm_file = KEPT_CLOSED,
+        .io_file = KEPT_CLOSED,
+        .children_file = KEPT_CLOSED,
+    };
+
+    assert_non_null(roster_add_member(&roster, &member));
+}
+
+/* A search may find a process before its event is read. */
+static void a_process_that_was_found_is_not_another_one(void **state)
+{
+    struct process_event event = { .kind = PROCESS_FORKED,
+                                   .pid = MAIN + 1,
+                                   .parent_pid = MAIN,
+                                   .time_ns = clock_now().monotonic_ns };
+    struct process_events events;
+
+    (void)state;
+    begin(&events, true);
+    add_open(MAIN + 1, UINT32_MAX); /* later than any event */
+    process_events_note(&events, &event);
+    assert_non_null(roster_member(&roster, MAIN + 1));
+    assert_int_equal(events.started_count, 2);
+    process_events_note(&events, &event); /* it was adopted meanwhile */
+    assert_int_equal(events.started_count, 2);
+    exited(&events, MAIN + 1);
+    event.pid = MAIN + 2;
+    add_open(MAIN + 2, 0); /* long before the event */
+    process_events_note(&events, &event);
+    assert_null(roster_member(&roster, MAIN + 2));
+    assert_int_equal(events.started_count, 3);
+    end(&events);
+}
+
+/* What a search finds after a loss is followed again. */
+static void lost_processes_are_adopted(void **state)
+{
+    struct process_events events;
+    struct root root;
+
+    (void)state;
+    assert_int_equal(root_open(NULL, &root), 0);
+    begin(&events, true);
+    events.root = &root;
+    events.reader = (const struct event_source *)""; /* there is one */
+    events.needs_search = true;
+    add_open(MAIN + 1, 1);
+    process_events_resume(&events);
+    assert_true(events.is_complete);
+    assert_false(events.needs_search);
+    assert_false(events.is_exact);
+    assert_int_equal(events.started_count, 2);
+    assert_int_equal(events.now.processes, 2);
+    process_events_note(&events, &(struct process_event){
+                                     .kind = PROCESS_EXITED, .pid = MAIN + 1, .time_ns = 1 });
+    process_events_resume(&events); /* it has ended, and is not counted again */
+    assert_int_equal(events.now.processes, 1);
+    assert_int_equal(events.started_count, 2);
+    end(&events);
+    root_close(&root);
+}
+
+struct announced {
+    pid_t pids[8];
+    size_t count;
+    bool waits; /* to be announced again */
+};
+
+static bool announce(pid_t pid, void *data)
+{
+    struct announced *announced = data;
+
+    announced->pids[announced->count++] = pid;
+    return announced->waits;
+}
+
+static void those_that_live_for_a_while_are_announced_parents_first(void **state)
+{
+    struct announced announced = { .waits = true };
+    struct process_events events;
+
+    (void)state;
+    begin(&events, false);
+    for (int i = 0; i < 3; i++)
+        process_events_note(&events,
+                            &(struct process_event){ .kind = PROCESS_FORKED,
+                                                     .pid = MAIN + 9 - i,
+                                                     .parent_pid = MAIN + 10 - i,
+                                                     .time_ns = 100 * (uint64_t)(i + 1) });
+    process_events_announce(&events, 200, announce, &announced);
+    assert_int_equal(announced.count, 2);
+    assert_int_equal(announced.pids[0], MAIN + 9);
+    assert_int_equal(announced.pids[1], MAIN + 8);
+    assert_int_equal(events.settled_peak.processes, 1);
+    exited(&events, MAIN + 8);
+    announced = (struct announced){ 0 };
+    for (int i = 0; i < 2; i++) /* the second time there are none */
+        process_events_announce(&events, UINT64_MAX, announce, &announced);
+    assert_int_equal(announced.count, 2);
+    assert_int_equal(announced.pids[0], MAIN + 9);
+    assert_int_equal(announced.pids[1], MAIN + 7);
+    assert_int_equal(events.settled_peak.processes, 4);
+    end(&events);
+}
+
+/* As after a set-uid exec: perf says that it ended. */
+static void an_end_that_is_none_makes_it_inexact(void **state)
+{
+    struct process_event event = { .kind = PROCESS_EXITED };
+    struct gated_job job;
+    struct process_events events;
+    struct root root;
+
+    (void)state;
+    assert_int_equal(root_open(NULL, &root), 0);
+    gated_job_start(&job, do_nothing);
+    begin(&events, false);
+    events.root = &root;
+    forked(&events, MAIN, job.pid);
+    event.pid = job.pid;
+    event.time_ns = clock_now().monotonic_ns;
+    process_events_note(&events, &event);
+    assert_false(events.is_exact);
+    assert_non_null(strstr(events.reason, "set-uid"));
+    gated_job_begin(&job);
+    gated_job_end(&job);
+    end(&events);
+    root_close(&root);
+}
+
+static void without_a_source_nothing_is_known(void **state)
+{
+    struct process_events events;
+    struct root root;
+
+    (void)state;
+    assert_int_equal(root_open(NULL, &root), 0);
+    process_events_open(&events, &root, &roster, getpid(), RUNG_RING | RUNG_CONNECTOR);
+    assert_null(events.source);
+    assert_false(events.is_exact);
+    assert_false(events.has_peaks);
+    assert_false(is_known(events.started_count));
+    assert_string_equal(events.reason, "proc connector: disabled; perf's fork ring: disabled");
+    process_events_drain(&events);
+    end(&events);
+    end(&events);
+    root_close(&root);
+}
+
+static void an_agent_is_disowned_with_its_go_between(void **state)
+{
+    struct process_events events;
+
+    (void)state;
+    begin(&events, false);
+    events.reader = (const struct event_source *)""; /* there is one */
+    forked(&events, MAIN, MAIN + 1);
+    forked(&events, MAIN + 1, MAIN + 2);
+    exited(&events, MAIN + 1);
+    process_events_disown(&events, MAIN + 2);
+    process_events_disown(&events, MAIN + 2); /* once is enough */
+    process_events_disown(&events, OTHER);    /* nobody */
+    assert_int_equal(events.started_count, 1);
+    assert_int_equal(events.now.processes, 1);
+    assert_int_equal(events.peak.processes, 1);
+    assert_int_equal(events.peak.threads, 1);
+    thread(&events, PROCESS_FORKED, MAIN + 2);
+    thread(&events, PROCESS_EXITED, MAIN + 2);
+    exited(&events, MAIN + 2);
+    assert_int_equal(events.now.processes, 1);
+    assert_true(events.is_exact); /* its end is none without a beginning */
+    forked(&events, MAIN, MAIN + 2);
+    assert_int_equal(events.now.processes, 2); /* the number is another process's */
+    end(&events);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_most_at_once_is_kept),
+        cmocka_unit_test(threads_are_not_processes),
+        cmocka_unit_test(a_process_ends_with_its_last_thread),
+        cmocka_unit_test(who_outlives_the_main_process_does_not_depend_on_its_exit_event),
+        cmocka_unit_test(of_the_machine_only_descendants_count),
+        cmocka_unit_test(an_end_without_a_beginning_is_a_loss),
+        cmocka_unit_test(a_number_used_again_is_another_process),
+        cmocka_unit_test(a_process_that_was_found_is_not_another_one),
+        cmocka_unit_test(lost_processes_are_adopted),
+        cmocka_unit_test(those_that_live_for_a_while_are_announced_parents_first),
+        cmocka_unit_test(an_end_that_is_none_makes_it_inexact),
+        cmocka_unit_test(without_a_source_nothing_is_known),
+        cmocka_unit_test(an_agent_is_disowned_with_its_go_between),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

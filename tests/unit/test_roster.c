@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <stdbool.h>
+
+#include "job/roster.h"
+
+static struct member closed(pid_t pid, uint64_t start_ticks)
+{
+    return (struct member){
+        .pid = pid,
+        .start_ticks = start_ticks,
+        .stat_file = KEPT_CLOSED,
+        .statm_file = KEPT_CLOSED,
+        .io_file = KEPT_CLOSED,
+        .children_file = KEPT_CLOSED,
+    };
+}
+
+static void add_open(struct roster *roster, pid_t pid, uint64_t start_ticks)
+{
+    struct member member = closed(pid, start_ticks);
+
+    assert_non_null(roster_add_member(roster, &member));
+}
+
+static void what_is_added_is_found(void **state)
+{
+    struct roster roster = { 0 };
+    struct process *process;
+
+    (void)state;
+    assert_null(roster_find(&roster, 42));
+    process = roster_add(&roster, 42);
+    assert_non_null(process);
+    assert_int_equal(process->pid, 42);
+    assert_int_equal(process->threads, 0);
+    process->threads = 3;
+    assert_ptr_equal(roster_add(&roster, 42), process); /* once */
+    assert_int_equal(roster.process_count, 1);
+    assert_int_equal(roster_find(&roster, 42)->threads, 3);
+    assert_null(roster_find(&roster, 43));
+    assert_null(roster_member(&roster, 42)); /* it is not open */
+    roster_done(&roster);
+    assert_null(roster_find(&roster, 42));
+}
+
+static void numbers_that_are_no_pids_are_not_taken(void **state)
+{
+    struct roster roster = { 0 };
+
+    (void)state;
+    assert_null(roster_add(&roster, 0));
+    assert_null(roster_add(&roster, -1));
+    assert_null(roster_find(&roster, 0));
+    assert_int_equal(roster.process_count, 0);
+    roster_done(&roster);
+}
+
+static void it_grows_and_keeps_all(void **state)
+{
+    struct roster roster = { 0 };
+
+    (void)state;
+    for (pid_t pid = 1; pid <= 10000; pid++) {
+        struct process *process = roster_add(&roster, pid * 3);
+
+        assert_non_null(process);
+        process->threads = (uint32_t)pid & 0xffff;
+    }
+    assert_int_equal(roster.process_count, 10000);
+    for (pid_t pid = 1; pid <= 10000; pid++)
+        assert_int_equal(roster_find(&roster, pid * 3)->threads, pid);
+    assert_null(roster_find(&roster, 4));
+    roster_done(&roster);
+}
+
+/* Numbers that share a slot, in a table that is as full as it gets: against a plain array. */
+static void removal_loses_no_other_process(void **state)
+{
+    enum { PIDS = 512 };
+    struct roster roster = { 0 };
+    bool is_in[PIDS] = { false };
+    uint32_t random = 1;
+
+    (void)state;
+    for (int step = 0; step < 20000; step++) {
+        size_t i;
+        pid_t pid;
+
+        random = random * 1664525u + 1013904223u;
+        i = random >> 16 & (PIDS - 1);
+        pid = (pid_t)(1 + (i & 7) + (i >> 3) * 4096);
+        if (is_in[i])
+            roster_release(&roster, roster_find(&roster, pid));
+        else if (roster.process_count < 120)
+            assert_non_null(roster_add(&roster, pid));
+        else
+            continue;
+        is_in[i] = !is_in[i];
+        i = random >> 7 & (PIDS - 1);
+        pid = (pid_t)(1 + (i & 7) + (i >> 3) * 4096);
+        assert_int_equal(roster_find(&roster, pid) != NULL, is_in[i]);
+    }
+    assert_int_equal(roster.slot_count, 256);
+    roster_done(&roster);
+}
+
+static void it_has_a_largest_size(void **state)
+{
+    struct roster roster = { 0 };
+
+    (void)state;
+    for (pid_t pid = 1; pid <= (pid_t)ROSTER_MAX; pid++)
+        assert_non_null(roster_add(&roster, pid));
+    assert_null(roster_add(&roster, ROSTER_MAX + 1));
+    assert_non_null(roster_add(&roster, 1));
+    roster_release(&roster, roster_find(&roster, 1));
+    assert_non_null(roster_add(&roster, ROSTER_MAX + 1));
+    roster_done(&roster);
+}
+
+static void a_process_stays_while_something_is_waited_for(void **state)
+{
+    struct roster roster = { 0 };
+    struct process *process;
+
+    (void)state;
+    add_open(&roster, 42, 1);
+    process = roster_find(&roster, 42);
+    process->threads = 1;
+    process->is_recording = true;
+    roster_release(&roster, process);
+    roster_member(&roster, 42)->has_left = true;
+    roster_remove_left(&roster);
+    assert_null(roster_member(&roster, 42));
+    process->threads = 0;
+    roster_release(&roster, process);
+    assert_non_null(roster_find(&roster, 42));
+    process->is_recording = false;
+    roster_release(&roster, process);
+    assert_null(roster_find(&roster, 42));
+    roster_done(&roster);
+}
+
+static void the_list_keeps_its_order(void **state)
+{
+    struct roster roster = { 0 };
+    uint64_t changes;
+
+    (void)state;
+    for (pid_t pid = 1; pid <= 100; pid++)
+        add_open(&roster, 1000 - pid, 1);
+    for (size_t i = 0; i < 100; i += 3)
+        roster.list[i].has_left = true;
+    changes = roster.changes;
+    roster_remove_left(&roster);
+    assert_int_equal(roster.changes, changes + 1);
+    assert_int_equal(roster.count, 66);
+    assert_int_equal(roster.process_count, 66);
+    for (size_t i = 0; i < roster.count; i++) {
+        assert_ptr_equal(roster_member(&roster, roster.list[i].pid), &roster.list[i]);
+        assert_true(i == 0 || roster.list[i].pid < roster.list[i - 1].pid);
+    }
+    roster_remove_left(&roster); /* none */
+    assert_int_equal(roster.changes, changes + 1);
+    roster_done(&roster);
+}
+
+/* A list of a cgroup has them in any order. */
+static void parents_come_before_their_children(void **state)
+{
+    struct roster roster = { 0 };
+
+    (void)state;
+    add_open(&roster, 50, 9);
+    add_open(&roster, 45, 8);
+    add_open(&roster, 44, 7);
+    add_open(&roster, 43, 7);
+    roster_order(&roster, 1);
+    for (size_t i = 0; i < roster.count; i++)
+        assert_ptr_equal(roster_member(&roster, roster.list[i].pid), &roster.list[i]);
+    assert_int_equal(roster.list[0].pid, 50); /* it was there before */
+    assert_int_equal(roster.list[1].pid, 43);
+    assert_int_equal(roster.list[2].pid, 44);
+    assert_int_equal(roster.list[3].pid, 45);
+    roster_done(&roster);
+}
+
+static void a_pid_may_be_used_again_before_its_process_is_removed(void **state)
+{
+    struct roster roster = { 0 };
+
+    (void)state;
+    add_open(&roster, 41, 1);
+    add_open(&roster, 42, 1);
+    roster_find(&roster, 42)->member = 0;
+    assert_null(roster_member(&roster, 42));
+    add_open(&roster, 42, 5);
+    assert_int_equal(roster_member(&roster, 42)->start_ticks, 5);
+    roster.list[0].has_left = roster.list[1].has_left = true;
+    roster_remove_left(&roster);
+    assert_int_equal(roster.count, 1);
+    assert_int_equal(roster_member(&roster, 42)->start_ticks, 5);
+    roster_done(&roster);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_added_is_found),
+        cmocka_unit_test(numbers_that_are_no_pids_are_not_taken),
+        cmocka_unit_test(it_grows_and_keeps_all),
+        cmocka_unit_test(removal_loses_no_other_process),
+        cmocka_unit_test(it_has_a_largest_size),
+        cmocka_unit_test(a_process_stays_while_something_is_waited_for),
+        cmocka_unit_test(the_list_keeps_its_order),
+        cmocka_unit_test(parents_come_before_their_children),
+        cmocka_unit_test(a_pid_may_be_used_again_before_its_process_is_removed),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
