@@ -205,6 +205,7 @@ bool root_exists(const struct root *root, const char *fmt, ...)
 }
 
 /* Opens it unless it is open. *ret_keeps: it may stay open. */
+PRINTF_LIKE(4, 0)
 static int open_kept(struct kept *kept, const struct root *root, bool *ret_keeps,
                      const char *fmt, va_list args)
 {

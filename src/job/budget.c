@@ -9,7 +9,8 @@
 
 /* A walk over the page tables of 4 GiB takes as long. */
 #define SAVED_MOST_NS ((int64_t)(30 * NS_PER_MS))
-#define SAVED_FIRST_NS ((int64_t)(10 * NS_PER_MS))
+/* At the start there is enough to open some hundred processes and to look at them a few times. */
+#define SAVED_FIRST_NS ((int64_t)(20 * NS_PER_MS))
 
 enum {
     TIME_SHARE = 6 /* the share of a core is so much smaller than that of the job's time */
@@ -31,7 +32,7 @@ void budget_init(struct budget *budget, uint64_t job_millionths, uint64_t now_ns
         .earned_until_ns = now_ns,
     };
     for (int i = 0; i < SPENDING_COUNT; i++)
-        budget->share_ns[i] = SAVED_FIRST_NS;
+        budget->share_ns[i] = SAVED_FIRST_NS / (shares[i] > 1 ? 2 : 1);
 }
 
 static bool has_no_limit(const struct budget *budget)
