@@ -26,6 +26,7 @@
 #include "base/unknown.h"
 #include "job/agents.h"
 #include "job/job.h"
+#include "job/memory/cpu_spent.h"
 #include "job/newborn.h"
 #include "source/cgroup/cgroup_directory.h"
 #include "source/proc/children.h"
@@ -311,15 +312,18 @@ void job_take_events(struct job *job, uint64_t now_ns, bool is_sample)
     struct look look = job_look(job, now_ns, false);
     struct search search = { job, &look, 0 };
     const struct process_events *events = &job->process_events;
+    uint64_t before_ns;
 
     if (!events->source)
         return;
+    before_ns = cpu_spent_ns(job->root);
     process_events_drain(&job->process_events);
     if (is_sample)
         process_events_announce(&job->process_events, UINT64_MAX, take_newborn, &search);
     else
         process_events_announce(&job->process_events, now_ns - SHORT_LIFE_NS, take_affordable,
                                 &search);
+    budget_charge(&job->budget, SPENT_EVENTS, cpu_spent_ns(job->root) - before_ns);
     if (!events->has_peaks)
         return;
     raise_to(&job->main_rss_peak_bytes, events->main_peak_bytes);

@@ -4,6 +4,9 @@
 #include "base/arithmetic.h"
 #include "base/clock.h"
 
+/* A dear glance is not made so often that what was saved is used up at once. */
+enum { COST_SHARE = 32 };
+
 static const struct {
     uint64_t first_ns, most_ns;
 } gaps[] = {
@@ -39,7 +42,8 @@ void pace_glanced(struct pace *pace, uint64_t now_ns, uint64_t cost_ns,
     pace->state = state;
     wait_ns = budget_wait_ns(budget, SPENT_GLANCES, pace->cost_ns);
     budget->postponed[SPENT_GLANCES] += wait_ns > pace->gap_ns;
-    pace->glance_ns = now_ns + larger(pace->gap_ns, wait_ns);
+    pace->glance_ns =
+        now_ns + larger(larger(pace->gap_ns, COST_SHARE * pace->cost_ns), wait_ns);
 }
 
 uint64_t pace_sampled(struct pace *pace, uint64_t now_ns)
