@@ -176,8 +176,8 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
     job->leaf.reason =
         "the job was already running: only a job started by spoor gets its own cgroup";
     budget_init(&job->budget, options->budget_millionths, now_ns);
-    detail_init(&job->detail, root, &job->budget, options->detail,
-                !(options->disabled & RUNG_SMAPS));
+    memory_sharing_init(&job->sharing, root, &job->budget, options->detail,
+                        !(options->disabled & RUNG_SMAPS));
     cgroup_watch_init(&job->cgroup_watch, root, options->cgroups);
     usage_clear(&job->departed);
     usage_clear(&job->reported);
@@ -192,7 +192,7 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
 void job_done(struct job *job)
 {
     roster_done(&job->roster);
-    detail_done(&job->detail);
+    memory_sharing_done(&job->sharing);
     children_buffer_done(&job->children);
     process_events_close(&job->process_events);
     leaf_close(&job->leaf);

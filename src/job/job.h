@@ -30,7 +30,7 @@
 #include "job/cgroup_escape.h"
 #include "job/cpu_sources.h"
 #include "job/leaf.h"
-#include "job/memory/detail.h"
+#include "job/memory/memory_sharing.h"
 #include "job/memory/shared_memory.h"
 #include "job/process_events.h"
 #include "job/roster.h"
@@ -135,7 +135,7 @@ struct job {
     struct roster roster;
     struct activity activity;
     struct budget budget;
-    struct detail detail;
+    struct memory_sharing sharing;
     struct children_buffer children;
 
     struct usage departed; /* of ended processes that no living one inherited */

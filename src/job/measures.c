@@ -163,7 +163,7 @@ void job_choose_sources(struct job *job)
     for (size_t i = 0; job->is_spawned && i < ARRAY_SIZE(of_wait4); i++)
         job->origins[of_wait4[i]].source = "wait4";
     choose_cgroup(job);
-    if (job->detail.mode == SPOOR_DETAIL_NEVER)
+    if (job->sharing.mode == SPOOR_DETAIL_NEVER)
         omit_sharing(job, "disabled by --detail never");
     if (job->root->proc_fault)
         choose_without_files(job);
@@ -173,7 +173,7 @@ void job_note_denied(struct job *job, const struct job_reading *reading)
 {
     if (reading->io_is_denied)
         explain(job, of_io, ARRAY_SIZE(of_io), DENIED);
-    if (job->detail.is_denied)
+    if (job->sharing.is_denied)
         omit_sharing(job, DENIED);
 }
 

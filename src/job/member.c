@@ -332,8 +332,8 @@ int member_open(const struct look *look, pid_t pid, struct member *ret)
         member_close(&member);
         return -ESRCH;
     }
-    member.detail_own_bytes = member.rss_bytes;
-    member.detail_faults = member.faults;
+    member.surveyed_own_bytes = member.rss_bytes;
+    member.surveyed_faults = member.faults;
     *ret = member;
     return 0;
 }

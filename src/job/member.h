@@ -78,11 +78,12 @@ struct member {
     uint64_t placed_rss_bytes; /* rss_bytes at the last cgroup_escape_check() */
     uint64_t listed_by;        /* the last search that found it in the list of the job cgroup */
 
-    /* for the memory detail: what the last detail read saw; see detail.c */
+    /* as of the last survey of its memory (job/memory/survey.h), or of its start */
     bool was_surveyed;
-    uint64_t detail_own_bytes;
-    uint64_t detail_private_bytes;
-    uint64_t detail_faults;
+    bool is_walked; /* by the survey that was last planned */
+    uint64_t surveyed_own_bytes;
+    uint64_t surveyed_private_bytes;
+    uint64_t surveyed_faults;
 };
 
 /* Identifies the process and reads it. -ESRCH: it has ended. On success the caller

@@ -74,7 +74,7 @@ static void add_opened(struct job *job, struct member *member)
     }
     job->started_count++;
     job->sum_holds = false;
-    job->detail.members_changed = true;
+    job->sharing.members_changed = true;
 }
 
 void job_add_member(struct job *job, const struct look *look, pid_t pid)

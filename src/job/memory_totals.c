@@ -9,8 +9,8 @@ static void forget(struct memory_split *split)
     *split = (struct memory_split)MEMORY_SPLIT_UNKNOWN;
 }
 
-/* Processes that came and went unseen had memory all the same: it is unknown, not 0. Where there
- * were none, there is nothing to be read. */
+/* Processes that exited before they were seen had memory, too: it is unknown, not 0. If there were none,
+ * it is 0. */
 void job_forget_unseen(const struct job *job, struct memory_estimate *memory)
 {
     bool has_descendants = job->started_count > 1 || job->has_waited;
@@ -45,20 +45,20 @@ static void replace_doubt(struct job_doubt *doubt, uint64_t mapped_bytes,
  * a process may map twice. A lone process may do so with all that it has mapped since the last read. */
 static void note_discount(struct job *job)
 {
-    const struct detail *detail = &job->detail;
-    const struct movement_bases *bases = &detail->bases;
-    uint64_t mapped = detail->moved_by.main.mapped;
+    const struct memory_sharing *sharing = &job->sharing;
+    const struct rss_bases *bases = &sharing->bases;
+    uint64_t mapped = sharing->delta.main.mapped;
     struct job_doubt *doubt = &job->main_doubt;
 
-    if (detail->is_denied)
+    if (sharing->is_denied || sharing->mode == SPOOR_DETAIL_NEVER)
         return;
-    if (detail->was_read) {
-        replace_doubt(doubt, bases->main.mapped_max, detail->estimate.doubled.main);
+    if (sharing->was_read) {
+        replace_doubt(doubt, bases->main.mapped_max, sharing->estimate.doubled.main);
         replace_doubt(&job->descendants_doubt, bases->descendants.mapped_max,
-                      detail->estimate.doubled.descendants);
+                      sharing->estimate.doubled.descendants);
         raise_to(&job->discount.main, bases->main.discount);
         raise_to(&job->discount.descendants, bases->descendants.discount);
-    } else if (detail->moved_by.job.count == 1 && mapped > doubt->mapped_bytes) {
+    } else if (sharing->delta.job.count == 1 && mapped > doubt->mapped_bytes) {
         doubt->doubled_bytes += mapped - doubt->mapped_bytes;
         doubt->mapped_bytes = mapped;
     }
@@ -101,8 +101,8 @@ void job_read_memory(struct job *job, bool is_glance, struct memory_estimate *re
 {
     struct memory_estimate *peaks = &job->peaks.memory;
 
-    job->detail.activity = activity_state(&job->activity);
-    detail_update(&job->detail, &job->roster, job->main_pid, is_glance, ret);
+    job->sharing.activity = activity_state(&job->activity);
+    memory_sharing_update(&job->sharing, &job->roster, job->main_pid, is_glance, ret);
     note_at_peak(job, &ret->combined);
     raise_estimate(peaks, ret);
     memory_estimate_order(peaks);

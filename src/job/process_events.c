@@ -70,7 +70,7 @@ static int open_connector(struct process_events *events)
 
 static void drain_connector(struct process_events *events)
 {
-    (void)proc_connector_drain(&events->connector, note, events);
+    proc_connector_drain(&events->connector, note, events);
 }
 
 static uint64_t lost_by_connector(const struct process_events *events)

@@ -93,7 +93,7 @@ void job_settle_left(struct job *job)
             usage_add(&job->departed, &member->usage);
         if (member->pid == job->main_pid)
             job->main_has_ended = true;
-        detail_member_left(&job->detail, member);
+        memory_sharing_member_left(&job->sharing, member);
     }
     roster_remove_left(&job->roster);
 }

@@ -235,7 +235,7 @@ static void read_cgroup(struct job *job, struct job_reading *reading)
 
 void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
 {
-    bool was_added_up = !job->sum_holds || job->detail.is_pending;
+    bool was_added_up = !job->sum_holds || job->sharing.is_pending;
     struct job_reading reading;
 
     if (!was_added_up) {

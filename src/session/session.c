@@ -260,7 +260,7 @@ static void publish(spoor_session *session, const struct sample *sample, struct 
     session->has_sample = true;
     session_add_gpus(session, now, is_last);
     memcpy(session->origins, session->sampler.origins, sizeof(session->origins));
-    session->detail_reads = session->sampler.job.detail.reads;
+    session->detail_reads = session->sampler.job.sharing.reads;
     session->budget = session->sampler.job.budget;
     summary_add(&session->summary, &session->latest);
     series_append(&session->series, &session->latest);

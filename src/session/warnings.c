@@ -163,12 +163,12 @@ static void judge_tracking(spoor_session *session)
         session_add_warning(session, "io-denied",
                             "could not read the I/O of some processes: they belong to another "
                             "user, or run a set-uid or unreadable program");
-    if (job->detail.is_denied)
+    if (job->sharing.is_denied)
         session_add_warning(
             session, "detail-denied",
             "could not read private and shared memory: some processes belong to another user, "
             "or run a set-uid or unreadable program");
-    if (job->detail.has_too_many_areas)
+    if (job->sharing.has_too_many_areas)
         session_add_warning(session, "too-many-mappings",
                             "the job has too many memory mappings to examine: shared memory is "
                             "estimated from per-process totals");

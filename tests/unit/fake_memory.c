@@ -88,13 +88,13 @@ void memory_begin(struct memory_fixture *f, enum spoor_detail mode)
     *f = (struct memory_fixture){ .now_ns = NS_PER_SECOND };
     fake_root_init(&f->fake);
     budget_init(&f->budget, BUDGET_MILLIONTHS, f->now_ns);
-    detail_init(&f->detail, &f->fake.root, &f->budget, mode, true);
-    f->detail.activity = JOB_RUNS;
+    memory_sharing_init(&f->sharing, &f->fake.root, &f->budget, mode, true);
+    f->sharing.activity = JOB_RUNS;
 }
 
 void memory_end(struct memory_fixture *f)
 {
-    detail_done(&f->detail);
+    memory_sharing_done(&f->sharing);
     roster_done(&f->roster);
     fake_root_done(&f->fake);
 }
@@ -111,10 +111,10 @@ struct member *memory_add(struct memory_fixture *f, int pid, uint64_t rss_bytes)
         .io_file = KEPT_CLOSED,
         .children_file = KEPT_CLOSED,
         .rss_bytes = rss_bytes,
-        .detail_own_bytes = rss_bytes,
+        .surveyed_own_bytes = rss_bytes,
     };
 
-    f->detail.members_changed = true;
+    f->sharing.members_changed = true;
     return roster_add_member(&f->roster, &member);
 }
 
@@ -140,12 +140,12 @@ void memory_update(struct memory_fixture *f)
 {
     f->now_ns += NS_PER_SECOND;
     budget_earn(&f->budget, f->now_ns, UNKNOWN);
-    detail_update(&f->detail, &f->roster, MAIN, false, &f->estimate);
+    memory_sharing_update(&f->sharing, &f->roster, MAIN, false, &f->estimate);
 }
 
 void memory_follow(struct memory_fixture *f)
 {
-    detail_update(&f->detail, &f->roster, MAIN, true, &f->estimate);
+    memory_sharing_update(&f->sharing, &f->roster, MAIN, true, &f->estimate);
 }
 
 void memory_put_file_job(struct memory_fixture *f)

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "fake_root.h"
-#include "job/memory/detail.h"
+#include "job/memory/memory_sharing.h"
 
 #define MB ((uint64_t)1024 * 1024)
 
@@ -27,7 +27,7 @@ struct fake_memory {
 struct memory_fixture {
     struct fake_root fake;
     struct budget budget;
-    struct detail detail;
+    struct memory_sharing sharing;
     struct roster roster;
     struct memory_estimate estimate; /* what was last said */
     uint64_t now_ns;

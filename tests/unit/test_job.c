@@ -354,7 +354,7 @@ static void the_parts_of_a_peak_add_up(void **state)
     (void)state;
     fake_job_begin(&f, &(struct fake_process){ .pid = 10 }, true);
     at_peak = &f.reading.at_peak;
-    f.job.detail.mode = SPOOR_DETAIL_ALWAYS;
+    f.job.sharing.mode = SPOOR_DETAIL_ALWAYS;
     put_memory(&f, 1000, 400);
     fake_job_look(&f);
     assert_int_equal(at_peak->total_bytes, 4000 * 1024);

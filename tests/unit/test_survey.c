@@ -51,9 +51,9 @@ static void pages_copied_before_their_process_is_read_count(void **state)
     memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 40, .shared = 60 });
     put_stat(&f, MAIN, 0);
     put_stat(&f, CHILD, 0);
-    survey = survey_plan(&f.roster, MAIN);
+    survey = survey_plan(&f.roster, MAIN, false);
     survey_take(&survey, &f.fake.root, &f.roster, MAIN, views);
-    survey_look_again(&survey, &f.fake.root, &f.roster, MAIN);
+    survey_look_again(&survey, &f.fake.root, &f.roster);
     assert_int_equal(survey.count, 2);
     assert_int_equal(survey.gained_bytes, COPIED_PAGES * PAGE_BYTES);
     memory_end(&f);
@@ -73,17 +73,19 @@ static void a_crowd_of_small_processes_is_not_walked(void **state)
     for (int i = 0; i < CROWD - 2; i++)
         memory_add(&f, CHILD + 1 + i, MB);
     memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 40 });
-    survey = survey_plan(&f.roster, MAIN);
+    survey = survey_plan(&f.roster, MAIN, false);
     assert_int_equal(survey.walk_count, 2);
     assert_int_equal(survey.walk_bytes, 41 * MB);
     survey_take(&survey, &f.fake.root, &f.roster, MAIN, views);
-    survey_look_again(&survey, &f.fake.root, &f.roster, MAIN);
+    survey_look_again(&survey, &f.fake.root, &f.roster);
     assert_int_equal(survey.count, CROWD);
     assert_false(survey.has_ended);
     assert_int_equal(views[1].private_total, MB);
-    /* A copy of its parent shares what nothing but a walk shows. */
+    /* What a copy and its parent share, nothing but a walk shows. */
     roster_member(&f.roster, CHILD + 1)->has_exec = false;
-    assert_int_equal(survey_plan(&f.roster, MAIN).walk_count, CROWD);
+    roster_member(&f.roster, CHILD + 1)->parent_pid = CHILD + 2;
+    assert_int_equal(survey_plan(&f.roster, MAIN, false).walk_count, 4);
+    assert_int_equal(survey_plan(&f.roster, MAIN, true).walk_count, CROWD);
     memory_end(&f);
 }
 

@@ -8,8 +8,8 @@
 #include "job/memory/memory_view.h"
 #include "source/proc/pid_statm.h"
 
-/* Beyond this many processes, small ones are not walked if no process of the job shares memory that it
- * inherited: what they have of no file is their own, and their files are libraries. */
+/* Of more processes than this, small programs are not walked unless they share memory with a copy of
+ * themselves: their anonymous memory is private, and their files are libraries. */
 enum { FEW = 16 };
 #define SMALL_BYTES ((uint64_t)4 << 20)
 
@@ -19,27 +19,37 @@ enum { FEW = 16 };
 #define COST_PAGE_BYTES 4096u
 #define PAGE_LEAST_NS 0.1
 
-static bool must_walk(const struct survey *survey, const struct roster *roster,
-                      const struct member *member, pid_t main_pid)
+static bool is_copy(const struct member *member)
 {
-    return survey->has_copies || roster->count <= FEW || member->rss_bytes > SMALL_BYTES ||
-           member->pid == main_pid;
+    return member->is_descendant && !member->has_exec;
 }
 
-struct survey survey_plan(const struct roster *roster, pid_t main_pid)
+struct survey survey_plan(struct roster *roster, pid_t main_pid, bool walks_all)
 {
     struct survey survey = { 0 };
 
-    for (size_t i = 0; i < roster->count; i++)
-        survey.has_copies |= roster->list[i].is_descendant && !roster->list[i].has_exec;
     for (size_t i = 0; i < roster->count; i++) {
-        const struct member *member = &roster->list[i];
+        struct member *member = &roster->list[i];
 
-        if (member->rss_bytes == 0 || member->borrows_memory ||
-            !must_walk(&survey, roster, member, main_pid))
-            continue;
-        survey.walk_count++;
-        survey.walk_bytes += member->rss_bytes;
+        survey.has_copies |= is_copy(member);
+        member->is_walked = walks_all || roster->count <= FEW ||
+                            member->rss_bytes > SMALL_BYTES || member->pid == main_pid ||
+                            is_copy(member);
+    }
+    for (size_t i = 0; i < roster->count && survey.has_copies; i++) {
+        const struct member *member = &roster->list[i];
+        struct member *parent =
+            is_copy(member) ? roster_member(roster, member->parent_pid) : NULL;
+
+        if (parent)
+            parent->is_walked = true;
+    }
+    for (size_t i = 0; i < roster->count; i++) {
+        struct member *member = &roster->list[i];
+
+        member->is_walked &= member->rss_bytes > 0 && !member->borrows_memory;
+        survey.walk_count += member->is_walked;
+        survey.walk_bytes += member->is_walked ? member->rss_bytes : 0;
     }
     return survey;
 }
@@ -78,12 +88,11 @@ static void set_base(struct member *member, uint64_t before_bytes)
     uint64_t after_bytes = own_bytes(member);
     uint64_t least = smaller(before_bytes, after_bytes);
 
-    member->detail_own_bytes =
-        smaller(larger(member->detail_own_bytes, least), larger(before_bytes, after_bytes));
+    member->surveyed_own_bytes =
+        smaller(larger(member->surveyed_own_bytes, least), larger(before_bytes, after_bytes));
 }
 
-void survey_look_again(struct survey *survey, const struct root *root, struct roster *roster,
-                       pid_t main_pid)
+void survey_look_again(struct survey *survey, const struct root *root, struct roster *roster)
 {
     uint64_t read_bytes = 0, copied_bytes = 0;
 
@@ -92,7 +101,7 @@ void survey_look_again(struct survey *survey, const struct root *root, struct ro
         uint64_t before_bytes = member->rss_bytes, own_before_bytes = own_bytes(member);
         struct pid_statm statm;
 
-        if (before_bytes == 0 || !must_walk(survey, roster, member, main_pid))
+        if (!member->is_walked)
             continue;
         if (pid_statm_read(&member->statm_file, root, member_memory_pid(member), &statm) < 0 ||
             statm.resident_pages == 0) {
@@ -101,11 +110,10 @@ void survey_look_again(struct survey *survey, const struct root *root, struct ro
         }
         member->rss_bytes = product_u64(statm.resident_pages, root->page_bytes);
         member->shared_bytes = product_u64(statm.shared_pages, root->page_bytes);
-        if (!member->borrows_memory)
-            set_base(member, own_before_bytes);
+        set_base(member, own_before_bytes);
         survey->gained_bytes += less(member->rss_bytes, before_bytes);
         if (survey->has_copies && member->was_surveyed)
-            copied_bytes += less(member_read_faults(member, root), member->detail_faults) *
+            copied_bytes += less(member_read_faults(member, root), member->surveyed_faults) *
                             root->page_bytes;
         survey->moved_bytes += apart(member->rss_bytes, before_bytes);
         read_bytes += before_bytes;
@@ -117,20 +125,20 @@ void survey_look_again(struct survey *survey, const struct root *root, struct ro
 }
 
 static void read_view(struct survey *survey, const struct root *root, struct member *member,
-                      bool walks, struct memory_view *view)
+                      struct memory_view *view)
 {
-    int r = walks ? memory_view_read(root, member_memory_pid(member), view) : 0;
+    int r = member->is_walked ? memory_view_read(root, member_memory_pid(member), view) : 0;
 
     if (r == -ESRCH || r == -ENOENT) {
         survey->has_ended = true;
         return;
     }
-    if (r < 0 || !walks)
+    if (r < 0 || !member->is_walked)
         memory_view_from_statm(member, view);
     survey->is_denied |= r < 0;
     member->was_surveyed = true;
-    member->detail_private_bytes = view->private_total;
-    member->detail_own_bytes = less(view->resident, view->mapped);
+    member->surveyed_private_bytes = view->private_total;
+    member->surveyed_own_bytes = less(view->resident, view->mapped);
     survey->count++;
 }
 
@@ -142,9 +150,9 @@ static void note_faults(const struct survey *survey, const struct root *root,
     for (size_t i = 0; i < roster->count; i++) {
         struct member *member = &roster->list[i];
 
-        if (survey->has_copies && member->rss_bytes > 0)
+        if (survey->has_copies && member->is_walked)
             (void)member_read_faults(member, root);
-        member->detail_faults = member->faults;
+        member->surveyed_faults = member->faults;
     }
 }
 
@@ -160,6 +168,6 @@ void survey_take(struct survey *survey, const struct root *root, struct roster *
             continue;
         *view = (struct memory_view){ .pid = member_memory_pid(member),
                                       .is_main = member->pid == main_pid };
-        read_view(survey, root, member, must_walk(survey, roster, member, main_pid), view);
+        read_view(survey, root, member, view);
     }
 }

@@ -30,8 +30,8 @@ struct survey {
     bool is_denied;        /* a process of another user could not be read */
 };
 
-/* Which processes a survey would walk. Nothing is read. */
-struct survey survey_plan(const struct roster *roster, pid_t main_pid);
+/* Decides which processes to walk: all, or those whose sizes do not tell enough. Nothing is read. */
+struct survey survey_plan(struct roster *roster, pid_t main_pid, bool walks_all);
 
 /* What is assumed of a page until a walk was measured. */
 #define SURVEY_PAGE_NS 16.0
@@ -49,7 +49,6 @@ void survey_take(struct survey *survey, const struct root *root, struct roster *
 /* Reads the sizes again: a process that has exited since then shared its pages with others that
  * were read without it, and the statm of a zombie is all zeros. Later estimates start from what
  * was read of each of the others. */
-void survey_look_again(struct survey *survey, const struct root *root, struct roster *roster,
-                       pid_t main_pid);
+void survey_look_again(struct survey *survey, const struct root *root, struct roster *roster);
 
 #endif

@@ -181,12 +181,11 @@ int proc_connector_parse(const void *datagram, size_t size, struct process_event
     return -ENOMSG;
 }
 
-size_t proc_connector_drain(struct proc_connector *connector, process_event_seen *seen,
-                            void *data)
+void proc_connector_drain(struct proc_connector *connector, process_event_seen *seen,
+                          void *data)
 {
     unsigned char datagram[DATAGRAM_MAX];
     uint64_t started_ns = clock_now().monotonic_ns;
-    size_t count = 0;
     ssize_t n;
 
     while ((n = netlink_receive(connector->fd, datagram, sizeof(datagram))) != 0) {
@@ -198,8 +197,7 @@ size_t proc_connector_drain(struct proc_connector *connector, process_event_seen
             continue;
         }
         if (n < 0)
-            break;
-        count++;
+            return;
         r = proc_connector_parse(datagram, (size_t)n, &event);
         if (r == 0)
             seen(&event, data);
@@ -207,7 +205,6 @@ size_t proc_connector_drain(struct proc_connector *connector, process_event_seen
             connector->lost_count++;
         /* A machine may fork faster than we read. */
         if (r == 0 && event.time_ns > started_ns)
-            break;
+            return;
     }
-    return count;
 }

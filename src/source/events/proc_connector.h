@@ -32,9 +32,9 @@ struct proc_connector {
 int proc_connector_open(const struct root *root, struct proc_connector *ret);
 void proc_connector_close(struct proc_connector *connector);
 
-/* Calls `seen` for all process events there are. Returns how many events of the machine were read. */
-size_t proc_connector_drain(struct proc_connector *connector, process_event_seen *seen,
-                            void *data);
+/* Calls `seen` for all events there are. */
+void proc_connector_drain(struct proc_connector *connector, process_event_seen *seen,
+                          void *data);
 
 /* The first process event of a datagram. 0; -ENOMSG: it speaks of something else; -EBADMSG:
  * it is damaged. */

@@ -33,15 +33,15 @@ static void mappings_are_read_only_if_asked_for(void **state)
     (void)state;
     for (int i = 0; i < 2; i++) {
         memory_begin(&f, i == 0 ? SPOOR_DETAIL_AUTO : SPOOR_DETAIL_ALWAYS);
-        f.detail.uses_smaps = false;
+        f.sharing.uses_smaps = false;
         memory_put_file_job(&f);
         memory_update(&f);
-        assert_int_equal(f.detail.reads, 1);
+        assert_int_equal(f.sharing.reads, 1);
         assert_int_equal(f.estimate.combined.total_bytes, 130 * MB);
         memory_end(&f);
     }
     memory_begin(&f, SPOOR_DETAIL_AUTO);
-    assert_false(f.detail.uses_smaps);
+    assert_false(f.sharing.uses_smaps);
     memory_end(&f);
 }
 
@@ -82,16 +82,16 @@ static void time_spent_beyond_the_budget_is_owed(void **state)
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 10 });
     memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 1 });
     memory_update(&f);
-    f.detail.page_ns = 16;
+    f.sharing.page_ns = 16;
     set_tokens(&f, 0);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 100 });
     memory_update(&f);
-    assert_int_equal(f.detail.reads, 1); /* it would take 0.45 ms */
-    assert_true(f.detail.is_pending);
+    assert_int_equal(f.sharing.reads, 1); /* it would take 0.45 ms */
+    assert_true(f.sharing.is_pending);
     assert_int_equal(f.estimate.combined.total_bytes, 101 * MB);
     memory_update(&f);
-    assert_int_equal(f.detail.reads, 2);
-    assert_false(f.detail.is_pending);
+    assert_int_equal(f.sharing.reads, 2);
+    assert_false(f.sharing.is_pending);
     memory_end(&f);
 }
 
@@ -118,7 +118,7 @@ static void between_reads_values_follow_the_resident_sizes(void **state)
     memory_follow(&f);
     assert_int_equal(f.estimate.combined.total_bytes, 90 * MB);
     assert_int_equal(f.estimate.descendants.total_bytes, 0);
-    assert_int_equal(f.detail.reads, 1);
+    assert_int_equal(f.sharing.reads, 1);
     memory_end(&f);
 }
 
@@ -195,14 +195,14 @@ static void what_came_during_a_read_makes_for_another(void **state)
     memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 1 });
     memory_put_statm(&f, MAIN, 60, 0);
     memory_update(&f);
-    assert_true(f.detail.was_racy);
+    assert_true(f.sharing.was_racy);
     assert_int_equal(roster_member(&f.roster, MAIN)->rss_bytes, 60 * MB);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 60 });
     memory_update(&f);
-    assert_int_equal(f.detail.reads, 2);
+    assert_int_equal(f.sharing.reads, 2);
     assert_int_equal(f.estimate.combined.total_bytes, 61 * MB);
     memory_update(&f); /* nothing moves any more */
-    assert_int_equal(f.detail.reads, 2);
+    assert_int_equal(f.sharing.reads, 2);
     memory_end(&f);
 }
 
@@ -218,7 +218,7 @@ static void what_came_after_the_walk_is_not_lost(void **state)
     memory_update(&f);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 101 });
     memory_update(&f);
-    assert_int_equal(f.detail.reads, 1);
+    assert_int_equal(f.sharing.reads, 1);
     assert_int_equal(f.estimate.combined.private_bytes, 101 * MB);
     assert_int_equal(f.estimate.combined.total_bytes, 101 * MB);
     memory_end(&f);
@@ -239,7 +239,7 @@ static void without_detail_only_totals_are_known(void **state)
     assert_int_equal(f.estimate.descendants.total_bytes, 20 * MB);
     assert_false(is_known(f.estimate.combined.private_bytes));
     assert_false(is_known(f.estimate.pss_bytes));
-    assert_int_equal(f.detail.reads, 0);
+    assert_int_equal(f.sharing.reads, 0);
     memory_end(&f);
 }
 
@@ -250,8 +250,8 @@ static void begin_pair(struct memory_fixture *f)
     memory_put(f, &(struct fake_memory){ .pid = MAIN, .own = 100 });
     memory_put(f, &(struct fake_memory){ .pid = CHILD, .own = 1 });
     memory_update(f);
-    assert_int_equal(f->detail.reads, 1);
-    f->detail.page_ns = 16;
+    assert_int_equal(f->sharing.reads, 1);
+    f->sharing.page_ns = 16;
     set_tokens(f, 10 * (int64_t)NS_PER_MS);
 }
 
@@ -259,7 +259,7 @@ static bool is_read_at_glance(struct memory_fixture *f, unsigned own)
 {
     memory_put(f, &(struct fake_memory){ .pid = MAIN, .own = own });
     memory_follow(f);
-    return f->detail.was_read;
+    return f->sharing.was_read;
 }
 
 static void a_new_maximum_is_worth_a_read(void **state)
@@ -271,14 +271,14 @@ static void a_new_maximum_is_worth_a_read(void **state)
     assert_false(is_read_at_glance(&f, 100));
     assert_false(is_read_at_glance(&f, 101)); /* not worth it */
     assert_false(is_read_at_glance(&f, 60));  /* moved, but down */
-    f.detail.activity = JOB_GROWS;            /* soon there will be more */
+    f.sharing.activity = JOB_GROWS;           /* soon there will be more */
     assert_false(is_read_at_glance(&f, 120));
-    f.detail.activity = JOB_RUNS;
+    f.sharing.activity = JOB_RUNS;
     set_tokens(&f, (int64_t)NS_PER_MS / 2);
     assert_false(is_read_at_glance(&f, 120)); /* it would take 0.54 ms */
     set_tokens(&f, (int64_t)NS_PER_MS);
     assert_true(is_read_at_glance(&f, 120));
-    f.detail.mode = SPOOR_DETAIL_NEVER;
+    f.sharing.mode = SPOOR_DETAIL_NEVER;
     assert_false(is_read_at_glance(&f, 200));
     memory_end(&f);
 }
@@ -294,18 +294,18 @@ static void a_maximum_is_read_on_credit(void **state)
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 200 });
     f.budget.owed_ns = 28 * NS_PER_MS; /* it would take 0.86 ms */
     memory_update(&f);
-    assert_int_equal(f.detail.reads, 1);
-    f.detail.activity = JOB_RESTS;
+    assert_int_equal(f.sharing.reads, 1);
+    f.sharing.activity = JOB_RESTS;
     memory_update(&f);
-    assert_int_equal(f.detail.reads, 2);
-    f.detail.activity = JOB_RUNS;
+    assert_int_equal(f.sharing.reads, 2);
+    f.sharing.activity = JOB_RUNS;
     f.budget.owed_ns = 27 * NS_PER_MS;
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 220 });
     memory_update(&f);
-    assert_int_equal(f.detail.reads, 3);
+    assert_int_equal(f.sharing.reads, 3);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 100 });
     memory_update(&f); /* less than before */
-    assert_int_equal(f.detail.reads, 3);
+    assert_int_equal(f.sharing.reads, 3);
     memory_end(&f);
 }
 
@@ -317,11 +317,11 @@ static void a_peak_is_read_whatever_it_costs(void **state)
         struct memory_fixture f;
 
         begin_pair(&f);
-        f.detail.page_ns = page_ns;
+        f.sharing.page_ns = page_ns;
         memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 200 });
         f.now_ns += 100000 * (uint64_t)NS_PER_SECOND;
         memory_update(&f);
-        assert_int_equal(f.detail.reads, 2);
+        assert_int_equal(f.sharing.reads, 2);
         memory_end(&f);
     }
 }
@@ -370,13 +370,13 @@ static void a_lone_process_is_read_when_its_mappings_move(void **state)
     memory_update(&f);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 500, .file = 5, .file_pss = 5 });
     memory_update(&f);
-    assert_int_equal(f.detail.reads, 1);
+    assert_int_equal(f.sharing.reads, 1);
     assert_int_equal(f.estimate.combined.total_bytes, 505 * MB);
     assert_int_equal(f.estimate.combined.private_bytes, 500 * MB);
     memory_put(&f,
                &(struct fake_memory){ .pid = MAIN, .own = 500, .file = 105, .file_pss = 105 });
     memory_update(&f);
-    assert_int_equal(f.detail.reads, 2);
+    assert_int_equal(f.sharing.reads, 2);
     memory_end(&f);
 }
 
@@ -390,11 +390,11 @@ static void a_read_for_a_maximum_goes_first(void **state)
     set_tokens(&f, (int64_t)NS_PER_MS / 4); /* a second brings 0.25 ms */
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 90 });
     memory_update(&f); /* 0.4 ms */
-    assert_int_equal(f.detail.reads, 1);
+    assert_int_equal(f.sharing.reads, 1);
     set_tokens(&f, (int64_t)NS_PER_MS / 4);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 105 });
     memory_update(&f);
-    assert_int_equal(f.detail.reads, 2);
+    assert_int_equal(f.sharing.reads, 2);
     memory_end(&f);
 }
 

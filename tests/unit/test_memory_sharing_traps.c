@@ -24,7 +24,7 @@ static void a_process_that_ends_meanwhile_leaves_the_safe_bound(void **state)
     memory_put_statm(&f, CHILD, 0, 0);
     memory_update(&f);
     assert_int_equal(f.estimate.combined.total_bytes, 100 * MB);
-    assert_true(f.detail.members_changed);
+    assert_true(f.sharing.members_changed);
     memory_end(&f);
 }
 
@@ -71,7 +71,7 @@ static void a_process_that_may_not_be_read_makes_sharing_unknown(void **state)
     assert_int_equal(unlink(path), 0);
     assert_int_equal(mkdir(path, 0700), 0);
     memory_update(&f);
-    assert_true(f.detail.is_denied);
+    assert_true(f.sharing.is_denied);
     assert_int_equal(f.estimate.combined.total_bytes, 50 * MB);
     assert_false(is_known(f.estimate.combined.private_bytes));
     assert_false(is_known(f.estimate.combined.shared_bytes));
@@ -149,7 +149,7 @@ static void faults_are_pages_of_the_machine(void **state)
     memory_begin(&f, SPOOR_DETAIL_NEVER);
     f.fake.root.page_bytes = 65536;
     memory_add(&f, MAIN, 100 * MB)->faults = 10;
-    assert_int_equal(movements_measure(&f.fake.root, &f.roster, MAIN).job.faults, 10 * 65536);
+    assert_int_equal(rss_deltas_measure(&f.fake.root, &f.roster, MAIN).job.faults, 10 * 65536);
     memory_end(&f);
 }
 
@@ -183,8 +183,8 @@ static void growth_during_a_read_is_no_double_mapping(void **state)
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 20 });
     memory_put_statm(&f, MAIN, 300, 0);
     memory_update(&f);
-    assert_int_equal(f.detail.bases.main.discount, 0);
-    assert_int_equal(f.detail.bases.job.discount, 0);
+    assert_int_equal(f.sharing.bases.main.discount, 0);
+    assert_int_equal(f.sharing.bases.job.discount, 0);
     memory_end(&f);
 }
 

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "job/memory/memory_sharing.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/arithmetic.h"
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "base/reserve.h"
+#include "base/unknown.h"
+#include "job/memory/cpu_spent.h"
+#include "job/memory/shared_files.h"
+#include "job/memory/survey.h"
+
+void memory_sharing_init(struct memory_sharing *sharing, const struct root *root,
+                         struct budget *budget, enum spoor_detail mode, bool uses_smaps)
+{
+    *sharing = (struct memory_sharing){
+        .root = root,
+        .budget = budget,
+        .mode = mode,
+        .uses_smaps = uses_smaps && mode == SPOOR_DETAIL_ALWAYS,
+        .page_ns = SURVEY_PAGE_NS,
+    };
+}
+
+void memory_sharing_done(struct memory_sharing *sharing)
+{
+    free(sharing->views);
+    memory_areas_done(&sharing->areas);
+    *sharing = (struct memory_sharing){ 0 };
+}
+
+void memory_sharing_member_left(struct memory_sharing *sharing, const struct member *member)
+{
+    sharing->members_changed = true;
+    sharing->left_private_bytes += member->surveyed_private_bytes;
+}
+
+/* ---- reading ------------------------------------------------------------ */
+
+static void raise_split(struct memory_split *highest, const struct memory_split *split)
+{
+    highest->total_bytes = larger(highest->total_bytes, split->total_bytes);
+    highest->private_bytes = larger(highest->private_bytes, split->private_bytes);
+}
+
+static struct group_bytes largest_resident(const struct memory_view *views, size_t count)
+{
+    struct group_bytes largest = { 0 };
+
+    for (size_t i = 0; i < count; i++) {
+        uint64_t *group = views[i].is_main ? &largest.main : &largest.descendants;
+
+        *group = larger(*group, views[i].resident);
+    }
+    largest.combined = larger(largest.main, largest.descendants);
+    return largest;
+}
+
+static void take_bases(struct memory_sharing *sharing, const struct roster *roster,
+                       pid_t main_pid, size_t view_count)
+{
+    struct group_bytes largest = largest_resident(sharing->views, view_count);
+    struct rss_deltas deltas = rss_deltas_measure(sharing->root, roster, main_pid);
+
+    sharing->bases = rss_bases_take(&deltas, &sharing->estimate, &largest);
+}
+
+static void remember(struct memory_sharing *sharing, const struct survey *survey)
+{
+    raise_split(&sharing->highest.main, &sharing->estimate.main);
+    raise_split(&sharing->highest.descendants, &sharing->estimate.descendants);
+    raise_split(&sharing->highest.combined, &sharing->estimate.combined);
+    sharing->has_estimate = true;
+    sharing->is_denied = survey->is_denied;
+    sharing->members_changed = survey->has_ended;
+    sharing->was_racy = survey->is_racy;
+    sharing->left_private_bytes = 0;
+    sharing->reads++;
+}
+
+/* The mappings of all processes. -E2BIG: there are too many; -ESRCH, -ENOENT, -ENOMEM. */
+static int read_mappings(struct memory_sharing *sharing, size_t view_count,
+                         struct shared_files *ret)
+{
+    struct memory_areas *areas = &sharing->areas;
+    int r = 0;
+
+    memory_areas_clear(areas);
+    for (size_t i = 0; i < view_count && r == 0; i++)
+        r = memory_areas_read(areas, sharing->root, sharing->views[i].pid,
+                              sharing->views[i].is_main);
+    sharing->has_too_many_areas |= r == -E2BIG;
+    return r != 0 ? r : shared_files_estimate(areas, ret);
+}
+
+static void read_all(struct memory_sharing *sharing, struct roster *roster, pid_t main_pid)
+{
+    const struct root *root = sharing->root;
+    uint64_t started_ns = cpu_spent_ns(root), spent_ns;
+    struct survey survey = survey_plan(roster, main_pid, sharing->mode == SPOOR_DETAIL_ALWAYS);
+    struct shared_files files;
+    bool has_files;
+
+    survey_take(&survey, root, roster, main_pid, sharing->views);
+    has_files = sharing->uses_smaps && !survey.is_denied &&
+                read_mappings(sharing, survey.count, &files) == 0;
+    survey_look_again(&survey, root, roster);
+    shared_memory_estimate(sharing->views, survey.count, survey.is_racy, survey.gained_bytes,
+                           &sharing->estimate);
+    if (has_files && !survey.is_racy)
+        shared_files_correct(&files, sharing->views, survey.count, &sharing->estimate);
+    remember(sharing, &survey);
+    take_bases(sharing, roster, main_pid, survey.count);
+    spent_ns = cpu_spent_ns(root) - started_ns;
+    sharing->page_ns = survey_learn(&survey, sharing->page_ns, spent_ns);
+    (sharing->is_on_credit ? budget_borrow : budget_charge)(sharing->budget, SPENT_SHARING,
+                                                            spent_ns);
+}
+
+/* ---- when --------------------------------------------------------------- */
+
+/* Has memory changed by 2 % since the last read, in a way that sizes alone do not show? Anonymous memory of
+ * a lone process is private, however it grows and shrinks. */
+static bool has_moved(const struct memory_sharing *sharing, const struct rss_delta *delta)
+{
+    uint64_t threshold = sharing->estimate.combined.total_bytes / 50;
+    uint64_t mapped = apart(delta->mapped, sharing->bases.job.mapped);
+
+    if (!sharing->has_estimate || sharing->members_changed || mapped > threshold)
+        return true;
+    return delta->count > 1 && (sharing->was_racy || delta->grown > threshold ||
+                                delta->fallen > threshold || delta->faults > threshold);
+}
+
+/* What the job may have beyond what the values say: pages of files that several have gained, if they
+ * are not the same ones, and pages that were copied on write. */
+static uint64_t uncertain_bytes(const struct memory_sharing *sharing,
+                                const struct rss_delta *delta)
+{
+    const struct rss_base *base = &sharing->bases.job;
+    uint64_t mapped = less(delta->mapped, base->mapped);
+
+    return less(mapped, less(delta->mapped_max, base->mapped_max)) +
+           less(delta->faults, delta->grown + mapped);
+}
+
+static bool exceeds(const struct memory_split *split, const struct memory_split *highest,
+                    uint64_t uncertain, uint64_t margin)
+{
+    return split->total_bytes + uncertain > highest->total_bytes + margin ||
+           (is_known(split->private_bytes) &&
+            split->private_bytes + uncertain > highest->private_bytes + margin);
+}
+
+/* Could a read show more than all before, by more than `margin`? */
+static bool may_be_highest(const struct memory_sharing *sharing, const struct rss_delta *delta,
+                           const struct memory_estimate *estimate, uint64_t margin)
+{
+    const struct memory_estimate *highest = &sharing->highest;
+
+    return exceeds(&estimate->combined, &highest->combined, uncertain_bytes(sharing, delta),
+                   margin) ||
+           exceeds(&estimate->descendants, &highest->descendants, 0, margin) ||
+           exceeds(&estimate->main, &highest->main, 0, margin);
+}
+
+/* A maximum of several processes may be read on credit; of a lone one, sizes tell most. While the job
+ * runs, what is seen may soon be exceeded: then credit is left for when it comes to rest. */
+static bool is_affordable(struct memory_sharing *sharing, struct roster *roster, pid_t main_pid,
+                          bool is_peak)
+{
+    enum { LEFT_FOR_REST = 3, LEFT_FOR_PEAK = 2 }; /* in reads */
+    struct survey plan = survey_plan(roster, main_pid, false);
+    uint64_t cost_ns = survey_cost_ns(&plan, sharing->page_ns);
+    bool is_resting = sharing->activity == JOB_RESTS;
+
+    sharing->is_on_credit =
+        is_peak && (is_resting || sharing->delta.job.count > 1) &&
+        budget_lends(sharing->budget, is_resting ? cost_ns : LEFT_FOR_REST * cost_ns);
+    return sharing->is_on_credit || budget_allows(sharing->budget, SPENT_SHARING,
+                                                  is_peak ? cost_ns : LEFT_FOR_PEAK * cost_ns);
+}
+
+/* Between samples only a maximum is worth a read: one that beats the last by an eighth, or one of a job
+ * that has come to rest. */
+static bool should_read(struct memory_sharing *sharing, struct roster *roster, pid_t main_pid,
+                        bool is_glance, const struct memory_estimate *followed)
+{
+    const struct rss_delta *delta = &sharing->delta.job;
+    bool is_fleeting = is_glance && sharing->activity != JOB_RESTS;
+    uint64_t margin = is_fleeting ? sharing->highest.combined.total_bytes / 8 : 0;
+    bool is_peak = !sharing->has_estimate || sharing->was_racy ||
+                   may_be_highest(sharing, delta, followed, margin);
+
+    if (delta->rss == 0 || sharing->mode == SPOOR_DETAIL_NEVER)
+        return false;
+    if (sharing->mode == SPOOR_DETAIL_ALWAYS)
+        return !is_fleeting;
+    if (!has_moved(sharing, delta) ||
+        (is_fleeting && (sharing->activity == JOB_GROWS || !is_peak)))
+        return false;
+    return is_affordable(sharing, roster, main_pid, is_peak);
+}
+
+/* ---- in between --------------------------------------------------------- */
+
+static void forget_sharing(struct memory_estimate *estimate)
+{
+    struct memory_split *splits[] = { &estimate->main, &estimate->descendants,
+                                      &estimate->combined };
+
+    for (size_t i = 0; i < ARRAY_SIZE(splits); i++)
+        splits[i]->private_bytes = splits[i]->shared_bytes = UNKNOWN;
+    estimate->pss_bytes = UNKNOWN;
+    estimate->hugetlb_bytes = UNKNOWN;
+}
+
+/* The estimate from resident sizes alone. */
+static void follow(struct memory_sharing *sharing, const struct roster *roster, pid_t main_pid,
+                   struct memory_estimate *ret)
+{
+    sharing->delta = rss_deltas_measure(sharing->root, roster, main_pid);
+    if (!sharing->has_estimate) {
+        rss_deltas_estimate(&sharing->delta, ret);
+        return;
+    }
+    *ret = sharing->estimate;
+    rss_deltas_apply(&sharing->delta, &sharing->bases, sharing->left_private_bytes, ret);
+    if (sharing->is_denied)
+        forget_sharing(ret);
+}
+
+void memory_sharing_update(struct memory_sharing *sharing, struct roster *roster,
+                           pid_t main_pid, bool is_glance, struct memory_estimate *ret)
+{
+    sharing->was_read = false;
+    follow(sharing, roster, main_pid, ret);
+    if (!should_read(sharing, roster, main_pid, is_glance, ret) ||
+        reserve(&sharing->views, &sharing->view_capacity, roster->count,
+                sizeof(*sharing->views)) < 0) {
+        sharing->is_pending = sharing->mode != SPOOR_DETAIL_NEVER &&
+                              sharing->delta.job.rss > 0 &&
+                              has_moved(sharing, &sharing->delta.job);
+        return;
+    }
+    read_all(sharing, roster, main_pid);
+    sharing->is_pending = false;
+    sharing->was_read = true;
+    *ret = sharing->estimate;
+    if (sharing->is_denied)
+        forget_sharing(ret);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * memory_sharing.h - private and shared memory of the job: when it is read, and estimates in between.
+ *
+ * Reading smaps_rollup costs the job 6-8 ms per GiB, so it is done when memory has changed and the
+ * budget allows it. Between two reads the figures follow the resident sizes (rss_delta.h), which are
+ * read at every sample and more often. A read that can show a new peak goes first.
+ *
+ * With SPOOR_DETAIL_ALWAYS memory is read at every sample, with the mappings of all processes
+ * (shared_files.h). docs/MEASURING.md explains the model.
+ */
+#ifndef JOB_MEMORY_MEMORY_SHARING_H
+#define JOB_MEMORY_MEMORY_SHARING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/root.h"
+#include "job/activity.h"
+#include "job/budget.h"
+#include "job/memory/memory_areas.h"
+#include "job/memory/rss_delta.h"
+#include "job/memory/shared_memory.h"
+#include "job/roster.h"
+#include "spoor/spoor.h"
+
+struct memory_sharing {
+    enum spoor_detail mode;
+    const struct root *root; /* borrowed */
+    struct budget *budget;   /* borrowed */
+    bool uses_smaps;
+    struct memory_view *views; /* reused; owned */
+    size_t view_capacity;
+    struct memory_areas areas; /* reused */
+    double page_ns;            /* what walking a page costs, as measured */
+    uint64_t reads;            /* how often memory was read */
+    bool has_estimate;
+    bool is_denied; /* some process could not be read: private and shared are unknown */
+    bool has_too_many_areas;      /* so many that they are not examined */
+    bool is_pending;              /* a read is due, but the budget does not allow it yet */
+    bool was_racy;                /* sizes changed during the last read: it shows the least */
+    bool members_changed;         /* since the last read; set by the job */
+    bool is_on_credit;            /* the read that was just decided on */
+    bool was_read;                /* at the last update */
+    enum activity_state activity; /* set by the job */
+    uint64_t left_private_bytes;  /* of members that left since the last read */
+    struct memory_estimate estimate; /* of the last read */
+    struct memory_estimate highest;  /* totals and private memory of all reads */
+    struct rss_bases bases;          /* of the last read */
+    struct rss_deltas delta;         /* since then, as of the last update */
+};
+
+/* `uses_smaps`: may read the mappings. */
+void memory_sharing_init(struct memory_sharing *sharing, const struct root *root,
+                         struct budget *budget, enum spoor_detail mode, bool uses_smaps);
+void memory_sharing_done(struct memory_sharing *sharing);
+
+/* The job's memory now. `main_pid` is 0 while the job's program is not loaded or has ended. If
+ * memory was never read, private, shared and PSS are UNKNOWN. `is_glance`: between samples, when
+ * memory is seldom read. */
+void memory_sharing_update(struct memory_sharing *sharing, struct roster *roster,
+                           pid_t main_pid, bool is_glance, struct memory_estimate *ret);
+
+/* A member is about to be removed from the table. */
+void memory_sharing_member_left(struct memory_sharing *sharing, const struct member *member);
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "job/memory/rss_delta.h"
+
+#include "base/arithmetic.h"
+#include "base/unknown.h"
+
+/* Its anonymous memory at the last read. A program that was loaded since shares no such memory: all of
+ * it is new. A forked copy starts with what its parent has. */
+static uint64_t own_before(const struct member *member)
+{
+    return member->has_exec && !member->was_surveyed ? 0 : member->surveyed_own_bytes;
+}
+
+/* A fork that still runs its parent's program. The main process of a job that was attached to may be
+ * one too, but its parent is not part of the job. */
+static bool is_copy(const struct member *member)
+{
+    return !member->has_exec && member->is_descendant;
+}
+
+static void add_member(struct rss_delta *delta, const struct member *member,
+                       uint64_t page_bytes)
+{
+    uint64_t rss = member->rss_bytes;
+    uint64_t mapped = smaller(member->shared_bytes, rss);
+    uint64_t own = rss - mapped;
+    uint64_t fallen = less(own_before(member), own);
+
+    delta->count += rss > 0;
+    delta->copy_count += rss > 0 && is_copy(member) && !member->was_surveyed;
+    delta->rss += rss;
+    delta->rss_max = larger(delta->rss_max, rss);
+    delta->own += is_copy(member) ? less(own, member->surveyed_own_bytes) : own;
+    delta->mapped += mapped;
+    delta->mapped_max = larger(delta->mapped_max, mapped);
+    delta->grown += less(own, own_before(member));
+    delta->fallen += fallen;
+    delta->shrunk += rss == 0 ? member->surveyed_private_bytes
+                              : smaller(fallen, member->surveyed_private_bytes);
+    delta->faults += less(member->faults, member->surveyed_faults) * page_bytes;
+}
+
+struct rss_deltas rss_deltas_measure(const struct root *root, const struct roster *roster,
+                                     pid_t main_pid)
+{
+    struct rss_deltas deltas = { 0 };
+
+    for (size_t i = 0; i < roster->count; i++) {
+        const struct member *member = &roster->list[i];
+
+        if (member->borrows_memory)
+            continue;
+        add_member(&deltas.job, member, root->page_bytes);
+        add_member(member->pid == main_pid ? &deltas.main : &deltas.descendants, member,
+                   root->page_bytes);
+    }
+    return deltas;
+}
+
+static struct rss_base base_of(const struct rss_delta *delta, const struct memory_split *split,
+                               uint64_t largest)
+{
+    return (struct rss_base){
+        .mapped = delta->mapped,
+        .mapped_max = delta->mapped_max,
+        .discount = less(largest, split->total_bytes),
+    };
+}
+
+struct rss_bases rss_bases_take(const struct rss_deltas *deltas,
+                                const struct memory_estimate *estimate,
+                                const struct group_bytes *largest)
+{
+    return (struct rss_bases){
+        .job = base_of(&deltas->job, &estimate->combined, largest->combined),
+        .main = base_of(&deltas->main, &estimate->main, largest->main),
+        .descendants =
+            base_of(&deltas->descendants, &estimate->descendants, largest->descendants),
+    };
+}
+
+/* What is there whatever is shared: all anonymous memory, and what the largest has mapped. */
+static uint64_t least_total(const struct rss_delta *delta)
+{
+    return larger(delta->own + delta->mapped_max, delta->rss_max);
+}
+
+static void follow(struct memory_split *split, const struct rss_delta *delta,
+                   const struct rss_base *base, uint64_t left_bytes, bool has_forked)
+{
+    uint64_t shrunk = delta->shrunk + left_bytes;
+    uint64_t grown = delta->grown;
+    /* What was private to a process that has forked since is shared with its copy now. Files and
+     * shared memory that were mapped since may be anything: only the next read shows it. */
+    uint64_t shared = has_forked ? split->total_bytes : split->shared_bytes;
+    uint64_t private = has_forked ? grown : less(split->private_bytes + grown, shrunk);
+    uint64_t total = less(split->total_bytes + grown, shrunk);
+
+    total = larger(total, less(least_total(delta), base->discount));
+    split->total_bytes = smaller(total, delta->rss);
+    split->private_bytes = smaller(private, split->total_bytes);
+    split->shared_bytes = smaller(shared, split->total_bytes - split->private_bytes);
+}
+
+void rss_deltas_apply(const struct rss_deltas *deltas, const struct rss_bases *bases,
+                      uint64_t left_bytes, struct memory_estimate *estimate)
+{
+    bool has_forked = deltas->job.copy_count > 0;
+    uint64_t shrunk = deltas->job.shrunk + left_bytes;
+
+    follow(&estimate->main, &deltas->main, &bases->main, 0, has_forked);
+    follow(&estimate->descendants, &deltas->descendants, &bases->descendants, left_bytes,
+           has_forked);
+    follow(&estimate->combined, &deltas->job, &bases->job, left_bytes, has_forked);
+    /* Private memory counts in full. A fork divides pages, not their sum. */
+    if (is_known(estimate->pss_bytes))
+        estimate->pss_bytes = less(estimate->pss_bytes + deltas->job.grown, shrunk);
+    memory_estimate_order(estimate);
+}
+
+static struct memory_split at_least(const struct rss_delta *delta)
+{
+    return (struct memory_split){ least_total(delta), UNKNOWN, UNKNOWN };
+}
+
+void rss_deltas_estimate(const struct rss_deltas *deltas, struct memory_estimate *ret)
+{
+    *ret = (struct memory_estimate){
+        .main = at_least(&deltas->main),
+        .descendants = at_least(&deltas->descendants),
+        .combined = at_least(&deltas->job),
+        .pss_bytes = UNKNOWN,
+        .hugetlb_bytes = UNKNOWN,
+    };
+}
