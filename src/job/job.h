@@ -30,6 +30,7 @@
 #include "job/cgroup_escape.h"
 #include "job/cpu_sources.h"
 #include "job/leaf.h"
+#include "job/memory/double_mapping.h"
 #include "job/memory/memory_sharing.h"
 #include "job/memory/shared_memory.h"
 #include "job/process_events.h"
@@ -102,12 +103,6 @@ struct job_reading {
     uint64_t process_bound; /* what that cannot have been above */
 };
 
-/* What a process may map twice. */
-struct job_doubt {
-    uint64_t mapped_bytes; /* of files and shared memory, when that was found */
-    uint64_t doubled_bytes;
-};
-
 struct job {
     const struct root *root; /* borrowed */
     pid_t main_pid;          /* 0: there is none */
@@ -157,7 +152,7 @@ struct job {
     unsigned search_count;
     uint64_t searched_ns;        /* when that was */
     struct group_bytes discount; /* pages counted twice in a resident size, at most */
-    struct job_doubt main_doubt, descendants_doubt;
+    struct double_mapping main_doubled, descendants_doubled;
     uint64_t main_bound_bytes; /* ru_maxrss of main: its own, or a child's; 0: not known yet */
     uint64_t largest_bound_bytes; /* the largest ru_maxrss of all that we reaped */
     bool outlived_main;           /* others lived when main ended */

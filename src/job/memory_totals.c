@@ -25,50 +25,32 @@ void job_forget_unseen(const struct job *job, struct memory_estimate *memory)
         forget(&memory->combined);
 }
 
-/* A doubt that libraries shared with the rest of the machine do not explain. */
-static uint64_t beyond_libraries(uint64_t bytes)
-{
-    enum { LIBRARIES_MOST = 16 << 20 };
-
-    return bytes > LIBRARIES_MOST ? bytes : 0;
-}
-
-/* What was found of most of what a process has mapped replaces what was found of less. */
-static void replace_doubt(struct job_doubt *doubt, uint64_t mapped_bytes,
-                          uint64_t doubled_bytes)
-{
-    if (mapped_bytes >= doubt->mapped_bytes - doubt->mapped_bytes / 16)
-        *doubt = (struct job_doubt){ mapped_bytes, doubled_bytes };
-}
-
 /* How far resident sizes may be above the pages there are: by pages that were merged, and by those that
- * a process may map twice. A lone process may do so with all that it has mapped since the last read. */
+ * a process may map twice. */
 static void note_discount(struct job *job)
 {
     const struct memory_sharing *sharing = &job->sharing;
     const struct rss_bases *bases = &sharing->bases;
-    uint64_t mapped = sharing->delta.main.mapped;
-    struct job_doubt *doubt = &job->main_doubt;
+    const struct group_bytes *doubled = &sharing->estimate.doubled;
 
     if (sharing->is_denied || sharing->mode == SPOOR_DETAIL_NEVER)
         return;
     if (sharing->was_read) {
-        replace_doubt(doubt, bases->main.mapped_max, sharing->estimate.doubled.main);
-        replace_doubt(&job->descendants_doubt, bases->descendants.mapped_max,
-                      sharing->estimate.doubled.descendants);
+        double_mapping_read(&job->main_doubled, bases->main.mapped_max, doubled->main);
+        double_mapping_read(&job->descendants_doubled, bases->descendants.mapped_max,
+                            doubled->descendants);
         raise_to(&job->discount.main, bases->main.discount);
         raise_to(&job->discount.descendants, bases->descendants.discount);
-    } else if (sharing->delta.job.count == 1 && mapped > doubt->mapped_bytes) {
-        doubt->doubled_bytes += mapped - doubt->mapped_bytes;
-        doubt->mapped_bytes = mapped;
+    } else if (sharing->delta.job.count == 1) {
+        double_mapping_seen(&job->main_doubled, sharing->delta.main.mapped);
     }
 }
 
 void job_read_discount(const struct job *job, struct group_bytes *ret)
 {
     *ret = job->discount;
-    raise_to(&ret->main, beyond_libraries(job->main_doubt.doubled_bytes));
-    raise_to(&ret->descendants, beyond_libraries(job->descendants_doubt.doubled_bytes));
+    raise_to(&ret->main, double_mapping_bytes(&job->main_doubled));
+    raise_to(&ret->descendants, double_mapping_bytes(&job->descendants_doubled));
     ret->combined = larger(ret->main, ret->descendants);
 }
 

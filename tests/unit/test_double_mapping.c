@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "job/memory/double_mapping.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+
+#define MB ((uint64_t)1 << 20)
+
+static void what_was_not_read_may_be_mapped_twice(void **state)
+{
+    struct double_mapping mapping = { 0 };
+
+    (void)state;
+    double_mapping_seen(&mapping, 200 * MB);
+    assert_int_equal(double_mapping_bytes(&mapping), 200 * MB);
+    double_mapping_seen(&mapping, 50 * MB); /* it was there, though */
+    assert_int_equal(double_mapping_bytes(&mapping), 200 * MB);
+}
+
+static void libraries_are_no_reason_for_doubt(void **state)
+{
+    struct double_mapping mapping = { 0 };
+
+    (void)state;
+    double_mapping_seen(&mapping, 16 * MB);
+    assert_int_equal(double_mapping_bytes(&mapping), 0);
+}
+
+static void a_read_of_no_less_settles_it(void **state)
+{
+    struct double_mapping mapping = { 0 };
+
+    (void)state;
+    double_mapping_read(&mapping, 100 * MB, 90 * MB); /* before its children were found */
+    double_mapping_read(&mapping, 100 * MB, 0);
+    assert_int_equal(double_mapping_bytes(&mapping), 0);
+    double_mapping_seen(&mapping, 300 * MB);
+    double_mapping_read(&mapping, 20 * MB, 0); /* most of it is gone */
+    assert_int_equal(double_mapping_bytes(&mapping), 200 * MB);
+    double_mapping_read(&mapping, 290 * MB, 100 * MB);
+    assert_int_equal(double_mapping_bytes(&mapping), 100 * MB);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_not_read_may_be_mapped_twice),
+        cmocka_unit_test(libraries_are_no_reason_for_doubt),
+        cmocka_unit_test(a_read_of_no_less_settles_it),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
