@@ -21,20 +21,6 @@
 /* How long the thread's times before a call stand for later calls. */
 #define TIMES_HOLD_NS NS_PER_SECOND
 
-void pid_list_add(struct pid_list *pids, pid_t pid)
-{
-    if (pids->count == pids->capacity) {
-        size_t capacity = pids->capacity ? 2 * pids->capacity : 64;
-        pid_t *list = realloc(pids->list, capacity * sizeof(*list));
-
-        if (!list)
-            return;
-        pids->list = list;
-        pids->capacity = capacity;
-    }
-    pids->list[pids->count++] = pid;
-}
-
 /* ---- in the helper's thread --------------------------------------------- */
 
 static int open_watch(struct gpu_call_data *data)
@@ -59,21 +45,6 @@ static void close_watch(struct gpu_call_data *data)
     data->is_open = false;
 }
 
-/* If memory is short, some processes are missing until the next snapshot. */
-static void take_snapshot(struct gpu_call_data *data, uint64_t now_ns)
-{
-    struct gpu_owners *owners = &data->watch.owners;
-
-    if (data->has_living)
-        (void)gpu_owners_update(owners, data->living.list, data->living.count, now_ns);
-    for (size_t i = 0; i < data->ended.count; i++)
-        (void)gpu_owners_add_ended(owners, data->ended.list[i], now_ns);
-    data->has_living = false;
-    data->ended.count = 0;
-}
-
-/* What the first look finds was there before, and does not count. That is so of all processes of
- * a job that was attached to; descendants of one that we started are all new. */
 static void look(struct gpu_call_data *data)
 {
     uint64_t now_ns = clock_now().monotonic_ns;
@@ -84,8 +55,6 @@ static void look(struct gpu_call_data *data)
     if (data->error < 0)
         return;
     now_ns = is_first ? clock_now().monotonic_ns : now_ns;
-    if (!is_first || data->options.tracker_pid == 0)
-        take_snapshot(data, now_ns);
     if (data->request == GPU_REQUEST_QUICK)
         gpu_watch_poll(&data->watch, now_ns);
     else
@@ -117,8 +86,7 @@ static void release(void *argument)
     close_watch(data);
     gpu_choice_done(&data->choice);
     free(data->root_path);
-    free(data->living.list);
-    free(data->ended.list);
+    gpu_owners_done(&data->owners);
     free(data);
 }
 
@@ -161,12 +129,16 @@ static int prepare(struct gpu_call_data *data, const struct gpu_call_options *op
         .vendors = data->vendors,
         .vendor_count = gpu_vendors_enabled(options->disabled, data->vendors),
         .choice = &data->choice,
-        .main_pid = options->main_pid,
-        .tracker_pid = options->tracker_pid,
-        .is_main_only = options->is_main_only,
+        .owners = &data->owners,
         .start_ns = options->start_ns,
     };
-    return data->root_path ? 0 : -ENOMEM;
+    data->owners = (struct gpu_owners){ .main_pid = options->main_pid,
+                                        .tracker_pid = options->tracker_pid,
+                                        .is_main_only = options->is_main_only };
+    if (!data->root_path)
+        return -ENOMEM;
+    return options->main_pid != 0 ? gpu_owners_add_ended(&data->owners, options->main_pid, 0)
+                                  : 0;
 }
 
 int gpu_call_open(struct gpu_call *call, const struct gpu_call_options *options)

@@ -29,20 +29,9 @@ struct gpu_call_options {
     uint64_t start_ns; /* of the run */
 };
 
-struct pid_list {
-    pid_t *list; /* owned */
-    size_t count, capacity;
-};
-
-/* Adds a pid, if there is memory for it. */
-void pid_list_add(struct pid_list *pids, pid_t pid);
-
 /* The data of the calls. */
 struct gpu_call_data {
-    /* for the next call: processes of the job */
-    bool has_living;
-    struct pid_list living; /* if so, all of them */
-    struct pid_list ended;  /* and some that have exited since the last call */
+    struct gpu_owners owners;
 
     /* results */
     struct gpu_watch watch;

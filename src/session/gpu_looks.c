@@ -34,8 +34,6 @@ void gpu_looks_close(struct gpu_looks *looks)
 {
     if (looks->is_open)
         gpu_call_close(&looks->call);
-    free(looks->living.list);
-    free(looks->ended.list);
     free(looks->units);
     free(looks->devices);
     *looks = (struct gpu_looks){ 0 };
@@ -43,44 +41,24 @@ void gpu_looks_close(struct gpu_looks *looks)
 
 void gpu_looks_add_ended(struct gpu_looks *looks, pid_t pid)
 {
-    if (looks->state != GPU_NONE && looks->ended.count < GPU_OWNERS_ENDED_MAX)
-        pid_list_add(&looks->ended, pid);
+    if (gpu_looks_are_idle(looks) && looks->state == GPU_READY)
+        (void)gpu_owners_add_ended(&looks->call.data->owners, pid,
+                                   clock_now().monotonic_ns); /* or its use is nobody's */
 }
 
+/* What the first look finds was there before, and does not count. That is so of all processes of
+ * a job that was attached to; descendants of one that we started are all new. */
 void gpu_looks_note(struct gpu_looks *looks, const struct roster *roster)
 {
-    if (looks->changes == roster->changes)
-        return;
-    for (size_t i = 0; i < looks->living.count; i++) {
-        if (!roster_member(roster, looks->living.list[i]))
-            gpu_looks_add_ended(looks, looks->living.list[i]);
-    }
-    looks->living.count = 0;
-    for (size_t i = 0; i < roster->count; i++)
-        pid_list_add(&looks->living, roster->list[i].pid);
-    looks->changes = roster->changes;
-    looks->has_living = true;
-}
+    struct gpu_owners *owners = &looks->call.data->owners;
 
-static void copy_pids(struct pid_list *to, const struct pid_list *from)
-{
-    for (size_t i = 0; i < from->count; i++)
-        pid_list_add(to, from->list[i]);
+    if (gpu_looks_are_idle(looks) && (looks->state == GPU_READY || owners->tracker_pid == 0))
+        gpu_owners_update(owners, roster, clock_now().monotonic_ns);
 }
 
 static int start(struct gpu_looks *looks, enum gpu_request request, const struct roster *roster)
 {
-    struct gpu_call_data *data = looks->call.data;
-
     gpu_looks_note(looks, roster);
-    if (looks->has_living) {
-        data->living.count = 0;
-        copy_pids(&data->living, &looks->living);
-        data->has_living = true;
-        looks->has_living = false;
-    }
-    copy_pids(&data->ended, &looks->ended);
-    looks->ended.count = 0;
     if (looks->reason == origins_gpus_not_opened)
         looks->reason = too_early;
     return gpu_call_start(&looks->call, request);
@@ -170,8 +148,8 @@ bool gpu_looks_collect(struct gpu_looks *looks)
     looks->troubles.account_bytes = watch->account_bytes;
     looks->troubles.is_busy_mixed = looks->latest.is_busy_mixed;
     looks->found = (struct gpu_findings){
-        .memory_bytes = watch->owners.main_pid != 0 ? looks->latest.levels.job_memory_bytes
-                                                    : looks->latest.levels.host_memory_bytes,
+        .memory_bytes = watch->owners->main_pid != 0 ? looks->latest.levels.job_memory_bytes
+                                                     : looks->latest.levels.host_memory_bytes,
         .utilization = looks->latest.levels.utilization,
         .holds_context = watch->holds_context || looks->latest.is_memory_untold,
     };

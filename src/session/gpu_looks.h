@@ -37,11 +37,7 @@ struct gpu_looks {
 
     /* Private. */
     struct gpu_call call;
-    bool is_last;           /* the last look has begun */
-    bool has_living;        /* they have changed since the last look began: */
-    struct pid_list living; /* processes of the job */
-    struct pid_list ended;  /* those that have exited since then */
-    uint64_t changes;       /* of the members, when they were last noted */
+    bool is_last; /* the last look has begun */
     /* of all looks that were collected: */
     const char *reason;
     struct gpu_origin_names sources;
@@ -58,7 +54,7 @@ int gpu_looks_open(struct gpu_looks *looks, const struct gpu_call_options *optio
 void gpu_looks_close(struct gpu_looks *looks);
 
 /* Notes which processes belong to the job, for the next look: some may exit before it. Costs little
- * if they are the same as before. */
+ * if they are the same as before. Does nothing during a look. */
 void gpu_looks_note(struct gpu_looks *looks, const struct roster *roster);
 
 /* A process of the job is about to exit. */

@@ -20,15 +20,13 @@
 
 static const struct gpu_choice all_gpus;
 
-static void open_watch(struct gpu_watch *watch, const struct machine *machine, pid_t main_pid,
-                       pid_t tracker_pid)
+static void open_watch(struct gpu_watch *watch, const struct machine *machine,
+                       struct gpu_owners *owners)
 {
     const struct gpu_vendor *const vendors[] = { &gpu_nvidia };
-    const struct gpu_watch_options options = { .vendors = vendors,
-                                               .vendor_count = 1,
-                                               .choice = &all_gpus,
-                                               .main_pid = main_pid,
-                                               .tracker_pid = tracker_pid };
+    const struct gpu_watch_options options = {
+        .vendors = vendors, .vendor_count = 1, .choice = &all_gpus, .owners = owners
+    };
 
     assert_int_equal(gpu_watch_open(watch, &machine->fake.root, &options), 0);
 }
@@ -37,39 +35,44 @@ static void open_watch(struct gpu_watch *watch, const struct machine *machine, p
  * not. */
 static void accounts_of_those_that_ended_are_taken_before_they_are_let_go(void **state)
 {
+    struct gpu_owners owners = { .main_pid = 41, .tracker_pid = 40 };
     struct machine machine;
     struct gpu_watch watch;
 
     (void)state;
     machine_init(&machine, false);
     machine_play(&machine, CARD "device 0 accounting 1\naccount 0 42 7 1000 0 1 0\n");
-    open_watch(&watch, &machine, 41, 40);
-    assert_int_equal(gpu_owners_add_ended(&watch.owners, 42, MS(1000)), 0);
+    open_watch(&watch, &machine, &owners);
+    assert_int_equal(gpu_owners_add_ended(&owners, 42, MS(1000)), 0);
     gpu_watch_read(&watch, MS(2000), true);
     assert_int_equal(machine_calls(&machine, "nvmlDeviceGetAccountingStats"), 0);
     gpu_watch_read(&watch, MS(2000) + GPU_OWNERS_KEPT_NS, false);
     assert_int_equal(watch.account_bytes, 7);
     assert_int_equal(watch.tally.list[0].view.job_memory_peak_bytes, 7);
-    assert_int_equal(gpu_owners_pids(&watch.owners).count, 1);
+    assert_int_equal(gpu_owners_pids(&owners).count, 0);
     gpu_watch_read(&watch, MS(3000) + GPU_OWNERS_KEPT_NS, false);
     assert_int_equal(machine_calls(&machine, "nvmlDeviceGetAccountingStats"), 1);
     gpu_watch_close(&watch);
+    gpu_owners_done(&owners);
     machine_done(&machine);
 }
 
 /* They speak of the time before us, too. */
 static void accounts_of_a_job_that_was_attached_to_are_not_asked_for(void **state)
 {
+    struct gpu_owners owners = { .main_pid = 41 };
     struct machine machine;
     struct gpu_watch watch;
 
     (void)state;
     machine_init(&machine, false);
     machine_play(&machine, CARD "device 0 accounting 1\naccount 0 41 7 1000 0 1 0\n");
-    open_watch(&watch, &machine, 41, 0);
+    assert_int_equal(gpu_owners_add_ended(&owners, 41, 0), 0);
+    open_watch(&watch, &machine, &owners);
     gpu_watch_accounts(&watch);
     assert_false(is_known(watch.account_bytes));
     gpu_watch_close(&watch);
+    gpu_owners_done(&owners);
     machine_done(&machine);
 }
 

@@ -277,8 +277,9 @@ static void what_was_concluded_says_so(void **state)
     struct gpu_origin_names names = { .process_memory = "nvml.processes",
                                       .process_busy = "nvml.process_samples" };
     struct gpu_choice choice = { 0 };
+    struct gpu_owners owners = { .main_pid = 41 };
     struct gpu_watch_options options = {
-        .vendors = vendors, .vendor_count = 1, .choice = &choice, .main_pid = 41
+        .vendors = vendors, .vendor_count = 1, .choice = &choice, .owners = &owners
     };
     struct gpu_view view = { .state = GPU_READY, .sources = &names };
     struct gpu_watch watch;
@@ -288,6 +289,7 @@ static void what_was_concluded_says_so(void **state)
     machine_init(&machine, true);
     machine.began_us = clock_now().realtime_ns / NS_PER_US;
     machine_play(&machine, CARD);
+    assert_int_equal(gpu_owners_add_ended(&owners, 41, 0), 0);
     assert_int_equal(gpu_watch_open(&watch, &machine.fake.root, &options), 0);
     gpu_watch_read(&watch, clock_now().monotonic_ns, true);
     machine_add_process(&machine, 41, files);
@@ -305,6 +307,7 @@ static void what_was_concluded_says_so(void **state)
     assert_string_equal(origins[METRIC_MAIN_GPU_MEMORY].source, "attributed");
     assert_string_equal(origins[METRIC_JOB_GPU_BUSY].source, "attributed");
     gpu_watch_close(&watch);
+    gpu_owners_done(&owners);
     machine_done(&machine);
 }
 

@@ -25,7 +25,20 @@ static void add_process(struct fake_root *fake, int pid, int parent)
     fake_root_write(fake, path, text);
 }
 
-static void processes_of_the_snapshot_belong(void **state)
+/* The roster has these processes now. */
+static void update(struct gpu_owners *owners, const pid_t *pids, size_t count, uint64_t now_ns)
+{
+    struct member list[4] = { { 0 } };
+    const struct roster roster = { .list = list,
+                                   .count = count,
+                                   .changes = owners->changes + 1 };
+
+    for (size_t i = 0; i < count; i++)
+        list[i].pid = pids[i];
+    gpu_owners_update(owners, &roster, now_ns);
+}
+
+static void processes_of_the_roster_belong(void **state)
 {
     const pid_t living[] = { 300, 100, 200 };
     struct fake_root fake;
@@ -35,7 +48,7 @@ static void processes_of_the_snapshot_belong(void **state)
     (void)state;
     fake_root_init(&fake);
     owners = (struct gpu_owners){ .main_pid = 100, .tracker_pid = 0 };
-    assert_int_equal(gpu_owners_update(&owners, living, 3, SECOND), 0);
+    update(&owners, living, 3, SECOND);
     pids = gpu_owners_pids(&owners);
     assert_int_equal(pids.count, 3);
     assert_true(pids.list[0] == 100 && pids.list[1] == 200 && pids.list[2] == 300);
@@ -79,7 +92,7 @@ static void without_a_job_no_process_belongs(void **state)
     fake_root_done(&fake);
 }
 
-static void a_descendant_belongs_before_it_is_in_a_snapshot(void **state)
+static void a_descendant_belongs_before_the_roster_has_it(void **state)
 {
     struct fake_root fake;
     struct gpu_owners owners;
@@ -128,9 +141,9 @@ static void one_that_ended_is_kept_for_a_while(void **state)
     (void)state;
     fake_root_init(&fake);
     owners = (struct gpu_owners){ .main_pid = 100, .tracker_pid = 0 };
-    assert_int_equal(gpu_owners_update(&owners, living, 2, SECOND), 0);
+    update(&owners, living, 2, SECOND);
     assert_int_equal(gpu_owners_add_ended(&owners, 300, SECOND), 0); /* it is about to end */
-    assert_int_equal(gpu_owners_update(&owners, living, 1, 2 * SECOND), 0);
+    update(&owners, living, 1, 2 * SECOND);
     assert_true(gpu_owners_has(&owners, &fake.root, 200, 3 * SECOND));
     assert_true(gpu_owners_has(&owners, &fake.root, 300, 3 * SECOND));
     assert_false(gpu_owners_has_old(&owners, GPU_OWNERS_KEPT_NS + SECOND));
@@ -152,9 +165,10 @@ static void main_is_kept_for_ever_and_many_that_ended_are_not(void **state)
     (void)state;
     fake_root_init(&fake);
     owners = (struct gpu_owners){ .main_pid = 100, .tracker_pid = 0 };
+    assert_int_equal(gpu_owners_add_ended(&owners, 100, 0), 0);
     for (pid_t pid = 1000; pid < 1000 + 2 * GPU_OWNERS_ENDED_MAX; pid++)
         assert_int_equal(gpu_owners_add_ended(&owners, pid, SECOND), 0);
-    assert_int_equal(gpu_owners_update(&owners, NULL, 0, SECOND), 0);
+    update(&owners, NULL, 0, SECOND);
     assert_in_range(gpu_owners_pids(&owners).count, 2, GPU_OWNERS_ENDED_MAX + 1);
     gpu_owners_drop_old(&owners, 100 * SECOND);
     assert_true(gpu_owners_has(&owners, &fake.root, 100, 100 * SECOND));
@@ -182,10 +196,10 @@ static void a_circle_ends(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(processes_of_the_snapshot_belong),
+        cmocka_unit_test(processes_of_the_roster_belong),
         cmocka_unit_test(descendants_may_be_left_out),
         cmocka_unit_test(without_a_job_no_process_belongs),
-        cmocka_unit_test(a_descendant_belongs_before_it_is_in_a_snapshot),
+        cmocka_unit_test(a_descendant_belongs_before_the_roster_has_it),
         cmocka_unit_test(foreign_processes_are_looked_up_again),
         cmocka_unit_test(one_that_ended_is_kept_for_a_while),
         cmocka_unit_test(main_is_kept_for_ever_and_many_that_ended_are_not),

@@ -41,8 +41,20 @@ enum { I915_UNIT, AMD_UNIT, XE_UNIT }; /* in order of PCI addresses */
 struct machine {
     struct fake_root fake;
     struct gpu_choice choice;
+    struct gpu_owners owners;
     struct gpu_watch watch;
 };
+
+/* The processes 41 and, if there are two, 42 are alive. */
+static void update(struct machine *machine, size_t count, uint64_t now_ns)
+{
+    struct member list[] = { { .pid = 41 }, { .pid = 42 } };
+    const struct roster roster = { .list = list,
+                                   .count = count,
+                                   .changes = machine->owners.changes + 1 };
+
+    gpu_owners_update(&machine->owners, &roster, now_ns);
+}
 
 static void add_process(struct machine *machine, int pid, int parent)
 {
@@ -61,20 +73,22 @@ static const char *no_variable(const char *name)
     return NULL;
 }
 
-static struct gpu_watch_options options_for(struct machine *machine, pid_t main_pid)
+static struct gpu_watch_options options_for(struct machine *machine)
 {
     return (struct gpu_watch_options){
         .vendors = gpu_vendors,
         .vendor_count = gpu_vendor_count,
         .choice = &machine->choice,
-        .main_pid = main_pid,
+        .owners = &machine->owners,
     };
 }
 
 static void open_machine(struct machine *machine, const char *gpus, environment_get *get)
 {
-    struct gpu_watch_options options = options_for(machine, 41);
+    struct gpu_watch_options options = options_for(machine);
 
+    machine->owners = (struct gpu_owners){ .main_pid = 41 };
+    update(machine, 1, MS(0));
     assert_int_equal(gpu_choice_init(&machine->choice, gpus, get), 0);
     assert_int_equal(gpu_watch_open(&machine->watch, &machine->fake.root, &options), 0);
 }
@@ -102,6 +116,7 @@ static void set_up(struct machine *machine)
 static void tear_down(struct machine *machine)
 {
     gpu_watch_close(&machine->watch);
+    gpu_owners_done(&machine->owners);
     gpu_choice_done(&machine->choice);
     fake_root_done(&machine->fake);
 }
@@ -141,8 +156,7 @@ static void figures_of_all_drivers_add_up(void **state)
     fake_drm_fd(&machine.fake, 42, 3, "/dev/dri/renderD129", XE("1", "0", "1000", "32 MiB"));
     fake_drm_fd(&machine.fake, 41, 7, "/dev/dri/renderD130", I915("2", "0", "8 MiB"));
     fake_drm_fd(&machine.fake, 99, 3, "/dev/dri/renderD128", AMDGPU("9", "0", "512 MiB"));
-    assert_int_equal(
-        gpu_owners_update(&machine.watch.owners, (const pid_t[]){ 41, 42 }, 2, MS(500)), 0);
+    update(&machine, 2, MS(500));
     gpu_watch_poll(&machine.watch, MS(500));
     assert_true(machine.watch.holds_context);
     assert_int_equal(totals->levels.main_memory_bytes, 72 * MIB); /* a shared client once */
@@ -209,14 +223,13 @@ static void one_that_ends_keeps_its_busy_time(void **state)
 /* Nobody comes or goes for a while, so that nothing is told. */
 static void the_number_of_one_that_ended_long_ago_is_not_the_jobs(void **state)
 {
-    const pid_t living[] = { 41, 42 };
     struct machine machine;
 
     (void)state;
     set_up(&machine);
     open_machine(&machine, NULL, no_variable);
-    assert_int_equal(gpu_owners_update(&machine.watch.owners, living, 2, MS(500)), 0);
-    assert_int_equal(gpu_owners_update(&machine.watch.owners, living, 1, MS(1000)), 0);
+    update(&machine, 2, MS(500));
+    update(&machine, 1, MS(1000));
     gpu_watch_read(&machine.watch, MS(2000), true);
     add_process(&machine, 42, 1); /* another's now */
     fake_drm_fd(&machine.fake, 42, 3, "/dev/dri/renderD130", I915("2", "0", "8 MiB"));

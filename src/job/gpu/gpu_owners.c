@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/arithmetic.h"
+#include "base/reserve.h"
 #include "source/proc/pid_stat.h"
 
 enum { ANCESTORS_MAX = 64, FOREIGN_MAX = 4096 };
@@ -46,26 +47,6 @@ static bool is_owner(const struct gpu_owners *owners, pid_t pid)
     return (pid == owners->main_pid && pid != 0) || has(owners->pids, owners->count, pid);
 }
 
-static int reserve(struct gpu_owners *owners)
-{
-    size_t capacity = owners->capacity ? 2 * owners->capacity : 64;
-    uint64_t *ended_ns;
-    pid_t *pids;
-
-    if (owners->count < owners->capacity)
-        return 0;
-    pids = realloc(owners->pids, capacity * sizeof(*pids));
-    if (pids)
-        owners->pids = pids;
-    ended_ns = realloc(owners->ended_ns, capacity * sizeof(*ended_ns));
-    if (ended_ns)
-        owners->ended_ns = ended_ns;
-    if (!pids || !ended_ns)
-        return -ENOMEM;
-    owners->capacity = capacity;
-    return 0;
-}
-
 /* Adds a process, or changes what is known of its end. */
 static int set(struct gpu_owners *owners, pid_t pid, uint64_t ended_ns)
 {
@@ -73,7 +54,9 @@ static int set(struct gpu_owners *owners, pid_t pid, uint64_t ended_ns)
     size_t behind = owners->count - place;
 
     if (behind == 0 || owners->pids[place] != pid) {
-        if (reserve(owners) < 0)
+        if (reserve(&owners->pids, &owners->capacity, owners->count + 1, sizeof(pid)) < 0 ||
+            reserve(&owners->ended_ns, &owners->ended_capacity, owners->count + 1,
+                    sizeof(ended_ns)) < 0)
             return -ENOMEM;
         memmove(owners->pids + place + 1, owners->pids + place, behind * sizeof(pid));
         memmove(owners->ended_ns + place + 1, owners->ended_ns + place,
@@ -139,40 +122,28 @@ static void drop_surplus(struct gpu_owners *owners)
     owners->count = kept;
 }
 
-int gpu_owners_update(struct gpu_owners *owners, const pid_t *living, size_t count,
-                      uint64_t now_ns)
+void gpu_owners_update(struct gpu_owners *owners, const struct roster *roster, uint64_t now_ns)
 {
-    int r = 0;
-
+    if (owners->changes == roster->changes)
+        return;
     for (size_t i = 0; i < owners->count; i++) {
         if (owners->ended_ns[i] == 0)
             owners->ended_ns[i] = now_ns;
     }
-    if (owners->main_pid != 0)
-        r = set(owners, owners->main_pid, now_ns);
-    for (size_t i = 0; i < count; i++) {
-        if (set(owners, living[i], 0) < 0)
-            r = -ENOMEM;
-    }
+    for (size_t i = 0; i < roster->count; i++)
+        (void)set(owners, roster->list[i].pid, 0);
+    owners->changes = roster->changes;
     drop_surplus(owners);
-    return r;
 }
 
 static void add_foreign(struct gpu_owners *owners, pid_t pid)
 {
     size_t place = place_of(owners->foreign, owners->foreign_count, pid);
 
-    if (owners->foreign_count == owners->foreign_capacity) {
-        size_t capacity = owners->foreign_capacity ? 2 * owners->foreign_capacity : 64;
-        pid_t *list = NULL;
-
-        if (capacity <= FOREIGN_MAX)
-            list = realloc(owners->foreign, capacity * sizeof(*list));
-        if (!list)
-            return; /* it is looked up again next time */
-        owners->foreign = list;
-        owners->foreign_capacity = capacity;
-    }
+    if (owners->foreign_count == FOREIGN_MAX ||
+        reserve(&owners->foreign, &owners->foreign_capacity, owners->foreign_count + 1,
+                sizeof(pid)) < 0)
+        return; /* it is looked up again next time */
     memmove(owners->foreign + place + 1, owners->foreign + place,
             (owners->foreign_count - place) * sizeof(pid));
     owners->foreign[place] = pid;

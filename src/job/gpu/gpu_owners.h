@@ -2,8 +2,8 @@
 /*
  * gpu_owners.h - which processes on a GPU belong to the job.
  *
- * Each look begins with a snapshot of the job's processes. If a driver lists a process that is not
- * in it, its ancestors are looked up: if one of them belongs to the job, so does the process.
+ * The processes of the roster are copied when it has changed, between two looks. If a driver lists
+ * another process, its ancestors are looked up: if one of them belongs to the job, so does the process.
  * Exited processes are kept for a while, because their work appears in the driver's samples later;
  * if there are very many, some are dropped at once.
  */
@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include "base/root.h"
+#include "job/roster.h"
 #include "source/gpu/gpu.h"
 
 #define GPU_OWNERS_KEPT_NS 20000000000ull /* 20 s */
@@ -29,20 +30,20 @@ struct gpu_owners {
     /* Private. */
     pid_t *pids;        /* sorted; owned */
     uint64_t *ended_ns; /* of each: when it was last seen; 0: it is alive; owned */
-    size_t count, capacity;
-    pid_t *foreign; /* processes known not to belong; sorted; owned */
+    size_t count, capacity, ended_capacity;
+    uint64_t changes; /* of the roster, when it was last copied */
+    pid_t *foreign;   /* processes known not to belong; sorted; owned */
     size_t foreign_count, foreign_capacity;
 };
 
 /* Frees what a zeroed one has acquired since. */
 void gpu_owners_done(struct gpu_owners *owners);
 
-/* The job's live processes, in any order. Earlier ones that are not among them have exited.
- * -ENOMEM: some are missing. */
-int gpu_owners_update(struct gpu_owners *owners, const pid_t *living, size_t count,
-                      uint64_t now_ns);
+/* Copies the roster, if it has changed. Processes that it no longer has, have exited. If memory is
+ * short, some are missing. */
+void gpu_owners_update(struct gpu_owners *owners, const struct roster *roster, uint64_t now_ns);
 
-/* Adds a process of the job that has exited or is about to. */
+/* Adds a process of the job that has exited or is about to. -ENOMEM: it is not added. */
 int gpu_owners_add_ended(struct gpu_owners *owners, pid_t pid, uint64_t now_ns);
 
 /* Whether a process exited so long ago that its pid may have been reused. */

@@ -8,6 +8,7 @@
 
 #include "base/arithmetic.h"
 #include "base/clock.h"
+#include "base/reserve.h"
 #include "base/unknown.h"
 
 #define OTHERS_EVERY_NS (5 * NS_PER_SECOND)
@@ -42,19 +43,14 @@ int gpu_watch_open(struct gpu_watch *watch, const struct root *root,
 {
     int r;
 
-    *watch = (struct gpu_watch){ .root = root,
-                                 .owners = { .main_pid = options->main_pid,
-                                             .tracker_pid = options->tracker_pid,
-                                             .is_main_only = options->is_main_only },
-                                 .account_bytes = UNKNOWN };
+    *watch =
+        (struct gpu_watch){ .root = root, .owners = options->owners, .account_bytes = UNKNOWN };
     r = gpu_inventory_open(&watch->inventory, root, options->vendors, options->vendor_count,
                            options->choice);
     if (r < 0)
         return r;
     begin_counting(&watch->inventory);
     r = place_devices(watch);
-    if (r == 0)
-        r = gpu_owners_update(&watch->owners, NULL, 0, options->start_ns);
     if (r == 0)
         r = gpu_tally_init(&watch->tally, watch->inventory.units, watch->inventory.count,
                            options->start_ns);
@@ -74,42 +70,18 @@ void gpu_watch_close(struct gpu_watch *watch)
     watch->processes = NULL;
     watch->rows = NULL;
     gpu_tally_done(&watch->tally);
-    gpu_owners_done(&watch->owners);
     gpu_inventory_close(&watch->inventory);
-}
-
-/* Room for `count` of either. */
-static int reserve(struct gpu_watch *watch, size_t count)
-{
-    if (count > watch->process_capacity) {
-        struct gpu_process *processes =
-            realloc(watch->processes, 2 * count * sizeof(*processes));
-
-        if (!processes)
-            return -ENOMEM;
-        watch->processes = processes;
-        watch->process_capacity = 2 * count;
-    }
-    if (watch->row_count + count > watch->row_capacity) {
-        size_t capacity = 2 * (watch->row_count + count);
-        struct gpu_row *rows = realloc(watch->rows, capacity * sizeof(*rows));
-
-        if (!rows)
-            return -ENOMEM;
-        watch->rows = rows;
-        watch->row_capacity = capacity;
-    }
-    return 0;
 }
 
 /* A vendor's list of processes. Where it has grown meanwhile it is asked again. */
 static ssize_t ask_processes(struct gpu_watch *watch, const struct gpu_opened *opened)
 {
-    struct gpu_pids pids = gpu_owners_pids(&watch->owners);
+    struct gpu_pids pids = gpu_owners_pids(watch->owners);
     ssize_t n = 64;
 
     for (int tries = 0; tries < 4; tries++) {
-        if (n > ROWS_MAX || reserve(watch, (size_t)n) < 0)
+        if (n > ROWS_MAX || reserve(&watch->processes, &watch->process_capacity, (size_t)n,
+                                    sizeof(*watch->processes)) < 0)
             return -ENOMEM;
         n = opened->vendor->processes(opened->state, &pids, watch->processes,
                                       watch->process_capacity);
@@ -141,17 +113,18 @@ static void list_processes(struct gpu_watch *watch, uint64_t now_ns)
     for (size_t i = 0; i < inventory->opened_count; i++) {
         ssize_t n = ask_processes(watch, &inventory->opened[i]);
 
-        if (n < 0 || reserve(watch, (size_t)n) < 0)
+        if (n < 0 || reserve(&watch->rows, &watch->row_capacity, watch->row_count + (size_t)n,
+                             sizeof(*watch->rows)) < 0)
             continue;
         for (ssize_t at = 0; at < n; at++) {
             const struct gpu_process *process = &watch->processes[at];
-            bool is_job = gpu_owners_has(&watch->owners, watch->root, process->pid, now_ns);
+            bool is_job = gpu_owners_has(watch->owners, watch->root, process->pid, now_ns);
 
             watch->rows[watch->row_count++] = (struct gpu_row){
                 .process = *process,
                 .unit = watch->places[i][process->device],
                 .is_job = is_job,
-                .is_main = process->pid == watch->owners.main_pid,
+                .is_main = process->pid == watch->owners->main_pid,
             };
             watch->holds_context |= is_job && !process->has_ended;
         }
@@ -189,10 +162,10 @@ static void read_devices(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh
 /* What the driver keeps of those that go can be asked for now and no more. */
 static void let_old_go(struct gpu_watch *watch, uint64_t now_ns)
 {
-    if (!gpu_owners_has_old(&watch->owners, now_ns))
+    if (!gpu_owners_has_old(watch->owners, now_ns))
         return;
     gpu_watch_accounts(watch);
-    gpu_owners_drop_old(&watch->owners, now_ns);
+    gpu_owners_drop_old(watch->owners, now_ns);
 }
 
 void gpu_watch_read(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh)
@@ -200,10 +173,10 @@ void gpu_watch_read(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh)
     const struct gpu_inventory *inventory = &watch->inventory;
 
     let_old_go(watch, now_ns);
-    gpu_owners_forget_foreign(&watch->owners);
+    gpu_owners_forget_foreign(watch->owners);
     for (size_t i = 0; i < inventory->opened_count; i++) {
         const struct gpu_opened *opened = &inventory->opened[i];
-        struct gpu_pids pids = gpu_owners_pids(&watch->owners);
+        struct gpu_pids pids = gpu_owners_pids(watch->owners);
 
         if (is_fresh && opened->vendor->refresh)
             opened->vendor->refresh(opened->state);
@@ -232,10 +205,10 @@ static void take_accounts(struct gpu_watch *watch, size_t opened,
 void gpu_watch_accounts(struct gpu_watch *watch)
 {
     enum { ACCOUNTS_MAX = 4096 };
-    struct gpu_pids pids = gpu_owners_pids(&watch->owners);
+    struct gpu_pids pids = gpu_owners_pids(watch->owners);
     struct gpu_account *accounts;
 
-    if (watch->owners.tracker_pid == 0)
+    if (watch->owners->tracker_pid == 0)
         return;
     accounts = calloc(ACCOUNTS_MAX, sizeof(*accounts));
     for (size_t i = 0; accounts && i < watch->inventory.opened_count; i++) {

@@ -16,7 +16,7 @@
 struct gpu_watch {
     const struct root *root; /* borrowed */
     struct gpu_inventory inventory;
-    struct gpu_owners owners; /* which processes belong to the job */
+    struct gpu_owners *owners; /* which processes belong to the job; borrowed */
     struct gpu_tally tally;
     size_t *places
         [GPU_VENDORS_MAX]; /* index of each of a vendor's devices in the inventory; owned */
@@ -33,9 +33,8 @@ struct gpu_watch_options {
     const struct gpu_vendor *const *vendors;
     size_t vendor_count;
     const struct gpu_choice *choice;
-    pid_t main_pid, tracker_pid;
-    bool is_main_only; /* see struct gpu_owners */
-    uint64_t start_ns; /* of the run */
+    struct gpu_owners *owners; /* the caller may change them between two readings */
+    uint64_t start_ns;         /* of the run */
 };
 
 /* As gpu_inventory_open(). */
