@@ -4,6 +4,7 @@
 #define BASE_RESERVE_H
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,8 @@ static inline int reserve(void *list, size_t *capacity, size_t count, size_t siz
 
     if (count <= *capacity)
         return 0;
+    if (count > (size_t)PTRDIFF_MAX / size / 2)
+        return -ENOMEM;
     while (wanted < count)
         wanted *= 2;
     memcpy(&grown, list, sizeof(grown));

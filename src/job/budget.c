@@ -18,8 +18,8 @@ enum {
 
 /* The part of what comes in that each kind of spending may use: so none takes it all. */
 static const unsigned shares[SPENDING_COUNT] = {
-    [SPENT_SAMPLES] = 1, [SPENT_EVENTS] = 1, [SPENT_GLANCES] = 3,
-    [SPENT_SHARING] = 6, [SPENT_GPUS] = 3,
+    [SPENT_SAMPLES] = 1, [SPENT_EVENTS] = 1, [SPENT_GLANCES] = 4,
+    [SPENT_SHARING] = 8, [SPENT_GPUS] = 3,
 };
 
 void budget_init(struct budget *budget, uint64_t job_millionths, uint64_t now_ns)

@@ -66,15 +66,16 @@ static int receive_message(int fd, uint64_t deadline_ns, uint8_t *data, size_t s
                            size_t *ret_length)
 {
     for (;;) {
-        size_t left;
+        size_t length = SCOPE_HEAD_SIZE, left;
         int r = receive_all(fd, deadline_ns, data, SCOPE_HEAD_SIZE);
 
         if (r == 0)
-            r = scope_message_length(data, ret_length);
+            r = scope_message_length(data, &length);
         if (r < 0)
             return r;
-        left = *ret_length - SCOPE_HEAD_SIZE;
-        if (*ret_length <= size)
+        left = length - SCOPE_HEAD_SIZE;
+        *ret_length = length;
+        if (length <= size)
             return receive_all(fd, deadline_ns, data + SCOPE_HEAD_SIZE, left);
         for (; left > 0 && r == 0; left -= smaller(left, size))
             r = receive_all(fd, deadline_ns, data, smaller(left, size));
