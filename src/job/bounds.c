@@ -16,23 +16,23 @@ bool job_records_hold(const struct job *job)
         LEEWAY = 1 << 20
     }; /* the kernel's counts of pages are a little behind on each CPU */
     const struct process_events *events = &job->process_events;
-    uint64_t largest = larger(job->largest_bound_bytes, job->main_bound_bytes);
+    uint64_t largest = larger(job->marks.largest_bound_bytes, job->marks.main_bound_bytes);
     uint64_t recorded = 0;
 
     if (is_known(events->main_peak_bytes))
         raise_to(&recorded, events->main_peak_bytes);
     if (is_known(events->largest_peak_bytes))
         raise_to(&recorded, events->largest_peak_bytes);
-    return events->has_peaks &&
-           (largest <= job->spawn_rss_bytes || largest <= recorded + recorded / 64 + LEEWAY);
+    return events->has_peaks && (largest <= job->marks.spawn_rss_bytes ||
+                                 largest <= recorded + recorded / 64 + LEEWAY);
 }
 
 /* The main process's own peak; or, without an exit record of it, that or a child's. */
 static uint64_t main_bound(const struct job *job)
 {
     if (job_records_hold(job) && is_known(job->process_events.main_peak_bytes))
-        return smaller(job->process_events.main_peak_bytes, job->main_bound_bytes);
-    return job->main_bound_bytes;
+        return smaller(job->process_events.main_peak_bytes, job->marks.main_bound_bytes);
+    return job->marks.main_bound_bytes;
 }
 
 /* All descendants, by the life and peak of each; UNKNOWN, the largest number, without. */
@@ -50,9 +50,9 @@ static void note_main_peak(struct job *job, const struct job_reading *reading)
 {
     struct origin *origin = &job->origins[METRIC_MAIN_RSS_PEAK];
 
-    if (reading->discount.main > job->main_rss_peak_bytes / 100)
+    if (reading->discount.main > job->marks.main_rss_peak_bytes / 100)
         return;
-    if (job->main_peak_is_exact)
+    if (job->marks.main_peak_is_exact)
         *origin = (struct origin){ "wait4.ru_maxrss", NULL, true };
     else if (job_records_hold(job) && is_known(job->process_events.main_peak_bytes) &&
              job->is_spawned)
@@ -63,21 +63,22 @@ void job_read_bounds(struct job *job, struct job_reading *reading)
 {
     uint64_t others = is_known(reading->process_bound) ? reading->process_bound - 1 : 0;
     bool all_waited = reading->all_waited || job->process_events.has_peaks;
-    uint64_t largest = job->largest_bound_bytes, together = lives_bound(job);
+    uint64_t largest = job->marks.largest_bound_bytes, together = lives_bound(job);
 
     reading->main_rss_bound_bytes = reading->descendants_rss_bound_bytes = UNKNOWN;
     reading->rss_bound_bytes = UNKNOWN;
-    if (job->main_has_ended)
+    if (job->main.has_ended)
         note_main_peak(job, reading);
-    if (!job->main_has_ended || !job->is_spawned)
+    if (!job->main.has_ended || !job->is_spawned)
         return;
     reading->main_rss_bound_bytes = main_bound(job);
     if (!all_waited || !job->process_events.is_exact)
         return;
     /* Without its parent a descendant may have taken main's place among the processes. */
     reading->descendants_rss_bound_bytes =
-        smaller(product_u64(others + job->outlived_main, largest), together);
-    reading->rss_bound_bytes = smaller(
-        sum_u64(product_u64(others, largest), job->outlived_main ? largest : main_bound(job)),
-        sum_u64(together, main_bound(job)));
+        smaller(product_u64(others + job->marks.outlived_main, largest), together);
+    reading->rss_bound_bytes =
+        smaller(sum_u64(product_u64(others, largest),
+                        job->marks.outlived_main ? largest : main_bound(job)),
+                sum_u64(together, main_bound(job)));
 }

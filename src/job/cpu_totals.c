@@ -14,16 +14,16 @@ static uint64_t read_perf_ns(const struct job *job)
 {
     uint64_t ns;
 
-    if (event_set_read(&job->task_clock, &ns) < 0)
+    if (event_set_read(&job->meters.task_clock, &ns) < 0)
         return UNKNOWN;
-    return job->is_spawned ? ns : job->attached_cpu_ns + ns;
+    return job->is_spawned ? ns : job->meters.attached_cpu_ns + ns;
 }
 
 static const char *tree_source(const struct job *job)
 {
     if (job->is_spawned)
         return "wait4";
-    return job->has_clock ? "procfs.cpuclock" : "procfs.stat";
+    return job->main.has_clock ? "procfs.cpuclock" : "procfs.stat";
 }
 
 /* User and system time, as the cgroup has them. How that of agents splits is not known. */
@@ -77,7 +77,7 @@ static void read_split(struct job *job, struct job_reading *reading)
         *user = job->origins[METRIC_JOB_CPU];
     } else {
         user->source = job->is_spawned ? "wait4" : "procfs.stat";
-        user->is_exact = reading->cpu.is_exact && reading->all_waited && job->main_has_ended;
+        user->is_exact = reading->cpu.is_exact && reading->all_waited && job->main.has_ended;
     }
     job->origins[METRIC_JOB_SYSTEM] = *user;
 }
@@ -87,16 +87,16 @@ void job_read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
     uint64_t *counter = reading->usage.counter;
     uint64_t agents_ns = agents_cpu_ns(&job->agents, job->root);
     struct clock_span perf_span = { .from_ns = job_now_ns(job, now_ns) };
-    bool has_cgroup = job->leaf.is_adopted || !reading->leaf.is_gone;
+    bool has_cgroup = job->meters.leaf.is_adopted || !reading->leaf.is_gone;
     bool needs_perf = job->is_spawned || job->was_thorough; /* it adds up over all threads */
     struct cpu_counts counts = {
         .tree_ns = counter[USAGE_CPU_NS],
         .cgroup_ns = has_cgroup ? sub_known(reading->leaf.cpu_ns, agents_ns) : UNKNOWN,
         .perf_ns = needs_perf ? sub_known(read_perf_ns(job), agents_ns) : UNKNOWN,
-        .stolen_ns = job->stolen_ns,
-        .is_cgroup = job->leaf.is_adopted,
-        .left_cgroup = job->escape.has_left[leaf_tree(&job->leaf, LEAF_CPUACCT)],
-        .saw_unwaited = job->saw_unwaited,
+        .stolen_ns = job->meters.stolen_ns,
+        .is_cgroup = job->meters.leaf.is_adopted,
+        .left_cgroup = job->meters.escape.has_left[leaf_tree(&job->meters.leaf, LEAF_CPUACCT)],
+        .saw_unwaited = job->ledger.saw_unwaited,
         .was_spawned = job->is_spawned,
     };
 
@@ -108,8 +108,8 @@ void job_read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
     reading->all_waited = reading->cpu.all_waited;
     note_source(job, perf_span, reading);
     read_split(job, reading);
-    reading->missed_cpu_ns = cpu_total_add(&job->cpu, &counts, reading->cpu.source);
-    counter[USAGE_CPU_NS] = job->cpu.has_begun ? job->cpu.reported_ns : UNKNOWN;
+    reading->missed_cpu_ns = cpu_total_add(&job->ledger.cpu, &counts, reading->cpu.source);
+    counter[USAGE_CPU_NS] = job->ledger.cpu.has_begun ? job->ledger.cpu.reported_ns : UNKNOWN;
 }
 
 /* The sum of the processes' clocks; UNKNOWN if there are many. */
@@ -132,8 +132,8 @@ static uint64_t read_clocks_ns(const struct job *job)
 /* perf does not count a thread that a job began while we attached to it. */
 uint64_t job_whole_cpu_ns(struct job *job)
 {
-    bool misses_some = job->escape.has_left[leaf_tree(&job->leaf, LEAF_CPUACCT)];
-    uint64_t leaf_ns = misses_some ? UNKNOWN : leaf_read_cpu_ns(&job->leaf);
+    bool misses_some = job->meters.escape.has_left[leaf_tree(&job->meters.leaf, LEAF_CPUACCT)];
+    uint64_t leaf_ns = misses_some ? UNKNOWN : leaf_read_cpu_ns(&job->meters.leaf);
 
     if (is_known(leaf_ns) || !job->is_spawned)
         return leaf_ns;
@@ -146,5 +146,5 @@ uint64_t job_quick_cpu_ns(struct job *job)
 
     if (is_known(whole_ns))
         return whole_ns;
-    return job->task_clock.count > 0 ? read_perf_ns(job) : read_clocks_ns(job);
+    return job->meters.task_clock.count > 0 ? read_perf_ns(job) : read_clocks_ns(job);
 }

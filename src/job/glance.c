@@ -24,8 +24,8 @@ static void read_sizes(struct job *job, const struct look *look)
             member_look(member, look);
         if (member->pid == job->main_pid)
             job_check_program(job, member, look);
-        if (cgroup_escape_is_due(&job->escape, member))
-            cgroup_escape_check(&job->escape, job->root, member);
+        if (cgroup_escape_is_due(&job->meters.escape, member))
+            cgroup_escape_check(&job->meters.escape, job->root, member);
         job_remember(job, member);
         if (member->rss_bytes == 0)
             continue;
@@ -38,7 +38,7 @@ static void read_sizes(struct job *job, const struct look *look)
      * left its figures to nobody. */
     job_settle_left(job);
     raise_to(&job->peaks.process_count, process_count);
-    leaf_raise_memory(&job->leaf, &job->peaks.leaf);
+    leaf_raise_memory(&job->meters.leaf, &job->peaks.leaf);
     activity_note_memory(&job->activity, resident_bytes, process_count);
 }
 
@@ -47,10 +47,10 @@ static void read_sizes(struct job *job, const struct look *look)
 static bool may_have_changed(struct job *job)
 {
     uint64_t before_bytes = job->glanced_memory_bytes;
-    uint64_t bytes = leaf_read_memory_bytes(&job->leaf);
+    uint64_t bytes = leaf_read_memory_bytes(&job->meters.leaf);
 
     if (activity_state(&job->activity) != JOB_GROWS && is_known(bytes) &&
-        !job->escape.has_left[leaf_tree(&job->leaf, LEAF_MEMORY)] &&
+        !job->meters.escape.has_left[leaf_tree(&job->meters.leaf, LEAF_MEMORY)] &&
         apart(bytes, before_bytes) <= larger(SAME_BYTES, before_bytes / SAME_SHARE))
         return false;
     job->glanced_memory_bytes = bytes;

@@ -58,14 +58,14 @@ static void close_clock(void *clock)
 static void open_task_clock(struct job *job, const struct job_options *options)
 {
     const struct thread_events events = { list_threads, job, add_clock, close_clock,
-                                          &job->task_clock };
+                                          &job->meters.task_clock };
 
     if (!job->root->is_live || options->disabled & RUNG_PERF ||
         job->is_main_only || /* it counts descendants too */
-        is_known(leaf_read_cpu_ns(&job->leaf)))
+        is_known(leaf_read_cpu_ns(&job->meters.leaf)))
         return;
     for (size_t i = 0; i < job->roster.count; i++)
-        job->attached_cpu_ns += job->roster.list[i].usage.counter[USAGE_CPU_NS];
+        job->meters.attached_cpu_ns += job->roster.list[i].usage.counter[USAGE_CPU_NS];
     (void)thread_events_open(&events);
 }
 
@@ -75,15 +75,16 @@ static int prepare_spawned(struct job *job, const struct job_options *options)
     process_events_open(&job->process_events, job->root, &job->roster, options->pid,
                         options->disabled);
     if (options->cgroup == SPOOR_CGROUP_OFF)
-        job->leaf.reason = "disabled by --cgroup off";
+        job->meters.leaf.reason = "disabled by --cgroup off";
     else if (options->disabled & RUNG_CGROUP)
-        job->leaf.reason = "disabled by SPOOR_DISABLE";
+        job->meters.leaf.reason = "disabled by SPOOR_DISABLE";
     else
-        leaf_open(&job->leaf, job->root, job->tracker_pid, options->pid, options->cgroups,
-                  options->cgroup_folder, options->environment);
-    cgroup_escape_init(&job->escape, &job->leaf, options->pid);
-    return options->cgroup == SPOOR_CGROUP_REQUIRE && !leaf_has_memory(&job->leaf) ? -ENOTSUP
-                                                                                   : 0;
+        leaf_open(&job->meters.leaf, job->root, job->tracker_pid, options->pid,
+                  options->cgroups, options->cgroup_folder, options->environment);
+    cgroup_escape_init(&job->meters.escape, &job->meters.leaf, options->pid);
+    return options->cgroup == SPOOR_CGROUP_REQUIRE && !leaf_has_memory(&job->meters.leaf)
+               ? -ENOTSUP
+               : 0;
 }
 
 /* Only the connector tells of a job that has children already. */
@@ -122,7 +123,7 @@ static int adopt_cgroup(struct job *job, const struct job_options *options, uint
 {
     struct look look = job_look(job, now_ns, true);
 
-    leaf_adopt(&job->leaf, job->root, options->adopted, options->cgroups);
+    leaf_adopt(&job->meters.leaf, job->root, options->adopted, options->cgroups);
     job->started_count = 0;
     job_search(job, &look);
     open_task_clock(job, options);
@@ -138,9 +139,9 @@ static int begin(struct job *job, const struct job_options *options, uint64_t no
 
     if (r < 0)
         return r;
-    job->spawn_rss_bytes = !options->caller_spawned ? 0
-                           : job->root->proc_fault  ? forked_rss_bytes()
-                                                    : main.rss_peak_bytes;
+    job->marks.spawn_rss_bytes = !options->caller_spawned ? 0
+                                 : job->root->proc_fault  ? forked_rss_bytes()
+                                                          : main.rss_peak_bytes;
     if (!roster_add_member(&job->roster, &main)) {
         member_close(&main);
         return -ENOMEM;
@@ -166,21 +167,21 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
         .is_main_only = options->is_main_only,
         .uses_clocks = !(options->disabled & RUNG_CLOCK),
         .lists_children = !(options->disabled & RUNG_CHILDREN) && children_are_listed(root),
-        .has_program = !options->caller_spawned,
+        .main.has_program = !options->caller_spawned,
         .storage_is_local = options->storage_is_local,
-        .leaf = LEAF_NONE,
-        .events = { UNKNOWN, UNKNOWN },
+        .meters.leaf = LEAF_NONE,
+        .meters.events = { UNKNOWN, UNKNOWN },
         .peaks.at_peak = MEMORY_SPLIT_UNKNOWN,
         .started_count = 1,
     };
-    job->leaf.reason =
+    job->meters.leaf.reason =
         "the job was already running: only a job started by spoor gets its own cgroup";
     budget_init(&job->budget, options->budget_millionths, now_ns);
     memory_sharing_init(&job->sharing, root, &job->budget, options->detail,
                         !(options->disabled & RUNG_SMAPS));
-    cgroup_watch_init(&job->cgroup_watch, root, options->cgroups);
-    usage_clear(&job->departed);
-    usage_clear(&job->reported);
+    cgroup_watch_init(&job->meters.cgroup_watch, root, options->cgroups);
+    usage_clear(&job->ledger.departed);
+    usage_clear(&job->ledger.reported);
     if (options->adopted)
         r = adopt_cgroup(job, options, now_ns);
     else if (options->pid != 0)
@@ -195,28 +196,28 @@ void job_done(struct job *job)
     memory_sharing_done(&job->sharing);
     children_buffer_done(&job->children);
     process_events_close(&job->process_events);
-    leaf_close(&job->leaf);
-    cgroup_watch_done(&job->cgroup_watch);
-    event_set_close(&job->task_clock);
+    leaf_close(&job->meters.leaf);
+    cgroup_watch_done(&job->meters.cgroup_watch);
+    event_set_close(&job->meters.task_clock);
 }
 
 void job_check_program(struct job *job, struct member *main, const struct look *look)
 {
     struct look thorough = *look;
 
-    if (job->has_program)
+    if (job->main.has_program)
         return;
     main->rss_bytes = main->shared_bytes = main->rss_peak_bytes = 0;
     if (!main->has_exec)
         return;
-    job->has_program = true;
+    job->main.has_program = true;
     thorough.is_thorough = true;
     member_look(main, &thorough);
 }
 
 static struct activity_seen look_at_members(struct job *job, const struct look *look)
 {
-    struct activity_seen seen = { .is_whole = job->has_program };
+    struct activity_seen seen = { .is_whole = job->main.has_program };
 
     for (size_t i = 0; i < job->roster.count; i++) {
         struct member *member = &job->roster.list[i];
@@ -227,8 +228,9 @@ static struct activity_seen look_at_members(struct job *job, const struct look *
         member_look(member, look);
         if (member->pid == job->main_pid)
             job_check_program(job, member, look);
-        if (member->slow_read_ns == look->now_ns || cgroup_escape_is_due(&job->escape, member))
-            cgroup_escape_check(&job->escape, job->root, member);
+        if (member->slow_read_ns == look->now_ns ||
+            cgroup_escape_is_due(&job->meters.escape, member))
+            cgroup_escape_check(&job->meters.escape, job->root, member);
         seen.is_whole &= !member_has_run(member);
         if (is_known(before_ns) && is_known(member->clock_ns))
             seen.moved_ns += less(member->clock_ns, before_ns);
@@ -257,7 +259,7 @@ static bool main_has_run(struct job *job)
 static void refresh_resting(struct job *job, const struct look *look)
 {
     job_take_events(job, look->now_ns, true);
-    if (!job->leaf.is_adopted)
+    if (!job->meters.leaf.is_adopted)
         return;
     job_search(job, look);
     job_settle_left(job);

@@ -103,7 +103,47 @@ struct job_reading {
     uint64_t process_bound; /* what that cannot have been above */
 };
 
+/* Counters of the whole job, apart from those of its processes. */
+struct job_meters {
+    struct leaf leaf;
+    struct cgroup_watch cgroup_watch; /* of the job cgroup, or the one it began in */
+    struct cgroup_events events;      /* as last read there */
+    struct cgroup_escape escape;
+    struct event_set task_clock; /* perf's count of the job's CPU time; empty: none */
+    uint64_t attached_cpu_ns;    /* what the processes had used when that began to count */
+    uint64_t
+        stolen_ns; /* set by the caller: CPU time of the machine that went to interrupts and the
+                           hypervisor since the job began; UNKNOWN is fine */
+};
+
+/* What the job has used so far, as far as its living processes do not say it. */
+struct job_ledger {
+    struct usage departed; /* of ended processes that no living one inherited */
+    struct usage reported; /* what was last reported: totals never step back */
+    struct cpu_total cpu;
+    bool has_waited;   /* a process of the job has reaped a child, seen or not */
+    bool saw_unwaited; /* a parent that does not wait for its children */
+    bool lost_chars;   /* a process ended before its read and write calls could be asked for */
+    bool has_unknown_chars; /* likewise, of the main process or one that we may not read */
+};
+
+/* Peaks of single processes and of the job, and what bounds them. */
+struct job_marks {
+    uint64_t main_rss_peak_bytes;
+    uint64_t largest_peak_bytes; /* of any process of the job, main apart */
+    bool main_peak_is_exact;
+    uint64_t spawn_rss_bytes;  /* what we ourselves had when we forked: a floor of ru_maxrss */
+    uint64_t main_bound_bytes; /* ru_maxrss of main: its own, or a child's; 0: not known yet */
+    uint64_t largest_bound_bytes; /* the largest ru_maxrss of all that we reaped */
+    bool outlived_main;           /* others lived when main ended */
+    struct group_bytes discount;  /* pages counted twice in a resident size, at most */
+    struct double_mapping main_doubled, descendants_doubled;
+    struct heads thread_peaks;     /* of all looks; of threads only */
+    bool saw_main, saw_descendant; /* with memory of its own, at least once */
+};
+
 struct job {
+    /* fixed when it begins */
     const struct root *root; /* borrowed */
     pid_t main_pid;          /* 0: there is none */
     bool is_tracked;         /* there is a job */
@@ -111,66 +151,49 @@ struct job {
     pid_t tracker_pid;       /* the subreaper; 0 unless is_spawned */
     bool is_main_only;       /* see job_options */
     bool uses_clocks;
-    bool lists_children; /* the kernel has children files */
-    bool has_program;    /* the main process has called exec, or was attached to */
-    bool has_clock;      /* processes have CPU clocks here */
-    bool main_has_ended;
-    struct clock_span look_span; /* when the clocks of all processes were last read */
-    struct event_set task_clock; /* perf's count of the job's CPU time; empty: none */
-    uint64_t
-        stolen_ns; /* set by the caller: CPU time of the machine that went to interrupts and
-                           the hypervisor since the job began; UNKNOWN is fine */
-    uint64_t attached_cpu_ns; /* what the tree had used when that began to count */
-    struct process_events process_events;
-    struct leaf leaf;
-    struct cgroup_watch cgroup_watch; /* of the job cgroup, or the one it began in */
-    struct cgroup_events events;      /* as last read there */
-    struct cgroup_escape escape;
-    struct agents agents;
-    struct roster roster;
-    struct activity activity;
-    struct budget budget;
-    struct memory_sharing sharing;
-    struct children_buffer children;
+    bool lists_children;   /* the kernel has children files */
+    bool storage_is_local; /* see job_options */
 
-    struct usage departed; /* of ended processes that no living one inherited */
-    struct usage reported; /* what was last reported: totals never step back */
-    struct cpu_total cpu;
-    struct origin origins[METRIC_JOB_END]; /* see measures.c */
-    struct job_reading sum;                /* of all that was seen, at the last reading */
-    bool sum_holds;                        /* nobody was looked at since */
-    bool was_read;
-    struct job_peaks peaks;
-    uint64_t glanced_memory_bytes; /* of the job cgroup, when resident sizes were last read */
-    struct heads thread_peaks;     /* of all looks; of threads only */
-    uint64_t main_cpu_ns;          /* also after its end */
-    uint64_t main_ended_ns;        /* when we were told of its end; 0: not yet */
-    uint64_t main_rss_peak_bytes;
-    uint64_t largest_peak_bytes; /* of any process of the job, main apart */
-    uint64_t spawn_rss_bytes; /* what we ourselves had when we forked: a floor of ru_maxrss */
+    /* who belongs */
+    struct roster roster;
+    struct process_events process_events;
+    struct agents agents;
+    struct children_buffer children;
     uint64_t started_count;
     unsigned search_count;
-    uint64_t searched_ns;        /* when that was */
-    struct group_bytes discount; /* pages counted twice in a resident size, at most */
-    struct double_mapping main_doubled, descendants_doubled;
-    uint64_t main_bound_bytes; /* ru_maxrss of main: its own, or a child's; 0: not known yet */
-    uint64_t largest_bound_bytes; /* the largest ru_maxrss of all that we reaped */
-    bool outlived_main;           /* others lived when main ended */
-    bool main_peak_is_exact;
-    bool saw_main, saw_descendant; /* with memory of its own, at least once */
-    bool storage_is_local;         /* see job_options */
-    bool has_waited;               /* a process of the job has reaped a child, seen or not */
-    bool lost_chars; /* a process ended before its read and write calls could be asked for */
-    bool has_unknown_chars; /* likewise, of the main process or one that we may not read */
-    bool saw_unwaited;      /* a parent that does not wait for its children */
-    bool is_full;           /* more processes than the table holds */
-    bool was_thorough;      /* the last look at all processes */
-    unsigned untracked;     /* bits of untracked_bit(): programs of the job whose work is not */
+    uint64_t searched_ns; /* when that was */
+    bool is_full;         /* more processes than the table holds */
+    unsigned untracked;   /* bits of untracked_bit(): programs of the job whose work is not */
+    struct {
+        bool has_program; /* it has called exec, or was attached to */
+        bool has_clock;   /* processes have CPU clocks here */
+        bool has_ended;
+        uint64_t cpu_ns;   /* also after its end */
+        uint64_t ended_ns; /* when we were told of its end; 0: not yet */
+    } main;
+
+    /* what it uses */
+    struct job_meters meters;
+    struct job_ledger ledger;
+    struct job_marks marks;
+    struct memory_sharing sharing;
+    struct activity activity;
+    struct budget budget;
+
+    /* looks and readings */
+    struct clock_span look_span;   /* when the clocks of all processes were last read */
+    bool was_thorough;             /* the last look at all processes */
+    uint64_t glanced_memory_bytes; /* of the job cgroup, when resident sizes were last read */
+    struct job_peaks peaks;        /* since the last reading */
+    struct job_reading sum;        /* of all that was seen, at the last reading */
+    bool sum_holds;                /* nobody was looked at since */
+    bool was_read;
+    struct origin origins[METRIC_JOB_END]; /* see measures.c */
 };
 
 /* Without a job there is nothing to refresh, read or glance at: the caller does not.
  * -ESRCH: no such process; -ENOTSUP: a cgroup was required and cannot be had (its reason is
- * in job->leaf.reason). The caller ends the job with job_done(), after a failure too. */
+ * in job->meters.leaf.reason). The caller ends the job with job_done(), after a failure too. */
 int job_init(struct job *job, const struct root *root, const struct job_options *options,
              uint64_t now_ns);
 void job_done(struct job *job);

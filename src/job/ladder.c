@@ -111,29 +111,30 @@ static const char *probe_leaf(struct trial *trial, bool serves)
         return NULL;
     if (trial->cgroup == SPOOR_CGROUP_OFF)
         trial->remedy = "remove --cgroup off";
-    return trial->job.leaf.reason ? trial->job.leaf.reason : "cannot create a cgroup here";
+    return trial->job.meters.leaf.reason ? trial->job.meters.leaf.reason
+                                         : "cannot create a cgroup here";
 }
 
 static const char *probe_leaf_unified(struct trial *trial)
 {
-    return probe_leaf(trial, leaf_has(&trial->job.leaf, LEAF_UNIFIED));
+    return probe_leaf(trial, leaf_has(&trial->job.meters.leaf, LEAF_UNIFIED));
 }
 
 static const char *probe_leaf_cpu(struct trial *trial)
 {
-    return probe_leaf(trial, is_known(leaf_read_cpu_ns(&trial->job.leaf)));
+    return probe_leaf(trial, is_known(leaf_read_cpu_ns(&trial->job.meters.leaf)));
 }
 
 static const char *probe_leaf_memory(struct trial *trial)
 {
-    return probe_leaf(trial, leaf_has_memory(&trial->job.leaf));
+    return probe_leaf(trial, leaf_has_memory(&trial->job.meters.leaf));
 }
 
 static const char *probe_leaf_threads(struct trial *trial)
 {
     struct leaf_reading reading;
 
-    leaf_read(&trial->job.leaf, &reading);
+    leaf_read(&trial->job.meters.leaf, &reading);
     return probe_leaf(trial, is_known(reading.threads_peak));
 }
 
@@ -141,7 +142,7 @@ static const char *probe_leaf_pressure(struct trial *trial)
 {
     struct leaf_reading reading = LEAF_READING_UNKNOWN;
 
-    leaf_read_pressure(&trial->job.leaf, &reading);
+    leaf_read_pressure(&trial->job.meters.leaf, &reading);
     return probe_leaf(trial, is_known(reading.pressure_ns[PRESSURE_CPU]));
 }
 

@@ -123,15 +123,16 @@ static void choose_cgroup(struct job *job)
     struct origin *origins = job->origins;
     struct leaf_reading first = LEAF_READING_UNKNOWN;
 
-    if (leaf_has_memory(&job->leaf))
-        job->cgroup_watch.memory = job->leaf.folders[leaf_tree(&job->leaf, LEAF_MEMORY)].own;
-    explain(job, of_cgroup, ARRAY_SIZE(of_cgroup), job->leaf.reason);
-    leaf_read_pressure(&job->leaf, &first);
+    if (leaf_has_memory(&job->meters.leaf))
+        job->meters.cgroup_watch.memory =
+            job->meters.leaf.folders[leaf_tree(&job->meters.leaf, LEAF_MEMORY)].own;
+    explain(job, of_cgroup, ARRAY_SIZE(of_cgroup), job->meters.leaf.reason);
+    leaf_read_pressure(&job->meters.leaf, &first);
     for (int i = 0; i < PRESSURE_COUNT; i++) {
         if (!is_known(first.pressure_ns[i])) /* that of the machine has to do */
             origins[METRIC_JOB_CPU_PRESSURE + i].source = NULL;
     }
-    if (leaf_has(&job->leaf, LEAF_UNIFIED) || job->leaf.is_adopted)
+    if (leaf_has(&job->meters.leaf, LEAF_UNIFIED) || job->meters.leaf.is_adopted)
         origins[METRIC_JOB_PROCESSES].source = "cgroup.procs";
     else if (!job->lists_children)
         origins[METRIC_JOB_PROCESSES].source = "procfs.stat";
@@ -181,7 +182,7 @@ static bool is_hidden(const struct job *job, const struct job_reading *reading, 
 {
     if (!job->root->proc_fault || need == NO_FILES)
         return false;
-    return need == FILES || (!reading->is_first && !job->main_has_ended);
+    return need == FILES || (!reading->is_first && !job->main.has_ended);
 }
 
 static uint64_t value_at(const struct job_reading *reading, size_t place)

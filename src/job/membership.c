@@ -197,7 +197,7 @@ static bool all_are_listed(struct job *job)
 
         if (member->has_left || member->is_zombie || member->listed_by == job->search_count)
             continue;
-        cgroup_escape_check(&job->escape, job->root, member);
+        cgroup_escape_check(&job->meters.escape, job->root, member);
         all = false;
     }
     return all;
@@ -213,7 +213,7 @@ static bool search_leaf(struct search *search)
 
     while (n == -EFBIG) {
         if (buffer->size > 0)
-            n = leaf_read_procs(&job->leaf, buffer->text, buffer->size);
+            n = leaf_read_procs(&job->meters.leaf, buffer->text, buffer->size);
         if (n == -EFBIG && children_buffer_grow(buffer) < 0)
             return false;
     }
@@ -234,7 +234,7 @@ static void drop_unlisted(struct job *job)
             pid_stat_read(&member->stat_file, job->root, member->pid, &stat) < 0 ||
             stat.is_ending || pid_stat_is_zombie(&stat))
             continue;
-        usage_add(&job->departed, &member->usage);
+        usage_add(&job->ledger.departed, &member->usage);
         member->has_left = member->is_counted = true;
         job->sum_holds = false;
     }
@@ -253,7 +253,7 @@ static void search_adopted(struct search *search)
     struct job *job = search->job;
     size_t before = job->roster.count;
 
-    if (cgroup_each_process(job->root, &job->leaf.adopted, &job->children, add_adopted,
+    if (cgroup_each_process(job->root, &job->meters.leaf.adopted, &job->children, add_adopted,
                             search) >= 0)
         drop_unlisted(job);
     roster_order(&job->roster, before);
@@ -263,11 +263,11 @@ static void search_job(struct search *search, bool is_full)
 {
     struct job *job = search->job;
 
-    if (job->leaf.is_adopted) {
+    if (job->meters.leaf.is_adopted) {
         search_adopted(search);
         return;
     }
-    if (leaf_has(&job->leaf, LEAF_UNIFIED) && search_leaf(search) && all_are_listed(job))
+    if (leaf_has(&job->meters.leaf, LEAF_UNIFIED) && search_leaf(search) && all_are_listed(job))
         return;
     if (job->lists_children)
         search_children(search, is_full);
@@ -326,6 +326,6 @@ void job_take_events(struct job *job, uint64_t now_ns, bool is_sample)
     budget_charge(&job->budget, SPENT_EVENTS, cpu_spent_ns(job->root) - before_ns);
     if (!events->has_peaks)
         return;
-    raise_to(&job->main_rss_peak_bytes, events->main_peak_bytes);
-    raise_to(&job->largest_peak_bytes, events->largest_peak_bytes);
+    raise_to(&job->marks.main_rss_peak_bytes, events->main_peak_bytes);
+    raise_to(&job->marks.largest_peak_bytes, events->largest_peak_bytes);
 }

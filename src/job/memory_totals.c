@@ -13,15 +13,15 @@ static void forget(struct memory_split *split)
  * it is 0. */
 void job_forget_unseen(const struct job *job, struct memory_estimate *memory)
 {
-    bool has_descendants = job->started_count > 1 || job->has_waited;
+    bool has_descendants = job->started_count > 1 || job->ledger.has_waited;
 
-    if (!job->saw_main)
+    if (!job->marks.saw_main)
         forget(&memory->main);
-    if (has_descendants && !job->saw_descendant)
+    if (has_descendants && !job->marks.saw_descendant)
         forget(&memory->descendants);
     else if (!has_descendants && memory->descendants.total_bytes == 0)
         memory->descendants = (struct memory_split){ 0 };
-    if (!job->saw_main && !job->saw_descendant)
+    if (!job->marks.saw_main && !job->marks.saw_descendant)
         forget(&memory->combined);
 }
 
@@ -36,21 +36,21 @@ static void note_discount(struct job *job)
     if (sharing->is_denied || sharing->mode == SPOOR_DETAIL_NEVER)
         return;
     if (sharing->was_read) {
-        double_mapping_read(&job->main_doubled, bases->main.mapped_max, doubled->main);
-        double_mapping_read(&job->descendants_doubled, bases->descendants.mapped_max,
+        double_mapping_read(&job->marks.main_doubled, bases->main.mapped_max, doubled->main);
+        double_mapping_read(&job->marks.descendants_doubled, bases->descendants.mapped_max,
                             doubled->descendants);
-        raise_to(&job->discount.main, bases->main.discount);
-        raise_to(&job->discount.descendants, bases->descendants.discount);
+        raise_to(&job->marks.discount.main, bases->main.discount);
+        raise_to(&job->marks.discount.descendants, bases->descendants.discount);
     } else if (sharing->delta.job.count == 1) {
-        double_mapping_seen(&job->main_doubled, sharing->delta.main.mapped);
+        double_mapping_seen(&job->marks.main_doubled, sharing->delta.main.mapped);
     }
 }
 
 void job_read_discount(const struct job *job, struct group_bytes *ret)
 {
-    *ret = job->discount;
-    raise_to(&ret->main, double_mapping_bytes(&job->main_doubled));
-    raise_to(&ret->descendants, double_mapping_bytes(&job->descendants_doubled));
+    *ret = job->marks.discount;
+    raise_to(&ret->main, double_mapping_bytes(&job->marks.main_doubled));
+    raise_to(&ret->descendants, double_mapping_bytes(&job->marks.descendants_doubled));
     ret->combined = larger(ret->main, ret->descendants);
 }
 

@@ -58,7 +58,7 @@ static bool was_inherited(struct job *job, const struct member *member,
         return job->is_spawned;
     if (!discards_children(job, parent->pid, asked))
         return true;
-    job->saw_unwaited = true;
+    job->ledger.saw_unwaited = true;
     return false;
 }
 
@@ -67,16 +67,16 @@ void job_remember(struct job *job, const struct member *member)
     bool is_main = member->pid == job->main_pid;
 
     if (member->rss_bytes > 0 && !member->borrows_memory)
-        *(is_main ? &job->saw_main : &job->saw_descendant) = true;
+        *(is_main ? &job->marks.saw_main : &job->marks.saw_descendant) = true;
     if (is_main) {
-        job->main_cpu_ns = member->cpu_ns;
-        job->has_clock = is_known(member->clock_ns);
-        if (member->rss_peak_bytes > job->main_rss_peak_bytes)
-            job->main_rss_peak_bytes = member->rss_peak_bytes;
-    } else if (member->rss_peak_bytes > job->largest_peak_bytes) {
-        job->largest_peak_bytes = member->rss_peak_bytes;
+        job->main.cpu_ns = member->cpu_ns;
+        job->main.has_clock = is_known(member->clock_ns);
+        if (member->rss_peak_bytes > job->marks.main_rss_peak_bytes)
+            job->marks.main_rss_peak_bytes = member->rss_peak_bytes;
+    } else if (member->rss_peak_bytes > job->marks.largest_peak_bytes) {
+        job->marks.largest_peak_bytes = member->rss_peak_bytes;
     }
-    job->has_waited |= member->child_faults > 0 && job->is_spawned;
+    job->ledger.has_waited |= member->child_faults > 0 && job->is_spawned;
     job->untracked |= untracked_bit(member->comm);
 }
 
@@ -90,9 +90,9 @@ void job_settle_left(struct job *job)
         if (!member->has_left)
             continue;
         if (!member->is_counted && !was_inherited(job, member, &asked))
-            usage_add(&job->departed, &member->usage);
+            usage_add(&job->ledger.departed, &member->usage);
         if (member->pid == job->main_pid)
-            job->main_has_ended = true;
+            job->main.has_ended = true;
         memory_sharing_member_left(&job->sharing, member);
     }
     roster_remove_left(&job->roster);
@@ -149,12 +149,13 @@ static void take_main_peak(struct job *job, struct member *main, uint64_t maxrss
     };
     enum peak_owner owner = main->child_faults > 0 ? peak_owner_of(&evidence) : OWNER_SELF;
     bool is_own = owner == OWNER_SELF || owner == OWNER_PROBABLY_SELF;
-    uint64_t *peak = is_own ? &main->rss_peak_bytes : &job->largest_peak_bytes;
-    uint64_t *discount = is_own ? &job->discount.main : &job->discount.descendants;
+    uint64_t *peak = is_own ? &main->rss_peak_bytes : &job->marks.largest_peak_bytes;
+    uint64_t *discount = is_own ? &job->marks.discount.main : &job->marks.discount.descendants;
 
-    job->main_peak_is_exact |= owner == OWNER_SELF && maxrss_bytes > job->spawn_rss_bytes;
-    if (maxrss_bytes <= job->spawn_rss_bytes || maxrss_bytes <= main->rss_peak_bytes ||
-        (maxrss_bytes <= job->largest_peak_bytes && !job->main_peak_is_exact))
+    job->marks.main_peak_is_exact |=
+        owner == OWNER_SELF && maxrss_bytes > job->marks.spawn_rss_bytes;
+    if (maxrss_bytes <= job->marks.spawn_rss_bytes || maxrss_bytes <= main->rss_peak_bytes ||
+        (maxrss_bytes <= job->marks.largest_peak_bytes && !job->marks.main_peak_is_exact))
         return;
     if (owner == OWNER_PROBABLY_SELF || owner == OWNER_PROBABLY_CHILD)
         raise_to(discount, maxrss_bytes - *peak);
@@ -172,24 +173,24 @@ static bool has_records(const struct process_events *events)
 static void take_descendant_peak(struct job *job, const struct member *member,
                                  uint64_t maxrss_bytes)
 {
-    if (!member->has_borrowed && maxrss_bytes > job->spawn_rss_bytes &&
-        maxrss_bytes > job->main_rss_peak_bytes)
-        raise_to(&job->largest_peak_bytes, maxrss_bytes);
+    if (!member->has_borrowed && maxrss_bytes > job->marks.spawn_rss_bytes &&
+        maxrss_bytes > job->marks.main_rss_peak_bytes)
+        raise_to(&job->marks.largest_peak_bytes, maxrss_bytes);
 }
 
 static void take_peak(struct job *job, struct member *member, uint64_t maxrss_bytes,
                       uint64_t faults)
 {
-    raise_to(&job->largest_bound_bytes, maxrss_bytes);
+    raise_to(&job->marks.largest_bound_bytes, maxrss_bytes);
     if (member->pid != job->main_pid) {
         take_descendant_peak(job, member, maxrss_bytes);
         return;
     }
-    job->main_bound_bytes = maxrss_bytes;
-    job->main_peak_is_exact = maxrss_bytes <= member->rss_peak_bytes;
+    job->marks.main_bound_bytes = maxrss_bytes;
+    job->marks.main_peak_is_exact = maxrss_bytes <= member->rss_peak_bytes;
     if (member->child_faults == 0 || !has_records(&job->process_events))
         take_main_peak(job, member, maxrss_bytes, faults);
-    job->outlived_main = process_events_outlive_main(&job->process_events);
+    job->marks.outlived_main = process_events_outlive_main(&job->process_events);
 }
 
 static void take_rusage(struct job *job, struct member *member, uint64_t faults)
@@ -209,8 +210,8 @@ static void take_rusage(struct job *job, struct member *member, uint64_t faults)
     member->usage.counter[USAGE_MAJOR_FAULTS] = (uint64_t)rusage.ru_majflt;
     member->usage.counter[USAGE_VOLUNTARY_SWITCHES] = (uint64_t)rusage.ru_nvcsw;
     member->usage.counter[USAGE_INVOLUNTARY_SWITCHES] = (uint64_t)rusage.ru_nivcsw;
-    job->lost_chars |= member->io_is_stale;
-    job->has_unknown_chars |=
+    job->ledger.lost_chars |= member->io_is_stale;
+    job->ledger.has_unknown_chars |=
         member->io_is_stale && (member->io_is_denied || member->pid == job->main_pid);
     take_peak(job, member, (uint64_t)rusage.ru_maxrss * 1024, faults);
 }
@@ -242,14 +243,14 @@ void job_child_ended(struct job *job, pid_t pid, uint64_t now_ns)
     if (was_open)
         member_look(member, &look);
     if (pid == job->main_pid) {
-        job->main_ended_ns = now_ns;
+        job->main.ended_ns = now_ns;
         job_check_program(job, member, &look);
         job_take_events(job, now_ns, false);       /* what it started last */
         member = roster_member(&job->roster, pid); /* the table may have moved */
     }
     take_rusage(job, member, less(member->faults, faults));
     job_remember(job, member);
-    usage_add(&job->departed, &member->usage);
+    usage_add(&job->ledger.departed, &member->usage);
     member->is_counted = true;
     member->has_left = true; /* its caller reaps it now */
     activity_forget(&job->activity);

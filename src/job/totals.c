@@ -29,10 +29,10 @@ static void read_io(struct job *job, struct job_reading *reading)
     uint64_t read = counter[USAGE_READ_BYTES], written = counter[USAGE_WRITTEN_BYTES];
     uint64_t bound = sum_u64(leaf->written_bytes, leaf->memory.dirty_bytes);
 
-    if (job->leaf.is_adopted && job->storage_is_local) {
+    if (job->meters.leaf.is_adopted && job->storage_is_local) {
         read = first_known(leaf->read_bytes, read);
         written = first_known(leaf->written_bytes, written);
-    } else if (!job->leaf.is_adopted) {
+    } else if (!job->meters.leaf.is_adopted) {
         if (job->storage_is_local && is_known(written))
             written = smaller(written, bound);
         raise_to(&written, leaf->written_bytes);
@@ -44,7 +44,7 @@ static void read_io(struct job *job, struct job_reading *reading)
                reading->all_waited && written == 0);
     job->origins[METRIC_JOB_READ_CHARS].is_exact =
         job->origins[METRIC_JOB_WRITTEN_CHARS].is_exact =
-            reading->all_waited && !job->lost_chars;
+            reading->all_waited && !job->ledger.lost_chars;
 }
 
 /* A sum without one of its parts says nothing. */
@@ -56,7 +56,7 @@ static void forget_denied_io(const struct job *job, struct job_reading *reading)
         reading->io_is_denied |= job->roster.list[i].io_is_denied;
     if (reading->io_is_denied && !is_known(reading->leaf.read_bytes))
         counter[USAGE_READ_BYTES] = counter[USAGE_WRITTEN_BYTES] = UNKNOWN;
-    reading->io_is_denied |= job->has_unknown_chars;
+    reading->io_is_denied |= job->ledger.has_unknown_chars;
     if (reading->io_is_denied)
         counter[USAGE_READ_CHARS] = counter[USAGE_WRITTEN_CHARS] = UNKNOWN;
 }
@@ -65,7 +65,7 @@ static void forget_denied_io(const struct job *job, struct job_reading *reading)
 
 void job_raise_threads(struct job *job, uint64_t main, uint64_t descendants)
 {
-    struct heads *peaks = &job->thread_peaks;
+    struct heads *peaks = &job->marks.thread_peaks;
 
     raise_to(&peaks->main_threads, main);
     raise_to(&peaks->descendants_threads, descendants);
@@ -98,15 +98,15 @@ static void add_living(struct job *job, struct job_reading *reading)
 static void read_events(struct job *job, struct job_reading *reading)
 {
     uint64_t *counter = reading->usage.counter;
-    bool has_none = !job->has_program || (reading->is_first && job->is_spawned);
-    bool has_ended = reading->all_waited && job->main_has_ended;
+    bool has_none = !job->main.has_program || (reading->is_first && job->is_spawned);
+    bool has_ended = reading->all_waited && job->main.has_ended;
     struct origin *origins = job->origins;
 
     origins[METRIC_JOB_MAJOR_FAULTS].is_exact = origins[METRIC_JOB_MINOR_FAULTS].is_exact =
         has_ended;
     origins[METRIC_JOB_VOLUNTARY_SWITCHES].is_exact =
         origins[METRIC_JOB_INVOLUNTARY_SWITCHES].is_exact = has_ended && job->roster.count == 0;
-    if (!job->main_has_ended)
+    if (!job->main.has_ended)
         counter[USAGE_VOLUNTARY_SWITCHES] = counter[USAGE_INVOLUNTARY_SWITCHES] =
             has_none ? 0 : UNKNOWN;
 }
@@ -116,34 +116,37 @@ static void read_main_cpu(struct job *job, struct job_reading *reading)
 {
     const struct member *main = roster_member(&job->roster, job->main_pid);
 
-    reading->main_cpu_ns = job->main_cpu_ns;
+    reading->main_cpu_ns = job->main.cpu_ns;
     reading->main_cpu_span = job->look_span;
     if (main && main->clock_span.from_ns >= job->look_span.from_ns)
         reading->main_cpu_span = main->clock_span;
     reading->descendants_cpu_ns =
         sub_known(reading->usage.counter[USAGE_CPU_NS], reading->main_cpu_ns);
-    job->origins[METRIC_MAIN_CPU].source = job->has_clock ? "procfs.cpuclock" : "procfs.stat";
+    job->origins[METRIC_MAIN_CPU].source =
+        job->main.has_clock ? "procfs.cpuclock" : "procfs.stat";
 }
 
 /* Everything that is added up over processes, or counted for all of them. */
 static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading)
 {
-    *reading = (struct job_reading){ .usage = job->departed, .is_first = !job->was_read };
+    *reading =
+        (struct job_reading){ .usage = job->ledger.departed, .is_first = !job->was_read };
     reading->cpu_span.from_ns = job_now_ns(job, now_ns);
-    leaf_read(&job->leaf, &reading->leaf);
+    leaf_read(&job->meters.leaf, &reading->leaf);
     reading->cpu_span.until_ns = job_now_ns(job, now_ns);
     add_living(job, reading);
     job_read_cpu(job, now_ns, reading);
     read_io(job, reading);
-    usage_raise(&reading->usage, &job->reported);
-    job->reported = reading->usage;
+    usage_raise(&reading->usage, &job->ledger.reported);
+    job->ledger.reported = reading->usage;
     read_main_cpu(job, reading);
     read_events(job, reading);
     forget_denied_io(job, reading);
     job_read_memory(job, false, &reading->memory);
-    reading->main_rss_peak_bytes = job->main_rss_peak_bytes;
-    reading->descendants_rss_peak_bytes = job->largest_peak_bytes;
-    reading->rss_peak_bytes = larger(job->main_rss_peak_bytes, job->largest_peak_bytes);
+    reading->main_rss_peak_bytes = job->marks.main_rss_peak_bytes;
+    reading->descendants_rss_peak_bytes = job->marks.largest_peak_bytes;
+    reading->rss_peak_bytes =
+        larger(job->marks.main_rss_peak_bytes, job->marks.largest_peak_bytes);
     job_read_discount(job, &reading->discount);
 }
 
@@ -161,11 +164,11 @@ static void read_thread_peaks(struct job *job, const struct heads *by_events,
         origins[METRIC_MAIN_THREADS_PEAK] = origins[METRIC_DESCENDANTS_THREADS_PEAK] = *peak;
         return;
     }
-    reading->thread_peaks = job->thread_peaks;
+    reading->thread_peaks = job->marks.thread_peaks;
     raise_to(&reading->thread_peaks.threads, reading->leaf.threads_peak);
     if (is_known(reading->leaf.threads_peak))
-        peak->is_exact =
-            !reading->leaf.is_gone && !job->escape.has_left[leaf_tree(&job->leaf, LEAF_PIDS)];
+        peak->is_exact = !reading->leaf.is_gone &&
+                         !job->meters.escape.has_left[leaf_tree(&job->meters.leaf, LEAF_PIDS)];
     else
         *peak = origins[METRIC_JOB_THREADS];
 }
@@ -202,9 +205,10 @@ static void read_memory_peak(struct job *job, struct job_reading *reading)
     const uint64_t sizes[] = { reading->memory.combined.total_bytes, reading->rss_peak_bytes };
     struct leaf_reading *leaf = &reading->leaf;
     struct origin *origin = &job->origins[METRIC_JOB_MEMORY_PEAK];
-    bool is_v1 = leaf_has(&job->leaf, LEAF_MEMORY);
+    bool is_v1 = leaf_has(&job->meters.leaf, LEAF_MEMORY);
 
-    reading->left_memory_cgroup = job->escape.has_left[leaf_tree(&job->leaf, LEAF_MEMORY)];
+    reading->left_memory_cgroup =
+        job->meters.escape.has_left[leaf_tree(&job->meters.leaf, LEAF_MEMORY)];
     origin->source = names[leaf->memory_peak_is_sampled][is_v1];
     origin->is_exact =
         !leaf->memory_peak_is_sampled && !leaf->is_gone && !reading->left_memory_cgroup;
@@ -220,17 +224,17 @@ static void read_cgroup(struct job *job, struct job_reading *reading)
 {
     struct cgroup_events events;
 
-    cgroup_watch_read(&job->cgroup_watch, job->root, &events);
-    raise_to(&job->events.oom_kills_count, events.oom_kills_count);
-    raise_to(&job->events.throttled_ns, events.throttled_ns);
-    reading->events = job->events;
+    cgroup_watch_read(&job->meters.cgroup_watch, job->root, &events);
+    raise_to(&job->meters.events.oom_kills_count, events.oom_kills_count);
+    raise_to(&job->meters.events.throttled_ns, events.throttled_ns);
+    reading->events = job->meters.events;
     reading->anon_bytes =
         sum_u64(reading->leaf.memory.anon_bytes, reading->leaf.memory.shmem_bytes);
     read_memory_peak(job, reading);
     job->origins[METRIC_JOB_OOM_KILLS].is_exact = !reading->left_memory_cgroup;
     for (int i = 0; i < PRESSURE_COUNT; i++)
         job->origins[METRIC_JOB_CPU_PRESSURE + i].is_exact =
-            !reading->leaf.is_gone && !job->escape.has_left[LEAF_UNIFIED];
+            !reading->leaf.is_gone && !job->meters.escape.has_left[LEAF_UNIFIED];
 }
 
 void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
@@ -240,7 +244,7 @@ void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
 
     if (!was_added_up) {
         /* A process that waits for a disk or for memory does not run, but causes pressure. */
-        leaf_read_pressure(&job->leaf, &job->sum.leaf);
+        leaf_read_pressure(&job->meters.leaf, &job->sum.leaf);
     } else {
         add_up(job, now_ns, &job->sum);
         job->sum_holds = job->was_read = true;
@@ -257,7 +261,7 @@ void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
     job_read_bounds(job, &reading);
     job_forget_unseen(job, &reading.memory);
     job_forget_unseen(job, &reading.memory_now);
-    if (!job->saw_main && !job->saw_descendant)
+    if (!job->marks.saw_main && !job->marks.saw_descendant)
         reading.at_peak = (struct memory_split)MEMORY_SPLIT_UNKNOWN;
     job_note_denied(job, &reading);
     read_cgroup(job, &reading);

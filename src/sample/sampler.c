@@ -74,7 +74,7 @@ static void fill_job_clocks(const struct sampler *sampler, uint64_t now_ns,
                             struct sample_clock *clocks)
 {
     const struct job_reading *reading = &sampler->reading;
-    uint64_t ended_ns = sampler->job.main_ended_ns;
+    uint64_t ended_ns = sampler->job.main.ended_ns;
     struct sample_clock *descendants = &clocks[CLOCK_DESCENDANTS_CPU];
 
     clocks[CLOCK_MAIN_CPU] = clock_of(reading->main_cpu_span, NS_PER_MS, now_ns);
@@ -162,7 +162,7 @@ static void read_job(struct sampler *sampler, struct instant now, bool is_last,
     if (host->memory.swap_used_bytes != sampler->swap_used_bytes)
         activity_forget(&sampler->job.activity); /* processes at rest are being swapped out */
     sampler->swap_used_bytes = host->memory.swap_used_bytes;
-    sampler->job.stolen_ns = sub_known(stolen_ns(host), sampler->first_stolen_ns);
+    sampler->job.meters.stolen_ns = sub_known(stolen_ns(host), sampler->first_stolen_ns);
     job_refresh(&sampler->job, now.monotonic_ns, is_last);
     job_read(&sampler->job, now.monotonic_ns, &sampler->reading);
     take_measures(sampler, ret);

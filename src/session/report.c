@@ -31,10 +31,10 @@ static bool is_job_running(const spoor_session *session)
 {
     struct pid_stat main;
 
-    if (session->sampler.job.leaf.is_adopted)
+    if (session->sampler.job.meters.leaf.is_adopted)
         return session->sampler.job.sum.process_count > 0;
     return session->pid != 0 && session->sampler.has_started &&
-           !session->sampler.job.main_has_ended &&
+           !session->sampler.job.main.has_ended &&
            pid_stat_read_once(&session->root, session->pid, &main) == 0 &&
            !pid_stat_is_zombie(&main);
 }

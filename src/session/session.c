@@ -94,7 +94,7 @@ static int open_sampler(spoor_session *session, const struct spoor_options *opti
         return error_set(err, ENOTSUP, "cannot create a cgroup for the job%s%s: %s",
                          options->cgroup_folder ? " below " : "",
                          options->cgroup_folder ? options->cgroup_folder : "",
-                         session->sampler.job.leaf.reason);
+                         session->sampler.job.meters.leaf.reason);
     if (r < 0)
         return error_sys(err, r, "process %d", (int)options->pid);
     session->has_sampler = true;

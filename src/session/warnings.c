@@ -118,7 +118,7 @@ static void judge_cgroup(spoor_session *session)
     bool has_left = session->sampler.reading.cpu.left_cgroup;
 
     for (int i = 0; i < LEAF_TREE_COUNT; i++)
-        has_left |= job->escape.has_left[i];
+        has_left |= job->meters.escape.has_left[i];
     if (has_left)
         session_add_warning(session, "left-cgroup",
                             "processes moved from the job's cgroup to another one: figures of "
@@ -194,7 +194,7 @@ static void judge_stream(spoor_session *session, const struct samples_file *file
 
 static void remove_cgroup(spoor_session *session)
 {
-    struct leaf *leaf = &session->sampler.job.leaf;
+    struct leaf *leaf = &session->sampler.job.meters.leaf;
 
     leaf_remove(leaf);
     if (cgroup_is_visible(&leaf->left_behind.cgroup))

@@ -316,7 +316,7 @@ static void context_switches_are_known_once_main_has_ended(void **state)
     assert_int_equal(root_open("/", &root), 0);
     assert_int_equal(job_init(&job, &root, &options, SECOND), 0);
     assert_int_equal(counter_of(&job, 2 * SECOND, USAGE_VOLUNTARY_SWITCHES), 0);
-    job.has_program = true; /* as after exec */
+    job.main.has_program = true; /* as after exec */
     assert_false(is_known(counter_of(&job, 3 * SECOND, USAGE_VOLUNTARY_SWITCHES)));
     gated_job_begin(&gated);
     assert_int_equal(waitid(P_PID, (id_t)gated.pid, &info, WEXITED | WNOWAIT), 0);

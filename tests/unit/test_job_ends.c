@@ -74,13 +74,13 @@ static void a_child_without_memory_of_its_own_is_no_descendant(void **state)
     parent.child_minor_faults = 7;
     fake_process_put(&f.fake, &parent);
     fake_job_look(&f);
-    assert_false(f.job.has_waited);
+    assert_false(f.job.ledger.has_waited);
     assert_int_equal(f.reading.memory.descendants.total_bytes, 0);
     parent.user_ticks = 1;
     parent.child_minor_faults = 12;
     fake_process_put(&f.fake, &parent);
     fake_job_look(&f);
-    assert_true(f.job.has_waited);
+    assert_true(f.job.ledger.has_waited);
     assert_false(is_known(f.reading.memory.descendants.total_bytes));
     fake_job_end(&f);
 }
@@ -163,7 +163,7 @@ static void a_child_nobody_waits_for_is_not_lost(void **state)
     fake_job_look(&f);
     assert_int_equal(fake_job_cpu_ticks(&f), 51);
     assert_int_equal(f.reading.usage.counter[USAGE_WRITTEN_CHARS], 1000);
-    assert_true(f.job.saw_unwaited);
+    assert_true(f.job.ledger.saw_unwaited);
     fake_job_end(&f);
 }
 
