@@ -38,17 +38,25 @@ void activity_note_cpu(struct activity *activity, uint64_t now_ns, uint64_t cpu_
 }
 
 void activity_note_memory(struct activity *activity, uint64_t resident_bytes,
-                          size_t process_count)
+                          uint64_t process_count)
 {
-    uint64_t change = apart(resident_bytes, activity->resident_bytes);
-    bool is_still = process_count == activity->process_count &&
-                    change <= larger(STILL_BYTES, activity->resident_bytes / STILL_SHARE);
+    uint64_t most = activity->most_bytes;
+    bool is_still = process_count <= activity->most_processes &&
+                    resident_bytes <= most + larger(STILL_BYTES, most / STILL_SHARE);
 
+    activity->resident_bytes = resident_bytes;
+    activity->process_count = process_count;
     activity->still_notes = is_still ? activity->still_notes + 1 : 0;
     if (is_still) /* growth in small steps adds up */
         return;
-    activity->resident_bytes = resident_bytes;
-    activity->process_count = process_count;
+    activity->most_bytes = larger(most, resident_bytes);
+    activity->most_processes = larger(activity->most_processes, process_count);
+}
+
+void activity_begin_interval(struct activity *activity)
+{
+    activity->most_bytes = activity->resident_bytes;
+    activity->most_processes = activity->process_count;
 }
 
 enum activity_state activity_state(const struct activity *activity)

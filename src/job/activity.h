@@ -4,7 +4,8 @@
  *
  * The job cgroup, or perf, has the CPU time of the job in one number. A job that uses less than a
  * 200th of the time rests: threads that only wake up to see that there is nothing to do are no reason
- * to look. A job whose resident memory or number of processes has changed lately grows.
+ * to look. A job grows if its processes or its memory have become more than they were since the last
+ * sample: what comes and goes below that is no new peak.
  *
  * While the number does not change at all, no process has run, so none has forked, waited, exited,
  * written or grown: what was read before still holds. There are two exceptions: the kernel may reclaim
@@ -31,9 +32,9 @@ struct activity {
     bool has_come_to_rest; /* that was found at the last note */
 
     /* of the memory */
-    uint64_t resident_bytes;
-    size_t process_count;
-    unsigned still_notes; /* in a row, at which these had hardly changed */
+    uint64_t resident_bytes, process_count; /* as last noted */
+    uint64_t most_bytes, most_processes;    /* since the last sample */
+    unsigned still_notes;                   /* in a row, at which these were hardly exceeded */
 
     /* of the last look at all processes */
     bool has_looked;
@@ -47,7 +48,10 @@ void activity_note_cpu(struct activity *activity, uint64_t now_ns, uint64_t cpu_
 
 /* Notes its memory, as a look has just found it. */
 void activity_note_memory(struct activity *activity, uint64_t resident_bytes,
-                          size_t process_count);
+                          uint64_t process_count);
+
+/* A sample was taken: peaks are those of the next interval from now on. */
+void activity_begin_interval(struct activity *activity);
 
 enum activity_state activity_state(const struct activity *activity);
 

@@ -126,4 +126,5 @@ void job_raise_to_peaks(struct job *job, struct job_reading *reading)
     if (job->process_events.is_exact)
         reading->process_count = smaller(reading->process_count, reading->process_bound);
     job->peaks = (struct job_peaks){ .at_peak = MEMORY_SPLIT_UNKNOWN };
+    activity_begin_interval(&job->activity);
 }

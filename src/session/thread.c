@@ -21,7 +21,9 @@
 /* When process events are to be read; PACE_NEVER: there are none. */
 static uint64_t events_due_ns(const struct process_events *events, const struct pace *pace)
 {
-    uint64_t due_ns = events->drained_ns + events->drain_gap_ns;
+    /* While the job rests, events are others': the buffer may be fuller. */
+    unsigned patience = pace->state == JOB_RESTS ? 4 : 1;
+    uint64_t due_ns = events->drained_ns + patience * events->drain_gap_ns;
 
     if (!events->source)
         return PACE_NEVER;

@@ -148,7 +148,12 @@ static void growth_has_ended_after_three_notes_without(void **state)
     assert_int_equal(activity_state(&activity), JOB_GROWS);
     for (int i = 0; i < 3; i++)
         activity_note_memory(&activity, 102 * MB, 3);
-    activity_note_memory(&activity, 50 * MB, 3); /* shrinking is a change as well */
+    for (int i = 0; i < 100; i++) /* what comes and goes below the most is no new peak */
+        activity_note_memory(&activity, i % 2 ? 102 * MB : 50 * MB, i % 2 ? 3 : 1);
+    assert_int_equal(activity_state(&activity), JOB_RUNS);
+    activity_note_memory(&activity, 50 * MB, 1);
+    activity_begin_interval(&activity);
+    activity_note_memory(&activity, 60 * MB, 1); /* but it is the most of this interval */
     assert_int_equal(activity_state(&activity), JOB_GROWS);
 }
 
