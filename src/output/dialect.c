@@ -226,10 +226,16 @@ static double share(const struct column *column, const struct stream_row *row)
     return first + second > 0 ? (double)first / (double)(first + second) : 1;
 }
 
+/* CPU time with what is known to have been used, but not when: rows add up to the total. */
+static uint64_t whole_at(const struct column *column, const struct sample *sample)
+{
+    return sum_u64(raw_at(sample, column->plus[0]), sample->missed_cpu_ns);
+}
+
 static double part(const struct column *column, const struct stream_row *row)
 {
-    uint64_t whole = steps_grown(column, raw_at(row->previous, column->plus[0]),
-                                 raw_at(row->sample, column->plus[0]));
+    uint64_t whole =
+        steps_grown(column, whole_at(column, row->previous), whole_at(column, row->sample));
     double first = share(column, row);
     uint64_t steps;
 

@@ -30,12 +30,18 @@ static uint64_t events_due_ns(const struct process_events *events, const struct 
     return apart(due_ns, pace->glance_ns) <= TOGETHER_NS ? pace->glance_ns : due_ns;
 }
 
-static void wait_for_work(spoor_session *session, const struct pace *pace)
+/* For the sampler's user. */
+static uint64_t next_wake_ns(const spoor_session *session, const struct pace *pace)
+{
+    uint64_t due_ns = events_due_ns(&session->sampler.job.process_events, pace);
+
+    return smaller(smaller(pace_wake_ns(pace), due_ns), session_gpus_due_ns(session));
+}
+
+static void wait_until(const spoor_session *session, uint64_t wake_ns)
 {
     struct pollfd fd = { .fd = session->wake_fd, .events = POLLIN };
-    uint64_t wake_ns = smaller(pace_wake_ns(pace), session_gpus_due_ns(session));
-    struct timespec timeout = clock_time_until(
-        smaller(wake_ns, events_due_ns(&session->sampler.job.process_events, pace)));
+    struct timespec timeout = clock_time_until(wake_ns);
 
     /* All signals are blocked here: no EINTR. */
     (void)ppoll(&fd, 1, &timeout, NULL);
@@ -143,31 +149,35 @@ static bool must_stop(spoor_session *session)
 static void sample_until_stopped(spoor_session *session)
 {
     struct pace pace;
-    struct bill bill = open_bill(session);
+    struct bill bill;
+    uint64_t wake_ns;
 
-    (void)session_begin_sampling(session, FOREVER_NS);
-    session_start_gpus(session); /* here, not on the way to the job's start */
-    session_end_sampling(session);
     pace_init(&pace, session->sampler.started.monotonic_ns, session->interval_ns,
               session->sampler.job.is_tracked);
     if (session->second_sample_ns != 0)
         pace.deadline_ns = session->second_sample_ns;
+    (void)session_begin_sampling(session, FOREVER_NS);
+    bill = open_bill(session);
+    session_start_gpus(session); /* here, not on the way to the job's start */
+    wake_ns = next_wake_ns(session, &pace);
+    session_end_sampling(session);
     for (;;) {
-        wait_for_work(session, &pace);
+        wait_until(session, wake_ns);
         if (must_stop(session))
             break;
         (void)session_begin_sampling(session, FOREVER_NS);
         wake_up(session, &pace, &bill);
+        wake_ns = next_wake_ns(session, &pace);
         session_end_sampling(session);
     }
     (void)session_begin_sampling(session, FOREVER_NS);
     session_begin_last_look_at_gpus(session); /* beside the last sample */
     session_take_last_sample(session);
     (void)charge(session, &bill, SPENT_SAMPLES);
-    session_end_sampling(session);
     pthread_mutex_lock(&session->mutex);
     session->budget = session->sampler.job.budget;
     pthread_mutex_unlock(&session->mutex);
+    session_end_sampling(session);
 }
 
 static void *run(void *data)
