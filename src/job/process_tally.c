@@ -55,18 +55,6 @@ static void set_threads(struct process_events *events, struct process *process,
     process->threads = threads & THREADS_MASK;
 }
 
-bool process_events_add_main(struct process_events *events)
-{
-    struct process *process = roster_add(events->roster, events->main_pid);
-
-    if (!process)
-        return false;
-    events->started_count = 1;
-    set_threads(events, process, 1);
-    events->settled_peak = events->peak;
-    return true;
-}
-
 /* Its live threads: the exit of each will be reported, and the process ends with the last. */
 static uint32_t count_threads(const struct process_events *events, pid_t pid)
 {
@@ -76,6 +64,20 @@ static uint32_t count_threads(const struct process_events *events, pid_t pid)
         return 1;
     /* The first one may have ended before the others, and stays in the count. */
     return (uint32_t)(stat.threads - (stat.is_ending && stat.threads > 1));
+}
+
+bool process_events_add_main(struct process_events *events)
+{
+    struct process *process = roster_add(events->roster, events->main_pid);
+
+    if (!process)
+        return false;
+    events->started_count = 1;
+    /* The connector reports the exit of every thread it has, the ring of those that start. */
+    set_threads(events, process,
+                events->connector.fd >= 0 ? count_threads(events, events->main_pid) : 1);
+    events->settled_peak = events->peak;
+    return true;
 }
 
 void process_events_adopt(struct process_events *events, pid_t pid)
