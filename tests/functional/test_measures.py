@@ -127,14 +127,14 @@ def test_bytes_that_are_read(spoor, tmp_path):
 
 
 def test_shortest_job_has_numbers(spoor):
-    """Larger than the tracker with sanitizers (7 MB), so that the kernel tells its peak whether it
-    was looked at or not."""
-    _, result = spoor.result("/usr/bin/python3", "-c", "pass")
+    """It writes more than the tracker with sanitizers has (7 MB), so that the kernel tells its peak
+    whether it was looked at or not."""
+    _, result = spoor.result("/usr/bin/python3", "-c", "len(b'x' * (16 << 20))")
     for path in ("cpu.total_seconds", "memory.main.total_rss_bytes", "processes.max_concurrent",
                  "io.read_chars"):
         assert value(result, path) is not None, path
     assert value(result, "processes.max_concurrent") == 1
-    assert value(result, "memory.main.total_rss_bytes") > 7_300_000
+    assert value(result, "memory.main.total_rss_bytes") > 16 * MIB
 
 
 COUNTS = ("cpu.page_faults.minor", "cpu.page_faults.major", "cpu.context_switches.voluntary",
