@@ -6,11 +6,13 @@
 #include "output/save.h"
 #include "record/load.h"
 
-static int write_records(const struct records *records, const struct outputs *outputs,
+static int write_records(struct records *records, const struct outputs *outputs,
                          struct spoor_error *err)
 {
     const struct output *output = &outputs->items[0];
 
+    for (size_t i = 0; i < records->count; i++)
+        records->items[i].shown_processes = outputs->process_count;
     return output->fd >= 0 ? save_to_descriptor(records->items, records->count, output->format,
                                                 output->flags & SPOOR_COLOR, output->fd, err)
                            : save_to_file(records->items, records->count, output->format,
