@@ -95,9 +95,13 @@ void job_note_first_reading(struct job *job)
 void job_note_gpu(struct job *job, pid_t pid, uint64_t bytes)
 {
     struct member *member = roster_member(&job->roster, pid);
+    struct process_entry *ended =
+        member ? NULL : process_table_find(&job->roster.ended, pid); /* since the look began */
 
     if (member)
         raise_to(&member->gpu_peak_bytes, bytes);
+    else if (ended)
+        raise_to(&ended->gpu_bytes, bytes);
 }
 
 /* ---- its entry ------------------------------------------------------------ */

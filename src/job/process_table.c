@@ -35,8 +35,8 @@ void process_table_done(struct process_table *table)
 bool process_table_keeps(const struct process_table *table, uint64_t cpu_ns,
                          uint64_t peak_bytes)
 {
-    return cpu_ns >= table->cpu_floor_ns ||
-           (is_known(peak_bytes) && peak_bytes >= table->memory_floor_bytes);
+    return !table->is_selective || cpu_ns > table->cpu_floor_ns ||
+           (is_known(peak_bytes) && peak_bytes > table->memory_floor_bytes);
 }
 
 /* ---- sums ----------------------------------------------------------------- */
@@ -123,6 +123,7 @@ static void sum_smallest(struct process_table *table)
             add_to_sum(table, &table->list[i]);
     }
     table->count = count;
+    table->is_selective = true;
 }
 
 void process_table_add(struct process_table *table, struct process_entry *entry)
@@ -150,6 +151,7 @@ struct process_entry *process_table_find(const struct process_table *table, pid_
 int process_table_copy(const struct process_table *table, struct process_table *ret)
 {
     *ret = (struct process_table){ .unknown = table->unknown,
+                                   .is_selective = table->is_selective,
                                    .cpu_floor_ns = table->cpu_floor_ns,
                                    .memory_floor_bytes = table->memory_floor_bytes };
     if (reserve(&ret->list, &ret->capacity, table->count, sizeof(*ret->list)) < 0 ||

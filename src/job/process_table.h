@@ -62,7 +62,8 @@ struct process_table {
 
     /* Private. */
     size_t capacity, other_capacity;
-    uint64_t cpu_floor_ns, memory_floor_bytes; /* of the last that was kept; 0: all are */
+    bool is_selective;                         /* not all are kept */
+    uint64_t cpu_floor_ns, memory_floor_bytes; /* of the smallest that were, if so */
 };
 
 void process_table_done(struct process_table *table);
