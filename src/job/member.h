@@ -104,6 +104,7 @@ struct member {
     struct process_io children_io; /* in its counts, of children that are known */
     struct process_io recorded_io; /* of the exit records of its threads */
     bool has_record;               /* the last of them has come */
+    uint64_t recorded_cpu_ns;      /* its CPU time by that */
     uint64_t first_cpu_ns;         /* what these were at the first reading of the job */
     struct process_io first_io;
 };

@@ -80,6 +80,7 @@ void job_note_command(struct job *job, struct member *member)
 
 void job_note_first_reading(struct job *job)
 {
+    process_table_done(&job->roster.ended); /* what has ended by now is not part of the run */
     for (size_t i = 0; i < job->roster.count; i++) {
         struct member *member = &job->roster.list[i];
         const uint64_t *counter = member->usage.counter;
@@ -123,14 +124,17 @@ static struct process_io own_io(const struct member *member)
     };
 }
 
-/* What it used between the last look at it and its end: probably as much as before. */
+/* What it used between the last look at it and its end: by its exit record, or probably as much as
+ * before. */
 static uint64_t unseen_cpu_ns(const struct member *member, uint64_t ended_ns)
 {
     uint64_t seen_ns = less(member->seen_ns, member->started_ns);
     double rate = seen_ns > 0 ? (double)member->seen_cpu_ns / (double)seen_ns : 0;
 
-    if (member->has_record || member->is_zombie)
+    if (member->is_zombie)
         return 0;
+    if (member->has_record)
+        return less(member->recorded_cpu_ns, member->seen_cpu_ns);
     return (uint64_t)(rate * (double)less(ended_ns, member->seen_ns));
 }
 

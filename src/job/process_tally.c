@@ -348,7 +348,7 @@ static void note_open(struct member *member, const struct exit_record *record)
     if (!record->is_group_exit)
         return;
     member->has_record = true;
-    member->seen_cpu_ns = larger(member->seen_cpu_ns, record->run_ns);
+    member->recorded_cpu_ns = record->run_ns;
     memcpy(name, record->name, sizeof(name) - 1);
     if (record->pid != record->tgid || memcmp(name, member->comm, sizeof(name)) == 0)
         return;
@@ -370,10 +370,8 @@ static void list_recorded(struct process_events *events, struct process *process
     } else if (record->is_group_exit && !process->is_listed) {
         list_unopened(events, process, record);
         process->is_listed = true;
-    } else if (record->is_group_exit &&
+    } else if (record->is_group_exit && process->peak_bytes > 0 &&
                (listed = process_table_find(&events->roster->ended, process->pid))) {
-        listed->cpu_ns = larger(listed->cpu_ns, record->run_ns);
-        listed->estimated_ns = 0;
         raise_to(&listed->peak_bytes, process->peak_bytes);
     }
 }
