@@ -170,9 +170,38 @@ class Energy:
 
 
 @dataclass(frozen=True)
+class Process:
+    """One of the largest processes of the job. Times are since the start of the run."""
+    pid: int
+    parent_pid: int | None
+    name: str | None
+    command: str | None
+    started_seconds: float
+    ended_seconds: float | None  # None: it was still running
+    cpu_seconds: float           # without its children
+    peak_rss_bytes: int | None
+    read_bytes: int | None
+    written_bytes: int | None
+    gpu_memory_bytes: int | None
+    exit_code: int | None
+    signal: str | None
+
+
+@dataclass(frozen=True)
+class ProcessSum:
+    """The other processes of a name."""
+    name: str | None  # None: those whose name is not known
+    count: int | None
+    cpu_seconds: float
+    peak_rss_bytes: int | None
+
+
+@dataclass(frozen=True)
 class Processes:
     max_concurrent: Measure
     started: Measure
+    largest: list[Process] | None = None  # of the run; None: of a phase
+    others: list[ProcessSum] | None = None
 
 
 @dataclass(frozen=True)
