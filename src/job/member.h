@@ -101,12 +101,12 @@ struct member {
     uint64_t seen_cpu_ns;    /* its own CPU time, also as seen between samples */
     uint64_t seen_ns;        /* when that was */
     uint64_t gpu_peak_bytes; /* UNKNOWN: it was not seen on a GPU */
-    struct process_io children_io; /* in its counts, of children that are known */
+    struct process_io
+        foreign_io; /* in its counts, of children that are known and from before the run */
     struct process_io recorded_io; /* of the exit records of its threads */
     bool has_record;               /* the last of them has come */
     uint64_t recorded_cpu_ns;      /* its CPU time by that */
-    uint64_t first_cpu_ns;         /* what these were at the first reading of the job */
-    struct process_io first_io;
+    uint64_t first_cpu_ns;         /* seen_cpu_ns at the first reading of the job */
 };
 
 /* Identifies the process and reads it. -ESRCH: it has ended. On success the caller

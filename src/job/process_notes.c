@@ -5,7 +5,8 @@
  * - A process that is open is described by its member until it ends. One that ends before it is opened
  *   is known by its exit record (process_tally.c), or not at all.
  * - A command line is read once: when the process has lived for a while, so that it has called exec,
- *   and only if the process may be among the largest. It is read again after another exec.
+ *   and only if the process may be among the largest. It is read again after another exec. Of many
+ *   processes at once, those that hardly run are left out.
  * - The counts of I/O that the kernel keeps for a process include those of the children it waited for.
  *   What these had, as far as it is known, is subtracted.
  */
@@ -27,6 +28,10 @@
 /* The name of a process is checked each time when it has used so many times more CPU time. */
 enum { NAMED_RATIO = 4 };
 #define NAMED_CPU_NS NS_PER_MS
+
+/* Of many processes, one that has used less than both of these is probably not among the largest. */
+#define HARDLY_CPU_NS (10 * NS_PER_MS)
+#define HARDLY_BYTES ((uint64_t)16 << 20)
 
 /* ---- while it runs -------------------------------------------------------- */
 
@@ -64,10 +69,21 @@ static void check_name(struct job *job, struct member *member)
     member_read_name(member, job->root);
 }
 
+/* Whether it may be among the largest. */
+static bool is_candidate(const struct job *job, const struct member *member)
+{
+    bool hardly_runs =
+        member->seen_cpu_ns < HARDLY_CPU_NS && member->rss_peak_bytes < HARDLY_BYTES;
+
+    if (member->pid != job->main_pid && job->roster.count > PROCESSES_LARGEST && hardly_runs)
+        return false;
+    return process_table_keeps(&job->roster.ended, member->seen_cpu_ns, member->rss_peak_bytes);
+}
+
 void job_note_command(struct job *job, struct member *member)
 {
     if (member->is_zombie || member->has_left || job->root->proc_fault ||
-        !process_table_keeps(&job->roster.ended, member->seen_cpu_ns, member->rss_peak_bytes))
+        !is_candidate(job, member))
         return;
     check_name(job, member);
     if (!member->command_is_due ||
@@ -88,8 +104,9 @@ void job_note_first_reading(struct job *job)
         if (!job->root->is_live) /* time begins now */
             member->started_ns = job->look_span.from_ns;
         member->first_cpu_ns = member->seen_cpu_ns;
-        member->first_io = (struct process_io){ first_known(counter[USAGE_READ_BYTES], 0),
-                                                first_known(counter[USAGE_WRITTEN_BYTES], 0) };
+        member->foreign_io =
+            (struct process_io){ first_known(counter[USAGE_READ_BYTES], 0),
+                                 first_known(counter[USAGE_WRITTEN_BYTES], 0) };
     }
 }
 
@@ -112,15 +129,15 @@ void job_note_gpu(struct job *job, pid_t pid, uint64_t bytes)
 static struct process_io own_io(const struct member *member)
 {
     const uint64_t *counter = member->usage.counter;
-    const struct process_io *first = &member->first_io, *children = &member->children_io;
+    const struct process_io *foreign = &member->foreign_io;
 
     if (member->has_record && member->first_cpu_ns == 0)
         return member->recorded_io;
     if (!is_known(counter[USAGE_READ_BYTES]) || !is_known(counter[USAGE_WRITTEN_BYTES]))
         return (struct process_io){ UNKNOWN, UNKNOWN };
     return (struct process_io){
-        less(less(counter[USAGE_READ_BYTES], first->read_bytes), children->read_bytes),
-        less(less(counter[USAGE_WRITTEN_BYTES], first->written_bytes), children->written_bytes),
+        less(counter[USAGE_READ_BYTES], foreign->read_bytes),
+        less(counter[USAGE_WRITTEN_BYTES], foreign->written_bytes),
     };
 }
 
@@ -197,8 +214,8 @@ static void give_to_parent(struct job *job, const struct member *member)
 
     if (!parent || !is_known(io.read_bytes))
         return;
-    parent->children_io.read_bytes += io.read_bytes + member->children_io.read_bytes;
-    parent->children_io.written_bytes += io.written_bytes + member->children_io.written_bytes;
+    parent->foreign_io.read_bytes += io.read_bytes + member->foreign_io.read_bytes;
+    parent->foreign_io.written_bytes += io.written_bytes + member->foreign_io.written_bytes;
 }
 
 void job_note_end(struct job *job, struct member *member, bool was_inherited)

@@ -332,8 +332,8 @@ static void list_unopened(struct process_events *events, const struct process *p
 
     memcpy(entry.name, record->name, sizeof(entry.name) - 1);
     if (parent && has_io) {
-        parent->children_io.read_bytes += record->read_bytes;
-        parent->children_io.written_bytes += record->written_bytes;
+        parent->foreign_io.read_bytes += record->read_bytes;
+        parent->foreign_io.written_bytes += record->written_bytes;
     }
     process_table_add(&events->roster->ended, &entry);
 }

@@ -125,7 +125,7 @@ static void a_process_that_was_never_open_is_known_by_its_record(void **state)
     assert_true(entry->has_wait_status);
     assert_int_equal(entry->wait_status, 3 << 8);
     /* The parent has waited for it, and has its bytes. */
-    assert_int_equal(roster_member(&f->roster, MAIN)->children_io.read_bytes, 4096);
+    assert_int_equal(roster_member(&f->roster, MAIN)->foreign_io.read_bytes, 4096);
 }
 
 static void a_record_may_come_before_the_exit_event(void **state)
