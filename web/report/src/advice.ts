@@ -76,13 +76,13 @@ function requests(run: Run): HTMLElement {
   return h(
     "div",
     { class: "requests" },
-    h("div", { class: "choices", role: "group", "aria-label": "Syntax of the lines" }, ...tabs),
     h(
       "div",
-      { class: "lines" },
-      pre,
+      { class: "choices-row" },
+      h("div", { class: "choices", role: "group", "aria-label": "Syntax of the lines" }, ...tabs),
       copyButton(() => code.textContent ?? ""),
     ),
+    pre,
   );
 }
 

@@ -4,7 +4,7 @@ import { type Chart, type Color, comparedColumns } from "./charts";
 import { isKnown, isZero } from "./curve";
 import { h, section } from "./dom";
 import * as format from "./format";
-import { Plot } from "./plot";
+import { drawAll, Plot, resizeAll } from "./plot";
 import { type Column, type Curve, elapsedOf, type Run, titleOf, valueAt } from "./report";
 import { KEYS, type View, zoomTools } from "./run_view";
 import { TimeAxis } from "./time_axis";
@@ -184,11 +184,11 @@ export function compareView(runs: Run[]): View {
   );
   return {
     root,
-    draw: () => {
-      for (const plot of plots) plot.draw();
+    draw: (isFirst) => {
+      drawAll(plots, isFirst);
     },
     resize: () => {
-      for (const plot of plots) plot.resize();
+      resizeAll(plots);
     },
   };
 }

@@ -41,6 +41,7 @@ function downloads(run: Run): HTMLElement {
       download(fileName(title, ".json"), "application/json", `${JSON.stringify(run, null, 1)}\n`),
     ),
     curve &&
+      Object.keys(curve.columns).length > 0 &&
       button("Curves CSV", "Download the curves as CSV", () =>
         download(fileName(title, "-curves.csv"), "text/csv", curveCsv(curve)),
       ),

@@ -19,7 +19,7 @@ class Page {
   constructor(private readonly runs: Run[]) {
     if (runs.length > 1) this.addTabs();
     this.show(0);
-    onThemeChange(() => this.current?.draw());
+    onThemeChange(() => this.current?.draw(false));
     new ResizeObserver(() => this.current?.resize()).observe(this.place);
   }
 
@@ -37,14 +37,12 @@ class Page {
   }
 
   private show(index: number): void {
-    let view = this.views.get(index);
-    if (!view) {
-      view = this.make(index);
-      this.views.set(index, view);
-    }
+    const isNew = !this.views.has(index);
+    const view = this.views.get(index) ?? this.make(index);
+    this.views.set(index, view);
     this.current = view;
     this.place.replaceChildren(view.root);
-    view.draw();
+    view.draw(isNew);
     for (const [at, tab] of this.tabs.entries())
       tab.setAttribute("aria-current", String(at === index));
   }

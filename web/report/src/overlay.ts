@@ -15,6 +15,7 @@ export interface Span {
 
 // A line whose peak is labeled.
 export interface Labeled {
+  column: string;
   label: string;
   color: string;
   values: Values;
@@ -190,27 +191,21 @@ function drawMark(u: uPlot, chart: Chart, x: number, sampled: number, labels: La
   labels.write(`peak ${chart.unit.text(value)}${more}`, x, at(bound ?? value), color("ink"));
 }
 
-function drawPeaks(
-  u: uPlot,
-  chart: Chart,
-  lines: Labeled[],
-  labels: Labels,
-  isMarked: boolean,
-): void {
+function drawPeaks(u: uPlot, chart: Chart, lines: Labeled[], labels: Labels, marked: number): void {
   const [first, last] = u.series[0]!.idxs ?? [0, 0];
   const peaks = lines
     .map((line) => ({ ...line, peak: peakOf(line.values, first, last) }))
     .filter(({ peak }) => peak !== null && peak.value > 0)
     .sort((a, b) => b.peak!.value - a.peak!.value);
-  const highest = peaks[0]?.peak?.value ?? 0;
-  for (const { label, color: ink, peak } of peaks.slice(0, isMarked ? 0 : LABELS_MAX)) {
+  const highest = Math.max(marked, peaks[0]?.peak?.value ?? 0);
+  const isNamed = lines.length > 1 || marked > 0;
+  for (const { label, color: ink, peak } of peaks.slice(0, LABELS_MAX)) {
     if (!peak || peak.value < NOTABLE_PEAK * highest) continue;
     const x = u.valToPos(u.data[0][peak.index]!, "x", true);
     const y = u.valToPos(peak.value, "y", true);
-    const text =
-      lines.length > 1
-        ? `${label} ${chart.unit.text(peak.value)}`
-        : `peak ${chart.unit.text(peak.value)}`;
+    const text = isNamed
+      ? `${label} ${chart.unit.text(peak.value)}`
+      : `peak ${chart.unit.text(peak.value)}`;
     if (labels.write(text, x, y - 2 * ratio(), color("ink"))) drawDot(u, x, y, ink);
   }
 }
@@ -232,7 +227,7 @@ export function drawMarks(u: uPlot, chart: Chart, lines: Labeled[], marked: Valu
   const labels = new Labels(u);
   const peak = marked && markedPeak(u, marked);
   if (peak) drawMark(u, chart, peak.x, peak.value, labels);
-  drawPeaks(u, chart, lines, labels, peak !== null);
+  drawPeaks(u, chart, lines, labels, peak?.value ?? 0);
   drawLimit(u, chart, labels);
   ctx.restore();
 }

@@ -18,6 +18,10 @@ const HEIGHT_TALL = 168;
 const SELECTION_MIN = 6; // pixels
 const FONT = "11px system-ui, sans-serif";
 
+function heightOf(chart: Chart): number {
+  return chart.isTall ? HEIGHT_TALL : HEIGHT;
+}
+
 interface Item {
   line: Line;
   column: Column;
@@ -29,6 +33,23 @@ interface Item {
 // A point at 0 makes the first point cover its time.
 function fromZero(seconds: number[], values: Values): Values {
   return (seconds[0] ?? 0) > 0 ? [values[0] ?? null, ...values] : values;
+}
+
+// Those that are in view when the page opens.
+const DRAWN_FIRST = 2;
+
+// All are equally wide: asking each would make the browser lay out the page as often.
+export function drawAll(plots: Plot[], isFirst: boolean): void {
+  const width = plots[0]?.width || 600;
+  for (const [index, plot] of plots.entries()) {
+    if (isFirst && index >= DRAWN_FIRST) setTimeout(() => plot.draw(plot.width || width));
+    else plot.draw(width);
+  }
+}
+
+export function resizeAll(plots: Plot[]): void {
+  const width = plots[0]?.width ?? 0;
+  for (const plot of plots) plot.resize(width);
 }
 
 export class Plot {
@@ -52,6 +73,7 @@ export class Plot {
     this.when = h("span", { class: "when" }, "peak");
     this.canvas = h("div", {
       class: "plot",
+      style: `height: ${heightOf(chart)}px`,
       role: "img",
       tabindex: "0",
       "aria-label": describe(chart, this.seconds, this.labeled()),
@@ -109,7 +131,7 @@ export class Plot {
   private toggle(item: Item): void {
     item.isShown = !item.isShown;
     item.button.setAttribute("aria-pressed", String(item.isShown));
-    this.draw();
+    this.draw(this.width);
   }
 
   // The lines whose peaks are worth a label.
@@ -117,6 +139,7 @@ export class Plot {
     const shown = this.items.filter(({ isShown }) => isShown);
     const own = shown.filter(({ line }) => line.color !== "host" && line.style !== "stack");
     return (own.length > 0 ? own : shown).map(({ line, column }) => ({
+      column: line.column,
       label: line.label,
       color: color(line.color),
       values: fromZero(this.curve.seconds, column.high),
@@ -148,7 +171,7 @@ export class Plot {
       if (index > 0) result.bands.push({ series: [at, at - 1], fill: color(line.color, 0.45) });
     }
     for (const { line, column } of shown.filter(({ line }) => line.style !== "stack"))
-      this.addLine(line, column, add, result.bands);
+      this.addLine(line, column, add, result.bands, areas.length === 0 && line.style === "peak");
     return result;
   }
 
@@ -157,33 +180,35 @@ export class Plot {
     column: Column,
     add: (values: Values, series: uPlot.Series) => number,
     bands: uPlot.Band[],
+    isAlone: boolean,
   ): void {
     const paths = pathsOf(column);
     if (line.style === "range" && isReduced(column)) {
-      const high = add(column.high, { stroke: "transparent", width: 0, paths });
+      const high = add(column.high, { stroke: color(line.color, 0.5), width: 1, paths });
       const low = add(column.low ?? column.high, { stroke: "transparent", width: 0, paths });
-      bands.push({ series: [high, low], fill: color(line.color, 0.25) });
+      bands.push({ series: [high, low], fill: color(line.color, 0.2) });
     }
     add(line.style === "peak" ? column.high : meansOf(column), {
       stroke: color(line.color),
       width: line.color === "host" ? 1 : 1.4,
       dash: line.dashed ? [4, 3] : undefined,
+      fill: isAlone ? color(line.color, 0.1) : undefined,
       paths,
     });
   }
 
   // Makes the chart anew: after a change of the theme, or of what is shown.
-  draw(): void {
+  draw(width: number): void {
     this.u?.destroy();
     const { data, series, bands } = this.layers();
-    const labeled = this.labeled();
+    const labeled = this.labeled().filter(({ column }) => column !== this.chart.mark?.column);
     const marked = this.marked();
     const grid = { stroke: color("grid"), width: 1 };
     const ticks = { show: false };
     this.u = new uPlot(
       {
-        width: this.canvas.clientWidth || 600,
-        height: this.chart.isTall ? HEIGHT_TALL : HEIGHT,
+        width,
+        height: heightOf(this.chart),
         padding: [8, GUTTER_RIGHT, 0, 0],
         legend: { show: false },
         cursor: {
@@ -239,8 +264,11 @@ export class Plot {
     return item?.isShown ? fromZero(this.curve.seconds, item.column.high) : null;
   }
 
-  resize(): void {
-    const width = this.canvas.clientWidth;
+  get width(): number {
+    return this.canvas.clientWidth;
+  }
+
+  resize(width: number): void {
     if (this.u && width > 0 && width !== this.u.width)
       this.u.setSize({ width, height: this.u.height });
   }

@@ -9,7 +9,7 @@ import { headerOf } from "./header";
 import { historyOf } from "./history";
 import type { Span } from "./overlay";
 import { PhaseStrip, phaseTable, spansOf } from "./phases";
-import { Plot } from "./plot";
+import { drawAll, Plot, resizeAll } from "./plot";
 import { processesOf } from "./processes";
 import { elapsedOf, type Run } from "./report";
 import { Sources } from "./sources";
@@ -18,7 +18,7 @@ import { usageOf } from "./usage";
 
 export interface View {
   root: HTMLElement;
-  draw(): void; // when it is shown first, and after a change of the theme
+  draw(isFirst: boolean): void; // when it is shown first, and after a change of the theme
   resize(): void;
 }
 
@@ -76,21 +76,25 @@ export function runView(run: Run): View {
   const charts = chartsSection(run, axis, spans, plots);
   const processes = processesOf(run, axis, spans);
   const root = h("div", { class: "run" }, headerOf(run), adviceOf(run));
-  root.append(
+  const parts = [
     usageOf(run, (path) => sources.open(path)),
+    charts,
+    processes?.root,
+    phaseTable(run, axis),
+    historyOf(run),
     cardsOf(run),
-  );
-  for (const part of [charts, processes?.root, phaseTable(run, axis), historyOf(run), sources.root])
-    if (part) root.append(part);
+    sources.root,
+  ];
+  for (const part of parts) if (part) root.append(part);
   return {
     root,
-    draw: () => {
-      for (const plot of plots) plot.draw();
-      processes?.timeline?.resize();
+    draw: (isFirst) => {
+      drawAll(plots, isFirst);
+      processes?.timeline?.resize(plots[0]?.width ?? root.clientWidth);
     },
     resize: () => {
-      for (const plot of plots) plot.resize();
-      processes?.timeline?.resize();
+      resizeAll(plots);
+      processes?.timeline?.resize(plots[0]?.width ?? root.clientWidth);
     },
   };
 }

@@ -1,4 +1,4 @@
-// The lives of the largest processes, as lanes on the time axis of the charts. The darker a bar,
+// The lives of the largest processes, as lanes on the time axis of the charts. The stronger the color of a bar,
 // the busier its process.
 
 import { announce, h } from "./dom";
@@ -58,6 +58,7 @@ export class Timeline {
   private readonly details: HTMLElement;
   private readonly bands: [Span, HTMLElement][];
   private current = 0;
+  private width = 0;
 
   constructor(
     run: Run,
@@ -156,12 +157,12 @@ export class Timeline {
       return;
     }
     this.details.replaceChildren(
-      "Point at a process to see its command. The darker its bar, the more CPU time it used for its life.",
+      "Point at a process to see its command. The stronger its color, the more of its life it used a CPU.",
     );
   }
 
   private place(): void {
-    const width = this.lanes.clientWidth || 900;
+    const width = this.width || 900;
     const place = (element: HTMLElement, from: number, to: number) => {
       const left = Math.max(-0.01, this.axis.share(from));
       const right = Math.min(1.01, this.axis.share(to));
@@ -179,7 +180,10 @@ export class Timeline {
     this.placeCursor();
   }
 
-  resize(): void {
+  // Of the lanes: as wide as the charts.
+  resize(width: number): void {
+    if (width === this.width) return;
+    this.width = width;
     this.place();
   }
 

@@ -192,7 +192,7 @@ function sourceOf(run: Run, path: string): string {
 function cell(run: Run, content: Cell, openSource: (path: string) => void): HTMLElement {
   if (!content) return h("td", { class: "number" });
   const value = numberOf(run, content);
-  const text = content.text(value);
+  const text = Number.isNaN(value) ? "n/a" : content.text(value);
   if (!("path" in content)) return h("td", { class: "number" }, Number.isNaN(value) ? "" : text);
   const { path } = content;
   const measure = measureAt(run, path);
@@ -208,9 +208,9 @@ function cell(run: Run, content: Cell, openSource: (path: string) => void): HTML
   );
 }
 
-const FULL = 0.9; // of what is allowed: close to the limit
+const FULL = 0.9; // of the memory allowed: close to being killed
 
-function meter(share: number): HTMLElement {
+function meter(share: number, isLimit: boolean): HTMLElement {
   if (!(share >= 0)) return h("td");
   const text = format.percent(share);
   return h(
@@ -218,7 +218,7 @@ function meter(share: number): HTMLElement {
     { class: "meter-cell" },
     h(
       "span",
-      { class: share >= FULL ? "meter full" : "meter", "aria-hidden": "true" },
+      { class: isLimit && share >= FULL ? "meter full" : "meter", "aria-hidden": "true" },
       h("span", { style: `width: ${Math.min(100, share * 100).toFixed(1)}%` }),
     ),
     h("span", { class: "meter-text" }, text),
@@ -263,7 +263,7 @@ export function usageOf(run: Run, openSource: (path: string) => void): HTMLEleme
               cell(run, row.mean, openSource),
               cell(run, row.peak, openSource),
               h("td", { class: "number" }, row.allowed > 0 ? row.allowedText(row.allowed) : ""),
-              meter(row.share),
+              meter(row.share, row.name.startsWith("Memory")),
             ),
           ),
         ),

@@ -14,7 +14,8 @@ import {
 } from "./report";
 
 const SENTENCES_MAX = 4;
-const NOTABLE_STALL = 0.1;
+const NOTABLE_STALL = 0.1; // of the time
+const NOTABLE_CACHE = 1.02; // times the peak
 
 export type Outcome = "good" | "bad" | "unknown";
 
@@ -52,19 +53,20 @@ function failure(run: Run): string {
 }
 
 function memory(run: Run): string {
-  const resident = valueAt(run, "memory.combined.total_rss_bytes");
+  const peak = valueAt(run, "memory.combined.total_rss_bytes");
   const withCache = valueAt(run, "memory.job_peak_bytes");
   const limit = number(run.limits?.memory_bytes);
-  // The limit holds for the page cache too.
-  const peak = limit > 0 && withCache > resident ? withCache : resident;
   if (Number.isNaN(peak)) {
     const used = valueAt(run, "memory.system_peak_bytes");
     const total = number(run.host?.memory_bytes);
     if (Number.isNaN(used)) return "";
     return `Peak memory in use ${bytes(used)} of the machine's ${bytes(total)}.`;
   }
-  if (limit > 0)
-    return `Peak memory ${bytes(peak)} of ${bytes(limit)} allowed (${percent(peak / limit)}).`;
+  if (limit > 0) {
+    // The limit holds for the page cache too.
+    const cache = withCache > NOTABLE_CACHE * peak ? `, ${bytes(withCache)} with page cache` : "";
+    return `Peak memory ${bytes(peak)} of ${bytes(limit)} allowed (${percent(peak / limit)})${cache}.`;
+  }
   const total = number(run.host?.memory_bytes);
   return total > 0
     ? `Peak memory ${bytes(peak)} of the machine's ${bytes(total)}.`

@@ -66,6 +66,11 @@ function curve(
     for (let index = 0; index < points; index++) {
       const value = shape((index + 1) / points, index);
       mean.push(value === null ? null : round(value));
+      if (/processes|threads/.test(name) && value !== null) {
+        high.push(value + Math.floor(2 * random()));
+        low.push(value);
+        continue;
+      }
       high.push(value === null ? null : round(Math.min(most, value * (1 + spread * random()))));
       low.push(value === null ? null : round(value * (1 - spread * random())));
     }
@@ -156,7 +161,7 @@ function job(options: JobOptions): Run {
         private_rss_bytes: sampled(peakBytes * 0.9, "procfs.smaps_rollup"),
         shared_rss_bytes: sampled(peakBytes * 0.1, "procfs.smaps_rollup"),
       },
-      job_peak_bytes: exact(peakBytes * 1.01, "cgroup.memory.peak"),
+      job_peak_bytes: exact(Math.min(peakBytes * 1.01, limitBytes ?? 1e15), "cgroup.memory.peak"),
       swap_peak_bytes: sampled(0, "procfs.status.VmSwap"),
     },
     gpu: {
@@ -168,12 +173,12 @@ function job(options: JobOptions): Run {
       devices: [],
     },
     io: {
-      read_bytes: exact(48.2 * GB, "cgroup.io.stat"),
-      written_bytes: exact(7.9 * GB, "cgroup.io.stat"),
+      read_bytes: exact(13.4e6 * seconds, "cgroup.io.stat"),
+      written_bytes: exact(2.2e6 * seconds, "cgroup.io.stat"),
     },
     network: {
-      received_bytes: exact(1.2 * GB, "host.procfs.net.dev"),
-      sent_bytes: exact(88e6, "host.procfs.net.dev"),
+      received_bytes: exact(333e3 * seconds, "host.procfs.net.dev"),
+      sent_bytes: exact(24e3 * seconds, "host.procfs.net.dev"),
       scope: "host",
     },
     energy: {
@@ -477,9 +482,10 @@ export function gpuJob(): Run {
     job_threads: gauge((share) => (share < 0.05 ? 12 : 71)),
     job_read_bytes: rate((share) => jitter[0]!(isTraining(share) ? 4e6 : 310e6)),
     job_written_bytes: rate((share) => (Math.abs((share * 4) % 1) < 0.02 ? 620e6 : 0)),
-    gpu0_utilization: gauge((share) => Math.min(1, jitter[1]!(isTraining(share) ? 0.86 : 0.01))),
-    gpu0_job_utilization: gauge((share) =>
-      Math.min(0.98, jitter[2]!(isTraining(share) ? 0.84 : 0)),
+    gpu0_utilization: gauge((share) => Math.min(1, jitter[1]!(isTraining(share) ? 0.86 : 0.01)), 1),
+    gpu0_job_utilization: gauge(
+      (share) => Math.min(0.98, jitter[2]!(isTraining(share) ? 0.84 : 0)),
+      0.98,
     ),
     main_gpu_memory_bytes: gauge((share) => (share < 0.06 ? 0 : 56.9e9 * Math.min(1, share * 4))),
     descendants_gpu_memory_bytes: gauge((share) => (share < 0.06 ? 0 : 1.2e9)),
@@ -664,6 +670,7 @@ export function emptyJob(): Run {
   run.curve = { samples: 1, seconds: [0.0012], columns: {} };
   run.memory = { combined: { total_rss_bytes: unknown("the job ended before the first sample") } };
   run.processes = undefined;
+  (run.pressure as Record<string, Measure>).io_seconds = exact(0, "cgroup.io.pressure");
   return run;
 }
 
