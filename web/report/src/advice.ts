@@ -2,7 +2,7 @@
 
 import { button, h, section } from "./dom";
 import { count, memoryStep, timeStep } from "./format";
-import { number, type Recommendation, type Run } from "./report";
+import { number, type Recommendation, type Run, recommendationOf } from "./report";
 import { requestFormats, requestText, whyNoRecommendation } from "./request";
 import { copyButton } from "./save";
 import { verdictOf } from "./verdict";
@@ -11,6 +11,7 @@ const REMEMBERED = "spoor-request-format";
 
 function verdict(run: Run): HTMLElement {
   const warnings = run.warnings ?? [];
+  const noAdvice = recommendationOf(run) && whyNoRecommendation(run);
   return section(
     "verdict",
     "Verdict",
@@ -21,6 +22,7 @@ function verdict(run: Run): HTMLElement {
         { class: "warnings", "aria-label": "Warnings" },
         ...warnings.map(({ message }) => h("li", {}, message)),
       ),
+    noAdvice && h("p", { class: "dim no-advice" }, noAdvice),
   );
 }
 
@@ -86,16 +88,15 @@ function requests(run: Run): HTMLElement {
   );
 }
 
-function recommendation(run: Run): HTMLElement {
-  const why = whyNoRecommendation(run);
-  if (why !== "") return section("next", "Next run", h("p", { class: "dim" }, why));
+function recommendation(run: Run): HTMLElement | null {
+  if (whyNoRecommendation(run) !== "") return null;
   return section(
     "next",
     "Request for the next run",
     h(
       "dl",
       { class: "amounts" },
-      ...amounts(run.recommendation!).map(([name, text, reason]) =>
+      ...amounts(recommendationOf(run)!).map(([name, text, reason]) =>
         h("div", { title: reason }, h("dt", {}, name), h("dd", {}, text)),
       ),
     ),
@@ -107,7 +108,7 @@ function recommendation(run: Run): HTMLElement {
       h(
         "dl",
         {},
-        ...amounts(run.recommendation!).map(([name, , reason]) =>
+        ...amounts(recommendationOf(run)!).map(([name, , reason]) =>
           h("div", {}, h("dt", {}, name), h("dd", {}, reason)),
         ),
       ),
@@ -116,6 +117,5 @@ function recommendation(run: Run): HTMLElement {
 }
 
 export function adviceOf(run: Run): HTMLElement {
-  const hasAdvice = run.recommendation !== undefined;
-  return h("div", { class: "advice" }, verdict(run), hasAdvice && recommendation(run));
+  return h("div", { class: "advice" }, verdict(run), recommendation(run));
 }

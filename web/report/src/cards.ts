@@ -43,6 +43,15 @@ function cloud(run: Run): Fact[] {
     .map(([key, value]) => [key.replaceAll("_", " "), String(value)]);
 }
 
+function price(run: Run): Fact[] {
+  const { allocation, usd_per_hour: hourly, cost_usd: cost } = run.context ?? {};
+  return known([
+    ["This run", format.dollars(number(cost))],
+    ["Per hour", format.dollars(number(hourly))],
+    ["Allocation", allocation ?? ""],
+  ]);
+}
+
 function limits(run: Run): Fact[] {
   const limits = run.limits ?? {};
   const from = (source: string | null | undefined) => (source ? ` (${source})` : "");
@@ -107,7 +116,8 @@ export function cardsOf(run: Run): HTMLElement {
     { class: "cards" },
     card("Machine", machine(run)),
     card("Cloud", cloud(run)),
-    card("Limits", limits(run)),
+    card("Price", price(run)),
+    card("Limits", run.limits ? limits(run) : []),
     card("Energy", energy(run)),
     card("Cost of tracking", tracking(run)),
   );

@@ -65,6 +65,14 @@ export function stacked(parts: Values[]): Values[] {
   return stack;
 }
 
+// Parts may be read a moment apart from their total: none is drawn above it.
+export function capped(values: Values, total: Values): Values {
+  return values.map((value, index) => {
+    const most = total[index];
+    return value !== null && typeof most === "number" ? Math.min(value, most) : value;
+  });
+}
+
 // The columns as CSV, under the names that sample rows have.
 export function columnName(name: string, column: Column): string {
   if (column.kind === "gauge") return name;

@@ -77,6 +77,10 @@ export function celsius(value: number): string {
   return fixed(value, 0, " °C");
 }
 
+export function dollars(value: number): string {
+  return Number.isNaN(value) ? UNKNOWN : `$${value < 1 ? value.toFixed(4) : value.toFixed(2)}`;
+}
+
 // "1 CPU", "8 CPUs".
 export function counted(value: number, one: string, many = `${one}s`): string {
   return `${count(value)} ${value > 0.5 && value < 1.5 ? one : many}`;
@@ -111,6 +115,14 @@ export function trimmed(text: string): string {
 
 function unit(text: (value: number) => string): Unit {
   return { text, tick: (value) => (value === 0 ? "0" : trimmed(text(value))) };
+}
+
+// "1.28–1.35 GB"; one text if both read the same.
+export function rangeText(unit: Unit, low: number, high: number): string {
+  const [from, to] = [unit.text(low), unit.text(high)];
+  if (from === to) return to;
+  const [amount, name] = from.split(" ");
+  return name !== undefined && to.endsWith(` ${name}`) ? `${amount}–${to}` : `${from}–${to}`;
 }
 
 export const units = {

@@ -2,9 +2,9 @@
 
 import uPlot from "uplot";
 import type { Chart, Line } from "./charts";
-import { isReduced, meansOf, stacked, type Values } from "./curve";
+import { capped, isReduced, meansOf, stacked, type Values } from "./curve";
 import { announce, h } from "./dom";
-import { moment } from "./format";
+import { moment, rangeText } from "./format";
 import { describe, drawMarks, drawPhases, type Labeled, type Span, topOf } from "./overlay";
 import type { Column, Curve } from "./report";
 import { color } from "./theme";
@@ -12,7 +12,7 @@ import { TIME_STEPS, type TimeAxis } from "./time_axis";
 
 // The plot areas of all charts and the lanes of the timeline begin and end at the same x.
 export const GUTTER_LEFT = 62;
-export const GUTTER_RIGHT = 10;
+export const GUTTER_RIGHT = 20;
 const HEIGHT = 124;
 const HEIGHT_TALL = 168;
 const SELECTION_MIN = 6; // pixels
@@ -101,6 +101,7 @@ export class Plot {
     axis.onView(() => this.view());
     axis.onCursor(() => this.follow());
     this.legend();
+    this.reserve();
   }
 
   private item(line: Line): Item {
@@ -160,7 +161,10 @@ export class Plot {
     };
     const shown = this.items.filter(({ isShown }) => isShown);
     const areas = shown.filter(({ line }) => line.style === "stack");
-    const tops = stacked(areas.map(({ column }) => meansOf(column)));
+    const total = this.items.find(({ line }) => line.style === "peak")?.column.high ?? [];
+    const tops = stacked(areas.map(({ column }) => meansOf(column))).map((top) =>
+      capped(top, total),
+    );
     for (const [index, { line, column }] of areas.entries()) {
       const at = add(tops[index]!, {
         stroke: color(line.color),
@@ -319,8 +323,14 @@ export class Plot {
     const index = cursor === null ? -1 : this.indexAt(cursor);
     this.when.textContent =
       cursor === null ? "peak" : `at ${moment(Number(cursor.toPrecision(4)))}`;
+    for (const item of this.items)
+      item.value.textContent = index < 0 ? this.peakText(item.column) : this.pointText(item, index);
+  }
+
+  // Room for the values, so that the row does not move with the cursor.
+  private reserve(): void {
     for (const { value, column } of this.items)
-      value.textContent = index < 0 ? this.peakText(column) : this.pointText(column, index);
+      value.style.minWidth = `${this.peakText(column).length}ch`;
   }
 
   private peakText(column: Column): string {
@@ -328,13 +338,13 @@ export class Plot {
     return this.chart.unit.text(peak);
   }
 
-  private pointText(column: Column, index: number): string {
-    const mean = meansOf(column)[index];
-    const high = column.high[index];
-    if (typeof mean !== "number") return "n/a";
-    const text = this.chart.unit.text(mean);
-    const most = typeof high === "number" ? this.chart.unit.text(high) : text;
-    return most === text ? text : `${text} to ${most}`;
+  // What is drawn at a point; of a range, its ends.
+  private pointText({ line, column }: Item, index: number): string {
+    const at = (values: Values) => values[index] ?? Number.NaN;
+    if (line.style === "peak") return this.chart.unit.text(at(column.high));
+    if (line.style === "stack" || !isReduced(column))
+      return this.chart.unit.text(at(meansOf(column)));
+    return rangeText(this.chart.unit, at(column.low ?? column.high), at(column.high));
   }
 
   private key(event: KeyboardEvent): void {

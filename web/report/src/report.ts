@@ -80,11 +80,39 @@ export interface Section {
   [key: string]: unknown;
 }
 
+export interface PastRun {
+  elapsed_seconds?: number | null;
+  cpu_mean_cores?: number | null;
+  cpu_max_cores?: number | null;
+  memory_mean_bytes?: number | null;
+  memory_peak_bytes?: number | null;
+  gpu_mean_gpus?: number | null;
+  gpu_memory_peak_bytes?: number | null;
+  received_bytes?: number | null;
+  sent_bytes?: number | null;
+}
+
+export interface Server {
+  vendor?: string | null;
+  name?: string | null;
+  cpus?: number | null;
+  memory_bytes?: number | null;
+  gpus?: number | null;
+  usd_per_hour?: number | null;
+}
+
 // What another program knows about the run, such as the workflow manager that started it.
 export interface Context {
   integration?: string | null;
   status_failed?: boolean | null;
-  historical?: Record<string, unknown>[] | null;
+  allocation?: string | null;
+  current?: PastRun | null;
+  historical?: PastRun[] | null;
+  recommendation?: Recommendation | null; // for this run and the earlier ones
+  servers?: Server[] | null;
+  servers_reason?: string | null;
+  usd_per_hour?: number | null;
+  cost_usd?: number | null;
 }
 
 export interface Run extends Section {
@@ -187,6 +215,10 @@ export function wasOutOfMemory(run: Run): boolean {
     valueAt(run, "events.oom_kills") > 0 ||
     (run.warnings ?? []).some((warning) => warning.code === "oom")
   );
+}
+
+export function recommendationOf(run: Run): Recommendation | undefined {
+  return run.context?.recommendation ?? run.recommendation;
 }
 
 // The GPUs assigned to the job.

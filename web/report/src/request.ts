@@ -1,7 +1,15 @@
 // What to request for the next run, in the syntax of schedulers and workflow managers: the same
 // lines as `spoor recommend --for NAME` writes (src/export/request.c).
 
-import { gpusOf, type Need, number, type Recommendation, type Run, wasOutOfMemory } from "./report";
+import {
+  gpusOf,
+  type Need,
+  number,
+  type Recommendation,
+  type Run,
+  recommendationOf,
+  wasOutOfMemory,
+} from "./report";
 
 const SHORT_SECONDS = 10;
 
@@ -23,16 +31,18 @@ export interface RequestFormat {
 
 // Why a run has nothing to recommend; empty if it has.
 export function whyNoRecommendation(run: Run): string {
-  if (!run.recommendation) return "This report has no recommendation.";
+  if (!recommendationOf(run)) return "This report has no recommendation.";
+  if (run.context?.recommendation) return "";
   if (wasOutOfMemory(run)) return "";
-  if (run.run.exit_code !== 0) return "A run that did not succeed says little about the next one.";
+  if (run.run.exit_code !== 0)
+    return "Nothing is recommended for the next run: this one did not succeed.";
   if (number(run.run.elapsed_seconds) < SHORT_SECONDS)
-    return "This run was too short to recommend anything.";
+    return "Nothing is recommended for the next run: this one was too short.";
   return "";
 }
 
 export function needsOf(run: Run): Needs {
-  const recommendation = run.recommendation ?? {};
+  const recommendation = recommendationOf(run) ?? {};
   const amount = (need: Need | undefined) => number(need?.value);
   return {
     cpus: amount(recommendation.cpus),
@@ -184,6 +194,6 @@ function comments(recommendation: Recommendation, needs: Needs): string[] {
 
 export function requestText(format: RequestFormat, run: Run): string {
   const needs = needsOf(run);
-  const notes = comments(run.recommendation ?? {}, needs);
+  const notes = comments(recommendationOf(run) ?? {}, needs);
   return [...notes.map((note) => `${format.comment} ${note}`), ...format.lines(needs)].join("\n");
 }

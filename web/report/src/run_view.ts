@@ -6,7 +6,7 @@ import { chartsOf } from "./charts";
 import { button, h, section } from "./dom";
 import { moment } from "./format";
 import { headerOf } from "./header";
-import { historyOf } from "./history";
+import { historyOf, serversOf } from "./history";
 import type { Span } from "./overlay";
 import { PhaseStrip, phaseTable, spansOf } from "./phases";
 import { drawAll, Plot, resizeAll } from "./plot";
@@ -82,6 +82,7 @@ export function runView(run: Run): View {
     processes?.root,
     phaseTable(run, axis),
     historyOf(run),
+    serversOf(run),
     cardsOf(run),
     sources.root,
   ];

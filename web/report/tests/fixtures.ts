@@ -791,7 +791,11 @@ export function hostileJob(): Run {
   run.recommendation!.cpus!.guess = true;
   run.host!.cpu_model = HOSTILE;
   run.host!.cloud = { vendor: HOSTILE };
-  run.context = { integration: HOSTILE, historical: [{ [HOSTILE]: HOSTILE }] };
+  run.context = {
+    integration: HOSTILE,
+    allocation: HOSTILE,
+    servers: [{ name: HOSTILE, vendor: long }],
+  };
   return run;
 }
 
@@ -818,6 +822,39 @@ export function systemReport(): Run {
   for (const name of Object.keys(run.curve!.columns))
     if (!name.startsWith("host_")) delete run.curve!.columns[name];
   run.curve!.seconds = run.curve!.seconds.map((end) => end / 60);
+  return run;
+}
+
+// A step of a flow that was run before.
+export function flowStep(): Run {
+  const run = failedJob();
+  const past = (seconds: number) => ({
+    elapsed_seconds: seconds,
+    cpu_mean_cores: 2.1,
+    cpu_max_cores: 3.9,
+    memory_peak_bytes: 0.58e9,
+    gpu_mean_gpus: null,
+  });
+  run.recommendation = undefined;
+  run.context = {
+    integration: "Metaflow",
+    status_failed: true,
+    current: past(42.7),
+    historical: [past(40.1), past(39.5)],
+    recommendation: cpuJob().recommendation!,
+    servers: [
+      {
+        vendor: "aws",
+        name: "c7g.xlarge",
+        cpus: 4,
+        memory_bytes: 8.6e9,
+        gpus: 0,
+        usd_per_hour: 0.145,
+      },
+    ],
+    usd_per_hour: 0.145,
+    cost_usd: 0.0017,
+  };
   return run;
 }
 
@@ -855,5 +892,6 @@ export const pages: Record<string, () => PageData> = {
   hour: () => pageData(cpuJob(1800, 3600)),
   hostile: () => pageData(hostileJob()),
   system: () => pageData(systemReport()),
+  flow: () => pageData(flowStep()),
   several: () => pageData(cpuJob(), second(), failedJob()),
 };

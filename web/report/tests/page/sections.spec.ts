@@ -54,7 +54,8 @@ test("a failed job says so", async ({ report }) => {
   await expect(page.locator(".sentences li").first()).toHaveText(
     "The job failed with exit code 2.",
   );
-  await expect(page.locator("#next")).toContainText("did not succeed");
+  await expect(page.locator("#verdict")).toContainText("this one did not succeed");
+  await expect(page.locator("#next")).toHaveCount(0);
   await expect(page.locator(".bar.failed")).toHaveCount(2);
   await expect(page.locator("td.bad")).toHaveText(["SIGSEGV", "2"]);
   await expect(page.locator(".phase-strip")).toHaveCount(0);
@@ -76,7 +77,7 @@ test("an out-of-memory kill is said in words, with more memory for the next run"
 test("an empty job has no charts", async ({ report }) => {
   const page = await report.open("empty");
   await expect(page.locator("h1")).toHaveText("true");
-  await expect(page.locator("#next")).toContainText("too short");
+  await expect(page.locator("#verdict")).toContainText("this one was too short");
   await expect(page.locator("#charts, #processes, #phases")).toHaveCount(0);
 });
 
@@ -107,6 +108,17 @@ test("a machine without a job shows the host", async ({ report }) => {
   await expect(page.locator("#chart-cpu .legend-item")).toHaveText([/^host /]);
   await expect(page.locator("#chart-memory .legend-item")).toHaveText([/^host /]);
   await expect(page.locator("#next")).toHaveCount(0);
+});
+
+test("a step of a flow has earlier runs, servers and its price", async ({ report }) => {
+  const page = await report.open("flow");
+  await expect(page.locator(".facts")).toContainText("Metaflow");
+  await expect(page.locator(".status.bad")).toHaveText("failed");
+  await expect(page.locator("#history tbody th")).toHaveText(["this run", "1 before", "2 before"]);
+  await expect(page.locator("#history thead")).not.toContainText("GPU");
+  await expect(page.locator("#servers tbody")).toContainText("c7g.xlarge");
+  await expect(page.getByRole("region", { name: "Price" })).toContainText("$0.0017");
+  await expect(page.locator(".amounts")).toContainText("7 GiB");
 });
 
 test("hostile names are shown as text", async ({ report }) => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { curveCsv, meanOf, peakOf, rowsCsv, stacked } from "../../src/curve";
+import { capped, curveCsv, meanOf, peakOf, rowsCsv, stacked } from "../../src/curve";
 import type { Curve } from "../../src/report";
 
 describe("curves", () => {
@@ -27,6 +27,12 @@ describe("curves", () => {
       [1, 2, null],
       [11, null, null],
     ]);
+  });
+});
+
+describe("parts", () => {
+  it("are not drawn above their total", () => {
+    expect(capped([1, 5, null, 4], [3, 3, 3, null])).toEqual([1, 3, null, 4]);
   });
 });
 

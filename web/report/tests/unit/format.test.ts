@@ -55,6 +55,13 @@ describe("axes", () => {
     expect(format.units.count.tick(0)).toBe("0");
   });
 
+  it("a range names its unit once", () => {
+    expect(format.rangeText(format.units.bytes, 1.28e9, 1.35e9)).toBe("1.28–1.35 GB");
+    expect(format.rangeText(format.units.bytes, 950e6, 1.35e9)).toBe("950 MB–1.35 GB");
+    expect(format.rangeText(format.units.count, 9, 10)).toBe("9–10");
+    expect(format.rangeText(format.units.count, 9, 9)).toBe("9");
+  });
+
   it("moments have at most two units", () => {
     expect(format.moment(0)).toBe("0");
     expect(format.moment(0.25)).toBe("250 ms");
