@@ -8,7 +8,8 @@ export default defineConfig({
   outputDir: "test-results/output",
   fullyParallel: true,
   workers: 2,
-  timeout: 60_000,
+  timeout: 120_000, // also on a busy machine
+  expect: { timeout: 20_000 },
   reporter: process.env.REPORT_FILE ? [["junit", { outputFile: process.env.REPORT_FILE }]] : "list",
   use: {
     viewport: { width: 1140, height: 900 },

@@ -2,6 +2,7 @@
 
 import { button, h, section } from "./dom";
 import * as format from "./format";
+import { assignLanes } from "./lanes";
 import type { Span } from "./overlay";
 import { GUTTER_LEFT, GUTTER_RIGHT } from "./plot";
 import { number, type Phase, type Run, startOf, valueAt } from "./report";
@@ -17,6 +18,10 @@ export function spansOf(run: Run): Span[] {
     .filter(({ from, to }) => to >= from);
 }
 
+const ROW = 22; // of phases that overlap
+// More would keep the keyboard from the charts; the table lists them all.
+const TAB_STOPS_MAX = 30;
+
 // A strip above the charts; a press shows the phase alone.
 export class PhaseStrip {
   readonly root: HTMLElement;
@@ -26,10 +31,14 @@ export class PhaseStrip {
     spans: Span[],
     private readonly axis: TimeAxis,
   ) {
-    this.labels = spans.map((span) => [
+    const sorted = [...spans].sort((a, b) => a.from - b.from || b.to - a.to);
+    const rows = assignLanes(sorted);
+    this.labels = sorted.map((span, index) => [
       span,
       button(span.name, `Zoom to the phase ${span.name}`, () => axis.zoom(span.from, span.to), {
         title: `${span.name}: ${format.duration(span.to - span.from)}`,
+        style: `top: ${rows[index]! * ROW}px`,
+        tabindex: sorted.length > TAB_STOPS_MAX ? "-1" : undefined,
       }),
     ]);
     this.root = h(
@@ -38,7 +47,7 @@ export class PhaseStrip {
         class: "phase-strip",
         role: "group",
         "aria-label": "Phases",
-        style: `margin-left: ${GUTTER_LEFT}px; margin-right: ${GUTTER_RIGHT}px`,
+        style: `margin-left: ${GUTTER_LEFT}px; margin-right: ${GUTTER_RIGHT}px; height: ${(Math.max(0, ...rows) + 1) * ROW}px`,
       },
       ...this.labels.map(([, label]) => label),
     );

@@ -226,7 +226,7 @@ function meter(share: number, isLimit: boolean): HTMLElement {
 }
 
 export function usageOf(run: Run, openSource: (path: string) => void): HTMLElement {
-  const titles = ["", "total", "mean", "peak", "allowed", "used"];
+  const titles = ["", "peak", "mean", "total", "allowed", "used"];
   return section(
     "usage",
     "Usage",
@@ -259,9 +259,9 @@ export function usageOf(run: Run, openSource: (path: string) => void): HTMLEleme
               "tr",
               {},
               h("th", { scope: "row" }, row.name, row.note ? h("small", {}, ` ${row.note}`) : null),
-              cell(run, row.total, openSource),
-              cell(run, row.mean, openSource),
               cell(run, row.peak, openSource),
+              cell(run, row.mean, openSource),
+              cell(run, row.total, openSource),
               h("td", { class: "number" }, row.allowed > 0 ? row.allowedText(row.allowed) : ""),
               meter(row.share, row.name.startsWith("Memory")),
             ),

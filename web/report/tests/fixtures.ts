@@ -535,6 +535,12 @@ export function gpuJob(): Run {
 // Eight GPUs, of which the run used some.
 export function manyGpusJob(): Run {
   const run = gpuJob();
+  run.phases = [
+    phase("epoch", 20, 600, 1200, 8e9),
+    phase("load", 20, 150, 600, 8e9),
+    phase("step", 170, 440, 600, 8e9),
+    phase("epoch", 620, 640, 1200, 8e9),
+  ];
   const gpus = Array.from({ length: 8 }, (_, index) => ({
     index,
     uuid: `GPU-${index}`,

@@ -46,6 +46,10 @@ test("a GPU job has GPU charts, a cloud and energy", async ({ report }) => {
 test("eight GPUs have a line each", async ({ report }) => {
   const page = await report.open("many-gpus");
   await expect(page.locator("#chart-gpu .legend-item")).toHaveCount(8);
+  const tops = await page
+    .locator(".phase-strip button")
+    .evaluateAll((labels) => labels.map((label) => (label as HTMLElement).style.top));
+  expect(tops).toEqual(["0px", "22px", "22px", "0px"]); // phases inside a phase
 });
 
 test("a failed job says so", async ({ report }) => {
