@@ -20,7 +20,7 @@ function verdict(run: Run): HTMLElement {
       h(
         "ul",
         { class: "warnings", "aria-label": "Warnings" },
-        ...warnings.map(({ message }) => h("li", {}, message)),
+        ...warnings.map(({ message }) => h("li", {}, h("strong", {}, "Warning: "), message)),
       ),
     noAdvice && h("p", { class: "dim no-advice" }, noAdvice),
   );

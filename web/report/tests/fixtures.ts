@@ -157,7 +157,11 @@ function job(options: JobOptions): Run {
     },
     memory: {
       combined: {
-        total_rss_bytes: sampled(peakBytes, "procfs.status.VmHWM", peakBytes * 1.04),
+        total_rss_bytes: sampled(
+          peakBytes,
+          "procfs.status.VmHWM",
+          Math.min(peakBytes * 1.04, limitBytes ?? Number.POSITIVE_INFINITY),
+        ),
         private_rss_bytes: sampled(peakBytes * 0.9, "procfs.smaps_rollup"),
         shared_rss_bytes: sampled(peakBytes * 0.1, "procfs.smaps_rollup"),
       },
@@ -635,7 +639,7 @@ export function oomJob(): Run {
   };
   run.curve = curve(318, 256, 318, {
     main_cpu_seconds: rate(() => 0.97),
-    job_cpu_seconds: rate(() => 0.97),
+    job_cpu_seconds: rate(() => 0.97, 1.02),
     job_rss_bytes: gauge((share) => 0.3e9 + 2.6e9 * share ** 2),
     job_private_bytes: gauge((share) => 0.25e9 + 2.6e9 * share ** 2),
     job_shared_bytes: gauge(() => 0.05e9),

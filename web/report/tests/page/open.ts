@@ -8,7 +8,8 @@ import { FOLDER } from "./setup";
 export { expect };
 
 export interface Report {
-  open(name: string): Promise<Page>;
+  open(name: string): Promise<Page>; // of a fixture
+  openFile(path: string): Promise<Page>;
 }
 
 export const test = base.extend<{ report: Report }>({
@@ -21,12 +22,12 @@ export const test = base.extend<{ report: Report }>({
     page.on("request", (request) => {
       if (!/^(file|blob|data):/.test(request.url())) complaints.push(`request ${request.url()}`);
     });
-    const open = async (name: string) => {
-      await page.goto(pathToFileURL(join(FOLDER, `${name}.html`)).href);
+    const openFile = async (path: string) => {
+      await page.goto(pathToFileURL(path).href);
       await allDrawn(page);
       return page;
     };
-    await use({ open });
+    await use({ openFile, open: (name) => openFile(join(FOLDER, `${name}.html`)) });
     expect(complaints).toEqual([]);
   },
 });
