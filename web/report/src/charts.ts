@@ -172,6 +172,7 @@ const definitions: Definition[] = [
       line("job_cpu_pressure_seconds", "for a CPU", "first", "range"),
       line("job_memory_pressure_seconds", "for memory", "second", "range"),
       line("job_io_pressure_seconds", "for I/O", "third", "range"),
+      line("job_throttled_seconds", "throttled", "fourth", "range"),
       line("host_cpu_pressure_seconds", "host: for a CPU", "host", "range", { isHidden: true }),
       line("host_memory_pressure_seconds", "host: for memory", "host", "range", {
         isHidden: true,
@@ -240,10 +241,13 @@ function gpuDefinitions(curve: Curve): Record<"utilization" | "power" | "tempera
 function allDefinitions(curve: Curve): Definition[] {
   const gpu = gpuDefinitions(curve);
   const before = definitions.findIndex(({ id }) => id === "gpu-memory");
+  const memory = definitions[before]!;
+  const each = gpuNames(curve).length > 1 ? gpuLines(curve, "memory_bytes") : [];
+  const hidden = each.map((line) => ({ ...line, isHidden: true }));
   return [
     ...definitions.slice(0, before),
     gpu.utilization,
-    definitions[before]!,
+    { ...memory, lines: [...memory.lines, ...hidden] },
     gpu.power,
     gpu.temperature,
     ...definitions.slice(before + 1),

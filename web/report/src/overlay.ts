@@ -134,8 +134,12 @@ function drawLimit(u: uPlot, chart: Chart, labels: Labels): void {
   if (!limit) return;
   const right = bbox.left + bbox.width - 4 * ratio();
   const text = `${limit.label} ${chart.unit.tick(limit.value)}`;
+  // At the right end, or at the left one if a peak has taken that.
+  const write = (words: string, y: number) =>
+    labels.write(words, right, y, color("limit-text"), "right") ||
+    labels.write(words, bbox.left, y, color("limit-text"));
   if (limit.value > u.scales.y!.max!) {
-    labels.write(`${text} ↑`, right, bbox.top, color("limit-text"), "right");
+    write(`${text} ↑`, bbox.top);
     return;
   }
   const y = Math.round(u.valToPos(limit.value, "y", true));
@@ -146,7 +150,7 @@ function drawLimit(u: uPlot, chart: Chart, labels: Labels): void {
   ctx.moveTo(bbox.left, y);
   ctx.lineTo(bbox.left + bbox.width, y);
   ctx.stroke();
-  labels.write(text, right, y + 20 * ratio(), color("limit-text"), "right");
+  write(text, y + 20 * ratio());
 }
 
 function drawDot(u: uPlot, x: number, y: number, ink: string): void {
