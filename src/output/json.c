@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "output/curve_json.h"
 #include "output/format.h"
 #include "output/measure.h"
 #include "output/recommendation.h"
@@ -353,6 +354,7 @@ void json_write(const struct record *record, const struct format_style *style,
     add_phases(&json, record);
     add_recommendation(&json, record);
     add_sections(&json, &record_tracker_fields, record);
+    curve_add_json(&json, &record->curve, CURVE_JSON_POINTS);
     add_warnings(&json, record);
     json_end(&json);
     buffer_add(out, "\n", 1);

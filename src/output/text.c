@@ -102,7 +102,7 @@ static void curve_write(const struct record *record, struct page *page,
         page->columns < TEXT_COLUMNS ? page->columns - PAGE_DETAIL_START : CURVE_COLUMNS_MAX;
     struct buffer text = { 0 };
 
-    if (!page->has_unicode || record->point_count < CURVE_POINTS_MIN)
+    if (!page->has_unicode || record->curve.count < CURVE_POINTS_MIN)
         return;
     make(record, curve, columns);
     if (sparkline_max(curve, columns) > 0) {
