@@ -14,7 +14,7 @@ static int write_records(const struct records *records, const struct outputs *ou
     return output->fd >= 0 ? save_to_descriptor(records->items, records->count, output->format,
                                                 output->flags & SPOOR_COLOR, output->fd, err)
                            : save_to_file(records->items, records->count, output->format,
-                                          output->path, outputs->save, err);
+                                          output->path, output->save, err);
 }
 
 int command_report(const struct command *command, int argc, char **argv)

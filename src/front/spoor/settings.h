@@ -32,6 +32,7 @@ enum wait_for { WAIT_FOR_MAIN, WAIT_FOR_ALL };
 /* The settings own their texts; NULL: not given. */
 struct settings {
     char *output_path; /* "-": stdout */
+    char *report_path; /* of the page */
     char *samples_path;
     char *stream_path; /* "-": stdout */
     char *stream_format;
