@@ -209,3 +209,13 @@ int save_to_file(const struct record *records, size_t count, enum spoor_format f
         return error_sys(err, r, "cannot write '%s'", path);
     return r < 0 ? error_set(err, r, "cannot write '%s': %s", path, why.message) : 0;
 }
+
+int save_text(const struct buffer *text, int fd, const char *path, enum spoor_save how,
+              struct spoor_error *err)
+{
+    int r = buffer_error(text);
+
+    if (r == 0)
+        r = fd >= 0 ? buffer_write(text, fd) : replace(text, path, how == SPOOR_NO_CLOBBER);
+    return r < 0 ? error_sys(err, r, "cannot write '%s'", path) : 0;
+}

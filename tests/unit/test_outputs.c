@@ -40,6 +40,7 @@ static void end(struct fixture *f)
 {
     f->settings.output_path = NULL; /* not the settings' own here */
     f->settings.samples_path = NULL;
+    f->settings.report_path = NULL;
     settings_done(&f->settings);
     outputs_done(&f->outputs);
     fake_root_done(&f->fake);

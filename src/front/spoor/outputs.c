@@ -190,24 +190,29 @@ static bool has_text(const struct outputs *plan)
     return false;
 }
 
+static int plan_files(const struct settings *settings, struct outputs *plan,
+                      struct spoor_error *err)
+{
+    int r = settings->has_format ? format_check(settings->format, err) : 0;
+
+    if (r == 0 && settings->output_path)
+        r = plan_file(settings, plan, err);
+    if (r == 0 && settings->report_path)
+        r = plan_page(settings, plan, err);
+    return r < 0 ? r : check_streams(settings, err);
+}
+
 static int plan_all(const struct settings *settings, struct outputs *plan,
                     struct spoor_error *err)
 {
     enum spoor_format format = settings->has_format ? settings->format : SPOOR_TEXT;
     int fd = settings->summary_fd;
-    int r = 0;
+    int r;
 
     plan->save = settings->is_append       ? SPOOR_APPEND
                  : settings->is_no_clobber ? SPOOR_NO_CLOBBER
                                            : SPOOR_REPLACE;
-    if (settings->has_format)
-        r = format_check(format, err);
-    if (r == 0 && settings->output_path)
-        r = plan_file(settings, plan, err);
-    if (r == 0 && settings->report_path)
-        r = plan_page(settings, plan, err);
-    if (r == 0)
-        r = check_streams(settings, err);
+    r = plan_files(settings, plan, err);
     if (r == 0 && fd >= 0)
         r = check_descriptor(fd, "--summary-fd", err);
     if (r < 0)
