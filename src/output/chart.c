@@ -54,6 +54,11 @@ static struct number value_text(double value, enum chart_unit unit)
     return text;
 }
 
+static const char *unit_text(enum chart_unit unit)
+{
+    return unit == CORES ? " cores" : unit == GPUS ? " GPUs" : "";
+}
+
 /* ---- values ----------------------------------------------------------------- */
 
 static double larger(double a, double b)
@@ -86,17 +91,20 @@ static void fill_cells(const struct record_curve *curve, const struct curve_colu
 
 /* ---- drawing ---------------------------------------------------------------- */
 
-/* What a cell shows of its value in a row, of which each is 1 high. */
-static const char *block(double height, bool has_unicode)
+/* What a cell shows in a row, each of which is 1 high. The lowest shows that there is something. */
+static const char *block(double height, int row, bool has_unicode)
 {
     static const char *const blocks[] = { " ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
     static const char *const ascii[] = { " ", ".", ":", "#" };
     size_t count = has_unicode ? ARRAY_SIZE(blocks) : ARRAY_SIZE(ascii);
-    size_t filled;
+    size_t filled = 0;
 
-    if (!(height > 0)) /* also if it is NaN */
-        return " ";
-    filled = height >= 1 ? count - 1 : (size_t)(height * (double)(count - 1) + 0.5);
+    if (height - row >= 1)
+        filled = count - 1;
+    else if (height > row)
+        filled = (size_t)((height - row) * (double)(count - 1) + 0.5);
+    if (filled == 0 && row == 0 && height > 0)
+        filled = 1;
     return has_unicode ? blocks[filled] : ascii[filled];
 }
 
@@ -106,10 +114,7 @@ static void draw_row(const double *cells, size_t columns, double max, int row, b
     size_t blanks = 0;
 
     for (size_t i = 0; i < columns; i++) {
-        double height = cells[i] / max * CHART_ROWS - row;
-        /* The lowest row shows that there was something. */
-        const char *text =
-            block(row == 0 && cells[i] > 0 ? fmax(height, 0.13) : height, has_unicode);
+        const char *text = block(cells[i] / max * CHART_ROWS, row, has_unicode); /* or NaN */
 
         if (*text == ' ') {
             blanks++;
@@ -159,9 +164,9 @@ static bool write_chart(const struct chart *chart, const struct record *record,
     fill_cells(curve, column, cells, columns);
     page_blank(page);
     page_add(page, PAGE_BOLD, job ? chart->title : chart->host_title);
-    buffer_format(
-        page->out, "  %s on average, %s at peak%s\n", value_text(value.mean, chart->unit).text,
-        value_text(value.high, chart->unit).text, chart->unit == CORES ? " (cores)" : "");
+    buffer_format(page->out, "  %s%s on average, %s at peak\n",
+                  value_text(value.mean, chart->unit).text, unit_text(chart->unit),
+                  value_text(value.high, chart->unit).text);
     draw(cells, columns, value.high, chart->unit, page->has_unicode, page->out);
     return true;
 }
