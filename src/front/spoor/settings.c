@@ -248,7 +248,7 @@ static const struct option rows[] = {
 { 'o',  "output",     "FILE",              "write to FILE (- for stdout; .html, .json, .csv or .txt; default: a page named as the first file, with .html, or stdout if --format or --text is given)", REPORT, TEXT(output_path), .complete = COMPLETE_FILES },
 { 'o',  "output",     "FILE",              "write the report to FILE instead of stdout", SYSTEM, TEXT(output_path), .complete = COMPLETE_FILES },
 { 'f',  "format",     "text|json|csv|html", "format of the report (default: from the suffix of FILE, otherwise text); without -o, the report replaces the summary on stderr", TRACK, .apply = apply_format },
-{ 'f',  "format",     "text|json|csv|html", "output format (default: from the suffix of the -o file, otherwise html)", REPORT, .apply = apply_format },
+{ 'f',  "format",     "text|json|csv|html", "output format (default: from the suffix of the -o file, otherwise text; html without -o)", REPORT, .apply = apply_format },
 { 'f',  "format",     "text|json|csv|html", "output format (default: from the suffix of the -o file, otherwise text)", SYSTEM, .apply = apply_format },
 { 'f',  "format",     "text|json",         "output format (default: text)", SCOPE_INFO | SCOPE_RECOMMEND, .apply = apply_format },
 { '\0', "report",     "FILE",              "also write a page with charts to FILE (.html), to open in a browser", BOTH | SYSTEM, TEXT(report_path), .check = check_page, .complete = COMPLETE_FILES },
