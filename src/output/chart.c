@@ -74,7 +74,7 @@ static void fill_cells(const struct record_curve *curve, const struct curve_colu
 
     for (size_t i = 0; i < columns; i++)
         cells[i] = (double)NAN;
-    for (size_t i = 0; i < curve->count && end > 0; i++) {
+    for (size_t i = 0; i < curve->count && end > 0 && columns > 0; i++) {
         double first = curve_start(curve, i) / end * (double)columns;
         double last = curve->seconds[i] / end * (double)columns;
         size_t cell = (size_t)first;

@@ -102,8 +102,8 @@ static int load_column(struct record *record, const char *name, const json_t *ob
         r = load_values(record, &column, object, "low", &column.low, err);
     if (r == 0)
         r = load_values(record, &column, object, "mean", &column.mean, err);
-    if (r < 0 || record->error < 0)
-        return r;
+    if (r < 0 || !column.high || !column.low || !column.mean)
+        return r; /* record->error says so */
     curve->columns[curve->column_count++] = column;
     return check_unknown(&column, curve->count, err);
 }
