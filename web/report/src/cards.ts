@@ -53,7 +53,9 @@ function price(run: Run): Fact[] {
 }
 
 function limits(run: Run): Fact[] {
-  const limits = run.limits ?? {};
+  const { limits } = run;
+  // Without a machine, nothing was looked for.
+  if (!limits || (typeof limits.cpus !== "number" && typeof run.host?.cpus !== "number")) return [];
   const from = (source: string | null | undefined) => (source ? ` (${source})` : "");
   const cpus = number(limits.cpus);
   const memory = number(limits.memory_bytes);
@@ -117,7 +119,7 @@ export function cardsOf(run: Run): HTMLElement {
     card("Machine", machine(run)),
     card("Cloud", cloud(run)),
     card("Price", price(run)),
-    card("Limits", run.limits ? limits(run) : []),
+    card("Limits", limits(run)),
     card("Energy", energy(run)),
     card("Cost of tracking", tracking(run)),
   );

@@ -26,6 +26,11 @@ export function meansOf(column: Column): Values {
   return column.mean ?? column.high;
 }
 
+// A rate holds since the end of the point before, even if that one is unknown.
+export function heldBack(values: Values): Values {
+  return values.map((value, index) => value ?? values[index + 1] ?? null);
+}
+
 // The highest value among the points first..last.
 export function peakOf(values: Values, first = 0, last = values.length - 1): Peak | null {
   let peak: Peak | null = null;

@@ -2,7 +2,7 @@
 
 import uPlot from "uplot";
 import type { Chart, Line } from "./charts";
-import { capped, isReduced, meansOf, stacked, type Values } from "./curve";
+import { capped, heldBack, isReduced, meansOf, stacked, type Values } from "./curve";
 import { announce, h } from "./dom";
 import { moment, rangeText } from "./format";
 import { describe, drawMarks, drawPhases, type Labeled, type Span, topOf } from "./overlay";
@@ -154,8 +154,9 @@ export class Plot {
       series: [] as uPlot.Series[],
       bands: [] as uPlot.Band[],
     };
-    const add = (values: Values, series: uPlot.Series) => {
-      result.data.push(fromZero(this.curve.seconds, values));
+    const add = (values: Values, kind: Column["kind"], series: uPlot.Series) => {
+      const drawn = fromZero(this.curve.seconds, values);
+      result.data.push(kind === "rate" ? heldBack(drawn) : drawn);
       result.series.push({ points: { show: false }, ...series });
       return result.series.length; // its index in uPlot, where 0 is the time
     };
@@ -166,7 +167,7 @@ export class Plot {
       capped(top, total),
     );
     for (const [index, { line, column }] of areas.entries()) {
-      const at = add(tops[index]!, {
+      const at = add(tops[index]!, column.kind, {
         stroke: color(line.color),
         width: 1,
         fill: color(line.color, 0.45),
@@ -182,17 +183,25 @@ export class Plot {
   private addLine(
     line: Line,
     column: Column,
-    add: (values: Values, series: uPlot.Series) => number,
+    add: (values: Values, kind: Column["kind"], series: uPlot.Series) => number,
     bands: uPlot.Band[],
     isAlone: boolean,
   ): void {
     const paths = pathsOf(column);
     if (line.style === "range" && isReduced(column)) {
-      const high = add(column.high, { stroke: color(line.color, 0.5), width: 1, paths });
-      const low = add(column.low ?? column.high, { stroke: "transparent", width: 0, paths });
+      const high = add(column.high, column.kind, {
+        stroke: color(line.color, 0.5),
+        width: 1,
+        paths,
+      });
+      const low = add(column.low ?? column.high, column.kind, {
+        stroke: "transparent",
+        width: 0,
+        paths,
+      });
       bands.push({ series: [high, low], fill: color(line.color, 0.2) });
     }
-    add(line.style === "peak" ? column.high : meansOf(column), {
+    add(line.style === "peak" ? column.high : meansOf(column), column.kind, {
       stroke: color(line.color),
       width: line.color === "host" ? 1 : 1.4,
       dash: line.dashed ? [4, 3] : undefined,

@@ -155,7 +155,7 @@ export interface Run extends Section {
   recommendation?: Recommendation;
   tracker?: Record<string, unknown>;
   warnings?: { code?: string; message: string }[];
-  curve?: Curve;
+  curve?: Curve | null;
   context?: Context;
 }
 

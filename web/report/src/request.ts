@@ -34,6 +34,8 @@ export function whyNoRecommendation(run: Run): string {
   if (!recommendationOf(run)) return "This report has no recommendation.";
   if (run.context?.recommendation) return "";
   if (wasOutOfMemory(run)) return "";
+  if (typeof run.run.exit_code !== "number")
+    return "Nothing is recommended for the next run: how this one ended is not known.";
   if (run.run.exit_code !== 0)
     return "Nothing is recommended for the next run: this one did not succeed.";
   if (number(run.run.elapsed_seconds) < SHORT_SECONDS)

@@ -225,8 +225,48 @@ function meter(share: number, isLimit: boolean): HTMLElement {
   );
 }
 
+// Columns that no row fills are left out.
+function columnsOf(rows: UsageRow[]): string[] {
+  const isFilled: Record<string, (row: UsageRow) => boolean> = {
+    peak: ({ peak }) => peak !== null,
+    mean: ({ mean }) => mean !== null,
+    total: ({ total }) => total !== null,
+    allowed: ({ allowed }) => allowed > 0,
+    used: ({ share }) => share >= 0,
+  };
+  return Object.keys(isFilled).filter((name) => rows.some(isFilled[name]!));
+}
+
+function usageCell(
+  run: Run,
+  row: UsageRow,
+  column: string,
+  openSource: (path: string) => void,
+): HTMLElement {
+  switch (column) {
+    case "allowed":
+      return h("td", { class: "number" }, row.allowed > 0 ? row.allowedText(row.allowed) : "");
+    case "used":
+      return meter(row.share, row.name.startsWith("Memory"));
+    default:
+      return cell(run, row[column as "peak" | "mean" | "total"], openSource);
+  }
+}
+
 export function usageOf(run: Run, openSource: (path: string) => void): HTMLElement {
-  const titles = ["", "peak", "mean", "total", "allowed", "used"];
+  const rows = usageRows(run);
+  const columns = columnsOf(rows);
+  const headers = columns.map((name) =>
+    h("th", { scope: "col", class: name === "used" ? "text" : "number" }, name),
+  );
+  const lines = rows.map((row) =>
+    h(
+      "tr",
+      {},
+      h("th", { scope: "row" }, row.name, row.note ? h("small", {}, ` ${row.note}`) : null),
+      ...columns.map((column) => usageCell(run, row, column, openSource)),
+    ),
+  );
   return section(
     "usage",
     "Usage",
@@ -236,37 +276,9 @@ export function usageOf(run: Run, openSource: (path: string) => void): HTMLEleme
       h(
         "table",
         { class: "usage" },
-        h("caption", { class: "visually-hidden" }, "Totals, means and peaks of what was used"),
-        h(
-          "thead",
-          {},
-          h(
-            "tr",
-            {},
-            h("td"),
-            ...titles
-              .slice(1)
-              .map((title) =>
-                h("th", { scope: "col", class: title === "used" ? "text" : "number" }, title),
-              ),
-          ),
-        ),
-        h(
-          "tbody",
-          {},
-          ...usageRows(run).map((row) =>
-            h(
-              "tr",
-              {},
-              h("th", { scope: "row" }, row.name, row.note ? h("small", {}, ` ${row.note}`) : null),
-              cell(run, row.peak, openSource),
-              cell(run, row.mean, openSource),
-              cell(run, row.total, openSource),
-              h("td", { class: "number" }, row.allowed > 0 ? row.allowedText(row.allowed) : ""),
-              meter(row.share, row.name.startsWith("Memory")),
-            ),
-          ),
-        ),
+        h("caption", { class: "visually-hidden" }, "Peaks, means and totals of what was used"),
+        h("thead", {}, h("tr", {}, h("td"), ...headers)),
+        h("tbody", {}, ...lines),
       ),
     ),
   );

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { capped, curveCsv, meanOf, peakOf, rowsCsv, stacked } from "../../src/curve";
+import { capped, curveCsv, heldBack, meanOf, peakOf, rowsCsv, stacked } from "../../src/curve";
 import type { Curve } from "../../src/report";
 
 describe("curves", () => {
@@ -33,6 +33,12 @@ describe("curves", () => {
 describe("parts", () => {
   it("are not drawn above their total", () => {
     expect(capped([1, 5, null, 4], [3, 3, 3, null])).toEqual([1, 3, null, 4]);
+  });
+});
+
+describe("rates", () => {
+  it("hold since the end of the point before", () => {
+    expect(heldBack([null, 2, null, null, 5])).toEqual([2, 2, null, 5, 5]);
   });
 });
 

@@ -78,5 +78,8 @@ describe("a recommendation", () => {
     expect(whyNoRecommendation(failedJob())).not.toBe("");
     expect(whyNoRecommendation(emptyJob())).not.toBe("");
     expect(whyNoRecommendation({ run: {} })).not.toBe("");
+    const unknown = cpuJob();
+    unknown.run.exit_code = null;
+    expect(whyNoRecommendation(unknown)).toContain("not known");
   });
 });
