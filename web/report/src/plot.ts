@@ -15,7 +15,7 @@ export const GUTTER_LEFT = 62;
 export const GUTTER_RIGHT = 20;
 const HEIGHT = 124;
 const HEIGHT_TALL = 168;
-const SELECTION_MIN = 6; // pixels
+export const SELECTION_MIN = 6; // pixels
 const FONT = "11px system-ui, sans-serif";
 
 function heightOf(chart: Chart): number {

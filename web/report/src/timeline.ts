@@ -5,7 +5,7 @@ import { announce, h } from "./dom";
 import { bytes, duration, moment, percent } from "./format";
 import { assignLanes } from "./lanes";
 import type { Span } from "./overlay";
-import { GUTTER_LEFT, GUTTER_RIGHT } from "./plot";
+import { GUTTER_LEFT, GUTTER_RIGHT, SELECTION_MIN } from "./plot";
 import { number, type Process, type Run } from "./report";
 import type { TimeAxis } from "./time_axis";
 
@@ -55,6 +55,8 @@ export class Timeline {
   private readonly lanes: HTMLElement;
   private readonly ticks: HTMLElement;
   private readonly cursor: HTMLElement;
+  private readonly selection = h("div", { class: "selection", hidden: true });
+  private grabbed: number | null = null; // where a drag began, as a share of the width
   private readonly details: HTMLElement;
   private readonly bands: [Span, HTMLElement][];
   private current = 0;
@@ -82,8 +84,11 @@ export class Timeline {
         style: `height: ${count * pitch + 2}px; --pitch: ${pitch}px`,
         on: {
           keydown: (event) => this.key(event as KeyboardEvent),
+          pointerdown: (event) => this.grab(event as PointerEvent),
           pointermove: (event) => this.point(event as PointerEvent),
-          pointerleave: () => axis.point(null),
+          pointerup: (event) => this.release(event as PointerEvent),
+          pointerleave: () => this.leave(),
+          dblclick: () => axis.reset(),
         },
       },
       ...this.bands.map(([, element]) => element),
@@ -92,6 +97,7 @@ export class Timeline {
         return element;
       }),
       this.cursor,
+      this.selection,
     );
     this.ticks = h("div", { class: "ticks", "aria-hidden": "true" });
     this.details = h("p", { class: "details" }, "");
@@ -194,10 +200,41 @@ export class Timeline {
     this.cursor.style.left = `${share * 100}%`;
   }
 
-  private point(event: PointerEvent): void {
+  private shareAt(event: PointerEvent): number {
     const { left, width } = this.lanes.getBoundingClientRect();
-    const share = (event.clientX - left) / width;
-    this.axis.point(this.axis.from + share * (this.axis.to - this.axis.from));
+    return (event.clientX - left) / width;
+  }
+
+  private timeAt(share: number): number {
+    return this.axis.from + share * (this.axis.to - this.axis.from);
+  }
+
+  // A finger scrolls; everything else selects.
+  private grab(event: PointerEvent): void {
+    if (event.pointerType !== "touch" && event.button === 0) this.grabbed = this.shareAt(event);
+  }
+
+  private point(event: PointerEvent): void {
+    const share = this.shareAt(event);
+    this.axis.point(this.timeAt(share));
+    if (this.grabbed === null) return;
+    this.selection.hidden = false;
+    this.selection.style.left = `${Math.min(share, this.grabbed) * 100}%`;
+    this.selection.style.width = `${Math.abs(share - this.grabbed) * 100}%`;
+  }
+
+  private release(event: PointerEvent): void {
+    const { grabbed } = this;
+    const share = this.shareAt(event);
+    this.leave();
+    if (grabbed === null || Math.abs(share - grabbed) * this.width < SELECTION_MIN) return;
+    this.axis.zoom(this.timeAt(Math.min(share, grabbed)), this.timeAt(Math.max(share, grabbed)));
+  }
+
+  private leave(): void {
+    this.grabbed = null;
+    this.selection.hidden = true;
+    this.axis.point(null);
   }
 
   private key(event: KeyboardEvent): void {

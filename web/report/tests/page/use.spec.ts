@@ -28,6 +28,19 @@ test("dragging zooms every chart, and a double click shows the whole run", async
   await expect(range).toHaveText("0 to 1 h");
 });
 
+test("dragging over the timeline zooms, too", async ({ report }) => {
+  const page = await report.open("build");
+  const lanes = await box(page, ".lanes");
+  const y = lanes.y + lanes.height - 4;
+  await page.mouse.move(lanes.x + lanes.width * 0.8, y);
+  await page.mouse.down();
+  await page.mouse.move(lanes.x + lanes.width * 0.5, y, { steps: 4 });
+  await page.mouse.up();
+  await expect(page.locator(".range")).toHaveText(/^4[67](\.\d+)? s to 1 min 15/);
+  await page.mouse.dblclick(lanes.x + lanes.width * 0.9, y);
+  await expect(page.locator(".range")).toHaveText("0 to 1 min 34 s");
+});
+
 test("the cursor shows the values of every chart in its legend", async ({ report }) => {
   const page = await report.open("cpu");
   const when = page.locator(".when");
