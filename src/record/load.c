@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/unknown.h"
 #include "record/field.h"
+#include "record/load_curve.h"
 #include "record/system.h"
 #include "series/figure.h"
 #include "text/buffer.h"
@@ -406,6 +407,8 @@ static int load_all(struct loader *loader, const json_t *root)
     record->warnings = items;
     if (r == 0)
         r = load_system(loader, root);
+    if (r == 0)
+        r = load_curve(record, json_object_get(root, "curve"), loader->err);
     return r == 0 && record->error < 0 ? error_sys(loader->err, record->error, "load") : r;
 }
 
