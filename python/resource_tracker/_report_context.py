@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the page says beyond a JSON report: earlier runs, servers to rent, and the integration. It is
+the object `context` of the report, in base units; what is not known is None."""
+from __future__ import annotations
+
+from math import ceil
+
+from ._recommend import MEMORY, VRAM, peak_bytes
+from .column_maps import BYTES_PER_UNIT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Mapping, Sequence
+
+    Stats = Mapping[str, Mapping[str, Any]]
+
+_MIB = 1 << 20
+_MB = 10 ** 6
+_VALUES = (  # name here, column and value of stats()
+    ("elapsed_seconds", "timestamp", "duration"),
+    ("cpu_mean_cores", "process_cpu_usage", "mean"),
+    ("cpu_max_cores", "process_cpu_usage", "max"),
+    ("gpu_mean_gpus", "process_gpu_usage", "mean"),
+    ("gpu_max_gpus", "process_gpu_usage", "max"),
+    ("received_bytes", "system_net_recv_bytes", "sum"),
+    ("sent_bytes", "system_net_sent_bytes", "sum"))
+
+
+def describe_run(stats: Stats) -> dict[str, Any]:
+    """A result of stats() in base units."""
+    run = {name: stats.get(column, {}).get(value) for name, column, value in _VALUES}
+    memory = None
+    for name in MEMORY[0]:
+        mean = stats.get(f"process_{name}", {}).get("mean")
+        memory = memory if mean is None else mean * BYTES_PER_UNIT[name]
+    return {**run, "memory_mean_bytes": memory, "memory_peak_bytes": peak_bytes([stats], MEMORY),
+            "gpu_memory_peak_bytes": peak_bytes([stats], VRAM)}
+
+
+def request_lines(integration: str, needs: Mapping[str, Any]) -> list[str]:
+    """What to write into a flow. Metaflow counts memory in 10^6 bytes."""
+    if integration != "Metaflow":
+        return []
+    pairs = {"cpu": needs["cpu"], "memory": ceil(needs["memory"] * _MIB / _MB), "gpu": needs["gpu"]}
+    return [f"@resources({', '.join(f'{key}={value}' for key, value in pairs.items() if value)})"]
+
+
+def describe_server(server: Mapping[str, Any]) -> dict[str, Any]:
+    """A server of the keeper, see keeper.get_recommended_cloud_servers()."""
+    memory = server.get("memory_amount")
+    return {"vendor": server.get("vendor_id"),
+            "name": server.get("api_reference") or server.get("server_id"),
+            "cpus": server.get("vcpus"), "memory_bytes": memory and round(memory * _MIB),
+            "gpus": server.get("gpu_count"), "usd_per_hour": server.get("min_price_ondemand")}
+
+
+def build_context(integration: str, status_failed: bool, history: Sequence[Stats],
+                  current: Stats, needs: Mapping[str, Any] | None,
+                  servers: Sequence[Mapping[str, Any]], servers_reason: str | None,
+                  usd_per_hour: float | None, allocation: str | None) -> dict[str, Any]:
+    """needs are those of recommend_resources(), of this run and of the earlier ones."""
+    this = describe_run(current)
+    elapsed = this["elapsed_seconds"]
+    cost = None if usd_per_hour is None or elapsed is None else usd_per_hour * elapsed / 3600
+    recommendation = needs and {
+        "cpus": needs["cpu"], "memory_bytes": needs["memory"] * _MIB, "gpus": needs["gpu"],
+        "gpu_memory_bytes": needs["vram"] and needs["vram"] * _MIB, "runs": 1 + len(history),
+        "lines": request_lines(integration, needs)}
+    return {"integration": integration, "status_failed": status_failed, "allocation": allocation,
+            "current": this, "historical": [describe_run(run) for run in history],
+            "recommendation": recommendation,
+            "servers": [describe_server(server) for server in servers],
+            "servers_reason": servers_reason, "usd_per_hour": usd_per_hour, "cost_usd": cost}
