@@ -7,6 +7,7 @@ reports it as unknown.
 """
 from __future__ import annotations
 
+from itertools import accumulate
 from math import fsum
 from operator import mul
 
@@ -30,7 +31,7 @@ else:
     Track = namedtuple("Track", ("metric", "kind", "columns", "unit"))
 
 _MIB = 1 << 20
-_POINTS_MAX = 1000
+_POINTS_MAX = 2000  # as a page
 _SOURCE = "resource_tracker.rows"
 _NO_GPU = "this machine has no GPU"
 _MEMORY = ("process_memory_mib", "process_memory", "process_pss")
@@ -163,9 +164,10 @@ def _build_curve(frame: Frame, start: float, ticks: float, has_children: bool,
         if any(value is not None for value in values):
             columns[track.metric] = {"kind": track.kind}
             columns[track.metric].update(_reduce(values, durations, step))
-    ends = list(range(step, len(times), step)) + [len(times)] if times else []
-    return {"samples": len(times), "seconds": [round(times[end - 1] - start, 6) for end in ends],
-            "columns": columns}
+    # A clock may be set back.
+    seconds = list(accumulate((max(0.0, round(now - start, 6)) for now in times), max))
+    return {"samples": len(times), "columns": columns,
+            "seconds": [seconds[min(row + step, len(times)) - 1] for row in range(0, len(times), step)]}
 
 
 # ---- figures ----

@@ -338,6 +338,14 @@ static void add_recommendation(struct json_writer *json, const struct record *re
     recommendation_add_json(json, &needs, false);
 }
 
+static void add_context(struct json_writer *json, const struct record *record)
+{
+    if (!record->context)
+        return;
+    json_begin_value(json, "context");
+    buffer_add(json->out, record->context, strlen(record->context));
+}
+
 void json_write(const struct record *record, const struct format_style *style,
                 struct buffer *out)
 {
@@ -354,6 +362,7 @@ void json_write(const struct record *record, const struct format_style *style,
     add_recommendation(&json, record);
     add_sections(&json, &record_tracker_fields, record);
     add_warnings(&json, record);
+    add_context(&json, record);
     json_end(&json);
     buffer_add(out, "\n", 1);
 }

@@ -177,7 +177,7 @@ def test_gpus_that_are_not_there_are_unknown():
     assert build(frame)["gpu"]["memory"]["combined_bytes"]["value"] == 0
 
 
-@pytest.mark.parametrize("rows", [1, 999, 1000, 1001, 3600, 100003])
+@pytest.mark.parametrize("rows", [1, 1999, 2000, 2001, 3600, 100003])
 def test_every_peak_survives(rows):
     values = [float(row % 7) for row in range(rows)]
     values[rows // 2] = 1e6
@@ -185,7 +185,7 @@ def test_every_peak_survives(rows):
     frame = {"timestamp": [START + 1 + row for row in range(rows)], "process_memory_mib": values}
     curve = build(frame)["curve"]
     column, count = curve["columns"]["job_pss_bytes"], len(curve["seconds"])
-    assert curve["samples"] == rows and count <= 1000 and curve["seconds"][-1] == rows
+    assert curve["samples"] == rows and count <= 2000 and curve["seconds"][-1] == rows
     assert curve["seconds"] == sorted(set(curve["seconds"]))
     assert all(len(column[key]) == count for key in column if key != "kind")
     assert max(column["high"]) == max(values) and min(column.get("low", column["high"])) == min(values)
@@ -198,10 +198,17 @@ def test_every_peak_survives(rows):
 
 
 def test_reduced_column_that_is_known_in_part():
-    times = [START + 1 + row for row in range(2000)]
-    column = build({"timestamp": times, "process_memory_mib": [None, None, 4, None] + [7] * 1996})[
+    times = [START + 1 + row for row in range(4000)]
+    column = build({"timestamp": times, "process_memory_mib": [None, None, 4, None] + [7] * 3996})[
         "curve"]["columns"]["job_pss_bytes"]
-    assert column == {"kind": "gauge", "high": [None, 4] + [7] * 998}
+    assert column == {"kind": "gauge", "high": [None, 4] + [7] * 1998}
+
+
+def test_clock_that_was_set_back():
+    frame = {"timestamp": [START - 5, START + 2, START + 1], "process_utime": [1, 1, 1]}
+    curve = build(frame)["curve"]
+    assert curve["seconds"] == [0, 2, 2]
+    assert curve["columns"]["job_user_seconds"]["high"] == [None, 1 / 7, None]
 
 
 def test_figures_come_from_the_totals_first():
