@@ -229,12 +229,15 @@ def _build_run(facts: Mapping[str, Any], rows: int) -> dict[str, Any]:
     from hashlib import sha256
 
     start, stop = facts["start_time"], facts["stop_time"]
+    exit_code = facts.get("exit_code")
+    ending: dict[str, Any] = {"exit_code": exit_code, "signal": None, "attached": True}
+    if exit_code is None:
+        ending["still_running"] = True
     name = f"{facts.get('host')} {facts['pid']} {start!r}"
     return {"id": sha256(name.encode(errors="replace")).hexdigest()[:32], "name": facts.get("name"),
             "tags": {}, "command": facts.get("command"), "pid": facts["pid"],
             "host": facts.get("host"), "user": None, "cwd": None, "started_at": _date(start),
-            "ended_at": _date(stop), "elapsed_seconds": max(0.0, stop - start), "exit_code": None,
-            "signal": None, "attached": True, "still_running": True,
+            "ended_at": _date(stop), "elapsed_seconds": max(0.0, stop - start), **ending,
             "interval_seconds": facts["interval"], "samples": rows,
             "spoor_version": facts.get("spoor_version")}
 
@@ -257,7 +260,7 @@ def build_report(facts: Mapping[str, Any], frame: Frame, server: Mapping[str, An
                  context: Mapping[str, Any]) -> dict[str, Any]:
     """The JSON report of a tracker.
 
-    facts are the metadata of a snapshot, with `name` and `spoor_version`; frame is
+    facts are the metadata of a snapshot, with `name`, `exit_code` and `spoor_version`; frame is
     get_combined_metrics(bytes=True); context is what an integration adds (_report_context.py).
     """
     times: Sequence[float] = frame.get("timestamp", ())  # type: ignore[assignment]

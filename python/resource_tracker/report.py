@@ -68,6 +68,8 @@ def make_report(tracker: ResourceTracker, integration: str, history: Sequence[Ma
     is_in_cloud = cloud is not None and cloud.get("vendor") != "unknown"
     context.update(integration_version=integration_version, cloud=cloud if is_in_cloud else None)
     frame = tracker.get_combined_metrics(bytes=True)
-    facts = {**get_metadata(tracker), "name": name, "spoor_version": spoor.__version__}
+    exit_code = int(status_failed) if integration == "Metaflow" else None  # that of the task
+    facts = {**get_metadata(tracker), "name": name, "exit_code": exit_code,
+             "spoor_version": spoor.__version__}
     return Report(make_page(build_report(facts, {column: frame[column] for column in frame.columns},
                                          server, cloud, tracker.run_totals, context)))

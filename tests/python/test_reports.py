@@ -110,7 +110,7 @@ def test_report_without_the_keeper_says_so(stand_in_reporter):
         tracker.wait_for_samples(1)
     stand_in_reporter()
     data = data_of(tracker.report("Metaflow", [tracker.stats()] * 2, True, name="Flow/1/step/2"))
-    assert data["run"]["name"] == "Flow/1/step/2"
+    assert data["run"]["name"] == "Flow/1/step/2" and data["run"]["exit_code"] == 1
     assert data["context"]["status_failed"] and len(data["context"]["historical"]) == 2
     assert data["context"]["recommendation"]["runs"] == 3
     assert data["context"]["servers"] == []
@@ -241,6 +241,7 @@ def test_facts_of_the_run_and_the_machine():
     assert report["schema"] == "spoor/1"
     assert report["run"]["started_at"] == "2026-11-14T23:46:40.000Z"
     assert report["run"]["elapsed_seconds"] == 10 and report["run"]["exit_code"] is None
+    assert report["run"]["still_running"] is True
     assert report["host"]["cpus"] == 4 and report["host"]["memory_bytes"] == 1 << 30
     assert report["host"]["gpus"][0]["name"] == "T4" and report["gpu"]["count"] == 1
     assert report["host"]["gpus"][0]["memory_bytes"] == 16 * MIB
