@@ -99,8 +99,9 @@ class TrackResourcesDecorator(StepDecorator):
                for card in decorators):
             return
         options = {"artifact_name": self.attributes["artifact_name"]}
+        # As if it were in the flow: otherwise tasks are told to have a plain card of this type.
         card = _Card(attributes={"type": _CARD_TYPE, "id": f"resource_tracker_{step_name}",
-                                 "options": options})
+                                 "options": options}, statically_defined=True)
         decorators.append(card)  # it is initialized after us
         cards = [card for card in decorators if isinstance(card, CardDecorator)]
         CardDecorator._set_card_counts_per_step(step_name, len(cards))  # others may be before us
