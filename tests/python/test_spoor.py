@@ -67,7 +67,7 @@ def test_every_key_of_the_report_has_a_field():
                     and not isinstance(inner[0], dict):
                 check(value[0], inner[0], f"{path}{key}.")
 
-    extra = ("limits.cpus_source", "limits.memory_source")
+    extra = ("limits.cpus_source", "limits.memory_source", "curve.columns")
     check(tracker.result.to_dict(), tracker.result.data, "")
 
 
