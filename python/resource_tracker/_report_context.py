@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     Stats = Mapping[str, Mapping[str, Any]]
 
 _MIB = 1 << 20
-_MB = 10 ** 6
 _VALUES = (  # name here, column and value of stats()
     ("elapsed_seconds", "timestamp", "duration"),
     ("cpu_mean_cores", "process_cpu_usage", "mean"),
@@ -37,12 +36,23 @@ def describe_run(stats: Stats) -> dict[str, Any]:
             "gpu_memory_peak_bytes": peak_bytes([stats], VRAM)}
 
 
-def request_lines(integration: str, needs: Mapping[str, Any]) -> list[str]:
-    """What to write into a flow. Metaflow counts memory in 10^6 bytes."""
-    if integration != "Metaflow":
-        return []
-    pairs = {"cpu": needs["cpu"], "memory": ceil(needs["memory"] * _MIB / _MB), "gpu": needs["gpu"]}
-    return [f"@resources({', '.join(f'{key}={value}' for key, value in pairs.items() if value)})"]
+def _need(value: float | None, why: str) -> dict[str, Any]:
+    return {"value": value, "guess": False, "why": why}
+
+
+def describe_needs(needs: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What recommend_resources() says, as the object `recommendation` of a report. runs are results of
+    describe_run()."""
+    of = "" if len(runs) == 1 else f" of {len(runs)} runs"
+    seconds = max((run["elapsed_seconds"] for run in runs if run["elapsed_seconds"]), default=None)
+    margin = "times 1.2, rounded up to the next step"
+    return {
+        "cpus": _need(needs["cpu"], f"used on average{of}, rounded; at least 1"),
+        "memory_bytes": _need(needs["memory"] * _MIB, f"the peak{of}, {margin}"),
+        "gpus": _need(needs["gpu"], f"the most in use{of}, rounded"),
+        "vram_bytes": _need(needs["vram"] and needs["vram"] * _MIB, f"the peak{of}, {margin}"),
+        "seconds": _need(seconds and 60 * ceil(seconds * 1.2 / 60),
+                         f"the longest time{of}, times 1.2, rounded up to whole minutes")}
 
 
 def describe_server(server: Mapping[str, Any]) -> dict[str, Any]:
@@ -62,12 +72,9 @@ def build_context(integration: str, status_failed: bool, history: Sequence[Stats
     this = describe_run(current)
     elapsed = this["elapsed_seconds"]
     cost = None if usd_per_hour is None or elapsed is None else usd_per_hour * elapsed / 3600
-    recommendation = needs and {
-        "cpus": needs["cpu"], "memory_bytes": needs["memory"] * _MIB, "gpus": needs["gpu"],
-        "gpu_memory_bytes": needs["vram"] and needs["vram"] * _MIB, "runs": 1 + len(history),
-        "lines": request_lines(integration, needs)}
+    earlier = [describe_run(run) for run in history]
     return {"integration": integration, "status_failed": status_failed, "allocation": allocation,
-            "current": this, "historical": [describe_run(run) for run in history],
-            "recommendation": recommendation,
+            "current": this, "historical": earlier,
+            "recommendation": None if needs is None else describe_needs(needs, [this, *earlier]),
             "servers": [describe_server(server) for server in servers],
             "servers_reason": servers_reason, "usd_per_hour": usd_per_hour, "cost_usd": cost}

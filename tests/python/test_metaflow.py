@@ -136,7 +136,7 @@ def test_card_is_the_page(stand_in_reporter):
     artifact = build_artifact(ResourceTracker.from_snapshot(snapshot()), False, HISTORY)
     card = make_card(artifact, "Flow/1/train/2")
     assert '"name": "Flow/1/train/2"' in card and '"integration": "Metaflow"' in card
-    assert '"cpu_max_cores": 2.0' in card and "@resources(cpu=1, memory=" in card
+    assert '"cpu_max_cores": 2.0' in card and '"why": "the peak of 2 runs' in card
 
 
 def test_card_says_why_there_is_no_page(stand_in_reporter):

@@ -11,7 +11,7 @@ import spoor
 from resource_tracker import ResourceTracker
 from resource_tracker._dialect import NEWEST, README
 from resource_tracker._report import build_report
-from resource_tracker._report_context import build_context, describe_run, request_lines
+from resource_tracker._report_context import build_context, describe_needs, describe_run
 from resource_tracker.report import Report
 from spoor._page import Page
 
@@ -112,7 +112,7 @@ def test_report_without_the_keeper_says_so(stand_in_reporter):
     data = data_of(tracker.report("Metaflow", [tracker.stats()] * 2, True, name="Flow/1/step/2"))
     assert data["run"]["name"] == "Flow/1/step/2" and data["run"]["exit_code"] == 1
     assert data["context"]["status_failed"] and len(data["context"]["historical"]) == 2
-    assert data["context"]["recommendation"]["runs"] == 3
+    assert "of 3 runs" in data["context"]["recommendation"]["memory_bytes"]["why"]
     assert data["context"]["servers"] == []
     assert data["context"]["servers_reason"].startswith("cannot reach http://127.0.0.1:1")
 
@@ -266,10 +266,16 @@ def test_earlier_runs_are_in_base_units():
     assert set(describe_run({}).values()) == {None}
 
 
-def test_line_for_metaflow():
-    assert request_lines("standalone", NEEDS) == []
-    assert request_lines("Metaflow", NEEDS) == ["@resources(cpu=2, memory=537, gpu=1)"]
-    assert request_lines("Metaflow", {**NEEDS, "gpu": None}) == ["@resources(cpu=2, memory=537)"]
+def test_needs_are_as_the_recommendation_of_a_report():
+    needs = describe_needs(NEEDS, [describe_run(STATS)] * 2)
+    assert needs["memory_bytes"] == {"value": 512 * MIB, "guess": False, "why": (
+        "the peak of 2 runs, times 1.2, rounded up to the next step")}
+    assert needs["cpus"]["value"] == 2 and needs["vram_bytes"]["value"] == 128 * MIB
+    assert needs["seconds"]["value"] == 8640
+    needs = describe_needs({**NEEDS, "gpu": None, "vram": None}, [describe_run({})])
+    assert needs["gpus"]["value"] is None and needs["vram_bytes"]["value"] is None
+    assert needs["seconds"]["value"] is None
+    assert needs["cpus"]["why"] == "used on average, rounded; at least 1"
 
 
 def test_context():
@@ -280,7 +286,5 @@ def test_context():
     assert context["cost_usd"] == 1.0 and context["current"] == context["historical"][0]
     assert context["servers"] == [{"vendor": "aws", "name": "a1.large", "cpus": 2, "gpus": 0,
                                    "memory_bytes": 4 << 30, "usd_per_hour": 0.05}]
-    assert context["recommendation"] == {
-        "cpus": 2, "memory_bytes": 512 * MIB, "gpus": 1, "gpu_memory_bytes": 128 * MIB, "runs": 2,
-        "lines": ["@resources(cpu=2, memory=537, gpu=1)"]}
+    assert context["recommendation"]["cpus"]["why"].startswith("used on average of 2 runs")
     assert build_context("R", False, [], {}, None, [], "x", None, None)["recommendation"] is None
