@@ -265,6 +265,24 @@ static void idle_encoders_of_an_idle_device_are_not_asked_for(void **state)
     machine_done(&machine);
 }
 
+/* Nor at the end of a job that used no GPU, which is the first reading then. */
+static void idle_encoders_are_not_asked_for_even_once(void **state)
+{
+    struct gpu_reading reading;
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, DEVICE NO_CODEC);
+    machine_play(&machine, DEVICE NO_CODEC BEGIN("gpu") "sample 0 gpu ~1200 0\n");
+    reading = machine_read(&machine, 0);
+    assert_int_equal(machine_calls(&machine, "nvmlDeviceGetSamples"), 1);
+    assert_int_equal(reading.encoder_busy_ns, 0);
+    assert_int_equal(reading.encoder_covered_ns, reading.busy_covered_ns);
+    assert_int_equal(reading.decoder_covered_ns, reading.busy_covered_ns);
+    machine_done(&machine);
+}
+
 static void encoders_of_a_busy_device_are_asked_for(void **state)
 {
     struct gpu_reading reading;
@@ -411,6 +429,7 @@ int main(void)
         cmocka_unit_test(more_samples_than_room_are_asked_for_again),
         cmocka_unit_test(encoder_and_decoder_have_samples_of_their_own),
         cmocka_unit_test(idle_encoders_of_an_idle_device_are_not_asked_for),
+        cmocka_unit_test(idle_encoders_are_not_asked_for_even_once),
         cmocka_unit_test(encoders_of_a_busy_device_are_asked_for),
         cmocka_unit_test(encoders_that_no_process_used_are_not_asked_for),
         cmocka_unit_test(device_without_samples_is_polled),

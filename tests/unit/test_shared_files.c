@@ -293,6 +293,36 @@ static void many_areas_of_one_file_are_quickly_done(void **state)
     assert_int_equal(files.total.main, 100000 * MB);
 }
 
+/* 100 MB that both have. The child copies 4 MB of them after both were read and before their
+ * mappings are. */
+static void pages_copied_between_the_reads_are_not_shared(void **state)
+{
+    const struct memory_view views[] = {
+        { .is_main = true,
+          .resident = 100 * MB,
+          .rss = 100 * MB,
+          .pss = 50 * MB,
+          .shared_total = 100 * MB },
+        { .resident = 100 * MB, .rss = 100 * MB, .pss = 50 * MB, .shared_total = 100 * MB },
+    };
+    struct memory_estimate result;
+    struct memory_areas areas;
+    struct shared_files files;
+
+    (void)state;
+    begin(&areas);
+    put_process(&areas, MAIN);
+    put(&areas, 0, 0, 100, 4, 48);
+    put_process(&areas, CHILD);
+    put(&areas, 0, 0, 100, 4, 48);
+    files = estimate(&areas);
+    assert_int_equal(files.total.combined, 104 * MB);
+    shared_memory_estimate(views, 2, false, 4 * MB, &result);
+    shared_files_correct(&files, views, 2, 4 * MB, &result);
+    assert_int_equal(result.combined.shared_bytes, 100 * MB);
+    assert_int_equal(result.combined.total_bytes, 100 * MB);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -307,6 +337,7 @@ int main(void)
         cmocka_unit_test(totals_stay_within_what_is_resident),
         cmocka_unit_test(more_areas_than_the_limit_are_refused),
         cmocka_unit_test(many_areas_of_one_file_are_quickly_done),
+        cmocka_unit_test(pages_copied_between_the_reads_are_not_shared),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

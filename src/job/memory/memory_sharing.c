@@ -111,7 +111,8 @@ static void read_all(struct memory_sharing *sharing, struct roster *roster, pid_
     shared_memory_estimate(sharing->views, survey.count, survey.is_racy, survey.gained_bytes,
                            &sharing->estimate);
     if (has_files && !survey.is_racy)
-        shared_files_correct(&files, sharing->views, survey.count, &sharing->estimate);
+        shared_files_correct(&files, sharing->views, survey.count, survey.gained_bytes,
+                             &sharing->estimate);
     remember(sharing, &survey);
     take_bases(sharing, roster, main_pid, survey.count);
     spent_ns = cpu_spent_ns(root) - started_ns;
@@ -123,10 +124,12 @@ static void read_all(struct memory_sharing *sharing, struct roster *roster, pid_
 /* ---- when --------------------------------------------------------------- */
 
 /* Has memory changed by 2 % since the last read, in a way that sizes alone do not show? Anonymous memory of
- * a lone process is private, however it grows and shrinks. */
+ * a lone process is private, however it grows and shrinks. While the job grows it takes a quarter: what is
+ * read then is soon exceeded. */
 static bool has_moved(const struct memory_sharing *sharing, const struct rss_delta *delta)
 {
-    uint64_t threshold = sharing->estimate.combined.total_bytes / 50;
+    unsigned part = sharing->activity == JOB_GROWS ? 4 : 50;
+    uint64_t threshold = sharing->estimate.combined.total_bytes / part;
     uint64_t mapped = apart(delta->mapped, sharing->bases.job.mapped);
 
     if (!sharing->has_estimate || sharing->members_changed || mapped > threshold)

@@ -208,18 +208,19 @@ int shared_files_estimate(struct memory_areas *areas, struct shared_files *ret)
 }
 
 /* Sizes are compared with sizes of the same read, so that memory which came between the two reads does
- * not matter. */
+ * not matter. But a page that was copied in between is part of the later total, and shared by the
+ * earlier read: what came during the reads bounds that. */
 static void correct(struct memory_split *split, uint64_t resident, uint64_t rss,
-                    uint64_t mapped_rss, uint64_t mapped_total)
+                    uint64_t mapped_rss, uint64_t mapped_total, uint64_t gained_bytes)
 {
     uint64_t total = smaller(less(resident, less(mapped_rss, mapped_total)), rss);
 
-    split->total_bytes = larger(total, split->private_bytes);
+    split->total_bytes = larger(less(total, gained_bytes), split->private_bytes);
     split->shared_bytes = split->total_bytes - split->private_bytes;
 }
 
 void shared_files_correct(const struct shared_files *files, const struct memory_view *views,
-                          size_t count, struct memory_estimate *estimate)
+                          size_t count, uint64_t gained_bytes, struct memory_estimate *estimate)
 {
     struct group_bytes resident = { 0 }, rss = { 0 };
 
@@ -229,11 +230,11 @@ void shared_files_correct(const struct shared_files *files, const struct memory_
     }
     resident.combined = resident.main + resident.descendants;
     rss.combined = rss.main + rss.descendants;
-    correct(&estimate->main, resident.main, rss.main, files->rss.main, files->total.main);
+    correct(&estimate->main, resident.main, rss.main, files->rss.main, files->total.main, 0);
     correct(&estimate->descendants, resident.descendants, rss.descendants,
-            files->rss.descendants, files->total.descendants);
+            files->rss.descendants, files->total.descendants, gained_bytes);
     correct(&estimate->combined, resident.combined, rss.combined, files->rss.combined,
-            files->total.combined);
+            files->total.combined, gained_bytes);
     estimate->doubled = (struct group_bytes){ 0 };
     memory_estimate_settle(estimate);
 }

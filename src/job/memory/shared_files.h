@@ -25,8 +25,10 @@ struct shared_files {
 /* Sorts the areas. -ENOMEM. */
 int shared_files_estimate(struct memory_areas *areas, struct shared_files *ret);
 
-/* Corrects what shared_memory_estimate() made of the views of the same processes. */
+/* Corrects what shared_memory_estimate() made of the views of the same processes, with the same
+ * `gained_bytes`. */
 void shared_files_correct(const struct shared_files *files, const struct memory_view *views,
-                          size_t count, struct memory_estimate *estimate);
+                          size_t count, uint64_t gained_bytes,
+                          struct memory_estimate *estimate);
 
 #endif

@@ -29,7 +29,7 @@ struct nvidia {
     struct nvidia_namespace ns;
     struct nvidia_holder *holders; /* of each device; where the namespace is nested */
     unsigned *minors;              /* of each device, for the search */
-    struct pace holders_pace;
+    struct nvidia_pace holders_pace;
     bool has_looked;    /* for holders, at least once */
     bool lists_name_us; /* a list has named the job: who is not in one is not on that device */
 

@@ -26,7 +26,7 @@
 struct nvidia_energy {
     uint64_t last_millijoules; /* UNKNOWN: never read */
     uint64_t grown_microjoules;
-    struct pace pace;
+    struct nvidia_pace pace;
     uint64_t idle_due_ns; /* when it is due though the device is idle */
     uint64_t gpu_busy_ns; /* what METER_GPU had counted when it was last read */
 };
@@ -49,7 +49,7 @@ struct nvidia_device {
     pid_t sole_pid;          /* the job's only process on it; 0: none or several */
 
     struct nvidia_clients clients;
-    struct pace clients_pace;
+    struct nvidia_pace clients_pace;
     uint64_t usage_busy_ns; /* of the device when processes were last counted */
     bool has_usage;         /* the driver has samples per process, or was not asked yet */
     bool is_usage_failing;  /* the last question for them */

@@ -8,7 +8,7 @@
 /* The driver keeps samples for 14 s or more. Encoders are idle in most jobs. */
 static const struct {
     enum nvml_sampling sampling;
-    uint64_t least_ns, most_ns; /* between two readings, see pace_end() */
+    uint64_t least_ns, most_ns; /* between two readings, see nvidia_pace_end() */
 } kinds[METER_COUNT] = {
     [METER_GPU] = { NVML_SAMPLE_GPU, 900 * NS_PER_MS, 5 * NS_PER_SECOND },
     [METER_ENCODER] = { NVML_SAMPLE_ENCODER, 10 * NS_PER_SECOND, 10 * NS_PER_SECOND },
@@ -213,8 +213,7 @@ void nvidia_meters_note_usage(struct nvidia_meters *meters,
 static bool seems_idle(const struct nvidia_meters *meters, const struct nvidia_meter *meter)
 {
     return (meters->has_usage && !meter->may_have_worked) ||
-           (meter->source == METER_SAMPLES &&
-            nvidia_meters_idle_since(meters, meter->gpu_busy_ns));
+           nvidia_meters_idle_since(meters, meter->gpu_busy_ns);
 }
 
 /* Counts an encoder as idle, as far as the cores' samples reach, where it passes as that. */
@@ -242,7 +241,7 @@ static int read_if_due(struct nvidia_meters *meters, enum nvidia_meter_kind kind
     uint64_t busy_ns = meter->busy.busy_ns;
     int r = 0;
 
-    if (meter->source == METER_NONE || !pace_begin(&meter->pace, now_ns))
+    if (meter->source == METER_NONE || !nvidia_pace_begin(&meter->pace, now_ns))
         return 0;
     if (!passes_as_idle(meters, kind, nvml, device))
         r = meter->source == METER_UNTRIED
@@ -254,7 +253,7 @@ static int read_if_due(struct nvidia_meters *meters, enum nvidia_meter_kind kind
         least_ns = kinds[kind].most_ns; /* an idle one is asked seldom */
     else if (meter->source == METER_POLLED)
         least_ns = 0;
-    pace_end(&meter->pace, now_ns, least_ns, kinds[kind].most_ns);
+    nvidia_pace_end(&meter->pace, now_ns, least_ns, kinds[kind].most_ns);
     return r;
 }
 

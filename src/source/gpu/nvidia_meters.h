@@ -28,7 +28,7 @@ struct nvidia_meter {
     enum nvidia_meter_source source;
     bool is_failing; /* METER_UNTRIED: no source answered, but one may yet */
     struct busy_meter busy;
-    struct pace pace;
+    struct nvidia_pace pace;
     uint64_t polled_ns;   /* METER_POLLED: when it was asked last */
     uint64_t gpu_busy_ns; /* what METER_GPU had counted when this one was last read */
     bool may_have_worked; /* since then, by the samples of processes */

@@ -5,7 +5,7 @@
 
 #define SHARE 1000
 
-bool pace_begin(struct pace *pace, uint64_t now_ns)
+bool nvidia_pace_begin(struct nvidia_pace *pace, uint64_t now_ns)
 {
     if (now_ns < pace->due_ns)
         return false;
@@ -13,7 +13,8 @@ bool pace_begin(struct pace *pace, uint64_t now_ns)
     return true;
 }
 
-void pace_end(struct pace *pace, uint64_t now_ns, uint64_t least_ns, uint64_t most_ns)
+void nvidia_pace_end(struct nvidia_pace *pace, uint64_t now_ns, uint64_t least_ns,
+                     uint64_t most_ns)
 {
     uint64_t wait_ns = (clock_thread_cpu_ns() - pace->started_ns) * SHARE;
 

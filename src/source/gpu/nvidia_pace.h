@@ -13,16 +13,17 @@
 #include <stdint.h>
 
 /* Zeroed is due at once. */
-struct pace {
+struct nvidia_pace {
     uint64_t due_ns;     /* monotonic */
     uint64_t started_ns; /* CPU time of the thread */
 };
 
-/* Is it time? Where it is, the call begins, and pace_end() is to follow. */
-bool pace_begin(struct pace *pace, uint64_t now_ns);
+/* Is it time? Where it is, the call begins, and nvidia_pace_end() is to follow. */
+bool nvidia_pace_begin(struct nvidia_pace *pace, uint64_t now_ns);
 
 /* The call is made: the next is due when its CPU time was a thousandth of the time, but after
  * `least_ns` at the earliest and `most_ns` at the latest. */
-void pace_end(struct pace *pace, uint64_t now_ns, uint64_t least_ns, uint64_t most_ns);
+void nvidia_pace_end(struct nvidia_pace *pace, uint64_t now_ns, uint64_t least_ns,
+                     uint64_t most_ns);
 
 #endif

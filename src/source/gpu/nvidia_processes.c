@@ -219,14 +219,15 @@ static void emit_device(struct nvidia *nvidia, size_t index, const struct gpu_pi
 static void look_for_holders(struct nvidia *nvidia, const struct gpu_pids *pids,
                              uint64_t now_ns)
 {
-    if (!nvidia->holders || nvidia->lists_name_us || !pace_begin(&nvidia->holders_pace, now_ns))
+    if (!nvidia->holders || nvidia->lists_name_us ||
+        !nvidia_pace_begin(&nvidia->holders_pace, now_ns))
         return;
     nvidia_holders_read(nvidia->root, pids, nvidia->minors, nvidia->holders, nvidia->count);
     for (size_t i = 0; i < nvidia->count && !nvidia->has_looked; i++)
         if (nvidia->holders[i].count > 0)
             nvidia->devices[i].baseline_bytes = UNKNOWN;
     nvidia->has_looked = true;
-    pace_end(&nvidia->holders_pace, now_ns, HOLDERS_LEAST_NS, HOLDERS_MOST_NS);
+    nvidia_pace_end(&nvidia->holders_pace, now_ns, HOLDERS_LEAST_NS, HOLDERS_MOST_NS);
 }
 
 /* What a lost device held stays as it was last seen. */
@@ -416,12 +417,12 @@ int nvidia_processes_read_busy(struct nvidia *nvidia, const struct gpu_pids *pid
         struct nvidia_device *device = &nvidia->devices[i];
         int r;
 
-        if (!device->has_usage || !pace_begin(&device->clients_pace, now_ns))
+        if (!device->has_usage || !nvidia_pace_begin(&device->clients_pace, now_ns))
             continue;
         nvidia_lists_refresh(&device->lists); /* to know who has ended */
         read_lists(nvidia, device, pids, now_ns);
         r = read_usage(nvidia, device, pids, now_ns);
-        pace_end(&device->clients_pace, now_ns, NVIDIA_USAGE_LEAST_NS, USAGE_MOST_NS);
+        nvidia_pace_end(&device->clients_pace, now_ns, NVIDIA_USAGE_LEAST_NS, USAGE_MOST_NS);
         result = r < 0 ? r : result;
     }
     return result;

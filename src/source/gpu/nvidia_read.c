@@ -163,7 +163,7 @@ static int ask_energy(struct nvidia_device *device, const struct nvml *nvml, uin
 {
     int status = nvml->energy(device->handle, ret_millijoules);
 
-    pace_end(&device->energy.pace, now_ns, ENERGY_LEAST_NS, ENERGY_MOST_NS);
+    nvidia_pace_end(&device->energy.pace, now_ns, ENERGY_LEAST_NS, ENERGY_MOST_NS);
     device->energy.idle_due_ns = now_ns + ENERGY_IDLE_NS;
     device->energy.gpu_busy_ns = device->meters.list[METER_GPU].busy.busy_ns;
     return status;
@@ -179,7 +179,7 @@ uint64_t nvidia_device_read_energy(struct nvidia_device *device, const struct nv
 
     if (!nvml->energy)
         return UNKNOWN;
-    if (!may_rest(device, now_ns) && pace_begin(&energy->pace, now_ns) &&
+    if (!may_rest(device, now_ns) && nvidia_pace_begin(&energy->pace, now_ns) &&
         ask_energy(device, nvml, now_ns, &millijoules) == NVML_SUCCESS &&
         millijoules != NVML_NOT_AVAILABLE_64) {
         if (is_known(energy->last_millijoules) && millijoules > energy->last_millijoules)
