@@ -55,6 +55,13 @@ def describe_needs(needs: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) 
                          f"the longest time{of}, times 1.2, rounded up to whole minutes")}
 
 
+def describe_cloud(cloud: Mapping[str, Any] | None) -> dict[str, str] | None:
+    """What is known of the result of get_cloud_info()."""
+    known = {key: value for key, value in (cloud or {}).items()
+             if key in ("vendor", "instance_type", "region") and value != "unknown"}
+    return known or None
+
+
 def describe_server(server: Mapping[str, Any]) -> dict[str, Any]:
     """A server of the keeper, see keeper.get_recommended_cloud_servers()."""
     memory = server.get("memory_amount")
@@ -73,8 +80,9 @@ def build_context(integration: str, status_failed: bool, history: Sequence[Stats
     elapsed = this["elapsed_seconds"]
     cost = None if usd_per_hour is None or elapsed is None else usd_per_hour * elapsed / 3600
     earlier = [describe_run(run) for run in history]
-    return {"integration": integration, "status_failed": status_failed, "allocation": allocation,
-            "current": this, "historical": earlier,
+    return {"integration": None if integration == "standalone" else integration,
+            "status_failed": status_failed, "allocation": allocation, "current": this,
+            "historical": earlier,
             "recommendation": None if needs is None else describe_needs(needs, [this, *earlier]),
             "servers": [describe_server(server) for server in servers],
             "servers_reason": servers_reason, "usd_per_hour": usd_per_hour, "cost_usd": cost}

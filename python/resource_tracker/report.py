@@ -8,7 +8,7 @@ from spoor._error import Error
 from spoor._page import Page, make_page
 
 from ._report import build_report
-from ._report_context import build_context
+from ._report_context import build_context, describe_cloud
 from ._snapshot import get_metadata
 
 TYPE_CHECKING = False
@@ -65,8 +65,7 @@ def make_report(tracker: ResourceTracker, integration: str, history: Sequence[Ma
     context = build_context(integration, status_failed, history, current, needs, servers, reason,
                             _find_price(cloud, catalog) if server_count else None,
                             (server or {}).get("allocation"))
-    is_in_cloud = cloud is not None and cloud.get("vendor") != "unknown"
-    context.update(integration_version=integration_version, cloud=cloud if is_in_cloud else None)
+    context.update(integration_version=integration_version, cloud=describe_cloud(cloud))
     frame = tracker.get_combined_metrics(bytes=True)
     exit_code = int(status_failed) if integration == "Metaflow" else None  # that of the task
     facts = {**get_metadata(tracker), "name": name, "exit_code": exit_code,

@@ -11,7 +11,8 @@ import spoor
 from resource_tracker import ResourceTracker
 from resource_tracker._dialect import NEWEST, README
 from resource_tracker._report import build_report
-from resource_tracker._report_context import build_context, describe_needs, describe_run
+from resource_tracker._report_context import (build_context, describe_cloud, describe_needs,
+                                              describe_run)
 from resource_tracker.report import Report
 from spoor._page import Page
 
@@ -100,7 +101,7 @@ def test_report_of_resource_tracker(stand_in_reporter):
     assert data["run"]["samples"] == data["curve"]["samples"] == tracker.n_samples
     assert data["cpu"]["total_seconds"] == tracker.run_totals["cpu.total_seconds"]
     assert len(data["curve"]["columns"]["job_pss_bytes"]["high"]) == tracker.n_samples
-    assert data["context"]["integration"] == "standalone" and not data["context"]["status_failed"]
+    assert data["context"]["integration"] is None and not data["context"]["status_failed"]
     assert data["context"]["servers"] == [] and data["context"]["servers_reason"] is None
 
 
@@ -276,6 +277,14 @@ def test_needs_are_as_the_recommendation_of_a_report():
     assert needs["gpus"]["value"] is None and needs["vram_bytes"]["value"] is None
     assert needs["seconds"]["value"] is None
     assert needs["cpus"]["why"] == "used on average, rounded; at least 1"
+
+
+def test_cloud_of_which_little_is_known():
+    unknown = {"vendor": "unknown", "instance_type": "unknown", "region": "unknown",
+               "discovery_time": 0.1}
+    assert describe_cloud(None) is None and describe_cloud(unknown) is None
+    assert describe_cloud({**unknown, "vendor": "aws", "region": "eu-west-1"}) == {
+        "vendor": "aws", "region": "eu-west-1"}
 
 
 def test_context():
