@@ -36,6 +36,14 @@ def describe_run(stats: Stats) -> dict[str, Any]:
             "gpu_memory_peak_bytes": peak_bytes([stats], VRAM)}
 
 
+def _forget_gpus(runs: Sequence[dict[str, Any]]) -> None:
+    """Of a machine without GPUs, all runs have 0: that says nothing."""
+    names = [name for name in runs[0] if name.startswith("gpu_")]
+    if not any(run[name] for run in runs for name in names):
+        for run in runs:
+            run.update(dict.fromkeys(names))
+
+
 def _need(value: float | None, why: str) -> dict[str, Any]:
     return {"value": value, "guess": False, "why": why}
 
@@ -80,6 +88,7 @@ def build_context(integration: str, status_failed: bool, history: Sequence[Stats
     elapsed = this["elapsed_seconds"]
     cost = None if usd_per_hour is None or elapsed is None else usd_per_hour * elapsed / 3600
     earlier = [describe_run(run) for run in history]
+    _forget_gpus([this, *earlier])
     return {"integration": None if integration == "standalone" else integration,
             "status_failed": status_failed, "allocation": allocation, "current": this,
             "historical": earlier,

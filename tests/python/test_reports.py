@@ -279,6 +279,14 @@ def test_needs_are_as_the_recommendation_of_a_report():
     assert needs["cpus"]["why"] == "used on average, rounded; at least 1"
 
 
+def test_gpus_that_no_run_used_are_left_out():
+    idle = {**STATS, "process_gpu_usage": {"mean": 0, "max": 0}, "process_gpu_vram_mib": {"max": 0}}
+    for history, value in ([idle], None), ([STATS], 0):
+        context = build_context("R", False, history, idle, None, [], None, None, None)
+        assert context["current"]["gpu_max_gpus"] == value
+        assert context["current"]["gpu_memory_peak_bytes"] == value
+
+
 def test_cloud_of_which_little_is_known():
     unknown = {"vendor": "unknown", "instance_type": "unknown", "region": "unknown",
                "discovery_time": 0.1}
