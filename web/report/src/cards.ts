@@ -34,6 +34,7 @@ function machine(run: Run): Fact[] {
     ["GPUs", models(host?.gpus ?? [])],
     ["System", host?.os ?? ""],
     ["Kernel", host?.kernel ?? ""],
+    ["Allocation", run.context?.allocation ?? ""],
   ]);
 }
 
@@ -44,11 +45,10 @@ function cloud(run: Run): Fact[] {
 }
 
 function price(run: Run): Fact[] {
-  const { allocation, usd_per_hour: hourly, cost_usd: cost } = run.context ?? {};
+  const { usd_per_hour: hourly, cost_usd: cost } = run.context ?? {};
   return known([
     ["This run", format.dollars(number(cost))],
     ["Per hour", format.dollars(number(hourly))],
-    ["Allocation", allocation ?? ""],
   ]);
 }
 

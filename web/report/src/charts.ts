@@ -35,6 +35,7 @@ export interface Line {
   style: Style;
   dashed?: boolean;
   isHidden?: boolean;
+  insteadOf?: string; // the column without which this one is shown
 }
 
 export interface Limit {
@@ -106,6 +107,7 @@ const definitions: Definition[] = [
       line("job_private_bytes", "private", "first", "stack"),
       line("job_shared_bytes", "shared", "second", "stack"),
       line("job_rss_bytes", "job", "job", "peak"),
+      line("job_pss_bytes", "job", "job", "peak", { insteadOf: "job_rss_bytes" }),
       line("job_page_cache_bytes", "page cache", "third", "range"),
       line("job_swap_bytes", "swap", "fourth", "range"),
       line("main_rss_bytes", "main", "main", "range", { isHidden: true }),
@@ -256,7 +258,10 @@ function allDefinitions(curve: Curve): Definition[] {
 
 // Lines that add nothing: unknown, or an area that is always 0.
 function linesOf(definition: Definition, curve: Curve): Line[] {
-  const known = definition.lines.filter(({ column }) => isKnown(curve.columns[column]));
+  const known = definition.lines.filter(
+    ({ column, insteadOf }) =>
+      isKnown(curve.columns[column]) && !(insteadOf && isKnown(curve.columns[insteadOf])),
+  );
   const shown = known.filter(
     ({ column, isHidden, style }) =>
       !isZero(curve.columns[column]!) || (!isHidden && style !== "stack" && known.length <= 2),
@@ -303,9 +308,9 @@ export function chartsOf(run: Run): Charts {
 }
 
 // What runs are compared by: one line each.
-export const comparedColumns: { title: string; column: string; unit: Unit }[] = [
+export const comparedColumns: { title: string; column: string; other?: string; unit: Unit }[] = [
   { title: "CPU", column: "job_cpu_seconds", unit: units.cores },
-  { title: "Memory", column: "job_rss_bytes", unit: units.bytes },
+  { title: "Memory", column: "job_rss_bytes", other: "job_pss_bytes", unit: units.bytes },
   { title: "GPU use", column: "job_gpu_utilization_gpus", unit: units.cores },
   { title: "GPU memory", column: "job_gpu_memory_bytes", unit: units.bytes },
   { title: "Disk read", column: "job_read_bytes", unit: units.bytesPerSecond },

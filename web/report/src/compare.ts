@@ -130,13 +130,14 @@ function resampled(curve: Curve, column: Column, seconds: number[]): Column {
   };
 }
 
-export function mergedCurve(runs: Run[], column: string): Curve {
+// The column of each run, or the other one of runs that lack it.
+export function mergedCurve(runs: Run[], column: string, other = ""): Curve {
   const ends = new Set<number>();
   for (const { curve } of runs) for (const end of curve?.seconds ?? []) ends.add(end);
   const seconds = [...ends].sort((a, b) => a - b);
   const columns: Record<string, Column> = {};
   for (const [index, { curve }] of runs.entries()) {
-    const found = curve?.columns[column];
+    const found = curve?.columns[column] ?? curve?.columns[other];
     if (curve && isKnown(found)) columns[`run${index}`] = resampled(curve, found, seconds);
   }
   return { samples: seconds.length, seconds, columns };
@@ -146,8 +147,8 @@ export function compareView(runs: Run[]): View {
   const names = runNames(runs);
   const axis = new TimeAxis(Math.max(1e-3, ...runs.map((run) => elapsedOf(run) || 0)));
   const plots: Plot[] = [];
-  for (const { title, column, unit } of comparedColumns) {
-    const curve = mergedCurve(runs, column);
+  for (const { title, column, other, unit } of comparedColumns) {
+    const curve = mergedCurve(runs, column, other);
     const columns = Object.values(curve.columns);
     if (columns.length === 0 || columns.every(isZero)) continue;
     const chart: Chart = {

@@ -4,7 +4,7 @@ import uPlot from "uplot";
 import type { Chart, Line } from "./charts";
 import { capped, heldBack, isReduced, meansOf, stacked, type Values } from "./curve";
 import { announce, h } from "./dom";
-import { moment, rangeText } from "./format";
+import { moment, rangeText, units } from "./format";
 import { describe, drawMarks, drawPhases, type Labeled, type Span, topOf } from "./overlay";
 import type { Column, Curve } from "./report";
 import { color } from "./theme";
@@ -16,6 +16,9 @@ export const GUTTER_RIGHT = 20;
 const HEIGHT = 124;
 const HEIGHT_TALL = 168;
 export const SELECTION_MIN = 6; // pixels
+const COUNT_STEPS = [0, 1, 2, 3, 4, 5, 6].flatMap((power) =>
+  [1, 2, 5].map((digit) => digit * 10 ** power),
+);
 const FONT = "11px system-ui, sans-serif";
 
 function heightOf(chart: Chart): number {
@@ -176,7 +179,13 @@ export class Plot {
       if (index > 0) result.bands.push({ series: [at, at - 1], fill: color(line.color, 0.45) });
     }
     for (const { line, column } of shown.filter(({ line }) => line.style !== "stack"))
-      this.addLine(line, column, add, result.bands, areas.length === 0 && line.style === "peak");
+      this.addLine(
+        line,
+        column,
+        add,
+        result.bands,
+        areas.length === 0 && isFilled(line, shown.length),
+      );
     return result;
   }
 
@@ -253,6 +262,7 @@ export class Plot {
             size: GUTTER_LEFT,
             gap: 6,
             space: 32,
+            incrs: this.chart.unit === units.count ? COUNT_STEPS : undefined,
             values: (_u, splits) => splits.map((split) => this.chart.unit.tick(split)),
           },
         ],
@@ -387,6 +397,11 @@ export class Plot {
     event.preventDefault();
     action();
   }
+}
+
+// Without areas, the job is filled; so is the host if it is alone.
+function isFilled(line: Line, shown: number): boolean {
+  return line.style === "peak" && (line.color === "job" || shown === 1);
 }
 
 // A rate holds for all the time that its point covers, and so do the extremes of many samples.

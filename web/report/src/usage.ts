@@ -36,6 +36,10 @@ function meanOfColumn(run: Run, column: string): number {
   return run.curve && isKnown(found) ? meanOf(run.curve, found) : Number.NaN;
 }
 
+function firstKnown(value: number, other: number): number {
+  return Number.isNaN(value) ? other : value;
+}
+
 function peakOfColumn(run: Run, column: string): number {
   return peakOf(run.curve?.columns[column]?.high ?? [])?.value ?? Number.NaN;
 }
@@ -89,7 +93,10 @@ function memoryRows(run: Run): UsageRow[] {
     ];
   const rows = [
     row("Memory", {
-      mean: { value: meanOfColumn(run, "job_rss_bytes"), ...bytes },
+      mean: {
+        value: firstKnown(meanOfColumn(run, "job_rss_bytes"), meanOfColumn(run, "job_pss_bytes")),
+        ...bytes,
+      },
       peak: { path: "memory.combined.total_rss_bytes", ...bytes },
       allowed,
       allowedText,

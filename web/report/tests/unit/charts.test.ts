@@ -46,6 +46,16 @@ describe("the charts of a run", () => {
     expect(memory.limit).toEqual({ value: 540e9, label: "machine" });
   });
 
+  it("proportional memory stands in for resident memory", () => {
+    const run = cpuJob();
+    const { columns } = run.curve!;
+    columns.job_pss_bytes = columns.job_rss_bytes!;
+    const memory = () => chartsOf(run).charts[1]!.lines.map(({ column }) => column);
+    expect(memory()).not.toContain("job_pss_bytes");
+    delete columns.job_rss_bytes;
+    expect(memory()).toContain("job_pss_bytes");
+  });
+
   it("energy stands in for power that is not known", () => {
     const run = gpuJob();
     delete run.curve!.columns.gpu0_power_watts;
