@@ -37,16 +37,16 @@ function downloads(run: Run): HTMLElement {
   return h(
     "div",
     { class: "downloads", role: "group", "aria-label": "Download the data" },
-    button("JSON", "Download the report as JSON", () =>
+    button("JSON", "JSON: download the report", () =>
       download(fileName(title, ".json"), "application/json", `${JSON.stringify(run, null, 1)}\n`),
     ),
     curve &&
       Object.keys(curve.columns).length > 0 &&
-      button("Curves CSV", "Download the curves as CSV", () =>
+      button("Curves CSV", "Curves CSV: download the curves", () =>
         download(fileName(title, "-curves.csv"), "text/csv", curveCsv(curve)),
       ),
     rows.length > 0 &&
-      button("Processes CSV", "Download the processes as CSV", () =>
+      button("Processes CSV", "Processes CSV: download the processes", () =>
         download(fileName(title, "-processes.csv"), "text/csv", rowsCsv(PROCESS_KEYS, rows)),
       ),
   );

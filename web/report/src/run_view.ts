@@ -28,7 +28,7 @@ function rounded(seconds: number): number {
 
 export function zoomTools(axis: TimeAxis): HTMLElement {
   const range = h("span", { class: "range" });
-  const whole = button("Whole run", "Show the whole run", () => axis.reset());
+  const whole = button("Whole run", "Whole run", () => axis.reset());
   const update = () => {
     range.textContent = `${moment(rounded(axis.from))} to ${moment(rounded(axis.to))}`;
     whole.disabled = !axis.isZoomed;

@@ -78,7 +78,7 @@ test("a phase can be zoomed to", async ({ report }) => {
   const page = await report.open("cpu");
   await page.getByRole("button", { name: "Zoom to the phase sort" }).click();
   await expect(page.locator(".range")).toHaveText("25 min 12 s to 33 min");
-  await page.getByRole("button", { name: "Show the whole run" }).click();
+  await page.getByRole("button", { name: "Whole run" }).click();
   await expect(page.locator(".range")).toHaveText("0 to 1 h");
 });
 
@@ -136,13 +136,13 @@ test("data is downloaded as JSON and CSV", async ({ report }) => {
     const file = await promise;
     return { name: file.suggestedFilename(), text: readFileSync(await file.path(), "utf8") };
   };
-  const json = await download("Download the report as JSON");
+  const json = await download("JSON: download the report");
   expect(json.name).toBe("assembly.json");
   expect(JSON.parse(json.text).schema).toBe("spoor/1");
-  const curves = await download("Download the curves as CSV");
+  const curves = await download("Curves CSV: download the curves");
   expect(curves.text.split("\n")[0]).toContain("elapsed_seconds,main_cpu_cores,");
   expect(curves.text.trim().split("\n")).toHaveLength(257);
-  const processes = await download("Download the processes as CSV");
+  const processes = await download("Processes CSV: download the processes");
   expect(processes.text.trim().split("\n")).toHaveLength(42);
 });
 
