@@ -25,20 +25,29 @@ void job_forget_unseen(const struct job *job, struct memory_estimate *memory)
         forget(&memory->combined);
 }
 
+/* What a read found, and what was mapped until its end. */
+static void note_doubled(struct double_mapping *mapping, uint64_t read_bytes,
+                         uint64_t doubled_bytes, uint64_t mapped_bytes)
+{
+    double_mapping_read(mapping, read_bytes, doubled_bytes);
+    double_mapping_seen(mapping, mapped_bytes);
+}
+
 /* How far resident sizes may be above the pages there are: by pages that were merged, and by those that
  * a process may map twice. */
 static void note_discount(struct job *job)
 {
     const struct memory_sharing *sharing = &job->sharing;
     const struct rss_bases *bases = &sharing->bases;
-    const struct group_bytes *doubled = &sharing->estimate.doubled;
+    const struct memory_estimate *found = &sharing->estimate;
 
     if (sharing->is_denied || sharing->mode == SPOOR_DETAIL_NEVER)
         return;
     if (sharing->was_read) {
-        double_mapping_read(&job->marks.main_doubled, bases->main.mapped_max, doubled->main);
-        double_mapping_read(&job->marks.descendants_doubled, bases->descendants.mapped_max,
-                            doubled->descendants);
+        note_doubled(&job->marks.main_doubled, found->mapped_max.main, found->doubled.main,
+                     bases->main.mapped_max);
+        note_doubled(&job->marks.descendants_doubled, found->mapped_max.descendants,
+                     found->doubled.descendants, bases->descendants.mapped_max);
         raise_to(&job->marks.discount.main, bases->main.discount);
         raise_to(&job->marks.discount.descendants, bases->descendants.discount);
     } else if (sharing->delta.job.count == 1) {

@@ -339,6 +339,14 @@ static void add_recommendation(struct json_writer *json, const struct record *re
     recommendation_add_json(json, &needs, false);
 }
 
+static void add_context(struct json_writer *json, const struct record *record)
+{
+    if (!record->context)
+        return;
+    json_begin_value(json, "context");
+    buffer_add(json->out, record->context, strlen(record->context));
+}
+
 void json_add_report(struct json_writer *json, const struct record *record, size_t curve_points)
 {
     json_begin(json, NULL, '{');
@@ -352,6 +360,7 @@ void json_add_report(struct json_writer *json, const struct record *record, size
     add_sections(json, &record_tracker_fields, record);
     curve_add_json(json, &record->curve, curve_points);
     add_warnings(json, record);
+    add_context(json, record);
     json_end(json);
 }
 

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/unknown.h"
 #include "record/field.h"
+#include "record/load_context.h"
 #include "record/load_curve.h"
 #include "record/system.h"
 #include "series/figure.h"
@@ -387,6 +388,7 @@ static int load_all(struct loader *loader, const json_t *root)
     void *items = NULL;
     int r = load_fields(loader, root, &record_run_fields, record);
 
+    load_context(record, json_object_get(root, "context"));
     if (r == 0)
         r = load_fields(loader, root, &record_machine_fields, record);
     if (r == 0)

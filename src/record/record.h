@@ -114,6 +114,7 @@ struct record {
 
     struct record_warning *warnings;
     size_t warning_count;
+    const char *context; /* a JSON object of an integration, such as Metaflow's; NULL: none */
 
     int error; /* 0, or -ENOMEM: an allocation failed, and what was to be there is NULL */
     void *allocations; /* all of its memory */

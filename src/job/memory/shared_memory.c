@@ -28,7 +28,8 @@ struct sums {
     uint64_t private_total;
     uint64_t shared_max;
     uint64_t file_max;
-    uint64_t mapped_shared, mapped_shared_max; /* of files and shared memory */
+    uint64_t mapped_max; /* of files and shared memory */
+    uint64_t mapped_shared, mapped_shared_max;
     uint64_t hugetlb_private, hugetlb_shared_max;
 };
 
@@ -43,6 +44,7 @@ static void sums_add(struct sums *sums, const struct memory_view *view)
     sums->private_total += view->private_total;
     sums->shared_max = larger(sums->shared_max, view->shared_total);
     sums->file_max = larger(sums->file_max, view->file);
+    sums->mapped_max = larger(sums->mapped_max, view->mapped);
     sums->mapped_shared += mapped_shared;
     sums->mapped_shared_max = larger(sums->mapped_shared_max, mapped_shared);
     sums->hugetlb_private += view->hugetlb_private;
@@ -163,6 +165,8 @@ void shared_memory_estimate(const struct memory_view *views, size_t count, bool 
     ret->doubled.main = doubled(&job, main.mapped_shared_max);
     ret->doubled.descendants = doubled(&job, descendants.mapped_shared_max);
     ret->doubled.combined = larger(ret->doubled.main, ret->doubled.descendants);
+    ret->mapped_max =
+        (struct group_bytes){ main.mapped_max, descendants.mapped_max, job.mapped_max };
     ret->hugetlb_bytes = job.hugetlb_private + job.hugetlb_shared_max;
     memory_estimate_settle(ret);
 }

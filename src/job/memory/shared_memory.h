@@ -63,10 +63,11 @@ struct group_bytes {
 struct memory_estimate {
     struct memory_split main, descendants, combined;
     uint64_t pss_bytes;
-    struct group_bytes
-        doubled;            /* what one process may map twice, at most: it shares these pages,
-                                 * and not with the job; an outsider may map them too */
-    uint64_t hugetlb_bytes; /* not included in any other figure */
+    /* What one process may map twice, at most: it shares these pages, and not with the job; an outsider
+     * may map them too. */
+    struct group_bytes doubled;
+    struct group_bytes mapped_max; /* the largest that one process had mapped then */
+    uint64_t hugetlb_bytes;        /* not included in any other figure */
 };
 
 /* `is_racy`: processes came or went while the views were taken. Then only the bound that does not add
