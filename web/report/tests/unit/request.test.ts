@@ -79,4 +79,12 @@ describe("a recommendation", () => {
     expect(whyNoRecommendation(emptyJob())).not.toBe("");
     expect(whyNoRecommendation({ run: {} })).not.toBe("");
   });
+
+  it("a program that tracks itself is still running, and has not failed", () => {
+    const run = cpuJob();
+    run.run.exit_code = null;
+    expect(whyNoRecommendation(run)).toContain("did not succeed");
+    run.run.still_running = true;
+    expect(whyNoRecommendation(run)).toBe("");
+  });
 });
