@@ -38,7 +38,7 @@ function machine(run: Run): Fact[] {
 }
 
 function cloud(run: Run): Fact[] {
-  return Object.entries(run.host?.cloud ?? {})
+  return Object.entries(run.context?.cloud ?? run.host?.cloud ?? {})
     .filter(([, value]) => typeof value === "string" || typeof value === "number")
     .map(([key, value]) => [key.replaceAll("_", " "), String(value)]);
 }
@@ -50,6 +50,12 @@ function price(run: Run): Fact[] {
     ["Per hour", format.dollars(number(hourly))],
     ["Allocation", allocation ?? ""],
   ]);
+}
+
+// Of a job that spoor tracked, null means that there is none; other programs do not look.
+function areLimitsKnown(run: Run): boolean {
+  const { cpus, memory_bytes: memory } = run.limits ?? {};
+  return !run.context || typeof cpus === "number" || typeof memory === "number";
 }
 
 function limits(run: Run): Fact[] {
@@ -119,7 +125,7 @@ export function cardsOf(run: Run): HTMLElement {
     card("Machine", machine(run)),
     card("Cloud", cloud(run)),
     card("Price", price(run)),
-    card("Limits", limits(run)),
+    card("Limits", areLimitsKnown(run) ? limits(run) : []),
     card("Energy", energy(run)),
     card("Cost of tracking", tracking(run)),
   );
