@@ -86,7 +86,7 @@ describe("a recommendation", () => {
   it("a program that tracks itself is still running, and has not failed", () => {
     const run = cpuJob();
     run.run.exit_code = null;
-    expect(whyNoRecommendation(run)).toContain("did not succeed");
+    expect(whyNoRecommendation(run)).toContain("not known");
     run.run.still_running = true;
     expect(whyNoRecommendation(run)).toBe("");
   });
