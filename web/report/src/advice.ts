@@ -68,7 +68,7 @@ function requests(run: Run): HTMLElement {
       remember(format.name);
     }),
   );
-  const preferred = remember();
+  const preferred = run.context?.integration === "Metaflow" ? "metaflow" : remember();
   choose(
     Math.max(
       0,

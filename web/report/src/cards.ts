@@ -39,7 +39,7 @@ function machine(run: Run): Fact[] {
 }
 
 function cloud(run: Run): Fact[] {
-  return Object.entries(run.host?.cloud ?? {})
+  return Object.entries(run.context?.cloud ?? run.host?.cloud ?? {})
     .filter(([, value]) => typeof value === "string" || typeof value === "number")
     .map(([key, value]) => [key.replaceAll("_", " "), String(value)]);
 }
@@ -52,10 +52,16 @@ function price(run: Run): Fact[] {
   ]);
 }
 
+// Of a job that spoor tracked, null means that there is none. Other programs do not look for limits,
+// and a table of samples, which names no machine, has none.
+function areLimitsKnown(run: Run): boolean {
+  const { cpus, memory_bytes: memory } = run.limits ?? {};
+  if (typeof cpus === "number" || typeof memory === "number") return true;
+  return !run.context && typeof run.host?.cpus === "number";
+}
+
 function limits(run: Run): Fact[] {
-  const { limits } = run;
-  // Without a machine, nothing was looked for.
-  if (!limits || (typeof limits.cpus !== "number" && typeof run.host?.cpus !== "number")) return [];
+  const limits = run.limits ?? {};
   const from = (source: string | null | undefined) => (source ? ` (${source})` : "");
   const cpus = number(limits.cpus);
   const memory = number(limits.memory_bytes);
@@ -119,7 +125,7 @@ export function cardsOf(run: Run): HTMLElement {
     card("Machine", machine(run)),
     card("Cloud", cloud(run)),
     card("Price", price(run)),
-    card("Limits", limits(run)),
+    card("Limits", areLimitsKnown(run) ? limits(run) : []),
     card("Energy", energy(run)),
     card("Cost of tracking", tracking(run)),
   );

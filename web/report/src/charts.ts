@@ -107,7 +107,8 @@ const definitions: Definition[] = [
       line("job_private_bytes", "private", "first", "stack"),
       line("job_shared_bytes", "shared", "second", "stack"),
       line("job_rss_bytes", "job", "job", "peak"),
-      line("job_pss_bytes", "job", "job", "peak", { insteadOf: "job_rss_bytes" }),
+      // All that resource_tracker knows.
+      line("job_pss_bytes", "job (PSS)", "job", "peak", { insteadOf: "job_rss_bytes" }),
       line("job_page_cache_bytes", "page cache", "third", "range"),
       line("job_swap_bytes", "swap", "fourth", "range"),
       line("main_rss_bytes", "main", "main", "range", { isHidden: true }),

@@ -106,6 +106,7 @@ export interface Context {
   integration?: string | null;
   status_failed?: boolean | null;
   allocation?: string | null;
+  cloud?: Record<string, unknown> | null;
   current?: PastRun | null;
   historical?: PastRun[] | null;
   recommendation?: Recommendation | null; // for this run and the earlier ones

@@ -34,9 +34,9 @@ export function whyNoRecommendation(run: Run): string {
   if (!recommendationOf(run)) return "This report has no recommendation.";
   if (run.context?.recommendation) return "";
   if (wasOutOfMemory(run)) return "";
-  if (typeof run.run.exit_code !== "number")
+  if (typeof run.run.exit_code !== "number" && !run.run.still_running)
     return "Nothing is recommended for the next run: how this one ended is not known.";
-  if (run.run.exit_code !== 0)
+  if (run.run.exit_code !== 0 && !run.run.still_running)
     return "Nothing is recommended for the next run: this one did not succeed.";
   if (number(run.run.elapsed_seconds) < SHORT_SECONDS)
     return "Nothing is recommended for the next run: this one was too short.";

@@ -846,9 +846,14 @@ export function flowStep(): Run {
     gpu_mean_gpus: null,
   });
   run.recommendation = undefined;
+  run.limits = { cpus: null, memory_bytes: null };
+  run.curve!.columns.job_pss_bytes = run.curve!.columns.job_rss_bytes!;
+  for (const name of ["job_rss_bytes", "job_private_bytes", "job_shared_bytes"])
+    delete run.curve!.columns[name];
   run.context = {
     integration: "Metaflow",
     status_failed: true,
+    cloud: { vendor: "aws", instance_type: "c7g.xlarge" },
     current: past(42.7),
     historical: [past(40.1), past(39.5)],
     recommendation: cpuJob().recommendation!,

@@ -123,6 +123,10 @@ test("a step of a flow has earlier runs, servers and its price", async ({ report
   await expect(page.locator("#servers tbody")).toContainText("c7g.xlarge");
   await expect(page.getByRole("region", { name: "Price" })).toContainText("$0.0017");
   await expect(page.locator(".amounts")).toContainText("7 GiB");
+  await expect(page.locator("#next pre")).toContainText("@resources(");
+  await expect(page.getByRole("region", { name: "Cloud" })).toContainText("c7g.xlarge");
+  await expect(page.getByRole("region", { name: "Limits" })).toHaveCount(0);
+  await expect(page.locator("#chart-memory .legend")).toContainText("job (PSS)");
 });
 
 test("hostile names are shown as text", async ({ report }) => {

@@ -82,4 +82,12 @@ describe("a recommendation", () => {
     unknown.run.exit_code = null;
     expect(whyNoRecommendation(unknown)).toContain("not known");
   });
+
+  it("a program that tracks itself is still running, and has not failed", () => {
+    const run = cpuJob();
+    run.run.exit_code = null;
+    expect(whyNoRecommendation(run)).toContain("not known");
+    run.run.still_running = true;
+    expect(whyNoRecommendation(run)).toBe("");
+  });
 });
