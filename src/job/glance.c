@@ -19,7 +19,7 @@ static void read_sizes(struct job *job, const struct look *look)
         if (member->has_left || (member->is_zombie && look->uses_clocks))
             continue;
         if (look->uses_clocks)
-            member_glance(member, job->root);
+            member_glance(member, look);
         else /* ticks are in a file that is lost when it ends */
             member_look(member, look);
         if (member->pid == job->main_pid)

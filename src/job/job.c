@@ -134,7 +134,7 @@ static int adopt_cgroup(struct job *job, const struct job_options *options, uint
 static int begin(struct job *job, const struct job_options *options, uint64_t now_ns)
 {
     struct look look = job_look(job, now_ns, true);
-    struct member main;
+    struct member main, *added;
     int r = member_open(&look, options->pid, &main);
 
     if (r < 0)
@@ -142,10 +142,12 @@ static int begin(struct job *job, const struct job_options *options, uint64_t no
     job->marks.spawn_rss_bytes = !options->caller_spawned ? 0
                                  : job->root->proc_fault  ? forked_rss_bytes()
                                                           : main.rss_peak_bytes;
-    if (!roster_add_member(&job->roster, &main)) {
+    added = roster_add_member(&job->roster, &main);
+    if (!added) {
         member_close(&main);
         return -ENOMEM;
     }
+    job_note_start(job, added, now_ns);
     r = options->caller_spawned ? prepare_spawned(job, options)
                                 : prepare_attached(job, options, now_ns);
     if (r == 0)

@@ -7,6 +7,7 @@
  *   totals.c       the sum, each quantity from the best source that serves
  *   measures.c     what is handed up: each value with its source
  *   cpu_totals.c   the CPU time
+ *   process_notes.c  what each process was
  *   memory_totals.c  the memory, and the most of it between two readings
  *   glance.c       a look between two samples
  *   leaf.c         a cgroup of the job's own
@@ -226,7 +227,21 @@ uint64_t job_whole_cpu_ns(struct job *job);
  * whether the job is at rest. */
 uint64_t job_quick_cpu_ns(struct job *job);
 
+/* What each process was and used, ended or not, as process_table_finish() leaves it. `job_cpu_ns`: of
+ * the job, as it is reported. The caller ends *ret with process_table_done(). Fails with -ENOMEM. */
+int job_list_processes(const struct job *job, uint64_t job_cpu_ns, struct process_table *ret);
+
+/* A process of the job has so much memory on GPUs. */
+void job_note_gpu(struct job *job, pid_t pid, uint64_t bytes);
+
 /* ---- among the files of the job ---- */
+
+/* process_notes.c: a process was opened; its command may be read; all were read for the first time;
+ * it has left, and `was_inherited`: a parent has its counts. */
+void job_note_start(struct job *job, struct member *member, uint64_t now_ns);
+void job_note_command(struct job *job, struct member *member);
+void job_note_first_reading(struct job *job);
+void job_note_end(struct job *job, struct member *member, bool was_inherited);
 
 /* The time of the live machine, or else the time given. */
 uint64_t job_now_ns(const struct job *job, uint64_t now_ns);
@@ -246,7 +261,7 @@ void job_search(struct job *job, const struct look *look);
 void job_check_program(struct job *job, struct member *main, const struct look *look);
 
 /* Notes what outlives the process: peaks, main's CPU time. */
-void job_remember(struct job *job, const struct member *member);
+void job_remember(struct job *job, struct member *member);
 void job_settle_left(struct job *job);
 void job_read_bounds(struct job *job, struct job_reading *reading);
 /* measures.c: at the end of job_init(); and when files of a process may not be read. */

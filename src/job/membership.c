@@ -60,19 +60,24 @@ static bool is_settled_elsewhere(const struct job *job, const struct member *mem
     return member->is_zombie && job->is_spawned && member->parent_pid == job->tracker_pid;
 }
 
-static void add_opened(struct job *job, struct member *member)
+static void add_opened(struct job *job, const struct look *look, struct member *member)
 {
+    struct member *added;
+
     if (agents_has(job->root, member)) {
         job_disown(job, member);
         member_close(member);
         return;
     }
     member->is_descendant = member->pid != job->main_pid;
-    if (!roster_add_member(&job->roster, member)) {
+    added = roster_add_member(&job->roster, member);
+    if (!added) {
         member_close(member);
         job->is_full = true;
         return;
     }
+    job_note_start(job, added, look->now_ns);
+    job_note_command(job, added);
     job->started_count++;
     job->sum_holds = false;
     job->sharing.members_changed = true;
@@ -83,7 +88,7 @@ void job_add_member(struct job *job, const struct look *look, pid_t pid)
     struct member member;
 
     if (!roster_member(&job->roster, pid) && member_open(look, pid, &member) == 0)
-        add_opened(job, &member);
+        add_opened(job, look, &member);
 }
 
 /* False: it is not yet what it will be, and is to be looked at again. */
@@ -100,7 +105,7 @@ static bool add_found_or_wait(pid_t pid, struct search *search)
     if (is_pre_exec || is_settled_elsewhere(job, &member))
         member_close(&member);
     else
-        add_opened(job, &member);
+        add_opened(job, search->look, &member);
     return !is_pre_exec;
 }
 
@@ -121,7 +126,7 @@ static void add_if_parent_belongs(pid_t pid, void *data)
     if (!is_settled_elsewhere(job, &member) &&
         (roster_member(&job->roster, member.parent_pid) ||
          (job->is_spawned && member.parent_pid == job->tracker_pid)))
-        add_opened(job, &member);
+        add_opened(job, search->look, &member);
     else
         member_close(&member);
 }

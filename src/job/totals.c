@@ -135,6 +135,8 @@ static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading
     leaf_read(&job->meters.leaf, &reading->leaf);
     reading->cpu_span.until_ns = job_now_ns(job, now_ns);
     add_living(job, reading);
+    if (reading->is_first)
+        job_note_first_reading(job);
     job_read_cpu(job, now_ns, reading);
     read_io(job, reading);
     usage_raise(&reading->usage, &job->ledger.reported);

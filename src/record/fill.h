@@ -7,6 +7,7 @@
 
 #include "job/gpu/gpu_view.h"
 #include "job/limits.h"
+#include "job/process_table.h"
 #include "record/record.h"
 #include "sample/metric.h"
 #include "series/series.h"
@@ -62,6 +63,8 @@ struct record_input {
     const struct series *series;
     const struct phase *phases;
     size_t phase_count;
+    const struct process_table *processes; /* finished; NULL: not known */
+    uint64_t started_ns;                   /* of the run, for the times of the processes */
 
     /* without a job: at the first and the last sample */
     const struct devices *first_devices, *devices;

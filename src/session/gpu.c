@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "session/session.h"
 #include "text/number.h"
 
@@ -63,6 +64,39 @@ uint64_t session_gpus_due_ns(const spoor_session *session)
     return has_gpus(session) ? session->gpu_pace.due_ns : UINT64_MAX;
 }
 
+/* What a process of the job has on the job's GPUs; UNKNOWN: a driver does not report it, or an earlier
+ * row is of the same process. */
+static uint64_t memory_of_row(const struct gpu_watch *watch, size_t index)
+{
+    const struct gpu_row *rows = watch->rows;
+    pid_t pid = rows[index].process.pid;
+    uint64_t sum = UNKNOWN;
+
+    for (size_t i = 0; i < watch->row_count; i++) {
+        if (rows[i].process.pid != pid || !watch->inventory.units[rows[i].unit].is_selected)
+            continue;
+        if (i < index)
+            return UNKNOWN;
+        sum = sum_u64(first_known(sum, 0), rows[i].process.memory_bytes);
+        if (!is_known(sum))
+            return UNKNOWN;
+    }
+    return sum;
+}
+
+/* After a look: the memory of each process, for the process table. */
+static void note_processes(spoor_session *session)
+{
+    const struct gpu_watch *watch = &session->gpu_looks.call.data->watch;
+
+    for (size_t i = 0; i < watch->row_count; i++) {
+        const struct gpu_row *row = &watch->rows[i];
+
+        if (row->is_job && !row->process.has_ended)
+            job_note_gpu(&session->sampler.job, row->process.pid, memory_of_row(watch, i));
+    }
+}
+
 /* The opening of the drivers is not held against later looks: it cannot be made up for. */
 static void collect(spoor_session *session, uint64_t now_ns)
 {
@@ -77,6 +111,7 @@ static void collect(spoor_session *session, uint64_t now_ns)
         budget_note(budget, SPENT_GPUS, looks->cost_ns);
     else
         budget_charge(budget, SPENT_GPUS, looks->cost_ns - before_ns);
+    note_processes(session);
     gpu_pace_end(&session->gpu_pace, now_ns, looks->cost_ns - before_ns, &looks->found);
 }
 

@@ -95,6 +95,7 @@ struct spoor_session {
     bool has_joined_phases;   /* a phase was added to an earlier one */
     struct warning *warnings; /* WARNINGS_MAX; owned */
     size_t warning_count;
+    size_t shown_processes; /* in a text report */
     bool has_wait_status;
     int wait_status;
     _Atomic uint64_t late_samples;
@@ -162,6 +163,10 @@ int session_find_gpus(const struct root *root, const char *gpus, struct gpu_inve
 /* What names none of these GPUs is refused, with their numbers. 0 where all was found. */
 int session_refuse_choice(const struct spoor_error *unmatched, const struct gpu_unit *units,
                           size_t count, struct spoor_error *err);
+
+/* The processes of the job, for the caller to end with process_table_done(). -ENOMEM; -EAGAIN: a sample
+ * takes too long. *ret is empty then. */
+int session_list_processes(spoor_session *session, struct process_table *ret);
 
 /* CPU time of the tracker. UNKNOWN on a fixture machine. */
 uint64_t session_own_cpu_ns(const spoor_session *session);
