@@ -14,26 +14,27 @@ $(BUILD)/build.ninja:
 	@tools/deps --check build
 	@meson setup $(BUILD) --prefix $(abspath $(PREFIX)) >/dev/null || \
 		{ cat $(BUILD)/meson-logs/meson-log.txt >&2; rm -rf $(BUILD); exit 1; }
+	@sed -n 's/^.*WARNING: report page: /report page: /p' $(BUILD)/meson-logs/meson-log.txt >&2
 
 deps:
-	@tools/deps build test full lint
+	@tools/deps build page test full lint
 
 demo:
-	@tools/deps build
+	@tools/deps build page
 	@$(MAKE) --no-print-directory all
 	@examples/demo $(BUILD)/spoor
 
 test:
-	@tools/deps build test
+	@tools/deps build page test
 	@tools/run-tests
 
 # Everything, with every build, as every user: for releases and for changes to how we measure.
 test-full:
-	@tools/deps build test full
+	@tools/deps build page test full
 	@tools/run-tests --full
 
 lint:
-	@tools/deps build test lint
+	@tools/deps build page test lint
 	@tools/lint
 
 bench:
@@ -81,8 +82,10 @@ install: all
 	@DESTDIR=$(DESTDIR) meson install -C $(BUILD) --no-rebuild --quiet
 
 format:
-	@tools/deps lint
+	@tools/deps page lint
 	@git ls-files --cached --others --exclude-standard '*.c' '*.h' '*.cu' '*.cuh' | xargs clang-format -i
+	@web/report/install-packages --tests
+	@npm --prefix web/report run --silent format
 
 clean:
 	@rm -rf $(BUILD) build-asan build-tsan

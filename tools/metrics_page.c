@@ -16,6 +16,7 @@
 #include "record/system.h"
 #include "sample/metric.h"
 #include "series/figure.h"
+#include "series/series.h"
 #include "text/buffer.h"
 
 static const char introduction[] =
@@ -110,6 +111,22 @@ static void write_system_figures(struct buffer *out)
     }
 }
 
+/* A list, not a table: tools/check-docs takes the first cells of tables for metrics. */
+static void write_curve(struct buffer *out)
+{
+    buffer_add_text(
+        out, "\n## The curve of a report\n"
+             "\nA JSON report has a `curve` with these columns, if they are known: a gauge as "
+             "it is, a\ncounter as its increase per second (so `job_cpu_seconds` is in "
+             "cores). [REPORT.md](REPORT.md)\ndescribes it.\n\n");
+    for (int i = 0; i < METRIC_COUNT; i++) {
+        if (metric_row((enum metric)i)->is_charted)
+            buffer_format(out, "- `%s`\n", metric_row((enum metric)i)->published.name);
+    }
+    for (size_t i = 0; i < SERIES_GPU_MEASURES; i++)
+        buffer_format(out, "- `gpuN_%s`\n", gpu_measure_row(series_gpu_measure(i))->name);
+}
+
 static int write_page(const struct buffer *page, const char *path)
 {
     AUTO_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -145,6 +162,7 @@ int main(int argc, char **argv)
     write_gpu_measures(&page);
     write_figures(&page);
     write_system_figures(&page);
+    write_curve(&page);
     r = buffer_error(&page);
     if (r == 0)
         r = is_check ? check_page(&page, argv[2]) : write_page(&page, argv[1]);

@@ -64,10 +64,11 @@ enum spoor_format {
     SPOOR_TEXT, /* one screen for people */
     SPOOR_JSON, /* schema spoor/1 */
     SPOOR_CSV,  /* a header and one row */
+    SPOOR_HTML, /* a page with charts, if this build has it: ENOSYS otherwise */
 };
 
-/* Finds a format by its name ("text", "json", "csv"), or by the suffix of a file name (".txt",
- * ".json", ".csv"). false: unknown; *ret is untouched. */
+/* Finds a format by its name ("text", "json", "csv", "html"), or by the suffix of a file name
+ * (".txt", ".json", ".csv", ".html"). false: unknown; *ret is untouched. */
 SPOOR_API bool spoor_format_for_name(const char *name, enum spoor_format *ret);
 SPOOR_API bool spoor_format_for_path(const char *path, enum spoor_format *ret);
 
@@ -279,7 +280,8 @@ SPOOR_API void spoor_session_show_processes(spoor_session *session, size_t count
 /* What spoor_session_save() does with an existing file. */
 enum spoor_save {
     SPOOR_REPLACE, /* replace it atomically, by renaming a temporary file; its mode stays */
-    SPOOR_APPEND,  /* append to it; CSV gets no second header, and EINVAL if it has another */
+    SPOOR_APPEND, /* append to it; CSV gets no second header, and EINVAL if it has another, or if
+                      it is a page */
     SPOOR_NO_CLOBBER, /* fail with EEXIST */
 };
 

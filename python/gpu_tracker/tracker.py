@@ -15,6 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Iterable
 
+    from spoor._page import Page
+
     from .usage import ComputeTime, MaxGPURAM, MaxRAM, ResourceUsage
 
 _MEMORY_UNITS = ("bytes", "gigabytes", "kilobytes", "megabytes", "terabytes")
@@ -77,6 +79,7 @@ class Tracker:
         self._owner = 0
         self._json: dict[str, Any] = {}
         self._text = ""
+        self._report: dict[str, Any] | None = None
         self._failure: str | None = None  # why there is no usage
         self._usage: ResourceUsage | None = None
         if gpu_uuids is not None or gpu_brand is not None:  # only the program knows the GPUs
@@ -144,6 +147,7 @@ class Tracker:
         self._agent = None
         self.state = State.STOPPED
         self._json, self._text = answer["usage"], answer["text"]
+        self._report = answer.get("report")
         self._log(answer["warnings"])
 
     def start(self) -> None:
@@ -177,6 +181,18 @@ class Tracker:
         import copy
 
         return copy.deepcopy(self._json)
+
+    def report(self) -> Page:
+        """What was used as an HTML page, with save() and browse(). A notebook shows it inline. Not in
+        gpu_tracker 5."""
+        if self.state is not State.STOPPED:
+            raise RuntimeError("Cannot make a report before tracking completes.")
+        self._require_stopped()
+        if self._report is None:
+            raise RuntimeError("There is no report: nothing was tracked.")
+        from spoor._page import Page, make_page
+
+        return Page(make_page(self._report))
 
     @property
     def resource_usage(self) -> ResourceUsage | None:

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 _MARGIN = 1.2
 _MIB = 1 << 20
 # Columns by the names of all versions, and the total of the run that is more exact.
-_MEMORY = (("memory_mib", "memory", "pss"), "memory.combined.total_rss_bytes")
-_VRAM = (("gpu_vram_mib", "gpu_vram"), "gpu.memory.combined_bytes")
+MEMORY = (("memory_mib", "memory", "pss"), "memory.combined.total_rss_bytes")
+VRAM = (("gpu_vram_mib", "gpu_vram"), "gpu.memory.combined_bytes")
 
 
-def _peak_bytes(runs: Sequence[Stats], source: tuple[tuple[str, ...], str]) -> float | None:
+def peak_bytes(runs: Sequence[Stats], source: tuple[tuple[str, ...], str]) -> float | None:
     """The largest one of all runs, between two rows too if that is known."""
     names, path = source
     peaks = []
@@ -38,7 +38,7 @@ def _with_margin(peak_bytes: float) -> int:
 def recommend(runs: Sequence[Stats]) -> dict[str, Any]:
     """{"cpu": N, "memory": MiB, "gpu": N, "vram": MiB}; None is unknown."""
     stats = aggregate_stats(runs)
-    memory, vram = _peak_bytes(runs, _MEMORY), _peak_bytes(runs, _VRAM)
+    memory, vram = peak_bytes(runs, MEMORY), peak_bytes(runs, VRAM)
     gpu = stats.get("process_gpu_usage", {})
     if memory is None:
         raise RuntimeError("the memory of the process is not known")

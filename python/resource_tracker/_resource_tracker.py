@@ -14,13 +14,13 @@ from .tiny_data_frame import StatSpec, TinyDataFrame
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Mapping, NoReturn, Sequence
+    from typing import Any, Mapping, Sequence
 
     from ._csv_file import CsvFile
     from ._rows import RowFile
+    from .report import Report
 
 _METHODS = ("fork", "spawn", "forkserver")
-_SNAPSHOT_VERSION = 1
 _UPLOAD_TOKEN = "SENTINEL_API_TOKEN"
 _RUN_STATUSES = ("finished", "failed")
 
@@ -90,6 +90,7 @@ class ResourceTracker:
         self._totals: dict[str, Any] | None = None
         self._server_info: dict[str, Any] | None = None
         self._cloud_info: dict[str, Any] | None = None
+        self._process_facts: dict[str, Any] | None = None  # of a snapshot, see describe_process()
         if self.autostart:
             self._start()
             self._is_implicit = autostart is None
@@ -419,51 +420,35 @@ class ResourceTracker:
             raise RuntimeError(f"no server fits: {wanted}")
         return found[0]
 
-    def report(self, *arguments: Any, **keywords: Any) -> NoReturn:
-        raise NotImplementedError("the HTML report is not available yet")
+    def report(self, integration: str = "standalone", historical_stats: Sequence[Mapping[str, Any]] = (),
+               status_failed: bool = False, integration_version: str | None = None, *,
+               name: str | None = None, servers: int = 3,
+               catalog: str | os.PathLike[str] | None = None) -> Report:
+        """The report as an HTML page, with save() and browse(). A notebook shows it inline.
+
+        historical_stats are results of stats() of earlier runs, which the page compares with this one.
+        name is the title of the page. servers is how many servers it recommends, from the Spare
+        Cores keeper or a catalogue, as recommend_server(); with 0, nobody is asked.
+        """
+        from .report import make_report
+
+        return make_report(self, integration, historical_stats, status_failed, integration_version,
+                           name, servers, catalog)
 
     # ---- snapshots ----
 
     def snapshot(self) -> dict[str, Any]:
         """Everything that was tracked so far, as plain values."""
-        from ._version import __version__
+        from ._snapshot import take_snapshot
 
-        start_time = self.start_time or time.time()
-        stop_time = self.stop_time or time.time()
-        return {
-            "metadata": {
-                "version": _SNAPSHOT_VERSION,
-                "resource_tracker": {"version": __version__, "implementation": "spoor"},
-                "pid": self.pid, "children": self.children, "interval": self.interval,
-                "method": self.method, "autostart": self.autostart,
-                "track_processes": self.track_processes, "track_system": self.track_system,
-                "discover_server": self.discover_server, "discover_cloud": self.discover_cloud,
-                "start_time": start_time, "stop_time": stop_time,
-                "duration": round(stop_time - start_time, 2), "dialect": self.dialect},
-            "server_info": self.server_info, "cloud_info": self.cloud_info,
-            "process_metrics": self.process_metrics.to_dict(),
-            "system_metrics": self.system_metrics.to_dict(),
-            "run_totals": self.run_totals}
+        return take_snapshot(self)
 
     @classmethod
     def from_snapshot(cls, snapshot: Mapping[str, Any]) -> ResourceTracker:
         """A stopped tracker with what was in the snapshot."""
-        metadata = snapshot["metadata"]
-        names = ("pid", "children", "interval", "method", "track_processes", "track_system",
-                 "discover_server", "discover_cloud", "dialect")
-        tracker = cls(autostart=False,
-                      **{name: metadata[name] for name in names if name in metadata})
-        tracker.autostart = metadata.get("autostart", False)
-        tracker.start_time, tracker.stop_time = metadata["start_time"], metadata["stop_time"]
-        tracker._server_info = snapshot.get("server_info")
-        tracker.discover_server = tracker._server_info is not None  # not of this machine
-        tracker._cloud_info = snapshot.get("cloud_info")
-        tracker.discover_cloud = tracker._cloud_info is not None  # likewise
-        tracker._totals = snapshot.get("run_totals")
-        for name in tracker.trackers:
-            table = name.partition("_")[0]
-            tracker._frames[table] = TinyDataFrame(snapshot[f"{table}_metrics"])
-        return tracker
+        from ._snapshot import restore_tracker
+
+        return restore_tracker(cls, snapshot)
 
     def dumps(self) -> str:
         """The snapshot as JSON."""

@@ -9,6 +9,7 @@
     print(tracker.result)                                       # one screen of text
     print(tracker.result.memory.main.private_rss_bytes.value)   # data classes
     print(tracker.result["cpu"]["total_seconds"])               # the JSON of `spoor run`
+    tracker.report().save("report.html")                        # a page with plots
 
     spoor.snapshot().rss_bytes                                  # this process, now
 """
@@ -21,12 +22,13 @@ from ._tracker import Tracker, phase, snapshot
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ._page import Page
     from ._report import Measure, Report, Snapshot
 
     __version__: str
 
-__all__ = ["Error", "Measure", "Report", "Result", "Snapshot", "Tracker", "__version__",
-           "find_program", "phase", "snapshot"]
+__all__ = ["Error", "Measure", "Page", "Report", "Result", "Snapshot", "Tracker",
+           "__version__", "find_program", "phase", "snapshot"]
 
 
 def __getattr__(name: str) -> object:
@@ -35,6 +37,10 @@ def __getattr__(name: str) -> object:
         from . import _library
 
         return _library.version()
+    if name == "Page":
+        from ._page import Page
+
+        return Page
     if name in ("Measure", "Report", "Snapshot"):
         from . import _report
 

@@ -171,14 +171,14 @@ class Energy:
 
 @dataclass(frozen=True)
 class Process:
-    """One of the largest processes of the job. Times are since the start of the run."""
+    """A process of the job. Its figures are without its children; None is unknown."""
     pid: int
     parent_pid: int | None
     name: str | None
     command: str | None
-    started_seconds: float
-    ended_seconds: float | None  # None: it was still running
-    cpu_seconds: float           # without its children
+    started_seconds: float | None  # since the start of the run
+    ended_seconds: float | None    # None: it still ran at the end
+    cpu_seconds: float | None
     peak_rss_bytes: int | None
     read_bytes: int | None
     written_bytes: int | None
@@ -188,11 +188,11 @@ class Process:
 
 
 @dataclass(frozen=True)
-class ProcessSum:
-    """The other processes of a name."""
-    name: str | None  # None: those whose name is not known
-    count: int | None
-    cpu_seconds: float
+class ProcessGroup:
+    """Processes of one name that are not among the largest."""
+    name: str | None
+    count: int
+    cpu_seconds: float | None
     peak_rss_bytes: int | None
 
 
@@ -200,8 +200,8 @@ class ProcessSum:
 class Processes:
     max_concurrent: Measure
     started: Measure
-    largest: list[Process] | None = None  # of the run; None: of a phase
-    others: list[ProcessSum] | None = None
+    largest: list[Process] | None = None  # of a run, not of a phase
+    others: list[ProcessGroup] | None = None
 
 
 @dataclass(frozen=True)
@@ -286,6 +286,14 @@ class Cost:
 
 
 @dataclass(frozen=True)
+class Curve:
+    """How the run went: points with the highest, the lowest and the mean value of each column."""
+    samples: int
+    seconds: list[float]
+    columns: dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
 class ReportWarning:
     code: str
     message: str
@@ -300,6 +308,7 @@ class Report(Sections):
     phases: list[Phase]
     recommendation: Recommendation | None  # None: no job was tracked
     tracker: Cost
+    curve: Curve | None
     warnings: list[ReportWarning]
 
 

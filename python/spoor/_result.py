@@ -8,11 +8,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from ._page import Page
     from ._report import Report
 
 
 class Result:
-    """The result of a run: as text (str), as a dict (to_dict, [...]) and as data classes.
+    """The result of a run: as text (str), as a dict (to_dict, [...]), as data classes (data) and as
+    a page (report()).
 
     If the tracker has failed there is no report: the result is false, `reason` and its text say
     why, and everything else raises an Error.
@@ -26,12 +28,19 @@ class Result:
         self._report: Report | None = None
 
     @property
-    def report(self) -> Report:
+    def data(self) -> Report:
+        """The report as data classes."""
         if self._report is None:
             from ._report import build_report
 
             self._report = build_report(self.to_dict())
         return self._report
+
+    def report(self) -> Page:
+        """The report as an HTML page, with save() and browse(). A notebook shows it inline."""
+        from ._page import Page, make_page
+
+        return Page(make_page(self.to_dict()))
 
     def to_dict(self) -> dict[str, Any]:
         """The report as `spoor run -f json` writes it."""
@@ -46,10 +55,10 @@ class Result:
         return self.to_dict()[key]
 
     def __getattr__(self, name: str) -> Any:
-        """result.memory is result.report.memory."""
+        """result.memory is result.data.memory."""
         if name.startswith("_"):
             raise AttributeError(name)
-        return getattr(self.report, name)
+        return getattr(self.data, name)
 
     def __str__(self) -> str:
         return self._text if self else f"no result: {self.reason}"

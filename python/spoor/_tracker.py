@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import ParamSpec
 
+    from ._page import Page
     from ._report import Snapshot
 
     Path = Union[str, os.PathLike[str]]
@@ -139,6 +140,12 @@ class Tracker:
             if warning["code"] == "output":
                 _warn(warning["message"])
         return result
+
+    def report(self) -> Page:
+        """The report of the last run as an HTML page, with save() and browse()."""
+        if self.result is None:
+            raise Error("there is no report before the tracker has stopped")
+        return self.result.report()
 
     def __enter__(self) -> Tracker:
         return self.start()

@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "output/format.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/error.h"
+#include "output/html.h"
 
 static const struct format formats[] = {
-    [SPOOR_TEXT] = { "text", ".txt", text_write, NULL },
-    [SPOOR_JSON] = { "json", ".json", json_write, NULL },
-    [SPOOR_CSV] = { "csv", ".csv", csv_write, csv_header },
+    [SPOOR_TEXT] = { .name = "text", .suffix = ".txt", .write = text_write },
+    [SPOOR_JSON] = { .name = "json", .suffix = ".json", .write = json_write },
+    [SPOOR_CSV] = { .name = "csv", .suffix = ".csv", .write = csv_write, .header = csv_header },
+    [SPOOR_HTML] = { .name = "html",
+                     .suffix = ".html",
+                     .write = html_write,
+                     .write_all = html_write_all,
+                     .check = html_check },
 };
 
 bool path_has_suffix(const char *path, const char *suffix)
@@ -22,6 +30,15 @@ bool path_has_suffix(const char *path, const char *suffix)
 const struct format *format_get(enum spoor_format format)
 {
     return (size_t)format < ARRAY_SIZE(formats) ? &formats[format] : NULL;
+}
+
+int format_check(enum spoor_format format, struct spoor_error *err)
+{
+    const struct format *row = format_get(format);
+
+    if (!row)
+        return error_set(err, EINVAL, "unknown report format %d", (int)format);
+    return row->check ? row->check(err) : 0;
 }
 
 bool spoor_format_for_name(const char *name, enum spoor_format *ret)

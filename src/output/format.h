@@ -12,6 +12,7 @@
 
 #include "record/record.h"
 #include "text/buffer.h"
+#include "text/json_writer.h"
 
 /* How a report is to look. A format uses what concerns it. */
 struct format_style {
@@ -29,6 +30,9 @@ struct format {
     void (*write)(const struct record *record, const struct format_style *style,
                   struct buffer *out);
     void (*header)(struct buffer *out); /* of a table; NULL: it has none */
+    /* Several records in one document; NULL: they are written one after the other. */
+    void (*write_all)(const struct record *records, size_t count, struct buffer *out);
+    int (*check)(struct spoor_error *err); /* can this build write it? NULL: yes */
 };
 
 /* The name of a file is more than its suffix: false for ".csv" alone. */
@@ -37,6 +41,9 @@ bool path_has_suffix(const char *path, const char *suffix);
 /* NULL: there is no such format. */
 const struct format *format_get(enum spoor_format format);
 
+/* 0; -EINVAL or -ENOSYS with a message: there is no such format, or this build does not have it. */
+int format_check(enum spoor_format format, struct spoor_error *err);
+
 /* One screen for people (text.c). */
 void text_write(const struct record *record, const struct format_style *style,
                 struct buffer *out);
@@ -44,6 +51,15 @@ void text_write(const struct record *record, const struct format_style *style,
 /* Schema spoor/1, indented, with a final newline (json.c). */
 void json_write(const struct record *record, const struct format_style *style,
                 struct buffer *out);
+
+/* The same as part of a document, with that many points of the curve at most (json.c). */
+void json_add_report(struct json_writer *json, const struct record *record,
+                     size_t curve_points);
+
+/* A page with charts (html.c). */
+void html_write(const struct record *record, const struct format_style *style,
+                struct buffer *out);
+void html_write_all(const struct record *records, size_t count, struct buffer *out);
 
 /* One row of all figures, after a header if wanted (csv.c). RFC 4180, "\n" ends lines. */
 void csv_write(const struct record *record, const struct format_style *style,

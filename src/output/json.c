@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "output/curve_json.h"
 #include "output/format.h"
 #include "output/measure.h"
 #include "output/recommendation.h"
@@ -350,23 +351,38 @@ static void add_recommendation(struct json_writer *json, const struct record *re
     recommendation_add_json(json, &needs, false);
 }
 
+static void add_context(struct json_writer *json, const struct record *record)
+{
+    if (!record->context)
+        return;
+    json_begin_value(json, "context");
+    buffer_add(json->out, record->context, strlen(record->context));
+}
+
+void json_add_report(struct json_writer *json, const struct record *record, size_t curve_points)
+{
+    json_begin(json, NULL, '{');
+    json_add_text(json, "schema", RECORD_SCHEMA);
+    add_sections(json, &record_run_fields, record);
+    add_sections(json, &record_machine_fields, record);
+    add_figures(json, record->figures, record);
+    add_system(json, record);
+    add_phases(json, record);
+    add_recommendation(json, record);
+    add_sections(json, &record_tracker_fields, record);
+    curve_add_json(json, &record->curve, curve_points);
+    add_warnings(json, record);
+    add_context(json, record);
+    json_end(json);
+}
+
 void json_write(const struct record *record, const struct format_style *style,
                 struct buffer *out)
 {
     struct json_writer json = { .out = out };
 
     (void)style;
-    json_begin(&json, NULL, '{');
-    json_add_text(&json, "schema", RECORD_SCHEMA);
-    add_sections(&json, &record_run_fields, record);
-    add_sections(&json, &record_machine_fields, record);
-    add_figures(&json, record->figures, record);
-    add_system(&json, record);
-    add_phases(&json, record);
-    add_recommendation(&json, record);
-    add_sections(&json, &record_tracker_fields, record);
-    add_warnings(&json, record);
-    json_end(&json);
+    json_add_report(&json, record, CURVE_JSON_POINTS);
     buffer_add(out, "\n", 1);
 }
 

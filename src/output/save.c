@@ -60,7 +60,9 @@ int save_end_torn_line(int fd)
 static int make_text(const struct record *records, size_t count, const struct format *format,
                      struct format_style *style, struct buffer *out, struct spoor_error *err)
 {
-    for (size_t i = 0; i < count; i++) {
+    if (format->write_all)
+        format->write_all(records, count, out);
+    for (size_t i = 0; !format->write_all && i < count; i++) {
         format->write(&records[i], style, out);
         style->has_header = false;
     }
@@ -135,10 +137,10 @@ static int save(const struct record *records, size_t count, enum spoor_format fo
     struct format_style style = format_style_for(-1, false);
     const struct format *row = format_get(format);
     bool is_special = output_file_descriptor(path) >= 0 || output_file_is_special(path);
-    int r;
+    int r = format_check(format, err);
 
-    if (!row)
-        return error_set(err, EINVAL, "unknown report format %d", (int)format);
+    if (r < 0)
+        return r;
     if (!is_special) {
         r = save_check(path, format, how, err);
         if (r < 0)
@@ -165,9 +167,13 @@ int save_check(const char *path, enum spoor_format format, enum spoor_save how,
     };
     const struct format *row = format_get(format);
     AUTO_CLOSE int fd = -1;
-    int r = output_file_check(path, modes[how], err);
+    int r = format_check(format, err);
 
-    if (r < 0 || how != SPOOR_APPEND || !row || access(path, F_OK) < 0)
+    if (r == 0 && how == SPOOR_APPEND && row->write_all)
+        r = error_set(err, EINVAL, "cannot be appended to; name another file or omit --append");
+    if (r == 0)
+        r = output_file_check(path, modes[how], err);
+    if (r < 0 || how != SPOOR_APPEND || access(path, F_OK) < 0)
         return r;
     fd = save_open_to_append(path, 0);
     if (fd < 0)
@@ -182,10 +188,10 @@ int save_to_descriptor(const struct record *records, size_t count, enum spoor_fo
     CLEANUP(buffer_done) struct buffer text = { 0 };
     struct format_style style = format_style_for(fd, has_color);
     const struct format *row = format_get(format);
-    int r;
+    int r = format_check(format, err);
 
-    if (!row)
-        return error_set(err, EINVAL, "unknown report format %d", (int)format);
+    if (r < 0)
+        return r;
     r = make_text(records, count, row, &style, &text, err);
     if (r < 0)
         return r;
@@ -202,4 +208,14 @@ int save_to_file(const struct record *records, size_t count, enum spoor_format f
     if (r < 0 && !why.message[0])
         return error_sys(err, r, "cannot write '%s'", path);
     return r < 0 ? error_set(err, r, "cannot write '%s': %s", path, why.message) : 0;
+}
+
+int save_text(const struct buffer *text, int fd, const char *path, enum spoor_save how,
+              struct spoor_error *err)
+{
+    int r = buffer_error(text);
+
+    if (r == 0)
+        r = fd >= 0 ? buffer_write(text, fd) : replace(text, path, how == SPOOR_NO_CLOBBER);
+    return r < 0 ? error_sys(err, r, "cannot write '%s'", path) : 0;
 }

@@ -5,6 +5,7 @@
 
 #include "record/record.h"
 #include "spoor/spoor.h"
+#include "text/buffer.h"
 
 #define SAVE_OTHER_COLUMNS                                                            \
     "has other columns than this version of spoor writes; name another file or omit " \
@@ -23,6 +24,10 @@ int save_to_descriptor(const struct record *records, size_t count, enum spoor_fo
  * names. */
 int save_to_file(const struct record *records, size_t count, enum spoor_format format,
                  const char *path, enum spoor_save how, struct spoor_error *err);
+
+/* Writes a text to a descriptor or, if that is -1, to a file, which it replaces. */
+int save_text(const struct buffer *text, int fd, const char *path, enum spoor_save how,
+              struct spoor_error *err);
 
 /* Opens a file to append to it, and to read it if that is allowed. `flags`: O_CREAT, O_EXCL. The
  * descriptor or -errno. */

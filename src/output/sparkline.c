@@ -19,64 +19,46 @@ static double border(double start, double end, size_t column, size_t columns)
     return start + (end - start) * (double)column / (double)columns;
 }
 
-/* A counter at one moment. */
-struct mark {
-    double seconds, value;
-};
-
-/* The next point that knows the CPU time, or `after` itself at the end. */
-static struct mark next_mark(const struct record *record, size_t *index, struct mark after)
+static double length_of_overlap(double start, double end, double from, double until)
 {
-    for (; *index < record->point_count; (*index)++) {
-        const struct record_point *point = &record->points[*index];
+    double length = fmin(end, until) - fmax(start, from);
 
-        if (!isnan(point->cpu_seconds) && !(point->seconds <= after.seconds))
-            return (struct mark){ point->seconds, point->cpu_seconds };
-    }
-    return after;
-}
-
-static double between(struct mark from, struct mark to, double seconds)
-{
-    if (!(seconds >= from.seconds))
-        return (double)NAN;
-    if (to.seconds <= from.seconds)
-        return seconds > from.seconds ? (double)NAN : from.value;
-    return from.value + fmax(to.value - from.value, 0) * (seconds - from.seconds) /
-                            (to.seconds - from.seconds);
+    return length > 0 ? length : 0;
 }
 
 void sparkline_cpu(const struct record *record, double *ret_curve, size_t columns)
 {
-    static const struct mark none = { (double)NAN, (double)NAN };
+    const struct record_curve *curve = &record->curve;
+    const struct curve_column *cpu = curve_find(curve, "job_cpu_seconds");
     size_t index = 0;
-    struct mark from = next_mark(record, &index, none);
-    struct mark to = next_mark(record, &index, from);
-    double before_seconds = 0;
-    double before = between(from, to, 0);
 
     for (size_t i = 0; i < columns; i++) {
-        double now_seconds = border(0, record->elapsed_seconds, i + 1, columns);
-        double now;
+        double from = border(0, record->elapsed_seconds, i, columns);
+        double until = border(0, record->elapsed_seconds, i + 1, columns);
+        double used = 0, known = 0;
 
-        while (to.seconds > from.seconds && to.seconds < now_seconds) {
-            from = to;
-            to = next_mark(record, &index, from);
+        for (; cpu && index < curve->count && curve_start(curve, index) < until; index++) {
+            double length = length_of_overlap(curve_start(curve, index), curve->seconds[index],
+                                              from, until);
+
+            if (!isnan(cpu->mean[index])) {
+                used += (double)cpu->mean[index] * length;
+                known += length;
+            }
+            if (curve->seconds[index] > until)
+                break; /* its rest is in the next column */
         }
-        now = between(from, to, now_seconds);
-        ret_curve[i] = now_seconds > before_seconds
-                           ? (now - before) / (now_seconds - before_seconds)
-                           : (double)NAN;
-        before = now;
-        before_seconds = now_seconds;
+        ret_curve[i] = known > 0 ? used / known : (double)NAN;
     }
 }
 
 void sparkline_memory(const struct record *record, double *ret_curve, size_t columns)
 {
-    size_t count = record->point_count;
-    double start = count > 0 ? record->points[0].seconds : 0;
-    double end = count > 0 ? record->points[count - 1].seconds : 0;
+    const struct record_curve *curve = &record->curve;
+    const struct curve_column *memory = curve_find(curve, "job_rss_bytes");
+    size_t count = memory ? curve->count : 0;
+    double start = count > 0 ? curve->seconds[0] : 0;
+    double end = count > 0 ? curve->seconds[count - 1] : 0;
     double latest = (double)NAN;
     size_t index = 0;
 
@@ -84,8 +66,8 @@ void sparkline_memory(const struct record *record, double *ret_curve, size_t col
         double now = border(start, end, i + 1, columns);
         double max = latest;
 
-        for (; index < count && record->points[index].seconds <= now; index++) {
-            latest = record->points[index].rss_bytes;
+        for (; index < count && curve->seconds[index] <= now; index++) {
+            latest = (double)memory->high[index];
             max = larger(max, latest);
         }
         ret_curve[i] = max;

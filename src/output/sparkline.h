@@ -2,9 +2,8 @@
 /*
  * sparkline.h - a curve in one line of text.
  *
- * The run is cut into columns of the same length of time. What happened between two points
- * is not known: a counter is taken to have grown evenly, a gauge to have kept its value
- * until the next point.
+ * The run is cut into columns of the same length of time. A rate is the same all the time that its
+ * point covers; a gauge keeps its value until the next point.
  */
 #ifndef OUTPUT_SPARKLINE_H
 #define OUTPUT_SPARKLINE_H

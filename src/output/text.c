@@ -67,8 +67,9 @@ static void ending_write(const struct record *record, struct page *page)
 
     if (!has_ended) {
         buffer_add_text(&text, record->is_still_running ? "still running"
-                               : is_of_cgroup(record)   ? "ended"
-                                                        : "exit code unknown");
+                               : is_of_cgroup(record) && record->is_attached
+                                   ? "ended"
+                                   : "exit code unknown");
     } else if (record->signal) {
         buffer_add_text(&text, "killed by ");
         page_escape(page, record->signal, &text);
@@ -103,7 +104,7 @@ static void curve_write(const struct record *record, struct page *page,
         page->columns < TEXT_COLUMNS ? page->columns - PAGE_DETAIL_START : CURVE_COLUMNS_MAX;
     struct buffer text = { 0 };
 
-    if (!page->has_unicode || record->point_count < CURVE_POINTS_MIN)
+    if (!page->has_unicode || record->curve.count < CURVE_POINTS_MIN)
         return;
     make(record, curve, columns);
     if (sparkline_max(curve, columns) > 0) {
@@ -400,11 +401,13 @@ static void tracker_write(const struct record *record, struct page *page)
     double elapsed = record->elapsed_seconds;
     struct buffer text = { 0 };
 
-    buffer_format(&text, "%s of CPU", number_duration(cpu).text);
-    if (elapsed >= 0.1) /* a shorter run says nothing about a longer one */
+    if (!isnan(cpu))
+        buffer_format(&text, "%s of CPU", number_duration(cpu).text);
+    if (!isnan(cpu) && elapsed >= 0.1) /* a shorter run says nothing about a longer one */
         buffer_format(&text, " (%s of a core)", number_percent(cpu / elapsed).text);
-    buffer_format(page_item(&text), "%s of RAM",
-                  number_bytes(as_number(record->tracker_max_rss_bytes)).text);
+    if (is_known(record->tracker_max_rss_bytes))
+        buffer_format(page_item(&text), "%s of RAM",
+                      number_bytes((double)record->tracker_max_rss_bytes).text);
     add_counted(page_item(&text), as_number(record->samples), "sample");
     if (is_known(record->late_samples) && record->late_samples > 0)
         buffer_format(page_item(&text), "%llu late", (unsigned long long)record->late_samples);

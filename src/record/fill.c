@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "record/ending.h"
+#include "record/fill_curve.h"
 #include "record/fill_gpu.h"
 #include "record/fill_processes.h"
 #include "record/fill_server.h"
@@ -184,34 +185,6 @@ static void fill_warnings(struct record *record, const struct record_input *inpu
                                      record_text(record, input->warnings[i].message) };
 }
 
-/* The first point of a series that was halved lies behind the first sample. */
-static void fill_points(struct record *record, const struct series *series,
-                        const struct tally *cpu)
-{
-    bool has_start = is_known(cpu->first) && series->count > 0 &&
-                     cpu->first_ns < sample_read_ns(&series->points[0], METRIC_JOB_CPU);
-    struct record_point *to =
-        record_alloc(record, series->count + has_start, sizeof(*record->points));
-
-    record->points = to;
-    record->point_count = to ? series->count + has_start : 0;
-    if (to && has_start)
-        *to++ = (struct record_point){ seconds_of(cpu->first_ns), seconds_of(cpu->first),
-                                       (double)NAN };
-    for (size_t i = 0; to && i < series->count; i++) {
-        const struct sample *point = &series->points[i];
-
-        to[i] = (struct record_point){
-            seconds_of(point->elapsed_ns),
-            metric_value(METRIC_JOB_CPU, point->value[METRIC_JOB_CPU]),
-            metric_value(METRIC_JOB_RSS, point->value[METRIC_JOB_RSS]),
-        };
-    }
-    if (to && series->count > 0 && is_known(cpu->first) &&
-        cpu->first_ns == sample_read_ns(&series->points[0], METRIC_JOB_CPU))
-        to[0].cpu_seconds = seconds_of(cpu->first);
-}
-
 static int end_fill(struct record *record)
 {
     int r = record->error;
@@ -229,7 +202,7 @@ int record_fill(const struct record_input *input, struct record *ret)
     ret->figures = make_figures(ret, input->summary, input->origins, NULL);
     fill_processes(ret, input);
     fill_phases(ret, input);
-    fill_points(ret, input->series, &input->summary->tally[METRIC_JOB_CPU]);
+    fill_curve(ret, input->series, input->summary);
     fill_warnings(ret, input);
     if (!input->is_tracked)
         fill_system(ret, input);

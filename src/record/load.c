@@ -10,6 +10,8 @@
 #include "base/error.h"
 #include "base/unknown.h"
 #include "record/field.h"
+#include "record/load_context.h"
+#include "record/load_curve.h"
 #include "record/system.h"
 #include "series/figure.h"
 
@@ -412,6 +414,7 @@ static int load_all(struct loader *loader, const json_t *root)
     void *items = NULL;
     int r = load_fields(loader, root, &record_run_fields, record);
 
+    load_context(record, json_object_get(root, "context"));
     if (r == 0)
         r = load_fields(loader, root, &record_machine_fields, record);
     if (r == 0)
@@ -428,6 +431,8 @@ static int load_all(struct loader *loader, const json_t *root)
         r = load_rows(loader, root);
     if (r == 0)
         r = load_system(loader, root);
+    if (r == 0)
+        r = load_curve(record, json_object_get(root, "curve"), loader->err);
     return r == 0 && record->error < 0 ? error_sys(loader->err, record->error, "load") : r;
 }
 

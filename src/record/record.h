@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "job/budget.h"
+#include "record/curve.h"
 #include "spoor/spoor.h"
 
 #define RECORD_SCHEMA "spoor/1"
@@ -38,13 +39,6 @@ struct record_phase {
     double started_at; /* since 1970, UTC */
     double elapsed_seconds;
     struct spoor_figure *figures; /* figure_count() of them */
-};
-
-/* One point of the curve. */
-struct record_point {
-    double seconds;     /* since the first sample */
-    double cpu_seconds; /* CPU time of the job so far */
-    double rss_bytes;   /* its memory: the most since the point before */
 };
 
 /* What a report says about each GPU of the job, see record_gpu_path(). */
@@ -134,8 +128,7 @@ struct record {
     struct record_server *server; /* see server.h; NULL: not of a machine alone */
     struct record_phase *phases;
     size_t phase_count;
-    struct record_point *points; /* the curve; NULL: there is none */
-    size_t point_count;
+    struct record_curve curve;
 
     /* what the tracker itself cost */
     double tracker_cpu_seconds;
@@ -146,6 +139,7 @@ struct record {
 
     struct record_warning *warnings;
     size_t warning_count;
+    const char *context; /* a JSON object of an integration, such as Metaflow's; NULL: none */
 
     int error; /* 0, or -ENOMEM: an allocation failed, and what was to be there is NULL */
     void *allocations; /* all of its memory */

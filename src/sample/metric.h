@@ -38,6 +38,7 @@ struct metric_row {
     enum metric_unit unit;
     enum metric_clock clock;
     bool starts_at_zero; /* a counter that is 0 when the run begins, though known only later */
+    bool is_charted;     /* the curve of a run has it (series/series.h) */
 };
 
 const struct metric_row *metric_row(enum metric metric);

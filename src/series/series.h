@@ -1,31 +1,86 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * series.h - the run's curve in bounded memory.
+ * series.h - the run's curve in bounded memory: what its charts show.
  *
- * At most SERIES_POINTS points. When they are full, neighbours are merged and
- * from then on a point covers twice as many samples: a week at 10 ms fits as well
- * as a minute at 1 s. A merged point keeps the largest value of a gauge, so no
- * peak is lost, and the last value of a counter, so no growth is lost.
+ * Each point keeps the highest, the lowest and the mean value of every charted metric, and of each
+ * GPU. Counters are kept as rates, computed from sample to sample. When all points are in use,
+ * neighbours are merged and from then on a point covers twice as many samples: a week at 10 ms fits
+ * as well as a minute at 1 s, and no peak is lost, of a rate neither.
  */
 #ifndef SERIES_SERIES_H
 #define SERIES_SERIES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "job/gpu/gpu_measure.h"
+#include "job/gpu/gpu_view.h"
 #include "sample/sample.h"
+#include "series/summary.h"
 
-enum { SERIES_POINTS = 1024 }; /* even */
+enum { SERIES_POINTS = 1024, SERIES_GPUS_MAX = 8, SERIES_GPU_MEASURES = 6 };
 
-struct series {
-    struct sample *points; /* SERIES_POINTS of them, owned */
-    size_t count;          /* finished points, and the open one if it holds samples */
-    uint64_t stride;       /* samples a point covers */
-    uint64_t open_samples; /* samples in the last point while it is open; 0: it is finished */
+/* In base units, of a rate per second; NaN: unknown. */
+struct series_value {
+    float high, low, mean;
 };
 
-int series_init(struct series *series);
+/* What a sample says about each GPU. */
+struct series_gpus {
+    size_t count;
+    struct gpu_place places[SERIES_GPUS_MAX];
+    float values[SERIES_GPUS_MAX][SERIES_GPU_MEASURES];
+};
+
+/* A row of the table of metrics, as the loop over all of them needs it. */
+struct series_metric {
+    uint8_t metric, clock;
+    bool is_rate;
+    float unit; /* of the raw value, in base units */
+};
+
+struct series {
+    uint64_t samples;
+    size_t count;          /* finished points, and the open one if it holds samples */
+    size_t capacity;       /* even */
+    uint64_t stride;       /* samples a point covers */
+    uint64_t open_samples; /* samples in the last point while it is open; 0: it is finished */
+    uint64_t *ends_ns;     /* sample.elapsed_ns of the last sample of each point; owned */
+    struct series_value *values; /* of each point: metric_count of them; owned */
+    size_t metric_count;
+    struct series_metric metrics[METRIC_COUNT]; /* those that are charted */
+    struct series_value *gpu_values; /* of each point: SERIES_GPU_MEASURES for each GPU; owned;
+                                        NULL: no GPU was seen yet */
+    size_t gpu_count;
+    struct gpu_place gpus[SERIES_GPUS_MAX];
+};
+
+/* `points`: how many it keeps at most, an even number. */
+int series_init(struct series *series, size_t points);
 void series_done(struct series *series);
-void series_append(struct series *series, const struct sample *sample);
+
+/* Takes a sample that was added to the summary just before. The GPUs are those of the first sample
+ * that has any. */
+void series_append(struct series *series, const struct sample *sample,
+                   const struct summary *summary, const struct series_gpus *gpus);
+
+/* The job's GPUs at the moment. */
+struct series_gpus series_gpus_of(const struct gpu_view *view);
+enum gpu_measure series_gpu_measure(size_t index);
+
+/* The start of the time that a point covers. */
+uint64_t series_start_ns(const struct series *series, size_t point);
+
+/* The value of a charted metric at a point. A rate that was measured over several points is that of
+ * all of them. A part at the end that is too short to be measured alone has the rate since the last
+ * measurement, but none that is higher than all others. */
+struct series_value series_get(const struct series *series, const struct summary *summary,
+                               size_t metric_index, size_t point);
+
+/* Of two neighbours that cover `before` and `after` (of any unit) of time. Unknown gives way to
+ * known. */
+struct series_value series_merge(struct series_value earlier, struct series_value later,
+                                 double before, double after);
 
 #endif

@@ -15,6 +15,7 @@ static void tally_clear(struct tally *tally)
         .later_max = UNKNOWN,
         .anchor = UNKNOWN,
         .max_rate = nan(""),
+        .rate = nan(""),
     };
 }
 
@@ -46,6 +47,7 @@ static void tally_rate(struct tally *tally, enum metric metric, uint64_t value, 
     rate = counter_rate(metric, tally->anchor, value, span_ns);
     if (!isnan(rate) && !(rate <= tally->max_rate)) /* also when max_rate is NaN */
         tally->max_rate = rate;
+    tally->rate = rate;
     tally->anchor = value;
     tally->anchor_ns = now_ns;
     tally->anchor_resolution_ns = resolution_ns;

@@ -22,6 +22,7 @@ struct tally {
     uint64_t later_max; /* the largest but for the first sample: what a sample says of the time
                            before it is of this run or phase from the second on */
     double max_rate;    /* base units per second; NaN: no window yet */
+    double rate;        /* of the last window, which ended at anchor_ns; NaN likewise */
     uint64_t anchor;    /* value at the start of the open rate window */
     uint64_t anchor_ns; /* when that was read, as sample_read_ns() */
     uint64_t anchor_resolution_ns;

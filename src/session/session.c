@@ -157,7 +157,7 @@ static int open_parts(spoor_session *session, const struct spoor_options *option
         return r;
     r = run_facts_init(&session->run, options, &session->root);
     if (r == 0)
-        r = series_init(&session->series);
+        r = series_init(&session->series, SERIES_POINTS);
     if (r == 0)
         r = copy_texts(session, options);
     if (r < 0)
@@ -256,6 +256,8 @@ spoor_session *spoor_session_close(spoor_session *session)
 static void publish(spoor_session *session, const struct sample *sample, struct instant now,
                     bool is_last)
 {
+    struct series_gpus gpus;
+
     session->latest = *sample;
     session->has_sample = true;
     session_add_gpus(session, now, is_last);
@@ -263,7 +265,8 @@ static void publish(spoor_session *session, const struct sample *sample, struct 
     session->detail_reads = session->sampler.job.sharing.reads;
     session->budget = session->sampler.job.budget;
     summary_add(&session->summary, &session->latest);
-    series_append(&session->series, &session->latest);
+    gpus = series_gpus_of(&session->gpu);
+    series_append(&session->series, &session->latest, &session->summary, &gpus);
     for (size_t i = 0; i < session->phase_count; i++) {
         if (session->phases[i].is_open)
             summary_add(&session->phases[i].summary, &session->latest);

@@ -113,9 +113,26 @@ def check(result):
     assert (result["gpu"]["count"] or 0) <= len(result["host"]["gpus"])
     faults = memory_order.contradictions(result)
     assert not faults, "; ".join(faults)
+    check_curve(result)
     if "system" not in result:
         check_recommendation(result)
         check_processes(result)
+
+
+def check_curve(result):
+    curve = result["curve"]
+    seconds = curve["seconds"]
+    assert curve["samples"] == result["run"]["samples"] and 1 <= len(seconds) <= 256
+    assert seconds == sorted(seconds) and seconds[-1] <= result["run"]["elapsed_seconds"] + 0.001
+    for name, column in curve["columns"].items():
+        assert column["kind"] in ("rate", "gauge"), name
+        low, mean = column.get("low", column["high"]), column.get("mean", column["high"])
+        assert len(seconds) == len(column["high"]) == len(low) == len(mean), name
+        known = [values for values in zip(low, mean, column["high"]) if None not in values]
+        assert known and all(a * 0.999 <= b <= c * 1.001 for a, b, c in known), name
+    peak = result["memory"]["combined"]["total_rss_bytes"]["value"]
+    memory = [value for value in curve["columns"].get("job_rss_bytes", {"high": []})["high"] if value]
+    assert peak is None or max(memory, default=0) <= peak * 1.001, "the curve is above the peak"
 
 
 def check_recommendation(result):

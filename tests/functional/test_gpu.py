@@ -346,7 +346,7 @@ def test_no_driver_is_opened_for_a_job_that_ends_at_once(spoor, machine):
     assert warnings_of(result) == []
     path = spoor.new_path("kept.json")
     path.write_text(json.dumps(result))
-    assert "gpu" not in spoor("report", path).stdout.lower()
+    assert "gpu" not in spoor("report", "-f", "text", path).stdout.lower()
 
 
 def test_switched_off(spoor, machine):

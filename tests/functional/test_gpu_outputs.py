@@ -34,6 +34,24 @@ def test_samples_have_columns_for_each_gpu_of_the_job(spoor, machine):
     assert all(None not in row and None not in row.values() for row in rows_of(path))
 
 
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_curve_has_columns_for_each_gpu_of_the_job(spoor, machine, suffix):
+    machine.play(card(0), card(1), "device 1 power 250500")
+    path = spoor.new_path(f"samples.{suffix}")
+    run = Run(spoor, machine, "-i", "1h", "--gpus", "1", "--samples", path)
+    machine.play(f"process 1 compute {run.pid} {GIB}")
+    machine.wait_for(times=2)
+    report = run.end()
+    again = json.loads(spoor("report", "-f", "json", path).stdout)
+    for columns in (report["curve"]["columns"], again["curve"]["columns"]):
+        names = [name for name in columns if name.startswith("gpu")]
+        assert {"gpu1_memory_bytes", "gpu1_job_memory_bytes", "gpu1_power_watts"} <= set(names)
+        assert not [name for name in names if not name.startswith("gpu1_")]
+        assert columns["gpu1_job_memory_bytes"]["high"][0] is None
+        assert columns["gpu1_job_memory_bytes"]["high"][-1] == pytest.approx(GIB, rel=0.001)
+        assert columns["gpu1_power_watts"]["high"][-1] == 250.5
+
+
 def test_samples_as_objects_hold_the_gpus(spoor, machine):
     machine.play(card(0))
     path = spoor.new_path("samples.jsonl")

@@ -63,7 +63,7 @@ SPOOR = {
     "csv": lambda text: ["run", "-f", "csv", "--name", text, "--tag", b"k=" + text, "true", text],
     "attach": lambda text: ["attach", text],
     "attach pid": lambda text: ["attach", "--pid", text],
-    "report": lambda text: ["report", text],
+    "report": lambda text: ["report", "-f", "text", text],
     "info": lambda text: ["info", text],
     "info gpus": lambda text: ["info", "--gpus", text],
     "doctor": lambda text: ["doctor", text],
@@ -143,7 +143,7 @@ def test_stored_reports(spoor, kind, hostile):
         path.write_text(json.dumps(stored, ensure_ascii=False), encoding="utf-8")
         check(call(spoor, "report", "-f", kind, path))
     path.write_bytes(b'{"schema": "' + hostile)
-    check(call(spoor, "report", path))
+    check(call(spoor, "report", "--text", path))
 
 
 def test_phases_of_a_session(spoor, hostile):

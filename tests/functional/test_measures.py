@@ -286,7 +286,7 @@ def test_oom_kill_is_reported(spoor, workload):
     need = result["recommendation"]["memory_bytes"]
     assert need["value"] == 128 * MIB and need["guess"] and "its limit of 67.1 MB" in need["why"]
     assert "--mem=128M" in spoor("recommend", "--for", "sbatch", path).stdout
-    assert "Next run" in spoor("report", path).stdout
+    assert "Next run" in spoor("report", "-f", "text", path).stdout
 
 
 def test_limit_of_memory_is_reported(spoor):

@@ -104,7 +104,7 @@ def test_the_report_says_the_same(spoor, store):
         key: {name: need[name] for name in ("value", "guess", "why")}
         for key, need in needs.items()}
     assert "Next run          2 CPUs  512 MiB of memory, 5 min recommended\n" in \
-        spoor("report", path).stdout
+        spoor("report", "-f", "text", path).stdout
 
 
 # ---- requests to paste --------------------------------------------------------

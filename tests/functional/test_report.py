@@ -18,13 +18,18 @@ UNICODE = {**os.environ, "LC_ALL": "C.UTF-8"}
 
 
 def again(spoor, path, *options, **others):
-    done = spoor("report", *options, path, text=False, errors=None, **others)
+    kind = [] if {"-f", "-o", "--text"} & set(map(str, options)) else ["-f", "text"]
+    done = spoor("report", *kind, *options, path, text=False, errors=None, **others)
     assert (done.returncode, done.stderr) == (0, b"")
     return done.stdout
 
 
 def assert_same(spoor, path):
     assert again(spoor, path, "-f", "json") == pathlib.Path(path).read_bytes()
+
+
+def has_sparklines(text):
+    return bool(set(text) & set("▁▂▃▄▅▆▇█"))
 
 
 def lines_of(text):
@@ -108,7 +113,7 @@ def test_text_is_that_of_the_run(spoor, command):
     done = spoor("run", "-i", "20ms", "-o", path, "--name", "\u00fc\x1b", "--", *command, env=UNICODE)
     shown = again(spoor, path, env=UNICODE).decode()
     assert lines_of(shown) == lines_of(done.stderr)
-    assert not set(shown) & set("▁▂▃▄▅▆▇█")
+    assert has_sparklines(shown) == has_sparklines(done.stderr)
 
 
 def test_formats_and_files(spoor, tmp_path):
@@ -148,8 +153,7 @@ def test_variables_for_runs_do_not_apply(spoor, tmp_path):
 
 
 REFUSED = {
-    "no file": ([], "missing argument: spoor report [OPTIONS] FILE"),
-    "two files": (["a", "b"], "only one FILE may be given"),
+    "no file": ([], "missing argument: spoor report [OPTIONS] FILE..."),
     "not there": (["no.json"], "cannot read 'no.json': No such file or directory"),
     "not JSON": (["bad.json"], "'bad.json': not valid JSON (line 1, column 2); expected a report "
                                "written by 'spoor run -f json'"),
@@ -159,6 +163,12 @@ REFUSED = {
     "wrong type": (["type.json"], "'type.json': run.pid: expected a whole number that is not negative"),
     "no such format": (["-f", "xml", "bad.json"], "xml"),
     "no such folder": (["-o", "no/r.txt", "bad.json"], "no/r.txt"),
+    "not samples": (["rows.csv"], "'rows.csv': not a table of samples; expected a report, or samples"),
+    "no rows": (["head.csv"], "'head.csv': no complete row; expected a report, or samples"),
+    "nothing": (["empty.csv"], "'empty.csv': the file is empty; expected a report, or samples"),
+    "a directory": (["."], "cannot read '.': Is a directory"),
+    "charts of a format": (["--text", "-f", "json", "bad.json"], "--text and --format cannot be combined"),
+    "opening a table": (["--open", "-f", "json", "bad.json"], "--open requires a page"),
     "exists": (["--no-clobber", "-o", "bad.json", "bad.json"], "exists"),
 }
 
@@ -168,9 +178,13 @@ def test_what_cannot_be_shown_is_refused(spoor, tmp_path, arguments, message):
     (tmp_path / "bad.json").write_text("{'a': 1}")
     (tmp_path / "later.json").write_text('{"schema": "spoor/9", "run": {}}')
     (tmp_path / "type.json").write_text('{"schema": "spoor/1", "run": {"pid": "1"}}')
+    (tmp_path / "rows.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "head.csv").write_text("timestamp,elapsed_seconds,job_rss_bytes\n")
+    (tmp_path / "empty.csv").write_text("")
     with open(tmp_path / "info.json", "wb") as file:
         subprocess.run([spoor.binary, "info", "-f", "json"], stdout=file, check=True)
-    done = spoor("report", *arguments, cwd=tmp_path)
+    kind = ["-f", "text"] if arguments and not {"-f", "-o", "--text"} & set(arguments) else []
+    done = spoor("report", *kind, *arguments, cwd=tmp_path)
     assert done.returncode == 125 and done.stdout == ""
     assert done.stderr.startswith("spoor: ") and done.stderr.count("\n") == 1
     assert message in done.stderr
@@ -180,7 +194,7 @@ def test_output_that_cannot_be_written_is_said(spoor, tmp_path):
     path = tmp_path / "r.json"
     spoor("run", "-q", "-o", path, "--", "true")
     with open("/dev/full", "wb") as full:
-        done = spoor("report", path, stdout=full)
+        done = spoor("report", "-f", "text", path, stdout=full)
     assert done.returncode == 125
     assert done.stderr == "spoor: cannot write the report: No space left on device\n"
 
@@ -189,7 +203,7 @@ def test_all_reports_of_a_file_are_shown(spoor, tmp_path):
     path = tmp_path / "r.json"
     for name in ("first", "second", "third"):
         spoor("run", "-q", "--append", "--name", name, "-o", path, "--", "true")
-    text = spoor("report", path).stdout
+    text = spoor("report", "-f", "text", path).stdout
     assert [text.index(f"{name}: true") for name in ("first", "second", "third")] == \
         sorted(text.index(f"{name}: true") for name in ("first", "second", "third"))
     rows = list(csv.DictReader(io.StringIO(spoor("report", "-f", "csv", path).stdout)))
@@ -205,7 +219,7 @@ def test_damage_in_one_of_several_reports_is_said(spoor, tmp_path):
     whole = path.read_text()
     for damaged in (whole + whole[:-10], whole + "x", whole + "{}", "\n" + whole[:-10] + whole):
         path.write_text(damaged)
-        done = spoor("report", path)
+        done = spoor("report", "-f", "text", path)
         assert done.returncode == 125 and str(path) in done.stderr and not done.stdout
 
 
@@ -215,4 +229,4 @@ def test_large_report_is_read(spoor, tmp_path):
     report = json.loads(path.read_text())
     report["later"] = "x" * (20 << 20)
     path.write_text(json.dumps(report))
-    assert spoor("report", path).stdout.startswith("true\n")
+    assert spoor("report", "-f", "text", path).stdout.startswith("true\n")

@@ -138,7 +138,7 @@ def test_a_report_is_shown_again(spoor):
     assert spoor("system", "-i", "20ms", "-o", path).returncode == 0
     assert spoor("report", path, "-o", again).returncode == 0
     assert again.read_bytes() == path.read_bytes()
-    assert spoor("report", path).stdout.splitlines()[0] == socket.gethostname()
+    assert spoor("report", "-f", "text", path).stdout.splitlines()[0] == socket.gethostname()
     rows = spoor("report", path, "-f", "csv").stdout.splitlines()
     assert len(rows) == 2
 
@@ -188,7 +188,7 @@ def test_gpus_of_the_machine_are_shown_whatever_the_environment_says(spoor, mach
     assert result["gpu"]["devices"][0]["memory"]["job_peak_bytes"]["value"] in (None, 0)
     assert find(result, "gpu.memory.combined_bytes")["reason"] == "no job is tracked"
     assert find(result, "gpu.memory.system_bytes")["value"] > USED_BYTES
-    text = spoor("report", path).stdout
+    text = spoor("report", "-f", "text", path).stdout
     assert re.search(r"^GPU 1 .*3\.00 GB of 150 GB used.*NVIDIA H200", text, re.M)
     none = measure(spoor, "-i", "20ms", "--gpus", "none", env=machine.environment)
     assert none["gpu"]["selected"] == []

@@ -88,3 +88,25 @@ def script(tmp_path):
 
     run.start = start
     return run
+
+
+REPORTER = f"""#!/bin/bash
+# A stand-in for `spoor report`: a page that holds what it was given.
+[ "$1" = report ] || exec -a resource-tracker {BINARY} "$@"
+echo "$@" > "$0.arguments"
+printf '<html><script id="spoor-data">'
+cat
+printf '</script></html>\\n'
+"""
+
+
+@pytest.fixture
+def stand_in_reporter(tmp_path, monkeypatch):
+    """stand_in_reporter(): from now on, pages are made by a program that shows the report as it is."""
+    def install():
+        path = tmp_path / "reporter"
+        path.write_text(REPORTER)
+        path.chmod(0o755)
+        monkeypatch.setenv("SPOOR_BIN", str(path))
+        return path
+    return install

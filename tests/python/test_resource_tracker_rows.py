@@ -380,11 +380,6 @@ def test_allocation(stored, system, allocation):
     assert tracker.server_info["allocation"] == allocation
 
 
-def test_later_issues_say_so(tracker):
-    with pytest.raises(NotImplementedError, match="not available yet$"):
-        tracker.report()
-
-
 def test_every_dialect_has_two_tables():
     for dialect in DIALECTS:
         assert len(columns_of("process", dialect)) == 12 and len(columns_of("system", dialect)) == 21

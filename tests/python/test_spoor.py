@@ -45,7 +45,7 @@ def test_measures_are_data_classes():
     assert measure.exact is False and measure.low <= measure.value and measure.reason is None
     missing = tracker.result.energy.cpu_joules
     assert missing.value is None and missing.reason
-    assert isinstance(tracker.result.report, spoor.Report)
+    assert isinstance(tracker.result.data, spoor.Report)
     with pytest.raises(AttributeError):
         tracker.result.no_such_section
 
@@ -67,8 +67,8 @@ def test_every_key_of_the_report_has_a_field():
                     and not isinstance(inner[0], dict):
                 check(value[0], inner[0], f"{path}{key}.")
 
-    extra = ("limits.cpus_source", "limits.memory_source")
-    check(tracker.result.to_dict(), tracker.result.report, "")
+    extra = ("limits.cpus_source", "limits.memory_source", "curve.columns")
+    check(tracker.result.to_dict(), tracker.result.data, "")
 
 
 def test_start_and_stop_may_come_again():

@@ -91,7 +91,7 @@ TUTORIAL_2 = """
     print(tracker.compute_time)
 """
 
-# The standalone example of resource-tracker's README, without the HTML report.
+# The standalone example of resource-tracker's README, without the browser.
 STANDALONE = """
     from resource_tracker import ResourceTracker
 
@@ -110,6 +110,10 @@ STANDALONE = """
     # get recommendations for resource allocation and cloud server type
     tracker.recommend_resources()
     tracker.recommend_server()
+
+    # generate a HTML report on resource usage and recommendations
+    report = tracker.report()
+    report.save("report.html")
 """
 
 # Every class and function of the API reference of resource-tracker 0.1, by its signature.
@@ -265,6 +269,9 @@ def test_wheel_of_resource_tracker(wheels):
     assert metadata["Name"] == "spoor-resource-tracker" and entry_points == ""
     assert metadata.get_all("Requires-Dist") == [f"spoor=={metadata['Version']}"]
     assert "resource_tracker/py.typed" in modes
+    extension = {name for name in modes if name.startswith("metaflow_extensions/")}
+    assert extension == {f"metaflow_extensions/resource_tracker/plugins/{name}.py" for name in (
+        "mfextinit_resource_tracker", "track_resources_decorator", "cards/tracked_resources/__init__")}
     assert not [name for name in modes if name.startswith("spoor/")]
 
 
@@ -291,10 +298,12 @@ def test_uninstalling_all_leaves_nothing(wheels, tmp_path):
     install(folder, wheels, "spoor-gpu-tracker")
     install(folder, wheels, "spoor-resource-tracker")
     names = {path.name for path in site_packages(folder).iterdir()}
-    assert {"spoor", "gpu_tracker", "resource_tracker"} < names
+    assert {"spoor", "gpu_tracker", "resource_tracker", "metaflow_extensions"} < names
     assert (folder / "bin/gpu-tracker").exists()
     pip(folder, "uninstall", "--yes", "spoor-gpu-tracker", "spoor-resource-tracker", "spoor")
-    assert sorted(folder.rglob("*")) == before
+    # Of a namespace package, which is not ours alone, pip leaves the folders.
+    namespace = site_packages(folder) / "metaflow_extensions"
+    assert sorted(folder.rglob("*")) == sorted([*before, namespace, namespace / "resource_tracker"])
 
 
 def test_commands_become_the_program(environment, run):

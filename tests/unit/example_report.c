@@ -61,6 +61,8 @@ static const struct {
 
 static void fill_samples(struct example *example)
 {
+    static const struct series_gpus no_gpus = { 0 };
+
     for (size_t i = 0; i < EXAMPLE_SAMPLES; i++) {
         struct sample *sample = &example->samples[i];
 
@@ -73,7 +75,7 @@ static void fill_samples(struct example *example)
                                                  sample->value[METRIC_JOB_PRIVATE],
                                                  sample->value[METRIC_JOB_SHARED] };
         summary_add(&example->summary, sample);
-        series_append(&example->series, sample);
+        series_append(&example->series, sample, &example->summary, &no_gpus);
     }
     for (size_t k = 0; k < ARRAY_SIZE(known); k++)
         example->origins[known[k].metric] =
@@ -191,7 +193,7 @@ struct example *example_new(void)
 {
     struct example *example = calloc(1, sizeof(*example));
 
-    assert(example && series_init(&example->series) == 0);
+    assert(example && series_init(&example->series, SERIES_POINTS) == 0);
     for (int i = 0; i < METRIC_COUNT; i++)
         example->origins[i] = (struct origin){ .reason = "not in this example" };
     summary_init(&example->summary, NS_PER_SECOND);

@@ -218,7 +218,7 @@ static void sections_stand_in_the_order_of_the_schema(void **state)
     static const char *const keys[] = {
         "schema", "run",    "host",           "limits",  "cpu",       "memory",
         "gpu",    "io",     "network",        "energy",  "processes", "pressure",
-        "events", "phases", "recommendation", "tracker", "warnings"
+        "events", "phases", "recommendation", "tracker", "curve",     "warnings"
     };
     struct buffer out = { 0 };
     const char *cursor;
@@ -267,6 +267,19 @@ static void sections_hold_what_is_no_measure_too(void **state)
                        "      \"glances\": 5,\n"
                        "      \"sharing\": 0,\n"
                        "      \"gpus\": 0\n"
+                       "    }\n"
+                       "  },\n"
+                       "  \"curve\": {\n"
+                       "    \"samples\": 6,\n"
+                       "    \"seconds\": [0, 1, 2, 3, 4, 5],\n"
+                       "    \"columns\": {\n"
+                       "      \"main_cpu_seconds\": {\n"
+                       "        \"kind\": \"rate\",\n"
+                       "        \"high\": [null, 0.5, 0.4, 0, 0.05, 0.05]\n"
+                       "      },\n"
+                       "      \"main_rss_bytes\": {\n"
+                       "        \"kind\": \"gauge\",\n");
+    assert_holds(&out, "      }\n"
                        "    }\n"
                        "  },\n"
                        "  \"warnings\": []\n"

@@ -17,6 +17,7 @@
 
 #include "fake_root.h"
 #include "front/spoor/outputs.h"
+#include "output/report_template.h"
 
 struct fixture {
     struct fake_root fake;
@@ -39,6 +40,7 @@ static void end(struct fixture *f)
 {
     f->settings.output_path = NULL; /* not the settings' own here */
     f->settings.samples_path = NULL;
+    f->settings.report_path = NULL;
     settings_done(&f->settings);
     outputs_done(&f->outputs);
     fake_root_done(&f->fake);
@@ -135,7 +137,7 @@ static void a_file_that_could_not_be_written_is_refused(void **state)
         int code;
     } names[] = { { "none/a.json", -ENOENT }, { "file/a.json", -ENOTDIR },
                   { "folder", -EISDIR },      { "folder/", -EISDIR },
-                  { "link", -ELOOP },         { "a.html", -EINVAL },
+                  { "link", -ELOOP },         { "a.xml", -EINVAL },
                   { "a.xml", -EINVAL },       { "socket", -EINVAL } };
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     struct fixture f;
@@ -174,6 +176,35 @@ static void no_clobber_refuses_a_file_that_exists(void **state)
     f.settings.is_append = true;
     assert_int_equal(plan(&f), 0);
     assert_int_equal(f.outputs.save, SPOOR_APPEND);
+    end(&f);
+}
+
+static void a_page_comes_in_addition(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    begin(&f, "page.html");
+    f.settings.report_path = f.path;
+    if (report_template_length == 0) {
+        assert_int_equal(plan(&f), -ENOSYS);
+        end(&f);
+        return;
+    }
+    f.settings.is_append = true; /* not to a page */
+    assert_int_equal(plan(&f), 0);
+    assert_int_equal(f.outputs.count, 2);
+    assert_int_equal(f.outputs.items[0].format, SPOOR_HTML);
+    assert_int_equal(f.outputs.items[0].save, SPOOR_REPLACE);
+    assert_int_equal(f.outputs.items[1].fd, STDERR_FILENO);
+    assert_int_equal(f.outputs.items[1].format, SPOOR_TEXT);
+    f.settings.output_path = f.path;
+    assert_int_equal(plan(&f), -EINVAL); /* the same file */
+    f.settings.output_path = NULL;
+    f.settings.is_append = false;
+    f.settings.is_no_clobber = true;
+    fake_root_write(&f.fake, "page.html", "x");
+    assert_int_equal(plan(&f), -EEXIST);
     end(&f);
 }
 
@@ -327,6 +358,7 @@ int main(void)
         cmocka_unit_test(the_same_text_is_not_shown_twice),
         cmocka_unit_test(a_file_that_could_not_be_written_is_refused),
         cmocka_unit_test(no_clobber_refuses_a_file_that_exists),
+        cmocka_unit_test(a_page_comes_in_addition),
         cmocka_unit_test(a_device_is_written_and_never_replaced),
         cmocka_unit_test(a_pipe_waits_for_its_reader),
         cmocka_unit_test(a_descriptor_has_names),

@@ -99,25 +99,32 @@ static void each_key_of_a_tag_comes_once(void **state)
     example_free(example);
 }
 
-/* As after a halving: the point at the start is merged into the next. */
-static void the_curve_starts_with_the_first_sample(void **state)
+static const struct curve_column *find(const struct record *record, const char *name)
+{
+    const struct curve_column *column = curve_find(&record->curve, name);
+
+    assert_non_null(column);
+    return column;
+}
+
+static void the_curve_has_rates_of_counters_and_values_of_gauges(void **state)
 {
     struct example *example = example_new();
     struct record record;
+    const struct curve_column *cpu, *memory;
 
     (void)state;
     example_fill(example, &record);
-    assert_int_equal(record.point_count, EXAMPLE_SAMPLES);
-    record_done(&record);
-    for (size_t i = 0; i + 1 < example->series.count; i++)
-        example->series.points[i] = example->series.points[i + 1];
-    example->series.count--;
-    example_fill(example, &record);
-    assert_int_equal(record.point_count, EXAMPLE_SAMPLES);
-    assert_true(fabs(record.points[0].seconds) < 1e-9);
-    assert_true(fabs(record.points[0].cpu_seconds) < 1e-9);
-    assert_true(isnan(record.points[0].rss_bytes));
-    assert_true(fabs(record.points[1].cpu_seconds - 0.5) < 1e-9);
+    cpu = find(&record, "job_cpu_seconds");
+    memory = find(&record, "job_rss_bytes");
+    assert_int_equal(record.curve.count, EXAMPLE_SAMPLES);
+    assert_int_equal(record.curve.samples, EXAMPLE_SAMPLES);
+    assert_true(fabs(record.curve.seconds[5] - 5) < 1e-9);
+    assert_true(cpu->is_rate && !memory->is_rate);
+    assert_true(isnan(cpu->high[0]) && fabsf(cpu->high[3] - 3.5f) < 1e-6f);
+    assert_true(fabsf(memory->high[3] - 1.2e9f) < 1);
+    assert_null(curve_find(&record.curve, "job_swap_bytes")); /* never known */
+    assert_null(curve_find(&record.curve, "job_rss_peak_bytes"));
     record_done(&record);
     example_free(example);
 }
@@ -158,7 +165,7 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_in_memory_is_remembered),
         cmocka_unit_test(figures_are_found_by_their_path),
         cmocka_unit_test(each_key_of_a_tag_comes_once),
-        cmocka_unit_test(the_curve_starts_with_the_first_sample),
+        cmocka_unit_test(the_curve_has_rates_of_counters_and_values_of_gauges),
         cmocka_unit_test(dates_are_read_as_they_are_written),
     };
 

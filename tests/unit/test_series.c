@@ -7,118 +7,204 @@
 #include "base/clock.h"
 #include "series/series.h"
 #include <cmocka.h>
+#include <math.h>
 
-/* Sample `i`: a second apart, a gauge that is high at one sample, a counter. */
-static struct sample make(uint64_t i, uint64_t peak_at)
+struct run {
+    struct series series;
+    struct summary summary;
+};
+
+static const struct series_gpus no_gpus;
+
+static void begin(struct run *run)
+{
+    assert_int_equal(series_init(&run->series, SERIES_POINTS), 0);
+    summary_init(&run->summary, NS_PER_SECOND);
+}
+
+static void add(struct run *run, double seconds, uint64_t rss_bytes, double cpu_seconds,
+                const struct series_gpus *gpus)
 {
     struct sample sample;
 
     sample_clear(&sample);
-    sample.elapsed_ns = i * NS_PER_SECOND;
-    sample.realtime_ns = 7 * NS_PER_SECOND + sample.elapsed_ns;
-    sample.value[METRIC_JOB_RSS] = i == peak_at ? 1000000 : 10;
-    sample.value[METRIC_JOB_CPU] = i;
-    return sample;
+    sample.elapsed_ns = (uint64_t)(seconds * 1e9 + 0.5);
+    sample.value[METRIC_JOB_RSS] = rss_bytes;
+    sample.value[METRIC_JOB_CPU] = isnan(cpu_seconds) ? UNKNOWN : (uint64_t)(cpu_seconds * 1e9);
+    summary_add(&run->summary, &sample);
+    series_append(&run->series, &sample, &run->summary, gpus);
 }
 
-static void fill(struct series *series, uint64_t count, uint64_t peak_at)
+static struct series_value get(const struct run *run, enum metric metric, size_t point)
 {
-    assert_int_equal(series_init(series), 0);
-    for (uint64_t i = 0; i < count; i++) {
-        struct sample sample = make(i, peak_at);
-
-        series_append(series, &sample);
+    for (size_t i = 0; i < run->series.metric_count; i++) {
+        if (run->series.metrics[i].metric == metric)
+            return series_get(&run->series, &run->summary, i, point);
     }
+    fail_msg("metric %d is not charted", (int)metric);
+    return (struct series_value){ 0 };
+}
+
+static bool is_near(float value, double expected)
+{
+    return fabs((double)value - expected) <= 1e-4 * fabs(expected);
+}
+
+static bool is_flat(struct series_value value, double expected)
+{
+    return is_near(value.high, expected) && is_near(value.low, expected) &&
+           is_near(value.mean, expected);
 }
 
 static void short_runs_are_kept_sample_by_sample(void **state)
 {
-    struct series series;
+    struct run run;
 
     (void)state;
-    fill(&series, SERIES_POINTS, 5);
-    assert_int_equal(series.count, SERIES_POINTS);
-    assert_int_equal(series.stride, 1);
-    for (size_t i = 0; i < SERIES_POINTS; i++)
-        assert_int_equal(series.points[i].value[METRIC_JOB_CPU], i);
-    series_done(&series);
-    series_done(&series); /* twice is harmless */
+    begin(&run);
+    for (unsigned i = 0; i < SERIES_POINTS; i++)
+        add(&run, i, i, 2.0 * i, &no_gpus);
+    assert_int_equal(run.series.count, SERIES_POINTS);
+    assert_int_equal(run.series.stride, 1);
+    assert_true(isnan(get(&run, METRIC_JOB_CPU, 0).high)); /* a rate takes two samples */
+    for (size_t i = 1; i < SERIES_POINTS; i++) {
+        assert_true(is_flat(get(&run, METRIC_JOB_RSS, i), (double)i));
+        assert_true(is_flat(get(&run, METRIC_JOB_CPU, i), 2));
+        assert_int_equal(run.series.ends_ns[i], i * NS_PER_SECOND);
+    }
+    assert_true(isnan(get(&run, METRIC_JOB_SWAP, 7).high));
+    series_done(&run.series);
+    series_done(&run.series); /* twice is harmless */
 }
 
-static void a_full_series_halves_its_resolution(void **state)
+static void a_merged_point_keeps_high_low_and_mean(void **state)
 {
-    struct series series;
+    struct run run;
 
     (void)state;
-    fill(&series, SERIES_POINTS + 1, 5);
-    assert_int_equal(series.count, SERIES_POINTS / 2 + 1);
-    assert_int_equal(series.stride, 2);
-    assert_int_equal(series.open_samples, 1);
-    assert_int_equal(series.points[0].value[METRIC_JOB_CPU], 1); /* the later of two */
-    assert_int_equal(series.points[0].elapsed_ns, NS_PER_SECOND);
-    assert_int_equal(series.points[0].realtime_ns, 8 * NS_PER_SECOND);
-    assert_int_equal(series.points[2].value[METRIC_JOB_RSS], 1000000); /* samples 4 and 5 */
-    assert_int_equal(series.points[3].value[METRIC_JOB_RSS], 10);
-    series_done(&series);
+    begin(&run);
+    for (unsigned i = 0; i <= SERIES_POINTS; i++)
+        add(&run, i, i == 5 ? 1000 : 10, i == 5 ? 14 : 2.0 * i + (i > 5 ? 10 : 0), &no_gpus);
+    assert_int_equal(run.series.count, SERIES_POINTS / 2 + 1);
+    assert_int_equal(run.series.stride, 2);
+    assert_int_equal(run.series.open_samples, 1);
+    assert_int_equal(run.series.ends_ns[2], 5 * NS_PER_SECOND); /* samples 4 and 5 */
+    assert_true(is_near(get(&run, METRIC_JOB_RSS, 2).high, 1000));
+    assert_true(is_near(get(&run, METRIC_JOB_RSS, 2).low, 10));
+    assert_true(is_near(get(&run, METRIC_JOB_RSS, 2).mean, 505));
+    assert_true(is_near(get(&run, METRIC_JOB_CPU, 2).high, 6));
+    assert_true(is_near(get(&run, METRIC_JOB_CPU, 2).low, 2));
+    assert_true(is_near(get(&run, METRIC_JOB_CPU, 2).mean, 4));
+    assert_true(is_flat(get(&run, METRIC_JOB_RSS, 3), 10));
+    series_done(&run.series);
 }
 
-/* A week at 10 ms is 60 million samples; 200,000 of them halve it eight times. */
-static void no_peak_and_no_growth_is_lost_in_a_long_run(void **state)
+/* A week at 10 ms is 60 million samples; a million of them halve it ten times. */
+static void no_peak_of_a_gauge_or_rate_is_lost_in_a_long_run(void **state)
 {
-    static const uint64_t counts[] = {
-        1, 2, 1023, 1024, 1025, 2047, 2048, 2049, 5000, 1000003
-    };
+    static const unsigned counts[] = { 3, 1023, 1024, 1025, 2047, 2048, 2049, 5000, 1000003 };
 
     (void)state;
     for (size_t k = 0; k < sizeof(counts) / sizeof(counts[0]); k++) {
-        struct series series;
-        uint64_t peak_at = counts[k] / 3;
-        size_t peaks = 0;
+        unsigned peak_at = counts[k] / 3;
+        size_t peaks = 0, fast = 0;
+        double cpu = 0, sum = 0;
+        struct run run;
 
-        fill(&series, counts[k], peak_at);
-        assert_in_range(series.count, 1, SERIES_POINTS);
-        for (size_t i = 0; i < series.count; i++) {
-            const struct sample *point = &series.points[i];
+        begin(&run);
+        for (unsigned i = 0; i < counts[k]; i++) {
+            add(&run, i, i == peak_at ? 1000000 : 10, cpu, &no_gpus);
+            cpu += i + 1 == peak_at ? 100 : 1;
+        }
+        assert_in_range(run.series.count, 1, SERIES_POINTS);
+        for (size_t i = 0; i < run.series.count; i++) {
+            struct series_value rate = get(&run, METRIC_JOB_CPU, i);
 
-            peaks += point->value[METRIC_JOB_RSS] == 1000000;
-            assert_int_equal(point->elapsed_ns, point->value[METRIC_JOB_CPU] * NS_PER_SECOND);
-            assert_true(i == 0 || point->elapsed_ns > point[-1].elapsed_ns);
+            peaks += is_near(get(&run, METRIC_JOB_RSS, i).high, 1000000);
+            fast += is_near(rate.high, 100);
+            assert_true(i == 0 || run.series.ends_ns[i] > run.series.ends_ns[i - 1]);
+            if (!isnan(rate.mean))
+                sum += (double)rate.mean *
+                       (double)(run.series.ends_ns[i] - series_start_ns(&run.series, i)) / 1e9;
         }
         assert_int_equal(peaks, 1);
-        assert_int_equal(series.points[series.count - 1].value[METRIC_JOB_CPU], counts[k] - 1);
-        series_done(&series);
+        assert_int_equal(fast, peak_at > 0);
+        assert_int_equal(run.series.ends_ns[run.series.count - 1],
+                         (counts[k] - 1) * NS_PER_SECOND);
+        assert_true(fabs(sum - (cpu - 1)) <= 1e-3 * cpu); /* no growth is lost either */
+        series_done(&run.series);
     }
 }
 
-static void unknown_gives_way_to_known(void **state)
+/* Rates are taken over half an interval at least: see summary_init(). */
+static void a_rate_over_several_points_is_that_of_all_of_them(void **state)
 {
-    struct series series;
-    struct sample sample;
+    struct run run;
 
     (void)state;
-    fill(&series, SERIES_POINTS, 5);
-    series.points[0].value[METRIC_JOB_RSS] = UNKNOWN;
-    series.points[3].value[METRIC_JOB_RSS] = UNKNOWN;
-    series.points[4].value[METRIC_JOB_RSS] = UNKNOWN;
-    series.points[5].value[METRIC_JOB_RSS] = UNKNOWN;
-    series.points[7].value[METRIC_JOB_CPU] = UNKNOWN;
-    sample = make(SERIES_POINTS, 5);
-    series_append(&series, &sample);
-    assert_int_equal(series.points[0].value[METRIC_JOB_RSS], 10);
-    assert_int_equal(series.points[1].value[METRIC_JOB_RSS], 10);
-    assert_false(is_known(series.points[2].value[METRIC_JOB_RSS]));
-    assert_int_equal(series.points[3].value[METRIC_JOB_CPU], 6);
-    assert_false(is_known(series.points[0].value[METRIC_JOB_SWAP]));
-    series_done(&series);
+    begin(&run);
+    add(&run, 0, 1, 0, &no_gpus);
+    add(&run, 0.01, 1, 0.5, &no_gpus); /* would be 50 cores */
+    add(&run, 1, 1, 1, &no_gpus);
+    add(&run, 2, 1, (double)NAN, &no_gpus);
+    add(&run, 3, 1, 5, &no_gpus);
+    assert_true(is_flat(get(&run, METRIC_JOB_CPU, 1), 1));
+    assert_true(is_flat(get(&run, METRIC_JOB_CPU, 2), 1));
+    assert_true(is_flat(get(&run, METRIC_JOB_CPU, 3), 2));
+    assert_true(is_flat(get(&run, METRIC_JOB_CPU, 4), 2));
+    series_done(&run.series);
+}
+
+static void the_end_of_a_run_makes_no_peak_of_noise(void **state)
+{
+    struct run run;
+
+    (void)state;
+    begin(&run);
+    add(&run, 0, 1, 0, &no_gpus);
+    add(&run, 0.02, 1, 0.01, &no_gpus);
+    assert_true(is_flat(get(&run, METRIC_JOB_CPU, 1), 0.5)); /* all that there is */
+    add(&run, 1, 1, 1, &no_gpus);
+    add(&run, 1.001, 1, 1.1, &no_gpus);
+    assert_true(is_flat(get(&run, METRIC_JOB_CPU, 3), 1));
+    add(&run, 1.1, 1, 1.1, &no_gpus);
+    assert_true(is_flat(get(&run, METRIC_JOB_CPU, 4), 1));
+    add(&run, 1.4, 1, 1.1, &no_gpus);
+    assert_true(is_flat(get(&run, METRIC_JOB_CPU, 5), 0.25));
+    series_done(&run.series);
+}
+
+static void gpus_may_be_known_late_and_be_lost(void **state)
+{
+    struct series_gpus gpus = { .count = 2, .places = { { 0, -1 }, { 3, 1 } } };
+    struct run run;
+
+    (void)state;
+    begin(&run);
+    gpus.values[1][2] = 0.75f;
+    add(&run, 0, 1, 0, &no_gpus);
+    add(&run, 1, 1, 0, &gpus);
+    add(&run, 2, 1, 0, &no_gpus);
+    assert_int_equal(run.series.gpu_count, 2);
+    assert_int_equal(run.series.gpus[1].index, 3);
+    assert_true(isnan(run.series.gpu_values[8].high));
+    assert_true(is_flat(run.series.gpu_values[12 + 8], 0.75));
+    assert_true(isnan(run.series.gpu_values[24 + 8].high));
+    for (unsigned i = 3; i <= SERIES_POINTS; i++)
+        add(&run, i, 1, 0, &gpus);
+    assert_true(is_flat(run.series.gpu_values[8], 0.75)); /* of points 0 and 1 */
+    series_done(&run.series);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(short_runs_are_kept_sample_by_sample),
-        cmocka_unit_test(a_full_series_halves_its_resolution),
-        cmocka_unit_test(no_peak_and_no_growth_is_lost_in_a_long_run),
-        cmocka_unit_test(unknown_gives_way_to_known),
+        cmocka_unit_test(a_merged_point_keeps_high_low_and_mean),
+        cmocka_unit_test(no_peak_of_a_gauge_or_rate_is_lost_in_a_long_run),
+        cmocka_unit_test(a_rate_over_several_points_is_that_of_all_of_them),
+        cmocka_unit_test(the_end_of_a_run_makes_no_peak_of_noise),
+        cmocka_unit_test(gpus_may_be_known_late_and_be_lost),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,13 +15,23 @@ static void assert_curve(const double *curve, const double *expected, size_t col
         assert_true(fabs(curve[i] - expected[i]) < 1e-6);
 }
 
-static struct record_point points[] = {
-    { 0, 0, 2e6 },    { 1, 0.5, 100e6 },  { 2, 3.5, 800e6 },
-    { 3, 7, 1200e6 }, { 4, 9.95, 750e6 }, { 5, 10, 0 },
+static double seconds[] = { 0, 1, 2, 3, 4, 5 };
+static float cores[] = { (float)NAN, 0.5f, 3, 3.5f, 2.95f, 0.05f };
+static float bytes[] = { 2e6f, 100e6f, 800e6f, 1200e6f, 750e6f, 0 };
+static struct curve_column columns_of_run[] = {
+    { "job_cpu_seconds", true, cores, cores, cores },
+    { "job_rss_bytes", false, bytes, bytes, bytes },
 };
-static const struct record run = { .elapsed_seconds = 5, .points = points, .point_count = 6 };
+static const struct record run = {
+    .elapsed_seconds = 5,
+    .curve = { .samples = 6,
+               .count = 6,
+               .seconds = seconds,
+               .columns = columns_of_run,
+               .column_count = 2 },
+};
 
-static void a_counter_grows_evenly_between_its_points(void **state)
+static void a_rate_is_the_same_all_the_time_that_its_point_covers(void **state)
 {
     static const double by_second[] = { 0.5, 3, 3.5, 2.95, 0.05 };
     static const double halves[] = { 0.5, 0.5, 3, 3, 3.5, 3.5, 2.95, 2.95, 0.05, 0.05 };
@@ -52,8 +62,13 @@ static void a_gauge_keeps_its_value_and_its_peaks(void **state)
 static void unknown_is_a_blank(void **state)
 {
     const double curve[] = { 0, nan(""), 3.5, 7 };
-    struct record_point unknown[] = { { 0, nan(""), nan("") }, { 5, nan(""), nan("") } };
-    const struct record nothing = { .elapsed_seconds = 5, .points = unknown, .point_count = 2 };
+    float unknown[] = { (float)NAN, (float)NAN };
+    struct curve_column column[] = { { "job_cpu_seconds", true, unknown, unknown, unknown },
+                                     { "job_rss_bytes", false, unknown, unknown, unknown } };
+    const struct record nothing = {
+        .elapsed_seconds = 5,
+        .curve = { .count = 2, .seconds = seconds, .columns = column, .column_count = 2 },
+    };
     double none[3];
     struct buffer out = { 0 };
 
@@ -68,12 +83,14 @@ static void unknown_is_a_blank(void **state)
 }
 
 /* As when the source of the CPU time answered late, or a point did not get it. */
-static void a_counter_that_is_not_always_known_is_drawn_where_it_is(void **state)
+static void a_rate_that_is_not_always_known_is_drawn_where_it_is(void **state)
 {
-    struct record_point gaps[] = {
-        { 0, nan(""), 1 }, { 1, 1, 1 }, { 2, nan(""), 1 }, { 3, 5, 1 }
+    float gaps[] = { (float)NAN, (float)NAN, 2, 2 };
+    struct curve_column column = { "job_cpu_seconds", true, gaps, gaps, gaps };
+    const struct record late = {
+        .elapsed_seconds = 4,
+        .curve = { .count = 4, .seconds = seconds, .columns = &column, .column_count = 1 },
     };
-    const struct record late = { .elapsed_seconds = 4, .points = gaps, .point_count = 4 };
     double curve[4];
 
     (void)state;
@@ -109,10 +126,10 @@ static void an_empty_run_has_no_curve(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_counter_grows_evenly_between_its_points),
+        cmocka_unit_test(a_rate_is_the_same_all_the_time_that_its_point_covers),
         cmocka_unit_test(a_gauge_keeps_its_value_and_its_peaks),
         cmocka_unit_test(unknown_is_a_blank),
-        cmocka_unit_test(a_counter_that_is_not_always_known_is_drawn_where_it_is),
+        cmocka_unit_test(a_rate_that_is_not_always_known_is_drawn_where_it_is),
         cmocka_unit_test(nothing_but_zero_is_flat),
         cmocka_unit_test(an_empty_run_has_no_curve),
     };

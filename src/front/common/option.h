@@ -63,7 +63,7 @@ struct option {
 #define COMPLETE_COMMANDS "-c"
 #define COMPLETE_PIDS "-W \"$(ps -eo pid= 2>/dev/null)\""
 
-enum { OPTIONS_MAX = 48 }; /* rows of a table */
+enum { OPTIONS_MAX = 64 }; /* rows of a table */
 
 struct option_table {
     const struct option *rows;

@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/error.h"
 
@@ -36,6 +38,37 @@ static spoor_session *get_session(const struct tracking_agent *agent, struct spo
                         "nothing is tracked: the process ended before tracking could begin");
     return agent->attachment->session;
 }
+
+/* ---- the report ----------------------------------------------------------- */
+
+/* Through a file in memory. */
+int tracking_agent_format(spoor_session *session, enum spoor_format format, struct buffer *ret,
+                          struct spoor_error *err)
+{
+    AUTO_CLOSE int fd = memfd_create("report", MFD_CLOEXEC);
+    int r;
+
+    if (fd < 0)
+        return error_sys(err, errno, "report");
+    r = spoor_session_write(session, format, 0, fd, err);
+    if (r < 0)
+        return r;
+    r = lseek(fd, 0, SEEK_SET) < 0 ? -errno : buffer_read(ret, fd, BUFFER_MAX);
+    return r < 0 ? error_sys(err, r, "report") : 0;
+}
+
+int tracking_agent_add_report(spoor_session *session, struct json_writer *json,
+                              struct spoor_error *err)
+{
+    CLEANUP(buffer_done) struct buffer report = { 0 };
+    int r = session ? tracking_agent_format(session, SPOOR_JSON, &report, err) : 0;
+
+    if (r == 0)
+        json_add_document(json, "report", &report);
+    return r;
+}
+
+/* ---- operations ----------------------------------------------------------- */
 
 static int start_phase(void *data, const struct agent_request *request,
                        struct json_writer *json, struct spoor_error *err)

@@ -30,4 +30,12 @@ struct tracking_agent_kind {
 int tracking_agent_serve(struct attachment *attachment, const struct tracking_agent_kind *kind,
                          void *data);
 
+/* The report of the run in a format. */
+int tracking_agent_format(spoor_session *session, enum spoor_format format, struct buffer *ret,
+                          struct spoor_error *err);
+
+/* Adds the JSON report as "report"; null without a session. */
+int tracking_agent_add_report(spoor_session *session, struct json_writer *json,
+                              struct spoor_error *err);
+
 #endif

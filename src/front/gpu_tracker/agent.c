@@ -81,7 +81,6 @@ static int add_result(spoor_session *session, void *data, struct json_writer *js
     CLEANUP(buffer_done) struct buffer document = { 0 };
     CLEANUP(buffer_done) struct buffer text = { 0 };
 
-    (void)session;
     style.format = GPU_TRACKER_JSON;
     report_write(&usage, style, &document);
     style.format = GPU_TRACKER_TEXT;
@@ -91,7 +90,7 @@ static int add_result(spoor_session *session, void *data, struct json_writer *js
     add_warnings(told, told->warning_count, json);
     json_add_document(json, "usage", &document);
     json_add_text(json, "text", text.text);
-    return 0;
+    return tracking_agent_add_report(session, json, err);
 }
 
 /* ---- the agent ------------------------------------------------------------ */

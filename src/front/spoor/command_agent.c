@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* command_agent.c - spoor agent: a tracker for the program that started it. */
 #include <errno.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include "base/cleanup.h"
+#include "base/compiler.h"
 #include "base/error.h"
 #include "front/common/tracking_agent.h"
 #include "front/spoor/gpus_check.h"
@@ -25,37 +23,18 @@ static void write_files(spoor_session *session, void *data)
     }
 }
 
-/* The report through a file in memory. */
-static int make_report(spoor_session *session, enum spoor_format format, struct buffer *ret,
-                       struct spoor_error *err)
-{
-    AUTO_CLOSE int fd = memfd_create("report", MFD_CLOEXEC);
-    int r;
-
-    if (fd < 0)
-        return error_sys(err, errno, "report");
-    r = spoor_session_write(session, format, 0, fd, err);
-    if (r < 0)
-        return r;
-    r = lseek(fd, 0, SEEK_SET) < 0 ? -errno : buffer_read(ret, fd, BUFFER_MAX);
-    return r < 0 ? error_sys(err, r, "report") : 0;
-}
-
 static int add_report(spoor_session *session, void *data, struct json_writer *json,
                       struct spoor_error *err)
 {
-    CLEANUP(buffer_done) struct buffer report = { 0 };
     CLEANUP(buffer_done) struct buffer text = { 0 };
-    int r = make_report(session, SPOOR_JSON, &report, err);
+    int r = tracking_agent_add_report(session, json, err);
 
     (void)data;
     if (r == 0)
-        r = make_report(session, SPOOR_TEXT, &text, err);
-    if (r < 0)
-        return r;
-    json_add_document(json, "report", &report);
-    json_add_text(json, "text", text.text);
-    return 0;
+        r = tracking_agent_format(session, SPOOR_TEXT, &text, err);
+    if (r == 0)
+        json_add_text(json, "text", text.text);
+    return r;
 }
 
 static int serve(struct settings *settings)

@@ -1,40 +1,158 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* command_report.c - spoor report: stored JSON reports in any format. */
+/*
+ * command_report.c - spoor report: stored runs as a page, in another format, or as charts of text.
+ *
+ * Without a format or a file it makes a page beside the first file.
+ */
+#include <errno.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "base/compiler.h"
+#include "base/error.h"
 #include "front/spoor/outputs.h"
 #include "front/spoor/program.h"
+#include "front/spoor/report_files.h"
+#include "output/chart.h"
 #include "output/save.h"
-#include "record/load.h"
 
-static int write_records(struct records *records, const struct outputs *outputs,
-                         struct spoor_error *err)
+/* "runs/a.json": "runs/a.html" */
+static int name_page(const char *path, char **ret, struct spoor_error *err)
 {
-    const struct output *output = &outputs->items[0];
+    const char *base = basename(path);
+    const char *dot = strrchr(base, '.');
+    struct buffer name = { 0 };
 
-    for (size_t i = 0; i < records->count; i++)
-        records->items[i].shown_processes = outputs->process_count;
-    return output->fd >= 0 ? save_to_descriptor(records->items, records->count, output->format,
-                                                output->flags & SPOOR_COLOR, output->fd, err)
-                           : save_to_file(records->items, records->count, output->format,
-                                          output->path, outputs->save, err);
+    if (strcmp(path, "-") == 0)
+        path = dot = "report";
+    buffer_add(&name, path, dot && dot > base ? (size_t)(dot - path) : strlen(path));
+    buffer_add_text(&name, ".html");
+    if (buffer_error(&name) < 0)
+        return error_set(err, ENOMEM, "out of memory");
+    *ret = name.text;
+    return 0;
+}
+
+/* A name that the user did not give must not cost a file of theirs. */
+static int check_own_page(const char *path, struct spoor_error *err)
+{
+    CLEANUP(buffer_done) struct buffer page = { 0 };
+    static const char mark[] = "id=\"spoor-data\"";
+    int r = buffer_read_file(&page, path, BUFFER_MAX);
+
+    if (r == -ENOENT || (r == 0 && memmem(page.text, page.length, mark, strlen(mark))))
+        return 0;
+    return error_set(err, EEXIST, "'%s' exists and is not a page of spoor; name a file with -o",
+                     path);
+}
+
+static bool is_page(const struct settings *settings)
+{
+    enum spoor_format format = settings->format;
+
+    return settings->has_format || spoor_format_for_path(settings->output_path, &format)
+               ? format == SPOOR_HTML
+               : false;
+}
+
+/* Where it goes, if the user does not say. */
+static int complete_settings(struct settings *settings, const char *path,
+                             struct spoor_error *err)
+{
+    int r = 0;
+
+    if (settings->wants_charts && (settings->has_format || settings->is_append))
+        return error_set(err, EINVAL, "--text and --%s cannot be combined",
+                         settings->has_format ? "format" : "append");
+    if (!settings->output_path && !settings->has_format && !settings->wants_charts) {
+        r = name_page(path, &settings->output_path, err);
+        if (r == 0)
+            r = check_own_page(settings->output_path, err);
+        settings->names_page = true;
+    }
+    if (r == 0 && settings->opens_page &&
+        (!settings->output_path || strcmp(settings->output_path, "-") == 0 ||
+         settings->wants_charts || !is_page(settings)))
+        return error_set(err, EINVAL,
+                         "--open requires a page in a file: omit --format and "
+                         "--text, or name a .html file with -o");
+    return r;
+}
+
+static int write_charts(const struct report_files *files, const struct output *output,
+                        struct spoor_error *err)
+{
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+    struct format_style style = format_style_for(output->fd, output->flags & SPOOR_COLOR);
+
+    for (size_t i = 0; i < files->run_count; i++) {
+        if (i > 0)
+            buffer_add_text(&text, "\n");
+        chart_write(&files->runs[i], &style, &text);
+    }
+    return save_text(&text, output->fd, output->path, output->save, err);
+}
+
+static int write_runs(const struct settings *settings, const struct report_files *files,
+                      const struct output *output, struct spoor_error *err)
+{
+    for (size_t i = 0; i < files->run_count; i++)
+        files->runs[i].shown_processes = settings->process_count;
+    if (settings->wants_charts)
+        return write_charts(files, output, err);
+    if (output->fd >= 0)
+        return save_to_descriptor(files->runs, files->run_count, output->format,
+                                  output->flags & SPOOR_COLOR, output->fd, err);
+    return save_to_file(files->runs, files->run_count, output->format, output->path,
+                        output->save, err);
+}
+
+/* Returns the exit code. */
+static int open_page(const char *path)
+{
+    char opener[] = "xdg-open";
+    char *whole = realpath(path, NULL); /* one that begins with '-' would be an option */
+    char *arguments[] = { opener, whole, NULL };
+    int status = 0;
+    bool is_open;
+    pid_t pid;
+
+    is_open = whole && posix_spawnp(&pid, opener, NULL, NULL, arguments, environ) == 0 &&
+              waitpid(pid, &status, 0) == pid && status == 0;
+    free(whole);
+    if (!is_open)
+        return complain("xdg-open failed: open '%s' in a browser", path);
+    return 0;
+}
+
+static int report(struct settings *settings, char **paths, size_t count)
+{
+    CLEANUP(outputs_done) struct outputs outputs = { .device_fd = -1 };
+    CLEANUP(report_files_done) struct report_files files = { 0 };
+    struct spoor_error err = { 0 };
+
+    if (complete_settings(settings, paths[0], &err) < 0 ||
+        outputs_plan_stdout(settings, &outputs, &err) < 0 ||
+        report_files_load(paths, count, &files, &err) < 0 ||
+        write_runs(settings, &files, &outputs.items[0], &err) < 0)
+        return complain("%s", err.message);
+    if (settings->names_page)
+        program_warn(&spoor_program, "the report is in '%s'", settings->output_path);
+    return settings->opens_page ? open_page(settings->output_path) : 0;
 }
 
 int command_report(const struct command *command, int argc, char **argv)
 {
     CLEANUP(settings_done) struct settings settings;
-    CLEANUP(outputs_done) struct outputs outputs = { .device_fd = -1 };
     struct arguments arguments;
-    struct spoor_error err = { 0 };
-    CLEANUP(records_done) struct records records = { 0 };
     int code = settings_begin(&settings, &arguments, command, argc, argv);
 
     if (code >= 0)
         return code;
     if (arguments.operand_count == 0)
-        return complain("missing argument: spoor report [OPTIONS] FILE");
-    if (outputs_plan_stdout(&settings, &outputs, &err) < 0 ||
-        records_load(arguments.operands[0], &records, &err) < 0 ||
-        write_records(&records, &outputs, &err) < 0)
-        return complain("%s", err.message);
-    return 0;
+        return complain("missing argument: spoor report [OPTIONS] FILE...");
+    return report(&settings, argv + arguments.first_operand, (size_t)arguments.operand_count);
 }

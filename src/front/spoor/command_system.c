@@ -22,10 +22,13 @@ static int write_report(void *data)
 {
     const struct report *report = data;
     struct spoor_error err = { 0 };
+    int code = 0;
 
-    return outputs_write_one(report->outputs, 0, report->session, &err) < 0
-               ? complain("%s", err.message)
-               : 0;
+    for (size_t i = 0; i < report->outputs->count; i++) {
+        if (outputs_write_one(report->outputs, i, report->session, &err) < 0)
+            code = complain("%s", err.message);
+    }
+    return code;
 }
 
 /* The view is for people: a report in a file, or in a format for programs, is made at once. */

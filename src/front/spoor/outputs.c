@@ -30,9 +30,9 @@ bool outputs_has_color(enum color color, int fd)
 /* Names of files that promise a format which we do not write. */
 static bool promises_other_format(const char *path)
 {
-    static const char *const suffixes[] = { ".html", ".htm",     ".xml",    ".yaml", ".yml",
-                                            ".toml", ".jsonl",   ".ndjson", ".tsv",  ".xlsx",
-                                            ".md",   ".parquet", ".sqlite", ".db",   ".pdf" };
+    static const char *const suffixes[] = { ".htm",     ".xml",    ".yaml", ".yml",  ".toml",
+                                            ".jsonl",   ".ndjson", ".tsv",  ".xlsx", ".md",
+                                            ".parquet", ".sqlite", ".db",   ".pdf" };
 
     for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
         if (path_has_suffix(basename(path), suffixes[i]))
@@ -50,10 +50,11 @@ static int file_format(const struct settings *settings, enum spoor_format *ret,
     if (settings->has_format)
         *ret = settings->format;
     else if (!spoor_format_for_path(path, ret) && promises_other_format(path))
-        return error_set(err, EINVAL,
-                         "--output '%s': %s is not supported; name a .json, .csv or .txt file, "
-                         "or give --format",
-                         path, strrchr(path, '.'));
+        return error_set(
+            err, EINVAL,
+            "--output '%s': %s is not supported; name a .json, .csv, .html or .txt "
+            "file, or give --format",
+            path, strrchr(path, '.'));
     return 0;
 }
 
@@ -66,7 +67,7 @@ static int check_descriptor(int fd, const char *option, struct spoor_error *err)
 
 static void add(struct outputs *outputs, enum spoor_format format, int fd, const char *path)
 {
-    outputs->items[outputs->count++] = (struct output){ format, 0, fd, path };
+    outputs->items[outputs->count++] = (struct output){ format, 0, fd, path, outputs->save };
 }
 
 /* Text on a descriptor may have color, text in a file never has. */
@@ -126,6 +127,24 @@ static int plan_file(const struct settings *settings, struct outputs *plan,
     return r < 0 ? error_prefix(err, r, "--output '%s'", path) : 0;
 }
 
+/* A page is complete in itself: --append does not concern it. */
+static int plan_page(const struct settings *settings, struct outputs *plan,
+                     struct spoor_error *err)
+{
+    const char *path = settings->report_path;
+    enum spoor_save save = settings->is_no_clobber ? SPOOR_NO_CLOBBER : SPOOR_REPLACE;
+    int r;
+
+    if (settings->output_path && strcmp(settings->output_path, path) == 0)
+        return error_set(err, EINVAL, "--output and --report name the same file");
+    r = save_check(path, SPOOR_HTML, save, err);
+    if (r < 0)
+        return error_prefix(err, r, "--report '%s'", path);
+    add(plan, SPOOR_HTML, -1, path);
+    plan->items[plan->count - 1].save = save;
+    return 0;
+}
+
 static int check_stream(const struct settings *settings, const struct spoor_stream *how,
                         const char *option, struct spoor_error *err)
 {
@@ -171,21 +190,30 @@ static bool has_text(const struct outputs *plan)
     return false;
 }
 
+static int plan_files(const struct settings *settings, struct outputs *plan,
+                      struct spoor_error *err)
+{
+    int r = settings->has_format ? format_check(settings->format, err) : 0;
+
+    if (r == 0 && settings->output_path)
+        r = plan_file(settings, plan, err);
+    if (r == 0 && settings->report_path)
+        r = plan_page(settings, plan, err);
+    return r < 0 ? r : check_streams(settings, err);
+}
+
 static int plan_all(const struct settings *settings, struct outputs *plan,
                     struct spoor_error *err)
 {
     enum spoor_format format = settings->has_format ? settings->format : SPOOR_TEXT;
     int fd = settings->summary_fd;
-    int r = 0;
+    int r;
 
     plan->process_count = settings->process_count;
     plan->save = settings->is_append       ? SPOOR_APPEND
                  : settings->is_no_clobber ? SPOOR_NO_CLOBBER
                                            : SPOOR_REPLACE;
-    if (settings->output_path)
-        r = plan_file(settings, plan, err);
-    if (r == 0)
-        r = check_streams(settings, err);
+    r = plan_files(settings, plan, err);
     if (r == 0 && fd >= 0)
         r = check_descriptor(fd, "--summary-fd", err);
     if (r < 0)
@@ -193,7 +221,7 @@ static int plan_all(const struct settings *settings, struct outputs *plan,
     if (fd >= 0)
         add_descriptor(plan, settings, format, fd, "the file descriptor of --summary-fd");
     if (!settings->is_quiet && !has_text(plan)) {
-        format = plan->count == 0 ? format : SPOOR_TEXT;
+        format = settings->output_path || fd >= 0 ? SPOOR_TEXT : format;
         add_descriptor(plan, settings, format, STDERR_FILENO, "stderr");
     }
     return 0;
@@ -245,14 +273,22 @@ int outputs_write_one(const struct outputs *outputs, size_t index, spoor_session
 
     if (output->fd >= 0)
         return spoor_session_write(session, output->format, output->flags, output->fd, err);
-    return spoor_session_save(session, output->format, output->path, outputs->save, err);
+    return spoor_session_save(session, output->format, output->path, output->save, err);
+}
+
+/* In which a report is shown that could not be written: nobody can read a page on a terminal. */
+static enum spoor_format rescue_format(const struct outputs *outputs, size_t index)
+{
+    enum spoor_format format = outputs->items[index].format;
+
+    return format == SPOOR_HTML ? SPOOR_TEXT : format;
 }
 
 /* Was the report written in this format, or in vain for a reader that has gone? */
 static bool is_lost(const struct outputs *outputs, const int results[], size_t index)
 {
     for (size_t i = 0; i < outputs->count; i++) {
-        if (results[i] == 0 && outputs->items[i].format == outputs->items[index].format)
+        if (results[i] == 0 && outputs->items[i].format == rescue_format(outputs, index))
             return false;
     }
     return results[index] < 0 && results[index] != -EPIPE;
@@ -278,7 +314,7 @@ static int write_all(void *data)
     }
     for (size_t i = 0; i < outputs->count; i++) {
         if (is_lost(outputs, results, i))
-            results[i] = spoor_session_write(report->session, outputs->items[i].format, 0,
+            results[i] = spoor_session_write(report->session, rescue_format(outputs, i), 0,
                                              STDERR_FILENO, NULL);
     }
     return 0;

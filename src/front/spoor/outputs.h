@@ -4,7 +4,7 @@
  *
  * The summary goes to stderr, unless --quiet is given. The report goes to the file of -o
  * and to the descriptor of --summary-fd; with neither, a report in another format than
- * text replaces the summary on stderr.
+ * text replaces the summary on stderr. The page of --report comes in addition.
  */
 #ifndef FRONT_SPOOR_OUTPUTS_H
 #define FRONT_SPOOR_OUTPUTS_H
@@ -18,10 +18,11 @@ struct output {
     unsigned flags;   /* of spoor_session_write() */
     int fd;           /* -1: it is a file */
     const char *path; /* of the file, or what messages call the descriptor */
+    enum spoor_save save;
 };
 
 struct outputs {
-    struct output items[3];
+    struct output items[4];
     size_t count;
     enum spoor_save save;
     size_t process_count; /* in a text report */

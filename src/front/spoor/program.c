@@ -77,13 +77,18 @@ static const struct command commands[] = {
         .name = "report",
         .options = &settings_table,
         .scope = SCOPE_REPORT,
-        .operands = "FILE",
-        .max_operands = 1,
+        .operands = "FILE...",
+        .max_operands = OPERANDS_MANY,
         .complete = COMPLETE_FILES,
-        .summary = "show a stored JSON report again",
-        .about = "Read a report stored as JSON (- for stdin) and show it again in any format. "
-                 "Exit code: 0, or 125 if it could not be read or written.",
-        .example = "spoor report -f csv report.json",
+        .summary = "show stored runs as a page with charts, or in another format",
+        .about =
+            "Read stored runs and write them to one page with charts, or show them in another "
+            "format. A FILE is a report stored as JSON (- for stdin), samples of --samples or "
+            "--stream, also of a run that was interrupted, or a tracking file of gpu-tracker. "
+            "If "
+            "a report and the samples of the same run are given, the page has both. Exit code: "
+            "0, or 125 if something could not be read or written.",
+        .example = "spoor report --open report.json",
         .ignores_variables = true, /* they say where the reports of runs go */
         .main = command_report,
     },

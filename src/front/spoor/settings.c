@@ -47,6 +47,15 @@ static int check_samples(const char *value, struct spoor_error *err)
     return 0;
 }
 
+static int check_page(const char *value, struct spoor_error *err)
+{
+    enum spoor_format format;
+
+    if (!spoor_format_for_path(value, &format) || format != SPOOR_HTML)
+        return error_set(err, EINVAL, "'%s' must end in .html", value);
+    return 0;
+}
+
 static int check_dialect(const char *value, struct spoor_error *err)
 {
     struct stream stream;
@@ -249,11 +258,16 @@ static int apply_pid(void *target, const struct option *option, const char *valu
 /* In the order in which help lists them. */
 /* clang-format off */
 static const struct option rows[] = {
-{ 'o',  "output",     "FILE",              "write the report to FILE (- for stdout; .json, .csv or .txt), in addition to the summary on stderr", TRACK, TEXT(output_path), .complete = COMPLETE_FILES },
-{ 'o',  "output",     "FILE",              "write the report to FILE instead of stdout", REPORT | SYSTEM, TEXT(output_path), .complete = COMPLETE_FILES },
-{ 'f',  "format",     "text|json|csv",     "format of the report (default: from the suffix of FILE, otherwise text); without -o, the report replaces the summary on stderr", TRACK, .apply = apply_format },
-{ 'f',  "format",     "text|json|csv",     "output format (default: from the suffix of the -o file, otherwise text)", REPORT | SYSTEM, .apply = apply_format },
+{ 'o',  "output",     "FILE",              "write the report to FILE (- for stdout; .json, .csv, .html or .txt), in addition to the summary on stderr", TRACK, TEXT(output_path), .complete = COMPLETE_FILES },
+{ 'o',  "output",     "FILE",              "write to FILE (- for stdout; .html, .json, .csv or .txt; default: a page named as the first file, with .html, or stdout if --format or --text is given)", REPORT, TEXT(output_path), .complete = COMPLETE_FILES },
+{ 'o',  "output",     "FILE",              "write the report to FILE instead of stdout", SYSTEM, TEXT(output_path), .complete = COMPLETE_FILES },
+{ 'f',  "format",     "text|json|csv|html", "format of the report (default: from the suffix of FILE, otherwise text); without -o, the report replaces the summary on stderr", TRACK, .apply = apply_format },
+{ 'f',  "format",     "text|json|csv|html", "output format (default: from the suffix of the -o file, otherwise text; html without -o)", REPORT, .apply = apply_format },
+{ 'f',  "format",     "text|json|csv|html", "output format (default: from the suffix of the -o file, otherwise text)", SYSTEM, .apply = apply_format },
 { 'f',  "format",     "text|json",         "output format (default: text)", SCOPE_INFO | SCOPE_RECOMMEND, .apply = apply_format },
+{ '\0', "report",     "FILE",              "also write a page with charts to FILE (.html), to open in a browser", BOTH | SYSTEM, TEXT(report_path), .check = check_page, .complete = COMPLETE_FILES },
+{ '\0', "text",       NULL,                "draw the curves on the terminal", REPORT, FLAG(wants_charts) },
+{ '\0', "open",       NULL,                "open the page in a browser (xdg-open)", REPORT, FLAG(opens_page) },
 { '\0', "for",        "sbatch|kubernetes|metaflow|nextflow|snakemake|docker", "write a request in the syntax of this tool, to paste", SCOPE_RECOMMEND, TEXT(request), .check = check_request },
 { '\0', "server",     NULL,                "also list the cheapest cloud servers that fit, and what a run on them costs; asks the Spare Cores keeper (https://keeper.sparecores.net), unless --catalog is given", SCOPE_RECOMMEND, FLAG(wants_servers) },
 { '\0', "catalog",    "FILE",              "with --server: look for servers in FILE (CSV or JSON) instead of asking the keeper", SCOPE_RECOMMEND, TEXT(catalog_path), .complete = COMPLETE_FILES },

@@ -32,6 +32,7 @@ enum wait_for { WAIT_FOR_MAIN, WAIT_FOR_ALL };
 /* The settings own their texts; NULL: not given. */
 struct settings {
     char *output_path; /* "-": stdout */
+    char *report_path; /* of the page */
     char *samples_path;
     char *stream_path; /* "-": stdout */
     char *stream_format;
@@ -58,6 +59,9 @@ struct settings {
     uint64_t budget_millionths; /* of the job's CPU time; 0: the default */
     enum color color;
     enum wait_for wait_for;
+    bool wants_charts; /* charts of text */
+    bool opens_page;
+    bool names_page; /* we chose the name of the page */
     bool is_quiet;
     bool is_live; /* show a live view */
     bool is_append;

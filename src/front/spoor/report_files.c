@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "front/spoor/report_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "front/spoor/tracking_load.h"
+#include "output/format.h"
+#include "record/samples_load.h"
+#include "text/buffer.h"
+
+enum file_kind { FILE_REPORT, FILE_SAMPLES, FILE_TRACKING };
+
+/* By how it begins: names say little, and reports and samples may both be JSON. */
+static enum file_kind kind_of(const char *path, const char *start)
+{
+    const char *text = start + strspn(start, " \t\r\n");
+    bool is_json = *text == '{' || *text == '[' || path_has_suffix(path, ".json");
+
+    if (strncmp(start, "SQLite format 3", 15) == 0 || strncmp(start, "ram_unit,", 9) == 0)
+        return FILE_TRACKING;
+    if (!is_json)
+        return FILE_SAMPLES;
+    return strncmp(text, "{\"timestamp\"", 12) == 0 ? FILE_SAMPLES : FILE_REPORT;
+}
+
+static int read_kind(int fd, const char *path, enum file_kind *ret, struct spoor_error *err)
+{
+    char start[64] = "";
+
+    if (pread(fd, start, sizeof(start) - 1, 0) < 0) {
+        if (errno != ESPIPE)
+            return error_sys(err, errno, "cannot read '%s'", path);
+        *ret = FILE_REPORT; /* from a pipe */
+        return 0;
+    }
+    *ret = kind_of(path, start);
+    return 0;
+}
+
+static int load_samples(int fd, const char *path, struct records *ret, struct spoor_error *err)
+{
+    int r = samples_load(fd, basename(path), ret, err);
+
+    return r < 0 ? error_prefix(err, r, "'%s'", path) : 0;
+}
+
+static int load_file(const char *path, struct report_file *ret, struct spoor_error *err)
+{
+    AUTO_CLOSE int fd = -1;
+    enum file_kind kind = FILE_REPORT;
+    int r;
+
+    if (strcmp(path, "-") == 0)
+        return records_load(path, &ret->records, err);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return error_sys(err, errno, "cannot read '%s'", path);
+    r = read_kind(fd, path, &kind, err);
+    if (r < 0)
+        return r;
+    ret->is_samples = kind != FILE_REPORT;
+    if (kind == FILE_SAMPLES)
+        return load_samples(fd, path, &ret->records, err);
+    if (kind == FILE_TRACKING)
+        return tracking_load(path, basename(path), &ret->records, err);
+    return records_load(path, &ret->records, err);
+}
+
+/* ---- samples of a run that has a report ------------------------------------------ */
+
+/* Reports have whole milliseconds. */
+static bool is_same_run(const struct record *a, const struct record *b)
+{
+    return fabs(a->started_at - b->started_at) < 0.0015; /* not if unknown */
+}
+
+static struct record *find_report(struct record *runs, size_t count,
+                                  const struct record *samples)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (is_same_run(&runs[i], samples))
+            return &runs[i];
+    }
+    return NULL;
+}
+
+static void add_reports(struct report_files *files)
+{
+    for (size_t i = 0; i < files->count; i++) {
+        const struct report_file *file = &files->files[i];
+
+        for (size_t k = 0; !file->is_samples && k < file->records.count; k++)
+            files->runs[files->run_count++] = file->records.items[k];
+    }
+}
+
+static void add_samples(struct report_files *files)
+{
+    size_t report_count = files->run_count;
+
+    for (size_t i = 0; i < files->count; i++) {
+        const struct report_file *file = &files->files[i];
+
+        for (size_t k = 0; file->is_samples && k < file->records.count; k++) {
+            const struct record *samples = &file->records.items[k];
+            struct record *report = find_report(files->runs, report_count, samples);
+
+            if (report)
+                report->curve = samples->curve;
+            else
+                files->runs[files->run_count++] = *samples;
+        }
+    }
+}
+
+static int collect_runs(struct report_files *files, struct spoor_error *err)
+{
+    size_t total = 0;
+
+    for (size_t i = 0; i < files->count; i++)
+        total += files->files[i].records.count;
+    files->runs = calloc(total + 1, sizeof(*files->runs));
+    if (!files->runs)
+        return error_set(err, ENOMEM, "out of memory");
+    add_reports(files);
+    add_samples(files);
+    return 0;
+}
+
+int report_files_load(char **paths, size_t count, struct report_files *ret,
+                      struct spoor_error *err)
+{
+    CLEANUP(report_files_done) struct report_files files = { 0 };
+    int r = 0;
+
+    files.files = calloc(count, sizeof(*files.files));
+    if (!files.files)
+        return error_set(err, ENOMEM, "out of memory");
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        r = load_file(paths[i], &files.files[i], err);
+        files.count += r == 0;
+    }
+    if (r == 0)
+        r = collect_runs(&files, err);
+    if (r < 0)
+        return r;
+    *ret = files;
+    files = (struct report_files){ 0 };
+    return 0;
+}
+
+void report_files_done(struct report_files *files)
+{
+    for (size_t i = 0; i < files->count; i++)
+        records_done(&files->files[i].records);
+    free(files->files);
+    free(files->runs);
+    *files = (struct report_files){ 0 };
+}

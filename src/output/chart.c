@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "output/chart.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "output/page.h"
+#include "text/escape.h"
+#include "text/number.h"
+
+enum {
+    CHART_ROWS = 4,
+    CHART_LABEL = 10, /* columns of the labels at the left */
+    CHART_COLUMNS_MAX = TEXT_COLUMNS_MAX,
+};
+
+enum chart_unit { CORES, BYTES, BYTES_PER_SECOND, GPUS };
+
+/* clang-format off */
+static const struct chart {
+    const char *title;
+    const char *column;      /* of the job */
+    const char *host_title;  /* if that is unknown: */
+    const char *host_column; /* of the machine */
+    enum chart_unit unit;
+} charts[] = {
+    { "CPU",         "job_cpu_seconds",  "CPU of the machine",    "host_cpu_seconds",            CORES },
+    { "Memory",      "job_rss_bytes",    "Memory of the machine", "host_memory_used_bytes",      BYTES },
+    { "Disk read",   "job_read_bytes",   "Disks read",            "host_disk_read_bytes",        BYTES_PER_SECOND },
+    { "Disk write",  "job_written_bytes", "Disks written",        "host_disk_written_bytes",     BYTES_PER_SECOND },
+    { NULL,          NULL,               "Network received",      "host_network_received_bytes", BYTES_PER_SECOND },
+    { NULL,          NULL,               "Network sent",          "host_network_sent_bytes",     BYTES_PER_SECOND },
+    { "GPU",         "job_gpu_utilization_gpus", "GPUs of the machine", "host_gpu_utilization_gpus", GPUS },
+    { "GPU memory",  "job_gpu_memory_bytes", "GPU memory of the machine", "host_gpu_memory_bytes", BYTES },
+};
+/* clang-format on */
+
+static struct number value_text(double value, enum chart_unit unit)
+{
+    struct number bytes = number_bytes(value), text;
+
+    switch (unit) {
+    case CORES:
+    case GPUS:
+        return number_short(value);
+    case BYTES:
+        return bytes;
+    case BYTES_PER_SECOND:
+        break;
+    }
+    (void)snprintf(text.text, sizeof(text.text), "%.20s/s", bytes.text);
+    return text;
+}
+
+static const char *unit_text(enum chart_unit unit)
+{
+    return unit == CORES ? " cores" : unit == GPUS ? " GPUs" : "";
+}
+
+/* ---- values ----------------------------------------------------------------- */
+
+static double larger(double a, double b)
+{
+    return isnan(a) || b > a ? b : a;
+}
+
+/* The highest values in `columns` parts of the run; NaN: unknown. */
+static void fill_cells(const struct record_curve *curve, const struct curve_column *column,
+                       double *cells, size_t columns)
+{
+    double end = curve->seconds[curve->count - 1];
+
+    for (size_t i = 0; i < columns; i++)
+        cells[i] = (double)NAN;
+    for (size_t i = 0; i < curve->count && end > 0 && columns > 0; i++) {
+        double first = curve_start(curve, i) / end * (double)columns;
+        double last = curve->seconds[i] / end * (double)columns;
+        size_t cell = (size_t)first;
+
+        if (isnan(column->high[i]))
+            continue;
+        do {
+            size_t at = cell < columns ? cell : columns - 1;
+
+            cells[at] = larger(cells[at], (double)column->high[i]);
+        } while (++cell < columns && (double)cell < last);
+    }
+}
+
+/* ---- drawing ---------------------------------------------------------------- */
+
+/* What a cell shows in a row, each of which is 1 high. The lowest shows that there is something. */
+static const char *block(double height, int row, bool has_unicode)
+{
+    static const char *const blocks[] = { " ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
+    static const char *const ascii[] = { " ", ".", ":", "#" };
+    size_t count = has_unicode ? ARRAY_SIZE(blocks) : ARRAY_SIZE(ascii);
+    size_t filled = 0;
+
+    if (height - row >= 1)
+        filled = count - 1;
+    else if (height > row)
+        filled = (size_t)((height - row) * (double)(count - 1) + 0.5);
+    if (filled == 0 && row == 0 && height > 0)
+        filled = 1;
+    return has_unicode ? blocks[filled] : ascii[filled];
+}
+
+static void draw_row(const double *cells, size_t columns, double max, int row, bool has_unicode,
+                     struct buffer *out)
+{
+    size_t blanks = 0;
+
+    for (size_t i = 0; i < columns; i++) {
+        const char *text = block(cells[i] / max * CHART_ROWS, row, has_unicode); /* or NaN */
+
+        if (*text == ' ') {
+            blanks++;
+            continue;
+        }
+        for (; blanks > 0; blanks--)
+            buffer_add(out, " ", 1);
+        buffer_add_text(out, text);
+    }
+}
+
+static void add_label(const char *label, const char *edge, struct buffer *out)
+{
+    buffer_format(out, "%*s %s", CHART_LABEL, label, edge);
+}
+
+static void draw(const double *cells, size_t columns, double max, enum chart_unit unit,
+                 bool has_unicode, struct buffer *out)
+{
+    for (int row = CHART_ROWS - 1; row >= 0; row--) {
+        const char *edge = has_unicode ? (row == CHART_ROWS - 1 ? "┤" : "│") : "|";
+
+        add_label(row == CHART_ROWS - 1 ? value_text(max, unit).text : "", edge, out);
+        draw_row(cells, columns, max, row, has_unicode, out);
+        buffer_add(out, "\n", 1);
+    }
+    add_label("0", has_unicode ? "└" : "+", out);
+    for (size_t i = 0; i < columns; i++)
+        buffer_add_text(out, has_unicode ? "─" : "-");
+    buffer_add(out, "\n", 1);
+}
+
+static bool write_chart(const struct chart *chart, const struct record *record,
+                        struct page *page, size_t columns)
+{
+    const struct record_curve *curve = &record->curve;
+    const struct curve_column *job = chart->column ? curve_find(curve, chart->column) : NULL;
+    const struct curve_column *column = job ? job : curve_find(curve, chart->host_column);
+    struct curve_value value;
+    double cells[CHART_COLUMNS_MAX];
+
+    if (!column)
+        return false;
+    value = curve_get(curve, column, 0, curve->count);
+    if (!(value.high > 0))
+        return false;
+    fill_cells(curve, column, cells, columns);
+    page_blank(page);
+    page_add(page, PAGE_BOLD, job ? chart->title : chart->host_title);
+    buffer_format(page->out, "  %s%s on average, %s at peak\n",
+                  value_text(value.mean, chart->unit).text, unit_text(chart->unit),
+                  value_text(value.high, chart->unit).text);
+    draw(cells, columns, value.high, chart->unit, page->has_unicode, page->out);
+    return true;
+}
+
+/* The start, the middle and the end of the run, below all charts. */
+static void write_axis(double end, size_t columns, struct page *page)
+{
+    struct number middle = number_duration(end / 2), last = number_duration(end);
+    size_t start = columns / 2 - strlen(middle.text) / 2;
+
+    add_label("", " ", page->out);
+    buffer_format(page->out, "0%*s%s%*s%s\n", (int)start - 1, "", middle.text,
+                  (int)(columns - start - strlen(middle.text) - strlen(last.text)), "",
+                  last.text);
+}
+
+static void write_headline(const struct record *record, struct page *page)
+{
+    struct buffer full = { 0 }, shown = { 0 }, cut = { 0 };
+
+    if (record->name)
+        page_escape(page, record->name, &full);
+    if (record->name && record->command && record->command[0])
+        buffer_add_text(&full, ": ");
+    escape_command(record->command, &full);
+    if (full.text && !page->has_unicode)
+        escape_ascii(full.text, &shown);
+    page_cut(shown.text ? shown.text : full.text ? full.text : "", page->columns, &cut);
+    page_add(page, PAGE_BOLD, cut.text ? cut.text : "");
+    page_blank(page);
+    buffer_done(&full);
+    buffer_done(&shown);
+    buffer_done(&cut);
+}
+
+void chart_write(const struct record *record, const struct format_style *style,
+                 struct buffer *out)
+{
+    struct page page = { out, style->has_color, style->has_unicode, style->columns };
+    size_t columns = style->columns - CHART_LABEL - 2;
+    bool has_charts = false;
+
+    write_headline(record, &page);
+    for (size_t i = 0; record->curve.count > 1 && i < ARRAY_SIZE(charts); i++)
+        has_charts |= write_chart(&charts[i], record, &page, columns);
+    if (has_charts)
+        write_axis(record->curve.seconds[record->curve.count - 1], columns, &page);
+    else
+        buffer_add_text(
+            out, "\nno curve: the run was too short, or its report is of an older version\n");
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "output/html.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "output/format.h"
+#include "output/report_template.h"
+#include "text/json_writer.h"
+
+/* A page with many columns has fewer points: it stays below 3 MB. */
+enum { VALUES_MAX = 110000 };
+
+static size_t points_of(const struct record *record)
+{
+    size_t points = VALUES_MAX / (record->curve.column_count + 1);
+
+    return points < CURVE_PAGE_POINTS ? points : CURVE_PAGE_POINTS;
+}
+
+/* Without '<' no text can end the script element that it is in. In JSON it stands in texts only. */
+static void add_escaped(const struct buffer *json, struct buffer *out)
+{
+    const char *at = json->text, *end = json->text + json->length;
+
+    while (at < end) {
+        const char *next = memchr(at, '<', (size_t)(end - at));
+
+        buffer_add(out, at, (size_t)((next ? next : end) - at));
+        if (next)
+            buffer_add_text(out, "\\u003c");
+        at = next ? next + 1 : end;
+    }
+}
+
+static void add_data(const struct record *records, size_t count, struct buffer *out)
+{
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+    struct json_writer json = { .out = &text, .style = &json_compact };
+
+    json_begin(&json, NULL, '{');
+    json_add_text(&json, "schema", "spoor-page/1");
+    json_begin(&json, "runs", '[');
+    for (size_t i = 0; i < count; i++)
+        json_add_report(&json, &records[i], points_of(&records[i]));
+    json_end(&json);
+    json_end(&json);
+    if (buffer_error(&text) < 0) {
+        out->error = buffer_error(&text);
+        return;
+    }
+    buffer_add_text(out, "<script id=\"spoor-data\" type=\"application/json\">");
+    add_escaped(&text, out);
+    buffer_add_text(out, "</script>");
+}
+
+void html_write_template(const char *template, size_t length, const struct record *records,
+                         size_t count, struct buffer *out)
+{
+    const size_t marker_length = strlen(REPORT_TEMPLATE_MARKER);
+    const char *marker = memmem(template, length, REPORT_TEMPLATE_MARKER, marker_length);
+
+    if (!marker) {
+        out->error = -EINVAL;
+        return;
+    }
+    buffer_add(out, template, (size_t)(marker - template));
+    add_data(records, count, out);
+    buffer_add(out, marker + marker_length,
+               length - (size_t)(marker - template) - marker_length);
+}
+
+int html_check(struct spoor_error *err)
+{
+    if (report_template_length > 0)
+        return 0;
+    return error_set(err, ENOSYS,
+                     "this build has no report page: install npm and build again, or use "
+                     "another format");
+}
+
+void html_write_all(const struct record *records, size_t count, struct buffer *out)
+{
+    html_write_template(report_template, report_template_length, records, count, out);
+}
+
+void html_write(const struct record *record, const struct format_style *style,
+                struct buffer *out)
+{
+    (void)style;
+    html_write_all(record, 1, out);
+}

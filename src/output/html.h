@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * html.h - runs as one self-contained page.
+ *
+ * The page is a template with the runs as JSON in it: {"schema": "spoor-page/1", "runs": [...]}, each
+ * as in a JSON report, but with a finer curve.
+ */
+#ifndef OUTPUT_HTML_H
+#define OUTPUT_HTML_H
+
+#include "record/record.h"
+#include "text/buffer.h"
+
+/* Writes a template whose marker is replaced by the runs. -EINVAL in the buffer: it has none. */
+void html_write_template(const char *template, size_t length, const struct record *records,
+                         size_t count, struct buffer *out);
+
+/* 0, or -ENOSYS with a message: this build has no page. */
+int html_check(struct spoor_error *err);
+
+#endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fill_curve.h - the curve of a record, from the points that a run has kept. */
+#ifndef RECORD_FILL_CURVE_H
+#define RECORD_FILL_CURVE_H
+
+#include "record/record.h"
+#include "series/series.h"
+
+void fill_curve(struct record *record, const struct series *series,
+                const struct summary *summary);
+
+#endif

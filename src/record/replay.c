@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/replay.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "record/fill.h"
+
+#define SOURCE "samples"
+#define REASON "not in the samples"
+
+/* As in sampler.c: the kernel counts the machine's time in ticks. */
+#define HOST_CPU_ERROR_NS (30 * NS_PER_MS)
+
+enum { WAITING_MAX = 32 };
+
+struct replay {
+    struct summary summary;
+    struct series series;
+    struct origin origins[METRIC_COUNT];
+    enum replay_kind kinds[METRIC_COUNT];
+    double units[METRIC_COUNT];  /* raw units in a base unit */
+    double totals[METRIC_COUNT]; /* of counters whose rows are growth */
+    bool has_growth;             /* there are such */
+    struct replay_row waiting[WAITING_MAX];
+    size_t waiting_count;
+    uint64_t row_count;
+    double first_unix, last_unix, last_elapsed;
+    double interval_seconds; /* NaN: not known yet */
+    struct sample sample;
+};
+
+struct replay *replay_new(void)
+{
+    struct replay *replay = calloc(1, sizeof(*replay));
+
+    if (!replay || series_init(&replay->series, CURVE_PAGE_POINTS) < 0) {
+        free(replay);
+        return NULL;
+    }
+    replay->interval_seconds = replay->first_unix = (double)NAN;
+    for (int i = 0; i < METRIC_COUNT; i++) {
+        replay->units[i] = 1 / metric_value((enum metric)i, 1);
+        replay->origins[i] = (struct origin){ .reason = REASON };
+    }
+    return replay;
+}
+
+void replay_free(struct replay *replay)
+{
+    if (!replay)
+        return;
+    series_done(&replay->series);
+    free(replay);
+}
+
+int replay_metric(const char *name)
+{
+    for (int i = 0; i < METRIC_COUNT; i++) {
+        if (strcmp(metric_row((enum metric)i)->published.name, name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+void replay_set_kind(struct replay *replay, int metric, enum replay_kind kind)
+{
+    replay->kinds[metric] = kind;
+    replay->has_growth |= kind != REPLAY_VALUE;
+}
+
+void replay_row_clear(struct replay_row *row)
+{
+    row->unix_seconds = row->elapsed_seconds = (double)NAN;
+    row->gpus.count = 0;
+    for (int i = 0; i < METRIC_COUNT; i++)
+        row->value[i] = (double)NAN;
+}
+
+static double elapsed_of(const struct replay *replay, const struct replay_row *row)
+{
+    return isnan(row->elapsed_seconds) ? row->unix_seconds - replay->first_unix
+                                       : row->elapsed_seconds;
+}
+
+bool replay_is_over(const struct replay *replay, const struct replay_row *row)
+{
+    return replay->row_count > 0 && elapsed_of(replay, row) < replay->last_elapsed;
+}
+
+/* ---- a row as a sample ------------------------------------------------------ */
+
+static uint64_t raw_of(const struct replay *replay, int metric, double value)
+{
+    double raw = value * replay->units[metric] + 0.5;
+
+    return raw >= 0 && raw < 0x1p63 ? (uint64_t)raw : UNKNOWN; /* not if NaN */
+}
+
+static uint64_t total_of(struct replay *replay, int metric, double value, double seconds)
+{
+    if (replay->kinds[metric] == REPLAY_RATE)
+        value *= seconds;
+    if (isnan(value))
+        return UNKNOWN;
+    replay->totals[metric] += value > 0 ? value : 0;
+    return raw_of(replay, metric, replay->totals[metric]);
+}
+
+static void take_sample(struct replay *replay, const struct series_gpus *gpus)
+{
+    struct sample *sample = &replay->sample;
+
+    sample->clocks[CLOCK_HOST_CPU].resolution_ns = HOST_CPU_ERROR_NS;
+    sample->at_peak =
+        (struct memory_split){ sample->value[METRIC_JOB_RSS], sample->value[METRIC_JOB_PRIVATE],
+                               sample->value[METRIC_JOB_SHARED] };
+    summary_add(&replay->summary, sample);
+    series_append(&replay->series, sample, &replay->summary, gpus);
+}
+
+static void play(struct replay *replay, const struct replay_row *row)
+{
+    struct sample *sample = &replay->sample;
+    double before = replay->has_growth ? replay->interval_seconds : 0;
+    double elapsed = elapsed_of(replay, row) + before;
+    double seconds = elapsed - (double)sample->elapsed_ns / 1e9; /* since the row before */
+
+    sample->elapsed_ns = elapsed > 0 ? (uint64_t)(elapsed * 1e9 + 0.5) : 0;
+    sample->realtime_ns =
+        row->unix_seconds > 0 ? (uint64_t)(row->unix_seconds * 1e9 + 0.5) : sample->elapsed_ns;
+    for (int i = 0; i < METRIC_COUNT; i++) {
+        sample->value[i] = replay->kinds[i] == REPLAY_VALUE
+                               ? raw_of(replay, i, row->value[i])
+                               : total_of(replay, i, row->value[i], seconds);
+        if (is_known(sample->value[i]) && !replay->origins[i].source)
+            replay->origins[i] = (struct origin){ .source = SOURCE };
+    }
+    take_sample(replay, &row->gpus);
+}
+
+/* Before the first row, counters that it has grown by something were 0. */
+static void play_start(struct replay *replay, const struct replay_row *first)
+{
+    struct sample *sample = &replay->sample;
+    double start = first->unix_seconds - replay->interval_seconds;
+    const struct series_gpus no_gpus = { 0 };
+
+    sample->realtime_ns = start > 0 ? (uint64_t)(start * 1e9 + 0.5) : 0;
+    for (int i = 0; i < METRIC_COUNT; i++) {
+        if (replay->kinds[i] != REPLAY_VALUE && !isnan(first->value[i]))
+            sample->value[i] = 0;
+    }
+    take_sample(replay, &no_gpus);
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* The median of the first intervals, in whole milliseconds; 1 s if there is none. */
+static double find_interval(const struct replay *replay)
+{
+    double intervals[WAITING_MAX];
+    size_t count = 0;
+
+    for (size_t i = 1; i < replay->waiting_count; i++) {
+        double seconds = elapsed_of(replay, &replay->waiting[i]) -
+                         elapsed_of(replay, &replay->waiting[i - 1]);
+
+        if (seconds > 0)
+            intervals[count++] = seconds;
+    }
+    qsort(intervals, count, sizeof(*intervals), compare);
+    if (count == 0)
+        return 1;
+    /* Samples are a little late: what was asked for is a round number. */
+    return fmax(floor(intervals[count / 2] * 1e3 + 0.5) / 1e3, 1e-3);
+}
+
+static void play_waiting(struct replay *replay)
+{
+    replay->interval_seconds = find_interval(replay);
+    summary_init(&replay->summary, (uint64_t)(replay->interval_seconds * 1e9));
+    sample_clear(&replay->sample);
+    if (replay->has_growth)
+        play_start(replay, &replay->waiting[0]);
+    for (size_t i = 0; i < replay->waiting_count; i++)
+        play(replay, &replay->waiting[i]);
+    replay->waiting_count = 0;
+}
+
+void replay_add(struct replay *replay, const struct replay_row *row)
+{
+    if (replay->row_count++ == 0)
+        replay->first_unix = row->unix_seconds;
+    replay->last_elapsed = elapsed_of(replay, row);
+    replay->last_unix = row->unix_seconds;
+    if (!isnan(replay->interval_seconds)) {
+        play(replay, row);
+        return;
+    }
+    replay->waiting[replay->waiting_count++] = *row;
+    if (replay->waiting_count == WAITING_MAX)
+        play_waiting(replay);
+}
+
+/* ---- the record ------------------------------------------------------------- */
+
+static int fill_record(const struct replay *replay, const char *name, uint64_t skipped,
+                       struct record *ret)
+{
+    static const struct host_facts host = { .cpus = UNKNOWN, .memory_bytes = UNKNOWN };
+    const struct limits limits = { .cpus = (double)NAN, .memory_bytes = UNKNOWN };
+    const struct gpu_view gpu = { .state = GPU_PENDING, .reason = REASON };
+    struct warning warning = { .code = "samples" };
+    struct record_input input = {
+        .name = name,
+        .is_tracked = true,
+        .interval_ns = (uint64_t)(replay->interval_seconds * 1e9 + 0.5),
+        .host = &host,
+        .limits = &limits,
+        .gpu = &gpu,
+        .origins = replay->origins,
+        .summary = &replay->summary,
+        .series = &replay->series,
+        .tracker_cpu_ns = UNKNOWN,
+        .tracker_max_rss_bytes = UNKNOWN,
+        .late_samples = UNKNOWN,
+        .detail_reads = UNKNOWN,
+        .budget = { .job_millionths = UINT64_MAX },
+        .warnings = &warning,
+        .warning_count = skipped > 0,
+    };
+
+    for (int i = 0; i < SPENDING_COUNT; i++)
+        input.budget.spent_ns[i] = input.budget.postponed[i] = UNKNOWN;
+    (void)snprintf(warning.message, sizeof(warning.message),
+                   "rows of the samples that are incomplete and were skipped: %" PRIu64,
+                   skipped);
+    return record_fill(&input, ret);
+}
+
+int replay_finish(struct replay *replay, const char *name, uint64_t skipped, struct record *ret)
+{
+    if (replay->row_count == 0)
+        return -ENODATA;
+    if (isnan(replay->interval_seconds))
+        play_waiting(replay);
+    return fill_record(replay, name, skipped, ret);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * replay.h - a record made again from the rows of a run: what a table of samples still says about it.
+ *
+ * Rows are added one after the other; memory does not depend on their number. The interval is that of
+ * the first rows, which wait until it is known. Part of the program, not of the library.
+ */
+#ifndef RECORD_REPLAY_H
+#define RECORD_REPLAY_H
+
+#include <stdbool.h>
+
+#include "record/record.h"
+#include "series/series.h"
+
+/* What the rows say of a counter: its value, or its growth since the row before, or that per second.
+ * Growth since before the first row is that of one interval. */
+enum replay_kind { REPLAY_VALUE, REPLAY_GROWTH, REPLAY_RATE };
+
+struct replay_row {
+    double unix_seconds;
+    double elapsed_seconds;     /* since the start of the run; NaN: as unix_seconds says */
+    double value[METRIC_COUNT]; /* in base units; NaN: unknown */
+    struct series_gpus gpus;
+};
+
+struct replay;
+
+/* NULL: out of memory. */
+struct replay *replay_new(void);
+void replay_free(struct replay *replay);
+
+/* -1: there is no such metric. */
+int replay_metric(const char *name);
+void replay_set_kind(struct replay *replay, int metric, enum replay_kind kind);
+
+void replay_row_clear(struct replay_row *row);
+
+/* Does a row belong to another run, which began after the rows so far? */
+bool replay_is_over(const struct replay *replay, const struct replay_row *row);
+
+void replay_add(struct replay *replay, const struct replay_row *row);
+
+/* The record of all rows. `skipped`: rows that could not be read, of which it warns. -ENODATA: there
+ * was no row; -ENOMEM. The caller ends *ret with record_done(). */
+int replay_finish(struct replay *replay, const char *name, uint64_t skipped,
+                  struct record *ret);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sample_columns.h - which metrics the columns of a table of samples are: a table of ours, or one in
+ * the columns of resource-tracker (docs/DIALECTS.md).
+ */
+#ifndef RECORD_SAMPLE_COLUMNS_H
+#define RECORD_SAMPLE_COLUMNS_H
+
+#include "record/replay.h"
+
+enum sample_column_use { COLUMN_OTHER, COLUMN_UNIX, COLUMN_ELAPSED, COLUMN_METRIC, COLUMN_GPU };
+
+struct sample_column {
+    enum sample_column_use use;
+    int metrics[2]; /* that it is, or a part of; -1: none */
+    enum replay_kind kind;
+    double unit, offset; /* base units = value * unit + offset */
+    struct gpu_place gpu;
+    size_t gpu_measure; /* as in series_gpu_measure() */
+};
+
+/* Zeroed is empty. */
+struct sample_columns {
+    struct sample_column *items; /* owned */
+    size_t count;
+};
+
+/* From the names of all columns. -EBADMSG: it is not a table of samples; -ENOMEM. */
+int sample_columns_find(const char *const *names, size_t count, struct sample_columns *ret);
+void sample_columns_done(struct sample_columns *columns);
+
+/* Tells a replay what the rows say. */
+void sample_columns_begin(const struct sample_columns *columns, struct replay *replay);
+
+/* Adds a cell to a row that was cleared. */
+void sample_column_add(const struct sample_column *column, double value,
+                       struct replay_row *row);
+
+/* Which GPU, and what of it: "gpu0_1_utilization", or of a GPU that is known the measure alone.
+ * -1: none that is charted. */
+int sample_column_gpu_measure(const char *name);
+
+#endif

@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pages and charts of runs: of live ones, of stored reports, of samples and of tracking files."""
+import csv
+import json
+import os
+import re
+import resource
+import signal
+import subprocess
+
+import pytest
+
+from conftest import eventually, load, read_line
+
+BEGIN = '<script id="spoor-data" type="application/json">'
+BURST = ["sh", "-c", "head -c 30000000 /dev/zero | tail -c 30000000 >/dev/null; sleep 0.1"]
+
+
+@pytest.fixture
+def page(spoor):
+    """Reads a page: its runs."""
+    if "has no report page" in spoor("run", "-f", "html", "--", "true").stderr:
+        pytest.skip("this build has no report page")
+
+    def read(path):
+        text = path.read_text(encoding="utf-8")
+        assert text.count(BEGIN) == 1 and "<!--spoor-data-->" not in text
+        data, end, _ = text.partition(BEGIN)[2].partition("</script>")
+        assert end and "<" not in data
+        data = json.loads(data)
+        assert data["schema"] == "spoor-page/1"
+        return data["runs"]
+
+    return read
+
+
+def without_curve(report):
+    return {key: value for key, value in report.items() if key not in ("curve", "tracker", "warnings")}
+
+
+def peak(run, name):
+    return max(value for value in run["curve"]["columns"][name]["high"] if value is not None)
+
+
+# ---- pages of runs ------------------------------------------------------------------
+
+
+def test_page_has_the_report_of_the_run(spoor, page, tmp_path):
+    done = spoor("run", "-i", "20ms", "-o", tmp_path / "r.json", "--report", tmp_path / "p.html",
+                 "--name", "</script><script>alert(1)</script>", "--", *BURST)
+    assert (done.returncode, done.stdout) == (0, "") and "Elapsed" in done.stderr
+    (run,) = page(tmp_path / "p.html")
+    report = load(tmp_path / "r.json")
+    assert without_curve(run) == without_curve(report)
+    assert run["curve"]["samples"] == report["curve"]["samples"] == len(run["curve"]["seconds"])
+
+
+def test_page_is_a_format_like_others(spoor, page, tmp_path):
+    spoor("run", "-q", "-o", tmp_path / "a.html", "--", "true")
+    with open(tmp_path / "b.html", "wb") as file:
+        spoor("run", "-q", "-f", "html", "-o", "-", "--", "true", stdout=file)
+    spoor("system", "-i", "20ms", "--report", tmp_path / "c.html")
+    for name in "abc":
+        assert len(page(tmp_path / f"{name}.html")) == 1
+
+
+@pytest.mark.parametrize("options, message", [
+    (["--report", "p.htm"], "must end in .html"),
+    (["--report", "no/p.html"], "'no' does not exist"),
+    (["--report", "old.html", "--no-clobber"], "already exists"),
+    (["--report", "p.html", "-o", "p.html"], "the same file"),
+    (["-o", "old.html", "--append"], "cannot be appended to"),
+])
+def test_what_cannot_become_a_page_is_refused_before_the_job(spoor, page, tmp_path, options, message):
+    (tmp_path / "old.html").write_text("mine")
+    done = spoor("run", *options, "--", "touch", "ran", cwd=tmp_path)
+    assert done.returncode == 125 and message in done.stderr
+    assert sorted(os.listdir(tmp_path)) == ["old.html"]
+    assert (tmp_path / "old.html").read_text() == "mine"
+
+
+def test_page_that_cannot_be_written_leaves_the_summary(spoor, page, tmp_path):
+    (tmp_path / "d").mkdir()
+    done = spoor("run", "--report", "d/p.html", "--", "rmdir", "d", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "spoor: cannot write 'd/p.html'" in done.stderr and done.stderr.count("Elapsed") == 1
+    assert BEGIN not in done.stderr
+
+
+# ---- pages of files -----------------------------------------------------------------
+
+
+def test_page_stands_beside_the_first_file(spoor, page, tmp_path):
+    spoor("run", "-q", "-o", tmp_path / "a.b.json", "--", "true")
+    done = spoor("report", "a.b.json", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == "spoor: the report is in 'a.b.html'\n"
+    (run,) = page(tmp_path / "a.b.html")
+    report = load(tmp_path / "a.b.json")
+    assert run == report
+    assert spoor("report", "a.b.json", cwd=tmp_path).returncode == 0  # it is ours
+    (tmp_path / "a.b.html").write_text("mine")
+    done = spoor("report", "a.b.json", cwd=tmp_path)
+    assert done.returncode == 125 and "is not a page of spoor; name a file with -o" in done.stderr
+    assert (tmp_path / "a.b.html").read_text() == "mine"
+    assert spoor("report", "a.b.json", "-o", "a.b.html", cwd=tmp_path).returncode == 0
+    assert page(tmp_path / "a.b.html") == [report]
+
+
+def test_several_files_are_several_runs(spoor, page, tmp_path):
+    for name in ("a", "b"):
+        spoor("run", "-q", "--name", name, "-o", tmp_path / f"{name}.json", "--samples",
+              tmp_path / f"{name}.csv", "-i", "10ms", "--", *BURST)
+    done = spoor("report", "a.json", "b.csv", "-o", "p.html", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [run["run"]["name"] for run in page(tmp_path / "p.html")] == ["a", "b.csv"]
+
+
+def test_samples_of_a_report_are_the_same_run(spoor, page, tmp_path):
+    spoor("run", "-q", "-o", tmp_path / "a.json", "--samples", tmp_path / "a.csv", "-i", "1ms",
+          "--", "sleep", "0.6")
+    report = load(tmp_path / "a.json")
+    spoor("report", "a.json", "a.csv", "-o", "p.html", cwd=tmp_path)
+    (run,) = page(tmp_path / "p.html")
+    assert without_curve(run) == without_curve(report)
+    rows = (tmp_path / "a.csv").read_text().count("\n") - 1
+    assert run["curve"]["samples"] == rows
+    if rows > 256:
+        assert len(report["curve"]["seconds"]) <= 256 < len(run["curve"]["seconds"])
+
+
+def test_page_is_opened_by_the_desktop(spoor, page, tmp_path):
+    opener = tmp_path / "bin/xdg-open"
+    opener.parent.mkdir()
+    opener.write_text(f"#!/bin/sh\necho \"$1\" > {tmp_path}/opened\n")
+    opener.chmod(0o755)
+    spoor("run", "-q", "-o", tmp_path / "-r.json", "--", "true")
+    done = spoor("report", "--open", "--", "-r.json", cwd=tmp_path,
+                 env={**os.environ, "PATH": f"{opener.parent}:{os.environ['PATH']}"})
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "opened").read_text() == f"{tmp_path}/-r.html\n"
+    done = spoor("report", "--open", "--", "-r.json", cwd=tmp_path, env={**os.environ, "PATH": "/nowhere"})
+    assert done.returncode == 125 and "open '-r.html' in a browser" in done.stderr
+
+
+# ---- samples ------------------------------------------------------------------------
+
+
+def report_of(spoor, *files):
+    done = spoor("report", "-f", "json", *files)
+    assert (done.returncode, done.stderr) == (0, "")
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_samples_tell_what_the_report_does(spoor, tmp_path, suffix):
+    spoor("run", "-q", "-i", "10ms", "-o", tmp_path / "r.json", "--samples", tmp_path / f"s.{suffix}",
+          "--", *BURST)
+    report = load(tmp_path / "r.json")
+    again = report_of(spoor, tmp_path / f"s.{suffix}")
+    for path in ("cpu total_seconds", "memory combined total_rss_bytes", "processes started"):
+        expected, found = report, again
+        for key in path.split():
+            expected, found = expected[key], found[key]
+        assert found["value"] == pytest.approx(expected["value"], rel=0.001), path
+        assert found["source"] == "samples" and not found["exact"]
+    assert again["run"]["elapsed_seconds"] == pytest.approx(report["run"]["elapsed_seconds"])
+    assert again["run"]["started_at"] == report["run"]["started_at"]
+    assert again["run"]["exit_code"] is None
+    assert again["curve"]["seconds"] == report["curve"]["seconds"]
+    assert again["curve"]["columns"]["job_rss_bytes"] == report["curve"]["columns"]["job_rss_bytes"]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_interrupted_run_is_shown_as_far_as_it_came(spoor, tmp_path, suffix):
+    path = tmp_path / f"s.{suffix}"
+    run = spoor.start("run", "-q", "-i", "10ms", "--samples", path, "--", "sh", "-c",
+                      "echo $$; exec sleep 100")
+    job = int(read_line(run.stdout))
+    eventually(lambda: path.exists() and path.read_bytes().count(b"\n") > 12, "some rows")
+    run.kill()
+    run.wait()
+    os.kill(job, signal.SIGKILL)
+    whole = path.read_bytes()
+    whole = whole[:whole.rindex(b"\n") + 1]
+    rows = whole.count(b"\n") - (suffix == "csv")
+    path.write_bytes(whole)
+    assert report_of(spoor, path)["run"]["samples"] == rows
+    path.write_bytes(whole[:-20])
+    again = report_of(spoor, path)
+    assert again["run"]["samples"] == rows - 1
+    assert [warning["code"] for warning in again["warnings"]] == ["samples"]
+
+
+def test_runs_that_were_appended_are_told_apart(spoor, tmp_path):
+    path = tmp_path / "s.csv"
+    for _ in range(3):
+        spoor("run", "-q", "-i", "10ms", "--append", "--samples", path, "--", "sleep", "0.05")
+    done = spoor("report", "-f", "csv", path)
+    assert len(list(csv.DictReader(done.stdout.splitlines()))) == 3
+
+
+def test_million_rows_fit_into_little_memory(spoor, page, tmp_path):
+    """A tenth of a million: what counts is that memory does not grow with them."""
+    count, path = 100000, tmp_path / "s.csv"
+    with open(path, "w", encoding="ascii") as file:
+        file.write("timestamp,elapsed_seconds,job_cpu_seconds,job_rss_bytes\n")
+        cpu = 0
+        for i in range(count):
+            cpu += 7.654 if i == 77777 else 0.5
+            file.write(f"{1.7e9 + i},{i},{cpu:.3f},{98765432109 if i == 33333 else 1000000 + i}\n")
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    done = subprocess.run([spoor.binary, "report", path], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    after = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    assert after <= max(before, 300000), "kilobytes"  # sanitizers need most of it
+    assert (tmp_path / "s.html").stat().st_size < 3e6
+    (run,) = page(tmp_path / "s.html")
+    assert run["curve"]["samples"] == count and len(run["curve"]["seconds"]) <= 2000
+    assert peak(run, "job_rss_bytes") == pytest.approx(98765432109, rel=0.001)
+    assert peak(run, "job_cpu_seconds") == pytest.approx(7.654, rel=0.001)
+    mean = run["curve"]["columns"]["job_cpu_seconds"]["mean"]
+    assert sum(value for value in mean if value) / len(mean) == pytest.approx(0.5, rel=0.01)
+
+
+# ---- others' tables -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dialect", ["resource-tracker", "resource-tracker-0.3", "resource-tracker-0.1",
+                                     "resource-tracker:combined", "resource-tracker-rs"])
+def test_tables_of_resource_tracker_are_read(spoor, tmp_path, dialect):
+    spoor("run", "-q", "-i", "50ms", "-o", tmp_path / "r.json", "--stream", tmp_path / "s.csv", "--dialect",
+          dialect, "--", "sh", "-c", "timeout 0.5 sh -c 'while :; do :; done'; :")
+    report = load(tmp_path / "r.json")
+    again = report_of(spoor, tmp_path / "s.csv")
+    assert again["cpu"]["total_seconds"]["value"] == \
+        pytest.approx(report["cpu"]["total_seconds"]["value"], rel=0.05, abs=0.05)
+    assert again["memory"]["combined"]["total_rss_bytes"]["value"] is not None  # rs: whole MiB
+    assert "job_cpu_seconds" in again["curve"]["columns"]
+    assert ("host_cpu_seconds" in again["curve"]["columns"]) == (dialect.endswith(("combined", "rs")))
+
+
+@pytest.mark.parametrize("suffix", ["csv", "sqlite"])
+def test_tracking_files_are_read(spoor, gpu_tracker, suffix):
+    path = gpu_tracker.folder / f"t.{suffix}"
+    gpu_tracker("-e", "sh -c 'timeout 1 sh -c \"while :; do :; done\"; :'", "--st", "0.1", "--tf", path)
+    again = report_of(spoor, path)
+    assert again["run"]["samples"] >= 2 and again["host"]["cpus"] == os.cpu_count()
+    assert 0.1 < again["cpu"]["total_seconds"]["value"] < 3
+    assert again["memory"]["combined"]["total_rss_bytes"]["value"] > 100000
+    assert again["gpu"]["memory"]["combined_bytes"]["value"] is None
+    if suffix == "csv":
+        path.write_bytes(path.read_bytes()[:-20])
+        assert report_of(spoor, path)["run"]["samples"] == again["run"]["samples"] - 1
+
+
+# ---- charts of text -----------------------------------------------------------------
+
+
+def test_curves_are_drawn_on_the_terminal(spoor, tmp_path):
+    path = tmp_path / "r.json"
+    spoor("run", "-q", "-i", "10ms", "-o", path, "--", *BURST)
+    text = spoor("report", "--text", path, env={**os.environ, "LC_ALL": "C.UTF-8"}).stdout
+    assert text.startswith("sh -c ") and re.search(r"^Memory  .* on average, .* at peak$", text, re.M)
+    assert set(text) & set("▁▂▃▄▅▆▇█")
+    plain = spoor("report", "--text", path, env={**os.environ, "LC_ALL": "C"}).stdout
+    assert plain.isascii() and "Memory" in plain
+    assert spoor("report", "--text", "-o", tmp_path / "c.txt", path, env={**os.environ, "LC_ALL": "C"}).stdout == ""
+    assert (tmp_path / "c.txt").read_text() == plain

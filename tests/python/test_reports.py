@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report as a page, from all packages, and what resource_tracker tells the program that makes it."""
+import html
+import json
+import re
+import webbrowser
+
+import gpu_tracker
+import pytest
+import spoor
+from resource_tracker import ResourceTracker
+from resource_tracker._dialect import NEWEST, README
+from resource_tracker._report import build_report
+from resource_tracker._report_context import (build_context, describe_cloud, describe_needs,
+                                              describe_run)
+from resource_tracker.report import Report
+from spoor._page import Page
+
+START = 1794700000.0
+MIB = 1 << 20
+FACTS = {"start_time": START, "stop_time": START + 10, "pid": 77, "interval": 1, "children": True,
+         "dialect": NEWEST, "name": None, "spoor_version": "0.1.0"}
+
+
+def data_of(page):
+    """The report inside a page of the stand-in."""
+    return json.loads(re.search(r'id="spoor-data">(.*)</script>', page, re.S)[1])
+
+
+# ---- the page ----
+
+def test_page_is_saved_and_opened(tmp_path, monkeypatch):
+    opened = []
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    page = Page("<p>\N{SNOWMAN}</p>")
+    assert page.save(tmp_path / "p.html") is page
+    assert (tmp_path / "p.html").read_text(encoding="utf-8") == page
+    assert page.browse() is page
+    path, = opened
+    assert path.startswith(f"file://{tmp_path}/") and path.endswith(".html")
+    with open(path[len("file://"):], encoding="utf-8") as file:
+        assert file.read() == page
+
+
+def test_notebook_shows_the_page_in_a_frame():
+    page = Page('<script>"&</script>')
+    frame = page._repr_html_()
+    assert frame.startswith("<iframe ") and "<script" not in frame
+    assert html.unescape(re.search('srcdoc="([^"]*)"', frame)[1]) == page
+
+
+def test_report_of_spoor(stand_in_reporter):
+    tracker = spoor.Tracker(name="n")
+    with pytest.raises(spoor.Error, match="^there is no report before the tracker has stopped$"):
+        tracker.report()
+    with tracker:
+        pass
+    program = stand_in_reporter()
+    page = tracker.report()
+    assert isinstance(page, spoor.Page) and data_of(page) == tracker.result.to_dict()
+    assert program.with_name("reporter.arguments").read_text() == "report --format=html --output=- -\n"
+
+
+def test_report_of_gpu_tracker(stand_in_reporter):
+    tracker = gpu_tracker.Tracker(sleep_time=0.1)
+    tracker.start()
+    with pytest.raises(RuntimeError, match="^Cannot make a report before tracking completes.$"):
+        tracker.report()
+    tracker.stop()
+    stand_in_reporter()
+    data = data_of(tracker.report())
+    assert data["schema"] == "spoor/1" and data["run"]["interval_seconds"] == 0.1
+    peak = tracker.resource_usage.max_ram.main.total_rss
+    assert data["memory"]["main"]["total_rss_bytes"]["value"] / 1e9 == pytest.approx(peak, rel=1e-6)
+
+
+def test_program_that_fails_says_why(tmp_path, monkeypatch):
+    with spoor.Tracker() as tracker:
+        pass
+    program = tmp_path / "refuses"
+    program.write_text("#!/bin/sh\necho 'spoor: this build has no page' >&2\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("SPOOR_BIN", str(program))
+    with pytest.raises(spoor.Error, match="^cannot make the page: this build has no page$"):
+        tracker.report()
+
+
+# ---- resource_tracker ----
+
+def test_report_of_resource_tracker(stand_in_reporter):
+    with ResourceTracker(interval=0.1, discover_cloud=False) as tracker:
+        tracker.wait_for_samples(2)
+    again = ResourceTracker.loads(tracker.dumps())
+    stand_in_reporter()
+    page = tracker.report(servers=0)
+    assert isinstance(page, Report) and issubclass(Report, str)
+    data = data_of(page)
+    assert data == data_of(again.report(servers=0))
+    assert data["run"]["pid"] == tracker.pid and data["run"]["command"]
+    assert data["run"]["samples"] == data["curve"]["samples"] == tracker.n_samples
+    assert data["cpu"]["total_seconds"] == tracker.run_totals["cpu.total_seconds"]
+    assert len(data["curve"]["columns"]["job_pss_bytes"]["high"]) == tracker.n_samples
+    assert data["context"]["integration"] is None and not data["context"]["status_failed"]
+    assert data["context"]["servers"] == [] and data["context"]["servers_reason"] is None
+
+
+def test_report_without_the_keeper_says_so(stand_in_reporter):
+    """W3: without a network there was no report."""
+    with ResourceTracker(interval=0.1, discover_cloud=False) as tracker:
+        tracker.wait_for_samples(1)
+    stand_in_reporter()
+    data = data_of(tracker.report("Metaflow", [tracker.stats()] * 2, True, name="Flow/1/step/2"))
+    assert data["run"]["name"] == "Flow/1/step/2" and data["run"]["exit_code"] == 1
+    assert data["context"]["status_failed"] and len(data["context"]["historical"]) == 2
+    assert "of 3 runs" in data["context"]["recommendation"]["memory_bytes"]["why"]
+    assert data["context"]["servers"] == []
+    assert data["context"]["servers_reason"].startswith("cannot reach http://127.0.0.1:1")
+
+
+@pytest.mark.parametrize("switch", ["track_processes", "track_system"])
+def test_report_of_one_table(stand_in_reporter, switch):
+    with ResourceTracker(interval=0.1, discover_cloud=False, **{switch: False}) as tracker:
+        tracker.wait_for_samples(1)
+    stand_in_reporter()
+    data = data_of(tracker.report(servers=0))
+    has_process = switch != "track_processes"
+    assert ("job_cpu_seconds" in data["curve"]["columns"]) == has_process
+    assert ("host_cpu_seconds" in data["curve"]["columns"]) != has_process
+    assert (data["context"]["recommendation"] is not None) == has_process
+
+
+def test_report_without_rows(stand_in_reporter):
+    stand_in_reporter()
+    with pytest.raises(RuntimeError, match="No metrics collected"):
+        ResourceTracker(autostart=False).report()
+
+
+def test_unknown_integration():
+    with pytest.raises(ValueError, match="^invalid integration 'x': expected"):
+        ResourceTracker(autostart=False).report("x")
+
+
+# ---- the report that is made of the rows ----
+
+def build(frame, **keywords):
+    given = {"facts": FACTS, "server": {"gpu_count": 1}, "cloud": None, "totals": {}, "context": {}}
+    return build_report(frame=frame, **{**given, **keywords})
+
+
+def test_rates_are_growth_per_second_of_each_row():
+    curve = build({"timestamp": [START + 0.5, START + 2.5], "process_utime": [0.5, 1],
+                   "process_disk_read_bytes": [100, None], "system_net_recv_bytes": [5, 0],
+                   "process_cpu_usage": [1.0, 0.5], "process_memory_mib": [3 * MIB, None],
+                   "process_children": [None, 2]})["curve"]
+    assert curve["samples"] == 2 and curve["seconds"] == [0.5, 2.5]
+    assert curve["columns"] == {
+        "job_user_seconds": {"kind": "rate", "high": [1.0, 0.5]},
+        "job_read_bytes": {"kind": "rate", "high": [200.0, None]},
+        "host_network_received_bytes": {"kind": "rate", "high": [10.0, 0.0]},
+        "job_cpu_seconds": {"kind": "rate", "high": [1.0, 0.5]},
+        "job_pss_bytes": {"kind": "gauge", "high": [3 * MIB, None]},
+        "job_processes": {"kind": "gauge", "high": [1, 3]}}
+
+
+def test_column_that_is_never_known_is_left_out():
+    columns = build({"timestamp": [START + 1], "process_cpu_usage": [None],
+                     "process_children": [3]}, facts={**FACTS, "children": False})["curve"]["columns"]
+    assert columns == {}
+
+
+def test_gpus_that_are_not_there_are_unknown():
+    frame = {"timestamp": [START + 1], "process_gpu_vram_mib": [0], "process_gpu_usage": [0]}
+    report = build(frame, server={"gpu_count": 0})
+    assert report["curve"]["columns"] == {}
+    assert report["gpu"]["memory"]["combined_bytes"] == {
+        "value": None, "source": None, "exact": False, "reason": "this machine has no GPU"}
+    assert build(frame)["gpu"]["memory"]["combined_bytes"]["value"] == 0
+
+
+@pytest.mark.parametrize("rows", [1, 1999, 2000, 2001, 3600, 100003])
+def test_every_peak_survives(rows):
+    values = [float(row % 7) for row in range(rows)]
+    values[rows // 2] = 1e6
+    values[0] = -5.0
+    frame = {"timestamp": [START + 1 + row for row in range(rows)], "process_memory_mib": values}
+    curve = build(frame)["curve"]
+    column, count = curve["columns"]["job_pss_bytes"], len(curve["seconds"])
+    assert curve["samples"] == rows and count <= 2000 and curve["seconds"][-1] == rows
+    assert curve["seconds"] == sorted(set(curve["seconds"]))
+    assert all(len(column[key]) == count for key in column if key != "kind")
+    assert max(column["high"]) == max(values) and min(column.get("low", column["high"])) == min(values)
+    if "mean" in column:
+        ends = [0, *curve["seconds"]]
+        total = sum(mean * (end - start) for mean, start, end in zip(column["mean"], ends, ends[1:]))
+        assert total == pytest.approx(sum(values))
+        assert all(low <= mean <= high for low, mean, high in
+                   zip(column["low"], column["mean"], column["high"]))
+
+
+def test_reduced_column_that_is_known_in_part():
+    times = [START + 1 + row for row in range(4000)]
+    column = build({"timestamp": times, "process_memory_mib": [None, None, 4, None] + [7] * 3996})[
+        "curve"]["columns"]["job_pss_bytes"]
+    assert column == {"kind": "gauge", "high": [None, 4] + [7] * 1998}
+
+
+def test_clock_that_was_set_back():
+    frame = {"timestamp": [START - 5, START + 2, START + 1], "process_utime": [1, 1, 1]}
+    curve = build(frame)["curve"]
+    assert curve["seconds"] == [0, 2, 2]
+    assert curve["columns"]["job_user_seconds"]["high"] == [None, 1 / 7, None]
+
+
+def test_figures_come_from_the_totals_first():
+    total = {"value": 3.0, "source": "cgroup.cpu.stat", "exact": True}
+    frame = {"timestamp": [START + 5, START + 10], "process_utime": [1, 1], "process_stime": [0.5, 0],
+             "process_cpu_usage": [0.3, 0.2]}
+    rows = {"value": 2.5, "source": "resource_tracker.rows", "exact": False}
+    assert build(frame)["cpu"]["total_seconds"] == rows
+    assert build(frame)["cpu"]["mean_cores"] == {**rows, "value": 0.25}
+    report = build(frame, totals={"cpu.total_seconds": total})
+    assert report["cpu"]["total_seconds"] == total and report["cpu"]["mean_cores"]["value"] == 0.3
+    assert report["cpu"]["max_cores"]["value"] == 0.3
+    assert report["cpu"]["system"]["max_cores"] == {
+        "value": None, "source": None, "exact": False, "reason": "not tracked"}
+
+
+def test_older_columns_are_understood():
+    report = build({"timestamp": [START + 1], "process_utime": [50], "process_stime": [50],
+                    "process_memory": [MIB], "process_read_bytes": [7]},
+                   facts={**FACTS, "dialect": README})
+    columns = report["curve"]["columns"]
+    assert columns["job_user_seconds"]["high"] == [0.5] and columns["job_pss_bytes"]["high"] == [MIB]
+    assert report["cpu"]["total_seconds"]["value"] == 1 and report["io"]["read_bytes"]["value"] == 7
+
+
+def test_facts_of_the_run_and_the_machine():
+    report = build({"timestamp": [START + 1]}, server={
+        "os": "Linux", "vcpus": 4, "memory_mib": 1024.0, "gpu_count": 1, "gpu_names": ["T4"],
+        "gpu_memory_mib": 16.0, "cpu_model": "m"}, cloud={"vendor": "aws"})
+    assert report["schema"] == "spoor/1"
+    assert report["run"]["started_at"] == "2026-11-14T23:46:40.000Z"
+    assert report["run"]["elapsed_seconds"] == 10 and report["run"]["exit_code"] is None
+    assert report["run"]["still_running"] is True
+    assert report["host"]["cpus"] == 4 and report["host"]["memory_bytes"] == 1 << 30
+    assert report["host"]["gpus"][0]["name"] == "T4" and report["gpu"]["count"] == 1
+    assert report["host"]["gpus"][0]["memory_bytes"] == 16 * MIB
+    assert report["host"]["cloud"] == {"vendor": "aws"}
+
+
+# ---- what an integration adds ----
+
+STATS = {"process_cpu_usage": {"mean": 1.5, "max": 2.0}, "process_memory_mib": {"mean": 10, "max": 20},
+         "process_gpu_usage": {"mean": 0.5, "max": 1}, "process_gpu_vram_mib": {"mean": 1, "max": 2},
+         "system_net_recv_bytes": {"sum": 3}, "system_net_sent_bytes": {"sum": 4},
+         "timestamp": {"duration": 7200},
+         "run_totals": {"memory.combined.total_rss_bytes": {"value": 30 * MIB}}}
+NEEDS = {"cpu": 2, "memory": 512, "gpu": 1, "vram": 128}
+
+
+def test_earlier_runs_are_in_base_units():
+    assert describe_run(STATS) == {
+        "elapsed_seconds": 7200, "cpu_mean_cores": 1.5, "cpu_max_cores": 2.0, "gpu_mean_gpus": 0.5,
+        "gpu_max_gpus": 1, "received_bytes": 3, "sent_bytes": 4, "memory_mean_bytes": 10 * MIB,
+        "memory_peak_bytes": 30 * MIB, "gpu_memory_peak_bytes": 2 * MIB}
+    assert set(describe_run({}).values()) == {None}
+
+
+def test_needs_are_as_the_recommendation_of_a_report():
+    needs = describe_needs(NEEDS, [describe_run(STATS)] * 2)
+    assert needs["memory_bytes"] == {"value": 512 * MIB, "guess": False, "why": (
+        "the peak of 2 runs, times 1.2, rounded up to the next step")}
+    assert needs["cpus"]["value"] == 2 and needs["vram_bytes"]["value"] == 128 * MIB
+    assert needs["seconds"]["value"] == 8640
+    needs = describe_needs({**NEEDS, "gpu": None, "vram": None}, [describe_run({})])
+    assert needs["gpus"]["value"] is None and needs["vram_bytes"]["value"] is None
+    assert needs["seconds"]["value"] is None
+    assert needs["cpus"]["why"] == "used on average, rounded; at least 1"
+
+
+def test_gpus_that_no_run_used_are_left_out():
+    idle = {**STATS, "process_gpu_usage": {"mean": 0, "max": 0}, "process_gpu_vram_mib": {"max": 0}}
+    for history, value in ([idle], None), ([STATS], 0):
+        context = build_context("R", False, history, idle, None, [], None, None, None)
+        assert context["current"]["gpu_max_gpus"] == value
+        assert context["current"]["gpu_memory_peak_bytes"] == value
+
+
+def test_cloud_of_which_little_is_known():
+    unknown = {"vendor": "unknown", "instance_type": "unknown", "region": "unknown",
+               "discovery_time": 0.1}
+    assert describe_cloud(None) is None and describe_cloud(unknown) is None
+    assert describe_cloud({**unknown, "vendor": "aws", "region": "eu-west-1"}) == {
+        "vendor": "aws", "region": "eu-west-1"}
+
+
+def test_context():
+    server = {"vendor_id": "aws", "api_reference": "a1.large", "vcpus": 2, "memory_amount": 4096,
+              "gpu_count": 0, "min_price_ondemand": 0.05}
+    context = build_context("Metaflow", True, [STATS], STATS, NEEDS, [server], None, 0.5, "shared")
+    assert context["status_failed"] is True and context["integration"] == "Metaflow"
+    assert context["cost_usd"] == 1.0 and context["current"] == context["historical"][0]
+    assert context["servers"] == [{"vendor": "aws", "name": "a1.large", "cpus": 2, "gpus": 0,
+                                   "memory_bytes": 4 << 30, "usd_per_hour": 0.05}]
+    assert context["recommendation"]["cpus"]["why"].startswith("used on average of 2 runs")
+    assert build_context("R", False, [], {}, None, [], "x", None, None)["recommendation"] is None

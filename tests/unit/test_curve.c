@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <math.h>
+
+#include "output/curve_json.h"
+
+static double seconds[] = { 0, 1, 2, 4, 5.00004 };
+static float high[] = { (float)NAN, 1, 5, 2, 12345678 };
+static float low[] = { (float)NAN, 1, 3, 0, 12345678 };
+static float mean[] = { (float)NAN, 1, 4, 1, 12345678 };
+static struct curve_column columns[] = {
+    { "job_cpu_seconds", true, high, low, mean },
+    { "job_rss_bytes", false, high, high, high },
+};
+static const struct record_curve curve = { 9, 5, seconds, columns, 2 };
+
+static void points_become_one_with_the_extremes_and_the_mean_over_time(void **state)
+{
+    struct curve_value value = curve_get(&curve, &columns[0], 1, 4);
+
+    (void)state;
+    assert_true(fabs(value.high - 5) < 1e-9);
+    assert_true(fabs(value.low) < 1e-9);
+    assert_true(fabs(value.mean - (1 + 4 + 2 * 1) / 4.0) < 1e-9);
+    assert_true(isnan(curve_get(&curve, &columns[0], 0, 1).mean));
+    assert_true(fabs(curve_get(&curve, &columns[0], 0, 2).mean - 1) < 1e-9);
+}
+
+static void a_step_leaves_no_more_points_than_allowed(void **state)
+{
+    (void)state;
+    assert_int_equal(curve_step(&curve, 5), 1);
+    assert_int_equal(curve_step(&curve, 4), 2);
+    assert_int_equal(curve_step(&curve, 1), 5);
+    assert_int_equal(curve_step(&(struct record_curve){ 0 }, 256), 1);
+}
+
+static void assert_json(const struct record_curve *from, size_t max_points,
+                        const char *expected)
+{
+    struct buffer out = { 0 };
+    struct json_writer json = { .out = &out, .style = &json_compact };
+
+    json_begin(&json, NULL, '{');
+    curve_add_json(&json, from, max_points);
+    json_end(&json);
+    assert_string_equal(out.text, expected);
+    buffer_done(&out);
+}
+
+/* What is the same as the highest everywhere is left out. */
+static void json_has_four_digits_and_nothing_twice(void **state)
+{
+    (void)state;
+    assert_json(&curve, 5,
+                "{\"curve\":{\"samples\":9,\"seconds\":[0,1,2,4,5],\"columns\":{"
+                "\"job_cpu_seconds\":{\"kind\":\"rate\",\"high\":[null,1,5,2,1.235e7],"
+                "\"low\":[null,1,3,0,1.235e7],\"mean\":[null,1,4,1,1.235e7]},"
+                "\"job_rss_bytes\":{\"kind\":\"gauge\",\"high\":[null,1,5,2,1.235e7]}}}}");
+    assert_json(
+        &curve, 2,
+        "{\"curve\":{\"samples\":9,\"seconds\":[2,5],\"columns\":{"
+        "\"job_cpu_seconds\":{\"kind\":\"rate\",\"high\":[5,1.235e7],\"low\":[1,0],"
+        "\"mean\":[2.5,4115000]},\"job_rss_bytes\":{\"kind\":\"gauge\",\"high\":[5,1.235e7],"
+        "\"low\":[1,2],\"mean\":[3,4115000]}}}}");
+    assert_json(&(struct record_curve){ 0 }, 5, "{\"curve\":null}");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(points_become_one_with_the_extremes_and_the_mean_over_time),
+        cmocka_unit_test(a_step_leaves_no_more_points_than_allowed),
+        cmocka_unit_test(json_has_four_digits_and_nothing_twice),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

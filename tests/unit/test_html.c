@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+
+#include "example_report.h"
+#include "json_check.h"
+#include "output/format.h"
+#include "output/html.h"
+#include "output/report_template.h"
+
+#define BEGIN "<script id=\"spoor-data\" type=\"application/json\">"
+#define TEMPLATE "<p>a</p>\n" REPORT_TEMPLATE_MARKER "\n<p>z</p>\n"
+
+static int set_up(void **state)
+{
+    *state = example_new();
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    example_free(*state);
+    return 0;
+}
+
+static void the_marker_is_replaced_by_the_runs(void **state)
+{
+    struct record records[2];
+    struct buffer out = { 0 };
+
+    example_fill(*state, &records[0]);
+    example_fill(*state, &records[1]);
+    html_write_template(TEMPLATE, strlen(TEMPLATE), records, 2, &out);
+    assert_int_equal(buffer_error(&out), 0);
+    assert_ptr_equal(strstr(out.text,
+                            "<p>a</p>\n" BEGIN "{\"schema\":\"spoor-page/1\",\"runs\":["
+                            "{\"schema\":\"spoor/1\",\"run\":{"),
+                     out.text);
+    assert_non_null(strstr(out.text, "},{\"schema\":\"spoor/1\""));
+    assert_string_equal(strstr(out.text, "]}</script>"), "]}</script>\n<p>z</p>\n");
+    record_done(&records[0]);
+    record_done(&records[1]);
+    buffer_done(&out);
+}
+
+/* Names may hold anything; the element ends where we end it, and the JSON is whole. */
+static void no_text_ends_the_script(void **state)
+{
+    struct example *example = *state;
+    struct record record;
+    struct buffer out = { 0 };
+    char *json, *end;
+
+    example->input.name = "</script><script>alert(1)</script><!--";
+    example_fill(example, &record);
+    html_write_template(TEMPLATE, strlen(TEMPLATE), &record, 1, &out);
+    json = strstr(out.text, BEGIN) + strlen(BEGIN);
+    end = strchr(json, '<');
+    assert_ptr_equal(end, strstr(json, "</script>"));
+    *end = '\0';
+    assert_non_null(
+        strstr(json, "\"\\u003c/script>\\u003cscript>alert(1)\\u003c/script>\\u003c!--\""));
+    assert_true(json_is_valid(json));
+    record_done(&record);
+    buffer_done(&out);
+}
+
+static void a_template_without_marker_is_refused(void **state)
+{
+    struct record record;
+    struct buffer out = { 0 };
+
+    example_fill(*state, &record);
+    html_write_template("<p>", 3, &record, 1, &out);
+    assert_int_equal(buffer_error(&out), -EINVAL);
+    record_done(&record);
+    buffer_done(&out);
+}
+
+/* With or without a page in this build. */
+static void a_build_without_the_page_says_so(void **state)
+{
+    struct spoor_error err = { 0 };
+
+    (void)state;
+    if (report_template_length > 0) {
+        assert_int_equal(format_check(SPOOR_HTML, &err), 0);
+    } else {
+        assert_int_equal(format_check(SPOOR_HTML, &err), -ENOSYS);
+        assert_non_null(strstr(err.message, "npm"));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(the_marker_is_replaced_by_the_runs, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(no_text_ends_the_script, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_template_without_marker_is_refused, set_up,
+                                        tear_down),
+        cmocka_unit_test(a_build_without_the_page_says_so),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

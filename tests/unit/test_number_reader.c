@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "text/number_reader.h"
+
+static void numbers_are_read_as_strtod_does(void **state)
+{
+    static const char *const texts[] = {
+        "0",
+        "1",
+        "-1",
+        "12.5",
+        "0.000001",
+        "1773480413.589123456",
+        "1e3",
+        "1.5E-7",
+        "-2.5e+10",
+        "123456789012345678",
+        "98765432109876543210987",
+        "0.1234567890123456789012345",
+        "1e300",
+        "4.9e-324",
+        "1e400",
+        "007",
+        "5.",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+        const char *cursor = texts[i];
+        double value, expected = strtod(texts[i], NULL);
+
+        assert_int_equal(number_read(&cursor, &value), 0);
+        assert_int_equal(*cursor, '\0');
+        if (isinf(expected))
+            assert_true(isinf(value));
+        else
+            assert_true(fabs(value - expected) <= 1e-15 * fabs(expected) + 1e-320);
+    }
+}
+
+static void the_cursor_stops_behind_the_number(void **state)
+{
+    const char *text = "12.5,3e,x", *cursor = text;
+    double value;
+
+    (void)state;
+    assert_int_equal(number_read(&cursor, &value), 0);
+    assert_ptr_equal(cursor, text + 4);
+    cursor++;
+    assert_int_equal(number_read(&cursor, &value), 0);
+    assert_ptr_equal(cursor, text + 6); /* the 'e' is not part of it */
+    cursor = text + 8;
+    assert_int_equal(number_read(&cursor, &value), -EBADMSG);
+    assert_ptr_equal(cursor, text + 8);
+}
+
+static void what_is_no_number_is_refused(void **state)
+{
+    static const char *const texts[] = { "", "-", ".", "e5", "nan", "inf", "+1", " 1", "-.e1" };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+        const char *cursor = texts[i];
+        double value = 7;
+
+        assert_int_equal(number_read(&cursor, &value), -EBADMSG);
+        assert_true(fabs(value - 7) < 1e-9);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_are_read_as_strtod_does),
+        cmocka_unit_test(the_cursor_stops_behind_the_number),
+        cmocka_unit_test(what_is_no_number_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/unknown.h"
+#include "record/replay.h"
+
+#define START 1773480413.589
+
+static struct replay *begin(void)
+{
+    struct replay *replay = replay_new();
+
+    assert_non_null(replay);
+    return replay;
+}
+
+static void add(struct replay *replay, double elapsed, double cpu, double rss)
+{
+    struct replay_row row;
+
+    replay_row_clear(&row);
+    row.unix_seconds = START + elapsed;
+    row.value[METRIC_JOB_CPU] = cpu;
+    row.value[METRIC_JOB_RSS] = rss;
+    replay_add(replay, &row);
+}
+
+static bool is_near(double value, double expected)
+{
+    return fabs(value - expected) <= 1e-4 * fabs(expected) + 1e-9;
+}
+
+static void values_make_figures_and_a_curve(void **state)
+{
+    struct replay *replay = begin();
+    struct spoor_figure peak;
+    struct record record;
+
+    (void)state;
+    for (int i = 0; i <= 100; i++)
+        add(replay, i / 2.0, i < 60 ? 7 : 7 + (i - 60) * 0.5, i == 80 ? 5e9 : 1e9);
+    assert_int_equal(replay_finish(replay, "a.csv", 0, &record), 0);
+    assert_string_equal(record.name, "a.csv");
+    assert_true(is_near(record.elapsed_seconds, 50));
+    assert_true(is_near(record.interval_seconds, 0.5));
+    assert_true(fabs(record.started_at - START) < 0.0011);
+    assert_int_equal(record.samples, 101);
+    assert_false(is_known(record.exit_code));
+    peak = record_find(record.figures, "memory.combined.total_rss_bytes");
+    assert_true(is_near(peak.value, 5e9));
+    assert_string_equal(peak.source, "samples");
+    assert_false(peak.is_exact);
+    assert_true(is_near(record_value(&record, "cpu.total_seconds"), 20));
+    assert_true(is_near(record_value(&record, "cpu.max_cores"), 1));
+    assert_true(isnan(record_value(&record, "io.read_bytes")));
+    assert_int_equal(record.curve.count, 101);
+    assert_true(is_near((double)curve_find(&record.curve, "job_cpu_seconds")->high[70], 1));
+    assert_int_equal(record.warning_count, 0);
+    record_done(&record);
+    replay_free(replay);
+}
+
+/* Each row covers the time since the one before; the first covers an interval. */
+static void rates_and_growth_add_up(void **state)
+{
+    static const enum replay_kind kinds[] = { REPLAY_GROWTH, REPLAY_RATE };
+
+    (void)state;
+    for (size_t k = 0; k < 2; k++) {
+        struct replay *replay = begin();
+        struct record record;
+
+        replay_set_kind(replay, METRIC_JOB_CPU, kinds[k]);
+        for (int i = 0; i < 10; i++)
+            add(replay, 2 * i, kinds[k] == REPLAY_GROWTH ? 3 : 1.5, 1000);
+        assert_int_equal(replay_finish(replay, "x", 0, &record), 0);
+        assert_true(is_near(record.elapsed_seconds, 20));
+        assert_true(is_near(record_value(&record, "cpu.total_seconds"), 30));
+        assert_true(is_near(record_value(&record, "cpu.max_cores"), 1.5));
+        assert_true(fabs(record.started_at - (START - 2)) < 0.0011);
+        record_done(&record);
+        replay_free(replay);
+    }
+}
+
+static void memory_is_bounded_and_peaks_stay(void **state)
+{
+    struct replay *replay = begin();
+    const struct curve_column *cpu;
+    struct record record;
+    double used = 0, highest = 0;
+
+    (void)state;
+    for (int i = 0; i < 100000; i++) {
+        add(replay, i, used, i == 77777 ? 98765432 : 1000);
+        used += i == 33333 ? 7.7 : 0.1;
+    }
+    assert_int_equal(replay_finish(replay, "x", 0, &record), 0);
+    assert_in_range(record.curve.count, CURVE_PAGE_POINTS / 2, CURVE_PAGE_POINTS);
+    assert_true(is_near(record_value(&record, "memory.combined.total_rss_bytes"), 98765432));
+    cpu = curve_find(&record.curve, "job_cpu_seconds");
+    for (size_t i = 0; i < record.curve.count; i++)
+        highest = fmax(highest, (double)cpu->high[i]);
+    assert_true(is_near(highest, 7.7));
+    record_done(&record);
+    replay_free(replay);
+}
+
+static void a_run_ends_where_time_goes_back(void **state)
+{
+    struct replay *replay = begin();
+    struct replay_row row;
+
+    (void)state;
+    replay_row_clear(&row);
+    row.unix_seconds = START;
+    row.elapsed_seconds = 0;
+    assert_false(replay_is_over(replay, &row));
+    replay_add(replay, &row);
+    row.elapsed_seconds = 1;
+    assert_false(replay_is_over(replay, &row));
+    replay_add(replay, &row);
+    row.elapsed_seconds = 0;
+    assert_true(replay_is_over(replay, &row));
+    replay_free(replay);
+}
+
+static void few_rows_and_odd_values_are_no_harm(void **state)
+{
+    struct replay *replay = begin();
+    struct record record;
+
+    (void)state;
+    assert_int_equal(replay_finish(replay, "x", 0, &record), -ENODATA);
+    add(replay, 0, -5, 1e300);
+    assert_int_equal(replay_finish(replay, "x", 3, &record), 0);
+    assert_true(isnan(record_value(&record, "memory.combined.total_rss_bytes")));
+    assert_int_equal(record.warning_count, 1);
+    assert_non_null(strstr(record.warnings[0].message, "3"));
+    record_done(&record);
+    replay_free(replay);
+    replay_free(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_make_figures_and_a_curve),
+        cmocka_unit_test(rates_and_growth_add_up),
+        cmocka_unit_test(memory_is_bounded_and_peaks_stay),
+        cmocka_unit_test(a_run_ends_where_time_goes_back),
+        cmocka_unit_test(few_rows_and_odd_values_are_no_harm),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,121 @@
+// The verdict, the warnings, and what to request for the next run.
+
+import { button, h, section } from "./dom";
+import { count, memoryStep, timeStep } from "./format";
+import { number, type Recommendation, type Run, recommendationOf } from "./report";
+import { requestFormats, requestText, whyNoRecommendation } from "./request";
+import { copyButton } from "./save";
+import { verdictOf } from "./verdict";
+
+const REMEMBERED = "spoor-request-format";
+
+function verdict(run: Run): HTMLElement {
+  const warnings = run.warnings ?? [];
+  const noAdvice = recommendationOf(run) && whyNoRecommendation(run);
+  return section(
+    "verdict",
+    "Verdict",
+    h("ul", { class: "sentences" }, ...verdictOf(run).map((text) => h("li", {}, text))),
+    warnings.length > 0 &&
+      h(
+        "ul",
+        { class: "warnings", "aria-label": "Warnings" },
+        ...warnings.map(({ message }) => h("li", {}, h("strong", {}, "Warning: "), message)),
+      ),
+    noAdvice && h("p", { class: "dim no-advice" }, noAdvice),
+  );
+}
+
+function amounts(recommendation: Recommendation): [string, string, string][] {
+  const { cpus, memory_bytes: memory, gpus, vram_bytes: vram, seconds } = recommendation;
+  const hasGpus = number(gpus?.value) > 0;
+  const all: [string, typeof cpus, (value: number) => string][] = [
+    ["CPUs", cpus, count],
+    ["Memory", memory, memoryStep],
+    ["GPUs", hasGpus ? gpus : undefined, count],
+    ["GPU memory", hasGpus ? vram : undefined, memoryStep],
+    ["Time", seconds, timeStep],
+  ];
+  return all
+    .filter(([, need]) => need !== undefined)
+    .map(([name, need, text]) => {
+      const value = number(need!.value);
+      const shown = Number.isNaN(value) ? "n/a" : text(value);
+      return [name, need!.guess && !Number.isNaN(value) ? `≥ ${shown}` : shown, need!.why];
+    });
+}
+
+// Storage is refused to pages from a file in some browsers.
+function remember(name?: string): string | null {
+  try {
+    if (name) localStorage.setItem(REMEMBERED, name);
+    return localStorage.getItem(REMEMBERED);
+  } catch {
+    return null;
+  }
+}
+
+function requests(run: Run): HTMLElement {
+  const code = h("code");
+  const pre = h("pre", { tabindex: "0", "aria-label": "Lines to copy" }, code);
+  const choose = (index: number) => {
+    code.textContent = requestText(requestFormats[index]!, run);
+    for (const [at, tab] of tabs.entries()) tab.setAttribute("aria-pressed", String(at === index));
+  };
+  const tabs = requestFormats.map((format, index) =>
+    button(format.title, format.title, () => {
+      choose(index);
+      remember(format.name);
+    }),
+  );
+  const preferred = run.context?.integration === "Metaflow" ? "metaflow" : remember();
+  choose(
+    Math.max(
+      0,
+      requestFormats.findIndex(({ name }) => name === preferred),
+    ),
+  );
+  return h(
+    "div",
+    { class: "requests" },
+    h(
+      "div",
+      { class: "choices-row" },
+      h("div", { class: "choices", role: "group", "aria-label": "Syntax of the lines" }, ...tabs),
+      copyButton(() => code.textContent ?? ""),
+    ),
+    pre,
+  );
+}
+
+function recommendation(run: Run): HTMLElement | null {
+  if (whyNoRecommendation(run) !== "") return null;
+  return section(
+    "next",
+    "Request for the next run",
+    h(
+      "dl",
+      { class: "amounts" },
+      ...amounts(recommendationOf(run)!).map(([name, text, reason]) =>
+        h("div", { title: reason }, h("dt", {}, name), h("dd", {}, text)),
+      ),
+    ),
+    requests(run),
+    h(
+      "details",
+      { class: "why" },
+      h("summary", {}, "Why these amounts"),
+      h(
+        "dl",
+        {},
+        ...amounts(recommendationOf(run)!).map(([name, , reason]) =>
+          h("div", {}, h("dt", {}, name), h("dd", {}, reason)),
+        ),
+      ),
+    ),
+  );
+}
+
+export function adviceOf(run: Run): HTMLElement {
+  return h("div", { class: "advice" }, verdict(run), recommendation(run));
+}

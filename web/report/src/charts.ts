@@ -1,0 +1,319 @@
+// Which charts a run has: a table of all charts, less what the run has no data for.
+
+import { isKnown, isZero } from "./curve";
+import { type Unit, units } from "./format";
+import {
+  type Curve,
+  gpuMemoryOf,
+  gpusOf,
+  type Measure,
+  measureAt,
+  number,
+  type Run,
+} from "./report";
+
+// Roles have the same color in every chart; the others tell apart what a chart compares.
+export type Color =
+  | "job"
+  | "main"
+  | "descendants"
+  | "host"
+  | "limit"
+  | "first"
+  | "second"
+  | "third"
+  | "fourth";
+
+// stack: an area on those before it. peak: a line through the highest values. range: a line
+// through the means, in a band from the lowest to the highest.
+export type Style = "stack" | "peak" | "range";
+
+export interface Line {
+  column: string;
+  label: string;
+  color: Color;
+  style: Style;
+  dashed?: boolean;
+  isHidden?: boolean;
+  insteadOf?: string; // the column without which this one is shown
+}
+
+export interface Limit {
+  value: number;
+  label: string;
+}
+
+export interface Chart {
+  id: string;
+  title: string;
+  note: string;
+  unit: Unit;
+  isTall: boolean;
+  maximum?: number; // of the axis
+  lines: Line[];
+  limit?: Limit;
+  mark?: { column: string; figure: Measure }; // the peak as the report has it, with its bounds
+}
+
+interface Definition {
+  id: string;
+  title: string;
+  note?: string;
+  unit: Unit;
+  isTall?: boolean;
+  maximum?: number;
+  lines: Line[];
+  limit?: (run: Run) => Limit | undefined;
+  mark?: { column: string; path: string };
+}
+
+function line(
+  column: string,
+  label: string,
+  color: Color,
+  style: Style,
+  more: Partial<Line> = {},
+): Line {
+  return { column, label, color, style, ...more };
+}
+
+function limit(value: number, label: string): Limit | undefined {
+  return value > 0 ? { value, label } : undefined;
+}
+
+const inAndOut: [Color, Color] = ["first", "second"];
+
+const definitions: Definition[] = [
+  {
+    id: "cpu",
+    title: "CPU",
+    note: "cores",
+    unit: units.cores,
+    isTall: true,
+    lines: [
+      line("main_cpu_seconds", "main", "main", "stack"),
+      line("descendants_cpu_seconds", "descendants", "descendants", "stack"),
+      line("job_cpu_seconds", "job", "job", "peak"),
+      line("host_cpu_seconds", "host", "host", "peak"),
+    ],
+    limit: (run) => limit(number(run.limits?.cpus ?? run.host?.cpus), "limit"),
+  },
+  {
+    id: "memory",
+    title: "Memory",
+    unit: units.bytes,
+    isTall: true,
+    lines: [
+      line("job_private_bytes", "private", "first", "stack"),
+      line("job_shared_bytes", "shared", "second", "stack"),
+      line("job_rss_bytes", "job", "job", "peak"),
+      // All that resource_tracker knows.
+      line("job_pss_bytes", "job (PSS)", "job", "peak", { insteadOf: "job_rss_bytes" }),
+      line("job_page_cache_bytes", "page cache", "third", "range"),
+      line("job_swap_bytes", "swap", "fourth", "range"),
+      line("main_rss_bytes", "main", "main", "range", { isHidden: true }),
+      line("descendants_rss_bytes", "descendants", "descendants", "range", { isHidden: true }),
+      line("host_memory_used_bytes", "host", "host", "range", { isHidden: true }),
+    ],
+    limit: (run) =>
+      limit(number(run.limits?.memory_bytes), "limit") ??
+      limit(number(run.host?.memory_bytes), "machine"),
+    mark: { column: "job_rss_bytes", path: "memory.combined.total_rss_bytes" },
+  },
+  {
+    id: "processes",
+    title: "Processes and threads",
+    unit: units.count,
+    lines: [
+      line("job_processes", "processes", "job", "range"),
+      line("job_threads", "threads", "first", "range"),
+    ],
+  },
+  {
+    id: "disk",
+    title: "Disk",
+    unit: units.bytesPerSecond,
+    lines: [
+      line("job_read_bytes", "read", inAndOut[0], "range"),
+      line("job_written_bytes", "written", inAndOut[1], "range"),
+      line("host_disk_read_bytes", "read by the host", "host", "range", { isHidden: true }),
+      line("host_disk_written_bytes", "written by the host", "host", "range", {
+        isHidden: true,
+        dashed: true,
+      }),
+    ],
+  },
+  {
+    id: "network",
+    title: "Network",
+    note: "whole host",
+    unit: units.bytesPerSecond,
+    lines: [
+      line("host_network_received_bytes", "received", inAndOut[0], "range"),
+      line("host_network_sent_bytes", "sent", inAndOut[1], "range"),
+    ],
+  },
+  {
+    id: "gpu-memory",
+    title: "GPU memory",
+    unit: units.bytes,
+    lines: [
+      line("main_gpu_memory_bytes", "main", "main", "stack"),
+      line("descendants_gpu_memory_bytes", "descendants", "descendants", "stack"),
+      line("job_gpu_memory_bytes", "job", "job", "peak"),
+      line("host_gpu_memory_bytes", "host", "host", "peak"),
+    ],
+    limit: (run) => limit(gpuMemoryOf(run), gpusOf(run).length > 1 ? "all GPUs" : "GPU"),
+    mark: { column: "job_gpu_memory_bytes", path: "gpu.memory.combined_bytes" },
+  },
+  {
+    id: "pressure",
+    title: "Pressure",
+    note: "share of time spent waiting",
+    unit: units.percent,
+    lines: [
+      line("job_cpu_pressure_seconds", "for a CPU", "first", "range"),
+      line("job_memory_pressure_seconds", "for memory", "second", "range"),
+      line("job_io_pressure_seconds", "for I/O", "third", "range"),
+      line("job_throttled_seconds", "throttled", "fourth", "range"),
+      line("host_cpu_pressure_seconds", "host: for a CPU", "host", "range", { isHidden: true }),
+      line("host_memory_pressure_seconds", "host: for memory", "host", "range", {
+        isHidden: true,
+        dashed: true,
+      }),
+      line("host_io_pressure_seconds", "host: for I/O", "host", "range", { isHidden: true }),
+    ],
+  },
+];
+
+const GPU_COLORS: Color[] = ["first", "second", "third", "fourth"];
+
+// "gpu0_1_utilization": the name of each GPU in the columns, and how people call it.
+export function gpuNames(curve: Curve): [string, string][] {
+  const names = new Set<string>();
+  for (const column of Object.keys(curve.columns)) {
+    const match = /^(gpu\d+(?:_\d+)?)_[a-z]/.exec(column);
+    if (match) names.add(match[1]!);
+  }
+  return [...names].map((name) => [name, `GPU ${name.slice(3).replace("_", ":")}`]);
+}
+
+// One line per GPU; with a single GPU, what the job did of it as well.
+function gpuLines(curve: Curve, suffix: string, ofJob?: string): Line[] {
+  const names = gpuNames(curve);
+  const [only] = names;
+  if (names.length === 1 && only && ofJob && isKnown(curve.columns[`${only[0]}_${ofJob}`]))
+    return [
+      line(`${only[0]}_${ofJob}`, "job", "job", "range"),
+      line(`${only[0]}_${suffix}`, "host", "host", "range"),
+    ];
+  return names.map(([name, label], index) =>
+    line(`${name}_${suffix}`, label, GPU_COLORS[index % GPU_COLORS.length]!, "range", {
+      dashed: index >= GPU_COLORS.length,
+    }),
+  );
+}
+
+function gpuDefinitions(curve: Curve): Record<"utilization" | "power" | "temperature", Definition> {
+  const power = gpuLines(curve, "power_watts");
+  return {
+    utilization: {
+      id: "gpu",
+      title: "GPU use",
+      unit: units.percent,
+      maximum: 1,
+      lines: gpuLines(curve, "utilization", "job_utilization"),
+    },
+    power: {
+      id: "power",
+      title: "GPU power",
+      unit: units.watts,
+      lines: power.some(({ column }) => isKnown(curve.columns[column]))
+        ? power
+        : [line("host_gpu_energy_joules", "all GPUs", "host", "range")],
+    },
+    temperature: {
+      id: "temperature",
+      title: "GPU temperature",
+      unit: units.celsius,
+      lines: gpuLines(curve, "temperature_celsius"),
+    },
+  };
+}
+
+function allDefinitions(curve: Curve): Definition[] {
+  const gpu = gpuDefinitions(curve);
+  const before = definitions.findIndex(({ id }) => id === "gpu-memory");
+  const memory = definitions[before]!;
+  const each = gpuNames(curve).length > 1 ? gpuLines(curve, "memory_bytes") : [];
+  const hidden = each.map((line) => ({ ...line, isHidden: true }));
+  return [
+    ...definitions.slice(0, before),
+    gpu.utilization,
+    { ...memory, lines: [...memory.lines, ...hidden] },
+    gpu.power,
+    gpu.temperature,
+    ...definitions.slice(before + 1),
+  ];
+}
+
+// Lines that add nothing: unknown, or an area that is always 0.
+function linesOf(definition: Definition, curve: Curve): Line[] {
+  const known = definition.lines.filter(
+    ({ column, insteadOf }) =>
+      isKnown(curve.columns[column]) && !(insteadOf && isKnown(curve.columns[insteadOf])),
+  );
+  const shown = known.filter(
+    ({ column, isHidden, style }) =>
+      !isZero(curve.columns[column]!) || (!isHidden && style !== "stack" && known.length <= 2),
+  );
+  // Without a job, the host is what the chart is about.
+  return shown.some((line) => !line.isHidden)
+    ? shown
+    : shown.map((line) => ({ ...line, isHidden: false }));
+}
+
+export interface Charts {
+  charts: Chart[];
+  flat: string[]; // titles of those that are 0 all the time
+}
+
+export function chartsOf(run: Run): Charts {
+  const result: Charts = { charts: [], flat: [] };
+  const { curve } = run;
+  if (!curve || curve.seconds.length === 0) return result;
+  for (const definition of allDefinitions(curve)) {
+    const lines = linesOf(definition, curve);
+    if (lines.every(({ column }) => isZero(curve.columns[column]!))) {
+      if (definition.lines.some(({ column }) => isKnown(curve.columns[column])))
+        result.flat.push(definition.title);
+      continue;
+    }
+    const figure = definition.mark && measureAt(run, definition.mark.path);
+    result.charts.push({
+      id: definition.id,
+      title: definition.title,
+      note: definition.note ?? "",
+      unit: definition.unit,
+      isTall: definition.isTall ?? false,
+      maximum: definition.maximum,
+      lines,
+      limit: definition.limit?.(run),
+      mark:
+        figure && figure.value !== null && lines.some((l) => l.column === definition.mark!.column)
+          ? { column: definition.mark!.column, figure }
+          : undefined,
+    });
+  }
+  return result;
+}
+
+// What runs are compared by: one line each.
+export const comparedColumns: { title: string; column: string; other?: string; unit: Unit }[] = [
+  { title: "CPU", column: "job_cpu_seconds", unit: units.cores },
+  { title: "Memory", column: "job_rss_bytes", other: "job_pss_bytes", unit: units.bytes },
+  { title: "GPU use", column: "job_gpu_utilization_gpus", unit: units.cores },
+  { title: "GPU memory", column: "job_gpu_memory_bytes", unit: units.bytes },
+  { title: "Disk read", column: "job_read_bytes", unit: units.bytesPerSecond },
+  { title: "Disk written", column: "job_written_bytes", unit: units.bytesPerSecond },
+];

@@ -1,0 +1,68 @@
+// Elements. Text is only ever set as text: no data is parsed as HTML.
+
+type Child = Node | string | null | undefined | false;
+
+export interface Properties {
+  class?: string;
+  id?: string;
+  style?: string;
+  title?: string;
+  on?: Record<string, (event: Event) => void>;
+  [attribute: string]: unknown;
+}
+
+function set(element: HTMLElement, properties: Properties): void {
+  for (const [name, value] of Object.entries(properties)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name === "on")
+      for (const [event, listener] of Object.entries(value as NonNullable<Properties["on"]>))
+        element.addEventListener(event, listener);
+    else if (name === "style") element.style.cssText = String(value);
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+}
+
+export function h<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  properties: Properties = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  set(element, properties);
+  for (const child of children) if (child) element.append(child);
+  return element;
+}
+
+export function button(
+  text: string,
+  label: string,
+  press: () => void,
+  properties: Properties = {},
+): HTMLButtonElement {
+  return h(
+    "button",
+    {
+      type: "button",
+      "aria-label": label === text ? undefined : label,
+      on: { click: press },
+      ...properties,
+    },
+    text,
+  );
+}
+
+export function section(id: string, title: string, ...children: Child[]): HTMLElement {
+  const heading = `${id}-title`;
+  return h(
+    "section",
+    { id, "aria-labelledby": heading },
+    h("h2", { id: heading }, title),
+    ...children,
+  );
+}
+
+// What a screen reader says when the page changes under the keyboard.
+export function announce(text: string): void {
+  const region = document.getElementById("announcer");
+  if (region) region.textContent = text;
+}

@@ -1,0 +1,97 @@
+// What ran, where, when and how it ended.
+
+import { curveCsv, rowsCsv } from "./curve";
+import { button, h } from "./dom";
+import { date, duration } from "./format";
+import { commandOf, elapsedOf, type Run, titleOf } from "./report";
+import { download, fileName } from "./save";
+import { endingOf } from "./verdict";
+
+const PROCESS_KEYS = [
+  "pid",
+  "parent_pid",
+  "name",
+  "command",
+  "started_seconds",
+  "ended_seconds",
+  "cpu_seconds",
+  "peak_rss_bytes",
+  "read_bytes",
+  "written_bytes",
+  "gpu_memory_bytes",
+  "exit_code",
+  "signal",
+  "count",
+] as const;
+
+function processRows(run: Run): Record<string, unknown>[] {
+  const one = (run.processes?.largest ?? []).map((process) => ({ ...process, count: 1 }));
+  const groups = (run.processes?.others ?? []).map((group) => ({ ...group }));
+  return [...one, ...groups];
+}
+
+function downloads(run: Run): HTMLElement {
+  const title = titleOf(run);
+  const { curve } = run;
+  const rows = processRows(run);
+  return h(
+    "div",
+    { class: "downloads", role: "group", "aria-label": "Download the data" },
+    button("JSON", "JSON: download the report", () =>
+      download(fileName(title, ".json"), "application/json", `${JSON.stringify(run, null, 1)}\n`),
+    ),
+    curve &&
+      Object.keys(curve.columns).length > 0 &&
+      button("Curves CSV", "Curves CSV: download the curves", () =>
+        download(fileName(title, "-curves.csv"), "text/csv", curveCsv(curve)),
+      ),
+    rows.length > 0 &&
+      button("Processes CSV", "Processes CSV: download the processes", () =>
+        download(fileName(title, "-processes.csv"), "text/csv", rowsCsv(PROCESS_KEYS, rows)),
+      ),
+  );
+}
+
+function facts(run: Run): [string, string][] {
+  const { host, user, cwd, tags, spoor_version: version } = run.run;
+  const place = [user, host].filter(Boolean).join("@");
+  const labels = Object.entries(tags ?? {}).map(([key, value]) => `${key}=${value}`);
+  const all: [string, string][] = [
+    ["Wall time", duration(elapsedOf(run))],
+    ["Started", date(run.run.started_at)],
+    ["Host", place],
+    ["Directory", cwd ?? ""],
+    ["Tags", labels.join(", ")],
+    ["Started by", run.context?.integration ?? ""],
+    ["Version", version ? `spoor ${version}` : ""],
+  ];
+  return all.filter(([, text]) => text !== "");
+}
+
+export function headerOf(run: Run): HTMLElement {
+  const ending = endingOf(run);
+  const command = commandOf(run);
+  const title = titleOf(run);
+  return h(
+    "header",
+    { class: "run-header" },
+    h(
+      "div",
+      { class: "title-row" },
+      h("h1", { class: title === command ? "is-command" : "", tabindex: "-1" }, title),
+      downloads(run),
+    ),
+    title !== command && command !== "" && h("p", { class: "command" }, h("code", {}, command)),
+    h(
+      "dl",
+      { class: "facts" },
+      h(
+        "div",
+        {},
+        h("dt", {}, "Status"),
+        h("dd", { class: `status ${ending.outcome}` }, ending.text),
+      ),
+      ...facts(run).map(([name, text]) => h("div", {}, h("dt", {}, name), h("dd", {}, text))),
+    ),
+  );
+}

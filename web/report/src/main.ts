@@ -1,0 +1,69 @@
+// The report page: reads the data that the page carries and shows it.
+
+import { compareView, runNames } from "./compare";
+import { button, h } from "./dom";
+import { parsePageData, type Run, titleOf } from "./report";
+import { runView, type View } from "./run_view";
+import { onThemeChange } from "./theme";
+
+function fail(message: string): void {
+  document.getElementById("page")!.replaceChildren(h("h1", {}, "No report"), h("p", {}, message));
+}
+
+class Page {
+  private readonly place = document.getElementById("page")!;
+  private readonly views = new Map<number, View>();
+  private readonly tabs: HTMLButtonElement[] = [];
+  private current: View | null = null;
+
+  constructor(private readonly runs: Run[]) {
+    if (runs.length > 1) this.addTabs();
+    this.show(0);
+    onThemeChange(() => this.current?.draw(false));
+    new ResizeObserver(() => this.current?.resize()).observe(this.place);
+  }
+
+  private addTabs(): void {
+    const names = ["Side by side", ...runNames(this.runs)];
+    this.tabs.push(...names.map((name, index) => button(name, name, () => this.show(index))));
+    document
+      .getElementById("runs")!
+      .append(h("nav", { class: "choices", "aria-label": "Runs" }, ...this.tabs));
+  }
+
+  private make(index: number): View {
+    if (this.runs.length === 1) return runView(this.runs[0]!);
+    return index === 0 ? compareView(this.runs) : runView(this.runs[index - 1]!);
+  }
+
+  private show(index: number): void {
+    const isNew = !this.views.has(index);
+    const view = this.views.get(index) ?? this.make(index);
+    this.views.set(index, view);
+    this.current = view;
+    this.place.replaceChildren(view.root);
+    view.draw(isNew);
+    for (const [at, tab] of this.tabs.entries())
+      tab.setAttribute("aria-current", String(at === index));
+  }
+}
+
+function start(): void {
+  const data = document.getElementById("spoor-data");
+  if (!data) {
+    fail("This page carries no data. Make one with 'spoor report FILE'.");
+    return;
+  }
+  try {
+    const { runs } = parsePageData(data.textContent ?? "");
+    if (runs.length === 0) throw new Error("it has no run");
+    const title = runs.length === 1 ? titleOf(runs[0]!) : `${runs.length} runs`;
+    document.title = `${title.slice(0, 80)} - spoor report`;
+    new Page(runs);
+  } catch (error) {
+    fail(`The data of this page cannot be read: ${error instanceof Error ? error.message : error}`);
+    throw error;
+  }
+}
+
+start();

@@ -1,0 +1,248 @@
+// What is drawn on a chart besides its lines: phases, the limit, peaks and their bounds.
+
+import uPlot from "uplot";
+import type { Chart } from "./charts";
+import { peakOf, type Values } from "./curve";
+import { moment } from "./format";
+import type { Measure } from "./report";
+import { color } from "./theme";
+
+export interface Span {
+  name: string;
+  from: number;
+  to: number;
+}
+
+// A line whose peak is labeled.
+export interface Labeled {
+  column: string;
+  label: string;
+  color: string;
+  values: Values;
+}
+
+interface Box {
+  left: number;
+  top: number;
+  right: number;
+  bottom: number;
+}
+
+const FONT = "11px system-ui, sans-serif";
+const LABELS_MAX = 2;
+// A peak much lower than the highest needs no label.
+const NOTABLE_PEAK = 0.25;
+// A limit further above the data than this would flatten the curves: it is named at the top.
+const LIMIT_IN_VIEW = 2.5;
+const BOUND_USEFUL = 2;
+
+// A bound of twice the value says little.
+export function usefulBound(figure: Measure): number | null {
+  const { value, high } = figure;
+  if (value === null || typeof high !== "number") return null;
+  return high > value && high < BOUND_USEFUL * value ? high : null;
+}
+
+export function isLimitInView(chart: Chart, peak: number): boolean {
+  return chart.limit !== undefined && chart.limit.value <= LIMIT_IN_VIEW * peak;
+}
+
+// The top of the y axis.
+export function topOf(chart: Chart, peak: number): number {
+  if (chart.maximum !== undefined) return Math.max(chart.maximum, peak) * 1.06;
+  const bound = chart.mark ? (usefulBound(chart.mark.figure) ?? chart.mark.figure.value ?? 0) : 0;
+  // The report's peak is above that of the samples, but it belongs to the whole run.
+  const highest = Math.max(peak, bound < 2 * peak ? bound : 0);
+  const withLimit = isLimitInView(chart, highest)
+    ? Math.max(highest * 1.15, chart.limit!.value * 1.08)
+    : highest * 1.22;
+  return withLimit > 0 ? withLimit : 1;
+}
+
+function ratio(): number {
+  return uPlot.pxRatio;
+}
+
+export function drawPhases(u: uPlot, spans: Span[]): void {
+  const { ctx, bbox } = u;
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.clip();
+  for (const [index, span] of spans.entries()) {
+    const left = u.valToPos(span.from, "x", true);
+    const right = u.valToPos(span.to, "x", true);
+    ctx.fillStyle = color("phase", index % 2 === 0 ? 0.13 : 0.06);
+    ctx.fillRect(left, bbox.top, right - left, bbox.height);
+    ctx.fillStyle = color("phase", 0.45);
+    ctx.fillRect(left, bbox.top, ratio(), bbox.height);
+  }
+  ctx.restore();
+}
+
+class Labels {
+  private readonly taken: Box[] = [];
+
+  constructor(private readonly u: uPlot) {
+    this.u.ctx.font = scaledFont();
+  }
+
+  // Writes a text centered on x above or below y, kept inside the plot. False: no room.
+  write(
+    text: string,
+    x: number,
+    y: number,
+    ink: string,
+    align: "center" | "right" = "center",
+  ): boolean {
+    const { ctx, bbox } = this.u;
+    const pad = 4 * ratio();
+    const width = ctx.measureText(text).width;
+    const height = 13 * ratio();
+    let left = align === "right" ? x - width : x - width / 2;
+    left = Math.min(Math.max(left, bbox.left + pad), bbox.left + bbox.width - width - pad);
+    let top = y - height - pad;
+    if (top < bbox.top) top = bbox.top + ratio();
+    const box = { left, top, right: left + width, bottom: top + height };
+    if (this.taken.some((other) => overlaps(other, box))) return false;
+    this.taken.push(box);
+    ctx.lineWidth = 3 * ratio();
+    ctx.lineJoin = "round";
+    ctx.strokeStyle = color("panel", 0.85);
+    ctx.fillStyle = ink;
+    ctx.textAlign = "left";
+    ctx.textBaseline = "top";
+    ctx.setLineDash([]);
+    ctx.strokeText(text, left, top + ratio());
+    ctx.fillText(text, left, top + ratio());
+    return true;
+  }
+}
+
+function overlaps(a: Box, b: Box): boolean {
+  const gap = 3 * ratio();
+  return a.left < b.right + gap && b.left < a.right + gap && a.top < b.bottom && b.top < a.bottom;
+}
+
+function scaledFont(): string {
+  return FONT.replace("11px", `${11 * ratio()}px`);
+}
+
+function drawLimit(u: uPlot, chart: Chart, labels: Labels): void {
+  const { ctx, bbox } = u;
+  const { limit } = chart;
+  if (!limit) return;
+  const right = bbox.left + bbox.width - 4 * ratio();
+  const text = `${limit.label} ${chart.unit.tick(limit.value)}`;
+  // At the right end, or at the left one if a peak has taken that.
+  const write = (words: string, y: number) =>
+    labels.write(words, right, y, color("limit-text"), "right") ||
+    labels.write(words, bbox.left, y, color("limit-text"));
+  if (limit.value > u.scales.y!.max!) {
+    write(`${text} ↑`, bbox.top);
+    return;
+  }
+  const y = Math.round(u.valToPos(limit.value, "y", true));
+  ctx.strokeStyle = color("limit");
+  ctx.lineWidth = 1.5 * ratio();
+  ctx.setLineDash([6 * ratio(), 4 * ratio()]);
+  ctx.beginPath();
+  ctx.moveTo(bbox.left, y);
+  ctx.lineTo(bbox.left + bbox.width, y);
+  ctx.stroke();
+  write(text, y + 20 * ratio());
+}
+
+function drawDot(u: uPlot, x: number, y: number, ink: string): void {
+  const { ctx } = u;
+  ctx.fillStyle = ink;
+  ctx.strokeStyle = color("panel");
+  ctx.lineWidth = 1.5 * ratio();
+  ctx.setLineDash([]);
+  ctx.beginPath();
+  ctx.arc(x, y, 3 * ratio(), 0, 2 * Math.PI);
+  ctx.fill();
+  ctx.stroke();
+}
+
+// A diamond at the report's peak, above the samples, and a whisker up to its bound.
+function drawMark(u: uPlot, chart: Chart, x: number, sampled: number, labels: Labels): void {
+  const { ctx } = u;
+  const figure = chart.mark!.figure;
+  const value = figure.value!;
+  const bound = usefulBound(figure);
+  const at = (y: number) => u.valToPos(y, "y", true);
+  const size = 4 * ratio();
+  ctx.strokeStyle = color("job");
+  ctx.lineWidth = ratio();
+  ctx.setLineDash([]);
+  ctx.beginPath();
+  ctx.moveTo(x, at(Math.min(sampled, value)));
+  ctx.lineTo(x, at(bound ?? value));
+  if (bound !== null) {
+    ctx.moveTo(x - size, at(bound));
+    ctx.lineTo(x + size, at(bound));
+  }
+  ctx.stroke();
+  ctx.fillStyle = color("job");
+  ctx.beginPath();
+  ctx.moveTo(x, at(value) - size);
+  ctx.lineTo(x + size, at(value));
+  ctx.lineTo(x, at(value) + size);
+  ctx.lineTo(x - size, at(value));
+  ctx.fill();
+  const more = bound === null ? "" : `, at most ${chart.unit.text(bound)}`;
+  labels.write(`peak ${chart.unit.text(value)}${more}`, x, at(bound ?? value), color("ink"));
+}
+
+function drawPeaks(u: uPlot, chart: Chart, lines: Labeled[], labels: Labels, marked: number): void {
+  const [first, last] = u.series[0]!.idxs ?? [0, 0];
+  const peaks = lines
+    .map((line) => ({ ...line, peak: peakOf(line.values, first, last) }))
+    .filter(({ peak }) => peak !== null && peak.value > 0)
+    .sort((a, b) => b.peak!.value - a.peak!.value);
+  const highest = Math.max(marked, peaks[0]?.peak?.value ?? 0);
+  const isNamed = lines.length > 1 || marked > 0;
+  for (const { label, color: ink, peak } of peaks.slice(0, LABELS_MAX)) {
+    if (!peak || peak.value < NOTABLE_PEAK * highest) continue;
+    const x = u.valToPos(u.data[0][peak.index]!, "x", true);
+    const y = u.valToPos(peak.value, "y", true);
+    const text = isNamed
+      ? `${label} ${chart.unit.text(peak.value)}`
+      : `peak ${chart.unit.text(peak.value)}`;
+    if (labels.write(text, x, y - 2 * ratio(), color("ink"))) drawDot(u, x, y, ink);
+  }
+}
+
+// The marked column's peak, if it is in view.
+function markedPeak(u: uPlot, marked: Values): { x: number; value: number } | null {
+  const peak = peakOf(marked);
+  if (!peak) return null;
+  const seconds = u.data[0][peak.index]!;
+  const { min, max } = u.scales.x!;
+  return seconds >= min! && seconds <= max!
+    ? { x: u.valToPos(seconds, "x", true), value: peak.value }
+    : null;
+}
+
+export function drawMarks(u: uPlot, chart: Chart, lines: Labeled[], marked: Values | null): void {
+  const { ctx } = u;
+  ctx.save();
+  const labels = new Labels(u);
+  const peak = marked && markedPeak(u, marked);
+  if (peak) drawMark(u, chart, peak.x, peak.value, labels);
+  drawPeaks(u, chart, lines, labels, peak?.value ?? 0);
+  drawLimit(u, chart, labels);
+  ctx.restore();
+}
+
+export function describe(chart: Chart, seconds: ArrayLike<number>, lines: Labeled[]): string {
+  const parts = lines.map(({ label, values }) => {
+    const peak = peakOf(values);
+    return peak
+      ? `${label}: peak ${chart.unit.text(peak.value)} at ${moment(Number((seconds[peak.index] ?? 0).toPrecision(4)))}`
+      : "";
+  });
+  if (chart.limit) parts.push(`${chart.limit.label}: ${chart.unit.text(chart.limit.value)}`);
+  return `${chart.title} over time. ${parts.filter(Boolean).join("; ")}.`;
+}

@@ -1,0 +1,411 @@
+// One chart: a heading with the legend, whose values follow the cursor, and the curves below it.
+
+import uPlot from "uplot";
+import type { Chart, Line } from "./charts";
+import { capped, heldBack, isReduced, meansOf, stacked, type Values } from "./curve";
+import { announce, h } from "./dom";
+import { moment, rangeText, units } from "./format";
+import { describe, drawMarks, drawPhases, type Labeled, type Span, topOf } from "./overlay";
+import type { Column, Curve } from "./report";
+import { color } from "./theme";
+import { TIME_STEPS, type TimeAxis } from "./time_axis";
+
+// The plot areas of all charts and the lanes of the timeline begin and end at the same x.
+export const GUTTER_LEFT = 62;
+export const GUTTER_RIGHT = 20;
+const HEIGHT = 124;
+const HEIGHT_TALL = 168;
+export const SELECTION_MIN = 6; // pixels
+const COUNT_STEPS = [0, 1, 2, 3, 4, 5, 6].flatMap((power) =>
+  [1, 2, 5].map((digit) => digit * 10 ** power),
+);
+const FONT = "11px system-ui, sans-serif";
+
+function heightOf(chart: Chart): number {
+  return chart.isTall ? HEIGHT_TALL : HEIGHT;
+}
+
+interface Item {
+  line: Line;
+  column: Column;
+  isShown: boolean;
+  value: HTMLElement;
+  button: HTMLButtonElement;
+}
+
+// A point at 0 makes the first point cover its time.
+function fromZero(seconds: number[], values: Values): Values {
+  return (seconds[0] ?? 0) > 0 ? [values[0] ?? null, ...values] : values;
+}
+
+// Those that are in view when the page opens.
+const DRAWN_FIRST = 2;
+
+// All are equally wide: asking each would make the browser lay out the page as often.
+export function drawAll(plots: Plot[], isFirst: boolean): void {
+  const width = plots[0]?.width || 600;
+  for (const [index, plot] of plots.entries()) {
+    if (isFirst && index >= DRAWN_FIRST) setTimeout(() => plot.draw(plot.width || width));
+    else plot.draw(width);
+  }
+}
+
+export function resizeAll(plots: Plot[]): void {
+  const width = plots[0]?.width ?? 0;
+  for (const plot of plots) plot.resize(width);
+}
+
+export class Plot {
+  readonly root: HTMLElement;
+  private readonly items: Item[];
+  private readonly seconds: number[];
+  private readonly canvas: HTMLElement;
+  private readonly when: HTMLElement;
+  private u: uPlot | null = null;
+  private isFollowing = false;
+
+  constructor(
+    private readonly chart: Chart,
+    private readonly curve: Curve,
+    private readonly axis: TimeAxis,
+    private readonly spans: Span[],
+  ) {
+    this.seconds = fromZero(curve.seconds, [...curve.seconds]) as number[];
+    if ((curve.seconds[0] ?? 0) > 0) this.seconds[0] = 0;
+    this.items = chart.lines.map((line) => this.item(line));
+    this.when = h("span", { class: "when" }, "peak");
+    this.canvas = h("div", {
+      class: "plot",
+      style: `height: ${heightOf(chart)}px`,
+      role: "img",
+      tabindex: "0",
+      "aria-label": describe(chart, this.seconds, this.labeled()),
+      "aria-describedby": "chart-keys",
+      on: { keydown: (event) => this.key(event as KeyboardEvent) },
+    });
+    const title = h("h3", {}, chart.title);
+    if (chart.note) title.append(h("small", {}, ` ${chart.note}`));
+    this.root = h(
+      "div",
+      { class: "chart", id: `chart-${chart.id}` },
+      h(
+        "div",
+        { class: "chart-head" },
+        title,
+        h(
+          "div",
+          { class: "legend", role: "group", "aria-label": `${chart.title}: lines` },
+          this.when,
+          ...this.items.map(({ button }) => button),
+        ),
+      ),
+      this.canvas,
+    );
+    axis.onView(() => this.view());
+    axis.onCursor(() => this.follow());
+    this.legend();
+    this.reserve();
+  }
+
+  private item(line: Line): Item {
+    const value = h("span", { class: "value" });
+    const swatch = h("span", {
+      class: `swatch ${line.style === "stack" ? "area" : ""} ${line.dashed ? "dashed" : ""}`,
+      style: `--swatch: var(--${line.color})`,
+      "aria-hidden": "true",
+    });
+    const item: Item = {
+      line,
+      column: this.curve.columns[line.column]!,
+      isShown: !line.isHidden,
+      value,
+      button: h(
+        "button",
+        { type: "button", class: "legend-item", "aria-pressed": String(!line.isHidden) },
+        swatch,
+        h("span", {}, line.label),
+        " ",
+        value,
+      ),
+    };
+    item.button.addEventListener("click", () => this.toggle(item));
+    return item;
+  }
+
+  private toggle(item: Item): void {
+    item.isShown = !item.isShown;
+    item.button.setAttribute("aria-pressed", String(item.isShown));
+    this.draw(this.width);
+  }
+
+  // The lines whose peaks are worth a label.
+  private labeled(): Labeled[] {
+    const shown = this.items.filter(({ isShown }) => isShown);
+    const own = shown.filter(({ line }) => line.color !== "host" && line.style !== "stack");
+    return (own.length > 0 ? own : shown).map(({ line, column }) => ({
+      column: line.column,
+      label: line.label,
+      color: color(line.color),
+      values: fromZero(this.curve.seconds, column.high),
+    }));
+  }
+
+  // The arrays and series of what is shown. Areas come first, so that lines are drawn over them.
+  private layers(): { data: Values[]; series: uPlot.Series[]; bands: uPlot.Band[] } {
+    const result = {
+      data: [] as Values[],
+      series: [] as uPlot.Series[],
+      bands: [] as uPlot.Band[],
+    };
+    const add = (values: Values, kind: Column["kind"], series: uPlot.Series) => {
+      const drawn = fromZero(this.curve.seconds, values);
+      result.data.push(kind === "rate" ? heldBack(drawn) : drawn);
+      result.series.push({ points: { show: false }, ...series });
+      return result.series.length; // its index in uPlot, where 0 is the time
+    };
+    const shown = this.items.filter(({ isShown }) => isShown);
+    const areas = shown.filter(({ line }) => line.style === "stack");
+    const total = this.items.find(({ line }) => line.style === "peak")?.column.high ?? [];
+    const tops = stacked(areas.map(({ column }) => meansOf(column))).map((top) =>
+      capped(top, total),
+    );
+    for (const [index, { line, column }] of areas.entries()) {
+      const at = add(tops[index]!, column.kind, {
+        stroke: color(line.color),
+        width: 1,
+        fill: color(line.color, 0.45),
+        paths: pathsOf(column),
+      });
+      if (index > 0) result.bands.push({ series: [at, at - 1], fill: color(line.color, 0.45) });
+    }
+    for (const { line, column } of shown.filter(({ line }) => line.style !== "stack"))
+      this.addLine(
+        line,
+        column,
+        add,
+        result.bands,
+        areas.length === 0 && isFilled(line, shown.length),
+      );
+    return result;
+  }
+
+  private addLine(
+    line: Line,
+    column: Column,
+    add: (values: Values, kind: Column["kind"], series: uPlot.Series) => number,
+    bands: uPlot.Band[],
+    isAlone: boolean,
+  ): void {
+    const paths = pathsOf(column);
+    if (line.style === "range" && isReduced(column)) {
+      const high = add(column.high, column.kind, {
+        stroke: color(line.color, 0.5),
+        width: 1,
+        paths,
+      });
+      const low = add(column.low ?? column.high, column.kind, {
+        stroke: "transparent",
+        width: 0,
+        paths,
+      });
+      bands.push({ series: [high, low], fill: color(line.color, 0.2) });
+    }
+    add(line.style === "peak" ? column.high : meansOf(column), column.kind, {
+      stroke: color(line.color),
+      width: line.color === "host" ? 1 : 1.4,
+      dash: line.dashed ? [4, 3] : undefined,
+      fill: isAlone ? color(line.color, 0.1) : undefined,
+      paths,
+    });
+  }
+
+  // Makes the chart anew: after a change of the theme, or of what is shown.
+  draw(width: number): void {
+    this.u?.destroy();
+    const { data, series, bands } = this.layers();
+    const labeled = this.labeled().filter(({ column }) => column !== this.chart.mark?.column);
+    const marked = this.marked();
+    const grid = { stroke: color("grid"), width: 1 };
+    const ticks = { show: false };
+    this.u = new uPlot(
+      {
+        width,
+        height: heightOf(this.chart),
+        padding: [8, GUTTER_RIGHT, 0, 0],
+        legend: { show: false },
+        cursor: {
+          y: false,
+          points: { show: false },
+          drag: { x: true, y: false, setScale: false },
+        },
+        scales: {
+          x: { time: false, range: () => [this.axis.from, this.axis.to] },
+          y: { range: (_u, _min, max) => [0, topOf(this.chart, max ?? 0)] },
+        },
+        axes: [
+          {
+            stroke: color("dim"),
+            font: FONT,
+            grid,
+            ticks,
+            size: 22,
+            gap: 4,
+            incrs: TIME_STEPS,
+            space: 90,
+            values: (_u, splits) => splits.map(moment),
+          },
+          {
+            stroke: color("dim"),
+            font: FONT,
+            grid,
+            ticks,
+            size: GUTTER_LEFT,
+            gap: 6,
+            space: 32,
+            incrs: this.chart.unit === units.count ? COUNT_STEPS : undefined,
+            values: (_u, splits) => splits.map((split) => this.chart.unit.tick(split)),
+          },
+        ],
+        series: [{}, ...series],
+        bands,
+        hooks: {
+          drawClear: [(u) => drawPhases(u, this.spans)],
+          draw: [(u) => drawMarks(u, this.chart, labeled, marked)],
+          setCursor: [(u) => this.moved(u)],
+          setSelect: [(u) => this.selected(u)],
+        },
+      },
+      [this.seconds, ...data] as uPlot.AlignedData,
+      this.canvas,
+    );
+    this.u.over.addEventListener("dblclick", () => this.axis.reset());
+  }
+
+  private marked(): Values | null {
+    const { mark } = this.chart;
+    const item = mark && this.items.find(({ line }) => line.column === mark.column);
+    return item?.isShown ? fromZero(this.curve.seconds, item.column.high) : null;
+  }
+
+  get width(): number {
+    return this.canvas.clientWidth;
+  }
+
+  resize(width: number): void {
+    if (this.u && width > 0 && width !== this.u.width)
+      this.u.setSize({ width, height: this.u.height });
+  }
+
+  private view(): void {
+    this.u?.setScale("x", { min: this.axis.from, max: this.axis.to });
+  }
+
+  private selected(u: uPlot): void {
+    const { left, width } = u.select;
+    u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+    if (width >= SELECTION_MIN)
+      this.axis.zoom(u.posToVal(left, "x"), u.posToVal(left + width, "x"));
+  }
+
+  private moved(u: uPlot): void {
+    if (this.isFollowing) return;
+    const { left } = u.cursor;
+    this.axis.point(left === undefined || left < 0 ? null : u.posToVal(left, "x"));
+  }
+
+  private follow(): void {
+    const { u, axis } = this;
+    if (!u) return;
+    this.isFollowing = true;
+    const left = axis.cursor === null ? -10 : u.valToPos(axis.cursor, "x");
+    if (Math.abs((u.cursor.left ?? -10) - left) > 0.5)
+      u.setCursor({ left, top: left < 0 ? -10 : 1 });
+    this.isFollowing = false;
+    this.legend();
+  }
+
+  // The point that covers the cursor: the first that does not end before it.
+  private indexAt(seconds: number): number {
+    const ends = this.curve.seconds;
+    let low = 0;
+    let high = ends.length - 1;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (ends[middle]! < seconds) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  private legend(): void {
+    const { cursor } = this.axis;
+    const index = cursor === null ? -1 : this.indexAt(cursor);
+    this.when.textContent =
+      cursor === null ? "peak" : `at ${moment(Number(cursor.toPrecision(4)))}`;
+    for (const item of this.items)
+      item.value.textContent = index < 0 ? this.peakText(item.column) : this.pointText(item, index);
+  }
+
+  // Room for the values, so that the row does not move with the cursor.
+  private reserve(): void {
+    for (const { value, column } of this.items)
+      value.style.minWidth = `${this.peakText(column).length}ch`;
+  }
+
+  private peakText(column: Column): string {
+    const peak = column.high.reduce<number>((most, value) => Math.max(most, value ?? most), -1);
+    return this.chart.unit.text(peak);
+  }
+
+  // What is drawn at a point; of a range, its ends.
+  private pointText({ line, column }: Item, index: number): string {
+    const at = (values: Values) => values[index] ?? Number.NaN;
+    if (line.style === "peak") return this.chart.unit.text(at(column.high));
+    if (line.style === "stack" || !isReduced(column))
+      return this.chart.unit.text(at(meansOf(column)));
+    return rangeText(this.chart.unit, at(column.low ?? column.high), at(column.high));
+  }
+
+  private key(event: KeyboardEvent): void {
+    const { axis } = this;
+    const ends = this.curve.seconds;
+    const move = (by: number) => {
+      const index = axis.cursor === null ? (by > 0 ? -1 : ends.length) : this.indexAt(axis.cursor);
+      const next = ends[Math.min(Math.max(index + by, 0), ends.length - 1)]!;
+      if (next < axis.from || next > axis.to) axis.pan(by > 0 ? 0.5 : -0.5);
+      axis.point(next);
+      announce(
+        `${moment(Number(next.toPrecision(4)))}: ${this.items.map(({ line, value }) => `${line.label} ${value.textContent}`).join(", ")}`,
+      );
+    };
+    const actions: Record<string, () => void> = {
+      ArrowLeft: () => (event.shiftKey ? axis.pan(-0.25) : move(-1)),
+      ArrowRight: () => (event.shiftKey ? axis.pan(0.25) : move(1)),
+      "+": () => axis.zoomBy(0.5),
+      "=": () => axis.zoomBy(0.5),
+      "-": () => axis.zoomBy(2),
+      "0": () => axis.reset(),
+      Home: () => axis.point(ends[0] ?? null),
+      End: () => axis.point(ends.at(-1) ?? null),
+      Escape: () => {
+        axis.point(null);
+        axis.reset();
+      },
+    };
+    const action = actions[event.key];
+    if (!action || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    action();
+  }
+}
+
+// Without areas, the job is filled; so is the host if it is alone.
+function isFilled(line: Line, shown: number): boolean {
+  return line.style === "peak" && (line.color === "job" || shown === 1);
+}
+
+// A rate holds for all the time that its point covers, and so do the extremes of many samples.
+function pathsOf(column: Column): uPlot.Series.PathBuilder {
+  const { stepped, linear } = uPlot.paths;
+  return column.kind === "rate" ? stepped!({ align: -1 }) : linear!();
+}

@@ -1,0 +1,261 @@
+// The data of the page: JSON reports of the schema spoor/1 with their curves.
+//
+// A number that is not known is null in the data and NaN here, never 0.
+
+export interface Measure {
+  value: number | null;
+  source: string | null;
+  exact: boolean;
+  low?: number | null;
+  high?: number | null;
+  reason?: string;
+}
+
+export interface Column {
+  kind: "rate" | "gauge";
+  high: (number | null)[];
+  low?: (number | null)[];
+  mean?: (number | null)[];
+}
+
+export interface Curve {
+  samples: number;
+  seconds: number[];
+  columns: Record<string, Column>;
+}
+
+export interface Process {
+  pid: number | null;
+  parent_pid: number | null;
+  name: string | null;
+  command: string | null;
+  started_seconds: number | null;
+  ended_seconds: number | null;
+  cpu_seconds: number | null;
+  peak_rss_bytes: number | null;
+  read_bytes: number | null;
+  written_bytes: number | null;
+  gpu_memory_bytes: number | null;
+  exit_code: number | null;
+  signal: string | null;
+}
+
+export interface ProcessGroup {
+  name: string | null;
+  count: number;
+  cpu_seconds: number | null;
+  peak_rss_bytes: number | null;
+}
+
+export interface Need {
+  value: number | null;
+  guess: boolean;
+  why: string;
+}
+
+export interface Recommendation {
+  cpus?: Need;
+  memory_bytes?: Need;
+  gpus?: Need;
+  vram_bytes?: Need;
+  seconds?: Need;
+}
+
+export interface Gpu {
+  index?: number | null;
+  part?: number | null;
+  uuid?: string | null;
+  name?: string | null;
+  vendor?: string | null;
+  memory_bytes?: number | null;
+}
+
+export interface Phase extends Section {
+  name: string;
+  started_at: string | null;
+  elapsed_seconds: number | null;
+}
+
+export interface Section {
+  [key: string]: unknown;
+}
+
+export interface PastRun {
+  elapsed_seconds?: number | null;
+  cpu_mean_cores?: number | null;
+  cpu_max_cores?: number | null;
+  memory_mean_bytes?: number | null;
+  memory_peak_bytes?: number | null;
+  gpu_mean_gpus?: number | null;
+  gpu_memory_peak_bytes?: number | null;
+  received_bytes?: number | null;
+  sent_bytes?: number | null;
+}
+
+export interface Server {
+  vendor?: string | null;
+  name?: string | null;
+  cpus?: number | null;
+  memory_bytes?: number | null;
+  gpus?: number | null;
+  usd_per_hour?: number | null;
+}
+
+// What another program knows about the run, such as the workflow manager that started it.
+export interface Context {
+  integration?: string | null;
+  status_failed?: boolean | null;
+  allocation?: string | null;
+  cloud?: Record<string, unknown> | null;
+  current?: PastRun | null;
+  historical?: PastRun[] | null;
+  recommendation?: Recommendation | null; // for this run and the earlier ones
+  servers?: Server[] | null;
+  servers_reason?: string | null;
+  usd_per_hour?: number | null;
+  cost_usd?: number | null;
+}
+
+export interface Run extends Section {
+  run: {
+    name?: string | null;
+    tags?: Record<string, string>;
+    command?: string[];
+    pid?: number | null;
+    host?: string | null;
+    user?: string | null;
+    cwd?: string | null;
+    started_at?: string | null;
+    elapsed_seconds?: number | null;
+    exit_code?: number | null;
+    signal?: string | null;
+    core_dumped?: boolean;
+    still_running?: boolean;
+    interval_seconds?: number | null;
+    samples?: number | null;
+    spoor_version?: string | null;
+  };
+  host?: {
+    os?: string | null;
+    kernel?: string | null;
+    cpu_model?: string | null;
+    cpus?: number | null;
+    memory_bytes?: number | null;
+    gpus?: Gpu[];
+    cloud?: Record<string, unknown> | null;
+  };
+  limits?: {
+    cpus?: number | null;
+    cpus_source?: string | null;
+    memory_bytes?: number | null;
+    memory_source?: string | null;
+    gpus?: (string | null)[];
+  };
+  processes?: { largest?: Process[]; others?: ProcessGroup[] };
+  phases?: Phase[];
+  recommendation?: Recommendation;
+  tracker?: Record<string, unknown>;
+  warnings?: { code?: string; message: string }[];
+  curve?: Curve | null;
+  context?: Context;
+}
+
+export interface PageData {
+  schema: string;
+  runs: Run[];
+}
+
+export function parsePageData(text: string): PageData {
+  const data = JSON.parse(text) as PageData;
+  if (data.schema !== "spoor-page/1" || !Array.isArray(data.runs))
+    throw new Error(`unknown schema '${data.schema}': expected spoor-page/1`);
+  return data;
+}
+
+function isMeasure(value: unknown): value is Measure {
+  return typeof value === "object" && value !== null && "value" in value && "source" in value;
+}
+
+// The measure at a path such as "memory.combined.total_rss_bytes".
+export function measureAt(section: Section, path: string): Measure | null {
+  let at: unknown = section;
+  for (const key of path.split(".")) {
+    if (typeof at !== "object" || at === null) return null;
+    at = (at as Section)[key];
+  }
+  return isMeasure(at) ? at : null;
+}
+
+export function number(value: unknown): number {
+  return typeof value === "number" ? value : Number.NaN;
+}
+
+export function valueAt(section: Section, path: string): number {
+  return number(measureAt(section, path)?.value);
+}
+
+const NOT_MEASURED = new Set(["phases", "curve", "recommendation", "tracker", "context", "run"]);
+
+// Every measure of a report with its path, in the order of the report.
+export function* measuresOf(section: Section, prefix = ""): Generator<[string, Measure]> {
+  for (const [key, value] of Object.entries(section)) {
+    if (typeof value !== "object" || value === null) continue;
+    if (prefix === "" && NOT_MEASURED.has(key)) continue;
+    if (isMeasure(value)) yield [prefix + key, value];
+    else yield* measuresOf(value as Section, `${prefix}${key}.`);
+  }
+}
+
+// Rows that `spoor system` writes have no job.
+export function isSystem(run: Run): boolean {
+  return run.system !== undefined;
+}
+
+export function wasOutOfMemory(run: Run): boolean {
+  return (
+    valueAt(run, "events.oom_kills") > 0 ||
+    (run.warnings ?? []).some((warning) => warning.code === "oom")
+  );
+}
+
+export function recommendationOf(run: Run): Recommendation | undefined {
+  return run.context?.recommendation ?? run.recommendation;
+}
+
+// The GPUs assigned to the job.
+export function gpusOf(run: Run): Gpu[] {
+  const selected = new Set(run.limits?.gpus ?? []);
+  return (run.host?.gpus ?? []).filter(
+    (gpu) => selected.size === 0 || selected.has(gpu.uuid ?? ""),
+  );
+}
+
+export function gpuMemoryOf(run: Run): number {
+  return gpusOf(run).reduce((sum, gpu) => sum + number(gpu.memory_bytes), 0) || Number.NaN;
+}
+
+export function elapsedOf(run: Run): number {
+  const elapsed = number(run.run.elapsed_seconds);
+  if (elapsed > 0) return elapsed;
+  return run.curve?.seconds.at(-1) ?? elapsed;
+}
+
+export function startOf(phase: Phase, run: Run): number {
+  return (Date.parse(phase.started_at ?? "") - Date.parse(run.run.started_at ?? "")) / 1000;
+}
+
+export function titleOf(run: Run): string {
+  const command = commandOf(run);
+  return run.run.name || command || (isSystem(run) ? `machine ${run.run.host ?? ""}` : "job");
+}
+
+// A word of the command as a shell would need it.
+function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+export function commandOf(run: Run): string {
+  const words = run.run.command ?? [];
+  if (words.length > 0) return words.map(quoted).join(" ");
+  return typeof run.run.pid === "number" ? `process ${run.run.pid}` : "";
+}

@@ -1,0 +1,101 @@
+// The whole report of one run.
+
+import { adviceOf } from "./advice";
+import { cardsOf } from "./cards";
+import { chartsOf } from "./charts";
+import { button, h, section } from "./dom";
+import { moment } from "./format";
+import { headerOf } from "./header";
+import { historyOf, serversOf } from "./history";
+import type { Span } from "./overlay";
+import { PhaseStrip, phaseTable, spansOf } from "./phases";
+import { drawAll, Plot, resizeAll } from "./plot";
+import { processesOf } from "./processes";
+import { elapsedOf, type Run } from "./report";
+import { Sources } from "./sources";
+import { TimeAxis } from "./time_axis";
+import { usageOf } from "./usage";
+
+export interface View {
+  root: HTMLElement;
+  draw(isFirst: boolean): void; // when it is shown first, and after a change of the theme
+  resize(): void;
+}
+
+function rounded(seconds: number): number {
+  return Number(seconds.toPrecision(4));
+}
+
+export function zoomTools(axis: TimeAxis): HTMLElement {
+  const range = h("span", { class: "range" });
+  const whole = button("Whole run", "Whole run", () => axis.reset());
+  const update = () => {
+    range.textContent = `${moment(rounded(axis.from))} to ${moment(rounded(axis.to))}`;
+    whole.disabled = !axis.isZoomed;
+  };
+  axis.onView(update);
+  update();
+  return h(
+    "div",
+    { class: "tools", role: "group", "aria-label": "Zoom" },
+    range,
+    button("−", "Zoom out", () => axis.zoomBy(2)),
+    button("+", "Zoom in", () => axis.zoomBy(0.5)),
+    whole,
+  );
+}
+
+export const KEYS =
+  "Drag to zoom, double-click for the whole run. With the keyboard: arrows move the cursor, + and − zoom, Shift with an arrow pans, 0 shows the whole run.";
+
+function chartsSection(run: Run, axis: TimeAxis, spans: Span[], plots: Plot[]): HTMLElement | null {
+  const { charts, flat } = chartsOf(run);
+  if (charts.length === 0) return null;
+  for (const chart of charts) plots.push(new Plot(chart, run.curve!, axis, spans));
+  const { samples, seconds } = run.curve!;
+  const reduced =
+    samples > seconds.length
+      ? ` ${samples} samples are drawn as ${seconds.length} points; each keeps its highest, lowest and mean value.`
+      : "";
+  const zero = flat.length > 0 ? ` Zero all the time, and not drawn: ${flat.join(", ")}.` : "";
+  return section(
+    "charts",
+    "Over time",
+    zoomTools(axis),
+    spans.length > 0 && new PhaseStrip(spans, axis).root,
+    ...plots.map(({ root }) => root),
+    h("p", { class: "dim", id: "chart-keys" }, KEYS + reduced + zero),
+  );
+}
+
+export function runView(run: Run): View {
+  const axis = new TimeAxis(Math.max(elapsedOf(run) || 0, run.curve?.seconds.at(-1) ?? 0, 1e-3));
+  const spans = spansOf(run);
+  const plots: Plot[] = [];
+  const sources = new Sources(run);
+  const charts = chartsSection(run, axis, spans, plots);
+  const processes = processesOf(run, axis, spans);
+  const root = h("div", { class: "run" }, headerOf(run), adviceOf(run));
+  const parts = [
+    usageOf(run, (path) => sources.open(path)),
+    charts,
+    processes?.root,
+    phaseTable(run, axis),
+    historyOf(run),
+    serversOf(run),
+    cardsOf(run),
+    sources.root,
+  ];
+  for (const part of parts) if (part) root.append(part);
+  return {
+    root,
+    draw: (isFirst) => {
+      drawAll(plots, isFirst);
+      processes?.timeline?.resize(plots[0]?.width ?? root.clientWidth);
+    },
+    resize: () => {
+      resizeAll(plots);
+      processes?.timeline?.resize(plots[0]?.width ?? root.clientWidth);
+    },
+  };
+}

@@ -1,0 +1,127 @@
+// A table whose columns can be sorted by.
+
+import { announce, button, h } from "./dom";
+
+export interface TableColumn<Row> {
+  title: string;
+  // What the rows are ordered by; NaN and empty texts come last.
+  key: (row: Row) => number | string;
+  text: (row: Row) => string;
+  kind?: "number" | "text" | "code";
+  isRowHeader?: boolean;
+  isBad?: (row: Row) => boolean;
+}
+
+export interface TableOptions {
+  caption: string;
+  sorted?: number; // the column that the table is sorted by at first, in descending order
+  limit?: number; // more rows than this are shown on request
+}
+
+function isMissing(key: number | string): boolean {
+  return typeof key === "number" ? Number.isNaN(key) : key === "";
+}
+
+export function compareKeys(a: number | string, b: number | string, isDescending: boolean): number {
+  if (isMissing(a) || isMissing(b)) return Number(isMissing(a)) - Number(isMissing(b));
+  const order =
+    typeof a === "number" && typeof b === "number"
+      ? a - b
+      : String(a).localeCompare(String(b), "en", { numeric: true });
+  return isDescending ? -order : order;
+}
+
+export class Table<Row> {
+  readonly root: HTMLElement;
+  private readonly body = h("tbody");
+  private readonly headers: HTMLTableCellElement[];
+  private readonly more: HTMLButtonElement;
+  private sorted: number;
+  private isDescending = true;
+  private isWhole = false;
+
+  constructor(
+    private readonly columns: TableColumn<Row>[],
+    private readonly rows: Row[],
+    private readonly options: TableOptions,
+  ) {
+    this.sorted = options.sorted ?? -1;
+    this.headers = columns.map((column, index) => this.header(column, index));
+    this.more = button("", "", () => this.showAll(), { class: "more" });
+    this.root = h(
+      "div",
+      { class: "table" },
+      h(
+        "div",
+        { class: "table-scroll", role: "region", "aria-label": options.caption, tabindex: "0" },
+        h(
+          "table",
+          {},
+          h("caption", { class: "visually-hidden" }, options.caption),
+          h("thead", {}, h("tr", {}, ...this.headers)),
+          this.body,
+        ),
+      ),
+      this.more,
+    );
+    this.fill();
+  }
+
+  private header(column: TableColumn<Row>, index: number): HTMLTableCellElement {
+    return h(
+      "th",
+      { scope: "col", class: column.kind ?? "text" },
+      button(column.title, column.title, () => this.sort(index), { class: "sort" }),
+    );
+  }
+
+  private sort(index: number): void {
+    // Numbers are first asked for in descending order, texts in ascending order.
+    if (index === this.sorted) this.isDescending = !this.isDescending;
+    else this.isDescending = this.columns[index]!.kind === "number";
+    this.sorted = index;
+    this.fill();
+    announce(
+      `Sorted by ${this.columns[index]!.title}, ${this.isDescending ? "descending" : "ascending"}`,
+    );
+  }
+
+  private showAll(): void {
+    this.isWhole = true;
+    this.fill();
+  }
+
+  private fill(): void {
+    const column = this.columns[this.sorted];
+    const rows = column
+      ? [...this.rows].sort((a, b) => compareKeys(column.key(a), column.key(b), this.isDescending))
+      : this.rows;
+    const limit = this.isWhole ? rows.length : (this.options.limit ?? rows.length);
+    for (const [index, header] of this.headers.entries()) {
+      if (index === this.sorted)
+        header.setAttribute("aria-sort", this.isDescending ? "descending" : "ascending");
+      else header.removeAttribute("aria-sort");
+    }
+    this.body.replaceChildren(...rows.slice(0, limit).map((row) => this.row(row)));
+    this.more.hidden = rows.length <= limit;
+    this.more.textContent = `Show all ${rows.length} rows`;
+  }
+
+  private row(row: Row): HTMLElement {
+    return h(
+      "tr",
+      {},
+      ...this.columns.map((column) => {
+        const text = column.text(row);
+        return h(
+          column.isRowHeader ? "th" : "td",
+          {
+            scope: column.isRowHeader ? "row" : undefined,
+            class: `${column.kind ?? "text"}${column.isBad?.(row) ? " bad" : ""}`,
+          },
+          column.kind === "code" ? h("code", { title: text }, text) : text,
+        );
+      }),
+    );
+  }
+}

@@ -1,0 +1,81 @@
+// The time axis that all charts of a run share: the part in view, and the cursor.
+
+type Listener = () => void;
+
+// Distances of ticks, in seconds.
+export const TIME_STEPS = [
+  0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900,
+  1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 432000, 864000,
+];
+
+const PIXELS_PER_TICK = 90;
+
+export class TimeAxis {
+  from = 0;
+  to: number;
+  cursor: number | null = null;
+  private views: Listener[] = [];
+  private cursors: Listener[] = [];
+
+  constructor(readonly end: number) {
+    this.to = end;
+  }
+
+  onView(listener: Listener): void {
+    this.views.push(listener);
+  }
+
+  onCursor(listener: Listener): void {
+    this.cursors.push(listener);
+  }
+
+  get isZoomed(): boolean {
+    return this.from > 0 || this.to < this.end;
+  }
+
+  zoom(from: number, to: number): void {
+    const span = Math.min(Math.max(to - from, this.end / 1e4), this.end);
+    const start = Math.min(Math.max(from, 0), this.end - span);
+    if (start === this.from && start + span === this.to) return;
+    this.from = start;
+    this.to = start + span;
+    for (const listener of this.views) listener();
+  }
+
+  // Around the cursor if it is in view, otherwise around the middle.
+  zoomBy(factor: number): void {
+    const { cursor } = this;
+    const isInView = cursor !== null && cursor >= this.from && cursor <= this.to;
+    const center = isInView ? cursor : (this.from + this.to) / 2;
+    this.zoom(center - (center - this.from) * factor, center + (this.to - center) * factor);
+  }
+
+  pan(share: number): void {
+    const step = (this.to - this.from) * share;
+    this.zoom(this.from + step, this.to + step);
+  }
+
+  reset(): void {
+    this.zoom(0, this.end);
+  }
+
+  point(cursor: number | null): void {
+    if (cursor === this.cursor) return;
+    this.cursor = cursor;
+    for (const listener of this.cursors) listener();
+  }
+
+  // Where a moment is in view: 0 at the left end, 1 at the right one.
+  share(seconds: number): number {
+    return (seconds - this.from) / (this.to - this.from);
+  }
+
+  ticks(width: number): number[] {
+    const least = ((this.to - this.from) * PIXELS_PER_TICK) / Math.max(width, 1);
+    const step = TIME_STEPS.find((candidate) => candidate >= least) ?? TIME_STEPS.at(-1)!;
+    const ticks: number[] = [];
+    for (let tick = Math.ceil(this.from / step); tick * step <= this.to; tick++)
+      ticks.push(tick * step);
+    return ticks;
+  }
+}

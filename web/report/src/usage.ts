@@ -1,0 +1,292 @@
+// What the job used: totals, means, peaks with their bounds, and how much of what it was allowed.
+
+import { isKnown, meanOf, peakOf } from "./curve";
+import { button, h, section } from "./dom";
+import * as format from "./format";
+import { usefulBound } from "./overlay";
+import {
+  elapsedOf,
+  gpuMemoryOf,
+  gpusOf,
+  isSystem,
+  measureAt,
+  number,
+  type Run,
+  valueAt,
+} from "./report";
+
+type Text = (value: number) => string;
+
+// A figure of the report by its path, or a value made from the curve.
+type Cell = { path: string; text: Text } | { value: number; text: Text } | null;
+
+interface UsageRow {
+  name: string;
+  note?: string;
+  total: Cell;
+  mean: Cell;
+  peak: Cell;
+  allowed: number;
+  allowedText: Text;
+  share: number; // of what is allowed
+}
+
+function meanOfColumn(run: Run, column: string): number {
+  const found = run.curve?.columns[column];
+  return run.curve && isKnown(found) ? meanOf(run.curve, found) : Number.NaN;
+}
+
+function firstKnown(value: number, other: number): number {
+  return Number.isNaN(value) ? other : value;
+}
+
+function peakOfColumn(run: Run, column: string): number {
+  return peakOf(run.curve?.columns[column]?.high ?? [])?.value ?? Number.NaN;
+}
+
+function row(name: string, parts: Partial<UsageRow>): UsageRow {
+  return {
+    name,
+    total: null,
+    mean: null,
+    peak: null,
+    allowed: Number.NaN,
+    allowedText: format.short,
+    share: Number.NaN,
+    ...parts,
+  };
+}
+
+const cores: Text = (value) => `${format.short(value)} cores`;
+const gpuCount: Text = (value) => `${format.short(value)} GPUs`;
+
+function cpuRow(run: Run): UsageRow {
+  const system = isSystem(run);
+  const allowed = number(run.limits?.cpus ?? run.host?.cpus);
+  const mean = system ? "cpu.system.mean_cores" : "cpu.mean_cores";
+  return row("CPU", {
+    total: system ? null : { path: "cpu.total_seconds", text: format.duration },
+    mean: { path: mean, text: cores },
+    peak: { path: system ? "cpu.system.max_cores" : "cpu.max_cores", text: cores },
+    allowed,
+    allowedText: (value) => `${Number(value.toFixed(2))} cores`,
+    share: valueAt(run, mean) / allowed,
+  });
+}
+
+function memoryRows(run: Run): UsageRow[] {
+  const limit = number(run.limits?.memory_bytes);
+  const allowed = limit > 0 ? limit : number(run.host?.memory_bytes);
+  const peak = valueAt(run, "memory.combined.total_rss_bytes");
+  const withCache = valueAt(run, "memory.job_peak_bytes");
+  const bytes = { text: format.bytes };
+  const allowedText: Text = (value) => format.bytes(value) + (limit > 0 ? "" : " (machine)");
+  if (isSystem(run))
+    return [
+      row("Memory", {
+        mean: { value: meanOfColumn(run, "host_memory_used_bytes"), ...bytes },
+        peak: { path: "memory.system_peak_bytes", ...bytes },
+        allowed,
+        allowedText,
+        share: valueAt(run, "memory.system_peak_bytes") / allowed,
+      }),
+    ];
+  const rows = [
+    row("Memory", {
+      mean: {
+        value: firstKnown(meanOfColumn(run, "job_rss_bytes"), meanOfColumn(run, "job_pss_bytes")),
+        ...bytes,
+      },
+      peak: { path: "memory.combined.total_rss_bytes", ...bytes },
+      allowed,
+      allowedText,
+      share: peak / allowed,
+    }),
+  ];
+  if (withCache > 1.02 * peak)
+    rows.push(
+      row("Memory with page cache", {
+        peak: { path: "memory.job_peak_bytes", ...bytes },
+        allowed: limit,
+        allowedText,
+        share: withCache / limit,
+      }),
+    );
+  if (valueAt(run, "memory.swap_peak_bytes") > 0)
+    rows.push(row("Swapped out", { peak: { path: "memory.swap_peak_bytes", ...bytes } }));
+  return rows;
+}
+
+function gpuRows(run: Run): UsageRow[] {
+  const gpus = gpusOf(run).length;
+  if (gpus === 0) return [];
+  const memory = gpuMemoryOf(run);
+  const scope = Number.isNaN(valueAt(run, "gpu.job_utilization.mean_gpus")) ? "" : "job_";
+  const use = `gpu.${scope}utilization`;
+  return [
+    row("GPU use", {
+      mean: { path: `${use}.mean_gpus`, text: gpuCount },
+      peak: { path: `${use}.max_gpus`, text: gpuCount },
+      allowed: gpus,
+      allowedText: (value) => format.counted(value, "GPU"),
+      share: valueAt(run, `${use}.mean_gpus`) / gpus,
+    }),
+    row("GPU memory", {
+      mean: { value: meanOfColumn(run, "job_gpu_memory_bytes"), text: format.bytes },
+      peak: { path: "gpu.memory.combined_bytes", text: format.bytes },
+      allowed: memory,
+      allowedText: format.bytes,
+      share: valueAt(run, "gpu.memory.combined_bytes") / memory,
+    }),
+  ];
+}
+
+function transferRows(run: Run): UsageRow[] {
+  const elapsed = elapsedOf(run);
+  const kinds: [string, string, string, string][] = [
+    ["Disk read", "", "io.read_bytes", "job_read_bytes"],
+    ["Disk written", "", "io.written_bytes", "job_written_bytes"],
+    ["Network received", "host", "network.received_bytes", "host_network_received_bytes"],
+    ["Network sent", "host", "network.sent_bytes", "host_network_sent_bytes"],
+  ];
+  return kinds
+    .filter(([, note, path]) => note === "" || valueAt(run, path) > 0)
+    .map(([name, note, path, column]) =>
+      row(name, {
+        note,
+        total: { path, text: format.bytes },
+        mean: { value: valueAt(run, path) / elapsed, text: format.bytesPerSecond },
+        peak: { value: peakOfColumn(run, column), text: format.bytesPerSecond },
+      }),
+    );
+}
+
+function countRows(run: Run): UsageRow[] {
+  const text: Text = format.count;
+  return [
+    row("Processes", {
+      total: { path: "processes.started", text: (value) => `${format.count(value)} started` },
+      mean: { value: meanOfColumn(run, "job_processes"), text: format.short },
+      peak: { path: "processes.max_concurrent", text },
+    }),
+    row("Threads", {
+      mean: { value: meanOfColumn(run, "job_threads"), text: format.short },
+      peak: { path: "cpu.threads.combined", text },
+    }),
+  ];
+}
+
+export function usageRows(run: Run): UsageRow[] {
+  const rows = [cpuRow(run), ...memoryRows(run), ...gpuRows(run), ...transferRows(run)];
+  const all = isSystem(run) ? rows : [...rows, ...countRows(run)];
+  return all.filter(({ total, mean, peak }) =>
+    [total, mean, peak].some((cell) => !Number.isNaN(numberOf(run, cell))),
+  );
+}
+
+function numberOf(run: Run, cell: Cell): number {
+  if (!cell) return Number.NaN;
+  return "path" in cell ? valueAt(run, cell.path) : cell.value;
+}
+
+function sourceOf(run: Run, path: string): string {
+  const measure = measureAt(run, path);
+  if (!measure || measure.value === null) return measure?.reason ?? "not measured";
+  return `${measure.exact ? "exact" : "sampled"}, from ${measure.source}`;
+}
+
+// A figure leads to how it was measured.
+function cell(run: Run, content: Cell, openSource: (path: string) => void): HTMLElement {
+  if (!content) return h("td", { class: "number" });
+  const value = numberOf(run, content);
+  const text = Number.isNaN(value) ? "n/a" : content.text(value);
+  if (!("path" in content)) return h("td", { class: "number" }, Number.isNaN(value) ? "" : text);
+  const { path } = content;
+  const measure = measureAt(run, path);
+  const bound = measure && usefulBound(measure);
+  return h(
+    "td",
+    { class: "number" },
+    button(text, `${text}: how it was measured`, () => openSource(path), {
+      class: "figure",
+      title: sourceOf(run, path),
+    }),
+    bound !== null && h("small", {}, `≤ ${content.text(bound)}`),
+  );
+}
+
+const FULL = 0.9; // of the memory allowed: close to being killed
+
+function meter(share: number, isLimit: boolean): HTMLElement {
+  if (!(share >= 0)) return h("td");
+  const text = format.percent(share);
+  return h(
+    "td",
+    { class: "meter-cell" },
+    h(
+      "span",
+      { class: isLimit && share >= FULL ? "meter full" : "meter", "aria-hidden": "true" },
+      h("span", { style: `width: ${Math.min(100, share * 100).toFixed(1)}%` }),
+    ),
+    h("span", { class: "meter-text" }, text),
+  );
+}
+
+// Columns that no row fills are left out.
+function columnsOf(rows: UsageRow[]): string[] {
+  const isFilled: Record<string, (row: UsageRow) => boolean> = {
+    peak: ({ peak }) => peak !== null,
+    mean: ({ mean }) => mean !== null,
+    total: ({ total }) => total !== null,
+    allowed: ({ allowed }) => allowed > 0,
+    used: ({ share }) => share >= 0,
+  };
+  return Object.keys(isFilled).filter((name) => rows.some(isFilled[name]!));
+}
+
+function usageCell(
+  run: Run,
+  row: UsageRow,
+  column: string,
+  openSource: (path: string) => void,
+): HTMLElement {
+  switch (column) {
+    case "allowed":
+      return h("td", { class: "number" }, row.allowed > 0 ? row.allowedText(row.allowed) : "");
+    case "used":
+      return meter(row.share, row.name.startsWith("Memory"));
+    default:
+      return cell(run, row[column as "peak" | "mean" | "total"], openSource);
+  }
+}
+
+export function usageOf(run: Run, openSource: (path: string) => void): HTMLElement {
+  const rows = usageRows(run);
+  const columns = columnsOf(rows);
+  const headers = columns.map((name) =>
+    h("th", { scope: "col", class: name === "used" ? "text" : "number" }, name),
+  );
+  const lines = rows.map((row) =>
+    h(
+      "tr",
+      {},
+      h("th", { scope: "row" }, row.name, row.note ? h("small", {}, ` ${row.note}`) : null),
+      ...columns.map((column) => usageCell(run, row, column, openSource)),
+    ),
+  );
+  return section(
+    "usage",
+    "Usage",
+    h(
+      "div",
+      { class: "table-scroll", role: "region", "aria-label": "Usage", tabindex: "0" },
+      h(
+        "table",
+        { class: "usage" },
+        h("caption", { class: "visually-hidden" }, "Peaks, means and totals of what was used"),
+        h("thead", {}, h("tr", {}, h("td"), ...headers)),
+        h("tbody", {}, ...lines),
+      ),
+    ),
+  );
+}

@@ -1,0 +1,126 @@
+// The report in at most four sentences.
+
+import { bytes, count, counted, duration, percent } from "./format";
+import {
+  elapsedOf,
+  gpuMemoryOf,
+  gpusOf,
+  isSystem,
+  measureAt,
+  number,
+  type Run,
+  valueAt,
+  wasOutOfMemory,
+} from "./report";
+
+const SENTENCES_MAX = 4;
+const NOTABLE_STALL = 0.1; // of the time
+const NOTABLE_CACHE = 1.02; // times the peak
+
+export type Outcome = "good" | "bad" | "unknown";
+
+export interface Ending {
+  outcome: Outcome;
+  text: string;
+}
+
+export function endingOf(run: Run): Ending {
+  const { exit_code: code, signal } = run.run;
+  if (run.context?.status_failed) return { outcome: "bad", text: "failed" };
+  if (isSystem(run)) return { outcome: "unknown", text: "the whole machine" };
+  if (signal) {
+    const core = run.run.core_dumped ? " (core dumped)" : "";
+    const why = wasOutOfMemory(run) ? "out of memory: " : "";
+    return { outcome: "bad", text: `${why}killed by ${signal}${core}` };
+  }
+  if (typeof code === "number")
+    return { outcome: code === 0 ? "good" : "bad", text: `exit code ${code}` };
+  return {
+    outcome: "unknown",
+    text: run.run.still_running ? "still running" : "exit code unknown",
+  };
+}
+
+function failure(run: Run): string {
+  const { exit_code: code, signal } = run.run;
+  if (wasOutOfMemory(run)) {
+    const kills = valueAt(run, "events.oom_kills");
+    if (signal) return "The job ran out of memory and was killed.";
+    return `The out-of-memory killer ended ${kills > 1 ? `${count(kills)} processes` : "a process"} of the job.`;
+  }
+  if (signal) return `The job was killed by ${signal}.`;
+  return code ? `The job failed with exit code ${code}.` : "";
+}
+
+function memory(run: Run): string {
+  const peak = valueAt(run, "memory.combined.total_rss_bytes");
+  const withCache = valueAt(run, "memory.job_peak_bytes");
+  const limit = number(run.limits?.memory_bytes);
+  if (Number.isNaN(peak)) {
+    const used = valueAt(run, "memory.system_peak_bytes");
+    const total = number(run.host?.memory_bytes);
+    if (Number.isNaN(used)) return "";
+    return `Peak memory in use ${bytes(used)} of the machine's ${bytes(total)}.`;
+  }
+  if (limit > 0) {
+    // The limit holds for the page cache too.
+    const cache = withCache > NOTABLE_CACHE * peak ? `, ${bytes(withCache)} with page cache` : "";
+    return `Peak memory ${bytes(peak)} of ${bytes(limit)} allowed (${percent(peak / limit)})${cache}.`;
+  }
+  const total = number(run.host?.memory_bytes);
+  return total > 0
+    ? `Peak memory ${bytes(peak)} of the machine's ${bytes(total)}.`
+    : `Peak memory ${bytes(peak)}.`;
+}
+
+function cpu(run: Run): string {
+  const system = isSystem(run);
+  const mean = valueAt(run, system ? "cpu.system.mean_cores" : "cpu.mean_cores");
+  const allowed = number(run.limits?.cpus ?? run.host?.cpus);
+  if (Number.isNaN(mean)) return "";
+  if (!(allowed > 0)) return `${percent(mean)} of one core was used on average.`;
+  const cores = Number.isInteger(allowed) ? counted(allowed, "core") : `${allowed} cores`;
+  return `${percent(mean / allowed)} of ${cores} ${allowed === 1 ? "was" : "were"} used.`;
+}
+
+function gpu(run: Run): string {
+  const gpus = gpusOf(run).length;
+  if (gpus === 0) return "";
+  const own = valueAt(run, "gpu.job_utilization.mean_gpus");
+  const busy = Number.isNaN(own) ? valueAt(run, "gpu.utilization.mean_gpus") : own;
+  const peak = valueAt(run, "gpu.memory.combined_bytes");
+  const which = gpus === 1 ? "The GPU was" : `The ${gpus} GPUs were`;
+  if (!(busy > 0) && peak === 0) return `${which} not used.`;
+  if (Number.isNaN(busy)) return "";
+  const total = gpuMemoryOf(run);
+  const filled =
+    peak > 0 && total > 0 ? `; ${bytes(peak)} of ${bytes(total)} of GPU memory was used` : "";
+  return `${which} idle ${percent(Math.max(0, 1 - busy / gpus))} of the time${filled}.`;
+}
+
+function stalls(run: Run): string {
+  const elapsed = elapsedOf(run);
+  const throttled = valueAt(run, "events.throttled_seconds");
+  if (throttled > NOTABLE_STALL * elapsed)
+    return `Its CPU limit throttled the job for ${duration(throttled)}.`;
+  const kinds = [
+    ["pressure.io_seconds", "I/O"],
+    ["pressure.memory_seconds", "memory"],
+    ["pressure.cpu_seconds", "a CPU"],
+  ] as const;
+  for (const [path, name] of kinds) {
+    const share = valueAt(run, path) / elapsed;
+    const ofHost = measureAt(run, path)?.source?.startsWith("host.");
+    if (share >= NOTABLE_STALL)
+      return `${ofHost ? "Processes of this machine" : "The job"} waited for ${name} ${percent(Math.min(1, share))} of the time.`;
+  }
+  const swap = valueAt(run, "memory.swap_peak_bytes");
+  return swap > 0 ? `Up to ${bytes(swap)} was swapped out.` : "";
+}
+
+export function verdictOf(run: Run): string[] {
+  return [failure, memory, cpu, gpu, stalls]
+    .map((sentence) => sentence(run))
+    .filter((sentence) => sentence !== "")
+    .slice(0, SENTENCES_MAX);
+}

@@ -1,0 +1,41 @@
+// Opens a page of the fixtures, and fails a test whose page complains or asks for anything.
+
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { test as base, expect, type Page } from "@playwright/test";
+import { FOLDER } from "./setup";
+
+export { expect };
+
+export interface Report {
+  open(name: string): Promise<Page>; // of a fixture
+  openFile(path: string): Promise<Page>;
+}
+
+export const test = base.extend<{ report: Report }>({
+  report: async ({ page }, use) => {
+    const complaints: string[] = [];
+    page.on("console", (message) => {
+      if (["error", "warning"].includes(message.type())) complaints.push(message.text());
+    });
+    page.on("pageerror", (error) => complaints.push(String(error)));
+    page.on("request", (request) => {
+      if (!/^(file|blob|data):/.test(request.url())) complaints.push(`request ${request.url()}`);
+    });
+    const openFile = async (path: string) => {
+      await page.goto(pathToFileURL(path).href);
+      await allDrawn(page);
+      return page;
+    };
+    await use({ openFile, open: (name) => openFile(join(FOLDER, `${name}.html`)) });
+    expect(complaints).toEqual([]);
+  },
+});
+
+// Every chart has its canvas.
+async function allDrawn(page: Page): Promise<void> {
+  await page.waitForFunction(() => {
+    const plots = [...document.querySelectorAll(".plot")];
+    return plots.every((plot) => plot.querySelector("canvas"));
+  });
+}

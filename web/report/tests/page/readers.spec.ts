@@ -1,0 +1,91 @@
+// Every reader: light and dark, a phone, a screen reader, paper.
+
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import type { Page } from "@playwright/test";
+import { expect, test } from "./open";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+async function faults(page: Page): Promise<string[]> {
+  await page.locator("#sources summary, .why summary").evaluateAll((summaries) => {
+    for (const summary of summaries) (summary.parentElement as HTMLDetailsElement).open = true;
+  });
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() =>
+    (window as unknown as { axe: { run(): Promise<{ violations: Violation[] }> } }).axe.run(),
+  );
+  return violations
+    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(" | ")}`);
+}
+
+interface Violation {
+  id: string;
+  impact: string;
+  nodes: { html: string }[];
+}
+
+const audited = [
+  ["cpu", "light"],
+  ["cpu", "dark"],
+  ["gpu", "dark"],
+  ["oom", "light"],
+  ["several", "light"],
+] as const;
+
+for (const [name, scheme] of audited)
+  test(`axe finds no serious fault: ${name}, ${scheme}`, async ({ page, report }) => {
+    await page.emulateMedia({ colorScheme: scheme });
+    await report.open(name);
+    expect(await faults(page)).toEqual([]);
+  });
+
+test("the colors follow the reader's setting", async ({ page, report }) => {
+  await page.emulateMedia({ colorScheme: "light" });
+  await report.open("cpu");
+  const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const chart = () =>
+    page
+      .locator("#chart-cpu canvas")
+      .evaluate((canvas) => (canvas as HTMLCanvasElement).toDataURL());
+  const [light, lightChart] = [await paper(), await chart()];
+  await page.emulateMedia({ colorScheme: "dark" });
+  await expect.poll(paper).not.toBe(light);
+  await expect.poll(chart).not.toBe(lightChart);
+});
+
+for (const name of ["cpu", "gpu", "build", "hostile", "several", "empty"])
+  test(`nothing is wider than a phone: ${name}`, async ({ page, report }) => {
+    await page.setViewportSize({ width: 390, height: 844 });
+    await report.open(name);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
+  });
+
+test("charts follow the width of the window", async ({ page, report }) => {
+  await report.open("cpu");
+  const width = () => page.locator("#chart-cpu canvas").evaluate((canvas) => canvas.clientWidth);
+  const before = await width();
+  await page.setViewportSize({ width: 600, height: 800 });
+  await expect.poll(width).toBeLessThan(before);
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(600);
+});
+
+test("paper is light, and has no buttons", async ({ page, report }) => {
+  await page.emulateMedia({ colorScheme: "dark", media: "print" });
+  await report.open("cpu");
+  await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+  expect(await page.evaluate(() => getComputedStyle(document.body).backgroundColor)).toBe(
+    "rgb(255, 255, 255)",
+  );
+  await expect(page.locator(".downloads button").first()).toBeHidden();
+  await expect(page.locator("#chart-cpu canvas")).toBeVisible();
+});
+
+test("charts are described for screen readers", async ({ report }) => {
+  const page = await report.open("cpu");
+  await expect(page.locator("#chart-memory .plot")).toHaveAttribute(
+    "aria-label",
+    /^Memory over time\. job: peak 5\.\d+ GB at 4\d min.*limit: 8\.00 GB\.$/,
+  );
+});

@@ -1,0 +1,152 @@
+// Every section, for every kind of job.
+
+import { readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { HIDDEN_PEAK, HOSTILE } from "../fixtures";
+import { expect, test } from "./open";
+import { FOLDER, TEMPLATE } from "./setup";
+
+test("a CPU job has every section", async ({ report }) => {
+  const page = await report.open("cpu");
+  await expect(page.locator("h1")).toHaveText("assembly");
+  await expect(page.locator(".status")).toHaveText("exit code 0");
+  await expect(page.locator(".facts")).toContainText("spoor 0.1.0");
+  await expect(page.locator(".sentences li")).toHaveText([
+    "Peak memory 5.85 GB of 8.00 GB allowed (73 %).",
+    "43 % of 12 cores were used.",
+    "The job waited for I/O 14 % of the time.",
+  ]);
+  for (const title of ["Machine", "Limits", "Energy", "Cost of tracking"])
+    await expect(page.getByRole("region", { name: title, exact: true })).toBeVisible();
+  await expect(page.locator(".chart h3")).toHaveText([
+    "CPU cores",
+    "Memory",
+    "Processes and threads",
+    "Disk",
+    "Network whole host",
+    "Pressure share of time spent waiting",
+  ]);
+  await expect(page.locator(".phase-strip button")).toHaveCount(5);
+  await expect(page.locator(".bar")).toHaveCount(38);
+  await expect(page.locator("#phases tbody tr")).toHaveCount(5);
+  await expect(page.locator("#processes")).toContainText("5 h 10 min of the job's 5 h 10 min");
+});
+
+test("a GPU job has GPU charts, a cloud and energy", async ({ report }) => {
+  const page = await report.open("gpu");
+  await expect(page.locator(".sentences")).toContainText("The GPU was idle 69 % of the time");
+  for (const id of ["gpu", "gpu-memory", "power", "temperature"])
+    await expect(page.locator(`#chart-${id} canvas`)).toBeVisible();
+  await expect(page.getByRole("region", { name: "Cloud" })).toContainText("p5en.48xlarge");
+  await expect(page.getByRole("region", { name: "Energy" })).toContainText("391 kJ");
+  await expect(page.locator("#usage")).toContainText("58.3 GB");
+  await expect(page.locator("#processes thead")).toContainText("GPU memory");
+});
+
+test("eight GPUs have a line each", async ({ report }) => {
+  const page = await report.open("many-gpus");
+  await expect(page.locator("#chart-gpu .legend-item")).toHaveCount(8);
+  const tops = await page
+    .locator(".phase-strip button")
+    .evaluateAll((labels) => labels.map((label) => (label as HTMLElement).style.top));
+  expect(tops).toEqual(["0px", "22px", "22px", "0px"]); // phases inside a phase
+});
+
+test("a failed job says so", async ({ report }) => {
+  const page = await report.open("failed");
+  await expect(page.locator(".status.bad")).toHaveText("exit code 2");
+  await expect(page.locator(".sentences li").first()).toHaveText(
+    "The job failed with exit code 2.",
+  );
+  await expect(page.locator("#verdict")).toContainText("this one did not succeed");
+  await expect(page.locator("#next")).toHaveCount(0);
+  await expect(page.locator(".bar.failed")).toHaveCount(2);
+  await expect(page.locator("td.bad")).toHaveText(["SIGSEGV", "2"]);
+  await expect(page.locator(".phase-strip")).toHaveCount(0);
+});
+
+test("an out-of-memory kill is said in words, with more memory for the next run", async ({
+  report,
+}) => {
+  const page = await report.open("oom");
+  await expect(page.locator(".status.bad")).toHaveText("out of memory: killed by SIGKILL");
+  await expect(page.locator(".sentences li").first()).toHaveText(
+    "The job ran out of memory and was killed.",
+  );
+  await expect(page.locator(".warnings li")).toHaveCount(2);
+  await expect(page.locator(".amounts")).toContainText("≥ 8 GiB");
+  await expect(page.locator(".meter.full")).toHaveCount(1);
+});
+
+test("an empty job has no charts", async ({ report }) => {
+  const page = await report.open("empty");
+  await expect(page.locator("h1")).toHaveText("true");
+  await expect(page.locator("#verdict")).toContainText("this one was too short");
+  await expect(page.locator("#charts, #processes, #phases")).toHaveCount(0);
+});
+
+test("of 5,000 processes the largest are drawn and the others summed", async ({ report }) => {
+  const page = await report.open("build");
+  await expect(page.locator("#processes")).toContainText("The 198 largest of 5032 processes");
+  await expect(page.locator(".bar")).toHaveCount(198);
+  await expect(page.locator("#processes tbody tr")).toHaveCount(15);
+  await page.getByRole("button", { name: "Show all 202 rows" }).click();
+  await expect(page.locator("#processes tbody tr")).toHaveCount(202);
+  await expect(page.locator("#processes tbody")).toContainText("other processes × 30");
+});
+
+test("a million samples are reduced and keep every peak", async ({ report }) => {
+  expect(statSync(join(FOLDER, "million.html")).size).toBeLessThan(3e6);
+  const page = await report.open("million");
+  await expect(page.locator("#chart-keys")).toContainText(
+    "1000000 samples are drawn as 2000 points",
+  );
+  const cache = page.locator("#chart-memory .legend-item", { hasText: "page cache" });
+  expect(HIDDEN_PEAK).toBe(4.321e9);
+  await expect(cache.locator(".value")).toHaveText("4.32 GB");
+});
+
+test("a machine without a job shows the host", async ({ report }) => {
+  const page = await report.open("system");
+  await expect(page.locator("h1")).toHaveText("machine node17");
+  await expect(page.locator("#chart-cpu .legend-item")).toHaveText([/^host /]);
+  await expect(page.locator("#chart-memory .legend-item")).toHaveText([/^host /]);
+  await expect(page.locator("#next")).toHaveCount(0);
+});
+
+test("a step of a flow has earlier runs, servers and its price", async ({ report }) => {
+  const page = await report.open("flow");
+  await expect(page.locator(".facts")).toContainText("Metaflow");
+  await expect(page.locator(".status.bad")).toHaveText("failed");
+  await expect(page.locator("#history tbody th")).toHaveText(["this run", "1 before", "2 before"]);
+  await expect(page.locator("#history thead")).not.toContainText("GPU");
+  await expect(page.locator("#servers tbody")).toContainText("c7g.xlarge");
+  await expect(page.getByRole("region", { name: "Price" })).toContainText("$0.0017");
+  await expect(page.locator(".amounts")).toContainText("7 GiB");
+  await expect(page.locator("#next pre")).toContainText("@resources(");
+  await expect(page.getByRole("region", { name: "Cloud" })).toContainText("c7g.xlarge");
+  await expect(page.getByRole("region", { name: "Limits" })).toHaveCount(0);
+  await expect(page.locator("#chart-memory .legend")).toContainText("job (PSS)");
+});
+
+test("hostile names are shown as text", async ({ report }) => {
+  const page = await report.open("hostile");
+  await expect(page.locator("h1")).toContainText(HOSTILE);
+  expect(await page.title()).not.toBe("owned");
+  expect(await page.locator("img").count()).toBe(0);
+  expect(await page.locator("script").count()).toBe(2);
+  await page.getByRole("button", { name: "Show all 41 rows" }).click();
+  await expect(page.locator("#processes tbody")).toContainText(HOSTILE);
+  const width = await page.evaluate(() => document.documentElement.scrollWidth);
+  expect(width).toBeLessThanOrEqual(1140);
+});
+
+test("a page without data says how to make one", async ({ page }) => {
+  await page.goto(`file://${TEMPLATE}`);
+  await expect(page.locator("main")).toContainText("spoor report FILE");
+});
+
+test("the page without data is smaller than 200 kB", () => {
+  expect(statSync(TEMPLATE).size).toBeLessThan(200e3);
+  expect(readFileSync(TEMPLATE, "utf8").split("<!--spoor-data-->")).toHaveLength(2);
+});

@@ -1,0 +1,162 @@
+// What a reader does with the page: zoom, point, sort, copy, download, compare.
+
+import { readFileSync } from "node:fs";
+import type { Page } from "@playwright/test";
+import { expect, test } from "./open";
+
+async function box(page: Page, selector: string) {
+  await page.locator(selector).scrollIntoViewIfNeeded();
+  return (await page.locator(selector).boundingBox())!;
+}
+
+test("dragging zooms every chart, and a double click shows the whole run", async ({ report }) => {
+  const page = await report.open("cpu");
+  const range = page.locator(".range");
+  const bars = page.locator(".bar:visible");
+  await expect(range).toHaveText("0 to 1 h");
+  const all = await bars.count();
+  const plot = await box(page, "#chart-memory .u-over");
+  const y = plot.y + plot.height / 2;
+  await page.mouse.move(plot.x + plot.width * 0.5, y);
+  await page.mouse.down();
+  await page.mouse.move(plot.x + plot.width * 0.6, y, { steps: 4 });
+  await page.mouse.move(plot.x + plot.width * 0.75, y, { steps: 4 });
+  await page.mouse.up();
+  await expect(range).toHaveText(/^(29|30) min.* to (44|45) min/);
+  expect(await bars.count()).toBeLessThan(all);
+  await page.mouse.dblclick(plot.x + plot.width * 0.3, y);
+  await expect(range).toHaveText("0 to 1 h");
+});
+
+test("dragging over the timeline zooms, too", async ({ report }) => {
+  const page = await report.open("build");
+  const lanes = await box(page, ".lanes");
+  const y = lanes.y + lanes.height - 4;
+  await page.mouse.move(lanes.x + lanes.width * 0.8, y);
+  await page.mouse.down();
+  await page.mouse.move(lanes.x + lanes.width * 0.5, y, { steps: 4 });
+  await page.mouse.up();
+  await expect(page.locator(".range")).toHaveText(/^4[67](\.\d+)? s to 1 min 15/);
+  await page.mouse.dblclick(lanes.x + lanes.width * 0.9, y);
+  await expect(page.locator(".range")).toHaveText("0 to 1 min 34 s");
+});
+
+test("the cursor shows the values of every chart in its legend", async ({ report }) => {
+  const page = await report.open("cpu");
+  const when = page.locator(".when");
+  await expect(when.first()).toHaveText("peak");
+  const plot = await box(page, "#chart-cpu .u-over");
+  await page.mouse.move(plot.x + plot.width / 2, plot.y + 20);
+  for (const text of await when.allTextContents()) expect(text).toMatch(/^at (29|30) min/);
+  await expect(page.locator("#chart-memory .legend-item").first()).toContainText("private 968 MB");
+  await page.mouse.move(5, 5);
+  await expect(when.first()).toHaveText("peak");
+});
+
+test("a line can be hidden and shown", async ({ report }) => {
+  const page = await report.open("cpu");
+  const host = page.locator("#chart-memory .legend-item", { hasText: "host" });
+  await expect(host).toHaveAttribute("aria-pressed", "false");
+  await host.click();
+  await expect(host).toHaveAttribute("aria-pressed", "true");
+  await expect(host.locator(".value")).toBeVisible();
+});
+
+test("charts follow the keyboard", async ({ report }) => {
+  const page = await report.open("cpu");
+  await page.locator("#chart-cpu .plot").focus();
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("ArrowRight");
+  await expect(page.locator("#announcer")).toContainText("28.13 s: main 0.76");
+  await page.keyboard.press("+");
+  await expect(page.locator(".range")).not.toHaveText("0 to 1 h");
+  await page.keyboard.press("0");
+  await expect(page.locator(".range")).toHaveText("0 to 1 h");
+});
+
+test("a phase can be zoomed to", async ({ report }) => {
+  const page = await report.open("cpu");
+  await page.getByRole("button", { name: "Zoom to the phase sort" }).click();
+  await expect(page.locator(".range")).toHaveText("25 min 12 s to 33 min");
+  await page.getByRole("button", { name: "Whole run" }).click();
+  await expect(page.locator(".range")).toHaveText("0 to 1 h");
+});
+
+test("the timeline shows the command of a process, with pointer and keyboard", async ({
+  report,
+}) => {
+  const page = await report.open("build");
+  const details = page.locator(".details");
+  await page.locator(".bar", { hasText: "ld" }).hover();
+  await expect(details).toContainText("/usr/bin/ld -o spoor main.o libspoor.a");
+  await expect(details).toContainText("peak 600 MB, exit code 0");
+  await page.locator(".bar.main").focus();
+  await expect(details).toContainText("ninja -C build");
+  await page.keyboard.press("ArrowRight");
+  await expect(details).toContainText("src/module_2.c");
+});
+
+test("the table is sorted by any column", async ({ report }) => {
+  const page = await report.open("cpu");
+  const header = page.locator("#processes th", { hasText: "Peak memory" });
+  const cells = page.locator("#processes tbody tr td:nth-child(7)");
+  await header.getByRole("button").click();
+  await expect(header).toHaveAttribute("aria-sort", "descending");
+  await expect(cells.first()).toHaveText("1.05 GB");
+  await header.getByRole("button").click();
+  await expect(header).toHaveAttribute("aria-sort", "ascending");
+  await expect(cells.first()).toHaveText("1.90 MB");
+});
+
+test("a figure leads to how it was measured", async ({ report }) => {
+  const page = await report.open("cpu");
+  await expect(page.locator("#sources table")).toBeHidden();
+  await page.getByRole("button", { name: "5.85 GB: how it was measured" }).click();
+  const row = page.locator("#source-memory-combined-total_rss_bytes");
+  await expect(row).toBeFocused();
+  await expect(row).toContainText("procfs.status.VmHWM");
+  await expect(row).toContainText("5.85 GB to 6.08 GB");
+});
+
+test("the lines for the next run are copied", async ({ report, context }) => {
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  const page = await report.open("gpu");
+  await page.getByRole("button", { name: "Kubernetes" }).click();
+  await page.getByRole("button", { name: "Copy these lines" }).click();
+  await expect(page.locator("#announcer")).toHaveText("Copied");
+  const text = await page.evaluate(() => navigator.clipboard.readText());
+  expect(text).toContain("nvidia.com/gpu: 1");
+});
+
+test("data is downloaded as JSON and CSV", async ({ report }) => {
+  const page = await report.open("cpu");
+  const download = async (name: string) => {
+    const promise = page.waitForEvent("download");
+    await page.getByRole("button", { name }).click();
+    const file = await promise;
+    return { name: file.suggestedFilename(), text: readFileSync(await file.path(), "utf8") };
+  };
+  const json = await download("JSON: download the report");
+  expect(json.name).toBe("assembly.json");
+  expect(JSON.parse(json.text).schema).toBe("spoor/1");
+  const curves = await download("Curves CSV: download the curves");
+  expect(curves.text.split("\n")[0]).toContain("elapsed_seconds,main_cpu_cores,");
+  expect(curves.text.trim().split("\n")).toHaveLength(257);
+  const processes = await download("Processes CSV: download the processes");
+  expect(processes.text.trim().split("\n")).toHaveLength(42);
+});
+
+test("several runs are side by side", async ({ report }) => {
+  const page = await report.open("several");
+  await expect(page.locator("h1")).toHaveText("3 runs");
+  await expect(page.locator(".compare thead th")).toHaveText([
+    "assembly",
+    "assembly with more cores",
+    "make -j4 check",
+  ]);
+  const row = page.locator(".compare tbody tr", { hasText: "Wall time" });
+  await expect(row).toContainText("48 min 00 s −20 %");
+  await page.getByRole("button", { name: "make -j4 check" }).first().click();
+  await expect(page.locator("h1")).toHaveText("make -j4 check");
+  await expect(page.locator("#chart-cpu canvas")).toBeVisible();
+});

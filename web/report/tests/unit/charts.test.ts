@@ -1,0 +1,121 @@
+import { describe, expect, it } from "vitest";
+import { chartsOf } from "../../src/charts";
+import { changeText, mergedCurve, runNames } from "../../src/compare";
+import { topOf, usefulBound } from "../../src/overlay";
+import type { Run } from "../../src/report";
+import { cpuJob, emptyJob, gpuJob, manyGpusJob, systemReport } from "../fixtures";
+
+const titles = (run: Run) => chartsOf(run).charts.map(({ title }) => title);
+
+describe("the charts of a run", () => {
+  it("are those it has data for", () => {
+    expect(titles(cpuJob())).toEqual([
+      "CPU",
+      "Memory",
+      "Processes and threads",
+      "Disk",
+      "Network",
+      "Pressure",
+    ]);
+    expect(titles(gpuJob())).toEqual(
+      expect.arrayContaining(["GPU use", "GPU memory", "GPU power", "GPU temperature"]),
+    );
+    expect(titles(emptyJob())).toEqual([]);
+    expect(titles({ run: {} })).toEqual([]);
+  });
+
+  it("those that are 0 all the time are named, not drawn", () => {
+    const run = cpuJob();
+    run.curve!.columns.host_network_sent_bytes!.high.fill(0);
+    run.curve!.columns.host_network_received_bytes!.high.fill(0);
+    expect(titles(run)).not.toContain("Network");
+    expect(chartsOf(run).flat).toEqual(["Network"]);
+  });
+
+  it("main, descendants, host and limit have the same color everywhere", () => {
+    for (const run of [cpuJob(), gpuJob(), manyGpusJob()])
+      for (const { lines } of chartsOf(run).charts)
+        for (const { label, color } of lines)
+          if (["main", "descendants", "host"].includes(label)) expect(color).toBe(label);
+  });
+
+  it("a machine without a job shows its host", () => {
+    const { charts } = chartsOf(systemReport());
+    const memory = charts.find(({ id }) => id === "memory")!;
+    expect(memory.lines).toMatchObject([{ label: "host", isHidden: false }]);
+    expect(memory.limit).toEqual({ value: 540e9, label: "machine" });
+  });
+
+  it("proportional memory stands in for resident memory", () => {
+    const run = cpuJob();
+    const { columns } = run.curve!;
+    columns.job_pss_bytes = columns.job_rss_bytes!;
+    const memory = () => chartsOf(run).charts[1]!.lines.map(({ column }) => column);
+    expect(memory()).not.toContain("job_pss_bytes");
+    delete columns.job_rss_bytes;
+    expect(memory()).toContain("job_pss_bytes");
+  });
+
+  it("energy stands in for power that is not known", () => {
+    const run = gpuJob();
+    delete run.curve!.columns.gpu0_power_watts;
+    run.curve!.columns.host_gpu_energy_joules = {
+      kind: "rate",
+      high: run.curve!.seconds.map(() => 300),
+    };
+    expect(chartsOf(run).charts.find(({ id }) => id === "power")!.lines).toMatchObject([
+      { column: "host_gpu_energy_joules" },
+    ]);
+  });
+});
+
+describe("the y axis", () => {
+  const chart = chartsOf(cpuJob()).charts[0]!;
+
+  it("holds a limit that is near, and not one that is far away", () => {
+    expect(topOf(chart, 11)).toBeGreaterThan(12);
+    expect(topOf({ ...chart, limit: { value: 64, label: "limit" } }, 11)).toBeLessThan(20);
+  });
+
+  it("is never empty", () => {
+    expect(topOf({ ...chart, limit: undefined }, 0)).toBe(1);
+  });
+
+  it("holds a bound of the peak that says something", () => {
+    const measure = { value: 10, source: "x", exact: false };
+    expect(usefulBound({ ...measure, high: 11 })).toBe(11);
+    expect(usefulBound({ ...measure, high: 20 })).toBeNull();
+    expect(usefulBound({ ...measure, high: null })).toBeNull();
+    expect(usefulBound(measure)).toBeNull();
+  });
+});
+
+describe("several runs", () => {
+  it("have different names", () => {
+    expect(runNames([cpuJob(), gpuJob()])).toEqual(["assembly", "train"]);
+    expect(runNames([cpuJob(), cpuJob()])).toEqual(["1: assembly", "2: assembly"]);
+  });
+
+  it("are compared with the first", () => {
+    expect(changeText(80, 100)).toBe("−20 %");
+    expect(changeText(1500, 100)).toBe("× 15.0");
+    expect(changeText(100, 100)).toBe("");
+    expect(changeText(5, 0)).toBe("");
+    expect(changeText(Number.NaN, 1)).toBe("");
+  });
+
+  it("share one time axis; a run that has ended has no values", () => {
+    const run = (seconds: number[]): Run => ({
+      run: {},
+      curve: {
+        samples: seconds.length,
+        seconds,
+        columns: { job_rss_bytes: { kind: "gauge", high: seconds } },
+      },
+    });
+    const curve = mergedCurve([run([1, 3]), run([2])], "job_rss_bytes");
+    expect(curve.seconds).toEqual([1, 2, 3]);
+    expect(curve.columns.run0!.high).toEqual([1, 3, 3]);
+    expect(curve.columns.run1!.high).toEqual([2, 2, null]);
+  });
+});

@@ -1,0 +1,74 @@
+import { describe, expect, it } from "vitest";
+import { capped, curveCsv, heldBack, meanOf, peakOf, rowsCsv, stacked } from "../../src/curve";
+import type { Curve } from "../../src/report";
+
+describe("curves", () => {
+  it("the highest of the points asked for", () => {
+    expect(peakOf([1, null, 5, 2])).toEqual({ index: 2, value: 5 });
+    expect(peakOf([1, null, 5, 2], 3, 3)).toEqual({ index: 3, value: 2 });
+    expect(peakOf([null])).toBeNull();
+  });
+
+  it("the mean weighs points by the time they cover", () => {
+    const curve: Curve = { samples: 3, seconds: [1, 2, 10], columns: {} };
+    expect(meanOf(curve, { kind: "gauge", high: [9, 9, 9], mean: [2, null, 4] })).toBeCloseTo(
+      34 / 9,
+    );
+    expect(meanOf(curve, { kind: "gauge", high: [null, null, null] })).toBeNaN();
+  });
+
+  it("parts are stacked, and unknown if one is", () => {
+    expect(
+      stacked([
+        [1, 2, null],
+        [10, null, 30],
+      ]),
+    ).toEqual([
+      [1, 2, null],
+      [11, null, null],
+    ]);
+  });
+});
+
+describe("parts", () => {
+  it("are not drawn above their total", () => {
+    expect(capped([1, 5, null, 4], [3, 3, 3, null])).toEqual([1, 3, null, 4]);
+  });
+});
+
+describe("rates", () => {
+  it("hold since the end of the point before", () => {
+    expect(heldBack([null, 2, null, null, 5])).toEqual([2, 2, null, 5, 5]);
+  });
+});
+
+describe("CSV", () => {
+  it("has the names of sample rows, and empty cells for unknown values", () => {
+    const curve: Curve = {
+      samples: 4,
+      seconds: [1, 2],
+      columns: {
+        job_cpu_seconds: { kind: "rate", high: [2, null], low: [1, null], mean: [1.5, null] },
+        job_rss_bytes: { kind: "gauge", high: [7, 8] },
+        job_read_bytes: { kind: "rate", high: [0, 1] },
+        host_gpu_energy_joules: { kind: "rate", high: [300, 310] },
+      },
+    };
+    expect(curveCsv(curve)).toBe(
+      "elapsed_seconds,job_cpu_cores,job_cpu_cores_low,job_cpu_cores_mean,job_rss_bytes," +
+        "job_read_bytes_per_second,host_gpu_power_watts\n1,2,1,1.5,7,0,300\n2,,,,8,1,310\n",
+    );
+  });
+
+  it("quotes what would end a cell", () => {
+    expect(
+      rowsCsv(
+        ["name", "n"],
+        [
+          { name: 'a,"b"\n', n: null },
+          { name: "c", n: 1 },
+        ],
+      ),
+    ).toBe('name,n\n"a,""b""\n",\nc,1\n');
+  });
+});

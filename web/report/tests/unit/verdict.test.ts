@@ -1,0 +1,90 @@
+import { describe, expect, it } from "vitest";
+import { endingOf, verdictOf } from "../../src/verdict";
+import {
+  cpuJob,
+  emptyJob,
+  failedJob,
+  gpuJob,
+  manyGpusJob,
+  oomJob,
+  pages,
+  systemReport,
+} from "../fixtures";
+
+describe("the verdict", () => {
+  it("has at most four sentences, each with a full stop", () => {
+    for (const make of Object.values(pages))
+      for (const run of make().runs) {
+        const sentences = verdictOf(run);
+        expect(sentences.length).toBeLessThanOrEqual(4);
+        for (const sentence of sentences) expect(sentence).toMatch(/^[A-Z0-9<].*\.$/);
+        expect(sentences.join(" ")).not.toMatch(/NaN|undefined|null|n\/a/);
+      }
+  });
+
+  it("tells memory, CPUs and stalls of a CPU job", () => {
+    expect(verdictOf(cpuJob())).toEqual([
+      "Peak memory 5.85 GB of 8.00 GB allowed (73 %).",
+      "43 % of 12 cores were used.",
+      "The job waited for I/O 14 % of the time.",
+    ]);
+  });
+
+  it("names page cache that counts towards the limit", () => {
+    const run = cpuJob();
+    (run.memory as { job_peak_bytes: object }).job_peak_bytes = {
+      value: 7.9e9,
+      source: "cgroup.memory.peak",
+      exact: true,
+    };
+    expect(verdictOf(run)[0]).toBe(
+      "Peak memory 5.85 GB of 8.00 GB allowed (73 %), 7.90 GB with page cache.",
+    );
+  });
+
+  it("tells how long GPUs were idle", () => {
+    expect(verdictOf(gpuJob())[2]).toBe(
+      "The GPU was idle 69 % of the time; 58.3 GB of 150 GB of GPU memory was used.",
+    );
+    expect(verdictOf(manyGpusJob())[2]).toMatch(/^The 8 GPUs were idle 96 % of the time/);
+  });
+
+  it("says that a GPU was not used", () => {
+    const run = gpuJob();
+    run.gpu = {
+      memory: { combined_bytes: { value: 0, source: "nvml", exact: false } },
+      job_utilization: { mean_gpus: { value: 0, source: "nvml", exact: false } },
+    };
+    expect(verdictOf(run)).toContain("The GPU was not used.");
+  });
+
+  it("begins with why a run failed", () => {
+    expect(verdictOf(failedJob())[0]).toBe("The job failed with exit code 2.");
+    expect(verdictOf(oomJob())[0]).toBe("The job ran out of memory and was killed.");
+    const killed = oomJob();
+    killed.warnings = [];
+    killed.events = {};
+    expect(verdictOf(killed)[0]).toBe("The job was killed by SIGKILL.");
+  });
+
+  it("says nothing about what is not known", () => {
+    expect(verdictOf(emptyJob())).toEqual(["25 % of 2 cores were used."]);
+    expect(verdictOf({ run: {} })).toEqual([]);
+  });
+
+  it("is about the machine if there is no job", () => {
+    expect(verdictOf(systemReport())[0]).toBe(
+      "Peak memory in use 66.0 GB of the machine's 540 GB.",
+    );
+  });
+});
+
+describe("the ending", () => {
+  it("is good only with exit code 0", () => {
+    expect(endingOf(cpuJob())).toEqual({ outcome: "good", text: "exit code 0" });
+    expect(endingOf(failedJob()).outcome).toBe("bad");
+    expect(endingOf(oomJob()).text).toBe("out of memory: killed by SIGKILL");
+    expect(endingOf({ run: { exit_code: null, still_running: true } }).text).toBe("still running");
+    expect(endingOf({ run: { exit_code: null } }).outcome).toBe("unknown");
+  });
+});
