@@ -106,7 +106,7 @@ struct member {
     struct process_io recorded_io; /* of the exit records of its threads */
     bool has_record;               /* the last of them has come */
     uint64_t recorded_cpu_ns;      /* its CPU time by that */
-    uint64_t first_cpu_ns;         /* seen_cpu_ns at the first reading of the job */
+    uint64_t first_cpu_ns;         /* cpu_ns at the first reading of the job */
 };
 
 /* Identifies the process and reads it. -ESRCH: it has ended. On success the caller

@@ -103,7 +103,7 @@ void job_note_first_reading(struct job *job)
 
         if (!job->root->is_live) /* time begins now */
             member->started_ns = job->look_span.from_ns;
-        member->first_cpu_ns = member->seen_cpu_ns;
+        member->first_cpu_ns = member->cpu_ns;
         member->foreign_io =
             (struct process_io){ first_known(counter[USAGE_READ_BYTES], 0),
                                  first_known(counter[USAGE_WRITTEN_BYTES], 0) };
@@ -141,8 +141,8 @@ static struct process_io own_io(const struct member *member)
     };
 }
 
-/* What it used between the last look at it and its end: by its exit record, or probably as much as
- * before. */
+/* What it used between the last look at it, which the total of the job has, and its end: by its exit
+ * record, or as seen between samples and then probably as much as before. */
 static uint64_t unseen_cpu_ns(const struct member *member, uint64_t ended_ns)
 {
     uint64_t seen_ns = less(member->seen_ns, member->started_ns);
@@ -151,8 +151,9 @@ static uint64_t unseen_cpu_ns(const struct member *member, uint64_t ended_ns)
     if (member->is_zombie)
         return 0;
     if (member->has_record)
-        return less(member->recorded_cpu_ns, member->seen_cpu_ns);
-    return (uint64_t)(rate * (double)less(ended_ns, member->seen_ns));
+        return less(member->recorded_cpu_ns, member->cpu_ns);
+    return less(member->seen_cpu_ns, member->cpu_ns) +
+           (uint64_t)(rate * (double)less(ended_ns, member->seen_ns));
 }
 
 /* Its slot; NULL: its pid is another process's by now. */
@@ -185,7 +186,7 @@ static struct process_entry describe(const struct job *job, const struct member 
         .parent_pid = slot && slot->parent_pid != 0 ? slot->parent_pid : member->memory_owner,
         .started_ns = member->started_ns,
         .ended_ns = has_ended ? end_of(job, member, slot) : UNKNOWN,
-        .cpu_ns = less(member->seen_cpu_ns, member->first_cpu_ns),
+        .cpu_ns = less(member->cpu_ns, member->first_cpu_ns),
         .peak_bytes = larger(member->rss_peak_bytes, slot ? slot->peak_bytes : 0),
         .read_bytes = io.read_bytes,
         .written_bytes = io.written_bytes,

@@ -141,7 +141,7 @@ def test_text_report_lists_the_largest(spoor, workload):
     assert heading in done.stderr
     assert done.stderr.partition(heading)[2].split("\n")[1] in ("  and 2 more", "")
     for more, is_listed in (((), False), (("--processes", "3"), True)):
-        text = spoor("report", *more, path).stdout
+        text = spoor("report", "-f", "text", *more, path).stdout
         assert (heading in text) == is_listed
 
 
