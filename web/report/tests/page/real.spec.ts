@@ -7,6 +7,7 @@ import { dirname, join } from "node:path";
 import { expect, test } from "./open";
 
 const spoor = process.env.SPOOR_BINARY ?? "";
+const DEADLINE_MS = 60_000; // for a job that would wait forever
 test.skip(spoor === "", "SPOOR_BINARY names no program");
 
 function newFolder(): string {
@@ -21,7 +22,10 @@ function run(
   more: NodeJS.ProcessEnv = {},
 ): void {
   const env = { ...process.env, PATH: `${dirname(spoor)}:${process.env.PATH}`, ...more };
-  execFileSync(spoor, ["run", "-q", ...options, "--report", page, "--", ...command], { env });
+  execFileSync(spoor, ["run", "-q", ...options, "--report", page, "--", ...command], {
+    env,
+    timeout: DEADLINE_MS,
+  });
 }
 
 test("a job with phases and children", async ({ report }) => {
