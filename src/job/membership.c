@@ -77,7 +77,6 @@ static void add_opened(struct job *job, const struct look *look, struct member *
         return;
     }
     job_note_start(job, added, look->now_ns);
-    job_note_command(job, added);
     job->started_count++;
     job->sum_holds = false;
     job->sharing.members_changed = true;

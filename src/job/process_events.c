@@ -191,7 +191,7 @@ void process_events_close(struct process_events *events)
     free(events->records.list);
     events->newborns = events->ended = (struct pid_queue){ 0 };
     events->records.list = NULL;
-    events->records.count = events->records.capacity = events->records.old_count = 0;
+    events->records.count = events->records.capacity = 0;
     events->reader = NULL;
 }
 
@@ -214,12 +214,9 @@ static void keep_record(const struct exit_record *record, void *data)
  * process that is still not known at the next drain is not the job's. */
 static void note_kept_records(struct process_events *events)
 {
-    for (size_t i = 0; i < events->records.old_count; i++)
+    for (size_t i = 0; i < events->records.count; i++)
         (void)process_events_note_record(events, &events->records.list[i]);
-    events->records.count -= events->records.old_count;
-    memmove(events->records.list, events->records.list + events->records.old_count,
-            events->records.count * sizeof(*events->records.list));
-    events->records.old_count = events->records.count;
+    events->records.count = 0;
 }
 
 /* Records of the whole machine pile up if none of ours ends. */
@@ -303,8 +300,7 @@ void process_events_drain(struct process_events *events)
     now_ns = clock_now().monotonic_ns;
     events->reader->drain(events);
     set_gap(events, now_ns);
-    if (events->records.count > 0)
-        note_kept_records(events);
+    note_kept_records(events);
     if (events->taskstats.fd >= 0)
         drain_records(events, now_ns);
     release_ended(events);

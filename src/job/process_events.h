@@ -79,8 +79,7 @@ struct process_events {
     struct {
         struct exit_record *list; /* owned */
         size_t count, capacity;
-        size_t old_count; /* the first of them were there at the last drain */
-    } records;            /* of processes that are not known */
+    } records; /* of processes that are not known */
 };
 
 /* Opens the best available source that is not in `disabled` (source_names.h), if any. Call this while

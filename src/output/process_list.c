@@ -51,12 +51,22 @@ static double lifetime(const struct record *record, const struct record_process 
     return ended - process->started_seconds;
 }
 
+/* Without the directory of the program, for which there is no room. */
+static const char *what_it_was(const struct record_process *process)
+{
+    const char *command = process->command ? process->command : process->name;
+    const char *name = command;
+
+    for (const char *c = command; c && *c && *c != ' ' && *c != '\''; c++) {
+        if (*c == '/' && c[1] != ' ' && c[1] != '\0')
+            name = c + 1;
+    }
+    return name ? name : "n/a";
+}
+
 static void write_process(const struct record *record, const struct record_process *process,
                           struct page *page)
 {
-    const char *what = process->command ? process->command
-                       : process->name  ? process->name
-                                        : "n/a";
     struct buffer safe = { 0 };
     struct buffer line = { 0 };
 
@@ -65,7 +75,7 @@ static void write_process(const struct record *record, const struct record_proce
                   number_duration(process->cpu_seconds).text,
                   number_bytes(as_number(process->peak_rss_bytes)).text,
                   number_duration(lifetime(record, process)).text);
-    page_escape(page, what, &safe);
+    page_escape(page, what_it_was(process), &safe);
     page_cut(safe.text ? safe.text : "", page->columns - COMMAND_START, &line);
     page_add(page, PAGE_PLAIN, line.text ? line.text : "");
     page_blank(page);

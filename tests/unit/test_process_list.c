@@ -13,7 +13,7 @@
 static struct record_process processes[] = {
     { .pid = 812,
       .name = "cc1",
-      .command = "cc1 -quiet a.c",
+      .command = "/usr/libexec/cc1 -quiet a/b.c",
       .started_seconds = 0.5,
       .ended_seconds = 2.25,
       .cpu_seconds = 1.7,
@@ -53,7 +53,7 @@ static void those_with_the_most_cpu_time_come_first(void **state)
     check(2, "\n"
              "Processes   PID    CPU time  peak memory        time  command\n"
              "        1234567  1 h 07 min          n/a  1 h 23 min  train\\x1b[2J\n"
-             "            812      1.70 s       184 MB      1.75 s  cc1 -quiet a.c\n"
+             "            812      1.70 s       184 MB      1.75 s  cc1 -quiet a/b.c\n"
              "  and 1204 more\n");
 }
 
@@ -64,7 +64,7 @@ static void what_is_not_known_is_not_zero(void **state)
     check(200, "\n"
                "Processes   PID    CPU time  peak memory        time  command\n"
                "        1234567  1 h 07 min          n/a  1 h 23 min  train\\x1b[2J\n"
-               "            812      1.70 s       184 MB      1.75 s  cc1 -quiet a.c\n"
+               "            812      1.70 s       184 MB      1.75 s  cc1 -quiet a/b.c\n"
                "              9         n/a          1 B      1.00 s  n/a\n");
 }
 
