@@ -274,6 +274,9 @@ enum {
 SPOOR_API int spoor_session_write(spoor_session *session, enum spoor_format format,
                                   unsigned flags, int fd, struct spoor_error *err);
 
+/* How many processes a text report lists, those with the most CPU time first (default: 0). */
+SPOOR_API void spoor_session_show_processes(spoor_session *session, size_t count);
+
 /* What spoor_session_save() does with an existing file. */
 enum spoor_save {
     SPOOR_REPLACE, /* replace it atomically, by renaming a temporary file; its mode stays */
@@ -305,6 +308,32 @@ struct spoor_figure {
  * "memory.combined.total_rss_bytes". ENOENT: unknown figure. */
 SPOOR_API int spoor_session_figure(spoor_session *session, const char *path,
                                    struct spoor_figure *ret, struct spoor_error *err);
+
+/* ---- processes: what each process of the job was and used ----------------- */
+
+/* Times are in seconds since the start of the run. NaN: unknown. */
+struct spoor_process {
+    pid_t pid;
+    pid_t parent_pid;  /* 0: unknown */
+    char name[64];     /* as in /proc/PID/comm; any bytes; empty: unknown */
+    char command[264]; /* one line, quoted for a shell; a long one is cut and ends in "...";
+                               empty: unknown */
+    double started_seconds; /* negative: it ran before the session was opened */
+    double ended_seconds;   /* NaN: it was still running */
+    double cpu_seconds;     /* without its children */
+    double peak_rss_bytes;
+    double read_bytes, written_bytes; /* on disks */
+    double gpu_memory_bytes;          /* the most seen on all GPUs */
+    int exit_code;                    /* 128 + N if signal N killed it; -1: unknown */
+    char signal[24];                  /* "SIGKILL"; empty: no signal killed it */
+};
+
+/* Copies at most `capacity` of the largest processes, in the order in which they started: the hundred
+ * with the most CPU time and the hundred with the most memory. Returns how many there are, at most
+ * 200, or -ENOMEM; -EAGAIN: the sampling thread hangs. The JSON report also has the sum of all
+ * others. */
+SPOOR_API ssize_t spoor_session_processes(spoor_session *session, struct spoor_process *list,
+                                          size_t capacity);
 
 /* ---- metrics: the values of a sample ------------------------------------ */
 
@@ -346,7 +375,7 @@ SPOOR_API int spoor_agent_start(const char *path, char *const *arguments, int in
 /* ---- the machine -------------------------------------------------------- */
 
 /* One source of a quantity, and whether it is available on this machine. */
-struct spoor_rung {
+struct spoor_source {
     const char *quantity; /* "CPU time of a job" */
     const char *source;   /* "cgroup.cpu.stat" */
     bool is_available;
@@ -358,7 +387,7 @@ struct spoor_rung {
  * available, a run with these options uses the first. `options` may be NULL; its process is
  * ignored. The strings are valid only during the call. */
 SPOOR_API int spoor_machine_check(const struct spoor_options *options,
-                                  void (*each)(const struct spoor_rung *rung, void *data),
+                                  void (*each)(const struct spoor_source *source, void *data),
                                   void *data, struct spoor_error *err);
 
 /* What a cloud calls the machine, for spoor_machine_write(). The library does not find it out, since

@@ -7,9 +7,10 @@
  *   totals.c       the sum, each quantity from the best source that serves
  *   measures.c     what is handed up: each value with its source
  *   cpu_totals.c   the CPU time
+ *   process_notes.c  what each process was
  *   memory_totals.c  the memory, and the most of it between two readings
  *   glance.c       a look between two samples
- *   leaf.c         a cgroup of the job's own
+ *   job_cgroup.c         a cgroup of the job's own
  *
  * job_refresh() looks at all processes; job_read() adds up what was seen.
  */
@@ -29,13 +30,13 @@
 #include "job/budget.h"
 #include "job/cgroup_escape.h"
 #include "job/cpu_sources.h"
-#include "job/leaf.h"
+#include "job/job_cgroup.h"
 #include "job/memory/double_mapping.h"
 #include "job/memory/memory_sharing.h"
 #include "job/memory/shared_memory.h"
 #include "job/process_events.h"
 #include "job/roster.h"
-#include "job/rungs.h"
+#include "job/source_names.h"
 #include "job/usage.h"
 #include "source/cgroup/cgroup_events.h"
 #include "source/perf/event_set.h"
@@ -52,7 +53,7 @@ struct job_options {
     const struct cgroups *
         cgroups; /* the job's before it gets its own, or those of `adopted`; NULL: none can be seen */
     const char *cgroup_folder;  /* NULL: one of those */
-    unsigned disabled;          /* rungs */
+    unsigned disabled;          /* sources, see source_names.h */
     uint64_t budget_millionths; /* see budget_init() */
     bool storage_is_local;      /* the machine's disks count all that can be written */
     environment_get *environment;
@@ -62,7 +63,7 @@ struct job_options {
 struct job_peaks {
     struct memory_estimate memory;
     struct memory_split at_peak; /* of the job, when its total was highest: the parts add up */
-    struct cgroup_memory leaf;
+    struct cgroup_memory job_cgroup;
     uint64_t process_count;
 };
 
@@ -78,7 +79,7 @@ struct job_reading {
     bool all_waited;   /* every process was waited for, so that all it did is counted */
     bool io_is_denied; /* a process cannot be read: what the job read and wrote is unknown */
     bool left_memory_cgroup; /* a process was seen outside of it */
-    struct leaf_reading leaf;
+    struct job_cgroup_reading job_cgroup;
     struct cgroup_events
         events; /* of the cgroup that counts the job's memory or throttles it */
 
@@ -105,7 +106,7 @@ struct job_reading {
 
 /* Counters of the whole job, apart from those of its processes. */
 struct job_meters {
-    struct leaf leaf;
+    struct job_cgroup job_cgroup;
     struct cgroup_watch cgroup_watch; /* of the job cgroup, or the one it began in */
     struct cgroup_events events;      /* as last read there */
     struct cgroup_escape escape;
@@ -193,7 +194,7 @@ struct job {
 
 /* Without a job there is nothing to refresh, read or glance at: the caller does not.
  * -ESRCH: no such process; -ENOTSUP: a cgroup was required and cannot be had (its reason is
- * in job->meters.leaf.reason). The caller ends the job with job_done(), after a failure too. */
+ * in job->meters.job_cgroup.reason). The caller ends the job with job_done(), after a failure too. */
 int job_init(struct job *job, const struct root *root, const struct job_options *options,
              uint64_t now_ns);
 void job_done(struct job *job);
@@ -226,7 +227,21 @@ uint64_t job_whole_cpu_ns(struct job *job);
  * whether the job is at rest. */
 uint64_t job_quick_cpu_ns(struct job *job);
 
+/* What each process was and used, ended or not, as process_table_finish() leaves it. `job_cpu_ns`: of
+ * the job, as it is reported. The caller ends *ret with process_table_done(). Fails with -ENOMEM. */
+int job_list_processes(const struct job *job, uint64_t job_cpu_ns, struct process_table *ret);
+
+/* A process of the job has so much memory on GPUs. */
+void job_note_gpu(struct job *job, pid_t pid, uint64_t bytes);
+
 /* ---- among the files of the job ---- */
+
+/* process_notes.c: a process was opened; its command may be read; all were read for the first time;
+ * it has left, and `was_inherited`: a parent has its counts. */
+void job_note_start(struct job *job, struct member *member, uint64_t now_ns);
+void job_note_command(struct job *job, struct member *member);
+void job_note_first_reading(struct job *job);
+void job_note_end(struct job *job, struct member *member, bool was_inherited);
 
 /* The time of the live machine, or else the time given. */
 uint64_t job_now_ns(const struct job *job, uint64_t now_ns);
@@ -246,7 +261,7 @@ void job_search(struct job *job, const struct look *look);
 void job_check_program(struct job *job, struct member *main, const struct look *look);
 
 /* Notes what outlives the process: peaks, main's CPU time. */
-void job_remember(struct job *job, const struct member *member);
+void job_remember(struct job *job, struct member *member);
 void job_settle_left(struct job *job);
 void job_read_bounds(struct job *job, struct job_reading *reading);
 /* measures.c: at the end of job_init(); and when files of a process may not be read. */

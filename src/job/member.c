@@ -2,6 +2,7 @@
 #include "job/member.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -46,14 +47,14 @@ struct memory_search {
 static void find_memory(pid_t tid, void *data)
 {
     struct memory_search *search = data;
-    struct kept file = KEPT_CLOSED;
+    struct cached_file file = CACHED_FILE_CLOSED;
     struct pid_statm statm;
 
     if (tid == search->pid || search->found != 0)
         return;
     if (pid_statm_read(&file, search->root, tid, &statm) == 0 && statm.size_pages > 0)
         search->found = tid;
-    kept_close(&file);
+    cached_file_close(&file);
 }
 
 /* The first thread has exited and others go on: the memory is to be found under their numbers. */
@@ -62,7 +63,7 @@ static void follow_threads(struct member *member, const struct root *root)
     struct memory_search search = { root, member->pid, 0 };
 
     (void)proc_each_thread(root, member->pid, find_memory, &search);
-    kept_close(&member->statm_file);
+    cached_file_close(&member->statm_file);
     member->memory_tid = search.found;
 }
 
@@ -88,6 +89,24 @@ static int read_memory(struct member *member, const struct root *root)
     return 0;
 }
 
+static void note_cpu(struct member *member, uint64_t cpu_ns, uint64_t now_ns)
+{
+    member->seen_cpu_ns = larger(member->seen_cpu_ns, cpu_ns);
+    member->seen_ns = now_ns;
+}
+
+static void note_name(struct member *member, const struct pid_stat *stat)
+{
+    char name[PROCESS_NAME_SIZE] = { 0 };
+
+    memcpy(name, stat->comm,
+           sizeof(name) - 1); /* longer are only those of the kernel's threads */
+    member->command_is_due |=
+        stat->has_exec != member->has_exec || memcmp(name, member->comm, sizeof(name)) != 0;
+    memcpy(member->comm, name, sizeof(name));
+    member->has_exec = stat->has_exec;
+}
+
 /* The stat file: state, parent, threads, page faults, and the CPU time of waited-for
  * children, which the CPU clock leaves out. */
 static int read_stat(struct member *member, const struct look *look)
@@ -107,12 +126,11 @@ static int read_stat(struct member *member, const struct look *look)
         return -ESRCH; /* the pid is another process's now */
     member->start_ticks = stat.start_ticks;
     member->parent_pid = stat.parent_pid;
-    memcpy(member->comm, stat.comm, sizeof(member->comm));
+    note_name(member, &stat);
     has_first_thread = !pid_stat_is_zombie(&stat);
     /* The first thread stays in the count until the last one has exited. */
     member->threads = stat.threads - (!has_first_thread && stat.threads > 1);
     member->faults = stat.minor_faults + stat.major_faults;
-    member->has_exec = stat.has_exec;
     member->child_faults = stat.child_minor_faults + stat.child_major_faults;
     if (member->child_faults < FORK_FAULTS_MIN)
         member->child_faults = 0; /* of children without memory of their own */
@@ -126,6 +144,7 @@ static int read_stat(struct member *member, const struct look *look)
     member->cpu_ns = is_known(member->clock_ns)
                          ? member->clock_ns
                          : ticks_to_ns(stat.user_ticks + stat.system_ticks);
+    note_cpu(member, member->cpu_ns, look->now_ns);
     usage->counter[USAGE_CPU_NS] =
         sum_u64(member->cpu_ns, ticks_to_ns(stat.child_user_ticks + stat.child_system_ticks));
     usage->counter[USAGE_USER_NS] = ticks_to_ns(stat.user_ticks + stat.child_user_ticks);
@@ -237,6 +256,7 @@ static void look_by_clock(struct member *member, const struct look *look)
     if (!is_known(member->clock_ns))
         return;
     member->cpu_ns = member->usage.counter[USAGE_CPU_NS] = member->clock_ns;
+    note_cpu(member, member->cpu_ns, look->now_ns);
 }
 
 void member_look(struct member *member, const struct look *look)
@@ -278,10 +298,22 @@ uint64_t member_read_faults(struct member *member, const struct root *root)
     return member->faults;
 }
 
-void member_glance(struct member *member, const struct root *root)
+void member_glance(struct member *member, const struct look *look)
 {
-    if (is_gone(read_memory(member, root)))
+    uint64_t ns;
+
+    if (is_gone(read_memory(member, look->root)))
         member->rss_bytes = 0; /* settled at the next look */
+    else if (is_known(member->clock_ns) && cpu_clock_read(look->root, member->pid, &ns) == 0)
+        note_cpu(member, ns, look->now_ns);
+}
+
+void member_read_name(struct member *member, const struct root *root)
+{
+    struct pid_stat stat;
+
+    if (pid_stat_read(&member->stat_file, root, member->pid, &stat) == 0)
+        note_name(member, &stat);
 }
 
 /* One read of each file that matters now: the slow ones wait for the next sample, and a process that
@@ -317,14 +349,15 @@ int member_open(const struct look *look, pid_t pid, struct member *ret)
     struct member member = {
         .pid = pid,
         .start_ticks = UNKNOWN,
-        .stat_file = KEPT_CLOSED,
-        .statm_file = KEPT_CLOSED,
-        .io_file = KEPT_CLOSED,
-        .children_file = KEPT_CLOSED,
+        .stat_file = CACHED_FILE_CLOSED,
+        .statm_file = CACHED_FILE_CLOSED,
+        .io_file = CACHED_FILE_CLOSED,
+        .children_file = CACHED_FILE_CLOSED,
         .clock_ns = UNKNOWN,
         .stat_clock_ns = UNKNOWN,
         .slow_clock_ns = UNKNOWN,
         .children_clock_ns = UNKNOWN,
+        .gpu_peak_bytes = UNKNOWN,
     };
 
     usage_clear(&member.usage);
@@ -340,8 +373,10 @@ int member_open(const struct look *look, pid_t pid, struct member *ret)
 
 void member_close(struct member *member)
 {
-    kept_close(&member->stat_file);
-    kept_close(&member->statm_file);
-    kept_close(&member->io_file);
-    kept_close(&member->children_file);
+    cached_file_close(&member->stat_file);
+    cached_file_close(&member->statm_file);
+    cached_file_close(&member->io_file);
+    cached_file_close(&member->children_file);
+    free(member->command);
+    member->command = NULL;
 }

@@ -4,7 +4,7 @@
  *
  * A look costs one system call while the process rests: a process whose CPU clock
  * has not moved has not run, so it has not forked, waited, read, written or grown.
- * Only its resident size can fall by itself (reclaim), so that is read now and then (rest.h).
+ * Only its resident size can fall by itself (reclaim), so that is read now and then (activity.h).
  *
  * A child made by vfork, posix_spawn or clone(CLONE_VM) runs in its parent's memory, most often
  * until it calls exec. That memory counts for the parent. Whether it still does so is asked before
@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "base/root.h"
+#include "job/process_table.h"
 #include "job/usage.h"
 
 /* How a look is taken. */
@@ -32,18 +33,22 @@ struct look {
     bool is_main_only; /* children that a process waited for do not count */
 };
 
+struct process_io {
+    uint64_t read_bytes, written_bytes;
+};
+
 struct member {
     pid_t pid;
     pid_t memory_tid; /* the thread that its memory is read from; 0: the first */
     pid_t parent_pid;
-    pid_t memory_owner;   /* the parent that made it; see borrows_memory */
-    uint64_t start_ticks; /* with the pid: its identity */
-    char comm[64];        /* hostile text */
+    pid_t memory_owner;           /* the parent that made it; see borrows_memory */
+    uint64_t start_ticks;         /* with the pid: its identity */
+    char comm[PROCESS_NAME_SIZE]; /* hostile text */
 
-    struct kept stat_file;
-    struct kept statm_file;
-    struct kept io_file;
-    struct kept children_file;
+    struct cached_file stat_file;
+    struct cached_file statm_file;
+    struct cached_file io_file;
+    struct cached_file children_file;
 
     struct clock_span clock_span; /* when it was read, if it is the job's first process */
     uint64_t clock_ns;            /* its CPU clock; UNKNOWN if there is none */
@@ -84,6 +89,24 @@ struct member {
     uint64_t surveyed_own_bytes;
     uint64_t surveyed_private_bytes;
     uint64_t surveyed_faults;
+
+    /* for the process table, see process_notes.c */
+    char *command;           /* safe text; owned; NULL: not known */
+    uint64_t named_cpu_ns;   /* seen_cpu_ns when its name was last checked between samples */
+    bool command_is_due;     /* to be read, also after exec or if the name has changed */
+    bool is_disowned;        /* it turned out not to belong to the job */
+    bool has_wait_status;    /* it has ended so */
+    int wait_status;         /* as wait(2) reports it */
+    uint64_t started_ns;     /* monotonic; 0: not known */
+    uint64_t seen_cpu_ns;    /* its own CPU time, also as seen between samples */
+    uint64_t seen_ns;        /* when that was */
+    uint64_t gpu_peak_bytes; /* UNKNOWN: it was not seen on a GPU */
+    struct process_io
+        foreign_io; /* in its counts, of children that are known and from before the run */
+    struct process_io recorded_io; /* of the exit records of its threads */
+    bool has_record;               /* the last of them has come */
+    uint64_t recorded_cpu_ns;      /* its CPU time by that */
+    uint64_t first_cpu_ns;         /* seen_cpu_ns at the first reading of the job */
 };
 
 /* Identifies the process and reads it. -ESRCH: it has ended. On success the caller
@@ -106,7 +129,10 @@ void member_look(struct member *member, const struct look *look);
 /* Reads its page faults so far alone. As they were where that fails. */
 uint64_t member_read_faults(struct member *member, const struct root *root);
 
-/* Reads the resident size alone: the cheapest look, for peaks between samples. */
-void member_glance(struct member *member, const struct root *root);
+/* Reads the resident size and the CPU clock alone: the cheapest look, for peaks between samples. */
+void member_glance(struct member *member, const struct look *look);
+
+/* Reads its name again: it may have called exec. */
+void member_read_name(struct member *member, const struct root *root);
 
 #endif

@@ -14,7 +14,7 @@
 #include "base/compiler.h"
 #include "base/reserve.h"
 #include "base/unknown.h"
-#include "job/rungs.h"
+#include "job/source_names.h"
 
 #define RECORDS_EVERY_NS (100 * NS_PER_MS)
 #define GAP_LEAST_NS (5 * NS_PER_MS)
@@ -23,7 +23,7 @@
 #define STORM_EVENT_NS (250 * NS_PER_US)
 
 struct event_source {
-    unsigned rung;
+    unsigned disabled_by;
     const char *source;
     const char *name; /* in a reason */
     bool is_machine_wide;
@@ -85,9 +85,9 @@ static size_t capacity_of_connector(const struct process_events *events)
 
 /* Best first: the ring costs the job at each fork and context switch. */
 static const struct event_source sources[] = {
-    { RUNG_CONNECTOR, "proc-connector", "proc connector", true, open_connector, drain_connector,
-      lost_by_connector, capacity_of_connector },
-    { RUNG_RING, "perf.fork-ring", "perf's fork ring", false, open_ring, drain_ring,
+    { SOURCE_CONNECTOR, "proc-connector", "proc connector", true, open_connector,
+      drain_connector, lost_by_connector, capacity_of_connector },
+    { SOURCE_RING, "perf.fork-ring", "perf's fork ring", false, open_ring, drain_ring,
       lost_by_ring, capacity_of_ring },
 };
 
@@ -129,7 +129,7 @@ static bool open_source(struct process_events *events, const struct event_source
                         unsigned disabled)
 {
     char text[96];
-    int r = disabled & source->rung ? -ECANCELED : source->open(events);
+    int r = disabled & source->disabled_by ? -ECANCELED : source->open(events);
 
     if (r == 0) {
         events->reader = source;
@@ -173,7 +173,7 @@ void process_events_open(struct process_events *events, const struct root *root,
     events->is_exact = events->is_complete = true;
     events->reason[0] = '\0';
     events->has_peaks =
-        !(disabled & RUNG_TASKSTATS) && taskstats_open(root, &events->taskstats) == 0;
+        !(disabled & SOURCE_TASKSTATS) && taskstats_open(root, &events->taskstats) == 0;
     if (events->has_peaks)
         lives_open(&events->lives);
 }
@@ -191,7 +191,7 @@ void process_events_close(struct process_events *events)
     free(events->records.list);
     events->newborns = events->ended = (struct pid_queue){ 0 };
     events->records.list = NULL;
-    events->records.count = events->records.capacity = events->records.old_count = 0;
+    events->records.count = events->records.capacity = 0;
     events->reader = NULL;
 }
 
@@ -214,12 +214,9 @@ static void keep_record(const struct exit_record *record, void *data)
  * process that is still not known at the next drain is not the job's. */
 static void note_kept_records(struct process_events *events)
 {
-    for (size_t i = 0; i < events->records.old_count; i++)
+    for (size_t i = 0; i < events->records.count; i++)
         (void)process_events_note_record(events, &events->records.list[i]);
-    events->records.count -= events->records.old_count;
-    memmove(events->records.list, events->records.list + events->records.old_count,
-            events->records.count * sizeof(*events->records.list));
-    events->records.old_count = events->records.count;
+    events->records.count = 0;
 }
 
 /* Records of the whole machine pile up if none of ours ends. */
@@ -283,7 +280,7 @@ static void check_losses(struct process_events *events)
 static void set_gap(struct process_events *events, uint64_t now_ns)
 {
     uint64_t capacity = events->reader->capacity(events);
-    uint64_t span_ns = less(now_ns, events->drained_ns);
+    uint64_t span_ns = sub_floor0(now_ns, events->drained_ns);
     uint64_t gap_ns = smaller(2 * events->drain_gap_ns, GAP_MOST_NS);
 
     gap_ns = smaller(gap_ns, capacity * STORM_EVENT_NS);
@@ -303,8 +300,7 @@ void process_events_drain(struct process_events *events)
     now_ns = clock_now().monotonic_ns;
     events->reader->drain(events);
     set_gap(events, now_ns);
-    if (events->records.count > 0)
-        note_kept_records(events);
+    note_kept_records(events);
     if (events->taskstats.fd >= 0)
         drain_records(events, now_ns);
     release_ended(events);

@@ -79,11 +79,10 @@ struct process_events {
     struct {
         struct exit_record *list; /* owned */
         size_t count, capacity;
-        size_t old_count; /* the first of them were there at the last drain */
-    } records;            /* of processes that are not known */
+    } records; /* of processes that are not known */
 };
 
-/* Opens the best available source that is not in `disabled` (rungs.h), if any. Call this while
+/* Opens the best available source that is not in `disabled` (source_names.h), if any. Call this while
  * the main process has neither children nor threads. */
 void process_events_open(struct process_events *events, const struct root *root,
                          struct roster *roster, pid_t main_pid, unsigned disabled);

@@ -12,6 +12,7 @@
  */
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,7 +27,7 @@
 #include "spoor/spoor.h"
 
 #define OWN_PREFIX "spoor-" /* of the names of trackers' own threads and helpers: of no job */
-#define THREADS_MASK ((1u << 29) - 1) /* what a process holds */
+#define THREADS_MASK ((1u << 26) - 1) /* what a process holds */
 
 /* ---- how many live at once ---------------------------------------------- */
 
@@ -209,7 +210,8 @@ static void note_fork(struct process_events *events, const struct process_event 
     if (process->threads > 0)
         set_threads(events, process, 0);
     lives_start(&events->lives, process, event->time_ns);
-    process->is_foreign = process->is_recording = false;
+    process->is_foreign = process->is_recording = process->is_listed = false;
+    process->has_wait_status = false;
     process->parent_pid = event->parent_pid;
     set_threads(events, process, 1);
 }
@@ -218,11 +220,11 @@ static void note_fork(struct process_events *events, const struct process_event 
  * no help: of a small process it may read 0.) */
 static bool has_memory(const struct process_events *events, pid_t pid)
 {
-    struct kept file = KEPT_CLOSED;
+    struct cached_file file = CACHED_FILE_CLOSED;
     struct pid_statm statm;
     int r = pid_statm_read(&file, events->root, pid, &statm);
 
-    kept_close(&file);
+    cached_file_close(&file);
     return r == 0 && statm.size_pages > 0;
 }
 
@@ -248,6 +250,20 @@ void process_events_end(struct process_events *events, struct process *process)
     roster_release(events->roster, process);
 }
 
+static void note_wait_status(struct process_events *events, struct process *process,
+                             const struct process_event *event)
+{
+    struct process_entry *listed =
+        process->is_listed ? process_table_find(&events->roster->ended, process->pid) : NULL;
+
+    process->has_wait_status = event->has_wait_status;
+    process->wait_status = event->wait_status;
+    if (listed && event->has_wait_status && !listed->has_wait_status) {
+        listed->has_wait_status = true;
+        listed->wait_status = event->wait_status;
+    }
+}
+
 static void note_exit(struct process_events *events, const struct process_event *event)
 {
     struct process *process = roster_find(events->roster, event->pid);
@@ -261,6 +277,7 @@ static void note_exit(struct process_events *events, const struct process_event 
     set_threads(events, process, process->threads - 1);
     if (process->threads > 0)
         return;
+    note_wait_status(events, process, event);
     if (!events->is_machine_wide && !process->is_foreign && lives_on(events, event))
         process_events_mark_incomplete(
             events, "the job ran a set-uid program, whose children are not seen");
@@ -279,6 +296,86 @@ void process_events_note(struct process_events *events, const struct process_eve
     }
 }
 
+/* ---- the process table --------------------------------------------------- */
+
+/* What a process takes to start and to end, whether or not a clock tick comes meanwhile. */
+#define SHORTEST_LIFE_NS (NS_PER_MS / 2)
+
+/* Of a process that was never read; with one thread it cannot have used more than it lived. */
+static uint64_t estimate_cpu_ns(const struct process *process, const struct exit_record *record)
+{
+    uint64_t used_ns = larger(record->tick_ns, record->run_ns) + SHORTEST_LIFE_NS;
+    uint64_t lived_ns = sub_floor0(process->ended_ns, process->started_ns);
+
+    return lived_ns > 0 && !record->is_last_of_several ? smaller(used_ns, lived_ns) : used_ns;
+}
+
+/* A process that ended before it was opened. */
+static void list_unopened(struct process_events *events, const struct process *process,
+                          const struct exit_record *record)
+{
+    struct member *parent = roster_member(events->roster, process->parent_pid);
+    bool has_io = !record->is_last_of_several;
+    struct process_entry entry = {
+        .pid = process->pid,
+        .parent_pid = process->parent_pid,
+        .started_ns = process->started_ns,
+        .ended_ns = process->ended_ns > 0 ? process->ended_ns : clock_now().monotonic_ns,
+        .estimated_ns = estimate_cpu_ns(process, record),
+        .peak_bytes = process->peak_bytes > 0 ? process->peak_bytes : UNKNOWN,
+        .read_bytes = has_io ? record->read_bytes : UNKNOWN,
+        .written_bytes = has_io ? record->written_bytes : UNKNOWN,
+        .gpu_bytes = UNKNOWN,
+        .has_wait_status = process->has_wait_status,
+        .wait_status = process->wait_status,
+    };
+
+    memcpy(entry.name, record->name, sizeof(entry.name) - 1);
+    if (parent && has_io) {
+        parent->foreign_io.read_bytes += record->read_bytes;
+        parent->foreign_io.written_bytes += record->written_bytes;
+    }
+    process_table_add(&events->roster->ended, &entry);
+}
+
+/* A record of a process that is open: it is listed when it is closed. */
+static void note_open(struct member *member, const struct exit_record *record)
+{
+    char name[PROCESS_NAME_SIZE] = { 0 };
+
+    member->recorded_io.read_bytes += record->read_bytes;
+    member->recorded_io.written_bytes += record->written_bytes;
+    if (!record->is_group_exit)
+        return;
+    member->has_record = true;
+    member->recorded_cpu_ns = record->run_ns;
+    memcpy(name, record->name, sizeof(name) - 1);
+    if (record->pid != record->tgid || memcmp(name, member->comm, sizeof(name)) == 0)
+        return;
+    /* It has called exec since it was last looked at: its command line is not known. */
+    memcpy(member->comm, name, sizeof(name));
+    free(member->command);
+    member->command = NULL;
+}
+
+static void list_recorded(struct process_events *events, struct process *process,
+                          const struct exit_record *record)
+{
+    struct process_entry *listed;
+
+    if (process->is_foreign)
+        return;
+    if (process->member != 0) {
+        note_open(&events->roster->list[process->member - 1], record);
+    } else if (record->is_group_exit && !process->is_listed) {
+        list_unopened(events, process, record);
+        process->is_listed = true;
+    } else if (record->is_group_exit && process->peak_bytes > 0 &&
+               (listed = process_table_find(&events->roster->ended, process->pid))) {
+        raise_to(&listed->peak_bytes, process->peak_bytes);
+    }
+}
+
 bool process_events_note_record(struct process_events *events, const struct exit_record *record)
 {
     struct process *process = roster_find(events->roster, record->tgid);
@@ -293,6 +390,7 @@ bool process_events_note_record(struct process_events *events, const struct exit
     if (strncmp(record->name, OWN_PREFIX, strlen(OWN_PREFIX)) == 0)
         return true;
     lives_note_record(process, record);
+    list_recorded(events, process, record);
     if (is_main || !record->may_be_borrowed)
         raise_to(peak, record->peak_rss_bytes);
     return true;

@@ -50,6 +50,7 @@ void roster_done(struct roster *roster)
         member_close(&roster->list[i]);
     free(roster->list);
     free(roster->slots);
+    process_table_done(&roster->ended);
     *roster = (struct roster){ 0 };
 }
 

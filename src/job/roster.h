@@ -29,11 +29,14 @@ struct process {
                       * again, the earlier process stays in the list until it is found to have left */
 
     /* By its events; see process_events.h. */
-    uint32_t threads : 29;     /* that live; 0: it has ended, or there are no events */
+    uint32_t threads : 26;     /* that live; 0: it has ended, or there are no events */
     uint32_t is_foreign : 1;   /* it does not belong to the job; only its end is waited for */
     uint32_t is_recording : 1; /* it has ended, and exit records of it may still come */
     uint32_t is_borrower : 1;  /* it may have had no memory of its own; see lives.h */
-    pid_t parent_pid;          /* that forked it; 0: not reported */
+    uint32_t is_listed : 1;    /* it is among those that have ended, see below */
+    uint32_t has_wait_status : 1; /* it has ended so */
+    pid_t parent_pid;             /* that forked it; 0: not reported */
+    int wait_status;              /* as wait(2) reports it */
     uint64_t started_ns, ended_ns;
     uint64_t peak_bytes; /* of its exit records; 0: none came */
 };
@@ -42,7 +45,8 @@ struct process {
 struct roster {
     struct member *list; /* of open processes; owned */
     size_t count, capacity;
-    uint64_t changes; /* how often some were opened or closed */
+    uint64_t changes;           /* how often some were opened or closed */
+    struct process_table ended; /* what those were that have ended, as far as it is known */
 
     /* Private. */
     struct process *slots; /* owned */

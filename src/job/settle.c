@@ -62,7 +62,7 @@ static bool was_inherited(struct job *job, const struct member *member,
     return false;
 }
 
-void job_remember(struct job *job, const struct member *member)
+void job_remember(struct job *job, struct member *member)
 {
     bool is_main = member->pid == job->main_pid;
 
@@ -78,19 +78,24 @@ void job_remember(struct job *job, const struct member *member)
     }
     job->ledger.has_waited |= member->child_faults > 0 && job->is_spawned;
     job->untracked |= untracked_bit(member->comm);
+    job_note_command(job, member);
 }
 
 void job_settle_left(struct job *job)
 {
     struct asked_parent asked = { 0 };
 
-    for (size_t i = 0; i < job->roster.count; i++) {
+    /* Children first: what they read and wrote is subtracted from their parents'. */
+    for (size_t i = job->roster.count; i-- > 0;) {
         struct member *member = &job->roster.list[i];
+        bool is_inherited;
 
         if (!member->has_left)
             continue;
-        if (!member->is_counted && !was_inherited(job, member, &asked))
+        is_inherited = !member->is_counted && was_inherited(job, member, &asked);
+        if (!member->is_counted && !is_inherited)
             usage_add(&job->ledger.departed, &member->usage);
+        job_note_end(job, member, is_inherited);
         if (member->pid == job->main_pid)
             job->main.has_ended = true;
         memory_sharing_member_left(&job->sharing, member);
@@ -114,7 +119,8 @@ void job_drop_agents(struct job *job)
         if (member->comm[0] != SPOOR_AGENT_NAME[0] || member->pid == job->main_pid ||
             member->is_counted || !agents_has(job->root, member))
             continue;
-        member->has_left = member->is_counted = true; /* what it used is nobody's */
+        member->has_left = member->is_counted = member->is_disowned =
+            true; /* what it used is nobody's */
         job->started_count--;
         job_disown(job, member);
     }
@@ -128,11 +134,17 @@ static uint64_t timeval_to_ns(struct timeval time)
 /* What the kernel hands to the process that reaps this zombie: CPU time in microseconds, page
  * faults and context switches of the process and of the children it waited for. The C library's
  * waitid() has no place for it; the system call does. */
-static bool read_final_rusage(pid_t pid, struct rusage *ret)
+static bool read_final_rusage(pid_t pid, struct rusage *ret, int *ret_wait_status)
 {
-    siginfo_t info;
+    siginfo_t info = { 0 };
 
-    return syscall(SYS_waitid, P_PID, pid, &info, WEXITED | WNOWAIT | WNOHANG, ret) == 0;
+    if (syscall(SYS_waitid, P_PID, pid, &info, WEXITED | WNOWAIT | WNOHANG, ret) != 0)
+        return false;
+    *ret_wait_status = info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0)
+                                                  : W_EXITCODE(0, info.si_status);
+    if (info.si_code == CLD_DUMPED)
+        *ret_wait_status |= WCOREFLAG;
+    return true;
 }
 
 /* The main process's own peak, or that of a child it waited for. The floor of ru_maxrss is what the
@@ -197,7 +209,8 @@ static void take_rusage(struct job *job, struct member *member, uint64_t faults)
 {
     struct rusage rusage = { 0 };
 
-    if (!read_final_rusage(member->pid, &rusage))
+    member->has_wait_status = read_final_rusage(member->pid, &rusage, &member->wait_status);
+    if (!member->has_wait_status)
         return;
     member->usage.counter[USAGE_USER_NS] = timeval_to_ns(rusage.ru_utime);
     member->usage.counter[USAGE_SYSTEM_NS] = timeval_to_ns(rusage.ru_stime);
@@ -219,8 +232,9 @@ static void take_rusage(struct job *job, struct member *member, uint64_t faults)
 static void end_agent(struct job *job, pid_t pid)
 {
     struct rusage rusage = { 0 };
+    int wait_status;
 
-    if (read_final_rusage(pid, &rusage))
+    if (read_final_rusage(pid, &rusage, &wait_status))
         agents_end(&job->agents, pid,
                    timeval_to_ns(rusage.ru_utime) + timeval_to_ns(rusage.ru_stime));
 }
@@ -248,7 +262,7 @@ void job_child_ended(struct job *job, pid_t pid, uint64_t now_ns)
         job_take_events(job, now_ns, false);       /* what it started last */
         member = roster_member(&job->roster, pid); /* the table may have moved */
     }
-    take_rusage(job, member, less(member->faults, faults));
+    take_rusage(job, member, sub_floor0(member->faults, faults));
     job_remember(job, member);
     usage_add(&job->ledger.departed, &member->usage);
     member->is_counted = true;

@@ -101,6 +101,19 @@ static void add_fields(struct json_writer *json, const struct field *rows, size_
         add_field(json, rows[i].path, &rows[i], base);
 }
 
+static void add_rows(struct json_writer *json, const char *key,
+                     const struct field_table *fields, const void *items, size_t count,
+                     size_t item_size)
+{
+    json_begin(json, key, '[');
+    for (size_t i = 0; i < count; i++) {
+        json_begin_line(json, NULL, '{');
+        add_fields(json, fields->rows, fields->count, (const char *)items + i * item_size);
+        json_end(json);
+    }
+    json_end(json);
+}
+
 /* ---- keys of sections that no table has ----------------------------------- */
 
 static void add_gpu_list(struct json_writer *json, const struct place *place)
@@ -168,6 +181,18 @@ static void end_network(struct json_writer *json, const struct place *place)
     json_add_text(json, "scope", "host");
 }
 
+static void end_processes(struct json_writer *json, const struct place *place)
+{
+    const struct record *record = place->record;
+
+    if (!record || record->system)
+        return;
+    add_rows(json, "largest", &record_process_fields, record->processes, record->process_count,
+             sizeof(*record->processes));
+    add_rows(json, "others", &record_process_sum_fields, record->other_processes,
+             record->other_process_count, sizeof(*record->other_processes));
+}
+
 /* What comes before the first key of a section's paths, and after the last. */
 static const struct {
     const char *section;
@@ -176,7 +201,7 @@ static const struct {
 } extras[] = {
     { "host", NULL, add_gpu_list },   { "limits", NULL, add_gpu_limits },
     { "gpu", begin_gpu, end_gpu },    { "memory", begin_memory, NULL },
-    { "network", NULL, end_network },
+    { "network", NULL, end_network }, { "processes", NULL, end_processes },
 };
 
 /* ---- paths ---------------------------------------------------------------- */
@@ -264,19 +289,6 @@ static void add_device(struct json_writer *json, const struct record_gpu *gpu)
                          &gpu->measures[i]);
     leave_to(json, &place, 0);
     add_texts(json, "throttled", gpu->throttled);
-    json_end(json);
-}
-
-static void add_rows(struct json_writer *json, const char *key,
-                     const struct field_table *fields, const void *items, size_t count,
-                     size_t item_size)
-{
-    json_begin(json, key, '[');
-    for (size_t i = 0; i < count; i++) {
-        json_begin_line(json, NULL, '{');
-        add_fields(json, fields->rows, fields->count, (const char *)items + i * item_size);
-        json_end(json);
-    }
     json_end(json);
 }
 

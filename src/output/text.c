@@ -16,6 +16,7 @@
 #include "output/notes.h"
 #include "output/page.h"
 #include "output/phase_table.h"
+#include "output/process_list.h"
 #include "output/recommendation.h"
 #include "output/sparkline.h"
 #include "output/tags.h"
@@ -441,6 +442,7 @@ void text_write(const struct record *record, const struct format_style *style,
     if (!record->system)
         recommendation_row(record, &page);
     phase_table_write(record, &page);
+    process_list_write(record, &page);
     page_blank(&page);
     tags_note(record, &page);
     warnings_write(record, &page);

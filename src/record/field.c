@@ -82,6 +82,31 @@ static const struct field gpu[] = {
     { "is_part", FIELD_FLAG, offsetof(struct record_gpu, is_part) },
 };
 
+#define OF_PROCESS(member) offsetof(struct record_process, member)
+
+static const struct field process[] = {
+    { "pid", FIELD_COUNT, OF_PROCESS(pid) },
+    { "parent_pid", FIELD_COUNT, OF_PROCESS(parent_pid) },
+    { "name", FIELD_TEXT, OF_PROCESS(name) },
+    { "command", FIELD_TEXT, OF_PROCESS(command) },
+    { "started_seconds", FIELD_NUMBER, OF_PROCESS(started_seconds) },
+    { "ended_seconds", FIELD_NUMBER, OF_PROCESS(ended_seconds) },
+    { "cpu_seconds", FIELD_NUMBER, OF_PROCESS(cpu_seconds) },
+    { "peak_rss_bytes", FIELD_COUNT, OF_PROCESS(peak_rss_bytes) },
+    { "read_bytes", FIELD_COUNT, OF_PROCESS(read_bytes) },
+    { "written_bytes", FIELD_COUNT, OF_PROCESS(written_bytes) },
+    { "gpu_memory_bytes", FIELD_COUNT, OF_PROCESS(gpu_memory_bytes) },
+    { "exit_code", FIELD_COUNT, OF_PROCESS(exit_code) },
+    { "signal", FIELD_TEXT, OF_PROCESS(signal) },
+};
+
+static const struct field process_sum[] = {
+    { "name", FIELD_TEXT, offsetof(struct record_process_sum, name) },
+    { "count", FIELD_COUNT, offsetof(struct record_process_sum, count) },
+    { "cpu_seconds", FIELD_NUMBER, offsetof(struct record_process_sum, cpu_seconds) },
+    { "peak_rss_bytes", FIELD_COUNT, offsetof(struct record_process_sum, peak_rss_bytes) },
+};
+
 #define TABLE(rows)              \
     {                            \
         (rows), ARRAY_SIZE(rows) \
@@ -93,6 +118,8 @@ const struct field_table record_tracker_fields = TABLE(tracker);
 const struct field_table record_warning_fields = TABLE(warning);
 const struct field_table record_phase_fields = TABLE(phase);
 const struct field_table record_gpu_fields = TABLE(gpu);
+const struct field_table record_process_fields = TABLE(process);
+const struct field_table record_process_sum_fields = TABLE(process_sum);
 
 void field_table_clear(const struct field_table *table, void *base)
 {

@@ -38,6 +38,8 @@ extern const struct field_table record_tracker_fields;
 extern const struct field_table record_warning_fields;
 extern const struct field_table record_phase_fields; /* before its figures */
 extern const struct field_table record_gpu_fields;
+extern const struct field_table record_process_fields;
+extern const struct field_table record_process_sum_fields;
 
 /* The first of record_gpu_fields say which GPU it is. */
 enum { RECORD_GPU_IDENTITY = 5 };

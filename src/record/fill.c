@@ -9,6 +9,7 @@
 #include "record/ending.h"
 #include "record/fill_curve.h"
 #include "record/fill_gpu.h"
+#include "record/fill_processes.h"
 #include "record/fill_server.h"
 #include "record/fill_system.h"
 #include "series/figure.h"
@@ -199,6 +200,7 @@ int record_fill(const struct record_input *input, struct record *ret)
     fill_run(ret, input);
     fill_machine(ret, input->host, input->limits, input->gpu);
     ret->figures = make_figures(ret, input->summary, input->origins, NULL);
+    fill_processes(ret, input);
     fill_phases(ret, input);
     fill_curve(ret, input->series, input->summary);
     fill_warnings(ret, input);

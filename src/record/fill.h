@@ -7,6 +7,7 @@
 
 #include "job/gpu/gpu_view.h"
 #include "job/limits.h"
+#include "job/process_table.h"
 #include "record/record.h"
 #include "sample/metric.h"
 #include "series/series.h"
@@ -23,7 +24,7 @@ struct warning {
 enum { WARNINGS_MAX = 64 };
 
 /* Whether a figure of the job's that is 0 was not measured: a process of it did not tell. */
-struct gpu_doubts {
+struct gpu_uncertain {
     bool memory, busy;
 };
 
@@ -32,7 +33,7 @@ struct phase {
     bool is_open;
     unsigned open_count; /* more than 1: later phases were added to it while it was open */
     struct summary summary;
-    struct gpu_doubts gpu_doubts;
+    struct gpu_uncertain gpu_uncertain;
 };
 
 enum { PHASES_MAX = 256 };
@@ -62,6 +63,8 @@ struct record_input {
     const struct series *series;
     const struct phase *phases;
     size_t phase_count;
+    const struct process_table *processes; /* finished; NULL: not known */
+    uint64_t started_ns;                   /* of the run, for the times of the processes */
 
     /* without a job: at the first and the last sample */
     const struct devices *first_devices, *devices;

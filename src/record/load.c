@@ -4,9 +4,7 @@
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -16,9 +14,6 @@
 #include "record/load_curve.h"
 #include "record/system.h"
 #include "series/figure.h"
-#include "text/buffer.h"
-
-#define NOT_A_REPORT "expected a report written by 'spoor run -f json'"
 
 /* Of phases and GPUs, which are large in memory: more are not from us. */
 enum { ITEMS_MAX = 4096 };
@@ -271,6 +266,37 @@ static int load_row(struct loader *loader, const json_t *object, void *item)
     return load_fields(loader, object, loader->fields, item);
 }
 
+/* The arrays of such objects. */
+static int load_rows(struct loader *loader, const json_t *root)
+{
+    struct record *record = loader->record;
+    const struct {
+        const char *path;
+        const struct field_table *fields;
+        size_t size;
+        void *items; /* the address of a pointer */
+        size_t *count;
+    } arrays[] = {
+        { "processes.largest", &record_process_fields, sizeof(*record->processes),
+          &record->processes, &record->process_count },
+        { "processes.others", &record_process_sum_fields, sizeof(*record->other_processes),
+          &record->other_processes, &record->other_process_count },
+        { "warnings", &record_warning_fields, sizeof(*record->warnings), &record->warnings,
+          &record->warning_count },
+    };
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(arrays); i++) {
+        void *items = NULL;
+
+        loader->fields = arrays[i].fields;
+        r = load_array(loader, root, arrays[i].path, arrays[i].size, &items, arrays[i].count,
+                       load_row);
+        memcpy(arrays[i].items, &items, sizeof(items));
+    }
+    return r;
+}
+
 static int load_phase(struct loader *loader, const json_t *object, void *item)
 {
     struct record_phase *phase = item;
@@ -401,12 +427,8 @@ static int load_all(struct loader *loader, const json_t *root)
         r = load_array(loader, root, "phases", sizeof(*record->phases), &items,
                        &record->phase_count, load_phase);
     record->phases = items;
-    items = NULL;
-    loader->fields = &record_warning_fields;
     if (r == 0)
-        r = load_array(loader, root, "warnings", sizeof(*record->warnings), &items,
-                       &record->warning_count, load_row);
-    record->warnings = items;
+        r = load_rows(loader, root);
     if (r == 0)
         r = load_system(loader, root);
     if (r == 0)
@@ -438,61 +460,5 @@ int record_parse(const char *text, size_t length, struct record *ret, size_t *re
     *ret = record;
     if (ret_length)
         *ret_length = (size_t)error.position;
-    return 0;
-}
-
-/* ---- files ---------------------------------------------------------------- */
-
-void records_done(struct records *records)
-{
-    for (size_t i = 0; i < records->count; i++)
-        record_done(&records->items[i]);
-    free(records->items);
-    *records = (struct records){ 0 };
-}
-
-static int parse_next(const char **cursor, const char *end, struct records *records,
-                      struct spoor_error *err)
-{
-    struct record *items =
-        realloc(records->items, (records->count + 1) * sizeof(*records->items));
-    size_t length;
-    int r;
-
-    if (!items)
-        return error_set(err, ENOMEM, "out of memory");
-    records->items = items;
-    if (records->count == LOAD_REPORTS_MAX)
-        return error_set(err, EFBIG, "more than %d reports", LOAD_REPORTS_MAX);
-    r = record_parse(*cursor, (size_t)(end - *cursor), &items[records->count], &length, err);
-    if (r < 0)
-        return records->count > 0 ? error_prefix(err, r, "report %zu", records->count + 1) : r;
-    records->count++;
-    *cursor += length;
-    while (*cursor < end && strchr(" \t\r\n", **cursor) && **cursor)
-        (*cursor)++;
-    return 0;
-}
-
-int records_load(const char *path, struct records *ret, struct spoor_error *err)
-{
-    CLEANUP(buffer_done) struct buffer text = { 0 };
-    CLEANUP(records_done) struct records records = { 0 };
-    const char *cursor;
-    int r = strcmp(path, "-") == 0 ? buffer_read(&text, STDIN_FILENO, LOAD_BYTES_MAX)
-                                   : buffer_read_file(&text, path, LOAD_BYTES_MAX);
-
-    if (r == -EFBIG)
-        return error_set(err, EFBIG, "'%s' is larger than 64 MiB; " NOT_A_REPORT, path);
-    if (r < 0)
-        return error_sys(err, r, "cannot read '%s'", path);
-    cursor = text.text;
-    do {
-        r = parse_next(&cursor, text.text + text.length, &records, err);
-        if (r < 0)
-            return error_prefix(err, r, "'%s'", path);
-    } while (cursor < text.text + text.length);
-    *ret = records;
-    records = (struct records){ 0 };
     return 0;
 }

@@ -11,6 +11,8 @@
 
 #include "record/record.h"
 
+#define NOT_A_REPORT "expected a report written by 'spoor run -f json'"
+
 /* A file holds no more than this. */
 enum { LOAD_BYTES_MAX = 64 << 20, LOAD_REPORTS_MAX = 4096 };
 

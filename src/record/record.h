@@ -68,6 +68,26 @@ struct record_gpu {
     const char **throttled; /* "power", "thermal", "hardware"; ended by NULL */
 };
 
+/* One of the largest processes of the job. Times are since the start of the run. */
+struct record_process {
+    uint64_t pid, parent_pid;
+    const char *name, *command;
+    double started_seconds; /* negative: it ran before it was tracked */
+    double ended_seconds;   /* NaN: it still ran at the end */
+    double cpu_seconds;     /* of itself, without its children */
+    uint64_t peak_rss_bytes, read_bytes, written_bytes, gpu_memory_bytes;
+    uint64_t exit_code; /* 128 + N after signal N */
+    const char *signal; /* "SIGKILL"; NULL: no signal ended it */
+};
+
+/* The other processes, summed by name. */
+struct record_process_sum {
+    const char *name; /* NULL: those whose name is not known */
+    uint64_t count;
+    double cpu_seconds;
+    uint64_t peak_rss_bytes; /* the largest of one */
+};
+
 struct record {
     /* the run */
     const char *id, *name;
@@ -98,7 +118,12 @@ struct record {
     uint64_t whole_gpus;     /* parts not counted; UNKNOWN: the drivers have not answered */
     const char *gpus_reason; /* why some or all GPUs are missing; not in a JSON report */
 
-    struct spoor_figure *figures; /* figure_count() of them; NULL: of a machine alone */
+    struct spoor_figure *figures;     /* figure_count() of them; NULL: of a machine alone */
+    struct record_process *processes; /* in order of their start */
+    size_t process_count;
+    struct record_process_sum *other_processes;
+    size_t other_process_count;
+    size_t shown_processes; /* in a text report: so many of the largest; not in a JSON report */
     struct record_system *system; /* see system.h; NULL: a job was tracked */
     struct record_server *server; /* see server.h; NULL: not of a machine alone */
     struct record_phase *phases;

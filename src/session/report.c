@@ -31,7 +31,7 @@ static bool is_job_running(const spoor_session *session)
 {
     struct pid_stat main;
 
-    if (session->sampler.job.meters.leaf.is_adopted)
+    if (session->sampler.job.meters.job_cgroup.is_adopted)
         return session->sampler.job.sum.process_count > 0;
     return session->pid != 0 && session->sampler.has_started &&
            !session->sampler.job.main.has_ended &&
@@ -39,7 +39,8 @@ static bool is_job_running(const spoor_session *session)
            !pid_stat_is_zombie(&main);
 }
 
-static int fill_record(spoor_session *session, struct record *ret)
+static int fill_record(spoor_session *session, const struct process_table *processes,
+                       struct record *ret)
 {
     const struct record_input input = {
         .id = session->run.id,
@@ -68,6 +69,8 @@ static int fill_record(spoor_session *session, struct record *ret)
         .series = &session->series,
         .phases = session->phases,
         .phase_count = session->phase_count,
+        .processes = processes,
+        .started_ns = session->sampler.started.monotonic_ns,
         .tracker_cpu_ns = session_own_cpu_ns(session),
         .tracker_max_rss_bytes = own_peak_bytes(session),
         .late_samples = session->late_samples,
@@ -82,12 +85,25 @@ static int fill_record(spoor_session *session, struct record *ret)
 
 static int make_record(spoor_session *session, struct record *ret, struct spoor_error *err)
 {
-    int r;
+    struct process_table processes;
+    int r = session_list_processes(session, &processes);
 
+    if (r == -ENOMEM)
+        return error_sys(err, r, "cannot make the report");
     pthread_mutex_lock(&session->mutex);
-    r = fill_record(session, ret);
+    r = fill_record(session, &processes, ret);
+    if (r == 0)
+        ret->shown_processes = session->shown_processes;
     pthread_mutex_unlock(&session->mutex);
+    process_table_done(&processes);
     return r < 0 ? error_sys(err, r, "cannot make the report") : 0;
+}
+
+void spoor_session_show_processes(spoor_session *session, size_t count)
+{
+    pthread_mutex_lock(&session->mutex);
+    session->shown_processes = count;
+    pthread_mutex_unlock(&session->mutex);
 }
 
 int spoor_session_write(spoor_session *session, enum spoor_format format, unsigned flags,

@@ -85,7 +85,7 @@ struct spoor_session {
     struct gpu_view gpu; /* as of the latest sample */
 
     struct summary summary;
-    struct gpu_doubts gpu_doubts; /* of it */
+    struct gpu_uncertain gpu_uncertain; /* of it */
     /* without a job: as of the first and the last sample, and the time between */
     struct devices first_devices, devices;
     uint64_t devices_ns, devices_span_ns;
@@ -95,6 +95,7 @@ struct spoor_session {
     bool has_joined_phases;   /* a phase was added to an earlier one */
     struct warning *warnings; /* WARNINGS_MAX; owned */
     size_t warning_count;
+    size_t shown_processes; /* in a text report */
     bool has_wait_status;
     int wait_status;
     _Atomic uint64_t late_samples;
@@ -149,8 +150,8 @@ void session_wait_for_gpus(spoor_session *session);
 /* Likewise, with the mutex held. */
 void session_add_gpus(spoor_session *session, struct instant now, bool is_last);
 /* After the sample was added: zeros of GPU figures that were not measured go. */
-void session_doubt_gpus(spoor_session *session);
-void session_judge_gpus(spoor_session *session);
+void session_forget_uncertain_gpus(spoor_session *session);
+void session_warn_about_gpus(spoor_session *session);
 void session_end_gpus(spoor_session *session);
 
 /* The GPUs of the machine and which of them `gpus` means, see gpu_inquire(). -ENODEV: there is
@@ -162,6 +163,10 @@ int session_find_gpus(const struct root *root, const char *gpus, struct gpu_inve
 /* What names none of these GPUs is refused, with their numbers. 0 where all was found. */
 int session_refuse_choice(const struct spoor_error *unmatched, const struct gpu_unit *units,
                           size_t count, struct spoor_error *err);
+
+/* The processes of the job, for the caller to end with process_table_done(). -ENOMEM; -EAGAIN: a sample
+ * takes too long. *ret is empty then. */
+int session_list_processes(spoor_session *session, struct process_table *ret);
 
 /* CPU time of the tracker. UNKNOWN on a fixture machine. */
 uint64_t session_own_cpu_ns(const spoor_session *session);
@@ -175,6 +180,6 @@ void session_add_warning(spoor_session *session, const char *code, const char *f
 
 /* What the run's own figures give cause to warn of: once, at its end. For the sampler's user, with
  * the mutex held. */
-void session_judge(spoor_session *session);
+void session_warn(spoor_session *session);
 
 #endif

@@ -56,6 +56,16 @@ DEVICE = {
     **measures("energy_joules max_temperature_celsius max_power_watts"),
     "throttled": ANYTHING,  # null or words: see check()
 }
+PROCESS = {
+    "pid": {COUNT}, "parent_pid": {COUNT, NOTHING}, "name": {TEXT, NOTHING},
+    "command": {TEXT, NOTHING}, "started_seconds": {NUMBER}, "ended_seconds": {NUMBER, NOTHING},
+    "cpu_seconds": {NUMBER},
+    **{key: {COUNT, NOTHING} for key in ("peak_rss_bytes", "read_bytes", "written_bytes",
+                                         "gpu_memory_bytes", "exit_code")},
+    "signal": {TEXT, NOTHING},
+}
+OTHERS = {"name": {TEXT, NOTHING}, "count": {COUNT, NOTHING}, "cpu_seconds": {NUMBER},
+          "peak_rss_bytes": {COUNT, NOTHING}}
 RESULT = {
     "schema": {TEXT},
     "run": {
@@ -106,6 +116,7 @@ def check(result):
     check_curve(result)
     if "system" not in result:
         check_recommendation(result)
+        check_processes(result)
 
 
 def check_curve(result):
@@ -136,6 +147,26 @@ def check_recommendation(result):
         assert needs["memory_bytes"]["value"] >= max(1.2 * peak, 128 << 20)
     elapsed = result["run"]["elapsed_seconds"]
     assert needs["seconds"]["value"] % 60 == 0 and needs["seconds"]["value"] >= 1.2 * elapsed
+
+
+def check_processes(result):
+    """The processes of a job: all of its CPU time is some process's."""
+    largest, others = (result["processes"][key] for key in ("largest", "others"))
+    check_shape(largest, [PROCESS], "processes.largest")
+    check_shape(others, [OTHERS], "processes.others")
+    assert len(largest) <= 200
+    starts = [process["started_seconds"] for process in largest]
+    assert starts == sorted(starts)
+    for process in largest:
+        assert process["cpu_seconds"] >= 0, process
+        assert process["ended_seconds"] is None or \
+            process["ended_seconds"] >= process["started_seconds"], process
+        assert process["signal"] is None or process["exit_code"] > 128, process
+        assert len((process["command"] or "").encode()) <= 256, process
+    total = result["cpu"]["total_seconds"]["value"]
+    used = sum(process["cpu_seconds"] for process in largest + others)
+    if total is not None:
+        assert abs(used - total) <= 0.02 * total + 0.005, f"{used} s of {total} s"
 
 
 def check_shape(found, shape, place):

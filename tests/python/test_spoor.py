@@ -210,6 +210,22 @@ def test_coroutines_and_running_loops():
     assert tracker.result.run.pid == os.getpid()
 
 
+def test_processes_of_a_run():
+    with spoor.Tracker() as tracker:
+        with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
+            tracker.snapshot()
+            with spoor.phase("sampled"):
+                pass
+            process.stdin.close()
+    processes = {p.pid: p for p in tracker.result.processes.largest}
+    assert processes[os.getpid()].started_seconds < 0
+    assert processes[os.getpid()].ended_seconds is None
+    child = processes[process.pid]
+    assert child.name == "cat" and child.parent_pid == os.getpid()
+    assert 0 <= child.cpu_seconds < 1
+    assert tracker.result.phases[0].processes.largest is None
+
+
 def test_snapshot_of_self_and_of_others():
     held = bytearray(50 << 20)
     own = spoor.snapshot()

@@ -11,6 +11,7 @@
 
 /* 2026-03-14T09:26:53.589Z */
 #define EXAMPLE_START_NS 1773480413589000000ull
+#define EXAMPLE_BOOT_NS (1000 * NS_PER_SECOND) /* by the monotonic clock */
 
 #define MB 1000000ull
 #define MS NS_PER_MS
@@ -141,6 +142,50 @@ static void fill_input(struct example *example)
                                   [SPENT_SHARING] = 2 * MS },
                     .postponed = { [SPENT_GLANCES] = 5 } },
         .warnings = example->warnings,
+        .processes = &example->processes,
+        .started_ns = EXAMPLE_BOOT_NS,
+    };
+}
+
+/* What is known of a process, and little of another; the rest is summed. */
+static void fill_processes(struct example *example)
+{
+    example->process_list[0] = (struct process_entry){
+        .pid = 4242,
+        .parent_pid = 4200,
+        .name = "python3",
+        .started_ns = EXAMPLE_BOOT_NS - 1,
+        .ended_ns = UNKNOWN,
+        .cpu_ns = 1000 * MS,
+        .peak_bytes = 210 * MB,
+        .read_bytes = 12 * MB,
+        .written_bytes = 0,
+        .gpu_bytes = 1 << 30,
+    };
+    example->process_list[1] = (struct process_entry){
+        .pid = 4250,
+        .name = "a\"\x1b[2J",
+        .command = example->command,
+        .started_ns = EXAMPLE_BOOT_NS + 250 * MS,
+        .ended_ns = EXAMPLE_BOOT_NS + 4250 * MS,
+        .cpu_ns = 8 * NS_PER_SECOND,
+        .peak_bytes = UNKNOWN,
+        .read_bytes = UNKNOWN,
+        .written_bytes = UNKNOWN,
+        .gpu_bytes = UNKNOWN,
+        .has_wait_status = true,
+        .wait_status = 9,
+    };
+    (void)snprintf(example->command, sizeof(example->command), "worker 'a b'");
+    example->process_sum = (struct process_sum){
+        .name = "sh", .count = 3, .cpu_ns = 900 * MS, .peak_bytes = 3 * MB
+    };
+    example->processes = (struct process_table){
+        .list = example->process_list,
+        .count = 2,
+        .others = &example->process_sum,
+        .other_count = 1,
+        .unknown = { .count = 2, .cpu_ns = 100 * MS, .peak_bytes = UNKNOWN },
     };
 }
 
@@ -155,6 +200,7 @@ struct example *example_new(void)
     fill_samples(example);
     fill_phases(example);
     fill_input(example);
+    fill_processes(example);
     return example;
 }
 
@@ -176,6 +222,7 @@ void example_forget(struct example *example)
     example->input.user = NULL;
     example->input.cwd = NULL;
     example->input.has_ended = false;
+    example->input.processes = NULL;
     example->input.tracker_cpu_ns = UNKNOWN;
     example->input.tracker_max_rss_bytes = UNKNOWN;
 }

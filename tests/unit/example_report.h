@@ -25,6 +25,10 @@ struct example {
     struct series series;
     struct phase phases[EXAMPLE_PHASES];       /* filled; input.phase_count is 0 */
     struct warning warnings[EXAMPLE_WARNINGS]; /* filled; input.warning_count is 0 */
+    struct process_entry process_list[2];
+    struct process_sum process_sum;
+    struct process_table processes; /* of these */
+    char command[16];
 };
 
 /* Allocates an example; the test fails where it cannot. */

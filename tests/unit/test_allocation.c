@@ -13,8 +13,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "fake_root.h"
 #include "spoor/spoor.h"
+
+#define OLD_NS (30 * NS_PER_MS)
 
 /* Of all threads: another one takes the samples. */
 static _Atomic unsigned long allocation_count;
@@ -56,6 +59,7 @@ static void a_sample_allocates_nothing_after_the_first_few(void **state)
     enum { WARM_UP = 50, SAMPLES = 3000 };
     struct spoor_options options = SPOOR_OPTIONS_INIT;
     struct spoor_error err;
+    uint64_t started_ns = clock_now().monotonic_ns;
     struct fake_root fake;
     spoor_session *session;
     unsigned long before;
@@ -75,7 +79,8 @@ static void a_sample_allocates_nothing_after_the_first_few(void **state)
     /* Rows are held back until it is known which GPUs they speak of. */
     while (spoor_session_gpus(session, pass_over, NULL, &err) == -EAGAIN)
         assert_int_equal(spoor_session_sample(session, &err), 0);
-    for (int i = 0; i < WARM_UP; i++)
+    /* The command line of a process is read once it is 20 ms old. */
+    for (int i = 0; i < WARM_UP || clock_now().monotonic_ns < started_ns + OLD_NS; i++)
         assert_int_equal(spoor_session_sample(session, &err), 0);
     before = allocation_count;
     for (int i = 0; i < SAMPLES; i++)

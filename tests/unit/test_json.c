@@ -175,13 +175,41 @@ static void measures_say_where_they_come_from(void **state)
         "\n    \"oom_kills\": {\"value\": null, \"source\": null, \"exact\": false, "
         "\"reason\": \"not in this example\"},\n",
         "\n    \"started\": "
-        "{\"value\": 7, \"source\": \"procfs.children\", \"exact\": false}\n  },\n",
+        "{\"value\": 7, \"source\": \"procfs.children\", \"exact\": false},\n",
     };
     struct buffer out = { 0 };
 
     write_json(*state, &out);
     for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
         assert_holds(&out, lines[i]);
+    buffer_done(&out);
+}
+
+static void processes_are_listed_and_the_others_summed(void **state)
+{
+    struct buffer out = { 0 };
+
+    write_json(*state, &out);
+    assert_holds(
+        &out,
+        "    \"largest\": [\n"
+        "      {\"pid\": 4242, \"parent_pid\": 4200, \"name\": \"python3\", "
+        "\"command\": \"python3 train.py --name 'it'\\\\''s me'\", "
+        "\"started_seconds\": 0, \"ended_seconds\": null, \"cpu_seconds\": 1, "
+        "\"peak_rss_bytes\": 210000000, \"read_bytes\": 12000000, \"written_bytes\": 0, "
+        "\"gpu_memory_bytes\": 1073741824, \"exit_code\": null, \"signal\": null},\n"
+        "      {\"pid\": 4250, \"parent_pid\": null, \"name\": \"a\\\"\\u001b[2J\", "
+        "\"command\": \"worker 'a b'\", \"started_seconds\": 0.25, \"ended_seconds\": 4.25, "
+        "\"cpu_seconds\": 8, \"peak_rss_bytes\": null, \"read_bytes\": null, "
+        "\"written_bytes\": null, \"gpu_memory_bytes\": null, \"exit_code\": 137, "
+        "\"signal\": \"SIGKILL\"}\n"
+        "    ],\n"
+        "    \"others\": [\n"
+        "      {\"name\": \"sh\", \"count\": 3, \"cpu_seconds\": 0.9, "
+        "\"peak_rss_bytes\": 3000000},\n"
+        "      {\"name\": null, \"count\": 2, \"cpu_seconds\": 0.1, "
+        "\"peak_rss_bytes\": null}\n"
+        "    ]\n  },\n");
     buffer_done(&out);
 }
 
@@ -351,6 +379,7 @@ int main(void)
         cmocka_unit_test(the_writer_sets_commas_lines_and_indents),
         with_example(the_run_and_its_machine_are_described),
         with_example(measures_say_where_they_come_from),
+        with_example(processes_are_listed_and_the_others_summed),
         with_example(sections_stand_in_the_order_of_the_schema),
         with_example(sections_hold_what_is_no_measure_too),
         with_example(phases_have_the_same_sections),

@@ -73,6 +73,8 @@ static void forks_and_exits_are_read(void **state)
     make(&datagram, &event);
     assert_int_equal(proc_connector_parse(datagram.bytes, datagram.size, &seen), 0);
     assert_int_equal(seen.kind, PROCESS_EXITED);
+    assert_true(seen.has_wait_status);
+    assert_int_equal(seen.wait_status, 256);
     assert_int_equal(seen.pid, 42);
     assert_false(seen.is_thread);
 }

@@ -183,6 +183,31 @@ static void samples_come_by_themselves(void **state)
     assert_null(spoor_session_close(session));
 }
 
+static void the_processes_of_a_job_are_listed(void **state)
+{
+    struct child child = start_child();
+    spoor_session *session = open_session(child.pid, SPOOR_INTERVAL_MIN_NS);
+    struct spoor_process processes[2] = { { 0 } };
+    struct spoor_error err;
+
+    (void)state;
+    assert_int_equal(spoor_session_start(session, &err), 0);
+    assert_int_equal(spoor_session_processes(session, NULL, 0), 1);
+    assert_int_equal(spoor_session_processes(session, processes, 2), 1);
+    assert_int_equal(processes[0].pid, child.pid);
+    assert_int_equal(processes[0].parent_pid, getpid());
+    assert_string_equal(processes[0].name, program_invocation_short_name);
+    assert_true(processes[0].started_seconds <= 0);
+    assert_true(isnan(processes[0].ended_seconds));
+    assert_int_equal(processes[0].exit_code, -1);
+    assert_int_equal(processes[1].pid, 0);
+    end_child(&child);
+    assert_int_equal(spoor_session_stop(session, &err), 0);
+    assert_int_equal(spoor_session_processes(session, processes, 2), 1);
+    assert_true(processes[0].ended_seconds >= 0);
+    assert_null(spoor_session_close(session));
+}
+
 struct seen {
     size_t count;
     size_t metric_count;
@@ -460,6 +485,7 @@ int main(void)
         cmocka_unit_test(bad_options_are_refused_with_a_sentence),
         cmocka_unit_test(a_thread_is_not_a_process),
         cmocka_unit_test(samples_come_by_themselves),
+        cmocka_unit_test(the_processes_of_a_job_are_listed),
         cmocka_unit_test(every_sample_is_shown_to_the_caller),
         cmocka_unit_test(the_second_sample_comes_when_the_caller_says),
         cmocka_unit_test(a_stream_may_end_before_the_session),

@@ -70,6 +70,7 @@ struct fields {
     uint64_t peak_kib;
     size_t stats_bytes;
     uint64_t minor_faults;
+    uint64_t user_us, system_us, run_ns, group_tick_ns, read_bytes, written_bytes;
 };
 
 static void put_thread(struct datagram *d, uint16_t nest_type, const struct fields *fields)
@@ -82,6 +83,12 @@ static void put_thread(struct datagram *d, uint16_t nest_type, const struct fiel
     memcpy(stats + offsetof(struct taskstats, hiwater_rss), &fields->peak_kib, 8);
     memcpy(stats + offsetof(struct taskstats, ac_minflt), &fields->minor_faults, 8);
     memcpy(stats + offsetof(struct taskstats, ac_comm), "worker", 6);
+    memcpy(stats + offsetof(struct taskstats, ac_utime), &fields->user_us, 8);
+    memcpy(stats + offsetof(struct taskstats, ac_stime), &fields->system_us, 8);
+    memcpy(stats + offsetof(struct taskstats, cpu_run_virtual_total), &fields->run_ns, 8);
+    memcpy(stats + offsetof(struct taskstats, cpu_run_real_total), &fields->group_tick_ns, 8);
+    memcpy(stats + offsetof(struct taskstats, read_bytes), &fields->read_bytes, 8);
+    memcpy(stats + offsetof(struct taskstats, write_bytes), &fields->written_bytes, 8);
     memcpy(stats + TGID_OFFSET, &fields->tgid, 4);
     put_attribute(
         d, nest_type == TASKSTATS_TYPE_AGGR_PID ? TASKSTATS_TYPE_PID : TASKSTATS_TYPE_TGID,
@@ -115,7 +122,19 @@ static void make(struct datagram *d, const struct fields *fields)
     end(d);
 }
 
-static const struct fields new_kernel = { 43, 42, 16, 0x20, PEAK_KIB, 560, 0 };
+static const struct fields new_kernel = {
+    .pid = 43,
+    .tgid = 42,
+    .version = 16,
+    .flags = 0x20,
+    .peak_kib = PEAK_KIB,
+    .stats_bytes = 560,
+    .user_us = 8000,
+    .system_us = 4000,
+    .run_ns = 11500000,
+    .read_bytes = 4096,
+    .written_bytes = 8192,
+};
 
 /* A child of vfork that gives up has the peak of its parent. */
 static void a_child_that_did_nothing_may_have_no_memory_of_its_own(void **state)
@@ -149,6 +168,11 @@ static void a_record_names_thread_process_and_peak(void **state)
     assert_string_equal(record.name, "worker");
     assert_true(record.is_group_exit);
     assert_false(record.may_be_borrowed);
+    assert_int_equal(record.tick_ns, 12000000);
+    assert_int_equal(record.run_ns, 11500000);
+    assert_int_equal(record.read_bytes, 4096);
+    assert_int_equal(record.written_bytes, 8192);
+    assert_false(record.is_last_of_several);
 }
 
 static void a_thread_that_ends_before_others_is_no_end_of_its_process(void **state)
@@ -165,16 +189,27 @@ static void a_thread_that_ends_before_others_is_no_end_of_its_process(void **sta
     /* The last of several has the process's own figures behind. */
     begin(&d);
     put_thread(&d, TASKSTATS_TYPE_AGGR_PID, &fields);
+    fields.group_tick_ns = 72000000;
+    fields.run_ns = 70500000;
     put_thread(&d, TASKSTATS_TYPE_AGGR_TGID, &fields);
     end(&d);
     assert_int_equal(taskstats_parse(d.bytes, d.size, FAMILY, &record), 0);
     assert_true(record.is_group_exit);
     assert_int_equal(record.pid, 43);
+    assert_true(record.is_last_of_several);
+    assert_int_equal(record.tick_ns, 72000000);
+    assert_int_equal(record.run_ns, 70500000);
+    assert_int_equal(record.read_bytes, 4096); /* of the thread */
 }
 
 static void an_old_kernel_does_not_name_the_process(void **state)
 {
-    const struct fields old = { 43, 0xdead, 8, 0x20, PEAK_KIB, 328, 0 };
+    const struct fields old = { .pid = 43,
+                                .tgid = 0xdead,
+                                .version = 8,
+                                .flags = 0x20,
+                                .peak_kib = PEAK_KIB,
+                                .stats_bytes = 328 };
     struct exit_record record;
     struct datagram d;
 

@@ -99,6 +99,8 @@ static int write_charts(const struct report_files *files, const struct output *o
 static int write_runs(const struct settings *settings, const struct report_files *files,
                       const struct output *output, struct spoor_error *err)
 {
+    for (size_t i = 0; i < files->run_count; i++)
+        files->runs[i].shown_processes = settings->process_count;
     if (settings->wants_charts)
         return write_charts(files, output, err);
     if (output->fd >= 0)

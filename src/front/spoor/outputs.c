@@ -209,6 +209,7 @@ static int plan_all(const struct settings *settings, struct outputs *plan,
     int fd = settings->summary_fd;
     int r;
 
+    plan->process_count = settings->process_count;
     plan->save = settings->is_append       ? SPOOR_APPEND
                  : settings->is_no_clobber ? SPOOR_NO_CLOBBER
                                            : SPOOR_REPLACE;
@@ -323,6 +324,7 @@ void outputs_write(const struct outputs *outputs, spoor_session *session)
 {
     struct report report = { outputs, session };
 
+    spoor_session_show_processes(session, outputs->process_count);
     if (outputs->count > 0)
         (void)program_write_report(&spoor_program, write_all, &report);
 }

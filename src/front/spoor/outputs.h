@@ -25,7 +25,8 @@ struct outputs {
     struct output items[4];
     size_t count;
     enum spoor_save save;
-    int device_fd; /* of a device or pipe named by -o, open until the end; or -1 */
+    size_t process_count; /* in a text report */
+    int device_fd;        /* of a device or pipe named by -o, open until the end; or -1 */
 };
 
 /* Plans the outputs. The settings must outlive them. Fails if a report could not be

@@ -14,7 +14,7 @@
 #include "front/spoor/program.h"
 #include "output/stream.h"
 
-enum { SERVERS_SHOWN = 5, SERVERS_SHOWN_MAX = 1000 };
+enum { SERVERS_SHOWN = 5, SERVERS_SHOWN_MAX = 1000, PROCESSES_SHOWN_MAX = 200 };
 
 #define DURATION_MAX_NS (366 * 86400 * NS_PER_SECOND)
 
@@ -114,6 +114,20 @@ static int apply_server_count(void *target, const struct option *option, const c
         return error_set(err, EINVAL, "invalid number '%s': expected 1 to %d", value,
                          SERVERS_SHOWN_MAX);
     settings->server_count = (size_t)count;
+    return 0;
+}
+
+static int apply_process_count(void *target, const struct option *option, const char *value,
+                               struct spoor_error *err)
+{
+    struct settings *settings = target;
+    uint64_t count;
+
+    (void)option;
+    if (parse_whole_u64(value, &count) < 0 || count > PROCESSES_SHOWN_MAX)
+        return error_set(err, EINVAL, "invalid number '%s': expected 0 to %d", value,
+                         PROCESSES_SHOWN_MAX);
+    settings->process_count = (size_t)count;
     return 0;
 }
 
@@ -260,6 +274,7 @@ static const struct option rows[] = {
 { '\0', "count",      "N",                 "with --server: list at most N servers (default: 5)", SCOPE_RECOMMEND, .apply = apply_server_count },
 { '\0', "vendor",     "ID",                "with --server: only servers of this vendor, such as aws, gcp, azure or hcloud; may be repeated", SCOPE_RECOMMEND | OPTION_REPEATABLE, OPTION_LIST(struct settings, vendors) },
 { '\0', "arch",       "x86_64|arm64",      "with --server: only servers of this architecture", SCOPE_RECOMMEND, .apply = apply_architecture, .offset = offsetof(struct settings, architecture) },
+{ '\0', "processes",  "N",                 "list the N processes with the most CPU time in a text report; 0 to 200 (default: 0)", BOTH | REPORT, .apply = apply_process_count },
 { '\0', "samples",    "FILE",              "write one row per sample to FILE (.csv or .jsonl)", TRACK, TEXT(samples_path), .check = check_samples, .complete = COMPLETE_FILES },
 { '\0', "stream",     "FILE",              "write one row per sample to FILE (- for stdout; .csv or .jsonl) in the columns of --dialect; rows that its reader does not take in time are dropped", RUN, TEXT(stream_path), .complete = COMPLETE_FILES },
 { '\0', "stream",     "FILE",              "write one row per sample to stdout, or to FILE (.csv or .jsonl), in the columns of --dialect; rows that the reader does not take in time are dropped", ATTACH | SYSTEM | OPTION_OPTIONAL, .apply = apply_stream, .offset = offsetof(struct settings, stream_path), .complete = COMPLETE_FILES },

@@ -174,6 +174,8 @@ int proc_connector_parse(const void *datagram, size_t size, struct process_event
             .parent_pid = event.event_data.exit.parent_tgid,
             .is_thread =
                 event.event_data.exit.process_pid != event.event_data.exit.process_tgid,
+            .has_wait_status = true,
+            .wait_status = (int)event.event_data.exit.exit_code,
             .time_ns = event.timestamp_ns,
         };
         return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* process_event.h - a process or thread that started or ended, whoever told us. */
+/* process_event.h - a process or thread that started or ended. */
 #ifndef SOURCE_EVENTS_PROCESS_EVENT_H
 #define SOURCE_EVENTS_PROCESS_EVENT_H
 
@@ -11,10 +11,12 @@ enum process_event_kind { PROCESS_FORKED, PROCESS_EXITED };
 
 struct process_event {
     enum process_event_kind kind;
-    pid_t pid;        /* the process; of a thread the one it is part of */
-    pid_t parent_pid; /* of a new process: who made it */
-    bool is_thread;   /* not the first thread of its process */
-    uint64_t time_ns; /* of the monotonic clock */
+    pid_t pid;            /* the process; of a thread the one it is part of */
+    pid_t parent_pid;     /* of a new process: who made it */
+    bool is_thread;       /* not the first thread of its process */
+    bool has_wait_status; /* of one that ended */
+    int wait_status;      /* as wait(2) reports it */
+    uint64_t time_ns;     /* of the monotonic clock */
 };
 
 /* Events come in the order in which they happened. */

@@ -17,6 +17,7 @@
 
 #include "base/arithmetic.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/parse.h"
 #include "base/unknown.h"
 #include "source/events/netlink.h"
@@ -154,6 +155,25 @@ static bool copy_at(const struct bytes *stats, size_t offset, void *to, size_t s
     return stats->left >= offset && bytes_copy(&rest, to, size);
 }
 
+static uint64_t read_u64(const struct bytes *stats, size_t offset)
+{
+    uint64_t value = 0;
+
+    (void)copy_at(stats, offset, &value, sizeof(value)); /* 0 if the struct is shorter */
+    return value;
+}
+
+/* What the thread has used. */
+static void read_usage(const struct bytes *stats, struct exit_record *record)
+{
+    record->tick_ns = product_u64(read_u64(stats, offsetof(struct taskstats, ac_utime)) +
+                                      read_u64(stats, offsetof(struct taskstats, ac_stime)),
+                                  NS_PER_US);
+    record->run_ns = read_u64(stats, offsetof(struct taskstats, cpu_run_virtual_total));
+    record->read_bytes = read_u64(stats, offsetof(struct taskstats, read_bytes));
+    record->written_bytes = read_u64(stats, offsetof(struct taskstats, write_bytes));
+}
+
 static int read_stats(const struct bytes *stats, struct exit_record *record)
 {
     uint64_t peak_kib, minor_faults;
@@ -176,6 +196,7 @@ static int read_stats(const struct bytes *stats, struct exit_record *record)
     }
     /* A thread of the kernel has none, nor has a process that could not start. */
     record->peak_rss_bytes = peak_kib == 0 ? UNKNOWN : product_u64(peak_kib, 1024);
+    read_usage(stats, record);
     record->may_be_borrowed = flags & HAS_NOT_EXEC && minor_faults < FORK_FAULTS_MIN;
     if (version >= TGID_VERSION && copy_at(stats, TGID_OFFSET, &tgid, sizeof(tgid))) {
         record->tgid = (pid_t)tgid;
@@ -211,11 +232,27 @@ static int read_thread(struct bytes parts, struct exit_record *ret)
     return 0;
 }
 
+/* The attribute of a process whose last thread this was: CPU times of all. */
+static void read_group(struct bytes parts, struct exit_record *record)
+{
+    struct bytes value;
+    unsigned type;
+
+    record->is_group_exit = record->is_last_of_several = true;
+    while (netlink_attribute(&parts, &type, &value)) {
+        if (type != TASKSTATS_TYPE_STATS)
+            continue;
+        raise_to(&record->tick_ns,
+                 read_u64(&value, offsetof(struct taskstats, cpu_run_real_total)));
+        raise_to(&record->run_ns,
+                 read_u64(&value, offsetof(struct taskstats, cpu_run_virtual_total)));
+    }
+}
+
 int taskstats_parse(const void *datagram, size_t size, uint16_t family, struct exit_record *ret)
 {
     struct bytes rest = { datagram, size }, payload, value;
     struct exit_record record = { 0 };
-    bool is_last_of_several = false;
     struct nlmsghdr header;
     unsigned type;
 
@@ -231,11 +268,10 @@ int taskstats_parse(const void *datagram, size_t size, uint16_t family, struct e
         if (type == TASKSTATS_TYPE_AGGR_PID && read_thread(value, &record) < 0)
             return -EBADMSG;
         if (type == TASKSTATS_TYPE_AGGR_TGID)
-            is_last_of_several = true;
+            read_group(value, &record);
     }
     if (record.pid == 0)
         return -EBADMSG;
-    record.is_group_exit |= is_last_of_several;
     *ret = record;
     return 0;
 }

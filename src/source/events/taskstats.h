@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * taskstats.h - the peak memory of every process and thread that ends on this machine, told by
+ * taskstats.h - what every process and thread that ends on this machine has used, reported by
  * the kernel over generic netlink.
  *
  * The record is written while the process still has its memory, so the peak is its own, whoever
  * waits for it and whatever it was forked from. Root's only, and only in the machine's own
- * namespaces. Its CPU times are not used: they are whole clock ticks.
+ * namespaces. Its CPU times are whole clock ticks, or lack up to one.
  */
 #ifndef SOURCE_EVENTS_TASKSTATS_H
 #define SOURCE_EVENTS_TASKSTATS_H
@@ -22,6 +22,11 @@ struct exit_record {
     pid_t tgid;              /* its process; `pid` where an old kernel does not say */
     uint64_t peak_rss_bytes; /* of the process so far; UNKNOWN: it had no memory any more */
     bool is_group_exit;      /* it was the last of its process */
+    /* Of the thread; of all threads of the process if it is the last of several. */
+    uint64_t tick_ns; /* CPU time in whole clock ticks: right on average */
+    uint64_t run_ns;  /* likewise, without what it has used since the last tick; 0: unknown */
+    uint64_t read_bytes, written_bytes; /* of the thread */
+    bool is_last_of_several;
     bool may_be_borrowed; /* it had not called exec and hardly touched a page: what it had may
                               * be its parent's, as after vfork */
     char name[32];        /* of the thread; hostile text */

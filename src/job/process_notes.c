@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * process_notes.c - what the report says about each process of the job (process_table.h).
+ *
+ * - A process that is open is described by its member until it ends. One that ends before it is opened
+ *   is known by its exit record (process_tally.c), or not at all.
+ * - A command line is read once: when the process has lived for a while, so that it has called exec,
+ *   and only if the process may be among the largest. It is read again after another exec. Of many
+ *   processes at once, those that hardly run are left out.
+ * - The counts of I/O that the kernel keeps for a process include those of the children it waited for.
+ *   What these had, as far as it is known, is subtracted.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/arithmetic.h"
+#include "base/clock.h"
+#include "base/parse.h"
+#include "base/unknown.h"
+#include "job/command_line.h"
+#include "job/job.h"
+
+/* Until then a process may not have called exec yet. */
+#define NEWBORN_NS (20 * NS_PER_MS)
+
+/* The name of a process is checked each time when it has used so many times more CPU time. */
+enum { NAMED_RATIO = 4 };
+#define NAMED_CPU_NS NS_PER_MS
+
+/* Of many processes, one that has used less than both of these is probably not among the largest. */
+#define HARDLY_CPU_NS (10 * NS_PER_MS)
+#define HARDLY_BYTES ((uint64_t)16 << 20)
+
+/* ---- while it runs -------------------------------------------------------- */
+
+/* By the stat file, in clock ticks since boot. */
+static uint64_t start_by_ticks_ns(uint64_t start_ticks)
+{
+    uint64_t tick_ns = NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK);
+    struct timespec now = { 0 };
+    uint64_t age_ns;
+
+    (void)clock_gettime(CLOCK_BOOTTIME, &now); /* cannot fail for this clock */
+    age_ns = sub_floor0((uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec,
+                        product_u64(start_ticks, tick_ns));
+    return sub_floor0(clock_now().monotonic_ns, age_ns);
+}
+
+void job_note_start(struct job *job, struct member *member, uint64_t now_ns)
+{
+    const struct process *process = roster_find(&job->roster, member->pid);
+
+    if (process && process->started_ns > 0)
+        member->started_ns = process->started_ns;
+    else if (job->root->is_live && is_known(member->start_ticks))
+        member->started_ns = start_by_ticks_ns(member->start_ticks);
+    else
+        member->started_ns = now_ns;
+}
+
+/* Between samples its name is not read: it may have called exec. */
+static void check_name(struct job *job, struct member *member)
+{
+    if (member->seen_cpu_ns < NAMED_CPU_NS + NAMED_RATIO * member->named_cpu_ns)
+        return;
+    member->named_cpu_ns = member->seen_cpu_ns;
+    member_read_name(member, job->root);
+}
+
+/* Whether it may be among the largest. */
+static bool is_candidate(const struct job *job, const struct member *member)
+{
+    bool hardly_runs =
+        member->seen_cpu_ns < HARDLY_CPU_NS && member->rss_peak_bytes < HARDLY_BYTES;
+
+    if (member->pid != job->main_pid && job->roster.count > PROCESSES_LARGEST && hardly_runs)
+        return false;
+    return process_table_keeps(&job->roster.ended, member->seen_cpu_ns, member->rss_peak_bytes);
+}
+
+void job_note_command(struct job *job, struct member *member)
+{
+    if (member->is_zombie || member->has_left || job->root->proc_fault ||
+        !is_candidate(job, member))
+        return;
+    check_name(job, member);
+    if (!member->command_is_due ||
+        (job->root->is_live &&
+         sub_floor0(clock_now().monotonic_ns, member->started_ns) < NEWBORN_NS))
+        return;
+    member->command_is_due = false;
+    free(member->command);
+    member->command = command_line_read(job->root, member->pid);
+}
+
+void job_note_first_reading(struct job *job)
+{
+    process_table_done(&job->roster.ended); /* what has ended by now is not part of the run */
+    for (size_t i = 0; i < job->roster.count; i++) {
+        struct member *member = &job->roster.list[i];
+        const uint64_t *counter = member->usage.counter;
+
+        if (!job->root->is_live) /* time begins now */
+            member->started_ns = job->look_span.from_ns;
+        member->first_cpu_ns = member->seen_cpu_ns;
+        member->foreign_io =
+            (struct process_io){ first_known(counter[USAGE_READ_BYTES], 0),
+                                 first_known(counter[USAGE_WRITTEN_BYTES], 0) };
+    }
+}
+
+void job_note_gpu(struct job *job, pid_t pid, uint64_t bytes)
+{
+    struct member *member = roster_member(&job->roster, pid);
+    struct process_entry *ended =
+        member ? NULL : process_table_find(&job->roster.ended, pid); /* since the look began */
+
+    if (member)
+        raise_to(&member->gpu_peak_bytes, bytes);
+    else if (ended)
+        raise_to(&ended->gpu_bytes, bytes);
+}
+
+/* ---- its entry ------------------------------------------------------------ */
+
+/* What it has read or written itself since the first reading. Exit records have it, unless it ran
+ * before. */
+static struct process_io own_io(const struct member *member)
+{
+    const uint64_t *counter = member->usage.counter;
+    const struct process_io *foreign = &member->foreign_io;
+
+    if (member->has_record && member->first_cpu_ns == 0)
+        return member->recorded_io;
+    if (!is_known(counter[USAGE_READ_BYTES]) || !is_known(counter[USAGE_WRITTEN_BYTES]))
+        return (struct process_io){ UNKNOWN, UNKNOWN };
+    return (struct process_io){
+        sub_floor0(counter[USAGE_READ_BYTES], foreign->read_bytes),
+        sub_floor0(counter[USAGE_WRITTEN_BYTES], foreign->written_bytes),
+    };
+}
+
+/* What it used between the last look at it and its end: by its exit record, or probably as much as
+ * before. */
+static uint64_t unseen_cpu_ns(const struct member *member, uint64_t ended_ns)
+{
+    uint64_t seen_ns = sub_floor0(member->seen_ns, member->started_ns);
+    double rate = seen_ns > 0 ? (double)member->seen_cpu_ns / (double)seen_ns : 0;
+
+    if (member->is_zombie)
+        return 0;
+    if (member->has_record)
+        return sub_floor0(member->recorded_cpu_ns, member->seen_cpu_ns);
+    return (uint64_t)(rate * (double)sub_floor0(ended_ns, member->seen_ns));
+}
+
+/* Its slot; NULL: its pid is another process's by now. */
+static struct process *slot_of(const struct roster *roster, const struct member *member)
+{
+    struct process *process = roster_find(roster, member->pid);
+
+    return process && process->member != 0 && &roster->list[process->member - 1] == member
+               ? process
+               : NULL;
+}
+
+static uint64_t end_of(const struct job *job, const struct member *member,
+                       const struct process *slot)
+{
+    if (slot && slot->threads == 0 && slot->ended_ns >= member->started_ns &&
+        slot->ended_ns > 0)
+        return slot->ended_ns;
+    return job_now_ns(job, job->look_span.from_ns);
+}
+
+/* Without its command. */
+static struct process_entry describe(const struct job *job, const struct member *member,
+                                     const struct process *slot)
+{
+    bool has_ended = member->has_left || member->is_zombie;
+    struct process_io io = own_io(member);
+    struct process_entry entry = {
+        .pid = member->pid,
+        .parent_pid = slot && slot->parent_pid != 0 ? slot->parent_pid : member->memory_owner,
+        .started_ns = member->started_ns,
+        .ended_ns = has_ended ? end_of(job, member, slot) : UNKNOWN,
+        .cpu_ns = sub_floor0(member->seen_cpu_ns, member->first_cpu_ns),
+        .peak_bytes = larger(member->rss_peak_bytes, slot ? slot->peak_bytes : 0),
+        .read_bytes = io.read_bytes,
+        .written_bytes = io.written_bytes,
+        .gpu_bytes = member->gpu_peak_bytes,
+        .has_wait_status = member->has_wait_status,
+        .wait_status = member->wait_status,
+    };
+
+    if (has_ended)
+        entry.estimated_ns = unseen_cpu_ns(member, entry.ended_ns);
+    memcpy(entry.name, member->comm, sizeof(entry.name));
+    if (entry.peak_bytes == 0)
+        entry.peak_bytes = UNKNOWN;
+    if (!entry.has_wait_status && slot && slot->has_wait_status) {
+        entry.has_wait_status = true;
+        entry.wait_status = slot->wait_status;
+    }
+    return entry;
+}
+
+/* Its counts are in its parent's now. */
+static void give_to_parent(struct job *job, const struct member *member)
+{
+    struct member *parent = roster_member(&job->roster, member->parent_pid);
+    struct process_io io = own_io(member);
+
+    if (!parent || !is_known(io.read_bytes))
+        return;
+    parent->foreign_io.read_bytes += io.read_bytes + member->foreign_io.read_bytes;
+    parent->foreign_io.written_bytes += io.written_bytes + member->foreign_io.written_bytes;
+}
+
+void job_note_end(struct job *job, struct member *member, bool was_inherited)
+{
+    struct process *slot = slot_of(&job->roster, member);
+    struct process_entry entry;
+
+    if (was_inherited)
+        give_to_parent(job, member);
+    if (member->is_disowned || (slot && slot->is_listed))
+        return;
+    entry = describe(job, member, slot);
+    entry.command = member->command;
+    member->command = NULL;
+    process_table_add(&job->roster.ended, &entry);
+    if (slot)
+        slot->is_listed = true;
+}
+
+int job_list_processes(const struct job *job, uint64_t job_cpu_ns, struct process_table *ret)
+{
+    const struct process_events *events = &job->process_events;
+    uint64_t started_count =
+        events->source ? larger(job->started_count, events->started_count) : UNKNOWN;
+    int r = process_table_copy(&job->roster.ended, ret);
+
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < job->roster.count; i++) {
+        const struct member *member = &job->roster.list[i];
+        struct process_entry entry = describe(job, member, slot_of(&job->roster, member));
+
+        if (member->has_left || member->is_disowned)
+            continue;
+        if (member->command)
+            entry.command = strdup(member->command); /* or it is unknown */
+        process_table_add(ret, &entry);
+    }
+    process_table_finish(ret, job_cpu_ns, job->is_main_only ? 1 : started_count);
+    return 0;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fake_root.h"
+#include "job/command_line.h"
+
+static void arguments_are_quoted_for_a_shell(void **state)
+{
+    static const char *const arguments[] = { "/bin/sh", "-c", "echo a\tb", "", NULL };
+    char *line = command_line_make(arguments, false);
+
+    (void)state;
+    assert_string_equal(line, "/bin/sh -c $'echo a\\tb' ''");
+    free(line);
+}
+
+static void a_long_line_is_cut_between_characters(void **state)
+{
+    char word[400] = "x"; /* so that the cut falls into a character */
+    const char *const arguments[] = { word, NULL };
+    char *line;
+
+    (void)state;
+    for (size_t i = 1; i + 2 < sizeof(word); i += 2)
+        memcpy(word + i, "\xc3\xa9", 3);
+    line = command_line_make(arguments, false);
+    assert_in_range(strlen(line), COMMAND_LINE_MAX - 2, COMMAND_LINE_MAX);
+    assert_string_equal(line + strlen(line) - 5, "\xc3\xa9...");
+    free(line);
+}
+
+static void of_cut_arguments_the_line_says_so(void **state)
+{
+    static const char *const arguments[] = { "cat", "a", NULL };
+    char *line = command_line_make(arguments, true);
+
+    (void)state;
+    assert_string_equal(line, "cat a...");
+    free(line);
+}
+
+static void a_process_is_read_from_its_file(void **state)
+{
+    struct fake_root fake;
+    char text[COMMAND_LINE_MAX * 2];
+    char *line;
+
+    (void)state;
+    fake_root_init(&fake);
+    assert_null(command_line_read(&fake.root, 42));
+    fake_root_write(&fake, "proc/42/cmdline", "cc1"); /* without its NUL */
+    line = command_line_read(&fake.root, 42);
+    assert_string_equal(line, "cc1");
+    free(line);
+    memset(text, 'y', sizeof(text));
+    text[sizeof(text) - 1] = '\0';
+    fake_root_write(&fake, "proc/42/cmdline", text);
+    line = command_line_read(&fake.root, 42);
+    assert_int_equal(strlen(line), COMMAND_LINE_MAX);
+    assert_string_equal(line + COMMAND_LINE_MAX - 4, "y...");
+    free(line);
+    fake_root_done(&fake);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(arguments_are_quoted_for_a_shell),
+        cmocka_unit_test(a_long_line_is_cut_between_characters),
+        cmocka_unit_test(of_cut_arguments_the_line_says_so),
+        cmocka_unit_test(a_process_is_read_from_its_file),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

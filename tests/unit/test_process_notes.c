@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/unknown.h"
+#include "fake_job.h"
+
+static const struct fake_process main_process = { .pid = 10,
+                                                  .children = "11 ",
+                                                  .user_ticks = 30 };
+
+static struct process_table list(const struct fake_job *f, uint64_t job_cpu_ns)
+{
+    struct process_table table;
+
+    assert_int_equal(job_list_processes(&f->job, job_cpu_ns, &table), 0);
+    return table;
+}
+
+static void put(struct fake_job *f, int pid, const char *name, const char *command,
+                unsigned ticks)
+{
+    char path[64];
+
+    fake_process_put(
+        &f->fake,
+        &(struct fake_process){
+            .pid = pid, .parent = 10, .name = name, .user_ticks = ticks, .resident_pages = 9 });
+    (void)snprintf(path, sizeof(path), "proc/%d/cmdline", pid);
+    fake_root_write(&f->fake, path, command);
+}
+
+/* A job that was attached to has used something before. */
+static void what_was_used_before_the_first_reading_does_not_count(void **state)
+{
+    struct fake_process main = main_process;
+    struct process_table table;
+    struct fake_job f;
+
+    (void)state;
+    fake_job_begin(&f, &main, true);
+    put(&f, 11, "worker", "worker", 50);
+    fake_job_look(&f);
+    put(&f, 11, "worker", "worker", 70);
+    main.user_ticks = 40;
+    fake_process_put(&f.fake, &main);
+    fake_job_look(&f);
+    table = list(&f, 300 * NS_PER_MS);
+    assert_int_equal(table.count, 2);
+    assert_int_equal(table.list[0].pid, 10);
+    assert_int_equal(table.list[0].cpu_ns, 100 * NS_PER_MS);
+    assert_int_equal(table.list[1].cpu_ns, 200 * NS_PER_MS);
+    assert_int_equal(table.list[1].parent_pid, 10);
+    assert_string_equal(table.list[1].name, "worker");
+    assert_string_equal(table.list[1].command, "worker");
+    assert_int_equal(table.list[1].peak_bytes, 9 * f.fake.root.page_bytes);
+    assert_int_equal(table.list[1].started_ns, 2 * NS_PER_SECOND);
+    assert_false(is_known(table.list[1].ended_ns));
+    assert_int_equal(table.other_count + table.unknown.count, 0);
+    process_table_done(&table);
+    fake_job_end(&f);
+}
+
+static void a_process_stays_listed_after_its_end(void **state)
+{
+    struct fake_process main = main_process;
+    struct process_table table;
+    struct fake_job f;
+
+    (void)state;
+    fake_job_begin(&f, &main, true);
+    fake_job_look(&f);
+    put(&f, 11, "worker", "worker", 50);
+    fake_job_look(&f);
+    fake_process_end(&f.fake, 11);
+    main.children = "";
+    fake_process_put(&f.fake, &main);
+    fake_job_look(&f);
+    assert_int_equal(f.job.roster.count, 1);
+    table = list(&f, UNKNOWN);
+    assert_int_equal(table.count, 2);
+    assert_int_equal(table.list[1].pid, 11);
+    assert_string_equal(table.list[1].command, "worker");
+    assert_int_equal(table.list[1].ended_ns, f.now_ns);
+    assert_true(table.list[1].cpu_ns >= 500 * NS_PER_MS);
+    assert_false(table.list[1].has_wait_status);
+    process_table_done(&table);
+    fake_job_end(&f);
+}
+
+static void after_exec_the_name_and_the_command_are_new(void **state)
+{
+    struct process_table table;
+    struct fake_job f;
+
+    (void)state;
+    fake_job_begin(&f, &main_process, true);
+    put(&f, 11, "sh", "sh run.sh", 1);
+    fake_job_look(&f);
+    put(&f, 11, "python3", "python3 train.py", 2);
+    fake_job_look(&f);
+    table = list(&f, UNKNOWN);
+    assert_string_equal(table.list[1].name, "python3");
+    assert_string_equal(table.list[1].command, "'python3 train.py'"); /* one argument */
+    process_table_done(&table);
+    fake_job_end(&f);
+}
+
+static void a_pid_that_is_used_again_is_another_process(void **state)
+{
+    struct fake_process reused = { .pid = 11, .parent = 10, .name = "two", .start_ticks = 900 };
+    struct process_table table;
+    struct fake_job f;
+
+    (void)state;
+    fake_job_begin(&f, &main_process, true);
+    put(&f, 11, "one", "one", 5);
+    fake_job_look(&f);
+    fake_process_end(&f.fake, 11);
+    fake_process_put(&f.fake, &reused);
+    fake_job_look(&f);
+    fake_job_look(&f);
+    table = list(&f, UNKNOWN);
+    assert_int_equal(table.count, 3);
+    assert_string_equal(table.list[1].name, "one");
+    assert_true(is_known(table.list[1].ended_ns));
+    assert_string_equal(table.list[2].name, "two");
+    assert_int_equal(table.list[2].pid, 11);
+    assert_false(is_known(table.list[2].ended_ns));
+    process_table_done(&table);
+    fake_job_end(&f);
+}
+
+static void the_most_memory_on_gpus_is_kept(void **state)
+{
+    struct process_table table;
+    struct fake_job f;
+
+    (void)state;
+    fake_job_begin(&f, &main_process, true);
+    fake_job_look(&f);
+    job_note_gpu(&f.job, 10, 200);
+    job_note_gpu(&f.job, 10, 100);
+    job_note_gpu(&f.job, 77, 900); /* it is not of the job */
+    table = list(&f, UNKNOWN);
+    assert_int_equal(table.list[0].gpu_bytes, 200);
+    process_table_done(&table);
+    fake_job_end(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_used_before_the_first_reading_does_not_count),
+        cmocka_unit_test(a_process_stays_listed_after_its_end),
+        cmocka_unit_test(after_exec_the_name_and_the_command_are_new),
+        cmocka_unit_test(a_pid_that_is_used_again_is_another_process),
+        cmocka_unit_test(the_most_memory_on_gpus_is_kept),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

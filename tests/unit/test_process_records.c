@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What events and exit records say about processes that have ended. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/unknown.h"
+#include "job/process_events.h"
+
+#define MS NS_PER_MS
+
+enum { MAIN = 5000000, CHILD }; /* beyond all pids there can be */
+
+struct fixture {
+    struct process_events events;
+    struct roster roster;
+};
+
+static int set_up(void **state)
+{
+    static const struct root none = ROOT_CLOSED;
+    struct fixture *f = calloc(1, sizeof(*f));
+
+    assert_non_null(f);
+    f->events = (struct process_events){
+        .is_exact = true,
+        .is_machine_wide = true,
+        .started_count = 1,
+        .root = &none,
+        .main_pid = MAIN,
+        .connector = PROC_CONNECTOR_CLOSED,
+        .taskstats = TASKSTATS_CLOSED,
+        .roster = &f->roster,
+    };
+    f->events.taskstats.fd = 0; /* there is one: ended processes wait for their records */
+    roster_add(&f->roster, MAIN)->threads = 1;
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+
+    f->events.taskstats.fd = -1;
+    process_events_close(&f->events);
+    roster_done(&f->roster);
+    free(f);
+    return 0;
+}
+
+static void fork_child(struct fixture *f)
+{
+    process_events_note(&f->events, &(struct process_event){ .kind = PROCESS_FORKED,
+                                                             .pid = CHILD,
+                                                             .parent_pid = MAIN,
+                                                             .time_ns = 100 * MS });
+}
+
+static void end_child(struct fixture *f)
+{
+    process_events_note(&f->events, &(struct process_event){ .kind = PROCESS_EXITED,
+                                                             .pid = CHILD,
+                                                             .time_ns = 130 * MS,
+                                                             .has_wait_status = true,
+                                                             .wait_status = 3 << 8 });
+}
+
+static void open_process(struct fixture *f, pid_t pid, const char *name)
+{
+    struct member member = {
+        .pid = pid,
+        .stat_file = CACHED_FILE_CLOSED,
+        .statm_file = CACHED_FILE_CLOSED,
+        .io_file = CACHED_FILE_CLOSED,
+        .children_file = CACHED_FILE_CLOSED,
+        .command = strdup(name),
+    };
+
+    (void)snprintf(member.comm, sizeof(member.comm), "%s", name);
+    assert_non_null(roster_add_member(&f->roster, &member));
+}
+
+static const struct exit_record record = {
+    .pid = CHILD,
+    .tgid = CHILD,
+    .peak_rss_bytes = 7 << 20,
+    .is_group_exit = true,
+    .tick_ns = 8 * MS,
+    .run_ns = 6 * MS,
+    .read_bytes = 4096,
+    .written_bytes = 8192,
+    .name = "sh",
+};
+
+static void a_process_that_was_never_open_is_known_by_its_record(void **state)
+{
+    struct fixture *f = *state;
+    const struct process_entry *entry = NULL;
+
+    open_process(f, MAIN, "main");
+    fork_child(f);
+    end_child(f);
+    assert_true(process_events_note_record(&f->events, &record));
+    assert_true(process_events_note_record(&f->events, &record)); /* it counts once */
+    assert_int_equal(f->roster.ended.count, 1);
+    entry = &f->roster.ended.list[0];
+    assert_int_equal(entry->pid, CHILD);
+    assert_int_equal(entry->parent_pid, MAIN);
+    assert_string_equal(entry->name, "sh");
+    assert_null(entry->command);
+    assert_int_equal(entry->started_ns, 100 * MS);
+    assert_int_equal(entry->ended_ns, 130 * MS);
+    assert_int_equal(entry->cpu_ns, 0);
+    assert_in_range(entry->estimated_ns, 8 * MS, 9 * MS);
+    assert_int_equal(entry->peak_bytes, 7 << 20);
+    assert_int_equal(entry->written_bytes, 8192);
+    assert_true(entry->has_wait_status);
+    assert_int_equal(entry->wait_status, 3 << 8);
+    /* The parent has waited for it, and has its bytes. */
+    assert_int_equal(roster_member(&f->roster, MAIN)->foreign_io.read_bytes, 4096);
+}
+
+static void a_record_may_come_before_the_exit_event(void **state)
+{
+    struct fixture *f = *state;
+
+    fork_child(f);
+    assert_true(process_events_note_record(&f->events, &record));
+    assert_false(f->roster.ended.list[0].has_wait_status);
+    end_child(f);
+    assert_int_equal(f->roster.ended.count, 1);
+    assert_true(f->roster.ended.list[0].has_wait_status);
+    assert_int_equal(f->roster.ended.list[0].wait_status, 3 << 8);
+}
+
+static void nobody_uses_more_cpu_time_than_it_lived(void **state)
+{
+    struct fixture *f = *state;
+    struct exit_record long_record = record;
+
+    fork_child(f);
+    end_child(f);
+    long_record.tick_ns = 40 * MS; /* in a life of 30 ms */
+    assert_true(process_events_note_record(&f->events, &long_record));
+    assert_int_equal(f->roster.ended.list[0].estimated_ns, 30 * MS);
+}
+
+static void the_threads_of_an_open_process_are_added_up(void **state)
+{
+    struct fixture *f = *state;
+    struct exit_record thread = record;
+    const struct member *member;
+
+    fork_child(f);
+    open_process(f, CHILD, "sh");
+    thread.pid = CHILD + 1;
+    thread.is_group_exit = false;
+    assert_true(process_events_note_record(&f->events, &thread));
+    assert_true(process_events_note_record(&f->events, &record));
+    member = roster_member(&f->roster, CHILD);
+    assert_int_equal(member->recorded_io.read_bytes, 2 * 4096);
+    assert_int_equal(member->recorded_cpu_ns, 6 * MS);
+    assert_string_equal(member->command, "sh");
+    assert_int_equal(f->roster.ended.count, 0); /* until it is closed */
+}
+
+static void a_last_exec_is_known_by_the_name_in_the_record(void **state)
+{
+    struct fixture *f = *state;
+    const struct member *member;
+
+    fork_child(f);
+    open_process(f, CHILD, "wrapper");
+    assert_true(process_events_note_record(&f->events, &record));
+    member = roster_member(&f->roster, CHILD);
+    assert_string_equal(member->comm, "sh");
+    assert_null(member->command);
+}
+
+#define with_fixture(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        with_fixture(a_process_that_was_never_open_is_known_by_its_record),
+        with_fixture(a_record_may_come_before_the_exit_event),
+        with_fixture(nobody_uses_more_cpu_time_than_it_lived),
+        with_fixture(the_threads_of_an_open_process_are_added_up),
+        with_fixture(a_last_exec_is_known_by_the_name_in_the_record),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
