@@ -314,9 +314,9 @@ SPOOR_API int spoor_session_figure(spoor_session *session, const char *path,
 /* Times are in seconds since the start of the run. NaN: unknown. */
 struct spoor_process {
     pid_t pid;
-    pid_t parent_pid;       /* 0: unknown */
-    char name[64];          /* as in /proc/PID/comm; any bytes; empty: unknown */
-    char command[264];      /* one line, quoted for a shell; a long one is cut and ends in "...";
+    pid_t parent_pid;  /* 0: unknown */
+    char name[64];     /* as in /proc/PID/comm; any bytes; empty: unknown */
+    char command[264]; /* one line, quoted for a shell; a long one is cut and ends in "...";
                                empty: unknown */
     double started_seconds; /* negative: it ran before the session was opened */
     double ended_seconds;   /* NaN: it was still running */
@@ -375,7 +375,7 @@ SPOOR_API int spoor_agent_start(const char *path, char *const *arguments, int in
 /* ---- the machine -------------------------------------------------------- */
 
 /* One source of a quantity, and whether it is available on this machine. */
-struct spoor_rung {
+struct spoor_source {
     const char *quantity; /* "CPU time of a job" */
     const char *source;   /* "cgroup.cpu.stat" */
     bool is_available;
@@ -387,7 +387,7 @@ struct spoor_rung {
  * available, a run with these options uses the first. `options` may be NULL; its process is
  * ignored. The strings are valid only during the call. */
 SPOOR_API int spoor_machine_check(const struct spoor_options *options,
-                                  void (*each)(const struct spoor_rung *rung, void *data),
+                                  void (*each)(const struct spoor_source *source, void *data),
                                   void *data, struct spoor_error *err);
 
 /* What a cloud calls the machine, for spoor_machine_write(). The library does not find it out, since

@@ -16,12 +16,12 @@ static inline uint64_t smaller(uint64_t a, uint64_t b)
 }
 
 /* a - b, or 0. */
-static inline uint64_t less(uint64_t a, uint64_t b)
+static inline uint64_t sub_floor0(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : 0;
 }
 
-static inline uint64_t apart(uint64_t a, uint64_t b)
+static inline uint64_t abs_diff(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : b - a;
 }

@@ -39,7 +39,7 @@ struct timespec clock_timespec(uint64_t ns)
 
 struct timespec clock_time_until(uint64_t monotonic_ns)
 {
-    return clock_timespec(less(monotonic_ns, read_clock(CLOCK_MONOTONIC)));
+    return clock_timespec(sub_floor0(monotonic_ns, read_clock(CLOCK_MONOTONIC)));
 }
 
 struct clock_text clock_format(double unix_seconds)

@@ -206,8 +206,8 @@ bool root_exists(const struct root *root, const char *fmt, ...)
 
 /* Opens it unless it is open. *ret_keeps: it may stay open. */
 PRINTF_LIKE(4, 0)
-static int open_kept(struct kept *kept, const struct root *root, bool *ret_keeps,
-                     const char *fmt, va_list args)
+static int open_cached(struct cached_file *kept, const struct root *root, bool *ret_keeps,
+                       const char *fmt, va_list args)
 {
     *ret_keeps = root->is_live;
     if (kept->fd >= 0)
@@ -225,42 +225,43 @@ static int open_kept(struct kept *kept, const struct root *root, bool *ret_keeps
 
 /* As read_all, on a file that stays open where that is possible. */
 PRINTF_LIKE(6, 0)
-static ssize_t kept_read_all(struct kept *kept, const struct root *root, char *buf, size_t size,
-                             bool *is_cut, const char *fmt, va_list args)
+static ssize_t cached_file_read_all(struct cached_file *kept, const struct root *root,
+                                    char *buf, size_t size, bool *is_cut, const char *fmt,
+                                    va_list args)
 {
     bool keeps;
-    ssize_t n = open_kept(kept, root, &keeps, fmt, args);
+    ssize_t n = open_cached(kept, root, &keeps, fmt, args);
 
     if (n < 0)
         return n;
     n = read_all(kept->fd, buf, size, is_cut);
     if (!keeps)
-        kept_close(kept);
+        cached_file_close(kept);
     return n;
 }
 
-ssize_t kept_read(struct kept *kept, const struct root *root, char *buf, size_t size,
-                  const char *fmt, ...)
+ssize_t cached_file_read(struct cached_file *kept, const struct root *root, char *buf,
+                         size_t size, const char *fmt, ...)
 {
     va_list args;
     bool is_cut = false;
     ssize_t n;
 
     va_start(args, fmt);
-    n = kept_read_all(kept, root, buf, size, &is_cut, fmt, args);
+    n = cached_file_read_all(kept, root, buf, size, &is_cut, fmt, args);
     va_end(args);
     return n >= 0 && is_cut ? -EFBIG : n;
 }
 
-ssize_t kept_read_start(struct kept *kept, const struct root *root, char *buf, size_t size,
-                        const char *fmt, ...)
+ssize_t cached_file_read_start(struct cached_file *kept, const struct root *root, char *buf,
+                               size_t size, const char *fmt, ...)
 {
     va_list args;
     bool is_cut = false;
     ssize_t n;
 
     va_start(args, fmt);
-    n = kept_read_all(kept, root, buf, size, &is_cut, fmt, args);
+    n = cached_file_read_all(kept, root, buf, size, &is_cut, fmt, args);
     va_end(args);
     return n;
 }
@@ -277,25 +278,25 @@ static ssize_t read_record(int fd, char *buf, size_t size)
     return n;
 }
 
-ssize_t kept_read_record(struct kept *kept, const struct root *root, char *buf, size_t size,
-                         const char *fmt, ...)
+ssize_t cached_file_read_record(struct cached_file *kept, const struct root *root, char *buf,
+                                size_t size, const char *fmt, ...)
 {
     va_list args;
     bool keeps;
     ssize_t n;
 
     va_start(args, fmt);
-    n = open_kept(kept, root, &keeps, fmt, args);
+    n = open_cached(kept, root, &keeps, fmt, args);
     va_end(args);
     if (n < 0)
         return n;
     n = read_record(kept->fd, buf, size);
     if (!keeps)
-        kept_close(kept);
+        cached_file_close(kept);
     return n;
 }
 
-void kept_close(struct kept *kept)
+void cached_file_close(struct cached_file *kept)
 {
     if (kept->fd >= 0)
         close(kept->fd);

@@ -9,7 +9,7 @@
  * A process is found by its number, which means another process in another PID namespace. If /proc
  * is that of another one, files of processes (proc/42/...) are refused with -ESRCH, proc/self apart.
  *
- * Files that are read at every sample are kept open (struct kept). That is two to
+ * Files that are read at every sample are kept open (struct cached_file). That is two to
  * four times cheaper, and an open file of /proc/PID never returns data of another
  * process that reuses the pid: it fails with ESRCH. In a fixture folder the file is
  * opened again for each read, since the folder may have been replaced.
@@ -61,29 +61,29 @@ ssize_t root_read_link(const struct root *root, char *buf, size_t size, const ch
 /* Whether the file exists, readable or not. */
 bool root_exists(const struct root *root, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* A file kept open between reads. Initialize with KEPT_CLOSED, not with zeros. */
-struct kept {
+/* A file kept open between reads. Initialize with CACHED_FILE_CLOSED, not with zeros. */
+struct cached_file {
     int fd;
 };
 
-#define KEPT_CLOSED \
-    {               \
-        .fd = -1    \
+#define CACHED_FILE_CLOSED \
+    {                      \
+        .fd = -1           \
     }
 
 /* Reads the whole file from its start, as root_read does. The path is used if the file is not
  * open yet. If descriptors run short, the file is closed after the read. */
-ssize_t kept_read(struct kept *kept, const struct root *root, char *buf, size_t size,
-                  const char *fmt, ...) PRINTF_LIKE(5, 6);
+ssize_t cached_file_read(struct cached_file *kept, const struct root *root, char *buf,
+                         size_t size, const char *fmt, ...) PRINTF_LIKE(5, 6);
 
-/* As kept_read, but truncates a file that does not fit. */
-ssize_t kept_read_start(struct kept *kept, const struct root *root, char *buf, size_t size,
-                        const char *fmt, ...) PRINTF_LIKE(5, 6);
+/* As cached_file_read, but truncates a file that does not fit. */
+ssize_t cached_file_read_start(struct cached_file *kept, const struct root *root, char *buf,
+                               size_t size, const char *fmt, ...) PRINTF_LIKE(5, 6);
 
-/* As kept_read, for a file that the kernel returns in one piece (most small ones): one read call
+/* As cached_file_read, for a file that the kernel returns in one piece (most small ones): one read call
  * suffices, and no second call is needed to see the end. */
-ssize_t kept_read_record(struct kept *kept, const struct root *root, char *buf, size_t size,
-                         const char *fmt, ...) PRINTF_LIKE(5, 6);
-void kept_close(struct kept *kept);
+ssize_t cached_file_read_record(struct cached_file *kept, const struct root *root, char *buf,
+                                size_t size, const char *fmt, ...) PRINTF_LIKE(5, 6);
+void cached_file_close(struct cached_file *kept);
 
 #endif

@@ -166,7 +166,7 @@ static bool is_stalled(const struct writer_process *process, uint64_t limit_ns)
 {
     uint64_t since_ns = atomic_load(&process->queue->working_since);
 
-    return since_ns != 0 && less(clock_now().monotonic_ns, since_ns) >= limit_ns;
+    return since_ns != 0 && sub_floor0(clock_now().monotonic_ns, since_ns) >= limit_ns;
 }
 
 /* Whether the child has ended, or been killed: its end of the socket is closed. */

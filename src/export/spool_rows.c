@@ -80,7 +80,7 @@ int spool_read_batch(const struct spool *spool, size_t max_bytes, struct spool_b
     if (r < 0)
         return r;
     start = first_waiting(spool, &rows);
-    size = (size_t)smaller(less(rows.size, start), max_bytes);
+    size = (size_t)smaller(sub_floor0(rows.size, start), max_bytes);
     *ret = (struct spool_batch){ .end = start };
     buffer_add(&ret->csv, rows.header, rows.header_bytes);
     text = malloc(size + 1);
@@ -166,7 +166,7 @@ int spool_count(const struct spool *spool, uint64_t *ret_rows, uint64_t *ret_byt
     start = first_waiting(spool, &rows);
     r = count_rows(rows.fd, start, rows.size, ret_rows, &end);
     if (r == 0)
-        *ret_bytes = less(rows.size, start);
+        *ret_bytes = sub_floor0(rows.size, start);
     return r;
 }
 
@@ -179,7 +179,7 @@ int spool_enforce_limit(struct spool *spool, uint64_t limit_bytes)
     if (r < 0)
         return r;
     start = first_waiting(spool, &rows);
-    if (less(rows.size, start) <= limit_bytes)
+    if (sub_floor0(rows.size, start) <= limit_bytes)
         return 0;
     until = rows.size - limit_bytes + limit_bytes / 4;
     r = count_rows(rows.fd, start, until, &dropped, &end);

@@ -25,15 +25,15 @@ void activity_note_cpu(struct activity *activity, uint64_t now_ns, uint64_t cpu_
 {
     bool was_at_rest = activity->is_at_rest;
     bool is_first = activity->noted_ns == 0;
-    bool has_run =
-        is_first || !is_known(cpu_ns) || !is_known(activity->cpu_ns) ||
-        apart(cpu_ns, activity->cpu_ns) > less(now_ns, activity->noted_ns) / REST_SHARE;
+    bool has_run = is_first || !is_known(cpu_ns) || !is_known(activity->cpu_ns) ||
+                   abs_diff(cpu_ns, activity->cpu_ns) >
+                       sub_floor0(now_ns, activity->noted_ns) / REST_SHARE;
 
     activity->cpu_ns = cpu_ns;
     activity->noted_ns = now_ns;
     if (has_run)
         activity->ran_ns = now_ns;
-    activity->is_at_rest = less(now_ns, activity->ran_ns) >= REST_AFTER_NS;
+    activity->is_at_rest = sub_floor0(now_ns, activity->ran_ns) >= REST_AFTER_NS;
     activity->has_come_to_rest = activity->is_at_rest && !was_at_rest;
 }
 

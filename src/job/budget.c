@@ -49,8 +49,8 @@ static void save(int64_t *saved_ns, uint64_t earned_ns)
 
 void budget_earn(struct budget *budget, uint64_t now_ns, uint64_t cpu_ns)
 {
-    uint64_t span_ns = less(now_ns, budget->earned_until_ns);
-    uint64_t used_ns = is_known(cpu_ns) ? less(cpu_ns, budget->cpu_ns) : 0;
+    uint64_t span_ns = sub_floor0(now_ns, budget->earned_until_ns);
+    uint64_t used_ns = is_known(cpu_ns) ? sub_floor0(cpu_ns, budget->cpu_ns) : 0;
     uint64_t earned_ns, repaid_ns;
 
     if (span_ns == 0 || has_no_limit(budget))

@@ -12,16 +12,17 @@ static bool read_text(const struct root *root, pid_t pid, char text[TEXT_SIZE])
     return root_read(root, text, TEXT_SIZE, "proc/%d/cgroup", (int)pid) > 0;
 }
 
-void cgroup_escape_init(struct cgroup_escape *escape, const struct leaf *leaf, pid_t main_pid)
+void cgroup_escape_init(struct cgroup_escape *escape, const struct job_cgroup *job_cgroup,
+                        pid_t main_pid)
 {
     char text[TEXT_SIZE];
     struct text_part path;
 
     *escape = (struct cgroup_escape){ 0 };
-    if (!leaf->root || !read_text(leaf->root, main_pid, text))
+    if (!job_cgroup->root || !read_text(job_cgroup->root, main_pid, text))
         return;
-    for (int i = 0; i < LEAF_TREE_COUNT; i++) {
-        if (leaf_has(leaf, (enum leaf_tree)i) &&
+    for (int i = 0; i < CGROUP_TREE_TREE_COUNT; i++) {
+        if (job_cgroup_has(job_cgroup, (enum cgroup_tree)i) &&
             cgroup_find_path(text, (enum cgroup_controller)i, &path) == 0 &&
             path.length < sizeof(escape->home[i]))
             memcpy(escape->home[i], path.start, path.length);
@@ -46,7 +47,7 @@ static bool is_at_or_below(struct text_part path, const char *home)
 
 static bool is_watching(const struct cgroup_escape *escape)
 {
-    for (int i = 0; i < LEAF_TREE_COUNT; i++) {
+    for (int i = 0; i < CGROUP_TREE_TREE_COUNT; i++) {
         if (escape->home[i][0] != '\0' && !escape->has_left[i])
             return true;
     }
@@ -64,7 +65,7 @@ void cgroup_escape_check(struct cgroup_escape *escape, const struct root *root,
     member->placed_rss_bytes = member->rss_bytes;
     if (!read_text(root, member->pid, text))
         return;
-    for (int i = 0; i < LEAF_TREE_COUNT; i++) {
+    for (int i = 0; i < CGROUP_TREE_TREE_COUNT; i++) {
         if (escape->home[i][0] == '\0' || escape->has_left[i] ||
             cgroup_find_path(text, (enum cgroup_controller)i, &path) < 0 ||
             is_at_or_below(path, escape->home[i]))

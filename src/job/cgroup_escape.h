@@ -12,17 +12,19 @@
 #include <stdbool.h>
 
 #include "base/root.h"
-#include "job/leaf.h"
+#include "job/job_cgroup.h"
 #include "job/member.h"
 
 /* Zeroed: there is no job cgroup, and so none to leave. */
 struct cgroup_escape {
-    char home[LEAF_TREE_COUNT][CGROUP_PATH_SIZE]; /* as in /proc/PID/cgroup; empty: none */
-    bool has_left[LEAF_TREE_COUNT];               /* a process was seen elsewhere */
+    char home[CGROUP_TREE_TREE_COUNT]
+             [CGROUP_PATH_SIZE];           /* as in /proc/PID/cgroup; empty: none */
+    bool has_left[CGROUP_TREE_TREE_COUNT]; /* a process was seen elsewhere */
 };
 
 /* Records where the main process is; call it as soon as it is in the job cgroup. */
-void cgroup_escape_init(struct cgroup_escape *escape, const struct leaf *leaf, pid_t main_pid);
+void cgroup_escape_init(struct cgroup_escape *escape, const struct job_cgroup *job_cgroup,
+                        pid_t main_pid);
 
 /* Reads where a process is. */
 void cgroup_escape_check(struct cgroup_escape *escape, const struct root *root,

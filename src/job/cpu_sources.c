@@ -74,7 +74,7 @@ struct cpu_choice cpu_sources_choose(const struct cpu_counts *counts)
 
 static uint64_t growth(uint64_t last_ns, uint64_t ns)
 {
-    return is_known(last_ns) && is_known(ns) ? less(ns, last_ns) : 0;
+    return is_known(last_ns) && is_known(ns) ? sub_floor0(ns, last_ns) : 0;
 }
 
 uint64_t cpu_total_add(struct cpu_total *total, const struct cpu_counts *counts,
@@ -94,9 +94,10 @@ uint64_t cpu_total_add(struct cpu_total *total, const struct cpu_counts *counts,
     if (!total->has_begun)
         total->reported_ns = now_ns[source];
     else if (total->source == CPU_FROM_CGROUP && !is_known(counts->cgroup_ns))
-        total->base_ns = less(total->reported_ns, first_known(last_ns[source], now_ns[source]));
+        total->base_ns =
+            sub_floor0(total->reported_ns, first_known(last_ns[source], now_ns[source]));
     /* One counter may get at once what another got bit by bit: that is not counted twice. */
-    missed_ns = less(total->base_ns + now_ns[source], total->reported_ns);
+    missed_ns = sub_floor0(total->base_ns + now_ns[source], total->reported_ns);
     grown_ns = smaller(growth(last_ns[before], now_ns[before]), missed_ns);
     total->reported_ns += grown_ns;
     total->has_begun = true;

@@ -27,12 +27,13 @@ static const char *tree_source(const struct job *job)
 }
 
 /* User and system time, as the cgroup has them. How that of agents splits is not known. */
-static void take_leaf_split(const struct leaf_reading *leaf, uint64_t cpu_ns, uint64_t *counter)
+static void take_leaf_split(const struct job_cgroup_reading *job_cgroup, uint64_t cpu_ns,
+                            uint64_t *counter)
 {
-    double share = leaf->cpu_ns > 0 ? (double)cpu_ns / (double)leaf->cpu_ns : 1;
+    double share = job_cgroup->cpu_ns > 0 ? (double)cpu_ns / (double)job_cgroup->cpu_ns : 1;
 
-    counter[USAGE_USER_NS] = (uint64_t)((double)leaf->user_ns * share);
-    counter[USAGE_SYSTEM_NS] = (uint64_t)((double)leaf->system_ns * share);
+    counter[USAGE_USER_NS] = (uint64_t)((double)job_cgroup->user_ns * share);
+    counter[USAGE_SYSTEM_NS] = (uint64_t)((double)job_cgroup->system_ns * share);
 }
 
 /* What the sum over processes may lack: the times of waited-for children, and of processes without
@@ -72,8 +73,9 @@ static void read_split(struct job *job, struct job_reading *reading)
 {
     struct origin *user = &job->origins[METRIC_JOB_USER];
 
-    if (reading->cpu.source == CPU_FROM_CGROUP && is_known(reading->leaf.user_ns)) {
-        take_leaf_split(&reading->leaf, reading->cpu_counts.cgroup_ns, reading->usage.counter);
+    if (reading->cpu.source == CPU_FROM_CGROUP && is_known(reading->job_cgroup.user_ns)) {
+        take_leaf_split(&reading->job_cgroup, reading->cpu_counts.cgroup_ns,
+                        reading->usage.counter);
         *user = job->origins[METRIC_JOB_CPU];
     } else {
         user->source = job->is_spawned ? "wait4" : "procfs.stat";
@@ -87,15 +89,17 @@ void job_read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
     uint64_t *counter = reading->usage.counter;
     uint64_t agents_ns = agents_cpu_ns(&job->agents, job->root);
     struct clock_span perf_span = { .from_ns = job_now_ns(job, now_ns) };
-    bool has_cgroup = job->meters.leaf.is_adopted || !reading->leaf.is_gone;
+    bool has_cgroup = job->meters.job_cgroup.is_adopted || !reading->job_cgroup.is_gone;
     bool needs_perf = job->is_spawned || job->was_thorough; /* it adds up over all threads */
     struct cpu_counts counts = {
         .tree_ns = counter[USAGE_CPU_NS],
-        .cgroup_ns = has_cgroup ? sub_known(reading->leaf.cpu_ns, agents_ns) : UNKNOWN,
+        .cgroup_ns = has_cgroup ? sub_known(reading->job_cgroup.cpu_ns, agents_ns) : UNKNOWN,
         .perf_ns = needs_perf ? sub_known(read_perf_ns(job), agents_ns) : UNKNOWN,
         .stolen_ns = job->meters.stolen_ns,
-        .is_cgroup = job->meters.leaf.is_adopted,
-        .left_cgroup = job->meters.escape.has_left[leaf_tree(&job->meters.leaf, LEAF_CPUACCT)],
+        .is_cgroup = job->meters.job_cgroup.is_adopted,
+        .left_cgroup =
+            job->meters.escape
+                .has_left[job_cgroup_tree(&job->meters.job_cgroup, CGROUP_TREE_CPUACCT)],
         .saw_unwaited = job->ledger.saw_unwaited,
         .was_spawned = job->is_spawned,
     };
@@ -103,7 +107,7 @@ void job_read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
     perf_span.until_ns = job_now_ns(job, now_ns);
     reading->cpu_counts = counts;
     reading->cpu = cpu_sources_choose(&counts);
-    reading->cpu.is_exact &= !reading->leaf.is_gone;
+    reading->cpu.is_exact &= !reading->job_cgroup.is_gone;
     /* If all CPU time came to us, every process was waited for. */
     reading->all_waited = reading->cpu.all_waited;
     note_source(job, perf_span, reading);
@@ -132,11 +136,14 @@ static uint64_t read_clocks_ns(const struct job *job)
 /* perf does not count a thread that a job began while we attached to it. */
 uint64_t job_whole_cpu_ns(struct job *job)
 {
-    bool misses_some = job->meters.escape.has_left[leaf_tree(&job->meters.leaf, LEAF_CPUACCT)];
-    uint64_t leaf_ns = misses_some ? UNKNOWN : leaf_read_cpu_ns(&job->meters.leaf);
+    bool misses_some =
+        job->meters.escape
+            .has_left[job_cgroup_tree(&job->meters.job_cgroup, CGROUP_TREE_CPUACCT)];
+    uint64_t job_cgroup_ns =
+        misses_some ? UNKNOWN : job_cgroup_read_cpu_ns(&job->meters.job_cgroup);
 
-    if (is_known(leaf_ns) || !job->is_spawned)
-        return leaf_ns;
+    if (is_known(job_cgroup_ns) || !job->is_spawned)
+        return job_cgroup_ns;
     return read_perf_ns(job);
 }
 

@@ -38,7 +38,7 @@ static void read_sizes(struct job *job, const struct look *look)
      * left its figures to nobody. */
     job_settle_left(job);
     raise_to(&job->peaks.process_count, process_count);
-    leaf_raise_memory(&job->meters.leaf, &job->peaks.leaf);
+    job_cgroup_raise_memory(&job->meters.job_cgroup, &job->peaks.job_cgroup);
     activity_note_memory(&job->activity, resident_bytes, process_count);
 }
 
@@ -47,11 +47,12 @@ static void read_sizes(struct job *job, const struct look *look)
 static bool may_have_changed(struct job *job)
 {
     uint64_t before_bytes = job->glanced_memory_bytes;
-    uint64_t bytes = leaf_read_memory_bytes(&job->meters.leaf);
+    uint64_t bytes = job_cgroup_read_memory_bytes(&job->meters.job_cgroup);
 
     if (activity_state(&job->activity) != JOB_GROWS && is_known(bytes) &&
-        !job->meters.escape.has_left[leaf_tree(&job->meters.leaf, LEAF_MEMORY)] &&
-        apart(bytes, before_bytes) <= larger(SAME_BYTES, before_bytes / SAME_SHARE))
+        !job->meters.escape
+             .has_left[job_cgroup_tree(&job->meters.job_cgroup, CGROUP_TREE_MEMORY)] &&
+        abs_diff(bytes, before_bytes) <= larger(SAME_BYTES, before_bytes / SAME_SHARE))
         return false;
     job->glanced_memory_bytes = bytes;
     return true;

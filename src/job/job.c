@@ -60,9 +60,9 @@ static void open_task_clock(struct job *job, const struct job_options *options)
     const struct thread_events events = { list_threads, job, add_clock, close_clock,
                                           &job->meters.task_clock };
 
-    if (!job->root->is_live || options->disabled & RUNG_PERF ||
+    if (!job->root->is_live || options->disabled & SOURCE_PERF ||
         job->is_main_only || /* it counts descendants too */
-        is_known(leaf_read_cpu_ns(&job->meters.leaf)))
+        is_known(job_cgroup_read_cpu_ns(&job->meters.job_cgroup)))
         return;
     for (size_t i = 0; i < job->roster.count; i++)
         job->meters.attached_cpu_ns += job->roster.list[i].usage.counter[USAGE_CPU_NS];
@@ -75,14 +75,15 @@ static int prepare_spawned(struct job *job, const struct job_options *options)
     process_events_open(&job->process_events, job->root, &job->roster, options->pid,
                         options->disabled);
     if (options->cgroup == SPOOR_CGROUP_OFF)
-        job->meters.leaf.reason = "disabled by --cgroup off";
-    else if (options->disabled & RUNG_CGROUP)
-        job->meters.leaf.reason = "disabled by SPOOR_DISABLE";
+        job->meters.job_cgroup.reason = "disabled by --cgroup off";
+    else if (options->disabled & SOURCE_CGROUP)
+        job->meters.job_cgroup.reason = "disabled by SPOOR_DISABLE";
     else
-        leaf_open(&job->meters.leaf, job->root, job->tracker_pid, options->pid,
-                  options->cgroups, options->cgroup_folder, options->environment);
-    cgroup_escape_init(&job->meters.escape, &job->meters.leaf, options->pid);
-    return options->cgroup == SPOOR_CGROUP_REQUIRE && !leaf_has_memory(&job->meters.leaf)
+        job_cgroup_open(&job->meters.job_cgroup, job->root, job->tracker_pid, options->pid,
+                        options->cgroups, options->cgroup_folder, options->environment);
+    cgroup_escape_init(&job->meters.escape, &job->meters.job_cgroup, options->pid);
+    return options->cgroup == SPOOR_CGROUP_REQUIRE &&
+                   !job_cgroup_has_memory(&job->meters.job_cgroup)
                ? -ENOTSUP
                : 0;
 }
@@ -95,7 +96,7 @@ static int prepare_attached(struct job *job, const struct job_options *options, 
     if (!job->root->is_live || job->is_main_only)
         return 0;
     process_events_open(&job->process_events, job->root, &job->roster, options->pid,
-                        options->disabled | RUNG_RING);
+                        options->disabled | SOURCE_RING);
     job_search(job, &look); /* what was born before the first event */
     for (size_t i = 0; i < job->roster.count; i++)
         process_events_adopt(&job->process_events, job->roster.list[i].pid);
@@ -123,7 +124,7 @@ static int adopt_cgroup(struct job *job, const struct job_options *options, uint
 {
     struct look look = job_look(job, now_ns, true);
 
-    leaf_adopt(&job->meters.leaf, job->root, options->adopted, options->cgroups);
+    job_cgroup_adopt(&job->meters.job_cgroup, job->root, options->adopted, options->cgroups);
     job->started_count = 0;
     job_search(job, &look);
     open_task_clock(job, options);
@@ -167,20 +168,20 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
         .tracker_pid = options->caller_spawned ? getpid() : 0,
         .is_tracked = options->pid != 0 || options->adopted,
         .is_main_only = options->is_main_only,
-        .uses_clocks = !(options->disabled & RUNG_CLOCK),
-        .lists_children = !(options->disabled & RUNG_CHILDREN) && children_are_listed(root),
+        .uses_clocks = !(options->disabled & SOURCE_CLOCK),
+        .lists_children = !(options->disabled & SOURCE_CHILDREN) && children_are_listed(root),
         .main.has_program = !options->caller_spawned,
         .storage_is_local = options->storage_is_local,
-        .meters.leaf = LEAF_NONE,
+        .meters.job_cgroup = CGROUP_TREE_NONE,
         .meters.events = { UNKNOWN, UNKNOWN },
         .peaks.at_peak = MEMORY_SPLIT_UNKNOWN,
         .started_count = 1,
     };
-    job->meters.leaf.reason =
+    job->meters.job_cgroup.reason =
         "the job was already running: only a job started by spoor gets its own cgroup";
     budget_init(&job->budget, options->budget_millionths, now_ns);
     memory_sharing_init(&job->sharing, root, &job->budget, options->detail,
-                        !(options->disabled & RUNG_SMAPS));
+                        !(options->disabled & SOURCE_SMAPS));
     cgroup_watch_init(&job->meters.cgroup_watch, root, options->cgroups);
     usage_clear(&job->ledger.departed);
     usage_clear(&job->ledger.reported);
@@ -198,7 +199,7 @@ void job_done(struct job *job)
     memory_sharing_done(&job->sharing);
     children_buffer_done(&job->children);
     process_events_close(&job->process_events);
-    leaf_close(&job->meters.leaf);
+    job_cgroup_close(&job->meters.job_cgroup);
     cgroup_watch_done(&job->meters.cgroup_watch);
     event_set_close(&job->meters.task_clock);
 }
@@ -235,7 +236,7 @@ static struct activity_seen look_at_members(struct job *job, const struct look *
             cgroup_escape_check(&job->meters.escape, job->root, member);
         seen.is_whole &= !member_has_run(member);
         if (is_known(before_ns) && is_known(member->clock_ns))
-            seen.moved_ns += less(member->clock_ns, before_ns);
+            seen.moved_ns += sub_floor0(member->clock_ns, before_ns);
     }
     return seen;
 }
@@ -261,7 +262,7 @@ static bool main_has_run(struct job *job)
 static void refresh_resting(struct job *job, const struct look *look)
 {
     job_take_events(job, look->now_ns, true);
-    if (!job->meters.leaf.is_adopted)
+    if (!job->meters.job_cgroup.is_adopted)
         return;
     job_search(job, look);
     job_settle_left(job);

@@ -10,7 +10,7 @@
  *   process_notes.c  what each process was
  *   memory_totals.c  the memory, and the most of it between two readings
  *   glance.c       a look between two samples
- *   leaf.c         a cgroup of the job's own
+ *   job_cgroup.c         a cgroup of the job's own
  *
  * job_refresh() looks at all processes; job_read() adds up what was seen.
  */
@@ -30,13 +30,13 @@
 #include "job/budget.h"
 #include "job/cgroup_escape.h"
 #include "job/cpu_sources.h"
-#include "job/leaf.h"
+#include "job/job_cgroup.h"
 #include "job/memory/double_mapping.h"
 #include "job/memory/memory_sharing.h"
 #include "job/memory/shared_memory.h"
 #include "job/process_events.h"
 #include "job/roster.h"
-#include "job/rungs.h"
+#include "job/source_names.h"
 #include "job/usage.h"
 #include "source/cgroup/cgroup_events.h"
 #include "source/perf/event_set.h"
@@ -53,7 +53,7 @@ struct job_options {
     const struct cgroups *
         cgroups; /* the job's before it gets its own, or those of `adopted`; NULL: none can be seen */
     const char *cgroup_folder;  /* NULL: one of those */
-    unsigned disabled;          /* rungs */
+    unsigned disabled;          /* sources, see source_names.h */
     uint64_t budget_millionths; /* see budget_init() */
     bool storage_is_local;      /* the machine's disks count all that can be written */
     environment_get *environment;
@@ -63,7 +63,7 @@ struct job_options {
 struct job_peaks {
     struct memory_estimate memory;
     struct memory_split at_peak; /* of the job, when its total was highest: the parts add up */
-    struct cgroup_memory leaf;
+    struct cgroup_memory job_cgroup;
     uint64_t process_count;
 };
 
@@ -79,7 +79,7 @@ struct job_reading {
     bool all_waited;   /* every process was waited for, so that all it did is counted */
     bool io_is_denied; /* a process cannot be read: what the job read and wrote is unknown */
     bool left_memory_cgroup; /* a process was seen outside of it */
-    struct leaf_reading leaf;
+    struct job_cgroup_reading job_cgroup;
     struct cgroup_events
         events; /* of the cgroup that counts the job's memory or throttles it */
 
@@ -106,7 +106,7 @@ struct job_reading {
 
 /* Counters of the whole job, apart from those of its processes. */
 struct job_meters {
-    struct leaf leaf;
+    struct job_cgroup job_cgroup;
     struct cgroup_watch cgroup_watch; /* of the job cgroup, or the one it began in */
     struct cgroup_events events;      /* as last read there */
     struct cgroup_escape escape;
@@ -194,7 +194,7 @@ struct job {
 
 /* Without a job there is nothing to refresh, read or glance at: the caller does not.
  * -ESRCH: no such process; -ENOTSUP: a cgroup was required and cannot be had (its reason is
- * in job->meters.leaf.reason). The caller ends the job with job_done(), after a failure too. */
+ * in job->meters.job_cgroup.reason). The caller ends the job with job_done(), after a failure too. */
 int job_init(struct job *job, const struct root *root, const struct job_options *options,
              uint64_t now_ns);
 void job_done(struct job *job);

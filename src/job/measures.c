@@ -73,9 +73,9 @@ static const struct row {
 [METRIC_JOB_RSS_PEAK] =             { AT(rss_peak_bytes), 0,                       NO_FILES,        { "procfs.status.VmHWM",  ALL_EXITED,  false } },
 [METRIC_JOB_RSS_BOUND] =            { AT(rss_bound_bytes), 0,                      NO_FILES,        { "wait4.ru_maxrss",      AT_END,      true } },
 [METRIC_JOB_RSS_DISCOUNT] =         { AT(discount.combined), 0,                    NO_FILES,        { "procfs.smaps",         ALL_EXITED,  false } },
-[METRIC_JOB_MEMORY_PEAK] =          { AT(leaf.memory_peak_bytes), 0,               NO_FILES,        { "cgroup.memory.peak",   NO_CGROUP,   true } },
+[METRIC_JOB_MEMORY_PEAK] =          { AT(job_cgroup.memory_peak_bytes), 0,               NO_FILES,        { "cgroup.memory.peak",   NO_CGROUP,   true } },
 [METRIC_JOB_ANON] =                 { AT(anon_bytes), 0,                           NO_FILES,        { "cgroup.memory.stat",   NO_CGROUP,   false } },
-[METRIC_JOB_PAGE_CACHE] =           { AT(leaf.memory.page_cache_bytes), 0,         NO_FILES,        { "cgroup.memory.stat",   NO_CGROUP,   false } },
+[METRIC_JOB_PAGE_CACHE] =           { AT(job_cgroup.memory.page_cache_bytes), 0,         NO_FILES,        { "cgroup.memory.stat",   NO_CGROUP,   false } },
 [METRIC_JOB_THREADS] =              { AT(threads), 0,                              FILES,           { "procfs.stat",          NONE_READ,   false } },
 [METRIC_JOB_THREADS_PEAK] =         { AT(thread_peaks.threads), 0,                 NO_FILES,        { "cgroup.pids.peak",     NO_CGROUP,   true } },
 [METRIC_JOB_PROCESSES] =            { AT(process_count), AT(process_count_now),    FILES,           { "procfs.children",      NONE_READ,   false } },
@@ -87,9 +87,9 @@ static const struct row {
 [METRIC_JOB_WRITTEN_CHARS] =        { USED(WRITTEN_CHARS), 0,                      FILES,           { "procfs.io",            NO_IO,       false } },
 [METRIC_JOB_OOM_KILLS] =            { AT(events.oom_kills_count), 0,               NO_FILES,        { "cgroup.oom_kill",      "no readable cgroup has a memory controller", true } },
 [METRIC_JOB_THROTTLED] =            { AT(events.throttled_ns), 0,                  NO_FILES,        { "cgroup.cpu.stat",      "no readable cgroup has a CPU controller", true } },
-[METRIC_JOB_CPU_PRESSURE] =         { AT(leaf.pressure_ns[PRESSURE_CPU]), 0,       NO_FILES,        { "cgroup.cpu.pressure",  NULL,        true } },
-[METRIC_JOB_MEMORY_PRESSURE] =      { AT(leaf.pressure_ns[PRESSURE_MEMORY]), 0,    NO_FILES,        { "cgroup.memory.pressure", NULL,      true } },
-[METRIC_JOB_IO_PRESSURE] =          { AT(leaf.pressure_ns[PRESSURE_IO]), 0,        NO_FILES,        { "cgroup.io.pressure",   NULL,        true } },
+[METRIC_JOB_CPU_PRESSURE] =         { AT(job_cgroup.pressure_ns[PRESSURE_CPU]), 0,       NO_FILES,        { "cgroup.cpu.pressure",  NULL,        true } },
+[METRIC_JOB_MEMORY_PRESSURE] =      { AT(job_cgroup.pressure_ns[PRESSURE_MEMORY]), 0,    NO_FILES,        { "cgroup.memory.pressure", NULL,      true } },
+[METRIC_JOB_IO_PRESSURE] =          { AT(job_cgroup.pressure_ns[PRESSURE_IO]), 0,        NO_FILES,        { "cgroup.io.pressure",   NULL,        true } },
 };
 
 static const enum metric of_cgroup[] = {
@@ -121,18 +121,21 @@ static void explain(struct job *job, const enum metric *metrics, size_t count,
 static void choose_cgroup(struct job *job)
 {
     struct origin *origins = job->origins;
-    struct leaf_reading first = LEAF_READING_UNKNOWN;
+    struct job_cgroup_reading first = JOB_CGROUP_READING_UNKNOWN;
 
-    if (leaf_has_memory(&job->meters.leaf))
+    if (job_cgroup_has_memory(&job->meters.job_cgroup))
         job->meters.cgroup_watch.memory =
-            job->meters.leaf.folders[leaf_tree(&job->meters.leaf, LEAF_MEMORY)].own;
-    explain(job, of_cgroup, ARRAY_SIZE(of_cgroup), job->meters.leaf.reason);
-    leaf_read_pressure(&job->meters.leaf, &first);
+            job->meters.job_cgroup
+                .folders[job_cgroup_tree(&job->meters.job_cgroup, CGROUP_TREE_MEMORY)]
+                .own;
+    explain(job, of_cgroup, ARRAY_SIZE(of_cgroup), job->meters.job_cgroup.reason);
+    job_cgroup_read_pressure(&job->meters.job_cgroup, &first);
     for (int i = 0; i < PRESSURE_COUNT; i++) {
         if (!is_known(first.pressure_ns[i])) /* that of the machine has to do */
             origins[METRIC_JOB_CPU_PRESSURE + i].source = NULL;
     }
-    if (leaf_has(&job->meters.leaf, LEAF_UNIFIED) || job->meters.leaf.is_adopted)
+    if (job_cgroup_has(&job->meters.job_cgroup, CGROUP_TREE_UNIFIED) ||
+        job->meters.job_cgroup.is_adopted)
         origins[METRIC_JOB_PROCESSES].source = "cgroup.procs";
     else if (!job->lists_children)
         origins[METRIC_JOB_PROCESSES].source = "procfs.stat";

@@ -47,14 +47,14 @@ struct memory_search {
 static void find_memory(pid_t tid, void *data)
 {
     struct memory_search *search = data;
-    struct kept file = KEPT_CLOSED;
+    struct cached_file file = CACHED_FILE_CLOSED;
     struct pid_statm statm;
 
     if (tid == search->pid || search->found != 0)
         return;
     if (pid_statm_read(&file, search->root, tid, &statm) == 0 && statm.size_pages > 0)
         search->found = tid;
-    kept_close(&file);
+    cached_file_close(&file);
 }
 
 /* The first thread has exited and others go on: the memory is to be found under their numbers. */
@@ -63,7 +63,7 @@ static void follow_threads(struct member *member, const struct root *root)
     struct memory_search search = { root, member->pid, 0 };
 
     (void)proc_each_thread(root, member->pid, find_memory, &search);
-    kept_close(&member->statm_file);
+    cached_file_close(&member->statm_file);
     member->memory_tid = search.found;
 }
 
@@ -349,10 +349,10 @@ int member_open(const struct look *look, pid_t pid, struct member *ret)
     struct member member = {
         .pid = pid,
         .start_ticks = UNKNOWN,
-        .stat_file = KEPT_CLOSED,
-        .statm_file = KEPT_CLOSED,
-        .io_file = KEPT_CLOSED,
-        .children_file = KEPT_CLOSED,
+        .stat_file = CACHED_FILE_CLOSED,
+        .statm_file = CACHED_FILE_CLOSED,
+        .io_file = CACHED_FILE_CLOSED,
+        .children_file = CACHED_FILE_CLOSED,
         .clock_ns = UNKNOWN,
         .stat_clock_ns = UNKNOWN,
         .slow_clock_ns = UNKNOWN,
@@ -373,10 +373,10 @@ int member_open(const struct look *look, pid_t pid, struct member *ret)
 
 void member_close(struct member *member)
 {
-    kept_close(&member->stat_file);
-    kept_close(&member->statm_file);
-    kept_close(&member->io_file);
-    kept_close(&member->children_file);
+    cached_file_close(&member->stat_file);
+    cached_file_close(&member->statm_file);
+    cached_file_close(&member->io_file);
+    cached_file_close(&member->children_file);
     free(member->command);
     member->command = NULL;
 }

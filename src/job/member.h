@@ -4,7 +4,7 @@
  *
  * A look costs one system call while the process rests: a process whose CPU clock
  * has not moved has not run, so it has not forked, waited, read, written or grown.
- * Only its resident size can fall by itself (reclaim), so that is read now and then (rest.h).
+ * Only its resident size can fall by itself (reclaim), so that is read now and then (activity.h).
  *
  * A child made by vfork, posix_spawn or clone(CLONE_VM) runs in its parent's memory, most often
  * until it calls exec. That memory counts for the parent. Whether it still does so is asked before
@@ -45,10 +45,10 @@ struct member {
     uint64_t start_ticks;         /* with the pid: its identity */
     char comm[PROCESS_NAME_SIZE]; /* hostile text */
 
-    struct kept stat_file;
-    struct kept statm_file;
-    struct kept io_file;
-    struct kept children_file;
+    struct cached_file stat_file;
+    struct cached_file statm_file;
+    struct cached_file io_file;
+    struct cached_file children_file;
 
     struct clock_span clock_span; /* when it was read, if it is the job's first process */
     uint64_t clock_ns;            /* its CPU clock; UNKNOWN if there is none */

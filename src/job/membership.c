@@ -12,7 +12,7 @@
  *   we are the subreaper. So membership is remembered: a process belongs
  *   until it exits; and if we spawned the job, every child of ours belongs.
  * - A process that was just made by vfork has its parent's memory until it calls exec: it is
- *   looked at again a little later (newborn.h).
+ *   looked at again a little later (pre_exec.h).
  * - An agent is a tracker that a program of the job has started: it does not belong (agents.h).
  * - The list of the job cgroup, in any order, is the job, unless a process is missing from it:
  *   then it has moved to another cgroup, and so will its children.
@@ -27,7 +27,7 @@
 #include "job/agents.h"
 #include "job/job.h"
 #include "job/memory/cpu_spent.h"
-#include "job/newborn.h"
+#include "job/pre_exec.h"
 #include "source/cgroup/cgroup_directory.h"
 #include "source/proc/children.h"
 #include "source/proc/cpu_clock.h"
@@ -100,7 +100,7 @@ static bool add_found_or_wait(pid_t pid, struct search *search)
     if (job->root->proc_fault || roster_member(&job->roster, pid) ||
         member_open(search->look, pid, &member) < 0)
         return true;
-    is_pre_exec = newborn_is_pre_exec(job->root, &member);
+    is_pre_exec = member_is_pre_exec(job->root, &member);
     if (is_pre_exec || is_settled_elsewhere(job, &member))
         member_close(&member);
     else
@@ -157,22 +157,22 @@ static void search_children(struct search *search, bool is_full)
     struct job *job = search->job;
 
     if (job->is_spawned) {
-        struct kept file = KEPT_CLOSED;
+        struct cached_file file = CACHED_FILE_CLOSED;
 
         /* Any thread of ours may be the one that adopted an orphan. */
         (void)children_read(&file, job->root, job->tracker_pid, 2, &job->children, add_found,
                             search);
-        kept_close(&file);
+        cached_file_close(&file);
     }
     /* New members are added behind and are asked in their turn. */
     for (size_t i = 0; i < job->roster.count; i++) {
         struct member *member = &job->roster.list[i];
-        struct kept file = member->children_file;
+        struct cached_file file = member->children_file;
 
         if (member->has_left || member->is_zombie || !(may_have_forked(job, member) || is_full))
             continue;
         /* The table may move while children are added: work on a copy of the file. */
-        member->children_file = (struct kept)KEPT_CLOSED;
+        member->children_file = (struct cached_file)CACHED_FILE_CLOSED;
         (void)children_read(&file, job->root, member->pid, member->threads, &job->children,
                             add_found, search); /* fails where it has just ended */
         job->roster.list[i].children_file = file;
@@ -217,7 +217,7 @@ static bool search_leaf(struct search *search)
 
     while (n == -EFBIG) {
         if (buffer->size > 0)
-            n = leaf_read_procs(&job->meters.leaf, buffer->text, buffer->size);
+            n = job_cgroup_read_procs(&job->meters.job_cgroup, buffer->text, buffer->size);
         if (n == -EFBIG && children_buffer_grow(buffer) < 0)
             return false;
     }
@@ -257,8 +257,8 @@ static void search_adopted(struct search *search)
     struct job *job = search->job;
     size_t before = job->roster.count;
 
-    if (cgroup_each_process(job->root, &job->meters.leaf.adopted, &job->children, add_adopted,
-                            search) >= 0)
+    if (cgroup_each_process(job->root, &job->meters.job_cgroup.adopted, &job->children,
+                            add_adopted, search) >= 0)
         drop_unlisted(job);
     roster_order(&job->roster, before);
 }
@@ -267,11 +267,12 @@ static void search_job(struct search *search, bool is_full)
 {
     struct job *job = search->job;
 
-    if (job->meters.leaf.is_adopted) {
+    if (job->meters.job_cgroup.is_adopted) {
         search_adopted(search);
         return;
     }
-    if (leaf_has(&job->meters.leaf, LEAF_UNIFIED) && search_leaf(search) && all_are_listed(job))
+    if (job_cgroup_has(&job->meters.job_cgroup, CGROUP_TREE_UNIFIED) && search_leaf(search) &&
+        all_are_listed(job))
         return;
     if (job->lists_children)
         search_children(search, is_full);

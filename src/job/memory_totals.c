@@ -122,12 +122,13 @@ void job_raise_to_peaks(struct job *job, struct job_reading *reading)
     note_at_peak(job, &reading->memory.combined);
     reading->at_peak = peaks->at_peak;
     raise_known(&reading->memory, &peaks->memory);
-    if (is_known(reading->leaf.memory.anon_bytes)) {
-        raise_to(&reading->leaf.memory.anon_bytes, peaks->leaf.anon_bytes);
-        raise_to(&reading->leaf.memory.shmem_bytes, peaks->leaf.shmem_bytes);
-        raise_to(&reading->leaf.memory.page_cache_bytes, peaks->leaf.page_cache_bytes);
+    if (is_known(reading->job_cgroup.memory.anon_bytes)) {
+        raise_to(&reading->job_cgroup.memory.anon_bytes, peaks->job_cgroup.anon_bytes);
+        raise_to(&reading->job_cgroup.memory.shmem_bytes, peaks->job_cgroup.shmem_bytes);
+        raise_to(&reading->job_cgroup.memory.page_cache_bytes,
+                 peaks->job_cgroup.page_cache_bytes);
         /* What no file backs is mapped by somebody of the job, or it would be free. */
-        raise_to(&reading->memory.combined.total_bytes, reading->leaf.memory.anon_bytes);
+        raise_to(&reading->memory.combined.total_bytes, reading->job_cgroup.memory.anon_bytes);
     }
     memory_estimate_order(&reading->memory);
     raise_to(&reading->process_count, peaks->process_count);

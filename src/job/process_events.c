@@ -14,7 +14,7 @@
 #include "base/compiler.h"
 #include "base/reserve.h"
 #include "base/unknown.h"
-#include "job/rungs.h"
+#include "job/source_names.h"
 
 #define RECORDS_EVERY_NS (100 * NS_PER_MS)
 #define GAP_LEAST_NS (5 * NS_PER_MS)
@@ -23,7 +23,7 @@
 #define STORM_EVENT_NS (250 * NS_PER_US)
 
 struct event_source {
-    unsigned rung;
+    unsigned disabled_by;
     const char *source;
     const char *name; /* in a reason */
     bool is_machine_wide;
@@ -85,9 +85,9 @@ static size_t capacity_of_connector(const struct process_events *events)
 
 /* Best first: the ring costs the job at each fork and context switch. */
 static const struct event_source sources[] = {
-    { RUNG_CONNECTOR, "proc-connector", "proc connector", true, open_connector, drain_connector,
-      lost_by_connector, capacity_of_connector },
-    { RUNG_RING, "perf.fork-ring", "perf's fork ring", false, open_ring, drain_ring,
+    { SOURCE_CONNECTOR, "proc-connector", "proc connector", true, open_connector,
+      drain_connector, lost_by_connector, capacity_of_connector },
+    { SOURCE_RING, "perf.fork-ring", "perf's fork ring", false, open_ring, drain_ring,
       lost_by_ring, capacity_of_ring },
 };
 
@@ -129,7 +129,7 @@ static bool open_source(struct process_events *events, const struct event_source
                         unsigned disabled)
 {
     char text[96];
-    int r = disabled & source->rung ? -ECANCELED : source->open(events);
+    int r = disabled & source->disabled_by ? -ECANCELED : source->open(events);
 
     if (r == 0) {
         events->reader = source;
@@ -173,7 +173,7 @@ void process_events_open(struct process_events *events, const struct root *root,
     events->is_exact = events->is_complete = true;
     events->reason[0] = '\0';
     events->has_peaks =
-        !(disabled & RUNG_TASKSTATS) && taskstats_open(root, &events->taskstats) == 0;
+        !(disabled & SOURCE_TASKSTATS) && taskstats_open(root, &events->taskstats) == 0;
     if (events->has_peaks)
         lives_open(&events->lives);
 }
@@ -280,7 +280,7 @@ static void check_losses(struct process_events *events)
 static void set_gap(struct process_events *events, uint64_t now_ns)
 {
     uint64_t capacity = events->reader->capacity(events);
-    uint64_t span_ns = less(now_ns, events->drained_ns);
+    uint64_t span_ns = sub_floor0(now_ns, events->drained_ns);
     uint64_t gap_ns = smaller(2 * events->drain_gap_ns, GAP_MOST_NS);
 
     gap_ns = smaller(gap_ns, capacity * STORM_EVENT_NS);

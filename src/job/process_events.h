@@ -82,7 +82,7 @@ struct process_events {
     } records; /* of processes that are not known */
 };
 
-/* Opens the best available source that is not in `disabled` (rungs.h), if any. Call this while
+/* Opens the best available source that is not in `disabled` (source_names.h), if any. Call this while
  * the main process has neither children nor threads. */
 void process_events_open(struct process_events *events, const struct root *root,
                          struct roster *roster, pid_t main_pid, unsigned disabled);

@@ -43,9 +43,9 @@ static uint64_t start_by_ticks_ns(uint64_t start_ticks)
     uint64_t age_ns;
 
     (void)clock_gettime(CLOCK_BOOTTIME, &now); /* cannot fail for this clock */
-    age_ns = less((uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec,
-                  product_u64(start_ticks, tick_ns));
-    return less(clock_now().monotonic_ns, age_ns);
+    age_ns = sub_floor0((uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec,
+                        product_u64(start_ticks, tick_ns));
+    return sub_floor0(clock_now().monotonic_ns, age_ns);
 }
 
 void job_note_start(struct job *job, struct member *member, uint64_t now_ns)
@@ -87,7 +87,8 @@ void job_note_command(struct job *job, struct member *member)
         return;
     check_name(job, member);
     if (!member->command_is_due ||
-        (job->root->is_live && less(clock_now().monotonic_ns, member->started_ns) < NEWBORN_NS))
+        (job->root->is_live &&
+         sub_floor0(clock_now().monotonic_ns, member->started_ns) < NEWBORN_NS))
         return;
     member->command_is_due = false;
     free(member->command);
@@ -136,8 +137,8 @@ static struct process_io own_io(const struct member *member)
     if (!is_known(counter[USAGE_READ_BYTES]) || !is_known(counter[USAGE_WRITTEN_BYTES]))
         return (struct process_io){ UNKNOWN, UNKNOWN };
     return (struct process_io){
-        less(counter[USAGE_READ_BYTES], foreign->read_bytes),
-        less(counter[USAGE_WRITTEN_BYTES], foreign->written_bytes),
+        sub_floor0(counter[USAGE_READ_BYTES], foreign->read_bytes),
+        sub_floor0(counter[USAGE_WRITTEN_BYTES], foreign->written_bytes),
     };
 }
 
@@ -145,15 +146,15 @@ static struct process_io own_io(const struct member *member)
  * record, or as seen between samples and then probably as much as before. */
 static uint64_t unseen_cpu_ns(const struct member *member, uint64_t ended_ns)
 {
-    uint64_t seen_ns = less(member->seen_ns, member->started_ns);
+    uint64_t seen_ns = sub_floor0(member->seen_ns, member->started_ns);
     double rate = seen_ns > 0 ? (double)member->seen_cpu_ns / (double)seen_ns : 0;
 
     if (member->is_zombie)
         return 0;
     if (member->has_record)
-        return less(member->recorded_cpu_ns, member->cpu_ns);
-    return less(member->seen_cpu_ns, member->cpu_ns) +
-           (uint64_t)(rate * (double)less(ended_ns, member->seen_ns));
+        return sub_floor0(member->recorded_cpu_ns, member->cpu_ns);
+    return sub_floor0(member->seen_cpu_ns, member->cpu_ns) +
+           (uint64_t)(rate * (double)sub_floor0(ended_ns, member->seen_ns));
 }
 
 /* Its slot; NULL: its pid is another process's by now. */
@@ -186,7 +187,7 @@ static struct process_entry describe(const struct job *job, const struct member 
         .parent_pid = slot && slot->parent_pid != 0 ? slot->parent_pid : member->memory_owner,
         .started_ns = member->started_ns,
         .ended_ns = has_ended ? end_of(job, member, slot) : UNKNOWN,
-        .cpu_ns = less(member->cpu_ns, member->first_cpu_ns),
+        .cpu_ns = sub_floor0(member->cpu_ns, member->first_cpu_ns),
         .peak_bytes = larger(member->rss_peak_bytes, slot ? slot->peak_bytes : 0),
         .read_bytes = io.read_bytes,
         .written_bytes = io.written_bytes,

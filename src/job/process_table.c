@@ -241,7 +241,7 @@ static void scale_estimates(struct process_table *table, double factor)
 static uint64_t balance_cpu(struct process_table *table, const struct balance *balance,
                             uint64_t job_cpu_ns, bool has_unknown)
 {
-    uint64_t left_ns = less(job_cpu_ns, balance->exact_ns);
+    uint64_t left_ns = sub_floor0(job_cpu_ns, balance->exact_ns);
     uint64_t most_ns = balance->estimated_ns + (has_unknown ? 0 : balance->estimates * TICK_NS);
     uint64_t taken_ns = smaller(left_ns, most_ns);
 
@@ -263,7 +263,7 @@ void process_table_finish(struct process_table *table, uint64_t job_cpu_ns,
     if (table->count > PROCESSES_LARGEST)
         sum_smallest(table);
     balance = add_up(table);
-    missing = is_known(started_count) ? less(started_count, balance.count) : 0;
+    missing = is_known(started_count) ? sub_floor0(started_count, balance.count) : 0;
     left_ns = balance_cpu(table, &balance, job_cpu_ns, missing > 0 || !is_known(started_count));
     if (unknown->count == 0)
         unknown->peak_bytes = UNKNOWN;

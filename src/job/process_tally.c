@@ -220,11 +220,11 @@ static void note_fork(struct process_events *events, const struct process_event 
  * no help: of a small process it may read 0.) */
 static bool has_memory(const struct process_events *events, pid_t pid)
 {
-    struct kept file = KEPT_CLOSED;
+    struct cached_file file = CACHED_FILE_CLOSED;
     struct pid_statm statm;
     int r = pid_statm_read(&file, events->root, pid, &statm);
 
-    kept_close(&file);
+    cached_file_close(&file);
     return r == 0 && statm.size_pages > 0;
 }
 
@@ -305,7 +305,7 @@ void process_events_note(struct process_events *events, const struct process_eve
 static uint64_t estimate_cpu_ns(const struct process *process, const struct exit_record *record)
 {
     uint64_t used_ns = larger(record->tick_ns, record->run_ns) + SHORTEST_LIFE_NS;
-    uint64_t lived_ns = less(process->ended_ns, process->started_ns);
+    uint64_t lived_ns = sub_floor0(process->ended_ns, process->started_ns);
 
     return lived_ns > 0 && !record->is_last_of_several ? smaller(used_ns, lived_ns) : used_ns;
 }

@@ -262,7 +262,7 @@ void job_child_ended(struct job *job, pid_t pid, uint64_t now_ns)
         job_take_events(job, now_ns, false);       /* what it started last */
         member = roster_member(&job->roster, pid); /* the table may have moved */
     }
-    take_rusage(job, member, less(member->faults, faults));
+    take_rusage(job, member, sub_floor0(member->faults, faults));
     job_remember(job, member);
     usage_add(&job->ledger.departed, &member->usage);
     member->is_counted = true;

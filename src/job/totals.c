@@ -24,19 +24,19 @@ static void correct_io(struct job *job, enum metric metric, uint64_t *bytes, uin
  * of its processes began at different times: there, it is one or the other. */
 static void read_io(struct job *job, struct job_reading *reading)
 {
-    const struct leaf_reading *leaf = &reading->leaf;
+    const struct job_cgroup_reading *job_cgroup = &reading->job_cgroup;
     uint64_t *counter = reading->usage.counter;
     uint64_t read = counter[USAGE_READ_BYTES], written = counter[USAGE_WRITTEN_BYTES];
-    uint64_t bound = sum_u64(leaf->written_bytes, leaf->memory.dirty_bytes);
+    uint64_t bound = sum_u64(job_cgroup->written_bytes, job_cgroup->memory.dirty_bytes);
 
-    if (job->meters.leaf.is_adopted && job->storage_is_local) {
-        read = first_known(leaf->read_bytes, read);
-        written = first_known(leaf->written_bytes, written);
-    } else if (!job->meters.leaf.is_adopted) {
+    if (job->meters.job_cgroup.is_adopted && job->storage_is_local) {
+        read = first_known(job_cgroup->read_bytes, read);
+        written = first_known(job_cgroup->written_bytes, written);
+    } else if (!job->meters.job_cgroup.is_adopted) {
         if (job->storage_is_local && is_known(written))
             written = smaller(written, bound);
-        raise_to(&written, leaf->written_bytes);
-        raise_to(&read, leaf->read_bytes);
+        raise_to(&written, job_cgroup->written_bytes);
+        raise_to(&read, job_cgroup->read_bytes);
     }
     correct_io(job, METRIC_JOB_READ, &counter[USAGE_READ_BYTES], read, reading->all_waited);
     /* Pages are counted when they are dirtied, and more of them than are written: only 0 is sure. */
@@ -54,7 +54,7 @@ static void forget_denied_io(const struct job *job, struct job_reading *reading)
 
     for (size_t i = 0; i < job->roster.count; i++)
         reading->io_is_denied |= job->roster.list[i].io_is_denied;
-    if (reading->io_is_denied && !is_known(reading->leaf.read_bytes))
+    if (reading->io_is_denied && !is_known(reading->job_cgroup.read_bytes))
         counter[USAGE_READ_BYTES] = counter[USAGE_WRITTEN_BYTES] = UNKNOWN;
     reading->io_is_denied |= job->ledger.has_unknown_chars;
     if (reading->io_is_denied)
@@ -132,7 +132,7 @@ static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading
     *reading =
         (struct job_reading){ .usage = job->ledger.departed, .is_first = !job->was_read };
     reading->cpu_span.from_ns = job_now_ns(job, now_ns);
-    leaf_read(&job->meters.leaf, &reading->leaf);
+    job_cgroup_read(&job->meters.job_cgroup, &reading->job_cgroup);
     reading->cpu_span.until_ns = job_now_ns(job, now_ns);
     add_living(job, reading);
     if (reading->is_first)
@@ -167,10 +167,12 @@ static void read_thread_peaks(struct job *job, const struct heads *by_events,
         return;
     }
     reading->thread_peaks = job->marks.thread_peaks;
-    raise_to(&reading->thread_peaks.threads, reading->leaf.threads_peak);
-    if (is_known(reading->leaf.threads_peak))
-        peak->is_exact = !reading->leaf.is_gone &&
-                         !job->meters.escape.has_left[leaf_tree(&job->meters.leaf, LEAF_PIDS)];
+    raise_to(&reading->thread_peaks.threads, reading->job_cgroup.threads_peak);
+    if (is_known(reading->job_cgroup.threads_peak))
+        peak->is_exact =
+            !reading->job_cgroup.is_gone &&
+            !job->meters.escape
+                 .has_left[job_cgroup_tree(&job->meters.job_cgroup, CGROUP_TREE_PIDS)];
     else
         *peak = origins[METRIC_JOB_THREADS];
 }
@@ -205,19 +207,20 @@ static void read_memory_peak(struct job *job, struct job_reading *reading)
     };
     const enum metric larger_ones[] = { METRIC_JOB_RSS, METRIC_JOB_RSS_PEAK };
     const uint64_t sizes[] = { reading->memory.combined.total_bytes, reading->rss_peak_bytes };
-    struct leaf_reading *leaf = &reading->leaf;
+    struct job_cgroup_reading *job_cgroup = &reading->job_cgroup;
     struct origin *origin = &job->origins[METRIC_JOB_MEMORY_PEAK];
-    bool is_v1 = leaf_has(&job->meters.leaf, LEAF_MEMORY);
+    bool is_v1 = job_cgroup_has(&job->meters.job_cgroup, CGROUP_TREE_MEMORY);
 
     reading->left_memory_cgroup =
-        job->meters.escape.has_left[leaf_tree(&job->meters.leaf, LEAF_MEMORY)];
-    origin->source = names[leaf->memory_peak_is_sampled][is_v1];
-    origin->is_exact =
-        !leaf->memory_peak_is_sampled && !leaf->is_gone && !reading->left_memory_cgroup;
+        job->meters.escape
+            .has_left[job_cgroup_tree(&job->meters.job_cgroup, CGROUP_TREE_MEMORY)];
+    origin->source = names[job_cgroup->memory_peak_is_sampled][is_v1];
+    origin->is_exact = !job_cgroup->memory_peak_is_sampled && !job_cgroup->is_gone &&
+                       !reading->left_memory_cgroup;
     for (size_t i = 0; i < ARRAY_SIZE(sizes) && reading->left_memory_cgroup; i++) {
-        if (is_known(sizes[i]) && sizes[i] > leaf->memory_peak_bytes)
+        if (is_known(sizes[i]) && sizes[i] > job_cgroup->memory_peak_bytes)
             origin->source = job->origins[larger_ones[i]].source;
-        raise_to(&leaf->memory_peak_bytes, sizes[i]);
+        raise_to(&job_cgroup->memory_peak_bytes, sizes[i]);
     }
 }
 
@@ -231,12 +234,12 @@ static void read_cgroup(struct job *job, struct job_reading *reading)
     raise_to(&job->meters.events.throttled_ns, events.throttled_ns);
     reading->events = job->meters.events;
     reading->anon_bytes =
-        sum_u64(reading->leaf.memory.anon_bytes, reading->leaf.memory.shmem_bytes);
+        sum_u64(reading->job_cgroup.memory.anon_bytes, reading->job_cgroup.memory.shmem_bytes);
     read_memory_peak(job, reading);
     job->origins[METRIC_JOB_OOM_KILLS].is_exact = !reading->left_memory_cgroup;
     for (int i = 0; i < PRESSURE_COUNT; i++)
         job->origins[METRIC_JOB_CPU_PRESSURE + i].is_exact =
-            !reading->leaf.is_gone && !job->meters.escape.has_left[LEAF_UNIFIED];
+            !reading->job_cgroup.is_gone && !job->meters.escape.has_left[CGROUP_TREE_UNIFIED];
 }
 
 void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
@@ -246,7 +249,7 @@ void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
 
     if (!was_added_up) {
         /* A process that waits for a disk or for memory does not run, but causes pressure. */
-        leaf_read_pressure(&job->meters.leaf, &job->sum.leaf);
+        job_cgroup_read_pressure(&job->meters.job_cgroup, &job->sum.job_cgroup);
     } else {
         add_up(job, now_ns, &job->sum);
         job->sum_holds = job->was_read = true;
@@ -255,8 +258,9 @@ void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
     if (!was_added_up) /* it is as it was, and that is known now */
         reading.cpu_span = reading.main_cpu_span = job->look_span;
     reading.memory_now = reading.memory;
-    if (is_known(reading.leaf.memory.anon_bytes))
-        raise_to(&reading.memory_now.combined.total_bytes, reading.leaf.memory.anon_bytes);
+    if (is_known(reading.job_cgroup.memory.anon_bytes))
+        raise_to(&reading.memory_now.combined.total_bytes,
+                 reading.job_cgroup.memory.anon_bytes);
     reading.process_count_now = reading.process_count;
     read_process_events(job, &reading);
     job_raise_to_peaks(job, &reading);

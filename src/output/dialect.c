@@ -103,7 +103,7 @@ static uint64_t balance(const struct column *column, const struct sample *sample
     uint64_t plus = sum_at(sample, column->plus, ARRAY_SIZE(column->plus));
     uint64_t minus = sum_at(sample, column->minus, ARRAY_SIZE(column->minus));
 
-    return is_known(plus) && is_known(minus) ? less(plus, minus) : UNKNOWN;
+    return is_known(plus) && is_known(minus) ? sub_floor0(plus, minus) : UNKNOWN;
 }
 
 /* The first that is known and not 0; 0 if the others are 0 or not known. The second half of the
@@ -191,8 +191,8 @@ uint64_t dialect_rate_span_ns(const struct stream_row *row, enum metric_clock cl
 {
     const struct sample *from = row->rates_from ? row->rates_from : row->previous;
     const struct sample_clock *now = &row->sample->clocks[clock];
-    uint64_t span_ns = less(row->sample->elapsed_ns + now->late_ns,
-                            from->elapsed_ns + from->clocks[clock].late_ns);
+    uint64_t span_ns = sub_floor0(row->sample->elapsed_ns + now->late_ns,
+                                  from->elapsed_ns + from->clocks[clock].late_ns);
 
     return larger(larger(span_ns, now->resolution_ns / 2), 1);
 }
@@ -253,7 +253,7 @@ static double children(const struct stream_row *row)
 
     if (row->is_main_only || !is_known(count) || !is_known(main_threads))
         return nan("");
-    return (double)less(count, main_threads > 0);
+    return (double)sub_floor0(count, main_threads > 0);
 }
 
 static double busy_gpus(const struct stream_row *row, enum gpu_measure utilization)

@@ -102,7 +102,7 @@ static void add_rate(struct json_writer *json, const char *key, uint64_t before,
                      const struct stream_row *row)
 {
     const struct sample *from = row->rates_from ? row->rates_from : row->previous;
-    uint64_t span_ns = less(row->sample->elapsed_ns, from->elapsed_ns);
+    uint64_t span_ns = sub_floor0(row->sample->elapsed_ns, from->elapsed_ns);
     uint64_t growth = devices_growth(before, after);
 
     add_float(json, key,
@@ -134,7 +134,7 @@ static void add_cpus(struct json_writer *json, const struct stream_row *row)
 
 static void add_mount(struct json_writer *json, const struct mount_item *mount)
 {
-    uint64_t used = less(mount->space.total_bytes, mount->space.free_bytes);
+    uint64_t used = sub_floor0(mount->space.total_bytes, mount->space.free_bytes);
 
     json_begin(json, NULL, '{');
     json_add_u64(json, "available_bytes", mount->space.free_bytes);
@@ -270,7 +270,7 @@ static void add_memory(struct json_writer *json, const struct stream_row *row)
     add_float(json, "swap_used_pct", percent(host->swap_used_bytes, host->swap_total_bytes));
     add_columns(json, more_memory, ARRAY_SIZE(more_memory), row);
     add_float(json, "used_pct",
-              percent(less(host->total_bytes, host->available_bytes), host->total_bytes));
+              percent(sub_floor0(host->total_bytes, host->available_bytes), host->total_bytes));
     json_end(json);
 }
 
@@ -282,7 +282,8 @@ void dialect_rust_json_row(const struct stream_row *row, struct buffer *out)
     json_begin(&json, NULL, '{');
     if (!is_first)
         json_add_u64(&json, "actual_interval_ms",
-                     less(row->sample->elapsed_ns, row->previous->elapsed_ns) / NS_PER_MS);
+                     sub_floor0(row->sample->elapsed_ns, row->previous->elapsed_ns) /
+                         NS_PER_MS);
     json_begin(&json, "cpu", '{');
     add_columns(&json, cgroup, ARRAY_SIZE(cgroup), row);
     add_cpus(&json, row);

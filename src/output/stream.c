@@ -140,7 +140,8 @@ double stream_rate(enum metric metric, const struct sample *sample,
                    const struct sample *previous)
 {
     uint64_t span_ns =
-        previous ? less(sample_read_ns(sample, metric), sample_read_ns(previous, metric)) : 0;
+        previous ? sub_floor0(sample_read_ns(sample, metric), sample_read_ns(previous, metric))
+                 : 0;
 
     /* Of rows that follow each other faster than the counter can tell, it would be noise. */
     if (span_ns == 0 || 2 * span_ns < sample->clocks[metric_row(metric)->clock].resolution_ns)

@@ -24,7 +24,7 @@ struct warning {
 enum { WARNINGS_MAX = 64 };
 
 /* Whether a figure of the job's that is 0 was not measured: a process of it did not tell. */
-struct gpu_doubts {
+struct gpu_uncertain {
     bool memory, busy;
 };
 
@@ -33,7 +33,7 @@ struct phase {
     bool is_open;
     unsigned open_count; /* more than 1: later phases were added to it while it was open */
     struct summary summary;
-    struct gpu_doubts gpu_doubts;
+    struct gpu_uncertain gpu_uncertain;
 };
 
 enum { PHASES_MAX = 256 };

@@ -65,11 +65,11 @@ ssize_t process_children(const struct root *root, pid_t pid, pid_t *buf, size_t 
 {
     struct children children = { .buf = buf, .capacity = capacity };
     struct children_buffer text = { 0 };
-    struct kept file = KEPT_CLOSED;
+    struct cached_file file = CACHED_FILE_CLOSED;
     /* Two threads or more: all are asked. */
     int r = children_read(&file, root, pid, 2, &text, add_child, &children);
 
-    kept_close(&file);
+    cached_file_close(&file);
     children_buffer_done(&text);
     return r < 0 ? r : (ssize_t)children.count;
 }

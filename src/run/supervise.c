@@ -115,7 +115,7 @@ static void warn_about_rest(const struct supervision *job)
 }
 
 /* Gives the rest of the job its moment, then says what is left of it. */
-static void take_leave(const struct supervision *job)
+static void drain_stragglers(const struct supervision *job)
 {
     uint64_t deadline_ns = clock_now().monotonic_ns + FAREWELL_NS;
     sigset_t child_ended;
@@ -357,7 +357,7 @@ int supervise(const struct supervise_options *options, struct supervise_end *ret
     if (r == 0) {
         if (job.session)
             spoor_session_note_end(job.session);
-        take_leave(&job);
+        drain_stragglers(&job);
         stop_session(&job);
         if (job.pid)
             process_reap(job.pid);

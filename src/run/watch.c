@@ -178,7 +178,7 @@ void watch_close(struct watch *watch)
             close(*fds[i]);
         *fds[i] = -1;
     }
-    kept_close(&watch->events);
+    cached_file_close(&watch->events);
     root_close(&watch->root);
 }
 
@@ -195,8 +195,9 @@ static bool cgroup_has_ended(struct watch *watch)
     char text[256];
 
     if (watch->cgroup.is_v2)
-        (void)kept_read(&watch->events, &watch->root, text, sizeof(text), "%s/cgroup.events",
-                        watch->cgroup.path); /* the top of the tree has none */
+        (void)cached_file_read(&watch->events, &watch->root, text, sizeof(text),
+                               "%s/cgroup.events",
+                               watch->cgroup.path); /* the top of the tree has none */
     return watch->is_inside ? !read_occupants(watch).has_others
                             : !cgroup_is_populated(&watch->root, &watch->cgroup);
 }

@@ -18,22 +18,22 @@
 #include "spoor/spoor.h"
 
 struct watch {
-    pid_t pid;            /* 0: no process */
-    int pid_fd;           /* -1: not supported by the kernel, /proc is polled instead */
-    int signal_fd;        /* SIGINT, SIGTERM, SIGHUP: blocked while the watch is open */
-    int input_fd;         /* another descriptor to wait for, owned by the caller; or -1 */
-    int output_fd;        /* a pipe whose reader may leave, likewise */
-    uint64_t start_ticks; /* used if pid_fd is -1 */
-    struct cgroup cgroup; /* used if pid is 0 */
-    bool is_inside;       /* we are in that cgroup */
-    struct kept events;   /* cgroup.events of version 2, which can be polled for changes */
+    pid_t pid;                 /* 0: no process */
+    int pid_fd;                /* -1: not supported by the kernel, /proc is polled instead */
+    int signal_fd;             /* SIGINT, SIGTERM, SIGHUP: blocked while the watch is open */
+    int input_fd;              /* another descriptor to wait for, owned by the caller; or -1 */
+    int output_fd;             /* a pipe whose reader may leave, likewise */
+    uint64_t start_ticks;      /* used if pid_fd is -1 */
+    struct cgroup cgroup;      /* used if pid is 0 */
+    bool is_inside;            /* we are in that cgroup */
+    struct cached_file events; /* cgroup.events of version 2, which can be polled for changes */
     struct root root;
 };
 
-#define WATCH_CLOSED                                                                           \
-    {                                                                                          \
-        .pid_fd = -1, .signal_fd = -1, .input_fd = -1, .output_fd = -1, .events = KEPT_CLOSED, \
-        .root = ROOT_CLOSED                                                                    \
+#define WATCH_CLOSED                                                    \
+    {                                                                   \
+        .pid_fd = -1, .signal_fd = -1, .input_fd = -1, .output_fd = -1, \
+        .events = CACHED_FILE_CLOSED, .root = ROOT_CLOSED               \
     }
 
 enum watch_end {

@@ -59,14 +59,14 @@ void sampler_done(struct sampler *sampler)
 
 static uint64_t middle_ns(struct clock_span span)
 {
-    return span.from_ns + less(span.until_ns, span.from_ns) / 2;
+    return span.from_ns + sub_floor0(span.until_ns, span.from_ns) / 2;
 }
 
 static struct sample_clock clock_of(struct clock_span span, uint64_t error_ns, uint64_t now_ns)
 {
     return (struct sample_clock){
-        .late_ns = less(middle_ns(span), now_ns),
-        .resolution_ns = error_ns + less(span.until_ns, span.from_ns),
+        .late_ns = sub_floor0(middle_ns(span), now_ns),
+        .resolution_ns = error_ns + sub_floor0(span.until_ns, span.from_ns),
     };
 }
 
@@ -83,8 +83,9 @@ static void fill_job_clocks(const struct sampler *sampler, uint64_t now_ns,
     if (reading->process_count_now == 0 && ended_ns != 0 && ended_ns <= now_ns)
         clocks[CLOCK_MAIN_CPU].late_ns = clocks[CLOCK_JOB_CPU].late_ns = 0;
     *descendants = clocks[CLOCK_JOB_CPU]; /* less main's, which was read at another time */
-    descendants->resolution_ns += clocks[CLOCK_MAIN_CPU].resolution_ns +
-                                  apart(descendants->late_ns, clocks[CLOCK_MAIN_CPU].late_ns);
+    descendants->resolution_ns +=
+        clocks[CLOCK_MAIN_CPU].resolution_ns +
+        abs_diff(descendants->late_ns, clocks[CLOCK_MAIN_CPU].late_ns);
 }
 
 static uint64_t stolen_ns(const struct host_reading *host)
@@ -169,7 +170,7 @@ static void read_job(struct sampler *sampler, struct instant now, bool is_last,
     fill_job_clocks(sampler, now.monotonic_ns, ret->clocks);
     ret->at_peak = sampler->reading.at_peak;
     ret->missed_cpu_ns = sampler->reading.missed_cpu_ns;
-    ret->job_cgroup_cpu_ns = sampler->reading.leaf.cpu_ns;
+    ret->job_cgroup_cpu_ns = sampler->reading.job_cgroup.cpu_ns;
 }
 
 void sampler_tick(struct sampler *sampler, struct instant now, bool is_last, struct sample *ret)

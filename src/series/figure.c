@@ -231,7 +231,7 @@ static bool has_split_near_peak(const struct summary *summary)
     double least;
 
     raise_to(&peak, risen(summary, METRIC_JOB_RSS_PEAK));
-    least = metric_value(METRIC_JOB_RSS, less(peak, peak / NEAR)) -
+    least = metric_value(METRIC_JOB_RSS, sub_floor0(peak, peak / NEAR)) -
             discount(summary, METRIC_JOB_RSS);
     return metric_value(METRIC_JOB_RSS, summary->at_peak.total_bytes) >= least; /* not if NaN */
 }

@@ -221,7 +221,7 @@ void series_append(struct series *series, const struct sample *sample,
     point = entry.is_first ? series->count++ : series->count - 1;
     if (!entry.is_first) {
         entry.before = (double)(series->ends_ns[point] - series_start_ns(series, point));
-        entry.after = (double)less(sample->elapsed_ns, series->ends_ns[point]);
+        entry.after = (double)sub_floor0(sample->elapsed_ns, series->ends_ns[point]);
     }
     series->ends_ns[point] = larger(sample->elapsed_ns, series_start_ns(series, point));
     values = &series->values[point * series->metric_count];
@@ -239,7 +239,7 @@ void series_append(struct series *series, const struct sample *sample,
 static struct series_value last_rate(const struct tally *tally, enum metric metric)
 {
     double rate = counter_rate(metric, tally->anchor, tally->last,
-                               less(tally->last_ns, tally->anchor_ns));
+                               sub_floor0(tally->last_ns, tally->anchor_ns));
 
     if (isnan(rate) || rate > tally->max_rate)
         rate = tally->rate;

@@ -38,7 +38,7 @@ void summary_forget_zero(struct summary *summary, enum metric metric)
 static void tally_rate(struct tally *tally, enum metric metric, uint64_t value, uint64_t now_ns,
                        uint64_t resolution_ns, uint64_t window_ns)
 {
-    uint64_t span_ns = less(now_ns, tally->anchor_ns);
+    uint64_t span_ns = sub_floor0(now_ns, tally->anchor_ns);
     double rate;
 
     if (span_ns == 0 || span_ns < window_ns ||

@@ -171,11 +171,11 @@ static const struct {
 };
 
 /* Was something not told since the sample before, and has not been since? */
-static struct gpu_doubts doubts_of(const struct gpu_totals *totals)
+static struct gpu_uncertain uncertain_of(const struct gpu_totals *totals)
 {
-    return (struct gpu_doubts){
-        .memory = totals->is_memory_untold && totals->has_untold_memory,
-        .busy = totals->is_busy_untold && totals->has_untold_busy,
+    return (struct gpu_uncertain){
+        .memory = totals->is_memory_unreported && totals->has_unreported_memory,
+        .busy = totals->is_busy_unreported && totals->has_unreported_busy,
     };
 }
 
@@ -186,14 +186,14 @@ static void forget_zero(uint64_t *value)
 }
 
 /* A level is 0 where all that was told of it was 0. */
-static void clear_untold(spoor_session *session)
+static void clear_unreported(spoor_session *session)
 {
-    struct gpu_doubts doubts = doubts_of(&session->gpu.totals);
+    struct gpu_uncertain uncertain = uncertain_of(&session->gpu.totals);
 
     for (size_t i = 0; i < ARRAY_SIZE(of_processes); i++) {
         enum metric metric = of_processes[i].metric;
 
-        if (!(of_processes[i].is_memory ? doubts.memory : doubts.busy))
+        if (!(of_processes[i].is_memory ? uncertain.memory : uncertain.busy))
             continue;
         forget_zero(&session->latest.value[metric]);
         forget_zero(&session->latest.moment[metric]);
@@ -202,29 +202,29 @@ static void clear_untold(spoor_session *session)
 
 /* A job that used no GPU at first, and then one whose driver does not tell how much: that 0 was
  * not measured. What was told later after all is. */
-static void forget_zeros(const struct gpu_totals *totals, struct gpu_doubts *doubts,
+static void forget_zeros(const struct gpu_totals *totals, struct gpu_uncertain *uncertain,
                          struct summary *summary)
 {
-    struct gpu_doubts now = doubts_of(totals);
+    struct gpu_uncertain now = uncertain_of(totals);
 
-    doubts->memory = now.memory || (doubts->memory && totals->has_untold_memory);
-    doubts->busy = now.busy || (doubts->busy && totals->has_untold_busy);
+    uncertain->memory = now.memory || (uncertain->memory && totals->has_unreported_memory);
+    uncertain->busy = now.busy || (uncertain->busy && totals->has_unreported_busy);
     for (size_t i = 0; i < ARRAY_SIZE(of_processes); i++) {
-        if (of_processes[i].is_memory ? doubts->memory : doubts->busy)
+        if (of_processes[i].is_memory ? uncertain->memory : uncertain->busy)
             summary_forget_zero(summary, of_processes[i].metric);
     }
 }
 
-void session_doubt_gpus(spoor_session *session)
+void session_forget_uncertain_gpus(spoor_session *session)
 {
     const struct gpu_totals *totals = &session->gpu.totals;
 
-    forget_zeros(totals, &session->gpu_doubts, &session->summary);
+    forget_zeros(totals, &session->gpu_uncertain, &session->summary);
     for (size_t i = 0; i < session->phase_count; i++) {
         struct phase *phase = &session->phases[i];
 
         if (phase->is_open)
-            forget_zeros(totals, &phase->gpu_doubts, &phase->summary);
+            forget_zeros(totals, &phase->gpu_uncertain, &phase->summary);
     }
 }
 
@@ -236,11 +236,11 @@ void session_add_gpus(spoor_session *session, struct instant now, bool is_last)
     }
     if (session->gpu.reason || session->gpu.state == GPU_READY) /* else nobody has looked */
         sampler_add_gpus(&session->sampler, &session->gpu, is_last, &session->latest);
-    clear_untold(session);
+    clear_unreported(session);
 }
 
 /* A job that uses GPUs other than those it was given: it may have changed its own variables. */
-static void judge_strays(spoor_session *session)
+static void warn_about_strays(spoor_session *session)
 {
     const struct gpu_view *view = &session->gpu;
     char list[160];
@@ -265,12 +265,12 @@ static void judge_strays(spoor_session *session)
 }
 
 /* A peak from before its processes' memory was told no more. */
-static void judge_untold(spoor_session *session)
+static void warn_about_unreported(spoor_session *session)
 {
     const struct gpu_totals *totals = &session->gpu.totals;
     uint64_t peak = session->summary.tally[METRIC_JOB_GPU_MEMORY].max;
 
-    if (totals->is_memory_untold && totals->memory_reason && is_known(peak) && peak > 0)
+    if (totals->is_memory_unreported && totals->memory_reason && is_known(peak) && peak > 0)
         session_add_warning(session, "gpu-memory-untold",
                             "the driver stopped reporting the job's GPU memory, so the real "
                             "peak may be higher: %s",
@@ -305,7 +305,7 @@ static bool warn_of_lost(spoor_session *session)
     return has_any;
 }
 
-void session_judge_gpus(spoor_session *session)
+void session_warn_about_gpus(spoor_session *session)
 {
     const struct gpu_troubles *troubles = &session->gpu_looks.troubles;
     struct spoor_error unmatched;
@@ -331,14 +331,14 @@ void session_judge_gpus(spoor_session *session)
             (double)troubles->silent_for_ns / 1e9,
             (double)(troubles->silent_since_ns - session->sampler.started.monotonic_ns) / 1e9);
     if (!warn_of_lost(session))
-        judge_untold(session);
+        warn_about_unreported(session);
     if (troubles->is_busy_mixed)
         session_add_warning(session, "gpu-shared",
                             "other processes compute on the job's GPU: the driver attributes "
                             "each fifth of a second to one process only, so the job's "
                             "utilization may include some of theirs and miss some of its own");
     if (!session->gpus || strcmp(session->gpus, "none") != 0)
-        judge_strays(session);
+        warn_about_strays(session);
     if (session->gpu_looks.is_open && is_known(troubles->account_bytes))
         raise_to_account(session, troubles->account_bytes);
 }

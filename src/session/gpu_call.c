@@ -169,11 +169,11 @@ static struct schedstat read_times(const struct gpu_call *call)
 
 uint64_t gpu_call_taken_ns(const struct gpu_call *call, uint64_t now_ns)
 {
-    uint64_t taken_ns = call->called_ns != 0 ? less(now_ns, call->called_ns) : 0;
+    uint64_t taken_ns = call->called_ns != 0 ? sub_floor0(now_ns, call->called_ns) : 0;
 
     if (taken_ns < STUCK_AFTER_NS)
         return taken_ns;
-    return less(taken_ns, less(read_times(call).waited_ns, call->before.waited_ns));
+    return sub_floor0(taken_ns, sub_floor0(read_times(call).waited_ns, call->before.waited_ns));
 }
 
 bool gpu_call_is_starved(const struct gpu_call *call)
@@ -184,7 +184,7 @@ bool gpu_call_is_starved(const struct gpu_call *call)
     if (thread_id == 0)
         return true;
     return pid_stat_read_once(&call->root, thread_id, &stat) == 0 && stat.state == 'R' &&
-           less(read_times(call).run_ns, call->before.run_ns) < STUCK_AFTER_NS;
+           sub_floor0(read_times(call).run_ns, call->before.run_ns) < STUCK_AFTER_NS;
 }
 
 bool gpu_call_wait(struct gpu_call *call)

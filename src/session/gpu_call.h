@@ -25,7 +25,7 @@ struct gpu_call_options {
     pid_t main_pid;    /* 0: there is no job */
     bool is_main_only; /* its descendants are not part of the job */
     pid_t tracker_pid; /* ours, if we spawned the job, which has our environment; else 0 */
-    unsigned disabled; /* rungs */
+    unsigned disabled; /* sources, see job/source_names.h */
     uint64_t start_ns; /* of the run */
 };
 

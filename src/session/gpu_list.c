@@ -39,7 +39,7 @@ bool spoor_may_have_gpus(const char *root_path)
     struct root root;
     bool result;
 
-    if (rungs_parse(getenv("SPOOR_DISABLE"), &disabled, &unknown) < 0 ||
+    if (sources_parse(getenv("SPOOR_DISABLE"), &disabled, &unknown) < 0 ||
         root_open(root_path, &root) < 0)
         return true; /* who asks for them is told what is wrong */
     result = gpu_call_is_needed(&root, disabled);
@@ -54,7 +54,7 @@ int session_find_gpus(const struct root *root, const char *gpus, struct gpu_inve
     const char *unknown;
     unsigned disabled;
     size_t count;
-    int r = rungs_parse(getenv("SPOOR_DISABLE"), &disabled, &unknown);
+    int r = sources_parse(getenv("SPOOR_DISABLE"), &disabled, &unknown);
 
     *ret = (struct gpu_inventory){ 0 };
     if (r < 0)

@@ -151,7 +151,7 @@ bool gpu_looks_collect(struct gpu_looks *looks)
         .memory_bytes = watch->owners->main_pid != 0 ? looks->latest.levels.job_memory_bytes
                                                      : looks->latest.levels.host_memory_bytes,
         .utilization = looks->latest.levels.utilization,
-        .holds_context = watch->holds_context || looks->latest.is_memory_untold,
+        .holds_context = watch->holds_context || looks->latest.is_memory_unreported,
     };
     return true;
 }

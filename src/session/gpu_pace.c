@@ -77,7 +77,7 @@ static bool allows(const struct gpu_pace *pace, enum gpu_look look, struct budge
 
 static bool slow_is_due(const struct gpu_pace *pace, uint64_t now_ns, struct budget *budget)
 {
-    uint64_t since_ns = less(now_ns, pace->slow_ns);
+    uint64_t since_ns = sub_floor0(now_ns, pace->slow_ns);
 
     return since_ns >= slow_gap_ns(pace) &&
            (since_ns >= SLOW_QUIET_NS || allows(pace, GPU_LOOK_SLOW, budget));
@@ -92,7 +92,7 @@ static bool quick_is_due(struct gpu_pace *pace, uint64_t now_ns, bool came_to_re
         pace->due_ns = larger(pace->slow_ns + slow_gap_ns(pace), now_ns + WAIT_MOST_NS);
         return false;
     }
-    if (less(now_ns, pace->looked_ns) >= POSTPONED_MOST_NS ||
+    if (sub_floor0(now_ns, pace->looked_ns) >= POSTPONED_MOST_NS ||
         allows(pace, GPU_LOOK_QUICK, budget))
         return true;
     pace->due_ns =
@@ -134,7 +134,7 @@ enum gpu_look gpu_pace_begin(struct gpu_pace *pace, uint64_t now_ns,
 /* The longer it goes on, the less often that is checked. */
 void gpu_pace_wait(struct gpu_pace *pace, uint64_t now_ns)
 {
-    uint64_t taken_ns = less(now_ns, pace->looked_ns);
+    uint64_t taken_ns = sub_floor0(now_ns, pace->looked_ns);
 
     pace->due_ns = now_ns + larger(WAIT_LEAST_NS, smaller(taken_ns, WAIT_MOST_NS));
 }

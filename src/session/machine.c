@@ -5,13 +5,13 @@
 
 #include "base/error.h"
 #include "base/root.h"
-#include "job/ladder.h"
+#include "job/probe.h"
 #include "output/format.h"
 #include "record/fill.h"
 #include "session/session.h"
 
 int spoor_machine_check(const struct spoor_options *options,
-                        void (*each)(const struct spoor_rung *rung, void *data), void *data,
+                        void (*each)(const struct spoor_source *source, void *data), void *data,
                         struct spoor_error *err)
 {
     const struct spoor_options defaults = SPOOR_OPTIONS_INIT;
@@ -27,7 +27,7 @@ int spoor_machine_check(const struct spoor_options *options,
     r = root_open(options->root, &root);
     if (r < 0)
         return error_sys(err, r, "root directory '%s'", options->root ? options->root : "/");
-    ladder_check(&root, &job, each, data);
+    probe_sources(&root, &job, each, data);
     root_close(&root);
     return 0;
 }

@@ -66,7 +66,7 @@ int session_job_options(const struct spoor_options *options, struct job_options 
             options->budget_millionths != 0 ? options->budget_millionths : BUDGET_MILLIONTHS,
         .environment = environment_own,
     };
-    if (rungs_parse(getenv("SPOOR_DISABLE"), &ret->disabled, &unknown) < 0)
+    if (sources_parse(getenv("SPOOR_DISABLE"), &ret->disabled, &unknown) < 0)
         return error_set(err, EINVAL, "SPOOR_DISABLE: unknown source '%s'", unknown);
     return 0;
 }

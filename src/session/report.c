@@ -31,7 +31,7 @@ static bool is_job_running(const spoor_session *session)
 {
     struct pid_stat main;
 
-    if (session->sampler.job.meters.leaf.is_adopted)
+    if (session->sampler.job.meters.job_cgroup.is_adopted)
         return session->sampler.job.sum.process_count > 0;
     return session->pid != 0 && session->sampler.has_started &&
            !session->sampler.job.main.has_ended &&

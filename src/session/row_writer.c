@@ -60,8 +60,8 @@ static int timeout_ms(const struct target *target)
     uint64_t left_ms = target->fd < 0 ? OPEN_EVERY_MS : INT_MAX;
 
     if (target->give_up_ns != 0)
-        left_ms = smaller(left_ms,
-                          less(target->give_up_ns, clock_now().monotonic_ns) / NS_PER_MS + 1);
+        left_ms = smaller(
+            left_ms, sub_floor0(target->give_up_ns, clock_now().monotonic_ns) / NS_PER_MS + 1);
     return (int)left_ms;
 }
 

@@ -199,7 +199,7 @@ void samples_file_add(struct samples_file *file, const struct sample *sample,
         .previous_devices = &file->previous_devices,
     };
     bool is_short = file->has_previous &&
-                    less(sample->elapsed_ns, file->previous.elapsed_ns) < file->short_ns;
+                    sub_floor0(sample->elapsed_ns, file->previous.elapsed_ns) < file->short_ns;
 
     if (file->writer.pid == 0 || (is_short && !is_last))
         return;

@@ -94,7 +94,7 @@ static int open_sampler(spoor_session *session, const struct spoor_options *opti
         return error_set(err, ENOTSUP, "cannot create a cgroup for the job%s%s: %s",
                          options->cgroup_folder ? " below " : "",
                          options->cgroup_folder ? options->cgroup_folder : "",
-                         session->sampler.job.meters.leaf.reason);
+                         session->sampler.job.meters.job_cgroup.reason);
     if (r < 0)
         return error_sys(err, r, "process %d", (int)options->pid);
     session->has_sampler = true;
@@ -271,7 +271,7 @@ static void publish(spoor_session *session, const struct sample *sample, struct 
         if (session->phases[i].is_open)
             summary_add(&session->phases[i].summary, &session->latest);
     }
-    session_doubt_gpus(session);
+    session_forget_uncertain_gpus(session);
 }
 
 bool session_begin_sampling(spoor_session *session, uint64_t timeout_ns)
@@ -342,7 +342,7 @@ void session_take_last_sample(spoor_session *session)
     pthread_mutex_unlock(&session->mutex);
     /* What took long between the end of the job and this sample is not part of the run. */
     if (end.monotonic_ns != 0 && now.monotonic_ns > end.monotonic_ns + LATE_NS &&
-        less(end.monotonic_ns, session->sampler.started.monotonic_ns) >
+        sub_floor0(end.monotonic_ns, session->sampler.started.monotonic_ns) >
             session->latest.elapsed_ns)
         now = end;
     session_take_sample(session, now, true);
@@ -351,7 +351,7 @@ void session_take_last_sample(spoor_session *session)
         samples_file_end(&session->streams[i]);
     pthread_mutex_lock(&session->mutex);
     session_close_phases(session);
-    session_judge(session);
+    session_warn(session);
     session->has_stopped = true;
     pthread_mutex_unlock(&session->mutex);
 }

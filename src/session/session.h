@@ -85,7 +85,7 @@ struct spoor_session {
     struct gpu_view gpu; /* as of the latest sample */
 
     struct summary summary;
-    struct gpu_doubts gpu_doubts; /* of it */
+    struct gpu_uncertain gpu_uncertain; /* of it */
     /* without a job: as of the first and the last sample, and the time between */
     struct devices first_devices, devices;
     uint64_t devices_ns, devices_span_ns;
@@ -150,8 +150,8 @@ void session_wait_for_gpus(spoor_session *session);
 /* Likewise, with the mutex held. */
 void session_add_gpus(spoor_session *session, struct instant now, bool is_last);
 /* After the sample was added: zeros of GPU figures that were not measured go. */
-void session_doubt_gpus(spoor_session *session);
-void session_judge_gpus(spoor_session *session);
+void session_forget_uncertain_gpus(spoor_session *session);
+void session_warn_about_gpus(spoor_session *session);
 void session_end_gpus(spoor_session *session);
 
 /* The GPUs of the machine and which of them `gpus` means, see gpu_inquire(). -ENODEV: there is
@@ -180,6 +180,6 @@ void session_add_warning(spoor_session *session, const char *code, const char *f
 
 /* What the run's own figures give cause to warn of: once, at its end. For the sampler's user, with
  * the mutex held. */
-void session_judge(spoor_session *session);
+void session_warn(spoor_session *session);
 
 #endif

@@ -27,7 +27,7 @@ static uint64_t events_due_ns(const struct process_events *events, const struct 
 
     if (!events->source)
         return PACE_NEVER;
-    return apart(due_ns, pace->glance_ns) <= TOGETHER_NS ? pace->glance_ns : due_ns;
+    return abs_diff(due_ns, pace->glance_ns) <= TOGETHER_NS ? pace->glance_ns : due_ns;
 }
 
 /* For the sampler's user. */
@@ -74,7 +74,7 @@ static uint64_t charge(spoor_session *session, struct bill *bill, enum spending 
 {
     struct budget *budget = &session->sampler.job.budget;
     struct bill next = open_bill(session);
-    uint64_t cost_ns = less(next.cpu_ns - bill->cpu_ns, next.spent_ns - bill->spent_ns);
+    uint64_t cost_ns = sub_floor0(next.cpu_ns - bill->cpu_ns, next.spent_ns - bill->spent_ns);
 
     budget_charge(budget, what, cost_ns);
     *bill = (struct bill){ next.cpu_ns, next.spent_ns + cost_ns };
@@ -237,7 +237,7 @@ bool thread_hangs(spoor_session *session)
 {
     uint64_t since_ns = session->sampling_since_ns;
 
-    return since_ns != 0 && less(clock_now().monotonic_ns, since_ns) >= THREAD_HANGS_NS;
+    return since_ns != 0 && sub_floor0(clock_now().monotonic_ns, since_ns) >= THREAD_HANGS_NS;
 }
 
 int session_ask_sample(spoor_session *session)

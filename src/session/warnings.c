@@ -69,7 +69,7 @@ static uint64_t growth(const spoor_session *session, enum metric metric)
 
 /* The kernel does not say for what a process got SIGKILL. A kill counted in the job's cgroup,
  * or on the machine, in the same time is the sign of the out-of-memory killer. */
-static void judge_oom(spoor_session *session)
+static void warn_about_oom(spoor_session *session)
 {
     uint64_t in_cgroup = growth(session, METRIC_JOB_OOM_KILLS);
     uint64_t on_host = counter_delta(session->sampler.first_oom_kills,
@@ -88,13 +88,13 @@ static void judge_oom(spoor_session *session)
                             "was active on this machine during the run");
 }
 
-static void judge_cpu(spoor_session *session)
+static void warn_about_cpu(spoor_session *session)
 {
     const struct job_reading *reading = &session->sampler.reading;
     const struct cpu_counts *counts = &reading->cpu_counts;
 
     if (reading->cpu.left_cgroup && is_known(counts->tree_ns) &&
-        apart(counts->cgroup_ns, counts->tree_ns) > 20 * NS_PER_MS)
+        abs_diff(counts->cgroup_ns, counts->tree_ns) > 20 * NS_PER_MS)
         session_add_warning(session, "sources-disagree",
                             "CPU time: %.2f s according to the cgroup, but %.2f s summed over "
                             "processes: the larger is reported",
@@ -105,19 +105,19 @@ static void judge_cpu(spoor_session *session)
         session_add_warning(session, "unwaited-children",
                             "processes that were never waited for used %.2f s of CPU time: it "
                             "is counted, but their I/O may be missing",
-                            (double)less(counts->cgroup_ns, counts->tree_ns) / 1e9);
+                            (double)sub_floor0(counts->cgroup_ns, counts->tree_ns) / 1e9);
     else
         session_add_warning(session, "unwaited-children",
                             "some processes were never waited for: the CPU time of their exit "
                             "is not counted, and their I/O may be missing");
 }
 
-static void judge_cgroup(spoor_session *session)
+static void warn_about_cgroup(spoor_session *session)
 {
     const struct job *job = &session->sampler.job;
     bool has_left = session->sampler.reading.cpu.left_cgroup;
 
-    for (int i = 0; i < LEAF_TREE_COUNT; i++)
+    for (int i = 0; i < CGROUP_TREE_TREE_COUNT; i++)
         has_left |= job->meters.escape.has_left[i];
     if (has_left)
         session_add_warning(session, "left-cgroup",
@@ -125,7 +125,7 @@ static void judge_cgroup(spoor_session *session)
                             "the cgroup do not include what they used there");
 }
 
-static void judge_limits(spoor_session *session)
+static void warn_about_limits(spoor_session *session)
 {
     uint64_t throttled_ns = growth(session, METRIC_JOB_THROTTLED);
     uint64_t swapped = session->summary.tally[METRIC_JOB_SWAP].max;
@@ -140,7 +140,7 @@ static void judge_limits(spoor_session *session)
                             (double)swapped / 1e6);
 }
 
-static void judge_tracking(spoor_session *session)
+static void warn_about_tracking(spoor_session *session)
 {
     const struct job *job = &session->sampler.job;
 
@@ -178,7 +178,7 @@ static void judge_tracking(spoor_session *session)
                             ROSTER_MAX);
 }
 
-static void judge_stream(spoor_session *session, const struct samples_file *file)
+static void warn_about_stream(spoor_session *session, const struct samples_file *file)
 {
     uint64_t lost_rows = file->end.lost_rows;
 
@@ -194,26 +194,26 @@ static void judge_stream(spoor_session *session, const struct samples_file *file
 
 static void remove_cgroup(spoor_session *session)
 {
-    struct leaf *leaf = &session->sampler.job.meters.leaf;
+    struct job_cgroup *job_cgroup = &session->sampler.job.meters.job_cgroup;
 
-    leaf_remove(leaf);
-    if (cgroup_is_visible(&leaf->left_behind.cgroup))
+    job_cgroup_remove(job_cgroup);
+    if (cgroup_is_visible(&job_cgroup->left_behind.cgroup))
         session_add_warning(
             session, "cgroup-left",
             "the job's cgroup /%s could not be removed: %s; a later run of spoor "
             "beside it removes it once its processes have exited",
-            leaf->left_behind.cgroup.path, strerror(-leaf->left_behind.error));
+            job_cgroup->left_behind.cgroup.path, strerror(-job_cgroup->left_behind.error));
 }
 
-void session_judge(spoor_session *session)
+void session_warn(spoor_session *session)
 {
-    judge_oom(session);
-    judge_limits(session);
-    judge_cpu(session);
-    judge_cgroup(session);
-    judge_tracking(session);
+    warn_about_oom(session);
+    warn_about_limits(session);
+    warn_about_cpu(session);
+    warn_about_cgroup(session);
+    warn_about_tracking(session);
     for (size_t i = 0; i < session->stream_count; i++)
-        judge_stream(session, &session->streams[i]);
-    session_judge_gpus(session);
+        warn_about_stream(session, &session->streams[i]);
+    session_warn_about_gpus(session);
     remove_cgroup(session);
 }

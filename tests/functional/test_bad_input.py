@@ -43,7 +43,7 @@ OPTIONS = {
     "interval too long": (["-i", "2h"], ["2h"]),
     "interval absurd": (["-i", "1e300"], ["1e300"]),
     "format unknown": (["-f", "xml"], ["xml", "json"]),
-    "format of later": (["-f", "html"], ["html"]),
+    "format of later": (["-f", "openmetrics"], ["openmetrics"]),
     "detail unknown": (["--detail", "often"], ["often", "auto"]),
     "color unknown": (["--color", "blue"], ["blue", "auto"]),
     "wait unknown": (["--wait", "some"], ["some", "main"]),

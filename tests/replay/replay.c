@@ -174,7 +174,7 @@ static void step_through(spoor_session *session, const char *machine, const char
         devices = (struct device_sample){ 0 };
     }
     device_sample_done(&previous_devices);
-    session_judge(session);
+    session_warn(session);
 }
 
 static int write_result(spoor_session *session, const char *format, struct buffer *rows)

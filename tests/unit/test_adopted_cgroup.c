@@ -245,7 +245,7 @@ static void it_is_only_read(void **state)
     (void)snprintf(path, sizeof(path), "%s/" JOB, a.fake.path);
     assert_int_equal(stat(path, &stat_before), 0);
     look(&a);
-    leaf_remove(&a.sampler.job.meters.leaf);
+    job_cgroup_remove(&a.sampler.job.meters.job_cgroup);
     sampler_done(&a.sampler);
     assert_int_equal(stat(path, &stat_after), 0);
     assert_int_equal(stat_before.st_mtim.tv_nsec, stat_after.st_mtim.tv_nsec);

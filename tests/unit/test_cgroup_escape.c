@@ -14,21 +14,22 @@
 
 struct escape {
     struct fake_root fake;
-    struct leaf leaf;
+    struct job_cgroup job_cgroup;
     struct cgroup_escape escape;
     struct member member;
 };
 
 static void begin(struct escape *e, const char *text)
 {
-    *e = (struct escape){ .leaf = LEAF_NONE };
+    *e = (struct escape){ .job_cgroup = CGROUP_TREE_NONE };
     fake_root_init(&e->fake);
     fake_process_put(&e->fake, &(struct fake_process){ .pid = 10, .resident_pages = 9 });
     fake_root_write(&e->fake, "proc/10/cgroup", text);
-    e->leaf.root = &e->fake.root;
-    e->leaf.folders[LEAF_UNIFIED].is_made = e->leaf.folders[LEAF_MEMORY].is_made = true;
-    cgroup_escape_init(&e->escape, &e->leaf, 10);
-    e->member = (struct member){ .pid = 10, .stat_file = KEPT_CLOSED };
+    e->job_cgroup.root = &e->fake.root;
+    e->job_cgroup.folders[CGROUP_TREE_UNIFIED].is_made =
+        e->job_cgroup.folders[CGROUP_TREE_MEMORY].is_made = true;
+    cgroup_escape_init(&e->escape, &e->job_cgroup, 10);
+    e->member = (struct member){ .pid = 10, .stat_file = CACHED_FILE_CLOSED };
 }
 
 static void move(struct escape *e, const char *text)
@@ -45,8 +46,8 @@ static void whoever_is_inside_or_below_has_not_left(void **state)
     begin(&e, MEMORY "\n" UNIFIED "\n");
     move(&e, MEMORY "\n" UNIFIED "\n");
     move(&e, MEMORY "/deeper/still\n" UNIFIED "/x\n");
-    assert_false(e.escape.has_left[LEAF_UNIFIED]);
-    assert_false(e.escape.has_left[LEAF_MEMORY]);
+    assert_false(e.escape.has_left[CGROUP_TREE_UNIFIED]);
+    assert_false(e.escape.has_left[CGROUP_TREE_MEMORY]);
     fake_root_done(&e.fake);
 }
 
@@ -57,11 +58,11 @@ static void one_hierarchy_may_be_left_alone(void **state)
     (void)state;
     begin(&e, MEMORY "\n" UNIFIED "\n");
     move(&e, "4:memory:/b\n" UNIFIED "\n");
-    assert_false(e.escape.has_left[LEAF_UNIFIED]);
-    assert_true(e.escape.has_left[LEAF_MEMORY]);
+    assert_false(e.escape.has_left[CGROUP_TREE_UNIFIED]);
+    assert_true(e.escape.has_left[CGROUP_TREE_MEMORY]);
     move(&e, MEMORY "\n0::/a/spoor-1-23\n"); /* back in the one, and out of the other */
-    assert_true(e.escape.has_left[LEAF_UNIFIED]);
-    assert_true(e.escape.has_left[LEAF_MEMORY]);
+    assert_true(e.escape.has_left[CGROUP_TREE_UNIFIED]);
+    assert_true(e.escape.has_left[CGROUP_TREE_MEMORY]);
     fake_root_done(&e.fake);
 }
 
@@ -74,10 +75,10 @@ static void whoever_exits_has_not_left(void **state)
     begin(&e, MEMORY "\n" UNIFIED "\n");
     fake_process_put(&e.fake, &(struct fake_process){ .pid = 10, .state = 'Z' });
     move(&e, "4:memory:/\n" UNIFIED "\n");
-    assert_false(e.escape.has_left[LEAF_MEMORY]);
+    assert_false(e.escape.has_left[CGROUP_TREE_MEMORY]);
     fake_process_end(&e.fake, 10);
     move(&e, "4:memory:/\n" UNIFIED "\n");
-    assert_false(e.escape.has_left[LEAF_MEMORY]);
+    assert_false(e.escape.has_left[CGROUP_TREE_MEMORY]);
     fake_root_done(&e.fake);
 }
 
@@ -101,7 +102,7 @@ static void a_process_that_grows_is_checked_again(void **state)
 static void without_a_cgroup_nothing_is_checked(void **state)
 {
     struct cgroup_escape escape;
-    struct leaf none = LEAF_NONE;
+    struct job_cgroup none = CGROUP_TREE_NONE;
 
     (void)state;
     cgroup_escape_init(&escape, &none, 10);

@@ -52,7 +52,7 @@ static void a_list_is_pids_and_blanks(void **state)
 
 static void every_thread_is_asked(void **state)
 {
-    struct kept leader = KEPT_CLOSED;
+    struct cached_file leader = CACHED_FILE_CLOSED;
     struct children_buffer buffer = { 0 };
     struct found found = { .count = 0 };
     struct fake_root fake;
@@ -76,7 +76,7 @@ static void every_thread_is_asked(void **state)
 static void a_long_list_makes_the_buffer_grow(void **state)
 {
     enum { COUNT = 4000 };
-    struct kept leader = KEPT_CLOSED;
+    struct cached_file leader = CACHED_FILE_CLOSED;
     struct children_buffer buffer = { 0 };
     struct found found = { .count = 0 };
     struct fake_root fake;
@@ -99,7 +99,7 @@ static void a_long_list_makes_the_buffer_grow(void **state)
 
 static void a_process_that_ended_has_no_list(void **state)
 {
-    struct kept leader = KEPT_CLOSED;
+    struct cached_file leader = CACHED_FILE_CLOSED;
     struct children_buffer buffer = { 0 };
     struct found found = { .count = 0 };
     struct fake_root fake;

@@ -76,7 +76,7 @@ static void busy_time_that_is_not_told_is_no_zero(void **state)
     assert_int_equal(tally->totals.job_busy_ns, 0); /* nobody was there */
     assert_int_equal(gpu_tally_busy(tally, &row, 1, MS(2000)), 0);
     gpu_tally_memory(tally, &row, 1, MS(2000));
-    assert_true(tally->totals.job_busy_ns == UNKNOWN && tally->totals.has_untold_busy);
+    assert_true(tally->totals.job_busy_ns == UNKNOWN && tally->totals.has_unreported_busy);
     assert_string_equal(tally->totals.job_busy_reason, "hidden");
     assert_true(tally->list[PART_0].view.job_utilization_mean == UNKNOWN);
     assert_true(tally->list[PART_0].view.job_utilization_max == UNKNOWN);
@@ -108,15 +108,15 @@ static void busy_time_that_comes_late_is_unknown_until_then(void **state)
 
         assert_int_equal(gpu_tally_busy(tally, &row, 1, MS(2000 + 1000 * i)), 0);
         gpu_tally_memory(tally, &row, 1, MS(2000 + 1000 * i));
-        assert_int_equal(tally->totals.is_busy_untold, i == 0);
-        assert_int_equal(tally->totals.has_untold_busy, i == 0);
+        assert_int_equal(tally->totals.is_busy_unreported, i == 0);
+        assert_int_equal(tally->totals.has_unreported_busy, i == 0);
         assert_int_equal(is_known(tally->totals.job_busy_ns), i > 0);
     }
     assert_int_equal(tally->totals.levels.job_utilization, 0); /* which is true */
     assert_int_equal(tally->list[ALONE].view.job_utilization_max, 250000);
 }
 
-static void busy_time_of_one_that_ended_untold_is_never_known(void **state)
+static void busy_time_of_one_that_ended_unreported_is_never_known(void **state)
 {
     const struct gpu_row row = fake_row(ALONE, 10, GB, UNKNOWN, UNKNOWN);
 
@@ -124,8 +124,8 @@ static void busy_time_of_one_that_ended_untold_is_never_known(void **state)
     assert_int_equal(gpu_tally_busy(tally, &row, 1, MS(1000)), 0);
     assert_int_equal(gpu_tally_busy(tally, NULL, 0, MS(2000)), 0);
     gpu_tally_memory(tally, NULL, 0, MS(2000));
-    assert_false(tally->totals.is_busy_untold);
-    assert_true(tally->totals.has_untold_busy);
+    assert_false(tally->totals.is_busy_unreported);
+    assert_true(tally->totals.has_unreported_busy);
     assert_string_equal(tally->totals.job_busy_reason, "hidden");
     assert_true(tally->list[ALONE].view.job_utilization_mean == UNKNOWN);
 }
@@ -149,11 +149,11 @@ static void a_process_without_samples_has_no_busy_time(void **state)
     assert_int_equal(gpu_tally_busy(tally, &early, 1, MS(1000)), 0);
     gpu_tally_memory(tally, &early, 1, MS(1000));
     assert_true(view->job_utilization_mean == UNKNOWN && view->job_utilization_max == UNKNOWN);
-    assert_true(tally->totals.has_untold_busy);
+    assert_true(tally->totals.has_unreported_busy);
     assert_string_equal(tally->totals.job_busy_reason, gpu_no_samples);
     assert_int_equal(gpu_tally_busy(tally, &late, 1, MS(2000)), 0);
     gpu_tally_memory(tally, &late, 1, MS(2000));
-    assert_false(tally->totals.has_untold_busy);
+    assert_false(tally->totals.has_unreported_busy);
     assert_int_equal(view->value[GPU_JOB_UTILIZATION], 100000);
 }
 
@@ -172,7 +172,7 @@ static void one_that_was_gone_before_its_samples_came_is_waited_for(void **state
     assert_int_equal(gpu_tally_busy(tally, NULL, 0, MS(1400)), 0);
     gpu_tally_memory(tally, NULL, 0, MS(1400));
     assert_int_equal(tally->totals.job_busy_ns, 0); /* the samples do not name it */
-    assert_false(tally->totals.has_untold_busy);
+    assert_false(tally->totals.has_unreported_busy);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fake_gpus_begin, fake_gpus_end)
@@ -185,7 +185,7 @@ int main(void)
         TEST(busy_time_that_is_not_told_is_no_zero),
         TEST(busy_time_that_is_told_again_counts_once),
         TEST(busy_time_that_comes_late_is_unknown_until_then),
-        TEST(busy_time_of_one_that_ended_untold_is_never_known),
+        TEST(busy_time_of_one_that_ended_unreported_is_never_known),
         TEST(a_process_without_samples_has_no_busy_time),
         TEST(one_that_was_gone_before_its_samples_came_is_waited_for),
     };

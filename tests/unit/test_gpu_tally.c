@@ -118,7 +118,7 @@ static void unknown_memory_of_a_process_makes_the_jobs_unknown(void **state)
     assert_int_equal(tally->list[WHOLE].view.job_memory_peak_bytes, 0);
     gpu_tally_memory(tally, &rows[1], 1, MS(1));
     assert_true(levels->job_memory_bytes == UNKNOWN);
-    assert_true(tally->totals.has_untold_memory);
+    assert_true(tally->totals.has_unreported_memory);
     assert_string_equal(tally->totals.memory_reason, "hidden");
     /* The 0 of before is no measure of it. */
     assert_true(tally->list[WHOLE].view.job_memory_peak_bytes == UNKNOWN);
@@ -157,7 +157,7 @@ static void memory_that_no_process_tells_makes_it_unknown_alone(void **state)
     gpu_tally_memory(tally, NULL, 0, MS(1000));
     assert_true(tally->totals.levels.job_memory_bytes == UNKNOWN);
     assert_true(tally->totals.levels.main_memory_bytes == UNKNOWN);
-    assert_true(tally->totals.has_untold_memory);
+    assert_true(tally->totals.has_unreported_memory);
     assert_string_equal(tally->totals.memory_reason, "refused");
     assert_true(tally->list[ALONE].view.job_memory_peak_bytes == UNKNOWN);
     assert_string_equal(tally->list[ALONE].view.job_memory_reason, "refused");
@@ -289,16 +289,16 @@ static void levels_stay_the_largest_until_they_are_taken(void **state)
     gpu_totals_clear(&kept);
     gpu_totals_clear(&newer);
     newer.levels.job_memory_bytes = 5 * GB;
-    newer.is_memory_untold = true;
+    newer.is_memory_unreported = true;
     newer.busy_ns = MS(10);
     gpu_totals_renew(&kept, &newer);
     newer.levels.job_memory_bytes = GB;
-    newer.is_memory_untold = false;
+    newer.is_memory_unreported = false;
     newer.busy_ns = MS(20);
     gpu_totals_renew(&kept, &newer);
     assert_int_equal(kept.levels.job_memory_bytes, 5 * GB);
     assert_int_equal(kept.busy_ns, MS(20));
-    assert_true(kept.is_memory_untold); /* at one of the looks */
+    assert_true(kept.is_memory_unreported); /* at one of the looks */
     assert_true(kept.levels.main_memory_bytes == UNKNOWN);
 }
 

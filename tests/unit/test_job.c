@@ -257,7 +257,7 @@ static void a_zombie_whose_figures_were_taken_is_not_found_again(void **state)
         .caller_spawned = true,
         .detail = SPOOR_DETAIL_NEVER,
         .cgroup = SPOOR_CGROUP_OFF,
-        .disabled = RUNG_PERF | RUNG_RING | RUNG_CONNECTOR | RUNG_TASKSTATS,
+        .disabled = SOURCE_PERF | SOURCE_RING | SOURCE_CONNECTOR | SOURCE_TASKSTATS,
         .environment = no_environment,
     };
     struct job_reading reading;
@@ -301,7 +301,7 @@ static void context_switches_are_known_once_main_has_ended(void **state)
         .caller_spawned = true,
         .detail = SPOOR_DETAIL_NEVER,
         .cgroup = SPOOR_CGROUP_OFF,
-        .disabled = RUNG_PERF | RUNG_RING | RUNG_CONNECTOR | RUNG_TASKSTATS,
+        .disabled = SOURCE_PERF | SOURCE_RING | SOURCE_CONNECTOR | SOURCE_TASKSTATS,
         .environment = no_environment,
     };
     struct gated_job gated;
@@ -408,21 +408,21 @@ static void without_detail_a_peak_has_no_parts(void **state)
 
 static void wait_until_asleep(const struct root *root, pid_t pid)
 {
-    struct kept file = KEPT_CLOSED;
+    struct cached_file file = CACHED_FILE_CLOSED;
     struct pid_stat stat;
 
     do {
         (void)poll(NULL, 0, 1);
         assert_int_equal(pid_stat_read(&file, root, pid, &stat), 0);
     } while (stat.state != 'S');
-    kept_close(&file);
+    cached_file_close(&file);
 }
 
 /* A process that sleeps, seen to have come to rest, on the real machine. It waits at its gate, with
  * no thread of a sanitizer beside it that would wake now and then. */
 static void begin_sleeper(struct gated_job *sleeper, struct job *job, struct root *root)
 {
-    struct job_options options = { .disabled = ~0u & ~(unsigned)RUNG_CLOCK };
+    struct job_options options = { .disabled = ~0u & ~(unsigned)SOURCE_CLOCK };
     uint64_t clock_ns;
 
     gated_job_start(sleeper, do_nothing);

@@ -74,7 +74,7 @@ static void begin(struct machine *m)
     assert_int_equal(
         sampler_init(&m->sampler, &m->fake.root, &options, (struct instant){ m->now_ns, 0 }),
         0);
-    m->sampler.job.meters.leaf.is_adopted = false;
+    m->sampler.job.meters.job_cgroup.is_adopted = false;
 }
 
 static void look(struct machine *m)

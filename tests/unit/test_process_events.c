@@ -12,7 +12,7 @@
 #include "base/unknown.h"
 #include "gated_job.h"
 #include "job/process_events.h"
-#include "job/rungs.h"
+#include "job/source_names.h"
 
 /* Beyond all pids there can be: nobody lives there. */
 enum { MAIN = 5000000, OTHER = 6000000 };
@@ -190,10 +190,10 @@ static void add_open(pid_t pid, uint64_t start_ticks)
     struct member member = {
         .pid = pid,
         .start_ticks = start_ticks,
-        .stat_file = KEPT_CLOSED,
-        .statm_file = KEPT_CLOSED,
-        .io_file = KEPT_CLOSED,
-        .children_file = KEPT_CLOSED,
+        .stat_file = CACHED_FILE_CLOSED,
+        .statm_file = CACHED_FILE_CLOSED,
+        .io_file = CACHED_FILE_CLOSED,
+        .children_file = CACHED_FILE_CLOSED,
     };
 
     assert_non_null(roster_add_member(&roster, &member));
@@ -328,7 +328,7 @@ static void without_a_source_nothing_is_known(void **state)
 
     (void)state;
     assert_int_equal(root_open(NULL, &root), 0);
-    process_events_open(&events, &root, &roster, getpid(), RUNG_RING | RUNG_CONNECTOR);
+    process_events_open(&events, &root, &roster, getpid(), SOURCE_RING | SOURCE_CONNECTOR);
     assert_null(events.source);
     assert_false(events.is_exact);
     assert_false(events.has_peaks);

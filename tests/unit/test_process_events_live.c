@@ -17,14 +17,14 @@
 #include "base/unknown.h"
 #include "gated_job.h"
 #include "job/process_events.h"
-#include "job/rungs.h"
+#include "job/source_names.h"
 
 static const struct {
     const char *source;
     unsigned disabled;
 } kinds[] = {
-    { "perf.fork-ring", RUNG_CONNECTOR },
-    { "proc-connector", RUNG_RING },
+    { "perf.fork-ring", SOURCE_CONNECTOR },
+    { "proc-connector", SOURCE_RING },
 };
 
 struct watched {
@@ -308,7 +308,7 @@ static void an_adopted_process_outlives_its_threads(void **state)
     gated_job_begin(&job);
     assert_int_equal(waitpid(job.pid, &status, WUNTRACED), job.pid);
     assert_true(WIFSTOPPED(status));
-    process_events_open(&events, &root, &roster, job.pid, RUNG_RING);
+    process_events_open(&events, &root, &roster, job.pid, SOURCE_RING);
     process_events_adopt(&events, job.pid);
     assert_int_equal(kill(job.pid, SIGCONT), 0);
     gated_job_end(&job);

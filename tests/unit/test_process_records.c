@@ -77,10 +77,10 @@ static void open_process(struct fixture *f, pid_t pid, const char *name)
 {
     struct member member = {
         .pid = pid,
-        .stat_file = KEPT_CLOSED,
-        .statm_file = KEPT_CLOSED,
-        .io_file = KEPT_CLOSED,
-        .children_file = KEPT_CLOSED,
+        .stat_file = CACHED_FILE_CLOSED,
+        .statm_file = CACHED_FILE_CLOSED,
+        .io_file = CACHED_FILE_CLOSED,
+        .children_file = CACHED_FILE_CLOSED,
         .command = strdup(name),
     };
 

@@ -14,10 +14,10 @@ static struct member closed(pid_t pid, uint64_t start_ticks)
     return (struct member){
         .pid = pid,
         .start_ticks = start_ticks,
-        .stat_file = KEPT_CLOSED,
-        .statm_file = KEPT_CLOSED,
-        .io_file = KEPT_CLOSED,
-        .children_file = KEPT_CLOSED,
+        .stat_file = CACHED_FILE_CLOSED,
+        .statm_file = CACHED_FILE_CLOSED,
+        .io_file = CACHED_FILE_CLOSED,
+        .children_file = CACHED_FILE_CLOSED,
     };
 }
 

@@ -49,7 +49,7 @@ void machine_free(struct machine *machine)
 
 static uint64_t minus(uint64_t a, uint64_t b)
 {
-    return is_known(a) && is_known(b) ? less(a, b) : UNKNOWN;
+    return is_known(a) && is_known(b) ? sub_floor0(a, b) : UNKNOWN;
 }
 
 static void add_mib(struct json_writer *json, const char *key, uint64_t bytes)

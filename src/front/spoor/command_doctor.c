@@ -20,7 +20,7 @@ struct row {
 
 enum { ROWS_MAX = 64 };
 
-struct ladder {
+struct source_list {
     struct row rows[ROWS_MAX];
     size_t count;
     int source_width; /* of the widest */
@@ -33,34 +33,34 @@ static void copy(char *buf, size_t size, const char *text)
     (void)snprintf(buf, size, "%s", text ? text : ""); /* cut is fine */
 }
 
-static void collect(const struct spoor_rung *rung, void *data)
+static void collect(const struct spoor_source *source, void *data)
 {
-    struct ladder *ladder = data;
-    int width = (int)strlen(rung->source);
+    struct source_list *list = data;
+    int width = (int)strlen(source->source);
     struct row *row;
 
-    if (ladder->count == ROWS_MAX)
+    if (list->count == ROWS_MAX)
         return;
-    row = &ladder->rows[ladder->count++];
-    copy(row->quantity, sizeof(row->quantity), rung->quantity);
-    copy(row->source, sizeof(row->source), rung->source);
-    copy(row->why_not, sizeof(row->why_not), rung->why_not);
-    copy(row->remedy, sizeof(row->remedy), rung->remedy);
-    if (width > ladder->source_width)
-        ladder->source_width = width;
-    ladder->available_count += rung->is_available;
+    row = &list->rows[list->count++];
+    copy(row->quantity, sizeof(row->quantity), source->quantity);
+    copy(row->source, sizeof(row->source), source->source);
+    copy(row->why_not, sizeof(row->why_not), source->why_not);
+    copy(row->remedy, sizeof(row->remedy), source->remedy);
+    if (width > list->source_width)
+        list->source_width = width;
+    list->available_count += source->is_available;
 }
 
 /* `is_served`: a better source of the same quantity is in use. */
-static void print_row(const struct ladder *ladder, const struct row *row, bool is_served)
+static void print_row(const struct source_list *list, const struct row *row, bool is_served)
 {
     bool is_available = !row->why_not[0];
-    int indent = 8 + ladder->source_width + 2;
+    int indent = 8 + list->source_width + 2;
     const char *word = !is_available ? "no" : is_served ? "yes" : "used";
     const char *color = is_available ? "\033[32m" : "\033[31m";
 
-    printf("  %s%-4s%s  %-*s", ladder->has_color ? color : "", word,
-           ladder->has_color ? "\033[0m" : "", is_available ? 0 : ladder->source_width,
+    printf("  %s%-4s%s  %-*s", list->has_color ? color : "", word,
+           list->has_color ? "\033[0m" : "", is_available ? 0 : list->source_width,
            row->source);
     if (is_available) {
         putchar('\n');
@@ -75,19 +75,19 @@ static void print_row(const struct ladder *ladder, const struct row *row, bool i
     }
 }
 
-static void print_rows(const struct ladder *ladder)
+static void print_rows(const struct source_list *list)
 {
     bool is_served = false;
 
-    for (size_t i = 0; i < ladder->count; i++) {
-        const struct row *row = &ladder->rows[i];
+    for (size_t i = 0; i < list->count; i++) {
+        const struct row *row = &list->rows[i];
 
-        if (i == 0 || strcmp(row->quantity, ladder->rows[i - 1].quantity) != 0) {
-            printf("\n%s%s%s\n", ladder->has_color ? "\033[1m" : "", row->quantity,
-                   ladder->has_color ? "\033[0m" : "");
+        if (i == 0 || strcmp(row->quantity, list->rows[i - 1].quantity) != 0) {
+            printf("\n%s%s%s\n", list->has_color ? "\033[1m" : "", row->quantity,
+                   list->has_color ? "\033[0m" : "");
             is_served = false;
         }
-        print_row(ladder, row, is_served);
+        print_row(list, row, is_served);
         is_served |= !row->why_not[0];
     }
 }
@@ -96,22 +96,22 @@ int command_doctor(const struct command *command, int argc, char **argv)
 {
     CLEANUP(settings_done) struct settings settings;
     struct arguments arguments;
-    struct ladder ladder = { 0 };
+    struct source_list list = { 0 };
     struct spoor_options options;
     struct spoor_error err = { 0 };
     int code = settings_begin(&settings, &arguments, command, argc, argv);
 
     if (code >= 0)
         return code;
-    ladder.has_color = outputs_has_color(settings.color, STDOUT_FILENO);
+    list.has_color = outputs_has_color(settings.color, STDOUT_FILENO);
     options = session_options(&settings);
-    if (spoor_machine_check(&options, collect, &ladder, &err) < 0)
+    if (spoor_machine_check(&options, collect, &list, &err) < 0)
         return complain("%s", err.message);
     help_wrap(stdout,
               "Sources of each quantity on this machine, best first. A run uses those "
               "marked 'used'; those marked 'yes' would work too, those marked 'no' do not.",
               0, 0);
-    print_rows(&ladder);
-    printf("\n%u of %zu sources are available.\n", ladder.available_count, ladder.count);
+    print_rows(&list);
+    printf("\n%u of %zu sources are available.\n", list.available_count, list.count);
     return 0;
 }

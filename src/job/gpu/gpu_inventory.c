@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "job/rungs.h"
+#include "job/source_names.h"
 #include "source/gpu/visible.h"
 
 /* The variables that speak of a vendor's devices; the first that counts decides. One that the
@@ -250,7 +250,7 @@ size_t gpu_vendors_enabled(unsigned disabled, const struct gpu_vendor *ret[GPU_V
     for (size_t i = 0; i < gpu_vendor_count && count < GPU_VENDORS_MAX; i++) {
         const struct gpu_vendor *vendor = gpu_vendors[i];
 
-        if (!(disabled & (RUNG_GPU | rungs_find(vendor->name))))
+        if (!(disabled & (SOURCE_GPU | sources_find(vendor->name))))
             ret[count++] = vendor;
     }
     return count;

@@ -25,27 +25,27 @@ static bool is_awaited(const struct gpu_unit_tally *unit)
     return (share->was_idle || !is_known(share->last)) && unit->job_seen_ns > share->until_ns;
 }
 
-bool gpu_job_busy_is_untold(const struct gpu_unit_tally *unit)
+bool gpu_job_busy_is_unreported(const struct gpu_unit_tally *unit)
 {
-    return unit->untold_count > 0 || is_awaited(unit);
+    return unit->unreported_count > 0 || is_awaited(unit);
 }
 
-bool gpu_job_busy_has_untold(const struct gpu_unit_tally *unit)
+bool gpu_job_busy_has_unreported(const struct gpu_unit_tally *unit)
 {
-    return unit->lost_reason || gpu_job_busy_is_untold(unit);
+    return unit->lost_reason || gpu_job_busy_is_unreported(unit);
 }
 
 bool gpu_job_busy_is_unknown(const struct gpu_unit_tally *unit)
 {
-    return unit->processes_reason || unit->untold_reason || is_awaited(unit);
+    return unit->processes_reason || unit->unreported_reason || is_awaited(unit);
 }
 
 const char *gpu_job_busy_reason(const struct gpu_unit_tally *unit)
 {
     if (unit->processes_reason)
         return unit->processes_reason;
-    if (unit->untold_reason)
-        return unit->untold_reason;
+    if (unit->unreported_reason)
+        return unit->unreported_reason;
     if (unit->lost_reason)
         return unit->lost_reason;
     return unit->has_parts ? in_parts : gpu_no_samples;
@@ -61,7 +61,7 @@ void gpu_job_busy_show(struct gpu_unit_tally *unit, uint64_t start_ns)
 {
     struct gpu_device_view *view = &unit->view;
     const struct gpu_share *share = &unit->job_busy;
-    bool was_measured = share->total_ns > 0 || !gpu_job_busy_has_untold(unit);
+    bool was_measured = share->total_ns > 0 || !gpu_job_busy_has_unreported(unit);
 
     view->value[GPU_JOB_UTILIZATION] = gpu_job_busy_is_unknown(unit) ? UNKNOWN : share->last;
     view->job_utilization_mean = was_measured ? gpu_share_mean(share, start_ns) : UNKNOWN;
@@ -101,7 +101,7 @@ static void begin_list(struct gpu_unit_tally *unit)
 {
     unit->job_covered_ns = UNKNOWN;
     unit->job_count = unit->present_count = 0;
-    unit->listed_untold_count = unit->found_count = 0;
+    unit->listed_unreported_count = unit->found_count = 0;
     unit->reason = unit->processes_reason;
 }
 
@@ -114,14 +114,15 @@ static void add_process(struct gpu_tally *tally, const struct gpu_row *row, size
 
     unit->job_count++;
     unit->present_count += !row->process.has_ended;
-    unit->found_count += before && before->is_untold;
-    use.is_untold = !is_known(row->process.busy_ns);
-    use.busy_ns = use.is_untold ? before_ns : row->process.busy_ns; /* it may be told again */
-    if (use.is_untold) {
-        unit->listed_untold_count++;
+    unit->found_count += before && before->is_unreported;
+    use.is_unreported = !is_known(row->process.busy_ns);
+    use.busy_ns =
+        use.is_unreported ? before_ns : row->process.busy_ns; /* it may be told again */
+    if (use.is_unreported) {
+        unit->listed_unreported_count++;
         unit->reason = row->process.reason ? row->process.reason : gpu_not_told;
     } else {
-        unit->job_busy_ns += less(use.busy_ns, before_ns);
+        unit->job_busy_ns += sub_floor0(use.busy_ns, before_ns);
         unit->job_covered_ns = row->process.busy_covered_ns;
         unit->view.is_busy_attributed |= row->process.is_busy_attributed;
     }
@@ -136,15 +137,15 @@ static bool is_idle(const struct gpu_unit_tally *unit)
     if (unit->has_parts && !is_known(unit->job_busy.last))
         return false;
     return !is_awaited(unit) || unit->lost_reason ||
-           less(unit->busy.until_ns, unit->job_seen_ns) >= SAMPLES_LATE_NS;
+           sub_floor0(unit->busy.until_ns, unit->job_seen_ns) >= SAMPLES_LATE_NS;
 }
 
 static void end_list(struct gpu_unit_tally *unit, uint64_t now_ns)
 {
-    if (unit->found_count < unit->untold_count)
-        unit->lost_reason = unit->untold_reason;
-    unit->untold_count = unit->listed_untold_count;
-    unit->untold_reason = unit->reason;
+    if (unit->found_count < unit->unreported_count)
+        unit->lost_reason = unit->unreported_reason;
+    unit->unreported_count = unit->listed_unreported_count;
+    unit->unreported_reason = unit->reason;
     gpu_job_busy_note(unit, now_ns);
     if (unit->reason)
         return;

@@ -18,10 +18,10 @@ void gpu_job_busy_note(struct gpu_unit_tally *unit, uint64_t now_ns);
 void gpu_job_busy_show(struct gpu_unit_tally *unit, uint64_t start_ns);
 
 /* A process of the job has not told it, but may do so later. */
-bool gpu_job_busy_is_untold(const struct gpu_unit_tally *unit);
+bool gpu_job_busy_is_unreported(const struct gpu_unit_tally *unit);
 
 /* The same, or one that ended had not: where the figure is 0 it was not measured. */
-bool gpu_job_busy_has_untold(const struct gpu_unit_tally *unit);
+bool gpu_job_busy_has_unreported(const struct gpu_unit_tally *unit);
 
 /* It is not known just now. */
 bool gpu_job_busy_is_unknown(const struct gpu_unit_tally *unit);

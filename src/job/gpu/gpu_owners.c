@@ -76,7 +76,7 @@ int gpu_owners_add_ended(struct gpu_owners *owners, pid_t pid, uint64_t now_ns)
 static bool ended_long_ago(const struct gpu_owners *owners, size_t i, uint64_t now_ns)
 {
     return owners->pids[i] != owners->main_pid && owners->ended_ns[i] != 0 &&
-           less(now_ns, owners->ended_ns[i]) > GPU_OWNERS_KEPT_NS;
+           sub_floor0(now_ns, owners->ended_ns[i]) > GPU_OWNERS_KEPT_NS;
 }
 
 bool gpu_owners_has_old(const struct gpu_owners *owners, uint64_t now_ns)

@@ -23,7 +23,7 @@ static uint64_t part_of(uint64_t span_ns, uint64_t share)
 
 static void end_window(struct gpu_share *share, uint64_t part, uint64_t now_ns)
 {
-    share->total_ns += part_of(less(now_ns, share->until_ns), part);
+    share->total_ns += part_of(sub_floor0(now_ns, share->until_ns), part);
     share->until_ns = larger(share->until_ns, now_ns);
     share->last = part;
 }
@@ -31,17 +31,17 @@ static void end_window(struct gpu_share *share, uint64_t part, uint64_t now_ns)
 bool gpu_share_advance(struct gpu_share *share, uint64_t busy_ns, uint64_t covered_ns,
                        uint64_t now_ns)
 {
-    uint64_t wall_ns = less(now_ns, share->until_ns);
+    uint64_t wall_ns = sub_floor0(now_ns, share->until_ns);
     uint64_t window_ns, part;
 
     if (!is_known(busy_ns))
         return false;
-    window_ns = is_known(covered_ns) ? less(covered_ns, share->covered_ns) : wall_ns;
+    window_ns = is_known(covered_ns) ? sub_floor0(covered_ns, share->covered_ns) : wall_ns;
     if (window_ns == 0 || (!is_known(covered_ns) && window_ns < WINDOW_LEAST_NS))
         return false;
     if (share->was_idle && window_ns > wall_ns && wall_ns > 0)
         window_ns = wall_ns; /* what came before was idle, and is counted */
-    part = (uint64_t)((double)less(busy_ns, share->busy_ns) / (double)window_ns *
+    part = (uint64_t)((double)sub_floor0(busy_ns, share->busy_ns) / (double)window_ns *
                       (double)GPU_SHARE_WHOLE);
     part = smaller(part, GPU_SHARE_WHOLE);
     end_window(share, part, now_ns);
@@ -66,12 +66,12 @@ uint64_t gpu_share_total_ns(const struct gpu_share *share, uint64_t now_ns)
     if (!is_known(share->last))
         return UNKNOWN;
     return share->total_ns +
-           part_of(smaller(less(now_ns, share->until_ns), GOES_ON_NS), share->last);
+           part_of(smaller(sub_floor0(now_ns, share->until_ns), GOES_ON_NS), share->last);
 }
 
 uint64_t gpu_share_mean(const struct gpu_share *share, uint64_t start_ns)
 {
-    uint64_t span_ns = less(share->until_ns, start_ns);
+    uint64_t span_ns = sub_floor0(share->until_ns, start_ns);
 
     if (!is_known(share->last) || span_ns == 0)
         return UNKNOWN;

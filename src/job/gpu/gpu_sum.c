@@ -91,7 +91,7 @@ static const char *busy_reason_of(const struct gpu_unit_tally *unit)
 
 static const char *job_busy_reason_of(const struct gpu_unit_tally *unit)
 {
-    bool is_missing = gpu_job_busy_is_unknown(unit) || gpu_job_busy_has_untold(unit) ||
+    bool is_missing = gpu_job_busy_is_unknown(unit) || gpu_job_busy_has_unreported(unit) ||
                       (!is_known(unit->job_busy.last) && !unit->has_parts);
 
     return is_missing ? gpu_job_busy_reason(unit) : NULL;
@@ -107,13 +107,13 @@ static void sum_up_job_busy(struct gpu_tally *tally, uint64_t now_ns)
     struct gpu_totals *totals = &tally->totals;
     bool is_unknown = false;
 
-    totals->is_busy_untold = totals->has_untold_busy = false;
+    totals->is_busy_unreported = totals->has_unreported_busy = false;
     for (size_t i = 0; i < tally->count; i++) {
         if (!tally->units[i].is_selected)
             continue;
         is_unknown |= gpu_job_busy_is_unknown(&tally->list[i]);
-        totals->is_busy_untold |= gpu_job_busy_is_untold(&tally->list[i]);
-        totals->has_untold_busy |= gpu_job_busy_has_untold(&tally->list[i]);
+        totals->is_busy_unreported |= gpu_job_busy_is_unreported(&tally->list[i]);
+        totals->has_unreported_busy |= gpu_job_busy_has_unreported(&tally->list[i]);
         totals->is_busy_attributed |= tally->list[i].view.is_busy_attributed;
     }
     totals->levels.job_utilization =

@@ -117,7 +117,7 @@ static const char *memory_hidden_by(const struct gpu_unit_tally *unit)
 }
 
 /* The job may have memory that is not told. */
-static bool is_untold(const struct gpu_unit_tally *unit)
+static bool is_unreported(const struct gpu_unit_tally *unit)
 {
     return unit->is_unknown && (unit->job_count > 0 || unit->process_memory_reason);
 }
@@ -182,8 +182,8 @@ static void end_memory(struct gpu_unit_tally *unit, const struct parts *parts)
     view->job_memory_now_bytes = view->value[GPU_JOB_MEMORY];
     raise_to(&view->memory_peak_bytes, view->memory_now_bytes);
     raise_to(&view->job_memory_peak_bytes, view->job_memory_now_bytes);
-    unit->has_untold_memory |= !is_known(job_bytes) || is_untold(unit);
-    if (unit->has_untold_memory && view->job_memory_peak_bytes == 0)
+    unit->has_unreported_memory |= !is_known(job_bytes) || is_unreported(unit);
+    if (unit->has_unreported_memory && view->job_memory_peak_bytes == 0)
         view->job_memory_peak_bytes = UNKNOWN;
     if (unit->reason)
         view->job_memory_reason = unit->reason;
@@ -241,7 +241,7 @@ static void sum_up_memory(struct gpu_tally *tally, const struct gpu_row *rows, s
     uint64_t job_bytes = UNKNOWN;
     bool is_unknown = false, is_hidden = false;
 
-    tally->totals.is_memory_untold = false;
+    tally->totals.is_memory_unreported = false;
     for (size_t i = 0; i < tally->count; i++) {
         const struct gpu_unit_tally *unit = &tally->list[i];
 
@@ -253,8 +253,8 @@ static void sum_up_memory(struct gpu_tally *tally, const struct gpu_row *rows, s
         }
         is_hidden |= memory_hidden_by(unit) != NULL;
         tally->totals.is_attributed |= unit->is_attributed;
-        tally->totals.is_memory_untold |= is_untold(unit);
-        tally->totals.has_untold_memory |= unit->has_untold_memory;
+        tally->totals.is_memory_unreported |= is_unreported(unit);
+        tally->totals.has_unreported_memory |= unit->has_unreported_memory;
         job_bytes = (is_known(job_bytes) ? job_bytes : 0) + unit->job_bytes;
     }
     levels->job_memory_bytes = is_unknown ? UNKNOWN : job_bytes;
@@ -263,7 +263,7 @@ static void sum_up_memory(struct gpu_tally *tally, const struct gpu_row *rows, s
     levels->descendants_memory_bytes =
         is_unknown || !is_known(job_bytes)
             ? UNKNOWN
-            : less(levels->job_memory_bytes, levels->main_memory_bytes);
+            : sub_floor0(levels->job_memory_bytes, levels->main_memory_bytes);
     if (!is_known(job_bytes))
         tally->totals.memory_reason = gpu_none_selected;
     else if (is_unknown)

@@ -37,16 +37,16 @@ struct gpu_unit_tally {
     uint64_t job_seen_ns;         /* when a process of the job was last on it; 0: never */
     const char *processes_reason; /* see gpu_reading */
     const char *process_memory_reason;
-    bool has_untold_memory;    /* a process of the job once did not tell it */
-    size_t untold_count;       /* of its processes, that did not tell their busy time */
-    const char *untold_reason; /* why it is not known just now; NULL: it is told */
-    const char *lost_reason;   /* why it will never be, of one that ended; NULL */
+    bool has_unreported_memory;    /* a process of the job once did not tell it */
+    size_t unreported_count;       /* of its processes, that did not tell their busy time */
+    const char *unreported_reason; /* why it is not known just now; NULL: it is told */
+    const char *lost_reason;       /* why it will never be, of one that ended; NULL */
 
     /* of the list of processes that is being looked at */
     uint64_t listed_bytes, job_bytes;
     uint64_t job_covered_ns;
     size_t job_count, present_count; /* of the job's processes; without ended ones */
-    size_t listed_untold_count;
+    size_t listed_unreported_count;
     size_t found_count; /* of those that had not told their busy time */
     const char *reason;
     bool is_unknown, is_attributed;
@@ -57,7 +57,7 @@ struct gpu_use {
     size_t unit;
     pid_t pid;
     uint64_t busy_ns;
-    bool is_untold; /* at the last look: nobody knows what it has grown by */
+    bool is_unreported; /* at the last look: nobody knows what it has grown by */
 };
 
 struct gpu_tally {

@@ -51,11 +51,12 @@ void gpu_totals_renew(struct gpu_totals *totals, const struct gpu_totals *newer)
 {
     struct gpu_levels before = totals->levels;
     struct gpu_levels *levels = &totals->levels;
-    bool was_memory_untold = totals->is_memory_untold, was_busy_untold = totals->is_busy_untold;
+    bool was_memory_unreported = totals->is_memory_unreported,
+         was_busy_unreported = totals->is_busy_unreported;
 
     *totals = *newer;
-    totals->is_memory_untold |= was_memory_untold;
-    totals->is_busy_untold |= was_busy_untold;
+    totals->is_memory_unreported |= was_memory_unreported;
+    totals->is_busy_unreported |= was_busy_unreported;
     raise_to(&levels->main_memory_bytes, before.main_memory_bytes);
     raise_to(&levels->descendants_memory_bytes, before.descendants_memory_bytes);
     raise_to(&levels->job_memory_bytes, before.job_memory_bytes);

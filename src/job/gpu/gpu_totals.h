@@ -33,9 +33,9 @@ struct gpu_totals {
     uint64_t energy_microjoules;   /* counter */
     /* A process of the job does not tell its memory or busy time: where the level is 0 it was
      * not measured. As levels, at any look since they were taken. */
-    bool is_memory_untold, is_busy_untold;
+    bool is_memory_unreported, is_busy_unreported;
     /* Nor did one before, of what will not be told any more: the same of the whole run. */
-    bool has_untold_memory, has_untold_busy;
+    bool has_unreported_memory, has_unreported_busy;
     bool is_attributed;      /* memory of the job was concluded at least once, not told */
     bool is_busy_attributed; /* its busy time likewise */
     /* Others were there on a busy GPU of the job's, and the driver cannot tell them apart. */

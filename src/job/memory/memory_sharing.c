@@ -130,7 +130,7 @@ static bool has_moved(const struct memory_sharing *sharing, const struct rss_del
 {
     unsigned part = sharing->activity == JOB_GROWS ? 4 : 50;
     uint64_t threshold = sharing->estimate.combined.total_bytes / part;
-    uint64_t mapped = apart(delta->mapped, sharing->bases.job.mapped);
+    uint64_t mapped = abs_diff(delta->mapped, sharing->bases.job.mapped);
 
     if (!sharing->has_estimate || sharing->members_changed || mapped > threshold)
         return true;
@@ -144,10 +144,10 @@ static uint64_t uncertain_bytes(const struct memory_sharing *sharing,
                                 const struct rss_delta *delta)
 {
     const struct rss_base *base = &sharing->bases.job;
-    uint64_t mapped = less(delta->mapped, base->mapped);
+    uint64_t mapped = sub_floor0(delta->mapped, base->mapped);
 
-    return less(mapped, less(delta->mapped_max, base->mapped_max)) +
-           less(delta->faults, delta->grown + mapped);
+    return sub_floor0(mapped, sub_floor0(delta->mapped_max, base->mapped_max)) +
+           sub_floor0(delta->faults, delta->grown + mapped);
 }
 
 static bool exceeds(const struct memory_split *split, const struct memory_split *highest,

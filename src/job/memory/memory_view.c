@@ -50,19 +50,19 @@ int memory_view_read(const struct root *root, pid_t pid, struct memory_view *vie
         return r;
     shared = rollup.shared_clean + rollup.shared_dirty;
     merged = known_or_0(rollup.merged);
-    anonymous = less(rollup.anonymous, merged);
+    anonymous = sub_floor0(rollup.anonymous, merged);
     if (merged > 0 && known_or_0(rollup.pss_anon) > anonymous)
         anonymous = rollup.pss_anon;
-    view->mapped = less(rollup.rss, rollup.anonymous);
+    view->mapped = sub_floor0(rollup.rss, rollup.anonymous);
     view->resident = rollup.rss;
     view->rss = view->mapped + anonymous;
     view->pss = rollup.pss;
     view->pss_file = known_or_0(rollup.pss_file);
     view->private_total = rollup.private_clean + rollup.private_dirty;
     view->private_dirty = rollup.private_dirty;
-    view->shared_total = less(shared, merged);
+    view->shared_total = sub_floor0(shared, merged);
     apart = rollup.anonymous + shmem_bytes(root, pid, known_or_0(rollup.pss_shmem));
-    view->file = larger(less(rollup.rss, apart), view->pss_file);
+    view->file = larger(sub_floor0(rollup.rss, apart), view->pss_file);
     view->hugetlb_private = known_or_0(rollup.private_hugetlb);
     view->hugetlb_shared = known_or_0(rollup.shared_hugetlb);
     return 0;

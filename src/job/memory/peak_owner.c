@@ -15,7 +15,7 @@ enum peak_owner peak_owner_of(const struct peak_evidence *evidence)
     uint64_t page = evidence->page_bytes;
     uint64_t huge_page = page * (page / 8); /* of one page of page table entries */
     /* A child of fork begins with the memory of its parent. */
-    uint64_t growth = less(evidence->maxrss_bytes, evidence->seen_bytes);
+    uint64_t growth = sub_floor0(evidence->maxrss_bytes, evidence->seen_bytes);
     bool self_can = product_u64(evidence->faults, huge_page) >= growth;
     bool child_can = product_u64(evidence->child_faults, huge_page) >= growth;
     bool self_did = product_u64(evidence->faults, page) >= growth; /* without huge pages */
@@ -34,8 +34,8 @@ enum peak_owner peak_owner_of(const struct peak_evidence *evidence)
     if (self_did || child_did)
         return self_did ? OWNER_PROBABLY_SELF : OWNER_PROBABLY_CHILD;
     /* One of them with huge pages. */
-    return has_more || product_u64(less(evidence->child_faults, STARTUP_FAULTS), huge_page) <
-                           evidence->maxrss_bytes
+    return has_more || product_u64(sub_floor0(evidence->child_faults, STARTUP_FAULTS),
+                                   huge_page) < evidence->maxrss_bytes
                ? OWNER_PROBABLY_SELF
                : OWNER_PROBABLY_CHILD;
 }

@@ -24,20 +24,20 @@ static void add_member(struct rss_delta *delta, const struct member *member,
     uint64_t rss = member->rss_bytes;
     uint64_t mapped = smaller(member->shared_bytes, rss);
     uint64_t own = rss - mapped;
-    uint64_t fallen = less(own_before(member), own);
+    uint64_t fallen = sub_floor0(own_before(member), own);
 
     delta->count += rss > 0;
     delta->copy_count += rss > 0 && is_copy(member) && !member->was_surveyed;
     delta->rss += rss;
     delta->rss_max = larger(delta->rss_max, rss);
-    delta->own += is_copy(member) ? less(own, member->surveyed_own_bytes) : own;
+    delta->own += is_copy(member) ? sub_floor0(own, member->surveyed_own_bytes) : own;
     delta->mapped += mapped;
     delta->mapped_max = larger(delta->mapped_max, mapped);
-    delta->grown += less(own, own_before(member));
+    delta->grown += sub_floor0(own, own_before(member));
     delta->fallen += fallen;
     delta->shrunk += rss == 0 ? member->surveyed_private_bytes
                               : smaller(fallen, member->surveyed_private_bytes);
-    delta->faults += less(member->faults, member->surveyed_faults) * page_bytes;
+    delta->faults += sub_floor0(member->faults, member->surveyed_faults) * page_bytes;
 }
 
 struct rss_deltas rss_deltas_measure(const struct root *root, const struct roster *roster,
@@ -63,7 +63,7 @@ static struct rss_base base_of(const struct rss_delta *delta, const struct memor
     return (struct rss_base){
         .mapped = delta->mapped,
         .mapped_max = delta->mapped_max,
-        .discount = less(largest, split->total_bytes),
+        .discount = sub_floor0(largest, split->total_bytes),
     };
 }
 
@@ -93,10 +93,10 @@ static void follow(struct memory_split *split, const struct rss_delta *delta,
     /* What was private to a process that has forked since is shared with its copy now. Files and
      * shared memory that were mapped since may be anything: only the next read shows it. */
     uint64_t shared = has_forked ? split->total_bytes : split->shared_bytes;
-    uint64_t private = has_forked ? grown : less(split->private_bytes + grown, shrunk);
-    uint64_t total = less(split->total_bytes + grown, shrunk);
+    uint64_t private = has_forked ? grown : sub_floor0(split->private_bytes + grown, shrunk);
+    uint64_t total = sub_floor0(split->total_bytes + grown, shrunk);
 
-    total = larger(total, less(least_total(delta), base->discount));
+    total = larger(total, sub_floor0(least_total(delta), base->discount));
     split->total_bytes = smaller(total, delta->rss);
     split->private_bytes = smaller(private, split->total_bytes);
     split->shared_bytes = smaller(shared, split->total_bytes - split->private_bytes);
@@ -114,7 +114,7 @@ void rss_deltas_apply(const struct rss_deltas *deltas, const struct rss_bases *b
     follow(&estimate->combined, &deltas->job, &bases->job, left_bytes, has_forked);
     /* Private memory counts in full. A fork divides pages, not their sum. */
     if (is_known(estimate->pss_bytes))
-        estimate->pss_bytes = less(estimate->pss_bytes + deltas->job.grown, shrunk);
+        estimate->pss_bytes = sub_floor0(estimate->pss_bytes + deltas->job.grown, shrunk);
     memory_estimate_order(estimate);
 }
 

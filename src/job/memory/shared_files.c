@@ -141,7 +141,7 @@ static struct group_bytes totals(const struct group_sums sums[GROUP_COUNT])
 
     if (explained >= job->heaviest)
         total.descendants = larger(total.descendants,
-                                   smaller(less(total.combined, sums[MAIN].bytes.own),
+                                   smaller(sub_floor0(total.combined, sums[MAIN].bytes.own),
                                            descendants->bytes.own + descendants->bytes.shared));
     total.combined = larger(total.combined, larger(total.main, total.descendants));
     return total;
@@ -213,9 +213,9 @@ int shared_files_estimate(struct memory_areas *areas, struct shared_files *ret)
 static void correct(struct memory_split *split, uint64_t resident, uint64_t rss,
                     uint64_t mapped_rss, uint64_t mapped_total, uint64_t gained_bytes)
 {
-    uint64_t total = smaller(less(resident, less(mapped_rss, mapped_total)), rss);
+    uint64_t total = smaller(sub_floor0(resident, sub_floor0(mapped_rss, mapped_total)), rss);
 
-    split->total_bytes = larger(less(total, gained_bytes), split->private_bytes);
+    split->total_bytes = larger(sub_floor0(total, gained_bytes), split->private_bytes);
     split->shared_bytes = split->total_bytes - split->private_bytes;
 }
 

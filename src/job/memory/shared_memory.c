@@ -39,7 +39,7 @@ static void sums_add(struct sums *sums, const struct memory_view *view)
 
     sums->rss += view->rss;
     sums->rss_max = larger(sums->rss_max, view->rss);
-    sums->memory_pss += less(view->pss, view->pss_file);
+    sums->memory_pss += sub_floor0(view->pss, view->pss_file);
     sums->file_pss += view->pss_file;
     sums->private_total += view->private_total;
     sums->shared_max = larger(sums->shared_max, view->shared_total);
@@ -113,7 +113,7 @@ static struct memory_split split(uint64_t total, const struct sums *sums, uint64
     struct memory_split split;
     uint64_t least = larger(sums->private_total, sums->rss_max);
 
-    total = less(larger(total, sums->private_total + sums->shared_max), gained_bytes);
+    total = sub_floor0(larger(total, sums->private_total + sums->shared_max), gained_bytes);
     /* PSS is above the resident size only if pages were merged. */
     total = smaller(larger(total, least), larger(sums->rss, pss(sums)));
     split.total_bytes = total;
@@ -130,7 +130,7 @@ static uint64_t file_total(const struct sums *sums)
 static uint64_t descendants_total(const struct sums *job, const struct sums *descendants,
                                   uint64_t main_private_dirty)
 {
-    uint64_t memory = less(job->memory_pss, main_private_dirty);
+    uint64_t memory = sub_floor0(job->memory_pss, main_private_dirty);
 
     memory = larger(memory, descendants->memory_pss);
     return smaller(memory, job->memory_pss) + file_total(descendants);
@@ -139,7 +139,7 @@ static uint64_t descendants_total(const struct sums *job, const struct sums *des
 /* What a process shares, less what all others of the job do. */
 static uint64_t doubled(const struct sums *job, uint64_t mapped_shared_max)
 {
-    return less(2 * mapped_shared_max, job->mapped_shared);
+    return sub_floor0(2 * mapped_shared_max, job->mapped_shared);
 }
 
 void shared_memory_estimate(const struct memory_view *views, size_t count, bool is_racy,

@@ -78,7 +78,7 @@ double survey_learn(const struct survey *survey, double page_ns, uint64_t spent_
 
 static uint64_t own_bytes(const struct member *member)
 {
-    return less(member->rss_bytes, member->shared_bytes);
+    return sub_floor0(member->rss_bytes, member->shared_bytes);
 }
 
 /* Growth counts from what the walk saw: pages that came after it are missing in its result. The walk
@@ -111,11 +111,12 @@ void survey_look_again(struct survey *survey, const struct root *root, struct ro
         member->rss_bytes = product_u64(statm.resident_pages, root->page_bytes);
         member->shared_bytes = product_u64(statm.shared_pages, root->page_bytes);
         set_base(member, own_before_bytes);
-        survey->gained_bytes += less(member->rss_bytes, before_bytes);
+        survey->gained_bytes += sub_floor0(member->rss_bytes, before_bytes);
         if (survey->has_copies && member->was_surveyed)
-            copied_bytes += less(member_read_faults(member, root), member->surveyed_faults) *
-                            root->page_bytes;
-        survey->moved_bytes += apart(member->rss_bytes, before_bytes);
+            copied_bytes +=
+                sub_floor0(member_read_faults(member, root), member->surveyed_faults) *
+                root->page_bytes;
+        survey->moved_bytes += abs_diff(member->rss_bytes, before_bytes);
         read_bytes += before_bytes;
     }
     survey->gained_bytes = larger(survey->gained_bytes, copied_bytes);
@@ -138,7 +139,7 @@ static void read_view(struct survey *survey, const struct root *root, struct mem
     survey->is_denied |= r < 0;
     member->was_surveyed = true;
     member->surveyed_private_bytes = view->private_total;
-    member->surveyed_own_bytes = less(view->resident, view->mapped);
+    member->surveyed_own_bytes = sub_floor0(view->resident, view->mapped);
     survey->count++;
 }
 

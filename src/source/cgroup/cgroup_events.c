@@ -45,7 +45,8 @@ static struct cgroup quota_holder(const struct root *root, const struct cgroup *
 void cgroup_watch_init(struct cgroup_watch *watch, const struct root *root,
                        const struct cgroups *cgroups)
 {
-    *watch = (struct cgroup_watch){ .memory_file = KEPT_CLOSED, .cpu_file = KEPT_CLOSED };
+    *watch = (struct cgroup_watch){ .memory_file = CACHED_FILE_CLOSED,
+                                    .cpu_file = CACHED_FILE_CLOSED };
     if (!cgroups)
         return;
     watch->memory = cgroups->of[CGROUP_MEMORY];
@@ -54,16 +55,16 @@ void cgroup_watch_init(struct cgroup_watch *watch, const struct root *root,
 
 void cgroup_watch_done(struct cgroup_watch *watch)
 {
-    kept_close(&watch->memory_file);
-    kept_close(&watch->cpu_file);
+    cached_file_close(&watch->memory_file);
+    cached_file_close(&watch->cpu_file);
 }
 
-static const char *read_text(struct kept *kept, const struct root *root,
+static const char *read_text(struct cached_file *kept, const struct root *root,
                              const struct cgroup *cgroup, const char *file, char *buf,
                              size_t size)
 {
     if (!cgroup_is_visible(cgroup) ||
-        kept_read_record(kept, root, buf, size, "%s/%s", cgroup->path, file) < 0)
+        cached_file_read_record(kept, root, buf, size, "%s/%s", cgroup->path, file) < 0)
         return "";
     return buf;
 }

@@ -23,7 +23,7 @@ struct cgroup_events {
 /* The files, kept open. All of it is private. */
 struct cgroup_watch {
     struct cgroup memory, cpu;
-    struct kept memory_file, cpu_file;
+    struct cached_file memory_file, cpu_file;
 };
 
 /* Chooses the cgroups: for memory the process's own; for the quota the nearest one

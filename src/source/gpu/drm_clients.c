@@ -252,23 +252,24 @@ int drm_clients_see_memory(struct drm_clients *clients, unsigned device, pid_t p
     return r;
 }
 
-int drm_clients_see_untold(struct drm_clients *clients, unsigned device, pid_t pid)
+int drm_clients_see_unreported(struct drm_clients *clients, unsigned device, pid_t pid)
 {
     size_t use;
     int r = find_use(clients, device, pid, &use);
 
     if (r == 0)
-        clients->use[use].untold_sweep = clients->sweep;
+        clients->use[use].unreported_sweep = clients->sweep;
     return r;
 }
 
-void drm_clients_keep_untold(struct drm_clients *clients, pid_t pid)
+void drm_clients_keep_unreported(struct drm_clients *clients, pid_t pid)
 {
     for (size_t i = 0; i < clients->use_count; i++) {
         struct drm_use *use = &clients->use[i];
 
-        if (use->pid == pid && use->untold_sweep > 0 && use->untold_sweep + 1 == clients->sweep)
-            use->untold_sweep = clients->sweep;
+        if (use->pid == pid && use->unreported_sweep > 0 &&
+            use->unreported_sweep + 1 == clients->sweep)
+            use->unreported_sweep = clients->sweep;
     }
 }
 
@@ -306,11 +307,11 @@ void drm_clients_end(struct drm_clients *clients, bool looked)
 {
     for (size_t i = 0; i < clients->use_count; i++) {
         struct drm_use *use = &clients->use[i];
-        bool is_untold = use->untold_sweep == clients->sweep;
+        bool is_unreported = use->unreported_sweep == clients->sweep;
 
-        use->memory_bytes = is_untold ? UNKNOWN : 0;
+        use->memory_bytes = is_unreported ? UNKNOWN : 0;
         use->has_unknown_busy = false;
-        if (is_untold || is_known(use->other_memory_bytes))
+        if (is_unreported || is_known(use->other_memory_bytes))
             use->sweep = clients->sweep;
     }
     for (size_t i = 0; i < clients->count; i++) {
@@ -345,7 +346,7 @@ static const char *hidden_because(const struct drm_use *use)
 {
     if (use->is_busy_hidden)
         return "it computes through ROCm, whose work the driver does not count";
-    if (use->untold_sweep > 0)
+    if (use->unreported_sweep > 0)
         return "the driver of the device does not report what a process uses";
     if (use->has_unknown_busy)
         return "the driver does not report how long its engines were busy";

@@ -73,7 +73,7 @@ struct drm_use {
     bool has_uncounted;          /* it worked, and for how long the next count may tell */
     bool is_busy_hidden;         /* it works in ways that no counter shows */
     bool has_unknown_busy;       /* a client that tells no engine time */
-    uint64_t untold_sweep;       /* the last in which it held a client that tells nothing; 0 */
+    uint64_t unreported_sweep;   /* the last in which it held a client that tells nothing; 0 */
     uint64_t memory_bytes;       /* 0 once ended */
     uint64_t other_memory_bytes; /* told by another source; UNKNOWN */
     uint64_t busy_ns;
@@ -113,10 +113,10 @@ int drm_clients_see_memory(struct drm_clients *clients, unsigned device, pid_t p
 
 /* Within a sweep: a process holds a client of a device whose driver tells nothing of it. Its memory
  * is UNKNOWN as long as it does, and its busy time from now on. */
-int drm_clients_see_untold(struct drm_clients *clients, unsigned device, pid_t pid);
+int drm_clients_see_unreported(struct drm_clients *clients, unsigned device, pid_t pid);
 
 /* Within a sweep: it holds what the sweep before saw of these. */
-void drm_clients_keep_untold(struct drm_clients *clients, pid_t pid);
+void drm_clients_keep_unreported(struct drm_clients *clients, pid_t pid);
 
 /* From now on the busy time of this process is UNKNOWN. */
 void drm_clients_hide_busy(struct drm_clients *clients, pid_t pid);

@@ -128,8 +128,8 @@ static const char *drm_node(const char *link)
 
 /* Drivers before the keys of drm-usage-stats (i915 before 5.19, radeon): which device it is, its
  * node says. The number may be that of another file by now, of which fdinfo spoke. */
-static int look_at_untold(struct drm_sweep *sweep, struct drm_sweep_pid *entry, int fd,
-                          const char *seen)
+static int look_at_unreported(struct drm_sweep *sweep, struct drm_sweep_pid *entry, int fd,
+                              const char *seen)
 {
     int device = drm_devices_of_node(sweep->root, sweep->devices, drm_node(seen));
     char link[LINK_SIZE];
@@ -139,8 +139,8 @@ static int look_at_untold(struct drm_sweep *sweep, struct drm_sweep_pid *entry, 
             0 ||
         strcmp(link, seen) != 0)
         return 0;
-    entry->holds_untold = true;
-    return drm_clients_see_untold(&sweep->clients, (unsigned)device, entry->pid);
+    entry->holds_unreported = true;
+    return drm_clients_see_unreported(&sweep->clients, (unsigned)device, entry->pid);
 }
 
 static int look_at_fd(struct drm_sweep *sweep, struct drm_sweep_pid *entry, int fd)
@@ -161,7 +161,7 @@ static int look_at_fd(struct drm_sweep *sweep, struct drm_sweep_pid *entry, int 
         return 0;
     device = read_fdinfo(sweep, entry->pid, fd, &info);
     if (device == -EBADMSG)
-        return look_at_untold(sweep, entry, fd, link);
+        return look_at_unreported(sweep, entry, fd, link);
     if (device < 0)
         return 0; /* closed meanwhile, or of another vendor */
     return drm_clients_see(&sweep->clients, (unsigned)device, entry->pid, fd, &info);
@@ -172,14 +172,14 @@ static int look_at_fd(struct drm_sweep *sweep, struct drm_sweep_pid *entry, int 
  * memory that says whose it is; that it is refused then says nothing. */
 static const char *refused_because(const struct drm_sweep *sweep, pid_t pid, int error)
 {
-    struct kept file = KEPT_CLOSED;
+    struct cached_file file = CACHED_FILE_CLOSED;
     struct pid_stat stat;
     int r;
 
     if (is_gone(error))
         return NULL;
     r = pid_stat_read(&file, sweep->root, pid, &stat);
-    kept_close(&file);
+    cached_file_close(&file);
     if (is_gone(r))
         return NULL; /* waited for meanwhile */
     if (r == 0 && stat.is_ending)
@@ -244,13 +244,13 @@ static int look_at_pid(struct drm_sweep *sweep, struct drm_sweep_pid *entry, boo
     }
     open_files = fstat(folder, &stat) < 0 || stat.st_size < 0 ? 0 : (uint64_t)stat.st_size;
     if (!is_full && may_skip(sweep, entry, open_files)) {
-        if (entry->holds_untold)
-            drm_clients_keep_untold(&sweep->clients, entry->pid);
+        if (entry->holds_unreported)
+            drm_clients_keep_unreported(&sweep->clients, entry->pid);
         return 0;
     }
     entry->open_files = open_files;
     entry->sweep = sweep->clients.sweep;
-    entry->holds_kfd = entry->holds_untold = false;
+    entry->holds_kfd = entry->holds_unreported = false;
     entry->refused = NULL;
     r = look_at_fds(sweep, entry, folder);
     if (r == 0)

@@ -31,9 +31,9 @@ struct drm_sweep_pid {
     uint64_t open_files; /* when its descriptors were listed; UNKNOWN: not listed or not told */
     uint64_t sweep;      /* in which they were listed last; 0: never */
     bool holds_kfd;      /* it has /dev/kfd open: it computes past the DRM driver */
-    bool holds_untold;   /* it has a device open whose driver tells nothing of it */
-    bool must_list;      /* one of its known clients was not found any more */
-    const char *refused; /* why its open files do not show: static text; NULL: they do */
+    bool holds_unreported; /* it has a device open whose driver tells nothing of it */
+    bool must_list;        /* one of its known clients was not found any more */
+    const char *refused;   /* why its open files do not show: static text; NULL: they do */
 };
 
 struct drm_sweep {

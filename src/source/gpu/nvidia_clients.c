@@ -102,13 +102,13 @@ static uint64_t end_of_window_us(const struct nvidia_clients *clients,
                                  const struct nvidia_answer *answer, uint64_t newest_us)
 {
     uint64_t period_us = answer->period_us ? answer->period_us : BUSY_PERIOD_DEFAULT_US;
-    uint64_t settled_us = less(answer->now_us, SETTLED_US);
+    uint64_t settled_us = sub_floor0(answer->now_us, SETTLED_US);
 
     if (answer->device_last_us != 0)
         return larger(newest_us, answer->device_last_us);
     if (newest_us == 0)
-        return larger(clients->until_us, less(settled_us, period_us));
-    return newest_us + less(settled_us, newest_us) / period_us * period_us;
+        return larger(clients->until_us, sub_floor0(settled_us, period_us));
+    return newest_us + sub_floor0(settled_us, newest_us) / period_us * period_us;
 }
 
 /* Takes up what the answer says of each process. Returns the newest stamp; 0: there is none. */
@@ -211,13 +211,13 @@ int nvidia_clients_add(struct nvidia_clients *clients, const struct nvidia_answe
         nvidia_clients_begin(clients, answer->now_us);
     newest_us = take_up(clients, answer, &r);
     end_us = end_of_window_us(clients, answer, newest_us);
-    window_us = less(end_us, clients->until_us);
+    window_us = sub_floor0(end_us, clients->until_us);
     told_ns = sum_up_answered(clients, window_us);
     if (is_known(answer->device_busy_ns) && told_ns > answer->device_busy_ns)
         share = (double)answer->device_busy_ns / (double)told_ns;
     count_answered(clients, window_us, share);
     if (is_known(answer->device_busy_ns))
-        count_ended(clients, answer, less(answer->device_busy_ns, told_ns));
+        count_ended(clients, answer, sub_floor0(answer->device_busy_ns, told_ns));
     clients->covered_ns += window_us * NS_PER_US;
     clients->until_us = larger(clients->until_us, end_us);
     return r;

@@ -69,7 +69,7 @@ struct nvidia_renamed {
     bool is_concluded;    /* one was the job's by conclusion */
 };
 
-/* Gives samples under a foreign number the job's, by rung 4. A number that is by chance one of
+/* Gives samples under a foreign number the job's, by step 4. A number that is by chance one of
  * the job's, which is not on the device, becomes 0. */
 struct nvidia_renamed nvidia_namespace_rename(const struct nvidia_namespace *ns,
                                               const struct root *root,

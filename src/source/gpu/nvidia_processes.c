@@ -323,7 +323,7 @@ static bool is_explained(const struct nvidia_list *list, uint64_t used_bytes)
     for (size_t i = 0; i < list->count; i++)
         listed_bytes = sum_u64(listed_bytes, list->entries[i].memory_bytes);
     return is_known(used_bytes) && is_known(listed_bytes) &&
-           less(used_bytes, listed_bytes) < NOBODYS_BYTES;
+           sub_floor0(used_bytes, listed_bytes) < NOBODYS_BYTES;
 }
 
 /* Memory may move between the two questions. */

@@ -43,7 +43,7 @@ static void insert(struct device_table *table, const struct device *device, size
 
 static uint64_t add_growth(uint64_t sum, uint64_t before, uint64_t now)
 {
-    return sum_u64(sum, is_known(now) ? less(now, before) : UNKNOWN);
+    return sum_u64(sum, is_known(now) ? sub_floor0(now, before) : UNKNOWN);
 }
 
 static bool is_counted(const struct device_table *table, const struct device *device)

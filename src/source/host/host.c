@@ -50,13 +50,13 @@ void host_init(struct host *host)
 
 void host_done(struct host *host)
 {
-    kept_close(&host->stat);
-    kept_close(&host->meminfo);
-    kept_close(&host->diskstats);
-    kept_close(&host->net_dev);
-    kept_close(&host->vmstat);
+    cached_file_close(&host->stat);
+    cached_file_close(&host->meminfo);
+    cached_file_close(&host->diskstats);
+    cached_file_close(&host->net_dev);
+    cached_file_close(&host->vmstat);
     for (int i = 0; i < PRESSURE_COUNT; i++)
-        kept_close(&host->pressure[i]);
+        cached_file_close(&host->pressure[i]);
     space_done(&host->space_reader);
 }
 
@@ -67,11 +67,12 @@ void host_expire(struct host *host)
 }
 
 /* Half a table of devices would be another sum at every reading: it is refused. */
-static const char *read_whole(struct host *host, const struct root *root, struct kept *kept,
-                              const char *path)
+static const char *read_whole(struct host *host, const struct root *root,
+                              struct cached_file *kept, const char *path)
 {
-    return kept_read(kept, root, host->text, sizeof(host->text), "%s", path) < 0 ? ""
-                                                                                 : host->text;
+    return cached_file_read(kept, root, host->text, sizeof(host->text), "%s", path) < 0
+               ? ""
+               : host->text;
 }
 
 bool host_storage_is_local(struct host *host, const struct root *root)
@@ -80,18 +81,18 @@ bool host_storage_is_local(struct host *host, const struct root *root)
            mounts_are_local(host->text);
 }
 
-static const char *read_start(struct host *host, const struct root *root, struct kept *kept,
-                              const char *path)
+static const char *read_start(struct host *host, const struct root *root,
+                              struct cached_file *kept, const char *path)
 {
-    return kept_read_start(kept, root, host->text, sizeof(host->text), "%s", path) < 0
+    return cached_file_read_start(kept, root, host->text, sizeof(host->text), "%s", path) < 0
                ? ""
                : host->text;
 }
 
-static const char *read_record(struct host *host, const struct root *root, struct kept *kept,
-                               const char *path)
+static const char *read_record(struct host *host, const struct root *root,
+                               struct cached_file *kept, const char *path)
 {
-    return kept_read_record(kept, root, host->text, sizeof(host->text), "%s", path) < 0
+    return cached_file_read_record(kept, root, host->text, sizeof(host->text), "%s", path) < 0
                ? ""
                : host->text;
 }

@@ -47,8 +47,8 @@ struct host {
     bool counts_processes;      /* false until set; not private */
     struct process_count process_count;
     uint64_t ticks_per_second;
-    struct kept stat, meminfo, diskstats, net_dev, vmstat;
-    struct kept pressure[PRESSURE_COUNT];
+    struct cached_file stat, meminfo, diskstats, net_dev, vmstat;
+    struct cached_file pressure[PRESSURE_COUNT];
     struct device_table disks, interfaces;
     uint64_t space_due_ns, oom_kills_due_ns; /* when to read these anew */
     struct space space_reader;

@@ -49,21 +49,22 @@ int children_buffer_grow(struct children_buffer *buffer)
     return 0;
 }
 
-static int thread_children(struct kept *file, const struct root *root, pid_t pid, pid_t tid,
-                           struct children_buffer *buffer, child_found *found, void *data)
+static int thread_children(struct cached_file *file, const struct root *root, pid_t pid,
+                           pid_t tid, struct children_buffer *buffer, child_found *found,
+                           void *data)
 {
     ssize_t n = -EFBIG;
 
     if (buffer->size > 0)
-        n = kept_read(file, root, buffer->text, buffer->size, "proc/%d/task/%d/children",
-                      (int)pid, (int)tid);
+        n = cached_file_read(file, root, buffer->text, buffer->size, "proc/%d/task/%d/children",
+                             (int)pid, (int)tid);
     while (n == -EFBIG) {
         int r = children_buffer_grow(buffer);
 
         if (r < 0)
             return r;
-        n = kept_read(file, root, buffer->text, buffer->size, "proc/%d/task/%d/children",
-                      (int)pid, (int)tid);
+        n = cached_file_read(file, root, buffer->text, buffer->size, "proc/%d/task/%d/children",
+                             (int)pid, (int)tid);
     }
     return n < 0 ? (int)n : children_parse(buffer->text, found, data);
 }
@@ -106,17 +107,17 @@ struct other_threads {
 static void ask_other_thread(pid_t tid, void *data)
 {
     struct other_threads *others = data;
-    struct kept file = KEPT_CLOSED;
+    struct cached_file file = CACHED_FILE_CLOSED;
 
     if (tid == others->pid)
         return;
     /* A thread that has ended meanwhile has no children: they went to another. */
     (void)thread_children(&file, others->root, others->pid, tid, others->buffer, others->found,
                           others->data);
-    kept_close(&file);
+    cached_file_close(&file);
 }
 
-int children_read(struct kept *leader, const struct root *root, pid_t pid,
+int children_read(struct cached_file *leader, const struct root *root, pid_t pid,
                   uint64_t thread_count, struct children_buffer *buffer, child_found *found,
                   void *data)
 {

@@ -36,7 +36,7 @@ int children_buffer_grow(struct children_buffer *buffer);
 /* The children of every thread of a process. `leader` is the kept file of its first
  * thread; `thread_count` > 1 has the others listed and asked. -ENOENT: the process
  * has ended, or the kernel has no such file. */
-int children_read(struct kept *leader, const struct root *root, pid_t pid,
+int children_read(struct cached_file *leader, const struct root *root, pid_t pid,
                   uint64_t thread_count, struct children_buffer *buffer, child_found *found,
                   void *data);
 

@@ -23,10 +23,11 @@ int pid_io_parse(const char *text, struct pid_io *ret)
     return 0;
 }
 
-int pid_io_read(struct kept *kept, const struct root *root, pid_t pid, struct pid_io *ret)
+int pid_io_read(struct cached_file *kept, const struct root *root, pid_t pid,
+                struct pid_io *ret)
 {
     char text[512];
-    ssize_t n = kept_read_record(kept, root, text, sizeof(text), "proc/%d/io", (int)pid);
+    ssize_t n = cached_file_read_record(kept, root, text, sizeof(text), "proc/%d/io", (int)pid);
 
     return n < 0 ? (int)n : pid_io_parse(text, ret);
 }

@@ -21,6 +21,7 @@ struct pid_io {
 };
 
 int pid_io_parse(const char *text, struct pid_io *ret);
-int pid_io_read(struct kept *kept, const struct root *root, pid_t pid, struct pid_io *ret);
+int pid_io_read(struct cached_file *kept, const struct root *root, pid_t pid,
+                struct pid_io *ret);
 
 #endif

@@ -92,19 +92,21 @@ int pid_stat_parse(const char *text, struct pid_stat *ret)
     return 0;
 }
 
-int pid_stat_read(struct kept *kept, const struct root *root, pid_t pid, struct pid_stat *ret)
+int pid_stat_read(struct cached_file *kept, const struct root *root, pid_t pid,
+                  struct pid_stat *ret)
 {
     char text[1024];
-    ssize_t n = kept_read_record(kept, root, text, sizeof(text), "proc/%d/stat", (int)pid);
+    ssize_t n =
+        cached_file_read_record(kept, root, text, sizeof(text), "proc/%d/stat", (int)pid);
 
     return n < 0 ? (int)n : pid_stat_parse(text, ret);
 }
 
 int pid_stat_read_once(const struct root *root, pid_t pid, struct pid_stat *ret)
 {
-    struct kept file = KEPT_CLOSED;
+    struct cached_file file = CACHED_FILE_CLOSED;
     int r = pid_stat_read(&file, root, pid, ret);
 
-    kept_close(&file);
+    cached_file_close(&file);
     return r;
 }

@@ -42,7 +42,8 @@ static inline bool pid_stat_is_zombie(const struct pid_stat *stat)
 int pid_stat_parse(const char *text, struct pid_stat *ret);
 
 /* -ENOENT or -ESRCH: the process has ended. */
-int pid_stat_read(struct kept *kept, const struct root *root, pid_t pid, struct pid_stat *ret);
+int pid_stat_read(struct cached_file *kept, const struct root *root, pid_t pid,
+                  struct pid_stat *ret);
 int pid_stat_read_once(const struct root *root, pid_t pid, struct pid_stat *ret);
 
 #endif

@@ -17,10 +17,12 @@ int pid_statm_parse(const char *text, struct pid_statm *ret)
     return 0;
 }
 
-int pid_statm_read(struct kept *kept, const struct root *root, pid_t pid, struct pid_statm *ret)
+int pid_statm_read(struct cached_file *kept, const struct root *root, pid_t pid,
+                   struct pid_statm *ret)
 {
     char text[256];
-    ssize_t n = kept_read_record(kept, root, text, sizeof(text), "proc/%d/statm", (int)pid);
+    ssize_t n =
+        cached_file_read_record(kept, root, text, sizeof(text), "proc/%d/statm", (int)pid);
 
     return n < 0 ? (int)n : pid_statm_parse(text, ret);
 }

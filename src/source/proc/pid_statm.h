@@ -16,7 +16,7 @@ struct pid_statm {
 };
 
 int pid_statm_parse(const char *text, struct pid_statm *ret);
-int pid_statm_read(struct kept *kept, const struct root *root, pid_t pid,
+int pid_statm_read(struct cached_file *kept, const struct root *root, pid_t pid,
                    struct pid_statm *ret);
 
 #endif

@@ -1,12 +1,14 @@
 // Pages that the program writes: SPOOR_BINARY, with the stand-in for NVIDIA's library beside it.
 
 import { execFileSync } from "node:child_process";
-import { appendFileSync, mkdirSync, mkdtempSync } from "node:fs";
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import type { Run } from "../../src/report";
 import { expect, test } from "./open";
 
 const spoor = process.env.SPOOR_BINARY ?? "";
+const DEADLINE_MS = 60_000; // for a job that would wait forever
 test.skip(spoor === "", "SPOOR_BINARY names no program");
 
 function newFolder(): string {
@@ -21,7 +23,16 @@ function run(
   more: NodeJS.ProcessEnv = {},
 ): void {
   const env = { ...process.env, PATH: `${dirname(spoor)}:${process.env.PATH}`, ...more };
-  execFileSync(spoor, ["run", "-q", ...options, "--report", page, "--", ...command], { env });
+  execFileSync(spoor, ["run", "-q", ...options, "--report", page, "--", ...command], {
+    env,
+    timeout: DEADLINE_MS,
+  });
+}
+
+function dataOf(page: string): Run {
+  const text = readFileSync(page, "utf8");
+  const start = text.indexOf(">", text.indexOf('<script id="spoor-data"')) + 1;
+  return JSON.parse(text.slice(start, text.indexOf("</script>", start))).runs[0];
 }
 
 test("a job with phases and children", async ({ report }) => {
@@ -37,6 +48,20 @@ test("a job with phases and children", async ({ report }) => {
   await expect(page.locator(".phase-strip button")).toHaveText(["<b>load"]);
   await expect(page.locator("#phases tbody th")).toHaveText(["<b>load"]);
   await expect(page.locator("#usage tbody tr").first()).toContainText("cores");
+});
+
+test("the processes add up to the job", async ({ report }) => {
+  const file = join(newFolder(), "processes.html");
+  const burn = "awk 'BEGIN { for (i = 0; i < 20000000; i++) s += i % 7 }'";
+  run(file, ["-i", "0.1"], ["sh", "-c", `${burn} & ${burn}; wait`]);
+  const data = dataOf(file);
+  const all = [...(data.processes?.largest ?? []), ...(data.processes?.others ?? [])];
+  const sum = all.reduce((total, { cpu_seconds }) => total + (cpu_seconds ?? 0), 0);
+  const total = (data.cpu as { total_seconds: { value: number } }).total_seconds.value;
+  expect(Math.abs(sum - total)).toBeLessThan(0.02 * total);
+  const page = await report.openFile(file);
+  await expect(page.locator(".bar", { hasText: "awk" })).toHaveCount(2);
+  await expect(page.locator(".bar.main")).toHaveCount(1);
 });
 
 test("a GPU job, on the stand-in", async ({ report }) => {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "job/rungs.h"
+#include "job/source_names.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -9,49 +9,49 @@
 
 static const struct {
     const char *name;
-    enum rung rung;
+    enum source_bit source;
 } names[] = {
-    { "cgroup", RUNG_CGROUP },
-    { "perf", RUNG_PERF },
-    { "ring", RUNG_RING },
-    { "connector", RUNG_CONNECTOR },
-    { "taskstats", RUNG_TASKSTATS },
-    { "clock", RUNG_CLOCK },
-    { "children", RUNG_CHILDREN },
-    { "smaps", RUNG_SMAPS },
-    { "gpu", RUNG_GPU },
-    { "nvidia", RUNG_NVIDIA },
-    { "amd", RUNG_AMD },
-    { "intel", RUNG_INTEL },
+    { "cgroup", SOURCE_CGROUP },
+    { "perf", SOURCE_PERF },
+    { "ring", SOURCE_RING },
+    { "connector", SOURCE_CONNECTOR },
+    { "taskstats", SOURCE_TASKSTATS },
+    { "clock", SOURCE_CLOCK },
+    { "children", SOURCE_CHILDREN },
+    { "smaps", SOURCE_SMAPS },
+    { "gpu", SOURCE_GPU },
+    { "nvidia", SOURCE_NVIDIA },
+    { "amd", SOURCE_AMD },
+    { "intel", SOURCE_INTEL },
 };
 
 static unsigned find(const char *name, size_t length)
 {
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
         if (strlen(names[i].name) == length && strncmp(names[i].name, name, length) == 0)
-            return names[i].rung;
+            return names[i].source;
     }
     return 0;
 }
 
-unsigned rungs_find(const char *name)
+unsigned sources_find(const char *name)
 {
     return find(name, strlen(name));
 }
 
-int rungs_parse(const char *list, unsigned *ret_disabled, const char **ret_name)
+int sources_parse(const char *list, unsigned *ret_disabled, const char **ret_name)
 {
     unsigned disabled = 0;
 
     while (list && *list) {
         size_t length = strcspn(list, ",");
-        unsigned rung = find(list, length);
+        unsigned source = find(list, length);
 
-        if (rung == 0) {
+        if (source == 0) {
             *ret_name = list;
             return -EINVAL;
         }
-        disabled |= rung;
+        disabled |= source;
         list += length + (list[length] == ',');
     }
     *ret_disabled = disabled;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * leaf.h - the job cgroup: a cgroup for the job alone, in which the kernel keeps exact totals.
+ * job_cgroup.h - the job cgroup: a cgroup for the job alone, in which the kernel keeps exact totals.
  *
  * Everything the job starts stays in it, whatever happens to its parents. On version 2 a cgroup
  * without controllers has CPU time, pressure and the list of processes; memory and pids need a
@@ -9,13 +9,13 @@
  *
  * The job cgroup is created below the tracker's own, so that all limits still apply. It is
  * removed at the end; remaining processes go back to the parent cgroup. If it cannot count
- * memory, systemd may provide a cgroup (leaf_scope.h), which systemd removes once it is empty.
+ * memory, systemd may provide a cgroup (job_cgroup_scope.h), which systemd removes once it is empty.
  *
  * An existing cgroup can be adopted: then everything in it is the job. It is only read. Its peaks are
  * since it was created; they count if they rise while we look.
  */
-#ifndef JOB_LEAF_H
-#define JOB_LEAF_H
+#ifndef JOB_JOB_CGROUP_H
+#define JOB_JOB_CGROUP_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,38 +31,38 @@
 #include "spoor/spoor.h"
 
 /* The hierarchies it may have a folder in. */
-enum leaf_tree {
-    LEAF_UNIFIED = CGROUP_UNIFIED,
-    LEAF_MEMORY = CGROUP_MEMORY,
-    LEAF_PIDS = CGROUP_PIDS,
-    LEAF_CPUACCT = CGROUP_CPUACCT,
-    LEAF_TREE_COUNT,
+enum cgroup_tree {
+    CGROUP_TREE_UNIFIED = CGROUP_UNIFIED,
+    CGROUP_TREE_MEMORY = CGROUP_MEMORY,
+    CGROUP_TREE_PIDS = CGROUP_PIDS,
+    CGROUP_TREE_CPUACCT = CGROUP_CPUACCT,
+    CGROUP_TREE_TREE_COUNT,
 };
 
-struct leaf_folder {
+struct job_cgroup_folder {
     struct cgroup parent;
     struct cgroup own;
     bool is_made; /* and contains the job */
 };
 
 /* The files that are kept open. */
-enum leaf_file {
-    LEAF_FILE_CPU_STAT,
-    LEAF_FILE_CPU, /* this and the next two: of version 1 */
-    LEAF_FILE_CPU_USER,
-    LEAF_FILE_CPU_SYSTEM,
-    LEAF_FILE_MEMORY_PEAK,
-    LEAF_FILE_MEMORY_CURRENT,
-    LEAF_FILE_MEMORY_STAT,
-    LEAF_FILE_THREADS_PEAK,
-    LEAF_FILE_IO,
-    LEAF_FILE_PROCS,
-    LEAF_FILE_PRESSURE, /* of CPU, memory and I/O */
-    LEAF_FILE_COUNT = LEAF_FILE_PRESSURE + PRESSURE_COUNT,
+enum job_cgroup_file {
+    CGROUP_TREE_FILE_CPU_STAT,
+    CGROUP_TREE_FILE_CPU, /* this and the next two: of version 1 */
+    CGROUP_TREE_FILE_CPU_USER,
+    CGROUP_TREE_FILE_CPU_SYSTEM,
+    CGROUP_TREE_FILE_MEMORY_PEAK,
+    CGROUP_TREE_FILE_MEMORY_CURRENT,
+    CGROUP_TREE_FILE_MEMORY_STAT,
+    CGROUP_TREE_FILE_THREADS_PEAK,
+    CGROUP_TREE_FILE_IO,
+    CGROUP_TREE_FILE_PROCS,
+    CGROUP_TREE_FILE_PRESSURE, /* of CPU, memory and I/O */
+    CGROUP_TREE_FILE_COUNT = CGROUP_TREE_FILE_PRESSURE + PRESSURE_COUNT,
 };
 
 /* Totals since it was created. UNKNOWN: not available. */
-struct leaf_reading {
+struct job_cgroup_reading {
     uint64_t cpu_ns, user_ns, system_ns;
     uint64_t memory_peak_bytes;  /* including page cache and kernel memory */
     bool memory_peak_is_sampled; /* of an adopted cgroup: the kernel's peak is from before */
@@ -73,7 +73,7 @@ struct leaf_reading {
     bool is_gone; /* the cgroup was removed: this is what was last read */
 };
 
-#define LEAF_READING_UNKNOWN                                                            \
+#define JOB_CGROUP_READING_UNKNOWN                                                      \
     {                                                                                   \
         .cpu_ns = UNKNOWN, .user_ns = UNKNOWN, .system_ns = UNKNOWN,                    \
         .memory_peak_bytes = UNKNOWN, .memory = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN }, \
@@ -81,80 +81,83 @@ struct leaf_reading {
         .pressure_ns = { UNKNOWN, UNKNOWN, UNKNOWN },                                   \
     }
 
-struct leaf {
+struct job_cgroup {
     const struct root *root; /* borrowed; NULL: there is no job cgroup */
     char name[48];           /* "spoor-PID-RANDOM" */
-    struct leaf_folder folders[LEAF_TREE_COUNT];
+    struct job_cgroup_folder folders[CGROUP_TREE_TREE_COUNT];
     bool is_adopted;       /* it is not ours */
     struct cgroup adopted; /* whose processes are the job */
-    struct leaf_peaks {
+    struct job_cgroup_peaks {
         uint64_t memory_before_bytes, threads_before; /* when it was adopted */
         uint64_t memory_seen_bytes;                   /* the most since then */
     } peaks;
-    struct leaf_reading last;
+    struct job_cgroup_reading last;
     struct cgroup tracker_own; /* where the tracker was moved; empty: it was not */
     unsigned enabled;          /* controllers that we enabled above it, as cgroup_enable() */
-    struct leaf_left_behind {
+    struct job_cgroup_left_behind {
         struct cgroup cgroup; /* empty: none */
         int error;            /* why it could not be removed */
     } left_behind;
     struct scope_keeper keeper; /* of a cgroup made by systemd, if any */
-    struct kept files[LEAF_FILE_COUNT];
-    bool is_missing[LEAF_FILE_COUNT]; /* known not to exist */
+    struct cached_file files[CGROUP_TREE_FILE_COUNT];
+    bool is_missing[CGROUP_TREE_FILE_COUNT]; /* known not to exist */
     const char *reason; /* why all or part of it is missing; static; NULL: nothing is */
 };
 
-#define LEAF_NONE    \
-    {                \
-        .root = NULL \
+#define CGROUP_TREE_NONE \
+    {                    \
+        .root = NULL     \
     }
 
 /* Creates it and moves `child` into it, which has not started anything yet. `folder` is a cgroup
  * delegated to us; if it is NULL, the cgroup is created in one of `cgroups`, the tracker's own
  * (NULL: none is visible). `environment` is checked for signs that cgroups are managed by another
  * program. Never fails: reason says why there is none. */
-void leaf_open(struct leaf *leaf, const struct root *root, pid_t tracker, pid_t child,
-               const struct cgroups *cgroups, const char *folder, environment_get *environment);
+void job_cgroup_open(struct job_cgroup *job_cgroup, const struct root *root, pid_t tracker,
+                     pid_t child, const struct cgroups *cgroups, const char *folder,
+                     environment_get *environment);
 
 /* Adopts an existing cgroup, see cgroup_directory_find(). */
-void leaf_adopt(struct leaf *leaf, const struct root *root, const struct cgroup *own,
-                const struct cgroups *cgroups);
+void job_cgroup_adopt(struct job_cgroup *job_cgroup, const struct root *root,
+                      const struct cgroup *own, const struct cgroups *cgroups);
 
 /* Removes the cgroup after the last reading; left_behind says if that failed. */
-void leaf_remove(struct leaf *leaf);
+void job_cgroup_remove(struct job_cgroup *job_cgroup);
 
 /* Closes and removes it. The tracker and the rest of the job go back to where they came from. */
-void leaf_close(struct leaf *leaf);
+void job_cgroup_close(struct job_cgroup *job_cgroup);
 
-static inline bool leaf_has(const struct leaf *leaf, enum leaf_tree tree)
+static inline bool job_cgroup_has(const struct job_cgroup *job_cgroup, enum cgroup_tree tree)
 {
-    return leaf->root && leaf->folders[tree].is_made;
+    return job_cgroup->root && job_cgroup->folders[tree].is_made;
 }
 
 /* The hierarchy that has the files of one of version 1: itself, or that of version 2. */
-static inline enum leaf_tree leaf_tree(const struct leaf *leaf, enum leaf_tree v1)
+static inline enum cgroup_tree job_cgroup_tree(const struct job_cgroup *job_cgroup,
+                                               enum cgroup_tree v1)
 {
-    return leaf_has(leaf, v1) ? v1 : LEAF_UNIFIED;
+    return job_cgroup_has(job_cgroup, v1) ? v1 : CGROUP_TREE_UNIFIED;
 }
 
 /* Whether it counts memory. */
-bool leaf_has_memory(const struct leaf *leaf);
+bool job_cgroup_has_memory(const struct job_cgroup *job_cgroup);
 
-void leaf_read(struct leaf *leaf, struct leaf_reading *ret);
+void job_cgroup_read(struct job_cgroup *job_cgroup, struct job_cgroup_reading *ret);
 
 /* Updates only the pressure of a reading. */
-void leaf_read_pressure(struct leaf *leaf, struct leaf_reading *reading);
+void job_cgroup_read_pressure(struct job_cgroup *job_cgroup,
+                              struct job_cgroup_reading *reading);
 
 /* Reads the CPU time only. May be UNKNOWN. */
-uint64_t leaf_read_cpu_ns(struct leaf *leaf);
+uint64_t job_cgroup_read_cpu_ns(struct job_cgroup *job_cgroup);
 
 /* Reads only how much memory it has now, page cache included. May be UNKNOWN. */
-uint64_t leaf_read_memory_bytes(struct leaf *leaf);
+uint64_t job_cgroup_read_memory_bytes(struct job_cgroup *job_cgroup);
 
 /* Raises each part to its current value. Also notes the memory of an adopted cgroup. */
-void leaf_raise_memory(struct leaf *leaf, struct cgroup_memory *peak);
+void job_cgroup_raise_memory(struct job_cgroup *job_cgroup, struct cgroup_memory *peak);
 
-/* The processes in it, one pid per line. Returns as kept_read(); -ENOENT: it is not on version 2. */
-ssize_t leaf_read_procs(struct leaf *leaf, char *text, size_t size);
+/* The processes in it, one pid per line. Returns as cached_file_read(); -ENOENT: it is not on version 2. */
+ssize_t job_cgroup_read_procs(struct job_cgroup *job_cgroup, char *text, size_t size);
 
 #endif

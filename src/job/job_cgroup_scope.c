@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "job/leaf_scope.h"
+#include "job/job_cgroup_scope.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -81,7 +81,7 @@ static bool machine_counts_memory(const struct root *root, struct cgroup cgroup)
            parse_has_word(text, "memory");
 }
 
-bool leaf_scope_is_fit(const struct root *root, const struct cgroups *cgroups, uid_t uid)
+bool job_cgroup_scope_is_fit(const struct root *root, const struct cgroups *cgroups, uid_t uid)
 {
     const struct cgroup *cgroup = &cgroups->of[CGROUP_UNIFIED];
 
@@ -94,7 +94,7 @@ bool leaf_scope_is_fit(const struct root *root, const struct cgroups *cgroups, u
 /* The kernel wants no process beside cgroups with controllers: so both that are in the scope
  * get a folder in it. What systemd said is not believed: the kernel is asked where they are. */
 static int populate_scope(const struct root *root, const char *unit, const char *name,
-                          pid_t child, struct leaf_scope *scope)
+                          pid_t child, struct job_cgroup_scope *scope)
 {
     struct cgroup aside;
     struct cgroups cgroups;
@@ -113,7 +113,7 @@ static int populate_scope(const struct root *root, const char *unit, const char 
 }
 
 static int ask(const struct root *root, int fd, uint64_t deadline_ns, const char *name,
-               pid_t child, struct leaf_scope *scope)
+               pid_t child, struct job_cgroup_scope *scope)
 {
     char unit[UNIT_SIZE], before[4096], now[4096];
     int r = (int)root_read(root, before, sizeof(before), "proc/%d/cgroup", (int)child);
@@ -132,17 +132,17 @@ static int ask(const struct root *root, int fd, uint64_t deadline_ns, const char
     return r;
 }
 
-int leaf_scope_open(const struct root *root, const struct cgroups *cgroups, const char *name,
-                    pid_t child, struct leaf_scope *ret)
+int job_cgroup_scope_open(const struct root *root, const struct cgroups *cgroups,
+                          const char *name, pid_t child, struct job_cgroup_scope *ret)
 {
     uint64_t deadline_ns = clock_now().monotonic_ns + TIME_NS;
-    struct leaf_scope scope = { 0 };
+    struct job_cgroup_scope scope = { 0 };
     AUTO_CLOSE int fd = -1;
     char path[64] = "/run/systemd/private";
     uid_t uid = geteuid();
     int r;
 
-    if (!root->is_live || !leaf_scope_is_fit(root, cgroups, uid))
+    if (!root->is_live || !job_cgroup_scope_is_fit(root, cgroups, uid))
         return -ENOTSUP;
     if (uid != 0) /* fits: a uid has ten digits at most */
         (void)snprintf(path, sizeof(path), "/run/user/%u/systemd/private", (unsigned)uid);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "job/newborn.h"
+#include "job/pre_exec.h"
 
 #include <time.h>
 #include <unistd.h>
@@ -26,7 +26,7 @@ static bool is_young(const struct member *member)
            (member->is_busy && member->cpu_ns < YOUNG_CPU_NS);
 }
 
-bool newborn_is_pre_exec(const struct root *root, const struct member *member)
+bool member_is_pre_exec(const struct root *root, const struct member *member)
 {
     if (!root->is_live || member->is_zombie || !is_young(member))
         return false;

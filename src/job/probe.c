@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "job/ladder.h"
+#include "job/probe.h"
 
 #include <errno.h>
 #include <string.h>
@@ -105,45 +105,46 @@ static const char *why_no_trial(struct trial *trial)
     return trial->pid == 0 ? "cannot start a process" : why(trial, trial->error);
 }
 
-static const char *probe_leaf(struct trial *trial, bool serves)
+static const char *probe_cgroup(struct trial *trial, bool serves)
 {
     if (serves)
         return NULL;
     if (trial->cgroup == SPOOR_CGROUP_OFF)
         trial->remedy = "remove --cgroup off";
-    return trial->job.meters.leaf.reason ? trial->job.meters.leaf.reason
-                                         : "cannot create a cgroup here";
+    return trial->job.meters.job_cgroup.reason ? trial->job.meters.job_cgroup.reason
+                                               : "cannot create a cgroup here";
 }
 
 static const char *probe_leaf_unified(struct trial *trial)
 {
-    return probe_leaf(trial, leaf_has(&trial->job.meters.leaf, LEAF_UNIFIED));
+    return probe_cgroup(trial,
+                        job_cgroup_has(&trial->job.meters.job_cgroup, CGROUP_TREE_UNIFIED));
 }
 
 static const char *probe_leaf_cpu(struct trial *trial)
 {
-    return probe_leaf(trial, is_known(leaf_read_cpu_ns(&trial->job.meters.leaf)));
+    return probe_cgroup(trial, is_known(job_cgroup_read_cpu_ns(&trial->job.meters.job_cgroup)));
 }
 
 static const char *probe_leaf_memory(struct trial *trial)
 {
-    return probe_leaf(trial, leaf_has_memory(&trial->job.meters.leaf));
+    return probe_cgroup(trial, job_cgroup_has_memory(&trial->job.meters.job_cgroup));
 }
 
 static const char *probe_leaf_threads(struct trial *trial)
 {
-    struct leaf_reading reading;
+    struct job_cgroup_reading reading;
 
-    leaf_read(&trial->job.meters.leaf, &reading);
-    return probe_leaf(trial, is_known(reading.threads_peak));
+    job_cgroup_read(&trial->job.meters.job_cgroup, &reading);
+    return probe_cgroup(trial, is_known(reading.threads_peak));
 }
 
 static const char *probe_leaf_pressure(struct trial *trial)
 {
-    struct leaf_reading reading = LEAF_READING_UNKNOWN;
+    struct job_cgroup_reading reading = JOB_CGROUP_READING_UNKNOWN;
 
-    leaf_read_pressure(&trial->job.meters.leaf, &reading);
-    return probe_leaf(trial, is_known(reading.pressure_ns[PRESSURE_CPU]));
+    job_cgroup_read_pressure(&trial->job.meters.job_cgroup, &reading);
+    return probe_cgroup(trial, is_known(reading.pressure_ns[PRESSURE_CPU]));
 }
 
 static const char *probe_task_clock(struct trial *trial)
@@ -171,12 +172,12 @@ static const char *probe_events(struct trial *trial, const char *source, unsigne
 
 static const char *probe_ring(struct trial *trial)
 {
-    return probe_events(trial, "perf.fork-ring", RUNG_CONNECTOR | RUNG_TASKSTATS);
+    return probe_events(trial, "perf.fork-ring", SOURCE_CONNECTOR | SOURCE_TASKSTATS);
 }
 
 static const char *probe_connector(struct trial *trial)
 {
-    return probe_events(trial, "proc-connector", RUNG_RING | RUNG_TASKSTATS);
+    return probe_events(trial, "proc-connector", SOURCE_RING | SOURCE_TASKSTATS);
 }
 
 /* The connector is preferred: it costs the job nothing. Its events of different CPUs come out of order. */
@@ -232,11 +233,11 @@ static const char *probe_children(struct trial *trial)
 
 static int read_io(const struct root *root, pid_t pid)
 {
-    struct kept file = KEPT_CLOSED;
+    struct cached_file file = CACHED_FILE_CLOSED;
     struct pid_io io;
     int r = pid_io_read(&file, root, pid, &io);
 
-    kept_close(&file);
+    cached_file_close(&file);
     return r;
 }
 
@@ -322,7 +323,7 @@ static const char *ask_vendor(struct trial *trial, const char *name)
     return "not supported by this version";
 }
 
-/* Once for the rungs of a vendor, which stand together. */
+/* Once for the sources of a vendor, which stand together. */
 static const char *probe_vendor(struct trial *trial, const char *name)
 {
     if (!trial->vendor.name || strcmp(trial->vendor.name, name) != 0) {
@@ -404,8 +405,8 @@ static const struct remedy get_nvidia = { GET_NVIDIA, GET_NVIDIA };
 #define ACCOUNT "outside containers, run nvidia-smi --accounting-mode=1"
 static const struct remedy account = { "as root, " ACCOUNT, ACCOUNT };
 
-#define CGROUP RUNG_CGROUP
-#define GPUS(vendor) (RUNG_GPU | (vendor))
+#define CGROUP SOURCE_CGROUP
+#define GPUS(vendor) (SOURCE_GPU | (vendor))
 
 /* The sources of a quantity together, best first. */
 /* clang-format off */
@@ -414,36 +415,36 @@ static const struct {
     const char *source;
     probe *probe;
     const struct remedy *remedy; /* NULL: none */
-    unsigned rungs;              /* any of them disables it */
+    unsigned disabled_by;        /* any of them disables it */
     bool needs_job;              /* the probe looks at the trial's job */
-} rungs[] = {
+} sources[] = {
 { "CPU time of a job", "cgroup.cpu.stat", probe_leaf_cpu, &delegate, CGROUP, true },
-{ "CPU time of a job", "wait4, verified by perf", probe_task_clock, &allow_perf, RUNG_PERF, true },
+{ "CPU time of a job", "wait4, verified by perf", probe_task_clock, &allow_perf, SOURCE_PERF, true },
 { "CPU time of a job", "wait4 (subreaper)", probe_always, NULL, 0, false },
-{ "CPU time of a process", "procfs.cpuclock", probe_cpu_clock, NULL, RUNG_CLOCK, true },
+{ "CPU time of a process", "procfs.cpuclock", probe_cpu_clock, NULL, SOURCE_CLOCK, true },
 { "CPU time of a process", "procfs.stat", probe_files, NULL, 0, false },
 { "peak memory of a job, with page cache", "cgroup.memory.peak", probe_leaf_memory, &delegate, CGROUP, true },
 { "peak memory of a job", "procfs.statm, between samples", probe_files, NULL, 0, false },
 { "peak memory of a process", "wait4.ru_maxrss, procfs.status.VmHWM", probe_always, NULL, 0, false },
-{ "peak memory of processes never waited for", "taskstats", probe_exit_records, &be_root, RUNG_TASKSTATS, true },
+{ "peak memory of processes never waited for", "taskstats", probe_exit_records, &be_root, SOURCE_TASKSTATS, true },
 { "private and shared memory", "procfs.smaps_rollup", probe_rollup, &show_proc, 0, true },
 { "processes of a job", "cgroup.procs", probe_leaf_unified, &delegate, CGROUP, true },
-{ "processes of a job", "procfs.children", probe_children, &list_children, RUNG_CHILDREN, true },
+{ "processes of a job", "procfs.children", probe_children, &list_children, SOURCE_CHILDREN, true },
 { "processes of a job", "scan of /proc", probe_files, NULL, 0, false },
-{ "number of processes started", "proc-connector", probe_connector, &be_root, RUNG_CONNECTOR, true },
-{ "number of processes started", "perf.fork-ring", probe_ring, &allow_perf, RUNG_RING, true },
+{ "number of processes started", "proc-connector", probe_connector, &be_root, SOURCE_CONNECTOR, true },
+{ "number of processes started", "perf.fork-ring", probe_ring, &allow_perf, SOURCE_RING, true },
 { "number of processes started", "processes seen by samples", probe_files, NULL, 0, false },
-{ "peak number of threads", "perf.fork-ring", probe_thread_events, &allow_perf, RUNG_RING, true },
+{ "peak number of threads", "perf.fork-ring", probe_thread_events, &allow_perf, SOURCE_RING, true },
 { "peak number of threads", "cgroup.pids.peak", probe_leaf_threads, &delegate, CGROUP, true },
 { "peak number of threads", "procfs.stat", probe_files, NULL, 0, false },
 { "disk I/O", "procfs.io", probe_io, &show_proc, 0, true },
 { "I/O and memory of other users' processes", "procfs.io, procfs.smaps", probe_foreign, &allow_ptrace, 0, true },
 { "pressure stalls of the job", "cgroup pressure", probe_leaf_pressure, &delegate, CGROUP, true },
 { "pressure stalls of the machine", "host.procfs.pressure", probe_pressure, &boot_with_pressure, 0, false },
-{ "NVIDIA GPUs", "nvml", probe_nvidia, &get_nvidia, GPUS(RUNG_NVIDIA), false },
-{ "exact peak memory of processes on NVIDIA GPUs", "nvml.accounting", probe_accounts, &account, GPUS(RUNG_NVIDIA), false },
-{ "AMD GPUs", "amdgpu sysfs, drm.fdinfo, kfd", probe_amd, NULL, GPUS(RUNG_AMD), false },
-{ "Intel GPUs", "i915 or xe sysfs, drm.fdinfo", probe_intel, NULL, GPUS(RUNG_INTEL), false },
+{ "NVIDIA GPUs", "nvml", probe_nvidia, &get_nvidia, GPUS(SOURCE_NVIDIA), false },
+{ "exact peak memory of processes on NVIDIA GPUs", "nvml.accounting", probe_accounts, &account, GPUS(SOURCE_NVIDIA), false },
+{ "AMD GPUs", "amdgpu sysfs, drm.fdinfo, kfd", probe_amd, NULL, GPUS(SOURCE_AMD), false },
+{ "Intel GPUs", "i915 or xe sysfs, drm.fdinfo", probe_intel, NULL, GPUS(SOURCE_INTEL), false },
 { "CPU energy", "rapl", probe_later, NULL, 0, false },
 };
 /* clang-format on */
@@ -451,15 +452,15 @@ static const struct {
 static const char *check(struct trial *trial, size_t i)
 {
     trial->remedy = NULL;
-    if (trial->disabled & rungs[i].rungs) {
+    if (trial->disabled & sources[i].disabled_by) {
         trial->remedy = "unset SPOOR_DISABLE";
         return "disabled by SPOOR_DISABLE";
     }
-    if (rungs[i].needs_job && trial->error < 0) {
+    if (sources[i].needs_job && trial->error < 0) {
         trial->remedy = no_remedy;
         return why_no_trial(trial);
     }
-    return rungs[i].probe(trial);
+    return sources[i].probe(trial);
 }
 
 /* NULL: none is known. */
@@ -470,19 +471,20 @@ static const char *remedy_now(const struct trial *trial, const struct remedy *re
     return geteuid() == 0 ? remedy->of_root : remedy->of_user;
 }
 
-void ladder_check(const struct root *root, const struct job_options *like,
-                  void (*each)(const struct spoor_rung *rung, void *data), void *data)
+void probe_sources(const struct root *root, const struct job_options *like,
+                   void (*each)(const struct spoor_source *source, void *data), void *data)
 {
     struct trial trial;
 
     trial_start(&trial, root, like);
-    for (size_t i = 0; i < ARRAY_SIZE(rungs); i++) {
-        struct spoor_rung rung = { .quantity = rungs[i].quantity, .source = rungs[i].source };
+    for (size_t i = 0; i < ARRAY_SIZE(sources); i++) {
+        struct spoor_source source = { .quantity = sources[i].quantity,
+                                       .source = sources[i].source };
 
-        rung.why_not = check(&trial, i);
-        rung.is_available = !rung.why_not;
-        rung.remedy = rung.why_not ? remedy_now(&trial, rungs[i].remedy) : NULL;
-        each(&rung, data);
+        source.why_not = check(&trial, i);
+        source.is_available = !source.why_not;
+        source.remedy = source.why_not ? remedy_now(&trial, sources[i].remedy) : NULL;
+        each(&source, data);
     }
     trial_end(&trial);
 }

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "fake_root.h"
-#include "job/newborn.h"
+#include "job/pre_exec.h"
 
 /* What vfork has made: it has the memory of its parent. It began when the machine did. */
 static struct member of_vfork(void)
@@ -34,7 +34,7 @@ static bool is_pre_exec(const struct member *member)
     bool is_pre_exec;
 
     assert_int_equal(root_open(NULL, &root), 0);
-    is_pre_exec = newborn_is_pre_exec(&root, member);
+    is_pre_exec = member_is_pre_exec(&root, member);
     root_close(&root);
     return is_pre_exec;
 }
@@ -80,7 +80,7 @@ static void a_fixture_has_none(void **state)
     (void)state;
     member.start_ticks = now_ticks();
     fake_root_init(&fake);
-    assert_false(newborn_is_pre_exec(&fake.root, &member));
+    assert_false(member_is_pre_exec(&fake.root, &member));
     fake_root_done(&fake);
 }
 

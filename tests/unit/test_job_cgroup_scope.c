@@ -14,7 +14,7 @@
 
 #include "base/compiler.h"
 #include "fake_root.h"
-#include "job/leaf_scope.h"
+#include "job/job_cgroup_scope.h"
 
 #define USER_SLICE "sys/fs/cgroup/user.slice/user-1000.slice"
 #define SESSION USER_SLICE "/session-3.scope"
@@ -49,7 +49,7 @@ static bool is_fit(struct fake_root *fake, const char *line, uid_t uid)
 
     if (cgroups_parse(line, mountinfo, &cgroups) < 0)
         return false;
-    return leaf_scope_is_fit(&fake->root, &cgroups, uid);
+    return job_cgroup_scope_is_fit(&fake->root, &cgroups, uid);
 }
 
 static void a_login_session_may_be_left(void **state)
@@ -145,7 +145,7 @@ static void memory_on_version_1_is_not_systemds(void **state)
                                    "0::/user.slice/user-1000.slice/session-3.scope\n",
                                    both, &cgroups),
                      0);
-    assert_false(leaf_scope_is_fit(&fake->root, &cgroups, 1000));
+    assert_false(job_cgroup_scope_is_fit(&fake->root, &cgroups, 1000));
 }
 
 static void a_container_is_not_left(void **state)
@@ -163,13 +163,14 @@ static void a_container_is_not_left(void **state)
 static void nobody_is_asked_about_a_machine_of_files(void **state)
 {
     struct fake_root *fake = *state;
-    struct leaf_scope scope;
+    struct job_cgroup_scope scope;
     struct cgroups cgroups;
 
     assert_int_equal(
         cgroups_parse("0::/user.slice/user-1000.slice/session-3.scope\n", mountinfo, &cgroups),
         0);
-    assert_int_equal(leaf_scope_open(&fake->root, &cgroups, "x", getpid(), &scope), -ENOTSUP);
+    assert_int_equal(job_cgroup_scope_open(&fake->root, &cgroups, "x", getpid(), &scope),
+                     -ENOTSUP);
 }
 
 int main(void)

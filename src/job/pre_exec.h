@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * newborn.h - processes before and just after exec.
+ * pre_exec.h - processes before and just after exec.
  *
  * A child made by vfork or posix_spawn has its parent's memory until it calls exec; if it were
  * counted, a large parent would count twice. For a moment after exec a process has no arguments,
@@ -8,14 +8,14 @@
  * of CPU time, which the process may have to wait for. If they last longer, the process is counted
  * as it is.
  */
-#ifndef JOB_NEWBORN_H
-#define JOB_NEWBORN_H
+#ifndef JOB_PRE_EXEC_H
+#define JOB_PRE_EXEC_H
 
 #include <stdbool.h>
 
 #include "base/root.h"
 #include "job/member.h"
 
-bool newborn_is_pre_exec(const struct root *root, const struct member *member);
+bool member_is_pre_exec(const struct root *root, const struct member *member);
 
 #endif

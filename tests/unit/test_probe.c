@@ -35,14 +35,14 @@ struct seen {
     unsigned unstarted_count;
 };
 
-static void count(const struct spoor_rung *rung, void *data)
+static void count(const struct spoor_source *source, void *data)
 {
     struct seen *seen = data;
 
-    assert_int_equal(rung->is_available, rung->why_not == NULL);
-    seen->available_count += rung->is_available;
+    assert_int_equal(source->is_available, source->why_not == NULL);
+    seen->available_count += source->is_available;
     seen->unstarted_count +=
-        rung->why_not && strcmp(rung->why_not, "cannot start a process") == 0;
+        source->why_not && strcmp(source->why_not, "cannot start a process") == 0;
 }
 
 static struct seen check(void)

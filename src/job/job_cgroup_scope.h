@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * leaf_scope.h - a cgroup for the job that systemd makes: where we may not make one with
+ * job_cgroup_scope.h - a cgroup for the job that systemd makes: where we may not make one with
  * controllers ourselves, as in a login session.
  *
  * The job leaves the cgroup of the session for one beside it. So this is done only where
  * nothing is lost by that: no limit would cease to hold, and nobody counts on finding the job
  * where it was, as a service, a container or a batch system does.
  */
-#ifndef JOB_LEAF_SCOPE_H
-#define JOB_LEAF_SCOPE_H
+#ifndef JOB_JOB_CGROUP_SCOPE_H
+#define JOB_JOB_CGROUP_SCOPE_H
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -17,21 +17,21 @@
 #include "source/cgroup/cgroup.h"
 #include "source/cgroup/scope_keeper.h"
 
-struct leaf_scope {
+struct job_cgroup_scope {
     struct cgroup scope; /* ours to enable controllers in; goes when all in it have ended */
     struct cgroup own;   /* below it, with the job */
     struct scope_keeper keeper; /* below it too; the caller stops it */
 };
 
 /* May a job be moved out of these cgroups into one of a manager of `uid`? */
-bool leaf_scope_is_fit(const struct root *root, const struct cgroups *cgroups, uid_t uid);
+bool job_cgroup_scope_is_fit(const struct root *root, const struct cgroups *cgroups, uid_t uid);
 
 /* Has `child` moved, which has not started anything yet. `cgroups` are the tracker's, `name` is
  * that of the new cgroup. Takes 250 ms at most.
  *
  * -EINPROGRESS: systemd was asked, and the child has been moved or may be at any time, but
  * there is no cgroup for us to read. Other failures: the child is where it was. */
-int leaf_scope_open(const struct root *root, const struct cgroups *cgroups, const char *name,
-                    pid_t child, struct leaf_scope *ret);
+int job_cgroup_scope_open(const struct root *root, const struct cgroups *cgroups,
+                          const char *name, pid_t child, struct job_cgroup_scope *ret);
 
 #endif

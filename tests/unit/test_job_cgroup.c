@@ -17,8 +17,8 @@
 
 #include "base/clock.h"
 #include "base/unknown.h"
-#include "job/leaf.h"
-#include "job/rungs.h"
+#include "job/job_cgroup.h"
+#include "job/source_names.h"
 #include "source/cgroup/cgroup_folder.h"
 #include "source/cgroup/cgroup_totals.h"
 
@@ -28,15 +28,15 @@ static void rungs_are_named_in_a_list(void **state)
     unsigned disabled = 99;
 
     (void)state;
-    assert_int_equal(rungs_parse(NULL, &disabled, &unknown), 0);
+    assert_int_equal(sources_parse(NULL, &disabled, &unknown), 0);
     assert_int_equal(disabled, 0);
-    assert_int_equal(rungs_parse("cgroup,perf", &disabled, &unknown), 0);
-    assert_int_equal(disabled, RUNG_CGROUP | RUNG_PERF);
-    assert_int_equal(rungs_parse("smaps", &disabled, &unknown), 0);
-    assert_int_equal(disabled, RUNG_SMAPS);
-    assert_int_equal(rungs_parse("cgroup,cgro", &disabled, &unknown), -EINVAL);
+    assert_int_equal(sources_parse("cgroup,perf", &disabled, &unknown), 0);
+    assert_int_equal(disabled, SOURCE_CGROUP | SOURCE_PERF);
+    assert_int_equal(sources_parse("smaps", &disabled, &unknown), 0);
+    assert_int_equal(disabled, SOURCE_SMAPS);
+    assert_int_equal(sources_parse("cgroup,cgro", &disabled, &unknown), -EINVAL);
     assert_string_equal(unknown, "cgro");
-    assert_int_equal(rungs_parse(",", &disabled, &unknown), -EINVAL);
+    assert_int_equal(sources_parse(",", &disabled, &unknown), -EINVAL);
 }
 
 static void cpu_stat_is_in_microseconds(void **state)
@@ -136,9 +136,9 @@ static void end_child(pid_t pid, int end_fd)
 
 static void a_leaf_is_made_and_removed(void **state)
 {
-    struct leaf_reading reading;
+    struct job_cgroup_reading reading;
     struct cgroups cgroups;
-    struct leaf leaf;
+    struct job_cgroup job_cgroup;
     struct root root;
     char text[64], own[CGROUP_PATH_SIZE + 2];
     bool has_cgroups;
@@ -148,22 +148,23 @@ static void a_leaf_is_made_and_removed(void **state)
     (void)state;
     assert_int_equal(root_open("/", &root), 0);
     has_cgroups = cgroups_read(&root, getpid(), &cgroups) == 0;
-    leaf_open(&leaf, &root, getpid(), child, has_cgroups ? &cgroups : NULL, NULL,
-              empty_environment);
-    if (!leaf_has(&leaf, LEAF_UNIFIED)) {
-        print_message("no leaf can be made here: %s\n", leaf.reason ? leaf.reason : "");
-        leaf_close(&leaf);
+    job_cgroup_open(&job_cgroup, &root, getpid(), child, has_cgroups ? &cgroups : NULL, NULL,
+                    empty_environment);
+    if (!job_cgroup_has(&job_cgroup, CGROUP_TREE_UNIFIED)) {
+        print_message("no job cgroup can be made here: %s\n",
+                      job_cgroup.reason ? job_cgroup.reason : "");
+        job_cgroup_close(&job_cgroup);
         root_close(&root);
         end_child(child, end_fd);
         skip();
     }
-    assert_true(leaf_read_procs(&leaf, text, sizeof(text)) > 0);
+    assert_true(job_cgroup_read_procs(&job_cgroup, text, sizeof(text)) > 0);
     assert_int_equal(strtol(text, NULL, 10), child);
-    leaf_read(&leaf, &reading);
+    job_cgroup_read(&job_cgroup, &reading);
     assert_true(is_known(reading.cpu_ns));
-    (void)snprintf(own, sizeof(own), "/%s", leaf.folders[LEAF_UNIFIED].own.path);
+    (void)snprintf(own, sizeof(own), "/%s", job_cgroup.folders[CGROUP_TREE_UNIFIED].own.path);
     /* The child is still there: it goes back to the cgroup above. */
-    leaf_close(&leaf);
+    job_cgroup_close(&job_cgroup);
     assert_int_equal(access(own, F_OK), -1);
     end_child(child, end_fd);
     root_close(&root);
@@ -231,7 +232,7 @@ static bool holds(const struct given *given, const struct cgroup *cgroup, pid_t 
 static void a_process_that_is_left_goes_to_the_cgroup_above(void **state)
 {
     struct given given;
-    struct leaf leaf;
+    struct job_cgroup job_cgroup;
     int end_fd;
     pid_t child;
 
@@ -239,12 +240,13 @@ static void a_process_that_is_left_goes_to_the_cgroup_above(void **state)
     if (!given_make(&given))
         skip();
     child = start_child(&end_fd);
-    leaf_open(&leaf, &given.root, getpid(), child, NULL, given.path, empty_environment);
-    assert_true(holds(&given, &leaf.folders[LEAF_UNIFIED].own, child));
-    leaf_remove(&leaf);
-    assert_false(cgroup_is_visible(&leaf.left_behind.cgroup));
+    job_cgroup_open(&job_cgroup, &given.root, getpid(), child, NULL, given.path,
+                    empty_environment);
+    assert_true(holds(&given, &job_cgroup.folders[CGROUP_TREE_UNIFIED].own, child));
+    job_cgroup_remove(&job_cgroup);
+    assert_false(cgroup_is_visible(&job_cgroup.left_behind.cgroup));
     assert_true(holds(&given, &given.cgroup, child));
-    leaf_close(&leaf);
+    job_cgroup_close(&job_cgroup);
     end_child(child, end_fd);
     given_remove(&given);
 }
@@ -253,7 +255,7 @@ static void a_process_that_is_left_goes_to_the_cgroup_above(void **state)
 static void a_cgroup_that_cannot_be_removed_is_named(void **state)
 {
     struct given given;
-    struct leaf leaf;
+    struct job_cgroup job_cgroup;
     int end_fd;
     pid_t child;
 
@@ -265,45 +267,46 @@ static void a_cgroup_that_cannot_be_removed_is_named(void **state)
         skip();
     }
     child = start_child(&end_fd);
-    leaf_open(&leaf, &given.root, getpid(), child, NULL, given.path, empty_environment);
-    leaf_remove(&leaf);
-    assert_int_equal(leaf.left_behind.error, -EBUSY);
-    assert_true(holds(&given, &leaf.left_behind.cgroup, child));
-    leaf_close(&leaf);
+    job_cgroup_open(&job_cgroup, &given.root, getpid(), child, NULL, given.path,
+                    empty_environment);
+    job_cgroup_remove(&job_cgroup);
+    assert_int_equal(job_cgroup.left_behind.error, -EBUSY);
+    assert_true(holds(&given, &job_cgroup.left_behind.cgroup, child));
+    job_cgroup_close(&job_cgroup);
     end_child(child, end_fd);
     given_remove(&given);
 }
 
 static void a_slurm_step_is_left_alone(void **state)
 {
-    struct leaf leaf;
+    struct job_cgroup job_cgroup;
     struct root root;
 
     (void)state;
     assert_int_equal(root_open("/", &root), 0);
-    leaf_open(&leaf, &root, getpid(), getpid(), NULL, NULL, slurm_environment);
-    for (int i = 0; i < LEAF_TREE_COUNT; i++)
-        assert_false(leaf_has(&leaf, (enum leaf_tree)i));
-    assert_string_equal(leaf.reason, "the cgroups of a Slurm step are managed by Slurm");
-    leaf_close(&leaf);
+    job_cgroup_open(&job_cgroup, &root, getpid(), getpid(), NULL, NULL, slurm_environment);
+    for (int i = 0; i < CGROUP_TREE_TREE_COUNT; i++)
+        assert_false(job_cgroup_has(&job_cgroup, (enum cgroup_tree)i));
+    assert_string_equal(job_cgroup.reason, "the cgroups of a Slurm step are managed by Slurm");
+    job_cgroup_close(&job_cgroup);
     root_close(&root);
 }
 
 static void a_folder_that_is_no_cgroup_is_refused(void **state)
 {
-    struct leaf_reading reading;
-    struct leaf leaf;
+    struct job_cgroup_reading reading;
+    struct job_cgroup job_cgroup;
     struct root root;
 
     (void)state;
     assert_int_equal(root_open("/", &root), 0);
-    leaf_open(&leaf, &root, getpid(), getpid(), NULL, "/tmp/", empty_environment);
-    assert_string_equal(leaf.reason, "not a cgroup directory");
-    assert_false(leaf_has_memory(&leaf));
-    leaf_read(&leaf, &reading);
+    job_cgroup_open(&job_cgroup, &root, getpid(), getpid(), NULL, "/tmp/", empty_environment);
+    assert_string_equal(job_cgroup.reason, "not a cgroup directory");
+    assert_false(job_cgroup_has_memory(&job_cgroup));
+    job_cgroup_read(&job_cgroup, &reading);
     assert_false(is_known(reading.cpu_ns));
     assert_false(is_known(reading.memory_peak_bytes));
-    leaf_close(&leaf);
+    job_cgroup_close(&job_cgroup);
     root_close(&root);
 }
 
