@@ -274,6 +274,12 @@ enum {
 SPOOR_API int spoor_session_write(spoor_session *session, enum spoor_format format,
                                   unsigned flags, int fd, struct spoor_error *err);
 
+struct spoor_cloud;
+
+/* Which cloud the machine belongs to, for `host.cloud` of the report. The library does not look for it.
+ * Both the struct and its texts must stay valid until the session is closed; NULL: not known. */
+SPOOR_API void spoor_session_set_cloud(spoor_session *session, const struct spoor_cloud *cloud);
+
 /* How many processes a text report lists, those with the most CPU time first (default: 0). */
 SPOOR_API void spoor_session_show_processes(spoor_session *session, size_t count);
 

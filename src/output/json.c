@@ -129,6 +129,9 @@ static void add_gpu_list(struct json_writer *json, const struct place *place)
     if (place->record->server) /* has it outside */
         return;
     json_begin_line(json, "cloud", '{');
+    if (place->record->cloud)
+        add_fields(json, record_cloud_fields.rows, record_cloud_fields.count,
+                   place->record->cloud);
     json_end(json);
 }
 

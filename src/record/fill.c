@@ -130,6 +130,15 @@ static void fill_run(struct record *record, const struct record_input *input)
     }
 }
 
+static void add_cloud(struct record *record, const struct spoor_cloud *cloud)
+{
+    if (!cloud || !cloud->vendor || !*cloud->vendor)
+        return;
+    record->cloud = record_alloc(record, 1, sizeof(*record->cloud));
+    if (record->cloud)
+        *record->cloud = fill_cloud(record, cloud);
+}
+
 static void fill_machine(struct record *record, const struct host_facts *host,
                          const struct limits *limits, const struct gpu_view *gpu)
 {
@@ -199,6 +208,7 @@ int record_fill(const struct record_input *input, struct record *ret)
     record_init(ret);
     fill_run(ret, input);
     fill_machine(ret, input->host, input->limits, input->gpu);
+    add_cloud(ret, input->cloud);
     ret->figures = make_figures(ret, input->summary, input->origins, NULL);
     fill_processes(ret, input);
     fill_phases(ret, input);

@@ -55,6 +55,7 @@ struct record_input {
     uint64_t interval_ns;
 
     const struct host_facts *host;
+    const struct spoor_cloud *cloud; /* NULL: not known */
     const struct limits *limits;
     const struct gpu_view *gpu;
     const struct origin *origins; /* METRIC_COUNT of them */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "record/fill_server.h"
 
-#include "record/server.h"
-
 static void add_caches(struct record *record, const struct topology *topology,
                        struct record_server *to)
 {
@@ -39,18 +37,15 @@ static void add_disks(struct record *record, const struct devices *devices,
     }
 }
 
-static void add_cloud(struct record *record, const struct spoor_cloud *from,
-                      struct record_server *to)
+struct record_cloud fill_cloud(struct record *record, const struct spoor_cloud *from)
 {
-    to->has_cloud = true;
-    to->cloud = (struct record_cloud){
+    return (struct record_cloud){
         .vendor = record_known_text(record, from->vendor),
         .region = record_known_text(record, from->region),
         .zone = record_known_text(record, from->zone),
         .instance_type = record_known_text(record, from->instance_type),
         .account = record_known_text(record, from->account),
     };
-    to->cloud_reason = record_known_text(record, from->reason);
 }
 
 void fill_server(struct record *record, const struct server_facts *facts,
@@ -73,7 +68,10 @@ void fill_server(struct record *record, const struct server_facts *facts,
     };
     add_caches(record, &facts->topology, to);
     add_disks(record, &facts->devices, to);
-    if (cloud)
-        add_cloud(record, cloud, to);
+    to->has_cloud = cloud;
+    if (cloud) {
+        to->cloud = fill_cloud(record, cloud);
+        to->cloud_reason = record_known_text(record, cloud->reason);
+    }
     record->server = to;
 }

@@ -4,7 +4,10 @@
 #define RECORD_FILL_SERVER_H
 
 #include "record/record.h"
+#include "record/server.h"
 #include "source/host/server.h"
+
+struct record_cloud fill_cloud(struct record *record, const struct spoor_cloud *cloud);
 
 /* `cloud` may be NULL. On failure it is missing: see record->error. */
 void fill_server(struct record *record, const struct server_facts *facts,

@@ -12,6 +12,7 @@
 #include "record/field.h"
 #include "record/load_context.h"
 #include "record/load_curve.h"
+#include "record/server.h"
 #include "record/system.h"
 #include "series/figure.h"
 
@@ -408,6 +409,19 @@ static int check_schema(const json_t *root, struct spoor_error *err)
     return 0;
 }
 
+static int load_cloud(struct loader *loader, const json_t *root)
+{
+    json_t *section;
+    int r = find(loader, root, "host.cloud", &section);
+
+    if (r < 0 || json_object_size(section) == 0)
+        return r;
+    loader->record->cloud = record_alloc(loader->record, 1, sizeof(*loader->record->cloud));
+    if (!loader->record->cloud)
+        return 0; /* the record has the error */
+    return load_fields(loader, section, &record_cloud_fields, loader->record->cloud);
+}
+
 static int load_all(struct loader *loader, const json_t *root)
 {
     struct record *record = loader->record;
@@ -421,6 +435,8 @@ static int load_all(struct loader *loader, const json_t *root)
         r = load_fields(loader, root, &record_tracker_fields, record);
     if (r == 0)
         r = load_gpus(loader, root);
+    if (r == 0)
+        r = load_cloud(loader, root);
     if (r == 0)
         r = load_figures(loader, root, figure_count(), figure_path, &record->figures);
     if (r == 0)

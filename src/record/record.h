@@ -115,8 +115,9 @@ struct record {
     const char *memory_limit_source;
     struct record_gpu *gpus;
     size_t gpu_count;
-    uint64_t whole_gpus;     /* parts not counted; UNKNOWN: the drivers have not answered */
-    const char *gpus_reason; /* why some or all GPUs are missing; not in a JSON report */
+    uint64_t whole_gpus;        /* parts not counted; UNKNOWN: the drivers have not answered */
+    struct record_cloud *cloud; /* see server.h; NULL: not known */
+    const char *gpus_reason;    /* why some or all GPUs are missing; not in a JSON report */
 
     struct spoor_figure *figures;     /* figure_count() of them; NULL: of a machine alone */
     struct record_process *processes; /* in order of their start */

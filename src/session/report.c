@@ -58,6 +58,7 @@ static int fill_record(spoor_session *session, const struct process_table *proce
         .is_still_running = is_job_running(session),
         .interval_ns = session->interval_ns,
         .host = &session->host,
+        .cloud = session->cloud,
         .limits = &session->limits,
         .gpu = &session->gpu,
         .origins = session->origins,
@@ -97,6 +98,13 @@ static int make_record(spoor_session *session, struct record *ret, struct spoor_
     pthread_mutex_unlock(&session->mutex);
     process_table_done(&processes);
     return r < 0 ? error_sys(err, r, "cannot make the report") : 0;
+}
+
+void spoor_session_set_cloud(spoor_session *session, const struct spoor_cloud *cloud)
+{
+    pthread_mutex_lock(&session->mutex);
+    session->cloud = cloud;
+    pthread_mutex_unlock(&session->mutex);
 }
 
 void spoor_session_show_processes(spoor_session *session, size_t count)

@@ -95,7 +95,8 @@ struct spoor_session {
     bool has_joined_phases;   /* a phase was added to an earlier one */
     struct warning *warnings; /* WARNINGS_MAX; owned */
     size_t warning_count;
-    size_t shown_processes; /* in a text report */
+    size_t shown_processes;          /* in a text report */
+    const struct spoor_cloud *cloud; /* borrowed; NULL: not known */
     bool has_wait_status;
     int wait_status;
     _Atomic uint64_t late_samples;

@@ -24,8 +24,8 @@ DOCUMENT = ("GET", "/latest/dynamic/instance-identity/document")
 
 
 @pytest.fixture
-def info(spoor, tmp_path):
-    """Runs spoor info on a machine with DMI strings, and returns what it prints."""
+def machine(spoor, tmp_path):
+    """Runs spoor on a machine with DMI strings, and returns what it prints."""
     def run(strings, url, *arguments, **environment):
         environment = {
             **os.environ, "SPOOR_METADATA_URL": url, "SPOOR_METADATA_TIMEOUT": "30",
@@ -35,12 +35,18 @@ def info(spoor, tmp_path):
         prefix = with_dmi(tmp_path, strings)
         if subprocess.run([*prefix, "true"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
             pytest.skip("namespaces are refused")
-        done = subprocess.run([*prefix, spoor.binary, "info", *arguments], env=environment, text=True,
+        done = subprocess.run([*prefix, spoor.binary, *arguments], env=environment, text=True,
                               capture_output=True, check=False, stdin=subprocess.DEVNULL,
                               timeout=DEADLINE_SECONDS)
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout
     return run
+
+
+@pytest.fixture
+def info(machine):
+    return lambda strings, url, *arguments, **environment: machine(strings, url, "info", *arguments,
+                                                                   **environment)
 
 
 @pytest.fixture
@@ -71,6 +77,25 @@ def test_the_service_of_the_cloud_is_asked_once(cloud, tmp_path, vendor):
     assert stat.S_IMODE(cache.stat().st_mode) == 0o600
     cache.write_text("{", encoding="utf-8")  # broken: asks again, in vain
     assert cloud(vendor, service.url)["cloud_reason"] is not None
+
+
+@pytest.mark.parametrize("vendor, product", [("aws", "g4dn.xlarge"), ("gcp", None)])
+def test_reports_of_runs_name_the_cloud_but_ask_nobody(cloud, machine, tmp_path, vendor, product):
+    """By the firmware, and by what was asked since boot. The account is nobody's business."""
+    def report(url):
+        path = tmp_path / "report.json"
+        machine(DMI[vendor], url, "run", "-q", "-o", path, "--", "true")
+        again = json.loads(machine({}, url, "report", "-f", "json", path))
+        assert again == json.loads(path.read_text(encoding="utf-8"))
+        return again["host"]["cloud"]
+
+    with Service(METADATA[vendor]) as service:
+        assert report(service.url) == facts(vendor, None, None, product, None)
+        assert not service.requests
+        cloud(vendor, service.url)
+        asked = len(service.requests)
+        assert report(service.url) == facts(vendor, *EXPECTED[vendor][:3], None)
+        assert len(service.requests) == asked
 
 
 def test_without_a_folder_for_caches_the_service_is_asked_again(cloud):

@@ -15,6 +15,7 @@
 #include "output/format.h"
 #include "output/save.h"
 #include "output/stream.h"
+#include "source/cloud/cloud.h"
 
 bool outputs_has_color(enum color color, int fd)
 {
@@ -299,12 +300,45 @@ struct report {
     spoor_session *session;
 };
 
+/* Nothing is asked over the network. The account is left out: reports are passed on. */
+static struct spoor_cloud recall_cloud(struct cloud_facts *facts)
+{
+    struct root root = ROOT_CLOSED;
+
+    *facts = (struct cloud_facts){ 0 };
+    if (root_open(NULL, &root) == 0)
+        cloud_recall(&root, facts);
+    root_close(&root);
+    return (struct spoor_cloud){
+        .size = sizeof(struct spoor_cloud),
+        .vendor = facts->vendor,
+        .region = facts->region,
+        .zone = facts->zone,
+        .instance_type = facts->instance_type,
+    };
+}
+
+static bool tells_of_clouds(const struct outputs *outputs)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < outputs->count; i++)
+        any |= outputs->items[i].format == SPOOR_JSON || outputs->items[i].format == SPOOR_HTML;
+    return any;
+}
+
 static int write_all(void *data)
 {
     const struct report *report = data;
     const struct outputs *outputs = report->outputs;
     int results[ARRAY_SIZE(outputs->items)];
+    struct cloud_facts facts;
+    struct spoor_cloud cloud;
 
+    if (tells_of_clouds(outputs)) {
+        cloud = recall_cloud(&facts);
+        spoor_session_set_cloud(report->session, &cloud);
+    }
     for (size_t i = 0; i < outputs->count; i++) {
         struct spoor_error err = { 0 };
 
@@ -317,6 +351,7 @@ static int write_all(void *data)
             results[i] = spoor_session_write(report->session, rescue_format(outputs, i), 0,
                                              STDERR_FILENO, NULL);
     }
+    spoor_session_set_cloud(report->session, NULL);
     return 0;
 }
 

@@ -48,24 +48,47 @@ static struct cloud_facts facts_of(const struct dmi *dmi, const struct cloud_ven
     return facts;
 }
 
-int cloud_find(const struct root *root, struct cloud_facts *ret, struct spoor_error *err)
+/* -ENODEV: not a machine of a cloud. -ENOENT: there was no answer since boot; *ret has what the
+ * firmware says. */
+static int recall(const struct root *root, const struct cloud_vendor **ret_vendor,
+                  struct cloud_cache_key *ret_key, struct cloud_facts *ret)
 {
     const char *url = environment_own(CLOUD_URL_VARIABLE);
     const struct cloud_vendor *vendor;
-    struct cloud_cache_key key;
-    uint64_t timeout_ms;
     struct dmi dmi;
-    int r;
 
     *ret = (struct cloud_facts){ 0 };
     dmi_read(root, &dmi);
     vendor = cloud_vendor_find(&dmi);
     if (!vendor)
-        return error_set(err, ENODEV, "not a machine of a known cloud");
-    key = (struct cloud_cache_key){ vendor->name, url && *url ? url : vendor->url };
-    if (cloud_cache_read(root, environment_own, &key, ret) == 0)
+        return -ENODEV;
+    *ret_vendor = vendor;
+    *ret_key = (struct cloud_cache_key){ vendor->name, url && *url ? url : vendor->url };
+    if (cloud_cache_read(root, environment_own, ret_key, ret) == 0)
         return 0;
     *ret = facts_of(&dmi, vendor);
+    return -ENOENT;
+}
+
+void cloud_recall(const struct root *root, struct cloud_facts *ret)
+{
+    const struct cloud_vendor *vendor;
+    struct cloud_cache_key key;
+
+    (void)recall(root, &vendor, &key, ret); /* what is not known is empty */
+}
+
+int cloud_find(const struct root *root, struct cloud_facts *ret, struct spoor_error *err)
+{
+    const struct cloud_vendor *vendor;
+    struct cloud_cache_key key;
+    uint64_t timeout_ms;
+    int r = recall(root, &vendor, &key, ret);
+
+    if (r == -ENODEV)
+        return error_set(err, ENODEV, "not a machine of a known cloud");
+    if (r == 0)
+        return 0;
     r = read_timeout(&timeout_ms, err);
     if (r == 0)
         r = metadata_ask(vendor, key.url, timeout_ms, ret, err);

@@ -34,4 +34,7 @@ struct cloud_facts {
  * such as the vendor. */
 int cloud_find(const struct root *root, struct cloud_facts *ret, struct spoor_error *err);
 
+/* What is known without asking: by the firmware, and by an answer since boot. */
+void cloud_recall(const struct root *root, struct cloud_facts *ret);
+
 #endif
