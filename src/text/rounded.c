@@ -29,7 +29,7 @@ static struct rounded round_digits(double value)
     struct rounded rounded = { .is_negative = value < 0 };
     double size = fabs(value);
 
-    if (!(size > 1e-30)) /* nothing that we measure */
+    if (!(size > 1e-30) || isinf(size)) /* nothing that we measure */
         return (struct rounded){ 0 };
     rounded.exponent = (int)floor(log10(size)) - (DIGITS - 1);
     size = rounded.exponent < 0 ? size * power_of_ten(-rounded.exponent)
