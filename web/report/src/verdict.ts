@@ -16,6 +16,7 @@ import {
 const SENTENCES_MAX = 4;
 const NOTABLE_STALL = 0.1; // of the time
 const NOTABLE_CACHE = 1.02; // times the peak
+const NOTABLE_FOREIGN = 0.05; // of a GPU
 
 export type Outcome = "good" | "bad" | "unknown";
 
@@ -83,19 +84,31 @@ function cpu(run: Run): string {
   return `${percent(mean / allowed)} of ${cores} ${allowed === 1 ? "was" : "were"} used.`;
 }
 
+function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 function gpu(run: Run): string {
   const gpus = gpusOf(run).length;
   if (gpus === 0) return "";
   const own = valueAt(run, "gpu.job_utilization.mean_gpus");
-  const busy = Number.isNaN(own) ? valueAt(run, "gpu.utilization.mean_gpus") : own;
+  const ofAll = valueAt(run, "gpu.utilization.mean_gpus");
+  const busy = Number.isNaN(ofAll) ? own : ofAll;
   const peak = valueAt(run, "gpu.memory.combined_bytes");
-  const which = gpus === 1 ? "The GPU was" : `The ${gpus} GPUs were`;
-  if (!(busy > 0) && peak === 0) return `${which} not used.`;
+  const which = gpus === 1 ? "the GPU" : `the ${gpus} GPUs`;
+  const isShared = busy - own > NOTABLE_FOREIGN * gpus;
+  if (!((Number.isNaN(own) ? busy : own) > 0) && peak === 0)
+    return isShared
+      ? `The job did not use ${which}; other processes did.`
+      : `${capitalized(which)} ${gpus === 1 ? "was" : "were"} not used.`;
   if (Number.isNaN(busy)) return "";
   const total = gpuMemoryOf(run);
   const filled =
     peak > 0 && total > 0 ? `; ${bytes(peak)} of ${bytes(total)} of GPU memory was used` : "";
-  return `${which} idle ${percent(Math.max(0, 1 - busy / gpus))} of the time${filled}.`;
+  // A GPU that others kept busy was not idle.
+  if (isShared) return `The job used ${which} ${percent(own / gpus)} of the time${filled}.`;
+  const idle = percent(Math.max(0, 1 - busy / gpus));
+  return `${capitalized(which)} ${gpus === 1 ? "was" : "were"} idle ${idle} of the time${filled}.`;
 }
 
 function stalls(run: Run): string {

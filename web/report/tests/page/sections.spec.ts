@@ -34,7 +34,7 @@ test("a CPU job has every section", async ({ report }) => {
 
 test("a GPU job has GPU charts, a cloud and energy", async ({ report }) => {
   const page = await report.open("gpu");
-  await expect(page.locator(".sentences")).toContainText("The GPU was idle 69 % of the time");
+  await expect(page.locator(".sentences")).toContainText("The GPU was idle 67 % of the time");
   for (const id of ["gpu", "gpu-memory", "power", "temperature"])
     await expect(page.locator(`#chart-${id} canvas`)).toBeVisible();
   await expect(page.getByRole("region", { name: "Cloud" })).toContainText("p5en.48xlarge");

@@ -44,9 +44,24 @@ describe("the verdict", () => {
 
   it("tells how long GPUs were idle", () => {
     expect(verdictOf(gpuJob())[2]).toBe(
-      "The GPU was idle 69 % of the time; 58.3 GB of 150 GB of GPU memory was used.",
+      "The GPU was idle 67 % of the time; 58.3 GB of 150 GB of GPU memory was used.",
     );
     expect(verdictOf(manyGpusJob())[2]).toMatch(/^The 8 GPUs were idle 96 % of the time/);
+  });
+
+  it("a GPU that others kept busy was not idle", () => {
+    const run = gpuJob();
+    const use = (value: number) => ({ mean_gpus: { value, source: "nvml", exact: false } });
+    Object.assign(run.gpu as object, { utilization: use(0.97), job_utilization: use(0.1) });
+    expect(verdictOf(run)[2]).toBe(
+      "The job used the GPU 10 % of the time; 58.3 GB of 150 GB of GPU memory was used.",
+    );
+    run.gpu = {
+      memory: { combined_bytes: { value: 0, source: "nvml", exact: false } },
+      utilization: use(0.97),
+      job_utilization: use(0),
+    };
+    expect(verdictOf(run)[2]).toBe("The job did not use the GPU; other processes did.");
   });
 
   it("says that a GPU was not used", () => {
