@@ -5,8 +5,9 @@ import { count, memoryStep, timeStep } from "./format";
 import { number, type Recommendation, type Run, recommendationOf } from "./report";
 import { requestFormats, requestText, whyNoRecommendation } from "./request";
 import { copyButton } from "./save";
-import { verdictOf } from "./verdict";
+import { shareWithoutCpu, verdictOf } from "./verdict";
 
+const SHORT_OF_CPUS = 0.25; // of the time
 const REMEMBERED = "spoor-request-format";
 
 function verdict(run: Run): HTMLElement {
@@ -100,6 +101,8 @@ function recommendation(run: Run): HTMLElement | null {
         h("div", { title: reason }, h("dt", {}, name), h("dd", {}, text)),
       ),
     ),
+    shareWithoutCpu(run) > SHORT_OF_CPUS &&
+      h("p", { class: "dim" }, "The job waited for a CPU, so it may need more."),
     requests(run),
     h(
       "details",

@@ -218,6 +218,14 @@ export function wasOutOfMemory(run: Run): boolean {
   );
 }
 
+// What counts against the memory limit. That of a cgroup holds for what is charged to it, page cache
+// included, and not for the resident memory of its processes.
+export function limitedMemoryOf(run: Run): number {
+  const charged = valueAt(run, "memory.job_peak_bytes");
+  const isOfCgroup = run.limits?.memory_source?.startsWith("cgroup") ?? false;
+  return isOfCgroup && charged > 0 ? charged : valueAt(run, "memory.combined.total_rss_bytes");
+}
+
 export function recommendationOf(run: Run): Recommendation | undefined {
   return run.context?.recommendation ?? run.recommendation;
 }

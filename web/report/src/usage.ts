@@ -9,11 +9,14 @@ import {
   gpuMemoryOf,
   gpusOf,
   isSystem,
+  limitedMemoryOf,
   measureAt,
   number,
   type Run,
   valueAt,
 } from "./report";
+
+const NOTABLE_CACHE = 1.02; // times the peak
 
 type Text = (value: number) => string;
 
@@ -91,6 +94,10 @@ function memoryRows(run: Run): UsageRow[] {
         share: valueAt(run, "memory.system_peak_bytes") / allowed,
       }),
     ];
+  const isCacheNotable = withCache > NOTABLE_CACHE * peak;
+  // The row with page cache is the one that a cgroup's limit holds for.
+  const limited = limitedMemoryOf(run);
+  const isLimited = !isCacheNotable || limited !== withCache;
   const rows = [
     row("Memory", {
       mean: {
@@ -98,12 +105,12 @@ function memoryRows(run: Run): UsageRow[] {
         ...bytes,
       },
       peak: { path: "memory.combined.total_rss_bytes", ...bytes },
-      allowed,
+      allowed: isLimited ? allowed : Number.NaN,
       allowedText,
-      share: peak / allowed,
+      share: isLimited ? limited / allowed : Number.NaN,
     }),
   ];
-  if (withCache > 1.02 * peak)
+  if (isCacheNotable)
     rows.push(
       row("Memory with page cache", {
         peak: { path: "memory.job_peak_bytes", ...bytes },

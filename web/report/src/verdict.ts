@@ -6,6 +6,7 @@ import {
   gpuMemoryOf,
   gpusOf,
   isSystem,
+  limitedMemoryOf,
   measureAt,
   number,
   type Run,
@@ -55,7 +56,6 @@ function failure(run: Run): string {
 
 function memory(run: Run): string {
   const peak = valueAt(run, "memory.combined.total_rss_bytes");
-  const withCache = valueAt(run, "memory.job_peak_bytes");
   const limit = number(run.limits?.memory_bytes);
   if (Number.isNaN(peak)) {
     const used = valueAt(run, "memory.system_peak_bytes");
@@ -64,9 +64,10 @@ function memory(run: Run): string {
     return `Peak memory in use ${bytes(used)} of the machine's ${bytes(total)}.`;
   }
   if (limit > 0) {
-    // The limit holds for the page cache too.
-    const cache = withCache > NOTABLE_CACHE * peak ? `, ${bytes(withCache)} with page cache` : "";
-    return `Peak memory ${bytes(peak)} of ${bytes(limit)} allowed (${percent(peak / limit)})${cache}.`;
+    const used = limitedMemoryOf(run);
+    const cache =
+      used > NOTABLE_CACHE * peak ? ` with page cache; the processes held ${bytes(peak)}` : "";
+    return `Peak memory ${bytes(used)} of ${bytes(limit)} allowed (${percent(used / limit)})${cache}.`;
   }
   const total = number(run.host?.memory_bytes);
   return total > 0
@@ -111,6 +112,16 @@ function gpu(run: Run): string {
   return `${capitalized(which)} ${gpus === 1 ? "was" : "were"} idle ${idle} of the time${filled}.`;
 }
 
+function isOfHost(run: Run, path: string): boolean {
+  return measureAt(run, path)?.source?.startsWith("host.") ?? false;
+}
+
+// The share of the time in which the job had too few CPUs; NaN if it is not known.
+export function shareWithoutCpu(run: Run): number {
+  const path = "pressure.cpu_seconds";
+  return isOfHost(run, path) ? Number.NaN : valueAt(run, path) / elapsedOf(run);
+}
+
 function stalls(run: Run): string {
   const elapsed = elapsedOf(run);
   const throttled = valueAt(run, "events.throttled_seconds");
@@ -123,7 +134,7 @@ function stalls(run: Run): string {
   ] as const;
   for (const [path, name] of kinds) {
     const share = valueAt(run, path) / elapsed;
-    const ofHost = measureAt(run, path)?.source?.startsWith("host.");
+    const ofHost = isOfHost(run, path);
     if (share >= NOTABLE_STALL)
       return `${ofHost ? "Processes of this machine" : "The job"} waited for ${name} ${percent(Math.min(1, share))} of the time.`;
   }

@@ -697,6 +697,7 @@ export function buildJob(): Run {
     peakBytes: 2.3e9,
     limitBytes: 16 * GB,
   });
+  (run.pressure as Record<string, Measure>).cpu_seconds = exact(29, "cgroup.cpu.pressure");
   const random = randomNumbers(5);
   const jitter = noise(31, 0.2);
   run.curve = curve(seconds, 94, 94, {

@@ -12,7 +12,7 @@ test("a CPU job has every section", async ({ report }) => {
   await expect(page.locator(".status")).toHaveText("exit code 0");
   await expect(page.locator(".facts")).toContainText("spoor 0.1.0");
   await expect(page.locator(".sentences li")).toHaveText([
-    "Peak memory 5.85 GB of 8.00 GB allowed (73 %).",
+    "Peak memory 5.91 GB of 8.00 GB allowed (74 %).",
     "43 % of 12 cores were used.",
     "The job waited for I/O 14 % of the time.",
   ]);
@@ -89,6 +89,9 @@ test("of 5,000 processes the largest are drawn and the others summed", async ({ 
   const page = await report.open("build");
   await expect(page.locator("#processes")).toContainText("The 198 largest of 5032 processes");
   await expect(page.locator(".bar")).toHaveCount(198);
+  await expect(page.locator("#next")).toContainText(
+    "The job waited for a CPU, so it may need more.",
+  );
   await expect(page.locator("#processes tbody tr")).toHaveCount(15);
   await page.getByRole("button", { name: "Show all 202 rows" }).click();
   await expect(page.locator("#processes tbody tr")).toHaveCount(202);

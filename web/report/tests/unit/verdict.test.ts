@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { endingOf, verdictOf } from "../../src/verdict";
+import { endingOf, shareWithoutCpu, verdictOf } from "../../src/verdict";
 import {
   cpuJob,
   emptyJob,
@@ -24,7 +24,7 @@ describe("the verdict", () => {
 
   it("tells memory, CPUs and stalls of a CPU job", () => {
     expect(verdictOf(cpuJob())).toEqual([
-      "Peak memory 5.85 GB of 8.00 GB allowed (73 %).",
+      "Peak memory 5.91 GB of 8.00 GB allowed (74 %).",
       "43 % of 12 cores were used.",
       "The job waited for I/O 14 % of the time.",
     ]);
@@ -38,8 +38,30 @@ describe("the verdict", () => {
       exact: true,
     };
     expect(verdictOf(run)[0]).toBe(
-      "Peak memory 5.85 GB of 8.00 GB allowed (73 %), 7.90 GB with page cache.",
+      "Peak memory 7.90 GB of 8.00 GB allowed (99 %) with page cache; the processes held 5.85 GB.",
     );
+  });
+
+  it("never compares resident memory with the limit of a cgroup", () => {
+    const run = cpuJob();
+    run.memory = {
+      combined: { total_rss_bytes: { value: 8.64e9, source: "procfs", exact: false } },
+      job_peak_bytes: { value: 8e9, source: "cgroup.memory.peak", exact: true },
+    };
+    expect(verdictOf(run)[0]).toBe("Peak memory 8.00 GB of 8.00 GB allowed (100 %).");
+    run.limits!.memory_source = "slurm";
+    expect(verdictOf(run)[0]).toBe("Peak memory 8.64 GB of 8.00 GB allowed (108 %).");
+  });
+
+  it("knows if the job had too few CPUs, but not from the pressure of the host", () => {
+    const run = cpuJob();
+    const pressure = (source: string) => ({
+      cpu_seconds: { value: 1800, source, exact: true },
+    });
+    run.pressure = pressure("cgroup.cpu.pressure");
+    expect(shareWithoutCpu(run)).toBeCloseTo(0.5);
+    run.pressure = pressure("host.procfs.pressure");
+    expect(shareWithoutCpu(run)).toBeNaN();
   });
 
   it("tells how long GPUs were idle", () => {
