@@ -6,10 +6,10 @@ export interface Life {
 }
 
 // The lane of each life, in the order given. Lives must be sorted by their start.
-export function assignLanes(lives: Life[], gap = 0): number[] {
+export function assignLanes(lives: Life[]): number[] {
   const ends: number[] = [];
   return lives.map(({ from, to }) => {
-    const free = ends.findIndex((end) => end + gap <= from);
+    const free = ends.findIndex((end) => end <= from);
     const lane = free < 0 ? ends.length : free;
     ends[lane] = to;
     return lane;

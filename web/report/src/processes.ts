@@ -18,12 +18,18 @@ interface ProcessRow {
 
 function nameOf({ process, group }: ProcessRow): string {
   if (process) return process.name ?? "";
-  return `${group!.name ?? "other processes"} × ${group!.count}`;
+  const name = group!.name ?? "other processes";
+  return (group!.count ?? 0) > 0 ? `${name} × ${group!.count}` : name;
 }
 
 function lifeOf(process: Process | null, end: number): number {
   if (!process || process.started_seconds === null) return Number.NaN;
   return (process.ended_seconds ?? end) - process.started_seconds;
+}
+
+// A process that is attached to has started before the run.
+export function startText(seconds: number): string {
+  return seconds < 0 ? `−${format.duration(-seconds)}` : format.duration(seconds);
 }
 
 function exitOf(process: Process | null): string {
@@ -50,7 +56,7 @@ function columnsOf(rows: ProcessRow[], end: number): TableColumn<ProcessRow>[] {
     { title: "Name", key: nameOf, text: nameOf, isRowHeader: true },
     numeric("PID", own("pid"), format.count),
     numeric("Parent", own("parent_pid"), format.count),
-    numeric("Start", own("started_seconds"), (value) => format.duration(Math.max(0, value))),
+    numeric("Start", own("started_seconds"), startText),
     numeric("Life", (row) => lifeOf(row.process, end), format.duration),
     numeric("CPU time", either("cpu_seconds"), format.duration),
     numeric("Peak memory", either("peak_rss_bytes"), format.bytes),
@@ -75,18 +81,27 @@ function columnsOf(rows: ProcessRow[], end: number): TableColumn<ProcessRow>[] {
   return columns.filter(({ text }) => rows.some((row) => text(row) !== ""));
 }
 
-// "212 of 5,212 processes are listed; the others are summed by name."
-function coverage(run: Run, largest: Process[], others: ProcessGroup[]): string {
-  const summed = others.reduce((sum, group) => sum + group.count, 0);
+// How those that are not listed are counted.
+function restText(others: ProcessGroup[]): string {
+  const counted = others.filter(({ count }) => (count ?? 0) > 0);
+  if (counted.every(({ name }) => name === null)) return "the names of the others are not known";
+  const isAllNamed = counted.every(({ name }) => name !== null);
+  return `the others are summed by name${isAllNamed ? "" : " if it is known"}`;
+}
+
+// "The 212 largest of 5212 processes; the others are summed by name."
+export function coverage(run: Run, largest: Process[], others: ProcessGroup[]): string {
+  const summed = others.reduce((sum, group) => sum + (group.count ?? 0), 0);
   const cpu = [...largest, ...others].reduce((sum, { cpu_seconds }) => sum + (cpu_seconds ?? 0), 0);
   const total = valueAt(run, "cpu.total_seconds");
   const shown =
     summed > 0
-      ? `The ${largest.length} largest of ${largest.length + summed} processes; the others are summed by name.`
+      ? `The ${largest.length} largest of ${largest.length + summed} processes; ${restText(others)}.`
       : `${format.counted(largest.length, "process", "processes")}.`;
+  const all = largest.length + summed === 1 ? "It" : "Together they";
   const time = Number.isNaN(total)
     ? ""
-    : ` Together they used ${format.duration(cpu)} of the job's ${format.duration(total)} of CPU time.`;
+    : ` ${all} used ${format.duration(cpu)} of the job's ${format.duration(total)} of CPU time.`;
   return shown + time;
 }
 

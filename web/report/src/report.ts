@@ -42,7 +42,7 @@ export interface Process {
 
 export interface ProcessGroup {
   name: string | null;
-  count: number;
+  count: number | null;
   cpu_seconds: number | null;
   peak_rss_bytes: number | null;
 }

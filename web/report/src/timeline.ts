@@ -37,8 +37,10 @@ function nameOf(process: Process): string {
 }
 
 function factsOf({ process, from, to }: Bar): string {
+  const start =
+    number(process.started_seconds) < 0 ? "before the start" : moment(Number(from.toPrecision(3)));
   const facts = [
-    `${moment(Number(from.toPrecision(3)))} to ${moment(Number(to.toPrecision(3)))} (${duration(to - from)})`,
+    `${start} to ${moment(Number(to.toPrecision(3)))} (${duration(to - from)})`,
     `${duration(number(process.cpu_seconds))} of CPU`,
   ];
   if (to > from && process.cpu_seconds !== null)
@@ -72,7 +74,7 @@ export class Timeline {
     this.bars = processes
       .map((process) => this.bar(process, process.pid === main))
       .sort((a, b) => a.from - b.from || b.to - a.to);
-    const order = assignLanes(this.bars, axis.end / 500);
+    const order = assignLanes(this.bars);
     const count = Math.max(0, ...order) + 1;
     const pitch = count > LANES_DENSE ? LANE_DENSE : LANE;
     this.cursor = h("div", { class: "cursor" });
@@ -164,13 +166,17 @@ export class Timeline {
     }
     this.details.replaceChildren(
       "Point at a process to see its command. The stronger its color, the more of its life it used a CPU.",
+      this.bars.some(({ process }) => hasFailed(process))
+        ? " Outlined in red: killed by a signal, or an exit code other than 0."
+        : "",
     );
   }
 
   private place(): void {
     const width = this.width || 900;
     const place = (element: HTMLElement, from: number, to: number) => {
-      const left = Math.max(-0.01, this.axis.share(from));
+      // The name of a bar begins where the bar comes into view.
+      const left = Math.max(0, this.axis.share(from));
       const right = Math.min(1.01, this.axis.share(to));
       element.style.left = `${left * 100}%`;
       element.style.width = `${Math.max(0, right - left) * 100}%`;

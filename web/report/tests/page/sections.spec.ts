@@ -62,6 +62,7 @@ test("a failed job says so", async ({ report }) => {
   await expect(page.locator("#next")).toHaveCount(0);
   await expect(page.locator(".bar.failed")).toHaveCount(2);
   await expect(page.locator("td.bad")).toHaveText(["SIGSEGV", "2"]);
+  await expect(page.locator(".details")).toContainText("Outlined in red: killed by a signal");
   await expect(page.locator(".phase-strip")).toHaveCount(0);
 });
 

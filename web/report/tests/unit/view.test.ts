@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { assignLanes } from "../../src/lanes";
-import { commandOf, measuresOf, parsePageData, valueAt } from "../../src/report";
+import { coverage, startText } from "../../src/processes";
+import { commandOf, measuresOf, type ProcessGroup, parsePageData, valueAt } from "../../src/report";
 import { fileName } from "../../src/save";
 import { compareKeys } from "../../src/table";
 import { TimeAxis } from "../../src/time_axis";
@@ -63,7 +64,33 @@ describe("lanes", () => {
       { from: 3, to: 5 },
     ];
     expect(assignLanes(lives)).toEqual([0, 1, 2, 1]);
-    expect(assignLanes(lives, 0.5)).toEqual([0, 1, 2, 3]);
+  });
+});
+
+describe("processes", () => {
+  const group = (name: string | null, count: number | null) => ({
+    name,
+    count,
+    cpu_seconds: 1,
+    peak_rss_bytes: null,
+  });
+
+  it("that started before the run have a negative start", () => {
+    expect(startText(-2.52)).toBe("−2.52 s");
+    expect(startText(0)).toBe("0 s");
+  });
+
+  it("are counted, and the names of the others may not be known", () => {
+    const run = cpuJob();
+    const { largest } = run.processes!;
+    const text = (...others: ProcessGroup[]) => coverage(run, largest!, others);
+    expect(text(group("sh", 3))).toContain(
+      "The 38 largest of 41 processes; the others are summed by name.",
+    );
+    expect(text(group(null, 3))).toContain("; the names of the others are not known.");
+    expect(text(group("sh", 2), group(null, 1))).toContain("summed by name if it is known.");
+    expect(text(group(null, 0), group(null, null))).toMatch(/^38 processes\. Together they used /);
+    expect(coverage(run, largest!.slice(0, 1), [])).toMatch(/^1 process\. It used /);
   });
 });
 
