@@ -1,5 +1,6 @@
 // What ran, where, when and how it ended.
 
+import { shortened } from "./command";
 import { curveCsv, rowsCsv } from "./curve";
 import { button, h } from "./dom";
 import { date, duration } from "./format";
@@ -68,20 +69,33 @@ function facts(run: Run): [string, string][] {
   return all.filter(([, text]) => text !== "");
 }
 
-export function headerOf(run: Run): HTMLElement {
-  const ending = endingOf(run);
+// A long text is cut; a command can be seen whole.
+function titleParts(run: Run): [HTMLElement, ...HTMLElement[]] {
   const command = commandOf(run);
   const title = titleOf(run);
+  const isCommand = title === command;
+  const cut = (text: string) => (shortened(text) === text ? undefined : text);
+  const heading = h(
+    "h1",
+    { class: isCommand ? "is-command" : "", tabindex: "-1", title: cut(title) },
+    shortened(title),
+  );
+  const code = h("code", {}, command);
+  if (cut(command)) {
+    const summary = isCommand ? "Whole command" : h("code", {}, shortened(command));
+    return [heading, h("details", { class: "command" }, h("summary", {}, summary), code)];
+  }
+  return isCommand || command === "" ? [heading] : [heading, h("p", { class: "command" }, code)];
+}
+
+export function headerOf(run: Run): HTMLElement {
+  const ending = endingOf(run);
+  const [heading, ...command] = titleParts(run);
   return h(
     "header",
     { class: "run-header" },
-    h(
-      "div",
-      { class: "title-row" },
-      h("h1", { class: title === command ? "is-command" : "", tabindex: "-1" }, title),
-      downloads(run),
-    ),
-    title !== command && command !== "" && h("p", { class: "command" }, h("code", {}, command)),
+    h("div", { class: "title-row" }, heading, downloads(run)),
+    ...command,
     h(
       "dl",
       { class: "facts" },

@@ -2,6 +2,8 @@
 //
 // A number that is not known is null in the data and NaN here, never 0.
 
+import { quoted, visible } from "./command";
+
 export interface Measure {
   value: number | null;
   source: string | null;
@@ -254,12 +256,11 @@ export function startOf(phase: Phase, run: Run): number {
 
 export function titleOf(run: Run): string {
   const command = commandOf(run);
-  return run.run.name || command || (isSystem(run) ? `machine ${run.run.host ?? ""}` : "job");
-}
-
-// A word of the command as a shell would need it.
-function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+  return (
+    visible(run.run.name ?? "") ||
+    command ||
+    (isSystem(run) ? `machine ${run.run.host ?? ""}` : "job")
+  );
 }
 
 export function commandOf(run: Run): string {

@@ -57,7 +57,7 @@ function chartsSection(run: Run, axis: TimeAxis, spans: Span[], plots: Plot[]): 
     samples > seconds.length
       ? ` ${samples} samples are drawn as ${seconds.length} points; each keeps its highest, lowest and mean value.`
       : "";
-  const zero = flat.length > 0 ? ` Zero all the time, and not drawn: ${flat.join(", ")}.` : "";
+  const zero = flat.length > 0 ? ` Not drawn because always zero: ${flat.join(", ")}.` : "";
   return section(
     "charts",
     "Over time",

@@ -136,6 +136,11 @@ test("a step of a flow has earlier runs, servers and its price", async ({ report
 test("hostile names are shown as text", async ({ report }) => {
   const page = await report.open("hostile");
   await expect(page.locator("h1")).toContainText(HOSTILE);
+  await expect(page.locator("h1")).toContainText("\\u202e");
+  const command = page.locator("details.command");
+  await expect(command.locator("summary")).toHaveText(/…$/);
+  await command.locator("summary").click();
+  await expect(command.locator("> code")).toHaveText(/x{10000}$/);
   expect(await page.title()).not.toBe("owned");
   expect(await page.locator("img").count()).toBe(0);
   expect(await page.locator("script").count()).toBe(2);

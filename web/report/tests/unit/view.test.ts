@@ -1,7 +1,15 @@
 import { describe, expect, it } from "vitest";
+import { shortened } from "../../src/command";
 import { assignLanes } from "../../src/lanes";
 import { coverage, startText } from "../../src/processes";
-import { commandOf, measuresOf, type ProcessGroup, parsePageData, valueAt } from "../../src/report";
+import {
+  commandOf,
+  measuresOf,
+  type ProcessGroup,
+  parsePageData,
+  titleOf,
+  valueAt,
+} from "../../src/report";
 import { fileName } from "../../src/save";
 import { compareKeys } from "../../src/table";
 import { TimeAxis } from "../../src/time_axis";
@@ -37,6 +45,19 @@ describe("the data", () => {
       "sh -c 'echo '\\''a b'\\'''",
     );
     expect(commandOf({ run: { pid: 7 } })).toBe("process 7");
+  });
+
+  it("shows characters that are not seen, or that turn the text around", () => {
+    const command = ["./e\u001b[31m", "a\n'b\\", "\u202etxt.exe", "\u{e0041}", "", "\u00fc"];
+    expect(commandOf({ run: { command } })).toBe(
+      "$'./e\\x1b[31m' $'a\\n\\'b\\\\' $'\\u202etxt.exe' $'\\U000e0041' '' '\u00fc'",
+    );
+    expect(titleOf({ run: { name: "a\u202eb\u0007" } })).toBe("a\\u202eb\\x07");
+  });
+
+  it("a text that is cut ends in an ellipsis", () => {
+    expect(shortened("x".repeat(300))).toBe("x".repeat(300));
+    expect(shortened("x".repeat(301))).toBe(`${"x".repeat(300)}\u2026`);
   });
 });
 
