@@ -26,9 +26,22 @@ export function meansOf(column: Column): Values {
   return column.mean ?? column.high;
 }
 
-// A rate holds since the end of the point before, even if that one is unknown.
+// A point covers the time since the one before. A line begins at a point that is known, so the first
+// of them lends its value to the one before.
 export function heldBack(values: Values): Values {
-  return values.map((value, index) => value ?? values[index + 1] ?? null);
+  const first = values.findIndex((value) => typeof value === "number");
+  return values.map((value, index) => (index === first - 1 ? values[first]! : value));
+}
+
+// The highest value among the points that cover a part of from..to.
+export function highestIn(seconds: number[], lines: Values[], from: number, to: number): number {
+  const first = seconds.findIndex((end) => end >= from);
+  const last = seconds.findIndex((end) => end >= to);
+  const peaks = lines.map((values) => {
+    const end = last < 0 ? values.length - 1 : last;
+    return peakOf(values, first < 0 ? values.length : first, end)?.value ?? 0;
+  });
+  return Math.max(0, ...peaks);
 }
 
 // The highest value among the points first..last.

@@ -2,7 +2,7 @@
 
 import uPlot from "uplot";
 import type { Chart, Line } from "./charts";
-import { capped, heldBack, isReduced, meansOf, stacked, type Values } from "./curve";
+import { capped, heldBack, highestIn, isReduced, meansOf, stacked, type Values } from "./curve";
 import { announce, h } from "./dom";
 import { moment, rangeText, units } from "./format";
 import { describe, drawMarks, drawPhases, type Labeled, type Span, topOf } from "./overlay";
@@ -16,9 +16,14 @@ export const GUTTER_RIGHT = 20;
 const HEIGHT = 124;
 const HEIGHT_TALL = 168;
 export const SELECTION_MIN = 6; // pixels
-const COUNT_STEPS = [0, 1, 2, 3, 4, 5, 6].flatMap((power) =>
+// Between the ticks of units that are not divided.
+const WHOLE_STEPS = Array.from({ length: 18 }, (_, power) => power).flatMap((power) =>
   [1, 2, 5].map((digit) => digit * 10 ** power),
 );
+const WHOLE_UNITS = [units.count, units.bytes, units.bytesPerSecond, units.celsius];
+// A point covers the time since the one before it, and nothing is drawn where it is unknown: at any
+// x, a line is at the value that the legend shows.
+const STEPS = uPlot.paths.stepped!({ align: -1, alignGaps: -1 });
 const FONT = "11px system-ui, sans-serif";
 
 function heightOf(chart: Chart): number {
@@ -157,10 +162,9 @@ export class Plot {
       series: [] as uPlot.Series[],
       bands: [] as uPlot.Band[],
     };
-    const add = (values: Values, kind: Column["kind"], series: uPlot.Series) => {
-      const drawn = fromZero(this.curve.seconds, values);
-      result.data.push(kind === "rate" ? heldBack(drawn) : drawn);
-      result.series.push({ points: { show: false }, ...series });
+    const add = (values: Values, series: uPlot.Series) => {
+      result.data.push(heldBack(fromZero(this.curve.seconds, values)));
+      result.series.push({ points: { show: false }, paths: STEPS, ...series });
       return result.series.length; // its index in uPlot, where 0 is the time
     };
     const shown = this.items.filter(({ isShown }) => isShown);
@@ -169,12 +173,11 @@ export class Plot {
     const tops = stacked(areas.map(({ column }) => meansOf(column))).map((top) =>
       capped(top, total),
     );
-    for (const [index, { line, column }] of areas.entries()) {
-      const at = add(tops[index]!, column.kind, {
+    for (const [index, { line }] of areas.entries()) {
+      const at = add(tops[index]!, {
         stroke: color(line.color),
         width: 1,
         fill: color(line.color, 0.45),
-        paths: pathsOf(column),
       });
       if (index > 0) result.bands.push({ series: [at, at - 1], fill: color(line.color, 0.45) });
     }
@@ -192,30 +195,20 @@ export class Plot {
   private addLine(
     line: Line,
     column: Column,
-    add: (values: Values, kind: Column["kind"], series: uPlot.Series) => number,
+    add: (values: Values, series: uPlot.Series) => number,
     bands: uPlot.Band[],
     isAlone: boolean,
   ): void {
-    const paths = pathsOf(column);
     if (line.style === "range" && isReduced(column)) {
-      const high = add(column.high, column.kind, {
-        stroke: color(line.color, 0.5),
-        width: 1,
-        paths,
-      });
-      const low = add(column.low ?? column.high, column.kind, {
-        stroke: "transparent",
-        width: 0,
-        paths,
-      });
+      const high = add(column.high, { stroke: color(line.color, 0.5), width: 1 });
+      const low = add(column.low ?? column.high, { stroke: "transparent", width: 0 });
       bands.push({ series: [high, low], fill: color(line.color, 0.2) });
     }
-    add(line.style === "peak" ? column.high : meansOf(column), column.kind, {
+    add(line.style === "peak" ? column.high : meansOf(column), {
       stroke: color(line.color),
       width: line.color === "host" ? 1 : 1.4,
       dash: line.dashed ? [4, 3] : undefined,
       fill: isAlone ? color(line.color, 0.1) : undefined,
-      paths,
     });
   }
 
@@ -240,7 +233,7 @@ export class Plot {
         },
         scales: {
           x: { time: false, range: () => [this.axis.from, this.axis.to] },
-          y: { range: (_u, _min, max) => [0, topOf(this.chart, max ?? 0)] },
+          y: { range: () => [0, this.top(data)] },
         },
         axes: [
           {
@@ -262,7 +255,7 @@ export class Plot {
             size: GUTTER_LEFT,
             gap: 6,
             space: 32,
-            incrs: this.chart.unit === units.count ? COUNT_STEPS : undefined,
+            incrs: WHOLE_UNITS.includes(this.chart.unit) ? WHOLE_STEPS : undefined,
             values: (_u, splits) => splits.map((split) => this.chart.unit.tick(split)),
           },
         ],
@@ -279,6 +272,11 @@ export class Plot {
       this.canvas,
     );
     this.u.over.addEventListener("dblclick", () => this.axis.reset());
+  }
+
+  private top(data: Values[]): number {
+    const { from, to } = this.axis;
+    return topOf(this.chart, highestIn(this.seconds, data, from, to));
   }
 
   private marked(): Values | null {
@@ -402,10 +400,4 @@ export class Plot {
 // Without areas, the job is filled; so is the host if it is alone.
 function isFilled(line: Line, shown: number): boolean {
   return line.style === "peak" && (line.color === "job" || shown === 1);
-}
-
-// A rate holds for all the time that its point covers, and so do the extremes of many samples.
-function pathsOf(column: Column): uPlot.Series.PathBuilder {
-  const { stepped, linear } = uPlot.paths;
-  return column.kind === "rate" ? stepped!({ align: -1 }) : linear!();
 }

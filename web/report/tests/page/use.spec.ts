@@ -78,6 +78,8 @@ test("a phase can be zoomed to", async ({ report }) => {
   const page = await report.open("cpu");
   await page.getByRole("button", { name: "Zoom to the phase sort" }).click();
   await expect(page.locator(".range")).toHaveText("25 min 12 s to 33 min");
+  // The name of a process that started earlier is not cut off.
+  await expect(page.locator(".bar.main")).toHaveCSS("left", "0px");
   await page.getByRole("button", { name: "Whole run" }).click();
   await expect(page.locator(".range")).toHaveText("0 to 1 h");
 });

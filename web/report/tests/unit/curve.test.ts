@@ -1,5 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { capped, curveCsv, heldBack, meanOf, peakOf, rowsCsv, stacked } from "../../src/curve";
+import {
+  capped,
+  curveCsv,
+  heldBack,
+  highestIn,
+  meanOf,
+  peakOf,
+  rowsCsv,
+  stacked,
+} from "../../src/curve";
 import type { Curve } from "../../src/report";
 
 describe("curves", () => {
@@ -36,9 +45,24 @@ describe("parts", () => {
   });
 });
 
-describe("rates", () => {
-  it("hold since the end of the point before", () => {
-    expect(heldBack([null, 2, null, null, 5])).toEqual([2, 2, null, 5, 5]);
+describe("points", () => {
+  it("cover the time since the one before, and unknown ones stay unknown", () => {
+    expect(heldBack([null, null, 2, null, 5])).toEqual([null, 2, 2, null, 5]);
+    expect(heldBack([3, null, 2])).toEqual([3, null, 2]);
+    expect(heldBack([null, null])).toEqual([null, null]);
+  });
+
+  it("that reach into the window make its top", () => {
+    const seconds = [0, 1, 2, 3];
+    const lines = [
+      [9, 1, 2, 8],
+      [null, 3, null, null],
+    ];
+    expect(highestIn(seconds, lines, 0.5, 1.5)).toBe(3);
+    expect(highestIn(seconds, lines, 1.2, 1.4)).toBe(2);
+    expect(highestIn(seconds, lines, 1.2, 2.1)).toBe(8); // it ends behind the window
+    expect(highestIn(seconds, lines, 3.5, 4)).toBe(0);
+    expect(highestIn(seconds, [], 0, 3)).toBe(0);
   });
 });
 
