@@ -84,10 +84,7 @@ function energy(run: Run): Fact[] {
   const cpu = valueAt(run, "energy.cpu_joules");
   const text = (joules: number) =>
     `${format.energy(joules)}, ${format.watts(joules / elapsedOf(run))} on average`;
-  if (Number.isNaN(gpu) && Number.isNaN(cpu)) {
-    const reason = measureAt(run, "energy.cpu_joules")?.reason;
-    return reason ? [["CPUs", reason]] : [];
-  }
+  if (Number.isNaN(gpu) && Number.isNaN(cpu)) return [];
   return known([
     ["GPUs", Number.isNaN(gpu) ? "" : text(gpu)],
     ["CPUs", Number.isNaN(cpu) ? (measureAt(run, "energy.cpu_joules")?.reason ?? "") : text(cpu)],

@@ -149,8 +149,8 @@ const definitions: Definition[] = [
     note: "whole host",
     unit: units.bytesPerSecond,
     lines: [
-      line("host_network_received_bytes", "received", inAndOut[0], "range"),
-      line("host_network_sent_bytes", "sent", inAndOut[1], "range"),
+      line("host_network_received_bytes", "received", "host", "range"),
+      line("host_network_sent_bytes", "sent", "host", "range", { dashed: true }),
     ],
   },
   {
@@ -309,10 +309,16 @@ export function chartsOf(run: Run): Charts {
 }
 
 // What runs are compared by: one line each.
-export const comparedColumns: { title: string; column: string; other?: string; unit: Unit }[] = [
-  { title: "CPU", column: "job_cpu_seconds", unit: units.cores },
+export const comparedColumns: {
+  title: string;
+  note?: string;
+  column: string;
+  other?: string;
+  unit: Unit;
+}[] = [
+  { title: "CPU", note: "cores", column: "job_cpu_seconds", unit: units.cores },
   { title: "Memory", column: "job_rss_bytes", other: "job_pss_bytes", unit: units.bytes },
-  { title: "GPU use", column: "job_gpu_utilization_gpus", unit: units.cores },
+  { title: "GPU use", note: "GPUs", column: "job_gpu_utilization_gpus", unit: units.cores },
   { title: "GPU memory", column: "job_gpu_memory_bytes", unit: units.bytes },
   { title: "Disk read", column: "job_read_bytes", unit: units.bytesPerSecond },
   { title: "Disk written", column: "job_written_bytes", unit: units.bytesPerSecond },

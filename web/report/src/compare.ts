@@ -52,11 +52,11 @@ const rows: ComparedRow[] = [
   figure("GPU energy", "energy.gpu_joules", format.energy),
 ];
 
-// "+12 %" against the first run.
+// "+12 %" or "15 times" the first run.
 export function changeText(value: number, first: number): string {
   if (!(value >= 0) || !(first > 0)) return "";
   const change = value / first - 1;
-  if (change >= 9) return `× ${format.short(value / first)}`;
+  if (change >= 9) return `${format.trimmed(format.short(value / first))} times`;
   const text = format.percent(Math.abs(change));
   return Math.abs(change) < 0.001 ? "" : `${change > 0 ? "+" : "−"}${text}`;
 }
@@ -147,14 +147,14 @@ export function compareView(runs: Run[]): View {
   const names = runNames(runs);
   const axis = new TimeAxis(Math.max(1e-3, ...runs.map((run) => elapsedOf(run) || 0)));
   const plots: Plot[] = [];
-  for (const { title, column, other, unit } of comparedColumns) {
+  for (const { title, note, column, other, unit } of comparedColumns) {
     const curve = mergedCurve(runs, column, other);
     const columns = Object.values(curve.columns);
     if (columns.length === 0 || columns.every(isZero)) continue;
     const chart: Chart = {
       id: `compare-${column}`,
       title,
-      note: "",
+      note: note ?? "",
       unit,
       isTall: true,
       lines: names
@@ -173,7 +173,12 @@ export function compareView(runs: Run[]): View {
     "div",
     { class: "run" },
     h("header", { class: "run-header" }, h("h1", { tabindex: "-1" }, `${runs.length} runs`)),
-    section("side-by-side", "Side by side", table(runs, names)),
+    section(
+      "side-by-side",
+      "Side by side",
+      h("p", { class: "dim" }, "Changes are relative to the first run."),
+      table(runs, names),
+    ),
     plots.length > 0 &&
       section(
         "charts",

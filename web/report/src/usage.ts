@@ -286,7 +286,7 @@ export function usageOf(run: Run, openSource: (path: string) => void): HTMLEleme
     "Usage",
     h(
       "div",
-      { class: "table-scroll", role: "region", "aria-label": "Usage", tabindex: "0" },
+      { class: "table-scroll", role: "region", "aria-label": "Table of usage", tabindex: "0" },
       h(
         "table",
         { class: "usage" },

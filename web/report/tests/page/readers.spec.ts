@@ -16,7 +16,9 @@ async function faults(page: Page): Promise<string[]> {
     (window as unknown as { axe: { run(): Promise<{ violations: Violation[] }> } }).axe.run(),
   );
   return violations
-    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .filter(
+      ({ id, impact }) => ["serious", "critical"].includes(impact) || id === "landmark-unique",
+    )
     .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(" | ")}`);
 }
 

@@ -158,6 +158,8 @@ test("several runs are side by side", async ({ report }) => {
   ]);
   const row = page.locator(".compare tbody tr", { hasText: "Wall time" });
   await expect(row).toContainText("48 min 00 s −20 %");
+  await expect(page.locator("#side-by-side")).toContainText("relative to the first run");
+  await expect(page.locator(".chart h3").first()).toHaveText("CPU cores");
   await page.getByRole("button", { name: "make -j4 check" }).first().click();
   await expect(page.locator("h1")).toHaveText("make -j4 check");
   await expect(page.locator("#chart-cpu canvas")).toBeVisible();

@@ -39,6 +39,12 @@ describe("the charts of a run", () => {
           if (["main", "descendants", "host"].includes(label)) expect(color).toBe(label);
   });
 
+  it("what is known of the whole host only has its color", () => {
+    for (const { lines } of chartsOf(cpuJob()).charts)
+      for (const { column, color } of lines)
+        if (column.startsWith("host_")) expect(color).toBe("host");
+  });
+
   it("a machine without a job shows its host", () => {
     const { charts } = chartsOf(systemReport());
     const memory = charts.find(({ id }) => id === "memory")!;
@@ -98,7 +104,8 @@ describe("several runs", () => {
 
   it("are compared with the first", () => {
     expect(changeText(80, 100)).toBe("−20 %");
-    expect(changeText(1500, 100)).toBe("× 15.0");
+    expect(changeText(1500, 100)).toBe("15 times");
+    expect(changeText(93000, 100)).toBe("930 times");
     expect(changeText(100, 100)).toBe("");
     expect(changeText(5, 0)).toBe("");
     expect(changeText(Number.NaN, 1)).toBe("");
