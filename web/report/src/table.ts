@@ -36,6 +36,7 @@ export class Table<Row> {
   private readonly body = h("tbody");
   private readonly headers: HTMLTableCellElement[];
   private readonly more: HTMLButtonElement;
+  private readonly missing = h("p", { class: "dim on-paper" });
   private sorted: number;
   private isDescending = true;
   private isWhole = false;
@@ -53,7 +54,12 @@ export class Table<Row> {
       { class: "table" },
       h(
         "div",
-        { class: "table-scroll", role: "region", "aria-label": options.caption, tabindex: "0" },
+        {
+          class: "table-scroll",
+          role: "region",
+          "aria-label": `Table: ${options.caption}`,
+          tabindex: "0",
+        },
         h(
           "table",
           {},
@@ -63,6 +69,7 @@ export class Table<Row> {
         ),
       ),
       this.more,
+      this.missing,
     );
     this.fill();
   }
@@ -105,6 +112,8 @@ export class Table<Row> {
     this.body.replaceChildren(...rows.slice(0, limit).map((row) => this.row(row)));
     this.more.hidden = rows.length <= limit;
     this.more.textContent = `Show all ${rows.length} rows`;
+    this.missing.hidden = rows.length <= limit;
+    this.missing.textContent = `${limit} of ${rows.length} rows are printed. To print all, show them first.`;
   }
 
   private row(row: Row): HTMLElement {

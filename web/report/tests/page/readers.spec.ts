@@ -34,6 +34,7 @@ const audited = [
   ["gpu", "dark"],
   ["oom", "light"],
   ["several", "light"],
+  ["flow", "light"],
 ] as const;
 
 for (const [name, scheme] of audited)
@@ -82,6 +83,27 @@ test("paper is light, and has no buttons", async ({ page, report }) => {
   );
   await expect(page.locator(".downloads button").first()).toBeHidden();
   await expect(page.locator("#chart-cpu canvas")).toBeVisible();
+});
+
+test("paper says how many rows it lacks", async ({ page, report }) => {
+  await report.open("build");
+  const missing = page.locator("#processes .on-paper");
+  await expect(missing).toBeHidden();
+  await page.emulateMedia({ media: "print" });
+  await expect(missing).toHaveText("15 of 202 rows are printed. To print all, show them first.");
+  await expect(missing).toBeVisible();
+  await page.emulateMedia({ media: "screen" });
+  await page.getByRole("button", { name: "Show all 202 rows" }).click();
+  await page.emulateMedia({ media: "print" });
+  await expect(missing).toBeHidden();
+  await expect(page.locator("#processes tbody tr")).toHaveCount(202);
+});
+
+test("on a phone the zoom buttons scroll away with the charts", async ({ page, report }) => {
+  await page.setViewportSize({ width: 390, height: 844 });
+  await report.open("cpu");
+  await page.locator("#chart-pressure").scrollIntoViewIfNeeded();
+  await expect(page.locator(".tools")).not.toBeInViewport();
 });
 
 test("charts are described for screen readers", async ({ report }) => {
