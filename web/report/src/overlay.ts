@@ -231,7 +231,8 @@ export function drawMarks(u: uPlot, chart: Chart, lines: Labeled[], marked: Valu
   const labels = new Labels(u);
   const peak = marked && markedPeak(u, marked);
   if (peak) drawMark(u, chart, peak.x, peak.value, labels);
-  drawPeaks(u, chart, lines, labels, peak?.value ?? 0);
+  const others = peak ? lines.filter(({ column }) => column !== chart.mark?.column) : lines;
+  drawPeaks(u, chart, others, labels, peak?.value ?? 0);
   drawLimit(u, chart, labels);
   ctx.restore();
 }

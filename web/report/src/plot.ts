@@ -216,7 +216,7 @@ export class Plot {
   draw(width: number): void {
     this.u?.destroy();
     const { data, series, bands } = this.layers();
-    const labeled = this.labeled().filter(({ column }) => column !== this.chart.mark?.column);
+    const labeled = this.labeled();
     const marked = this.marked();
     const grid = { stroke: color("grid"), width: 1 };
     const ticks = { show: false };
