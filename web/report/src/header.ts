@@ -1,6 +1,6 @@
 // What ran, where, when and how it ended.
 
-import { shortened } from "./command";
+import { shortened, visible } from "./command";
 import { curveCsv, rowsCsv } from "./curve";
 import { button, h } from "./dom";
 import { date, duration } from "./format";
@@ -66,7 +66,7 @@ function facts(run: Run): [string, string][] {
     ["Started by", run.context?.integration ?? ""],
     ["Version", version ? `spoor ${version}` : ""],
   ];
-  return all.filter(([, text]) => text !== "");
+  return all.filter(([, text]) => text !== "").map(([name, text]) => [name, visible(text)]);
 }
 
 // A long text is cut; a command can be seen whole.

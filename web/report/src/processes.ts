@@ -1,5 +1,6 @@
 // The processes: a timeline of the largest, and a table of all.
 
+import { visible } from "./command";
 import { h, section } from "./dom";
 import * as format from "./format";
 import type { Span } from "./overlay";
@@ -17,8 +18,8 @@ interface ProcessRow {
 }
 
 function nameOf({ process, group }: ProcessRow): string {
-  if (process) return process.name ?? "";
-  const name = group!.name ?? "other processes";
+  if (process) return visible(process.name ?? "");
+  const name = visible(group!.name ?? "other processes");
   return (group!.count ?? 0) > 0 ? `${name} × ${group!.count}` : name;
 }
 

@@ -1,6 +1,7 @@
 // The lives of the largest processes, as lanes on the time axis of the charts. The stronger the color of a bar,
 // the busier its process.
 
+import { visible } from "./command";
 import { announce, h } from "./dom";
 import { bytes, duration, moment, percent } from "./format";
 import { assignLanes } from "./lanes";
@@ -33,7 +34,7 @@ function hasFailed(process: Process): boolean {
 }
 
 function nameOf(process: Process): string {
-  return process.name ?? `process ${process.pid ?? ""}`;
+  return visible(process.name ?? `process ${process.pid ?? ""}`);
 }
 
 function factsOf({ process, from, to }: Bar): string {

@@ -794,7 +794,8 @@ export function hostileJob(): Run {
   run.warnings = [{ code: "x", message: HOSTILE + long }];
   run.phases![0]!.name = HOSTILE;
   run.phases![1]!.name = long;
-  run.processes!.largest![0]!.name = HOSTILE;
+  run.run.cwd = "/home/\u202etxt\n";
+  run.processes!.largest![0]!.name = `${HOSTILE}\u0007`;
   run.processes!.largest![1]!.name = long;
   run.processes!.largest![1]!.command = HOSTILE + long;
   run.processes!.others![0]!.name = HOSTILE;

@@ -146,7 +146,8 @@ test("hostile names are shown as text", async ({ report }) => {
   expect(await page.locator("img").count()).toBe(0);
   expect(await page.locator("script").count()).toBe(2);
   await page.getByRole("button", { name: "Show all 41 rows" }).click();
-  await expect(page.locator("#processes tbody")).toContainText(HOSTILE);
+  await expect(page.locator("#processes tbody")).toContainText(`${HOSTILE}\\x07`);
+  await expect(page.locator(".facts")).toContainText("/home/\\u202etxt\\n");
   const width = await page.evaluate(() => document.documentElement.scrollWidth);
   expect(width).toBeLessThanOrEqual(1140);
 });
