@@ -140,7 +140,7 @@ def test_page_is_opened_by_the_desktop(spoor, page, tmp_path):
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "opened").read_text() == f"{tmp_path}/-r.html\n"
     done = spoor("report", "--open", "--", "-r.json", cwd=tmp_path, env={**os.environ, "PATH": "/nowhere"})
-    assert done.returncode == 125 and "open '-r.html' in a browser" in done.stderr
+    assert done.returncode == 125 and "(xdg-open failed); the page is '-r.html'" in done.stderr
 
 
 # ---- samples ------------------------------------------------------------------------
@@ -189,7 +189,8 @@ def test_interrupted_run_is_shown_as_far_as_it_came(spoor, tmp_path, suffix):
     path.write_bytes(whole[:-20])
     again = report_of(spoor, path)
     assert again["run"]["samples"] == rows - 1
-    assert [warning["code"] for warning in again["warnings"]] == ["samples"]
+    assert [(warning["code"], warning["message"]) for warning in again["warnings"]] == [
+        ("samples", "skipped 1 incomplete row of samples")]
 
 
 def test_runs_that_were_appended_are_told_apart(spoor, tmp_path):
