@@ -143,6 +143,15 @@ def test_page_is_opened_by_the_desktop(spoor, page, tmp_path):
     assert done.returncode == 125 and "(xdg-open failed); the page is '-r.html'" in done.stderr
 
 
+@pytest.mark.parametrize("options", [(), ("-i", "10ms")], ids=["short", "sampled"])
+def test_end_of_the_job_is_not_part_of_its_curve(spoor, options):
+    """The last sample is taken after it, when there are no processes."""
+    _, result = spoor.result("sleep", "0.1", options=options)
+    for name in ("job_threads", "job_processes", "job_rss_bytes"):
+        values = result["curve"]["columns"][name]["high"]
+        assert any(values) and all(value is None or value > 0 for value in values), name
+
+
 # ---- samples ------------------------------------------------------------------------
 
 
