@@ -80,10 +80,16 @@ static bool is_candidate(const struct job *job, const struct member *member)
     return process_table_keeps(&job->roster.ended, member->seen_cpu_ns, member->rss_peak_bytes);
 }
 
+/* A main process that we start waits for us before it calls exec: until then its command is ours. */
+static bool has_own_command(const struct job *job, const struct member *member)
+{
+    return member->pid != job->main_pid || job->main.has_program;
+}
+
 void job_note_command(struct job *job, struct member *member)
 {
     if (member->is_zombie || member->has_left || job->root->proc_fault ||
-        !is_candidate(job, member))
+        !has_own_command(job, member) || !is_candidate(job, member))
         return;
     check_name(job, member);
     if (!member->command_is_due ||

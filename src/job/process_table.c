@@ -253,26 +253,52 @@ static uint64_t balance_cpu(struct process_table *table, const struct balance *b
     return left_ns - taken_ns;
 }
 
+/* All processes are known, so a rest that their readings can be off by is theirs: the largest has it. */
+static bool give_to_largest(struct process_table *table, uint64_t count, uint64_t left_ns)
+{
+    struct process_entry *largest = table->list;
+
+    if (table->count == 0 || left_ns > count * TICK_NS)
+        return false;
+    for (size_t i = 1; i < table->count; i++) {
+        if (table->list[i].cpu_ns > largest->cpu_ns)
+            largest = &table->list[i];
+    }
+    largest->cpu_ns += left_ns;
+    return true;
+}
+
+/* CPU time that belongs to no process that is known; `missing` others were started. */
+static void add_rest(struct process_table *table, uint64_t left_ns, uint64_t missing,
+                     bool is_counted)
+{
+    struct process_sum *unknown = &table->unknown;
+
+    unknown->cpu_ns += left_ns;
+    unknown->count += missing;
+    if (!is_counted || unknown->count == 0)
+        unknown->count = UNKNOWN;
+}
+
 void process_table_finish(struct process_table *table, uint64_t job_cpu_ns,
                           uint64_t started_count)
 {
     struct process_sum *unknown = &table->unknown;
+    bool is_counted = is_known(started_count);
     struct balance balance;
     uint64_t missing, left_ns;
 
     if (table->count > PROCESSES_LARGEST)
         sum_smallest(table);
     balance = add_up(table);
-    missing = is_known(started_count) ? sub_floor0(started_count, balance.count) : 0;
-    left_ns = balance_cpu(table, &balance, job_cpu_ns, missing > 0 || !is_known(started_count));
+    missing = is_counted ? sub_floor0(started_count, balance.count) : 0;
+    left_ns = balance_cpu(table, &balance, job_cpu_ns, missing > 0 || !is_counted);
     if (unknown->count == 0)
         unknown->peak_bytes = UNKNOWN;
-    unknown->count += missing;
-    if (missing > 0 || left_ns > job_cpu_ns / NOTABLE_SHARE) {
-        unknown->cpu_ns += left_ns;
-        if (!is_known(started_count))
-            unknown->count = UNKNOWN;
-    }
+    if (missing > 0 || (left_ns > job_cpu_ns / NOTABLE_SHARE &&
+                        !(is_counted && unknown->count == 0 &&
+                          give_to_largest(table, balance.count, left_ns))))
+        add_rest(table, left_ns, missing, is_counted);
     if (table->count > 1)
         qsort(table->list, table->count, sizeof(*table->list), compare_starts);
     if (table->other_count > 1)

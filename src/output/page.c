@@ -32,18 +32,29 @@ void page_add(struct page *page, enum page_style style, const char *text)
         buffer_add_text(page->out, NORMAL);
 }
 
-void page_escape(const struct page *page, const char *text, struct buffer *out)
+static void escape_with(void (*escape)(const char *text, struct buffer *out),
+                        const struct page *page, const char *text, struct buffer *out)
 {
     struct buffer safe = { 0 };
 
     if (page->has_unicode) {
-        escape_terminal(text, out);
+        escape(text, out);
         return;
     }
-    escape_terminal(text, &safe);
+    escape(text, &safe);
     if (safe.text)
         escape_ascii(safe.text, out);
     buffer_done(&safe);
+}
+
+void page_escape(const struct page *page, const char *text, struct buffer *out)
+{
+    escape_with(escape_terminal, page, text, out);
+}
+
+void page_escape_command(const struct page *page, const char *command, struct buffer *out)
+{
+    escape_with(escape_unsafe, page, command, out);
 }
 
 void page_cut(const char *text, size_t columns, struct buffer *out)

@@ -34,6 +34,9 @@ void page_add(struct page *page, enum page_style style, const char *text);
 /* Text that did not come from us, made safe for this terminal. */
 void page_escape(const struct page *page, const char *text, struct buffer *out);
 
+/* The same for a command line that is quoted already, with escapes of its own. */
+void page_escape_command(const struct page *page, const char *command, struct buffer *out);
+
 /* The longest start of a text that fits, with "..." where it is cut. */
 void page_cut(const char *text, size_t columns, struct buffer *out);
 

@@ -52,16 +52,24 @@ static double lifetime(const struct record *record, const struct record_process 
 }
 
 /* Without the directory of the program, for which there is no room. */
-static const char *what_it_was(const struct record_process *process)
+static const char *skip_directory(const char *command)
 {
-    const char *command = process->command ? process->command : process->name;
     const char *name = command;
 
-    for (const char *c = command; c && *c && *c != ' ' && *c != '\''; c++) {
+    for (const char *c = command; *c && *c != ' ' && *c != '\''; c++) {
         if (*c == '/' && c[1] != ' ' && c[1] != '\0')
             name = c + 1;
     }
-    return name ? name : "n/a";
+    return name;
+}
+
+static void add_command(const struct record_process *process, const struct page *page,
+                        struct buffer *out)
+{
+    if (process->command)
+        page_escape_command(page, skip_directory(process->command), out);
+    else
+        page_escape(page, process->name ? process->name : "n/a", out);
 }
 
 static void write_process(const struct record *record, const struct record_process *process,
@@ -75,7 +83,7 @@ static void write_process(const struct record *record, const struct record_proce
                   number_duration(process->cpu_seconds).text,
                   number_bytes(as_number(process->peak_rss_bytes)).text,
                   number_duration(lifetime(record, process)).text);
-    page_escape(page, what_it_was(process), &safe);
+    add_command(process, page, &safe);
     page_cut(safe.text ? safe.text : "", page->columns - COMMAND_START, &line);
     page_add(page, PAGE_PLAIN, line.text ? line.text : "");
     page_blank(page);

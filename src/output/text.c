@@ -166,9 +166,11 @@ static void scope_write(const struct record *record, struct page *page, const ch
              "own peak, including shared pages");
 }
 
-static void limit_write(const struct record *record, struct page *page, double peak)
+static void limit_write(const struct record *record, struct page *page, double larger_peak)
 {
     double limit = as_number(record->memory_limit_bytes);
+    double charged = record_charged_bytes(record);
+    double peak = isnan(charged) ? larger_peak : charged;
     struct buffer details = { 0 };
 
     if (isnan(limit))

@@ -201,7 +201,7 @@ static void add_memory_notes(const struct record *record, double used, struct ne
     double limit = as_number(record->memory_limit_bytes);
     double cache = record_value(record, "memory.page_cache_peak_bytes");
 
-    if (limit > 0 && used >= NEAR * limit) {
+    if (limit > 0 && used >= NEAR * limit && !(record_charged_bytes(record) < NEAR * limit)) {
         need->is_guess = true;
         say(need, "; the run reached its limit of %s: it may need more",
             number_bytes(limit).text);

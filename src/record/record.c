@@ -117,6 +117,15 @@ double record_value(const struct record *record, const char *path)
     return record_find(record->figures, path).value;
 }
 
+double record_charged_bytes(const struct record *record)
+{
+    const char *source = record->memory_limit_source;
+
+    return source && strncmp(source, "cgroup.", strlen("cgroup.")) == 0
+               ? record_value(record, "memory.job_peak_bytes")
+               : (double)NAN;
+}
+
 const char *record_gpu_path(enum record_gpu_measure measure)
 {
     static const char *const paths[RECORD_GPU_MEASURES] = {

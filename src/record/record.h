@@ -170,6 +170,10 @@ struct spoor_figure record_find(const struct spoor_figure *figures, const char *
 /* The value of a figure of the run; NaN: unknown. */
 double record_value(const struct record *record, const char *path);
 
+/* What counts against a memory limit that a cgroup sets: the peak of the job's cgroup. It leaves out
+ * pages that are charged to another cgroup. NaN: unknown, or a cgroup does not set the limit. */
+double record_charged_bytes(const struct record *record);
+
 /* Where a measure of a GPU stands in the JSON object of that GPU: "memory.peak_bytes". */
 const char *record_gpu_path(enum record_gpu_measure measure);
 

@@ -244,8 +244,8 @@ static int fill_record(const struct replay *replay, const char *name, uint64_t s
     for (int i = 0; i < SPENDING_COUNT; i++)
         input.budget.spent_ns[i] = input.budget.postponed[i] = UNKNOWN;
     (void)snprintf(warning.message, sizeof(warning.message),
-                   "rows of the samples that are incomplete and were skipped: %" PRIu64,
-                   skipped);
+                   "skipped %" PRIu64 " incomplete row%s of samples", skipped,
+                   skipped == 1 ? "" : "s");
     return record_fill(&input, ret);
 }
 

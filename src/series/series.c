@@ -15,6 +15,21 @@ static const enum gpu_measure gpu_measures[SERIES_GPU_MEASURES] = {
     GPU_JOB_UTILIZATION, GPU_POWER,      GPU_TEMPERATURE,
 };
 
+static const enum metric ending_gauges[] = {
+    METRIC_MAIN_RSS,    METRIC_DESCENDANTS_RSS, METRIC_JOB_RSS,  METRIC_JOB_PRIVATE,
+    METRIC_JOB_SHARED,  METRIC_JOB_SWAP,        METRIC_JOB_ANON, METRIC_JOB_PAGE_CACHE,
+    METRIC_JOB_THREADS, METRIC_JOB_PROCESSES,
+};
+
+static bool ends_with_job(int metric)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(ending_gauges); i++) {
+        if ((int)ending_gauges[i] == metric)
+            return true;
+    }
+    return false;
+}
+
 /* A counter whose growth is part of the next rate, because the time is too short for its own. */
 #define PENDING (-FLT_MAX)
 
@@ -40,6 +55,7 @@ int series_init(struct series *series, size_t points)
                 .metric = (uint8_t)i,
                 .clock = (uint8_t)row->clock,
                 .is_rate = row->published.kind == SPOOR_COUNTER,
+                .ends_with_job = ends_with_job(i),
                 .unit = (float)metric_value((enum metric)i, 1),
             };
     }
@@ -182,19 +198,13 @@ static const float *find_gpu(const struct series_gpus *gpus, struct gpu_place pl
     return NULL;
 }
 
-/* How a value enters a point: it begins it, or is merged with what is there. */
-struct entry {
-    bool is_first;
-    double before, after;
-};
-
-static void enter(const struct entry *entry, struct series_value *at, float value)
+static void enter(const struct series_entry *entry, struct series_value *at, float value)
 {
     *at = entry->is_first ? one(value)
                           : series_merge(*at, one(value), entry->before, entry->after);
 }
 
-static void enter_gpus(struct series *series, size_t point, const struct entry *entry,
+static void enter_gpus(struct series *series, size_t point, const struct series_entry *entry,
                        const struct series_gpus *gpus)
 {
     struct series_value *at =
@@ -208,13 +218,49 @@ static void enter_gpus(struct series *series, size_t point, const struct entry *
     }
 }
 
+static struct series_value *last_point(const struct series *series)
+{
+    return &series->values[(series->count - 1) * series->metric_count];
+}
+
+/* There is another sample: the job had not ended. */
+static void enter_withheld(struct series *series)
+{
+    struct series_value *values = last_point(series);
+
+    for (size_t i = 0; i < series->metric_count; i++) {
+        if (series->metrics[i].is_withheld)
+            enter(&series->withheld, &values[i], 0);
+    }
+    series->has_withheld = false;
+}
+
+static void enter_metrics(struct series *series, const struct series_entry *entry,
+                          const struct sample *sample, const struct summary *summary)
+{
+    bool has_ended = sample->value[METRIC_JOB_THREADS] == 0 && series->samples > 0;
+    struct series_value *values = last_point(series);
+
+    for (size_t i = 0; i < series->metric_count; i++) {
+        struct series_metric *column = &series->metrics[i];
+
+        column->is_withheld =
+            has_ended && column->ends_with_job && sample->value[column->metric] == 0;
+        enter(entry, &values[i],
+              column->is_withheld ? (float)NAN : metric_now(column, sample, summary));
+    }
+    series->has_withheld = has_ended;
+    series->withheld = *entry;
+}
+
 void series_append(struct series *series, const struct sample *sample,
                    const struct summary *summary, const struct series_gpus *gpus)
 {
-    struct entry entry = { .is_first = series->open_samples == 0 };
-    struct series_value *values;
+    struct series_entry entry = { .is_first = series->open_samples == 0 };
     size_t point;
 
+    if (series->has_withheld)
+        enter_withheld(series);
     if (entry.is_first && series->count == series->capacity)
         halve(series);
     add_gpus(series, gpus);
@@ -224,9 +270,7 @@ void series_append(struct series *series, const struct sample *sample,
         entry.after = (double)sub_floor0(sample->elapsed_ns, series->ends_ns[point]);
     }
     series->ends_ns[point] = larger(sample->elapsed_ns, series_start_ns(series, point));
-    values = &series->values[point * series->metric_count];
-    for (size_t i = 0; i < series->metric_count; i++)
-        enter(&entry, &values[i], metric_now(&series->metrics[i], sample, summary));
+    enter_metrics(series, &entry, sample, summary);
     if (series->gpu_values)
         enter_gpus(series, point, &entry, gpus);
     series->samples++;

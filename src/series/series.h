@@ -6,6 +6,10 @@
  * GPU. Counters are kept as rates, computed from sample to sample. When all points are in use,
  * neighbours are merged and from then on a point covers twice as many samples: a week at 10 ms fits
  * as well as a minute at 1 s, and no peak is lost, of a rate neither.
+ *
+ * The last sample is usually taken just after the end of the job. That its gauges are 0 then says
+ * nothing about the time since the sample before: they are unknown. If there is another sample, the job
+ * was only without processes for a while, as a cgroup can be, and they were 0.
  */
 #ifndef SERIES_SERIES_H
 #define SERIES_SERIES_H
@@ -37,7 +41,15 @@ struct series_gpus {
 struct series_metric {
     uint8_t metric, clock;
     bool is_rate;
-    float unit; /* of the raw value, in base units */
+    bool ends_with_job; /* a gauge that is 0 after the end of the job */
+    bool is_withheld;   /* it was, in the last sample, see above */
+    float unit;         /* of the raw value, in base units */
+};
+
+/* How a value enters a point: it begins it, or is merged with what is there. */
+struct series_entry {
+    bool is_first;
+    double before, after; /* time that the point has covered, and that of the value */
 };
 
 struct series {
@@ -46,7 +58,9 @@ struct series {
     size_t capacity;       /* even */
     uint64_t stride;       /* samples a point covers */
     uint64_t open_samples; /* samples in the last point while it is open; 0: it is finished */
-    uint64_t *ends_ns;     /* sample.elapsed_ns of the last sample of each point; owned */
+    bool has_withheld;     /* in the last sample the job had ended; it entered as: */
+    struct series_entry withheld;
+    uint64_t *ends_ns;           /* sample.elapsed_ns of the last sample of each point; owned */
     struct series_value *values; /* of each point: metric_count of them; owned */
     size_t metric_count;
     struct series_metric metrics[METRIC_COUNT]; /* those that are charted */

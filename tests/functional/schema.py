@@ -154,6 +154,7 @@ def check_processes(result):
     largest, others = (result["processes"][key] for key in ("largest", "others"))
     check_shape(largest, [PROCESS], "processes.largest")
     check_shape(others, [OTHERS], "processes.others")
+    assert all(other["count"] != 0 for other in others)
     assert len(largest) <= 200
     starts = [process["started_seconds"] for process in largest]
     assert starts == sorted(starts)

@@ -106,6 +106,14 @@ def test_a_process_that_calls_exec_has_the_name_of_its_program(spoor, workload):
     assert by_name(load(path), "hold")["command"] == workload("hold") + " 5"
 
 
+def test_the_command_of_a_short_run_is_not_ours(spoor):
+    """It is forked from spoor and may end before it is looked at again."""
+    for _ in range(10):
+        _, result = spoor.result("true")
+        (process,) = result["processes"]["largest"]
+        assert (process["name"], process["command"]) == ("true", "true")
+
+
 def test_a_long_command_is_cut(spoor, workload):
     _, result = spoor.result(workload("burn"), "0.1", "0", "x" * 300)
     command = by_name(result, "burn")["command"]

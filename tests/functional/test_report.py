@@ -168,6 +168,7 @@ REFUSED = {
     "nothing": (["empty.csv"], "'empty.csv': the file is empty; expected a report, or samples"),
     "a directory": (["."], "cannot read '.': Is a directory"),
     "charts of a format": (["--text", "-f", "json", "bad.json"], "--text and --format cannot be combined"),
+    "charts in a page": (["--text", "-o", "t.html", "bad.json"], "--text cannot write 't.html': name a .txt file"),
     "opening a table": (["--open", "-f", "json", "bad.json"], "--open requires a page"),
     "exists": (["--no-clobber", "-o", "bad.json", "bad.json"], "exists"),
 }

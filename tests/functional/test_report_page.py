@@ -140,7 +140,16 @@ def test_page_is_opened_by_the_desktop(spoor, page, tmp_path):
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "opened").read_text() == f"{tmp_path}/-r.html\n"
     done = spoor("report", "--open", "--", "-r.json", cwd=tmp_path, env={**os.environ, "PATH": "/nowhere"})
-    assert done.returncode == 125 and "open '-r.html' in a browser" in done.stderr
+    assert done.returncode == 125 and "(xdg-open failed); the page is '-r.html'" in done.stderr
+
+
+@pytest.mark.parametrize("options", [(), ("-i", "10ms")], ids=["short", "sampled"])
+def test_end_of_the_job_is_not_part_of_its_curve(spoor, options):
+    """The last sample is taken after it, when there are no processes."""
+    _, result = spoor.result("sleep", "0.1", options=options)
+    for name in ("job_threads", "job_processes", "job_rss_bytes"):
+        values = result["curve"]["columns"][name]["high"]
+        assert any(values) and all(value is None or value > 0 for value in values), name
 
 
 # ---- samples ------------------------------------------------------------------------
@@ -189,7 +198,8 @@ def test_interrupted_run_is_shown_as_far_as_it_came(spoor, tmp_path, suffix):
     path.write_bytes(whole[:-20])
     again = report_of(spoor, path)
     assert again["run"]["samples"] == rows - 1
-    assert [warning["code"] for warning in again["warnings"]] == ["samples"]
+    assert [(warning["code"], warning["message"]) for warning in again["warnings"]] == [
+        ("samples", "skipped 1 incomplete row of samples")]
 
 
 def test_runs_that_were_appended_are_told_apart(spoor, tmp_path):

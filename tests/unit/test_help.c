@@ -48,6 +48,16 @@ static void help_fits_80_columns(void **state)
     }
 }
 
+static void summaries_of_commands_are_aligned(void **state)
+{
+    char *text = printed(&spoor_program, NULL);
+
+    (void)state;
+    assert_non_null(strstr(text, "\n  run        run a command"));
+    assert_non_null(strstr(text, "\n  recommend  recommend what"));
+    free(text);
+}
+
 static void info_offers_the_formats_that_it_has(void **state)
 {
     char *text = printed(&spoor_program, "info");
@@ -146,6 +156,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(help_fits_80_columns),
+        cmocka_unit_test(summaries_of_commands_are_aligned),
         cmocka_unit_test(info_offers_the_formats_that_it_has),
         cmocka_unit_test(hidden_commands_are_not_listed),
         cmocka_unit_test(full_usage_has_a_line_for_each_subcommand),

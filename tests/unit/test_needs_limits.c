@@ -110,6 +110,11 @@ static void a_run_near_its_limit_may_need_more(void **state)
     assert_true(is_value(&needs.memory_bytes, 2 * GIB));
     assert_says(&needs.memory_bytes,
                 "; the run reached its limit of 1.07 GB: it may need more");
+    run->memory_limit_source = "cgroup.memory.max";
+    fake_run_set(run, "memory.job_peak_bytes", GIB);
+    assert_true(needs_of(run).memory_bytes.is_guess);
+    fake_run_set(run, "memory.job_peak_bytes", 0.5 * GIB); /* the rest is charged to others */
+    assert_false(needs_of(run).memory_bytes.is_guess);
 }
 
 static void memory_that_was_swapped_out_counts(void **state)

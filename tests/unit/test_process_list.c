@@ -68,6 +68,17 @@ static void what_is_not_known_is_not_zero(void **state)
                "              9         n/a          1 B      1.00 s  n/a\n");
 }
 
+static void command_is_escaped_once(void **state)
+{
+    (void)state;
+    processes[2].command = "$'./e\\x1b' a\x1b";
+    check(200, "\n"
+               "Processes   PID    CPU time  peak memory        time  command\n"
+               "        1234567  1 h 07 min          n/a  1 h 23 min  train\\x1b[2J\n"
+               "            812      1.70 s       184 MB      1.75 s  cc1 -quiet a/b.c\n"
+               "              9         n/a          1 B      1.00 s  $'./e\\x1b' a\\x1b\n");
+}
+
 static void without_the_option_there_is_none(void **state)
 {
     (void)state;
@@ -79,6 +90,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(those_with_the_most_cpu_time_come_first),
         cmocka_unit_test(what_is_not_known_is_not_zero),
+        cmocka_unit_test(command_is_escaped_once),
         cmocka_unit_test(without_the_option_there_is_none),
     };
 

@@ -174,6 +174,59 @@ static void the_end_of_a_run_makes_no_peak_of_noise(void **state)
     series_done(&run.series);
 }
 
+static void add_threads(struct run *run, double seconds, uint64_t threads)
+{
+    struct sample sample;
+
+    sample_clear(&sample);
+    sample.elapsed_ns = (uint64_t)(seconds * 1e9 + 0.5);
+    sample.value[METRIC_JOB_THREADS] = threads;
+    sample.value[METRIC_JOB_RSS] = 100 * threads;
+    sample.value[METRIC_JOB_PAGE_CACHE] = 7;
+    sample.value[METRIC_HOST_SWAP_USED] = 0;
+    summary_add(&run->summary, &sample);
+    series_append(&run->series, &sample, &run->summary, &no_gpus);
+}
+
+static void after_the_end_of_the_job_its_gauges_are_unknown(void **state)
+{
+    struct run run;
+
+    (void)state;
+    begin(&run);
+    add_threads(&run, 0, 2);
+    add_threads(&run, 1, 0);
+    assert_true(isnan(get(&run, METRIC_JOB_THREADS, 1).mean));
+    assert_true(isnan(get(&run, METRIC_JOB_RSS, 1).mean));
+    assert_true(is_flat(get(&run, METRIC_JOB_PAGE_CACHE, 1), 7)); /* known, by its cgroup */
+    assert_true(is_flat(get(&run, METRIC_HOST_SWAP_USED, 1), 0));
+    add_threads(&run, 2, 0);
+    add_threads(&run, 3, 2); /* it had not ended */
+    add_threads(&run, 4, 0);
+    assert_true(is_flat(get(&run, METRIC_JOB_THREADS, 1), 0));
+    assert_true(is_flat(get(&run, METRIC_JOB_RSS, 2), 0));
+    assert_true(is_flat(get(&run, METRIC_JOB_RSS, 3), 200));
+    assert_true(isnan(get(&run, METRIC_JOB_THREADS, 4).mean));
+    series_done(&run.series);
+}
+
+static void a_merged_point_leaves_out_the_end_of_the_job(void **state)
+{
+    struct series_value value;
+    struct run run;
+
+    (void)state;
+    begin(&run);
+    for (unsigned i = 0; i <= SERIES_POINTS; i++) /* now two samples are a point */
+        add_threads(&run, i, 2);
+    add_threads(&run, SERIES_POINTS + 1, 0);
+    assert_true(is_flat(get(&run, METRIC_JOB_THREADS, run.series.count - 1), 2));
+    add_threads(&run, SERIES_POINTS + 2, 2);
+    value = get(&run, METRIC_JOB_THREADS, run.series.count - 2);
+    assert_true(is_near(value.high, 2) && is_near(value.low, 0) && is_near(value.mean, 1));
+    series_done(&run.series);
+}
+
 static void gpus_may_be_known_late_and_be_lost(void **state)
 {
     struct series_gpus gpus = { .count = 2, .places = { { 0, -1 }, { 3, 1 } } };
@@ -204,6 +257,8 @@ int main(void)
         cmocka_unit_test(no_peak_of_a_gauge_or_rate_is_lost_in_a_long_run),
         cmocka_unit_test(a_rate_over_several_points_is_that_of_all_of_them),
         cmocka_unit_test(the_end_of_a_run_makes_no_peak_of_noise),
+        cmocka_unit_test(after_the_end_of_the_job_its_gauges_are_unknown),
+        cmocka_unit_test(a_merged_point_leaves_out_the_end_of_the_job),
         cmocka_unit_test(gpus_may_be_known_late_and_be_lost),
     };
 

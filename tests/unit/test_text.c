@@ -133,6 +133,25 @@ static void page_cache_has_a_row_if_it_matters(void **state)
     buffer_done(&out);
 }
 
+/* Pages that are charged to another cgroup do not count against the limit. */
+static void limit_of_a_cgroup_is_compared_with_what_it_was_charged(void **state)
+{
+    struct example *example = *state;
+    struct tally *tally = &example->summary.tally[METRIC_JOB_MEMORY_PEAK];
+    struct buffer out = { 0 };
+
+    example->limits.memory_bytes = 1000000000; /* the peak of the processes is 1.2 GB */
+    tally->first = 0;
+    tally->max = tally->last = 900000000;
+    write_text(example, true, &out);
+    assert_holds(&out, "  limit          1.00 GB  90 % used at the peak, 100 MB left\n");
+    buffer_clear(&out);
+    example->limits.memory_source = "slurm";
+    write_text(example, true, &out);
+    assert_holds(&out, "  limit          1.00 GB  120 % used at the peak, 0 B left\n");
+    buffer_done(&out);
+}
+
 static void colours_change_nothing_but_colour(void **state)
 {
     const struct example *example = *state;
@@ -337,6 +356,7 @@ int main(void)
         with_example(a_plain_job_takes_fewer_than_20_lines),
         with_example(split_below_the_peak_names_its_moment),
         with_example(page_cache_has_a_row_if_it_matters),
+        with_example(limit_of_a_cgroup_is_compared_with_what_it_was_charged),
         with_example(colours_change_nothing_but_colour),
         with_example(without_unicode_all_is_ascii),
         with_example(the_end_is_described_in_words),

@@ -99,10 +99,16 @@ void help_usage(FILE *out, const struct program *program, const struct command *
 
 static void put_commands(FILE *out, const struct command *commands)
 {
+    size_t width = 0;
+
+    for (const struct command *each = commands; each->name; each++) {
+        if (!each->is_hidden && strlen(each->name) > width)
+            width = strlen(each->name);
+    }
     fputs("\nCommands:\n", out);
     for (; commands->name; commands++) {
         if (!commands->is_hidden)
-            fprintf(out, "  %-8s %s\n", commands->name, commands->summary);
+            fprintf(out, "  %-*s  %s\n", (int)width, commands->name, commands->summary);
     }
 }
 

@@ -58,15 +58,28 @@ static bool is_page(const struct settings *settings)
                : false;
 }
 
+/* Charts are text. */
+static int check_charts(const struct settings *settings, struct spoor_error *err)
+{
+    enum spoor_format format = SPOOR_TEXT;
+
+    if (settings->has_format || settings->is_append)
+        return error_set(err, EINVAL, "--text and --%s cannot be combined",
+                         settings->has_format ? "format" : "append");
+    if (settings->output_path && spoor_format_for_path(settings->output_path, &format) &&
+        format != SPOOR_TEXT)
+        return error_set(err, EINVAL,
+                         "--text cannot write '%s': name a .txt file, or omit --text",
+                         settings->output_path);
+    return 0;
+}
+
 /* Where it goes, if the user does not say. */
 static int complete_settings(struct settings *settings, const char *path,
                              struct spoor_error *err)
 {
-    int r = 0;
+    int r = settings->wants_charts ? check_charts(settings, err) : 0;
 
-    if (settings->wants_charts && (settings->has_format || settings->is_append))
-        return error_set(err, EINVAL, "--text and --%s cannot be combined",
-                         settings->has_format ? "format" : "append");
     if (!settings->output_path && !settings->has_format && !settings->wants_charts) {
         r = name_page(path, &settings->output_path, err);
         if (r == 0)
@@ -124,7 +137,7 @@ static int open_page(const char *path)
               waitpid(pid, &status, 0) == pid && status == 0;
     free(whole);
     if (!is_open)
-        return complain("xdg-open failed: open '%s' in a browser", path);
+        return complain("cannot open a browser (xdg-open failed); the page is '%s'", path);
     return 0;
 }
 
