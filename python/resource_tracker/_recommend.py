@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _MARGIN = 1.2
 _MIB = 1 << 20
+_SHORT_SECONDS = 10  # as in spoor's own reports
 # Columns by the names of all versions, and the total of the run that is more exact.
 MEMORY = (("memory_mib", "memory", "pss"), "memory.combined.total_rss_bytes")
 VRAM = (("gpu_vram_mib", "gpu_vram"), "gpu.memory.combined_bytes")
@@ -29,6 +30,12 @@ def peak_bytes(runs: Sequence[Stats], source: tuple[tuple[str, ...], str]) -> fl
             value = run.get(f"process_{name}", {}).get("max")
             peaks += [] if value is None else [value * BYTES_PER_UNIT[name]]
     return max(peaks, default=None)
+
+
+def is_long_enough(runs: Sequence[Stats]) -> bool:
+    """Whether a report may recommend by these runs: a short one says little about the next."""
+    durations = (run.get("timestamp", {}).get("duration") for run in runs)
+    return any((duration or 0) >= _SHORT_SECONDS for duration in durations)
 
 
 def _with_margin(peak_bytes: float) -> int:

@@ -428,7 +428,8 @@ class ResourceTracker:
 
         historical_stats are results of stats() of earlier runs, which the page compares with this one.
         name is the title of the page. servers is how many servers it recommends, from the Spare
-        Cores keeper or a catalogue, as recommend_server(); with 0, nobody is asked.
+        Cores keeper or a catalogue, as recommend_server(); with 0, nobody is asked. Nothing is
+        recommended if all runs were shorter than 10 s.
         """
         from .report import make_report
 

@@ -7,6 +7,7 @@ import os
 from spoor._error import Error
 from spoor._page import Page, make_page
 
+from ._recommend import is_long_enough
 from ._report import build_report
 from ._report_context import build_context, describe_cloud
 from ._snapshot import get_metadata
@@ -60,7 +61,8 @@ def make_report(tracker: ResourceTracker, integration: str, history: Sequence[Ma
     import spoor
 
     current, server, cloud = tracker.stats(), tracker.server_info, tracker.cloud_info
-    needs = tracker.recommend_resources(history) if tracker.track_processes else None
+    has_needs = tracker.track_processes and is_long_enough([current, *history])
+    needs = tracker.recommend_resources(history) if has_needs else None
     servers, reason = _find_servers(needs, server_count, catalog)
     context = build_context(integration, status_failed, history, current, needs, servers, reason,
                             _find_price(cloud, catalog) if server_count else None,

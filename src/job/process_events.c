@@ -322,6 +322,8 @@ void process_events_announce(struct process_events *events, uint64_t until_ns,
             newborns->pids[kept++] = newborns->pids[i];
     }
     newborns->count = kept;
-    if (kept == 0)
+    if (kept == 0) {
         events->settled_peak = events->peak;
+        events->process_peak.settled = events->process_peak.count;
+    }
 }

@@ -39,6 +39,15 @@ struct pid_queue {
     size_t count, capacity;
 };
 
+/* The most processes at once, by the times of the events: the connector may deliver those of different
+ * CPUs out of order. */
+struct process_peak {
+    uint64_t count;
+    uint64_t time_ns;   /* of the fork that raised it */
+    uint64_t confirmed; /* no event from before that fork is on its way any more */
+    uint64_t settled;   /* when every new process was last known to belong */
+};
+
 struct process_events {
     /* For the caller to read; as of the last drain. Processes, not threads, including the main
      * process. UNKNOWN if there is no source. */
@@ -49,9 +58,10 @@ struct process_events {
     struct heads now;
     struct heads peak;         /* the connector may count one more per CPU, see there */
     struct heads settled_peak; /* when every new process was last known to belong */
-    bool saw_agent;            /* what lived while it was not known is not in the peaks */
-    uint64_t drained_ns;       /* when it was last drained; monotonic */
-    uint64_t drain_gap_ns;     /* until the next drain; follows the rate of events */
+    struct process_peak process_peak;
+    bool saw_agent;        /* what lived while it was not known is not in the peaks */
+    uint64_t drained_ns;   /* when it was last drained; monotonic */
+    uint64_t drain_gap_ns; /* until the next drain; follows the rate of events */
     /* Every new process is reported: no search is needed to find them. */
     bool is_complete;
     bool needs_search; /* it will be again after process_events_resume() */

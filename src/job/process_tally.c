@@ -27,6 +27,7 @@
 #include "spoor/spoor.h"
 
 #define OWN_PREFIX "spoor-" /* of the names of trackers' own threads and helpers: of no job */
+#define OUT_OF_ORDER_NS NS_PER_MS     /* how late an event of another CPU may be */
 #define THREADS_MASK ((1u << 26) - 1) /* what a process holds */
 
 /* ---- how many live at once ---------------------------------------------- */
@@ -37,6 +38,28 @@ static void raise_heads(struct heads *peak, const struct heads *now)
     peak->main_threads = larger(peak->main_threads, now->main_threads);
     peak->descendants_threads = larger(peak->descendants_threads, now->descendants_threads);
     peak->threads = larger(peak->threads, now->threads);
+}
+
+static void raise_process_peak(struct process_events *events, uint64_t fork_ns)
+{
+    struct process_peak *peak = &events->process_peak;
+
+    if (events->now.processes <= peak->count)
+        return;
+    peak->count = events->now.processes;
+    peak->time_ns = fork_ns;
+}
+
+/* A process that ended before the fork of the peak did not live at the peak, although its end is read
+ * only now. */
+static void correct_process_peak(struct process_events *events, uint64_t exit_ns)
+{
+    struct process_peak *peak = &events->process_peak;
+
+    if (exit_ns < peak->time_ns && peak->count > peak->confirmed)
+        peak->count--;
+    else if (exit_ns > peak->time_ns + OUT_OF_ORDER_NS)
+        peak->confirmed = peak->count;
 }
 
 /* Counts the threads of a process as so many; 0: it has ended. */
@@ -78,6 +101,8 @@ bool process_events_add_main(struct process_events *events)
     set_threads(events, process,
                 events->connector.fd >= 0 ? count_threads(events, events->main_pid) : 1);
     events->settled_peak = events->peak;
+    raise_process_peak(events, 0);
+    events->process_peak.settled = events->process_peak.count;
     return true;
 }
 
@@ -214,6 +239,7 @@ static void note_fork(struct process_events *events, const struct process_event 
     process->has_wait_status = false;
     process->parent_pid = event->parent_pid;
     set_threads(events, process, 1);
+    raise_process_peak(events, event->time_ns);
 }
 
 /* Without memory it is a zombie, or on its way to be one. (stat's count of resident pages is
@@ -277,6 +303,8 @@ static void note_exit(struct process_events *events, const struct process_event 
     set_threads(events, process, process->threads - 1);
     if (process->threads > 0)
         return;
+    if (!process->is_foreign)
+        correct_process_peak(events, event->time_ns);
     note_wait_status(events, process, event);
     if (!events->is_machine_wide && !process->is_foreign && lives_on(events, event))
         process_events_mark_incomplete(

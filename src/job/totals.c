@@ -177,6 +177,24 @@ static void read_thread_peaks(struct job *job, const struct heads *by_events,
         *peak = origins[METRIC_JOB_THREADS];
 }
 
+/* The connector's events of different CPUs come out of order: its peak is an estimate, though never
+ * above what the cgroup has counted. */
+static void estimate_process_peak(struct job *job, struct job_reading *reading)
+{
+    const struct process_peak *estimate = &job->process_events.process_peak;
+    uint64_t count = job->was_thorough ? estimate->count : estimate->settled;
+    struct origin *threads = &job->origins[METRIC_JOB_THREADS_PEAK];
+
+    if (threads->is_exact)
+        count = smaller(count, reading->thread_peaks.threads);
+    reading->process_peak = count;
+    job->origins[METRIC_JOB_PROCESSES_PEAK].is_exact = false;
+    if (!is_known(reading->thread_peaks.threads) || reading->thread_peaks.threads < count) {
+        reading->thread_peaks.threads = count; /* each has one at least */
+        threads->source = job->process_events.source;
+    }
+}
+
 static void read_process_events(struct job *job, struct job_reading *reading)
 {
     const struct process_events *events = &job->process_events;
@@ -192,8 +210,11 @@ static void read_process_events(struct job *job, struct job_reading *reading)
     job->origins[METRIC_JOB_STARTED] = job->origins[METRIC_JOB_PROCESSES_PEAK] = by_events;
     raise_to(&reading->started_count, events->started_count);
     reading->process_bound = events->peak.processes;
-    /* The connector's events of different CPUs come out of order: it may be one too high. */
-    if (!events->is_machine_wide && !events->saw_agent)
+    if (events->saw_agent)
+        return;
+    if (events->is_machine_wide)
+        estimate_process_peak(job, reading);
+    else
         reading->process_peak = peak->processes;
 }
 

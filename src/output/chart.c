@@ -19,21 +19,33 @@ enum {
 enum chart_unit { CORES, BYTES, BYTES_PER_SECOND, GPUS };
 
 /* clang-format off */
-static const struct chart {
+struct chart_line {
     const char *title;
-    const char *column;      /* of the job */
-    const char *host_title;  /* if that is unknown: */
-    const char *host_column; /* of the machine */
+    const char *column;
+    const char *mean, *peak; /* paths of the figures, or NULL */
+};
+
+static const struct chart {
+    struct chart_line of_job;
+    struct chart_line of_host; /* if that of the job is unknown */
     enum chart_unit unit;
 } charts[] = {
-    { "CPU",         "job_cpu_seconds",  "CPU of the machine",    "host_cpu_seconds",            CORES },
-    { "Memory",      "job_rss_bytes",    "Memory of the machine", "host_memory_used_bytes",      BYTES },
-    { "Disk read",   "job_read_bytes",   "Disks read",            "host_disk_read_bytes",        BYTES_PER_SECOND },
-    { "Disk write",  "job_written_bytes", "Disks written",        "host_disk_written_bytes",     BYTES_PER_SECOND },
-    { NULL,          NULL,               "Network received",      "host_network_received_bytes", BYTES_PER_SECOND },
-    { NULL,          NULL,               "Network sent",          "host_network_sent_bytes",     BYTES_PER_SECOND },
-    { "GPU",         "job_gpu_utilization_gpus", "GPUs of the machine", "host_gpu_utilization_gpus", GPUS },
-    { "GPU memory",  "job_gpu_memory_bytes", "GPU memory of the machine", "host_gpu_memory_bytes", BYTES },
+    { { "CPU", "job_cpu_seconds", "cpu.mean_cores", "cpu.max_cores" },
+      { "CPU of the machine", "host_cpu_seconds", "cpu.system.mean_cores", "cpu.system.max_cores" }, CORES },
+    { { "Memory", "job_rss_bytes", NULL, "memory.combined.total_rss_bytes" },
+      { "Memory of the machine", "host_memory_used_bytes", NULL, "memory.system_peak_bytes" }, BYTES },
+    { { "Disk read", "job_read_bytes", NULL, NULL },
+      { "Disks read", "host_disk_read_bytes", NULL, NULL }, BYTES_PER_SECOND },
+    { { "Disk write", "job_written_bytes", NULL, NULL },
+      { "Disks written", "host_disk_written_bytes", NULL, NULL }, BYTES_PER_SECOND },
+    { { NULL, NULL, NULL, NULL },
+      { "Network received", "host_network_received_bytes", NULL, NULL }, BYTES_PER_SECOND },
+    { { NULL, NULL, NULL, NULL },
+      { "Network sent", "host_network_sent_bytes", NULL, NULL }, BYTES_PER_SECOND },
+    { { "GPU", "job_gpu_utilization_gpus", "gpu.job_utilization.mean_gpus", "gpu.job_utilization.max_gpus" },
+      { "GPUs of the machine", "host_gpu_utilization_gpus", "gpu.utilization.mean_gpus", "gpu.utilization.max_gpus" }, GPUS },
+    { { "GPU memory", "job_gpu_memory_bytes", NULL, "gpu.memory.combined_bytes" },
+      { "GPU memory of the machine", "host_gpu_memory_bytes", NULL, "gpu.memory.system_bytes" }, BYTES },
 };
 /* clang-format on */
 
@@ -147,23 +159,44 @@ static void draw(const double *cells, size_t columns, double max, enum chart_uni
     buffer_add(out, "\n", 1);
 }
 
+/* The figures of the report, else what the points say, which have fewer digits: no mean is above its
+ * peak. */
+static struct curve_value label_values(const struct chart_line *line,
+                                       const struct record *record, struct curve_value value)
+{
+    double mean = line->mean ? record_value(record, line->mean) : (double)NAN;
+    double peak = line->peak ? record_value(record, line->peak) : (double)NAN;
+
+    if (peak > 0)
+        value.high = peak;
+    if (!isnan(mean))
+        value.mean = mean;
+    value.mean = fmin(value.mean, value.high);
+    return value;
+}
+
 static bool write_chart(const struct chart *chart, const struct record *record,
                         struct page *page, size_t columns)
 {
     const struct record_curve *curve = &record->curve;
-    const struct curve_column *job = chart->column ? curve_find(curve, chart->column) : NULL;
-    const struct curve_column *column = job ? job : curve_find(curve, chart->host_column);
+    const struct chart_line *line = &chart->of_job;
+    const struct curve_column *column = line->column ? curve_find(curve, line->column) : NULL;
     struct curve_value value;
     double cells[CHART_COLUMNS_MAX];
 
+    if (!column) {
+        line = &chart->of_host;
+        column = curve_find(curve, line->column);
+    }
     if (!column)
         return false;
     value = curve_get(curve, column, 0, curve->count);
     if (!(value.high > 0))
         return false;
+    value = label_values(line, record, value);
     fill_cells(curve, column, cells, columns);
     page_blank(page);
-    page_add(page, PAGE_BOLD, job ? chart->title : chart->host_title);
+    page_add(page, PAGE_BOLD, line->title);
     buffer_format(page->out, "  %s%s on average, %s at peak\n",
                   value_text(value.mean, chart->unit).text, unit_text(chart->unit),
                   value_text(value.high, chart->unit).text);

@@ -89,14 +89,21 @@ static void memory_write(const struct record *record, struct page *page, bool ha
 
 static void use_write(const struct record *record, struct page *page)
 {
+    double of_job = record_value(record, "gpu.job_utilization.mean_gpus");
+    double of_all = record_value(record, "gpu.utilization.mean_gpus");
     struct buffer details = { 0 };
 
+    if (isnan(of_job) && !isnan(of_all)) {
+        buffer_format(&details, "GPUs busy with all work on average, %s at peak",
+                      number_short(record_value(record, "gpu.utilization.max_gpus")).text);
+        page_row(page, "GPU use", number_short(of_all).text, details.text);
+        buffer_done(&details);
+        return;
+    }
     buffer_format(&details, "GPUs busy with the job on average, %s at peak; %s with all work",
                   number_short(record_value(record, "gpu.job_utilization.max_gpus")).text,
-                  number_short(record_value(record, "gpu.utilization.mean_gpus")).text);
-    page_row(page, "GPU use",
-             number_short(record_value(record, "gpu.job_utilization.mean_gpus")).text,
-             details.text);
+                  number_short(of_all).text);
+    page_row(page, "GPU use", number_short(of_job).text, details.text);
     buffer_done(&details);
 }
 
@@ -146,7 +153,8 @@ static void device_write(const struct record_gpu *gpu, struct page *page)
     if (is_known(gpu->memory_bytes))
         buffer_format(&details, " with %s", number_bytes((double)gpu->memory_bytes).text);
     buffer_format(page_item(&details), "%s busy", number_percent(busy).text);
-    buffer_format(&details, " (%s for the job)", number_percent(job_busy).text);
+    if (!isnan(job_busy) || isnan(busy))
+        buffer_format(&details, " (%s for the job)", number_percent(job_busy).text);
     add_sensors(gpu, &details);
     page_row(page, label, number_bytes(gpu->measures[RECORD_GPU_JOB_MEMORY].value).text,
              details.text);
@@ -158,6 +166,16 @@ static bool was_used(const struct record_gpu *gpu)
 {
     return gpu->is_selected && (!(gpu->measures[RECORD_GPU_JOB_MEMORY].value <= 0) ||
                                 gpu->measures[RECORD_GPU_JOB_UTILIZATION_MAX].value > 0);
+}
+
+/* Of a GPU without a name of which nothing was measured, there is nothing to say. */
+static bool is_described(const struct record_gpu *gpu)
+{
+    bool is_known_at_all = gpu->name;
+
+    for (size_t i = 0; i < RECORD_GPU_MEASURES; i++)
+        is_known_at_all |= !isnan(gpu->measures[i].value);
+    return is_known_at_all;
 }
 
 bool text_gpu_has_used(const struct record *record)
@@ -189,7 +207,7 @@ void text_gpu_write(const struct record *record, struct page *page)
         return;
     use_write(record, page);
     for (size_t i = 0; i < record->gpu_count; i++) {
-        if (was_used(&record->gpus[i]))
+        if (was_used(&record->gpus[i]) && is_described(&record->gpus[i]))
             device_write(&record->gpus[i], page);
     }
 }

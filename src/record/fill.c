@@ -212,7 +212,7 @@ int record_fill(const struct record_input *input, struct record *ret)
     ret->figures = make_figures(ret, input->summary, input->origins, NULL);
     fill_processes(ret, input);
     fill_phases(ret, input);
-    fill_curve(ret, input->series, input->summary);
+    fill_curve(ret, input->series, input->summary, input->origins);
     fill_warnings(ret, input);
     if (!input->is_tracked)
         fill_system(ret, input);

@@ -3,10 +3,12 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 struct source {
     const struct series *series;
     const struct summary *summary;
+    const struct origin *origins;
 };
 
 /* Columns are numbered: the charted metrics, then those of each GPU. */
@@ -59,6 +61,20 @@ static bool is_ever_known(const struct source *source, size_t column)
     return false;
 }
 
+/* Whether a column of the job holds what was measured of the whole host, for want of a cgroup. */
+static bool is_of_host(const struct source *source, size_t column)
+{
+    enum metric metric;
+    const char *origin;
+
+    if (column >= source->series->metric_count)
+        return false;
+    metric = (enum metric)source->series->metrics[column].metric;
+    origin = source->origins[metric].source;
+    return origin && strncmp(origin, "host.", strlen("host.")) == 0 &&
+           strncmp(metric_row(metric)->published.name, "job_", strlen("job_")) == 0;
+}
+
 /* As long as a point is one sample, all three are the same. */
 static void fill_column(struct record *record, const struct source *source, size_t column)
 {
@@ -84,9 +100,9 @@ static void fill_column(struct record *record, const struct source *source, size
 }
 
 void fill_curve(struct record *record, const struct series *series,
-                const struct summary *summary)
+                const struct summary *summary, const struct origin origins[METRIC_COUNT])
 {
-    const struct source source = { series, summary };
+    const struct source source = { series, summary, origins };
     struct record_curve *curve = &record->curve;
 
     if (series->count == 0)
@@ -100,7 +116,7 @@ void fill_curve(struct record *record, const struct series *series,
     for (size_t i = 0; i < series->count; i++)
         curve->seconds[i] = (double)series->ends_ns[i] / 1e9;
     for (size_t i = 0; i < column_count(series); i++) {
-        if (is_ever_known(&source, i))
+        if (!is_of_host(&source, i) && is_ever_known(&source, i))
             fill_column(record, &source, i);
     }
 }

@@ -6,7 +6,8 @@
 #include "record/record.h"
 #include "series/series.h"
 
+/* Without columns of the job whose values are the host's: those have columns of the host. */
 void fill_curve(struct record *record, const struct series *series,
-                const struct summary *summary);
+                const struct summary *summary, const struct origin origins[METRIC_COUNT]);
 
 #endif

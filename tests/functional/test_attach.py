@@ -230,3 +230,14 @@ def test_process_of_another_user_is_reported_as_far_as_can_be_read(spoor, foreig
 def test_process_of_another_user_is_shown_as_not_available(spoor, foreign):
     done = spoor("attach", "--duration", "50ms", "-p", str(foreign.pid))
     assert done.returncode == 0 and "n/a" in done.stderr
+
+
+def test_curve_has_no_pressure_of_the_host_as_that_of_the_job(spoor, held):
+    path = spoor.new_path("result.json")
+    spoor("attach", "-q", "--duration", "200ms", "-i", "0.02", "-o", path, str(held.pid))
+    result = load(path)
+    columns = result["curve"]["columns"]
+    for kind in ("cpu", "memory", "io"):
+        source = result["pressure"][f"{kind}_seconds"]["source"]
+        if source is None or source.startswith("host."):
+            assert f"job_{kind}_pressure_seconds" not in columns

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import pathlib
 import re
 import resource
 import signal
@@ -262,6 +263,25 @@ def test_tracking_files_are_read(spoor, gpu_tracker, suffix):
     if suffix == "csv":
         path.write_bytes(path.read_bytes()[:-20])
         assert report_of(spoor, path)["run"]["samples"] == again["run"]["samples"] - 1
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_gpus_of_a_tracking_file(spoor, tmp_path, count):
+    text = (pathlib.Path(__file__).parent / "sub_track/tracking.csv").read_text()
+    path = tmp_path / "tracking.csv"
+    path.write_text(text.replace("16.376,12,12,1,1", f"16.376,12,12,{count},{count}"))
+    report = report_of(spoor, path)
+    gpu, columns = report["gpu"], report["curve"]["columns"]
+    assert gpu["count"] == len(gpu["devices"]) == len(report["host"]["gpus"]) == count
+    assert sum(each["memory_bytes"] for each in report["host"]["gpus"]) == 16376000000
+    assert gpu["utilization"]["max_gpus"]["value"] == pytest.approx(0.7)
+    assert 0 < gpu["utilization"]["mean_gpus"]["value"] < 0.7
+    assert "host_gpu_utilization_gpus" in columns
+    assert ("gpu0_utilization" in columns) == (count == 1)
+    text = spoor("report", "-f", "text", path).stdout
+    assert re.search("^GPU memory +750 MB  peak", text, re.M)
+    assert re.search("^GPU use +0.25  GPUs busy with all work on average, 0.70 at peak$", text, re.M)
+    assert ("GPU 0 " in text) == (count == 1)
 
 
 # ---- charts of text -----------------------------------------------------------------

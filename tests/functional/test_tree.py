@@ -150,6 +150,19 @@ def test_children_that_are_not_waited_for_are_warned_of(spoor):
     assert value(result, "cpu.total_seconds") >= 0.3
 
 
+def test_processes_between_two_samples_lived_at_once(spoor, workload):
+    path = spoor.new_path("result.json")
+    process = spoor.start("run", "-q", "-i", "60", "-o", path, "--", workload("forks"), "6", "wide")
+    assert read_line(process.stdout) == "ready"
+    process.stdin.close()
+    assert process.wait() == 0
+    result = load(path)
+    if result["processes"]["started"]["source"] not in ("proc-connector", "perf.fork-ring"):
+        pytest.skip("there are no process events")
+    assert value(result, "processes.max_concurrent") == 7
+    assert value(result, "cpu.threads.combined") >= 7
+
+
 @pytest.mark.parametrize("name", NAMES, ids=repr)
 def test_name_of_a_process_does_not_mislead(spoor, workload, name):
     done, result = spoor.result(workload("rename"), name, "0.2", options=["-i", "0.02"])

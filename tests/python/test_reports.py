@@ -88,6 +88,8 @@ def test_program_that_fails_says_why(tmp_path, monkeypatch):
 
 # ---- resource_tracker ----
 
+LONG = {"timestamp": {"duration": 60.0}}  # an earlier run
+
 def test_report_of_resource_tracker(stand_in_reporter):
     with ResourceTracker(interval=0.1, discover_cloud=False) as tracker:
         tracker.wait_for_samples(2)
@@ -110,7 +112,8 @@ def test_report_without_the_keeper_says_so(stand_in_reporter):
     with ResourceTracker(interval=0.1, discover_cloud=False) as tracker:
         tracker.wait_for_samples(1)
     stand_in_reporter()
-    data = data_of(tracker.report("Metaflow", [tracker.stats()] * 2, True, name="Flow/1/step/2"))
+    earlier = {**tracker.stats(), **LONG}
+    data = data_of(tracker.report("Metaflow", [earlier] * 2, True, name="Flow/1/step/2"))
     assert data["run"]["name"] == "Flow/1/step/2" and data["run"]["exit_code"] == 1
     assert data["context"]["status_failed"] and len(data["context"]["historical"]) == 2
     assert "of 3 runs" in data["context"]["recommendation"]["memory_bytes"]["why"]
@@ -118,12 +121,21 @@ def test_report_without_the_keeper_says_so(stand_in_reporter):
     assert data["context"]["servers_reason"].startswith("cannot reach http://127.0.0.1:1")
 
 
+def test_short_run_is_not_recommended_by(stand_in_reporter):
+    with ResourceTracker(interval=0.1, discover_cloud=False) as tracker:
+        tracker.wait_for_samples(1)
+    stand_in_reporter()
+    context = data_of(tracker.report())["context"]
+    assert context["recommendation"] is None
+    assert context["servers"] == [] and context["servers_reason"] is None
+
+
 @pytest.mark.parametrize("switch", ["track_processes", "track_system"])
 def test_report_of_one_table(stand_in_reporter, switch):
     with ResourceTracker(interval=0.1, discover_cloud=False, **{switch: False}) as tracker:
         tracker.wait_for_samples(1)
     stand_in_reporter()
-    data = data_of(tracker.report(servers=0))
+    data = data_of(tracker.report(historical_stats=[LONG], servers=0))
     has_process = switch != "track_processes"
     assert ("job_cpu_seconds" in data["curve"]["columns"]) == has_process
     assert ("host_cpu_seconds" in data["curve"]["columns"]) != has_process

@@ -6,9 +6,11 @@
 /* cmocka.h needs the four above */
 #include <cmocka.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "output/chart.h"
+#include "series/figure.h"
 
 enum { POINTS = 7 };
 
@@ -86,6 +88,30 @@ static void without_unicode_charts_are_ascii(void **state)
                 "            0                    30.0 s           1 min 00 s\n");
 }
 
+/* The points have four digits of what the figures are. */
+static void means_and_peaks_are_those_of_the_figures(void **state)
+{
+    struct spoor_figure *figures = calloc(figure_count(), sizeof(*figures));
+    struct record record = run;
+    struct buffer out = { 0 };
+
+    (void)state;
+    assert_non_null(figures);
+    for (size_t i = 0; i < figure_count(); i++)
+        figures[i].value = (double)NAN;
+    figures[figure_index("cpu.mean_cores")].value = 1.234;
+    figures[figure_index("cpu.max_cores")].value = 4.321;
+    figures[figure_index("memory.system_peak_bytes")].value = 510e6; /* below the mean */
+    record.figures = figures;
+    chart_write(&record, &(struct format_style){ false, true, 60, true }, &out);
+    assert_non_null(
+        strstr(out.text, "\nCPU  1.23 cores on average, 4.32 at peak\n      4.32 ┤"));
+    assert_non_null(
+        strstr(out.text, "\nMemory of the machine  510 MB on average, 510 MB at peak\n"));
+    buffer_done(&out);
+    free(figures);
+}
+
 static void a_run_without_a_curve_says_so(void **state)
 {
     const struct record none = { .name = "a\x1b[31m" };
@@ -126,6 +152,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(charts_stand_on_one_time_axis),
         cmocka_unit_test(without_unicode_charts_are_ascii),
+        cmocka_unit_test(means_and_peaks_are_those_of_the_figures),
         cmocka_unit_test(a_run_without_a_curve_says_so),
         cmocka_unit_test(every_width_has_room),
     };

@@ -81,6 +81,36 @@ static void the_most_at_once_is_kept(void **state)
     end(&events);
 }
 
+static void event_at(struct process_events *events, enum process_event_kind kind, pid_t pid,
+                     uint64_t time_ns)
+{
+    process_events_note(events,
+                        &(struct process_event){
+                            .kind = kind, .pid = pid, .parent_pid = MAIN, .time_ns = time_ns });
+}
+
+/* The connector delivers events of different CPUs out of order. */
+static void an_end_that_is_read_late_is_not_in_the_most_at_once(void **state)
+{
+    struct process_events events;
+
+    (void)state;
+    begin(&events, true);
+    event_at(&events, PROCESS_FORKED, MAIN + 1, 1000);
+    event_at(&events, PROCESS_FORKED, MAIN + 2, 3000);
+    assert_int_equal(events.process_peak.count, 3);
+    event_at(&events, PROCESS_EXITED, MAIN + 1, 2000);
+    assert_int_equal(events.process_peak.count, 2);
+    assert_int_equal(events.peak.processes, 3); /* a bound */
+    event_at(&events, PROCESS_FORKED, MAIN + 3, 4000);
+    assert_int_equal(events.process_peak.count, 3);
+    event_at(&events, PROCESS_EXITED, MAIN + 2, 5000);
+    event_at(&events, PROCESS_EXITED, MAIN + 3, NS_PER_SECOND);
+    event_at(&events, PROCESS_FORKED, MAIN + 4, NS_PER_SECOND + 1);
+    assert_int_equal(events.process_peak.count, 3);
+    end(&events);
+}
+
 static void threads_are_not_processes(void **state)
 {
     struct process_events events;
@@ -371,6 +401,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_most_at_once_is_kept),
+        cmocka_unit_test(an_end_that_is_read_late_is_not_in_the_most_at_once),
         cmocka_unit_test(threads_are_not_processes),
         cmocka_unit_test(a_process_ends_with_its_last_thread),
         cmocka_unit_test(who_outlives_the_main_process_does_not_depend_on_its_exit_event),

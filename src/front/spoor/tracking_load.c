@@ -16,10 +16,13 @@ enum {
     RAM_UNIT = 0,
     GPU_RAM_UNIT = 1,
     RAM_CAPACITY = 3,
+    GPU_RAM_CAPACITY = 4,
     CORE_COUNT = 5,
     EXPECTED_CORES = 6,
     GPU_COUNT = 7,
 };
+
+enum { GPUS_MAX = 1024 };
 
 enum unit { UNIT_OF_RAM, UNIT_OF_GPU_RAM, UNIT_OF_PERCENT, UNIT_OF_COUNT };
 
@@ -40,6 +43,7 @@ static const struct {
     { TRACKING_COMBINED_GPU_RAM, "job_gpu_memory_bytes", UNIT_OF_GPU_RAM, REPLAY_VALUE, true },
     { TRACKING_SYSTEM_GPU_RAM, "host_gpu_memory_bytes", UNIT_OF_GPU_RAM, REPLAY_VALUE, true },
     { TRACKING_GPU_SUM_UTILIZATION_PERCENT, "host_gpu_utilization_gpus", UNIT_OF_PERCENT, REPLAY_VALUE, true },
+    { TRACKING_GPU_SUM_UTILIZATION_PERCENT, "host_gpu_seconds", UNIT_OF_PERCENT, REPLAY_RATE, true },
     { TRACKING_MAIN_N_THREADS, "main_threads", UNIT_OF_COUNT, REPLAY_VALUE, false },
     { TRACKING_DESCENDANTS_N_THREADS, "descendants_threads", UNIT_OF_COUNT, REPLAY_VALUE, false },
     { TRACKING_COMBINED_N_THREADS, "job_threads", UNIT_OF_COUNT, REPLAY_VALUE, false },
@@ -89,6 +93,37 @@ static double scale_of(const struct tracking *tracking, enum unit unit)
     return 1;
 }
 
+static uint64_t gpu_count(const struct tracking *tracking)
+{
+    double number = tracking->facts.numbers[GPU_COUNT];
+
+    return number >= 0 && number < 1e6 ? (uint64_t)number : UNKNOWN;
+}
+
+/* What all GPUs did is what the only one did. */
+static struct series_gpus only_gpu(const struct replay_row *row)
+{
+    struct series_gpus gpus = { .count = 1, .places = { { 0, -1 } } };
+
+    for (size_t i = 0; i < SERIES_GPU_MEASURES; i++) {
+        double value = (double)NAN;
+
+        switch ((int)series_gpu_measure(i)) {
+        case GPU_MEMORY:
+            value = row->value[METRIC_HOST_GPU_MEMORY];
+            break;
+        case GPU_JOB_MEMORY:
+            value = row->value[METRIC_JOB_GPU_MEMORY];
+            break;
+        case GPU_UTILIZATION:
+            value = row->value[METRIC_HOST_GPU_UTILIZATION];
+            break;
+        }
+        gpus.values[0][i] = (float)value;
+    }
+    return gpus;
+}
+
 static int add_row(const double cells[TRACKING_COLUMNS], void *data)
 {
     struct tracking *tracking = data;
@@ -103,6 +138,8 @@ static int add_row(const double cells[TRACKING_COLUMNS], void *data)
         row.value[replay_metric(columns[i].metric)] =
             cells[columns[i].column] * scale_of(tracking, columns[i].unit);
     }
+    if (gpu_count(tracking) == 1)
+        row.gpus = only_gpu(&row);
     if (replay_is_over(tracking->replay, &row))
         return 0; /* the clock was set back */
     replay_add(tracking->replay, &row);
@@ -115,6 +152,47 @@ static uint64_t count_of(double number)
     return number > 0 && number < 1e15 ? (uint64_t)number : UNKNOWN;
 }
 
+static void add_measures(struct record *record, struct record_gpu *gpu)
+{
+    static const struct {
+        enum record_gpu_measure measure;
+        const char *path;
+    } figures[] = {
+        { RECORD_GPU_MEMORY, "gpu.memory.system_bytes" },
+        { RECORD_GPU_JOB_MEMORY, "gpu.memory.combined_bytes" },
+        { RECORD_GPU_UTILIZATION_MEAN, "gpu.utilization.mean_gpus" },
+        { RECORD_GPU_UTILIZATION_MAX, "gpu.utilization.max_gpus" },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(figures); i++)
+        gpu->measures[figures[i].measure] = record_find(record->figures, figures[i].path);
+}
+
+/* The capacity is that of all GPUs, which are taken to be alike. */
+static void add_gpus(const struct tracking *tracking, struct record *record)
+{
+    const double *numbers = tracking->facts.numbers;
+    double bytes = numbers[GPU_RAM_CAPACITY] * bytes_in(tracking->facts.texts[GPU_RAM_UNIT]);
+    size_t count = is_known(record->whole_gpus) ? (size_t)record->whole_gpus : 0;
+
+    if (count == 0 || count > GPUS_MAX)
+        return;
+    record->gpus = record_alloc(record, count, sizeof(*record->gpus));
+    record->gpu_count = record->gpus ? count : 0;
+    for (size_t i = 0; i < record->gpu_count; i++) {
+        struct record_gpu *gpu = &record->gpus[i];
+
+        *gpu = (struct record_gpu){ .index = i,
+                                    .part = UNKNOWN,
+                                    .memory_bytes = count_of(bytes / (double)count),
+                                    .is_selected = true };
+        for (size_t k = 0; k < RECORD_GPU_MEASURES; k++)
+            gpu->measures[k] = record_unknown_figure("not in the tracking file");
+        if (count == 1)
+            add_measures(record, gpu);
+    }
+}
+
 static void add_facts(const struct tracking *tracking, struct record *record)
 {
     const double *numbers = tracking->facts.numbers;
@@ -124,9 +202,8 @@ static void add_facts(const struct tracking *tracking, struct record *record)
         count_of(numbers[RAM_CAPACITY] * bytes_in(tracking->facts.texts[RAM_UNIT]));
     if (numbers[EXPECTED_CORES] > 0)
         record->cpus_limit = numbers[EXPECTED_CORES];
-    record->whole_gpus = numbers[GPU_COUNT] >= 0 && numbers[GPU_COUNT] < 1e6
-                             ? (uint64_t)numbers[GPU_COUNT]
-                             : UNKNOWN;
+    record->whole_gpus = gpu_count(tracking);
+    add_gpus(tracking, record);
 }
 
 static int finish(struct tracking *tracking, const char *path, const char *name, bool is_torn,

@@ -12,7 +12,7 @@ const REMEMBERED = "spoor-request-format";
 
 function verdict(run: Run): HTMLElement {
   const warnings = run.warnings ?? [];
-  const noAdvice = recommendationOf(run) && whyNoRecommendation(run);
+  const noAdvice = (recommendationOf(run) || run.context) && whyNoRecommendation(run);
   return section(
     "verdict",
     "Verdict",

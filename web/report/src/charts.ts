@@ -214,16 +214,27 @@ function gpuLines(curve: Curve, suffix: string, ofJob?: string): Line[] {
   );
 }
 
+// Rows of other trackers may have the sum over all GPUs only.
+function gpuUse(curve: Curve): Definition {
+  const each = gpuLines(curve, "utilization", "job_utilization");
+  const head = { id: "gpu", title: "GPU use" };
+  if (each.some(({ column }) => isKnown(curve.columns[column])))
+    return { ...head, unit: units.percent, maximum: 1, lines: each };
+  return {
+    ...head,
+    note: "number of GPUs",
+    unit: units.cores,
+    lines: [
+      line("job_gpu_utilization_gpus", "job", "job", "range"),
+      line("host_gpu_utilization_gpus", "host", "host", "range"),
+    ],
+  };
+}
+
 function gpuDefinitions(curve: Curve): Record<"utilization" | "power" | "temperature", Definition> {
   const power = gpuLines(curve, "power_watts");
   return {
-    utilization: {
-      id: "gpu",
-      title: "GPU use",
-      unit: units.percent,
-      maximum: 1,
-      lines: gpuLines(curve, "utilization", "job_utilization"),
-    },
+    utilization: gpuUse(curve),
     power: {
       id: "power",
       title: "GPU power",

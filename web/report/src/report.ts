@@ -236,7 +236,7 @@ export function recommendationOf(run: Run): Recommendation | undefined {
 export function gpusOf(run: Run): Gpu[] {
   const selected = new Set(run.limits?.gpus ?? []);
   return (run.host?.gpus ?? []).filter(
-    (gpu) => selected.size === 0 || selected.has(gpu.uuid ?? ""),
+    (gpu) => selected.size === 0 || selected.has(gpu.uuid ?? null),
   );
 }
 

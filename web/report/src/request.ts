@@ -12,6 +12,7 @@ import {
 } from "./report";
 
 const SHORT_SECONDS = 10;
+const TOO_SHORT = "Nothing is recommended for the next run: this one was too short.";
 
 export interface Needs {
   cpus: number;
@@ -31,6 +32,8 @@ export interface RequestFormat {
 
 // Why a run has nothing to recommend; empty if it has.
 export function whyNoRecommendation(run: Run): string {
+  const isShort = number(run.run.elapsed_seconds) < SHORT_SECONDS;
+  if (run.context && !run.context.recommendation && isShort) return TOO_SHORT;
   if (!recommendationOf(run)) return "This report has no recommendation.";
   if (run.context?.recommendation) return "";
   if (wasOutOfMemory(run)) return "";
@@ -38,9 +41,7 @@ export function whyNoRecommendation(run: Run): string {
     return "Nothing is recommended for the next run: how this one ended is not known.";
   if (run.run.exit_code !== 0 && !run.run.still_running)
     return "Nothing is recommended for the next run: this one did not succeed.";
-  if (number(run.run.elapsed_seconds) < SHORT_SECONDS)
-    return "Nothing is recommended for the next run: this one was too short.";
-  return "";
+  return isShort ? TOO_SHORT : "";
 }
 
 export function needsOf(run: Run): Needs {

@@ -183,12 +183,23 @@ function countRows(run: Run): UsageRow[] {
   ];
 }
 
+// No mean is above its peak, although values of the curve have four digits only. A figure is right; of two
+// values of the curve, the mean is that of an exact total.
+function ordered(run: Run, row: UsageRow): UsageRow {
+  const { mean, peak } = row;
+  const isAbove = numberOf(run, mean) > numberOf(run, peak); // not if one is unknown
+  if (!isAbove || !mean || !peak) return row;
+  if (!("path" in peak)) return { ...row, peak: { ...peak, value: numberOf(run, mean) } };
+  return "path" in mean ? row : { ...row, mean: { ...mean, value: numberOf(run, peak) } };
+}
+
 export function usageRows(run: Run): UsageRow[] {
   const rows = [cpuRow(run), ...memoryRows(run), ...gpuRows(run), ...transferRows(run)];
   const all = isSystem(run) ? rows : [...rows, ...countRows(run)];
-  return all.filter(({ total, mean, peak }) =>
+  const known = all.filter(({ total, mean, peak }) =>
     [total, mean, peak].some((cell) => !Number.isNaN(numberOf(run, cell))),
   );
+  return known.map((row) => ordered(run, row));
 }
 
 function numberOf(run: Run, cell: Cell): number {

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { chartsOf } from "../../src/charts";
 import { changeText, mergedCurve, runNames } from "../../src/compare";
 import { topOf, usefulBound } from "../../src/overlay";
-import type { Run } from "../../src/report";
+import { gpusOf, type Run } from "../../src/report";
 import { cpuJob, emptyJob, gpuJob, manyGpusJob, systemReport } from "../fixtures";
 
 const titles = (run: Run) => chartsOf(run).charts.map(({ title }) => title);
@@ -93,6 +93,22 @@ describe("the y axis", () => {
     expect(usefulBound({ ...measure, high: 20 })).toBeNull();
     expect(usefulBound({ ...measure, high: null })).toBeNull();
     expect(usefulBound(measure)).toBeNull();
+  });
+});
+
+describe("the use of GPUs", () => {
+  it("is that of all if none is known of each", () => {
+    const run = cpuJob();
+    run.curve!.columns.host_gpu_utilization_gpus = run.curve!.columns.job_cpu_seconds!;
+    const chart = chartsOf(run).charts.find(({ title }) => title === "GPU use");
+    expect(chart?.lines.map(({ column }) => column)).toEqual(["host_gpu_utilization_gpus"]);
+  });
+
+  it("is of GPUs that have no identifier, too", () => {
+    const run = cpuJob();
+    run.host!.gpus = [{ index: 0, uuid: null, memory_bytes: 16e9 }];
+    run.limits!.gpus = [null];
+    expect(gpusOf(run)).toHaveLength(1);
   });
 });
 

@@ -83,6 +83,15 @@ describe("a recommendation", () => {
     expect(whyNoRecommendation(unknown)).toContain("not known");
   });
 
+  it("is not made by a short run, whoever recommends", () => {
+    const run = cpuJob();
+    run.run.elapsed_seconds = 1.25;
+    expect(whyNoRecommendation(run)).toContain("too short");
+    run.recommendation = undefined;
+    run.context = { recommendation: null };
+    expect(whyNoRecommendation(run)).toContain("too short");
+  });
+
   it("a program that tracks itself is still running, and has not failed", () => {
     const run = cpuJob();
     run.run.exit_code = null;

@@ -162,3 +162,18 @@ describe("files", () => {
     expect(fileName("", ".csv")).toBe("report.csv");
   });
 });
+
+describe("the mean of a usage", () => {
+  it("is not above its peak", () => {
+    const run = cpuJob();
+    const columns = run.curve!.columns;
+    columns.job_rss_bytes = { kind: "gauge", high: run.curve!.seconds.map(() => 1.235e9) };
+    columns.job_read_bytes = { kind: "rate", high: run.curve!.seconds.map(() => 1) };
+    run.memory = { combined: { total_rss_bytes: { value: 1.2346e9, source: "x", exact: true } } };
+    const rows = usageRows(run);
+    const memory = rows.find(({ name }) => name === "Memory")!;
+    expect(memory.mean).toHaveProperty("value", 1.2346e9);
+    const read = rows.find(({ name }) => name === "Disk read")!;
+    expect(read.peak).toHaveProperty("value", (read.mean as { value: number }).value);
+  });
+});
