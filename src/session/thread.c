@@ -30,12 +30,14 @@ static uint64_t events_due_ns(const struct process_events *events, const struct 
     return abs_diff(due_ns, pace->glance_ns) <= TOGETHER_NS ? pace->glance_ns : due_ns;
 }
 
-/* For the sampler's user. */
+/* For the sampler's user. While samples are held none is taken but the first: rows of others would be
+ * missing in the streams. Their release wakes this thread up. */
 static uint64_t next_wake_ns(const spoor_session *session, const struct pace *pace)
 {
     uint64_t due_ns = events_due_ns(&session->sampler.job.process_events, pace);
+    uint64_t pace_ns = session->holds_samples ? pace->glance_ns : pace_wake_ns(pace);
 
-    return smaller(smaller(pace_wake_ns(pace), due_ns), session_gpus_due_ns(session));
+    return smaller(smaller(pace_ns, due_ns), session_gpus_due_ns(session));
 }
 
 static void wait_until(const spoor_session *session, uint64_t wake_ns)
@@ -128,7 +130,7 @@ static void wake_up(spoor_session *session, struct pace *pace, struct bill *bill
     }
     session_begin_delivery(session);
     take_asked_sample(session);
-    if (now_ns >= pace->deadline_ns) {
+    if (now_ns >= pace->deadline_ns && !session->holds_samples) {
         take_due_sample(session, pace);
         (void)charge(session, bill, SPENT_SAMPLES);
     }
