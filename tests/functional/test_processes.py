@@ -61,12 +61,15 @@ def test_what_each_process_was_and_used(spoor, workload):
 
 
 def test_how_orphans_end(spoor, tmp_path):
-    """We reap them, so that it is known without privileges."""
+    """We reap them, so that it is known without privileges. Whose children they were is known if they
+    were seen before their parent ended."""
     gate, path = tmp_path / "gate", spoor.new_path("result.json")
-    process = spoor.start("run", "-q", "--wait", "all", "-o", path, "--", "sh", "-c",
-                          f"({WAIT_FOR} exit 4) & ({WAIT_FOR} exec sh -c 'kill -9 $$') & echo $$",
-                          env={**os.environ, "GATE": str(gate)})
+    process = spoor.start("run", "-q", "-i", "0.02", "--wait", "all", "-o", path, "--", "sh", "-c",
+                          f"({WAIT_FOR} exit 4) & ({WAIT_FOR} exec sh -c 'kill -9 $$') & "
+                          "echo $$; read x; exit 0", env={**os.environ, "GATE": str(gate)})
     pid = int(read_line(process.stdout))
+    wait_for_samples(process.pid)
+    process.stdin.close()
     eventually(lambda: state_of(pid) is None, "the end of the main process")
     gate.touch()
     assert process.wait() == 0
