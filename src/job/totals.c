@@ -177,6 +177,11 @@ static void read_thread_peaks(struct job *job, const struct heads *by_events,
         *peak = origins[METRIC_JOB_THREADS];
 }
 
+static bool raises(uint64_t peak, uint64_t count)
+{
+    return !is_known(peak) || peak < count;
+}
+
 /* The connector's events of different CPUs come out of order: its peak is an estimate, though never
  * above what the cgroup has counted. */
 static void estimate_process_peak(struct job *job, struct job_reading *reading)
@@ -189,10 +194,13 @@ static void estimate_process_peak(struct job *job, struct job_reading *reading)
         count = smaller(count, reading->thread_peaks.threads);
     reading->process_peak = count;
     job->origins[METRIC_JOB_PROCESSES_PEAK].is_exact = false;
-    if (!is_known(reading->thread_peaks.threads) || reading->thread_peaks.threads < count) {
-        reading->thread_peaks.threads = count; /* each has one at least */
+    /* Each has one thread at least. */
+    if (raises(reading->thread_peaks.threads, count))
         threads->source = job->process_events.source;
-    }
+    if (raises(reading->thread_peaks.descendants_threads, count - 1))
+        job->origins[METRIC_DESCENDANTS_THREADS_PEAK].source = job->process_events.source;
+    raise_to(&reading->thread_peaks.threads, count);
+    raise_to(&reading->thread_peaks.descendants_threads, count - 1);
 }
 
 static void read_process_events(struct job *job, struct job_reading *reading)
