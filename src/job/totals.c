@@ -177,28 +177,18 @@ static void read_thread_peaks(struct job *job, const struct heads *by_events,
         *peak = origins[METRIC_JOB_THREADS];
 }
 
-static bool raises(uint64_t peak, uint64_t count)
-{
-    return !is_known(peak) || peak < count;
-}
-
 /* The connector's events of different CPUs come out of order: its peak is an estimate, though never
  * above what the cgroup has counted. */
 static void estimate_process_peak(struct job *job, struct job_reading *reading)
 {
     const struct process_peak *estimate = &job->process_events.process_peak;
     uint64_t count = job->was_thorough ? estimate->count : estimate->settled;
-    struct origin *threads = &job->origins[METRIC_JOB_THREADS_PEAK];
 
-    if (threads->is_exact)
+    if (job->origins[METRIC_JOB_THREADS_PEAK].is_exact)
         count = smaller(count, reading->thread_peaks.threads);
     reading->process_peak = count;
     job->origins[METRIC_JOB_PROCESSES_PEAK].is_exact = false;
-    /* Each has one thread at least. */
-    if (raises(reading->thread_peaks.threads, count))
-        threads->source = job->process_events.source;
-    if (raises(reading->thread_peaks.descendants_threads, count - 1))
-        job->origins[METRIC_DESCENDANTS_THREADS_PEAK].source = job->process_events.source;
+    /* Each has one thread at least: samples may have counted fewer. */
     raise_to(&reading->thread_peaks.threads, count);
     raise_to(&reading->thread_peaks.descendants_threads, count - 1);
 }
