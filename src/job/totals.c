@@ -183,16 +183,14 @@ static void estimate_process_peak(struct job *job, struct job_reading *reading)
 {
     const struct process_peak *estimate = &job->process_events.process_peak;
     uint64_t count = job->was_thorough ? estimate->count : estimate->settled;
-    struct origin *threads = &job->origins[METRIC_JOB_THREADS_PEAK];
 
-    if (threads->is_exact)
+    if (job->origins[METRIC_JOB_THREADS_PEAK].is_exact)
         count = smaller(count, reading->thread_peaks.threads);
     reading->process_peak = count;
     job->origins[METRIC_JOB_PROCESSES_PEAK].is_exact = false;
-    if (!is_known(reading->thread_peaks.threads) || reading->thread_peaks.threads < count) {
-        reading->thread_peaks.threads = count; /* each has one at least */
-        threads->source = job->process_events.source;
-    }
+    /* Each has one thread at least: samples may have counted fewer. */
+    raise_to(&reading->thread_peaks.threads, count);
+    raise_to(&reading->thread_peaks.descendants_threads, count - 1);
 }
 
 static void read_process_events(struct job *job, struct job_reading *reading)

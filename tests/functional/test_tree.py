@@ -160,7 +160,8 @@ def test_processes_between_two_samples_lived_at_once(spoor, workload):
     if result["processes"]["started"]["source"] not in ("proc-connector", "perf.fork-ring"):
         pytest.skip("there are no process events")
     assert value(result, "processes.max_concurrent") == 7
-    assert value(result, "cpu.threads.combined") >= 7
+    threads = {scope: value(result, f"cpu.threads.{scope}") for scope in result["cpu"]["threads"]}
+    assert threads["main"] + threads["descendants"] >= threads["combined"] >= 7
 
 
 @pytest.mark.parametrize("name", NAMES, ids=repr)
