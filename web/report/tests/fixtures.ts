@@ -274,8 +274,20 @@ function process(values: Partial<Process> & { name: string; pid: number }): Proc
   };
 }
 
-// Scales the CPU time of all, so that the sum is the job's.
+function highest(run: Run, column: string): number | null {
+  const values = (run.curve?.columns[column]?.high ?? []).filter((value) => value !== null);
+  return values.length > 0 ? Math.max(...values) : null;
+}
+
+// Makes the figures of a run agree: those of the curve, and the CPU time of all processes with the job's.
 function balance(run: Run): void {
+  const cpu = run.cpu as { max_cores: Measure; threads: { combined: Measure } };
+  const peaks: [Measure, string][] = [
+    [cpu.max_cores, "job_cpu_seconds"],
+    [cpu.threads.combined, "job_threads"],
+    [(run.processes as unknown as { max_concurrent: Measure }).max_concurrent, "job_processes"],
+  ];
+  for (const [measure, column] of peaks) measure.value = highest(run, column) ?? measure.value;
   const all: { cpu_seconds: number | null }[] = [
     ...(run.processes?.largest ?? []),
     ...(run.processes?.others ?? []),
