@@ -19,10 +19,14 @@ static int compare_numbers(double a, double b)
     return (a < b) - (a > b);
 }
 
+struct row {
+    const struct record_process *process;
+};
+
 static int compare(const void *left, const void *right)
 {
-    const struct record_process *a = *(const struct record_process *const *)left;
-    const struct record_process *b = *(const struct record_process *const *)right;
+    const struct record_process *a = ((const struct row *)left)->process;
+    const struct record_process *b = ((const struct row *)right)->process;
     int order = compare_numbers(a->cpu_seconds, b->cpu_seconds);
 
     if (order == 0)
@@ -104,24 +108,24 @@ static uint64_t count_rest(const struct record *record, size_t shown)
 void process_list_write(const struct record *record, struct page *page)
 {
     size_t count = record->process_count, shown = record->shown_processes;
-    const struct record_process **order;
+    struct row *rows;
     uint64_t rest;
 
     if (shown == 0 || count == 0)
         return;
     if (shown > count)
         shown = count;
-    order = calloc(count, sizeof(*order));
-    if (!order)
+    rows = calloc(count, sizeof(*rows));
+    if (!rows)
         return;
     for (size_t i = 0; i < count; i++)
-        order[i] = &record->processes[i];
-    qsort(order, count, sizeof(*order), compare);
+        rows[i].process = &record->processes[i];
+    qsort(rows, count, sizeof(*rows), compare);
     page_blank(page);
     write_title(page);
     for (size_t i = 0; i < shown; i++)
-        write_process(record, order[i], page);
-    free(order);
+        write_process(record, rows[i].process, page);
+    free(rows);
     rest = count_rest(record, shown);
     if (rest > 0)
         buffer_format(page->out, "  and %s more\n", number_count((double)rest).text);

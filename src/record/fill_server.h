@@ -7,7 +7,7 @@
 #include "record/server.h"
 #include "source/host/server.h"
 
-struct record_cloud fill_cloud(struct record *record, const struct spoor_cloud *cloud);
+struct record_cloud fill_cloud(struct record *record, const struct spoor_cloud *from);
 
 /* `cloud` may be NULL. On failure it is missing: see record->error. */
 void fill_server(struct record *record, const struct server_facts *facts,

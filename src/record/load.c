@@ -411,7 +411,7 @@ static int check_schema(const json_t *root, struct spoor_error *err)
 
 static int load_cloud(struct loader *loader, const json_t *root)
 {
-    json_t *section;
+    json_t *section = NULL;
     int r = find(loader, root, "host.cloud", &section);
 
     if (r < 0 || json_object_size(section) == 0)
