@@ -8,21 +8,6 @@
 #include "front/spoor/program.h"
 #include "source/cloud/cloud.h"
 
-/* The texts are those of the facts and of the error. */
-static struct spoor_cloud describe_cloud(const struct cloud_facts *facts, int r,
-                                         const struct spoor_error *err)
-{
-    return (struct spoor_cloud){
-        .size = sizeof(struct spoor_cloud),
-        .vendor = facts->vendor,
-        .region = facts->region,
-        .zone = facts->zone,
-        .instance_type = facts->instance_type,
-        .account = facts->account,
-        .reason = r < 0 && r != -ENODEV ? err->message : NULL,
-    };
-}
-
 int command_info(const struct command *command, int argc, char **argv)
 {
     CLEANUP(settings_done) struct settings settings;
@@ -40,7 +25,8 @@ int command_info(const struct command *command, int argc, char **argv)
     if (r == 0)
         r = cloud_find(&root, &facts, &cloud_err);
     root_close(&root);
-    cloud = describe_cloud(&facts, r, &cloud_err);
+    cloud = cloud_describe(&facts);
+    cloud.reason = r < 0 && r != -ENODEV ? cloud_err.message : NULL;
     if (spoor_machine_write(NULL, settings.gpus, &cloud, settings.format, STDOUT_FILENO, &err) <
         0) {
         gpus_name_source(&settings, &err);

@@ -304,18 +304,15 @@ struct report {
 static struct spoor_cloud recall_cloud(struct cloud_facts *facts)
 {
     struct root root = ROOT_CLOSED;
+    struct spoor_cloud cloud;
 
     *facts = (struct cloud_facts){ 0 };
     if (root_open(NULL, &root) == 0)
         cloud_recall(&root, facts);
     root_close(&root);
-    return (struct spoor_cloud){
-        .size = sizeof(struct spoor_cloud),
-        .vendor = facts->vendor,
-        .region = facts->region,
-        .zone = facts->zone,
-        .instance_type = facts->instance_type,
-    };
+    cloud = cloud_describe(facts);
+    cloud.account = NULL;
+    return cloud;
 }
 
 static bool tells_of_clouds(const struct outputs *outputs)

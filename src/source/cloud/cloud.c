@@ -70,6 +70,18 @@ static int recall(const struct root *root, const struct cloud_vendor **ret_vendo
     return -ENOENT;
 }
 
+struct spoor_cloud cloud_describe(const struct cloud_facts *facts)
+{
+    return (struct spoor_cloud){
+        .size = sizeof(struct spoor_cloud),
+        .vendor = facts->vendor,
+        .region = facts->region,
+        .zone = facts->zone,
+        .instance_type = facts->instance_type,
+        .account = facts->account,
+    };
+}
+
 void cloud_recall(const struct root *root, struct cloud_facts *ret)
 {
     const struct cloud_vendor *vendor;

@@ -37,4 +37,7 @@ int cloud_find(const struct root *root, struct cloud_facts *ret, struct spoor_er
 /* What is known without asking: by the firmware, and by an answer since boot. */
 void cloud_recall(const struct root *root, struct cloud_facts *ret);
 
+/* For the library; the texts are those of the facts. */
+struct spoor_cloud cloud_describe(const struct cloud_facts *facts);
+
 #endif

@@ -220,6 +220,11 @@ export function wasOutOfMemory(run: Run): boolean {
   );
 }
 
+// Is memory with page cache worth a word beside the memory of the processes?
+export function isCacheNotable(withCache: number, peak: number): boolean {
+  return withCache > 1.02 * peak;
+}
+
 // What counts against the memory limit. That of a cgroup holds for what is charged to it, page cache
 // included, and not for the resident memory of its processes.
 export function limitedMemoryOf(run: Run): number {

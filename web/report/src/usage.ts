@@ -8,6 +8,7 @@ import {
   elapsedOf,
   gpuMemoryOf,
   gpusOf,
+  isCacheNotable,
   isSystem,
   limitedMemoryOf,
   measureAt,
@@ -15,8 +16,6 @@ import {
   type Run,
   valueAt,
 } from "./report";
-
-const NOTABLE_CACHE = 1.02; // times the peak
 
 type Text = (value: number) => string;
 
@@ -94,10 +93,10 @@ function memoryRows(run: Run): UsageRow[] {
         share: valueAt(run, "memory.system_peak_bytes") / allowed,
       }),
     ];
-  const isCacheNotable = withCache > NOTABLE_CACHE * peak;
+  const showsCache = isCacheNotable(withCache, peak);
   // The row with page cache is the one that a cgroup's limit holds for.
   const limited = limitedMemoryOf(run);
-  const isLimited = !isCacheNotable || limited !== withCache;
+  const isLimited = !showsCache || limited !== withCache;
   const rows = [
     row("Memory", {
       mean: {
@@ -110,7 +109,7 @@ function memoryRows(run: Run): UsageRow[] {
       share: isLimited ? limited / allowed : Number.NaN,
     }),
   ];
-  if (isCacheNotable)
+  if (showsCache)
     rows.push(
       row("Memory with page cache", {
         peak: { path: "memory.job_peak_bytes", ...bytes },

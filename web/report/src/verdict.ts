@@ -5,6 +5,7 @@ import {
   elapsedOf,
   gpuMemoryOf,
   gpusOf,
+  isCacheNotable,
   isSystem,
   limitedMemoryOf,
   measureAt,
@@ -16,7 +17,6 @@ import {
 
 const SENTENCES_MAX = 4;
 const NOTABLE_STALL = 0.1; // of the time
-const NOTABLE_CACHE = 1.02; // times the peak
 const NOTABLE_FOREIGN = 0.05; // of a GPU
 
 export type Outcome = "good" | "bad" | "unknown";
@@ -65,8 +65,9 @@ function memory(run: Run): string {
   }
   if (limit > 0) {
     const used = limitedMemoryOf(run);
-    const cache =
-      used > NOTABLE_CACHE * peak ? ` with page cache; the processes held ${bytes(peak)}` : "";
+    const cache = isCacheNotable(used, peak)
+      ? ` with page cache; the processes held ${bytes(peak)}`
+      : "";
     return `Peak memory ${bytes(used)} of ${bytes(limit)} allowed (${percent(used / limit)})${cache}.`;
   }
   const total = number(run.host?.memory_bytes);
