@@ -38,7 +38,7 @@ enum { FRAMES_MAX = 48 };
 
 static struct failing_state *state;
 static char kind_wanted[16];
-static bool is_sticky;
+static bool is_sticky, has_begun;
 static uint64_t site_wanted;
 static uint64_t at_wanted;
 int failing_how;
@@ -118,7 +118,11 @@ static bool is_hit(uint64_t site)
            atomic_fetch_add(&state->matches, 1) + 1 == at_wanted;
 }
 
-/* Whether this call is to fail. errno is unchanged otherwise. */
+bool failing_wants(const char *kind)
+{
+    return state && !failing_is_busy && !is_held && strcmp(kind, kind_wanted) == 0;
+}
+
 bool failing_hits(const char *kind)
 {
     uint64_t frames[FAILING_FRAMES] = { 0 };
@@ -126,7 +130,7 @@ bool failing_hits(const char *kind)
     uint64_t site, index;
     bool result;
 
-    if (!state || failing_is_busy || is_held || strcmp(kind, kind_wanted) != 0)
+    if (!failing_wants(kind))
         return false;
     failing_is_busy = true;
     site = find_site(frames);
@@ -197,6 +201,7 @@ __attribute__((constructor)) static void begin(void)
     void *map;
     int fd;
 
+    has_begun = true;
     if (!path || !kind)
         return;
     failing_is_busy = true;
@@ -220,8 +225,9 @@ __attribute__((constructor)) static void begin(void)
 
 /* ---- alloc ------------------------------------------------------------------ */
 
-/* dlsym() itself allocates: from here, and it is never freed. */
-static char early[1 << 16];
+/* Until we have begun, the allocator behind us may not have either, and dlsym() itself allocates:
+ * from here, and it is never freed. */
+static _Alignas(16) char early[1 << 20];
 static size_t early_used;
 static bool is_resolving;
 
@@ -243,7 +249,7 @@ static bool is_early(const void *pointer)
 #define NEXT_ALLOCATOR(name, size)                     \
     static __typeof__(&name) next;                     \
     if (!next) {                                       \
-        if (is_resolving)                              \
+        if (!has_begun || is_resolving)                \
             return allocate_early(size);               \
         is_resolving = true;                           \
         next = (__typeof__(&name))failing_next(#name); \
@@ -274,6 +280,12 @@ void *realloc(void *block, size_t size)
     NEXT_ALLOCATOR(realloc, size);
     void *result;
 
+    if (is_early(block)) {
+        size_t most = (size_t)(early + sizeof(early) - (char *)block);
+
+        result = malloc(size);
+        return result ? memcpy(result, block, size < most ? size : most) : NULL;
+    }
     if (failing_hits("alloc"))
         return failing_null();
     result = next(block, size);

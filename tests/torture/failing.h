@@ -21,6 +21,9 @@ struct failing_state {
 enum { HOW_SHORT = -1, HOW_EMPTY = -2 };
 extern int failing_how;
 
+/* Whether calls of this kind are looked at. */
+bool failing_wants(const char *kind);
+
 /* Whether this call is to fail. errno is unchanged otherwise. */
 bool failing_hits(const char *kind);
 

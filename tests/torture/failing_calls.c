@@ -11,6 +11,7 @@
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -126,22 +127,41 @@ int clone(int (*run)(void *), void *stack, int flags, void *data, ...)
                                 : next(run, stack, flags, data); /* ours has no more */
 }
 
-WRAP("wait", int, poll, (struct pollfd * fds, nfds_t count, int timeout), (fds, count, timeout),
-     failing_fail())
-WRAP("wait", int, ppoll,
-     (struct pollfd * fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask),
-     (fds, count, timeout, mask), failing_fail())
-WRAP("wait", int, nanosleep, (const struct timespec *time, struct timespec *left), (time, left),
-     failing_fail())
-WRAP("wait", int, sigtimedwait,
-     (const sigset_t *set, siginfo_t *info, const struct timespec *timeout),
-     (set, info, timeout), failing_fail())
-WRAP("wait", int, waitid, (idtype_t type, id_t id, siginfo_t *info, int options),
-     (type, id, info, options), failing_fail())
-WRAP("wait", pid_t, waitpid, (pid_t pid, int *status, int options), (pid, status, options),
-     failing_fail())
-WRAP("wait", pid_t, wait4, (pid_t pid, int *status, int options, struct rusage *usage),
-     (pid, status, options, usage), failing_fail())
+/* What returns at once is not interrupted. */
+static bool is_interrupted(bool returns_at_once)
+{
+    return !returns_at_once && failing_hits("wait");
+}
+
+#define WRAP_WAIT(type, name, parameters, arguments, returns_at_once)             \
+    type name parameters                                                          \
+    {                                                                             \
+        NEXT(name);                                                               \
+        return is_interrupted(returns_at_once) ? failing_fail() : next arguments; \
+    }
+
+static bool is_zero(const struct timespec *time)
+{
+    return time && time->tv_sec == 0 && time->tv_nsec == 0;
+}
+
+WRAP_WAIT(int, poll, (struct pollfd * fds, nfds_t count, int timeout), (fds, count, timeout),
+          timeout == 0)
+WRAP_WAIT(int, ppoll,
+          (struct pollfd * fds, nfds_t count, const struct timespec *timeout,
+           const sigset_t *mask),
+          (fds, count, timeout, mask), is_zero(timeout))
+WRAP_WAIT(int, nanosleep, (const struct timespec *time, struct timespec *left), (time, left),
+          is_zero(time))
+WRAP_WAIT(int, sigtimedwait,
+          (const sigset_t *set, siginfo_t *info, const struct timespec *timeout),
+          (set, info, timeout), is_zero(timeout))
+WRAP_WAIT(int, waitid, (idtype_t type, id_t id, siginfo_t *info, int options),
+          (type, id, info, options), options &WNOHANG)
+WRAP_WAIT(pid_t, waitpid, (pid_t pid, int *status, int options), (pid, status, options),
+          options &WNOHANG)
+WRAP_WAIT(pid_t, wait4, (pid_t pid, int *status, int options, struct rusage *usage),
+          (pid, status, options, usage), options &WNOHANG)
 
 /* Calls without a function in the C library. */
 static const char *kind_of_system_call(long number)
@@ -182,16 +202,43 @@ static size_t size_of_short(size_t size)
     return size < SHORT_BYTES ? size : SHORT_BYTES;
 }
 
-#define WRAP_READ(name, parameters, arguments)                        \
-    ssize_t name parameters                                           \
-    {                                                                 \
-        NEXT(name);                                                   \
-        if (failing_hits("read")) {                                   \
-            if (failing_how != HOW_SHORT)                             \
-                return failing_how == HOW_EMPTY ? 0 : failing_fail(); \
-            size = size_of_short(size);                               \
-        }                                                             \
-        return next arguments;                                        \
+/* What can happen to a file of its type: only files have no space left or cannot be read, and
+ * only pipes and sockets break. Any call may be interrupted. What it says on stderr is needed. */
+static bool can_fail_so(int fd)
+{
+    struct stat64 status;
+    bool was_busy = failing_is_busy;
+    bool is_file = false, is_pipe = false, is_socket = false;
+
+    failing_is_busy = true;
+    if (fstat64(fd, &status) == 0) {
+        is_file = S_ISREG(status.st_mode) || S_ISCHR(status.st_mode);
+        is_pipe = S_ISFIFO(status.st_mode);
+        is_socket = S_ISSOCK(status.st_mode);
+    }
+    failing_is_busy = was_busy;
+    switch (failing_how) {
+    case EINTR:
+        return true;
+    case EPIPE:
+        return is_pipe || is_socket;
+    case HOW_SHORT:
+        return is_file || is_pipe;
+    default:
+        return is_file && fd != STDERR_FILENO;
+    }
+}
+
+#define WRAP_READ(name, parameters, arguments)                                  \
+    ssize_t name parameters                                                     \
+    {                                                                           \
+        NEXT(name);                                                             \
+        if (failing_wants("read") && can_fail_so(fd) && failing_hits("read")) { \
+            if (failing_how != HOW_SHORT)                                       \
+                return failing_how == HOW_EMPTY ? 0 : failing_fail();           \
+            size = size_of_short(size);                                         \
+        }                                                                       \
+        return next arguments;                                                  \
     }
 
 WRAP_READ(read, (int fd, void *buf, size_t size), (fd, buf, size))
@@ -220,62 +267,73 @@ WRAP("read", ssize_t, getdents64, (int fd, void *buf, size_t size), (fd, buf, si
 WRAP("read", struct dirent64 *, readdir64, (DIR * folder), (folder),
      failing_how < 0 ? NULL : failing_null())
 
-/* A pipe without a reader also means a signal. */
-static int fail_write(bool has_signal)
+/* A pipe without a reader also means a signal; a socket without one stays closed. */
+static int fail_write(int fd, bool has_signal)
 {
-    if (failing_how == EPIPE && has_signal)
-        (void)raise(SIGPIPE);
+    if (failing_how == EPIPE) {
+        (void)shutdown(fd, SHUT_RDWR);
+        if (has_signal)
+            (void)raise(SIGPIPE);
+    }
     return failing_fail();
 }
 
-/* Only pipes and sockets break. */
-static bool write_fails(int fd)
+/* What does not wait is not interrupted. */
+static bool can_be_interrupted(int flags)
 {
-    struct stat64 status;
-    bool was_busy = failing_is_busy;
-    bool is_pipe;
-
-    if (failing_how != EPIPE)
-        return failing_hits("write");
-    failing_is_busy = true;
-    is_pipe =
-        fstat64(fd, &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode));
-    failing_is_busy = was_busy;
-    return is_pipe && failing_hits("write");
+    return failing_how != EINTR || !(flags & MSG_DONTWAIT);
 }
 
-#define WRAP_WRITE(name, has_signal, parameters, arguments) \
-    ssize_t name parameters                                 \
-    {                                                       \
-        NEXT(name);                                         \
-        if (write_fails(fd)) {                              \
-            if (failing_how != HOW_SHORT)                   \
-                return fail_write(has_signal);              \
-            size = size_of_short(size);                     \
-        }                                                   \
-        return next arguments;                              \
+#define WRAP_WRITE(name, how_flags, parameters, arguments)                                \
+    ssize_t name parameters                                                               \
+    {                                                                                     \
+        NEXT(name);                                                                       \
+        if (failing_wants("write") && can_be_interrupted(how_flags) && can_fail_so(fd) && \
+            failing_hits("write")) {                                                      \
+            if (failing_how != HOW_SHORT)                                                 \
+                return fail_write(fd, !((how_flags)&MSG_NOSIGNAL));                       \
+            size = size_of_short(size);                                                   \
+        }                                                                                 \
+        return next arguments;                                                            \
     }
 
-WRAP_WRITE(write, true, (int fd, const void *buf, size_t size), (fd, buf, size))
-WRAP_WRITE(pwrite64, true, (int fd, const void *buf, size_t size, off64_t offset),
+WRAP_WRITE(write, 0, (int fd, const void *buf, size_t size), (fd, buf, size))
+WRAP_WRITE(pwrite64, 0, (int fd, const void *buf, size_t size, off64_t offset),
            (fd, buf, size, offset))
-WRAP_WRITE(send, !(flags & MSG_NOSIGNAL), (int fd, const void *buf, size_t size, int flags),
+WRAP_WRITE(send, flags, (int fd, const void *buf, size_t size, int flags),
            (fd, buf, size, flags))
-WRAP_WRITE(sendto, !(flags & MSG_NOSIGNAL),
+WRAP_WRITE(sendto, flags,
            (int fd, const void *buf, size_t size, int flags, __CONST_SOCKADDR_ARG address,
             socklen_t address_size),
            (fd, buf, size, flags, address, address_size))
 
-WRAP("write", int, ftruncate64, (int fd, off64_t size), (fd, size), failing_fail())
-WRAP("write", int, fallocate64, (int fd, int mode, off64_t offset, off64_t size),
-     (fd, mode, offset, size), failing_fail())
-WRAP("write", int, fdatasync, (int fd), (fd), failing_fail())
-WRAP("write", int, fflush, (FILE * stream), (stream), failing_fail())
-WRAP("write", int, mkdir, (const char *path, mode_t mode), (path, mode), failing_fail())
-WRAP("write", int, mkdirat, (int fd, const char *path, mode_t mode), (fd, path, mode),
-     failing_fail())
-WRAP("write", char *, mkdtemp, (char *path), (path), failing_null())
-WRAP("write", int, rename, (const char *from, const char *to), (from, to), failing_fail())
-WRAP("write", int, renameat2,
-     (int from_fd, const char *from, int to_fd, const char *to, unsigned flags),
-     (from_fd, from, to_fd, to, flags), failing_fail())
+/* Of what was printed. Nothing to write cannot fail. */
+int fflush(FILE *stream)
+{
+    NEXT(fflush);
+    if (failing_wants("write") && failing_how > 0 && failing_how != EINTR && stream &&
+        __fpending(stream) > 0 && can_fail_so(fileno(stream)) && failing_hits("write"))
+        return fail_write(fileno(stream), true);
+    return next(stream);
+}
+
+/* Changes to files and folders: these are done, or not. */
+#define WRAP_CHANGE(type, name, parameters, arguments, failure)                             \
+    type name parameters                                                                    \
+    {                                                                                       \
+        NEXT(name);                                                                         \
+        return failing_how == ENOSPC && failing_hits("write") ? (failure) : next arguments; \
+    }
+
+WRAP_CHANGE(int, ftruncate64, (int fd, off64_t size), (fd, size), failing_fail())
+WRAP_CHANGE(int, fallocate64, (int fd, int mode, off64_t offset, off64_t size),
+            (fd, mode, offset, size), failing_fail())
+WRAP_CHANGE(int, fdatasync, (int fd), (fd), failing_fail())
+WRAP_CHANGE(int, mkdir, (const char *path, mode_t mode), (path, mode), failing_fail())
+WRAP_CHANGE(int, mkdirat, (int fd, const char *path, mode_t mode), (fd, path, mode),
+            failing_fail())
+WRAP_CHANGE(char *, mkdtemp, (char *path), (path), failing_null())
+WRAP_CHANGE(int, rename, (const char *from, const char *to), (from, to), failing_fail())
+WRAP_CHANGE(int, renameat2,
+            (int from_fd, const char *from, int to_fd, const char *to, unsigned flags),
+            (from_fd, from, to_fd, to, flags), failing_fail())

@@ -26,6 +26,9 @@ import scenarios
 TOP = pathlib.Path(__file__).resolve().parents[2]
 WORKERS = min(2, os.cpu_count() or 1)
 RESULTS = ("unharmed", "reported", "refused")
+# A sanitizer is ten times as slow; its search for leaks takes seconds on aarch64.
+EVERY_SANITIZED, EVERY_LEAK = 20, 200
+SANITIZER_OPTIONS = "verify_asan_link_order=0:strict_string_checks=1"
 KINDS = {"alloc": "allocations", "open": "opens", "read": "reads", "write": "writes",
          "stat": "file tests", "fd": "pipes, sockets, events", "thread": "threads",
          "fork": "processes", "wait": "waits"}
@@ -37,9 +40,9 @@ Result = collections.namedtuple("Result", "work outcome ending fault sites")
 class Worker:
     """Runs one scenario at a time, with a process to attach to and a stored report to read."""
 
-    def __init__(self, build, binaries):
+    def __init__(self, folder, build, binaries):
         injection.become_subreaper()
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="spoor-failures-"))
+        self.folder = pathlib.Path(tempfile.mkdtemp(dir=folder))
         self.library = build / "tests/torture/libfailing.so"
         self.binaries = self.folder / "bin"
         self.binaries.mkdir()
@@ -48,11 +51,6 @@ class Worker:
         (self.binaries / "library").symlink_to(build / "tests/torture/library")
         self.target = scenarios.start_target()
         self.stored = None
-
-    def close(self):
-        self.target.kill()
-        self.target.wait()
-        shutil.rmtree(self.folder)
 
     def run(self, scenario, failing):
         folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
@@ -92,10 +90,9 @@ class Worker:
         return Result(work, outcome, ending, fault, sites)
 
 
-def start_worker(build, binaries):
+def start_worker(folder, build, binaries):
     global WORKER  # each process has its own
-    WORKER = Worker(build, binaries)
-    multiprocessing.util.Finalize(None, WORKER.close, exitpriority=10)
+    WORKER = Worker(folder, build, binaries)
 
 
 def do_work(work):
@@ -103,21 +100,22 @@ def do_work(work):
 
 
 def count_calls(pool, names, kinds):
-    """The calls of every scenario by kind: {(scenario, kind): call sites}."""
-    works = [Work(name, injection.Injection(kind, injection.FAILURES[kind][0], 0, 0))
-             for name in names for kind in kinds]
+    """The calls that can fail so: {(scenario, kind, how): call sites}."""
+    works = [Work(name, injection.Injection(kind, how, 0, 0)) for name in names for kind in kinds
+             for how in injection.FAILURES[kind]]
     calls = {}
     for result in pool.imap(do_work, works):
         if result.fault:
             sys.exit(f"{result.work.scenario}: {result.fault}")
-        calls[result.work.scenario, result.work.injection.kind] = result.sites
+        failing = result.work.injection
+        calls[result.work.scenario, failing.kind, failing.how] = result.sites
     return calls
 
 
-def plan(calls, most):
+def plan(calls, most, with_others):
     return [Work(name, injection.Injection(kind, how, site, at))
-            for (name, kind), sites in calls.items() for how in injection.FAILURES[kind]
-            for site, at in injection.choose(sites, most)]
+            for (name, kind, how), sites in calls.items()
+            for site, at in injection.choose(sites, most, with_others)]
 
 
 def name_of(work):
@@ -145,58 +143,113 @@ def summarize(hits, calls):
     for kind, name in KINDS.items():
         mine = [result for result in hits if result.work.injection.kind == kind]
         endings = collections.Counter(result.ending for result in mine)
-        made = sum(len(sites) for (_, each), sites in calls.items() if each == kind)
-        places = len({site for (_, each), sites in calls.items() if each == kind for site in sites})
-        rows.append([name, ", ".join(injection.FAILURES[kind]), made, places, len(mine),
+        places = {site for (_, each, _), sites in calls.items() if each == kind for site in sites}
+        rows.append([name, ", ".join(injection.FAILURES[kind]), len(places), len(mine),
                      *(endings[ending] for ending in RESULTS),
                      sum(1 for result in mine if result.fault)])
     return rows
 
 
-def main():
+def repeat(pool, work, program):
+    result = pool.apply(do_work, (work,))
+    print(result.outcome.stderr, result.outcome.stdout, sep="\n")
+    print(f"status {result.outcome.status}, {result.ending or result.fault}, in "
+          f"{injection.describe(result.outcome.frames, program)}")
+    return 1 if result.fault else 0
+
+
+class Campaign:
+    """Runs of one build of the program: the calls they made, and what became of each failure."""
+
+    def __init__(self, arguments, binaries, names, every):
+        self.calls, self.done = {}, []
+        build, kinds = arguments.build.resolve(), arguments.kind or list(KINDS)
+        started = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix="spoor-failures-") as folder, \
+                multiprocessing.Pool(WORKERS, start_worker, (folder, build, binaries)) as pool:
+            if arguments.only:
+                sys.exit(repeat(pool, arguments.only,
+                                program_of(arguments.only.scenario, build, binaries)))
+            self.calls = count_calls(pool, names, kinds)
+            works = plan(self.calls, arguments.most, binaries == build)[::every]
+            print(f"{binaries.name}: {len(works)} runs", flush=True)
+            for result in pool.imap_unordered(do_work, works, chunksize=4):
+                if result.fault:
+                    show_fault(result, program_of(result.work.scenario, build, binaries))
+                self.done.append(result)
+        self.hits = [result for result in self.done if result.outcome.is_hit]
+        self.faults = [result for result in self.done if result.fault]
+        for result in sorted(self.done, key=lambda result: -result.outcome.seconds)[:3]:
+            print(f"{result.outcome.seconds:.1f} s: {name_of(result.work)}")
+        print(f"{len(self.hits)} failures injected in {len(self.done)} runs, {len(self.faults)} "
+              f"faults, {time.monotonic() - started:.0f} s", flush=True)
+
+
+def by_scenario(campaign):
+    rows = []
+    for scenario in scenarios.SCENARIOS:
+        mine = [result for result in campaign.hits if result.work.scenario == scenario.name]
+        endings = collections.Counter(result.ending for result in mine)
+        rows.append([scenario.name, len(mine), *(endings[ending] for ending in RESULTS),
+                     sum(1 for result in mine if result.fault)])
+    return [row for row in rows if row[1]]
+
+
+def describe(campaigns):
+    """The section of docs/RELIABILITY.md."""
+    plain, *sanitized = campaigns
+    kinds = results.table(["calls", "how they fail", "call sites", "failed", *RESULTS, "faults"],
+                          summarize(plain.hits, plain.calls))
+    places = results.table(["scenario", "failed", *RESULTS, "faults"], by_scenario(plain))
+    text = (f"{len(plain.hits):,} calls were made to fail, each in a run of its own; "
+            f"{len(plain.faults)} faults were found.")
+    for campaign, what in zip(sanitized, ("with AddressSanitizer and UndefinedBehaviorSanitizer",
+                                          "with these and a search for leaks")):
+        text += (f" {len(campaign.hits):,} more failed {what}: {len(campaign.faults)} faults.")
+    return f"""{text}
+
+*Unharmed*: the run ended as without the failure. *Reported*: the command ran with its own status, and
+a message names what is missing. *Refused*: it ended with the status for its own failures and a
+message, before a command was started. *+*: all calls of the kind fail from then on. A fault is a
+crash, a hang, a wrong status, a damaged or silently missing result, or a file, cgroup, process,
+descriptor or block of memory that is left.
+
+{kinds}
+
+{places}"""
+
+
+def parse_arguments():
     parser = argparse.ArgumentParser(description="what does spoor do when a call fails?")
-    parser.add_argument("--binaries", type=pathlib.Path, help="the folder of spoor (default: BUILD)")
     parser.add_argument("--scenario", action="append", help="only this one; may be repeated")
     parser.add_argument("--kind", action="append", choices=KINDS, help="only these calls")
-    parser.add_argument("--most", type=int, default=60, help="calls per scenario and failure")
+    parser.add_argument("--most", type=int, default=1,
+                        help="calls per scenario and failure, if there are fewer call sites")
     parser.add_argument("--every", type=int, default=1, help="only every Nth of these")
     parser.add_argument("--only", type=parse, help="SCENARIO:KIND:HOW:SITE:N, as a fault names it")
+    parser.add_argument("--sanitized", type=pathlib.Path, metavar="BUILD",
+                        help="then a sample with this build, and one that looks for leaks")
+    parser.add_argument("--binaries", type=pathlib.Path, help="the folder of spoor (default: BUILD)")
     parser.add_argument("--write", action="store_true", help="write docs/RELIABILITY.md")
     parser.add_argument("build", nargs="?", type=pathlib.Path, default=TOP / "build")
-    arguments = parser.parse_args()
-    build = arguments.build.resolve()
-    binaries = (arguments.binaries or build).resolve()
-    started = time.monotonic()
+    return parser.parse_args()
+
+
+def main():
+    arguments = parse_arguments()
     names = arguments.scenario or [scenario.name for scenario in scenarios.SCENARIOS]
-    groups = scenarios.cgroups()
-    with multiprocessing.Pool(WORKERS, start_worker, (build, binaries)) as pool:
-        if arguments.only:
-            result = pool.apply(do_work, (arguments.only,))
-            print(result.outcome.stderr, result.outcome.stdout, sep="\n")
-            print(f"status {result.outcome.status}, {result.ending or result.fault}, in "
-                  f"{injection.describe(result.outcome.frames, program_of(arguments.only.scenario, build, binaries))}")
-            return 1 if result.fault else 0
-        calls = count_calls(pool, names, arguments.kind or list(KINDS))
-        works = plan(calls, arguments.most)[::arguments.every]
-        print(f"{len(works)} runs", flush=True)
-        done = []
-        for result in pool.imap_unordered(do_work, works, chunksize=4):
-            if result.fault:
-                show_fault(result, program_of(result.work.scenario, build, binaries))
-            done.append(result)
-        pool.close()
-        pool.join()
-    hits = [result for result in done if result.outcome.is_hit]
-    faults = [result for result in done if result.fault]
-    left = scenarios.cgroups() - groups
-    if left:
-        print(f"FAULT cgroups were left: {', '.join(sorted(left))}")
-    header = ["calls", "how they fail", "calls made", "call sites", "failed", *RESULTS, "faults"]
-    table = results.table(header, summarize(hits, calls))
-    print(table)
-    print(f"{len(hits)} failures injected in {len(done)} runs, {len(faults)} faults, "
-          f"{time.monotonic() - started:.0f} s")
-    return 1 if faults or left else 0
+    campaigns = [Campaign(arguments, (arguments.binaries or arguments.build).resolve(), names,
+                          arguments.every)]
+    if arguments.sanitized:
+        programs = [name for name in names if name != "library"]
+        for leaks, every in ((0, EVERY_SANITIZED), (1, EVERY_LEAK)):
+            os.environ["ASAN_OPTIONS"] = f"{SANITIZER_OPTIONS}:detect_leaks={leaks}"
+            campaigns.append(Campaign(arguments, arguments.sanitized.resolve(), programs, every))
+    text = describe(campaigns)
+    print(text)
+    if arguments.write:
+        results.write("failures", text)
+    return 1 if any(campaign.faults for campaign in campaigns) else 0
 
 
 if __name__ == "__main__":

@@ -65,6 +65,15 @@ def check_lines(text, has_run):
     expect(text.endswith("\n"), "the last line is cut")
 
 
+def check_answers(text, has_run):
+    """Of an agent: that it is ready and an answer to both requests, or why it is not."""
+    check_lines(text, has_run)
+    first, *others = [json.loads(line) for line in text.splitlines()]
+    expect(first["event"] in ("ready", "error"), f"the agent begins with {first}")
+    if first["event"] == "ready":
+        expect([answer["id"] for answer in others] == [1, 2], "requests were not answered")
+
+
 def check_csv(text, has_run):
     del has_run
     rows = list(csv.reader(io.StringIO(text)))
@@ -84,7 +93,7 @@ def check_text(text, has_run):
 
 
 CHECKS = {".json": check_json, ".csv": check_csv, ".html": check_page, ".txt": check_text,
-          ".jsonl": check_lines, ".object": check_object}
+          ".jsonl": check_lines, ".object": check_object, ".answers": check_answers}
 
 
 def check_database(path):
@@ -119,6 +128,8 @@ class Scenario:
         found = SANITIZER.search(outcome.stderr)
         expect(not found, "a sanitizer complains: " + outcome.stderr[-3000:] if found else "")
         expect(outcome.left == 0, f"{outcome.left} processes were left")
+        left = cgroups_of(outcome.pid, cgroup_folders())
+        expect(not left, f"cgroups were left: {', '.join(left)}")
         self.check_files(folder)
         has_run = (folder / RAN).exists()
         self.check_status(outcome, has_run, injection)
@@ -133,8 +144,10 @@ class Scenario:
         return "reported" if missing or self.complaints(outcome.stderr) else "unharmed"
 
     def check_status(self, outcome, has_run, injection):
-        """The command's own if it ran. A broken pipe may end what has no command."""
-        allowed = {self.failure} if self.has_job and not has_run else {self.status} if has_run else \
+        """The command's own if it ran; gpu-tracker, as its predecessor, ends with its own. A broken
+        pipe may end what has no command."""
+        allowed = {self.failure} if self.has_job and not has_run else \
+            {self.status} if has_run and self.program != "gpu-tracker" else \
             {self.status, self.failure}
         if injection.how == "EPIPE" and not self.has_job:
             allowed.add(-signal.SIGPIPE)
@@ -146,6 +159,7 @@ class Scenario:
 
     def check_files(self, folder):
         known = {RAN, "home", *self.outputs, *([STORED] if self.prepare else [])}
+        known |= {name + end for name in self.outputs for end in ("-wal", "-shm", "-journal")}
         left = {path.name for path in folder.iterdir()} - known
         left |= {path.name for path in (folder / "home").iterdir()}
         expect(not left, f"files were left: {', '.join(sorted(left))}")
@@ -206,12 +220,12 @@ SCENARIOS = [
     Scenario("recommend", ["recommend", STORED], ["stdout=txt"], prepare=stored_report),
     Scenario("doctor", ["doctor"], ["stdout=txt"]),
     Scenario("info", ["info", "-f", "json"], ["stdout=object"]),
-    Scenario("agent", ["agent", "--pid", "{pid}", "-i", "0.02"], ["stdout=jsonl"],
+    Scenario("agent", ["agent", "--pid", "{pid}", "-i", "0.02"], ["stdout=answers"],
              stdin=agent_requests("sample", "stop")),
     Scenario("gpu-tracker, CSV", ["--execute", f"sh -c ': >{RAN}; sleep 0.03'", "-o",
                                   "report.object", "-f", "json", "--st", "0.1", "--tf",
                                   "rows.csv"],
-             ["report.object", "rows.csv"], program="gpu-tracker", has_job=True, failure=1),
+             ["report.object", "rows.csv=txt"], program="gpu-tracker", has_job=True, failure=1),
     Scenario("gpu-tracker, SQLite", ["--execute", f"sh -c ': >{RAN}'", "-o", "report.object", "-f",
                                      "json", "--tf", "rows.sqlite"],
              ["report.object", "rows.sqlite"], program="gpu-tracker", has_job=True, failure=1),
@@ -221,14 +235,22 @@ SCENARIOS = [
 ]
 
 
-def cgroups():
-    """Those that a tracker makes."""
-    return set(glob.glob("/sys/fs/cgroup/**/spoor-*", recursive=True))
+def cgroup_folders():
+    """Where a tracker that we start may create cgroups."""
+    mounts = [line.split(" ") for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines()]
+    points = [fields[4] for fields in mounts if fields[fields.index("-") + 1].startswith("cgroup")]
+    own = {line.split(":", 2)[2] for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines()}
+    return [point + path.rstrip("/") for point in points for path in own | {""}]
+
+
+def cgroups_of(pid, folders):
+    return [path for folder in folders for path in glob.glob(f"{glob.escape(folder)}/spoor-{pid}-*")]
 
 
 def start_target():
-    """A process to attach to. It lives as long as we do."""
-    return subprocess.Popen(["sleep", "3600"], stdin=subprocess.DEVNULL, start_new_session=True)
+    """A process to attach to. It ends with its input: when we do."""
+    return subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                            stderr=subprocess.DEVNULL, start_new_session=True)
 
 
 def base_environment(folder):
