@@ -48,9 +48,13 @@ bench-jobs:
 	@$(MAKE) --no-print-directory all
 	@/usr/bin/python3 tests/bench/jobs.py $(TRACKERS)
 
-# Long runs of what the tests try for a moment: uploads while the network is away.
+# Long runs of what the tests try for a moment: every call of the programs fails in turn, and uploads
+# while the network is away. Writes docs/RELIABILITY.md.
 torture:
+	@tools/deps build test
 	@$(MAKE) --no-print-directory all
+	@tools/run-tests --build asan
+	@/usr/bin/python3 tests/torture/failures.py --sanitized build-asan --write $(BUILD)
 	@/usr/bin/python3 tests/torture/upload.py $(BUILD)/spoor
 
 # Reports against the truth: jobs that know what they use, with every set of sources.

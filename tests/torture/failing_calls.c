@@ -203,25 +203,28 @@ static size_t size_of_short(size_t size)
 }
 
 /* What can happen to a file of its type: only files have no space left or cannot be read, and
- * only pipes and sockets break. Any call may be interrupted. What it says on stderr is needed. */
+ * only sockets and stdout lose their reader. Any call may be interrupted. What it says on stderr is needed. */
 static bool can_fail_so(int fd)
 {
     struct stat64 status;
     bool was_busy = failing_is_busy;
     bool is_file = false, is_pipe = false, is_socket = false;
+    int domain = AF_NETLINK;
+    socklen_t size = sizeof(domain);
 
     failing_is_busy = true;
     if (fstat64(fd, &status) == 0) {
         is_file = S_ISREG(status.st_mode) || S_ISCHR(status.st_mode);
         is_pipe = S_ISFIFO(status.st_mode);
-        is_socket = S_ISSOCK(status.st_mode);
+        is_socket = getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 &&
+                    domain != AF_NETLINK; /* whose reader is the kernel */
     }
     failing_is_busy = was_busy;
     switch (failing_how) {
     case EINTR:
         return true;
     case EPIPE:
-        return is_pipe || is_socket;
+        return is_socket || fd == STDOUT_FILENO;
     case HOW_SHORT:
         return is_file || is_pipe;
     default:

@@ -6,8 +6,8 @@ Every scenario runs once for each of its allocations, opens, reads, writes, file
 threads, processes and waits, and that call fails: see failing.c and scenarios.py. It must not crash,
 hang, leave anything behind, change the status of the job, or lose a result without saying so.
 
-Calls of one call site are alike: the first and the last of each fail, and others up to --most per
-scenario and failure. --only SCENARIO:KIND:HOW:SITE:N repeats one, and shows what it said.
+Calls of one call site are alike: the first of each fails, and others up to --most per scenario and
+failure, each in --ways of the ways that it can. --only SCENARIO:KIND:HOW:SITE:N repeats one, and shows what it said.
 """
 import argparse
 import collections
@@ -27,7 +27,7 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 WORKERS = min(2, os.cpu_count() or 1)
 RESULTS = ("unharmed", "reported", "refused")
 # A sanitizer is ten times as slow; its search for leaks takes seconds on aarch64.
-EVERY_SANITIZED, EVERY_LEAK = 20, 200
+EVERY_SANITIZED, EVERY_LEAK = 12, 150
 SANITIZER_OPTIONS = "verify_asan_link_order=0:strict_string_checks=1"
 KINDS = {"alloc": "allocations", "open": "opens", "read": "reads", "write": "writes",
          "stat": "file tests", "fd": "pipes, sockets, events", "thread": "threads",
@@ -35,6 +35,10 @@ KINDS = {"alloc": "allocations", "open": "opens", "read": "reads", "write": "wri
 
 Work = collections.namedtuple("Work", "scenario injection")
 Result = collections.namedtuple("Result", "work outcome ending fault sites")
+
+
+def scenario_of(name):
+    return next(each for each in scenarios.SCENARIOS if each.name == name)
 
 
 class Worker:
@@ -76,7 +80,7 @@ class Worker:
         return self.stored
 
     def do(self, work):
-        scenario = next(each for each in scenarios.SCENARIOS if each.name == work.scenario)
+        scenario = scenario_of(work.scenario)
         outcome, folder, state = self.run(scenario, work.injection)
         ending = fault = None
         try:
@@ -102,7 +106,7 @@ def do_work(work):
 def count_calls(pool, names, kinds):
     """The calls that can fail so: {(scenario, kind, how): call sites}."""
     works = [Work(name, injection.Injection(kind, how, 0, 0)) for name in names for kind in kinds
-             for how in injection.FAILURES[kind]]
+             for how in injection.FAILURES[kind] if how not in scenario_of(name).without]
     calls = {}
     for result in pool.imap(do_work, works):
         if result.fault:
@@ -112,10 +116,19 @@ def count_calls(pool, names, kinds):
     return calls
 
 
-def plan(calls, most, with_others):
-    return [Work(name, injection.Injection(kind, how, site, at))
-            for (name, kind, how), sites in calls.items()
-            for site, at in injection.choose(sites, most, with_others)]
+def plan(calls, arguments, with_others):
+    """Every call site fails in some of the ways it can, and the next site in the following ones."""
+    ways = collections.defaultdict(list)
+    for (name, kind, how), sites in calls.items():
+        for site, at in injection.choose(sites, arguments.most, with_others):
+            ways[name, kind, site, at].append(how)
+    works = []
+    for number, ((name, kind, site, at), hows) in enumerate(ways.items()):
+        start = number * arguments.ways
+        for i in range(min(arguments.ways, len(hows))):
+            works.append(Work(name, injection.Injection(kind, hows[(start + i) % len(hows)], site,
+                                                        at)))
+    return works
 
 
 def name_of(work):
@@ -171,7 +184,7 @@ class Campaign:
                 sys.exit(repeat(pool, arguments.only,
                                 program_of(arguments.only.scenario, build, binaries)))
             self.calls = count_calls(pool, names, kinds)
-            works = plan(self.calls, arguments.most, binaries == build)[::every]
+            works = plan(self.calls, arguments, binaries == build)[::every]
             print(f"{binaries.name}: {len(works)} runs", flush=True)
             for result in pool.imap_unordered(do_work, works, chunksize=4):
                 if result.fault:
@@ -223,8 +236,9 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description="what does spoor do when a call fails?")
     parser.add_argument("--scenario", action="append", help="only this one; may be repeated")
     parser.add_argument("--kind", action="append", choices=KINDS, help="only these calls")
-    parser.add_argument("--most", type=int, default=1,
+    parser.add_argument("--most", type=int, default=50,
                         help="calls per scenario and failure, if there are fewer call sites")
+    parser.add_argument("--ways", type=int, default=2, help="failures per call (99: all)")
     parser.add_argument("--every", type=int, default=1, help="only every Nth of these")
     parser.add_argument("--only", type=parse, help="SCENARIO:KIND:HOW:SITE:N, as a fault names it")
     parser.add_argument("--sanitized", type=pathlib.Path, metavar="BUILD",
