@@ -180,7 +180,7 @@ static int how_from_environment(void)
         return EIO;
     return strcmp(text, "short") == 0   ? HOW_SHORT
            : strcmp(text, "empty") == 0 ? HOW_EMPTY
-                                        : atoi(text);
+                                        : (int)strtol(text, NULL, 10);
 }
 
 static uint64_t number_from_environment(const char *name, int base)

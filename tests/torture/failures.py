@@ -89,6 +89,9 @@ class Worker:
                 scenarios.expect(ending == "unharmed", f"it fails without a failure: {outcome}")
         except scenarios.Fault as error:
             fault = str(error)
+        if fault and fault.startswith(scenarios.NO_MEMORY) and \
+                "json_load" in injection.describe(outcome.frames, self.binaries / "spoor"):
+            ending, fault = "refused", None  # jansson calls the text damaged, and cannot tell
         sites = injection.sites(state) if work.injection.at == 0 else ()
         shutil.rmtree(folder)
         return Result(work, outcome, ending, fault, sites)
