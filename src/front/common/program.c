@@ -169,7 +169,8 @@ int program_read(struct arguments *arguments, int argc, char **argv)
     if (arguments_parse(arguments, argc, argv, &err) < 0) {
         if (!program->has_full_usage)
             return program_complain(program, "%s", err.message);
-        say_text("", err.message);
+        if (say_text("", err.message) < 0)
+            say_no_memory("");
         help_usage(stderr, program, command);
         return program->failure_code;
     }
