@@ -14,7 +14,8 @@ import sqlite3
 import subprocess
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "functional"))
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "functional"))
 
 import schema  # noqa: E402: found by the line above
 
@@ -27,6 +28,10 @@ SANITIZER = re.compile(r"(AddressSanitizer|LeakSanitizer|UndefinedBehavior|runti
                        r"ThreadSanitizer|==\d+==|Assertion)")
 # A thread without memory for its stack is told to try again.
 MEMORY = re.compile("memory|Resource temporarily unavailable")
+# How each program says what went wrong. That there are no GPUs is said in every run.
+COMPLAINTS = {"spoor": re.compile("spoor: "), "library": re.compile("library: "),
+              "resource-tracker": re.compile("(warn|error): "),
+              "gpu-tracker": re.compile("(WARNING|ERROR):root:(?!Neither |Private RSS )")}
 NO_MEMORY = "another cause was given than that there is no memory"
 CRASHES = {signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGFPE, signal.SIGILL}
 
@@ -163,7 +168,7 @@ class Scenario:
                f"{' or '.join(map(str, sorted(allowed)))}; it said {outcome.stderr!r}")
 
     def complaints(self, text):
-        return [line for line in text.splitlines() if line.startswith(f"{self.program}: ")]
+        return [line for line in text.splitlines() if COMPLAINTS[self.program].match(line)]
 
     def check_files(self, folder):
         known = {RAN, "home", *self.outputs, *([STORED] if self.prepare else [])}
@@ -268,4 +273,5 @@ def base_environment(folder):
     return {"PATH": os.environ["PATH"], "HOME": str(home), "TMPDIR": str(home),
             "SPOOR_METADATA_URL": "http://127.0.0.1:1",
             "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", ""),
-            "UBSAN_OPTIONS": os.environ.get("UBSAN_OPTIONS", "")}
+            "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
+            "LSAN_OPTIONS": f"suppressions={HERE / 'leaks.supp'}:print_suppressions=0"}
