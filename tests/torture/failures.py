@@ -27,7 +27,7 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 WORKERS = min(2, os.cpu_count() or 1)
 RESULTS = ("unharmed", "reported", "refused")
 # A sanitizer is ten times as slow; its search for leaks takes seconds on aarch64.
-EVERY_SANITIZED, EVERY_LEAK = 12, 150
+EVERY_SANITIZED, EVERY_LEAK = 20, 250
 SANITIZER_OPTIONS = "verify_asan_link_order=0:strict_string_checks=1"
 KINDS = {"alloc": "allocations", "open": "opens", "read": "reads", "write": "writes",
          "stat": "file tests", "fd": "pipes, sockets, events", "thread": "threads",
@@ -177,8 +177,8 @@ def repeat(pool, work, program):
 class Campaign:
     """Runs of one build of the program: the calls they made, and what became of each failure."""
 
-    def __init__(self, arguments, binaries, names, every):
-        self.calls, self.done = {}, []
+    def __init__(self, arguments, binaries, names, every, calls=None):
+        self.done = []
         build, kinds = arguments.build.resolve(), arguments.kind or list(KINDS)
         started = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="spoor-failures-") as folder, \
@@ -186,7 +186,7 @@ class Campaign:
             if arguments.only:
                 sys.exit(repeat(pool, arguments.only,
                                 program_of(arguments.only.scenario, build, binaries)))
-            self.calls = count_calls(pool, names, kinds)
+            self.calls = calls or count_calls(pool, names, kinds)
             works = plan(self.calls, arguments, binaries == build)[::every]
             print(f"{binaries.name}: {len(works)} runs", flush=True)
             for result in pool.imap_unordered(do_work, works, chunksize=4):
@@ -259,9 +259,12 @@ def main():
                           arguments.every)]
     if arguments.sanitized:
         programs = [name for name in names if name != "library"]
+        calls = None
         for leaks, every in ((0, EVERY_SANITIZED), (1, EVERY_LEAK)):
             os.environ["ASAN_OPTIONS"] = f"{SANITIZER_OPTIONS}:detect_leaks={leaks}"
-            campaigns.append(Campaign(arguments, arguments.sanitized.resolve(), programs, every))
+            campaigns.append(Campaign(arguments, arguments.sanitized.resolve(), programs, every,
+                                      calls))
+            calls = campaigns[-1].calls
     text = describe(campaigns)
     print(text)
     if arguments.write:
