@@ -43,23 +43,6 @@ function fromZero(seconds: number[], values: Values): Values {
   return (seconds[0] ?? 0) > 0 ? [values[0] ?? null, ...values] : values;
 }
 
-// Those that are in view when the page opens.
-const DRAWN_FIRST = 2;
-
-// All are equally wide: asking each would make the browser lay out the page as often.
-export function drawAll(plots: Plot[], isFirst: boolean): void {
-  const width = plots[0]?.width || 600;
-  for (const [index, plot] of plots.entries()) {
-    if (isFirst && index >= DRAWN_FIRST) setTimeout(() => plot.draw(plot.width || width));
-    else plot.draw(width);
-  }
-}
-
-export function resizeAll(plots: Plot[]): void {
-  const width = plots[0]?.width ?? 0;
-  for (const plot of plots) plot.resize(width);
-}
-
 export class Plot {
   readonly root: HTMLElement;
   private readonly items: Item[];
@@ -283,6 +266,14 @@ export class Plot {
     const { mark } = this.chart;
     const item = mark && this.items.find(({ line }) => line.column === mark.column);
     return item?.isShown ? fromZero(this.curve.seconds, item.column.high) : null;
+  }
+
+  get isDrawn(): boolean {
+    return this.u !== null;
+  }
+
+  get isInView(): boolean {
+    return this.root.getBoundingClientRect().top < innerHeight;
   }
 
   get width(): number {
