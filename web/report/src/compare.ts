@@ -147,7 +147,7 @@ export function compareView(runs: Run[]): View {
   const names = runNames(runs);
   const axis = new TimeAxis(Math.max(1e-3, ...runs.map((run) => elapsedOf(run) || 0)));
   const charts: CurveChart[] = [];
-  for (const { title, note, column, other, unit } of comparedColumns) {
+  for (const { title, note, column, other, figure, unit } of comparedColumns) {
     const curve = mergedCurve(runs, column, other);
     const columns = Object.values(curve.columns);
     if (columns.length === 0 || columns.every(isZero)) continue;
@@ -164,6 +164,7 @@ export function compareView(runs: Run[]): View {
           color: COLORS[index % COLORS.length]!,
           style: "range" as const,
           dashed: index >= COLORS.length,
+          peak: figure ? valueAt(runs[index]!, figure) : Number.NaN,
         }))
         .filter((line) => curve.columns[line.column]),
     };

@@ -13,7 +13,7 @@ test("a CPU job has every section", async ({ report }) => {
   await expect(page.locator(".status")).toHaveText("exit code 0");
   await expect(page.locator(".facts")).toContainText("spoor 0.1.0");
   await expect(page.locator(".sentences li")).toHaveText([
-    "Peak memory 5.91 GB of 8.00 GB allowed (74 %).",
+    "Peak memory 5.85 GB of 8.00 GB allowed (73 %).",
     "43 % of 12 cores were used.",
     "The job waited for I/O 14 % of the time.",
   ]);
@@ -157,6 +157,15 @@ test("a machine without a job shows the host", async ({ report }) => {
   await expect(page.locator("h1")).toHaveText("machine node17");
   await expect(page.locator("#chart-cpu .legend-item")).toHaveText([/^host /]);
   await expect(page.locator("#chart-memory .legend-item")).toHaveText([/^host /]);
+  await expect(page.locator("#usage tbody th")).toHaveText([
+    "CPU",
+    "Memory",
+    "Disk read",
+    "Disk written",
+    "Network received",
+    "Network sent",
+  ]);
+  await expect(page.locator("#usage tbody tr").nth(2)).toContainText("13.4 MB/s");
   await expect(page.locator("#next")).toHaveCount(0);
 });
 
