@@ -161,6 +161,39 @@ static void tables_of_resource_tracker_have_other_units(void **state)
     sample_table_done(&both);
 }
 
+/* The first row lacks what later ones have. */
+static void objects_of_resource_tracker_are_read(void **state)
+{
+    struct sample_table table =
+        begin("{\"cpu\":{\"per_core_pct\":[1.5],\"utime_secs\":0.5},\"disk\":[],"
+              "\"timestamp_secs\":5}");
+    struct replay_row row;
+
+    (void)state;
+    assert_true(is_near(
+        read_one(&table,
+                 "{\"actual_interval_ms\":250,\"cpu\":{\"per_core_pct\":[1.5],"
+                 "\"process_child_count\":3,\"process_rss_mib\":2,\"stime_secs\":1,"
+                 "\"utime_secs\":2},\"disk\":[{\"mounts\":[{\"used_bytes\":1}],"
+                 "\"read_bytes_per_sec\":10},{\"read_bytes_per_sec\":30.5}],"
+                 "\"gpu\":[{\"utilization_pct\":50,\"detail\":{}},{\"vram_used_bytes\":7}],"
+                 "\"timestamp_secs\":6}",
+                 "host_cpu_seconds", &row),
+        3));
+    assert_true(is_near(row.unix_seconds, 6));
+    assert_true(is_near(row.interval_seconds, 0.25));
+    assert_true(is_near(row.value[METRIC_JOB_PROCESSES], 4));
+    assert_true(is_near(row.value[METRIC_JOB_RSS], 2097152));
+    assert_true(is_near(row.value[METRIC_HOST_DISK_READ], 40.5));
+    assert_int_equal(row.gpus.count, 2);
+    assert_int_equal(row.gpus.places[1].index, 1);
+    assert_true(
+        is_near((double)row.gpus.values[0][sample_column_gpu_measure("utilization")], 0.5));
+    assert_true(
+        is_near((double)row.gpus.values[1][sample_column_gpu_measure("memory_bytes")], 7));
+    sample_table_done(&table);
+}
+
 static void other_tables_are_refused(void **state)
 {
     static const char *const lines[] = {
@@ -174,6 +207,8 @@ static void other_tables_are_refused(void **state)
         "{",
         "{\"timestamp\":1}",
         "{\"schema\":\"spoor/1\"}",
+        "{\"cpu\":{\"utime_secs\":1}}",
+        "{\"timestamp_secs\":1,\"disk\":[{}",
     };
     struct sample_table table = { 0 };
 
@@ -191,6 +226,7 @@ int main(void)
         cmocka_unit_test(json_rows_may_change_their_order),
         cmocka_unit_test(damaged_json_is_no_row),
         cmocka_unit_test(tables_of_resource_tracker_have_other_units),
+        cmocka_unit_test(objects_of_resource_tracker_are_read),
         cmocka_unit_test(other_tables_are_refused),
     };
 
