@@ -655,7 +655,7 @@ export function oomJob(): Run {
     why: "it was killed for lack of memory at 4.00 GB: twice the limit",
   };
   run.curve = curve(318, 256, 318, {
-    main_cpu_seconds: rate(() => 0.97),
+    main_cpu_seconds: rate(() => 0.97, 1.02),
     job_cpu_seconds: rate(() => 0.97, 1.02),
     job_rss_bytes: gauge((share) => 0.3e9 + 2.6e9 * share ** 2),
     job_private_bytes: gauge((share) => 0.25e9 + 2.6e9 * share ** 2),
