@@ -32,6 +32,7 @@ void session_start_gpus(spoor_session *session)
         .main_pid = session->pid,
         .tracker_pid = job->tracker_pid,
         .is_main_only = job->is_main_only,
+        .leaves_drivers = session->flags & SPOOR_LEAVE_DRIVERS,
         .disabled = session->disabled,
         .start_ns = start_ns,
     };
