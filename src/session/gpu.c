@@ -98,7 +98,7 @@ static void note_processes(spoor_session *session)
     }
 }
 
-/* The opening of the drivers is not held against later looks: it cannot be made up for. */
+/* The opening of the drivers is paid for in the course of the run. */
 static void collect(spoor_session *session, uint64_t now_ns)
 {
     struct budget *budget = &session->sampler.job.budget;
@@ -109,7 +109,7 @@ static void collect(spoor_session *session, uint64_t now_ns)
     if (!has_gpus(session) || !gpu_looks_collect(looks))
         return;
     if (is_opening)
-        budget_note(budget, SPENT_GPUS, looks->cost_ns);
+        budget_borrow(budget, SPENT_GPUS, looks->cost_ns);
     else
         budget_charge(budget, SPENT_GPUS, looks->cost_ns - before_ns);
     note_processes(session);

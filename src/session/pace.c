@@ -11,8 +11,8 @@ static const struct {
     uint64_t first_ns, most_ns;
 } gaps[] = {
     [JOB_RESTS] = { 100 * NS_PER_MS, 500 * NS_PER_MS },
-    [JOB_RUNS] = { 10 * NS_PER_MS, 250 * NS_PER_MS },
-    [JOB_GROWS] = { 5 * NS_PER_MS, 20 * NS_PER_MS },
+    [JOB_RUNS] = { 10 * NS_PER_MS, 160 * NS_PER_MS },
+    [JOB_GROWS] = { 5 * NS_PER_MS, 5 * NS_PER_MS },
 };
 
 void pace_init(struct pace *pace, uint64_t start_ns, uint64_t interval_ns, bool has_job)
