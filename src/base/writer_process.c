@@ -101,16 +101,18 @@ static _Noreturn void serve(struct writer_queue *queue, int socket_fd,
                             const struct writer_target *target)
 {
     char wakes[64];
-    ssize_t n;
+    bool is_over;
 
     /* Others wait to see the rest closed. */
     (void)hidden_child_keep_only(socket_fd, target->output_fd);
     do {
-        n = read(WRITER_END_FD, wakes, sizeof(wakes));
+        ssize_t n = read(WRITER_END_FD, wakes, sizeof(wakes));
+
+        is_over = n == 0 || (n < 0 && errno != EINTR);
         while (atomic_load(&queue->taken) != atomic_load(&queue->put))
             take_record(queue, target);
         atomic_store(&queue->cpu_ns, read_ns(CLOCK_PROCESS_CPUTIME_ID));
-    } while (n > 0);
+    } while (!is_over);
     end_work(queue, target->end(target->data, begin_work(queue)));
     _exit(0);
 }
