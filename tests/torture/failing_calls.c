@@ -203,7 +203,8 @@ static size_t size_of_short(size_t size)
 }
 
 /* What can happen to a file of its type: only files have no space left or cannot be read, and
- * only sockets and stdout lose their reader. Any call may be interrupted. What it says on stderr is needed. */
+ * only sockets and stdout lose their reader. Any call may be interrupted. What it says on stderr is needed, and so
+ * are its orders on stdin. */
 static bool can_fail_so(int fd)
 {
     struct stat64 status;
@@ -228,7 +229,7 @@ static bool can_fail_so(int fd)
     case HOW_SHORT:
         return is_file || is_pipe;
     default:
-        return is_file && fd != STDERR_FILENO;
+        return is_file && fd != STDERR_FILENO && fd != STDIN_FILENO;
     }
 }
 

@@ -13,6 +13,7 @@
 #include <spoor/spoor.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -126,6 +127,7 @@ int main(int argc, char **argv)
     failing_hold(true);
     pid = fork();
     if (pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         (void)pause();
         _exit(0);
     }
