@@ -301,33 +301,48 @@ static int populate(struct spool *spool, const struct buffer *description, int *
     return 0;
 }
 
-/* The lock comes before run.json: nobody takes it for a spool that was left. */
-int spool_create(const struct buffer *description, struct spool *ret, int *ret_run_fd,
-                 struct spoor_error *err)
+/* The lock comes before run.json: then no other process takes it for a spool that was left.
+ * -ENOENT: one has done so before the lock, and removed it. */
+static int create_in(const char *base, const struct buffer *description, struct spool *ret,
+                     int *ret_run_fd)
 {
     CLEANUP(spool_close) struct spool spool = SPOOL_CLOSED;
     struct clock_text date = clock_format((double)clock_now().realtime_ns / 1e9);
-    char base[PATH_MAX];
-    int n, r = spool_find_base(base, err);
+    int n = snprintf(spool.path, sizeof(spool.path), "%s/%s-%d-XXXXXX", base, date.text,
+                     (int)getpid());
+    int r;
 
-    if (r < 0)
-        return r;
-    n = snprintf(spool.path, sizeof(spool.path), "%s/%s-%d-XXXXXX", base, date.text,
-                 (int)getpid());
     if (n < 0 || (size_t)n >= sizeof(spool.path))
-        return error_sys(err, ENAMETOOLONG, "%s", base);
+        return -ENAMETOOLONG;
     if (!mkdtemp(spool.path))
-        return error_sys(err, errno, "cannot create a directory in '%s'", base);
+        return -errno;
     r = lock_directory(&spool, LOCK_EX);
     if (r == 0)
         r = populate(&spool, description, ret_run_fd);
     if (r < 0) {
         spool_remove(&spool);
-        return error_sys(err, r, "cannot write to '%s'", base);
+        return r;
     }
     *ret = spool;
     spool.lock_fd = -1;
     return 0;
+}
+
+int spool_create(const struct buffer *description, struct spool *ret, int *ret_run_fd,
+                 struct spoor_error *err)
+{
+    enum { ATTEMPTS = 10 };
+    char base[PATH_MAX];
+    int r = spool_find_base(base, err);
+
+    if (r < 0)
+        return r;
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+        r = create_in(base, description, ret, ret_run_fd);
+        if (r != -ENOENT)
+            break;
+    }
+    return r < 0 ? error_sys(err, r, "cannot write to '%s'", base) : 0;
 }
 
 static int load(struct spool *spool)
@@ -348,6 +363,8 @@ int spool_open(const char *path, struct spool *ret)
     r = lock_directory(&spool, LOCK_EX | LOCK_NB);
     if (r == 0)
         r = load(&spool);
+    if (r == -ENODATA)
+        spool_remove(&spool); /* its owner was killed while it created or removed it */
     if (r < 0)
         return r;
     *ret = spool;
