@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/output_file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -235,12 +237,49 @@ static int name_temporary(struct replacement *replacement, unsigned attempt)
     return n < 0 || (size_t)n >= PATH_MAX - length ? -ENAMETOOLONG : 0;
 }
 
+/* A temporary file, named as above, of a process that is gone. On a network file system it may be of a
+ * process of another machine, which would have to take an hour to write it. */
+static bool is_abandoned(int directory, const char *name)
+{
+    static const char prefix[] = ".spoor-", suffix[] = ".tmp";
+    enum { SECONDS = 3600 };
+    const char *cursor = name + sizeof(prefix) - 1, *end = strrchr(name, '.');
+    struct stat status;
+    uint64_t pid;
+
+    if (strncmp(name, prefix, sizeof(prefix) - 1) != 0 || strcmp(end, suffix) != 0 ||
+        parse_u64(&cursor, &pid) < 0 || *cursor != '-' || pid == 0 || pid > INT32_MAX)
+        return false;
+    return kill((pid_t)pid, 0) < 0 && errno == ESRCH &&
+           fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
+           time(NULL) - status.st_mtime > SECONDS;
+}
+
+/* A process that was killed while it wrote a file leaves its temporary one. In a huge directory it may
+ * stay: nothing is to be held up. */
+static void remove_abandoned(const char *path)
+{
+    enum { ENTRIES_MAX = 10000 };
+    char directory[PATH_MAX];
+    const struct dirent *entry;
+    DIR *folder = directory_of(path, directory) < 0 ? NULL : opendir(directory);
+
+    for (int i = 0; folder && i < ENTRIES_MAX && (entry = readdir(folder)); i++) {
+        if (is_abandoned(dirfd(folder), entry->d_name))
+            (void)unlinkat(dirfd(folder), entry->d_name, 0);
+    }
+    if (folder)
+        (void)closedir(folder);
+}
+
 int replacement_open(struct replacement *replacement, const char *path)
 {
     enum { ATTEMPTS = 100 };
     struct stat old;
 
     replacement->path = path;
+    remove_abandoned(path);
     for (unsigned attempt = 0; attempt < ATTEMPTS; attempt++) {
         int r = name_temporary(replacement, attempt);
 

@@ -5,7 +5,8 @@
  * They are checked before a job starts, without being touched, and written when there is
  * something to write. A whole file is written under a temporary name in the same directory and
  * then renamed, so that a reader finds the old content or the new one, and a failure leaves the
- * old one.
+ * old one. A process that is killed meanwhile leaves the temporary file. The next one that writes to
+ * the directory removes it, once it is an hour old.
  *
  * Messages do not name the file: the caller prefixes them.
  */
