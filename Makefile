@@ -53,6 +53,24 @@ torture:
 	@$(MAKE) --no-print-directory all
 	@/usr/bin/python3 tests/torture/upload.py $(BUILD)/spoor
 
+# SIGKILL at random moments, on an idle and on a busy machine. As root, to see cgroups too.
+.PHONY: kills
+kills:
+	@$(MAKE) --no-print-directory all
+	@/usr/bin/python3 tests/torture/kills.py --write $(BUILD)/spoor
+
+# A million samples and a million processes; 10,000 starts from Python. Does anything grow?
+.PHONY: soak
+soak:
+	@$(MAKE) --no-print-directory all
+	@/usr/bin/python3 tests/torture/soak.py --write $(BUILD)/spoor
+
+# Jobs and machines at their limits. As root.
+.PHONY: load
+load:
+	@$(MAKE) --no-print-directory all
+	@/usr/bin/python3 tests/torture/load.py --write $(BUILD)/spoor
+
 # Reports against the truth: jobs that know what they use, with every set of sources.
 truth:
 	@tools/deps build test
