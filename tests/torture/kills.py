@@ -342,8 +342,8 @@ def finish(test, is_killed):
 
 
 def check_files(test, is_killed):
-    """No file is left that was not asked for. A helper that was killed cannot remove its own."""
-    if test.kind.what == "helper" and is_killed:
+    """No file is left that was not asked for. A writer that was killed cannot remove its own."""
+    if test.kind.what in ("helper", "agent") and is_killed:
         # SQLite uses or removes it with the next row.
         test.files.add("t.sqlite-journal")
         remove_temporary(test)

@@ -17,7 +17,7 @@
 
 #include "spoor/spoor.h"
 
-static void die(const char *message)
+static _Noreturn void die(const char *message)
 {
     (void)fprintf(stderr, "sampling: %s\n", message);
     exit(1);
@@ -95,7 +95,8 @@ int main(int argc, char **argv)
     options.sample_data = &taken;
     options.streams = &stream;
     options.stream_count = 1;
-    if (spoor_session_open(&options, &session, &err) < 0 || spoor_session_start(session, &err) < 0)
+    if (spoor_session_open(&options, &session, &err) < 0 ||
+        spoor_session_start(session, &err) < 0)
         die(err.message);
     for (long i = 1; i <= wanted; i++) {
         if (spoor_session_sample(session, &err) < 0)

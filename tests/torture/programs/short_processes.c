@@ -6,23 +6,15 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void die(const char *message)
+#include "usage.h"
+
+static _Noreturn void die(const char *message)
 {
     perror(message);
     exit(1);
-}
-
-static long long used_us(int who)
-{
-    struct rusage usage;
-
-    (void)getrusage(who, &usage);
-    return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000ll +
-           usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
 }
 
 static void start(void)
