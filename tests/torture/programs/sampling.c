@@ -56,13 +56,15 @@ static int count_descriptors(void)
 
 static long resident_bytes(void)
 {
+    char text[128] = "";
     FILE *file = fopen("/proc/self/statm", "r");
-    long size, resident;
+    char *second;
 
-    if (!file || fscanf(file, "%ld %ld", &size, &resident) != 2)
+    if (!file || !fgets(text, sizeof(text), file))
         die("/proc/self/statm");
     (void)fclose(file);
-    return resident * sysconf(_SC_PAGESIZE);
+    (void)strtol(text, &second, 10); /* the first is the size of the address space */
+    return strtol(second, NULL, 10) * sysconf(_SC_PAGESIZE);
 }
 
 static void print_state(long taken)
