@@ -25,7 +25,7 @@ def test_a_warm_up_is_not_growth():
 
 @pytest.mark.parametrize("what, grown", [
     ("CPU time per step", {"cpu": lambda step: step * step}),
-    ("resident memory", {"memory": lambda step: 3000000 + 100 * step}),
+    ("anonymous memory", {"memory": lambda step: 3000000 + 100 * step}),
     ("descriptors", {"descriptors": lambda step: 20 + step // 500})])
 def test_growth_is_seen(what, grown):
     fault, = soak.judge("x", looks(**grown), False)[0]

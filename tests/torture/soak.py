@@ -8,7 +8,7 @@
 - starts: ten thousand trackers started and stopped by one Python program.
 
 Each part is looked at a hundred times. The last ten looks are compared with the ten after the first
-tenth: CPU time per step, resident memory and open descriptors must be flat. --quick does a hundredth.
+tenth: CPU time per step, anonymous memory and open descriptors must be flat. --quick does a hundredth.
 The status is 0 if nothing grows. --write puts the figures into docs/RELIABILITY.md.
 """
 import argparse
@@ -46,17 +46,19 @@ for step in range(1, count + 1):
     tracker.stop()
     assert tracker.result.run.pid == os.getpid()
     if step % (count // 100) == 0:
-        resident = int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGESIZE")
-        print(step, time.process_time_ns(), resident, len(os.listdir("/proc/self/fd")) - 1, flush=True)
+        memory = open("/proc/self/status").read().partition("RssAnon:")[2].split()[0]
+        print(step, time.process_time_ns(), int(memory) * 1024, len(os.listdir("/proc/self/fd")) - 1,
+              flush=True)
 """
 
 
 def look_at(pid):
-    """CPU time, resident memory and descriptors of a process."""
+    """CPU time, anonymous memory and descriptors of a process. Pages of files and of shared memory, in
+    which rows wait for their writer, come and go."""
     ticks = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
-    resident = int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return (sum(map(int, ticks)) * 10**9 // os.sysconf("SC_CLK_TCK"),
-            resident * os.sysconf("SC_PAGESIZE"), len(os.listdir(f"/proc/{pid}/fd")))
+    memory = pathlib.Path(f"/proc/{pid}/status").read_text().partition("RssAnon:")[2].split()[0]
+    return (sum(map(int, ticks)) * 10**9 // os.sysconf("SC_CLK_TCK"), int(memory) * 1024,
+            len(os.listdir(f"/proc/{pid}/fd")))
 
 
 def run_samples(setup, count):
@@ -126,7 +128,7 @@ PARTS = {"samples": (1000000, run_samples), "processes": (1000000, run_processes
 
 
 def compare(looks):
-    """(CPU nanoseconds per step, resident bytes, descriptors) in the second and in the last tenth."""
+    """(CPU nanoseconds per step, anonymous bytes, descriptors) in the second and in the last tenth."""
     def tenth(part):
         (first_step, first_cpu, *_), (last_step, last_cpu, *_) = part[0], part[-1]
         return ((last_cpu - first_cpu) / (last_step - first_step), max(look[2] for look in part),
@@ -141,7 +143,7 @@ def judge(name, looks, is_quick):
     if late[0] > early[0] * CPU_RATIO_MAX and not is_quick:
         faults.append(f"CPU time per step: {early[0] / 1000:.1f} us, then {late[0] / 1000:.1f} us")
     if late[1] > early[1] + MEMORY_GROWTH_MAX * (4 if is_quick else 1):
-        faults.append(f"resident memory: {early[1]} bytes, then {late[1]}")
+        faults.append(f"anonymous memory: {early[1]} bytes, then {late[1]}")
     if late[2] > early[2] + DESCRIPTOR_GROWTH_MAX:
         faults.append(f"descriptors: {early[2]}, then {late[2]}")
     return [f"{name}: {fault}" for fault in faults], early, late
@@ -172,7 +174,7 @@ def main():
         rows.append(row(name, count, early, late, seconds))
         faults += [f"{name}: {fault}" for fault in found] + grown
         print(" | ".join(map(str, rows[-1])), flush=True)
-    text = results.table(["part", "steps", "CPU per step", "memory", "descriptors", "took"], rows) + """
+    text = results.table(["part", "steps", "CPU per step", "anonymous memory", "descriptors", "took"], rows) + """
 
 Each pair is the second tenth and the last one; memory and descriptors are the most that was seen. "Samples"
 is a program with a session of the library; "processes" is `spoor run`, whose report counted every
