@@ -145,7 +145,7 @@ static void processes_go_to_the_cgroup_above(void **state)
 /* It cannot be moved, and is still in the cgroup until its memory is freed. */
 static void a_process_that_is_exiting_is_waited_for(void **state)
 {
-    enum { BYTES = 64 << 20 };
+    enum { BYTES = 32 << 20 };
     struct cgroup top;
     struct place place;
     int ready[2];

@@ -147,8 +147,8 @@ static int move_listed(const struct root *root, const char *list, const struct c
 int cgroup_move_all(const struct root *root, const struct cgroup *from, const struct cgroup *to)
 {
     /* A process may fork faster than we move; then we give up. One that is exiting stays, though
-     * the kernel says that it was moved: it is waited for, 2 s at most. */
-    enum { ROUNDS = 200 };
+     * the kernel says that it was moved: it is waited for, 1 s at most. */
+    enum { ROUNDS = 100 };
     static const struct timespec pause = { .tv_nsec = 10000000 };
     char text[4096], before[4096] = "";
 
