@@ -53,7 +53,7 @@ torture:
 	@$(MAKE) --no-print-directory all
 	@/usr/bin/python3 tests/torture/upload.py $(BUILD)/spoor
 
-# SIGKILL at random moments, on an idle and on a busy machine. As root, to see cgroups too.
+# SIGKILL at random moments, alone and beside busy loops. As root, to see cgroups too.
 .PHONY: kills
 kills:
 	@$(MAKE) --no-print-directory all

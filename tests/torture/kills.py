@@ -3,8 +3,8 @@
 """kills.py [--kills N] [--seed N] [--round N] [--victim NAME] [--no-load] [--write] [SPOOR] - does spoor survive SIGKILL?
 
 Kills the job, the tracker, one of its helper processes, the agent of a Python program, or the program
-that started them, at random moments: N times on an idle machine, and N times with a busy loop on every
-CPU. After each kill
+that started them, at random moments: N times alone, and N times beside a busy loop on every CPU. After
+each kill
 
 - every process ends: the test is the subreaper of all and waits until it has no children,
 - no cgroup is left unless its tracker was killed, no temporary file unless its writer was, and no socket,
@@ -427,7 +427,7 @@ def describe(setup, alone, busy, seconds):
     rows = [[what, alone[what], busy[what]] for what in [*VICTIMS, "too late"]]
     rows.append(["all kills"] + [sum(count[what] for what in VICTIMS) for count in (alone, busy)])
     seen = setup.seen
-    return results.table(["killed", "idle machine", "busy machine"], rows) + f"""
+    return results.table(["killed", "alone", "beside busy loops"], rows) + f"""
 
 Seed {setup.seed}, {seconds / 60:.0f} minutes. "Too late": the run had ended before. After every kill all
 processes ended and no socket was left. {seen["reports"]:,} reports and
@@ -456,12 +456,12 @@ def main():
             leftovers.own_cgroups("torture") as cgroups:
         setup = Setup(arguments.spoor, pathlib.Path(home), arguments.seed, cgroups)
         alone, failures = run_rounds(setup, *rounds)
-        print(f"idle machine: {dict(alone)}", flush=True)
+        print(f"alone: {dict(alone)}", flush=True)
         if not arguments.no_load:
             with leftovers.busy_loops(os.cpu_count()) as setup.load:
                 busy, more = run_rounds(setup, *rounds)
             failures += more
-            print(f"busy machine: {dict(busy)}", flush=True)
+            print(f"beside busy loops: {dict(busy)}", flush=True)
         failures += check_cgroups(setup)
     text = describe(setup, alone, busy, time.monotonic() - started)
     print(text)
