@@ -15,12 +15,12 @@ def looks(cpu=lambda step: step * 1000, memory=lambda step: 3000000, descriptors
 
 
 def test_nothing_grows():
-    faults, early, late = soak.judge("x", looks(), False)
+    faults, early, late = soak.judge("samples", looks(), False)
     assert faults == [] and early == late == (1000, 3000000, 20)
 
 
 def test_a_warm_up_is_not_growth():
-    assert soak.judge("x", looks(memory=lambda step: min(step, 1000) * 10000), False)[0] == []
+    assert soak.judge("samples", looks(memory=lambda step: min(step, 1000) * 10000), False)[0] == []
 
 
 @pytest.mark.parametrize("what, grown", [
@@ -28,5 +28,5 @@ def test_a_warm_up_is_not_growth():
     ("anonymous memory", {"memory": lambda step: 3000000 + 100 * step}),
     ("descriptors", {"descriptors": lambda step: 20 + step // 500})])
 def test_growth_is_seen(what, grown):
-    fault, = soak.judge("x", looks(**grown), False)[0]
+    fault, = soak.judge("samples", looks(**grown), False)[0]
     assert what in fault
