@@ -33,7 +33,7 @@ TOP = HERE.parents[1]
 CPU_RATIO_MAX = 3
 # The smallest block of malloc takes 32 bytes. 512 KiB is one that is lost in every fiftieth sample, or two in
 # every start; 2 MiB is one in every twelfth process. Buffers for events are as large as the tracker has
-# ever fallen behind: on a machine with 18 processes per CPU they grew by 0.7 MB, and stayed. The curve of a run
+# ever fallen behind: a tracker that is stopped for 2,000 processes grows by 1 MB, once. The curve of a run
 # has its full size, 1,024 points, before the second tenth.
 MEMORY_GROWTH_MAX = {"samples": 512 << 10, "processes": 2 << 20, "starts": 512 << 10}
 # Files of processes are open while these live, so a few more or less are open at a look.
