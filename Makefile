@@ -64,6 +64,13 @@ truth-software:
 	@$(MAKE) --no-print-directory all
 	@/usr/bin/python3 tests/truth/software.py $(BUILD)/spoor
 
+# The source of each quantity with every set of privileges. As root.
+.PHONY: privileges
+privileges:
+	@tools/deps build test
+	@$(MAKE) --no-print-directory all
+	@/usr/bin/python3 tests/privileges/privileges.py --write $(BUILD)/spoor
+
 # On a stock kernel with cgroup v2, in an emulated machine.
 vm:
 	@tools/deps build test vm
