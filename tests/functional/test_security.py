@@ -50,7 +50,7 @@ def test_trap_report_is_not_given_to_a_stranger(spoor, public):
     """Nor can it be read through a descriptor that was opened before."""
     path = plant(public / "report.json")
     with open(path, encoding="utf-8") as before:
-        assert spoor("run", "-q", "-o", path, "--", "true").returncode == 0
+        assert spoor("run", "-q", "-o", path, "--", "true", umask=0o022).returncode == 0
         assert before.read() == "old\n"
     assert path.stat().st_uid == os.geteuid()
     assert stat.S_IMODE(path.stat().st_mode) & 0o022 == 0
@@ -207,6 +207,27 @@ def test_name_of_the_socket_that_is_taken_costs_only_the_phases(spoor, tmp_path)
     squatter.close()
     assert starter.returncode == 0
     assert "cannot listen for phases" in json.dumps(load(path)["warnings"])
+
+
+IMPOSTOR = """
+import socket, sys
+server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+server.bind(chr(0) + sys.argv[1])
+server.listen()
+print("ready", flush=True)
+print("got", server.accept()[0].recv(1000), flush=True)
+"""
+
+
+def test_phase_is_not_told_to_an_impostor(spoor, tmp_path):
+    """A process asks its ancestors, by pid. Another has taken the name of one."""
+    impostor = subprocess.Popen([sys.executable, "-c", IMPOSTOR, phase_address(os.getpid())[1:]],
+                                stdout=subprocess.PIPE)
+    read_line(impostor.stdout)
+    spoor("phase", "start", "secret", cwd=tmp_path)
+    assert read_line(impostor.stdout) == "got b''"
+    impostor.stdout.close()
+    assert impostor.wait() == 0
 
 
 def listening(pid):
