@@ -64,6 +64,12 @@ truth-software:
 	@$(MAKE) --no-print-directory all
 	@/usr/bin/python3 tests/truth/software.py $(BUILD)/spoor
 
+# Lines of src/ that the tests run, per folder; at least 90 %.
+.PHONY: coverage
+coverage:
+	@tools/deps build page test
+	@tools/coverage
+
 # The source of each quantity with every set of privileges. As root.
 .PHONY: privileges
 privileges:
@@ -95,6 +101,6 @@ format:
 	@npm --prefix web/report run --silent format
 
 clean:
-	@rm -rf $(BUILD) build-asan build-tsan
+	@rm -rf $(BUILD) build-asan build-tsan build-coverage
 
 .PHONY: all deps demo test test-full lint bench bench-jobs torture truth truth-software vm wheel install format clean
