@@ -75,13 +75,10 @@ class Place:
         self.environment.update(surrounding.environment, SPOOR_METADATA_URL="http://127.0.0.1:1")
 
     def start(self, *arguments, joined=(), **pipes):
-        prefix = [part.replace("{programs}", str(self.programs)) for part in self.surrounding.enter]
-
-        def join():
-            for cgroup in joined:
-                (cgroup / "cgroup.procs").write_text("0")
+        prefix = [*surroundings.joining(joined),
+                  *(part.replace("{programs}", str(self.programs)) for part in self.surrounding.enter)]
         return subprocess.Popen([*prefix, str(self.binary), *map(str, arguments)], env=self.environment,
-                                text=True, cwd=self.folder, preexec_fn=join, **pipes)
+                                text=True, cwd=self.folder, **pipes)
 
     def run(self, options, joined):
         """`spoor run`: the report, and the CPU time that the job's clocks showed."""

@@ -12,6 +12,7 @@ import pathlib
 import platform
 import re
 import subprocess
+import time
 
 NOBODY = 65534
 CGROUPS = pathlib.Path("/sys/fs/cgroup")
@@ -332,6 +333,20 @@ def own_cgroup(tree):
     raise LookupError(tree)
 
 
+def joining(cgroups):
+    """In front of a command that is to run in these."""
+    return ["sh", "-c", 'while [ "$1" != -- ]; do echo $$ >"$1/cgroup.procs" || exit 125; shift; done; '
+            'shift; exec "$@"', "sh", *map(str, cgroups), "--"] if cgroups else []
+
+
+def remove(cgroup):
+    """Waits for processes that are about to end, but not for a cgroup that was left in it."""
+    deadline = time.monotonic() + 10
+    while (cgroup / "cgroup.procs").read_text() and time.monotonic() < deadline:
+        time.sleep(0.005)
+    cgroup.rmdir()
+
+
 @contextlib.contextmanager
 def cgroups_of_user(trees):
     """Makes a cgroup that belongs to the user in each tree; they must be empty at the end."""
@@ -346,4 +361,4 @@ def cgroups_of_user(trees):
         yield folders
     finally:
         for folder in folders:
-            folder.rmdir()
+            remove(folder)
