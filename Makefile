@@ -82,6 +82,19 @@ truth-software:
 	@$(MAKE) --no-print-directory all
 	@/usr/bin/python3 tests/truth/software.py $(BUILD)/spoor
 
+# Lines of src/ that the tests run, per folder; at least 90 %.
+.PHONY: coverage
+coverage:
+	@tools/deps build page test
+	@tools/coverage
+
+# The source of each quantity with every set of privileges. As root.
+.PHONY: privileges
+privileges:
+	@tools/deps build test
+	@$(MAKE) --no-print-directory all
+	@/usr/bin/python3 tests/privileges/privileges.py --write $(BUILD)/spoor
+
 # On a stock kernel with cgroup v2, in an emulated machine.
 vm:
 	@tools/deps build test vm
@@ -114,6 +127,6 @@ format:
 	@npm --prefix web/report run --silent format
 
 clean:
-	@rm -rf $(BUILD) build-asan build-tsan
+	@rm -rf $(BUILD) build-asan build-tsan build-coverage
 
 .PHONY: all deps demo test test-full lint bench bench-jobs torture truth truth-software vm wheel install format clean
