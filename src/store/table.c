@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <sqlite3.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -116,6 +117,15 @@ static int fail_sqlite(const struct table *table, struct spoor_error *err)
     return error_set(err, EBADMSG, "File %s: %s", table->path, sqlite3_errmsg(table->db));
 }
 
+/* The file may be anyone's: no view that never ends takes the place of a table, no expression of its
+ * schema does more than compute, and no cell fills the memory. */
+static void distrust(sqlite3 *db)
+{
+    (void)sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+    (void)sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    (void)sqlite3_limit(db, SQLITE_LIMIT_LENGTH, CSV_RECORD_MAX);
+}
+
 static int sqlite_open(struct table *table, const struct table_place *place,
                        struct spoor_error *err)
 {
@@ -134,8 +144,10 @@ static int sqlite_open(struct table *table, const struct table_place *place,
         return error_set(err, ENOMEM, "out of memory");
     /* Not read-only: the log of a writer that was killed is taken in first. */
     code = sqlite3_open_v2(table->path, &table->db, SQLITE_OPEN_READWRITE, NULL);
-    if (code == SQLITE_OK)
+    if (code == SQLITE_OK) {
         (void)sqlite3_busy_timeout(table->db, BUSY_MS);
+        distrust(table->db);
+    }
     if (code != SQLITE_OK ||
         sqlite3_prepare_v2(table->db, sql, -1, &table->select, NULL) != SQLITE_OK)
         return fail_sqlite(table, err);
@@ -232,8 +244,12 @@ int table_number(struct table *table, size_t column, double *ret, struct spoor_e
     const char *text;
 
     if (is_sqlite_number(table, column)) {
-        *ret = sqlite3_column_double(table->select, (int)column);
-        return 0;
+        double value = sqlite3_column_double(table->select, (int)column);
+
+        if (isfinite(value)) {
+            *ret = value;
+            return 0;
+        }
     }
     text = table_text(table, column);
     if (decimal_parse(text, ret) < 0)
