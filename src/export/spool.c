@@ -265,7 +265,7 @@ static int load_state(struct spool *spool)
     spool->batches = load_count(object, "batches");
     spool->dropped_rows = load_count(object, "dropped_rows");
     json_decref(object);
-    return 0;
+    return spool->batches > spool->offset ? -EBADMSG : 0; /* a batch is not empty */
 }
 
 /* ---- lifetime --------------------------------------------------------------- */
