@@ -112,7 +112,7 @@ static bool is_inside(const char *path)
     }
 }
 
-static void remove_made(void)
+void fuzz_root_clear(void)
 {
     while (made_count > 0) {
         char *name = made[--made_count];
@@ -173,7 +173,7 @@ static void make_file(const struct fuzz_part *part)
 const struct root *fuzz_root(const struct fuzz_part *parts, size_t count)
 {
     open_folder("tree", &tree);
-    remove_made();
+    fuzz_root_clear();
     for (size_t i = 0; i < count; i++)
         if (*parts[i].name)
             make_file(&parts[i]);

@@ -77,8 +77,9 @@ int fuzz_file(const void *data, size_t length);
 const char *fuzz_path(const char *name, const void *data, size_t length);
 
 /* The folder in which parts become files: "@@ proc/42/stat", or links: "@@ proc/42/fd/3 > TARGET".
- * Names that lead out of it are ignored. It is emptied by the next call. */
+ * Names that lead out of it are ignored. It is emptied after the run. */
 const struct root *fuzz_root(const struct fuzz_part *parts, size_t count);
+void fuzz_root_clear(void);
 
 /* An empty one. */
 const struct root *fuzz_empty_root(void);

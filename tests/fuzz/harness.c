@@ -48,6 +48,7 @@ void fuzz_run(const struct fuzz_target *target, const void *data, size_t length)
     text[length] = '\0';
     target->run(text, length);
     free(text);
+    fuzz_root_clear();
 }
 
 /* ---- inputs of several parts ---------------------------------------------------- */

@@ -5,6 +5,7 @@ made here. Saved inputs are in corpus/TARGET; these are not saved."""
 import codecs
 import csv
 import hashlib
+import os
 import pathlib
 import re
 import sqlite3
@@ -13,6 +14,7 @@ import tempfile
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 MAX = 64 << 10  # FUZZ_INPUT_MAX
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # a folder without a disk
 MACHINE = "tests/replay/machines/*/t?"
 EXPECTED = "tests/replay/expected/*"
 
