@@ -93,6 +93,6 @@ static void run_scope_message(char *text, size_t length)
 const struct fuzz_target cgroup_targets[] = {
     { "cgroup_paths", run_cgroup_paths, 2 },
     { "cgroup_files", run_cgroup_files, 1 },
-    { "scope_message", run_scope_message, 1 },
+    { "scope_message", run_scope_message, 8 },
     { NULL, NULL, 0 },
 };

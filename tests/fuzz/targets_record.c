@@ -133,9 +133,9 @@ static void run_results(char *text, size_t length)
 }
 
 const struct fuzz_target record_targets[] = {
-    { "report", run_report, 40 },
+    { "report", run_report, 8 },
     { "samples", run_samples, 40 },
     { "catalog", run_catalog, 4 },
-    { "results", run_results, 8 },
+    { "results", run_results, 16 },
     { NULL, NULL, 0 },
 };

@@ -142,7 +142,7 @@ const struct fuzz_target store_targets[] = {
     { "tracking_csv", run_tracking_csv, 20 },
     { "tracking_sqlite", run_tracking_sqlite, 100 },
     { "sub_tracking_csv", run_sub_tracking_csv, 10 },
-    { "sub_tracking_sqlite", run_sub_tracking_sqlite, 80 },
+    { "sub_tracking_sqlite", run_sub_tracking_sqlite, 160 },
     { "sub_tracking_append", run_sub_tracking_append, 10 },
     { NULL, NULL, 0 },
 };

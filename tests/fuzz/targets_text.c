@@ -244,7 +244,7 @@ static void run_lines(char *text, size_t length)
 }
 
 const struct fuzz_target text_targets[] = {
-    { "csv", run_csv, 4 },       { "escape", run_escape, 4 }, { "utf8", run_utf8, 1 },
+    { "csv", run_csv, 4 },       { "escape", run_escape, 8 }, { "utf8", run_utf8, 16 },
     { "number", run_number, 1 }, { "date", run_date, 1 },     { "duration", run_duration, 1 },
     { "lines", run_lines, 1 },   { NULL, NULL, 0 },
 };
