@@ -57,7 +57,8 @@ fuzz: build-fuzz/build.ninja
 build-fuzz/build.ninja:
 	@tools/deps build page test fuzz
 	@CC=clang meson setup build-fuzz -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1 \
-		-Dc_args="['-fsanitize=fuzzer-no-link', '-fsanitize=float-cast-overflow']" >/dev/null
+		-Dc_args="['-fsanitize=fuzzer-no-link', '-fsanitize=float-cast-overflow']" >/dev/null || \
+		{ cat build-fuzz/meson-logs/meson-log.txt >&2; rm -rf build-fuzz; exit 1; }
 
 # Long runs of what the tests try for a moment: uploads while the network is away.
 torture:

@@ -43,7 +43,7 @@ struct inputs {
 };
 
 static const char usage[] = "usage: fuzz-replay [-n MUTANTS] [-s SEED] [-t TARGET] FOLDER...\n";
-static unsigned long mutant_count = 2000, seed = 1;
+static unsigned long mutant_count = 1000, seed = 1;
 static struct current *current;
 
 /* ---- inputs --------------------------------------------------------------------- */
