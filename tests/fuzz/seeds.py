@@ -40,6 +40,7 @@ FILES = {
     "csv": [f"{EXPECTED}.csv", f"{EXPECTED}.samples", "tests/functional/sub_track/*.csv"],
     "report": [f"{EXPECTED}.json"],
     "samples": [f"{EXPECTED}.samples", f"{EXPECTED}.resource-tracker*"],
+    "stream_header": [f"{EXPECTED}.samples", f"{EXPECTED}.resource-tracker*"],
     "results": ["tests/functional/sub_track/analyze.json"],
     "tracking_csv": ["tests/functional/sub_track/tracking.csv"],
     "sub_tracking_csv": ["tests/functional/sub_track/phases.csv"],
@@ -97,6 +98,8 @@ LITERALS = {
     "toml": ["toml", "resource_tracker_config"],
     "agent": ["agent_request"],
     "words": ["words"],
+    "sources": ["measures", "cpu_sources"],
+    "stream_header": ["stream", "gpu_columns", "samples_file"],
     "cloud_cache": ["cloud_cache"],
 }
 

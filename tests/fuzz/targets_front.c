@@ -21,6 +21,7 @@
 #include "front/spoor/program.h"
 #include "front/spoor/settings.h"
 #include "fuzz.h"
+#include "job/source_names.h"
 #include "text/buffer.h"
 
 /* ---- settings ------------------------------------------------------------------------ */
@@ -227,6 +228,17 @@ static void run_words(char *text, size_t length)
     words_free(words);
 }
 
+/* ---- SPOOR_DISABLE ----------------------------------------------------------------------- */
+
+static void run_sources(char *text, size_t length)
+{
+    const char *name = NULL;
+    unsigned disabled = 0;
+
+    if (sources_parse(text, &disabled, &name) < 0)
+        CHECK(name >= text && name <= text + length);
+}
+
 const struct fuzz_target front_targets[] = {
     { "arguments", run_arguments, 8 },
     { "config_json", run_config_json, 2 },
@@ -234,5 +246,6 @@ const struct fuzz_target front_targets[] = {
     { "toml", run_toml, 1 },
     { "agent", run_agent, 8 },
     { "words", run_words, 1 },
+    { "sources", run_sources, 1 },
     { NULL, NULL, 0 },
 };

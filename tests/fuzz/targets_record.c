@@ -9,6 +9,7 @@
 #include "front/gpu_tracker/subtrack/results.h"
 #include "fuzz.h"
 #include "output/format.h"
+#include "output/stream.h"
 #include "recommend/catalog.h"
 #include "record/load.h"
 #include "record/samples_load.h"
@@ -67,6 +68,27 @@ static void run_samples(char *text, size_t length)
     CHECK(records.count > 0);
     for (size_t i = 0; i < records.count && i < 4; i++)
         check_record(&records.items[i]);
+}
+
+/* The header of a table that rows are to be appended to. */
+static void run_stream_header(char *text, size_t length)
+{
+    static const char *const dialects[] = { NULL, "resource-tracker", "resource-tracker-rs" };
+
+    for (size_t i = 0; i < ARRAY_SIZE(dialects); i++) {
+        CLEANUP(buffer_done) struct buffer header = { 0 };
+        struct spoor_error err = { 0 };
+        struct gpu_columns gpus = { 0 };
+        struct stream stream;
+        int fd = fuzz_file(text, length);
+
+        CHECK(stream_find("-", dialects[i], "csv", true, &stream, &err) == 0);
+        if (stream_read_header(&stream, fd, &gpus, &err) == 0) {
+            stream_write_header(&stream, &gpus, &header);
+            CHECK(header.length <= length && memcmp(header.text, text, header.length) == 0);
+        }
+        (void)close(fd);
+    }
 }
 
 /* ---- servers ---------------------------------------------------------------------- */
@@ -135,6 +157,7 @@ static void run_results(char *text, size_t length)
 const struct fuzz_target record_targets[] = {
     { "report", run_report, 8 },
     { "samples", run_samples, 40 },
+    { "stream_header", run_stream_header, 4 },
     { "catalog", run_catalog, 4 },
     { "results", run_results, 16 },
     { NULL, NULL, 0 },
