@@ -60,7 +60,8 @@ static void run_samples(char *text, size_t length)
     CLEANUP(records_done) struct records records = { 0 };
     struct spoor_error err;
     int fd = fuzz_file(text, length);
-    int r = samples_load(fd, "run", &records, &err);
+    CLEANUP(line_reader_done) struct line_reader lines = { .fd = fd };
+    int r = samples_load(&lines, "run", &records, &err);
 
     (void)close(fd);
     if (r < 0)

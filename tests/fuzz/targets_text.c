@@ -230,10 +230,13 @@ static void run_lines(char *text, size_t length)
 {
     int fd = fuzz_file(text, length);
     CLEANUP(line_reader_done) struct line_reader reader = { .fd = fd };
+    const char *start;
     struct line line;
-    size_t sum = 0;
+    size_t sum = 0, there;
     int r;
 
+    CHECK(line_reader_peek(&reader, 7, &start, &there) == 0);
+    CHECK(there >= (length < 7 ? length : 7) && memcmp(start, text, there) == 0);
     while ((r = line_reader_next(&reader, &line)) > 0) {
         CHECK(line.text[line.length] == '\0');
         CHECK(memcmp(line.text, text + sum, line.length) == 0);
