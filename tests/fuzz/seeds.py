@@ -114,9 +114,10 @@ def literals(text):
 
 
 def join(*parts):
-    """(name, contents), ... as fuzz_split() takes them apart."""
-    return b"".join(f"@@ {name}\n".encode() + (text if isinstance(text, bytes) else text.encode())
-                    for name, text in parts)
+    """(name, contents), ... as fuzz_split() takes them apart: a part ends with a newline."""
+    texts = [(name, text if isinstance(text, bytes) else text.encode()) for name, text in parts]
+    return b"".join(f"@@ {name}\n".encode() + text + (b"" if text.endswith(b"\n") else b"\n")
+                    for name, text in texts)
 
 
 # ---- binary messages of the kernel -------------------------------------------------------------------
