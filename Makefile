@@ -48,6 +48,18 @@ bench-jobs:
 	@$(MAKE) --no-print-directory all
 	@/usr/bin/python3 tests/bench/jobs.py $(TRACKERS)
 
+# Every parser under libFuzzer, FUZZ_SECONDS (60) each; FUZZ_TARGETS='toml csv' runs some of them.
+.PHONY: fuzz
+fuzz: build-fuzz/build.ninja
+	@ninja -C build-fuzz --quiet tests/fuzz/fuzz | { grep -v '^ninja: no work to do' || true; }
+	@/usr/bin/python3 tests/fuzz/run.py build-fuzz/tests/fuzz/fuzz
+
+build-fuzz/build.ninja:
+	@tools/deps build page test fuzz
+	@CC=clang meson setup build-fuzz -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1 \
+		-Dc_args="['-fsanitize=fuzzer-no-link', '-fsanitize=float-cast-overflow']" >/dev/null || \
+		{ cat build-fuzz/meson-logs/meson-log.txt >&2; rm -rf build-fuzz; exit 1; }
+
 # Long runs of what the tests try for a moment: uploads while the network is away.
 torture:
 	@$(MAKE) --no-print-directory all
@@ -127,6 +139,6 @@ format:
 	@npm --prefix web/report run --silent format
 
 clean:
-	@rm -rf $(BUILD) build-asan build-tsan build-coverage
+	@rm -rf $(BUILD) build-asan build-tsan build-coverage build-fuzz
 
 .PHONY: all deps demo test test-full lint bench bench-jobs torture truth truth-software vm wheel install format clean

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <sqlite3.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -156,6 +157,7 @@ int table_distrust(sqlite3 *db)
     };
     int code = SQLITE_OK;
 
+    (void)sqlite3_limit(db, SQLITE_LIMIT_LENGTH, CSV_RECORD_MAX); /* returns the one before */
     for (size_t i = 0; code == SQLITE_OK && i < ARRAY_SIZE(settings); i++)
         code = sqlite3_db_config(db, settings[i].option, settings[i].value, NULL);
     return code;
@@ -251,8 +253,12 @@ int table_number(struct table *table, size_t column, double *ret, struct spoor_e
     const char *text;
 
     if (is_sqlite_number(table, column)) {
-        *ret = sqlite3_column_double(table->select, (int)column);
-        return 0;
+        double value = sqlite3_column_double(table->select, (int)column);
+
+        if (isfinite(value)) {
+            *ret = value;
+            return 0;
+        }
     }
     text = table_text(table, column);
     if (decimal_parse(text, ret) < 0)
