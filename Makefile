@@ -60,9 +60,13 @@ build-fuzz/build.ninja:
 		-Dc_args="['-fsanitize=fuzzer-no-link', '-fsanitize=float-cast-overflow']" >/dev/null || \
 		{ cat build-fuzz/meson-logs/meson-log.txt >&2; rm -rf build-fuzz; exit 1; }
 
-# Long runs of what the tests try for a moment: uploads while the network is away.
+# Long runs of what the tests try for a moment: every call of the programs fails in turn, and uploads
+# while the network is away. Writes docs/RELIABILITY.md.
 torture:
+	@tools/deps build test
 	@$(MAKE) --no-print-directory all
+	@tools/run-tests --build asan
+	@/usr/bin/python3 tests/torture/failures.py --sanitized build-asan --write $(BUILD)
 	@/usr/bin/python3 tests/torture/upload.py $(BUILD)/spoor
 
 # SIGKILL at random moments, alone and beside busy loops. As root, to see cgroups too.
