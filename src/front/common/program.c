@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/signal_name.h"
 #include "front/common/arguments.h"
 #include "front/common/help.h"
 #include "front/common/nearest.h"
@@ -111,8 +112,8 @@ int program_write_report(const struct program *program, int (*write)(void *data)
     if (r >= 0)
         return r;
     if (poll(&room, 1, 0) == 1) /* it may be what the report waited for */
-        program_complain(program, "the report is incomplete: interrupted by SIG%s",
-                         sigabbrev_np(-r));
+        program_complain(program, "the report is incomplete: interrupted by %s",
+                         signal_name(-r));
     return 1;
 }
 
