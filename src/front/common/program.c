@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/loading.h"
 #include "base/signal_name.h"
 #include "front/common/arguments.h"
 #include "front/common/help.h"
@@ -139,7 +140,7 @@ int program_refuse_command(const struct program *program, const char *word, bool
 
 static int show_version(const struct program *program)
 {
-    return printf("%s%s\n", program->version_prefix, spoor_version()) < 0;
+    return printf("%s%s" LOADING_NOTE "\n", program->version_prefix, spoor_version()) < 0;
 }
 
 int program_show(const struct arguments *arguments)
