@@ -70,6 +70,14 @@ vm:
 	@$(MAKE) --no-print-directory all
 	@tests/vm/run $(BUILD)/spoor
 
+# What the commands of the documents print, and the recording of README.md, made anew. On a quiet machine.
+.PHONY: update-docs
+update-docs:
+	@tools/deps build page docs
+	@$(MAKE) --no-print-directory all
+	@tools/run-docs --update $(BUILD)/spoor $$(grep -l '^```console' docs/*.md)
+	@docs/images/record $(BUILD)/spoor
+
 # The wheels of the Python packages, for pip install --no-index --find-links dist. They are built with the
 # libraries of Debian 11, for this machine or for another one (ARCH=amd64, ARCH=arm64).
 ARCH ?= $(shell dpkg --print-architecture)

@@ -13,7 +13,8 @@
 #define SAVED_FIRST_NS ((int64_t)(20 * NS_PER_MS))
 
 enum {
-    TIME_SHARE = 6 /* the share of a core is so much smaller than that of the job's time */
+    TIME_SHARE = 6,  /* the share of a core is so much smaller than that of the job's time */
+    REPAID_SHARE = 3 /* of what comes in, if something is owed */
 };
 
 /* The part of what comes in that each kind of spending may use: so none takes it all. */
@@ -57,7 +58,7 @@ void budget_earn(struct budget *budget, uint64_t now_ns, uint64_t cpu_ns)
         return;
     earned_ns = span_ns * budget->time_millionths / MILLION +
                 used_ns * budget->job_millionths / MILLION;
-    repaid_ns = smaller(budget->owed_ns, earned_ns / 2);
+    repaid_ns = smaller(budget->owed_ns, earned_ns / REPAID_SHARE);
     budget->owed_ns -= repaid_ns;
     save(&budget->tokens_ns, earned_ns - repaid_ns);
     for (int i = 0; i < SPENDING_COUNT; i++)
@@ -77,11 +78,6 @@ void budget_charge(struct budget *budget, enum spending what, uint64_t cost_ns)
         return;
     budget->tokens_ns -= (int64_t)cost_ns;
     budget->share_ns[what] -= (int64_t)cost_ns;
-}
-
-void budget_note(struct budget *budget, enum spending what, uint64_t cost_ns)
-{
-    budget->spent_ns[what] += cost_ns;
 }
 
 static int64_t needed_ns(uint64_t cost_ns)
@@ -107,7 +103,7 @@ bool budget_lends(const struct budget *budget, uint64_t cost_ns)
 
 void budget_borrow(struct budget *budget, enum spending what, uint64_t cost_ns)
 {
-    budget_note(budget, what, cost_ns);
+    budget->spent_ns[what] += cost_ns;
     budget->owed_ns += cost_ns;
 }
 

@@ -48,9 +48,6 @@ void budget_earn(struct budget *budget, uint64_t now_ns, uint64_t cpu_ns);
 
 void budget_charge(struct budget *budget, enum spending what, uint64_t cost_ns);
 
-/* Records what is not paid from the budget, because it has to be done once: to open a driver. */
-void budget_note(struct budget *budget, enum spending what, uint64_t cost_ns);
-
 /* Whether something of that cost may be done now. What costs more than can be saved may be done when
  * the bucket is full, and is paid back afterwards. If not, it counts as postponed. */
 bool budget_allows(struct budget *budget, enum spending what, uint64_t cost_ns);
@@ -58,7 +55,7 @@ bool budget_allows(struct budget *budget, enum spending what, uint64_t cost_ns);
 /* Whether something of that cost may be done on credit: no more is owed than can be saved. */
 bool budget_lends(const struct budget *budget, uint64_t cost_ns);
 
-/* Charges it: half of what comes in pays for it. */
+/* Charges it: a third of what comes in pays for it. */
 void budget_borrow(struct budget *budget, enum spending what, uint64_t cost_ns);
 
 /* How long it takes until that can be paid, at the rate at which tokens come in now; 0: now. */

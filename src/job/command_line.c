@@ -6,20 +6,9 @@
 
 #include "source/proc/pid_cmdline.h"
 #include "text/escape.h"
+#include "text/utf8.h"
 
 static const char ellipsis[] = "...";
-
-/* Bytes of the longest start of a text that has whole characters and leaves room for an ellipsis. */
-static size_t fitting(const struct buffer *line)
-{
-    size_t length = COMMAND_LINE_MAX - strlen(ellipsis);
-
-    if (line->length <= length)
-        return line->length;
-    while (length > 0 && ((unsigned char)line->text[length] & 0xc0) == 0x80)
-        length--;
-    return length;
-}
 
 char *command_line_make(const char *const *arguments, bool is_cut)
 {
@@ -28,7 +17,7 @@ char *command_line_make(const char *const *arguments, bool is_cut)
 
     escape_command(arguments, &line);
     if (line.text && (is_cut || line.length > COMMAND_LINE_MAX)) {
-        buffer_add(&cut, line.text, fitting(&line));
+        buffer_add(&cut, line.text, utf8_whole(line.text, COMMAND_LINE_MAX - strlen(ellipsis)));
         buffer_add_text(&cut, ellipsis);
     }
     if (buffer_error(&line) == 0 && buffer_error(&cut) == 0 && line.text)

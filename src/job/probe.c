@@ -180,11 +180,15 @@ static const char *probe_connector(struct trial *trial)
     return probe_events(trial, "proc-connector", SOURCE_RING | SOURCE_TASKSTATS);
 }
 
+static const char no_remedy[] = "";
+
 /* The connector is preferred: it costs the job nothing. Its events of different CPUs come out of order. */
 static const char *probe_thread_events(struct trial *trial)
 {
-    return trial->job.process_events.is_machine_wide ? "proc-connector is used"
-                                                     : probe_ring(trial);
+    if (!trial->job.process_events.is_machine_wide)
+        return probe_ring(trial);
+    trial->remedy = no_remedy;
+    return "proc-connector is used";
 }
 
 static const char *probe_exit_records(struct trial *trial)
@@ -270,8 +274,6 @@ static const char *probe_pressure(struct trial *trial)
 
     return why(trial, n < 0 ? (int)n : 0);
 }
-
-static const char no_remedy[] = "";
 
 /* What helps against a failure of a GPU's driver. NVIDIA's alone has versions that must agree. */
 static const char *remedy_of_driver(int error)

@@ -95,9 +95,11 @@ static void elapsed_write(const struct record *record, struct page *page)
 
 enum { CURVE_POINTS_MIN = 4, CURVE_COLUMNS_MAX = TEXT_COLUMNS - PAGE_DETAIL_START };
 
+/* A curve scales with its maximum: one that stays below `visible` would draw noise as full height. */
 static void curve_write(const struct record *record, struct page *page,
                         void (*make)(const struct record *record, double *ret_curve,
-                                     size_t columns))
+                                     size_t columns),
+                        double visible)
 {
     double curve[CURVE_COLUMNS_MAX];
     size_t columns =
@@ -107,7 +109,7 @@ static void curve_write(const struct record *record, struct page *page,
     if (!page->has_unicode || record->curve.count < CURVE_POINTS_MIN)
         return;
     make(record, curve, columns);
-    if (sparkline_max(curve, columns) > 0) {
+    if (sparkline_max(curve, columns) >= visible) {
         sparkline_write(curve, columns, true, &text);
         page_row(page, "", "", text.text);
     }
@@ -134,7 +136,7 @@ static void cpu_write(const struct record *record, struct page *page)
         buffer_add_text(&details, " allowed");
     }
     page_row(page, "CPU cores", number_short(mean_cores).text, details.text);
-    curve_write(record, page, sparkline_cpu);
+    curve_write(record, page, sparkline_cpu, 0.005); /* less is shown as 0.00 */
     buffer_done(&details);
 }
 
@@ -196,7 +198,7 @@ static void memory_write(const struct record *record, struct page *page)
     add_split(record, peak, &details);
     page_row(page, "Memory", number_bytes(peak).text, details.text);
     buffer_done(&details);
-    curve_write(record, page, sparkline_memory);
+    curve_write(record, page, sparkline_memory, 1);
     if (record_value(record, "memory.descendants.total_rss_bytes") > 0) {
         scope_write(record, page, "  main", "memory.main.total_rss_bytes");
         scope_write(record, page, "  descendants", "memory.descendants.total_rss_bytes");

@@ -10,6 +10,7 @@
 #define RECORD_LOAD_H
 
 #include "record/record.h"
+#include "text/buffer.h"
 
 #define NOT_A_REPORT "expected a report written by 'spoor run -f json'"
 
@@ -25,6 +26,10 @@ struct records {
 /* Reads a file; "-" is standard input. On success the caller ends *ret with records_done();
  * it is untouched on failure. -EBADMSG: something in it is not a report. */
 int records_load(const char *path, struct records *ret, struct spoor_error *err);
+/* The same for a file that is open. `text` has what was read of it already, and gets the rest; `path` is
+ * for messages. */
+int records_read(int fd, const char *path, struct buffer *text, struct records *ret,
+                 struct spoor_error *err);
 void records_done(struct records *records);
 
 /* Reads one report from a text; the message does not name a file. *ret_length is the length of the

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* load_file.c - the reports of a file. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,7 +9,6 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "record/load.h"
-#include "text/buffer.h"
 
 void records_done(struct records *records)
 {
@@ -41,25 +41,39 @@ static int parse_next(const char **cursor, const char *end, struct records *reco
     return 0;
 }
 
-int records_load(const char *path, struct records *ret, struct spoor_error *err)
+int records_read(int fd, const char *path, struct buffer *text, struct records *ret,
+                 struct spoor_error *err)
 {
-    CLEANUP(buffer_done) struct buffer text = { 0 };
     CLEANUP(records_done) struct records records = { 0 };
-    const char *cursor;
-    int r = strcmp(path, "-") == 0 ? buffer_read(&text, STDIN_FILENO, LOAD_BYTES_MAX)
-                                   : buffer_read_file(&text, path, LOAD_BYTES_MAX);
+    const char *cursor, *end;
+    int r = buffer_read(text, fd, LOAD_BYTES_MAX);
 
     if (r == -EFBIG)
         return error_set(err, EFBIG, "'%s' is larger than 64 MiB; " NOT_A_REPORT, path);
     if (r < 0)
         return error_sys(err, r, "cannot read '%s'", path);
-    cursor = text.text;
+    cursor = text->text;
+    end = text->text + text->length;
     do {
-        r = parse_next(&cursor, text.text + text.length, &records, err);
+        r = parse_next(&cursor, end, &records, err);
         if (r < 0)
             return error_prefix(err, r, "'%s'", path);
-    } while (cursor < text.text + text.length);
+    } while (cursor < end);
     *ret = records;
     records = (struct records){ 0 };
     return 0;
+}
+
+int records_load(const char *path, struct records *ret, struct spoor_error *err)
+{
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+    AUTO_CLOSE int opened = -1;
+    int fd = STDIN_FILENO;
+
+    if (strcmp(path, "-") != 0) {
+        opened = fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        if (fd < 0)
+            return error_sys(err, errno, "cannot read '%s'", path);
+    }
+    return records_read(fd, path, &text, ret, err);
 }

@@ -76,21 +76,29 @@ void replay_set_kind(struct replay *replay, int metric, enum replay_kind kind)
 
 void replay_row_clear(struct replay_row *row)
 {
-    row->unix_seconds = row->elapsed_seconds = (double)NAN;
+    row->unix_seconds = row->elapsed_seconds = row->interval_seconds = (double)NAN;
     row->gpus.count = 0;
     for (int i = 0; i < METRIC_COUNT; i++)
         row->value[i] = (double)NAN;
 }
 
+/* Of a row that comes next. */
 static double elapsed_of(const struct replay *replay, const struct replay_row *row)
 {
-    return isnan(row->elapsed_seconds) ? row->unix_seconds - replay->first_unix
-                                       : row->elapsed_seconds;
+    if (!isnan(row->elapsed_seconds))
+        return row->elapsed_seconds;
+    if (!isnan(row->interval_seconds) && replay->row_count > 0)
+        return replay->last_elapsed + row->interval_seconds;
+    return row->unix_seconds - replay->first_unix;
 }
 
 bool replay_is_over(const struct replay *replay, const struct replay_row *row)
 {
-    return replay->row_count > 0 && elapsed_of(replay, row) < replay->last_elapsed;
+    bool goes_back = isnan(row->interval_seconds)
+                         ? elapsed_of(replay, row) < replay->last_elapsed
+                         : row->unix_seconds < replay->last_unix;
+
+    return replay->row_count > 0 && goes_back;
 }
 
 /* ---- a row as a sample ------------------------------------------------------ */
@@ -124,11 +132,12 @@ static void take_sample(struct replay *replay, const struct series_gpus *gpus)
     series_append(&replay->series, sample, &replay->summary, gpus);
 }
 
-static void play(struct replay *replay, const struct replay_row *row)
+/* `elapsed_seconds`: of the row, since the first one or the start of the run. */
+static void play(struct replay *replay, const struct replay_row *row, double elapsed_seconds)
 {
     struct sample *sample = &replay->sample;
     double before = replay->has_growth ? replay->interval_seconds : 0;
-    double elapsed = elapsed_of(replay, row) + before;
+    double elapsed = elapsed_seconds + before;
     double seconds = elapsed - (double)sample->elapsed_ns / 1e9; /* since the row before */
 
     sample->elapsed_ns = elapsed > 0 ? (uint64_t)(elapsed * 1e9 + 0.5) : 0;
@@ -173,8 +182,8 @@ static double find_interval(const struct replay *replay)
     size_t count = 0;
 
     for (size_t i = 1; i < replay->waiting_count; i++) {
-        double seconds = elapsed_of(replay, &replay->waiting[i]) -
-                         elapsed_of(replay, &replay->waiting[i - 1]);
+        double seconds =
+            replay->waiting[i].elapsed_seconds - replay->waiting[i - 1].elapsed_seconds;
 
         if (seconds > 0)
             intervals[count++] = seconds;
@@ -194,21 +203,26 @@ static void play_waiting(struct replay *replay)
     if (replay->has_growth)
         play_start(replay, &replay->waiting[0]);
     for (size_t i = 0; i < replay->waiting_count; i++)
-        play(replay, &replay->waiting[i]);
+        play(replay, &replay->waiting[i], replay->waiting[i].elapsed_seconds);
     replay->waiting_count = 0;
 }
 
 void replay_add(struct replay *replay, const struct replay_row *row)
 {
-    if (replay->row_count++ == 0)
+    double elapsed;
+
+    if (replay->row_count == 0)
         replay->first_unix = row->unix_seconds;
-    replay->last_elapsed = elapsed_of(replay, row);
+    elapsed = elapsed_of(replay, row);
+    replay->row_count++;
+    replay->last_elapsed = elapsed;
     replay->last_unix = row->unix_seconds;
     if (!isnan(replay->interval_seconds)) {
-        play(replay, row);
+        play(replay, row, elapsed);
         return;
     }
-    replay->waiting[replay->waiting_count++] = *row;
+    replay->waiting[replay->waiting_count] = *row;
+    replay->waiting[replay->waiting_count++].elapsed_seconds = elapsed;
     if (replay->waiting_count == WAITING_MAX)
         play_waiting(replay);
 }

@@ -19,7 +19,8 @@ enum replay_kind { REPLAY_VALUE, REPLAY_GROWTH, REPLAY_RATE };
 
 struct replay_row {
     double unix_seconds;
-    double elapsed_seconds;     /* since the start of the run; NaN: as unix_seconds says */
+    double elapsed_seconds;     /* since the start of the run; NaN: as the others say */
+    double interval_seconds;    /* since the row before; NaN: as unix_seconds says */
     double value[METRIC_COUNT]; /* in base units; NaN: unknown */
     struct series_gpus gpus;
 };

@@ -13,6 +13,9 @@
 #define MIB 1048576.0
 #define KIB 1024.0
 
+#define NESTED_TIME "timestamp_secs"
+#define NESTED_INTERVAL "actual_interval_ms"
+
 /* A column of resource-tracker. Units of 0: that of CPU time, which depends on the version. */
 struct rule {
     const char *name;
@@ -53,6 +56,38 @@ static const struct rule system_rules[] = {
     { "gpu_vram",          { "host_gpu_memory_bytes" },                       REPLAY_VALUE, MIB, 0 },
 };
 
+/* The objects of resource-tracker-rs. Rows have the time in whole seconds, and exact intervals. */
+static const struct rule nested_rules[] = {
+    { "cpu.process_utime_secs",       { "job_cpu_seconds", "job_user_seconds" },          REPLAY_GROWTH, 1, 0 },
+    { "cpu.process_stime_secs",       { "job_cpu_seconds", "job_system_seconds" },        REPLAY_GROWTH, 1, 0 },
+    { "cpu.process_child_count",      { "job_processes" },                                REPLAY_VALUE, 1, 1 },
+    { "cpu.process_rss_mib",          { "job_rss_bytes" },                                REPLAY_VALUE, MIB, 0 },
+    { "cpu.process_pss_mib",          { "job_pss_bytes" },                                REPLAY_VALUE, MIB, 0 },
+    { "cpu.process_disk_read_bytes",  { "job_read_bytes" },                               REPLAY_GROWTH, 1, 0 },
+    { "cpu.process_disk_write_bytes", { "job_written_bytes" },                            REPLAY_GROWTH, 1, 0 },
+    { "cpu.process_gpu_usage",        { "job_gpu_utilization_gpus" },                     REPLAY_VALUE, 1, 0 },
+    { "cpu.process_gpu_vram_mib",     { "job_gpu_memory_bytes" },                         REPLAY_VALUE, MIB, 0 },
+    { "cpu.utime_secs",               { "host_cpu_seconds", "host_cpu_user_seconds" },    REPLAY_GROWTH, 1, 0 },
+    { "cpu.stime_secs",               { "host_cpu_seconds", "host_cpu_system_seconds" },  REPLAY_GROWTH, 1, 0 },
+    { "memory.used_mib",              { "host_memory_used_bytes" },                       REPLAY_VALUE, MIB, 0 },
+    { "memory.cached_mib",            { "host_memory_cached_bytes" },                     REPLAY_VALUE, MIB, 0 },
+    { "memory.swap_used_mib",         { "host_swap_used_bytes" },                         REPLAY_VALUE, MIB, 0 },
+    { "disk.read_bytes_per_sec",      { "host_disk_read_bytes" },                         REPLAY_RATE, 1, 0 },
+    { "disk.write_bytes_per_sec",     { "host_disk_written_bytes" },                      REPLAY_RATE, 1, 0 },
+    { "network.rx_bytes_per_sec",     { "host_network_received_bytes" },                  REPLAY_RATE, 1, 0 },
+    { "network.tx_bytes_per_sec",     { "host_network_sent_bytes" },                      REPLAY_RATE, 1, 0 },
+};
+static const struct {
+    const char *name;
+    const char *measure;
+    double unit;
+} nested_gpu_rules[] = {
+    { "gpu.utilization_pct",     "utilization",         0.01 },
+    { "gpu.vram_used_bytes",     "memory_bytes",        1 },
+    { "gpu.power_watts",         "power_watts",         1 },
+    { "gpu.temperature_celsius", "temperature_celsius", 1 },
+};
+
 /* Each table has a column that no other has; a combined one has prefixes. */
 static const struct table {
     const char *mark;
@@ -64,6 +99,7 @@ static const struct table {
     { "process_pid",      "process_", process_rules, ARRAY_SIZE(process_rules) },
     { "processes",        "",         system_rules,  ARRAY_SIZE(system_rules) },
     { "system_processes", "system_",  system_rules,  ARRAY_SIZE(system_rules) },
+    { NESTED_TIME,        "",         nested_rules,  ARRAY_SIZE(nested_rules) },
 };
 /* clang-format on */
 
@@ -159,6 +195,7 @@ static bool find_gpu(const char *name, struct sample_column *ret)
         .use = COLUMN_GPU,
         .gpu = { (unsigned)index, is_part ? (int)part : -1 },
         .gpu_measure = (size_t)measure,
+        .unit = 1,
     };
     return true;
 }
@@ -177,26 +214,55 @@ static void find_own(const char *name, struct sample_column *ret)
         (void)find_gpu(name, ret); /* a column that is not charted */
 }
 
+/* Columns that are not metrics of a table. */
+static void find_common(const char *name, struct sample_column *ret)
+{
+    if (strcmp(name, "timestamp") == 0 || strcmp(name, NESTED_TIME) == 0)
+        ret->use = COLUMN_UNIX;
+    else if (strcmp(name, NESTED_INTERVAL) == 0)
+        ret->use = COLUMN_INTERVAL_MS;
+    for (size_t i = 0; i < ARRAY_SIZE(nested_gpu_rules); i++) {
+        if (strcmp(name, nested_gpu_rules[i].name) == 0)
+            *ret = (struct sample_column){
+                .use = COLUMN_GPU,
+                .gpu.part = -1,
+                .gpu_measure = (size_t)sample_column_gpu_measure(nested_gpu_rules[i].measure),
+                .unit = nested_gpu_rules[i].unit,
+            };
+    }
+}
+
 int sample_columns_find(const char *const *names, size_t count, struct sample_columns *ret)
 {
     struct sample_columns columns = { calloc(count + 1, sizeof(*columns.items)), count };
     bool is_own = has(names, count, "elapsed_seconds") && has(names, count, "job_rss_bytes");
+    bool is_timed = has(names, count, "timestamp") || has(names, count, NESTED_TIME);
 
     if (!columns.items)
         return -ENOMEM;
-    if (!has(names, count, "timestamp") ||
-        (!is_own && !find_foreign(names, count, columns.items))) {
+    if (!is_timed || (!is_own && !find_foreign(names, count, columns.items))) {
         sample_columns_done(&columns);
         return -EBADMSG;
     }
     for (size_t i = 0; i < count; i++) {
-        if (strcmp(names[i], "timestamp") == 0)
-            columns.items[i].use = COLUMN_UNIX;
-        else if (is_own)
+        if (is_own)
             find_own(names[i], &columns.items[i]);
+        find_common(names[i], &columns.items[i]);
     }
     *ret = columns;
     return 0;
+}
+
+const char *sample_columns_optional(const char *const *names, size_t count, size_t index)
+{
+    if (!has(names, count, NESTED_TIME))
+        return NULL;
+    if (index < ARRAY_SIZE(nested_rules))
+        return nested_rules[index].name;
+    index -= ARRAY_SIZE(nested_rules);
+    if (index < ARRAY_SIZE(nested_gpu_rules))
+        return nested_gpu_rules[index].name;
+    return index == ARRAY_SIZE(nested_gpu_rules) ? NESTED_INTERVAL : NULL;
 }
 
 void sample_columns_done(struct sample_columns *columns)
@@ -258,7 +324,10 @@ void sample_column_add(const struct sample_column *column, double value, struct 
             add_part(&row->value[column->metrics[1]], value);
         break;
     case COLUMN_GPU:
-        add_gpu(column, value, &row->gpus);
+        add_gpu(column, value * column->unit, &row->gpus);
+        break;
+    case COLUMN_INTERVAL_MS:
+        row->interval_seconds = value / 1e3;
         break;
     case COLUMN_OTHER:
         break;

@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sample_columns.h - which metrics the columns of a table of samples are: a table of ours, or one in
- * the columns of resource-tracker (docs/DIALECTS.md).
+ * the columns of resource-tracker (docs/DIALECTS.md). Members of nested objects are named "cpu.utime_secs".
  */
 #ifndef RECORD_SAMPLE_COLUMNS_H
 #define RECORD_SAMPLE_COLUMNS_H
 
 #include "record/replay.h"
 
-enum sample_column_use { COLUMN_OTHER, COLUMN_UNIX, COLUMN_ELAPSED, COLUMN_METRIC, COLUMN_GPU };
+enum sample_column_use {
+    COLUMN_OTHER,
+    COLUMN_UNIX,
+    COLUMN_ELAPSED,
+    COLUMN_INTERVAL_MS,
+    COLUMN_METRIC,
+    COLUMN_GPU,
+};
 
 struct sample_column {
     enum sample_column_use use;
@@ -28,6 +35,9 @@ struct sample_columns {
 /* From the names of all columns. -EBADMSG: it is not a table of samples; -ENOMEM. */
 int sample_columns_find(const char *const *names, size_t count, struct sample_columns *ret);
 void sample_columns_done(struct sample_columns *columns);
+
+/* Columns that the first row of such a table may lack, in any order; NULL at the end. */
+const char *sample_columns_optional(const char *const *names, size_t count, size_t index);
 
 /* Tells a replay what the rows say. */
 void sample_columns_begin(const struct sample_columns *columns, struct replay *replay);

@@ -51,7 +51,7 @@ static bool read_csv_row(const struct sample_columns *columns, const char *at,
     return *at == '\0';
 }
 
-/* ---- JSONL: an object of numbers, and a list of GPUs -------------------------------- */
+/* ---- JSON --------------------------------------------------------------------------- */
 
 static const char *skip_blanks(const char *at)
 {
@@ -143,10 +143,68 @@ static bool read_value(const char **cursor, double *ret)
     return true;
 }
 
+/* A member of a row, or of an object or of one of a list of objects in it. */
+struct leaf {
+    struct member member;
+    const struct member *parent; /* NULL: of the row itself */
+    size_t element;              /* of a list */
+};
+
+/* Moves the cursor from a value behind it. */
+typedef int leaf_visit(void *data, const struct leaf *leaf, const char **cursor);
+
+static int walk_object(const char **cursor, const struct member *parent, size_t element,
+                       leaf_visit *visit, void *data);
+
+static int walk_list(const char **cursor, const struct member *parent, leaf_visit *visit,
+                     void *data)
+{
+    const char *at = skip_blanks(*cursor + 1);
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && *at == '{'; i++) {
+        r = walk_object(&at, parent, i, visit, data);
+        at = skip_blanks(at);
+        if (*at == ',')
+            at = skip_blanks(at + 1);
+    }
+    *cursor = at + 1;
+    return r == 0 && *at != ']' ? -EBADMSG : r;
+}
+
+/* Our list of GPUs says in each element which one it is. */
+static bool is_gpu_list(const struct member *member)
+{
+    return is_key(member, "gpus") && *member->value == '[';
+}
+
+/* Visits the members of an object. Those of a row may be objects or lists of such. */
+static int walk_object(const char **cursor, const struct member *parent, size_t element,
+                       leaf_visit *visit, void *data)
+{
+    struct leaf leaf = { .parent = parent, .element = element };
+    int r;
+
+    while ((r = next_member(cursor, &leaf.member)) > 0) {
+        const char *value = leaf.member.value;
+        bool is_list = *value == '[' && *skip_blanks(value + 1) == '{';
+
+        if (!parent && *value == '{')
+            r = walk_object(cursor, &leaf.member, 0, visit, data);
+        else if (!parent && is_list && !is_gpu_list(&leaf.member))
+            r = walk_list(cursor, &leaf.member, visit, data);
+        else
+            r = visit(data, &leaf, cursor);
+        if (r < 0)
+            return r;
+    }
+    return r;
+}
+
 /* An element of "gpus": which GPU it is stands before the rest. */
 static bool read_gpu(const char **cursor, struct replay_row *ret)
 {
-    struct sample_column column = { .use = COLUMN_GPU, .gpu = { .part = -1 } };
+    struct sample_column column = { .use = COLUMN_GPU, .gpu = { .part = -1 }, .unit = 1 };
     struct member member;
     double value;
     int r;
@@ -188,54 +246,74 @@ static bool read_gpus(const char **cursor, struct replay_row *ret)
     return *at == ']';
 }
 
-/* Members stand in the order of the first row, but for one that has changed. */
-static const struct sample_column *find_column(const struct sample_table *table, size_t place,
-                                               const struct member *member)
+static bool is_named(const struct leaf *leaf, const char *name)
 {
-    static const struct sample_column none = { .use = COLUMN_OTHER };
+    if (leaf->parent) {
+        size_t length = leaf->parent->length;
 
-    if (place < table->columns.count && is_key(member, table->names[place]))
-        return &table->columns.items[place];
-    for (size_t i = 0; i < table->columns.count; i++) {
-        if (is_key(member, table->names[i]))
-            return &table->columns.items[i];
+        if (strncmp(leaf->parent->key, name, length) != 0 || name[length] != '.')
+            return false;
+        name += length + 1;
     }
-    return &none;
+    return is_key(&leaf->member, name);
+}
+
+struct row_reading {
+    const struct sample_table *table;
+    struct replay_row *row;
+    size_t place; /* of the column that comes next in the order of the first row */
+};
+
+static struct sample_column find_column(struct row_reading *reading, const struct leaf *leaf)
+{
+    const struct sample_table *table = reading->table;
+    size_t count = table->columns.count, i = reading->place;
+
+    if (i >= count || !is_named(leaf, table->names[i])) {
+        for (i = 0; i < count && !is_named(leaf, table->names[i]);)
+            i++;
+    }
+    if (i == count)
+        return (struct sample_column){ .use = COLUMN_OTHER };
+    if (i < table->first_count)
+        reading->place = i + 1;
+    return table->columns.items[i];
+}
+
+static int read_leaf(void *data, const struct leaf *leaf, const char **cursor)
+{
+    struct row_reading *reading = data;
+    struct sample_column column = find_column(reading, leaf);
+    double value;
+
+    if (!leaf->parent && is_gpu_list(&leaf->member))
+        return read_gpus(cursor, reading->row) ? 0 : -EBADMSG;
+    if (!read_value(cursor, &value))
+        return -EBADMSG;
+    if (leaf->parent && column.use == COLUMN_GPU)
+        column.gpu.index = (unsigned)leaf->element;
+    if (!isnan(value))
+        sample_column_add(&column, value, reading->row);
+    return 0;
 }
 
 static bool read_json_row(const struct sample_table *table, const char *at,
                           struct replay_row *ret)
 {
-    struct member member;
-    size_t place = 0;
-    int r;
+    struct row_reading reading = { .table = table, .row = ret };
 
-    if (*at != '{')
-        return false;
-    while ((r = next_member(&at, &member)) > 0) {
-        double value;
-
-        if (is_key(&member, "gpus") && *at == '[') {
-            if (!read_gpus(&at, ret))
-                return false;
-        } else {
-            const struct sample_column *column = find_column(table, place, &member);
-
-            if (!read_value(&at, &value))
-                return false;
-            if (!isnan(value))
-                sample_column_add(column, value, ret);
-        }
-        place++;
-    }
-    return r == 0 && *skip_blanks(at) == '\0';
+    return *at == '{' && walk_object(&at, NULL, 0, read_leaf, &reading) == 0 &&
+           *skip_blanks(at) == '\0';
 }
 
 /* ---- tables ----------------------------------------------------------------------- */
 
-static int add_name(struct sample_table *table, const char *text, size_t length)
+/* With a parent: "parent.name". */
+static int add_name(struct sample_table *table, const struct member *parent, const char *text,
+                    size_t length)
 {
     size_t count = table->columns.count;
+    size_t before = parent ? parent->length + 1 : 0;
     char **names;
 
     if (count == COLUMNS_MAX)
@@ -244,9 +322,14 @@ static int add_name(struct sample_table *table, const char *text, size_t length)
     if (!names)
         return -ENOMEM;
     table->names = names;
-    names[count] = strndup(text, length);
+    names[count] = calloc(before + length + 1, 1);
     if (!names[count])
         return -ENOMEM;
+    if (parent) {
+        memcpy(names[count], parent->key, parent->length);
+        names[count][parent->length] = '.';
+    }
+    memcpy(names[count] + before, text, length);
     table->columns.count++;
     return 0;
 }
@@ -261,7 +344,7 @@ static int add_header(struct sample_table *table, const char *at)
 
         at += is_quoted;
         length = strcspn(at, is_quoted ? "\"" : ",\r");
-        r = add_name(table, at, length);
+        r = add_name(table, NULL, at, length);
         at += length;
         at += is_quoted && *at == '"';
         at += *at == ',';
@@ -269,18 +352,27 @@ static int add_header(struct sample_table *table, const char *at)
     return r;
 }
 
+static int add_key(void *data, const struct leaf *leaf, const char **cursor)
+{
+    double value;
+
+    if (!read_value(cursor, &value))
+        return -EBADMSG;
+    return add_name(data, leaf->parent, leaf->member.key, leaf->member.length);
+}
+
 static int add_keys(struct sample_table *table, const char *at)
 {
-    struct member member;
-    double value;
-    int r;
+    int r = walk_object(&at, NULL, 0, add_key, table);
+    const char *name;
 
-    while ((r = next_member(&at, &member)) > 0) {
-        if (!read_value(&at, &value))
-            return -EBADMSG;
-        r = add_name(table, member.key, member.length);
-        if (r < 0)
-            return r;
+    table->first_count = table->columns.count;
+    for (size_t i = 0; r == 0; i++) {
+        name =
+            sample_columns_optional((const char *const *)table->names, table->first_count, i);
+        if (!name)
+            break;
+        r = add_name(table, NULL, name, strlen(name));
     }
     return r;
 }

@@ -9,6 +9,8 @@
 struct sample_table {
     bool is_json;
     char **names; /* of all columns, in their order; owned */
+    size_t
+        first_count; /* those of the first row of JSONL; then come others that rows may have */
     struct sample_columns columns;
 };
 

@@ -10,12 +10,11 @@
 #include "base/error.h"
 #include "record/sample_columns.h"
 #include "record/sample_row.h"
-#include "text/line_reader.h"
 
 #define NOT_SAMPLES "expected a report, or samples as --samples or --stream writes them"
 
 struct loading {
-    struct line_reader lines;
+    struct line_reader *lines; /* borrowed */
     struct sample_table table;
     const char *name;
     struct replay *replay; /* of the run that is read */
@@ -26,7 +25,6 @@ struct loading {
 
 static void loading_done(struct loading *loading)
 {
-    line_reader_done(&loading->lines);
     sample_table_done(&loading->table);
     replay_free(loading->replay);
     records_done(&loading->records);
@@ -99,7 +97,7 @@ static int read_rows(struct loading *loading, struct line line)
         else if (line.length > 0)
             loading->skipped++;
         if (r >= 0)
-            r = refuse_line(loading, line_reader_next(&loading->lines, &line));
+            r = refuse_line(loading, line_reader_next(loading->lines, &line));
     }
     return r;
 }
@@ -107,7 +105,7 @@ static int read_rows(struct loading *loading, struct line line)
 static int load(struct loading *loading)
 {
     struct line line;
-    int r = line_reader_next(&loading->lines, &line);
+    int r = line_reader_next(loading->lines, &line);
 
     if (r > 0)
         r = sample_table_begin(&loading->table, line.text);
@@ -123,10 +121,11 @@ static int load(struct loading *loading)
     return r < 0 ? r : end_run(loading);
 }
 
-int samples_load(int fd, const char *name, struct records *ret, struct spoor_error *err)
+int samples_load(struct line_reader *lines, const char *name, struct records *ret,
+                 struct spoor_error *err)
 {
     CLEANUP(loading_done)
-    struct loading loading = { .lines = { .fd = fd }, .name = name, .err = err };
+    struct loading loading = { .lines = lines, .name = name, .err = err };
     int r = load(&loading);
 
     if (r < 0)

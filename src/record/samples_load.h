@@ -9,10 +9,12 @@
 #define RECORD_SAMPLES_LOAD_H
 
 #include "record/load.h"
+#include "text/line_reader.h"
 
 /* Reads a file, which may hold several runs, as --append writes them; they are named `name`. On success
  * the caller ends *ret with records_done(). -EBADMSG: it is not a table of samples; messages do not
  * name the file. */
-int samples_load(int fd, const char *name, struct records *ret, struct spoor_error *err);
+int samples_load(struct line_reader *lines, const char *name, struct records *ret,
+                 struct spoor_error *err);
 
 #endif

@@ -28,7 +28,7 @@ static int start_session(struct track_options *options, pid_t pid, spoor_session
     int r;
 
     options->session.pid = pid;
-    options->session.flags |= SPOOR_CALLER_SPAWNED | SPOOR_HOLD_SAMPLES;
+    options->session.flags |= SPOOR_CALLER_SPAWNED | SPOOR_HOLD_SAMPLES | SPOOR_LEAVE_DRIVERS;
     options->session.command = (const char *const *)options->command;
     r = spoor_session_open(&options->session, &session, err);
     if (r == 0)

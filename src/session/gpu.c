@@ -32,6 +32,7 @@ void session_start_gpus(spoor_session *session)
         .main_pid = session->pid,
         .tracker_pid = job->tracker_pid,
         .is_main_only = job->is_main_only,
+        .leaves_drivers = session->flags & SPOOR_LEAVE_DRIVERS,
         .disabled = session->disabled,
         .start_ns = start_ns,
     };
@@ -97,7 +98,7 @@ static void note_processes(spoor_session *session)
     }
 }
 
-/* The opening of the drivers is not held against later looks: it cannot be made up for. */
+/* The opening of the drivers is paid for in the course of the run. */
 static void collect(spoor_session *session, uint64_t now_ns)
 {
     struct budget *budget = &session->sampler.job.budget;
@@ -108,7 +109,7 @@ static void collect(spoor_session *session, uint64_t now_ns)
     if (!has_gpus(session) || !gpu_looks_collect(looks))
         return;
     if (is_opening)
-        budget_note(budget, SPENT_GPUS, looks->cost_ns);
+        budget_borrow(budget, SPENT_GPUS, looks->cost_ns);
     else
         budget_charge(budget, SPENT_GPUS, looks->cost_ns - before_ns);
     note_processes(session);

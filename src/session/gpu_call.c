@@ -146,7 +146,9 @@ int gpu_call_open(struct gpu_call *call, const struct gpu_call_options *options)
     struct gpu_call_data *data = calloc(1, sizeof(*data));
     int r = data ? prepare(data, options) : -ENOMEM;
 
-    *call = (struct gpu_call){ .data = data, .root = ROOT_CLOSED };
+    *call = (struct gpu_call){ .data = data,
+                               .leaves_drivers = options->leaves_drivers,
+                               .root = ROOT_CLOSED };
     if (r == 0)
         r = helper_open(&work, data, &call->helper);
     if (r < 0) {
@@ -226,9 +228,12 @@ bool gpu_call_has_ended(const struct gpu_call *call)
 
 void gpu_call_close(struct gpu_call *call)
 {
-    if (gpu_call_has_ended(call) && call->data->is_open &&
-        gpu_call_start(call, GPU_REQUEST_CLOSE) == 0)
+    bool has_ended = gpu_call_has_ended(call);
+
+    root_close(&call->root);
+    if (call->leaves_drivers && (!has_ended || call->data->is_open))
+        return;
+    if (has_ended && call->data->is_open && gpu_call_start(call, GPU_REQUEST_CLOSE) == 0)
         (void)gpu_call_wait(call);
     call->helper = helper_close(call->helper);
-    root_close(&call->root);
 }

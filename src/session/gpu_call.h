@@ -20,13 +20,14 @@ enum gpu_request {
 };
 
 struct gpu_call_options {
-    const char *root;  /* folder that stands for "/"; NULL is "/" */
-    const char *gpus;  /* as --gpus; NULL: by the environment */
-    pid_t main_pid;    /* 0: there is no job */
-    bool is_main_only; /* its descendants are not part of the job */
-    pid_t tracker_pid; /* ours, if we spawned the job, which has our environment; else 0 */
-    unsigned disabled; /* sources, see job/source_names.h */
-    uint64_t start_ns; /* of the run */
+    const char *root;    /* folder that stands for "/"; NULL is "/" */
+    const char *gpus;    /* as --gpus; NULL: by the environment */
+    pid_t main_pid;      /* 0: there is no job */
+    bool is_main_only;   /* its descendants are not part of the job */
+    pid_t tracker_pid;   /* ours, if we spawned the job, which has our environment; else 0 */
+    bool leaves_drivers; /* at the end they stay open, and the thread with them */
+    unsigned disabled;   /* sources, see job/source_names.h */
+    uint64_t start_ns;   /* of the run */
 };
 
 /* The data of the calls. */
@@ -57,6 +58,7 @@ struct gpu_call {
 
     /* Private. */
     struct helper *helper;
+    bool leaves_drivers;
     struct root root;        /* the live machine */
     struct schedstat before; /* of the thread, at most a second before the call */
     uint64_t before_ns;      /* when that was read; 0: never */
@@ -68,7 +70,8 @@ bool gpu_call_is_needed(const struct root *root, unsigned disabled);
 /* Does not open drivers: the first call does. */
 int gpu_call_open(struct gpu_call *call, const struct gpu_call_options *options);
 
-/* Closes the drivers, or leaves them to the thread if one does not respond. */
+/* Closes the drivers. If one does not respond, or with leaves_drivers, the thread and what it uses
+ * are left behind. */
 void gpu_call_close(struct gpu_call *call);
 
 /* Starts a call. No other may be under way. */

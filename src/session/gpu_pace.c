@@ -23,7 +23,7 @@ enum {
 static const struct {
     uint64_t least_ns, most_ns;
 } gaps[] = {
-    [false] = { 100 * NS_PER_MS, NS_PER_SECOND },
+    [false] = { 100 * NS_PER_MS, 400 * NS_PER_MS },
     [true] = { 27 * NS_PER_MS, 250 * NS_PER_MS },
 };
 
@@ -52,7 +52,8 @@ static void heed(struct gpu_pace *pace, uint64_t now_ns, const struct gpu_job_st
     pace->job.rests &= !pace->is_for_host;
     if (pace->gap_ns == 0)
         return;
-    if (job->started_count != before.started_count || (before.rests && !pace->job.rests))
+    if ((pace->found.holds_context && job->started_count != before.started_count) ||
+        (before.rests && !pace->job.rests))
         hasten(pace, now_ns);
     if (pace->job.rests && !before.rests)
         pace->due_ns = now_ns;

@@ -31,6 +31,20 @@ static int read_more(struct line_reader *reader)
     return 0;
 }
 
+int line_reader_peek(struct line_reader *reader, size_t length, const char **ret,
+                     size_t *ret_length)
+{
+    int r = 0;
+
+    while (r == 0 && !reader->is_at_end && reader->end - reader->start < length)
+        r = read_more(reader);
+    if (r < 0)
+        return r;
+    *ret = reader->buffer + reader->start;
+    *ret_length = reader->end - reader->start;
+    return 0;
+}
+
 int line_reader_next(struct line_reader *reader, struct line *ret)
 {
     size_t searched = 0;

@@ -24,6 +24,11 @@ struct line {
     bool is_torn;
 };
 
+/* Reads ahead until `length` bytes are there, or the file ends. *ret, which is not NUL-ended, has
+ * *ret_length of them; all are still to be read as lines. */
+int line_reader_peek(struct line_reader *reader, size_t length, const char **ret,
+                     size_t *ret_length);
+
 /* 1; 0 at the end of the file; -E2BIG: the line is longer than LINE_MAX_BYTES; another -errno. */
 int line_reader_next(struct line_reader *reader, struct line *ret);
 void line_reader_done(struct line_reader *reader);

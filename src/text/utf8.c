@@ -2,6 +2,7 @@
 #include "text/utf8.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/compiler.h"
 
@@ -49,15 +50,18 @@ static bool is_character(uint32_t character)
     return character <= 0x10ffff && !(character >= 0xd800 && character <= 0xdfff);
 }
 
+static bool is_continuation(char byte)
+{
+    return ((unsigned char)byte & 0xc0) == 0x80;
+}
+
 static int decode_rest(const char *text, int length, uint32_t least, uint32_t character,
                        uint32_t *ret)
 {
     for (int i = 1; i < length; i++) {
-        unsigned char byte = (unsigned char)text[i];
-
-        if ((byte & 0xc0) != 0x80) /* the NUL at the end, too */
+        if (!is_continuation(text[i])) /* the NUL at the end, too */
             return -EILSEQ;
-        character = character << 6 | (byte & 0x3f);
+        character = character << 6 | ((unsigned char)text[i] & 0x3f);
     }
     if (character < least || !is_character(character))
         return -EILSEQ;
@@ -136,5 +140,16 @@ size_t utf8_fitting(const char *text, size_t columns)
             break;
         bytes += length;
     }
+    return bytes;
+}
+
+size_t utf8_whole(const char *text, size_t bytes)
+{
+    size_t length = strnlen(text, bytes + 1);
+
+    if (length <= bytes)
+        return length;
+    while (bytes > 0 && is_continuation(text[bytes]))
+        bytes--;
     return bytes;
 }

@@ -27,4 +27,7 @@ size_t utf8_columns(const char *text);
 /* Bytes of the longest start of a text that fits into so many columns. */
 size_t utf8_fitting(const char *text, size_t columns);
 
+/* Bytes of the longest start of a text that has at most so many, and no part of a character. */
+size_t utf8_whole(const char *text, size_t bytes);
+
 #endif

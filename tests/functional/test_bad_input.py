@@ -165,6 +165,7 @@ def test_help_goes_to_stdout(spoor, arguments):
     (["help", "--foo"], "unknown command '--foo'; see 'spoor --help'"),
     (["help", "run", "x"], "unexpected argument 'x'"),
     (["foo"], "unknown command 'foo'; to track it: spoor run -- foo"),
+    (["foo", "-j8", "a b"], "unknown command 'foo'; to track it: spoor run -- foo -j8 'a b'"),
 ], ids=str)
 def test_help_of_an_unknown_command_does_not_advise_to_run_it(spoor, arguments, message):
     done = spoor(*arguments)

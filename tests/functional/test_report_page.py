@@ -80,6 +80,17 @@ def test_what_cannot_become_a_page_is_refused_before_the_job(spoor, page, tmp_pa
     assert (tmp_path / "old.html").read_text() == "mine"
 
 
+def test_page_is_replaced_although_others_are_appended_to(spoor, page, tmp_path):
+    files = ("--append", "-o", tmp_path / "r.json", "--report", tmp_path / "p.html")
+    done = [spoor("run", "-q", "--name", name, *files, "--", "true") for name in ("first", "second")]
+    assert done[0].stderr == ""
+    assert done[1].stderr == (f"spoor: --append does not apply to a page: '{tmp_path}/p.html' will be replaced; "
+                              "for a page of several runs, use 'spoor report FILE...'\n")
+    assert [run["run"]["name"] for run in page(tmp_path / "p.html")] == ["second"]
+    spoor("report", tmp_path / "r.json", "-o", tmp_path / "p.html")
+    assert [run["run"]["name"] for run in page(tmp_path / "p.html")] == ["first", "second"]
+
+
 def test_page_that_cannot_be_written_leaves_the_summary(spoor, page, tmp_path):
     (tmp_path / "d").mkdir()
     done = spoor("run", "--report", "d/p.html", "--", "rmdir", "d", cwd=tmp_path)
@@ -203,6 +214,38 @@ def test_interrupted_run_is_shown_as_far_as_it_came(spoor, tmp_path, suffix):
         ("samples", "skipped 1 incomplete row of samples")]
 
 
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_samples_are_read_from_standard_input(spoor, tmp_path, suffix):
+    path = tmp_path / f"s.{suffix}"
+    spoor("run", "-q", "-i", "10ms", "--samples", path, "--", *BURST)
+    expected = report_of(spoor, path)
+    with subprocess.Popen(["cat", path], stdout=subprocess.PIPE) as pipe:
+        done = spoor("report", "-f", "json", "-", stdin=pipe.stdout)
+    assert (done.returncode, done.stderr) == (0, "")
+    found = json.loads(done.stdout)
+    assert found["run"].pop("name") == "standard input"
+    assert expected["run"].pop("name") == path.name
+    for run in (found, expected):
+        run["run"].pop("id")
+    assert found == expected
+
+
+def test_report_is_read_from_a_pipe(spoor, tmp_path):
+    path = tmp_path / "r.json"
+    for _ in range(2):
+        spoor("run", "-q", "--append", "-o", path, "--", "true")
+    with subprocess.Popen(["cat", path], stdout=subprocess.PIPE) as pipe:
+        done = spoor("report", "-f", "json", "-", stdin=pipe.stdout)
+    assert (done.returncode, done.stdout) == (0, path.read_text())
+
+
+def test_tracking_file_is_not_read_from_standard_input(spoor):
+    with open(pathlib.Path(__file__).parent / "sub_track/tracking.csv", "rb") as file:
+        done = spoor("report", "-f", "json", "-", stdin=file)
+    assert done.returncode == 125 and done.stdout == ""
+    assert done.stderr == "spoor: a tracking file cannot be read from standard input: name the file\n"
+
+
 def test_runs_that_were_appended_are_told_apart(spoor, tmp_path):
     path = tmp_path / "s.csv"
     for _ in range(3):
@@ -249,6 +292,24 @@ def test_tables_of_resource_tracker_are_read(spoor, tmp_path, dialect):
     assert again["memory"]["combined"]["total_rss_bytes"]["value"] is not None  # rs: whole MiB
     assert "job_cpu_seconds" in again["curve"]["columns"]
     assert ("host_cpu_seconds" in again["curve"]["columns"]) == (dialect.endswith(("combined", "rs")))
+
+
+def test_objects_of_resource_tracker_are_read(spoor, tmp_path):
+    """Their times are whole seconds; their intervals are exact."""
+    spoor("run", "-q", "-i", "50ms", "-o", tmp_path / "r.json", "--stream", tmp_path / "s.jsonl", "--dialect",
+          "resource-tracker-rs", "--", "sh", "-c", "timeout 0.5 sh -c 'while :; do :; done'; :")
+    report = load(tmp_path / "r.json")
+    again = report_of(spoor, tmp_path / "s.jsonl")
+    rows = [json.loads(line) for line in (tmp_path / "s.jsonl").read_text().splitlines()]
+    assert again["run"]["samples"] == len(rows) + 1  # and the start
+    assert again["run"]["elapsed_seconds"] == pytest.approx(
+        again["run"]["interval_seconds"] + sum(row.get("actual_interval_ms", 0) for row in rows) / 1e3)
+    assert again["cpu"]["total_seconds"]["value"] == \
+        pytest.approx(report["cpu"]["total_seconds"]["value"], rel=0.05, abs=0.05)
+    columns = again["curve"]["columns"]
+    for name in ("job_cpu_seconds", "job_rss_bytes", "job_processes", "host_cpu_seconds",
+                 "host_memory_used_bytes", "host_disk_written_bytes"):
+        assert name in columns, name
 
 
 @pytest.mark.parametrize("suffix", ["csv", "sqlite"])

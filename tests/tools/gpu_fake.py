@@ -116,7 +116,7 @@ def play_hold():
 
 def play_spike():
     """nvidia-smi sees the context alone."""
-    load(0, held_ms=30.2)
+    load(0, held_ms=float(ARGUMENTS[1]) + 0.2)
     path = pathlib.Path(os.environ["TRUTH"])
     path.write_text(path.read_text().replace('"bytes": 0', f'"bytes": {int(ARGUMENTS[0]) * MIB}'))
 

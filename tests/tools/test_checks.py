@@ -31,6 +31,8 @@ def tree(tmp_path):
     plant("src/base/text.c", '#include "base/text.h"\n')
     plant("src/sample/metric.c", '[METRIC_A] = { { "a_bytes", "help" } },\n')
     plant("docs/METRICS.md", "| `a_bytes` | gauge |\n")
+    plant("README.md", "[index](docs/README.md) [code](src/base/text.c) [host](https://example.org)\n`[no](link)`\n")
+    plant("docs/README.md", "[METRICS.md](METRICS.md) [columns](DIALECTS.md#columns)\n```\n[no](link)\n```\n")
     plant("docs/DIALECTS.md", "## Columns\n\n| `a_bytes` | x | y | `b_bytes` |\n\n## Differences\n")
     plant("tests/replay/expected/m.resource-tracker", '"a_bytes","process_b_bytes"\n1,2\n')
     plant("src/front/spoor/main.c", '#include "spoor/spoor.h"\n#include "run/spawn.h"\n')
@@ -46,7 +48,7 @@ def tree(tmp_path):
     return plant
 
 
-@pytest.mark.parametrize("name", ["layers", "sizes", "banned", "escaping", "docs"])
+@pytest.mark.parametrize("name", ["layers", "sizes", "banned", "escaping", "docs", "links"])
 def test_good_tree_passes(tree, tmp_path, name):
     done = check(name, tmp_path)
     assert (done.returncode, done.stdout) == (0, "")
@@ -102,6 +104,9 @@ FAULTS = {
                              '    buffer_format(out, "%s", record->command[i]);\n'),
     "undocumented function": ("docs", "include/spoor/spoor.h", "SPOOR_API int spoor_x(void);\n"),
     "column not in the page": ("docs", "tests/replay/expected/n.resource-tracker-rs", "c_bytes\n1\n"),
+    "link to a file that does not exist": ("links", "docs/METRICS.md", "[no](NO.md)\n"),
+    "link to a heading that does not exist": ("links", "docs/METRICS.md", "[no](DIALECTS.md#no-column)\n"),
+    "page that no page links to": ("links", "docs/LOST.md", "# Lost\n"),
     "metric not in the page": ("docs", "docs/METRICS.md", "| `b_bytes` | gauge |\n"),
 }
 

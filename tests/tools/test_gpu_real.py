@@ -160,7 +160,7 @@ def test_a_run_that_is_right(machine):
     done, rows = machine("1")
     assert set(verdicts(rows)) == {"ok"}, done.stdout + done.stderr
     assert done.returncode == 0
-    assert len({row[0] for row in rows}) == 12
+    assert len({row[0] for row in rows}) == 13
     assert "driver 580.1" in done.stdout and "NVIDIA Fake" in done.stdout
     assert "a context, which alone is 500 MiB" in done.stdout
     assert "torch skipped: ImportError: no PyTorch here" in done.stdout

@@ -75,9 +75,9 @@ static void what_is_dear_is_paid_back(void **state)
     assert_true(budget_allows(&budget, SPENT_GLANCES, NS_PER_MS));
 }
 
-/* 25 ms are owed. A job that does not run earns half a millisecond each second, and half of that is
- * still there to be spent. */
-static void a_loan_is_paid_back_by_half_of_what_comes_in(void **state)
+/* 25 ms are owed. A job that does not run earns half a millisecond each second, and two thirds of that
+ * are still there to be spent. */
+static void a_loan_is_paid_back_by_a_third_of_what_comes_in(void **state)
 {
     struct budget budget = begin(BUDGET_MILLIONTHS);
 
@@ -88,9 +88,9 @@ static void a_loan_is_paid_back_by_half_of_what_comes_in(void **state)
     assert_int_equal(budget.spent_ns[SPENT_SHARING], 25 * NS_PER_MS);
     assert_true(budget_lends(&budget, 5 * NS_PER_MS));
     assert_false(budget_lends(&budget, 5 * NS_PER_MS + 1));
-    budget_earn(&budget, budget.earned_until_ns + 4 * NS_PER_SECOND, 0);
-    assert_true(budget_allows(&budget, SPENT_GLANCES, NS_PER_MS));
-    assert_false(budget_allows(&budget, SPENT_GLANCES, NS_PER_MS + 1));
+    budget_earn(&budget, budget.earned_until_ns + 6 * NS_PER_SECOND, 0);
+    assert_true(budget_allows(&budget, SPENT_GLANCES, 2 * NS_PER_MS));
+    assert_false(budget_allows(&budget, SPENT_GLANCES, 2 * NS_PER_MS + 1));
     assert_true(budget_lends(&budget, 6 * NS_PER_MS));
     assert_false(budget_lends(&budget, 6 * NS_PER_MS + 1));
 }
@@ -162,7 +162,7 @@ int main(void)
         cmocka_unit_test(a_job_that_does_not_run_earns_little),
         cmocka_unit_test(savings_have_a_limit),
         cmocka_unit_test(what_is_dear_is_paid_back),
-        cmocka_unit_test(a_loan_is_paid_back_by_half_of_what_comes_in),
+        cmocka_unit_test(a_loan_is_paid_back_by_a_third_of_what_comes_in),
         cmocka_unit_test(a_wait_is_as_long_as_tokens_take_to_come),
         cmocka_unit_test(without_a_limit_everything_is_allowed),
         cmocka_unit_test(a_budget_of_0_is_spent_from_the_beginning),

@@ -327,6 +327,16 @@ static void columns_count_wide_characters_twice(void **state)
     assert_int_equal(utf8_fitting(text, 100), 7);
 }
 
+static void a_text_is_cut_between_characters(void **state)
+{
+    static const char text[] = "a\xc3\xa9\xe6\xbc\xa2z";
+    static const size_t expected[] = { 0, 1, 1, 3, 3, 3, 6, 7, 7 };
+
+    (void)state;
+    for (size_t bytes = 0; bytes < ARRAY_SIZE(expected); bytes++)
+        assert_int_equal(utf8_whole(text, bytes), expected[bytes]);
+}
+
 static void characters_are_written_as_they_are_read(void **state)
 {
     static const uint32_t characters[] = { 1,      0x7f,   0x80,   0x7ff,   0x800,
@@ -369,6 +379,7 @@ int main(void)
         cmocka_unit_test(huge_hostile_text_is_safe),
         cmocka_unit_test(characters_are_written_as_they_are_read),
         cmocka_unit_test(columns_count_wide_characters_twice),
+        cmocka_unit_test(a_text_is_cut_between_characters),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -107,11 +107,14 @@ static void a_job_without_a_gpu_is_looked_at_rarely(void **state)
     begin(&run, false);
     run.found = (struct gpu_findings){ .utilization = 900000 }; /* of others */
     go_on_until(&run, S(11));
-    assert_in_range(run.quick, 10, 15);
+    assert_in_range(run.quick, 24, 28);
     assert_int_equal(run.slow, 1);
+    run.job.started_count += 10;
+    look(&run); /* that many start, or none */
+    assert_int_equal(next_gap(&run), MS(400));
     run.found.holds_context = true;
     go_on_until(&run, S(14));
-    assert_in_range(run.quick, 16, 40);
+    assert_in_range(run.quick, 30, 55);
     assert_int_equal(run.slow, 2); /* when it has samples */
 }
 
@@ -171,7 +174,7 @@ static void the_machines_gpus_are_read_whether_the_job_rests_or_not(void **state
     run.found = (struct gpu_findings){ 0 };
     go_on_until(&run, S(21));
     assert_in_range(run.slow, 5, 6); /* by what they cost */
-    assert_in_range(run.quick, 15, 30);
+    assert_in_range(run.quick, 40, 50);
 }
 
 /* The job uses one core, so that 0.35 % of a core come in. */

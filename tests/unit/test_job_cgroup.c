@@ -177,6 +177,9 @@ struct given {
     char path[CGROUP_PATH_SIZE + 1];
     char controller[256]; /* that it passes on; "": none */
     unsigned enabled_above, enabled;
+    struct job_cgroup job_cgroup; /* in it, of a child */
+    pid_t child;
+    int end_fd;
 };
 
 static bool given_make(struct given *given)
@@ -212,6 +215,19 @@ static bool given_pass_on_a_controller(struct given *given)
     return given->enabled != 0;
 }
 
+static void given_track_child(struct given *given)
+{
+    given->child = start_child(&given->end_fd);
+    job_cgroup_open(&given->job_cgroup, &given->root, getpid(), given->child, NULL, given->path,
+                    empty_environment);
+}
+
+static void given_end_child(struct given *given)
+{
+    job_cgroup_close(&given->job_cgroup);
+    end_child(given->child, given->end_fd);
+}
+
 static void given_remove(struct given *given)
 {
     const char *const controllers[] = { given->controller, NULL };
@@ -222,9 +238,9 @@ static void given_remove(struct given *given)
     root_close(&given->root);
 }
 
-static bool holds(const struct given *given, const struct cgroup *cgroup, pid_t pid)
+static bool holds_child(const struct given *given, const struct cgroup *cgroup)
 {
-    return cgroup_holds_only(&given->root, cgroup, pid);
+    return cgroup_holds_only(&given->root, cgroup, given->child);
 }
 
 /* Where there are controllers, those that were enabled for the job are disabled first: the kernel
@@ -232,32 +248,23 @@ static bool holds(const struct given *given, const struct cgroup *cgroup, pid_t 
 static void a_process_that_is_left_goes_to_the_cgroup_above(void **state)
 {
     struct given given;
-    struct job_cgroup job_cgroup;
-    int end_fd;
-    pid_t child;
 
     (void)state;
     if (!given_make(&given))
         skip();
-    child = start_child(&end_fd);
-    job_cgroup_open(&job_cgroup, &given.root, getpid(), child, NULL, given.path,
-                    empty_environment);
-    assert_true(holds(&given, &job_cgroup.folders[CGROUP_TREE_UNIFIED].own, child));
-    job_cgroup_remove(&job_cgroup);
-    assert_false(cgroup_is_visible(&job_cgroup.left_behind.cgroup));
-    assert_true(holds(&given, &given.cgroup, child));
-    job_cgroup_close(&job_cgroup);
-    end_child(child, end_fd);
+    given_track_child(&given);
+    assert_true(holds_child(&given, &given.job_cgroup.folders[CGROUP_TREE_UNIFIED].own));
+    job_cgroup_remove(&given.job_cgroup);
+    assert_false(cgroup_is_visible(&given.job_cgroup.left_behind.cgroup));
+    assert_true(holds_child(&given, &given.cgroup));
+    given_end_child(&given);
     given_remove(&given);
 }
 
-/* A controller that somebody else has enabled stays enabled. */
+/* A controller that another program has enabled stays enabled. */
 static void a_cgroup_that_cannot_be_removed_is_named(void **state)
 {
     struct given given;
-    struct job_cgroup job_cgroup;
-    int end_fd;
-    pid_t child;
 
     (void)state;
     if (!given_make(&given))
@@ -266,14 +273,11 @@ static void a_cgroup_that_cannot_be_removed_is_named(void **state)
         given_remove(&given);
         skip();
     }
-    child = start_child(&end_fd);
-    job_cgroup_open(&job_cgroup, &given.root, getpid(), child, NULL, given.path,
-                    empty_environment);
-    job_cgroup_remove(&job_cgroup);
-    assert_int_equal(job_cgroup.left_behind.error, -EBUSY);
-    assert_true(holds(&given, &job_cgroup.left_behind.cgroup, child));
-    job_cgroup_close(&job_cgroup);
-    end_child(child, end_fd);
+    given_track_child(&given);
+    job_cgroup_remove(&given.job_cgroup);
+    assert_int_equal(given.job_cgroup.left_behind.error, -EBUSY);
+    assert_true(holds_child(&given, &given.job_cgroup.left_behind.cgroup));
+    given_end_child(&given);
     given_remove(&given);
 }
 

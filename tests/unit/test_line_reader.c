@@ -50,6 +50,36 @@ static void lines_are_read_one_after_the_other(void **state)
     close(fd);
 }
 
+static void what_was_peeked_at_is_still_to_be_read(void **state)
+{
+    static const char text[] = "one\ntwo";
+    int pipe_fds[2];
+    struct line_reader reader;
+    struct line line;
+    const char *start;
+    size_t length;
+
+    (void)state;
+    assert_int_equal(pipe(pipe_fds), 0);
+    assert_int_equal(write(pipe_fds[1], text, strlen(text)), strlen(text));
+    reader = (struct line_reader){ .fd = pipe_fds[0] };
+    assert_int_equal(line_reader_peek(&reader, 4, &start, &length), 0);
+    assert_int_equal(length, strlen(text));
+    assert_memory_equal(start, text, length);
+    close(pipe_fds[1]);
+    assert_int_equal(line_reader_peek(&reader, 100, &start, &length), 0);
+    assert_int_equal(length, strlen(text));
+    assert_int_equal(line_reader_next(&reader, &line), 1);
+    assert_string_equal(line.text, "one");
+    assert_int_equal(line_reader_peek(&reader, 0, &start, &length), 0);
+    assert_int_equal(length, 3);
+    assert_int_equal(line_reader_next(&reader, &line), 1);
+    assert_true(line.is_torn);
+    assert_int_equal(line_reader_next(&reader, &line), 0);
+    line_reader_done(&reader);
+    close(pipe_fds[0]);
+}
+
 static void lines_are_whole_across_the_buffer(void **state)
 {
     enum { LINES = 30000, LENGTH = 100 };
@@ -99,6 +129,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_are_read_one_after_the_other),
+        cmocka_unit_test(what_was_peeked_at_is_still_to_be_read),
         cmocka_unit_test(lines_are_whole_across_the_buffer),
         cmocka_unit_test(a_line_that_does_not_end_is_refused),
     };

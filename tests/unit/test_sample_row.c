@@ -20,6 +20,18 @@ static struct sample_table begin(const char *line)
     return table;
 }
 
+#define AUTO_DONE CLEANUP(sample_table_done)
+
+static void refuse_all(const struct sample_table *table, const char *const *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct replay_row row;
+
+        replay_row_clear(&row);
+        assert_false(sample_table_read(table, rows[i], &row));
+    }
+}
+
 static double read_one(const struct sample_table *table, const char *line, const char *metric,
                        struct replay_row *row)
 {
@@ -35,7 +47,7 @@ static bool is_near(double value, double expected)
 
 static void rows_of_ours_have_the_columns_of_the_header(void **state)
 {
-    struct sample_table table = begin(
+    AUTO_DONE struct sample_table table = begin(
         "timestamp,elapsed_seconds,new_metric,job_cpu_seconds,job_cpu_cores,job_rss_bytes,"
         "gpu0_memory_bytes,gpu0_clock_hertz,gpu2_1_utilization");
     struct replay_row row;
@@ -53,7 +65,6 @@ static void rows_of_ours_have_the_columns_of_the_header(void **state)
     assert_true(is_near((double)row.gpus.values[0][2], 0.5));
     assert_true(isnan(row.gpus.values[0][0]));
     assert_true(isnan(read_one(&table, "1,2,,,,,,,\r", "job_rss_bytes", &row)));
-    sample_table_done(&table);
 }
 
 static void a_row_that_is_not_whole_is_none(void **state)
@@ -65,20 +76,16 @@ static void a_row_that_is_not_whole_is_none(void **state)
         "1,2,\"3,4", ",2,3,4",
         "{}",        "timestamp,elapsed_seconds,job_rss_bytes,job_pss_bytes",
     };
-    struct sample_table table = begin("timestamp,elapsed_seconds,job_rss_bytes,job_pss_bytes");
-    struct replay_row row;
+    AUTO_DONE struct sample_table table =
+        begin("timestamp,elapsed_seconds,job_rss_bytes,job_pss_bytes");
 
     (void)state;
-    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-        replay_row_clear(&row);
-        assert_false(sample_table_read(&table, rows[i], &row));
-    }
-    sample_table_done(&table);
+    refuse_all(&table, rows, ARRAY_SIZE(rows));
 }
 
 static void json_rows_may_change_their_order(void **state)
 {
-    struct sample_table table = begin(
+    AUTO_DONE struct sample_table table = begin(
         "{\"timestamp\": 1, \"elapsed_seconds\": 0, \"job_rss_bytes\": 3, \"gpus\": null}");
     struct replay_row row;
 
@@ -96,7 +103,6 @@ static void json_rows_may_change_their_order(void **state)
     assert_int_equal(row.gpus.places[0].index, 1);
     assert_int_equal(row.gpus.places[0].part, -1);
     assert_true(is_near((double)row.gpus.values[0][4], 250.5));
-    sample_table_done(&table);
 }
 
 static void damaged_json_is_no_row(void **state)
@@ -119,26 +125,22 @@ static void damaged_json_is_no_row(void **state)
         "{\"timestamp\":1,\"a\":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[",
         "{timestamp:1}",
     };
-    struct sample_table table =
+    AUTO_DONE struct sample_table table =
         begin("{\"timestamp\": 1, \"elapsed_seconds\": 0, \"job_rss_bytes\": 3}");
-    struct replay_row row;
 
     (void)state;
-    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-        replay_row_clear(&row);
-        assert_false(sample_table_read(&table, rows[i], &row));
-    }
-    sample_table_done(&table);
+    refuse_all(&table, rows, ARRAY_SIZE(rows));
 }
 
 /* docs/DIALECTS.md */
 static void tables_of_resource_tracker_have_other_units(void **state)
 {
-    struct sample_table process = begin(
+    AUTO_DONE struct sample_table process = begin(
         "\"timestamp\",\"pid\",\"children\",\"utime\",\"stime\",\"cpu_usage\",\"memory_mib\","
         "\"disk_read_bytes\",\"gpu_usage\"");
-    struct sample_table old = begin("\"timestamp\",\"pid\",\"utime\",\"stime\",\"pss\"\r");
-    struct sample_table both =
+    AUTO_DONE struct sample_table old =
+        begin("\"timestamp\",\"pid\",\"utime\",\"stime\",\"pss\"\r");
+    AUTO_DONE struct sample_table both =
         begin("timestamp,system_processes,system_utime,system_memory_used_mib,"
               "process_pid,process_utime,process_memory_mib");
     struct replay_row row;
@@ -156,9 +158,38 @@ static void tables_of_resource_tracker_have_other_units(void **state)
     assert_true(is_near(read_one(&both, "5,90,3,10,18,1.5,2", "host_cpu_seconds", &row), 3));
     assert_true(is_near(row.value[METRIC_JOB_CPU], 1.5));
     assert_true(is_near(row.value[METRIC_HOST_MEMORY_USED], 10485760));
-    sample_table_done(&process);
-    sample_table_done(&old);
-    sample_table_done(&both);
+}
+
+/* The first row lacks what later ones have. */
+static void objects_of_resource_tracker_are_read(void **state)
+{
+    AUTO_DONE struct sample_table table =
+        begin("{\"cpu\":{\"per_core_pct\":[1.5],\"utime_secs\":0.5},\"disk\":[],"
+              "\"timestamp_secs\":5}");
+    struct replay_row row;
+
+    (void)state;
+    assert_true(is_near(
+        read_one(&table,
+                 "{\"actual_interval_ms\":250,\"cpu\":{\"per_core_pct\":[1.5],"
+                 "\"process_child_count\":3,\"process_rss_mib\":2,\"stime_secs\":1,"
+                 "\"utime_secs\":2},\"disk\":[{\"mounts\":[{\"used_bytes\":1}],"
+                 "\"read_bytes_per_sec\":10},{\"read_bytes_per_sec\":30.5}],"
+                 "\"gpu\":[{\"utilization_pct\":50,\"detail\":{}},{\"vram_used_bytes\":7}],"
+                 "\"timestamp_secs\":6}",
+                 "host_cpu_seconds", &row),
+        3));
+    assert_true(is_near(row.unix_seconds, 6));
+    assert_true(is_near(row.interval_seconds, 0.25));
+    assert_true(is_near(row.value[METRIC_JOB_PROCESSES], 4));
+    assert_true(is_near(row.value[METRIC_JOB_RSS], 2097152));
+    assert_true(is_near(row.value[METRIC_HOST_DISK_READ], 40.5));
+    assert_int_equal(row.gpus.count, 2);
+    assert_int_equal(row.gpus.places[1].index, 1);
+    assert_true(
+        is_near((double)row.gpus.values[0][sample_column_gpu_measure("utilization")], 0.5));
+    assert_true(
+        is_near((double)row.gpus.values[1][sample_column_gpu_measure("memory_bytes")], 7));
 }
 
 static void other_tables_are_refused(void **state)
@@ -174,8 +205,10 @@ static void other_tables_are_refused(void **state)
         "{",
         "{\"timestamp\":1}",
         "{\"schema\":\"spoor/1\"}",
+        "{\"cpu\":{\"utime_secs\":1}}",
+        "{\"timestamp_secs\":1,\"disk\":[{}",
     };
-    struct sample_table table = { 0 };
+    AUTO_DONE struct sample_table table = { 0 };
 
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
@@ -191,6 +224,7 @@ int main(void)
         cmocka_unit_test(json_rows_may_change_their_order),
         cmocka_unit_test(damaged_json_is_no_row),
         cmocka_unit_test(tables_of_resource_tracker_have_other_units),
+        cmocka_unit_test(objects_of_resource_tracker_are_read),
         cmocka_unit_test(other_tables_are_refused),
     };
 

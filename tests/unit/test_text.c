@@ -240,6 +240,22 @@ static void unknown_figures_have_a_reason(void **state)
     buffer_done(&out);
 }
 
+/* Scaled to its own maximum, noise would look like full load. */
+static void an_idle_job_has_no_curve_of_cpu(void **state)
+{
+    struct example *example = *state;
+    struct series *series = &example->series;
+    struct buffer out = { 0 };
+
+    for (size_t i = 0; i < series->count * series->metric_count; i++) {
+        if (series->metrics[i % series->metric_count].metric == METRIC_JOB_CPU)
+            series->values[i] = (struct series_value){ 0.004F, 0.001F, 0.002F };
+    }
+    write_text(example, true, &out);
+    assert_holds(&out, "allowed\nMemory ");
+    buffer_done(&out);
+}
+
 static void rows_that_say_nothing_are_left_out(void **state)
 {
     struct example *example = *state;
@@ -361,6 +377,7 @@ int main(void)
         with_example(without_unicode_all_is_ascii),
         with_example(the_end_is_described_in_words),
         with_example(unknown_figures_have_a_reason),
+        with_example(an_idle_job_has_no_curve_of_cpu),
         with_example(rows_that_say_nothing_are_left_out),
         with_example(notable_pressure_swap_and_lateness_are_shown),
         with_example(long_and_hostile_text_is_cut_and_escaped),

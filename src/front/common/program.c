@@ -118,7 +118,20 @@ int program_write_report(const struct program *program, int (*write)(void *data)
     return 1;
 }
 
-int program_refuse_command(const struct program *program, const char *word, bool is_topic)
+static int suggest_tracking(const struct program *program, const char *const *line)
+{
+    struct buffer text = { 0 };
+
+    escape_command(line, &text);
+    program_complain(program, "unknown command '%s'; to track it: %s %s -- %s", line[0],
+                     program->name, program->commands->name,
+                     buffer_error(&text) < 0 ? line[0] : text.text);
+    buffer_done(&text);
+    return program->failure_code;
+}
+
+int program_refuse_command(const struct program *program, const char *word,
+                           const char *const *line)
 {
     struct nearest nearest = NEAREST_TO(word);
     const char *near;
@@ -131,9 +144,8 @@ int program_refuse_command(const struct program *program, const char *word, bool
     if (near)
         return program_complain(program, "unknown command '%s'; did you mean '%s'?", word,
                                 near);
-    if (!is_topic && program->commands->max_operands == OPERANDS_REST)
-        return program_complain(program, "unknown command '%s'; to track it: %s %s -- %s", word,
-                                program->name, program->commands->name, word);
+    if (line && program->commands->max_operands == OPERANDS_REST)
+        return suggest_tracking(program, line);
     return program_complain(program, "unknown command '%s'; see '%s --help'", word,
                             program->name);
 }
@@ -193,5 +205,5 @@ int program_main(const struct program *program, int argc, char **argv)
     if (word[0] == '-')
         return program_complain(program, "options go after the subcommand: %s %s %s ...",
                                 program->name, program->commands->name, word);
-    return program_refuse_command(program, word, false);
+    return program_refuse_command(program, word, (const char *const *)(argv + 1));
 }

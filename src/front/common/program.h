@@ -78,9 +78,10 @@ int program_run(const struct program *program, struct track_options *options,
  * that is then said, if stderr has room for it. Returns what write() returned, or 1. */
 int program_write_report(const struct program *program, int (*write)(void *data), void *data);
 
-/* Says that there is no such command, and what may have been meant. `is_topic`: its help was asked
- * for. Returns the exit code. */
-int program_refuse_command(const struct program *program, const char *word, bool is_topic);
+/* Says that there is no such command, and what may have been meant. `line`: the command line that
+ * begins with the word; NULL if its help was asked for. Returns the exit code. */
+int program_refuse_command(const struct program *program, const char *word,
+                           const char *const *line);
 
 struct arguments;
 

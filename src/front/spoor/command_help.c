@@ -16,7 +16,7 @@ int command_help(const struct command *command, int argc, char **argv)
     }
     command = command_find(spoor_program.commands, topic);
     if (!command)
-        return program_refuse_command(&spoor_program, topic, true);
+        return program_refuse_command(&spoor_program, topic, NULL);
     if (argc > 2)
         return complain("unexpected argument '%s'", argv[2]);
     help_command(stdout, &spoor_program, command);

@@ -128,7 +128,7 @@ static int plan_file(const struct settings *settings, struct outputs *plan,
     return r < 0 ? error_prefix(err, r, "--output '%s'", path) : 0;
 }
 
-/* A page is complete in itself: --append does not concern it. */
+/* A page is complete in itself: --append does not apply to it. */
 static int plan_page(const struct settings *settings, struct outputs *plan,
                      struct spoor_error *err)
 {
@@ -141,6 +141,11 @@ static int plan_page(const struct settings *settings, struct outputs *plan,
     r = save_check(path, SPOOR_HTML, save, err);
     if (r < 0)
         return error_prefix(err, r, "--report '%s'", path);
+    if (settings->is_append && access(path, F_OK) == 0)
+        program_warn(&spoor_program,
+                     "--append does not apply to a page: '%s' will be replaced; for a page of "
+                     "several runs, use 'spoor report FILE...'",
+                     path);
     add(plan, SPOOR_HTML, -1, path);
     plan->items[plan->count - 1].save = save;
     return 0;

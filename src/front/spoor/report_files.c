@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/compiler.h"
 #include "base/error.h"
 #include "front/spoor/tracking_load.h"
 #include "output/format.h"
@@ -17,60 +18,93 @@
 
 enum file_kind { FILE_REPORT, FILE_SAMPLES, FILE_TRACKING };
 
+/* How rows of samples begin: ours, and the objects of resource-tracker-rs, whose keys are sorted. */
+static const char *const json_rows[] = { "{\"timestamp\"", "{\"actual_interval_ms\"",
+                                         "{\"cpu\"" };
+
+static bool begins_with(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
 /* By how it begins: names say little, and reports and samples may both be JSON. */
 static enum file_kind kind_of(const char *path, const char *start)
 {
     const char *text = start + strspn(start, " \t\r\n");
     bool is_json = *text == '{' || *text == '[' || path_has_suffix(path, ".json");
 
-    if (strncmp(start, "SQLite format 3", 15) == 0 || strncmp(start, "ram_unit,", 9) == 0)
+    if (begins_with(start, "SQLite format 3") || begins_with(start, "ram_unit,"))
         return FILE_TRACKING;
     if (!is_json)
         return FILE_SAMPLES;
-    return strncmp(text, "{\"timestamp\"", 12) == 0 ? FILE_SAMPLES : FILE_REPORT;
-}
-
-static int read_kind(int fd, const char *path, enum file_kind *ret, struct spoor_error *err)
-{
-    char start[64] = "";
-
-    if (pread(fd, start, sizeof(start) - 1, 0) < 0) {
-        if (errno != ESPIPE)
-            return error_sys(err, errno, "cannot read '%s'", path);
-        *ret = FILE_REPORT; /* from a pipe */
-        return 0;
+    for (size_t i = 0; i < ARRAY_SIZE(json_rows); i++) {
+        if (begins_with(text, json_rows[i]))
+            return FILE_SAMPLES;
     }
-    *ret = kind_of(path, start);
-    return 0;
+    return FILE_REPORT;
 }
 
-static int load_samples(int fd, const char *path, struct records *ret, struct spoor_error *err)
+static int load_report(struct line_reader *input, const char *path, struct records *ret,
+                       struct spoor_error *err)
 {
-    int r = samples_load(fd, basename(path), ret, err);
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+    const char *start;
+    size_t length;
+
+    if (line_reader_peek(input, 0, &start, &length) == 0)
+        buffer_add(&text, start, length);
+    return records_read(input->fd, path, &text, ret, err);
+}
+
+static int load_samples(struct line_reader *input, const char *path, struct records *ret,
+                        struct spoor_error *err)
+{
+    const char *name = strcmp(path, "-") == 0 ? "standard input" : basename(path);
+    int r = samples_load(input, name, ret, err);
 
     return r < 0 ? error_prefix(err, r, "'%s'", path) : 0;
 }
 
-static int load_file(const char *path, struct report_file *ret, struct spoor_error *err)
+static int load_tracking(const char *path, struct records *ret, struct spoor_error *err)
 {
-    AUTO_CLOSE int fd = -1;
-    enum file_kind kind = FILE_REPORT;
-    int r;
-
     if (strcmp(path, "-") == 0)
-        return records_load(path, &ret->records, err);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return error_sys(err, errno, "cannot read '%s'", path);
-    r = read_kind(fd, path, &kind, err);
+        return error_set(err, EINVAL,
+                         "a tracking file cannot be read from standard input: name the file");
+    return tracking_load(path, basename(path), ret, err);
+}
+
+static int load_input(struct line_reader *input, const char *path, struct report_file *ret,
+                      struct spoor_error *err)
+{
+    char start[64] = "";
+    const char *text;
+    enum file_kind kind;
+    size_t length;
+    int r = line_reader_peek(input, sizeof(start) - 1, &text, &length);
+
     if (r < 0)
-        return r;
+        return error_sys(err, r, "cannot read '%s'", path);
+    memcpy(start, text, length < sizeof(start) ? length : sizeof(start) - 1);
+    kind = kind_of(path, start);
     ret->is_samples = kind != FILE_REPORT;
     if (kind == FILE_SAMPLES)
-        return load_samples(fd, path, &ret->records, err);
+        return load_samples(input, path, &ret->records, err);
     if (kind == FILE_TRACKING)
-        return tracking_load(path, basename(path), &ret->records, err);
-    return records_load(path, &ret->records, err);
+        return load_tracking(path, &ret->records, err);
+    return load_report(input, path, &ret->records, err);
+}
+
+static int load_file(const char *path, struct report_file *ret, struct spoor_error *err)
+{
+    CLEANUP(line_reader_done) struct line_reader input = { .fd = STDIN_FILENO };
+    AUTO_CLOSE int opened = -1;
+
+    if (strcmp(path, "-") != 0) {
+        opened = input.fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (opened < 0)
+            return error_sys(err, errno, "cannot read '%s'", path);
+    }
+    return load_input(&input, path, ret, err);
 }
 
 /* ---- samples of a run that has a report ------------------------------------------ */

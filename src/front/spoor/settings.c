@@ -293,7 +293,7 @@ static const struct option rows[] = {
 { '\0', "live",       NULL,                "on a terminal, show the current figures until q is pressed, and then the report (default: yes, unless -o or -f is given)", SYSTEM, FLAG(is_live) },
 { '\0', "name",       "NAME",              "a label for this run", TRACK | SYSTEM, TEXT(name) },
 { '\0', "tag",        "KEY=VALUE",         "add a tag to the report; may be repeated", TRACK | SYSTEM | OPTION_REPEATABLE, OPTION_LIST(struct settings, tags), .check = check_tag },
-{ '\0', "append",     NULL,                "append to existing files instead of replacing them", TRACK | REPORT | SYSTEM, FLAG(is_append) },
+{ '\0', "append",     NULL,                "append to existing files instead of replacing them; pages are always replaced", TRACK | REPORT | SYSTEM, FLAG(is_append) },
 { '\0', "no-clobber", NULL,                "refuse to start if an output file exists", TRACK | REPORT | SYSTEM, FLAG(is_no_clobber) },
 { '\0', "summary-fd", "N",                 "also write the report to file descriptor N", BOTH, .apply = apply_summary_fd },
 { '\0', "detail",     "auto|always|never", "when to measure private and shared memory, which slows the job down: when memory has changed and as --budget allows (auto, the default), at every sample, or never", TRACK | SCOPE_DOCTOR, CHOICE(detail) },

@@ -41,7 +41,7 @@ function machine(run: Run): Fact[] {
 function cloud(run: Run): Fact[] {
   return Object.entries(run.context?.cloud ?? run.host?.cloud ?? {})
     .filter(([, value]) => typeof value === "string" || typeof value === "number")
-    .map(([key, value]) => [key.replaceAll("_", " "), String(value)]);
+    .map(([key, value]) => [format.capitalized(key.replaceAll("_", " ")), String(value)]);
 }
 
 function price(run: Run): Fact[] {

@@ -10,6 +10,7 @@ import {
   measureAt,
   number,
   type Run,
+  valueAt,
 } from "./report";
 
 // Roles have the same color in every chart; the others tell apart what a chart compares.
@@ -36,6 +37,8 @@ export interface Line {
   dashed?: boolean;
   isHidden?: boolean;
   insteadOf?: string; // the column without which this one is shown
+  figure?: string; // the path of its peak in the report
+  peak?: number; // that figure; NaN: unknown
 }
 
 export interface Limit {
@@ -58,13 +61,13 @@ export interface Chart {
 interface Definition {
   id: string;
   title: string;
-  note?: string;
+  note?: string | ((run: Run) => string);
   unit: Unit;
   isTall?: boolean;
   maximum?: number;
   lines: Line[];
   limit?: (run: Run) => Limit | undefined;
-  mark?: { column: string; path: string };
+  mark?: string; // the column whose peak is drawn with its bounds
 }
 
 function line(
@@ -81,6 +84,9 @@ function limit(value: number, label: string): Limit | undefined {
   return value > 0 ? { value, label } : undefined;
 }
 
+// How often the I/O of a process is read at most (SLOW_PERIOD_NS), in seconds.
+const IO_PERIOD = 1;
+
 const inAndOut: [Color, Color] = ["first", "second"];
 
 const definitions: Definition[] = [
@@ -93,8 +99,8 @@ const definitions: Definition[] = [
     lines: [
       line("main_cpu_seconds", "main", "main", "stack"),
       line("descendants_cpu_seconds", "descendants", "descendants", "stack"),
-      line("job_cpu_seconds", "job", "job", "peak"),
-      line("host_cpu_seconds", "host", "host", "peak"),
+      line("job_cpu_seconds", "job", "job", "peak", { figure: "cpu.max_cores" }),
+      line("host_cpu_seconds", "host", "host", "peak", { figure: "cpu.system.max_cores" }),
     ],
     limit: (run) => limit(number(run.limits?.cpus ?? run.host?.cpus), "limit"),
   },
@@ -106,32 +112,45 @@ const definitions: Definition[] = [
     lines: [
       line("job_private_bytes", "private", "first", "stack"),
       line("job_shared_bytes", "shared", "second", "stack"),
-      line("job_rss_bytes", "job", "job", "peak"),
+      line("job_rss_bytes", "job", "job", "peak", { figure: "memory.combined.total_rss_bytes" }),
       // All that resource_tracker knows.
       line("job_pss_bytes", "job (PSS)", "job", "peak", { insteadOf: "job_rss_bytes" }),
       line("job_page_cache_bytes", "page cache", "third", "range"),
       line("job_swap_bytes", "swap", "fourth", "range"),
-      line("main_rss_bytes", "main", "main", "range", { isHidden: true }),
-      line("descendants_rss_bytes", "descendants", "descendants", "range", { isHidden: true }),
-      line("host_memory_used_bytes", "host", "host", "range", { isHidden: true }),
+      line("main_rss_bytes", "main", "main", "range", {
+        isHidden: true,
+        figure: "memory.main.total_rss_bytes",
+      }),
+      line("descendants_rss_bytes", "descendants", "descendants", "range", {
+        isHidden: true,
+        figure: "memory.descendants.total_rss_bytes",
+      }),
+      line("host_memory_used_bytes", "host", "host", "range", {
+        isHidden: true,
+        figure: "memory.system_peak_bytes",
+      }),
     ],
     limit: (run) =>
       limit(number(run.limits?.memory_bytes), "limit") ??
       limit(number(run.host?.memory_bytes), "machine"),
-    mark: { column: "job_rss_bytes", path: "memory.combined.total_rss_bytes" },
+    mark: "job_rss_bytes",
   },
   {
     id: "processes",
     title: "Processes and threads",
     unit: units.count,
     lines: [
-      line("job_processes", "processes", "job", "range"),
-      line("job_threads", "threads", "first", "range"),
+      line("job_processes", "processes", "job", "range", { figure: "processes.max_concurrent" }),
+      line("job_threads", "threads", "first", "range", { figure: "cpu.threads.combined" }),
     ],
   },
   {
     id: "disk",
     title: "Disk",
+    note: (run) =>
+      number(run.run.interval_seconds) < IO_PERIOD
+        ? "the job's transfers are counted once a second"
+        : "",
     unit: units.bytesPerSecond,
     lines: [
       line("job_read_bytes", "read", inAndOut[0], "range"),
@@ -160,11 +179,11 @@ const definitions: Definition[] = [
     lines: [
       line("main_gpu_memory_bytes", "main", "main", "stack"),
       line("descendants_gpu_memory_bytes", "descendants", "descendants", "stack"),
-      line("job_gpu_memory_bytes", "job", "job", "peak"),
+      line("job_gpu_memory_bytes", "job", "job", "peak", { figure: "gpu.memory.combined_bytes" }),
       line("host_gpu_memory_bytes", "host", "host", "peak"),
     ],
     limit: (run) => limit(gpuMemoryOf(run), gpusOf(run).length > 1 ? "all GPUs" : "GPU"),
-    mark: { column: "job_gpu_memory_bytes", path: "gpu.memory.combined_bytes" },
+    mark: "job_gpu_memory_bytes",
   },
   {
     id: "pressure",
@@ -300,20 +319,23 @@ export function chartsOf(run: Run): Charts {
         result.flat.push(definition.title);
       continue;
     }
-    const figure = definition.mark && measureAt(run, definition.mark.path);
+    const { note = "" } = definition;
+    const marked = lines.find(({ column }) => column === definition.mark);
+    const figure = marked?.figure ? measureAt(run, marked.figure) : null;
     result.charts.push({
       id: definition.id,
       title: definition.title,
-      note: definition.note ?? "",
+      note: typeof note === "string" ? note : note(run),
       unit: definition.unit,
       isTall: definition.isTall ?? false,
       maximum: definition.maximum,
-      lines,
+      lines: lines.map((line) => ({
+        ...line,
+        peak: line.figure ? valueAt(run, line.figure) : Number.NaN,
+      })),
       limit: definition.limit?.(run),
       mark:
-        figure && figure.value !== null && lines.some((l) => l.column === definition.mark!.column)
-          ? { column: definition.mark!.column, figure }
-          : undefined,
+        marked && figure && figure.value !== null ? { column: marked.column, figure } : undefined,
     });
   }
   return result;
@@ -325,12 +347,36 @@ export const comparedColumns: {
   note?: string;
   column: string;
   other?: string;
+  figure?: string; // the path of its peak in the report
   unit: Unit;
 }[] = [
-  { title: "CPU", note: "cores", column: "job_cpu_seconds", unit: units.cores },
-  { title: "Memory", column: "job_rss_bytes", other: "job_pss_bytes", unit: units.bytes },
-  { title: "GPU use", note: "GPUs", column: "job_gpu_utilization_gpus", unit: units.cores },
-  { title: "GPU memory", column: "job_gpu_memory_bytes", unit: units.bytes },
+  {
+    title: "CPU",
+    note: "cores",
+    column: "job_cpu_seconds",
+    figure: "cpu.max_cores",
+    unit: units.cores,
+  },
+  {
+    title: "Memory",
+    column: "job_rss_bytes",
+    other: "job_pss_bytes",
+    figure: "memory.combined.total_rss_bytes",
+    unit: units.bytes,
+  },
+  {
+    title: "GPU use",
+    note: "GPUs",
+    column: "job_gpu_utilization_gpus",
+    figure: "gpu.job_utilization.max_gpus",
+    unit: units.cores,
+  },
+  {
+    title: "GPU memory",
+    column: "job_gpu_memory_bytes",
+    figure: "gpu.memory.combined_bytes",
+    unit: units.bytes,
+  },
   { title: "Disk read", column: "job_read_bytes", unit: units.bytesPerSecond },
   { title: "Disk written", column: "job_written_bytes", unit: units.bytesPerSecond },
 ];

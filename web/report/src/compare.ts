@@ -4,7 +4,7 @@ import { type Chart, type Color, comparedColumns } from "./charts";
 import { isKnown, isZero } from "./curve";
 import { h, section } from "./dom";
 import * as format from "./format";
-import { drawAll, Plot, resizeAll } from "./plot";
+import { type CurveChart, PlotList } from "./plot_list";
 import { type Column, type Curve, elapsedOf, type Run, titleOf, valueAt } from "./report";
 import { KEYS, type View, zoomTools } from "./run_view";
 import { TimeAxis } from "./time_axis";
@@ -146,8 +146,8 @@ export function mergedCurve(runs: Run[], column: string, other = ""): Curve {
 export function compareView(runs: Run[]): View {
   const names = runNames(runs);
   const axis = new TimeAxis(Math.max(1e-3, ...runs.map((run) => elapsedOf(run) || 0)));
-  const plots: Plot[] = [];
-  for (const { title, note, column, other, unit } of comparedColumns) {
+  const charts: CurveChart[] = [];
+  for (const { title, note, column, other, figure, unit } of comparedColumns) {
     const curve = mergedCurve(runs, column, other);
     const columns = Object.values(curve.columns);
     if (columns.length === 0 || columns.every(isZero)) continue;
@@ -164,11 +164,13 @@ export function compareView(runs: Run[]): View {
           color: COLORS[index % COLORS.length]!,
           style: "range" as const,
           dashed: index >= COLORS.length,
+          peak: figure ? valueAt(runs[index]!, figure) : Number.NaN,
         }))
         .filter((line) => curve.columns[line.column]),
     };
-    plots.push(new Plot(chart, curve, axis, []));
+    charts.push({ chart, curve });
   }
+  const plots = new PlotList(charts, axis, []);
   const root = h(
     "div",
     { class: "run" },
@@ -179,22 +181,22 @@ export function compareView(runs: Run[]): View {
       h("p", { class: "dim" }, "Changes are relative to the first run."),
       table(runs, names),
     ),
-    plots.length > 0 &&
+    charts.length > 0 &&
       section(
         "charts",
         "Over time",
         zoomTools(axis),
-        ...plots.map((plot) => plot.root),
+        plots.root,
         h("p", { class: "dim", id: "chart-keys" }, KEYS),
       ),
   );
   return {
     root,
     draw: (isFirst) => {
-      drawAll(plots, isFirst);
+      plots.draw(isFirst);
     },
     resize: () => {
-      resizeAll(plots);
+      plots.resize();
     },
   };
 }

@@ -86,6 +86,10 @@ export function counted(value: number, one: string, many = `${one}s`): string {
   return `${count(value)} ${value > 0.5 && value < 1.5 ? one : many}`;
 }
 
+export function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 // What schedulers are asked for: whole MiB, and whole GiB from 1 GiB.
 export function memoryStep(value: number): string {
   return value < 2 ** 30 ? `${count(value / 2 ** 20)} MiB` : `${count(value / 2 ** 30)} GiB`;

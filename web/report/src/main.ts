@@ -2,6 +2,7 @@
 
 import { compareView, runNames } from "./compare";
 import { button, h } from "./dom";
+import { finish } from "./later";
 import { parsePageData, type Run, titleOf } from "./report";
 import { runView, type View } from "./run_view";
 import { onThemeChange } from "./theme";
@@ -19,6 +20,7 @@ class Page {
   constructor(private readonly runs: Run[]) {
     if (runs.length > 1) this.addTabs();
     this.show(0);
+    addEventListener("beforeprint", finish);
     onThemeChange(() => this.current?.draw(false));
     new ResizeObserver(() => this.current?.resize()).observe(this.place);
   }

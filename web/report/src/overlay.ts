@@ -2,7 +2,7 @@
 
 import uPlot from "uplot";
 import type { Chart } from "./charts";
-import { peakOf, type Values } from "./curve";
+import { type Peak, peakOf, type Values } from "./curve";
 import { moment } from "./format";
 import type { Measure } from "./report";
 import { color } from "./theme";
@@ -19,6 +19,7 @@ export interface Labeled {
   label: string;
   color: string;
   values: Values;
+  figure: number; // its peak as the report has it; NaN: unknown
 }
 
 interface Box {
@@ -35,6 +36,8 @@ const NOTABLE_PEAK = 0.25;
 // A limit further above the data than this would flatten the curves: it is named at the top.
 const LIMIT_IN_VIEW = 2.5;
 const BOUND_USEFUL = 2;
+const LABEL_ROOM = 1.22; // for a label above the highest value
+const ROUNDING = 0.001;
 
 // A bound of twice the value says little.
 export function usefulBound(figure: Measure): number | null {
@@ -47,15 +50,15 @@ export function isLimitInView(chart: Chart, peak: number): boolean {
   return chart.limit !== undefined && chart.limit.value <= LIMIT_IN_VIEW * peak;
 }
 
-// The top of the y axis.
-export function topOf(chart: Chart, peak: number): number {
-  if (chart.maximum !== undefined) return Math.max(chart.maximum, peak) * 1.06;
+// The top of the y axis. The peaks of the report may be above those of the samples, but they belong to
+// the whole run: one that is far above what is in view would flatten the curves.
+export function topOf(chart: Chart, peak: number, figures: number[] = []): number {
+  if (chart.maximum !== undefined) return Math.max(chart.maximum, peak) * LABEL_ROOM;
   const bound = chart.mark ? (usefulBound(chart.mark.figure) ?? chart.mark.figure.value ?? 0) : 0;
-  // The report's peak is above that of the samples, but it belongs to the whole run.
-  const highest = Math.max(peak, bound < 2 * peak ? bound : 0);
+  const highest = Math.max(peak, ...[bound, ...figures].filter((figure) => figure < 2 * peak));
   const withLimit = isLimitInView(chart, highest)
     ? Math.max(highest * 1.15, chart.limit!.value * 1.08)
-    : highest * 1.22;
+    : highest * LABEL_ROOM;
   return withLimit > 0 ? withLimit : 1;
 }
 
@@ -195,22 +198,42 @@ function drawMark(u: uPlot, chart: Chart, x: number, sampled: number, labels: La
   labels.write(`peak ${chart.unit.text(value)}${more}`, x, at(bound ?? value), color("ink"));
 }
 
+// The peak as the report has it, if it is that of the whole run: samples may have missed it, and
+// values of the curve have four digits.
+export function peakValue({ value, index }: Peak, { values, figure }: Labeled): number {
+  const isWhole = peakOf(values)?.index === index;
+  return isWhole && figure >= value * (1 - ROUNDING) ? figure : value;
+}
+
+function drawWhisker(u: uPlot, x: number, from: number, to: number, ink: string): void {
+  const { ctx } = u;
+  ctx.strokeStyle = ink;
+  ctx.lineWidth = ratio();
+  ctx.setLineDash([]);
+  ctx.beginPath();
+  ctx.moveTo(x, from);
+  ctx.lineTo(x, to);
+  ctx.stroke();
+}
+
 function drawPeaks(u: uPlot, chart: Chart, lines: Labeled[], labels: Labels, marked: number): void {
   const [first, last] = u.series[0]!.idxs ?? [0, 0];
   const peaks = lines
-    .map((line) => ({ ...line, peak: peakOf(line.values, first, last) }))
+    .map((line) => ({ line, peak: peakOf(line.values, first, last) }))
     .filter(({ peak }) => peak !== null && peak.value > 0)
-    .sort((a, b) => b.peak!.value - a.peak!.value);
-  const highest = Math.max(marked, peaks[0]?.peak?.value ?? 0);
+    .map(({ line, peak }) => ({ line, peak: peak!, value: peakValue(peak!, line) }))
+    .sort((a, b) => b.value - a.value);
+  const highest = Math.max(marked, peaks[0]?.value ?? 0);
   const isNamed = lines.length > 1 || marked > 0;
-  for (const { label, color: ink, peak } of peaks.slice(0, LABELS_MAX)) {
-    if (!peak || peak.value < NOTABLE_PEAK * highest) continue;
+  for (const { line, peak, value } of peaks.slice(0, LABELS_MAX)) {
+    if (value < NOTABLE_PEAK * highest) continue;
+    const isInView = value <= u.scales.y!.max!;
     const x = u.valToPos(u.data[0][peak.index]!, "x", true);
-    const y = u.valToPos(peak.value, "y", true);
-    const text = isNamed
-      ? `${label} ${chart.unit.text(peak.value)}`
-      : `peak ${chart.unit.text(peak.value)}`;
-    if (labels.write(text, x, y - 2 * ratio(), color("ink"))) drawDot(u, x, y, ink);
+    const y = isInView ? u.valToPos(value, "y", true) : u.bbox.top;
+    const text = `${isNamed ? line.label : "peak"} ${chart.unit.text(value)}${isInView ? "" : " ↑"}`;
+    if (!labels.write(text, x, y - 2 * ratio(), color("ink"))) continue;
+    drawWhisker(u, x, u.valToPos(peak.value, "y", true), y, line.color);
+    if (isInView) drawDot(u, x, y, line.color);
   }
 }
 
@@ -238,10 +261,10 @@ export function drawMarks(u: uPlot, chart: Chart, lines: Labeled[], marked: Valu
 }
 
 export function describe(chart: Chart, seconds: ArrayLike<number>, lines: Labeled[]): string {
-  const parts = lines.map(({ label, values }) => {
-    const peak = peakOf(values);
+  const parts = lines.map((line) => {
+    const peak = peakOf(line.values);
     return peak
-      ? `${label}: peak ${chart.unit.text(peak.value)} at ${moment(Number((seconds[peak.index] ?? 0).toPrecision(4)))}`
+      ? `${line.label}: peak ${chart.unit.text(peakValue(peak, line))} at ${moment(Number((seconds[peak.index] ?? 0).toPrecision(4)))}`
       : "";
   });
   if (chart.limit) parts.push(`${chart.limit.label}: ${chart.unit.text(chart.limit.value)}`);

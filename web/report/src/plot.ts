@@ -2,7 +2,16 @@
 
 import uPlot from "uplot";
 import type { Chart, Line } from "./charts";
-import { capped, heldBack, highestIn, isReduced, meansOf, stacked, type Values } from "./curve";
+import {
+  capped,
+  heldBack,
+  highestIn,
+  isReduced,
+  meansOf,
+  peakOf,
+  stacked,
+  type Values,
+} from "./curve";
 import { announce, h } from "./dom";
 import { moment, rangeText, units } from "./format";
 import { describe, drawMarks, drawPhases, type Labeled, type Span, topOf } from "./overlay";
@@ -41,23 +50,6 @@ interface Item {
 // A point at 0 makes the first point cover its time.
 function fromZero(seconds: number[], values: Values): Values {
   return (seconds[0] ?? 0) > 0 ? [values[0] ?? null, ...values] : values;
-}
-
-// Those that are in view when the page opens.
-const DRAWN_FIRST = 2;
-
-// All are equally wide: asking each would make the browser lay out the page as often.
-export function drawAll(plots: Plot[], isFirst: boolean): void {
-  const width = plots[0]?.width || 600;
-  for (const [index, plot] of plots.entries()) {
-    if (isFirst && index >= DRAWN_FIRST) setTimeout(() => plot.draw(plot.width || width));
-    else plot.draw(width);
-  }
-}
-
-export function resizeAll(plots: Plot[]): void {
-  const width = plots[0]?.width ?? 0;
-  for (const plot of plots) plot.resize(width);
 }
 
 export class Plot {
@@ -152,6 +144,7 @@ export class Plot {
       label: line.label,
       color: color(line.color),
       values: fromZero(this.curve.seconds, column.high),
+      figure: line.peak ?? Number.NaN,
     }));
   }
 
@@ -276,13 +269,23 @@ export class Plot {
 
   private top(data: Values[]): number {
     const { from, to } = this.axis;
-    return topOf(this.chart, highestIn(this.seconds, data, from, to));
+    const highest = highestIn(this.seconds, data, from, to);
+    const figures = this.items.map(({ line, isShown }) => (isShown ? (line.peak ?? 0) : 0));
+    return topOf(this.chart, highest, figures);
   }
 
   private marked(): Values | null {
     const { mark } = this.chart;
     const item = mark && this.items.find(({ line }) => line.column === mark.column);
     return item?.isShown ? fromZero(this.curve.seconds, item.column.high) : null;
+  }
+
+  get isDrawn(): boolean {
+    return this.u !== null;
+  }
+
+  get isInView(): boolean {
+    return this.root.getBoundingClientRect().top < innerHeight;
   }
 
   get width(): number {
@@ -341,18 +344,20 @@ export class Plot {
     this.when.textContent =
       cursor === null ? "peak" : `at ${moment(Number(cursor.toPrecision(4)))}`;
     for (const item of this.items)
-      item.value.textContent = index < 0 ? this.peakText(item.column) : this.pointText(item, index);
+      item.value.textContent = index < 0 ? this.peakText(item) : this.pointText(item, index);
   }
 
   // Room for the values, so that the row does not move with the cursor.
   private reserve(): void {
-    for (const { value, column } of this.items)
-      value.style.minWidth = `${this.peakText(column).length}ch`;
+    for (const item of this.items) item.value.style.minWidth = `${this.peakText(item).length}ch`;
   }
 
-  private peakText(column: Column): string {
-    const peak = column.high.reduce<number>((most, value) => Math.max(most, value ?? most), -1);
-    return this.chart.unit.text(peak);
+  // As the report has it, or the highest of the samples.
+  private peakText({ line, column }: Item): string {
+    const figure = line.peak ?? Number.NaN;
+    return this.chart.unit.text(
+      Number.isNaN(figure) ? (peakOf(column.high)?.value ?? Number.NaN) : figure,
+    );
   }
 
   // What is drawn at a point; of a range, its ends.

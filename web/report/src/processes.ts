@@ -55,15 +55,13 @@ function columnsOf(rows: ProcessRow[], end: number): TableColumn<ProcessRow>[] {
     number((row.process ?? row.group)?.[key]);
   const columns: TableColumn<ProcessRow>[] = [
     { title: "Name", key: nameOf, text: nameOf, isRowHeader: true },
-    numeric("PID", own("pid"), format.count),
-    numeric("Parent", own("parent_pid"), format.count),
-    numeric("Start", own("started_seconds"), startText),
-    numeric("Life", (row) => lifeOf(row.process, end), format.duration),
     numeric("CPU time", either("cpu_seconds"), format.duration),
     numeric("Peak memory", either("peak_rss_bytes"), format.bytes),
+    numeric("GPU memory", own("gpu_memory_bytes"), format.bytes),
     numeric("Read", own("read_bytes"), format.bytes),
     numeric("Written", own("written_bytes"), format.bytes),
-    numeric("GPU memory", own("gpu_memory_bytes"), format.bytes),
+    numeric("Start", own("started_seconds"), startText),
+    numeric("Life", (row) => lifeOf(row.process, end), format.duration),
     {
       title: "Exit",
       key: (row) => exitOf(row.process),
@@ -71,6 +69,8 @@ function columnsOf(rows: ProcessRow[], end: number): TableColumn<ProcessRow>[] {
       kind: "number",
       isBad: ({ process }) => Boolean(process?.signal) || (process?.exit_code ?? 0) !== 0,
     },
+    numeric("PID", own("pid"), format.count),
+    { ...numeric("Parent", own("parent_pid"), format.count), isMinor: true },
     {
       title: "Command",
       key: (row) => row.process?.command ?? "",

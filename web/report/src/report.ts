@@ -226,11 +226,14 @@ export function isCacheNotable(withCache: number, peak: number): boolean {
 }
 
 // What counts against the memory limit. That of a cgroup holds for what is charged to it, page cache
-// included, and not for the resident memory of its processes.
+// included, and not for the resident memory of its processes. If it is hardly more than that, the one
+// figure that the rest of the report has is enough.
 export function limitedMemoryOf(run: Run): number {
   const charged = valueAt(run, "memory.job_peak_bytes");
+  const resident = valueAt(run, "memory.combined.total_rss_bytes");
   const isOfCgroup = run.limits?.memory_source?.startsWith("cgroup") ?? false;
-  return isOfCgroup && charged > 0 ? charged : valueAt(run, "memory.combined.total_rss_bytes");
+  const isApart = charged < resident || isCacheNotable(charged, resident);
+  return isOfCgroup && charged > 0 && isApart ? charged : resident;
 }
 
 export function recommendationOf(run: Run): Recommendation | undefined {

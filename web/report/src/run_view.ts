@@ -7,10 +7,11 @@ import { button, h, section } from "./dom";
 import { moment } from "./format";
 import { headerOf } from "./header";
 import { historyOf, serversOf } from "./history";
+import { finish, later } from "./later";
 import type { Span } from "./overlay";
 import { PhaseStrip, phaseTable, spansOf } from "./phases";
-import { drawAll, Plot, resizeAll } from "./plot";
-import { processesOf } from "./processes";
+import { PlotList } from "./plot_list";
+import { type ProcessesView, processesOf } from "./processes";
 import { elapsedOf, type Run } from "./report";
 import { Sources } from "./sources";
 import { TimeAxis } from "./time_axis";
@@ -48,54 +49,75 @@ export function zoomTools(axis: TimeAxis): HTMLElement {
 export const KEYS =
   "Drag to zoom, double-click for the whole run. With the keyboard: arrows move the cursor, + and − zoom, Shift with an arrow pans, 0 shows the whole run.";
 
-function chartsSection(run: Run, axis: TimeAxis, spans: Span[], plots: Plot[]): HTMLElement | null {
+function chartsSection(run: Run, axis: TimeAxis, spans: Span[]): [HTMLElement?, PlotList?] {
   const { charts, flat } = chartsOf(run);
-  if (charts.length === 0) return null;
-  for (const chart of charts) plots.push(new Plot(chart, run.curve!, axis, spans));
-  const { samples, seconds } = run.curve!;
+  if (charts.length === 0) return [];
+  const curve = run.curve!;
+  const plots = new PlotList(
+    charts.map((chart) => ({ chart, curve })),
+    axis,
+    spans,
+  );
+  const { samples, seconds } = curve;
   const reduced =
     samples > seconds.length
       ? ` ${samples} samples are drawn as ${seconds.length} points; each keeps its highest, lowest and mean value.`
       : "";
   const zero = flat.length > 0 ? ` Not drawn because always zero: ${flat.join(", ")}.` : "";
-  return section(
+  const root = section(
     "charts",
     "Over time",
     zoomTools(axis),
     spans.length > 0 && new PhaseStrip(spans, axis).root,
-    ...plots.map(({ root }) => root),
+    plots.root,
     h("p", { class: "dim", id: "chart-keys" }, KEYS + reduced + zero),
   );
+  return [root, plots];
 }
 
+// What a screen shows at first is made at once, the rest after that.
 export function runView(run: Run): View {
   const axis = new TimeAxis(Math.max(elapsedOf(run) || 0, run.curve?.seconds.at(-1) ?? 0, 1e-3));
   const spans = spansOf(run);
-  const plots: Plot[] = [];
   const sources = new Sources(run);
-  const charts = chartsSection(run, axis, spans, plots);
-  const processes = processesOf(run, axis, spans);
-  const root = h("div", { class: "run" }, headerOf(run), adviceOf(run));
-  const parts = [
-    usageOf(run, (path) => sources.open(path)),
+  const [charts, plots] = chartsSection(run, axis, spans);
+  let processes: ProcessesView | null = null;
+  const openSource = (path: string) => {
+    finish();
+    sources.open(path);
+  };
+  const root = h(
+    "div",
+    { class: "run" },
+    headerOf(run),
+    adviceOf(run),
+    usageOf(run, openSource),
     charts,
-    processes?.root,
-    phaseTable(run, axis),
-    historyOf(run),
-    serversOf(run),
-    cardsOf(run),
-    sources.root,
-  ];
-  for (const part of parts) if (part) root.append(part);
+  );
+  const fitTimeline = () => processes?.timeline?.resize(plots?.width ?? root.clientWidth);
+  const addRest = () => {
+    processes = processesOf(run, axis, spans);
+    const parts = [
+      processes?.root,
+      phaseTable(run, axis),
+      historyOf(run),
+      serversOf(run),
+      cardsOf(run),
+      sources.root,
+    ];
+    for (const part of parts) if (part) root.append(part);
+    fitTimeline();
+  };
   return {
     root,
     draw: (isFirst) => {
-      drawAll(plots, isFirst);
-      processes?.timeline?.resize(plots[0]?.width ?? root.clientWidth);
+      plots?.draw(isFirst);
+      if (isFirst) later(addRest);
+      fitTimeline();
     },
     resize: () => {
-      resizeAll(plots);
-      processes?.timeline?.resize(plots[0]?.width ?? root.clientWidth);
+      plots?.resize();
+      fitTimeline();
     },
   };
 }

@@ -10,6 +10,7 @@ export interface TableColumn<Row> {
   kind?: "number" | "text" | "code";
   isRowHeader?: boolean;
   isBad?: (row: Row) => boolean;
+  isMinor?: boolean; // paper is too narrow for it
 }
 
 export interface TableOptions {
@@ -29,6 +30,10 @@ export function compareKeys(a: number | string, b: number | string, isDescending
       ? a - b
       : String(a).localeCompare(String(b), "en", { numeric: true });
   return isDescending ? -order : order;
+}
+
+function classOf<Row>({ kind = "text", isMinor }: TableColumn<Row>): string {
+  return isMinor ? `${kind} minor` : kind;
 }
 
 export class Table<Row> {
@@ -77,7 +82,7 @@ export class Table<Row> {
   private header(column: TableColumn<Row>, index: number): HTMLTableCellElement {
     return h(
       "th",
-      { scope: "col", class: column.kind ?? "text" },
+      { scope: "col", class: classOf(column) },
       button(column.title, column.title, () => this.sort(index), { class: "sort" }),
     );
   }
@@ -126,7 +131,7 @@ export class Table<Row> {
           column.isRowHeader ? "th" : "td",
           {
             scope: column.isRowHeader ? "row" : undefined,
-            class: `${column.kind ?? "text"}${column.isBad?.(row) ? " bad" : ""}`,
+            class: `${classOf(column)}${column.isBad?.(row) ? " bad" : ""}`,
           },
           column.kind === "code" ? h("code", { title: text }, text) : text,
         );

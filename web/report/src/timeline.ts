@@ -13,6 +13,8 @@ import type { TimeAxis } from "./time_axis";
 const LANE = 18;
 const LANE_DENSE = 12;
 const LANES_DENSE = 40; // from here on
+const NAME_MIN = 27; // pixels: of a narrower bar, a letter of the name would be seen
+const WIDTH_UNKNOWN = 900; // before the page is laid out
 const TINT_MIN = 10;
 const TINT_MAX = 60;
 
@@ -174,16 +176,19 @@ export class Timeline {
   }
 
   private place(): void {
-    const width = this.width || 900;
-    const place = (element: HTMLElement, from: number, to: number) => {
+    const width = (this.width || WIDTH_UNKNOWN) - GUTTER_LEFT - GUTTER_RIGHT;
+    // The share of the width that is covered.
+    const place = (element: HTMLElement, from: number, to: number): number => {
       // The name of a bar begins where the bar comes into view.
       const left = Math.max(0, this.axis.share(from));
       const right = Math.min(1.01, this.axis.share(to));
       element.style.left = `${left * 100}%`;
       element.style.width = `${Math.max(0, right - left) * 100}%`;
       element.hidden = right < 0 || left > 1;
+      return right - left;
     };
-    for (const { element, from, to } of this.bars) place(element, from, to);
+    for (const { element, from, to } of this.bars)
+      element.classList.toggle("nameless", place(element, from, to) * width < NAME_MIN);
     for (const [span, element] of this.bands) place(element, span.from, span.to);
     this.ticks.replaceChildren(
       ...this.axis

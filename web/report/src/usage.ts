@@ -147,6 +147,23 @@ function gpuRows(run: Run): UsageRow[] {
   ];
 }
 
+// Of a machine, the report has rates.
+function systemTransferRows(run: Run): UsageRow[] {
+  const kinds: [string, string, string][] = [
+    ["Disk read", "system.disk.read_bytes_per_second", "host_disk_read_bytes"],
+    ["Disk written", "system.disk.written_bytes_per_second", "host_disk_written_bytes"],
+    ["Network received", "system.network.received_bytes_per_second", "host_network_received_bytes"],
+    ["Network sent", "system.network.sent_bytes_per_second", "host_network_sent_bytes"],
+  ];
+  return kinds.map(([name, path, column]) =>
+    row(name, {
+      total: { value: valueAt(run, path) * elapsedOf(run), text: format.bytes },
+      mean: { path, text: format.bytesPerSecond },
+      peak: { value: peakOfColumn(run, column), text: format.bytesPerSecond },
+    }),
+  );
+}
+
 function transferRows(run: Run): UsageRow[] {
   const elapsed = elapsedOf(run);
   const kinds: [string, string, string, string][] = [
@@ -193,8 +210,10 @@ function ordered(run: Run, row: UsageRow): UsageRow {
 }
 
 export function usageRows(run: Run): UsageRow[] {
-  const rows = [cpuRow(run), ...memoryRows(run), ...gpuRows(run), ...transferRows(run)];
-  const all = isSystem(run) ? rows : [...rows, ...countRows(run)];
+  const rows = [cpuRow(run), ...memoryRows(run), ...gpuRows(run)];
+  const all = isSystem(run)
+    ? [...rows, ...systemTransferRows(run)]
+    : [...rows, ...transferRows(run), ...countRows(run)];
   const known = all.filter(({ total, mean, peak }) =>
     [total, mean, peak].some((cell) => !Number.isNaN(numberOf(run, cell))),
   );
@@ -228,7 +247,7 @@ function cell(run: Run, content: Cell, openSource: (path: string) => void): HTML
       class: "figure",
       title: sourceOf(run, path),
     }),
-    bound !== null && h("small", {}, `≤ ${content.text(bound)}`),
+    bound !== null && h("small", { class: "bound" }, `≤ ${content.text(bound)}`),
   );
 }
 

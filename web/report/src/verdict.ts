@@ -1,6 +1,6 @@
 // The report in at most four sentences.
 
-import { bytes, count, counted, duration, percent } from "./format";
+import { bytes, capitalized, count, counted, duration, percent } from "./format";
 import {
   elapsedOf,
   gpuMemoryOf,
@@ -84,10 +84,6 @@ function cpu(run: Run): string {
   if (!(allowed > 0)) return `${percent(mean)} of one core was used on average.`;
   const cores = Number.isInteger(allowed) ? counted(allowed, "core") : `${allowed} cores`;
   return `${percent(mean / allowed)} of ${cores} ${allowed === 1 ? "was" : "were"} used.`;
-}
-
-function capitalized(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 function gpu(run: Run): string {

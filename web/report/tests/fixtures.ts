@@ -503,15 +503,20 @@ export function gpuJob(): Run {
       (share) => Math.min(0.98, jitter[2]!(isTraining(share) ? 0.84 : 0)),
       0.98,
     ),
-    main_gpu_memory_bytes: gauge((share) => (share < 0.06 ? 0 : 56.9e9 * Math.min(1, share * 4))),
-    descendants_gpu_memory_bytes: gauge((share) => (share < 0.06 ? 0 : 1.2e9)),
-    job_gpu_memory_bytes: gauge((share) =>
-      share < 0.06 ? 0 : 1.2e9 + 56.9e9 * Math.min(1, share * 4),
+    main_gpu_memory_bytes: gauge(
+      (share) => (share < 0.06 ? 0 : 56.9e9 * Math.min(1, share * 4)),
+      57.1e9,
+    ),
+    descendants_gpu_memory_bytes: gauge((share) => (share < 0.06 ? 0 : 1.2e9), 1.2e9),
+    job_gpu_memory_bytes: gauge(
+      (share) => (share < 0.06 ? 0 : 1.2e9 + 56.9e9 * Math.min(1, share * 4)),
+      58.3e9,
     ),
     host_gpu_memory_bytes: gauge(
       (share) => 0.6e9 + (share < 0.06 ? 0 : 1.2e9 + 56.9e9 * Math.min(1, share * 4)),
+      58.9e9,
     ),
-    gpu0_power_watts: gauge((share) => jitter[3]!(isTraining(share) ? 610 : 121)),
+    gpu0_power_watts: gauge((share) => jitter[3]!(isTraining(share) ? 610 : 121), 688),
     gpu0_temperature_celsius: gauge((share) => (isTraining(share) ? 61 : 42)),
     job_io_pressure_seconds: rate((share) => jitter[0]!(isTraining(share) ? 0.02 : 0.35)),
   });
@@ -650,7 +655,7 @@ export function oomJob(): Run {
     why: "it was killed for lack of memory at 4.00 GB: twice the limit",
   };
   run.curve = curve(318, 256, 318, {
-    main_cpu_seconds: rate(() => 0.97),
+    main_cpu_seconds: rate(() => 0.97, 1.02),
     job_cpu_seconds: rate(() => 0.97, 1.02),
     job_rss_bytes: gauge((share) => 0.3e9 + 2.6e9 * share ** 2),
     job_private_bytes: gauge((share) => 0.25e9 + 2.6e9 * share ** 2),
@@ -835,7 +840,17 @@ export function systemReport(): Run {
     exit_code: null,
     command: [],
   };
-  run.system = { cpu: { busy_cores: exact(4.1, "host.procfs.stat") } };
+  run.system = {
+    cpu: { busy_cores: exact(4.1, "host.procfs.stat") },
+    disk: {
+      read_bytes_per_second: exact(13.4e6, "host.procfs.diskstats"),
+      written_bytes_per_second: exact(2.2e6, "host.procfs.diskstats"),
+    },
+    network: {
+      received_bytes_per_second: exact(333e3, "host.procfs.net.dev"),
+      sent_bytes_per_second: exact(0, "host.procfs.net.dev"),
+    },
+  };
   (run.memory as Record<string, unknown>) = {
     system_peak_bytes: sampled(66e9, "host.procfs.meminfo"),
   };

@@ -35,9 +35,7 @@ const browser = await chromium.launch({
 for (const { file, page: name, width, height, colorScheme } of shots) {
   const page = await browser.newPage({ viewport: { width, height }, colorScheme });
   await page.goto(pathToFileURL(join(pages, `${name}.html`)).href);
-  await page.waitForFunction(() =>
-    [...document.querySelectorAll(".plot")].every((plot) => plot.querySelector("canvas")),
-  );
+  await page.locator("main[aria-busy='false']").waitFor();
   await page.screenshot({ path: join(folder, file) });
 }
 await browser.close();

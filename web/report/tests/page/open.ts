@@ -32,10 +32,11 @@ export const test = base.extend<{ report: Report }>({
   },
 });
 
-// Every chart has its canvas.
+// The page is complete, and every chart has its canvas.
 async function allDrawn(page: Page): Promise<void> {
   await page.waitForFunction(() => {
     const plots = [...document.querySelectorAll(".plot")];
-    return plots.every((plot) => plot.querySelector("canvas"));
+    const isBusy = document.querySelector("main[aria-busy='true']") !== null;
+    return !isBusy && plots.every((plot) => plot.querySelector("canvas"));
   });
 }

@@ -2,8 +2,9 @@
 
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import type { Page } from "@playwright/test";
 import { HIDDEN_PEAK, HOSTILE } from "../fixtures";
-import { expect, test } from "./open";
+import { expect, type Report, test } from "./open";
 import { FOLDER, TEMPLATE } from "./setup";
 
 test("a CPU job has every section", async ({ report }) => {
@@ -12,7 +13,7 @@ test("a CPU job has every section", async ({ report }) => {
   await expect(page.locator(".status")).toHaveText("exit code 0");
   await expect(page.locator(".facts")).toContainText("spoor 0.1.0");
   await expect(page.locator(".sentences li")).toHaveText([
-    "Peak memory 5.91 GB of 8.00 GB allowed (74 %).",
+    "Peak memory 5.85 GB of 8.00 GB allowed (73 %).",
     "43 % of 12 cores were used.",
     "The job waited for I/O 14 % of the time.",
   ]);
@@ -111,11 +112,60 @@ test("a million samples are reduced and keep every peak", async ({ report }) => 
   await expect(cache.locator(".value")).toHaveText("4.32 GB");
 });
 
+// The charts and the rows of processes that there are when the load event comes.
+interface Loaded {
+  charts: string[];
+  processes: number;
+}
+
+const CHARTS = ["cpu", "memory", "processes", "disk", "network", "pressure"];
+async function openHour(page: Page, report: Report, print: boolean): Promise<Loaded> {
+  await page.addInitScript((print) => {
+    addEventListener("load", () => {
+      if (print) dispatchEvent(new Event("beforeprint"));
+      const drawn = [...document.querySelectorAll(".chart:has(canvas)")];
+      const loaded: Loaded = {
+        charts: drawn.map(({ id }) => id),
+        processes: document.querySelectorAll("#processes tbody tr").length,
+      };
+      Object.assign(window, { loaded });
+    });
+  }, print);
+  await report.open("hour");
+  await expect(page.locator(".chart:has(canvas)")).toHaveCount(CHARTS.length);
+  await expect(page.locator("#processes tbody tr")).toHaveCount(15);
+  return page.evaluate(() => (window as unknown as { loaded: Loaded }).loaded);
+}
+
+test("the first screen is drawn when the page is loaded, the rest later", async ({
+  page,
+  report,
+}) => {
+  const { charts, processes } = await openHour(page, report, false);
+  expect(charts[0]).toBe("chart-cpu");
+  expect(charts.length).toBeLessThan(CHARTS.length);
+  expect(processes).toBe(0);
+});
+
+test("a page that is printed at once is complete", async ({ page, report }) => {
+  const loaded = await openHour(page, report, true);
+  expect(loaded).toEqual({ charts: CHARTS.map((id) => `chart-${id}`), processes: 15 });
+});
+
 test("a machine without a job shows the host", async ({ report }) => {
   const page = await report.open("system");
   await expect(page.locator("h1")).toHaveText("machine node17");
   await expect(page.locator("#chart-cpu .legend-item")).toHaveText([/^host /]);
   await expect(page.locator("#chart-memory .legend-item")).toHaveText([/^host /]);
+  await expect(page.locator("#usage tbody th")).toHaveText([
+    "CPU",
+    "Memory",
+    "Disk read",
+    "Disk written",
+    "Network received",
+    "Network sent",
+  ]);
+  await expect(page.locator("#usage tbody tr").nth(2)).toContainText("13.4 MB/s");
   await expect(page.locator("#next")).toHaveCount(0);
 });
 

@@ -101,7 +101,7 @@ test("the timeline shows the command of a process, with pointer and keyboard", a
 test("the table is sorted by any column", async ({ report }) => {
   const page = await report.open("cpu");
   const header = page.locator("#processes th", { hasText: "Peak memory" });
-  const cells = page.locator("#processes tbody tr td:nth-child(7)");
+  const cells = page.locator("#processes tbody tr td:nth-child(3)");
   await header.getByRole("button").click();
   await expect(header).toHaveAttribute("aria-sort", "descending");
   await expect(cells.first()).toHaveText("1.05 GB");
@@ -163,4 +163,20 @@ test("several runs are side by side", async ({ report }) => {
   await page.getByRole("button", { name: "make -j4 check" }).first().click();
   await expect(page.locator("h1")).toHaveText("make -j4 check");
   await expect(page.locator("#chart-cpu canvas")).toBeVisible();
+});
+
+test("the zoom bar hides what scrolls below it", async ({ report }) => {
+  const page = await report.open("cpu");
+  await page
+    .locator("#chart-disk")
+    .evaluate((chart) => scrollTo(0, scrollY + chart.getBoundingClientRect().top));
+  const section = (await page.locator("#charts").boundingBox())!;
+  expect(section.y).toBeLessThan(-100);
+  const atTop = (share: number) =>
+    page.evaluate(
+      ([x, y]) => document.elementFromPoint(x!, y!)?.closest("h2, .tools, canvas")?.nodeName,
+      [section.x + section.width * share, 12],
+    );
+  for (const share of [0.02, 0.3, 0.6]) expect(await atTop(share)).toBe("H2");
+  expect(await atTop(0.95)).toBe("DIV"); // the buttons
 });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { chartsOf } from "../../src/charts";
 import { changeText, mergedCurve, runNames } from "../../src/compare";
-import { topOf, usefulBound } from "../../src/overlay";
-import { gpusOf, type Run } from "../../src/report";
+import { type Labeled, peakValue, topOf, usefulBound } from "../../src/overlay";
+import { gpusOf, type Run, valueAt } from "../../src/report";
 import { cpuJob, emptyJob, gpuJob, manyGpusJob, systemReport } from "../fixtures";
 
 const titles = (run: Run) => chartsOf(run).charts.map(({ title }) => title);
@@ -141,4 +141,56 @@ describe("several runs", () => {
     expect(curve.columns.run0!.high).toEqual([1, 3, 3]);
     expect(curve.columns.run1!.high).toEqual([2, 2, null]);
   });
+});
+
+describe("the peak of a line", () => {
+  const line = (figure: number): Labeled => ({
+    column: "job_rss_bytes",
+    label: "job",
+    color: "",
+    values: [1, 5.235, 2],
+    figure,
+  });
+
+  it("is that of the report, not of its rounded curve", () => {
+    expect(peakValue({ index: 1, value: 5.235 }, line(5.2346))).toBe(5.2346);
+  });
+
+  it("is above the samples if they missed it", () => {
+    expect(peakValue({ index: 1, value: 5.235 }, line(7.1))).toBe(7.1);
+  });
+
+  it("is that of the samples in a part of the run, or without a figure", () => {
+    expect(peakValue({ index: 2, value: 2 }, line(7.1))).toBe(2);
+    expect(peakValue({ index: 1, value: 5.235 }, line(Number.NaN))).toBe(5.235);
+    expect(peakValue({ index: 1, value: 5.235 }, line(3))).toBe(5.235); // of something else
+  });
+
+  it("is what the usage table has", () => {
+    const run = gpuJob();
+    for (const [id, label, path] of [
+      ["cpu", "job", "cpu.max_cores"],
+      ["memory", "job", "memory.combined.total_rss_bytes"],
+      ["processes", "threads", "cpu.threads.combined"],
+      ["gpu-memory", "job", "gpu.memory.combined_bytes"],
+    ] as const) {
+      const chart = chartsOf(run).charts.find((each) => each.id === id)!;
+      expect(chart.lines.find((each) => each.label === label)!.peak).toBe(valueAt(run, path));
+    }
+  });
+
+  it("has room in the chart, unless it is far above what is in view", () => {
+    const chart = chartsOf(cpuJob()).charts.find(({ id }) => id === "processes")!;
+    expect(topOf(chart, 10, [15])).toBeGreaterThan(15);
+    expect(topOf(chart, 10, [25])).toBe(topOf(chart, 10));
+    expect(topOf(chart, 10, [Number.NaN])).toBe(topOf(chart, 10));
+  });
+});
+
+it("disk transfers that are counted more rarely than sampled say so", () => {
+  const run = cpuJob();
+  const note = () => chartsOf(run).charts.find(({ id }) => id === "disk")!.note;
+  expect(note()).toBe("");
+  run.run.interval_seconds = 0.1;
+  expect(note()).toContain("once a second");
 });

@@ -24,7 +24,7 @@ describe("the verdict", () => {
 
   it("tells memory, CPUs and stalls of a CPU job", () => {
     expect(verdictOf(cpuJob())).toEqual([
-      "Peak memory 5.91 GB of 8.00 GB allowed (74 %).",
+      "Peak memory 5.85 GB of 8.00 GB allowed (73 %).",
       "43 % of 12 cores were used.",
       "The job waited for I/O 14 % of the time.",
     ]);

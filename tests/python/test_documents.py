@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands that the documents show do what the documents say."""
+import subprocess
+
+import pytest
+
+from conftest import BINARY, DEADLINE_SECONDS, TOP
+
+PAGES = [page.name for page in (TOP / "docs").glob("*.md") if "\n```console\n" in page.read_text()]
+
+
+def test_there_are_pages_with_commands():
+    assert {"TUTORIAL.md", "FAQ.md", "FROM-GPU-TRACKER.md", "FROM-SLURM.md"} <= set(PAGES)
+
+
+@pytest.mark.parametrize("page", sorted(PAGES))
+def test_commands_of_a_page_run_and_print_what_it_shows(page):
+    done = subprocess.run(["/usr/bin/python3", TOP / "tools/run-docs", BINARY, TOP / "docs" / page], text=True,
+                          check=False, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          timeout=5 * DEADLINE_SECONDS)
+    assert done.returncode == 0, done.stdout

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the long tests write docs/RELIABILITY.md."""
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "torture"))
+
+import results  # noqa: E402: found by the line above
+
+PAGE = """# Page
+<!-- begin one -->
+old
+<!-- end one -->
+between
+<!-- begin two -->
+<!-- end two -->
+"""
+
+
+def test_only_the_named_section_changes(tmp_path):
+    path = tmp_path / "page.md"
+    path.write_text(PAGE)
+    results.write("one", "new\n", path)
+    assert path.read_text() == PAGE.replace("old", "new")
+    results.write("two", "a\nb", path)
+    assert path.read_text() == PAGE.replace("old", "new").replace("two -->\n", "two -->\na\nb\n", 1)
+    assert [found.name for found in tmp_path.iterdir()] == ["page.md"]
+
+
+@pytest.mark.parametrize("page, section, text", [
+    (PAGE, "three", "x"), (PAGE * 2, "one", "x"), (PAGE, "one", "x <!-- end one -->"),
+    ("<!-- end one --><!-- begin one -->", "one", "x")])
+def test_damaged_pages_are_refused(page, section, text):
+    with pytest.raises(ValueError):
+        results.replace(page, section, text)
+
+
+def test_sections_of_the_page_are_all_there_in_order():
+    page = results.PAGE.read_text()
+    places = [page.index(f"<!-- {word} {section} -->")
+              for section in ("fuzz", "failures", "kills", "soak", "load", "privileges")
+              for word in ("begin", "end")]
+    assert places == sorted(places)
+
+
+def test_numbers_of_a_table_have_separators():
+    assert results.table(["what", "times"], [["a", 12345], ["b", 0.5]]) == \
+        "| what | times |\n|---|---|\n| a | 12,345 |\n| b | 0.5 |"
