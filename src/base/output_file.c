@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -312,9 +313,12 @@ int replacement_open(struct replacement *replacement, const char *path)
  * taken first, by creating it, and what is replaced is that. */
 static int rename_no_clobber(const char *from, const char *to)
 {
+    enum {
+        NOREPLACE = 1
+    }; /* RENAME_NOREPLACE of linux/fs.h; musl lacks both it and renameat2() */
     int fd;
 
-    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+    if (syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, NOREPLACE) == 0)
         return 0;
     if (errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP && errno != EPERM)
         return -errno;
