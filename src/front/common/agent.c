@@ -227,7 +227,7 @@ static void close_others(void)
     DIR *folder;
     const struct dirent *entry;
 
-    if (syscall(SYS_close_range, STDERR_FILENO + 1u, UINT_MAX, 0u) == 0)
+    if (syscall(__NR_close_range, STDERR_FILENO + 1u, UINT_MAX, 0u) == 0)
         return;
     folder = opendir("/proc/self/fd"); /* before Linux 5.9 */
     if (!folder)

@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/loading.h"
+#include "base/signal_name.h"
 #include "front/common/arguments.h"
 #include "front/common/help.h"
 #include "front/common/nearest.h"
@@ -122,8 +124,8 @@ int program_write_report(const struct program *program, int (*write)(void *data)
     if (r >= 0)
         return r;
     if (poll(&room, 1, 0) == 1) /* it may be what the report waited for */
-        program_complain(program, "the report is incomplete: interrupted by SIG%s",
-                         sigabbrev_np(-r));
+        program_complain(program, "the report is incomplete: interrupted by %s",
+                         signal_name(-r));
     return 1;
 }
 
@@ -161,7 +163,7 @@ int program_refuse_command(const struct program *program, const char *word,
 
 static int show_version(const struct program *program)
 {
-    return printf("%s%s\n", program->version_prefix, spoor_version()) < 0;
+    return printf("%s%s" LOADING_NOTE "\n", program->version_prefix, spoor_version()) < 0;
 }
 
 int program_show(const struct arguments *arguments)
