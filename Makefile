@@ -48,9 +48,25 @@ bench-jobs:
 	@$(MAKE) --no-print-directory all
 	@/usr/bin/python3 tests/bench/jobs.py $(TRACKERS)
 
-# Long runs of what the tests try for a moment: uploads while the network is away.
+# Every parser under libFuzzer, FUZZ_SECONDS (60) each; FUZZ_TARGETS='toml csv' runs some of them.
+.PHONY: fuzz
+fuzz: build-fuzz/build.ninja
+	@ninja -C build-fuzz --quiet tests/fuzz/fuzz | { grep -v '^ninja: no work to do' || true; }
+	@/usr/bin/python3 tests/fuzz/run.py build-fuzz/tests/fuzz/fuzz
+
+build-fuzz/build.ninja:
+	@tools/deps build page test fuzz
+	@CC=clang meson setup build-fuzz -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1 \
+		-Dc_args="['-fsanitize=fuzzer-no-link', '-fsanitize=float-cast-overflow']" >/dev/null || \
+		{ cat build-fuzz/meson-logs/meson-log.txt >&2; rm -rf build-fuzz; exit 1; }
+
+# Long runs of what the tests try for a moment: every call of the programs fails in turn, and uploads
+# while the network is away. Writes docs/RELIABILITY.md.
 torture:
+	@tools/deps build test
 	@$(MAKE) --no-print-directory all
+	@tools/run-tests --build asan
+	@/usr/bin/python3 tests/torture/failures.py --sanitized build-asan --write $(BUILD)
 	@/usr/bin/python3 tests/torture/upload.py $(BUILD)/spoor
 
 # SIGKILL at random moments, alone and beside busy loops. As root, to see cgroups too.
@@ -82,6 +98,19 @@ truth-software:
 	@$(MAKE) --no-print-directory all
 	@/usr/bin/python3 tests/truth/software.py $(BUILD)/spoor
 
+# Lines of src/ that the tests run, per folder; at least 90 %.
+.PHONY: coverage
+coverage:
+	@tools/deps build page test
+	@tools/coverage
+
+# The source of each quantity with every set of privileges. As root.
+.PHONY: privileges
+privileges:
+	@tools/deps build test
+	@$(MAKE) --no-print-directory all
+	@/usr/bin/python3 tests/privileges/privileges.py --write $(BUILD)/spoor
+
 # On a stock kernel with cgroup v2, in an emulated machine.
 vm:
 	@tools/deps build test vm
@@ -96,16 +125,59 @@ update-docs:
 	@tools/run-docs --update $(BUILD)/spoor $$(grep -l '^```console' docs/*.md)
 	@docs/images/record $(BUILD)/spoor
 
-# The wheels of the Python packages, for pip install --no-index --find-links dist.
+# The wheels of the Python packages, for pip install --no-index --find-links dist. They are built with the
+# libraries of Debian 11, for this machine or for another one (ARCH=amd64, ARCH=arm64).
+ARCH ?= $(shell dpkg --print-architecture)
 wheel:
-	@tools/deps build
-	@$(MAKE) --no-print-directory all
-	@tools/make-wheel $(BUILD) dist
+	@tools/deps build page cross
+	@tools/cross-build $(ARCH) build-cross/$(ARCH)
+	@tools/make-wheel build-cross/$(ARCH)/build dist
+
+# The unit and replay tests on the other architecture, under qemu-user.
+OTHER ?= $(if $(filter amd64,$(shell dpkg --print-architecture)),arm64,amd64)
+.PHONY: cross
+cross:
+	@tools/deps build page cross
+	@tools/cross-build $(OTHER) build-cross/$(OTHER)
+	@tests/install/cross.py build-cross/$(OTHER)/build
+
+# The program as one static file, with musl. It can load neither NVML nor libcurl.
+.PHONY: static
+static:
+	@tools/deps build page static
+	@mkdir -p build-static dist
+	@tools/make-musl build-static/musl >build-static/cross-file
+	@[ -e build-static/build/build.ninja ] || \
+		meson setup build-static/build --cross-file build-static/cross-file -Dtests=false >/dev/null
+	@ninja -C build-static/build --quiet spoor
+	@strip -o dist/spoor-static build-static/build/spoor
+	@echo dist/spoor-static
+
+# The source archive, which builds without npm; and the Debian packages, built from it.
+.PHONY: dist
+dist: all
+	@tools/make-dist $(BUILD)/web/report/report.html dist
+
+.PHONY: deb
+deb: all
+	@tools/deps build page deb
+	@tools/make-deb "$$(tools/make-dist $(BUILD)/web/report/report.html dist)" dist/deb
+
+# Installs the Debian packages in a fresh Debian, uses and removes them; runs the static program alone. As root.
+.PHONY: test-install
+test-install: deb static
+	@tools/deps install
+	@tests/install/deb dist/deb $(BUILD)/debian-root.tar
+	@tests/install/static dist/spoor-static
 
 install: all
 	@meson configure $(BUILD) --prefix $(abspath $(PREFIX))
 	@ninja -C $(BUILD) >/dev/null
 	@DESTDIR=$(DESTDIR) meson install -C $(BUILD) --no-rebuild --quiet
+
+.PHONY: uninstall
+uninstall:
+	@DESTDIR=$(DESTDIR) ninja -C $(BUILD) uninstall >/dev/null
 
 format:
 	@tools/deps page lint
@@ -114,6 +186,6 @@ format:
 	@npm --prefix web/report run --silent format
 
 clean:
-	@rm -rf $(BUILD) build-asan build-tsan
+	@rm -rf $(BUILD) build-asan build-tsan build-coverage build-cross build-fuzz build-static
 
 .PHONY: all deps demo test test-full lint bench bench-jobs torture truth truth-software vm wheel install format clean

@@ -38,6 +38,15 @@ static int join(struct spoor_error *err, int code, char *what, const char *why)
     return error_set(err, code, "%s: %s", what, why);
 }
 
+const char *error_text(int code, char *buf, size_t size)
+{
+#ifdef __GLIBC__
+    return strerror_r(code, buf, size);
+#else
+    return strerror_r(code, buf, size) == 0 ? buf : "unknown error";
+#endif
+}
+
 int error_sys(struct spoor_error *err, int code, const char *fmt, ...)
 {
     char what[sizeof(err->message)];
@@ -49,7 +58,7 @@ int error_sys(struct spoor_error *err, int code, const char *fmt, ...)
     va_start(args, fmt);
     (void)vsnprintf(what, sizeof(what), fmt, args); /* cut is fine */
     va_end(args);
-    return join(err, code, what, strerror_r(positive(code), why, sizeof(why)));
+    return join(err, code, what, error_text(positive(code), why, sizeof(why)));
 }
 
 int error_prefix(struct spoor_error *err, int code, const char *fmt, ...)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/helper.h"
+#include "base/condition.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -63,8 +64,8 @@ int helper_open(const struct helper_work *work, void *data, struct helper **ret)
         return -ENOMEM;
     helper->work = work;
     helper->data = data;
-    (void)pthread_mutex_init(&helper->mutex, NULL);  /* cannot fail with defaults */
-    (void)pthread_cond_init(&helper->changed, NULL); /* likewise */
+    (void)pthread_mutex_init(&helper->mutex, NULL); /* cannot fail with defaults */
+    condition_init(&helper->changed);
     *ret = helper;
     return 0;
 }
@@ -93,7 +94,7 @@ bool helper_wait(struct helper *helper, uint64_t deadline_ns)
 
     pthread_mutex_lock(&helper->mutex);
     while (helper->is_calling && r != ETIMEDOUT)
-        r = pthread_cond_clockwait(&helper->changed, &helper->mutex, CLOCK_MONOTONIC, &until);
+        r = pthread_cond_timedwait(&helper->changed, &helper->mutex, &until);
     is_calling = helper->is_calling;
     pthread_mutex_unlock(&helper->mutex);
     return !is_calling;

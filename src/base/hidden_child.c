@@ -37,7 +37,7 @@ int hidden_child_keep_only(int fd, int output_fd)
     unsigned first = output_fd == 0 ? 1 : 2;
 
     if ((output_fd != 0 && dup2(output_fd, 1) < 0) || dup2(fd, 0) < 0 ||
-        syscall(SYS_close_range, first, UINT_MAX, 0u) < 0)
+        syscall(__NR_close_range, first, UINT_MAX, 0u) < 0)
         return -errno;
     return 0;
 }

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -50,6 +51,26 @@ int output_file_check_directory(const char *path, struct spoor_error *err)
     return 0;
 }
 
+/* The rule of the kernel's fs.protected_symlinks, _fifos and _regular, which may be off: where
+ * everyone may create files, only our own and those of the directory's owner are what they seem to be. */
+static bool is_trusted(const char *path, const struct stat *status)
+{
+    char directory[PATH_MAX];
+    struct stat around;
+
+    if (directory_of(path, directory) < 0 || stat(directory, &around) < 0)
+        return false;
+    return !(around.st_mode & S_ISVTX && around.st_mode & S_IWOTH) ||
+           status->st_uid == geteuid() || status->st_uid == around.st_uid;
+}
+
+bool output_file_is_trusted(const char *path)
+{
+    struct stat status;
+
+    return lstat(path, &status) < 0 || is_trusted(path, &status);
+}
+
 /* In a directory with the sticky bit only the owner may remove a file. */
 static bool is_kept_by_sticky_bit(const char *path, const struct stat *file)
 {
@@ -81,6 +102,9 @@ static int check_existing(const char *path, enum output_mode mode, const struct 
                              "replace it; name another file");
         return output_file_check_directory(path, err);
     }
+    if (!is_trusted(path, status))
+        return error_set(err, EPERM,
+                         "belongs to another user in a public directory; name another file");
     if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) < 0)
         return error_sys(err, errno, "cannot be written");
     return 0;
@@ -131,19 +155,6 @@ int output_file_check_descriptor(int fd, struct spoor_error *err)
     if ((mode & O_ACCMODE) == O_RDONLY)
         return error_set(err, EBADF, "file descriptor %d is not open for writing", fd);
     return 0;
-}
-
-/* The rule of the kernel's fs.protected_symlinks, which may be off: where everyone may create
- * files, only our own and those of the directory's owner are what they seem to be. */
-static bool is_trusted(const char *path, const struct stat *status)
-{
-    char directory[PATH_MAX];
-    struct stat around;
-
-    if (directory_of(path, directory) < 0 || stat(directory, &around) < 0)
-        return false;
-    return !(around.st_mode & S_ISVTX && around.st_mode & S_IWOTH) ||
-           status->st_uid == geteuid() || status->st_uid == around.st_uid;
 }
 
 bool output_file_is_special(const char *path)
@@ -288,7 +299,7 @@ int replacement_open(struct replacement *replacement, const char *path)
         replacement->fd =
             open(replacement->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (replacement->fd >= 0) {
-            if (lstat(path, &old) == 0 && S_ISREG(old.st_mode))
+            if (lstat(path, &old) == 0 && S_ISREG(old.st_mode) && is_trusted(path, &old))
                 inherit(replacement->fd, &old);
             return 0;
         }
@@ -302,9 +313,12 @@ int replacement_open(struct replacement *replacement, const char *path)
  * taken first, by creating it, and what is replaced is that. */
 static int rename_no_clobber(const char *from, const char *to)
 {
+    enum {
+        NOREPLACE = 1
+    }; /* RENAME_NOREPLACE of linux/fs.h; musl lacks both it and renameat2() */
     int fd;
 
-    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+    if (syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, NOREPLACE) == 0)
         return 0;
     if (errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP && errno != EPERM)
         return -errno;

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/arithmetic.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/compiler.h"
@@ -21,6 +22,9 @@
 
 #define STATE "state.json"
 #define END_SPACE "end.space"
+
+/* A batch per second for twelve days. */
+enum { BATCHES_MAX = 1 << 20 };
 
 enum { FILE_MAX_BYTES = 4 << 20, END_BYTES = 512 };
 
@@ -249,7 +253,7 @@ static int load_run(struct spool *spool)
     return 0;
 }
 
-/* Without a state, nothing has been sent. */
+/* Without a state, nothing has been sent. No batch is empty, so there are no more of them than bytes. */
 static int load_state(struct spool *spool)
 {
     json_t *object;
@@ -265,7 +269,7 @@ static int load_state(struct spool *spool)
     spool->batches = load_count(object, "batches");
     spool->dropped_rows = load_count(object, "dropped_rows");
     json_decref(object);
-    return 0;
+    return spool->batches > smaller(spool->offset, BATCHES_MAX) ? -EBADMSG : 0;
 }
 
 /* ---- lifetime --------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "front/common/completion.h"
 #include "front/common/help.h"
 #include "front/common/program.h"
 #include "front/common/small_stack.h"
@@ -39,25 +40,28 @@ static const struct program *find_program(const char *name)
     return NULL;
 }
 
-/* For the build: `spoor --completion PROGRAM` and `spoor --man-options PROGRAM [COMMAND]`.
- * Returns the exit code, or -1: it is not one of these. */
+/* For the build: `spoor --completion PROGRAM SHELL`, `spoor --man-commands PROGRAM`, `spoor --man-options
+ * PROGRAM [COMMAND]` and `spoor --man-page PROGRAM COMMAND`. Returns the exit code, or -1: it is not one of these. */
 static int generate(int argc, char **argv)
 {
-    bool is_completion = argc == 3 && strcmp(argv[1], "--completion") == 0;
-    bool is_man = argc >= 3 && strcmp(argv[1], "--man-options") == 0;
-    const struct program *program = is_completion || is_man ? find_program(argv[2]) : NULL;
+    const struct program *program = argc >= 3 ? find_program(argv[2]) : NULL;
     const struct command *command;
 
     if (!program)
         return -1;
-    if (is_completion) {
-        completion_write(stdout, program);
-        return 0;
-    }
+    if (strcmp(argv[1], "--completion") == 0)
+        return argc == 4 && completion_write(stdout, program, argv[3]) == 0
+                   ? 0
+                   : program->failure_code;
     command = argc > 3 ? command_find(program->commands, argv[3]) : program->main_command;
-    if (!command)
-        return program->failure_code;
-    man_options(stdout, command);
+    if (strcmp(argv[1], "--man-commands") == 0)
+        man_commands(stdout, program);
+    else if (strcmp(argv[1], "--man-options") == 0 && command)
+        man_options(stdout, command);
+    else if (strcmp(argv[1], "--man-page") == 0 && command)
+        man_page(stdout, program, command);
+    else
+        return strncmp(argv[1], "--man-", 6) == 0 ? program->failure_code : -1;
     return 0;
 }
 

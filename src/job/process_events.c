@@ -12,6 +12,7 @@
 #include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "base/error.h"
 #include "base/reserve.h"
 #include "base/unknown.h"
 #include "job/source_names.h"
@@ -140,7 +141,7 @@ static bool open_source(struct process_events *events, const struct event_source
     else if (r == -E2BIG)
         add_reason(events, "%s: more than %d CPUs", source->name, FORK_RING_CPU_MAX);
     else
-        add_reason(events, "%s: %s", source->name, strerror_r(-r, text, sizeof(text)));
+        add_reason(events, "%s: %s", source->name, error_text(-r, text, sizeof(text)));
     return false;
 }
 

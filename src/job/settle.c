@@ -136,14 +136,16 @@ static uint64_t timeval_to_ns(struct timeval time)
  * waitid() has no place for it; the system call does. */
 static bool read_final_rusage(pid_t pid, struct rusage *ret, int *ret_wait_status)
 {
+    enum {
+        CORE_FLAG = 0x80
+    }; /* of a wait status: the signal and this below, the exit code above */
     siginfo_t info = { 0 };
 
     if (syscall(SYS_waitid, P_PID, pid, &info, WEXITED | WNOWAIT | WNOHANG, ret) != 0)
         return false;
-    *ret_wait_status = info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0)
-                                                  : W_EXITCODE(0, info.si_status);
+    *ret_wait_status = info.si_code == CLD_EXITED ? info.si_status << 8 : info.si_status;
     if (info.si_code == CLD_DUMPED)
-        *ret_wait_status |= WCOREFLAG;
+        *ret_wait_status |= CORE_FLAG;
     return true;
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
+#include "base/loading.h"
 
 enum { REDIRECTS_MAX = 3 };
 
@@ -79,8 +80,9 @@ static int load(struct http *http, struct spoor_error *err)
         curl->library = dlopen(library_names[i], RTLD_NOW | RTLD_LOCAL);
     if (!curl->library)
         return error_set(err, ENOSYS,
-                         "libcurl.so.4 is not installed, so nothing can be "
-                         "fetched or sent over the network");
+                         "libcurl.so.4" LOADING_FAILED(
+                             " is not installed") ", so nothing can be "
+                                                  "fetched or sent over the network");
     for (size_t i = 0; i < ARRAY_SIZE(symbols); i++) {
         void *address = dlsym(curl->library, symbols[i].name);
 
@@ -212,7 +214,9 @@ static void describe(struct http *http, const struct http_request *request,
 
     set(easy, CURLOPT_URL, request->url);
     set(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-    set(easy, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+    /* What was to be encrypted stays so. */
+    set(easy, CURLOPT_REDIR_PROTOCOLS_STR,
+        strncasecmp(request->url, "https:", 6) == 0 ? "https" : "http,https");
     set(easy, CURLOPT_HTTPHEADER, headers);
     set(easy, CURLOPT_NOSIGNAL, 1L);
     set(easy, CURLOPT_TIMEOUT_MS, (long)request->timeout_ms);

@@ -3,9 +3,9 @@
 
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
 
+#include "base/signal_name.h"
 #include "base/unknown.h"
 
 struct ending ending_of(bool has_ended, int wait_status)
@@ -21,11 +21,11 @@ struct ending ending_of(bool has_ended, int wait_status)
         return ending;
     }
     number = WTERMSIG(wait_status);
-    name = sigabbrev_np(number);
+    name = signal_name(number);
     ending.exit_code = 128 + (uint64_t)number;
     ending.has_dumped_core = WCOREDUMP(wait_status);
     if (name)
-        (void)snprintf(ending.signal_name, sizeof(ending.signal_name), "SIG%s", name);
+        (void)snprintf(ending.signal_name, sizeof(ending.signal_name), "%s", name);
     else if (number >= SIGRTMIN && number <= SIGRTMAX)
         (void)snprintf(ending.signal_name, sizeof(ending.signal_name), "SIGRTMIN+%d",
                        number - SIGRTMIN);

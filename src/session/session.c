@@ -10,6 +10,7 @@
 
 #include "base/arithmetic.h"
 #include "base/cleanup.h"
+#include "base/condition.h"
 #include "base/environment.h"
 #include "base/error.h"
 #include "session/thread.h"
@@ -203,8 +204,8 @@ int spoor_session_open(const struct spoor_options *options, spoor_session **ret,
     session->sample_data = copy.sample_data;
     session->root = (struct root)ROOT_CLOSED;
     session->wake_fd = -1;
-    (void)pthread_mutex_init(&session->mutex, NULL);  /* cannot fail with defaults */
-    (void)pthread_cond_init(&session->changed, NULL); /* likewise */
+    (void)pthread_mutex_init(&session->mutex, NULL); /* cannot fail with defaults */
+    condition_init(&session->changed);
     session->warnings = calloc(WARNINGS_MAX, sizeof(*session->warnings));
     if (!session->warnings)
         return error_set(err, ENOMEM, "out of memory");
@@ -283,7 +284,7 @@ bool session_begin_sampling(spoor_session *session, uint64_t timeout_ns)
 
     pthread_mutex_lock(&session->mutex);
     while (session->sampling_since_ns != 0 && r != ETIMEDOUT)
-        r = pthread_cond_clockwait(&session->changed, &session->mutex, CLOCK_MONOTONIC, &until);
+        r = pthread_cond_timedwait(&session->changed, &session->mutex, &until);
     is_free = session->sampling_since_ns == 0;
     if (is_free)
         session->sampling_since_ns = clock_now().monotonic_ns;

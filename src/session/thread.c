@@ -253,7 +253,7 @@ int session_ask_sample(spoor_session *session)
     number = ++session->asked_samples;
     wake_thread(session);
     while (session->given_samples < number && !session->has_ended && r != ETIMEDOUT)
-        r = pthread_cond_clockwait(&session->changed, &session->mutex, CLOCK_MONOTONIC, &until);
+        r = pthread_cond_timedwait(&session->changed, &session->mutex, &until);
     return session->given_samples < number && !session->has_ended ? -ETIMEDOUT : 0;
 }
 
@@ -269,7 +269,7 @@ bool thread_stop(spoor_session *session, uint64_t timeout_ns)
         wake_thread(session);
     }
     while (session->has_thread && !session->has_ended && r != ETIMEDOUT)
-        r = pthread_cond_clockwait(&session->changed, &session->mutex, CLOCK_MONOTONIC, &until);
+        r = pthread_cond_timedwait(&session->changed, &session->mutex, &until);
     has_ended = !session->has_thread || session->has_ended;
     pthread_mutex_unlock(&session->mutex);
     return has_ended;

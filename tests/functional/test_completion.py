@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What bash offers after a Tab. It splits --option=value into three words."""
+"""What shells offer after a Tab."""
+import os
+import pty
+import select
 import subprocess
+import time
 
 import pytest
 
 
 @pytest.fixture
 def complete(spoor, tmp_path):
-    """complete(word, ...): what is offered for the last word."""
+    """complete(word, ...): what bash offers for the last word. It splits --option=value into three."""
 
     def run(program, *words):
         script = tmp_path / "completion"
-        script.write_text(spoor("--completion", program).stdout)
+        script.write_text(spoor("--completion", program, "bash").stdout)
         typed = " ".join(f"'{word}'" for word in [program, *words])
         done = subprocess.run(
             ["bash", "-c", f"source {script}; COMP_WORDS=({typed}); COMP_CWORD={len(words)}; "
@@ -54,3 +58,105 @@ def test_arguments_of_the_command(complete, options):
 def test_spoor_offers_processes(complete):
     assert "1" in complete("spoor", "attach", "1")
     assert "1" in complete("spoor", "attach", "--pid", "1")
+
+
+PROGRAMS = ("spoor", "gpu-tracker", "resource-tracker")
+SHELL_CASES = [
+    (["spoor", "at"], ["attach"]), (["spoor", "run", "--interv"], ["--interval"]),
+    (["spoor", "run", "--format", "j"], ["json"]), (["spoor", "info", "-f", "t"], ["text"]),
+    (["spoor", "attach", "--wai"], []), (["spoor", "phase", "sto"], ["stop"]),
+    (["spoor", "report", "some_f"], ["some_file"]),
+    (["spoor", "run", "-i", "5", "cat", "some_f"], ["some_file"]),
+    (["spoor", "run", "--name", "x", "--", "cat", "some_f"], ["some_file"]),
+    (["spoor", "run", "--", "some_c"], ["some_command"]), (["spoor", "run", "some_c"], ["some_command"]),
+    (["spoor", "run", "-o", "some_f"], ["some_file"]),
+    (["spoor", "run", "cat", "--interv"], []),
+    (["spoor", "run", "--budget", "n"], ["none"]),
+    (["gpu-tracker", "--disable-l"], ["--disable-logs"]), (["gpu-tracker", "sub-t"], ["sub-track"]),
+    (["gpu-tracker", "sub-track", "ana"], ["analyze"]),
+    (["gpu-tracker", "-e", "true", "--ru", "meg"], ["megabytes"]),
+    (["resource-tracker", "--interv"], ["--interval"]),
+    (["resource-tracker", "-f", "c"], ["csv"]),
+    (["resource-tracker", "-i", "1", "cat", "some_f"], ["some_file"]),
+]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("home")
+    (folder / "some_file").touch()
+    (folder / "some_command").touch(mode=0o755)
+    return folder
+
+
+def environment(home):
+    return {**os.environ, "HOME": str(home), "PATH": f"{home}:{os.environ['PATH']}", "TERM": "dumb"}
+
+
+def test_fish(spoor, home):
+    script = "".join(spoor("--completion", program, "fish").stdout for program in PROGRAMS)
+    for words, _ in SHELL_CASES:
+        script += f"echo {' '.join(words)}:; complete -C '{' '.join(words)}'\n"
+    (home / "script.fish").write_text(script)
+    done = subprocess.run(["fish", "--no-config", "script.fish"], check=True, capture_output=True,
+                          text=True, cwd=home, env=environment(home))
+    assert done.stderr == ""
+    assert [line.split("\t")[0] for line in done.stdout.splitlines()] == \
+        [line for words, choices in SHELL_CASES for line in (" ".join(words) + ":", *choices)]
+
+
+# Ctrl-T completes the line, writes it to a descriptor and clears it.
+ZSH_SETUP = """
+fpath=($PWD $fpath)
+autoload -U compinit && compinit -D -u
+capture() { zle complete-word; print -r -- "$BUFFER" >&%d; BUFFER= }
+zle -N capture && bindkey '^T' capture && print ready >&%d
+"""
+
+
+class Zsh:
+    """An interactive zsh."""
+
+    def __init__(self, folder):
+        self.result, write = os.pipe()
+        (folder / "setup").write_text(ZSH_SETUP % (write, write))
+        master, terminal = pty.openpty()
+        self.master = master
+        self.process = subprocess.Popen(
+            ["zsh", "-f", "-i"], stdin=terminal, stdout=terminal, stderr=terminal, cwd=folder,
+            env=environment(folder), pass_fds=[write], start_new_session=True)
+        os.close(terminal)
+        os.close(write)
+        self.screen = b""
+        assert self.ask("source ./setup\n") == "ready"
+
+    def ask(self, typed):
+        """The line that it answers with. What it shows meanwhile must be read, or it would wait."""
+        os.write(self.master, typed.encode())
+        answer, end = b"", time.monotonic() + 120
+        while not answer.endswith(b"\n"):
+            ready, _, _ = select.select([self.master, self.result], [], [], end - time.monotonic())
+            assert ready, self.screen
+            if self.master in ready:
+                self.screen += os.read(self.master, 65536)
+            if self.result in ready:
+                answer += os.read(self.result, 65536)
+        return answer.decode().rstrip("\n")
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        os.close(self.master)
+        os.close(self.result)
+
+
+def test_zsh(spoor, home):
+    for program in PROGRAMS:
+        (home / f"_{program}").write_text(spoor("--completion", program, "zsh").stdout)
+    zsh = Zsh(home)
+    try:
+        for words, choices in SHELL_CASES:
+            expected = " ".join([*words[:-1], *(choices or words[-1:])])
+            assert zsh.ask(" ".join(words) + "\x14").rstrip(" =") == expected, zsh.screen
+    finally:
+        zsh.close()

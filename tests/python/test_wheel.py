@@ -247,12 +247,25 @@ def read_wheel(wheels, pattern):
 
 
 def test_wheel_of_spoor(wheels):
-    modes, metadata, entry_points = read_wheel(wheels, "spoor-*-py3-none-linux_*.whl")
+    modes, metadata, entry_points = read_wheel(wheels, "spoor-*-py3-none-manylinux_*.whl")
     assert metadata["Name"] == "spoor" and metadata.get_all("Requires-Dist") is None
     assert entry_points == "" and "spoor/py.typed" in modes
     assert modes["spoor/bin/spoor"] == modes["spoor/lib/libspoor.so"] == 0o100755
     assert modes["spoor/__init__.py"] == 0o100644
     assert not [name for name in modes if re.search("(gpu|resource)[-_]tracker", name)]
+
+
+def test_tag_of_the_wheel_is_the_glibc_that_it_needs(wheels, tmp_path):
+    path, = wheels.glob("spoor-*-manylinux_*.whl")
+    major, minor, machine = re.search(r"-manylinux_(\d+)_(\d+)_(\w+)\.whl$", path.name).groups()
+    needed = set()
+    with zipfile.ZipFile(path) as archive:
+        for name in ("spoor/bin/spoor", "spoor/lib/libspoor.so"):
+            symbols = subprocess.run(["readelf", "--dyn-syms", "--wide", archive.extract(name, tmp_path)],
+                                     check=True, text=True, stdout=subprocess.PIPE).stdout
+            needed |= {tuple(map(int, version.split("."))) for version in
+                       re.findall(r" UND \w+@GLIBC_([\d.]+)", symbols)}
+    assert max(needed)[:2] == (int(major), int(minor)) and machine == os.uname().machine
 
 
 def test_wheel_of_gpu_tracker(wheels):

@@ -157,9 +157,20 @@ static void a_process_that_is_not_there_has_none(void **state)
     root_close(&root);
 }
 
+static void a_ring_has_as_many_bytes_with_larger_pages(void **state)
+{
+    (void)state;
+    assert_int_equal(fork_ring_pages(128 << 10, 4096), 32);
+    assert_int_equal(fork_ring_pages(32 << 10, 4096), 8);
+    assert_int_equal(fork_ring_pages(128 << 10, 16384), 8);
+    assert_int_equal(fork_ring_pages(128 << 10, 65536), 2);
+    assert_int_equal(fork_ring_pages(32 << 10, 65536), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_ring_has_as_many_bytes_with_larger_pages),
         cmocka_unit_test(every_process_of_the_job_is_told_in_order),
         cmocka_unit_test(a_loss_is_known),
         cmocka_unit_test(a_fixture_has_none),

@@ -154,9 +154,29 @@ static void the_most_memory_on_gpus_is_kept(void **state)
     fake_job_end(&f);
 }
 
+/* job->root is the root of the fixture. */
+static void memory_is_counted_in_pages_of_the_machine(void **state)
+{
+    struct fake_process main = main_process;
+    struct process_table table;
+    struct fake_job f;
+
+    (void)state;
+    fake_job_begin(&f, &main, true);
+    f.fake.root.page_bytes = 65536;
+    put(&f, 11, "worker", "worker", 50);
+    fake_job_look(&f);
+    table = list(&f, 0);
+    assert_int_equal(table.count, 2);
+    assert_int_equal(table.list[1].peak_bytes, 9 * 65536);
+    process_table_done(&table);
+    fake_job_end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_is_counted_in_pages_of_the_machine),
         cmocka_unit_test(what_was_used_before_the_first_reading_does_not_count),
         cmocka_unit_test(a_process_stays_listed_after_its_end),
         cmocka_unit_test(after_exec_the_name_and_the_command_are_new),

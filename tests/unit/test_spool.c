@@ -198,6 +198,15 @@ static void a_damaged_spool_is_not_opened(void **state)
     memcpy(path, fixture.spool.path, sizeof(path));
     spool_close(&fixture.spool);
     assert_int_equal(spool_open(path, &fixture.spool), -EBADMSG);
+    buffer_add_text(&text,
+                    "{\"offset\": 9223372036854775807, \"batches\": 9223372036854775807}");
+    assert_int_equal(spool_write(&fixture.spool, "state.json", &text), 0);
+    buffer_done(&text);
+    assert_int_equal(spool_open(path, &fixture.spool), -EBADMSG);
+    buffer_add_text(&text, "{\"offset\": 6, \"batches\": 7}");
+    assert_int_equal(spool_write(&fixture.spool, "state.json", &text), 0);
+    buffer_done(&text);
+    assert_int_equal(spool_open(path, &fixture.spool), -EBADMSG);
     buffer_add_text(&text, "{}");
     assert_int_equal(spool_write(&fixture.spool, "state.json", &text), 0);
     buffer_done(&text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* help.h - what the tables of a program say: for people, for the manual, for a shell. */
+/* help.h - what the tables of a program say: for people and for the manual. */
 #ifndef FRONT_COMMON_HELP_H
 #define FRONT_COMMON_HELP_H
 
@@ -23,7 +23,10 @@ void help_usage(FILE *out, const struct program *program, const struct command *
 /* The options of a command as scdoc source, for the manual page. */
 void man_options(FILE *out, const struct command *command);
 
-/* A completion script for bash. */
-void completion_write(FILE *out, const struct program *program);
+/* The manual page of a command up to its options, likewise. */
+void man_page(FILE *out, const struct program *program, const struct command *command);
+
+/* The list of commands for the manual page of the program, likewise. */
+void man_commands(FILE *out, const struct program *program);
 
 #endif

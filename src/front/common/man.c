@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* man.c - the options of a command as source of the manual page. */
+/* man.c - the manual page of a command, in the language of scdoc(5). */
 #include <ctype.h>
 #include <string.h>
 
@@ -49,5 +49,39 @@ void man_options(FILE *out, const struct command *command)
     for (size_t i = 0; i < command->options->count; i++) {
         if (option_is_in(&command->options->rows[i], command->scope))
             put_option(out, &command->options->rows[i]);
+    }
+}
+
+void man_page(FILE *out, const struct program *program, const struct command *command)
+{
+    fprintf(out, "%s-%s(1)\n\n# NAME\n\n%s-%s - ", program->name, command->name, program->name,
+            command->name);
+    put_scdoc(out, command->summary);
+    fprintf(out, "\n\n# SYNOPSIS\n\n*%s %s*%s ", program->name, command->name,
+            command->options ? " [_OPTIONS_]" : "");
+    put_scdoc(out, command->operands ? command->operands : "");
+    fputs("\n\n# DESCRIPTION\n\n", out);
+    put_scdoc(out, command->about);
+    fputs("\n\n", out);
+    if (command->options) {
+        fputs("# OPTIONS\n\n", out);
+        man_options(out, command);
+    }
+    if (command->ignores_variables)
+        fprintf(out, "*%s %s* ignores environment variables and the config file.\n\n",
+                program->name, command->name);
+    if (command->notes) {
+        put_scdoc(out, command->notes);
+        fputs("\n\n", out);
+    }
+}
+
+void man_commands(FILE *out, const struct program *program)
+{
+    for (const struct command *each = program->commands; each->name; each++) {
+        fprintf(out, "*%s-%s*(1)\n\t%c", program->name, each->name,
+                toupper((unsigned char)each->summary[0]));
+        put_scdoc(out, each->summary + 1);
+        fputs(".\n\n", out);
     }
 }

@@ -54,14 +54,14 @@ struct option {
     size_t offset; /* of the member in the target, for the functions below */
     /* Refuses a bad value before it is stored. NULL: any will do. */
     int (*check)(const char *value, struct spoor_error *err);
-    const char *key; /* in a config file; NULL: the name */
-    const char
-        *complete; /* arguments of compgen; NULL: the words of `value`, if it lists them */
+    const char *key;      /* in a config file; NULL: the name */
+    const char *complete; /* see below; NULL: the words of `value`, if it lists them */
 };
 
-#define COMPLETE_FILES "-f"
-#define COMPLETE_COMMANDS "-c"
-#define COMPLETE_PIDS "-W \"$(ps -eo pid= 2>/dev/null)\""
+/* What a shell offers to complete a value: one of these, or words separated by spaces. */
+#define COMPLETE_FILES "<files>"
+#define COMPLETE_COMMANDS "<commands>"
+#define COMPLETE_PIDS "<processes>"
 
 enum { OPTIONS_MAX = 64 }; /* rows of a table */
 

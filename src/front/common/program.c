@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/loading.h"
+#include "base/signal_name.h"
 #include "front/common/arguments.h"
 #include "front/common/help.h"
 #include "front/common/nearest.h"
@@ -27,8 +29,18 @@ const struct command *command_find(const struct command *commands, const char *n
     return NULL;
 }
 
+/* Needs no memory. */
+static void say_no_memory(const char *prefix)
+{
+    char line[128];
+    int length = snprintf(line, sizeof(line), "%sout of memory\n", prefix); /* fits */
+
+    (void)!write(STDERR_FILENO, line,
+                 (size_t)length); /* if it fails, there is no other place */
+}
+
 /* One line, in one piece. */
-static void say_text(const char *prefix, const char *text)
+static int say_text(const char *prefix, const char *text)
 {
     CLEANUP(buffer_done) struct buffer line = { 0 };
 
@@ -36,6 +48,7 @@ static void say_text(const char *prefix, const char *text)
     escape_unsafe(text, &line);
     buffer_add(&line, "\n", 1);
     (void)buffer_write(&line, STDERR_FILENO); /* if it fails, there is no other place for it */
+    return buffer_error(&line);
 }
 
 static void say(const char *prefix, const char *fmt, va_list args) PRINTF_LIKE(2, 0);
@@ -46,8 +59,8 @@ static void say(const char *prefix, const char *fmt, va_list args)
 
     if (vasprintf(&text, fmt, args) < 0)
         text = NULL;
-    else
-        say_text(prefix, text);
+    if (!text || say_text(prefix, text) < 0)
+        say_no_memory(prefix);
 }
 
 int program_complain(const struct program *program, const char *fmt, ...)
@@ -111,8 +124,8 @@ int program_write_report(const struct program *program, int (*write)(void *data)
     if (r >= 0)
         return r;
     if (poll(&room, 1, 0) == 1) /* it may be what the report waited for */
-        program_complain(program, "the report is incomplete: interrupted by SIG%s",
-                         sigabbrev_np(-r));
+        program_complain(program, "the report is incomplete: interrupted by %s",
+                         signal_name(-r));
     return 1;
 }
 
@@ -150,7 +163,7 @@ int program_refuse_command(const struct program *program, const char *word,
 
 static int show_version(const struct program *program)
 {
-    return printf("%s%s\n", program->version_prefix, spoor_version()) < 0;
+    return printf("%s%s" LOADING_NOTE "\n", program->version_prefix, spoor_version()) < 0;
 }
 
 int program_show(const struct arguments *arguments)
@@ -170,7 +183,8 @@ int program_read(struct arguments *arguments, int argc, char **argv)
     if (arguments_parse(arguments, argc, argv, &err) < 0) {
         if (!program->has_full_usage)
             return program_complain(program, "%s", err.message);
-        say_text("", err.message);
+        if (say_text("", err.message) < 0)
+            say_no_memory("");
         help_usage(stderr, program, command);
         return program->failure_code;
     }

@@ -29,7 +29,7 @@ struct command {
     unsigned scope;                     /* bits of option.flags: which of them it has */
     const char *operands;               /* as in "spoor attach [OPTIONS] PID"; NULL: none */
     int max_operands;
-    const char *complete; /* the first operand: arguments of compgen; NULL: none */
+    const char *complete; /* the operands, as option.complete; NULL: nothing is offered */
     const char *summary;  /* a phrase, for the list of commands */
     const char *about;    /* a few sentences, for its own help */
     const char *notes;    /* the same, below the options; NULL: none */

@@ -34,7 +34,7 @@ static int refuse_process_id(void *target, const struct option *option, const ch
 #define TEXT(member) OPTION_ANY_TEXT(struct gpu_tracker_texts, member)
 #define FLAG(member) OPTION_FLAG(struct gpu_tracker_texts, member)
 #define MEMORY_UNIT "bytes, kilobytes, megabytes, gigabytes (default) or terabytes"
-#define MEMORY_UNITS "-W \"bytes kilobytes megabytes gigabytes terabytes\""
+#define MEMORY_UNITS "bytes kilobytes megabytes gigabytes terabytes"
 
 /* The keys of the config file are the parameters of the Python class Tracker. Those that concern
  * files and processes that we do not have belong to no command, and so are ignored. */
@@ -42,20 +42,20 @@ static int refuse_process_id(void *target, const struct option *option, const ch
 static const struct option rows[] = {
 { 'e',  "execute",      "<command>",       "the command to track, with its arguments, as one string; quotes and backslashes work as in a shell", TRACK | NO_FILE | OPTION_REQUIRED, TEXT(command), .complete = COMPLETE_COMMANDS },
 { 'o',  "output",       "<output>",        "write the report to this file instead of stdout", TRACK | NO_FILE, TEXT(output_path), .complete = COMPLETE_FILES },
-{ 'f',  "format",       "<format>",        "format of the report: text (default) or json", TRACK | NO_FILE, TEXT(format), .complete = "-W \"text json\"" },
+{ 'f',  "format",       "<format>",        "format of the report: text (default) or json", TRACK | NO_FILE, TEXT(format), .complete = "text json" },
 { '\0', "tconfig",      "<config-file>",   "read parameters of the Python class Tracker from a JSON file; options override them", TRACK | NO_FILE | OPTION_CONFIG_FILE, TEXT(config_path), .complete = COMPLETE_FILES },
 { '\0', "st",           "<sleep-time>",    "seconds between samples, at least 0.1 (default: 1)", BOTH, TEXT(sleep_time), .key = "sleep_time" },
 { '\0', "ru",           "<ram-unit>",      "unit of RAM: " MEMORY_UNIT, BOTH | STRING, TEXT(ram_unit), .key = "ram_unit", .complete = MEMORY_UNITS },
 { '\0', "gru",          "<gpu-ram-unit>",  "unit of GPU RAM: " MEMORY_UNIT, BOTH | STRING, TEXT(gpu_ram_unit), .key = "gpu_ram_unit", .complete = MEMORY_UNITS },
-{ '\0', "tu",           "<time-unit>",     "unit of time: seconds, minutes, hours (default) or days", BOTH | STRING, TEXT(time_unit), .key = "time_unit", .complete = "-W \"seconds minutes hours days\"" },
+{ '\0', "tu",           "<time-unit>",     "unit of time: seconds, minutes, hours (default) or days", BOTH | STRING, TEXT(time_unit), .key = "time_unit", .complete = "seconds minutes hours days" },
 { '\0', "nec",          "<num-cores>",     "number of cores the command is expected to use; hardware percentages are relative to it (default: all cores)", BOTH, TEXT(core_count), .key = "n_expected_cores" },
 { '\0', "guuids",       "<gpu-uuids>",     "comma-separated UUIDs of the GPUs whose utilization to measure (default: all)", BOTH | OPTION_FILE_LIST, TEXT(gpu_uuids), .key = "gpu_uuids" },
 { '\0', "disable-logs", NULL,              "do not print warnings", BOTH, FLAG(is_silent), .key = "disable_logs" },
-{ '\0', "gb",           "<gpu-brand>",     "brand of the GPUs: nvidia or amd (default: detect)", BOTH | STRING, TEXT(gpu_brand), .key = "gpu_brand", .complete = "-W \"nvidia amd\"" },
+{ '\0', "gb",           "<gpu-brand>",     "brand of the GPUs: nvidia or amd (default: detect)", BOTH | STRING, TEXT(gpu_brand), .key = "gpu_brand", .complete = "nvidia amd" },
 { '\0', "tf",           "<tracking-file>", "write one row per sample to this file (.csv or .sqlite)", BOTH | STRING, TEXT(tracking_path), .key = "tracking_file", .complete = COMPLETE_FILES },
 { '\0', "overwrite",    NULL,              "replace the tracking file if it exists", BOTH, FLAG(overwrites), .key = "overwrite" },
 { '\0', "propagate",    NULL,              "exit with the exit code of the command (128+N if signal N killed it) instead of 0", TRACK | NO_FILE, FLAG(propagates) },
-{ '\0', "spelling",     "<spelling>",      "spelling in the report: descendants (default), or descendents as in versions 1.2 to 3", BOTH | STRING, TEXT(spelling), .key = "spelling", .complete = "-W \"descendants descendents\"" },
+{ '\0', "spelling",     "<spelling>",      "spelling in the report: descendants (default), or descendents as in versions 1.2 to 3", BOTH | STRING, TEXT(spelling), .key = "spelling", .complete = "descendants descendents" },
 { 'h',  "help",         NULL,              "show this help and exit", TRACK | NO_FILE, .apply = option_help },
 { 'v',  "version",      NULL,              "show the version and exit", TRACK | NO_FILE, .apply = option_version },
 { '\0', "pid",          "<pid>",           "the process to track", AGENT | NO_FILE, TEXT(pid) },

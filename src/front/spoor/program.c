@@ -51,7 +51,7 @@ static const struct command commands[] = {
         .about =
             "Track a process as attach does, controlled by the program that started the "
             "agent: it writes requests to the agent's standard input and reads the answers "
-            "from its standard output, one JSON object per line: see spoor(1). The agent "
+            "from its standard output, one JSON object per line: see spoor-agent(1). The agent "
             "exits at the end of its input. Exit code: 0, or 125 if there was nothing to "
             "track.",
         .is_hidden = true,
@@ -137,7 +137,7 @@ static const struct command commands[] = {
         .scope = SCOPE_PHASE,
         .operands = "start|stop NAME",
         .max_operands = 2,
-        .complete = "-W \"start stop\"",
+        .complete = "start stop",
         .summary = "mark the start or end of a phase of the calling job",
         .about =
             "Mark the start or end of a phase. In a 'spoor run', the report lists the "

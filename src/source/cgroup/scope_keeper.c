@@ -33,7 +33,7 @@ int scope_keeper_start(struct scope_keeper *ret)
     pid_t pid;
 
     /* Closes none: whether there is such a call. */
-    if (syscall(SYS_close_range, UINT_MAX, UINT_MAX, 0u) < 0 || pipe2(fds, O_CLOEXEC) < 0)
+    if (syscall(__NR_close_range, UINT_MAX, UINT_MAX, 0u) < 0 || pipe2(fds, O_CLOEXEC) < 0)
         return -errno;
     read_fd = fds[0];
     write_fd = fds[1];

@@ -24,7 +24,7 @@
 
 /* 128 KiB are 4096 records: the beginning and end of 2048 processes or threads. Below a
  * quarter of that other sources serve better. */
-enum { PAGES_MAX = 32, PAGES_MIN = 8, RECORD_BYTES = 32 };
+enum { RING_BYTES_MAX = 128 << 10, RING_BYTES_MIN = RING_BYTES_MAX / 4, RECORD_BYTES = 32 };
 
 /* The kernel writes no record that would leave less than itself and one on losses free. */
 enum { FULL_BYTES = 64 };
@@ -32,6 +32,11 @@ enum { FULL_BYTES = 64 };
 static size_t page_bytes(void)
 {
     return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+int fork_ring_pages(size_t bytes, size_t page_size)
+{
+    return bytes > page_size ? (int)(bytes / page_size) : 1;
 }
 
 static int open_event(pid_t pid, unsigned cpu)
@@ -61,7 +66,7 @@ static int open_cpu(pid_t pid, unsigned cpu, int pages, struct fork_ring_cpu *re
 
     if (fd < 0)
         return fd;
-    for (; pages >= PAGES_MIN; pages /= 2) {
+    for (; pages >= fork_ring_pages(RING_BYTES_MIN, page_bytes()); pages /= 2) {
         size_t data_bytes = (size_t)pages * page_bytes();
         void *map =
             mmap(NULL, page_bytes() + data_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -79,7 +84,7 @@ static int open_cpu(pid_t pid, unsigned cpu, int pages, struct fork_ring_cpu *re
 int fork_ring_open(const struct root *root, pid_t pid, struct fork_ring *ret)
 {
     unsigned cpus[FORK_RING_CPU_MAX];
-    int pages = PAGES_MAX;
+    int pages = fork_ring_pages(RING_BYTES_MAX, page_bytes());
     int count;
 
     *ret = (struct fork_ring){ 0 };

@@ -41,6 +41,10 @@ struct fork_ring {
     bool was_full;       /* so that some may have been lost of which it said nothing yet */
 };
 
+/* How many pages of this size hold that many bytes of records, both powers of two. At least one: pages
+ * may have 64 KiB. */
+int fork_ring_pages(size_t bytes, size_t page_size);
+
 /* To be opened before the process has children or threads. -E2BIG: too many CPUs; -EACCES or
  * -EPERM: refused. *ret is closed on failure. */
 int fork_ring_open(const struct root *root, pid_t pid, struct fork_ring *ret);

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/error.h"
+#include "base/loading.h"
 
 #define LIBRARY "libnvidia-ml.so.1"
 
@@ -207,7 +208,7 @@ int nvml_open(struct nvml *ret, struct spoor_error *err)
     int r;
 
     if (!nvml.library)
-        return error_set(err, ENODEV, LIBRARY " not found");
+        return error_set(err, ENODEV, LIBRARY LOADING_FAILED(" not found"));
     r = load_symbols(&nvml, err);
     if (r == 0) {
         load_lists(&nvml);

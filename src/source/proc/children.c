@@ -76,7 +76,7 @@ static int each_number(int folder, child_found *each, void *data)
     _Alignas(struct dirent64) char entries[4096];
     ssize_t n;
 
-    while ((n = getdents64(folder, entries, sizeof(entries))) > 0) {
+    while ((n = getdents64(folder, (void *)entries, sizeof(entries))) > 0) {
         for (ssize_t at = 0; at < n;) {
             const struct dirent64 *entry = (const struct dirent64 *)(void *)(entries + at);
             uint64_t number;
