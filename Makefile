@@ -48,10 +48,44 @@ bench-jobs:
 	@$(MAKE) --no-print-directory all
 	@/usr/bin/python3 tests/bench/jobs.py $(TRACKERS)
 
-# Long runs of what the tests try for a moment: uploads while the network is away.
+# Every parser under libFuzzer, FUZZ_SECONDS (60) each; FUZZ_TARGETS='toml csv' runs some of them.
+.PHONY: fuzz
+fuzz: build-fuzz/build.ninja
+	@ninja -C build-fuzz --quiet tests/fuzz/fuzz | { grep -v '^ninja: no work to do' || true; }
+	@/usr/bin/python3 tests/fuzz/run.py build-fuzz/tests/fuzz/fuzz
+
+build-fuzz/build.ninja:
+	@tools/deps build page test fuzz
+	@CC=clang meson setup build-fuzz -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1 \
+		-Dc_args="['-fsanitize=fuzzer-no-link', '-fsanitize=float-cast-overflow']" >/dev/null || \
+		{ cat build-fuzz/meson-logs/meson-log.txt >&2; rm -rf build-fuzz; exit 1; }
+
+# Long runs of what the tests try for a moment: every call of the programs fails in turn, and uploads
+# while the network is away. Writes docs/RELIABILITY.md.
 torture:
+	@tools/deps build test
 	@$(MAKE) --no-print-directory all
+	@tools/run-tests --build asan
+	@/usr/bin/python3 tests/torture/failures.py --sanitized build-asan --write $(BUILD)
 	@/usr/bin/python3 tests/torture/upload.py $(BUILD)/spoor
+
+# SIGKILL at random moments, alone and beside busy loops. As root, to see cgroups too.
+.PHONY: kills
+kills:
+	@$(MAKE) --no-print-directory all
+	@/usr/bin/python3 tests/torture/kills.py --write $(BUILD)/spoor
+
+# A million samples and a million processes; 10,000 starts from Python. Does anything grow?
+.PHONY: soak
+soak:
+	@$(MAKE) --no-print-directory all
+	@/usr/bin/python3 tests/torture/soak.py --write $(BUILD)/spoor
+
+# Jobs and machines at their limits. As root.
+.PHONY: load
+load:
+	@$(MAKE) --no-print-directory all
+	@/usr/bin/python3 tests/torture/load.py --write $(BUILD)/spoor
 
 # Reports against the truth: jobs that know what they use, with every set of sources.
 truth:
@@ -63,6 +97,19 @@ truth:
 truth-software:
 	@$(MAKE) --no-print-directory all
 	@/usr/bin/python3 tests/truth/software.py $(BUILD)/spoor
+
+# Lines of src/ that the tests run, per folder; at least 90 %.
+.PHONY: coverage
+coverage:
+	@tools/deps build page test
+	@tools/coverage
+
+# The source of each quantity with every set of privileges. As root.
+.PHONY: privileges
+privileges:
+	@tools/deps build test
+	@$(MAKE) --no-print-directory all
+	@/usr/bin/python3 tests/privileges/privileges.py --write $(BUILD)/spoor
 
 # On a stock kernel with cgroup v2, in an emulated machine.
 vm:
@@ -139,6 +186,6 @@ format:
 	@npm --prefix web/report run --silent format
 
 clean:
-	@rm -rf $(BUILD) build-asan build-tsan build-cross build-static
+	@rm -rf $(BUILD) build-asan build-tsan build-coverage build-cross build-fuzz build-static
 
 .PHONY: all deps demo test test-full lint bench bench-jobs torture truth truth-software vm wheel install format clean

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/output_file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -49,6 +51,26 @@ int output_file_check_directory(const char *path, struct spoor_error *err)
     return 0;
 }
 
+/* The rule of the kernel's fs.protected_symlinks, _fifos and _regular, which may be off: where
+ * everyone may create files, only our own and those of the directory's owner are what they seem to be. */
+static bool is_trusted(const char *path, const struct stat *status)
+{
+    char directory[PATH_MAX];
+    struct stat around;
+
+    if (directory_of(path, directory) < 0 || stat(directory, &around) < 0)
+        return false;
+    return !(around.st_mode & S_ISVTX && around.st_mode & S_IWOTH) ||
+           status->st_uid == geteuid() || status->st_uid == around.st_uid;
+}
+
+bool output_file_is_trusted(const char *path)
+{
+    struct stat status;
+
+    return lstat(path, &status) < 0 || is_trusted(path, &status);
+}
+
 /* In a directory with the sticky bit only the owner may remove a file. */
 static bool is_kept_by_sticky_bit(const char *path, const struct stat *file)
 {
@@ -80,6 +102,9 @@ static int check_existing(const char *path, enum output_mode mode, const struct 
                              "replace it; name another file");
         return output_file_check_directory(path, err);
     }
+    if (!is_trusted(path, status))
+        return error_set(err, EPERM,
+                         "belongs to another user in a public directory; name another file");
     if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) < 0)
         return error_sys(err, errno, "cannot be written");
     return 0;
@@ -130,19 +155,6 @@ int output_file_check_descriptor(int fd, struct spoor_error *err)
     if ((mode & O_ACCMODE) == O_RDONLY)
         return error_set(err, EBADF, "file descriptor %d is not open for writing", fd);
     return 0;
-}
-
-/* The rule of the kernel's fs.protected_symlinks, which may be off: where everyone may create
- * files, only our own and those of the directory's owner are what they seem to be. */
-static bool is_trusted(const char *path, const struct stat *status)
-{
-    char directory[PATH_MAX];
-    struct stat around;
-
-    if (directory_of(path, directory) < 0 || stat(directory, &around) < 0)
-        return false;
-    return !(around.st_mode & S_ISVTX && around.st_mode & S_IWOTH) ||
-           status->st_uid == geteuid() || status->st_uid == around.st_uid;
 }
 
 bool output_file_is_special(const char *path)
@@ -236,12 +248,49 @@ static int name_temporary(struct replacement *replacement, unsigned attempt)
     return n < 0 || (size_t)n >= PATH_MAX - length ? -ENAMETOOLONG : 0;
 }
 
+/* A temporary file, named as above, of a process that is gone. On a network file system it may be of a
+ * process of another machine, which would have to take an hour to write it. */
+static bool is_abandoned(int directory, const char *name)
+{
+    static const char prefix[] = ".spoor-", suffix[] = ".tmp";
+    enum { SECONDS = 3600 };
+    const char *cursor = name + sizeof(prefix) - 1, *end = strrchr(name, '.');
+    struct stat status;
+    uint64_t pid;
+
+    if (strncmp(name, prefix, sizeof(prefix) - 1) != 0 || strcmp(end, suffix) != 0 ||
+        parse_u64(&cursor, &pid) < 0 || *cursor != '-' || pid == 0 || pid > INT32_MAX)
+        return false;
+    return kill((pid_t)pid, 0) < 0 && errno == ESRCH &&
+           fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
+           time(NULL) - status.st_mtime > SECONDS;
+}
+
+/* A process that was killed while it wrote a file leaves its temporary one. In a huge directory it may
+ * stay: nothing is to be held up. */
+static void remove_abandoned(const char *path)
+{
+    enum { ENTRIES_MAX = 10000 };
+    char directory[PATH_MAX];
+    const struct dirent *entry;
+    DIR *folder = directory_of(path, directory) < 0 ? NULL : opendir(directory);
+
+    for (int i = 0; folder && i < ENTRIES_MAX && (entry = readdir(folder)); i++) {
+        if (is_abandoned(dirfd(folder), entry->d_name))
+            (void)unlinkat(dirfd(folder), entry->d_name, 0);
+    }
+    if (folder)
+        (void)closedir(folder);
+}
+
 int replacement_open(struct replacement *replacement, const char *path)
 {
     enum { ATTEMPTS = 100 };
     struct stat old;
 
     replacement->path = path;
+    remove_abandoned(path);
     for (unsigned attempt = 0; attempt < ATTEMPTS; attempt++) {
         int r = name_temporary(replacement, attempt);
 
@@ -250,7 +299,7 @@ int replacement_open(struct replacement *replacement, const char *path)
         replacement->fd =
             open(replacement->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (replacement->fd >= 0) {
-            if (lstat(path, &old) == 0 && S_ISREG(old.st_mode))
+            if (lstat(path, &old) == 0 && S_ISREG(old.st_mode) && is_trusted(path, &old))
                 inherit(replacement->fd, &old);
             return 0;
         }

@@ -5,7 +5,8 @@
  * They are checked before a job starts, without being touched, and written when there is
  * something to write. A whole file is written under a temporary name in the same directory and
  * then renamed, so that a reader finds the old content or the new one, and a failure leaves the
- * old one.
+ * old one. A process that is killed meanwhile leaves the temporary file. The next one that writes to
+ * the directory removes it, once it is an hour old.
  *
  * Messages do not name the file: the caller prefixes them.
  */
@@ -27,7 +28,8 @@ enum output_mode {
 };
 
 /* Checks that a regular file can be written or created. 0 or -errno with a message. Symbolic
- * links are refused (-ELOOP), and so is everything that is not a regular file. */
+ * links are refused (-ELOOP), and so is everything that is not a regular file, or not trusted (below)
+ * and to be written in place. */
 int output_file_check(const char *path, enum output_mode mode, struct spoor_error *err);
 
 /* The same for the directory of a file that does not exist yet. */
@@ -41,6 +43,11 @@ int output_file_descriptor(const char *path);
  * ourselves, such as the stand-in for a closed stderr, is close-on-exec; a descriptor from the user
  * is not. */
 int output_file_check_descriptor(int fd, struct spoor_error *err);
+
+/* False if something is there, link or file, that another user may have put there as a trap: in a
+ * directory where everyone may create files, everything that belongs neither to us nor to the
+ * directory's owner. */
+bool output_file_is_trusted(const char *path);
 
 /* Whether a path leads to a device or a named pipe. */
 bool output_file_is_special(const char *path);
@@ -66,7 +73,8 @@ struct replacement {
     char temporary[PATH_MAX];
 };
 
-/* Creates an empty file beside `path`, which must outlive it. 0 or -errno. */
+/* Creates an empty file beside `path`, which must outlive it. It gets the owner and the mode of the
+ * file that is there, if that is trusted. 0 or -errno. */
 int replacement_open(struct replacement *replacement, const char *path);
 
 /* Closes it and puts it in place. `is_no_clobber`: -EEXIST if there is a file. On failure the

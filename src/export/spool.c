@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/arithmetic.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/compiler.h"
@@ -21,6 +22,9 @@
 
 #define STATE "state.json"
 #define END_SPACE "end.space"
+
+/* A batch per second for twelve days. */
+enum { BATCHES_MAX = 1 << 20 };
 
 enum { FILE_MAX_BYTES = 4 << 20, END_BYTES = 512 };
 
@@ -249,7 +253,7 @@ static int load_run(struct spool *spool)
     return 0;
 }
 
-/* Without a state, nothing has been sent. */
+/* Without a state, nothing has been sent. No batch is empty, so there are no more of them than bytes. */
 static int load_state(struct spool *spool)
 {
     json_t *object;
@@ -265,7 +269,7 @@ static int load_state(struct spool *spool)
     spool->batches = load_count(object, "batches");
     spool->dropped_rows = load_count(object, "dropped_rows");
     json_decref(object);
-    return 0;
+    return spool->batches > smaller(spool->offset, BATCHES_MAX) ? -EBADMSG : 0;
 }
 
 /* ---- lifetime --------------------------------------------------------------- */
@@ -301,33 +305,48 @@ static int populate(struct spool *spool, const struct buffer *description, int *
     return 0;
 }
 
-/* The lock comes before run.json: nobody takes it for a spool that was left. */
-int spool_create(const struct buffer *description, struct spool *ret, int *ret_run_fd,
-                 struct spoor_error *err)
+/* The lock comes before run.json: then no other process takes it for a spool that was left.
+ * -ENOENT: one has done so before the lock, and removed it. */
+static int create_in(const char *base, const struct buffer *description, struct spool *ret,
+                     int *ret_run_fd)
 {
     CLEANUP(spool_close) struct spool spool = SPOOL_CLOSED;
     struct clock_text date = clock_format((double)clock_now().realtime_ns / 1e9);
-    char base[PATH_MAX];
-    int n, r = spool_find_base(base, err);
+    int n = snprintf(spool.path, sizeof(spool.path), "%s/%s-%d-XXXXXX", base, date.text,
+                     (int)getpid());
+    int r;
 
-    if (r < 0)
-        return r;
-    n = snprintf(spool.path, sizeof(spool.path), "%s/%s-%d-XXXXXX", base, date.text,
-                 (int)getpid());
     if (n < 0 || (size_t)n >= sizeof(spool.path))
-        return error_sys(err, ENAMETOOLONG, "%s", base);
+        return -ENAMETOOLONG;
     if (!mkdtemp(spool.path))
-        return error_sys(err, errno, "cannot create a directory in '%s'", base);
+        return -errno;
     r = lock_directory(&spool, LOCK_EX);
     if (r == 0)
         r = populate(&spool, description, ret_run_fd);
     if (r < 0) {
         spool_remove(&spool);
-        return error_sys(err, r, "cannot write to '%s'", base);
+        return r;
     }
     *ret = spool;
     spool.lock_fd = -1;
     return 0;
+}
+
+int spool_create(const struct buffer *description, struct spool *ret, int *ret_run_fd,
+                 struct spoor_error *err)
+{
+    enum { ATTEMPTS = 10 };
+    char base[PATH_MAX];
+    int r = spool_find_base(base, err);
+
+    if (r < 0)
+        return r;
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+        r = create_in(base, description, ret, ret_run_fd);
+        if (r != -ENOENT)
+            break;
+    }
+    return r < 0 ? error_sys(err, r, "cannot write to '%s'", base) : 0;
 }
 
 static int load(struct spool *spool)
@@ -348,6 +367,8 @@ int spool_open(const char *path, struct spool *ret)
     r = lock_directory(&spool, LOCK_EX | LOCK_NB);
     if (r == 0)
         r = load(&spool);
+    if (r == -ENODATA)
+        spool_remove(&spool); /* its owner was killed while it created or removed it */
     if (r < 0)
         return r;
     *ret = spool;

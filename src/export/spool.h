@@ -57,7 +57,8 @@ int spool_find_base(char base[PATH_MAX], struct spoor_error *err);
 int spool_create(const struct buffer *description, struct spool *ret, int *ret_run_fd,
                  struct spoor_error *err);
 
-/* Opens one and locks it. -EBUSY: another process uploads it; -ENODATA: there is no run in it. */
+/* Opens one and locks it. -EBUSY: another process uploads it; -ENODATA: there was no run in it, and
+ * it was removed. */
 int spool_open(const char *path, struct spool *ret);
 
 /* What is known of one, without its lock: it is only to be looked at. */

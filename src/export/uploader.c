@@ -220,10 +220,11 @@ int uploader_send(struct uploader *uploader, struct spool *spool, struct spoor_e
 
 static void add_uris(const struct spool *spool, struct json_writer *json)
 {
-    json_begin(json, "data_uris", '[');
-    for (uint64_t i = 0; i < spool->batches; i++) {
-        CLEANUP(buffer_done) struct buffer uri = { 0 };
+    CLEANUP(buffer_done) struct buffer uri = { 0 };
 
+    json_begin(json, "data_uris", '[');
+    for (uint64_t i = 0; i < spool->batches && buffer_error(json->out) == 0; i++) {
+        buffer_clear(&uri);
         if (uploader_add_uri(spool, i, &uri) == 0)
             json_add_text(json, NULL, uri.text);
     }

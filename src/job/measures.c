@@ -21,8 +21,9 @@
 #define NO_SWITCHES "known only at the end of a command started by spoor"
 #define NO_CGROUP "requires a cgroup for the job alone"
 #define NO_IO "cannot read /proc/PID/io"
-#define DENIED \
-    "permission denied: a process of another user, or of a set-uid or unreadable program"
+#define DENIED                                                                            \
+    "permission denied: a process of another user or user namespace, or of a set-uid or " \
+    "unreadable program"
 
 #define AT(field) offsetof(struct job_reading, field)
 #define USED(name) AT(usage.counter[USAGE_##name])

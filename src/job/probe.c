@@ -37,9 +37,9 @@ struct trial {
     } vendor;
 };
 
-_Static_assert(sizeof(((struct trial *)0)->text) >=
-                   sizeof(((struct process_events *)0)->reason),
-               "a reason of process events fits");
+_Static_assert(FORK_RING_CPU_MAX == 8, "as the reason says");
+
+static const char no_remedy[] = "";
 
 static void trial_start(struct trial *trial, const struct root *root,
                         const struct job_options *like)
@@ -91,6 +91,7 @@ static const char *why(struct trial *trial, int r)
     case EPERM:
         return "permission denied";
     case ENOENT:
+    case ENOSYS:
     case EOPNOTSUPP:
         return "not supported by this kernel";
     default:
@@ -111,8 +112,10 @@ static const char *probe_cgroup(struct trial *trial, bool serves)
         return NULL;
     if (trial->cgroup == SPOOR_CGROUP_OFF)
         trial->remedy = "remove --cgroup off";
-    return trial->job.meters.job_cgroup.reason ? trial->job.meters.job_cgroup.reason
-                                               : "cannot create a cgroup here";
+    if (trial->job.meters.job_cgroup.reason)
+        return trial->job.meters.job_cgroup.reason;
+    trial->remedy = no_remedy; /* version 1 has a directory for each controller */
+    return "the cgroup of the job has no controller for it";
 }
 
 static const char *probe_leaf_unified(struct trial *trial)
@@ -156,31 +159,31 @@ static const char *probe_task_clock(struct trial *trial)
     return why(trial, r);
 }
 
-static const char *probe_events(struct trial *trial, const char *source, unsigned others)
-{
-    struct roster roster = { 0 };
-    struct process_events events = { 0 };
-    bool serves;
-
-    process_events_open(&events, trial->root, &roster, trial->pid, others);
-    serves = events.source && strcmp(events.source, source) == 0;
-    memcpy(trial->text, events.reason, sizeof(events.reason));
-    process_events_close(&events);
-    roster_done(&roster);
-    return serves ? NULL : trial->text;
-}
-
 static const char *probe_ring(struct trial *trial)
 {
-    return probe_events(trial, "perf.fork-ring", SOURCE_CONNECTOR | SOURCE_TASKSTATS);
+    struct fork_ring ring;
+    int r = fork_ring_open(trial->root, trial->pid, &ring);
+
+    fork_ring_close(&ring);
+    if (r == -E2BIG) {
+        trial->remedy = "bind the job to at most 8 CPUs (taskset)";
+        return "more than 8 CPUs";
+    }
+    return why(trial, r);
 }
 
 static const char *probe_connector(struct trial *trial)
 {
-    return probe_events(trial, "proc-connector", SOURCE_RING | SOURCE_TASKSTATS);
-}
+    struct proc_connector connector;
+    int r = proc_connector_open(trial->root, &connector);
 
-static const char no_remedy[] = "";
+    proc_connector_close(&connector);
+    if (r == -ENOTSUP) {
+        trial->remedy = "run outside containers and user namespaces";
+        return "not available in this namespace, or not supported by this kernel";
+    }
+    return why(trial, r);
+}
 
 /* The connector is preferred: it costs the job nothing. Its events of different CPUs come out of order. */
 static const char *probe_thread_events(struct trial *trial)
@@ -264,6 +267,10 @@ static const char *probe_foreign(struct trial *trial)
         r = smaps_rollup_read(trial->root, pid, &rollup);
     if (is_root && pid > 0)
         trial_child_end(pid, end_fd);
+    if (r == -ENOENT && !root_exists(trial->root, "proc/%d", (int)pid)) {
+        trial->remedy = "mount /proc without hidepid, or run as root";
+        return "they are hidden: /proc is mounted with hidepid";
+    }
     return why(trial, r);
 }
 

@@ -216,8 +216,8 @@ static void read_process_events(struct job *job, struct job_reading *reading)
         reading->process_peak = peak->processes;
 }
 
-/* The peak of the cgroup's memory, as long as everything is in it. What has left it has used memory all
- * the same. */
+/* The peak of the cgroup's memory, as long as everything is in it and it can be read. What has left it
+ * has used memory all the same. */
 static void read_memory_peak(struct job *job, struct job_reading *reading)
 {
     static const char *const names[2][2] = {
@@ -229,14 +229,15 @@ static void read_memory_peak(struct job *job, struct job_reading *reading)
     struct job_cgroup_reading *job_cgroup = &reading->job_cgroup;
     struct origin *origin = &job->origins[METRIC_JOB_MEMORY_PEAK];
     bool is_v1 = job_cgroup_has(&job->meters.job_cgroup, CGROUP_TREE_MEMORY);
+    bool is_whole;
 
     reading->left_memory_cgroup =
         job->meters.escape
             .has_left[job_cgroup_tree(&job->meters.job_cgroup, CGROUP_TREE_MEMORY)];
     origin->source = names[job_cgroup->memory_peak_is_sampled][is_v1];
-    origin->is_exact = !job_cgroup->memory_peak_is_sampled && !job_cgroup->is_gone &&
-                       !reading->left_memory_cgroup;
-    for (size_t i = 0; i < ARRAY_SIZE(sizes) && reading->left_memory_cgroup; i++) {
+    is_whole = !job_cgroup->is_gone && !reading->left_memory_cgroup;
+    origin->is_exact = is_whole && !job_cgroup->memory_peak_is_sampled;
+    for (size_t i = 0; i < ARRAY_SIZE(sizes) && !is_whole; i++) {
         if (is_known(sizes[i]) && sizes[i] > job_cgroup->memory_peak_bytes)
             origin->source = job->origins[larger_ones[i]].source;
         raise_to(&job_cgroup->memory_peak_bytes, sizes[i]);

@@ -214,7 +214,9 @@ static void describe(struct http *http, const struct http_request *request,
 
     set(easy, CURLOPT_URL, request->url);
     set(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-    set(easy, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+    /* What was to be encrypted stays so. */
+    set(easy, CURLOPT_REDIR_PROTOCOLS_STR,
+        strncasecmp(request->url, "https:", 6) == 0 ? "https" : "http,https");
     set(easy, CURLOPT_HTTPHEADER, headers);
     set(easy, CURLOPT_NOSIGNAL, 1L);
     set(easy, CURLOPT_TIMEOUT_MS, (long)request->timeout_ms);

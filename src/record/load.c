@@ -449,7 +449,8 @@ static int load_all(struct loader *loader, const json_t *root)
         r = load_system(loader, root);
     if (r == 0)
         r = load_curve(record, json_object_get(root, "curve"), loader->err);
-    return r == 0 && record->error < 0 ? error_sys(loader->err, record->error, "load") : r;
+    /* What is missing for want of memory is not missing in the file. */
+    return record->error < 0 ? error_set(loader->err, record->error, "out of memory") : r;
 }
 
 int record_parse(const char *text, size_t length, struct record *ret, size_t *ret_length,
@@ -461,6 +462,8 @@ int record_parse(const char *text, size_t length, struct record *ret, size_t *re
     json_t *root = json_loadb(text, length, ret_length ? JSON_DISABLE_EOF_CHECK : 0, &error);
     int r;
 
+    if (!root && error.line < 0) /* of no place in the text */
+        return error_set(err, ENOMEM, "out of memory");
     if (!root)
         return error_set(err, EBADMSG, "not valid JSON (line %d, column %d); " NOT_A_REPORT,
                          error.line, error.column);

@@ -103,6 +103,12 @@ bool replay_is_over(const struct replay *replay, const struct replay_row *row)
 
 /* ---- a row as a sample ------------------------------------------------------ */
 
+/* A file may hold any number: times end with the year 2255. */
+static uint64_t ns_of(double seconds)
+{
+    return seconds > 0 ? (uint64_t)(fmin(seconds, 9e9) * 1e9 + 0.5) : 0;
+}
+
 static uint64_t raw_of(const struct replay *replay, int metric, double value)
 {
     double raw = value * replay->units[metric] + 0.5;
@@ -140,9 +146,8 @@ static void play(struct replay *replay, const struct replay_row *row, double ela
     double elapsed = elapsed_seconds + before;
     double seconds = elapsed - (double)sample->elapsed_ns / 1e9; /* since the row before */
 
-    sample->elapsed_ns = elapsed > 0 ? (uint64_t)(elapsed * 1e9 + 0.5) : 0;
-    sample->realtime_ns =
-        row->unix_seconds > 0 ? (uint64_t)(row->unix_seconds * 1e9 + 0.5) : sample->elapsed_ns;
+    sample->elapsed_ns = ns_of(elapsed);
+    sample->realtime_ns = row->unix_seconds > 0 ? ns_of(row->unix_seconds) : sample->elapsed_ns;
     for (int i = 0; i < METRIC_COUNT; i++) {
         sample->value[i] = replay->kinds[i] == REPLAY_VALUE
                                ? raw_of(replay, i, row->value[i])
@@ -160,7 +165,7 @@ static void play_start(struct replay *replay, const struct replay_row *first)
     double start = first->unix_seconds - replay->interval_seconds;
     const struct series_gpus no_gpus = { 0 };
 
-    sample->realtime_ns = start > 0 ? (uint64_t)(start * 1e9 + 0.5) : 0;
+    sample->realtime_ns = ns_of(start);
     for (int i = 0; i < METRIC_COUNT; i++) {
         if (replay->kinds[i] != REPLAY_VALUE && !isnan(first->value[i]))
             sample->value[i] = 0;
@@ -198,7 +203,7 @@ static double find_interval(const struct replay *replay)
 static void play_waiting(struct replay *replay)
 {
     replay->interval_seconds = find_interval(replay);
-    summary_init(&replay->summary, (uint64_t)(replay->interval_seconds * 1e9));
+    summary_init(&replay->summary, ns_of(replay->interval_seconds));
     sample_clear(&replay->sample);
     if (replay->has_growth)
         play_start(replay, &replay->waiting[0]);
@@ -239,7 +244,7 @@ static int fill_record(const struct replay *replay, const char *name, uint64_t s
     struct record_input input = {
         .name = name,
         .is_tracked = true,
-        .interval_ns = (uint64_t)(replay->interval_seconds * 1e9 + 0.5),
+        .interval_ns = ns_of(replay->interval_seconds),
         .host = &host,
         .limits = &limits,
         .gpu = &gpu,

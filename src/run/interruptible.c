@@ -37,7 +37,7 @@ static int wait_for(pid_t pid, const sigset_t *signals)
         int number;
 
         if (waitpid(pid, &status, WNOHANG) == pid)
-            return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+            return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
         number = next_signal(signals, deadline_ns);
         if (number == SIGCHLD)
             continue;

@@ -11,8 +11,8 @@
 
 /* Does work(data) in a child process and waits for it. The first SIGINT, SIGTERM, SIGHUP or
  * SIGQUIT gives it a moment to finish, the second none; then the child is killed. Returns what
- * work() returned (0 to 255), or minus the number of the signal that interrupted it. If there can
- * be no child, the work is done here. */
+ * work() returned (0 to 255), or minus the number of the signal that interrupted it or killed the
+ * child. If there can be no child, the work is done here. */
 int run_interruptible(int (*work)(void *data), void *data);
 
 #endif

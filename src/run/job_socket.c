@@ -50,9 +50,12 @@ static void reply(const struct job_listener *listener, int fd)
     char request[JOB_REQUEST_BYTES], text[JOB_REQUEST_BYTES] = "";
     ssize_t n;
 
+    /* First: those that are not must not keep the others waiting. */
+    if (!is_allowed(listener, fd))
+        return;
     (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
     n = recv(fd, request, sizeof(request) - 1, 0);
-    if (n <= 0 || !is_allowed(listener, fd))
+    if (n <= 0)
         return;
     request[n] = '\0';
     if (strlen(request) == (size_t)n)
@@ -68,6 +71,8 @@ static void *serve(void *data)
     for (;;) {
         AUTO_CLOSE int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC);
 
+        if (atomic_load(&listener->is_stopping))
+            return NULL;
         if (fd >= 0)
             reply(listener, fd);
         else if (errno != EINTR && errno != ECONNABORTED)
@@ -113,6 +118,7 @@ void job_listener_stop(struct job_listener *listener)
     if (!listener->is_running)
         return;
     listener->is_running = false;
+    atomic_store(&listener->is_stopping, true);
     (void)shutdown(listener->fd, SHUT_RDWR); /* ends accept4() */
     (void)pthread_join(listener->thread, NULL);
     close(listener->fd);

@@ -11,6 +11,7 @@
 #define RUN_JOB_SOCKET_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/un.h>
@@ -26,6 +27,7 @@ typedef void job_answer(void *data, const char *request, char ret[JOB_REQUEST_BY
 /* The tracker's end. Zeroed is stopped. */
 struct job_listener {
     bool is_running;
+    atomic_bool is_stopping;
     int fd;
     pthread_t thread;
     struct root root;
@@ -39,7 +41,7 @@ struct job_listener {
 int job_listener_start(struct job_listener *listener, const char *service, pid_t pid,
                        job_answer *answer, void *data);
 
-/* Waits for the answer that may be under way. */
+/* Waits for the answer that may be under way. Requests that wait are not answered. */
 void job_listener_stop(struct job_listener *listener);
 
 /* The job's end: a socket to the listener of that name, or -1. It does not block. */

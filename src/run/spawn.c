@@ -118,9 +118,12 @@ int spawn_release(struct spawn *spawn)
     ssize_t n;
     int code;
 
-    /* Fails where the child was killed at the gate: its wait status tells. */
-    n = write(gate_fd, "", 1);
-    (void)n;
+    do {
+        n = write(gate_fd, "", 1);
+    } while (n < 0 && errno == EINTR);
+    /* It fails if the child was killed at the gate: its wait status says so. One that is still
+     * there would wait for ever. */
+    close(take_fd(&gate_fd));
     if (read_all(exec_fd, &code, sizeof(code)) != (ssize_t)sizeof(code))
         return 0; /* exec closed the pipe */
     process_reap(spawn->pid);

@@ -122,9 +122,12 @@ static void release(struct samples_file *file)
     struct buffer *text = &file->row;
     struct csv_writer csv = { .out = text }; /* only our CSV waits for GPUs */
     const char *row = file->held.text;
+    bool is_whole = buffer_error(&file->held) == 0;
 
     add_header(file);
-    for (uint64_t i = 0; i < file->held_rows; i++) {
+    if (!is_whole) /* counts as dropped */
+        row_writer_add(&file->writer, &file->held, file->held_rows);
+    for (uint64_t i = 0; is_whole && i < file->held_rows; i++) {
         size_t length = strcspn(row, "\n");
 
         buffer_clear(text);

@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/output_file.h"
 #include "store/sub_tracking_file.h"
 #include "store/table.h"
 #include "text/csv_writer.h"
@@ -110,6 +111,8 @@ static int append_sqlite(const char *path, const struct block_mark *mark,
     if (code == SQLITE_OK)
         code = sqlite3_busy_timeout(db, BUSY_MS);
     if (code == SQLITE_OK)
+        code = table_distrust(db);
+    if (code == SQLITE_OK)
         code = insert(db, mark);
     if (code != SQLITE_OK)
         r = error_set(err, EIO, "cannot write '%s': %s", path, sqlite3_errmsg(db));
@@ -122,6 +125,10 @@ int sub_tracking_append(const char *path, const struct block_mark *mark, bool is
 {
     int r;
 
+    if (!output_file_is_trusted(path))
+        return error_set(err, EPERM,
+                         "cannot write '%s': it belongs to another user in a public directory",
+                         path);
     switch (table_kind(path)) {
     case TABLE_SQLITE:
         return append_sqlite(path, mark, err);

@@ -92,6 +92,8 @@ static int combine_sqlite(const char *path, const char *const *files, size_t cou
     int code = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL);
     int r = 0;
 
+    if (code == SQLITE_OK)
+        code = table_distrust(db);
     if (code != SQLITE_OK)
         r = error_set(err, EIO, "File %s: %s", path, sqlite3_errmsg(db));
     for (size_t i = 0; i < count && r == 0; i++) {

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <sqlite3.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -134,12 +135,32 @@ static int sqlite_open(struct table *table, const struct table_place *place,
         return error_set(err, ENOMEM, "out of memory");
     /* Not read-only: the log of a writer that was killed is taken in first. */
     code = sqlite3_open_v2(table->path, &table->db, SQLITE_OPEN_READWRITE, NULL);
-    if (code == SQLITE_OK)
+    if (code == SQLITE_OK) {
         (void)sqlite3_busy_timeout(table->db, BUSY_MS);
+        code = table_distrust(table->db);
+    }
     if (code != SQLITE_OK ||
         sqlite3_prepare_v2(table->db, sql, -1, &table->select, NULL) != SQLITE_OK)
         return fail_sqlite(table, err);
     return 0;
+}
+
+int table_distrust(sqlite3 *db)
+{
+    static const struct {
+        int option, value;
+    } settings[] = {
+        { SQLITE_DBCONFIG_DEFENSIVE, 1 },
+        { SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0 },
+        { SQLITE_DBCONFIG_ENABLE_TRIGGER, 0 },
+        { SQLITE_DBCONFIG_ENABLE_VIEW, 0 },
+    };
+    int code = SQLITE_OK;
+
+    (void)sqlite3_limit(db, SQLITE_LIMIT_LENGTH, CSV_RECORD_MAX); /* returns the one before */
+    for (size_t i = 0; code == SQLITE_OK && i < ARRAY_SIZE(settings); i++)
+        code = sqlite3_db_config(db, settings[i].option, settings[i].value, NULL);
+    return code;
 }
 
 static void cleanup_table(struct table **table)
@@ -232,8 +253,12 @@ int table_number(struct table *table, size_t column, double *ret, struct spoor_e
     const char *text;
 
     if (is_sqlite_number(table, column)) {
-        *ret = sqlite3_column_double(table->select, (int)column);
-        return 0;
+        double value = sqlite3_column_double(table->select, (int)column);
+
+        if (isfinite(value)) {
+            *ret = value;
+            return 0;
+        }
     }
     text = table_text(table, column);
     if (decimal_parse(text, ret) < 0)

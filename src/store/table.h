@@ -30,6 +30,12 @@ struct table_place {
 };
 
 struct table;
+struct sqlite3;
+
+/* Another user may have made the file: its tables are read, but its views and triggers, which can do
+ * work of any length, are not run, and no cell is longer than a record of a CSV file may be. Returns a code
+ * of SQLite. */
+int table_distrust(struct sqlite3 *db);
 
 /* TABLE_NONE: neither .csv nor .sqlite. */
 enum table_kind table_kind(const char *path);

@@ -51,7 +51,7 @@ int line_reader_next(struct line_reader *reader, struct line *ret)
 
     for (;;) {
         size_t left = reader->end - reader->start;
-        char *text = reader->buffer + reader->start;
+        char *text = reader->buffer ? reader->buffer + reader->start : NULL;
         char *newline = left > searched ? memchr(text + searched, '\n', left - searched) : NULL;
         int r;
 

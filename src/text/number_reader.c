@@ -45,7 +45,7 @@ static double scale(double value, int exponent)
     int size = exponent < 0 ? -exponent : exponent;
     double power;
 
-    if (exponent == 0)
+    if (exponent == 0 || !(value > 0)) /* 0 times infinity is not a number */
         return value;
     power = size < (int)ARRAY_SIZE(powers) ? powers[size] : pow(10, size);
     return exponent < 0 ? value / power : value * power;

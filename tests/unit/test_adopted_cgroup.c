@@ -234,6 +234,25 @@ static void what_was_read_before_it_was_removed_stands(void **state)
     end(&a);
 }
 
+/* The processes are still there: their memory counts. */
+static void memory_grows_while_it_cannot_be_read(void **state)
+{
+    struct adopted a;
+    char path[128];
+
+    (void)state;
+    begin(&a);
+    look(&a);
+    (void)snprintf(path, sizeof(path), "%s/" JOB "/cpu.stat", a.fake.path);
+    assert_int_equal(unlink(path), 0);
+    fake_process_put(&a.fake, &(struct fake_process){
+                                  .pid = 40, .parent = 1, .resident_pages = 40 * MIB / 4096 });
+    look(&a);
+    assert_int_equal(value(&a, METRIC_JOB_MEMORY_PEAK), 40 * MIB + 20 * 4096);
+    assert_false(a.sampler.origins[METRIC_JOB_MEMORY_PEAK].is_exact);
+    end(&a);
+}
+
 static void it_is_only_read(void **state)
 {
     struct adopted a;
@@ -262,6 +281,7 @@ int main(void)
         cmocka_unit_test(the_cgroup_counts_the_cpu_time),
         cmocka_unit_test(a_peak_from_before_does_not_count),
         cmocka_unit_test(what_was_read_before_it_was_removed_stands),
+        cmocka_unit_test(memory_grows_while_it_cannot_be_read),
         cmocka_unit_test(it_is_only_read),
     };
 

@@ -6,6 +6,8 @@
 /* cmocka.h needs the four above */
 #include <cmocka.h>
 #include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
@@ -99,6 +101,26 @@ static void bytes_after_a_nul_are_not_ignored(void **state)
     agent_request_done(&request);
 }
 
+static void *allocate_nothing(size_t size)
+{
+    (void)size;
+    return NULL;
+}
+
+static void a_request_without_memory_is_not_called_invalid(void **state)
+{
+    struct agent_request request;
+    struct spoor_error err;
+    int r;
+
+    (void)state;
+    json_set_alloc_funcs(allocate_nothing, free);
+    r = parse("{\"id\":1,\"op\":\"o\"}", &request, &err);
+    json_set_alloc_funcs(malloc, free);
+    assert_int_equal(r, -ENOMEM);
+    agent_request_done(&request);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -106,6 +128,7 @@ int main(void)
         cmocka_unit_test(arguments_may_be_left_out),
         cmocka_unit_test(damaged_text_is_refused),
         cmocka_unit_test(bytes_after_a_nul_are_not_ignored),
+        cmocka_unit_test(a_request_without_memory_is_not_called_invalid),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -212,6 +212,8 @@ static void damaged_lines_are_passed_over(void **state)
     assert_int_equal(cgroups_parse("0::/a\n", "1 2 0:28 / / rw - cgroup2 none rw\n", &cgroups),
                      -ENOENT);
     assert_int_equal(
+        cgroups_parse("0::/a\n", "1 2 0:28 / //sys rw - cgroup2 none rw\n", &cgroups), -ENOENT);
+    assert_int_equal(
         cgroups_parse("0::/a\n", "1 2 0:28 / not/absolute rw - cgroup2 none rw\n", &cgroups),
         -ENOENT);
     assert_int_equal(cgroups.of[0].mount_length, 5); /* untouched on failure */

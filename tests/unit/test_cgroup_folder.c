@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -141,6 +142,42 @@ static void processes_go_to_the_cgroup_above(void **state)
     place_close(&place);
 }
 
+/* It cannot be moved, and is still in the cgroup until its memory is freed. */
+static void a_process_that_is_exiting_is_waited_for(void **state)
+{
+    enum { BYTES = 32 << 20 };
+    struct cgroup top;
+    struct place place;
+    int ready[2];
+    char byte;
+    pid_t pid;
+
+    (void)state;
+    place_open(&place);
+    top = make(&place, &place.own, "top");
+    assert_int_equal(pipe(ready), 0);
+    pid = fork();
+    if (pid == 0) {
+        char *memory =
+            mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+        (void)madvise(memory, BYTES, MADV_NOHUGEPAGE);
+        memset(memory, 1, BYTES);
+        (void)!write(ready[1], "", 1);
+        for (;;)
+            (void)pause();
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    assert_int_equal(cgroup_move(&place.root, &top, pid), 0);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(cgroup_remove_tree(&place.root, &top, &place.own), 0);
+    assert_false(exists(&place, &top));
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    close(ready[0]);
+    close(ready[1]);
+    place_close(&place);
+}
+
 static void a_cgroup_in_use_below_stays(void **state)
 {
     struct place place;
@@ -233,6 +270,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(empty_cgroups_below_are_removed_too),
         cmocka_unit_test(processes_go_to_the_cgroup_above),
+        cmocka_unit_test(a_process_that_is_exiting_is_waited_for),
         cmocka_unit_test(a_cgroup_in_use_below_stays),
         cmocka_unit_test(moving_ends_when_nothing_can_be_moved),
         cmocka_unit_test(the_only_cgroup_of_its_name_is_alone),

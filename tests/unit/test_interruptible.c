@@ -27,6 +27,18 @@ static int stall(void *data)
     return 0;
 }
 
+static int die(void *data)
+{
+    (void)data;
+    return raise(SIGKILL);
+}
+
+static void a_child_that_was_killed_is_noticed(void **state)
+{
+    (void)state;
+    assert_int_equal(run_interruptible(die, NULL), -SIGKILL);
+}
+
 static void what_the_work_returns_is_returned(void **state)
 {
     (void)state;
@@ -81,6 +93,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_the_work_returns_is_returned),
+        cmocka_unit_test(a_child_that_was_killed_is_noticed),
         cmocka_unit_test(it_does_not_matter_that_children_are_not_waited_for),
         cmocka_unit_test(a_signal_ends_what_stalls),
         cmocka_unit_test(a_signal_leaves_time_for_what_does_not),

@@ -31,6 +31,8 @@ static void numbers_are_read_as_strtod_does(void **state)
         "1e300",
         "4.9e-324",
         "1e400",
+        "0e400",
+        "-0e400",
         "007",
         "5.",
     };

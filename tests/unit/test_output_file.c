@@ -16,6 +16,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/compiler.h"
@@ -103,6 +104,39 @@ static void a_file_is_replaced_as_a_whole_and_keeps_its_mode(void **state)
     replacement_cancel(&abandoned);
     check_text(f->path, "two");
     check_count(f, 1);
+}
+
+static void add_old(const struct fixture *f, const char *name, time_t age_seconds)
+{
+    struct timespec times[2] = { { .tv_sec = time(NULL) - age_seconds }, { 0 } };
+    char path[256];
+    int fd;
+
+    (void)snprintf(path, sizeof(path), "%s/%s", f->fake.path, name);
+    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    times[1] = times[0];
+    assert_int_equal(futimens(fd, times), 0);
+    close(fd);
+}
+
+/* 5000000 is beyond all pids there can be. */
+static void temporary_files_of_dead_processes_are_removed(void **state)
+{
+    const struct fixture *f = *state;
+    char own[64];
+
+    (void)snprintf(own, sizeof(own), ".spoor-%d-6afb183a27506a30-0.tmp", (int)getpid());
+    add_old(f, ".spoor-5000000-6afb183a27506a30-0.tmp", 7200);
+    assert_int_equal(replace(f->path, "one", false), 0);
+    check_count(f, 1);
+    add_old(f, ".spoor-5000000-6afb183a27506a30-0.tmp", 60); /* another machine may write it */
+    add_old(f, own, 7200);
+    add_old(f, ".spoor-5000000-6afb183a27506a30-0.csv", 7200);
+    add_old(f, ".spoor-x-0.tmp", 7200);
+    add_old(f, "spoor-5000000-0.tmp", 7200);
+    assert_int_equal(replace(f->path, "two", false), 0);
+    check_count(f, 6);
 }
 
 static void no_clobber_takes_a_free_name_only(void **state)
@@ -289,6 +323,7 @@ int main(void)
 #define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         WITH_FOLDER(a_file_is_replaced_as_a_whole_and_keeps_its_mode),
+        WITH_FOLDER(temporary_files_of_dead_processes_are_removed),
         WITH_FOLDER(no_clobber_takes_a_free_name_only),
         WITH_FOLDER(no_clobber_needs_neither_links_nor_renameat2),
         WITH_FOLDER(a_name_may_be_as_long_as_names_can_be),

@@ -113,6 +113,9 @@ static void io_needs_its_four_lines(void **state)
     (void)state;
     assert_int_equal(pid_io_parse("", &io), -EBADMSG);
     assert_int_equal(pid_io_parse("rchar: 1\nwchar: 2\nread_bytes: 4096\n", &io), -EBADMSG);
+    assert_int_equal(
+        pid_io_parse("rchar: 1\nwchar: 2\nread_bytes: 4096\nread_bytes: 4096\n", &io),
+        -EBADMSG);
     assert_int_equal(io.read_chars, 9);
     assert_int_equal(pid_io_parse("rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 4096\n"
                                   "write_bytes: 8192\ncancelled_write_bytes: 0\n",

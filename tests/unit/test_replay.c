@@ -150,6 +150,21 @@ static void few_rows_and_odd_values_are_no_harm(void **state)
     replay_free(NULL);
 }
 
+static void times_have_an_end(void **state)
+{
+    struct replay *replay = begin();
+    struct record record;
+
+    (void)state;
+    add(replay, 0, 1, 1e9);
+    add(replay, 1e20, 2, 1e9);
+    assert_int_equal(replay_finish(replay, "a.csv", 0, &record), 0);
+    assert_true(is_near(record.elapsed_seconds, 9e9));
+    assert_true(is_near(record.interval_seconds, 9e9));
+    record_done(&record);
+    replay_free(replay);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -158,6 +173,7 @@ int main(void)
         cmocka_unit_test(memory_is_bounded_and_peaks_stay),
         cmocka_unit_test(a_run_ends_where_time_goes_back),
         cmocka_unit_test(few_rows_and_odd_values_are_no_harm),
+        cmocka_unit_test(times_have_an_end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

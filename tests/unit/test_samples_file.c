@@ -5,6 +5,7 @@
 #include <stdint.h>
 /* cmocka.h needs the four above */
 #include <cmocka.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -246,6 +247,26 @@ static void rows_wait_for_the_header_until_the_gpus_are_known(void **state)
     close_file(&f, &text);
 }
 
+/* They were held in memory, and there was none. */
+static void rows_that_could_not_wait_count_as_lost(void **state)
+{
+    struct fixture f = { .gpu.state = GPU_PENDING };
+    struct buffer text = { 0 };
+
+    (void)state;
+    open_file(&f, "rows.csv", NULL);
+    f.file.held.error = -ENOMEM;
+    add_sample(&f, 0, false);
+    add_sample(&f, 100 * NS_PER_MS, false);
+    f.gpu.state = GPU_NONE;
+    add_sample(&f, 200 * NS_PER_MS, false);
+    samples_file_end(&f.file);
+    assert_int_equal(f.file.end.lost_rows, 2);
+    assert_int_equal(buffer_read_file(&text, f.path, BUFFER_MAX), 0);
+    assert_int_equal(count_lines(text.text), 2);
+    close_file(&f, &text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -256,6 +277,7 @@ int main(void)
         cmocka_unit_test(a_short_row_alone_has_no_more_cores_than_the_machine),
         cmocka_unit_test(devices_of_a_short_last_row_have_the_rates_of_two_rows),
         cmocka_unit_test(rows_wait_for_the_header_until_the_gpus_are_known),
+        cmocka_unit_test(rows_that_could_not_wait_count_as_lost),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -198,11 +198,35 @@ static void a_damaged_spool_is_not_opened(void **state)
     memcpy(path, fixture.spool.path, sizeof(path));
     spool_close(&fixture.spool);
     assert_int_equal(spool_open(path, &fixture.spool), -EBADMSG);
+    buffer_add_text(&text,
+                    "{\"offset\": 9223372036854775807, \"batches\": 9223372036854775807}");
+    assert_int_equal(spool_write(&fixture.spool, "state.json", &text), 0);
+    buffer_done(&text);
+    assert_int_equal(spool_open(path, &fixture.spool), -EBADMSG);
+    buffer_add_text(&text, "{\"offset\": 6, \"batches\": 7}");
+    assert_int_equal(spool_write(&fixture.spool, "state.json", &text), 0);
+    buffer_done(&text);
+    assert_int_equal(spool_open(path, &fixture.spool), -EBADMSG);
     buffer_add_text(&text, "{}");
     assert_int_equal(spool_write(&fixture.spool, "state.json", &text), 0);
     buffer_done(&text);
     assert_int_equal(spool_open(path, &fixture.spool), 0);
     assert_int_equal(spool_open("/tmp/no/such", &fixture.spool), -ENOENT);
+}
+
+/* As if its owner had been killed while it removed it. */
+static void what_is_left_of_a_spool_is_removed(void **state)
+{
+    char path[PATH_MAX], run[PATH_MAX + 16];
+
+    (void)state;
+    memcpy(path, fixture.spool.path, sizeof(path));
+    snprintf(run, sizeof(run), "%s/%s", path, SPOOL_RUN);
+    assert_int_equal(unlink(run), 0);
+    assert_int_equal(spool_open(path, &fixture.spool), -EBUSY);
+    spool_close(&fixture.spool);
+    assert_int_equal(spool_open(path, &fixture.spool), -ENODATA);
+    assert_int_equal(access(path, F_OK), -1);
 }
 
 static ino_t inode_of(const char *name)
@@ -244,6 +268,7 @@ int main(void)
         TEST(sent_rows_take_no_space),
         TEST(beyond_the_limit_the_oldest_rows_go),
         TEST(a_damaged_spool_is_not_opened),
+        TEST(what_is_left_of_a_spool_is_removed),
         TEST(the_end_needs_no_new_space),
     };
 

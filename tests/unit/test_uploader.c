@@ -7,6 +7,8 @@
 #include <stdint.h>
 /* cmocka.h needs the four above */
 #include <cmocka.h>
+#include <errno.h>
+#include <string.h>
 
 #include "export/uploader.h"
 
@@ -55,11 +57,28 @@ static void a_summary_is_json_whatever_the_service_says(void **state)
                    "{\"run_id\":\"r\",\"data_uris\":[],\"result\":{\"a\":\"\\n\"}}");
 }
 
+/* A damaged state.json may say anything. */
+static void a_list_of_names_that_has_no_room_ends(void **state)
+{
+    struct spool spool = { .run = { "r", "s3://b" }, .batches = UINT64_MAX };
+    struct buffer text = { 0 }, none = { 0 };
+    struct json_writer json = { .out = &text, .style = &json_compact };
+
+    (void)state;
+    memset(spool.run.uri_prefix, 'x', sizeof(spool.run.uri_prefix) - 1);
+    json_begin(&json, NULL, '{');
+    uploader_add_summary(&spool, &none, &json);
+    json_end(&json);
+    assert_int_equal(buffer_error(&text), -EFBIG);
+    buffer_done(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(batches_are_numbered),
         cmocka_unit_test(a_summary_is_json_whatever_the_service_says),
+        cmocka_unit_test(a_list_of_names_that_has_no_room_ends),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,8 +3,10 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -31,6 +33,7 @@ static void begin_answer_to(struct agent_answer *answer, const struct agent_requ
                             const char *event)
 {
     begin_answer(answer);
+    answer->request = request;
     if (request->has_id)
         json_add_u64(&answer->json, "id", request->id);
     else
@@ -38,12 +41,30 @@ static void begin_answer_to(struct agent_answer *answer, const struct agent_requ
     json_add_text(&answer->json, "event", event);
 }
 
+/* For an answer that does not fit in memory: without one, the program would wait for ever. */
+static void answer_no_memory(const struct agent_request *request)
+{
+    char text[128], id[24] = "null";
+    struct buffer line = { .text = text };
+
+    if (request && request->has_id)
+        (void)snprintf(id, sizeof(id), "%" PRIu64, request->id); /* fits, like the line */
+    line.length = (size_t)snprintf(
+        text, sizeof(text),
+        "{\"id\":%s,\"event\":\"error\",\"code\":\"ENOMEM\",\"message\":\"out of memory\"}\n",
+        id);
+    (void)buffer_write(&line, STDOUT_FILENO);
+}
+
 /* If the reader is gone, so is its end of our input: we will notice there. */
 void agent_end_answer(struct agent_answer *answer)
 {
     json_end(&answer->json);
     buffer_add(&answer->line, "\n", 1);
-    (void)buffer_write(&answer->line, STDOUT_FILENO);
+    if (buffer_error(&answer->line) < 0)
+        answer_no_memory(answer->request);
+    else
+        (void)buffer_write(&answer->line, STDOUT_FILENO);
     buffer_done(&answer->line);
 }
 

@@ -47,6 +47,7 @@ void agent_begin(void);
 struct agent_answer {
     struct json_writer json;
     struct buffer line;
+    const struct agent_request *request; /* NULL: it answers none */
 };
 
 /* "ready", to which members may be added in between. */

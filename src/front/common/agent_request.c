@@ -43,6 +43,8 @@ int agent_request_parse(const char *line, size_t length, struct agent_request *r
     int r;
 
     *ret = (struct agent_request){ .document = json_loadb(line, length, 0, &error) };
+    if (!ret->document && error.text[0] == '\0') /* jansson has none for it */
+        return error_set(err, ENOMEM, "out of memory");
     if (!ret->document)
         return error_set(err, EINVAL, "invalid request: %s", error.text);
     if (!json_is_object(ret->document))

@@ -29,8 +29,18 @@ const struct command *command_find(const struct command *commands, const char *n
     return NULL;
 }
 
+/* Needs no memory. */
+static void say_no_memory(const char *prefix)
+{
+    char line[128];
+    int length = snprintf(line, sizeof(line), "%sout of memory\n", prefix); /* fits */
+
+    (void)!write(STDERR_FILENO, line,
+                 (size_t)length); /* if it fails, there is no other place */
+}
+
 /* One line, in one piece. */
-static void say_text(const char *prefix, const char *text)
+static int say_text(const char *prefix, const char *text)
 {
     CLEANUP(buffer_done) struct buffer line = { 0 };
 
@@ -38,6 +48,7 @@ static void say_text(const char *prefix, const char *text)
     escape_unsafe(text, &line);
     buffer_add(&line, "\n", 1);
     (void)buffer_write(&line, STDERR_FILENO); /* if it fails, there is no other place for it */
+    return buffer_error(&line);
 }
 
 static void say(const char *prefix, const char *fmt, va_list args) PRINTF_LIKE(2, 0);
@@ -48,8 +59,8 @@ static void say(const char *prefix, const char *fmt, va_list args)
 
     if (vasprintf(&text, fmt, args) < 0)
         text = NULL;
-    else
-        say_text(prefix, text);
+    if (!text || say_text(prefix, text) < 0)
+        say_no_memory(prefix);
 }
 
 int program_complain(const struct program *program, const char *fmt, ...)
@@ -172,7 +183,8 @@ int program_read(struct arguments *arguments, int argc, char **argv)
     if (arguments_parse(arguments, argc, argv, &err) < 0) {
         if (!program->has_full_usage)
             return program_complain(program, "%s", err.message);
-        say_text("", err.message);
+        if (say_text("", err.message) < 0)
+            say_no_memory("");
         help_usage(stderr, program, command);
         return program->failure_code;
     }

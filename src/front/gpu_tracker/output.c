@@ -32,10 +32,26 @@ static int fail(const char *path, int code, struct spoor_error *err)
     return error_sys(err, code, "The output file %s cannot be written", path);
 }
 
-int gpu_tracker_output_check(const char *path, struct spoor_error *err)
+/* A link, pipe or file that may be a trap. A device is none. */
+static int check_trust(const char *path, struct spoor_error *err)
 {
     struct stat status;
 
+    if (output_file_is_trusted(path) || (lstat(path, &status) == 0 && S_ISCHR(status.st_mode)))
+        return 0;
+    return error_set(err, EPERM,
+                     "The output file %s belongs to another user in a public directory. Name "
+                     "another file.",
+                     path);
+}
+
+int gpu_tracker_output_check(const char *path, struct spoor_error *err)
+{
+    struct stat status;
+    int trust = check_trust(path, err);
+
+    if (trust < 0)
+        return trust;
     if (stat(path, &status) < 0) {
         int r = -errno;
 
@@ -89,6 +105,9 @@ int gpu_tracker_output_write(const char *path, const char *text, struct spoor_er
         r = buffer_write(&out, STDOUT_FILENO);
         return r < 0 ? error_sys(err, r, "The standard output cannot be written") : 0;
     }
+    r = check_trust(path, err);
+    if (r < 0)
+        return r;
     r = write_file(path, &out);
     return r < 0 ? fail(path, r, err) : 0;
 }

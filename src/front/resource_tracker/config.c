@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -66,9 +67,19 @@ static int read_file(struct arguments *arguments, const char *path, struct spoor
     return toml_read(path, text.text, text.length, apply, arguments, err);
 }
 
+/* Nobody asked for it: a pipe of that name, say in /tmp, must not keep us waiting. */
+static int read_default(struct arguments *arguments, struct spoor_error *err)
+{
+    struct stat status;
+
+    if (stat(DEFAULT_PATH, &status) == 0 && !S_ISREG(status.st_mode))
+        return error_set(err, EINVAL, "config file '%s': not a regular file", DEFAULT_PATH);
+    return read_file(arguments, DEFAULT_PATH, err);
+}
+
 int tracker_config_read(struct arguments *arguments, const char *path, struct spoor_error *err)
 {
-    int r = read_file(arguments, path ? path : DEFAULT_PATH, err);
+    int r = path ? read_file(arguments, path, err) : read_default(arguments, err);
 
     if (r == 0 || path)
         return r;

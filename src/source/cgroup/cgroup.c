@@ -107,13 +107,14 @@ static int path_below(struct text_part path, const char *mount_root, struct text
     return 0;
 }
 
-/* A mount on "/" itself would hide the machine; there is none. */
+/* A mount on "/" itself would hide the machine; there is none. The path without its first slash is
+ * relative. */
 static bool decode(const struct mountinfo *mount, char mount_root[CGROUP_PATH_SIZE],
                    char point[CGROUP_PATH_SIZE])
 {
     return text_part_decode(mount->root, mount_root, CGROUP_PATH_SIZE) >= 0 &&
            text_part_decode(mount->point, point, CGROUP_PATH_SIZE) >= 0 &&
-           mount_root[0] == '/' && point[0] == '/' && point[1] != '\0';
+           mount_root[0] == '/' && point[0] == '/' && point[1] != '\0' && point[1] != '/';
 }
 
 static int place(const struct mountinfo *mount, struct text_part path, struct cgroup *ret)

@@ -146,8 +146,11 @@ static int move_listed(const struct root *root, const char *list, const struct c
 
 int cgroup_move_all(const struct root *root, const struct cgroup *from, const struct cgroup *to)
 {
-    enum { ROUNDS = 100 }; /* a process may fork faster than we move; then we give up */
-    char text[4096];
+    /* A process may fork faster than we move; then we give up. One that is exiting stays, though
+     * the kernel says that it was moved: it is waited for, 1 s at most. */
+    enum { ROUNDS = 100 };
+    static const struct timespec pause = { .tv_nsec = 10000000 };
+    char text[4096], before[4096] = "";
 
     for (int round = 0; round < ROUNDS; round++) {
         ssize_t n = read_procs(root, from, text, sizeof(text));
@@ -155,6 +158,9 @@ int cgroup_move_all(const struct root *root, const struct cgroup *from, const st
 
         if (n <= 0 || r < 0)
             return r;
+        if (strcmp(text, before) == 0)
+            (void)nanosleep(&pause, NULL);
+        memcpy(before, text, (size_t)n + 1);
     }
     return -EBUSY;
 }

@@ -55,11 +55,10 @@ int cgroup_parse_memory_stat(const char *text, struct cgroup_memory *ret)
 /* A line: "8:0 rbytes=4096 wbytes=8192 rios=1 wios=2 dbytes=0 dios=0". */
 static uint64_t line_value(const char *line, const char *key)
 {
-    const char *end = parse_next_line(line);
-    const char *found = strstr(line, key);
+    const char *found = memmem(line, strcspn(line, "\n"), key, strlen(key));
     uint64_t value;
 
-    if (!found || found >= end || found[-1] != ' ')
+    if (!found || found[-1] != ' ')
         return 0;
     found += strlen(key);
     return parse_u64(&found, &value) < 0 ? 0 : value;

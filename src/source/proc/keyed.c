@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "source/proc/keyed.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/arithmetic.h"
@@ -10,6 +11,14 @@
 static void put(void *into, size_t offset, uint64_t value)
 {
     memcpy((char *)into + offset, &value, sizeof(value));
+}
+
+static bool has_value(const void *into, size_t offset)
+{
+    uint64_t value;
+
+    memcpy(&value, (const char *)into + offset, sizeof(value));
+    return is_known(value);
 }
 
 static const struct keyed_field *find(const char *line, const struct keyed_field *fields,
@@ -33,7 +42,7 @@ size_t keyed_parse(const char *text, const struct keyed_field *fields, size_t co
         const char *cursor;
         uint64_t value;
 
-        if (!field)
+        if (!field || has_value(into, field->offset))
             continue;
         cursor = text + strlen(field->key);
         if (parse_u64(&cursor, &value) < 0)

@@ -2,8 +2,8 @@
 /*
  * keyed.h - files of "Key:   value kB" lines, read by a table of fields.
  *
- * One pass over the text fills a struct of uint64_t fields. A key that does not
- * come stays UNKNOWN; keys of the file that are not in the table are passed over.
+ * One pass over the text fills a struct of uint64_t fields. A key that does not come stays UNKNOWN, and
+ * of one that comes twice the first counts. Keys of the file that are not in the table are ignored.
  */
 #ifndef SOURCE_PROC_KEYED_H
 #define SOURCE_PROC_KEYED_H

@@ -60,7 +60,8 @@ int pid_stat_parse(const char *text, struct pid_stat *ret)
     const char *name_end;
     int64_t pid;
 
-    if (parse_i64(&cursor, &pid) < 0 || parse_name(text, &stat, &name_end) < 0)
+    if (parse_i64(&cursor, &pid) < 0 || pid <= 0 || pid > INT32_MAX ||
+        parse_name(text, &stat, &name_end) < 0)
         return -EBADMSG;
     if (name_end[1] != ' ' || name_end[2] == '\0')
         return -EBADMSG;
@@ -72,6 +73,8 @@ int pid_stat_parse(const char *text, struct pid_stat *ret)
         if (column[i] < 0)
             column[i] = 0; /* only tty_pgrp and priority can be, and are not used */
     }
+    if (column[COL_PPID] > INT32_MAX)
+        return -EBADMSG;
     stat.pid = (pid_t)pid;
     stat.parent_pid = (pid_t)column[COL_PPID];
     stat.has_exec = !((uint64_t)column[COL_FLAGS] & FLAG_FORKED);

@@ -1,0 +1,351 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attacks on what docs/SECURITY.md claims. Others are in test_hostile_text.py (terminals),
+test_output_files.py (links and pipes) and test_upload*.py (what is sent)."""
+import json
+import os
+import pathlib
+import socket
+import sqlite3
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from conftest import DEADLINE_SECONDS, eventually, load, read_line, state_of
+
+STRANGER = 1234
+AS_STRANGER = ["setpriv", f"--reuid={STRANGER}", f"--regid={STRANGER}", "--clear-groups"]
+IN_PUBLIC = "belongs to another user in a public directory"
+
+
+@pytest.fixture
+def public(tmp_path):
+    """A folder as /tmp."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can make the files of another user")
+    folder = tmp_path / "public"
+    folder.mkdir()
+    folder.chmod(0o1777)
+    return folder
+
+
+def plant(path, text="old\n"):
+    """A file of the stranger's."""
+    path.write_text(text)
+    path.chmod(0o666)
+    os.chown(path, STRANGER, STRANGER)
+    return path
+
+
+def plant_link(path, target):
+    path.symlink_to(target)
+    os.chown(path, STRANGER, STRANGER, follow_symlinks=False)
+    return path
+
+
+# ---- traps in a public folder ------------------------------------------------
+
+def test_trap_report_is_not_given_to_a_stranger(spoor, public):
+    """Nor can it be read through a descriptor that was opened before."""
+    path = plant(public / "report.json")
+    with open(path, encoding="utf-8") as before:
+        assert spoor("run", "-q", "-o", path, "--", "true", umask=0o022).returncode == 0
+        assert before.read() == "old\n"
+    assert path.stat().st_uid == os.geteuid()
+    assert stat.S_IMODE(path.stat().st_mode) & 0o022 == 0
+    assert load(path)["schema"] == "spoor/1"
+
+
+@pytest.mark.parametrize("options", [["--samples"], ["--append", "--samples"], ["--append", "-o"]], ids=str)
+def test_trap_file_is_not_written_in_place(spoor, public, options):
+    """It may be a second name of any file, if the kernel does not protect hard links."""
+    path = plant(public / "s.csv", "")
+    done = spoor("run", "-q", *options, path, "--", "true")
+    assert done.returncode == 125 and IN_PUBLIC in done.stderr
+    assert path.read_text() == ""
+
+
+@pytest.mark.parametrize("kind", ["link", "dangling link", "pipe", "file"])
+def test_trap_output_of_gpu_tracker(gpu_tracker, public, tmp_path, kind):
+    victim, path = tmp_path / "victim", public / "output"
+    if kind == "pipe":
+        os.mkfifo(path)
+        os.chown(path, STRANGER, STRANGER)
+    elif kind == "file":
+        plant(path)
+    else:
+        plant_link(path, victim)
+    if kind == "link":
+        victim.write_text("precious")
+    done = gpu_tracker("-e", "true", "-o", path)
+    assert done.returncode == 1 and "public directory" in done.stderr
+    assert not victim.exists() or victim.read_text() == "precious"
+    if kind == "file":
+        assert path.read_text() == "old\n"
+
+
+def test_link_of_ones_own_is_followed_by_gpu_tracker(gpu_tracker, tmp_path):
+    """As its predecessor does."""
+    (tmp_path / "output").symlink_to(tmp_path / "target")
+    assert gpu_tracker("-e", "true", "-o", tmp_path / "output").returncode == 0
+    assert (tmp_path / "target").stat().st_size > 100
+
+
+@pytest.mark.parametrize("name", ["f.csv", "f.sqlite"])
+def test_trap_tracking_file(gpu_tracker, public, tmp_path, name):
+    """A link is replaced and not followed, with --overwrite; without, it is refused."""
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    path = plant_link(public / name, victim)
+    assert gpu_tracker("-e", "true", f"--tf={path}").returncode == 1
+    assert path.is_symlink()
+    assert gpu_tracker("--overwrite", "-e", "true", f"--tf={path}").returncode == 0
+    assert victim.read_text() == "precious" and not path.is_symlink()
+    assert path.stat().st_uid == os.geteuid()
+
+
+@pytest.mark.parametrize("suffix", ["-wal", "-journal"])
+def test_trap_beside_a_tracking_file(gpu_tracker, public, tmp_path, suffix):
+    """SQLite would take these for its own."""
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    plant_link(public / f"f.sqlite{suffix}", victim)
+    assert gpu_tracker("-e", "true", f"--tf={public / 'f.sqlite'}").returncode == 0
+    assert victim.read_text() == "precious"
+
+
+@pytest.mark.parametrize("name", ["p.csv", "p.sqlite"])
+@pytest.mark.parametrize("is_link", [False, True])
+def test_trap_phase_file(spoor, public, tmp_path, name, is_link):
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    path = plant_link(public / name, victim) if is_link else plant(public / name, "")
+    done = spoor("phase", "start", "x", "--file", path)
+    assert done.returncode != 0 and IN_PUBLIC in done.stderr
+    assert victim.read_text() == "precious" and (is_link or path.read_text() == "")
+
+
+def test_trap_config_file_that_is_a_pipe(resource_tracker):
+    """Its default is in the current folder, which may be /tmp."""
+    os.mkfifo(resource_tracker.folder / "resource-tracker.toml")
+    done = resource_tracker("--quiet", "--", "true")
+    assert done.returncode == 0
+    assert "not a regular file; ignored" in done.stderr
+
+
+# ---- sockets -------------------------------------------------------------------
+
+def phase_address(pid):
+    return f"\0spoor-phases/{os.readlink('/proc/self/ns/pid')}/{pid}"
+
+
+def say(text):
+    """A program that says something to the tracker of a pid, and prints the answer."""
+    return [sys.executable, "-c", "import socket, sys\n"
+            "client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n"
+            "client.connect(sys.argv[1].replace('@', chr(0), 1))\n"
+            f"client.send(b'{text}')\n"
+            "print(client.recv(1000).decode())"]
+
+
+def start_waiting(spoor, path):
+    process = spoor.start("run", "-q", "-o", path, "--", "sh", "-c", "echo ready; read line")
+    read_line(process.stdout)
+    return process
+
+
+def test_phases_are_taken_from_the_user_alone(spoor, tmp_path):
+    path = tmp_path / "report.json"
+    process = start_waiting(spoor, path)
+    address = phase_address(process.pid).replace("\0", "@")
+    strangers = [AS_STRANGER] if os.geteuid() == 0 else []
+    for prefix in strangers:
+        # The connection is closed without an answer; or it was, before anything could be sent.
+        done = subprocess.run([*prefix, *say("start theirs"), address], text=True, capture_output=True,
+                              timeout=DEADLINE_SECONDS, check=False)
+        assert done.stdout.strip() == "", done
+    done = subprocess.run([*say("start ours"), address], text=True, capture_output=True, check=True,
+                          timeout=DEADLINE_SECONDS)
+    assert done.stdout.strip() == "done"
+    process.communicate(b"\n")
+    assert [phase["name"] for phase in load(path)["phases"]] == ["ours"]
+
+
+def was_never_accepted(client):
+    try:
+        client.recv(1)
+    except ConnectionResetError:
+        return True
+    return False
+
+
+def test_silent_clients_do_not_delay_the_end(spoor, tmp_path):
+    """Each is waited for, 0.1 s, while the job runs: not those that are left."""
+    path = tmp_path / "report.json"
+    process = start_waiting(spoor, path)
+    clients = [socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(100)]
+    for client in clients:
+        client.connect(phase_address(process.pid))
+    process.communicate(b"\n", timeout=DEADLINE_SECONDS)
+    assert any(was_never_accepted(client) for client in clients)
+    for client in clients:
+        client.close()
+    assert process.returncode == 0 and load(path)["phases"] == []
+
+
+def test_name_of_the_socket_that_is_taken_costs_only_the_phases(spoor, tmp_path):
+    """Anyone can take a name. The tracker's pid is known before it starts: it is ours until exec."""
+    path = tmp_path / "report.json"
+    squatter = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    starter = subprocess.Popen(["sh", "-c", 'echo ready; read line; exec "$@"', "sh", spoor.binary, "run",
+                                "-q", "-o", path, "--", "true"], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE)
+    read_line(starter.stdout)
+    squatter.bind(phase_address(starter.pid))
+    starter.communicate(b"\n", timeout=DEADLINE_SECONDS)
+    squatter.close()
+    assert starter.returncode == 0
+    assert "cannot listen for phases" in json.dumps(load(path)["warnings"])
+
+
+IMPOSTOR = """
+import socket, sys
+server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+server.bind(chr(0) + sys.argv[1])
+server.listen()
+print("ready", flush=True)
+print("got", server.accept()[0].recv(1000), flush=True)
+"""
+
+
+def test_phase_is_not_told_to_an_impostor(spoor, tmp_path):
+    """A process asks its ancestors, by pid. Another has taken the name of one."""
+    impostor = subprocess.Popen([sys.executable, "-c", IMPOSTOR, phase_address(os.getpid())[1:]],
+                                stdout=subprocess.PIPE)
+    read_line(impostor.stdout)
+    spoor("phase", "start", "secret", cwd=tmp_path)
+    assert read_line(impostor.stdout) == "got b''"
+    impostor.stdout.close()
+    assert impostor.wait() == 0
+
+
+def listening(pid):
+    """The names of sockets on which a process that runs listens, of all families."""
+    assert state_of(pid) != "Z"
+    inodes = set()
+    for entry in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+        target = os.readlink(entry)
+        if target.startswith("socket:["):
+            inodes.add(target[len("socket:["):-1])
+    found = []
+    for line in pathlib.Path("/proc/net/unix").read_text().splitlines()[1:]:
+        columns = line.split()
+        if columns[6] in inodes and int(columns[3], 16) & 0x10000:
+            found.append(columns[7] if len(columns) > 7 else "")
+    for family in ("tcp", "tcp6"):
+        for line in pathlib.Path(f"/proc/net/{family}").read_text().splitlines()[1:]:
+            columns = line.split()
+            if columns[9] in inodes and columns[3] == "0A":
+                found.append(columns[1])
+    return found
+
+
+def test_an_agent_listens_nowhere(spoor, held):
+    """It is reached by the pipe of the process that started it, and by nothing else."""
+    agent = spoor.start("agent", "--pid", str(held.pid))
+    assert json.loads(read_line(agent.stdout))["event"] == "ready"
+    assert listening(agent.pid) == []
+    agent.stdin.close()
+    assert agent.wait() == 0
+
+
+def test_a_run_listens_for_its_phases_alone(spoor, tmp_path):
+    process = start_waiting(spoor, tmp_path / "report.json")
+    names = listening(process.pid)
+    process.communicate(b"\n")
+    assert names == [phase_address(process.pid).replace("\0", "@")]
+
+
+# ---- files of others that are read ---------------------------------------------
+
+HUGE_BYTES = 4 << 30
+MEMORY_BYTES = 1 << 30  # at most, with sanitizers
+
+
+def refused_in_bounds(command, tmp_path):
+    """One line, and not much memory."""
+    with open(tmp_path / "stderr", "w+", encoding="utf-8") as errors:
+        process = subprocess.Popen(list(map(os.fspath, command)), cwd=tmp_path, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL, stderr=errors)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        errors.seek(0)
+        text = errors.read()
+    assert process.returncode in (1, 125) and text.count("\n") == 1, (process.returncode, text)
+    assert usage.ru_maxrss * 1024 < MEMORY_BYTES
+    return text
+
+
+@pytest.fixture
+def huge(tmp_path):
+    def make(name):
+        with open(tmp_path / name, "wb") as file:
+            file.truncate(HUGE_BYTES)
+        return tmp_path / name
+    return make
+
+
+def test_huge_file_is_refused(spoor, tmp_path, huge):
+    """Before it is read to its end, of which memory would not hold a copy."""
+    path = huge("huge.json")
+    assert "larger than" in refused_in_bounds([spoor.binary, "report", path], tmp_path)
+    refused_in_bounds([spoor.binary, "run", "--config", path, "true"], tmp_path)
+
+
+def test_line_without_an_end_is_refused(gpu_tracker, tmp_path, huge):
+    path = huge("huge.csv")
+    refused_in_bounds([gpu_tracker.binary, "sub-track", "analyze", f"--tf={path}", f"--stf={path}"], tmp_path)
+
+
+ENDLESS = ("CREATE VIEW data AS WITH RECURSIVE endless(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM endless) "
+           "SELECT i AS process_id, 'x' AS code_block_name, 0 AS position, 1.0 AS timestamp FROM endless")
+
+
+def test_view_in_a_database_is_not_run(sub_track, tmp_path):
+    path = tmp_path / "endless.sqlite"
+    with sqlite3.connect(path) as database:
+        database.execute(ENDLESS)
+    database.close()
+    done = sub_track("combine", f"--stf={tmp_path / 'all.sqlite'}", "-p", path)
+    assert done.returncode != 0 and "view" in done.stderr, done
+    assert not (tmp_path / "all.sqlite").exists()
+
+
+def test_trigger_in_a_phase_file_is_not_run(spoor, tmp_path):
+    path = tmp_path / "p.sqlite"
+    assert spoor("phase", "start", "x", "--file", path).returncode == 0
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE trap (i INTEGER)")
+        database.execute("CREATE TRIGGER spring AFTER INSERT ON data BEGIN INSERT INTO trap VALUES (1); END")
+    assert spoor("phase", "stop", "x", "--file", path).returncode == 0
+    assert database.execute("SELECT count(*) FROM data").fetchone() == (2,)
+    assert database.execute("SELECT count(*) FROM trap").fetchone() == (0,)
+    database.close()
+
+
+# ---- files of ours -------------------------------------------------------------
+
+def test_temporary_files_are_gone_and_none_is_in_tmp(spoor, tmp_path):
+    """A report is written beside its name; nothing of a run is in TMPDIR."""
+    temporary, folder = tmp_path / "tmp", tmp_path / "out"
+    temporary.mkdir()
+    folder.mkdir()
+    process = spoor.start("run", "-o", folder / "r.json", "--samples", folder / "s.csv", "--", "sh", "-c",
+                          "echo ready; read line", env={**os.environ, "TMPDIR": str(temporary)})
+    read_line(process.stdout)
+    eventually((folder / "s.csv").exists, "samples")
+    assert list(temporary.iterdir()) == []
+    process.communicate(b"\n")
+    assert list(temporary.iterdir()) == []
+    assert sorted(path.name for path in folder.iterdir()) == ["r.json", "s.csv"]

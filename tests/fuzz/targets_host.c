@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* targets_host.c - files that describe the whole machine. */
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/parse.h"
+#include "base/unknown.h"
+#include "fuzz.h"
+#include "session/run_facts.h"
+#include "source/events/cpu_list.h"
+#include "source/host/cpu_stat.h"
+#include "source/host/diskstats.h"
+#include "source/host/facts.h"
+#include "source/host/meminfo.h"
+#include "source/host/mountinfo.h"
+#include "source/host/mounts.h"
+#include "source/host/net_dev.h"
+#include "source/host/pressure.h"
+#include "source/host/topology.h"
+#include "source/host/vmstat.h"
+
+static void run_cpu_stat(char *text, size_t length)
+{
+    struct cpu_busy list[16];
+    struct cpu_stat stat;
+    size_t count = cpu_stat_parse_each(text, 100, list, 16);
+
+    CHECK(count <= 16 && count <= length);
+    if (cpu_stat_parse(text, 100, &stat) == 0 && is_known(stat.interrupt_ns) &&
+        is_known(stat.system_ns))
+        CHECK(stat.interrupt_ns <= stat.system_ns);
+}
+
+static void run_meminfo(char *text, size_t length)
+{
+    struct meminfo memory;
+
+    (void)length;
+    if (meminfo_parse(text, &memory) < 0)
+        return;
+    CHECK(is_known(memory.total_bytes));
+    if (is_known(memory.swap_used_bytes))
+        CHECK(memory.swap_used_bytes <= memory.swap_total_bytes);
+}
+
+/* The sums never shrink, whatever the second text says. */
+static void run_diskstats(char *text, size_t length)
+{
+    static struct device_table table;
+    struct fuzz_part parts[FUZZ_PARTS_MAX];
+    struct diskstats before = { 0, 0 }, after;
+    size_t count = fuzz_split(text, length, parts);
+
+    device_table_init(&table);
+    for (size_t i = 0; i < count; i++) {
+        if (diskstats_parse(parts[i].text, &table, fuzz_empty_root(), &after) < 0)
+            continue;
+        CHECK(after.read_bytes >= before.read_bytes);
+        CHECK(after.written_bytes >= before.written_bytes);
+        before = after;
+    }
+    CHECK(table.count <= DEVICE_TABLE_SIZE);
+}
+
+static void run_net_dev(char *text, size_t length)
+{
+    static struct device_table table;
+    struct fuzz_part parts[FUZZ_PARTS_MAX];
+    struct net_dev before = { 0, 0 }, after;
+    size_t count = fuzz_split(text, length, parts);
+
+    device_table_init(&table);
+    for (size_t i = 0; i < count; i++) {
+        if (net_dev_parse(parts[i].text, &table, fuzz_empty_root(), &after) < 0)
+            continue;
+        CHECK(after.received_bytes >= before.received_bytes);
+        CHECK(after.sent_bytes >= before.sent_bytes);
+        before = after;
+    }
+    CHECK(table.count <= DEVICE_TABLE_SIZE);
+}
+
+static void check_part(const char *line, struct text_part part)
+{
+    char decoded[256];
+    int n;
+
+    if (part.length == 0)
+        return;
+    CHECK(part.start >= line && part.start + part.length <= line + strlen(line));
+    n = text_part_decode(part, decoded, sizeof(decoded));
+    CHECK(n < 0 || (size_t)n == strlen(decoded));
+    CHECK(n <= (int)part.length);
+}
+
+static void run_mountinfo(char *text, size_t length)
+{
+    struct mountinfo mount;
+    struct mounts space;
+
+    (void)length;
+    for (const char *line = text; *line; line = parse_next_line(line)) {
+        if (mountinfo_parse_line(line, &mount) < 0)
+            continue;
+        check_part(line, mount.root);
+        check_part(line, mount.point);
+        check_part(line, mount.type);
+        check_part(line, mount.source);
+        check_part(line, mount.super_options);
+        (void)mount_is_disk(&mount);
+        (void)mount_is_zfs(&mount);
+        (void)text_part_has_option(mount.super_options, "memory");
+    }
+    (void)mounts_are_local(text);
+    (void)mounts_may_stall(text);
+    CHECK(mounts_read(fuzz_empty_root(), text, &space, NULL) == -ENOTSUP);
+}
+
+static void run_pressure(char *text, size_t length)
+{
+    uint64_t some_ns;
+
+    (void)length;
+    (void)pressure_parse(text, &some_ns);
+}
+
+static void run_vmstat(char *text, size_t length)
+{
+    uint64_t count;
+
+    (void)length;
+    (void)vmstat_parse_oom_kills(text, &count);
+}
+
+static void run_cpuinfo(char *text, size_t length)
+{
+    char model[24] = "";
+
+    (void)length;
+    if (cpuinfo_parse_model(text, model, sizeof(model)) == 0)
+        CHECK_ENDED(model);
+}
+
+static void run_os_release(char *text, size_t length)
+{
+    char name[24] = "";
+
+    (void)length;
+    if (os_release_parse_name(text, name, sizeof(name)) == 0)
+        CHECK_ENDED(name);
+}
+
+static void run_passwd(char *text, size_t length)
+{
+    char name[16] = "";
+
+    (void)length;
+    for (uint64_t uid = 0; uid <= 1000; uid += 1000)
+        if (passwd_parse_name(text, uid, name, sizeof(name)) == 0)
+            CHECK(memchr(name, '\0', sizeof(name)) != NULL && *name != '\0');
+}
+
+/* Two readers of such lists agree. */
+static void run_cpu_list(char *text, size_t length)
+{
+    enum { CAPACITY = 512 };
+    unsigned cpus[CAPACITY], counted;
+    int n = cpu_list_parse(text, cpus, CAPACITY);
+
+    (void)length;
+    CHECK(n <= CAPACITY);
+    if (n >= 0)
+        CHECK(parse_cpu_list_count(text, &counted) == 0 && counted == (unsigned)n);
+    if (parse_cpu_list_count(text, &counted) == 0)
+        CHECK(counted > 0 && counted <= UINT16_MAX);
+}
+
+static void run_cache_size(char *text, size_t length)
+{
+    uint64_t bytes;
+
+    (void)length;
+    (void)cache_size_parse(text, &bytes);
+}
+
+const struct fuzz_target host_targets[] = {
+    { "cpu_stat", run_cpu_stat, 1 },
+    { "meminfo", run_meminfo, 1 },
+    { "diskstats", run_diskstats, 2 },
+    { "net_dev", run_net_dev, 2 },
+    { "mountinfo", run_mountinfo, 2 },
+    { "pressure", run_pressure, 1 },
+    { "vmstat", run_vmstat, 1 },
+    { "cpuinfo", run_cpuinfo, 1 },
+    { "os_release", run_os_release, 1 },
+    { "passwd", run_passwd, 1 },
+    { "cpu_list", run_cpu_list, 1 },
+    { "cache_size", run_cache_size, 1 },
+    { NULL, NULL, 0 },
+};

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* targets_proc.c - files of /proc/PID. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/unknown.h"
+#include "fuzz.h"
+#include "job/command_line.h"
+#include "source/gpu/nvidia_namespace.h"
+#include "source/proc/children.h"
+#include "source/proc/pid_cmdline.h"
+#include "source/proc/pid_io.h"
+#include "source/proc/pid_stat.h"
+#include "source/proc/pid_statm.h"
+#include "source/proc/pid_status.h"
+#include "source/proc/schedstat.h"
+#include "source/proc/smaps.h"
+#include "source/proc/smaps_rollup.h"
+#include "text/utf8.h"
+
+static void run_pid_stat(char *text, size_t length)
+{
+    struct pid_stat stat;
+
+    (void)length;
+    if (pid_stat_parse(text, &stat) < 0)
+        return;
+    CHECK_ENDED(stat.comm);
+    CHECK(stat.pid > 0);
+    CHECK(stat.parent_pid >= 0);
+    CHECK(stat.state != '\0');
+    CHECK(stat.rss_pages <= INT64_MAX && stat.user_ticks <= INT64_MAX);
+    CHECK(!pid_stat_is_zombie(&stat) || stat.is_ending);
+}
+
+static void run_pid_status(char *text, size_t length)
+{
+    struct pid_status status;
+    pid_t pid;
+
+    (void)length;
+    if (pid_status_parse(text, &status) == 0 && is_known(status.rss_peak_bytes))
+        CHECK(status.rss_peak_bytes % 1024 == 0);
+    for (unsigned level = 0; level < 4; level++)
+        if (nvidia_namespace_parse(text, level, &pid) == 0)
+            CHECK(pid > 0);
+}
+
+static void run_pid_statm(char *text, size_t length)
+{
+    struct pid_statm statm;
+
+    (void)length;
+    (void)pid_statm_parse(text, &statm);
+}
+
+/* All of it is there, or it is refused. */
+static void run_pid_io(char *text, size_t length)
+{
+    struct pid_io io;
+
+    (void)length;
+    if (pid_io_parse(text, &io) == 0 && !strstr(text, "18446744073709551615"))
+        CHECK(is_known(io.read_chars) && is_known(io.written_chars) &&
+              is_known(io.read_bytes) && is_known(io.written_bytes));
+}
+
+static void run_schedstat(char *text, size_t length)
+{
+    struct schedstat stat;
+
+    (void)length;
+    (void)schedstat_parse(text, &stat);
+}
+
+static void count_child(pid_t child, void *data)
+{
+    CHECK(child > 0);
+    ++*(int *)data;
+}
+
+static void run_children(char *text, size_t length)
+{
+    int found = 0, r = children_parse(text, count_child, &found);
+
+    CHECK(r == -EBADMSG || r == found);
+    CHECK((size_t)found <= length);
+}
+
+static void run_smaps_rollup(char *text, size_t length)
+{
+    struct smaps_rollup rollup;
+
+    (void)length;
+    (void)smaps_rollup_parse(text, &rollup);
+}
+
+/* ---- smaps ------------------------------------------------------------------------ */
+
+struct areas {
+    size_t count;
+    uint64_t sum;
+};
+
+static int add_area(const struct smaps_area *area, void *data)
+{
+    struct areas *areas = data;
+    const uint64_t values[] = { area->start,         area->end,           area->offset,
+                                area->device,        area->inode,         area->rss,
+                                area->pss,           area->shared_clean,  area->shared_dirty,
+                                area->private_clean, area->private_dirty, area->anonymous,
+                                area->merged };
+
+    areas->count++;
+    for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)
+        areas->sum = areas->sum * 31 + values[i];
+    return 0;
+}
+
+/* In pieces of this size. */
+static int parse_smaps(const char *text, size_t length, size_t piece, struct areas *ret)
+{
+    struct smaps_parser parser;
+    int r = 0;
+
+    *ret = (struct areas){ 0 };
+    smaps_parser_init(&parser, add_area, ret);
+    for (size_t at = 0; at < length && r == 0; at += piece)
+        r = smaps_parser_feed(&parser, text + at, length - at < piece ? length - at : piece);
+    return r == 0 ? smaps_parser_finish(&parser) : r;
+}
+
+static size_t longest_line(const char *text, size_t length)
+{
+    size_t longest = 0, start = 0;
+
+    for (size_t i = 0; i < length; i++) {
+        longest = i - start > longest ? i - start : longest;
+        start = text[i] == '\n' ? i + 1 : start;
+    }
+    return longest;
+}
+
+/* Where the text is cut into pieces changes nothing, unless a line is too long to be kept. */
+static void run_smaps(char *text, size_t length)
+{
+    struct areas whole, pieces;
+    int r = parse_smaps(text, length, length + 1, &whole);
+    int again = parse_smaps(text, length, 7, &pieces);
+
+    if (longest_line(text, length) >= sizeof(((struct smaps_parser *)0)->line) - 1)
+        return;
+    CHECK(again == r);
+    CHECK(whole.count == pieces.count && whole.sum == pieces.sum);
+}
+
+/* ---- the command line --------------------------------------------------------------- */
+
+/* Where the safe text starts being unsafe; NULL: nowhere. */
+static const char *find_unsafe(const char *text)
+{
+    uint32_t character;
+    int n;
+
+    for (; (n = utf8_decode(text, &character)) > 0; text += n)
+        if (utf8_is_unsafe(character))
+            return text;
+    return n == 0 ? NULL : text;
+}
+
+static void run_cmdline(char *text, size_t length)
+{
+    enum { CAPACITY = 64 };
+    const char *arguments[CAPACITY];
+    size_t count = cmdline_split(text, length, arguments, CAPACITY);
+    char *line;
+
+    CHECK(count < CAPACITY && arguments[count] == NULL);
+    line = command_line_make(arguments, length % 2 == 1);
+    CHECK((line != NULL) == (count > 0));
+    CHECK(!line || (strlen(line) <= COMMAND_LINE_MAX && find_unsafe(line) == NULL));
+    free(line);
+}
+
+const struct fuzz_target proc_targets[] = {
+    { "pid_stat", run_pid_stat, 1 },   { "pid_status", run_pid_status, 1 },
+    { "pid_statm", run_pid_statm, 1 }, { "pid_io", run_pid_io, 1 },
+    { "schedstat", run_schedstat, 1 }, { "children", run_children, 1 },
+    { "smaps", run_smaps, 2 },         { "smaps_rollup", run_smaps_rollup, 1 },
+    { "cmdline", run_cmdline, 1 },     { NULL, NULL, 0 },
+};

@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scenarios.py - what spoor is asked to do while calls fail, and what must hold afterwards."""
+import contextlib
+import csv
+import glob
+import io
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "functional"))
+
+import schema  # noqa: E402: found by the line above
+
+STATUS = 7  # of every job that runs to its end
+RAN = "ran"  # the job creates it first
+STORED = "stored.json"
+SHORT_JOB = ["sh", "-c", f": >{RAN}; exit {STATUS}"]
+FORKING_JOB = ["sh", "-c", f": >{RAN}; for i in 1 2 3; do (sleep 0.03) & done; wait; exit {STATUS}"]
+SANITIZER = re.compile(r"(AddressSanitizer|LeakSanitizer|UndefinedBehavior|runtime error:|"
+                       r"ThreadSanitizer|==\d+==|Assertion)")
+# A thread without memory for its stack is told to try again.
+MEMORY = re.compile("memory|Resource temporarily unavailable")
+# How each program says what went wrong. That there are no GPUs is said in every run.
+COMPLAINTS = {"spoor": re.compile("spoor: "), "library": re.compile("library: "),
+              "resource-tracker": re.compile("(warn|error): "),
+              "gpu-tracker": re.compile("(WARNING|ERROR):root:(?!Neither |Private RSS )")}
+NO_MEMORY = "another cause was given than that there is no memory"
+CRASHES = {signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGFPE, signal.SIGILL}
+
+
+class Fault(Exception):
+    """What must not happen did."""
+
+
+def expect(condition, message):
+    if not condition:
+        raise Fault(message)
+
+
+def check_json(text, has_run):
+    try:
+        result = json.loads(text)
+    except ValueError as error:
+        raise Fault(f"the JSON is damaged: {error}") from error
+    try:
+        schema.check(result)
+    except AssertionError as error:
+        raise Fault(f"the JSON does not fit its schema: {error}") from error
+    if has_run:
+        expect(result["run"]["exit_code"] == STATUS, "the report has another exit code")
+
+
+def check_object(text, has_run):
+    del has_run
+    try:
+        expect(isinstance(json.loads(text), dict), "not a JSON object")
+    except ValueError as error:
+        raise Fault(f"the JSON is damaged: {error}") from error
+
+
+def check_lines(text, has_run):
+    del has_run
+    for line in text.splitlines():
+        check_object(line, False)
+    expect(text.endswith("\n"), "the last line is cut")
+
+
+def check_answers(text, has_run):
+    """Of an agent: that it is ready and an answer to both requests, or why it is not."""
+    check_lines(text, has_run)
+    first, *others = [json.loads(line) for line in text.splitlines()]
+    expect(first["event"] in ("ready", "error"), f"the agent begins with {first}")
+    if first["event"] == "ready":
+        expect(len(others) == 2 and all(
+            answer["id"] in (i + 1, *([None] if answer["event"] == "error" else []))
+            for i, answer in enumerate(others)), f"requests were not answered: {text!r}")
+
+
+def check_csv(text, has_run):
+    del has_run
+    rows = list(csv.reader(io.StringIO(text)))
+    expect(len(rows) >= 2, "a CSV file without rows")
+    expect(len({len(row) for row in rows}) == 1, "rows of a CSV file differ in length")
+    expect(text.endswith("\n"), "the last row is cut")
+
+
+def check_page(text, has_run):
+    del has_run
+    expect(text.rstrip().endswith("</html>"), "the page is cut")
+
+
+def check_text(text, has_run):
+    del has_run
+    expect(text.endswith("\n"), "the text is cut")
+
+
+CHECKS = {".json": check_json, ".csv": check_csv, ".html": check_page, ".txt": check_text,
+          ".jsonl": check_lines, ".object": check_object, ".answers": check_answers}
+
+
+def check_database(path):
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        try:
+            expect(database.execute("PRAGMA integrity_check").fetchone() == ("ok",), "damaged")
+        except sqlite3.Error as error:
+            raise Fault(f"the database is damaged: {error}") from error
+
+
+class Scenario:
+    """One command. `outputs`: files that it writes when all goes well, or "stdout", each with the
+    kind of what it holds if its name does not say so. `failure`: the status if it could not do what
+    it was asked for. `without`: failures that it does not meet."""
+
+    def __init__(self, name, arguments, outputs=(), program="spoor", has_job=False, status=0,
+                 failure=125, stdin=b"", prepare=None, without=()):
+        self.name, self.arguments, self.program, self.has_job = name, arguments, program, has_job
+        self.outputs = {output.split("=")[0]: "." + re.split("[.=]", output)[-1]
+                        for output in outputs}
+        self.status, self.failure, self.stdin, self.prepare = status, failure, stdin, prepare
+        self.without = without
+
+    def command(self, binaries, folder, target):
+        words = [word.replace("{pid}", str(target)).replace("{folder}", str(folder))
+                 for word in self.arguments]
+        return [str(binaries / self.program), *words]
+
+    def check(self, outcome, folder, injection):
+        """Raises a Fault, or says how it ended: unharmed, reported or refused."""
+        expect(not outcome.is_late, "it hangs")
+        expect(-outcome.status not in CRASHES, f"it died of signal {-outcome.status}")
+        found = SANITIZER.search(outcome.stderr)
+        expect(not found, "a sanitizer complains: " + outcome.stderr[-3000:] if found else "")
+        expect(outcome.left == 0, f"{outcome.left} processes were left")
+        left = cgroups_of(outcome.pid, cgroup_folders())
+        expect(not left, f"cgroups were left: {', '.join(left)}")
+        self.check_files(folder)
+        has_run = (folder / RAN).exists()
+        self.check_status(outcome, has_run, injection)
+        if outcome.status == -signal.SIGPIPE:
+            return "refused"
+        missing = self.check_outputs(outcome, folder, has_run)
+        if missing or outcome.status == self.failure:
+            expect(outcome.stderr.strip() or outcome.stdout.strip(),
+                   f"{', '.join(missing) or 'the result'} is missing, and nothing says why")
+            expect(injection.kind != "alloc" or MEMORY.search(outcome.stderr + outcome.stdout),
+                   f"{NO_MEMORY}: {outcome.stderr!r} {outcome.stdout!r}")
+        if outcome.status == self.failure:
+            return "refused"
+        return "reported" if missing or self.complaints(outcome.stderr) else "unharmed"
+
+    def check_status(self, outcome, has_run, injection):
+        """The command's own if it ran; gpu-tracker, as its predecessor, ends with its own. A broken
+        pipe may end what has no command."""
+        allowed = {self.failure} if self.has_job and not has_run else \
+            {self.status} if has_run and self.program != "gpu-tracker" else \
+            {self.status, self.failure}
+        if injection.how == "EPIPE" and not self.has_job:
+            allowed.add(-signal.SIGPIPE)
+        expect(outcome.status in allowed, f"status {outcome.status}, expected "
+               f"{' or '.join(map(str, sorted(allowed)))}; it said {outcome.stderr!r}")
+
+    def complaints(self, text):
+        return [line for line in text.splitlines() if COMPLAINTS[self.program].match(line)]
+
+    def check_files(self, folder):
+        known = {RAN, "home", *self.outputs, *([STORED] if self.prepare else [])}
+        known |= {name + end for name in self.outputs for end in ("-wal", "-shm", "-journal")}
+        left = {path.name for path in folder.iterdir()} - known
+        left |= {path.name for path in (folder / "home").iterdir()}
+        expect(not left, f"files were left: {', '.join(sorted(left))}")
+
+    def check_outputs(self, outcome, folder, has_run):
+        """The outputs that are missing. Those that are there are whole, unless it said otherwise."""
+        missing = []
+        for name, kind in self.outputs.items():
+            path = folder / name
+            if name == "stdout" and not outcome.stdout or \
+                    name != "stdout" and not (path.exists() and path.stat().st_size):
+                missing.append(name)
+                continue
+            try:
+                if kind == ".sqlite":
+                    check_database(path)
+                    continue
+                text = outcome.stdout if name == "stdout" else path.read_text(errors="replace")
+                CHECKS[kind](text, has_run)
+            except Fault as fault:
+                if self.may_be_cut(name, kind, outcome):
+                    missing.append(name)
+                else:
+                    raise Fault(f"{name}: {fault}") from fault
+        return missing
+
+    def may_be_cut(self, name, kind, outcome):
+        """A stream or a pipe that broke off, and it said so."""
+        return name == "stdout" and outcome.status == self.failure or \
+            self.complaints(outcome.stderr) and kind in (".csv", ".jsonl")
+
+
+def agent_requests(*operations):
+    return b"".join(json.dumps({"id": i + 1, "op": operation}).encode() + b"\n"
+                    for i, operation in enumerate(operations))
+
+
+def stored_report(folder, source):
+    shutil.copy(source, folder / STORED)
+
+
+SCENARIOS = [
+    Scenario("run", ["run", "-q", "-o", "report.json", "--", *SHORT_JOB], ["report.json"],
+             has_job=True, status=STATUS),
+    Scenario("run, no cgroup", ["run", "-q", "--cgroup", "off", "-o", "report.json", "--",
+                                *SHORT_JOB], ["report.json"], has_job=True, status=STATUS),
+    Scenario("run, all outputs",
+             ["run", "-i", "0.02", "-o", "report.json", "--report", "page.html", "--samples",
+              "samples.csv", "--stream", "rows.jsonl", "--", *FORKING_JOB],
+             ["report.json", "page.html", "samples.csv", "rows.jsonl"], has_job=True,
+             status=STATUS),
+    Scenario("attach", ["attach", "--duration", "0.05", "-i", "0.02", "-q", "-o", "report.json",
+                        "--samples", "samples.csv", "{pid}"], ["report.json", "samples.csv"]),
+    Scenario("system", ["system", "-i", "0.02", "-f", "json"], ["stdout=json"]),
+    Scenario("report, page", ["report", "-o", "page.html", STORED], ["page.html"],
+             prepare=stored_report),
+    Scenario("report, text", ["report", "--text", STORED], ["stdout=txt"], prepare=stored_report),
+    Scenario("recommend", ["recommend", STORED], ["stdout=txt"], prepare=stored_report),
+    Scenario("doctor", ["doctor"], ["stdout=txt"]),
+    Scenario("info", ["info", "-f", "json"], ["stdout=object"]),
+    Scenario("agent", ["agent", "--pid", "{pid}", "-i", "0.02"], ["stdout=answers"],
+             stdin=agent_requests("sample", "stop"),
+             without=("ENOSPC", "ENOSPC+")),  # it writes to a pipe only, for which there is a file
+    Scenario("gpu-tracker, CSV", ["--execute", f"sh -c ': >{RAN}; sleep 0.03'", "-o",
+                                  "report.object", "-f", "json", "--st", "0.1", "--tf",
+                                  "rows.csv"],
+             ["report.object", "rows.csv=txt"], program="gpu-tracker", has_job=True, failure=1),
+    Scenario("gpu-tracker, SQLite", ["--execute", f"sh -c ': >{RAN}'", "-o", "report.object", "-f",
+                                     "json", "--tf", "rows.sqlite"],
+             ["report.object", "rows.sqlite"], program="gpu-tracker", has_job=True, failure=1),
+    Scenario("resource-tracker", ["-i", "0.02", "-f", "csv", "-o", "rows.csv", "--", *FORKING_JOB],
+             ["rows.csv"], program="resource-tracker", has_job=True, status=STATUS, failure=1),
+    Scenario("library", ["{folder}/report.json"], ["report.json"], program="library", failure=3),
+]
+
+
+def cgroup_folders():
+    """Where a tracker that we start may create cgroups."""
+    mounts = [line.split(" ") for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines()]
+    points = [fields[4] for fields in mounts if fields[fields.index("-") + 1].startswith("cgroup")]
+    own = {line.split(":", 2)[2] for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines()}
+    return [point + path.rstrip("/") for point in points for path in own | {""}]
+
+
+def cgroups_of(pid, folders):
+    return [path for folder in folders for path in glob.glob(f"{glob.escape(folder)}/spoor-{pid}-*")]
+
+
+def start_target():
+    """A process to attach to. It ends with its input: when we do."""
+    return subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                            stderr=subprocess.DEVNULL, start_new_session=True)
+
+
+def base_environment(folder):
+    home = folder / "home"
+    home.mkdir()
+    return {"PATH": os.environ["PATH"], "HOME": str(home), "TMPDIR": str(home),
+            "SPOOR_METADATA_URL": "http://127.0.0.1:1",
+            "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", ""),
+            "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
+            "LSAN_OPTIONS": f"suppressions={HERE / 'leaks.supp'}:print_suppressions=0"}

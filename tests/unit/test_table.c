@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_table.c - tables that others wrote: what is in them is not trusted. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "fake_root.h"
+#include "store/table.h"
+
+static const char *const columns[] = { "name", "size" };
+static const struct table_place place = { "data", 0 };
+
+struct folder {
+    struct fake_root fake;
+    char csv[96], sqlite[96];
+};
+
+static int set_up(void **state)
+{
+    static struct folder folder;
+
+    fake_root_init(&folder.fake);
+    (void)snprintf(folder.csv, sizeof(folder.csv), "%s/t.csv", folder.fake.path);
+    (void)snprintf(folder.sqlite, sizeof(folder.sqlite), "%s/t.sqlite", folder.fake.path);
+    *state = &folder;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct folder *folder = *state;
+
+    fake_root_done(&folder->fake);
+    return 0;
+}
+
+static void make_database(const struct folder *folder, const char *sql)
+{
+    sqlite3 *db;
+
+    assert_int_equal(sqlite3_open(folder->sqlite, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+/* Reads the first row. Returns what failed first, or 0. */
+static int read_first(const char *path, double *ret, struct spoor_error *err)
+{
+    struct table *table = NULL;
+    int r = table_open(path, &place, columns, 2, &table, err);
+
+    if (r == 0)
+        r = table_next(table, err);
+    if (r > 0)
+        r = table_number(table, 1, ret, err);
+    table_close(table);
+    return r;
+}
+
+static void rows_are_read_from_both_kinds(void **state)
+{
+    struct folder *folder = *state;
+    struct spoor_error err;
+    double size = 0;
+
+    fake_root_write(&folder->fake, "t.csv", "size,name\n2.5,a\n");
+    assert_int_equal(read_first(folder->csv, &size, &err), 0);
+    assert_true(size > 2.4 && size < 2.6);
+    make_database(folder, "CREATE TABLE data (size, name); INSERT INTO data VALUES (3.5, 'a')");
+    assert_int_equal(read_first(folder->sqlite, &size, &err), 0);
+    assert_true(size > 3.4 && size < 3.6);
+}
+
+static void a_row_has_as_many_cells_as_the_header(void **state)
+{
+    struct folder *folder = *state;
+    struct spoor_error err;
+    double size;
+
+    fake_root_write(&folder->fake, "t.csv", "name,size\na,1,2\n");
+    assert_int_equal(read_first(folder->csv, &size, &err), -EBADMSG);
+    assert_non_null(strstr(err.message, "3 cells, but the header has 2"));
+}
+
+/* It could have rows without end, by joins or recursion. */
+static void a_view_is_not_a_table(void **state)
+{
+    struct folder *folder = *state;
+    struct spoor_error err;
+    double size;
+
+    make_database(folder, "CREATE TABLE t (name, size); INSERT INTO t VALUES ('a', 1); "
+                          "CREATE VIEW data AS SELECT a.* FROM t a, t b, t c");
+    assert_int_equal(read_first(folder->sqlite, &size, &err), -EBADMSG);
+    assert_non_null(strstr(err.message, "access to view"));
+}
+
+static void a_number_is_finite(void **state)
+{
+    struct folder *folder = *state;
+    struct spoor_error err;
+    double size = 7;
+
+    make_database(folder,
+                  "CREATE TABLE data (name, size); INSERT INTO data VALUES ('a', 9e999)");
+    assert_int_equal(read_first(folder->sqlite, &size, &err), -EBADMSG);
+    assert_non_null(strstr(err.message, "is not a number"));
+    assert_true(size > 6.9);
+}
+
+static void a_cell_does_not_fill_the_memory(void **state)
+{
+    struct folder *folder = *state;
+    struct spoor_error err;
+    double size;
+
+    make_database(folder, "CREATE TABLE data (name AS (zeroblob(900000000)), size); "
+                          "INSERT INTO data VALUES (1)");
+    assert_int_equal(read_first(folder->sqlite, &size, &err), -EBADMSG);
+    assert_non_null(strstr(err.message, "too big"));
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(rows_are_read_from_both_kinds),   TEST(a_row_has_as_many_cells_as_the_header),
+        TEST(a_view_is_not_a_table),           TEST(a_number_is_finite),
+        TEST(a_cell_does_not_fill_the_memory),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
