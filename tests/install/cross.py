@@ -32,7 +32,7 @@ SKIPPED = {
     "scope_keeper": (CLONE, ["*"]),
     "hidden_child": (CLONE, ["*"]),
     "http": (CURL, ["*"]),
-    "load": ("reads a million damaged reports, which takes minutes under emulation", ["*"]),
+    "load": ("damages every value of a report in turn, which takes minutes under emulation", ["*"]),
     "pid_files": (PROC, ["schedstat_is_time_run_and_time_waited"]),
     "smaps": (PROC, ["areas_add_up_to_the_rollup"]),
     "job": (PROC, ["a_zombie_whose_figures_were_taken_is_not_found_again",
