@@ -76,27 +76,34 @@ class Mark:
     gpu_looks: int  # how often that thread has gone to sleep
 
 
-def mark(pid):
-    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
-        if (task / "comm").read_text().strip() == "spoor-gpu":
-            status = dict(line.split(":", 1) for line in
-                          (task / "status").read_text().splitlines())
-            return Mark(time.monotonic(), cpu_seconds(pid),
-                        int((task / "schedstat").read_text().split()[0]) / 1e9,
-                        int(status["voluntary_ctxt_switches"]))
+def gpu_thread(process):
+    """The folder of the thread that asks the driver, which starts soon after the job."""
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    while process.poll() is None and time.monotonic() < deadline:
+        for task in pathlib.Path(f"/proc/{process.pid}/task").iterdir():
+            if (task / "comm").read_text().strip() == "spoor-gpu":
+                return task
+        time.sleep(0.01)
     raise CaseFailed("the tracker has no thread for GPUs")
+
+
+def mark(pid, thread):
+    status = dict(line.split(":", 1) for line in (thread / "status").read_text().splitlines())
+    return Mark(time.monotonic(), cpu_seconds(pid),
+                int((thread / "schedstat").read_text().split()[0]) / 1e9,
+                int(status["voluntary_ctxt_switches"]))
 
 
 def meter(after, seconds):
     """What to do beside a job: take a mark of the tracker, twice."""
     def read(process):
-        marks = []
+        thread, marks = gpu_thread(process), []
         for pause in (after, seconds):
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(pause)
             if process.returncode is not None:
                 raise CaseFailed(f"ended with status {process.returncode} while it was measured")
-            marks.append(mark(process.pid))
+            marks.append(mark(process.pid, thread))
         return marks
     return read
 

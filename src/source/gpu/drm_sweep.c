@@ -199,7 +199,8 @@ static int look_at_fds(struct drm_sweep *sweep, struct drm_sweep_pid *entry, int
     size_t count = 0;
     ssize_t n;
 
-    while ((n = getdents64(folder, (void *)entries, sizeof(entries))) > 0 && count < DRM_SWEEP_FD_MAX) {
+    while ((n = getdents64(folder, (void *)entries, sizeof(entries))) > 0 &&
+           count < DRM_SWEEP_FD_MAX) {
         for (ssize_t at = 0; at < n;) {
             const struct dirent64 *file = (const struct dirent64 *)(void *)(entries + at);
             uint64_t fd;
