@@ -51,10 +51,13 @@ int line_reader_next(struct line_reader *reader, struct line *ret)
 
     for (;;) {
         size_t left = reader->end - reader->start;
-        char *text = reader->buffer ? reader->buffer + reader->start : NULL;
-        char *newline = left > searched ? memchr(text + searched, '\n', left - searched) : NULL;
+        char *text = reader->buffer, *newline = NULL;
         int r;
 
+        if (left > 0) {
+            text += reader->start;
+            newline = memchr(text + searched, '\n', left - searched);
+        }
         if (newline || (reader->is_at_end && left > 0)) {
             size_t length = newline ? (size_t)(newline - text) : left;
 
