@@ -15,7 +15,7 @@ import stat
 import subprocess
 import tarfile
 
-META_PACKAGE = "linux-image-amd64"
+META_PACKAGES = {"x86_64": "linux-image-amd64", "aarch64": "linux-image-arm64"}
 MODULES = ["virtio_pci", "virtio_blk", "crc32c_generic", "ext4"]
 # What of the package is kept: the kernel, and the modules that a disk and ext4 may need.
 KERNEL_FILES = re.compile(r"boot/vmlinuz|modules\.builtin$|kernel/drivers/virtio/.*\.ko$|"
@@ -35,7 +35,7 @@ def fetch_kernel(folder):
     for may_retry in (True, False):
         try:
             package = re.search(r"Depends: (linux-image-\S+)",
-                                call("apt-cache", "depends", META_PACKAGE))[1]
+                                call("apt-cache", "depends", META_PACKAGES[os.uname().machine]))[1]
             unpacked = folder / package
             if not (unpacked / "done").exists():
                 unpack_kernel(package, unpacked)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the emulated machine and reads what it sends: see init for the lines."""
+import os
 import re
 import shlex
 import subprocess
@@ -7,18 +8,32 @@ import time
 
 MEMORY = "4G"
 CPUS = "2"
+# Of each architecture: the kind of machine, the kernel's name of the console, and whether there are
+# further serial lines, named ttyS1 and on.
+KINDS = {"x86_64": ("pc", "ttyS0", True), "aarch64": ("virt", "ttyAMA0", False)}
+
+
+def serial_lines(results, has_lines):
+    """Options for serial lines that write to files, as ttyS1 and on. If the machine has none they are
+    PCI cards, of which ttyS0 leads nowhere."""
+    if has_lines:
+        return [word for path in results for word in ("-serial", f"file:{path}")]
+    ends = ["null", *(f"file,path={path}" for path in results)]
+    return [word for i, end in enumerate(ends) for word in
+            ("-chardev", f"{end},id=line{i}", "-device", f"pci-serial,chardev=line{i}")]
 
 
 def command(kernel, initramfs, disk, console, results):
     """`results`: a file for each serial line after the console's. Software emulation on purpose:
     it works wherever the tests run, and /dev/kvm does not."""
-    words = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", CPUS,
-             "-m", MEMORY, "-display", "none", "-monitor", "none", "-nodefaults", "-no-reboot",
-             "-kernel", kernel, "-initrd", initramfs,
-             "-append", "console=ttyS0 quiet panic=-1 mitigations=off random.trust_cpu=on",
-             "-drive", f"file={disk},format=raw,if=virtio,cache=unsafe"]
-    for path in (console, *results):
-        words += ["-serial", f"file:{path}"]
+    architecture = os.uname().machine
+    kind, console_line, has_lines = KINDS[architecture]
+    words = [f"qemu-system-{architecture}", "-M", kind, "-accel", "tcg,thread=multi", "-cpu", "max",
+             "-smp", CPUS, "-m", MEMORY, "-display", "none", "-monitor", "none", "-nodefaults",
+             "-no-reboot", "-kernel", kernel, "-initrd", initramfs,
+             "-append", f"console={console_line} quiet panic=-1 mitigations=off random.trust_cpu=on",
+             "-drive", f"file={disk},format=raw,if=virtio,cache=unsafe",
+             "-serial", f"file:{console}", *serial_lines(results, has_lines)]
     return [str(word) for word in words]
 
 

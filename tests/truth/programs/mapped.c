@@ -9,6 +9,7 @@
  * parts:   240 MB, of which three children map all and touch a half, at 0, 60 and 120 MB
  * shm:     two objects of 60 MB with the same name, which is not one object, in three processes
  */
+#include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -78,6 +79,7 @@ static void map_twice(void)
 struct part {
     int fd;
     size_t file_bytes, start, bytes;
+    bool is_late; /* touched after all others */
     meeting *place;
 };
 
@@ -88,7 +90,11 @@ static void touch_part(void *data)
 
     /* Without this the kernel maps neighbours of a touched page too. */
     madvise(memory, part->file_bytes, MADV_RANDOM);
-    read_pages(memory + part->start, part->bytes);
+    if (!part->is_late)
+        read_pages(memory + part->start, part->bytes);
+    meet(part->place);
+    if (part->is_late)
+        read_pages(memory + part->start, part->bytes);
     meet(part->place);
     meet(part->place);
     release(memory, part->file_bytes);
@@ -102,6 +108,7 @@ static void run_children(void (*act)(void *), struct part parts[CHILDREN])
         parts[i].place = i == 0 ? meeting_of(CHILDREN + 1) : parts[0].place;
         pids[i] = start(act, &parts[i]);
     }
+    meet(parts[0].place); /* those that are late begin */
     meet(parts[0].place);
     hold_ms(HOLD_MS);
     meet(parts[0].place);
@@ -119,7 +126,7 @@ static void map_parts(void)
     struct part parts[CHILDREN];
 
     for (size_t i = 0; i < CHILDREN; i++)
-        parts[i] = (struct part){ fd, bytes, i * 60 * MIB, bytes / 2, NULL };
+        parts[i] = (struct part){ fd, bytes, i * 60 * MIB, bytes / 2, false, NULL };
     run_children(touch_part, parts);
     close(fd);
     ledger_set(PEAK_RSS_BYTES, base + (double)bytes);
@@ -141,7 +148,9 @@ static void map_shm(void)
 
         if (fd < 0 || ftruncate(fd, (off_t)bytes) < 0)
             ledger_fail("memfd");
-        parts[i] = (struct part){ fd, bytes, 0, bytes, NULL };
+        /* An object that one process has touched so far is private. So that no more than one ever is,
+         * the lone one is late. */
+        parts[i] = (struct part){ fd, bytes, 0, bytes, i == 1, NULL };
     }
     run_children(touch_part, parts);
     for (int i = 0; i < 2; i++)
