@@ -85,9 +85,9 @@ int clock_parse(const char *text, double *ret)
 
     if (!end || parse_decimals(end, &decimals) < 0)
         return -EBADMSG;
-    seconds = (double)timegm(&tm);
+    seconds = round(((double)timegm(&tm) + decimals) * 1e3) / 1e3;
     if (!(seconds >= 0 && seconds < CLOCK_END_SECONDS))
         return -EBADMSG;
-    *ret = round((seconds + decimals) * 1e3) / 1e3;
+    *ret = seconds;
     return 0;
 }
