@@ -48,15 +48,16 @@ static uint64_t lives_bound(const struct job *job)
  * its exit record. */
 static void note_main_peak(struct job *job, const struct job_reading *reading)
 {
+    const struct job_marks *marks = &job->marks;
     struct origin *origin = &job->origins[METRIC_MAIN_RSS_PEAK];
+    bool is_certain = reading->discount.main <= marks->main_rss_peak_bytes / 100;
 
-    if (reading->discount.main > job->marks.main_rss_peak_bytes / 100)
-        return;
-    if (job->marks.main_peak_is_exact)
-        *origin = (struct origin){ "wait4.ru_maxrss", NULL, true };
-    else if (job_records_hold(job) && is_known(job->process_events.main_peak_bytes) &&
-             job->is_spawned)
+    if (is_certain && !marks->main_peak_is_exact && job_records_hold(job) &&
+        is_known(job->process_events.main_peak_bytes) && job->is_spawned)
         *origin = (struct origin){ "taskstats.hiwater_rss", NULL, true };
+    else if (marks->main_peak_is_exact || marks->main_rss_peak_bytes == marks->main_bound_bytes)
+        *origin = (struct origin){ "wait4.ru_maxrss", NULL,
+                                   is_certain && marks->main_peak_is_exact };
 }
 
 void job_read_bounds(struct job *job, struct job_reading *reading)

@@ -192,6 +192,10 @@ static void take_descendant_peak(struct job *job, const struct member *member,
         raise_to(&job->marks.largest_peak_bytes, maxrss_bytes);
 }
 
+/* So near to each other are two readings of one peak: each CPU keeps up to 32 pages that the total
+ * does not have yet. */
+#define COUNTING_STEP_BYTES ((uint64_t)256 * 1024)
+
 static void take_peak(struct job *job, struct member *member, uint64_t maxrss_bytes,
                       uint64_t faults)
 {
@@ -201,7 +205,7 @@ static void take_peak(struct job *job, struct member *member, uint64_t maxrss_by
         return;
     }
     job->marks.main_bound_bytes = maxrss_bytes;
-    job->marks.main_peak_is_exact = maxrss_bytes <= member->rss_peak_bytes;
+    job->marks.main_peak_is_exact = maxrss_bytes <= member->rss_peak_bytes + COUNTING_STEP_BYTES;
     if (member->child_faults == 0 || !has_records(&job->process_events))
         take_main_peak(job, member, maxrss_bytes, faults);
     job->marks.outlived_main = process_events_outlive_main(&job->process_events);
