@@ -302,10 +302,11 @@ static struct writer_end count_lost(const struct writer_process *process, bool h
     struct writer_end end = { .error = writer_process_error(process, err),
                               .lost_rows = untaken_rows,
                               .cpu_ns = atomic_load(&queue->cpu_ns) };
+    bool has_left = process->has_reader && end.error == -EPIPE;
 
-    if (end.error != -EPIPE)
+    if (!has_left)
         end.lost_rows += atomic_load(&queue->lost_rows);
-    if (end.error != 0 && (end.error != -EPIPE || untaken_rows == 0))
+    if (end.error != 0 && (!has_left || untaken_rows == 0))
         return end;
     if (has_stalled || process->dropped_rows == untaken_rows)
         end.error = has_stalled || untaken_rows > 0 ? -ETIMEDOUT : 0;

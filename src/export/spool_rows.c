@@ -29,6 +29,22 @@ static void close_rows(struct rows *rows)
         close(rows->fd);
 }
 
+/* Up to `size` bytes: fewer at the end of the file. */
+static ssize_t read_at(int fd, char *text, size_t size, uint64_t offset)
+{
+    size_t done = 0;
+    ssize_t n = 1;
+
+    while (done < size && n != 0) {
+        n = pread(fd, text + done, size - done, (off_t)(offset + done));
+        if (n > 0)
+            done += (size_t)n;
+        else if (n < 0 && errno != EINTR)
+            return -errno;
+    }
+    return (ssize_t)done;
+}
+
 static int open_rows(const struct spool *spool, struct rows *rows)
 {
     char path[PATH_MAX];
@@ -42,9 +58,9 @@ static int open_rows(const struct spool *spool, struct rows *rows)
     rows->fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (rows->fd < 0 || fstat(rows->fd, &status) < 0)
         return -errno;
-    n = pread(rows->fd, rows->header, sizeof(rows->header), 0);
+    n = read_at(rows->fd, rows->header, sizeof(rows->header), 0);
     if (n < 0)
-        return -errno;
+        return (int)n;
     end = memchr(rows->header, '\n', (size_t)n);
     rows->size = (uint64_t)status.st_size;
     rows->header_bytes = end ? (uint64_t)(end + 1 - rows->header) : 0;
@@ -84,9 +100,9 @@ int spool_read_batch(const struct spool *spool, size_t max_bytes, struct spool_b
     *ret = (struct spool_batch){ .end = start };
     buffer_add(&ret->csv, rows.header, rows.header_bytes);
     text = malloc(size + 1);
-    n = text ? pread(rows.fd, text, size, (off_t)start) : -1;
+    n = text ? read_at(rows.fd, text, size, start) : -ENOMEM;
     if (n < 0)
-        return text ? -errno : -ENOMEM;
+        return (int)n;
     newline = memrchr(text, '\n', (size_t)n);
     size = newline ? (size_t)(newline + 1 - text) : 0;
     buffer_add(&ret->csv, text, size);
@@ -137,10 +153,10 @@ static int count_rows(int fd, uint64_t start, uint64_t until, uint64_t *ret_rows
     uint64_t rows = 0, end = start, at = start;
 
     while (end < until) {
-        ssize_t n = pread(fd, piece, sizeof(piece), (off_t)at);
+        ssize_t n = read_at(fd, piece, sizeof(piece), at);
 
         if (n < 0)
-            return -errno;
+            return (int)n;
         if (n == 0)
             break;
         for (const char *c = piece;

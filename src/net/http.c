@@ -305,7 +305,8 @@ int http_send(struct http *http, const struct http_request *request, struct http
     ret->header[0] = http->message[0] = '\0';
     buffer_add(&ret->body, "", 0);
     http->curl.easy_reset(http->easy); /* keeps the connections */
-    if (list_headers(&http->curl, request, &headers) == 0 &&
+    /* No request is sent whose answer there is no memory for: it would be sent again. */
+    if (buffer_error(&ret->body) == 0 && list_headers(&http->curl, request, &headers) == 0 &&
         (!request->signature || sign(http, request->signature) == 0)) {
         describe(http, request, headers);
         set(http->easy, CURLOPT_ERRORBUFFER, http->message);

@@ -19,14 +19,16 @@ static void write_number(const struct cell *cell, struct buffer *out)
         buffer_add_text(out, decimal_float(cell->value).text);
 }
 
-/* The name of a column, in a buffer that is cleared first. */
+/* The name of a column, in a buffer that is cleared first. Without memory for it `out` fails. */
 static const char *name_of(const struct column *column, const char *prefix,
-                           struct buffer *scratch)
+                           struct buffer *scratch, struct buffer *out)
 {
     buffer_clear(scratch);
     buffer_add_text(scratch, prefix);
     buffer_add(scratch, column->name, strlen(column->name));
-    return buffer_error(scratch) < 0 ? NULL : scratch->text;
+    if (buffer_error(scratch) < 0)
+        out->error = scratch->error;
+    return scratch->text;
 }
 
 void dialect_csv_header(const struct stream *stream, struct buffer *out)
@@ -37,7 +39,7 @@ void dialect_csv_header(const struct stream *stream, struct buffer *out)
     const char *prefix;
 
     for (size_t i = 0; (column = dialect_column(stream->table, i, &prefix)) != NULL; i++)
-        csv_add_text(&csv, name_of(column, prefix, &name));
+        csv_add_text(&csv, name_of(column, prefix, &name, out));
     csv_end_row(&csv);
 }
 
@@ -76,7 +78,7 @@ void dialect_jsonl_row(const struct stream *stream, const struct stream_row *row
     json_begin_line(&json, NULL, '{');
     for (size_t i = 0; (column = dialect_column(stream->table, i, &prefix)) != NULL; i++) {
         struct cell cell = dialect_cell(column, row);
-        const char *key = name_of(column, prefix, &name);
+        const char *key = name_of(column, prefix, &name, out);
 
         if (isnan(cell.value)) {
             json_add_null(&json, key);

@@ -35,6 +35,7 @@ struct target {
     bool has_reader;     /* it is a pipe, a terminal, another device or a socket */
     bool is_created;     /* by us, and nothing was to be written yet */
     uint64_t give_up_ns; /* when to give the reader up: monotonic time; 0: it is not the end */
+    int refusal; /* -errno: it still has the rows of another run, or no header: no rows of ours */
 };
 
 /* ---- a reader ----------------------------------------------------------------------------- */
@@ -123,8 +124,13 @@ static int write_whole(int fd, const struct buffer *text)
     off_t end;
     int r;
 
-    while (done < text->length && (n = write(fd, text->text + done, text->length - done)) > 0)
-        done += (size_t)n;
+    while (done < text->length) {
+        n = write(fd, text->text + done, text->length - done);
+        if (n > 0)
+            done += (size_t)n;
+        else if (n == 0 || errno != EINTR)
+            break;
+    }
     if (done == text->length)
         return 0;
     r = n < 0 ? -errno : -EIO;
@@ -182,22 +188,34 @@ static int open_target(struct target *target)
     return target->is_descriptor ? 0 : open_file(target);
 }
 
+/* A header or row without text: there was no memory for it. */
+static int change(struct target *target, unsigned kind, const struct buffer *text)
+{
+    if (kind != RECORD_BEGIN && text->length == 0)
+        return -ENOMEM;
+    if (!target->has_reader && !target->is_descriptor)
+        return change_file(target, kind, text);
+    if (kind == RECORD_BEGIN)
+        return 0;
+    if (target->fd < 0 && target->fd != -ENXIO)
+        return target->fd;
+    return target->has_reader ? write_to_reader(target, text) : write_whole(target->fd, text);
+}
+
 static int carry_out(void *data, unsigned kind, const void *bytes, size_t size,
                      struct spoor_error *err)
 {
     struct target *target = data;
     struct buffer text = { .text = (char *)(uintptr_t)bytes, .length = size };
+    int r;
 
     (void)err;
     if (kind == RECORD_OPEN)
         return open_target(target);
-    if (!target->has_reader && !target->is_descriptor)
-        return change_file(target, kind, &text);
-    if (kind == RECORD_BEGIN)
-        return 0;
-    if (target->fd < 0 && target->fd != -ENXIO)
-        return target->fd;
-    return target->has_reader ? write_to_reader(target, &text) : write_whole(target->fd, &text);
+    r = target->refusal < 0 ? target->refusal : change(target, kind, &text);
+    if (r < 0 && kind != RECORD_ROWS)
+        target->refusal = r;
+    return r;
 }
 
 /* Another run may have written to a file that we created. */
@@ -260,18 +278,19 @@ void row_writer_begin(struct writer_process *writer)
     writer_process_put(writer, RECORD_BEGIN, 0, NULL, 0);
 }
 
+static void put(struct writer_process *writer, unsigned kind, uint64_t rows,
+                const struct buffer *text)
+{
+    writer_process_put(writer, kind, rows, text->text,
+                       buffer_error(text) == 0 ? text->length : 0);
+}
+
 void row_writer_add_header(struct writer_process *writer, const struct buffer *text)
 {
-    if (buffer_error(text) == 0)
-        writer_process_put(writer, RECORD_HEADER, 0, text->text, text->length);
+    put(writer, RECORD_HEADER, 0, text);
 }
 
 void row_writer_add(struct writer_process *writer, const struct buffer *text, uint64_t rows)
 {
-    if (buffer_error(text) == 0) {
-        writer_process_put(writer, RECORD_ROWS, rows, text->text, text->length);
-    } else if (writer->pid != 0) {
-        writer->given_rows += rows;
-        writer->dropped_rows += rows;
-    }
+    put(writer, RECORD_ROWS, rows, text);
 }
