@@ -167,7 +167,7 @@ def check_source(measure, expected):
     if measure["value"] is None:
         return f"unknown: {measure.get('reason')}; expected from {expected.source}"
     if measure["source"] != expected.source:
-        return f"from {measure['source']}, expected {expected.source}"
+        return f"{measure} instead of {expected.source}"
     if expected.how != EITHER and measure["exact"] != (expected.how == EXACT):
         return f"{'' if measure['exact'] else 'not '}exact from {measure['source']}"
     return ""

@@ -11,6 +11,7 @@ failure, each in --ways of the ways that it can. --only SCENARIO:KIND:HOW:SITE:N
 """
 import argparse
 import collections
+import contextlib
 import multiprocessing
 import os
 import pathlib
@@ -22,9 +23,10 @@ import time
 import injection
 import results
 import scenarios
+from fake_sentinel import FakeSentinel  # of the functional tests: scenarios knows where
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-WORKERS = min(2, os.cpu_count() or 1)
+WORKERS = os.cpu_count() or 1
 RESULTS = ("unharmed", "reported", "refused")
 # A sanitizer is ten times as slow; its search for leaks takes seconds on aarch64.
 EVERY_SANITIZED, EVERY_LEAK = 20, 250
@@ -47,6 +49,7 @@ class Worker:
     def __init__(self, folder, build, binaries):
         injection.become_subreaper()
         self.folder = pathlib.Path(tempfile.mkdtemp(dir=folder))
+        self.build = build
         self.library = build / "tests/torture/libfailing.so"
         self.binaries = self.folder / "bin"
         self.binaries.mkdir()
@@ -55,11 +58,14 @@ class Worker:
         (self.binaries / "library").symlink_to(build / "tests/torture/library")
         self.target = scenarios.start_target()
         self.stored = None
+        self.service = FakeSentinel()
 
     def run(self, scenario, failing):
         folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
         state = self.folder / "state"
         env = scenarios.base_environment(folder)
+        if scenario.surround:
+            env |= scenario.surround(folder, self.build, self.service)
         if scenario.prepare:
             scenario.prepare(folder, self.store())
         command = scenario.command(self.binaries, folder, self.target.pid)
@@ -83,8 +89,13 @@ class Worker:
         scenario = scenario_of(work.scenario)
         outcome, folder, state = self.run(scenario, work.injection)
         ending = fault = None
+        if scenarios.ABORT in outcome.stderr:  # nobody can catch it
+            for group in scenarios.cgroups_of(outcome.pid, scenarios.cgroup_folders()):
+                with contextlib.suppress(FileNotFoundError):  # some are named twice
+                    os.rmdir(group)
+            return Result(work, outcome._replace(is_hit=False), None, None, ())
         try:
-            ending = scenario.check(outcome, folder, work.injection)
+            ending = scenario.check(outcome, folder, work.injection, self.service)
             if work.injection.at == 0:
                 scenarios.expect(ending == "unharmed", f"it fails without a failure: {outcome}")
         except scenarios.Fault as error:

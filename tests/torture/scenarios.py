@@ -22,7 +22,12 @@ import schema  # noqa: E402: found by the line above
 STATUS = 7  # of every job that runs to its end
 RAN = "ran"  # the job creates it first
 STORED = "stored.json"
+GPUS = "gpus"  # what the stand-in for NVIDIA's library plays
+STATE = "home/.local/state"
+KEPT = f"{STATE}/spoor/uploads"
 SHORT_JOB = ["sh", "-c", f": >{RAN}; exit {STATUS}"]
+# The driver is opened after 100 ms.
+LONGER_JOB = ["sh", "-c", f": >{RAN}; sleep 0.2; exit {STATUS}"]
 FORKING_JOB = ["sh", "-c", f": >{RAN}; for i in 1 2 3; do (sleep 0.03) & done; wait; exit {STATUS}"]
 SANITIZER = re.compile(r"(AddressSanitizer|LeakSanitizer|UndefinedBehavior|runtime error:|"
                        r"ThreadSanitizer|==\d+==|Assertion)")
@@ -32,6 +37,8 @@ MEMORY = re.compile("memory|Resource temporarily unavailable")
 COMPLAINTS = {"spoor": re.compile("spoor: "), "library": re.compile("library: "),
               "resource-tracker": re.compile("(warn|error): "),
               "gpu-tracker": re.compile("(WARNING|ERROR):root:(?!Neither |Private RSS )")}
+# The C library ends a process in which a library that was loaded later has no memory for its variables.
+ABORT = "cannot allocate memory for thread-local data"
 NO_MEMORY = "another cause was given than that there is no memory"
 CRASHES = {signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGFPE, signal.SIGILL}
 
@@ -117,11 +124,13 @@ def check_database(path):
 class Scenario:
     """One command. `outputs`: files that it writes when all goes well, or "stdout", each with the
     kind of what it holds if its name does not say so. `failure`: the status if it could not do what
-    it was asked for. `without`: failures that it does not meet."""
+    it was asked for. `without`: failures that it does not meet. `surround`: called with the folder,
+    the build and a service to upload to, makes what the command needs and returns its variables."""
 
     def __init__(self, name, arguments, outputs=(), program="spoor", has_job=False, status=0,
-                 failure=125, stdin=b"", prepare=None, without=()):
+                 failure=125, stdin=b"", prepare=None, without=(), surround=None, uploads=False):
         self.name, self.arguments, self.program, self.has_job = name, arguments, program, has_job
+        self.surround, self.uploads = surround, uploads
         self.outputs = {output.split("=")[0]: "." + re.split("[.=]", output)[-1]
                         for output in outputs}
         self.status, self.failure, self.stdin, self.prepare = status, failure, stdin, prepare
@@ -132,7 +141,7 @@ class Scenario:
                  for word in self.arguments]
         return [str(binaries / self.program), *words]
 
-    def check(self, outcome, folder, injection):
+    def check(self, outcome, folder, injection, service=None):
         """Raises a Fault, or says how it ended: unharmed, reported or refused."""
         expect(not outcome.is_late, "it hangs")
         expect(-outcome.status not in CRASHES, f"it died of signal {-outcome.status}")
@@ -154,7 +163,10 @@ class Scenario:
                    f"{NO_MEMORY}: {outcome.stderr!r} {outcome.stdout!r}")
         if outcome.status == self.failure:
             return "refused"
-        return "reported" if missing or self.complaints(outcome.stderr) else "unharmed"
+        ending = "reported" if missing or self.complaints(outcome.stderr) else "unharmed"
+        if self.uploads:
+            check_upload(folder, service, ending)
+        return ending
 
     def check_status(self, outcome, has_run, injection):
         """The command's own if it ran; gpu-tracker, as its predecessor, ends with its own. A broken
@@ -171,10 +183,10 @@ class Scenario:
         return [line for line in text.splitlines() if COMPLAINTS[self.program].match(line)]
 
     def check_files(self, folder):
-        known = {RAN, "home", *self.outputs, *([STORED] if self.prepare else [])}
+        known = {RAN, "home", GPUS, *self.outputs, *([STORED] if self.prepare else [])}
         known |= {name + end for name in self.outputs for end in ("-wal", "-shm", "-journal")}
         left = {path.name for path in folder.iterdir()} - known
-        left |= {path.name for path in (folder / "home").iterdir()}
+        left |= {path.name for path in (folder / "home").iterdir()} - {".local"}
         expect(not left, f"files were left: {', '.join(sorted(left))}")
 
     def check_outputs(self, outcome, folder, has_run):
@@ -216,6 +228,38 @@ def agent_requests(*operations):
                     for i, operation in enumerate(operations))
 
 
+def check_upload(folder, service, ending):
+    """What arrived is whole; what did not is kept for later, or somebody said so."""
+    # An end whose answer was lost is sent again.
+    problems = [problem for problem in service.problems if "finished twice" not in problem]
+    expect(not problems, f"the service was sent {problems}")
+    if service.finishes:
+        rows = folder / "rows.csv"
+        on_disk = rows.read_text().splitlines() if rows.exists() else []
+        arrived = service.received()
+        expect(ending == "reported" or arrived == on_disk,
+               f"{len(on_disk)} lines are on disk, {len(arrived)} arrived, and nothing says why")
+    else:
+        expect(ending == "reported" or any((folder / KEPT).iterdir()),
+               "nothing arrived, nothing is kept, and nothing says why")
+
+
+def with_service(folder, build, service):
+    del build
+    service.problems, service.finishes = [], []
+    return {**service.environment(folder / STATE), "TRACKER_UPLOAD_WAIT": "3"}
+
+
+def with_gpus(folder, build, service):
+    del service
+    (folder / GPUS).write_text("".join(
+        f"device {number} {text}\n" for number in range(2)
+        for text in (f"uuid GPU-{number}000-aaaa", "name NVIDIA H200", f"pci 0:{59 + number}:0",
+                     "total 150000000000", "used 3000000000", f"minor {number}")))
+    return {"LD_LIBRARY_PATH": str(build / "tests/gpu/standin/full"),
+            "SPOOR_NVML_SCRIPT": str(folder / GPUS)}
+
+
 def stored_report(folder, source):
     shutil.copy(source, folder / STORED)
 
@@ -230,6 +274,9 @@ SCENARIOS = [
               "samples.csv", "--stream", "rows.jsonl", "--", *FORKING_JOB],
              ["report.json", "page.html", "samples.csv", "rows.jsonl"], has_job=True,
              status=STATUS),
+    Scenario("run, GPUs", ["run", "-i", "0.02", "-o", "report.json", "--samples", "samples.csv", "--",
+                           *LONGER_JOB], ["report.json", "samples.csv"], has_job=True,
+             status=STATUS, surround=with_gpus),
     Scenario("attach", ["attach", "--duration", "0.05", "-i", "0.02", "-q", "-o", "report.json",
                         "--samples", "samples.csv", "{pid}"], ["report.json", "samples.csv"]),
     Scenario("system", ["system", "-i", "0.02", "-f", "json"], ["stdout=json"]),
@@ -251,6 +298,10 @@ SCENARIOS = [
              ["report.object", "rows.sqlite"], program="gpu-tracker", has_job=True, failure=1),
     Scenario("resource-tracker", ["-i", "0.02", "-f", "csv", "-o", "rows.csv", "--", *FORKING_JOB],
              ["rows.csv"], program="resource-tracker", has_job=True, status=STATUS, failure=1),
+    Scenario("resource-tracker, upload",
+             ["-i", "0.02", "-f", "csv", "-o", "rows.csv", "--", *FORKING_JOB], ["rows.csv"],
+             program="resource-tracker", has_job=True, status=STATUS, failure=1,
+             surround=with_service, uploads=True),
     Scenario("library", ["{folder}/report.json"], ["report.json"], program="library", failure=3),
 ]
 
