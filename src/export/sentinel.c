@@ -32,8 +32,7 @@ static bool copy_text(const json_t *object, const char *key, char *buf, size_t s
     return true;
 }
 
-/* It becomes a part of URLs and of names of files. */
-static bool is_id(const char *text)
+bool sentinel_is_run_id(const char *text)
 {
     for (const char *c = text; *c != '\0'; c++) {
         if (!isalnum((unsigned char)*c) && !strchr("-._", *c))
@@ -49,7 +48,7 @@ static bool read_id(const json_t *value, char *buf, size_t size)
             ? snprintf(buf, size, "%lld", (long long)json_integer_value(value))
             : snprintf(buf, size, "%s", json_is_string(value) ? json_string_value(value) : "");
 
-    return n > 0 && (size_t)n < size && is_id(buf);
+    return n > 0 && (size_t)n < size && sentinel_is_run_id(buf);
 }
 
 int sentinel_parse_run(const struct buffer *answer, struct sentinel_run *ret,

@@ -12,6 +12,8 @@
 #ifndef EXPORT_SENTINEL_H
 #define EXPORT_SENTINEL_H
 
+#include <stdbool.h>
+
 #include "export/s3.h"
 #include "net/http.h"
 #include "text/buffer.h"
@@ -27,6 +29,9 @@ struct sentinel_run {
     char id[128]; /* letters, digits, '-', '.' and '_' */
     char uri_prefix[1024];
 };
+
+/* An ID becomes a part of URLs and of names of files. */
+bool sentinel_is_run_id(const char *text);
 
 /* `description` is a JSON object. */
 int sentinel_register(const struct sentinel *sentinel, const struct buffer *description,

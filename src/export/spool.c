@@ -269,6 +269,8 @@ static int load_state(struct spool *spool)
     spool->batches = load_count(object, "batches");
     spool->dropped_rows = load_count(object, "dropped_rows");
     json_decref(object);
+    if (spool->run.id[0] != '\0' && !sentinel_is_run_id(spool->run.id))
+        return -EBADMSG;
     return spool->batches > smaller(spool->offset, BATCHES_MAX) ? -EBADMSG : 0;
 }
 
