@@ -18,10 +18,10 @@
 #include "spoor/spoor.h"
 
 int error_set(struct spoor_error *err, int code, const char *fmt, ...) PRINTF_LIKE(3, 4);
-/* strerror(), for any thread; the text may be in the buffer. */
-const char *error_text(int code, char *buf, size_t size);
-
 int error_sys(struct spoor_error *err, int code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 int error_prefix(struct spoor_error *err, int code, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+/* strerror(), for any thread; the text may be in the buffer. */
+const char *error_text(int code, char *buf, size_t size);
 
 #endif

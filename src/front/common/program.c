@@ -39,16 +39,18 @@ static void say_no_memory(const char *prefix)
                  (size_t)length); /* if it fails, there is no other place */
 }
 
-/* One line, in one piece. */
-static int say_text(const char *prefix, const char *text)
+/* One line, in one piece. `text` NULL: there was no memory for it. */
+static void say_text(const char *prefix, const char *text)
 {
     CLEANUP(buffer_done) struct buffer line = { 0 };
 
     buffer_add_text(&line, prefix);
-    escape_unsafe(text, &line);
+    escape_unsafe(text ? text : "", &line);
     buffer_add(&line, "\n", 1);
-    (void)buffer_write(&line, STDERR_FILENO); /* if it fails, there is no other place for it */
-    return buffer_error(&line);
+    if (!text || buffer_error(&line) < 0)
+        say_no_memory(prefix);
+    else
+        (void)buffer_write(&line, STDERR_FILENO); /* if it fails, there is no other place */
 }
 
 static void say(const char *prefix, const char *fmt, va_list args) PRINTF_LIKE(2, 0);
@@ -59,8 +61,7 @@ static void say(const char *prefix, const char *fmt, va_list args)
 
     if (vasprintf(&text, fmt, args) < 0)
         text = NULL;
-    if (!text || say_text(prefix, text) < 0)
-        say_no_memory(prefix);
+    say_text(prefix, text);
 }
 
 int program_complain(const struct program *program, const char *fmt, ...)
@@ -183,8 +184,7 @@ int program_read(struct arguments *arguments, int argc, char **argv)
     if (arguments_parse(arguments, argc, argv, &err) < 0) {
         if (!program->has_full_usage)
             return program_complain(program, "%s", err.message);
-        if (say_text("", err.message) < 0)
-            say_no_memory("");
+        say_text("", err.message);
         help_usage(stderr, program, command);
         return program->failure_code;
     }
