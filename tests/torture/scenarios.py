@@ -159,8 +159,8 @@ class Scenario:
         if missing or outcome.status == self.failure:
             expect(outcome.stderr.strip() or outcome.stdout.strip() or warnings_of(folder),
                    f"{', '.join(missing) or 'the result'} is missing, and nothing says why")
-            expect(injection.kind != "alloc" or MEMORY.search(outcome.stderr + outcome.stdout),
-                   f"{NO_MEMORY}: {outcome.stderr!r} {outcome.stdout!r}")
+            said = f"{outcome.stderr}{outcome.stdout}{warnings_of(folder)}"
+            expect(injection.kind != "alloc" or MEMORY.search(said), f"{NO_MEMORY}: {said!r}")
         if outcome.status == self.failure:
             return "refused"
         ending = "reported" if missing or self.complaints(outcome.stderr) else "unharmed"
