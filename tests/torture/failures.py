@@ -89,7 +89,7 @@ class Worker:
         scenario = scenario_of(work.scenario)
         outcome, folder, state = self.run(scenario, work.injection)
         ending = fault = None
-        if scenarios.ABORT in outcome.stderr:  # nobody can catch it
+        if scenarios.ABORT.search(outcome.stderr):  # nobody can catch it
             for group in scenarios.cgroups_of(outcome.pid, scenarios.cgroup_folders()):
                 with contextlib.suppress(FileNotFoundError):  # some are named twice
                     os.rmdir(group)

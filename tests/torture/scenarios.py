@@ -37,8 +37,9 @@ MEMORY = re.compile("memory|Resource temporarily unavailable")
 COMPLAINTS = {"spoor": re.compile("spoor: "), "library": re.compile("library: "),
               "resource-tracker": re.compile("(warn|error): "),
               "gpu-tracker": re.compile("(WARNING|ERROR):root:(?!Neither |Private RSS )")}
-# The C library ends a process in which a library that was loaded later has no memory for its variables.
-ABORT = "cannot allocate memory for thread-local data"
+# The C library ends a process in which a library that was loaded later has no memory for its variables; a
+# sanitizer ends one in which it has none for itself.
+ABORT = re.compile("cannot allocate memory for thread-local data|AddressSanitizer: CHECK failed")
 NO_MEMORY = "another cause was given than that there is no memory"
 CRASHES = {signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGFPE, signal.SIGILL}
 
