@@ -149,6 +149,10 @@ static bool read_final_rusage(pid_t pid, struct rusage *ret, int *ret_wait_statu
     return true;
 }
 
+/* So near to each other are two readings of one peak: each CPU keeps up to 32 pages that the total
+ * does not have yet. */
+#define COUNTING_STEP_BYTES ((uint64_t)256 * 1024)
+
 /* The main process's own peak, or that of a child it waited for. The floor of ru_maxrss is what the
  * spawner had when it forked. `faults` are those since its peak was last read. */
 static void take_main_peak(struct job *job, struct member *main, uint64_t maxrss_bytes,
@@ -161,7 +165,10 @@ static void take_main_peak(struct job *job, struct member *main, uint64_t maxrss
         .child_faults = main->child_faults,
         .page_bytes = job->root->page_bytes,
     };
-    enum peak_owner owner = main->child_faults > 0 ? peak_owner_of(&evidence) : OWNER_SELF;
+    bool is_same =
+        maxrss_bytes <= main->rss_peak_bytes + smaller(COUNTING_STEP_BYTES, maxrss_bytes / 128);
+    enum peak_owner owner =
+        main->child_faults > 0 && !is_same ? peak_owner_of(&evidence) : OWNER_SELF;
     bool is_own = owner == OWNER_SELF || owner == OWNER_PROBABLY_SELF;
     uint64_t *peak = is_own ? &main->rss_peak_bytes : &job->marks.largest_peak_bytes;
     uint64_t *discount = is_own ? &job->marks.discount.main : &job->marks.discount.descendants;
@@ -192,10 +199,6 @@ static void take_descendant_peak(struct job *job, const struct member *member,
         raise_to(&job->marks.largest_peak_bytes, maxrss_bytes);
 }
 
-/* So near to each other are two readings of one peak: each CPU keeps up to 32 pages that the total
- * does not have yet. */
-#define COUNTING_STEP_BYTES ((uint64_t)256 * 1024)
-
 static void take_peak(struct job *job, struct member *member, uint64_t maxrss_bytes,
                       uint64_t faults)
 {
@@ -205,7 +208,7 @@ static void take_peak(struct job *job, struct member *member, uint64_t maxrss_by
         return;
     }
     job->marks.main_bound_bytes = maxrss_bytes;
-    job->marks.main_peak_is_exact = maxrss_bytes <= member->rss_peak_bytes + COUNTING_STEP_BYTES;
+    job->marks.main_peak_is_exact = maxrss_bytes <= member->rss_peak_bytes;
     if (member->child_faults == 0 || !has_records(&job->process_events))
         take_main_peak(job, member, maxrss_bytes, faults);
     job->marks.outlived_main = process_events_outlive_main(&job->process_events);
