@@ -101,8 +101,8 @@ int spool_read_batch(const struct spool *spool, size_t max_bytes, struct spool_b
     buffer_add(&ret->csv, rows.header, rows.header_bytes);
     text = malloc(size + 1);
     n = text ? read_at(rows.fd, text, size, start) : -ENOMEM;
-    if (n < 0)
-        return (int)n;
+    if (n < (ssize_t)size) /* it only grows */
+        return n < 0 ? (int)n : -EIO;
     newline = memrchr(text, '\n', (size_t)n);
     size = newline ? (size_t)(newline + 1 - text) : 0;
     buffer_add(&ret->csv, text, size);

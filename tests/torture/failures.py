@@ -28,9 +28,11 @@ from fake_sentinel import FakeSentinel  # of the functional tests: scenarios kno
 TOP = pathlib.Path(__file__).resolve().parents[2]
 WORKERS = os.cpu_count() or 1
 RESULTS = ("unharmed", "reported", "refused")
-# A sanitizer is ten times as slow; its search for leaks takes seconds on aarch64.
+# A sanitizer is ten times as slow; its search for leaks takes seconds on aarch64. What the loader keeps is told
+# apart by the whole stack of its calls.
 EVERY_SANITIZED, EVERY_LEAK = 20, 250
 SANITIZER_OPTIONS = "verify_asan_link_order=0:strict_string_checks=1"
+LEAK_OPTIONS = {0: "detect_leaks=0", 1: "detect_leaks=1:fast_unwind_on_malloc=0"}
 KINDS = {"alloc": "allocations", "open": "opens", "read": "reads", "write": "writes",
          "stat": "file tests", "fd": "pipes, sockets, events", "thread": "threads",
          "fork": "processes", "wait": "waits"}
@@ -272,7 +274,7 @@ def main():
         programs = [name for name in names if name != "library"]
         calls = None
         for leaks, every in ((0, EVERY_SANITIZED), (1, EVERY_LEAK)):
-            os.environ["ASAN_OPTIONS"] = f"{SANITIZER_OPTIONS}:detect_leaks={leaks}"
+            os.environ["ASAN_OPTIONS"] = f"{SANITIZER_OPTIONS}:{LEAK_OPTIONS[leaks]}"
             campaigns.append(Campaign(arguments, arguments.sanitized.resolve(), programs, every,
                                       calls))
             calls = campaigns[-1].calls

@@ -164,7 +164,8 @@ class Scenario:
             expect(injection.kind != "alloc" or MEMORY.search(said), f"{NO_MEMORY}: {said!r}")
         if outcome.status == self.failure:
             return "refused"
-        ending = "reported" if missing or self.complaints(outcome.stderr) else "unharmed"
+        has_said = self.complaints(outcome.stderr) or has_lost_rows(folder)
+        ending = "reported" if missing or has_said else "unharmed"
         if self.uploads:
             check_upload(folder, service, ending)
         return ending
@@ -206,22 +207,26 @@ class Scenario:
                 text = outcome.stdout if name == "stdout" else path.read_text(errors="replace")
                 CHECKS[kind](text, has_run)
             except Fault as fault:
-                if self.may_be_cut(name, kind, outcome):
+                if self.may_be_cut(name, kind, outcome, folder):
                     missing.append(name)
                 else:
                     raise Fault(f"{name}: {fault}") from fault
         return missing
 
-    def may_be_cut(self, name, kind, outcome):
+    def may_be_cut(self, name, kind, outcome, folder):
         """A stream or a pipe that broke off, and it said so."""
-        return name == "stdout" and outcome.status == self.failure or \
-            self.complaints(outcome.stderr) and kind in (".csv", ".jsonl")
+        return name == "stdout" and outcome.status == self.failure or kind in (".csv", ".jsonl") and \
+            (self.complaints(outcome.stderr) or has_lost_rows(folder))
 
 
 def warnings_of(folder):
     """Those of the report, which are all that --quiet leaves."""
     path = folder / "report.json"
     return json.loads(path.read_text())["warnings"] if path.exists() else []
+
+
+def has_lost_rows(folder):
+    return any(warning["code"] == "samples-lost" for warning in warnings_of(folder))
 
 
 def agent_requests(*operations):
