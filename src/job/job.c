@@ -212,6 +212,8 @@ void job_check_program(struct job *job, struct member *main, const struct look *
         return;
     main->rss_bytes = main->shared_bytes = main->rss_peak_bytes = 0;
     if (!main->has_exec)
+        member_read_name(main, job->root); /* a glance does not read that file */
+    if (!main->has_exec)
         return;
     job->main.has_program = true;
     thorough.is_thorough = true;

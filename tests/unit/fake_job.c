@@ -19,8 +19,9 @@ void fake_process_put(struct fake_root *fake, const struct fake_process *p)
 
     (void)snprintf(path, sizeof(path), "proc/%d/stat", p->pid);
     (void)snprintf(text, sizeof(text),
-                   "%d (%s) %c %d 1 1 0 -1 0 %u %u %u %u %u 0 %u 0 20 0 %d 0 %u 1000 %u 0\n",
+                   "%d (%s) %c %d 1 1 0 -1 %u %u %u %u %u %u 0 %u 0 20 0 %d 0 %u 1000 %u 0\n",
                    p->pid, p->name ? p->name : "x", p->state ? p->state : 'S', p->parent,
+                   p->has_no_exec ? 0x40u : 0, /* PF_FORKNOEXEC */
                    p->minor_faults, p->child_minor_faults, p->major_faults,
                    p->child_major_faults, p->user_ticks, p->child_user_ticks,
                    p->threads ? p->threads : 1, p->start_ticks ? p->start_ticks : 5,

@@ -15,6 +15,7 @@ struct fake_process {
     char state;
     unsigned user_ticks, child_user_ticks, resident_pages, start_ticks;
     bool ignores_children;
+    bool has_no_exec; /* a copy of its parent */
     const char *children;
     unsigned written_chars;
     unsigned minor_faults, child_minor_faults, major_faults, child_major_faults;

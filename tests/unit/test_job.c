@@ -332,80 +332,6 @@ static void context_switches_are_known_once_main_has_ended(void **state)
     root_close(&root);
 }
 
-static void put_memory(struct fake_job *f, unsigned pages, unsigned shared_kib)
-{
-    char text[256];
-
-    fake_process_put(&f->fake, &(struct fake_process){ .pid = 10, .resident_pages = pages });
-    (void)snprintf(text, sizeof(text),
-                   "Rss: %u kB\nPss: %u kB\nShared_Clean: %u kB\nShared_Dirty: 0 kB\n"
-                   "Private_Clean: 0 kB\nPrivate_Dirty: %u kB\nAnonymous: %u kB\n",
-                   pages * 4, pages * 4 - shared_kib, shared_kib, pages * 4 - shared_kib,
-                   pages * 4);
-    fake_root_write(&f->fake, "proc/10/smaps_rollup", text);
-}
-
-/* A peak between samples has the parts that were read, and what is certainly new. */
-static void the_parts_of_a_peak_add_up(void **state)
-{
-    const struct memory_split *at_peak;
-    struct fake_job f;
-
-    (void)state;
-    fake_job_begin(&f, &(struct fake_process){ .pid = 10 }, true);
-    at_peak = &f.reading.at_peak;
-    f.job.sharing.mode = SPOOR_DETAIL_ALWAYS;
-    put_memory(&f, 1000, 400);
-    fake_job_look(&f);
-    assert_int_equal(at_peak->total_bytes, 4000 * 1024);
-    assert_int_equal(at_peak->private_bytes, 3600 * 1024);
-    assert_int_equal(at_peak->shared_bytes, 400 * 1024);
-    put_memory(&f, 1500, 400);
-    job_glance(&f.job, f.now_ns);
-    put_memory(&f, 900, 400);
-    fake_job_look(&f);
-    assert_int_equal(at_peak->total_bytes, 6000 * 1024);
-    assert_int_equal(at_peak->private_bytes, 5600 * 1024);
-    assert_int_equal(at_peak->shared_bytes, 400 * 1024);
-    fake_job_look(&f);
-    assert_int_equal(at_peak->total_bytes, 3600 * 1024); /* each reading has its own */
-    assert_int_equal(at_peak->private_bytes, 3200 * 1024);
-    fake_job_end(&f);
-}
-
-/* What came and went since the last reading is in one, what is there now in the other. */
-static void a_peak_is_not_what_is_held_now(void **state)
-{
-    struct fake_job f;
-
-    (void)state;
-    fake_job_begin(&f, &(struct fake_process){ .pid = 10 }, true);
-    put_memory(&f, 1500, 0);
-    job_glance(&f.job, f.now_ns);
-    put_memory(&f, 900, 0);
-    fake_job_look(&f);
-    assert_int_equal(f.reading.memory.main.total_bytes, 6000 * 1024);
-    assert_int_equal(f.reading.memory.combined.total_bytes, 6000 * 1024);
-    assert_int_equal(f.reading.memory_now.main.total_bytes, 3600 * 1024);
-    assert_int_equal(f.reading.memory_now.combined.total_bytes, 3600 * 1024);
-    assert_int_equal(f.reading.memory_now.descendants.total_bytes, 0);
-    assert_int_equal(f.reading.process_count_now, 1);
-    fake_job_end(&f);
-}
-
-static void without_detail_a_peak_has_no_parts(void **state)
-{
-    struct fake_job f;
-
-    (void)state;
-    fake_job_begin(&f, &(struct fake_process){ .pid = 10, .resident_pages = 1000 }, true);
-    fake_job_look(&f);
-    assert_int_equal(f.reading.at_peak.total_bytes, 4000 * 1024);
-    assert_false(is_known(f.reading.at_peak.private_bytes));
-    assert_false(is_known(f.reading.at_peak.shared_bytes));
-    fake_job_end(&f);
-}
-
 static void wait_until_asleep(const struct root *root, pid_t pid)
 {
     struct cached_file file = CACHED_FILE_CLOSED;
@@ -474,9 +400,6 @@ int main(void)
         cmocka_unit_test(no_process_is_no_job),
         cmocka_unit_test(a_zombie_whose_figures_were_taken_is_not_found_again),
         cmocka_unit_test(context_switches_are_known_once_main_has_ended),
-        cmocka_unit_test(the_parts_of_a_peak_add_up),
-        cmocka_unit_test(a_peak_is_not_what_is_held_now),
-        cmocka_unit_test(without_detail_a_peak_has_no_parts),
         cmocka_unit_test(who_has_not_run_is_passed_over_for_ten_seconds),
     };
 
