@@ -27,8 +27,8 @@
 #include "spoor/spoor.h"
 
 #define OWN_PREFIX "spoor-" /* of the names of trackers' own threads and helpers: of no job */
-#define OUT_OF_ORDER_NS NS_PER_MS     /* how late an event of another CPU may be */
-#define THREADS_MASK ((1u << 26) - 1) /* what a process holds */
+#define OUT_OF_ORDER_NS (10 * NS_PER_MS) /* how late an event of another CPU may be */
+#define THREADS_MASK ((1u << 26) - 1)    /* what a process holds */
 
 /* ---- how many live at once ---------------------------------------------- */
 

@@ -111,6 +111,20 @@ static void an_end_that_is_read_late_is_not_in_the_most_at_once(void **state)
     end(&events);
 }
 
+static void an_end_may_be_read_after_one_that_was_later(void **state)
+{
+    struct process_events events;
+
+    (void)state;
+    begin(&events, true);
+    event_at(&events, PROCESS_FORKED, MAIN + 1, 1000);
+    event_at(&events, PROCESS_FORKED, MAIN + 2, 3000);
+    event_at(&events, PROCESS_EXITED, MAIN + 2, 3000 + 5 * NS_PER_MS);
+    event_at(&events, PROCESS_EXITED, MAIN + 1, 2000);
+    assert_int_equal(events.process_peak.count, 2);
+    end(&events);
+}
+
 static void threads_are_not_processes(void **state)
 {
     struct process_events events;
@@ -402,6 +416,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_most_at_once_is_kept),
         cmocka_unit_test(an_end_that_is_read_late_is_not_in_the_most_at_once),
+        cmocka_unit_test(an_end_may_be_read_after_one_that_was_later),
         cmocka_unit_test(threads_are_not_processes),
         cmocka_unit_test(a_process_ends_with_its_last_thread),
         cmocka_unit_test(who_outlives_the_main_process_does_not_depend_on_its_exit_event),
