@@ -51,13 +51,15 @@ static void note_main_peak(struct job *job, const struct job_reading *reading)
     const struct job_marks *marks = &job->marks;
     struct origin *origin = &job->origins[METRIC_MAIN_RSS_PEAK];
     bool is_certain = reading->discount.main <= marks->main_rss_peak_bytes / 100;
+    bool is_waited =
+        marks->main_bound_bytes > 0 && marks->main_rss_peak_bytes == marks->main_bound_bytes;
 
     if (is_certain && !marks->main_peak_is_exact && job_records_hold(job) &&
         is_known(job->process_events.main_peak_bytes) && job->is_spawned)
         *origin = (struct origin){ "taskstats.hiwater_rss", NULL, true };
-    else if (marks->main_peak_is_exact || marks->main_rss_peak_bytes == marks->main_bound_bytes)
-        *origin = (struct origin){ "wait4.ru_maxrss", NULL,
-                                   is_certain && marks->main_peak_is_exact };
+    else if (marks->main_peak_is_exact || is_waited)
+        *origin =
+            (struct origin){ "wait4.ru_maxrss", NULL, is_certain && marks->main_peak_is_exact };
 }
 
 void job_read_bounds(struct job *job, struct job_reading *reading)
