@@ -100,7 +100,9 @@ int spool_read_batch(const struct spool *spool, size_t max_bytes, struct spool_b
     *ret = (struct spool_batch){ .end = start };
     buffer_add(&ret->csv, rows.header, rows.header_bytes);
     text = malloc(size + 1);
-    n = text ? read_at(rows.fd, text, size, start) : -ENOMEM;
+    if (!text)
+        return -ENOMEM;
+    n = read_at(rows.fd, text, size, start);
     if (n < (ssize_t)size) /* it only grows */
         return n < 0 ? (int)n : -EIO;
     newline = memrchr(text, '\n', (size_t)n);
