@@ -5,9 +5,9 @@
  * A quick look reads the memory of processes, a slow one everything.
  *
  * - Quick looks come every 27 ms while the job's GPU memory changes, and less and less often, up
- *   to every 250 ms, while it does not. While no process of the job uses a GPU, these are 100 ms
- *   and 1 s. A process that starts brings the short gap back. A job at rest allocates nothing:
- *   there is one quick look when it comes to rest, and none until it runs again.
+ *   to every 250 ms, while it does not; a process that starts brings the short gap back. While no
+ *   process of the job uses a GPU, these are 100 and 400 ms. A job at rest allocates nothing: there
+ *   is one quick look when it comes to rest, and none until it runs again.
  * - Slow looks come every second, or up to every 5 s if they are expensive; every 10 s while the job
  *   uses no GPU, or both the job and its GPUs are idle. Drivers keep utilization samples for 14 s.
  * - Both wait until the budget can pay for them, but not forever.
