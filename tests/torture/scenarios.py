@@ -253,7 +253,7 @@ def check_upload(folder, service, ending):
 def with_service(folder, build, service):
     del build
     service.problems, service.finishes = [], []
-    return {**service.environment(folder / STATE), "TRACKER_UPLOAD_WAIT": "3"}
+    return {**service.environment(folder / STATE), "TRACKER_UPLOAD_WAIT": "20"}
 
 
 def with_gpus(folder, build, service):
