@@ -81,6 +81,15 @@ void job_remember(struct job *job, struct member *member)
     job_note_command(job, member);
 }
 
+/* Its pid may belong to another child already, which was taken for it when the children were listed last. */
+static void list_siblings_again(struct job *job, const struct member *member)
+{
+    struct member *parent = roster_member(&job->roster, member->parent_pid);
+
+    if (parent)
+        parent->children_clock_ns = UNKNOWN;
+}
+
 void job_settle_left(struct job *job)
 {
     struct asked_parent asked = { 0 };
@@ -99,6 +108,7 @@ void job_settle_left(struct job *job)
         if (member->pid == job->main_pid)
             job->main.has_ended = true;
         memory_sharing_member_left(&job->sharing, member);
+        list_siblings_again(job, member);
     }
     roster_remove_left(&job->roster);
 }
