@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the functional tests share: the binary, the workloads, results that are checked."""
+import contextlib
 import json
 import os
 import pathlib
@@ -47,6 +48,15 @@ def state_of(pid):
             return file.read().rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):
         return None
+
+
+def descriptors_of(pid):
+    """What a process that runs has open, less what it closes meanwhile."""
+    found = []
+    for entry in os.scandir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):
+            found.append(os.readlink(entry.path))
+    return found
 
 
 def read_line(stream):

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from conftest import eventually, load, read_line, value
+from conftest import descriptors_of, eventually, load, read_line, value
 
 
 def first_rows(path, count=3):
@@ -143,9 +143,7 @@ def perf_events(spoor, threads, soft, hard):
         "attach", "-q", "-i", "0.02", "-o", path, "--samples", samples, str(job.pid),
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard)))
     first_rows(samples)
-    folder = f"/proc/{process.pid}/fd"
-    links = [os.readlink(f"{folder}/{name}") for name in os.listdir(folder)
-             if os.path.islink(f"{folder}/{name}")]
+    links = descriptors_of(process.pid)
     job.communicate(b"\n")
     assert process.wait() == 0
     return links.count("anon_inode:[perf_event]"), load(path)

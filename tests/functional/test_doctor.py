@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Doctor marks a source "used" if and only if a run on this machine, by this user, uses it."""
-import contextlib
 import os
 import pathlib
 import re
@@ -8,7 +7,7 @@ import subprocess
 
 import pytest
 
-from conftest import load, read_line, wait_for_samples
+from conftest import descriptors_of, load, read_line, wait_for_samples
 
 NOBODY = 65534
 GENERIC, CONNECTOR = "16", "11"  # netlink protocols: taskstats is in the first
@@ -57,19 +56,11 @@ class Run:
         return None if figure["value"] is None else figure["source"]
 
 
-def held(pid):
-    found = []
-    for entry in os.scandir(f"/proc/{pid}/fd"):
-        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
-            found.append(os.readlink(entry.path))
-    return found
-
-
 def held_sockets(pid):
     """The protocols of its netlink sockets."""
     rows = [line.split() for line in
             pathlib.Path("/proc/net/netlink").read_text().splitlines()[1:]]
-    return [row[1] for row in rows if f"socket:[{row[-1]}]" in held(pid)]
+    return [row[1] for row in rows if f"socket:[{row[-1]}]" in descriptors_of(pid)]
 
 
 # For each quantity: which source a run used, in doctor's words; None: it has no figure.

@@ -12,7 +12,7 @@ import sys
 
 import pytest
 
-from conftest import DEADLINE_SECONDS, eventually, load, read_line, state_of
+from conftest import DEADLINE_SECONDS, descriptors_of, eventually, load, read_line, state_of
 
 STRANGER = 1234
 AS_STRANGER = ["setpriv", f"--reuid={STRANGER}", f"--regid={STRANGER}", "--clear-groups"]
@@ -234,8 +234,7 @@ def listening(pid):
     """The names of sockets on which a process that runs listens, of all families."""
     assert state_of(pid) != "Z"
     inodes = set()
-    for entry in pathlib.Path(f"/proc/{pid}/fd").iterdir():
-        target = os.readlink(entry)
+    for target in descriptors_of(pid):
         if target.startswith("socket:["):
             inodes.add(target[len("socket:["):-1])
     found = []

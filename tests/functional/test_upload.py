@@ -11,7 +11,7 @@ import threading
 
 import pytest
 
-from conftest import DEADLINE_SECONDS, eventually
+from conftest import DEADLINE_SECONDS, descriptors_of, eventually
 from fake_sentinel import BUCKET, PREFIX, REGION, TOKEN, spools
 from fake_services import DMI, METADATA, Service, with_dmi
 from uploads import INTERVAL, Run, kept_in, kill_uploader, upload, uploader_of
@@ -327,8 +327,7 @@ def test_libcurl_is_loaded_by_the_uploader_alone(resource_tracker, sentinel, tmp
     assert "libcurl" in pathlib.Path(f"/proc/{uploader}/maps").read_text()
     assert "libcurl" not in pathlib.Path(f"/proc/{run.process.pid}/maps").read_text()
     standard = {os.readlink(f"/proc/{run.process.pid}/fd/{fd}") for fd in range(3)}
-    opened = {os.readlink(link) for link in pathlib.Path(f"/proc/{uploader}/fd").iterdir()}
-    assert not standard & opened
+    assert not standard & set(descriptors_of(uploader))
     assert run.end() == ""
 
 
